@@ -1,0 +1,8 @@
+//! The FX-like graph: parse and print `model.py`, tensor metadata, shape and dtype inference, identity.
+
+pub mod diagnostic;
+pub mod dtype;
+pub mod syntax;
+
+pub use diagnostic::Diagnostic;
+pub use dtype::{DType, Device, DeviceKind};
