@@ -1,0 +1,4 @@
+//! The corpus: graphs read from folders and archives, kept in one store file, cut, varied, grouped and exported.
+
+pub mod parallel;
+pub mod progress;
