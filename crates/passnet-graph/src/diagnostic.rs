@@ -14,7 +14,8 @@ pub struct Diagnostic {
     pub hint: Option<String>,
     /// The source line the error points at, shortened, so that it can be shown without the file.
     #[serde(skip)]
-    pub source_line: Option<SourceLine>,
+    /// Boxed because every fallible function returns a `Diagnostic` by value.
+    pub source_line: Option<Box<SourceLine>>,
 }
 
 /// One line of source and where in it the error stands.

@@ -110,7 +110,11 @@ impl Source {
             column,
             message,
             hint: None,
-            source_line: Some(shorten(text, start - line_start, end.max(start + 1) - line_start)),
+            source_line: Some(Box::new(shorten(
+                text,
+                start - line_start,
+                end.max(start + 1) - line_start,
+            ))),
         }
     }
 
