@@ -1,0 +1,303 @@
+//! Statistics of repeated timings: order statistics, their uncertainty, and when a difference is real.
+//!
+//! Medians and quartiles because timings have long right tails; a bootstrap because nothing is known about their
+//! distribution; a generator of our own with a fixed seed, so that the same timings always give the same answer.
+
+use serde::{Deserialize, Serialize};
+
+/// What a log reports about one list of timings, each number rounded to six significant digits.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct TimingSummary {
+    pub median: f64,
+    /// Third quartile minus first.
+    pub iqr: f64,
+    pub mean: f64,
+    /// Of the population, not of a sample.
+    pub std: f64,
+    pub min: f64,
+    pub max: f64,
+}
+
+impl TimingSummary {
+    /// `None` for an empty list or one with a value that is not finite.
+    pub fn of(samples: &[f64]) -> Option<Self> {
+        let sorted = sorted(samples)?;
+        let n = sorted.len() as f64;
+        let mean = sorted.iter().sum::<f64>() / n;
+        let variance = sorted.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
+        let round = |x| round_significant(x, 6);
+        Some(TimingSummary {
+            median: round(quantile(&sorted, 0.5)),
+            iqr: round(quantile(&sorted, 0.75) - quantile(&sorted, 0.25)),
+            mean: round(mean),
+            std: round(variance.sqrt()),
+            min: round(sorted[0]),
+            max: round(sorted[sorted.len() - 1]),
+        })
+    }
+}
+
+/// The middle value, or the mean of the two middle ones.
+pub fn median(samples: &[f64]) -> Option<f64> {
+    sorted(samples).map(|s| quantile(&s, 0.5))
+}
+
+/// Third quartile minus first, linearly interpolated.
+pub fn interquartile_range(samples: &[f64]) -> Option<f64> {
+    sorted(samples).map(|s| quantile(&s, 0.75) - quantile(&s, 0.25))
+}
+
+fn sorted(samples: &[f64]) -> Option<Vec<f64>> {
+    if samples.is_empty() || samples.iter().any(|x| !x.is_finite()) {
+        return None;
+    }
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    Some(sorted)
+}
+
+/// The quantile of a sorted, non-empty list, linear between neighbours.
+fn quantile(sorted: &[f64], fraction: f64) -> f64 {
+    let position = fraction * (sorted.len() - 1) as f64;
+    let below = position.floor() as usize;
+    let above = (below + 1).min(sorted.len() - 1);
+    let weight = position - below as f64;
+    sorted[below] + (sorted[above] - sorted[below]) * weight
+}
+
+/// Rounds to so many significant decimal digits. Zero and non-finite values stay as they are.
+pub fn round_significant(value: f64, digits: usize) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    // Through decimal text: scaling by powers of ten would round twice.
+    format!("{value:.*e}", digits.saturating_sub(1)).parse().unwrap_or(value)
+}
+
+/// xoshiro256++ (Blackman and Vigna, public domain), seeded through SplitMix64.
+#[derive(Debug, Clone)]
+pub struct Xoshiro256 {
+    state: [u64; 4],
+}
+
+impl Xoshiro256 {
+    pub fn seeded(seed: u64) -> Self {
+        let mut z = seed;
+        let state = std::array::from_fn(|_| {
+            z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut x = z;
+            x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            x ^ (x >> 31)
+        });
+        Xoshiro256 { state }
+    }
+
+    pub fn next_u64(&mut self) -> u64 {
+        let s = &mut self.state;
+        let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
+        let t = s[1] << 17;
+        s[2] ^= s[0];
+        s[3] ^= s[1];
+        s[1] ^= s[2];
+        s[0] ^= s[3];
+        s[2] ^= t;
+        s[3] = s[3].rotate_left(45);
+        result
+    }
+
+    /// A uniform index below `bound`, which must not be zero. The bias is below 2^-64 · bound.
+    pub fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.next_u64()) * bound as u128) >> 64) as usize
+    }
+}
+
+/// A speed-up and where it lies with the asked-for confidence.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct RatioInterval {
+    pub low: f64,
+    pub ratio: f64,
+    pub high: f64,
+}
+
+/// How an interval is found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bootstrap {
+    pub resamples: usize,
+    /// Two-sided, for example 0.99.
+    pub confidence: f64,
+    pub seed: u64,
+}
+
+impl Default for Bootstrap {
+    fn default() -> Self {
+        Bootstrap { resamples: 2000, confidence: 0.99, seed: 123 }
+    }
+}
+
+impl Bootstrap {
+    /// The interval of `median(eager) / median(candidate)`: both lists are drawn again with replacement, many
+    /// times, and the quantiles of the ratio are read off. `None` for empty, non-finite or non-positive timings.
+    pub fn ratio_of_medians(&self, eager: &[f64], candidate: &[f64]) -> Option<RatioInterval> {
+        let eager = sorted(eager)?;
+        let candidate = sorted(candidate)?;
+        if eager[0] <= 0.0 || candidate[0] <= 0.0 {
+            return None;
+        }
+        let mut random = Xoshiro256::seeded(self.seed);
+        let mut counts = Vec::new();
+        let mut ratios: Vec<f64> = (0..self.resamples.max(1))
+            .map(|_| {
+                let top = resampled_median(&eager, &mut random, &mut counts);
+                top / resampled_median(&candidate, &mut random, &mut counts)
+            })
+            .collect();
+        ratios.sort_by(f64::total_cmp);
+        let tail = (1.0 - self.confidence.clamp(0.0, 1.0)) / 2.0;
+        Some(RatioInterval {
+            low: quantile(&ratios, tail),
+            ratio: quantile(&eager, 0.5) / quantile(&candidate, 0.5),
+            high: quantile(&ratios, 1.0 - tail),
+        })
+    }
+}
+
+/// The median of as many draws with replacement from a sorted list. Counting how often each rank was drawn gives
+/// the draw in sorted order without sorting it.
+fn resampled_median(sorted: &[f64], random: &mut Xoshiro256, counts: &mut Vec<u32>) -> f64 {
+    let n = sorted.len();
+    counts.clear();
+    counts.resize(n, 0);
+    for _ in 0..n {
+        counts[random.below(n)] += 1;
+    }
+    let (low, high) = ((n - 1) / 2, n / 2);
+    let mut seen = 0;
+    let mut low_value = None;
+    for (&value, &count) in sorted.iter().zip(counts.iter()) {
+        seen += count as usize;
+        if low_value.is_none() && seen > low {
+            low_value = Some(value);
+        }
+        if seen > high {
+            return (low_value.unwrap_or(value) + value) / 2.0;
+        }
+    }
+    sorted[n - 1]
+}
+
+/// What a measured ratio allows us to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    Faster,
+    Slower,
+    /// The interval holds 1, or the difference is no larger than the machine's own noise.
+    Tie,
+}
+
+impl RatioInterval {
+    /// `noise_floor` is the relative difference that a run of the same thing against itself shows on this machine
+    /// (0.01 for one percent): nothing below it is called faster or slower, however narrow the interval.
+    pub fn decide(&self, noise_floor: f64) -> Decision {
+        let floor = 1.0 + noise_floor.max(0.0);
+        if self.low > floor {
+            Decision::Faster
+        } else if self.high * floor < 1.0 {
+            Decision::Slower
+        } else {
+            Decision::Tie
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn order_statistics_interpolate_linearly() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        // numpy.percentile([1, 2, 3, 4], [25, 75]) is 1.75 and 3.25.
+        assert_eq!(interquartile_range(&[1.0, 2.0, 3.0, 4.0]), Some(1.5));
+        assert_eq!(median(&[]), None);
+        assert_eq!(median(&[1.0, f64::NAN]), None);
+        let summary = TimingSummary::of(&[1.0, 2.0, 3.0, 4.0]).unwrap();
+        assert_eq!(summary.std, 1.11803);
+        assert_eq!((summary.mean, summary.min, summary.max), (2.5, 1.0, 4.0));
+        let one = TimingSummary::of(&[0.25]).unwrap();
+        assert_eq!((one.median, one.iqr, one.std), (0.25, 0.0, 0.0));
+    }
+
+    #[test]
+    fn six_significant_digits() {
+        let cases = [
+            (123_456.789, 123_457.0),
+            (0.000_123_456_789, 0.000_123_457),
+            (0.0, 0.0),
+            (999_999.9, 1_000_000.0),
+            (-2.000_000_4, -2.0),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(round_significant(value, 6), expected);
+        }
+        assert!(round_significant(f64::NAN, 6).is_nan());
+    }
+
+    /// First outputs of the authors' C code for the state 1, 2, 3, 4.
+    #[test]
+    fn the_generator_is_xoshiro256_plus_plus() {
+        let mut random = Xoshiro256 { state: [1, 2, 3, 4] };
+        let expected = [41_943_041, 58_720_359, 3_588_806_011_781_223, 3_591_011_842_654_386];
+        assert_eq!(std::array::from_fn(|_| random.next_u64()), expected);
+    }
+
+    fn noisy(center: f64, seed: u64, n: usize) -> Vec<f64> {
+        let mut random = Xoshiro256::seeded(seed);
+        (0..n).map(|_| center * (1.0 + random.below(1000) as f64 / 10_000.0)).collect()
+    }
+
+    #[test]
+    fn a_real_difference_is_seen_and_a_tie_is_called_a_tie() {
+        let bootstrap = Bootstrap::default();
+        let eager = noisy(2.0, 1, 100);
+        let twice = bootstrap.ratio_of_medians(&eager, &noisy(1.0, 2, 100)).unwrap();
+        assert!(twice.low > 1.9 && twice.high < 2.1, "{twice:?}");
+        assert_eq!(twice.decide(0.02), Decision::Faster);
+        let half = bootstrap.ratio_of_medians(&eager, &noisy(4.0, 3, 100)).unwrap();
+        assert_eq!(half.decide(0.02), Decision::Slower);
+        let same = bootstrap.ratio_of_medians(&eager, &noisy(2.0, 4, 100)).unwrap();
+        assert_eq!(same.decide(0.0), Decision::Tie, "{same:?}");
+        let narrow = RatioInterval { low: 1.011, ratio: 1.012, high: 1.013 };
+        assert_eq!(narrow.decide(0.0), Decision::Faster);
+        assert_eq!(narrow.decide(0.02), Decision::Tie, "below the noise floor");
+    }
+
+    #[test]
+    fn bad_timings_have_no_interval() {
+        let bootstrap = Bootstrap::default();
+        for bad in [&[][..], &[0.0], &[1.0, f64::INFINITY], &[-1.0]] {
+            assert_eq!(bootstrap.ratio_of_medians(bad, &[1.0]), None);
+            assert_eq!(bootstrap.ratio_of_medians(&[1.0], bad), None);
+        }
+        let one = bootstrap.ratio_of_medians(&[3.0], &[2.0]).unwrap();
+        assert_eq!((one.low, one.ratio, one.high), (1.5, 1.5, 1.5));
+    }
+
+    proptest! {
+        #[test]
+        fn intervals_are_ordered_repeatable_and_scale_free(
+            eager in prop::collection::vec(0.1f64..10.0, 1..40),
+            candidate in prop::collection::vec(0.1f64..10.0, 1..40),
+        ) {
+            let bootstrap = Bootstrap { resamples: 200, ..Bootstrap::default() };
+            let a = bootstrap.ratio_of_medians(&eager, &candidate).unwrap();
+            prop_assert!(a.low <= a.high);
+            prop_assert_eq!(a, bootstrap.ratio_of_medians(&eager, &candidate).unwrap());
+            let scaled = |v: &[f64]| v.iter().map(|x| x * 4.0).collect::<Vec<_>>();
+            prop_assert_eq!(a, bootstrap.ratio_of_medians(&scaled(&eager), &scaled(&candidate)).unwrap());
+        }
+    }
+}
