@@ -1,4 +1,5 @@
 //! The corpus: graphs read from folders and archives, kept in one store file, cut, varied, grouped and exported.
 
+pub mod decompose;
 pub mod parallel;
 pub mod progress;
