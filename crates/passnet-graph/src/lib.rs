@@ -2,7 +2,12 @@
 
 pub mod diagnostic;
 pub mod dtype;
+pub mod graph;
+pub mod ops;
+pub mod read;
 pub mod syntax;
 
 pub use diagnostic::Diagnostic;
 pub use dtype::{DType, Device, DeviceKind};
+pub use graph::{Arg, Call, Graph, Node, NodeId, NodeKind};
+pub use read::{GraphFiles, GraphFolder, TensorMeta};

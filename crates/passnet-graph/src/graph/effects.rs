@@ -1,0 +1,138 @@
+//! Which values share memory, which calls write, and which orders therefore matter.
+//!
+//! The analysis is conservative: a result that may be a view is treated as one, and an operation the table
+//! does not know is treated as if it wrote into all its arguments.
+
+use super::{Arg, Graph, NodeId};
+use crate::ops::Alias;
+
+/// The effects of a graph's calls.
+#[derive(Debug)]
+pub struct Effects {
+    /// For every node, the smallest node whose memory it may share: aliases have the same root.
+    roots: Vec<NodeId>,
+    /// For every node, the roots it writes.
+    writes: Vec<Vec<NodeId>>,
+    /// Whether a node has an effect beyond its result and its writes (random state, modes, assertions).
+    global: Vec<bool>,
+}
+
+impl Effects {
+    pub fn of(graph: &Graph) -> Self {
+        let count = graph.nodes().len();
+        let mut effects = Effects {
+            roots: (0..count).map(NodeId::new).collect(),
+            writes: vec![Vec::new(); count],
+            global: vec![false; count],
+        };
+        for (id, call) in graph.calls() {
+            match call.bind() {
+                Ok(bound) => {
+                    if let Some(target) = bound.mutated() {
+                        effects.write(id, target);
+                    }
+                    if bound.alias() != Alias::Fresh {
+                        effects.join_first(id, call.args.first());
+                    }
+                    effects.global[id.index()] =
+                        bound.is_random() || bound.class() == crate::ops::Class::Effect;
+                }
+                Err(_) => {
+                    for arg in call.all_args() {
+                        effects.write(id, arg);
+                    }
+                    effects.join_first(id, call.args.first());
+                    effects.global[id.index()] = true;
+                }
+            }
+        }
+        effects
+    }
+
+    fn write(&mut self, writer: NodeId, target: &Arg) {
+        let roots = &self.roots;
+        let writes = &mut self.writes[writer.index()];
+        target.for_each_node(&mut |id| writes.push(find(roots, id)));
+    }
+
+    /// A list of tensors (as `meshgrid` takes) may share memory with each of its elements.
+    fn join_first(&mut self, id: NodeId, first: Option<&Arg>) {
+        let Some(first) = first else { return };
+        let mut sources = Vec::new();
+        first.for_each_node(&mut |source| sources.push(source));
+        for source in sources {
+            let (a, b) = (find(&self.roots, id), find(&self.roots, source));
+            let (low, high) = if a < b { (a, b) } else { (b, a) };
+            self.roots[high.index()] = low;
+        }
+    }
+
+    /// Whether two values may share memory.
+    pub fn may_alias(&self, a: NodeId, b: NodeId) -> bool {
+        find(&self.roots, a) == find(&self.roots, b)
+    }
+
+    pub fn root(&self, id: NodeId) -> NodeId {
+        find(&self.roots, id)
+    }
+
+    /// The values whose memory this node writes, by root.
+    pub fn writes(&self, id: NodeId) -> impl Iterator<Item = NodeId> {
+        self.writes[id.index()].iter().map(|root| find(&self.roots, *root))
+    }
+
+    pub fn mutates(&self, id: NodeId) -> bool {
+        !self.writes[id.index()].is_empty()
+    }
+
+    /// Whether the node draws random numbers, switches a mode or asserts.
+    pub fn is_global(&self, id: NodeId) -> bool {
+        self.global[id.index()]
+    }
+
+    /// For every node, the earlier nodes it must stay after although it does not use their results: a read
+    /// after the write before it, a write after the reads and the write before it, and effects in order.
+    pub fn order(&self, graph: &Graph) -> Vec<Vec<NodeId>> {
+        let count = graph.nodes().len();
+        let mut order = vec![Vec::new(); count];
+        let mut last_write: Vec<Option<NodeId>> = vec![None; count];
+        let mut reads: Vec<Vec<NodeId>> = vec![Vec::new(); count];
+        let mut written = vec![false; count];
+        for id in graph.ids() {
+            for root in self.writes(id) {
+                written[root.index()] = true;
+            }
+        }
+        let mut last_global = None;
+        for (id, call) in graph.calls() {
+            let after = &mut order[id.index()];
+            call.for_each_input(|input| {
+                let root = self.root(input);
+                if written[root.index()] {
+                    after.extend(last_write[root.index()]);
+                    reads[root.index()].push(id);
+                }
+            });
+            for root in self.writes(id) {
+                after.extend(reads[root.index()].drain(..).filter(|reader| *reader != id));
+                after.extend(last_write[root.index()]);
+                last_write[root.index()] = Some(id);
+            }
+            if self.is_global(id) {
+                after.extend(last_global);
+                last_global = Some(id);
+            }
+            after.sort_unstable();
+            after.dedup();
+            after.retain(|earlier| *earlier != id);
+        }
+        order
+    }
+}
+
+fn find(roots: &[NodeId], mut id: NodeId) -> NodeId {
+    while roots[id.index()] != id {
+        id = roots[id.index()];
+    }
+    id
+}

@@ -1,0 +1,255 @@
+//! The graph: placeholders, then calls in program order, then the returned values.
+//!
+//! A node stands for one operation statement of `model.py`. Order is kept because some calls mutate their
+//! arguments or have other effects: [`effects`] says which orders matter. Names are labels for people; no
+//! meaning depends on them.
+
+mod arg;
+pub mod effects;
+mod target;
+
+pub use arg::Arg;
+pub use target::{CalleeKind, Target};
+
+use crate::ops::{Bound, Op};
+use rustc_hash::FxHashSet;
+use std::fmt;
+
+/// Index of a node in [`Graph::nodes`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(u32);
+
+impl NodeId {
+    pub fn new(index: usize) -> Self {
+        NodeId(u32::try_from(index).unwrap_or(u32::MAX))
+    }
+
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A whole graph. Invariants, checked by [`Graph::verify`]: placeholders come first; a node refers only to
+/// earlier nodes; names are unique.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Graph {
+    nodes: Vec<Node>,
+    placeholders: usize,
+    /// What `forward` returns.
+    pub outputs: Vec<Arg>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Node {
+    pub name: Box<str>,
+    pub kind: NodeKind,
+    /// Line of the statement in the source it was read from; 0 for nodes made otherwise.
+    pub line: u32,
+}
+
+/// Where a node came from is not part of what it is.
+impl PartialEq for Node {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.kind == other.kind
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum NodeKind {
+    Placeholder(Annotation),
+    Call(Call),
+}
+
+/// The annotation of a forward argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Annotation {
+    #[default]
+    None,
+    Tensor,
+    Parameter,
+    SymInt,
+}
+
+/// One operation: what is called, and with what.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Call {
+    pub target: Target,
+    /// For methods, attribute reads and operators the receiver is the first argument.
+    pub args: Vec<Arg>,
+    pub kwargs: Vec<(Box<str>, Arg)>,
+}
+
+impl Call {
+    /// The operation, when the table knows this spelling.
+    pub fn op(&self) -> Option<Op> {
+        self.target.op()
+    }
+
+    /// The arguments laid out by the operation's signature, or why they do not fit it.
+    pub fn bind(&self) -> Result<Bound<'_>, String> {
+        crate::ops::bind(self)
+    }
+
+    /// All arguments, positional first.
+    pub fn all_args(&self) -> impl Iterator<Item = &Arg> {
+        self.args.iter().chain(self.kwargs.iter().map(|(_, arg)| arg))
+    }
+
+    /// Calls `visit` for every node this call refers to, in order, repetitions included.
+    pub fn for_each_input(&self, mut visit: impl FnMut(NodeId)) {
+        for arg in self.all_args() {
+            arg.for_each_node(&mut visit);
+        }
+    }
+
+    /// Rewrites every reference to a node.
+    pub fn map_inputs(&mut self, mut map: impl FnMut(NodeId) -> Arg) {
+        for arg in &mut self.args {
+            arg.map_nodes(&mut map);
+        }
+        for (_, arg) in &mut self.kwargs {
+            arg.map_nodes(&mut map);
+        }
+    }
+}
+
+impl Graph {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.index()]
+    }
+
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
+        (0..self.nodes.len()).map(NodeId::new)
+    }
+
+    pub fn placeholder_count(&self) -> usize {
+        self.placeholders
+    }
+
+    pub fn placeholders(&self) -> &[Node] {
+        &self.nodes[..self.placeholders]
+    }
+
+    /// The calls with their ids, in program order.
+    pub fn calls(&self) -> impl DoubleEndedIterator<Item = (NodeId, &Call)> {
+        self.nodes.iter().enumerate().skip(self.placeholders).filter_map(
+            |(index, node)| match &node.kind {
+                NodeKind::Call(call) => Some((NodeId::new(index), call)),
+                NodeKind::Placeholder(_) => None,
+            },
+        )
+    }
+
+    pub fn call(&self, id: NodeId) -> Option<&Call> {
+        match &self.nodes.get(id.index())?.kind {
+            NodeKind::Call(call) => Some(call),
+            NodeKind::Placeholder(_) => None,
+        }
+    }
+
+    /// Number of operations: the `n` of every op index and range.
+    pub fn op_count(&self) -> usize {
+        self.nodes.len() - self.placeholders
+    }
+
+    /// The node of the operation with this index.
+    pub fn op_node(&self, op_index: usize) -> NodeId {
+        NodeId::new(self.placeholders + op_index)
+    }
+
+    /// Appends a placeholder; only before the first call.
+    pub fn push_placeholder(
+        &mut self,
+        name: impl Into<Box<str>>,
+        annotation: Annotation,
+        line: u32,
+    ) -> NodeId {
+        debug_assert_eq!(self.placeholders, self.nodes.len(), "placeholders come first");
+        self.placeholders += 1;
+        self.push(Node { name: name.into(), kind: NodeKind::Placeholder(annotation), line })
+    }
+
+    pub fn push_call(&mut self, name: impl Into<Box<str>>, call: Call, line: u32) -> NodeId {
+        self.push(Node { name: name.into(), kind: NodeKind::Call(call), line })
+    }
+
+    pub(crate) fn rename(&mut self, id: NodeId, name: &str) {
+        self.nodes[id.index()].name = name.into();
+    }
+
+    fn push(&mut self, node: Node) -> NodeId {
+        let id = NodeId::new(self.nodes.len());
+        self.nodes.push(node);
+        id
+    }
+
+    /// For every node, the nodes that use it, in order, without repetitions.
+    pub fn users(&self) -> Vec<Vec<NodeId>> {
+        let mut users = vec![Vec::new(); self.nodes.len()];
+        for (id, call) in self.calls() {
+            call.for_each_input(|input| {
+                let list: &mut Vec<NodeId> = &mut users[input.index()];
+                if list.last() != Some(&id) {
+                    list.push(id);
+                }
+            });
+        }
+        users
+    }
+
+    /// Checks the invariants of the type and returns the first violation.
+    pub fn verify(&self) -> Result<(), String> {
+        let mut names = FxHashSet::default();
+        for (index, node) in self.nodes.iter().enumerate() {
+            if !names.insert(&*node.name) {
+                return Err(format!("two nodes are named `{}`", node.name));
+            }
+            let is_placeholder = matches!(node.kind, NodeKind::Placeholder(_));
+            if is_placeholder != (index < self.placeholders) {
+                return Err(format!("`{}` is a placeholder after the first call", node.name));
+            }
+            if let NodeKind::Call(call) = &node.kind {
+                let mut later = None;
+                call.for_each_input(|input| {
+                    if input.index() >= index {
+                        later = Some(input);
+                    }
+                });
+                if let Some(input) = later {
+                    return Err(format!(
+                        "`{}` uses value {} before it is defined",
+                        node.name,
+                        input.index()
+                    ));
+                }
+            }
+        }
+        for output in &self.outputs {
+            let mut missing = false;
+            output.for_each_node(&mut |id| missing |= id.index() >= self.nodes.len());
+            if missing {
+                return Err("an output refers to a value that does not exist".into());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Annotation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Annotation::None => "",
+            Annotation::Tensor => "torch.Tensor",
+            Annotation::Parameter => "torch.nn.parameter.Parameter",
+            Annotation::SymInt => "torch.SymInt",
+        })
+    }
+}

@@ -1,0 +1,80 @@
+//! What a call calls: one of the spellings the operation table knows, or a name it does not.
+
+use crate::ops::{self, Op, Spelling};
+use std::borrow::Cow;
+
+/// How the callee is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CalleeKind {
+    /// `torch.relu(x)`
+    Function,
+    /// `x.relu()`
+    Method,
+    /// `x + y`, `-x`, `x[i]`, `x += y`, `x[i] = y`; the path is Python's name in module `operator`.
+    Operator,
+    /// `x.T`
+    Attribute,
+}
+
+#[derive(Debug, Clone)]
+pub enum Target {
+    Known(&'static Spelling),
+    Unknown { kind: CalleeKind, path: Box<str> },
+}
+
+impl Target {
+    /// Looks a spelling up in the operation table.
+    pub fn resolve(kind: CalleeKind, path: &str) -> Self {
+        match ops::spelling(kind, path) {
+            Some(spelling) => Target::Known(spelling),
+            None => Target::Unknown { kind, path: path.into() },
+        }
+    }
+
+    pub fn op(&self) -> Option<Op> {
+        match self {
+            Target::Known(spelling) => Some(spelling.op),
+            Target::Unknown { .. } => None,
+        }
+    }
+
+    pub fn kind(&self) -> CalleeKind {
+        match self {
+            Target::Known(spelling) => spelling.kind,
+            Target::Unknown { kind, .. } => *kind,
+        }
+    }
+
+    /// The dotted path of a function, or the bare name of a method, operator or attribute.
+    pub fn path(&self) -> &str {
+        match self {
+            Target::Known(spelling) => spelling.path,
+            Target::Unknown { path, .. } => path,
+        }
+    }
+
+    /// The name that op-name sequences use: a function's `__name__`, `Tensor.` before a method's name.
+    pub fn op_name(&self) -> Cow<'_, str> {
+        match self.kind() {
+            CalleeKind::Method => Cow::Owned(format!("Tensor.{}", self.path())),
+            CalleeKind::Attribute => Cow::Borrowed("getattr"),
+            CalleeKind::Operator => Cow::Borrowed(self.path()),
+            CalleeKind::Function => Cow::Borrowed(function_name(self.path())),
+        }
+    }
+}
+
+impl PartialEq for Target {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind() == other.kind() && self.path() == other.path()
+    }
+}
+
+/// `__name__` of a function: the last part of its path, except that an operator overload of
+/// `torch.ops.aten` is named together with its overload.
+fn function_name(path: &str) -> &str {
+    match path.strip_prefix("torch.ops.") {
+        Some(rest) => rest.split_once('.').map_or(rest, |(_, name)| name),
+        None => path.rsplit('.').next().unwrap_or(path),
+    }
+}

@@ -1,0 +1,48 @@
+//! How operations are classed.
+
+use serde::Serialize;
+
+/// What kind of work an operation does; fusion and reports group by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Class {
+    /// One result element from the elements at the same (broadcast) place.
+    Pointwise,
+    /// Folds one or more dimensions.
+    Reduction,
+    /// Running fold along a dimension.
+    Scan,
+    /// New metadata over the same memory.
+    View,
+    /// Copies elements to other places (cat, pad, roll, repeat).
+    Movement,
+    /// Sums of products: matrix multiplication, convolution.
+    Contraction,
+    Normalisation,
+    Pooling,
+    Attention,
+    /// Reads or writes by computed index.
+    Indexing,
+    /// Interpolation and sampling grids.
+    Resampling,
+    /// Fourier transforms, sorting and decompositions: not expressible as a loop over elements.
+    Transform,
+    Creation,
+    /// Draws from the random generator.
+    Random,
+    /// Works on Python numbers and sizes, not on tensors.
+    Scalar,
+    /// Called for what it does, not for what it returns.
+    Effect,
+}
+
+/// What a result shares with the first argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Alias {
+    /// Nothing: the result is new memory.
+    Fresh,
+    /// The result (or each element of it) is a view of the first argument.
+    View,
+    /// A view or the argument itself where that is possible, a copy otherwise.
+    MayView,
+}
