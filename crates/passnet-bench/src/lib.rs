@@ -4,6 +4,7 @@
 //! reference implementation as the text of its log.
 
 pub mod number;
+pub mod score;
 pub mod stats;
 pub mod tolerance;
 pub mod verdict;

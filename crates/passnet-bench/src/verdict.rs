@@ -234,7 +234,7 @@ pub struct Verdict {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Evidence {
     /// Numbers of one output differ.
-    Values(ValueEvidence),
+    Values(Box<ValueEvidence>),
     /// One output has another element type.
     Dtype { output: usize, expected: String, actual: String },
     /// One output has another shape.
@@ -399,7 +399,7 @@ mod tests {
     fn evidence_survives_json_and_reads_as_a_sentence() {
         let pair = ElementPair { index: vec![1, 2], expected: "nan".into(), actual: "0.5".into() };
         let verdict = Verdict::new(VerdictKind::Accuracy)
-            .with(Evidence::Values(ValueEvidence {
+            .with(Evidence::Values(Box::new(ValueEvidence {
                 output: 0,
                 dtype: "float32".into(),
                 elements: 6,
@@ -410,7 +410,7 @@ mod tests {
                 worst_relative: None,
                 nan_expected: 1,
                 nan_actual: 0,
-            }))
+            })))
             .because("and more");
         let json = serde_json::to_string(&verdict).unwrap();
         assert_eq!(serde_json::from_str::<Verdict>(&json).unwrap(), verdict);
