@@ -8,3 +8,4 @@ pub mod score;
 pub mod stats;
 pub mod tolerance;
 pub mod verdict;
+pub mod verify;

@@ -1,0 +1,302 @@
+//! Are two sets of outputs the same, and if not, where and by how much?
+//!
+//! One pass over each output finds the whole tolerance ladder and the evidence. Nothing here knows an engine:
+//! tensors come in as shapes and row-major slices, so that judging stays independent of whatever computed them.
+
+mod element;
+mod tensor;
+
+pub use tensor::{MalformedTensor, TensorData, TensorView};
+
+use crate::number::Number;
+use crate::tolerance::{BASELINE, FLOAT_TYPES, LEVELS, LOWEST, Ladder, Tolerance, levels};
+use crate::verdict::{ElementPair, Evidence, ValueEvidence, Verdict, VerdictKind, WorstError};
+use element::Element;
+use passnet_graph::DType;
+use tensor::{dispatch_pair, index_of};
+
+/// How values are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rules {
+    /// Exact arithmetic; NaN is right where NaN is expected and nowhere else.
+    Strict,
+    /// As `torch.allclose` has it: arithmetic rounds to the type of the tensors, NaN is never right.
+    Reference,
+}
+
+/// What comparing all outputs of a graph showed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    pub verdict: Verdict,
+    /// The levels at which every output is right.
+    pub ladder: Ladder,
+    /// One report per output, when the outputs could be compared number by number.
+    pub outputs: Vec<OutputReport>,
+}
+
+/// What comparing one output showed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutputReport {
+    pub dtype: DType,
+    pub ladder: Ladder,
+    pub elements: usize,
+    /// Elements that are not equal.
+    pub unequal: usize,
+    /// Elements outside the baseline tolerance.
+    pub wrong: usize,
+    pub first_wrong: Option<ElementPair>,
+    pub worst_absolute: Option<WorstError>,
+    pub worst_relative: Option<WorstError>,
+    /// Mean of the absolute errors; NaN if an error is.
+    pub mean_error: f64,
+    pub nan_expected: usize,
+    pub nan_actual: usize,
+}
+
+/// Beyond this many mismatching outputs more evidence teaches nothing.
+const MAX_EVIDENCE: usize = 8;
+
+/// Compares what was computed with what eager computed. Counts, types and shapes must be equal; nothing broadcasts.
+pub fn compare(
+    expected: &[TensorView<'_>],
+    actual: &[TensorView<'_>],
+    rules: Rules,
+) -> Result<Comparison, MalformedTensor> {
+    for tensor in expected.iter().chain(actual) {
+        tensor.check()?;
+    }
+    if let Some(verdict) = structural_mismatch(expected, actual) {
+        return Ok(Comparison { verdict, ladder: Ladder::NONE, outputs: Vec::new() });
+    }
+    let outputs: Vec<OutputReport> =
+        expected.iter().zip(actual).filter_map(|(e, a)| compare_output(e, a, rules)).collect();
+    let ladder = outputs.iter().fold(Ladder::ALL, |ladder, o| ladder.and(o.ladder));
+    let verdict = if ladder.is_right_at(BASELINE) {
+        Verdict::new(VerdictKind::Correct)
+    } else {
+        let wrong = outputs.iter().enumerate().filter(|(_, o)| !o.ladder.is_right_at(BASELINE));
+        wrong.take(MAX_EVIDENCE).fold(Verdict::new(VerdictKind::Accuracy), |verdict, (i, o)| {
+            verdict.with(Evidence::Values(Box::new(o.evidence(i))))
+        })
+    };
+    Ok(Comparison { verdict, ladder, outputs })
+}
+
+fn structural_mismatch(expected: &[TensorView<'_>], actual: &[TensorView<'_>]) -> Option<Verdict> {
+    if expected.len() != actual.len() {
+        let (expected, actual) = (expected.len(), actual.len());
+        let evidence = Evidence::OutputCount { expected, actual };
+        return Some(Verdict::new(VerdictKind::ShapeMismatch).with(evidence));
+    }
+    let pairs = || expected.iter().zip(actual).enumerate();
+    let dtypes: Vec<Evidence> = pairs()
+        .filter(|(_, (e, a))| e.data.dtype() != a.data.dtype())
+        .map(|(output, (e, a))| Evidence::Dtype {
+            output,
+            expected: e.data.dtype().name().into(),
+            actual: a.data.dtype().name().into(),
+        })
+        .take(MAX_EVIDENCE)
+        .collect();
+    if !dtypes.is_empty() {
+        return Some(Verdict { kind: VerdictKind::DtypeMismatch, evidence: dtypes });
+    }
+    let shapes: Vec<Evidence> = pairs()
+        .filter(|(_, (e, a))| e.shape != a.shape)
+        .map(|(output, (e, a))| Evidence::Shape {
+            output,
+            expected: e.shape.to_vec(),
+            actual: a.shape.to_vec(),
+        })
+        .take(MAX_EVIDENCE)
+        .collect();
+    (!shapes.is_empty()).then_some(Verdict { kind: VerdictKind::ShapeMismatch, evidence: shapes })
+}
+
+/// `None` if the types differ.
+fn compare_output(
+    expected: &TensorView<'_>,
+    actual: &TensorView<'_>,
+    rules: Rules,
+) -> Option<OutputReport> {
+    let dtype = expected.data.dtype();
+    let ladder = tolerances(dtype);
+    dispatch_pair!(expected.data, actual.data, |e, a| {
+        let scan = Scan::run(e, a, ladder.as_ref(), rules);
+        scan.report(dtype, e, a, expected.shape)
+    })
+}
+
+/// The ladder that one pair of outputs reaches with the tolerances of each float type in turn, whatever its own
+/// type: a reference log lists all four.
+pub fn ladders_by_format(
+    expected: &TensorView<'_>,
+    actual: &TensorView<'_>,
+    rules: Rules,
+) -> Option<[Ladder; 4]> {
+    if expected.check().is_err() || actual.check().is_err() || expected.shape != actual.shape {
+        return None;
+    }
+    dispatch_pair!(expected.data, actual.data, |e, a| {
+        FLOAT_TYPES.map(|format| Scan::run(e, a, tolerances(format).as_ref(), rules).ladder())
+    })
+}
+
+/// The tolerances of a type at all levels; `None` where only equal values are right.
+fn tolerances(dtype: DType) -> Option<[Tolerance; LEVELS]> {
+    let mut table = [Tolerance { rtol: 0.0, atol: 0.0 }; LEVELS];
+    for (slot, t) in table.iter_mut().zip(levels()) {
+        *slot = Tolerance::of(dtype, t)?;
+    }
+    Some(table)
+}
+
+const BASELINE_LEVEL: usize = (BASELINE - LOWEST) as usize;
+
+/// The state of one pass. Tolerances only grow, so one number says which levels still hold: the lowest level that
+/// accepts everything seen so far.
+#[derive(Default)]
+struct Scan {
+    level: usize,
+    elements: usize,
+    unequal: usize,
+    wrong: usize,
+    first_wrong: Option<usize>,
+    worst_absolute: Option<(f64, usize)>,
+    worst_relative: Option<(f64, usize)>,
+    error_sum: f64,
+    nan_expected: usize,
+    nan_actual: usize,
+}
+
+/// Equal runs are skipped in blocks of this many elements.
+const BLOCK: usize = 64;
+
+impl Scan {
+    fn run<T: Element>(
+        expected: &[T],
+        actual: &[T],
+        ladder: Option<&[Tolerance; LEVELS]>,
+        rules: Rules,
+    ) -> Self {
+        let mut scan = Scan { elements: expected.len(), ..Scan::default() };
+        let blocks = expected.chunks(BLOCK).zip(actual.chunks(BLOCK));
+        for (number, (e, a)) in blocks.enumerate() {
+            // Most outputs are equal almost everywhere; this test vectorises, the rest does not.
+            let plain = e.iter().zip(a).fold(true, |all, (e, a)| all & e.plainly_equal(*a));
+            if !plain {
+                for (i, (e, a)) in e.iter().zip(a).enumerate() {
+                    scan.element(number * BLOCK + i, *e, *a, ladder, rules);
+                }
+            }
+        }
+        scan
+    }
+
+    fn element<T: Element>(
+        &mut self,
+        position: usize,
+        expected: T,
+        actual: T,
+        ladder: Option<&[Tolerance; LEVELS]>,
+        rules: Rules,
+    ) {
+        self.nan_expected += usize::from(expected.is_nan());
+        self.nan_actual += usize::from(actual.is_nan());
+        let equal = match rules {
+            Rules::Strict => expected.same(actual),
+            Rules::Reference => expected.equal(actual),
+        };
+        if equal {
+            return;
+        }
+        self.unequal += 1;
+        let close_at = |level: usize| {
+            ladder.and_then(|l| l.get(level)).is_some_and(|t| expected.close(actual, *t, rules))
+        };
+        while self.level < LEVELS && !close_at(self.level) {
+            self.level += 1;
+        }
+        // If the whole prefix is already right at the baseline, so is this element.
+        if self.level > BASELINE_LEVEL && !close_at(BASELINE_LEVEL) {
+            self.wrong += 1;
+            self.first_wrong.get_or_insert(position);
+        }
+        let error = expected.error(actual);
+        self.error_sum += error;
+        keep_worst(&mut self.worst_absolute, error, position);
+        keep_worst(&mut self.worst_relative, error / expected.magnitude(), position);
+    }
+
+    fn ladder(&self) -> Ladder {
+        Ladder::right_from(LOWEST + self.level as i32)
+    }
+
+    fn report<T: Element>(
+        &self,
+        dtype: DType,
+        expected: &[T],
+        actual: &[T],
+        shape: &[usize],
+    ) -> OutputReport {
+        let pair = |position: usize| ElementPair {
+            index: index_of(position, shape),
+            expected: expected.get(position).map(|x| x.text()).unwrap_or_default(),
+            actual: actual.get(position).map(|x| x.text()).unwrap_or_default(),
+        };
+        let worst = |found: Option<(f64, usize)>| {
+            found.map(|(error, position)| WorstError { error: Number(error), at: pair(position) })
+        };
+        OutputReport {
+            dtype,
+            ladder: self.ladder(),
+            elements: self.elements,
+            unequal: self.unequal,
+            wrong: self.wrong,
+            first_wrong: self.first_wrong.map(pair),
+            worst_absolute: worst(self.worst_absolute),
+            worst_relative: worst(self.worst_relative),
+            mean_error: self.error_sum / self.elements.max(1) as f64,
+            nan_expected: self.nan_expected,
+            nan_actual: self.nan_actual,
+        }
+    }
+}
+
+/// NaN is worse than any number; the first of equals stays.
+fn keep_worst(worst: &mut Option<(f64, usize)>, error: f64, position: usize) {
+    let worse = match worst {
+        None => true,
+        Some((old, _)) => !old.is_nan() && (error.is_nan() || error > *old),
+    };
+    if worse {
+        *worst = Some((error, position));
+    }
+}
+
+impl OutputReport {
+    fn evidence(&self, output: usize) -> ValueEvidence {
+        ValueEvidence {
+            output,
+            dtype: self.dtype.name().into(),
+            elements: self.elements,
+            unequal: self.unequal,
+            wrong: self.wrong,
+            first_wrong: self.first_wrong.clone(),
+            worst_absolute: self.worst_absolute.clone(),
+            worst_relative: self.worst_relative.clone(),
+            nan_expected: self.nan_expected,
+            nan_actual: self.nan_actual,
+        }
+    }
+
+    /// Are all elements equal (`torch.equal`)?
+    pub fn is_equal(&self) -> bool {
+        self.unequal == 0
+    }
+
+    /// The largest absolute error; 0 if all elements are equal.
+    pub fn max_error(&self) -> f64 {
+        self.worst_absolute.as_ref().map_or(0.0, |w| w.error.0)
+    }
+}

@@ -1,0 +1,183 @@
+//! Comparing two elements, once per element type.
+
+use super::Rules;
+use crate::number::python_float;
+use crate::tolerance::Tolerance;
+use half::{bf16, f16};
+
+/// What the scan needs to know about an element type.
+pub(super) trait Element: Copy {
+    /// Equal without looking further; cheap enough to run over every element. May answer no for equal values
+    /// (signed zeros), never yes for unequal ones or for NaN.
+    fn plainly_equal(self, other: Self) -> bool;
+    /// `==`: NaN equals nothing.
+    fn equal(self, other: Self) -> bool;
+    /// Equal, or both NaN.
+    fn same(self, other: Self) -> bool;
+    fn is_nan(self) -> bool;
+    /// `|self - actual| <= atol + rtol·|actual|` with a finite left side.
+    fn close(self, actual: Self, tolerance: Tolerance, rules: Rules) -> bool;
+    /// The absolute error of `actual`, NaN if either is NaN.
+    fn error(self, actual: Self) -> f64;
+    fn magnitude(self) -> f64;
+    fn text(self) -> String;
+}
+
+fn close_f64(expected: f64, actual: f64, tolerance: Tolerance) -> bool {
+    let error = (expected - actual).abs();
+    error.is_finite() && error <= tolerance.atol + (tolerance.rtol * actual).abs()
+}
+
+/// torch multiplies float32 tensors by scalars rounded to float32.
+fn close_f32(expected: f32, actual: f32, tolerance: Tolerance) -> bool {
+    let error = (expected - actual).abs();
+    let allowed = tolerance.atol as f32 + (tolerance.rtol as f32 * actual).abs();
+    error.is_finite() && error <= allowed
+}
+
+macro_rules! wide_float {
+    ($type:ty, $reference:ident) => {
+        impl Element for $type {
+            fn plainly_equal(self, other: Self) -> bool {
+                self == other
+            }
+            fn equal(self, other: Self) -> bool {
+                self == other
+            }
+            fn same(self, other: Self) -> bool {
+                self == other || (self.is_nan() && other.is_nan())
+            }
+            fn is_nan(self) -> bool {
+                <$type>::is_nan(self)
+            }
+            fn close(self, actual: Self, tolerance: Tolerance, rules: Rules) -> bool {
+                match rules {
+                    Rules::Strict => close_f64(f64::from(self), f64::from(actual), tolerance),
+                    Rules::Reference => $reference(self, actual, tolerance),
+                }
+            }
+            fn error(self, actual: Self) -> f64 {
+                (f64::from(self) - f64::from(actual)).abs()
+            }
+            fn magnitude(self) -> f64 {
+                f64::from(self).abs()
+            }
+            fn text(self) -> String {
+                // The shortest decimal of the type itself: 0.1, not 0.10000000149011612.
+                if self.is_finite() { format!("{self:?}") } else { python_float(f64::from(self)) }
+            }
+        }
+    };
+}
+wide_float!(f64, close_f64);
+wide_float!(f32, close_f32);
+
+macro_rules! half_float {
+    ($type:ty, $infinity:literal) => {
+        impl Element for $type {
+            fn plainly_equal(self, other: Self) -> bool {
+                // On bits, because converting every element to compare it is ten times slower.
+                self.to_bits() == other.to_bits() && self.to_bits() & 0x7fff <= $infinity
+            }
+            fn equal(self, other: Self) -> bool {
+                self == other
+            }
+            fn same(self, other: Self) -> bool {
+                self == other || (self.is_nan() && other.is_nan())
+            }
+            fn is_nan(self) -> bool {
+                <$type>::is_nan(self)
+            }
+            fn close(self, actual: Self, tolerance: Tolerance, rules: Rules) -> bool {
+                match rules {
+                    Rules::Strict => close_f64(self.to_f64(), actual.to_f64(), tolerance),
+                    Rules::Reference => {
+                        // torch computes each operation in float32 and rounds its result to the tensor's type;
+                        // its CPU kernels also round the scalar of a sum, but not that of a product.
+                        let round = |x: f32| <$type>::from_f32(x).to_f32();
+                        let error = round(self.to_f32() - actual.to_f32()).abs();
+                        let scaled = round(tolerance.rtol as f32 * actual.to_f32()).abs();
+                        error.is_finite() && error <= round(round(tolerance.atol as f32) + scaled)
+                    }
+                }
+            }
+            fn error(self, actual: Self) -> f64 {
+                (self.to_f64() - actual.to_f64()).abs()
+            }
+            fn magnitude(self) -> f64 {
+                self.to_f64().abs()
+            }
+            fn text(self) -> String {
+                self.to_f32().text()
+            }
+        }
+    };
+}
+half_float!(f16, 0x7c00);
+half_float!(bf16, 0x7f80);
+
+macro_rules! exact {
+    ($($type:ty),*) => {$(
+        impl Element for $type {
+            fn plainly_equal(self, other: Self) -> bool {
+                self == other
+            }
+            fn equal(self, other: Self) -> bool {
+                self == other
+            }
+            fn same(self, other: Self) -> bool {
+                self == other
+            }
+            fn is_nan(self) -> bool {
+                false
+            }
+            fn close(self, actual: Self, tolerance: Tolerance, _: Rules) -> bool {
+                close_f32(i128::from(self) as f32, i128::from(actual) as f32, tolerance)
+            }
+            fn error(self, actual: Self) -> f64 {
+                (i128::from(self) - i128::from(actual)).abs() as f64
+            }
+            fn magnitude(self) -> f64 {
+                i128::from(self).abs() as f64
+            }
+            fn text(self) -> String {
+                self.to_string()
+            }
+        }
+    )*};
+}
+exact!(bool, u8, i8, i16, i32, i64);
+
+macro_rules! complex {
+    ($part:ty) => {
+        impl Element for [$part; 2] {
+            fn plainly_equal(self, other: Self) -> bool {
+                self == other
+            }
+            fn equal(self, other: Self) -> bool {
+                self == other
+            }
+            fn same(self, other: Self) -> bool {
+                self[0].same(other[0]) && self[1].same(other[1])
+            }
+            fn is_nan(self) -> bool {
+                self[0].is_nan() || self[1].is_nan()
+            }
+            fn close(self, actual: Self, tolerance: Tolerance, _: Rules) -> bool {
+                let error = self.error(actual);
+                error.is_finite() && error <= tolerance.atol + tolerance.rtol * actual.magnitude()
+            }
+            fn error(self, actual: Self) -> f64 {
+                self[0].error(actual[0]).hypot(self[1].error(actual[1]))
+            }
+            fn magnitude(self) -> f64 {
+                f64::from(self[0]).hypot(f64::from(self[1]))
+            }
+            fn text(self) -> String {
+                format!("({}, {})", self[0].text(), self[1].text())
+            }
+        }
+    };
+}
+complex!(f32);
+complex!(f64);

@@ -1,0 +1,263 @@
+//! The judge against torch, and against plain sense where torch's rules are wrong.
+
+use half::{bf16, f16};
+use passnet_bench::tolerance::{BASELINE, Ladder, Tolerance, levels};
+use passnet_bench::verdict::{Evidence, VerdictKind};
+use passnet_bench::verify::{
+    Comparison, Rules, TensorData, TensorView, compare, ladders_by_format,
+};
+use passnet_graph::DType;
+use proptest::prelude::*;
+
+fn one<'a>(shape: &'a [usize], data: TensorData<'a>) -> [TensorView<'a>; 1] {
+    [TensorView { shape, data }]
+}
+
+fn compare_f32(expected: &[f32], actual: &[f32], rules: Rules) -> Comparison {
+    let (e, a) = ([expected.len()], [actual.len()]);
+    compare(&one(&e, TensorData::F32(expected)), &one(&a, TensorData::F32(actual)), rules).unwrap()
+}
+
+/// `tests/data/allclose.txt` holds what `torch.allclose` answered (see `tools/allclose_goldens.py`).
+#[test]
+fn reference_rules_are_those_of_torch() {
+    let mut pairs = 0;
+    for line in include_str!("data/allclose.txt").lines().filter(|l| !l.starts_with('#')) {
+        let mut fields = line.split(' ');
+        let mut next = || fields.next().unwrap();
+        let (dtype, e, a, first) = (next(), next(), next(), next());
+        let bits = |text| u64::from_str_radix(text, 16).unwrap();
+        let (e, a) = (bits(e), bits(a));
+        let ladder = match dtype {
+            "float16" => {
+                let value = |b: u64| [f16::from_bits(b as u16)];
+                scalar(TensorData::F16(&value(e)), TensorData::F16(&value(a)))
+            }
+            "bfloat16" => {
+                let value = |b: u64| [bf16::from_bits(b as u16)];
+                scalar(TensorData::BF16(&value(e)), TensorData::BF16(&value(a)))
+            }
+            "float32" => {
+                let value = |b: u64| [f32::from_bits(b as u32)];
+                scalar(TensorData::F32(&value(e)), TensorData::F32(&value(a)))
+            }
+            _ => {
+                let value = |b: u64| [f64::from_bits(b)];
+                scalar(TensorData::F64(&value(e)), TensorData::F64(&value(a)))
+            }
+        };
+        assert_eq!(ladder, Ladder::right_from(first.parse().unwrap_or(6)), "{line}");
+        pairs += 1;
+    }
+    assert!(pairs > 1500);
+}
+
+fn scalar(expected: TensorData<'_>, actual: TensorData<'_>) -> Ladder {
+    compare(&one(&[], expected), &one(&[], actual), Rules::Reference).unwrap().ladder
+}
+
+#[test]
+fn nan_is_right_only_where_nan_is_expected() {
+    let nan = f32::NAN;
+    let other_nan = f32::from_bits(0xffc0_0001);
+    for (expected, actual, strict) in [
+        ([1.0, nan], [1.0, nan], true),
+        ([1.0, nan], [1.0, other_nan], true),
+        ([1.0, nan], [nan, 1.0], false),
+        ([1.0, 2.0], [1.0, nan], false),
+        ([1.0, nan], [1.0, 2.0], false),
+    ] {
+        let is_right = |rules| compare_f32(&expected, &actual, rules).ladder == Ladder::ALL;
+        assert_eq!(is_right(Rules::Strict), strict, "{expected:?} {actual:?}");
+        assert!(!is_right(Rules::Reference), "{expected:?} {actual:?}");
+    }
+}
+
+#[test]
+fn infinities_are_right_only_where_expected() {
+    let inf = f32::INFINITY;
+    for rules in [Rules::Strict, Rules::Reference] {
+        assert_eq!(compare_f32(&[inf, -inf], &[inf, -inf], rules).ladder, Ladder::ALL);
+        assert_eq!(compare_f32(&[inf], &[-inf], rules).ladder, Ladder::NONE);
+        assert_eq!(compare_f32(&[inf], &[f32::MAX], rules).ladder, Ladder::NONE);
+        assert_eq!(
+            compare_f32(&[1.0], &[inf], rules).ladder,
+            Ladder::NONE,
+            "inf <= inf proves nothing"
+        );
+    }
+}
+
+#[test]
+fn integers_and_bools_have_no_tolerance() {
+    fn exact(e: TensorData<'_>, a: TensorData<'_>) -> Ladder {
+        compare(&one(&[2], e), &one(&[2], a), Rules::Strict).unwrap().ladder
+    }
+    let near = i64::MAX - 1;
+    assert_eq!(
+        exact(TensorData::I64(&[7, i64::MAX]), TensorData::I64(&[7, i64::MAX])),
+        Ladder::ALL
+    );
+    assert_eq!(exact(TensorData::I64(&[7, i64::MAX]), TensorData::I64(&[7, near])), Ladder::NONE);
+    assert_eq!(exact(TensorData::U8(&[0, 255]), TensorData::U8(&[0, 254])), Ladder::NONE);
+    assert_eq!(exact(TensorData::I8(&[0, -128]), TensorData::I8(&[0, -128])), Ladder::ALL);
+    assert_eq!(exact(TensorData::I16(&[0, 1]), TensorData::I16(&[0, 2])), Ladder::NONE);
+    assert_eq!(exact(TensorData::I32(&[0, 1]), TensorData::I32(&[0, 2])), Ladder::NONE);
+    assert_eq!(
+        exact(TensorData::Bool(&[true, false]), TensorData::Bool(&[true, true])),
+        Ladder::NONE
+    );
+    let c = |x| [[1.0f32, x], [0.0, f32::NAN]];
+    assert_eq!(exact(TensorData::C64(&c(2.0)), TensorData::C64(&c(2.0))), Ladder::ALL);
+    assert_eq!(exact(TensorData::C64(&c(2.0)), TensorData::C64(&c(2.001))), Ladder::NONE);
+}
+
+#[test]
+fn structure_is_compared_before_numbers() {
+    let data = [1.0f32; 6];
+    let view = |shape| TensorView { shape, data: TensorData::F32(&data) };
+    let kind = |e: &[_], a: &[_]| {
+        let comparison = compare(e, a, Rules::Strict).unwrap();
+        assert_eq!(comparison.ladder, Ladder::NONE);
+        (comparison.verdict.kind, comparison.verdict.to_string())
+    };
+    // A shape that would broadcast is still a wrong shape.
+    let (verdict, text) = kind(&[view(&[6])], &[view(&[1, 6])]);
+    assert_eq!(verdict, VerdictKind::ShapeMismatch);
+    assert_eq!(text, "shape_mismatch: output 0 has shape [1, 6], expected [6]");
+    let (verdict, text) = kind(&[view(&[6])], &[view(&[6]), view(&[6])]);
+    assert_eq!(verdict, VerdictKind::ShapeMismatch);
+    assert_eq!(text, "shape_mismatch: 2 outputs, expected 1");
+    let wide = [1.0f64; 6];
+    let double = TensorView { shape: &[2, 3], data: TensorData::F64(&wide) };
+    let (verdict, text) = kind(&[view(&[6])], &[double]);
+    assert_eq!(verdict, VerdictKind::DtypeMismatch);
+    assert_eq!(text, "dtype_mismatch: output 0 is float64, expected float32");
+}
+
+#[test]
+fn a_shape_that_does_not_fit_its_data_is_the_callers_fault() {
+    let data = [1.0f32; 6];
+    let good = TensorView { shape: &[6], data: TensorData::F32(&data) };
+    for shape in [&[5][..], &[], &[usize::MAX, usize::MAX]] {
+        let bad = TensorView { shape, data: TensorData::F32(&data) };
+        assert!(compare(&[bad], &[good], Rules::Strict).is_err());
+        assert!(compare(&[good], &[bad], Rules::Strict).is_err());
+    }
+}
+
+#[test]
+fn empty_outputs_are_right() {
+    let comparison = compare(
+        &one(&[0, 3], TensorData::F16(&[])),
+        &one(&[0, 3], TensorData::F16(&[])),
+        Rules::Reference,
+    );
+    let comparison = comparison.unwrap();
+    assert_eq!(comparison.ladder, Ladder::ALL);
+    assert_eq!((comparison.outputs[0].mean_error, comparison.outputs[0].max_error()), (0.0, 0.0));
+}
+
+#[test]
+fn evidence_names_the_first_wrong_element_and_the_worst_errors() {
+    let mut expected = vec![1.0f32; 200];
+    let mut actual = expected.clone();
+    actual[3] = 1.000_001; // within the baseline tolerance
+    (expected[70], actual[70]) = (1000.0, 1001.0); // worst absolute error
+    (expected[150], actual[150]) = (0.25, 0.5); // worst relative error
+    let comparison = compare(
+        &one(&[2, 100], TensorData::F32(&expected)),
+        &one(&[2, 100], TensorData::F32(&actual)),
+        Rules::Strict,
+    )
+    .unwrap();
+    assert_eq!(comparison.verdict.kind, VerdictKind::Accuracy);
+    let [Evidence::Values(found)] = &comparison.verdict.evidence[..] else { panic!() };
+    assert_eq!((found.elements, found.unequal, found.wrong), (200, 3, 2));
+    let first = found.first_wrong.as_ref().unwrap();
+    assert_eq!(first.index, [0, 70]);
+    assert_eq!((first.expected.as_str(), first.actual.as_str()), ("1000.0", "1001.0"));
+    let worst = found.worst_absolute.as_ref().unwrap();
+    assert_eq!((worst.error.0, &worst.at.index[..]), (1.0, &[0, 70][..]));
+    let worst = found.worst_relative.as_ref().unwrap();
+    assert_eq!((worst.error.0, &worst.at.index[..]), (1.0, &[1, 50][..]));
+}
+
+#[test]
+fn a_nan_outranks_every_other_error() {
+    let comparison = compare_f32(&[1.0, 2.0, 3.0], &[f32::INFINITY, f32::NAN, 0.0], Rules::Strict);
+    let output = &comparison.outputs[0];
+    assert!(output.max_error().is_nan());
+    assert_eq!(output.worst_absolute.as_ref().unwrap().at.index, [1]);
+    assert_eq!((output.nan_expected, output.nan_actual, output.wrong), (0, 1, 3));
+}
+
+/// A log lists every output under the tolerances of all four float types.
+#[test]
+fn the_four_ladders_of_a_log() {
+    let (e, a) = ([1.0f32], [1.001f32]);
+    let (e, a) = (one(&[1], TensorData::F32(&e)), one(&[1], TensorData::F32(&a)));
+    let ladders = ladders_by_format(&e[0], &a[0], Rules::Reference).unwrap();
+    assert_eq!(ladders.map(|l| l.first_right().unwrap()), [-5, -8, -3, -2]);
+    let wide = [1.0f64];
+    let other = TensorView { shape: &[1], data: TensorData::F64(&wide) };
+    assert_eq!(ladders_by_format(&e[0], &other, Rules::Reference), None);
+}
+
+fn any_float() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        8 => -10.0f64..10.0,
+        1 => prop::num::f64::ANY,
+        1 => prop_oneof![Just(0.0), Just(-0.0), Just(f64::NAN), Just(f64::INFINITY)],
+    ]
+}
+
+proptest! {
+    /// The one-pass ladder is what checking every level on its own gives.
+    #[test]
+    fn one_pass_equals_sixteen(
+        pairs in prop::collection::vec((any_float(), any_float(), -14.0f64..2.0, any::<bool>()), 0..150),
+    ) {
+        let expected: Vec<f64> = pairs.iter().map(|p| p.0).collect();
+        let actual: Vec<f64> = pairs
+            .iter()
+            .map(|&(e, other, exponent, near)| if near { e + e * 10f64.powf(exponent) } else { other })
+            .collect();
+        let shape = [expected.len()];
+        let comparison = compare(
+            &one(&shape, TensorData::F64(&expected)),
+            &one(&shape, TensorData::F64(&actual)),
+            Rules::Strict,
+        )
+        .unwrap();
+        let right = |e: f64, a: f64, t| {
+            let tolerance = Tolerance::of(DType::Float64, t).unwrap();
+            let error = (e - a).abs();
+            e == a
+                || (e.is_nan() && a.is_nan())
+                || (error.is_finite() && error <= tolerance.atol + tolerance.rtol * a.abs())
+        };
+        for t in levels() {
+            let all = expected.iter().zip(&actual).all(|(&e, &a)| right(e, a, t));
+            prop_assert_eq!(comparison.ladder.is_right_at(t), all, "t = {}", t);
+        }
+        let wrong: Vec<usize> = (0..expected.len())
+            .filter(|&i| !right(expected[i], actual[i], BASELINE))
+            .collect();
+        let output = &comparison.outputs[0];
+        prop_assert_eq!(output.wrong, wrong.len());
+        let first = output.first_wrong.as_ref().map(|f| f.index[0]);
+        prop_assert_eq!(first, wrong.first().copied());
+    }
+
+    #[test]
+    fn half_precision_agrees_with_itself(bits in prop::collection::vec(any::<u16>(), 1..200)) {
+        let halves: Vec<f16> = bits.iter().map(|&b| f16::from_bits(b)).collect();
+        let shape = [halves.len()];
+        let view = one(&shape, TensorData::F16(&halves));
+        prop_assert_eq!(compare(&view, &view, Rules::Strict).unwrap().ladder, Ladder::ALL);
+        let has_nan = halves.iter().any(|h| h.is_nan());
+        let reference = compare(&view, &view, Rules::Reference).unwrap().ladder;
+        prop_assert_eq!(reference, if has_nan { Ladder::NONE } else { Ladder::ALL });
+    }
+}
