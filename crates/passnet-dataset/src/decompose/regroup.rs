@@ -5,7 +5,7 @@
 //! model, each shifted by where its piece stands.
 
 use super::sources::{Sources, SourcesError};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Ranges found in one piece, counted in its own ops.
@@ -39,7 +39,7 @@ pub fn regroup<'a>(
     found: impl IntoIterator<Item = PieceRanges<'a>>,
     places: Places,
 ) -> Result<BTreeMap<String, ModelRanges>, SourcesError> {
-    let mut models: BTreeMap<String, (BTreeSet<(usize, usize)>, BTreeSet<&str>)> = BTreeMap::new();
+    let mut models: BTreeMap<String, ModelRanges> = BTreeMap::new();
     let limit = match places {
         Places::First => 1,
         Places::Every => usize::MAX,
@@ -47,18 +47,19 @@ pub fn regroup<'a>(
     for PieceRanges { piece, sources, ranges: in_piece } in found {
         for range in in_piece {
             for (original, place) in sources.cut(range.clone())?.places().take(limit) {
-                let (ranges, pieces) = models.entry(original.to_string()).or_default();
-                ranges.insert((place.start, place.end));
-                pieces.insert(piece);
+                let model = models.entry(original.to_string()).or_default();
+                model.ranges.push(place);
+                model.pieces.push(piece.to_string());
             }
         }
     }
-    let models = models.into_iter().map(|(original, (ranges, pieces))| {
-        let ranges = ranges.into_iter().map(|(start, end)| start..end).collect();
-        let pieces = pieces.into_iter().map(str::to_string).collect();
-        (original, ModelRanges { ranges, pieces })
-    });
-    Ok(models.collect())
+    for model in models.values_mut() {
+        model.ranges.sort_unstable_by_key(|range| (range.start, range.end));
+        model.ranges.dedup();
+        model.pieces.sort_unstable();
+        model.pieces.dedup();
+    }
+    Ok(models)
 }
 
 #[cfg(test)]
