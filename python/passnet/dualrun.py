@@ -74,6 +74,16 @@ class DualRun:
         for env, place in ((self.meta, "meta"), (self.real, "cpu")):
             env.update(torch=torch, inf=float("inf"), _device=torch.device(place))
 
+    def __enter__(self) -> DualRun:
+        self._grad = torch.is_grad_enabled()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Undo what an unfinished graph left switched on in the process."""
+        torch.set_grad_enabled(self._grad)
+        while torch._C._functorch.peek_interpreter_stack() is not None:
+            torch._C._functorch._vmap_decrement_nesting()
+
     def bind_tensor(self, name: str, meta: torch.Tensor, real: torch.Tensor | None) -> None:
         self.meta[name] = meta
         if real is not None:
@@ -106,7 +116,7 @@ class DualRun:
             with torch.device("meta"):
                 exec(code, self.meta)
             step.meta = self.meta.get(result_variable(statement, op))
-        except Exception as error:  # noqa: BLE001: any failure of the statement is a result
+        except Exception as error:  # any failure of the statement is a result
             step.meta_error = error
             if step.has_real:
                 step.meta = self.meta[result_variable(statement, op)] = to_meta(step.real)
@@ -117,7 +127,7 @@ class DualRun:
         try:
             exec(code, self.real)
             step.real = self.real.get(name)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # as above
             step.real_error = error
             self.real.pop(name, None)
             return
@@ -128,9 +138,8 @@ class DualRun:
         if EFFECT.search(ast.unparse(statement)):
             return False
         for node in ast.walk(statement):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-                if node.func.attr in RANDOM:
-                    return False
+            if isinstance(node, ast.Attribute) and node.attr in RANDOM:
+                return False
         return all(name in self.real for name in names_read(statement) if name in self.meta)
 
     def _forget(self, statement: ast.stmt) -> None:

@@ -8,11 +8,13 @@ Exit codes: 0 all equal, 1 something differs, 2 bad usage or input.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+from . import compare_print, compare_shapes
 from .opcases import CaseError, rewrite
 
 CASES = Path(__file__).resolve().parents[2] / "crates" / "passnet-graph" / "tests" / "ops"
@@ -21,14 +23,58 @@ CASES = Path(__file__).resolve().parents[2] / "crates" / "passnet-graph" / "test
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m passnet.parity", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    golden = commands.add_parser("golden-shapes", help="write what PyTorch says of each one-op case")
+    golden = commands.add_parser(
+        "golden-shapes", help="write what PyTorch says of each one-op case"
+    )
     golden.add_argument("folder", nargs="?", type=Path, default=CASES)
     golden.add_argument("--check", action="store_true", help="write nothing; fail on a difference")
     golden.add_argument("--verbose", action="store_true", help="show where meta and CPU disagree")
     golden.set_defaults(run=golden_shapes)
+    shapes = commands.add_parser("shapes", help="compare inferred types with PyTorch on meta")
+    shapes.set_defaults(run=shapes_parity)
+    prints = commands.add_parser("print", help="run printed graphs against their originals")
+    prints.add_argument("--limit", type=int, help="stop once this many graphs have run")
+    prints.add_argument(
+        "--max-elements",
+        type=int,
+        default=100_000_000,
+        help="skip graphs whose inputs have more elements (default %(default)s)",
+    )
+    prints.set_defaults(run=print_parity)
+    for command in (shapes, prints):
+        command.add_argument("--passnet", type=Path, required=True, help="the passnet binary")
+        command.add_argument("--json", action="store_true", help="one JSON object on stdout")
+        command.add_argument("paths", nargs="+", type=Path, help="graph folders or trees of them")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
-    return options.run(options)
+    return int(options.run(options))
+
+
+def shapes_parity(options: argparse.Namespace) -> int:
+    """Inferred types against PyTorch's, node by node."""
+    try:
+        report = compare_shapes.compare_shapes(options.passnet, options.paths)
+    except (compare_shapes.BinaryError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    show(options.json, compare_shapes.to_json(report), compare_shapes.to_table(report))
+    return 1 if report.failed else 0
+
+
+def print_parity(options: argparse.Namespace) -> int:
+    """Outputs of printed graphs against those of their originals, bit by bit."""
+    if not options.passnet.exists():
+        print(f"error: no such file: {options.passnet}", file=sys.stderr)
+        return 2
+    report = compare_print.compare_prints(
+        options.passnet, options.paths, options.limit, options.max_elements
+    )
+    show(options.json, compare_print.to_json(report), compare_print.to_table(report))
+    return 1 if report.failed else 0
+
+
+def show(as_json: bool, record: dict[str, object], table: str) -> None:
+    print(json.dumps(record) if as_json else table)
 
 
 def golden_shapes(options: argparse.Namespace) -> int:

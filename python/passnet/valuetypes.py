@@ -39,7 +39,7 @@ def describe(value: object) -> Type:
 def same_kind(left: Type, right: Type) -> bool:
     """Equal but for strides: shapes, dtypes, list lengths, scalars."""
     if "dtype" in left:
-        return left["dtype"] == right.get("dtype") and left["shape"] == right.get("shape")
+        return (left["dtype"], left["shape"]) == (right.get("dtype"), right.get("shape"))
     if "list" in left:
         other = right.get("list")
         return (
