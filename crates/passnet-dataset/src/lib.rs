@@ -4,3 +4,4 @@ pub mod decompose;
 mod json;
 pub mod parallel;
 pub mod progress;
+pub mod sample;

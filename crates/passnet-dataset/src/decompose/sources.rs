@@ -4,14 +4,13 @@
 //! they are the same piece, so a place is a model and a start. Cutting a piece out of a piece adds its start to
 //! every place of the parent.
 
-use crate::json;
-use passnet_graph::Diagnostic;
-use passnet_graph::syntax::Source;
-use serde::de::{Error, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
+
+/// No graph has nearly as many ops; the limit keeps sums of positions far from overflow.
+const MAX_OPS: usize = u32::MAX as usize;
 
 /// All places of one piece; there is at least one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +24,10 @@ pub struct Sources {
 /// Why places do not fit together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourcesError {
+    /// No place at all.
+    Nowhere,
+    /// A range that ends before it starts, or beyond what any graph has.
+    NotARange { original: String, start: usize, end: usize },
     /// Two places of one piece differ in length.
     LengthsDiffer { original: String, ops: usize, expected: usize },
     /// A range reaches beyond the piece it is cut from.
@@ -34,6 +37,10 @@ pub enum SourcesError {
 impl fmt::Display for SourcesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Nowhere => f.write_str("a piece without any source range"),
+            Self::NotARange { original, start, end } => {
+                write!(f, "[{start}, {end}] is not a range of ops of `{original}`")
+            }
             Self::LengthsDiffer { original, ops, expected } => write!(
                 f,
                 "a range of `{original}` has {ops} ops, another range of the same piece has {expected}"
@@ -54,6 +61,25 @@ impl Sources {
     pub fn one(original: impl Into<String>, range: Range<usize>) -> Self {
         let starts = BTreeMap::from([(original.into(), BTreeSet::from([range.start]))]);
         Self { ops: range.len(), starts }
+    }
+
+    /// The places as `subgraph_sources.json` lists them: original graphs and `[start, end)` ranges.
+    pub fn from_ranges(listed: &[(String, Vec<(usize, usize)>)]) -> Result<Self, SourcesError> {
+        let mut sources: Option<Self> = None;
+        for (original, ranges) in listed {
+            for &(start, end) in ranges {
+                if start > end || end > MAX_OPS {
+                    let original = original.clone();
+                    return Err(SourcesError::NotARange { original, start, end });
+                }
+                let place = Self::one(original.clone(), start..end);
+                match &mut sources {
+                    Some(sources) => sources.merge(&place)?,
+                    None => sources = Some(place),
+                }
+            }
+        }
+        sources.ok_or(SourcesError::Nowhere)
     }
 
     /// Ops in the piece.
@@ -94,11 +120,6 @@ impl Sources {
         Ok(Self { ops: range.len(), starts: starts.collect() })
     }
 
-    /// Reads `subgraph_sources.json`: original graph to list of `[start, end)` ranges.
-    pub fn parse(source: &Source) -> Result<Self, Diagnostic> {
-        json::parse(source)
-    }
-
     /// The text of `subgraph_sources.json`.
     pub fn to_json(&self) -> String {
         format!("{:#}", serde_json::json!(self))
@@ -114,56 +135,23 @@ impl Serialize for Sources {
     }
 }
 
-impl<'de> Deserialize<'de> for Sources {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(SourcesVisitor)
-    }
-}
-
-/// Checks each entry as it is read, so that an error is located at it.
-struct SourcesVisitor;
-
-impl<'de> Visitor<'de> for SourcesVisitor {
-    type Value = Sources;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object of original graphs and their `[start, end]` ranges")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Sources, A::Error> {
-        let mut sources: Option<Sources> = None;
-        while let Some(original) = map.next_key::<String>()? {
-            for [start, end] in map.next_value::<Vec<[u32; 2]>>()? {
-                if start > end {
-                    let message = format!("range [{start}, {end}] ends before it starts");
-                    return Err(A::Error::custom(message));
-                }
-                let place = Sources::one(original.clone(), start as usize..end as usize);
-                match &mut sources {
-                    Some(sources) => sources.merge(&place).map_err(A::Error::custom)?,
-                    None => sources = Some(place),
-                }
-            }
-        }
-        sources.ok_or_else(|| A::Error::custom("no range at all"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Sources, String> {
-        Sources::parse(&Source::new("subgraph_sources.json", text)).map_err(|e| e.to_string())
+    fn sources(listed: &[(&str, &[(usize, usize)])]) -> Result<Sources, SourcesError> {
+        let owned: Vec<_> =
+            listed.iter().map(|(name, ranges)| ((*name).to_string(), ranges.to_vec())).collect();
+        Sources::from_ranges(&owned)
     }
 
     #[test]
     fn a_piece_of_a_piece_is_found_in_every_place_of_its_parent() {
-        let parent = parse(r#"{"timm/a": [[10, 20], [40, 50]], "timm/b": [[0, 10]]}"#).unwrap();
-        let child = parent.cut(2..5).unwrap();
-        let expected = parse(r#"{"timm/a": [[12, 15], [42, 45]], "timm/b": [[2, 5]]}"#).unwrap();
-        assert_eq!(child, expected);
-        assert_eq!(parent.cut(8..11), Err(SourcesError::OutsidePiece { range: 8..11, ops: 10 }));
+        let parent = sources(&[("timm/a", &[(10, 20), (40, 50)]), ("timm/b", &[(0, 10)])]).unwrap();
+        let child = sources(&[("timm/a", &[(12, 15), (42, 45)]), ("timm/b", &[(2, 5)])]).unwrap();
+        assert_eq!(parent.cut(2..5).unwrap(), child);
+        let outside = SourcesError::OutsidePiece { range: 8..11, ops: 10 };
+        assert_eq!(parent.cut(8..11), Err(outside));
     }
 
     #[test]
@@ -175,20 +163,20 @@ mod tests {
         let places: Vec<_> = sources.places().collect();
         assert_eq!(places, [("timm/a", 7..9), ("timm/b", 1..3), ("timm/b", 3..5)]);
         assert!(sources.merge(&Sources::one("timm/c", 0..3)).is_err());
-        assert_eq!(parse(&sources.to_json()).unwrap(), sources);
+        let written: serde_json::Value = serde_json::from_str(&sources.to_json()).unwrap();
+        assert_eq!(written, serde_json::json!({"timm/a": [[7, 9]], "timm/b": [[1, 3], [3, 5]]}));
     }
 
     #[test]
-    fn contradictions_are_located() {
+    fn contradictions_are_named() {
+        let refusal =
+            |listed: &[(&str, &[(usize, usize)])]| sources(listed).unwrap_err().to_string();
         assert_eq!(
-            parse("{\"m\": [[0, 4],\n [8, 11]]}").unwrap_err(),
-            "subgraph_sources.json:2:10: a range of `m` has 3 ops, another range of the same piece has 4"
+            refusal(&[("m", &[(0, 4), (8, 11)])]),
+            "a range of `m` has 3 ops, another range of the same piece has 4"
         );
-        assert_eq!(
-            parse("{\"m\": [[4, 0]]}").unwrap_err(),
-            "subgraph_sources.json:1:15: range [4, 0] ends before it starts"
-        );
-        assert_eq!(parse("{}").unwrap_err(), "subgraph_sources.json:1:2: no range at all");
-        assert!(parse("{\"m\": [[1]]}").unwrap_err().contains(":1:10: invalid length 1"));
+        assert_eq!(refusal(&[("m", &[(4, 0)])]), "[4, 0] is not a range of ops of `m`");
+        assert!(refusal(&[("m", &[(0, usize::MAX)])]).ends_with("not a range of ops of `m`"));
+        assert_eq!(refusal(&[("m", &[])]), "a piece without any source range");
     }
 }
