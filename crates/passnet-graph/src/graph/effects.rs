@@ -26,6 +26,12 @@ impl Effects {
             global: vec![false; count],
         };
         for (id, call) in graph.calls() {
+            if let Some(replacement) = call.target.replacement() {
+                for arg in replacement.writes.iter().filter_map(|&index| call.args.get(index)) {
+                    effects.write(id, arg);
+                }
+                continue;
+            }
             match call.bind() {
                 Ok(bound) => {
                     if let Some(target) = bound.mutated() {

@@ -9,7 +9,7 @@ pub mod effects;
 mod target;
 
 pub use arg::Arg;
-pub use target::{CalleeKind, Target};
+pub use target::{CalleeKind, Replacement, Target};
 
 use crate::ops::{Bound, Op};
 use rustc_hash::FxHashSet;

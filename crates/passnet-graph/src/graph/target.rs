@@ -1,4 +1,5 @@
-//! What a call calls: one of the spellings the operation table knows, or a name it does not.
+//! What a call calls: one of the spellings the operation table knows, a name it does not, or what a pass put
+//! in place of a piece of the graph.
 
 use crate::ops::{self, Op, Spelling};
 use std::borrow::Cow;
@@ -19,7 +20,28 @@ pub enum CalleeKind {
 #[derive(Debug, Clone)]
 pub enum Target {
     Known(&'static Spelling),
-    Unknown { kind: CalleeKind, path: Box<str> },
+    Unknown {
+        kind: CalleeKind,
+        path: Box<str>,
+    },
+    /// The wrapper of a pass. With several outputs the call yields a tuple, read by subscripts.
+    Replacement(Box<Replacement>),
+}
+
+/// The function of a pass that computes what the pass took out of the graph. The graph knows it by name
+/// only: what it does is a launch plan, made elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Replacement {
+    /// The pass that was applied.
+    pub pass: Box<str>,
+    /// The file the wrapper is defined in, relative to the pass folder, without `.py`.
+    pub module: Box<str>,
+    /// The wrapper's name in that file.
+    pub wrapper: Box<str>,
+    /// How many values it returns.
+    pub outputs: usize,
+    /// Indices of the arguments it updates in place, because the code it replaces did.
+    pub writes: Vec<usize>,
 }
 
 impl Target {
@@ -34,7 +56,7 @@ impl Target {
     pub fn op(&self) -> Option<Op> {
         match self {
             Target::Known(spelling) => Some(spelling.op),
-            Target::Unknown { .. } => None,
+            Target::Unknown { .. } | Target::Replacement(_) => None,
         }
     }
 
@@ -42,6 +64,7 @@ impl Target {
         match self {
             Target::Known(spelling) => spelling.kind,
             Target::Unknown { kind, .. } => *kind,
+            Target::Replacement(_) => CalleeKind::Function,
         }
     }
 
@@ -50,6 +73,14 @@ impl Target {
         match self {
             Target::Known(spelling) => spelling.path,
             Target::Unknown { path, .. } => path,
+            Target::Replacement(replacement) => &replacement.wrapper,
+        }
+    }
+
+    pub fn replacement(&self) -> Option<&Replacement> {
+        match self {
+            Target::Replacement(replacement) => Some(replacement),
+            _ => None,
         }
     }
 
@@ -66,7 +97,9 @@ impl Target {
 
 impl PartialEq for Target {
     fn eq(&self, other: &Self) -> bool {
-        self.kind() == other.kind() && self.path() == other.path()
+        self.kind() == other.kind()
+            && self.path() == other.path()
+            && self.replacement() == other.replacement()
     }
 }
 

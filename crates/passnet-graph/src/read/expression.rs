@@ -295,7 +295,8 @@ fn dotted_path(expr: &ast::Expr) -> Option<String> {
     }
 }
 
-fn binary_operator(op: ast::Operator) -> &'static str {
+/// Python's name for `a op b` in module `operator`.
+pub fn binary_operator(op: ast::Operator) -> &'static str {
     match op {
         ast::Operator::Add => "add",
         ast::Operator::Sub => "sub",
@@ -313,7 +314,8 @@ fn binary_operator(op: ast::Operator) -> &'static str {
     }
 }
 
-fn comparison(op: ast::CmpOp) -> Option<&'static str> {
+/// Python's name for a comparison in module `operator`.
+pub fn comparison(op: ast::CmpOp) -> Option<&'static str> {
     Some(match op {
         ast::CmpOp::Eq => "eq",
         ast::CmpOp::NotEq => "ne",
@@ -322,5 +324,23 @@ fn comparison(op: ast::CmpOp) -> Option<&'static str> {
         ast::CmpOp::Gt => "gt",
         ast::CmpOp::GtE => "ge",
         _ => return None,
+    })
+}
+
+/// Python's name for `a op= b` in module `operator`.
+pub fn augmented_operator(op: ast::Operator) -> Option<&'static str> {
+    Some(match op {
+        ast::Operator::Add => "iadd",
+        ast::Operator::Sub => "isub",
+        ast::Operator::Mult => "imul",
+        ast::Operator::Div => "itruediv",
+        ast::Operator::FloorDiv => "ifloordiv",
+        ast::Operator::Mod => "imod",
+        ast::Operator::Pow => "ipow",
+        ast::Operator::MatMult => "imatmul",
+        ast::Operator::BitAnd => "iand",
+        ast::Operator::BitOr => "ior",
+        ast::Operator::BitXor => "ixor",
+        ast::Operator::LShift | ast::Operator::RShift => return None,
     })
 }

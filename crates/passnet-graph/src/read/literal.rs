@@ -5,7 +5,7 @@ use crate::graph::Arg;
 use crate::syntax::ast;
 
 /// A literal value; `Ok(None)` if the expression is not one.
-pub(super) fn literal(expr: &ast::Expr) -> Result<Option<Arg>, &'static str> {
+pub fn literal(expr: &ast::Expr) -> Result<Option<Arg>, &'static str> {
     Ok(Some(match expr {
         ast::Expr::NoneLiteral(_) => Arg::None,
         ast::Expr::EllipsisLiteral(_) => Arg::Ellipsis,
@@ -49,7 +49,7 @@ pub(super) fn free_name(name: &str) -> Option<Arg> {
 }
 
 /// `torch.float32`, `torch.channels_last`, `torch.inf`: attributes of torch that are values.
-pub(super) fn torch_constant(path: &str) -> Option<Arg> {
+pub fn torch_constant(path: &str) -> Option<Arg> {
     let name = match path.strip_prefix("torch.") {
         Some(name) => name,
         None => return matches!(path, "math.inf").then_some(Arg::Float(f64::INFINITY)),
@@ -99,7 +99,7 @@ pub(super) fn float_call(call: &ast::ExprCall) -> Option<f64> {
 }
 
 /// `device('cuda:0')`, `device(type='cuda', index=0)`.
-pub(super) fn device(call: &ast::ExprCall) -> Option<Device> {
+pub fn device(call: &ast::ExprCall) -> Option<Device> {
     let mut kind = None;
     let mut index = None;
     let mut positional = call.arguments.args.iter();

@@ -7,6 +7,12 @@ mod literal;
 mod meta;
 mod model;
 
+/// Python's own vocabulary, for other readers of Python that build graphs.
+pub mod python {
+    pub use super::expression::{augmented_operator, binary_operator, comparison};
+    pub use super::literal::{device, literal, torch_constant};
+}
+
 pub use constraints::{Constraints, ShapeDim, read_constraints};
 pub use folder::{GraphFiles, GraphFolder, is_graph_folder, read_folder};
 pub use meta::{Number, TensorMeta, read_tensor_metas};

@@ -3,7 +3,7 @@
 //! Aliases (`a = b`) and clean-ups (`a = None`) are bookkeeping of Python names and leave no node. Every other
 //! statement is one operation, so the position of a statement among them is its op index.
 
-use super::expression::{Lowering, Name};
+use super::expression::{Lowering, Name, augmented_operator};
 use crate::Diagnostic;
 use crate::graph::{Annotation, Arg, Call, CalleeKind, Graph, NodeId, Target};
 use crate::syntax::{Ranged, Source, ast, parse};
@@ -251,22 +251,4 @@ impl<'a> Reader<'a> {
 
 fn is_docstring(expr: &ast::Expr) -> bool {
     matches!(expr, ast::Expr::StringLiteral(_))
-}
-
-/// Python's name for `a op= b` in module `operator`.
-fn augmented_operator(op: ast::Operator) -> Option<&'static str> {
-    Some(match op {
-        ast::Operator::Add => "iadd",
-        ast::Operator::Sub => "isub",
-        ast::Operator::Mult => "imul",
-        ast::Operator::Div => "itruediv",
-        ast::Operator::FloorDiv => "ifloordiv",
-        ast::Operator::Mod => "imod",
-        ast::Operator::Pow => "ipow",
-        ast::Operator::MatMult => "imatmul",
-        ast::Operator::BitAnd => "iand",
-        ast::Operator::BitOr => "ior",
-        ast::Operator::BitXor => "ixor",
-        ast::Operator::LShift | ast::Operator::RShift => return None,
-    })
 }
