@@ -3,11 +3,14 @@
 pub mod diagnostic;
 pub mod dtype;
 pub mod graph;
+pub mod identity;
 pub mod ops;
+pub mod print;
 pub mod read;
 pub mod syntax;
 
 pub use diagnostic::Diagnostic;
 pub use dtype::{DType, Device, DeviceKind};
 pub use graph::{Arg, Call, Graph, Node, NodeId, NodeKind};
+pub use identity::{Digest, Identity, identify};
 pub use read::{GraphFiles, GraphFolder, TensorMeta};

@@ -1,1 +1,68 @@
-fn main() {}
+//! The PassNet command line: parses arguments, runs one command, prints its result.
+//!
+//! Results go to stdout, everything else to stderr. Exit codes: 0 done; 1 done, and something under test
+//! failed; 2 bad usage or input; 3 this machine lacks what was asked for; 70 a bug of ours.
+
+mod commands;
+mod error;
+mod output;
+mod paths;
+mod progress;
+
+use clap::{Parser, Subcommand};
+use error::{CommandError, Outcome};
+use output::Output;
+use std::process::ExitCode;
+
+/// Write, check, time and score graph-compiler passes
+#[derive(Debug, Parser)]
+#[command(name = "passnet", version, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = "\
+Exit codes: 0 done; 1 done, and something under test failed; 2 bad usage or input;
+            3 this machine lacks what was asked for; 70 a bug of ours.")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+
+    /// Print JSON for machines instead of tables for people
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Read, check, print and identify graphs
+    #[command(subcommand)]
+    Graph(commands::graph::GraphCommand),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Printing fails only when nobody listens any more.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let mut output = Output::new(cli.json);
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(cli.command, &mut output)));
+    let outcome = result.unwrap_or_else(|_| {
+        Err(CommandError::bug("the command stopped unexpectedly; the message above says where"))
+    });
+    match outcome {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::SomethingFailed) => ExitCode::from(1),
+        Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            error.print();
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
+    match command {
+        Command::Graph(command) => commands::graph::run(command, output),
+    }
+}

@@ -29,7 +29,8 @@ impl<'a> Lowering<'a> {
             source,
             graph: Graph::new(),
             names: FxHashMap::default(),
-            taken: FxHashSet::default(),
+            // A variable of this name would hide the module every call needs.
+            taken: FxHashSet::from_iter(["torch".into()]),
         }
     }
 
@@ -258,6 +259,12 @@ impl<'a> Lowering<'a> {
             }
         };
         self.graph.push_call(name, call, line)
+    }
+
+    /// Appends an in-place node; the updated variable names it, unless that already names another node.
+    pub(super) fn push_in_place(&mut self, target: &str, call: Call, range: TextRange) -> NodeId {
+        let name = (!self.taken.contains(target)).then_some(target);
+        self.push(name, call, range)
     }
 
     /// Gives an in-place node the name of the alias that follows it.

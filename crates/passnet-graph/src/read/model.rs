@@ -183,12 +183,14 @@ impl<'a> Reader<'a> {
             ast::Expr::Name(target) => {
                 let receiver = self.lower.expression(&assign.target)?;
                 let value = self.lower.expression(&assign.value)?;
+                // A literal cannot change: `a = 2; a += x` makes a new value.
+                let path = if receiver.as_node().is_some() { path } else { &path[1..] };
                 let call = Call {
                     target: Target::resolve(CalleeKind::Operator, path),
                     args: vec![receiver, value],
                     kwargs: Vec::new(),
                 };
-                let node = self.lower.push(None, call, assign.range());
+                let node = self.lower.push_in_place(target.id.as_str(), call, assign.range());
                 self.lower.names.insert(target.id.as_str(), Name::Value(Arg::Node(node)));
                 self.unnamed = Some(InPlace { node, target: target.id.as_str() });
                 Ok(())
