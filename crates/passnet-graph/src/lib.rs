@@ -2,6 +2,7 @@
 
 pub mod diagnostic;
 pub mod dtype;
+pub mod files;
 pub mod graph;
 pub mod identity;
 pub mod ops;
@@ -11,6 +12,7 @@ pub mod syntax;
 
 pub use diagnostic::Diagnostic;
 pub use dtype::{DType, Device, DeviceKind};
+pub use files::{FileName, GraphFiles};
 pub use graph::{Arg, Call, Graph, Node, NodeId, NodeKind};
 pub use identity::{Digest, Identity, identify};
-pub use read::{GraphFiles, GraphFolder, TensorMeta};
+pub use read::{GraphFolder, TensorMeta};

@@ -3,6 +3,7 @@
 
 use crate::ops::{self, Op, Spelling};
 use std::borrow::Cow;
+use std::fmt;
 
 /// How the callee is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -92,6 +93,18 @@ impl Target {
             CalleeKind::Operator => Cow::Borrowed(self.path()),
             CalleeKind::Function => Cow::Borrowed(function_name(self.path())),
         }
+    }
+}
+
+/// As a person would write it: `torch.relu`, `Tensor.relu`, `operator.add`.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let prefix = match self.kind() {
+            CalleeKind::Function => "",
+            CalleeKind::Method | CalleeKind::Attribute => "Tensor.",
+            CalleeKind::Operator => "operator.",
+        };
+        write!(f, "{prefix}{}", self.path())
     }
 }
 

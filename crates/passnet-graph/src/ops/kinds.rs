@@ -46,3 +46,26 @@ pub enum Alias {
     /// A view or the argument itself where that is possible, a copy otherwise.
     MayView,
 }
+
+impl Class {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Class::Pointwise => "pointwise",
+            Class::Reduction => "reduction",
+            Class::Scan => "scan",
+            Class::View => "view",
+            Class::Movement => "movement",
+            Class::Contraction => "contraction",
+            Class::Normalisation => "normalisation",
+            Class::Pooling => "pooling",
+            Class::Attention => "attention",
+            Class::Indexing => "indexing",
+            Class::Resampling => "resampling",
+            Class::Transform => "transform",
+            Class::Creation => "creation",
+            Class::Random => "random",
+            Class::Scalar => "scalar",
+            Class::Effect => "effect",
+        }
+    }
+}

@@ -14,6 +14,6 @@ pub mod python {
 }
 
 pub use constraints::{Constraints, ShapeDim, read_constraints};
-pub use folder::{GraphFiles, GraphFolder, is_graph_folder, read_folder};
+pub use folder::{GraphFolder, read_folder};
 pub use meta::{Number, TensorMeta, read_tensor_metas};
 pub use model::read_model;
