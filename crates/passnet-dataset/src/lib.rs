@@ -1,7 +1,9 @@
 //! The corpus: graphs read from folders and archives, kept in one store file, cut, varied, grouped and exported.
 
 pub mod decompose;
+pub mod graph_files;
 mod json;
 pub mod parallel;
 pub mod progress;
 pub mod sample;
+pub mod source;
