@@ -2,8 +2,10 @@
 
 pub mod decompose;
 pub mod graph_files;
+pub mod import;
 mod json;
 pub mod parallel;
 pub mod progress;
 pub mod sample;
 pub mod source;
+pub mod store;

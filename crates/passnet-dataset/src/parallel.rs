@@ -47,6 +47,12 @@ impl Panicked {
     }
 }
 
+/// Runs `body`, turning a panic into an error.
+pub fn guard<R>(body: impl FnOnce() -> R) -> Result<R, Panicked> {
+    // What a panicking body leaves half done is dropped with it: it owns or only reads what it works on.
+    catch_unwind(AssertUnwindSafe(body)).map_err(|payload| Panicked::from_payload(&*payload))
+}
+
 /// Why the loop ended before its input did.
 #[derive(Debug)]
 pub enum Stopped<E> {
@@ -146,15 +152,15 @@ fn feed<I: Iterator, R>(
         if permits.recv().is_err() {
             return;
         }
-        match catch_unwind(AssertUnwindSafe(|| inputs.next())) {
+        match guard(|| inputs.next()) {
             Ok(Some(input)) => {
                 if jobs.send((index, input)).is_err() {
                     return;
                 }
             }
             Ok(None) => return,
-            Err(payload) => {
-                let _ = results.send((index, Err(Panicked::from_payload(&*payload))));
+            Err(panic) => {
+                let _ = results.send((index, Err(panic)));
                 return;
             }
         }
@@ -175,9 +181,7 @@ fn run_jobs<T, R>(
         }) else {
             return;
         };
-        let result = catch_unwind(AssertUnwindSafe(|| work(input)))
-            .map_err(|payload| Panicked::from_payload(&*payload));
-        if results.send((index, result)).is_err() {
+        if results.send((index, guard(|| work(input)))).is_err() {
             return;
         }
     }

@@ -22,6 +22,12 @@ pub trait GraphSource: Iterator<Item = Result<GraphFiles, Diagnostic>> + Send {
     fn meter(&self) -> Meter;
 }
 
+impl<S: GraphSource + ?Sized> GraphSource for Box<S> {
+    fn meter(&self) -> Meter {
+        (**self).meter()
+    }
+}
+
 /// What one input may take. The defaults are far above anything real.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
