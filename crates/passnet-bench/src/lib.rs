@@ -3,6 +3,7 @@
 //! Nothing here knows which engine ran: outputs come in as plain slices, timings as plain lists, and a run of the
 //! reference implementation as the text of its log.
 
+pub mod log;
 pub mod number;
 pub mod score;
 pub mod stats;

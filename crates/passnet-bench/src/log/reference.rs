@@ -1,0 +1,94 @@
+//! What the reference makes of a graph's part of a log: substring tests, an order of decisions, a table lookup.
+
+use super::block::GraphBlock;
+use crate::score::Outcome;
+use crate::tolerance::{FLOAT_TYPES, Ladder, Tolerance};
+use crate::verdict::ReferenceStatus;
+
+/// The six facts the reference derives from the lines of a graph.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct ReferenceFlags {
+    eager_ok: bool,
+    compile_ok: bool,
+    shape_ok: bool,
+    type_ok: bool,
+    pass_miss: bool,
+    runtime_fail: bool,
+}
+
+impl ReferenceFlags {
+    pub(super) fn see(&mut self, line: &str) {
+        let matched =
+            |tag: &str| line.find(tag).is_some_and(|at| line[at..].contains("match:True"));
+        if line.contains("[Datatype][eager]") {
+            self.eager_ok = true;
+        } else if line.contains("[Datatype][compiled]") {
+            self.compile_ok = true;
+        } else if matched("[Shape]") {
+            self.shape_ok = true;
+        } else if matched("[DataType]") {
+            self.type_ok = true;
+        } else if line.contains("all_close") {
+            self.shape_ok = true;
+            self.eager_ok = true;
+            self.compile_ok = true;
+        } else if line.contains("No passes modified") {
+            self.pass_miss = true;
+        }
+        if line.contains("Exception:") || line.contains("Error:") {
+            self.runtime_fail = true;
+        }
+    }
+
+    fn status(self) -> ReferenceStatus {
+        if !self.eager_ok {
+            ReferenceStatus::EagerFail
+        } else if !self.compile_ok {
+            ReferenceStatus::CompileFail
+        } else if !self.shape_ok {
+            ReferenceStatus::ShapeMismatch
+        } else if !self.type_ok {
+            ReferenceStatus::TypeMismatch
+        } else if self.runtime_fail {
+            ReferenceStatus::RuntimeFail
+        } else if self.pass_miss {
+            ReferenceStatus::PassMiss
+        } else {
+            ReferenceStatus::Correct
+        }
+    }
+}
+
+impl GraphBlock {
+    pub fn reference_status(&self) -> ReferenceStatus {
+        self.flags.status()
+    }
+
+    /// The key of the check that decides about an output of this type at a level.
+    pub(super) fn deciding_key(type_name: &str, t: i32) -> String {
+        let dtype = FLOAT_TYPES.into_iter().find(|d| d.name() == type_name);
+        match dtype.and_then(|d| Tolerance::of(d, t)) {
+            Some(tolerance) => tolerance.log_key(),
+            None => "equal".into(),
+        }
+    }
+}
+
+/// Level by level: every output must have a 1 under the key that eager's type selects. A missing key is a failure,
+/// and so is a graph without outputs.
+pub fn reference_ladder(block: &GraphBlock) -> Ladder {
+    let Some(types) = &block.eager_types else { return Ladder::NONE };
+    let right = |t: i32| {
+        types.value.iter().enumerate().all(|(output, name)| {
+            let reading = block.correctness.get(&GraphBlock::deciding_key(name, t));
+            reading.and_then(|r| r.value.get(output)).is_some_and(|v| v.0 == 1.0)
+        })
+    };
+    if types.value.is_empty() { Ladder::NONE } else { Ladder::from_fn(right) }
+}
+
+/// What the graph is worth to the reference. It believes the last speed-up printed.
+pub fn reference_outcome(block: &GraphBlock) -> Outcome {
+    let speedup = block.speedup.as_ref().map(|r| r.value);
+    Outcome::of_status(block.reference_status(), reference_ladder(block), speedup)
+}
