@@ -9,3 +9,4 @@ pub mod progress;
 pub mod sample;
 pub mod source;
 pub mod store;
+pub mod vary;
