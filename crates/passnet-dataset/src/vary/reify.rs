@@ -197,7 +197,9 @@ impl InputSizes {
             for dim in shape {
                 match dim {
                     ShapeDim::Size(size) => known = times(known, *size),
-                    ShapeDim::Symbol(name) => unknown.extend(symbols.names.binary_search(name).ok()),
+                    ShapeDim::Symbol(name) => {
+                        unknown.extend(symbols.names.binary_search(name).ok())
+                    }
                 }
             }
             if !unknown.is_empty() {
