@@ -1,0 +1,166 @@
+//! Loading: order, helpers, and everything that can be wrong with a folder.
+
+use passnet_pass::load::{Limits, LoadOptions, PassSet, load};
+use std::fs;
+use std::path::Path;
+
+const PASS: &str = "import torch\n\ndef pattern(x):\n    return torch.relu(x)\n\ndef replacement_args(x):\n    return (x,)\n\ndef wrapper(x):\n    return x\n\ndef replacement_func():\n    return wrapper\n";
+
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+fn names(set: &PassSet) -> Vec<&str> {
+    set.passes.iter().map(|pass| pass.name.as_str()).collect()
+}
+
+fn errors(set: &PassSet, root: &Path) -> Vec<String> {
+    let root = root.display().to_string();
+    set.errors.iter().map(|error| error.to_string().replace(&root, "DIR")).collect()
+}
+
+#[test]
+fn input_passes_come_first_and_can_be_replaced_in_place() {
+    let input = folder(&[
+        ("sorted_input_pass_rule_names.json", "[\"a\", \"b\", \"c\"]"),
+        ("a.py", PASS),
+        ("b.py", PASS),
+        ("c.py", PASS),
+    ]);
+    let output = folder(&[
+        ("sorted_input_pass_rule_names.json", "[\"c\", \"b\", \"a\"]"),
+        ("sorted_output_pass_rule_names.json", "[\"d\", \"b\"]"),
+        ("b.py", PASS),
+        ("d.py", PASS),
+    ]);
+    let options = LoadOptions { input_dir: Some(input.path().into()), ..Default::default() };
+    let set = load(output.path(), &options);
+    assert_eq!(names(&set), ["c", "b", "a", "d"]);
+    assert_eq!(
+        set.passes.iter().map(|p| p.is_input).collect::<Vec<_>>(),
+        [true, false, true, false]
+    );
+    assert!(set.errors.is_empty(), "{:?}", set.errors);
+}
+
+#[test]
+fn a_different_set_of_input_passes_is_an_error() {
+    let input = folder(&[("sorted_input_pass_rule_names.json", "[\"a\"]"), ("a.py", PASS)]);
+    let output = folder(&[("sorted_input_pass_rule_names.json", "[\"a\", \"z\"]")]);
+    let options = LoadOptions { input_dir: Some(input.path().into()), ..Default::default() };
+    let set = load(output.path(), &options);
+    assert_eq!(
+        errors(&set, output.path()),
+        [
+            "DIR/sorted_input_pass_rule_names.json: it must list exactly the input passes, in any order \
+          (hint: the input passes are a)"
+        ]
+    );
+}
+
+#[test]
+fn every_bad_entry_of_the_list_is_located() {
+    let folder = folder(&[(
+        "sorted_output_pass_rule_names.json",
+        "[\n  \"ok\",\n  \"../evil\",\n  7,\n  \"ok\"\n]",
+    )]);
+    let set = load(folder.path(), &LoadOptions::default());
+    let errors = errors(&set, folder.path());
+    assert_eq!(errors.len(), 3);
+    assert!(errors[0].contains("json:3:3: entry 2: `../evil` is not a file stem"), "{errors:?}");
+    assert!(errors[1].contains("entry 3: not a string"));
+    assert!(errors[2].contains("entry 4: `ok` is listed twice"));
+}
+
+#[test]
+fn broken_json_names_line_and_column() {
+    let folder = folder(&[("sorted_output_pass_rule_names.json", "[\n \"a\",\n]")]);
+    let set = load(folder.path(), &LoadOptions::default());
+    assert!(
+        errors(&set, folder.path())[0].starts_with("DIR/sorted_output_pass_rule_names.json:3:1")
+    );
+}
+
+#[test]
+fn one_bad_file_does_not_take_the_others_down() {
+    let folder = folder(&[
+        ("sorted_output_pass_rule_names.json", "[\"good\", \"bad\", \"missing\", \"noise\"]"),
+        ("good.py", PASS),
+        ("bad.py", "def pattern(x:\n    return x\n"),
+    ]);
+    fs::write(folder.path().join("noise.py"), b"x = 1\ny = '\xff\xfe'\n").unwrap();
+    let set = load(folder.path(), &LoadOptions::default());
+    assert_eq!(names(&set), ["good"]);
+    let errors = errors(&set, folder.path());
+    assert!(errors[0].starts_with("DIR/bad.py:2:5: syntax error"), "{errors:?}");
+    assert!(errors[1].starts_with("DIR/missing.py: no such file"), "{errors:?}");
+    assert!(errors[2].starts_with("DIR/noise.py:2:6: not valid UTF-8"), "{errors:?}");
+}
+
+#[test]
+fn helpers_are_found_through_every_form_of_import_and_cycles_end() {
+    let folder = folder(&[
+        ("sorted_output_pass_rule_names.json", "[\"main\"]"),
+        (
+            "main.py",
+            "from pass_dir.a import f\nfrom .b import g\nimport c\nfrom pass_dir import d\nimport pass_dir.e as e\ndef h():\n    from pass_dir.kernels.norm import k\n",
+        ),
+        ("a.py", "from pass_dir.b import g\n"),
+        ("b.py", "from pass_dir.a import f\n"),
+        ("c.py", ""),
+        ("d.py", ""),
+        ("e.py", ""),
+        ("kernels/norm.py", "from .common import z\n"),
+        ("kernels/common.py", ""),
+        ("unused.py", "def ("),
+    ]);
+    let set = load(folder.path(), &LoadOptions::default());
+    assert!(set.errors.is_empty(), "{:?}", set.errors);
+    let mut files: Vec<_> =
+        set.program.ids().map(|id| set.program.module(id).name.clone()).collect();
+    files.sort();
+    assert_eq!(files, ["a", "b", "c", "d", "e", "kernels.common", "kernels.norm", "main"]);
+    assert_eq!(set.program.reachable(set.passes[0].module).len(), 8);
+}
+
+#[test]
+fn a_link_out_of_the_folder_is_refused() {
+    let outside = folder(&[("secret.py", PASS)]);
+    let folder = folder(&[("sorted_output_pass_rule_names.json", "[\"link\"]")]);
+    std::os::unix::fs::symlink(outside.path().join("secret.py"), folder.path().join("link.py"))
+        .unwrap();
+    let set = load(folder.path(), &LoadOptions::default());
+    assert_eq!(errors(&set, folder.path()), ["DIR/link.py: leads out of the pass folder"]);
+}
+
+#[test]
+fn limits_bound_size_and_number() {
+    let limits = Limits { file_bytes: 100, ..Default::default() };
+    let big = folder(&[("sorted_output_pass_rule_names.json", "[\"a\"]"), ("a.py", PASS)]);
+    let set = load(big.path(), &LoadOptions { limits, ..Default::default() });
+    assert!(errors(&set, big.path())[0].contains("more than the limit of 100"));
+    let chain: Vec<(String, String)> =
+        (0..20).map(|i| (format!("m{i}.py"), format!("import m{}\n", i + 1))).collect();
+    let mut files: Vec<(&str, &str)> =
+        chain.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    files.push(("sorted_output_pass_rule_names.json", "[\"m0\"]"));
+    let many = folder(&files);
+    let limits = Limits { modules: 5, ..Default::default() };
+    let set = load(many.path(), &LoadOptions { limits, ..Default::default() });
+    assert!(errors(&set, many.path())[0].contains("more than 5 files are imported"));
+}
+
+#[test]
+fn a_single_file_is_a_pass_of_its_own() {
+    let folder = folder(&[("solo.py", PASS)]);
+    let set = load(&folder.path().join("solo.py"), &LoadOptions::default());
+    assert_eq!(names(&set), ["solo"]);
+    let set = load(&folder.path().join("nothing.txt"), &LoadOptions::default());
+    assert!(set.errors[0].message.contains("neither a folder nor a `.py` file"));
+}
