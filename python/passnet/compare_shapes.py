@@ -7,7 +7,7 @@ import json
 import math
 import subprocess
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,12 +53,19 @@ class ShapeReport:
         return self.equal < self.nodes or bool(self.unread)
 
 
-def compare_shapes(binary: Path, paths: Sequence[Path]) -> ShapeReport:
-    """Run both sides over all graphs under `paths`."""
+def compare_shapes(
+    binary: Path, paths: Sequence[Path], recorded: Path | None = None
+) -> ShapeReport:
+    """Run both sides over all graphs under `paths`.
+
+    `recorded` names the output of an earlier `python -m passnet.shapes`, which spares PyTorch's
+    share of the time while inference is being worked on.
+    """
     folders = find_graphs(paths)
+    torch_types = all_graph_types(folders) if recorded is None else read_types(recorded, folders)
     inferred = inferred_types(binary, paths)
     report = ShapeReport()
-    for types in all_graph_types(folders):
+    for types in torch_types:
         report.graphs += 1
         report.runnable += types.runnable
         if not types.runnable:
@@ -71,6 +78,16 @@ def compare_shapes(binary: Path, paths: Sequence[Path]) -> ShapeReport:
         else:
             compare_graph(report, types, answer["nodes"])
     return report
+
+
+def read_types(recorded: Path, folders: Sequence[Path]) -> Iterator[GraphTypes]:
+    """The graphs among `folders` in a file of recorded types."""
+    wanted = {folder.resolve() for folder in folders}
+    with recorded.open(encoding="utf-8") as lines:
+        for line in lines:
+            types = GraphTypes.from_json(line)
+            if Path(types.path).resolve() in wanted:
+                yield types
 
 
 def inferred_types(binary: Path, paths: Sequence[Path]) -> dict[Path, dict[str, Any]]:
@@ -121,7 +138,7 @@ def equal_types(torch_type: Type, passnet_type: Type) -> bool:
         if torch_type["scalar"] != passnet_type["scalar"]:
             return False
         left, right = torch_type["value"], passnet_type.get("value")
-        if right is None:
+        if left is None or right is None:
             return True
         if isinstance(left, float) and isinstance(right, (int, float)):
             return math.isclose(left, right, rel_tol=1e-12)

@@ -31,6 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     golden.add_argument("--verbose", action="store_true", help="show where meta and CPU disagree")
     golden.set_defaults(run=golden_shapes)
     shapes = commands.add_parser("shapes", help="compare inferred types with PyTorch on meta")
+    shapes.add_argument(
+        "--torch-types", type=Path, help="reuse the output of `python -m passnet.shapes`"
+    )
     shapes.set_defaults(run=shapes_parity)
     prints = commands.add_parser("print", help="run printed graphs against their originals")
     prints.add_argument("--limit", type=int, help="stop once this many graphs have run")
@@ -53,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def shapes_parity(options: argparse.Namespace) -> int:
     """Inferred types against PyTorch's, node by node."""
     try:
-        report = compare_shapes.compare_shapes(options.passnet, options.paths)
+        report = compare_shapes.compare_shapes(options.passnet, options.paths, options.torch_types)
     except (compare_shapes.BinaryError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

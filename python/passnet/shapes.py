@@ -19,7 +19,7 @@ from typing import TypeVar
 
 import torch
 
-from .dualrun import DualRun
+from .dualrun import DualRun, names_read
 from .replay import TensorMeta, read_metas, replay_metas
 from .statements import Argument, Op, read_model
 from .valuetypes import Type, describe
@@ -27,6 +27,7 @@ from .valuetypes import Type, describe
 PROCESSES = 2
 # The format records values of smaller tensors only.
 STAND_IN_LIMIT = 64
+SMALL = 1e-5
 # Beyond this many characters an error message is noise.
 REASON_LIMIT = 300
 
@@ -53,6 +54,12 @@ class GraphTypes:
         self.reason = reason[:REASON_LIMIT]
         self.failed_at = at
 
+    @classmethod
+    def from_json(cls, line: str) -> GraphTypes:
+        record = json.loads(line)
+        record["nodes"] = [Node(**node) for node in record["nodes"]]
+        return cls(**record)
+
     def to_json(self) -> str:
         return json.dumps(asdict(self), separators=(",", ":"))
 
@@ -67,22 +74,32 @@ def graph_types(folder: Path) -> GraphTypes:
         result.fail(f"unreadable: {error}")
         return result
     with DualRun() as run:
+        invented: set[str] = set()
         for argument in forward.arguments:
             meta = metas.get(argument.name)
             if meta is None:
                 result.fail(f"no metadata for argument `{argument.name}`")
                 return result
             bind_argument(run, argument, meta)
+            if meta.data is None:
+                invented.add(argument.name)
         for step in forward.steps:
             if not isinstance(step, Op):
                 run.bind(step)
+                if step.source in invented:
+                    invented.update(step.targets)
                 continue
             outcome = run.run(step)
             if outcome.error is not None:
                 line = " ".join(str(outcome.error).split())
                 result.fail(f"{type(outcome.error).__name__}: {line}", step.index)
                 return result
-            result.nodes.append(Node(step.index, step.name, describe(outcome.meta)))
+            kind = describe(outcome.meta)
+            if not invented.isdisjoint(names_read(step.statement)):
+                invented.add(step.name)
+                if kind.get("scalar") == "float":
+                    kind["value"] = None  # a stand-in says nothing about the number
+            result.nodes.append(Node(step.index, step.name, kind))
     return result
 
 
@@ -104,9 +121,13 @@ def known_values(meta: TensorMeta, elements: int) -> torch.Tensor | None:
     if meta.data is None and not (meta.dtype.is_floating_point and elements <= STAND_IN_LIMIT):
         return None
     try:
-        return replay_metas([meta])[meta.name]
+        values = replay_metas([meta])[meta.name]
     except (ValueError, TypeError, RuntimeError):
         return None  # contradictory data: the shape alone still serves
+    if meta.data is None:
+        # Means are recorded with three decimals: an epsilon reads 0.000, which norms refuse.
+        values[values == 0] = SMALL
+    return values
 
 
 def find_graphs(paths: Iterable[Path]) -> list[Path]:

@@ -1,7 +1,7 @@
 """What a value of a graph is: the TYPE records that parity checks compare.
 
     TYPE := {"dtype": "float32", "shape": [...], "stride": [...]}
-          | {"list": [TYPE...]} | {"scalar": "int|float|bool", "value": v}
+          | {"list": [TYPE...]} | {"scalar": "int|float|bool", "value": v|null}
           | {"none": true} | {"other": "..."}
 
 Tuples, lists and `torch.Size` are all `list`; nothing downstream distinguishes them.
