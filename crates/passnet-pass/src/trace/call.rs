@@ -238,6 +238,11 @@ impl<'a> Interpreter<'a> {
             }
             None => Locals::default(),
         };
+        if let (Code::Def(def), Some(_)) = (callable.code, &callable.captured) {
+            // A nested function can call itself, but was not defined yet when it captured its surroundings.
+            let own_name = def.name.as_str();
+            locals.entry(own_name).or_insert_with(|| Value::Function(callable.clone()));
+        }
         let mut inner =
             Frame { module: callable.module, locals, captured: callable.captured.clone() };
         let result = match callable.code {
