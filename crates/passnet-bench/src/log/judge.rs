@@ -114,18 +114,20 @@ pub fn judge(log: &Log, list: Option<&GraphList>, parameters: Parameters) -> Log
             strict,
             reason,
         };
-        if differ(reference, &strict, parameters) {
-            let (why, reason) = judgement.reason.unwrap_or_else(|| {
-                (DifferenceKind::Misclassified, kind.classification().why.to_string())
-            });
-            report.differences.push(difference(why, Some(kind), reason));
-        }
+        let reason = judgement.reason;
         let logged = LoggedGraph {
             judged: judgement.judged,
             reference_status: Some(status),
             line: Some(block.line),
         };
-        match places.find(&block.path) {
+        let place = places.find(&block.path);
+        if !matches!(place, Place::Unlisted) && differ(reference, &strict, parameters) {
+            let (why, reason) = reason.unwrap_or_else(|| {
+                (DifferenceKind::Misclassified, kind.classification().why.to_string())
+            });
+            report.differences.push(difference(why, Some(kind), reason));
+        }
+        match place {
             Place::Unlisted => report.differences.push(difference(
                 DifferenceKind::Unlisted,
                 None,

@@ -43,13 +43,28 @@ pub(super) fn judge(block: &GraphBlock, findings: &mut Vec<Finding>) -> Judgemen
     };
     match examine(block, findings) {
         Ok((ladder, speedup, reason)) => {
-            let right = ladder.is_right_at(BASELINE);
-            let kind = if right { VerdictKind::Correct } else { VerdictKind::Accuracy };
-            Judgement { judged: judged(Verdict::new(kind), ladder, Some(speedup)), reason }
+            let verdict = if ladder.is_right_at(BASELINE) {
+                Verdict::new(VerdictKind::Correct)
+            } else {
+                largest_difference(block)
+            };
+            Judgement { judged: judged(verdict, ladder, Some(speedup)), reason }
         }
         Err(Failure { verdict, reason }) => {
             Judgement { judged: judged(verdict, Ladder::NONE, None), reason: Some(reason) }
         }
+    }
+}
+
+/// All that a log keeps about wrong numbers.
+fn largest_difference(block: &GraphBlock) -> Verdict {
+    let verdict = Verdict::new(VerdictKind::Accuracy);
+    match block.correctness.get("max_diff") {
+        Some(reading) => {
+            let values: Vec<String> = reading.value.iter().map(ToString::to_string).collect();
+            verdict.because(format!("largest difference of each output: {}", values.join(" ")))
+        }
+        None => verdict,
     }
 }
 
