@@ -4,7 +4,7 @@ use half::{bf16, f16};
 use passnet_bench::tolerance::{BASELINE, Ladder, Tolerance, levels};
 use passnet_bench::verdict::{Evidence, VerdictKind};
 use passnet_bench::verify::{
-    Comparison, Rules, TensorData, TensorView, compare, ladders_by_format,
+    Comparison, Rules, TensorData, TensorView, compare, ladder, ladders_by_format,
 };
 use passnet_graph::DType;
 use proptest::prelude::*;
@@ -53,7 +53,10 @@ fn reference_rules_are_those_of_torch() {
 }
 
 fn scalar(expected: TensorData<'_>, actual: TensorData<'_>) -> Ladder {
-    compare(&one(&[], expected), &one(&[], actual), Rules::Reference).unwrap().ladder
+    let (expected, actual) = (one(&[], expected), one(&[], actual));
+    let full = compare(&expected, &actual, Rules::Reference).unwrap().ladder;
+    assert_eq!(ladder(&expected, &actual, Rules::Reference).unwrap(), Some(full));
+    full
 }
 
 #[test]
@@ -237,6 +240,8 @@ proptest! {
                 || (e.is_nan() && a.is_nan())
                 || (error.is_finite() && error <= tolerance.atol + tolerance.rtol * a.abs())
         };
+        let (e, a) = (one(&shape, TensorData::F64(&expected)), one(&shape, TensorData::F64(&actual)));
+        prop_assert_eq!(ladder(&e, &a, Rules::Strict).unwrap(), Some(comparison.ladder));
         for t in levels() {
             let all = expected.iter().zip(&actual).all(|(&e, &a)| right(e, a, t));
             prop_assert_eq!(comparison.ladder.is_right_at(t), all, "t = {}", t);
@@ -259,5 +264,32 @@ proptest! {
         let has_nan = halves.iter().any(|h| h.is_nan());
         let reference = compare(&view, &view, Rules::Reference).unwrap().ladder;
         prop_assert_eq!(reference, if has_nan { Ladder::NONE } else { Ladder::ALL });
+    }
+
+    /// The short way to the ladder and the long way agree for every type, and on structure.
+    #[test]
+    fn the_fast_ladder_is_the_ladder(
+        bits in prop::collection::vec((any::<u16>(), -3i16..3), 1..200),
+        is_strict in any::<bool>(),
+    ) {
+        let rules = if is_strict { Rules::Strict } else { Rules::Reference };
+        let near = |(b, d): &(u16, i16)| b.wrapping_add_signed(*d);
+        let shape = [bits.len()];
+        macro_rules! agree {
+            ($kind:ident, $value:expr) => {
+                let e: Vec<_> = bits.iter().map(|p| $value(p.0)).collect();
+                let a: Vec<_> = bits.iter().map(near).map($value).collect();
+                let (e, a) = (one(&shape, TensorData::$kind(&e)), one(&shape, TensorData::$kind(&a)));
+                let full = compare(&e, &a, rules).unwrap().ladder;
+                prop_assert_eq!(ladder(&e, &a, rules).unwrap(), Some(full));
+            };
+        }
+        agree!(F16, f16::from_bits);
+        agree!(BF16, bf16::from_bits);
+        agree!(F32, |b: u16| f16::from_bits(b).to_f32());
+        agree!(I16, |b: u16| b as i16 / 8);
+        agree!(C64, |b: u16| [f16::from_bits(b).to_f32(), 1.0]);
+        let (e, a) = (one(&[], TensorData::I32(&[1])), one(&[], TensorData::I64(&[1])));
+        prop_assert_eq!(ladder(&e, &a, rules).unwrap(), None);
     }
 }
