@@ -1,6 +1,6 @@
 //! Keeping a store small and telling whether it is sound.
 
-use super::{Store, StoreError, StoreErrorKind};
+use super::{Store, StoreError, StoreErrorKind, codec};
 use crate::graph_files::ContentKey;
 use crate::progress::{Progress, Task};
 
@@ -28,7 +28,7 @@ impl Store {
             .query_row("SELECT coalesce(max(id), 0) FROM blob", [], |row| row.get(0))
             .map_err(|error| self.sqlite(error))?;
         let transaction = self.begin()?;
-        let encoder = self.train(blobs)?;
+        let encoder = self.train(blobs, codec::DENSE)?;
         transaction.commit()?;
         let mut task = Task::begin(progress, "compacting", Some(blobs.unsigned_abs()));
         for first in (1..=blobs).step_by(BATCH as usize) {
@@ -83,6 +83,7 @@ impl Store {
     /// Returns what is wrong, in words; nothing for a sound store.
     pub fn check(&self, progress: &dyn Progress) -> Result<Vec<String>, StoreError> {
         let sqlite = |error| self.sqlite(error);
+        let _snapshot = self.snapshot()?;
         let mut problems: Vec<String> = self
             .connection
             .prepare("PRAGMA integrity_check(20)")

@@ -83,7 +83,7 @@ impl Store {
         // WAL lets readers go on while we write; FULL makes a committed batch survive a power cut.
         store.pragma("journal_mode", "WAL")?;
         store.pragma("synchronous", "FULL")?;
-        store.writer = Some(Writer { _lock: lock, encoder: Encoder::default(), workers });
+        store.writer = Some(Writer { _lock: lock, encoder: Encoder::new(codec::FAST), workers });
         store.load_dictionaries()?;
         Ok(store)
     }

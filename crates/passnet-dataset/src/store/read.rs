@@ -57,15 +57,26 @@ impl Store {
 
     /// All files of an entry, checked against its content key.
     pub fn load(&self, record: &Record) -> Result<GraphFiles, StoreError> {
+        let snapshot = self.snapshot()?;
         let mut graph = GraphFiles::new(record.path.as_str());
         for (&name, &blob) in &record.blobs {
             graph.files.insert(name, self.read_blob(blob)?);
         }
+        drop(snapshot);
         if graph.content_key() == record.content {
             Ok(graph)
         } else {
             Err(self.damaged(format!("the files of `{}` are not those stored", record.path)))
         }
+    }
+
+    /// Makes the reads that follow one transaction, until it is dropped: SQLite locks the file anew for each query
+    /// outside one, at several times the cost of the query. Nothing inside a transaction that is open already.
+    pub(super) fn snapshot(&self) -> Result<Option<rusqlite::Transaction<'_>>, StoreError> {
+        if !self.connection.is_autocommit() {
+            return Ok(None);
+        }
+        self.connection.unchecked_transaction().map(Some).map_err(|error| self.sqlite(error))
     }
 
     /// One file of an entry, if it has it.

@@ -1,15 +1,15 @@
 //! Writing: batches of entries, each batch one transaction. A batch is stored whole or not at all.
 
-use super::codec::{Encoder, Trainer};
+use super::codec::{self, Encoder, Trainer};
 use super::entry::{Entry, Provenance};
 use super::error::StoreErrorKind;
 use super::schema::ENTRY_COLUMNS;
-use super::{Store, StoreError, Writer};
+use super::{Store, StoreError};
 use crate::graph_files::{ContentKey, FileName};
 use crate::parallel;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params, params_from_iter};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::num::NonZeroUsize;
 
@@ -18,6 +18,8 @@ const BLOBS_PER_JOB: usize = 32;
 /// The store learns dictionaries when it first holds this many blobs, and again each time it has grown by the factor.
 const FIRST_TRAINING: i64 = 1_000;
 const TRAINING_GROWTH: i64 = 16;
+/// Bytes of files held when packing again.
+const REPACKED_AT_ONCE: usize = 32 << 20;
 /// Blobs looked at for one training.
 const TRAINING_SAMPLES: i64 = 8_192;
 
@@ -31,13 +33,17 @@ pub enum Outcome {
     Unchanged,
 }
 
-/// A blob ready to be written.
+/// A blob's compressed form.
 struct Packed {
-    key: ContentKey,
-    file: FileName,
     dictionary: i64,
-    size: usize,
     data: Vec<u8>,
+}
+
+/// A file whose content is not in the store yet.
+struct NewFile<'a> {
+    key: ContentKey,
+    name: FileName,
+    bytes: &'a [u8],
 }
 
 impl Store {
@@ -50,11 +56,14 @@ impl Store {
                 .check()
                 .map_err(|why| StoreError::new(&self.path, StoreErrorKind::Refused(why)))?;
         }
-        let packed = self.pack_new_files(writer, entries)?;
+        let new = self.new_files(entries)?;
+        let files: Vec<_> = new.iter().map(|file| (file.name, file.bytes)).collect();
+        let packed = pack(&writer.encoder, writer.workers, &files)
+            .map_err(|error| StoreError::new(&self.path, StoreErrorKind::Io(error)))?;
 
         let transaction = self.begin()?;
-        for blob in &packed {
-            self.write_blob(blob)?;
+        for (file, packed) in new.iter().zip(&packed) {
+            self.write_file(file, packed)?;
         }
         let outcomes = entries
             .iter()
@@ -115,33 +124,27 @@ impl Store {
             .map_err(|error| self.sqlite(error))
     }
 
-    /// Compresses, on all workers, the files whose content is not there yet.
-    fn pack_new_files(
-        &self,
-        writer: &Writer,
-        entries: &[Entry],
-    ) -> Result<Vec<Packed>, StoreError> {
-        let mut new: BTreeMap<ContentKey, (FileName, &[u8])> = BTreeMap::new();
-        // Blobs are numbered in the order in which entries bring them, so that a graph's blobs lie together.
-        let mut order = Vec::new();
+    /// The files whose content is not there yet, each once, in the order in which entries bring them: blobs are
+    /// numbered in that order, so that a graph's blobs lie together.
+    fn new_files<'a>(&self, entries: &'a [Entry]) -> Result<Vec<NewFile<'a>>, StoreError> {
+        let mut seen = BTreeSet::new();
+        let mut new = Vec::new();
         for (&name, bytes) in entries.iter().flat_map(|entry| &entry.graph.files) {
             let key = ContentKey::of(bytes);
-            if !new.contains_key(&key) && self.blob_of(key)?.is_none() {
-                new.insert(key, (name, bytes.as_slice()));
-                order.push((key, name, bytes.as_slice()));
+            if seen.insert(key) && self.blob_of(key)?.is_none() {
+                new.push(NewFile { key, name, bytes });
             }
         }
-        pack(&writer.encoder, writer.workers, &order)
-            .map_err(|error| StoreError::new(&self.path, StoreErrorKind::Io(error)))
+        Ok(new)
     }
 
-    fn write_blob(&self, blob: &Packed) -> Result<(), StoreError> {
+    fn write_file(&self, file: &NewFile<'_>, packed: &Packed) -> Result<(), StoreError> {
         self.execute(
             "INSERT INTO blob (file, dictionary, size, data) VALUES (?1, ?2, ?3, ?4)",
-            params![blob.file as i64, blob.dictionary, blob.size as i64, blob.data],
+            params![file.name as i64, packed.dictionary, file.bytes.len() as i64, packed.data],
         )?;
         let id = self.connection.last_insert_rowid();
-        self.execute("INSERT INTO blob_key (key, blob) VALUES (?1, ?2)", params![blob.key.0, id])?;
+        self.execute("INSERT INTO blob_key (key, blob) VALUES (?1, ?2)", params![file.key.0, id])?;
         Ok(())
     }
 
@@ -217,7 +220,7 @@ impl Store {
         if blobs < FIRST_TRAINING.max(trained_at.saturating_mul(TRAINING_GROWTH)) {
             return Ok(false);
         }
-        let encoder = self.train(blobs)?;
+        let encoder = self.train(blobs, codec::FAST)?;
         if trained_at == 0 {
             // What came before the first dictionary is little, and is packed again with it.
             self.repack(&encoder, 1..blobs + 1)?;
@@ -226,7 +229,7 @@ impl Store {
     }
 
     /// Learns one dictionary for each kind of file from blobs spread over the whole store.
-    pub(super) fn train(&self, blobs: i64) -> Result<Encoder, StoreError> {
+    pub(super) fn train(&self, blobs: i64, level: i32) -> Result<Encoder, StoreError> {
         let mut trainers: BTreeMap<FileName, Trainer> = BTreeMap::new();
         let step = (blobs / TRAINING_SAMPLES).max(1) as usize;
         for blob in (1..=blobs).step_by(step) {
@@ -236,7 +239,7 @@ impl Store {
                 trainers.entry(name).or_default().add(&self.read_blob(blob)?);
             }
         }
-        let mut encoder = Encoder::default();
+        let mut encoder = Encoder::new(level);
         for (name, trainer) in trainers {
             if let Some(dictionary) = trainer.train() {
                 self.execute(
@@ -277,18 +280,32 @@ impl Store {
         encoder: &Encoder,
         blobs: std::ops::Range<i64>,
     ) -> Result<(), StoreError> {
-        let writer = self.writer.as_ref().ok_or_else(|| self.read_only())?;
         let mut plain = Vec::new();
+        let mut bytes = 0;
         for blob in blobs {
             if let Some((name, _)) = self.file_of_blob(blob)? {
-                plain.push((blob, name, self.read_blob(blob)?));
+                let file = self.read_blob(blob)?;
+                bytes += file.len();
+                plain.push((blob, name, file));
+            }
+            if bytes >= REPACKED_AT_ONCE {
+                self.repack_files(encoder, &plain)?;
+                plain.clear();
+                bytes = 0;
             }
         }
-        let borrowed: Vec<_> = plain
-            .iter()
-            .map(|(_, name, bytes)| (ContentKey([0; 16]), *name, bytes.as_slice()))
-            .collect();
-        let packed = pack(encoder, writer.workers, &borrowed)
+        self.repack_files(encoder, &plain)
+    }
+
+    fn repack_files(
+        &self,
+        encoder: &Encoder,
+        plain: &[(i64, FileName, Vec<u8>)],
+    ) -> Result<(), StoreError> {
+        let writer = self.writer.as_ref().ok_or_else(|| self.read_only())?;
+        let files: Vec<_> =
+            plain.iter().map(|(_, name, bytes)| (*name, bytes.as_slice())).collect();
+        let packed = pack(encoder, writer.workers, &files)
             .map_err(|error| StoreError::new(&self.path, StoreErrorKind::Io(error)))?;
         for ((blob, ..), packed) in plain.iter().zip(packed) {
             self.execute(
@@ -302,7 +319,7 @@ impl Store {
     /// Makes the encoder use the newest dictionaries in the file.
     pub(super) fn load_dictionaries(&mut self) -> Result<(), StoreError> {
         let newest = newest_dictionaries(&self.connection).map_err(|error| self.sqlite(error))?;
-        let mut encoder = Encoder::default();
+        let mut encoder = Encoder::new(codec::FAST);
         for (file, id, data) in newest {
             let name = file_name(file)
                 .ok_or_else(|| self.damaged(format!("dictionary {id} is of unknown kind")))?;
@@ -336,10 +353,11 @@ fn newest_dictionaries(connection: &Connection) -> rusqlite::Result<Vec<(i64, i6
     rows.collect()
 }
 
+/// Compresses files on all workers, in order.
 fn pack(
     encoder: &Encoder,
     workers: NonZeroUsize,
-    files: &[(ContentKey, FileName, &[u8])],
+    files: &[(FileName, &[u8])],
 ) -> io::Result<Vec<Packed>> {
     let mut packed = Vec::with_capacity(files.len());
     parallel::ordered(
@@ -348,9 +366,9 @@ fn pack(
         |job| {
             let mut session = encoder.session();
             job.iter()
-                .map(|&(key, file, bytes)| {
-                    let (dictionary, data) = session.pack(file, bytes)?;
-                    Ok(Packed { key, file, dictionary, size: bytes.len(), data })
+                .map(|&(name, bytes)| {
+                    let (dictionary, data) = session.pack(name, bytes)?;
+                    Ok(Packed { dictionary, data })
                 })
                 .collect::<io::Result<Vec<_>>>()
         },
