@@ -35,6 +35,10 @@ use std::time::Duration;
 /// Recovery and checkpoints of another process hold the file for moments; writers proper are kept apart by the lock.
 const BUSY_WAIT: Duration = Duration::from_secs(5);
 
+/// A killed process keeps its lock while the system takes it apart, which is when the user starts the next one.
+const LOCK_TRIES: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
+
 /// An open store. It can be moved between threads but not shared; a thread that wants to read on its own opens its
 /// own, which takes well under a millisecond.
 pub struct Store {
@@ -72,7 +76,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens a store to write to it, and makes it if there is none. Fails at once if another process writes to it.
+    /// Opens a store to write to it, and makes it if there is none. Fails within a second if another process writes
+    /// to it.
     pub fn open_for_writing(path: &Path, workers: NonZeroUsize) -> Result<Self, StoreError> {
         let lock = lock(path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -153,9 +158,12 @@ fn lock(store: &Path) -> Result<File, StoreError> {
         .write(true)
         .open(PathBuf::from(name))
         .map_err(io)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(StoreError::new(store, StoreErrorKind::InUse)),
-        Err(TryLockError::Error(error)) => Err(io(error)),
+    for _ in 0..LOCK_TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::Error(error)) => return Err(io(error)),
+        }
     }
+    Err(StoreError::new(store, StoreErrorKind::InUse))
 }
