@@ -26,7 +26,7 @@ Inputs = dict[str, Any]
 
 @dataclass
 class Outcome:
-    """`equal`, `different`, `skipped` (the original itself cannot run here) or `not printed`."""
+    """`equal`, `different`, `not printed`, `too large`, or `skipped`: the original fails here."""
 
     path: str
     status: str
@@ -79,7 +79,7 @@ def compare_one(binary: Path, max_elements: int, folder: Path) -> Outcome:
         original = (folder / "model.py").read_text(encoding="utf-8")
         elements = sum(elements_of(meta.shape) for meta in read_metas(folder / "weight_meta.py"))
         if elements > max_elements:
-            return Outcome(path, "skipped", f"{elements} input elements")
+            return Outcome(path, "too large", f"{elements} input elements")
         inputs = graph_inputs(folder, original)
         expected = run_graph(original, inputs)
     except Exception as error:  # the original does not run here
@@ -155,6 +155,7 @@ def to_json(report: PrintReport) -> dict[str, Any]:
         "equal": report.count("equal"),
         "different": report.count("different"),
         "not_printed": report.count("not printed"),
+        "too_large": report.count("too large"),
         "skipped": report.count("skipped"),
         "tensors": sum(outcome.tensors for outcome in report.outcomes),
         "problems": [vars(o) for o in report.outcomes if o.status != "equal"],
@@ -169,6 +170,7 @@ def to_table(report: PrintReport) -> str:
             f"  bit-equal                 {report.count('equal')}  ({tensors} tensors)",
             f"  different                 {report.count('different')}",
             f"  not printed               {report.count('not printed')}",
-            f"  skipped                   {report.count('skipped')}  (the original does not run)",
+            f"  too large to try          {report.count('too large')}",
+            f"  the original fails        {report.count('skipped')}",
         ]
     )
