@@ -3,12 +3,13 @@
 //! Running the same import again continues where it stopped: what is stored with the same files is not described
 //! again. The result depends on the source alone, not on the number of workers.
 
-use crate::graph_files::GraphFiles;
+use crate::content::ContentKey;
 use crate::parallel::{self, Stopped};
 use crate::progress::{Progress, Task};
 use crate::source::GraphSource;
 use crate::store::{Description, Entry, Outcome, Store, StoreError, StoreErrorKind};
 use passnet_graph::Diagnostic;
+use passnet_graph::GraphFiles;
 use std::num::NonZeroUsize;
 
 /// A batch is committed when it holds this many graphs or bytes: what a kill can cost, and what memory holds.
@@ -82,7 +83,7 @@ pub fn import(
             Ok(graph) => graph,
             Err(diagnostic) => return Seen::Bad(diagnostic),
         };
-        if known.get(&graph.path) == Some(&graph.content_key()) {
+        if known.get(&graph.path) == Some(&ContentKey::of_graph(&graph)) {
             return Seen::Stored;
         }
         // Guarded here as well as by the loop, because here the graph has a name.

@@ -1,7 +1,7 @@
 //! The corpus: graphs read from folders and archives, kept in one store file, cut, varied, grouped and exported.
 
+pub mod content;
 pub mod decompose;
-pub mod graph_files;
 pub mod import;
 mod json;
 pub mod parallel;

@@ -1,11 +1,12 @@
 //! Import: resumable, the same for any number of workers, and never stopped by a bad graph.
 
-use passnet_dataset::graph_files::{FileName, GraphFiles};
+use passnet_dataset::content::ContentKey;
 use passnet_dataset::import::{ImportOptions, ImportReport, import};
 use passnet_dataset::progress::Silent;
 use passnet_dataset::source::{self, Limits};
 use passnet_dataset::store::{Description, Digests, Kind, Provenance, Store, StoreErrorKind};
 use passnet_graph::Diagnostic;
+use passnet_graph::{FileName, GraphFiles};
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -33,7 +34,7 @@ fn describe(graph: &GraphFiles) -> Result<Description, Diagnostic> {
         digests: Digests {
             structure: blake3::hash(model).to_string(),
             literals: String::new(),
-            full: graph.content_key().to_string(),
+            full: ContentKey::of_graph(graph).to_string(),
         },
         op_count: u32::try_from(model.len()).unwrap_or(u32::MAX),
         provenance,

@@ -1,7 +1,7 @@
 //! Sources: what is delivered, in which order, and what hostile or damaged input costs.
 
-use passnet_dataset::graph_files::{FileName, GraphFiles};
 use passnet_dataset::source::{self, Limits};
+use passnet_graph::{FileName, GraphFiles};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;

@@ -74,6 +74,11 @@ impl GraphFiles {
         self.files.get(&name).map(Vec::as_slice)
     }
 
+    /// Bytes of all files together.
+    pub fn size(&self) -> usize {
+        self.files.values().map(Vec::len).sum()
+    }
+
     /// What messages call one of the files.
     pub fn file_path(&self, name: FileName) -> String {
         if self.path.is_empty() { name.to_string() } else { format!("{}/{name}", self.path) }

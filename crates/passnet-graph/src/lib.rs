@@ -1,5 +1,6 @@
 //! The FX-like graph: parse and print `model.py`, tensor metadata, shape and dtype inference, identity.
 
+pub mod check;
 pub mod diagnostic;
 pub mod dtype;
 pub mod files;

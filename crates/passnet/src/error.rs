@@ -92,29 +92,24 @@ impl From<Diagnostic> for CommandError {
 
 /// A diagnostic with its source line, the place marked, and the hint.
 pub fn render_diagnostic(diagnostic: &Diagnostic) -> String {
-    let renderer = if use_color() { Renderer::styled() } else { Renderer::plain() };
-    let title = Level::ERROR.primary_title(&*diagnostic.message);
-    let group = match &diagnostic.source_line {
-        Some(line) => title.element(
-            Snippet::source(&*line.text)
+    let mut text = match &diagnostic.source_line {
+        Some(line) => {
+            let snippet = Snippet::source(&*line.text)
                 .path(&*diagnostic.file)
                 .line_start(diagnostic.line)
-                .annotation(AnnotationKind::Primary.span(line.start..line.end)),
-        ),
-        None => {
-            let place = if diagnostic.line == 0 {
-                diagnostic.file.clone()
-            } else {
-                format!("{}:{}:{}", diagnostic.file, diagnostic.line, diagnostic.column)
-            };
-            let group = title.element(Level::NOTE.no_name().message(format!("--> {place}")));
-            return finish(renderer.render(&[group]).to_string(), diagnostic);
+                .annotation(AnnotationKind::Primary.span(line.start..line.end));
+            let group = Level::ERROR.primary_title(&*diagnostic.message).element(snippet);
+            let renderer = if use_color() { Renderer::styled() } else { Renderer::plain() };
+            renderer.render(&[group])
         }
+        None if diagnostic.line == 0 => {
+            format!("error: {}\n --> {}", diagnostic.message, diagnostic.file)
+        }
+        None => format!(
+            "error: {}\n --> {}:{}:{}",
+            diagnostic.message, diagnostic.file, diagnostic.line, diagnostic.column
+        ),
     };
-    finish(renderer.render(&[group]).to_string(), diagnostic)
-}
-
-fn finish(mut text: String, diagnostic: &Diagnostic) -> String {
     if let Some(hint) = &diagnostic.hint {
         text.push_str("\nhint: ");
         text.push_str(hint);

@@ -46,7 +46,8 @@ fn main() -> ExitCode {
         }
     };
     let mut output = Output::new(cli.json);
-    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(cli.command, &mut output)));
+    let result =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(cli.command, &mut output)));
     let outcome = result.unwrap_or_else(|_| {
         Err(CommandError::bug("the command stopped unexpectedly; the message above says where"))
     });

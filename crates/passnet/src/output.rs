@@ -50,3 +50,9 @@ pub fn table<T: Into<comfy_table::Row>>(header: T) -> Table {
     table.set_content_arrangement(ContentArrangement::Disabled).set_header(header);
     table
 }
+
+/// A message for the person who watches, beside the results.
+pub fn warn(text: &str) {
+    // If stderr is gone there is nobody left to tell.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}

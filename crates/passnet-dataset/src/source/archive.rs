@@ -5,8 +5,9 @@
 
 use super::tar_stream::{TarEntry, TarKind, TarStream};
 use super::{GraphSource, Limits, Meter, shown};
-use crate::graph_files::{ContentKey, FileName, GraphFiles, check_path_part};
+use crate::content::{ContentKey, check_path_part};
 use passnet_graph::Diagnostic;
+use passnet_graph::{FileName, GraphFiles};
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

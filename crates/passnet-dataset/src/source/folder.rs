@@ -1,8 +1,9 @@
 //! Graphs in a folder tree, in sorted order. A folder is a graph if it holds a `model.py`.
 
 use super::{GraphSource, Limits, Meter, shown};
-use crate::graph_files::{FileName, GraphFiles, check_path_part};
+use crate::content::check_path_part;
 use passnet_graph::Diagnostic;
+use passnet_graph::{FileName, GraphFiles};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::fs;

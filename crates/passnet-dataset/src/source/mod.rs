@@ -10,8 +10,8 @@ mod tar_stream;
 pub use archive::ArchiveSource;
 pub use folder::FolderSource;
 
-use crate::graph_files::{FileName, GraphFiles};
 use passnet_graph::Diagnostic;
+use passnet_graph::{FileName, GraphFiles};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -4,7 +4,7 @@
 //! of file therefore has a zstd dictionary trained on the store's own content. Every blob names the dictionary it was
 //! compressed with, so dictionaries can be added at any time without touching older blobs.
 
-use crate::graph_files::FileName;
+use passnet_graph::FileName;
 use std::collections::BTreeMap;
 use std::io;
 use zstd::bulk::{Compressor, Decompressor};

@@ -1,6 +1,7 @@
 //! What the store knows about a graph besides its files.
 
-use crate::graph_files::{ContentKey, FileName, GraphFiles, check_path_part};
+use crate::content::{ContentKey, check_path_part};
+use passnet_graph::{FileName, GraphFiles};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;

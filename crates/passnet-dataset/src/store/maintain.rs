@@ -1,7 +1,7 @@
 //! Keeping a store small and telling whether it is sound.
 
 use super::{Store, StoreError, StoreErrorKind, codec};
-use crate::graph_files::ContentKey;
+use crate::content::ContentKey;
 use crate::progress::{Progress, Task};
 
 /// Blobs packed again in one transaction.

@@ -4,7 +4,8 @@ use super::entry::{Description, Digests, Kind, Provenance, Record, Variant};
 use super::error::StoreErrorKind;
 use super::schema::{ENTRY_COLUMNS, FIRST_BLOB_COLUMN};
 use super::{Store, StoreError};
-use crate::graph_files::{ContentKey, FileName, GraphFiles};
+use crate::content::ContentKey;
+use passnet_graph::{FileName, GraphFiles};
 use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, Row};
 use std::collections::{HashMap, VecDeque};
@@ -63,7 +64,7 @@ impl Store {
             graph.files.insert(name, self.read_blob(blob)?);
         }
         drop(snapshot);
-        if graph.content_key() == record.content {
+        if ContentKey::of_graph(&graph) == record.content {
             Ok(graph)
         } else {
             Err(self.damaged(format!("the files of `{}` are not those stored", record.path)))

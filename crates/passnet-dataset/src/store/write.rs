@@ -5,8 +5,9 @@ use super::entry::{Entry, Provenance};
 use super::error::StoreErrorKind;
 use super::schema::ENTRY_COLUMNS;
 use super::{Store, StoreError};
-use crate::graph_files::{ContentKey, FileName};
+use crate::content::ContentKey;
 use crate::parallel;
+use passnet_graph::FileName;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params, params_from_iter};
 use std::collections::{BTreeMap, BTreeSet};
@@ -150,7 +151,7 @@ impl Store {
 
     fn write_entry(&self, entry: &Entry) -> Result<Outcome, StoreError> {
         let graph = &entry.graph;
-        let content = graph.content_key();
+        let content = ContentKey::of_graph(graph);
         let old = self.get(&graph.path)?;
         let outcome = match &old {
             None => Outcome::Added,

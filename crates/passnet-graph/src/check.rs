@@ -1,0 +1,36 @@
+//! Is a graph well formed? Everything that can be said without running it.
+
+use crate::Diagnostic;
+use crate::files::FileName;
+use crate::graph::{NodeId, Target};
+use crate::ops::nearest_spelling;
+use crate::read::GraphFolder;
+
+/// Every operation known, every call fitting its signature, every shape fitting the next operation.
+/// `path` is what messages call the graph.
+pub fn check_folder(path: &str, folder: &GraphFolder) -> Vec<Diagnostic> {
+    let graph = &folder.graph;
+    let mut errors = Vec::new();
+    let at = |node: NodeId, message: String| Diagnostic {
+        line: graph.node(node).line as usize,
+        column: 1,
+        ..Diagnostic::file(format!("{path}/{}", FileName::Model), message)
+    };
+    if let Err(message) = graph.verify() {
+        errors.push(Diagnostic::file(path, message));
+    }
+    for (id, call) in graph.calls() {
+        match (&call.target, call.bind()) {
+            (Target::Unknown { kind, path }, _) => {
+                let error = at(id, format!("unknown operation `{}`", call.target));
+                errors.push(match nearest_spelling(*kind, path) {
+                    Some(near) => error.with_hint(format!("did you mean `{}`?", near.path)),
+                    None => error,
+                });
+            }
+            (_, Err(message)) => errors.push(at(id, message)),
+            (_, Ok(_)) => {}
+        }
+    }
+    errors
+}

@@ -1,0 +1,61 @@
+//! `passnet graph`: look at graphs without running them.
+
+mod check;
+mod hash;
+mod ops;
+mod show;
+
+use crate::error::{CommandError, Outcome};
+use crate::output::Output;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub enum GraphCommand {
+    /// Show graphs as tables of operations, or print them in canonical style
+    #[command(after_help = "\
+Examples:
+  passnet graph show samples/timm/resnet18
+  passnet graph show samples/timm/resnet18 --infer      with the shape and dtype of every value
+  passnet graph show samples/timm/resnet18 --print      as canonical model.py")]
+    Show(show::ShowArgs),
+    /// Check that graphs are well formed: syntax, operations, metadata, shapes
+    #[command(after_help = "\
+Examples:
+  passnet graph check samples/                 every graph below a folder
+  passnet graph check graphs.tar.zst --json    an archive, one JSON object a line
+
+Exit code 1 means that at least one graph has errors.")]
+    Check(Paths),
+    /// Print the three identity digests of graphs
+    #[command(after_help = "\
+`structure` covers operations and topology, `literals` adds literal arguments, `full` adds the shapes and
+dtypes of the inputs. None depends on names, on the order of independent statements, on argument order or
+on textual style.
+
+Example:
+  passnet graph hash samples/ --json | sort -k4 | uniq ...   find equal graphs")]
+    Hash(Paths),
+    /// Count the operations graphs use
+    #[command(after_help = "\
+Examples:
+  passnet graph ops samples/timm/resnet18
+  passnet graph ops graphs.tar.zst --by spelling")]
+    Ops(ops::OpsArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct Paths {
+    /// Graph folders, `model.py` files, trees of them, or `.tar.zst` archives
+    #[arg(required = true, value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+}
+
+pub fn run(command: GraphCommand, output: &mut Output) -> Result<Outcome, CommandError> {
+    match command {
+        GraphCommand::Show(args) => show::run(args, output),
+        GraphCommand::Check(args) => check::run(args, output),
+        GraphCommand::Hash(args) => hash::run(args, output),
+        GraphCommand::Ops(args) => ops::run(args, output),
+    }
+}
