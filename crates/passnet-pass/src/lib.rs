@@ -4,4 +4,6 @@
 //! `replacement_args` are traced from their syntax, `replacement_func` is resolved to a name.
 
 pub mod load;
+pub mod matcher;
+pub mod rewrite;
 pub mod trace;

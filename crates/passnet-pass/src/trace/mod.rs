@@ -15,9 +15,11 @@ mod value;
 
 use crate::load::{Bindings, ModuleId, PassFile, Program};
 use interpreter::{Interpreter, Traced};
+use passnet_graph::graph::CalleeKind;
 use passnet_graph::graph::effects::Effects;
+use passnet_graph::ops::{Class, Op};
 use passnet_graph::syntax::{Ranged, TextRange, ast};
-use passnet_graph::{Diagnostic, Graph, NodeId};
+use passnet_graph::{Arg, Call, Diagnostic, Graph, NodeId};
 use rustc_hash::FxHashSet;
 use value::Value;
 
@@ -169,13 +171,21 @@ impl<'a> PassTracer<'a> {
                     .with_hint("return the values that the rest of the graph may use"),
             );
         }
-        let pattern = drop_dead(TracedGraph { graph, origins: traced.origins }, |origin| {
+        let pattern = drop_dead(TracedGraph { graph, origins: traced.origins }, |origin, call| {
             let source = &self.program.module(origin.module).source;
-            warnings.push(
-                source
-                    .at(origin.range, "this value is never used and takes no part in the match")
-                    .with_hint("return it if the graph uses it outside the match"),
-            );
+            match self.dialect {
+                // Reading a size that nothing uses is common and harmless: no word about it.
+                Dialect::Plain if reads_metadata(call) => {}
+                Dialect::Plain => warnings.push(
+                    source
+                        .at(origin.range, "this value is never used and takes no part in the match")
+                        .with_hint("return it if the graph uses it outside the match"),
+                ),
+                // torch.fx makes a node for an attribute only when it is used.
+                Dialect::Fx if call.target.kind() == CalleeKind::Attribute => {}
+                Dialect::Fx => errors
+                    .push(source.at(origin.range, "torch.fx refuses a pattern with unused values")),
+            }
         });
         let used = used_nodes(&pattern.graph);
         for (index, placeholder) in pattern.graph.placeholders().iter().enumerate() {
@@ -205,7 +215,7 @@ impl<'a> PassTracer<'a> {
                 })?,
             );
         }
-        Ok(drop_dead(TracedGraph { graph, origins: traced.origins }, |_| {}))
+        Ok(drop_dead(TracedGraph { graph, origins: traced.origins }, |_, _| {}))
     }
 
     /// `replacement_func` must return the same function at every call: a function of the file.
@@ -250,7 +260,7 @@ fn used_nodes(graph: &Graph) -> Vec<bool> {
 }
 
 /// Removes calls without effect whose results nothing needs.
-fn drop_dead(traced: TracedGraph, mut dropped: impl FnMut(Origin)) -> TracedGraph {
+fn drop_dead(traced: TracedGraph, mut dropped: impl FnMut(Origin, &Call)) -> TracedGraph {
     let TracedGraph { graph, origins } = traced;
     let effects = Effects::of(&graph);
     let mut live = FxHashSet::default();
@@ -288,9 +298,7 @@ fn drop_dead(traced: TracedGraph, mut dropped: impl FnMut(Origin)) -> TracedGrap
         };
         match new {
             Some(_) => kept_origins.push(origins[id.index()]),
-            // Reading a size that nothing uses is common and harmless: no word about it.
-            None if graph.call(id).is_some_and(reads_metadata) => {}
-            None => dropped(origins[id.index()]),
+            None => graph.call(id).into_iter().for_each(|call| dropped(origins[id.index()], call)),
         }
         renumbered[id.index()] = new;
     }
@@ -301,11 +309,10 @@ fn drop_dead(traced: TracedGraph, mut dropped: impl FnMut(Origin)) -> TracedGrap
     TracedGraph { graph: kept, origins: kept_origins }
 }
 
-fn renumber(renumbered: &[Option<NodeId>], input: NodeId) -> passnet_graph::Arg {
-    renumbered[input.index()].map_or(passnet_graph::Arg::None, passnet_graph::Arg::Node)
+fn renumber(renumbered: &[Option<NodeId>], input: NodeId) -> Arg {
+    renumbered[input.index()].map_or(Arg::None, Arg::Node)
 }
 
-fn reads_metadata(call: &passnet_graph::Call) -> bool {
-    use passnet_graph::ops::{Class, Op};
+fn reads_metadata(call: &Call) -> bool {
     call.op().is_some_and(|op| op.class() == Class::Scalar || op == Op::GetItem)
 }

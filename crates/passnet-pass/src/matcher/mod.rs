@@ -1,0 +1,140 @@
+//! Finding a pattern in a graph.
+//!
+//! The default semantics compares meaning: calls are laid out by the operation table on both sides, so that
+//! `F.relu(x)`, `x.relu()` and `torch.relu(input=x)` are the same call, and a match is refused when taking
+//! its nodes out would change what the rest of the graph computes. [`reference`] imitates torch.fx instead.
+
+mod compare;
+mod difference;
+mod pattern;
+pub mod reference;
+mod safety;
+mod search;
+mod target;
+
+pub use difference::{Difference, DifferenceKind};
+pub use pattern::Pattern;
+pub use search::NearMiss;
+pub use target::TargetGraph;
+
+use passnet_graph::{Arg, NodeId};
+use rustc_hash::FxHashSet;
+
+#[derive(Debug, Clone)]
+pub struct MatchOptions {
+    /// Whether `a + b` also matches `b + a`.
+    pub commutative: bool,
+    /// Bound on the work for one pattern and one graph.
+    pub steps: usize,
+}
+
+impl Default for MatchOptions {
+    fn default() -> Self {
+        MatchOptions { commutative: false, steps: 2_000_000 }
+    }
+}
+
+/// One place where the pattern fits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Match {
+    /// For every node of the pattern what it stands for: a node of the graph or, for an argument of the
+    /// pattern, perhaps a literal.
+    pub bindings: Vec<Arg>,
+    /// The graph nodes that the pattern's calls stand for, in graph order.
+    pub nodes: Vec<NodeId>,
+    /// The graph nodes whose values the pattern returns, in the pattern's order.
+    pub outputs: Vec<NodeId>,
+}
+
+/// What became of a search.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// In graph order, without overlaps.
+    pub matches: Vec<Match>,
+    /// Why there is no match, when there is none.
+    pub miss: Option<Miss>,
+}
+
+/// Why a pattern does not match: the attempt that came closest.
+#[derive(Debug, Clone)]
+pub enum Miss {
+    /// An operation of the pattern does not occur in the graph at all (or not often enough).
+    Absent { pattern_node: NodeId, wanted: usize, found: usize },
+    /// The deepest partial match and what stopped it.
+    Partial(NearMiss),
+    /// The search was given up: the pattern is too ambiguous.
+    TooManySteps,
+}
+
+/// All matches of a pattern, in graph order, greedily without overlaps.
+pub fn find(pattern: &Pattern<'_>, target: &TargetGraph<'_>, options: &MatchOptions) -> Outcome {
+    if let Some(absent) = pattern.absent_from(target) {
+        return Outcome { matches: Vec::new(), miss: Some(absent) };
+    }
+    let mut search = search::Search::new(pattern, target, options, 0);
+    let start = pattern.rarest(target);
+    let mut matches: Vec<Match> = Vec::new();
+    let mut taken = FxHashSet::default();
+    for candidate in target.with_key(pattern.key(start)) {
+        if taken.contains(&candidate) {
+            continue;
+        }
+        if let Some(found) = search.from(start, candidate)
+            && found.nodes.iter().all(|node| !taken.contains(node))
+        {
+            taken.extend(found.nodes.iter().copied());
+            matches.push(found);
+        }
+    }
+    let miss = if !matches.is_empty() {
+        None
+    } else if search.is_exhausted() {
+        Some(Miss::TooManySteps)
+    } else {
+        search.best.map(|near| Miss::Partial(*near))
+    };
+    Outcome { matches, miss }
+}
+
+/// The first match, if any: cheaper than [`find`] when one is enough.
+pub fn find_first(
+    pattern: &Pattern<'_>,
+    target: &TargetGraph<'_>,
+    options: &MatchOptions,
+) -> Option<Match> {
+    if pattern.absent_from(target).is_some() {
+        return None;
+    }
+    let mut search = search::Search::new(pattern, target, options, 0);
+    let start = pattern.rarest(target);
+    target.with_key(pattern.key(start)).find_map(|candidate| search.from(start, candidate))
+}
+
+/// The closest place for a pattern that does not match: tried from each of its operations, with up to
+/// `edits` differences overlooked. Fewer differences win, then more matched operations.
+pub fn nearest(
+    pattern: &Pattern<'_>,
+    target: &TargetGraph<'_>,
+    options: &MatchOptions,
+    edits: usize,
+) -> Option<NearMiss> {
+    /// Places tried for each operation of the pattern; graphs repeat themselves.
+    const CANDIDATES: usize = 64;
+    let mut best: Option<NearMiss> = None;
+    for allowed in 0..=edits {
+        for start in pattern.calls() {
+            let mut search = search::Search::new(pattern, target, options, allowed);
+            for candidate in target.with_key(pattern.key(start)).take(CANDIDATES) {
+                if let Some(near) = search.near(start, candidate) {
+                    return Some(near);
+                }
+            }
+            if let Some(partial) = search.best
+                && best.as_ref().is_none_or(|best| partial.matched > best.matched)
+            {
+                best = Some(*partial);
+            }
+        }
+    }
+    best
+}

@@ -1,0 +1,189 @@
+//! Whether the matched nodes can be taken out together without changing what the rest computes.
+//!
+//! Refused are: values used outside that the pattern does not return; random and side-effecting nodes; writes
+//! in place that somebody else sees; returned views of memory that is written later; and nodes in between that
+//! need a part of the match and are needed by another part.
+
+use super::target::EffectInfo;
+use super::{Difference, DifferenceKind, Pattern, TargetGraph};
+use passnet_graph::{Arg, NodeId};
+
+/// All reasons against a match whose arguments fit.
+pub(super) fn check(
+    pattern: &Pattern<'_>,
+    target: &TargetGraph<'_>,
+    bindings: &[Option<Arg>],
+) -> Vec<Difference> {
+    let mut members: Vec<Member> = pattern
+        .calls()
+        .filter_map(|id| {
+            let graph = bindings[id.index()].as_ref()?.as_node()?;
+            Some(Member { graph, pattern: id })
+        })
+        .collect();
+    members.sort_unstable_by_key(|member| member.graph);
+    let matched = Matched { pattern, target, members, bindings };
+    let mut found = Vec::new();
+    matched.contained(&mut found);
+    matched.taps(&mut found);
+    let info = target.effects();
+    matched.effects(info, &mut found);
+    matched.writes(info, &mut found);
+    matched.aliases(info, &mut found);
+    matched.between(info, &mut found);
+    found
+}
+
+#[derive(Clone, Copy)]
+struct Member {
+    graph: NodeId,
+    pattern: NodeId,
+}
+
+struct Matched<'m, 'p, 'g> {
+    pattern: &'m Pattern<'p>,
+    target: &'m TargetGraph<'g>,
+    members: Vec<Member>,
+    bindings: &'m [Option<Arg>],
+}
+
+impl Matched<'_, '_, '_> {
+    fn contains(&self, id: NodeId) -> bool {
+        self.members.binary_search_by_key(&id, |member| member.graph).is_ok()
+    }
+
+    fn report(&self, member: Member, kind: DifferenceKind) -> Difference {
+        Difference { pattern: member.pattern, graph: Some(member.graph), kind }
+    }
+
+    /// A value that the pattern does not return may only be used inside the match.
+    fn contained(&self, found: &mut Vec<Difference>) {
+        for &member in &self.members {
+            if self.pattern.outputs().contains(&member.pattern) {
+                continue;
+            }
+            if self.target.is_returned(member.graph) {
+                found.push(self.report(member, DifferenceKind::UsedOutside { by: None }));
+                continue;
+            }
+            let users = self.target.users(member.graph);
+            if let Some(user) = users.iter().find(|user| !self.contains(**user)) {
+                found.push(self.report(member, DifferenceKind::UsedOutside { by: Some(*user) }));
+            }
+        }
+    }
+
+    /// An argument of the pattern cannot be something that the match takes away.
+    fn taps(&self, found: &mut Vec<Difference>) {
+        let Some(&first) = self.members.first() else { return };
+        for binding in self.bindings.iter().take(self.pattern.graph.placeholder_count()).flatten() {
+            let mut inside = None;
+            binding.for_each_node(&mut |id| {
+                if self.contains(id) {
+                    inside = Some(id);
+                }
+            });
+            if let Some(node) = inside {
+                found.push(self.report(first, DifferenceKind::Between { node }));
+            }
+        }
+    }
+
+    fn effects(&self, info: &EffectInfo, found: &mut Vec<Difference>) {
+        for &member in &self.members {
+            if info.effects.is_global(member.graph) {
+                found.push(self.report(member, DifferenceKind::Effect));
+            }
+        }
+    }
+
+    /// A node that updates in place may stand for a plain operation of the pattern only if nobody else looks
+    /// at the memory afterwards. Where the pattern updates too, the replacement is asked to do the same.
+    fn writes(&self, info: &EffectInfo, found: &mut Vec<Difference>) {
+        let graph = self.target.graph;
+        for &member in &self.members {
+            if self.pattern.updates_in_place(member.pattern) {
+                continue;
+            }
+            for root in info.effects.writes(member.graph) {
+                if root.index() < graph.placeholder_count() {
+                    found.push(self.report(member, DifferenceKind::InputUpdated));
+                    continue;
+                }
+                let shares = |id: NodeId| !self.contains(id) && info.effects.root(id) == root;
+                let mut seen = None;
+                for (id, call) in graph.calls() {
+                    if id > member.graph && !self.contains(id) {
+                        call.for_each_input(|input| {
+                            if shares(input) {
+                                seen = seen.or(Some(id));
+                            }
+                        });
+                    }
+                }
+                let mut returned = false;
+                for output in &graph.outputs {
+                    output.for_each_node(&mut |id| returned |= shares(id));
+                }
+                if seen.is_some() || returned {
+                    found.push(self.report(member, DifferenceKind::WriteSeen { by: seen }));
+                }
+            }
+        }
+    }
+
+    /// A returned value that shares memory with something outside becomes new memory: nobody may write it.
+    fn aliases(&self, info: &EffectInfo, found: &mut Vec<Difference>) {
+        let graph = self.target.graph;
+        for &member in &self.members {
+            let returned = self.pattern.outputs().contains(&member.pattern);
+            if !returned || self.pattern.updates_in_place(member.pattern) {
+                continue;
+            }
+            let root = info.effects.root(member.graph);
+            if self.contains(root) {
+                continue;
+            }
+            let writer = graph.calls().find(|(id, _)| {
+                *id > member.graph
+                    && !self.contains(*id)
+                    && info.effects.writes(*id).any(|written| written == root)
+            });
+            if let Some((by, _)) = writer {
+                found.push(self.report(member, DifferenceKind::AliasWritten { by }));
+            }
+        }
+    }
+
+    /// Taken together the matched nodes must not depend on something that depends on them.
+    fn between(&self, info: &EffectInfo, found: &mut Vec<Difference>) {
+        let (Some(first), Some(last)) = (self.members.first(), self.members.last()) else { return };
+        let graph = self.target.graph;
+        let start = first.graph.index();
+        let mut after = vec![false; last.graph.index() + 1 - start];
+        for index in start..=last.graph.index() {
+            let id = NodeId::new(index);
+            let Some(call) = graph.call(id) else { continue };
+            let inside = self.contains(id);
+            let mut culprit = None;
+            let mut visit = |input: NodeId| {
+                let late = input.index() >= start && after[input.index() - start];
+                if late || (!inside && self.contains(input)) {
+                    culprit = culprit.or(Some(input));
+                }
+            };
+            call.for_each_input(&mut visit);
+            info.order[index].iter().copied().for_each(&mut visit);
+            match culprit {
+                Some(node) if inside => {
+                    let at = self.members.iter().find(|member| member.graph == id).copied();
+                    let kind = DifferenceKind::Between { node };
+                    found.push(self.report(at.unwrap_or(*first), kind));
+                    return;
+                }
+                Some(_) => after[index - start] = true,
+                None => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! Applying a list of passes to a graph.
+
+use super::{Patch, RewriteError, apply};
+use crate::load::Program;
+use crate::matcher::{MatchOptions, Outcome, Pattern, TargetGraph, find, find_first};
+use crate::trace::Pass;
+use passnet_graph::Graph;
+use rustc_hash::FxHashSet;
+
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    pub matching: MatchOptions,
+    /// Most patches that one pass may make.
+    pub patches: usize,
+    /// Most nodes that the graph may grow to, as a multiple of its size.
+    pub growth: usize,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        RunOptions { matching: MatchOptions::default(), patches: 10_000, growth: 4 }
+    }
+}
+
+/// Why a pass was done with a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// Nothing more to match.
+    Saturated,
+    /// The pass matches what it produced itself, and would go on for ever.
+    MatchesItself,
+    PatchLimit,
+    GrowthLimit,
+}
+
+/// What one pass did.
+#[derive(Debug, Clone)]
+pub struct Applied {
+    pub pass: String,
+    pub patches: Vec<Patch>,
+    pub stop: Stop,
+    /// For a pass that never matched: why.
+    pub miss: Option<crate::matcher::Miss>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Report {
+    pub graph: Graph,
+    pub applied: Vec<Applied>,
+}
+
+/// Applies every pass in order, each until it matches nowhere any more.
+pub fn run(
+    program: &Program,
+    passes: &[Pass],
+    graph: &Graph,
+    options: &RunOptions,
+) -> Result<Report, RewriteError> {
+    let mut graph = graph.clone();
+    let mut applied = Vec::with_capacity(passes.len());
+    for pass in passes {
+        let result;
+        (graph, result) = run_pass(program, pass, graph, options)?;
+        applied.push(result);
+    }
+    Ok(Report { graph, applied })
+}
+
+fn run_pass(
+    program: &Program,
+    pass: &Pass,
+    mut graph: Graph,
+    options: &RunOptions,
+) -> Result<(Graph, Applied), RewriteError> {
+    let pattern = Pattern::new(&pass.pattern.graph);
+    let largest = (graph.nodes().len() + 16) * options.growth;
+    let mut patches = Vec::new();
+    // What the pass put into the graph, by name: names are unique and patches keep them.
+    let mut own: FxHashSet<Box<str>> = FxHashSet::default();
+    let (stop, miss) = loop {
+        let target = TargetGraph::new(&graph);
+        let found = if patches.is_empty() {
+            let Outcome { mut matches, miss } = find(&pattern, &target, &options.matching);
+            match matches.is_empty() {
+                true => break (Stop::Saturated, miss),
+                false => matches.swap_remove(0),
+            }
+        } else {
+            match find_first(&pattern, &target, &options.matching) {
+                Some(found) => found,
+                None => break (Stop::Saturated, None),
+            }
+        };
+        if found.nodes.iter().any(|id| own.contains(&graph.node(*id).name)) {
+            break (Stop::MatchesItself, None);
+        }
+        if patches.len() >= options.patches {
+            break (Stop::PatchLimit, None);
+        }
+        let patch = Patch::new(program, pass, &graph, &found)?;
+        let names_before: FxHashSet<&str> = graph.nodes().iter().map(|n| &*n.name).collect();
+        let new = apply(&graph, &patch)?;
+        let added = new.nodes().iter().map(|node| &node.name);
+        own.extend(added.filter(|name| !names_before.contains(&***name)).cloned());
+        own.extend(patch.replaces.iter().map(|id| graph.node(*id).name.clone()));
+        patches.push(patch);
+        graph = new;
+        if graph.nodes().len() > largest {
+            break (Stop::GrowthLimit, None);
+        }
+    };
+    Ok((graph, Applied { pass: pass.name.clone(), patches, stop, miss }))
+}

@@ -1,0 +1,231 @@
+//! Matching: what the default semantics accepts and refuses, and each way in which it differs from torch.fx on
+//! purpose. Passes and graphs are written as text; a graph is the body of `forward`.
+
+mod common;
+
+use common::{graph, pattern, trace_pass};
+use passnet_pass::matcher::{
+    self, DifferenceKind, MatchOptions, Miss, Pattern, TargetGraph, reference,
+};
+use passnet_pass::trace::Dialect;
+
+/// Number of matches in the default semantics.
+fn count(arguments: &str, pattern_body: &str, graph_body: &str) -> usize {
+    count_with(arguments, pattern_body, graph_body, &MatchOptions::default())
+}
+
+fn count_with(
+    arguments: &str,
+    pattern_body: &str,
+    graph_body: &str,
+    options: &MatchOptions,
+) -> usize {
+    let pass = trace_pass(&pattern(arguments, pattern_body), Dialect::Plain);
+    let graph = graph(graph_body);
+    let pattern = Pattern::new(&pass.pass.pattern.graph);
+    matcher::find(&pattern, &TargetGraph::new(&graph), options).matches.len()
+}
+
+/// Number of matches in the reference's semantics.
+fn reference_count(arguments: &str, pattern_body: &str, graph_body: &str) -> usize {
+    let pass = trace_pass(&pattern(arguments, pattern_body), Dialect::Fx);
+    let normal = reference::normalise(&pass.pass.pattern.graph);
+    reference::find(&normal, &graph(graph_body)).unwrap().len()
+}
+
+/// The difference that stopped the deepest attempt.
+fn stopped_by(arguments: &str, pattern_body: &str, graph_body: &str) -> DifferenceKind {
+    let pass = trace_pass(&pattern(arguments, pattern_body), Dialect::Plain);
+    let graph = graph(graph_body);
+    let pattern = Pattern::new(&pass.pass.pattern.graph);
+    let outcome = matcher::find(&pattern, &TargetGraph::new(&graph), &MatchOptions::default());
+    assert!(outcome.matches.is_empty(), "it matches");
+    match outcome.miss {
+        Some(Miss::Partial(near)) => near.differences.last().unwrap().kind.clone(),
+        other => panic!("no partial match: {other:?}"),
+    }
+}
+
+#[test]
+fn spellings_of_one_operation_meet() {
+    for written in
+        ["torch.relu(in_0)", "in_0.relu()", "torch.nn.functional.relu(in_0, inplace=False)"]
+    {
+        let body = format!("t = {written}\nu = t + in_1\nreturn (u,)");
+        assert_eq!(count("x, y", "return F.relu(x) + y", &body), 1, "{written}");
+    }
+    assert_eq!(
+        reference_count(
+            "x, y",
+            "return F.relu(x) + y",
+            "t = in_0.relu()\nu = t + in_1\nreturn (u,)"
+        ),
+        0
+    );
+}
+
+#[test]
+fn defaults_and_keywords_do_not_matter() {
+    let body = "t = torch.nn.functional.softmax(in_0, dim=-1, _stacklevel=5)\nreturn (t,)";
+    assert_eq!(count("x", "return x.softmax(-1)", body), 1);
+    assert_eq!(reference_count("x", "return F.softmax(x, dim=-1, _stacklevel=5)", body), 0);
+    let full = "t = torch.nn.functional.softmax(in_0, -1, 3, None)\nreturn (t,)";
+    assert_eq!(
+        reference_count("x", "return F.softmax(x, dim=-1)", full),
+        1,
+        "laid out by the signature"
+    );
+}
+
+#[test]
+fn literals_are_compared_by_value_where_their_type_does_not_matter() {
+    let norm = "t = torch.nn.functional.layer_norm(in_0, (768,), in_1, in_2, 1e-05)\nreturn (t,)";
+    assert_eq!(count("x, w, b", "return F.layer_norm(x, [768], w, b)", norm), 1);
+    let conv = "t = torch.conv2d(in_0, in_1, None, (1, 1), (0, 0), (1, 1), 1)\nreturn (t,)";
+    assert_eq!(count("x, w", "return F.conv2d(x, w)", conv), 1);
+    // An integer tensor times 2 stays integer, times 2.0 it does not.
+    assert_eq!(count("x", "return x * 2", "t = in_0 * 2.0\nreturn (t,)"), 0);
+    assert_eq!(count("x", "return x + 0.0", "t = in_0 + -0.0\nreturn (t,)"), 0);
+}
+
+#[test]
+fn operands_are_exchanged_only_on_request() {
+    let body = "t = in_1.sin()\nu = t + in_0\nreturn (u,)";
+    assert_eq!(count("x, y", "return x + y.sin()", body), 0);
+    let options = MatchOptions { commutative: true, ..Default::default() };
+    assert_eq!(count_with("x, y", "return x + y.sin()", body, &options), 1);
+    // A choice made for one operand may have to be undone for the other.
+    let body = "a = in_0.sin()\nb = in_1.cos()\nc = b * a\nd = in_2 + c\nreturn (d,)";
+    assert_eq!(count_with("x, y, z", "return (x.sin() * y.cos()) + z", body, &options), 1);
+}
+
+#[test]
+fn two_arguments_may_stand_for_one_value() {
+    assert_eq!(count("x, y", "return x + y", "t = in_0 + in_0\nreturn (t,)"), 1);
+    assert_eq!(reference_count("x, y", "return x + y", "t = in_0 + in_0\nreturn (t,)"), 0);
+    // But one argument cannot stand for two.
+    assert_eq!(count("x", "return x + x", "t = in_0 + in_1\nreturn (t,)"), 0);
+}
+
+#[test]
+fn several_outputs() {
+    let body = "a = in_0.sin()\nb = in_0.cos()\nc = a + 1\nd = b + 2\nreturn (c, d)";
+    assert_eq!(count("x", "return x.sin(), x.cos()", body), 1);
+    assert_eq!(reference_count("x", "return x.sin(), x.cos()", body), 1);
+    // An inner value may be returned as well, and then be used outside.
+    let body = "a = in_0.sin()\nb = a.cos()\nreturn (a, b)";
+    assert_eq!(count("x", "a = x.sin()\nreturn a, a.cos()", body), 1);
+    assert_eq!(
+        stopped_by("x", "return x.sin().cos()", body),
+        DifferenceKind::UsedOutside { by: None }
+    );
+}
+
+#[test]
+fn unconnected_parts_are_found() {
+    let body = "a = in_0.sin()\nb = in_1.cos()\nreturn (a, b)";
+    assert_eq!(count("x, y", "return x.sin(), y.cos()", body), 1);
+}
+
+#[test]
+fn overlaps_are_resolved_in_graph_order() {
+    let body = "a = in_0.relu()\nb = a.relu()\nc = b.relu()\nd = c.relu()\nreturn (d,)";
+    assert_eq!(count("x", "return x.relu().relu()", body), 2);
+}
+
+// No match across effects.
+
+#[test]
+fn random_nodes_are_never_taken_out() {
+    let body = "t = torch.nn.functional.dropout(in_0, 0.1, True, False)\nu = t.relu()\nreturn (u,)";
+    assert_eq!(
+        stopped_by("x", "return F.dropout(x, 0.1, True).relu()", body),
+        DifferenceKind::Effect
+    );
+    let off = body.replace("True", "False");
+    assert_eq!(count("x", "return F.dropout(x, 0.1, False).relu()", &off), 1);
+}
+
+#[test]
+fn a_write_between_the_matched_nodes_is_respected() {
+    // `sin` reads before the update, `cos` after it: one replacement cannot do both.
+    let body = "a = in_0.sin()\nin_0 += in_1\nb = in_0.cos()\nc = a + b\nreturn (c,)";
+    assert!(matches!(
+        stopped_by("x, y", "return x.sin() + y.cos()", body),
+        DifferenceKind::Between { .. }
+    ));
+    // Without the second read the update simply comes after.
+    let body = "a = in_0.sin()\nin_0 += in_1\nb = in_2.cos()\nc = a + b\nreturn (c,)";
+    assert_eq!(count("x, y", "return x.sin() + y.cos()", body), 1);
+}
+
+#[test]
+fn an_update_in_place_may_stand_for_a_plain_operation_if_nobody_sees_it() {
+    let unseen = "a = in_0.sin()\na += in_1\nt = a\nb = t.relu()\nreturn (b,)";
+    assert_eq!(count("x, y", "return (x.sin() + y).relu()", unseen), 1);
+    let seen = "a = in_0.sin()\nv = a.view(-1)\na += in_1\nt = a\nb = t.relu()\nreturn (b, v)";
+    assert!(matches!(
+        stopped_by("x, y", "return (x + y).relu()", seen),
+        DifferenceKind::WriteSeen { .. }
+    ));
+}
+
+#[test]
+fn an_input_updated_in_place_must_be_updated_by_the_pattern_too() {
+    let body = "in_0 += in_1\nt = in_0\nu = t.relu()\nreturn (u,)";
+    assert_eq!(stopped_by("x, y", "return (x + y).relu()", body), DifferenceKind::InputUpdated);
+    assert_eq!(count("x, y", "x += y\nreturn x.relu()", body), 1);
+    assert_eq!(
+        stopped_by("x, y", "x += y\nreturn x.relu()", "t = in_0 + in_1\nu = t.relu()\nreturn (u,)"),
+        DifferenceKind::InPlace { in_pattern: true }
+    );
+}
+
+#[test]
+fn a_returned_view_must_not_be_written_later() {
+    let body = "a = in_0.sin()\nb = a.transpose(0, 1)\nb += 1\nc = b\nd = a.cos()\nreturn (c, d)";
+    assert!(matches!(
+        stopped_by("x", "return x.transpose(0, 1)", body),
+        DifferenceKind::AliasWritten { .. }
+    ));
+    let unwritten = "a = in_0.sin()\nb = a.transpose(0, 1)\nd = a.cos()\nreturn (b, d)";
+    assert_eq!(count("x", "return x.transpose(0, 1)", unwritten), 1);
+}
+
+#[test]
+fn a_dependency_cycle_is_refused() {
+    // `exp` lies between the two matched nodes.
+    let body = "a = in_0.sin()\nb = a.exp()\nc = b.cos()\nreturn (a, c)";
+    assert_eq!(count("x, y", "return x.sin(), y.cos()", body), 0);
+    assert_eq!(reference_count("x, y", "return x.sin(), y.cos()", body), 0);
+}
+
+// Known bugs of torch.fx, and what happens here instead. `python/passnet/fx_parity.py --bugs` shows them live.
+
+#[test]
+fn false_match_when_an_argument_is_bound_to_a_list_that_holds_a_matched_node() {
+    // torch.fx binds `y` to the list `[a, b]` although `a` is taken out by the same match.
+    let body = "a = in_0.sin()\nb = torch.cat([a, in_1])\nreturn (b,)";
+    let pattern_body = "a = x.sin()\nreturn torch.cat(y), a";
+    assert_eq!(count("x, y", pattern_body, body), 0);
+}
+
+#[test]
+fn an_operation_without_candidate_is_no_match_not_a_crash() {
+    let body = "a = in_0.sin()\nreturn (a,)";
+    assert_eq!(count("x", "return x.sin(), x.cos()", body), 0);
+    let pass = trace_pass(&pattern("x", "return x.sin(), x.cos()"), Dialect::Fx);
+    assert_eq!(
+        reference::find(&pass.pass.pattern.graph, &graph(body)),
+        Err(reference::ReferenceError::Unbound)
+    );
+}
+
+#[test]
+fn the_reason_is_the_deepest_attempt() {
+    let body = "a = in_0.sin()\nb = a.cos()\nc = b * 2\nz = in_1.sin()\nreturn (c, z)";
+    assert!(matches!(
+        stopped_by("x", "return x.sin().cos() * 3", body),
+        DifferenceKind::Literal { .. }
+    ));
+}
