@@ -6,6 +6,7 @@ pub mod dtype;
 pub mod files;
 pub mod graph;
 pub mod identity;
+pub mod infer;
 pub mod ops;
 pub mod print;
 pub mod read;

@@ -1,0 +1,411 @@
+//! Sizes: a number that is always known, and the expression over symbols it came from, if any.
+//!
+//! Decisions (does this broadcast, is this a view) look at the number; the expression rides along so that a
+//! result can be read as `S0*4` and re-evaluated for other values of `S0`.
+
+use super::Problem;
+use std::fmt;
+use std::sync::Arc;
+
+/// One size.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dim {
+    pub size: i64,
+    expr: Option<Arc<Expr>>,
+}
+
+/// A sum of products of atoms with integer coefficients, sorted, without zero terms.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Expr {
+    terms: Vec<(Vec<Atom>, i64)>,
+    depth: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Atom {
+    Symbol(Arc<str>),
+    Binary(Nonlinear, Arc<Expr>, Arc<Expr>),
+    /// An expression that grew too large to keep; its value under other symbols is not known.
+    Opaque,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Nonlinear {
+    FloorDiv,
+    Mod,
+    Max,
+    Min,
+}
+
+/// Beyond these an expression is no longer kept: both bound the work per operation.
+const MAX_TERMS: usize = 24;
+const MAX_DEPTH: u16 = 24;
+
+impl Dim {
+    pub const fn fixed(size: i64) -> Self {
+        Dim { size, expr: None }
+    }
+
+    /// A size named by a symbol, with its example value.
+    pub fn symbol(name: &str, size: i64) -> Self {
+        let atom = Atom::Symbol(name.into());
+        Dim { size, expr: Some(Arc::new(Expr { terms: vec![(vec![atom], 1)], depth: 1 })) }
+    }
+
+    pub fn is_symbolic(&self) -> bool {
+        self.expr.is_some()
+    }
+
+    /// Whether both have the same value for every value of the symbols.
+    pub fn is_identical(&self, other: &Dim) -> bool {
+        self.size == other.size && self.expr == other.expr
+    }
+
+    /// The value for other values of the symbols; `None` when it cannot be computed.
+    pub fn evaluate(&self, symbols: &impl Fn(&str) -> Option<i64>) -> Option<i64> {
+        match &self.expr {
+            Some(expr) => expr.evaluate(symbols),
+            None => Some(self.size),
+        }
+    }
+
+    pub fn add(&self, other: &Dim) -> Result<Dim, Problem> {
+        self.combine(other, self.size.checked_add(other.size), |a, b| a.plus(b, 1))
+    }
+
+    pub fn sub(&self, other: &Dim) -> Result<Dim, Problem> {
+        self.combine(other, self.size.checked_sub(other.size), |a, b| a.plus(b, -1))
+    }
+
+    pub fn mul(&self, other: &Dim) -> Result<Dim, Problem> {
+        self.combine(other, self.size.checked_mul(other.size), Expr::times)
+    }
+
+    /// Python's `//`.
+    pub fn floor_div(&self, other: &Dim) -> Result<Dim, Problem> {
+        if other.size == 0 {
+            return Err(Problem::invalid("integer division or modulo by zero"));
+        }
+        let value = floor_div(self.size, other.size);
+        self.combine(other, value, |a, b| {
+            a.divided_by(b).unwrap_or_else(|| Expr::atom(Nonlinear::FloorDiv, a, b))
+        })
+    }
+
+    /// Python's `%`.
+    pub fn modulo(&self, other: &Dim) -> Result<Dim, Problem> {
+        if other.size == 0 {
+            return Err(Problem::invalid("integer division or modulo by zero"));
+        }
+        let value = floor_div(self.size, other.size)
+            .and_then(|quotient| quotient.checked_mul(other.size))
+            .and_then(|product| self.size.checked_sub(product));
+        self.combine(other, value, |a, b| match a.divided_by(b) {
+            Some(_) => Expr::constant(0),
+            None => Expr::atom(Nonlinear::Mod, a, b),
+        })
+    }
+
+    pub fn max(&self, other: &Dim) -> Result<Dim, Problem> {
+        let value = Some(self.size.max(other.size));
+        self.combine(other, value, |a, b| Expr::atom(Nonlinear::Max, a, b))
+    }
+
+    pub fn min(&self, other: &Dim) -> Result<Dim, Problem> {
+        let value = Some(self.size.min(other.size));
+        self.combine(other, value, |a, b| Expr::atom(Nonlinear::Min, a, b))
+    }
+
+    pub fn offset(&self, by: i64) -> Result<Dim, Problem> {
+        self.add(&Dim::fixed(by))
+    }
+
+    pub fn scaled(&self, by: i64) -> Result<Dim, Problem> {
+        self.mul(&Dim::fixed(by))
+    }
+
+    pub fn divided(&self, by: i64) -> Result<Dim, Problem> {
+        self.floor_div(&Dim::fixed(by))
+    }
+
+    fn combine(
+        &self,
+        other: &Dim,
+        value: Option<i64>,
+        build: impl FnOnce(&Expr, &Expr) -> Expr,
+    ) -> Result<Dim, Problem> {
+        let size = value.ok_or_else(|| Problem::invalid("a size overflows 64 bits"))?;
+        let expr = match (&self.expr, &other.expr) {
+            (None, None) => return Ok(Dim::fixed(size)),
+            (Some(a), Some(b)) => build(a, b),
+            (Some(a), None) => build(a, &Expr::constant(other.size)),
+            (None, Some(b)) => build(&Expr::constant(self.size), b),
+        };
+        Ok(match expr.as_constant() {
+            Some(_) => Dim::fixed(size),
+            None => Dim { size, expr: Some(Arc::new(expr.bounded())) },
+        })
+    }
+}
+
+impl From<i64> for Dim {
+    fn from(size: i64) -> Self {
+        Dim::fixed(size)
+    }
+}
+
+fn floor_div(a: i64, b: i64) -> Option<i64> {
+    let quotient = a.checked_div(b)?;
+    let inexact = a.checked_rem(b)? != 0;
+    Some(if inexact && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
+}
+
+impl Expr {
+    fn constant(value: i64) -> Expr {
+        let terms = if value == 0 { Vec::new() } else { vec![(Vec::new(), value)] };
+        Expr { terms, depth: 0 }
+    }
+
+    fn atom(kind: Nonlinear, a: &Expr, b: &Expr) -> Expr {
+        let depth = a.depth.max(b.depth) + 1;
+        let atom = Atom::Binary(kind, Arc::new(a.copy()), Arc::new(b.copy()));
+        Expr { terms: vec![(vec![atom], 1)], depth }
+    }
+
+    fn copy(&self) -> Expr {
+        Expr { terms: self.terms.clone(), depth: self.depth }
+    }
+
+    fn as_constant(&self) -> Option<i64> {
+        match self.terms.as_slice() {
+            [] => Some(0),
+            [(atoms, value)] if atoms.is_empty() => Some(*value),
+            _ => None,
+        }
+    }
+
+    fn bounded(self) -> Expr {
+        if self.terms.len() > MAX_TERMS || self.depth > MAX_DEPTH {
+            return Expr { terms: vec![(vec![Atom::Opaque], 1)], depth: 1 };
+        }
+        self
+    }
+
+    fn plus(&self, other: &Expr, sign: i64) -> Expr {
+        let added = other.terms.iter().map(|(atoms, c)| (atoms.clone(), c.saturating_mul(sign)));
+        Expr::collect(self.terms.iter().cloned().chain(added), self.depth.max(other.depth))
+    }
+
+    fn times(&self, other: &Expr) -> Expr {
+        let depth = self.depth.max(other.depth);
+        if self.terms.len() * other.terms.len() > MAX_TERMS {
+            return Expr { terms: vec![(vec![Atom::Opaque], 1)], depth };
+        }
+        let products = self.terms.iter().flat_map(|(left, a)| {
+            other.terms.iter().map(move |(right, b)| {
+                let mut atoms: Vec<Atom> = left.iter().chain(right).cloned().collect();
+                atoms.sort();
+                (atoms, a.saturating_mul(*b))
+            })
+        });
+        let mut product = Expr::collect(products, depth);
+        if product.terms.iter().any(|(atoms, _)| atoms.len() > MAX_TERMS) {
+            product.terms = vec![(vec![Atom::Opaque], 1)];
+        }
+        product
+    }
+
+    fn collect(terms: impl Iterator<Item = (Vec<Atom>, i64)>, depth: u16) -> Expr {
+        let mut sum: Vec<(Vec<Atom>, i64)> = Vec::new();
+        for (atoms, coefficient) in terms {
+            // Two opaque values are not known to be equal, so they never cancel.
+            let same = |(seen, _): &&mut (Vec<Atom>, i64)| {
+                *seen == atoms && !atoms.contains(&Atom::Opaque)
+            };
+            match sum.iter_mut().find(same) {
+                Some((_, total)) => *total = total.saturating_add(coefficient),
+                None => sum.push((atoms, coefficient)),
+            }
+        }
+        sum.retain(|(_, coefficient)| *coefficient != 0);
+        sum.sort();
+        Expr { terms: sum, depth }
+    }
+
+    /// The quotient, when the divisor is one product that divides every term.
+    fn divided_by(&self, divisor: &Expr) -> Option<Expr> {
+        let [(divisor, by)] = divisor.terms.as_slice() else { return None };
+        if divisor.contains(&Atom::Opaque) {
+            return None;
+        }
+        let terms = self.terms.iter().map(|(atoms, coefficient)| {
+            let mut rest = atoms.clone();
+            for atom in divisor {
+                let place = rest.iter().position(|candidate| candidate == atom)?;
+                rest.remove(place);
+            }
+            (coefficient.checked_rem(*by)? == 0).then(|| (rest, coefficient / by))
+        });
+        let terms: Option<Vec<_>> = terms.collect();
+        Some(Expr::collect(terms?.into_iter(), self.depth))
+    }
+
+    fn evaluate(&self, symbols: &impl Fn(&str) -> Option<i64>) -> Option<i64> {
+        let mut total: i64 = 0;
+        for (atoms, coefficient) in &self.terms {
+            let mut product = *coefficient;
+            for atom in atoms {
+                let value = match atom {
+                    Atom::Symbol(name) => symbols(name)?,
+                    Atom::Opaque => return None,
+                    Atom::Binary(kind, a, b) => {
+                        let (a, b) = (a.evaluate(symbols)?, b.evaluate(symbols)?);
+                        match kind {
+                            Nonlinear::FloorDiv => floor_div(a, b)?,
+                            Nonlinear::Mod => a.checked_sub(floor_div(a, b)?.checked_mul(b)?)?,
+                            Nonlinear::Max => a.max(b),
+                            Nonlinear::Min => a.min(b),
+                        }
+                    }
+                };
+                product = product.checked_mul(value)?;
+            }
+            total = total.checked_add(product)?;
+        }
+        Some(total)
+    }
+}
+
+impl fmt::Display for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.expr {
+            Some(expr) => expr.fmt(f),
+            None => self.size.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.terms.is_empty() {
+            return f.write_str("0");
+        }
+        // Constants sort first and read best last.
+        let (constants, symbolic): (Vec<_>, Vec<_>) =
+            self.terms.iter().partition(|(atoms, _)| atoms.is_empty());
+        for (index, (atoms, coefficient)) in symbolic.into_iter().chain(constants).enumerate() {
+            let magnitude = coefficient.unsigned_abs();
+            match (index, *coefficient < 0) {
+                (0, true) => f.write_str("-")?,
+                (0, false) => {}
+                (_, true) => f.write_str(" - ")?,
+                (_, false) => f.write_str(" + ")?,
+            }
+            for (place, atom) in atoms.iter().enumerate() {
+                if place > 0 {
+                    f.write_str("*")?;
+                }
+                atom.fmt(f)?;
+            }
+            match (atoms.is_empty(), magnitude) {
+                (true, _) => write!(f, "{magnitude}")?,
+                (false, 1) => {}
+                (false, _) => write!(f, "*{magnitude}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Atom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Atom::Symbol(name) => f.write_str(name),
+            Atom::Opaque => f.write_str("?"),
+            Atom::Binary(kind, a, b) => {
+                let operand = |expr: &Expr| match expr.terms.as_slice() {
+                    [] => "0".to_string(),
+                    [(atoms, 1)] if atoms.len() == 1 => expr.to_string(),
+                    [(atoms, value)] if atoms.is_empty() && *value >= 0 => expr.to_string(),
+                    _ => format!("({expr})"),
+                };
+                match kind {
+                    Nonlinear::FloorDiv => write!(f, "{}//{}", operand(a), operand(b)),
+                    Nonlinear::Mod => write!(f, "{}%{}", operand(a), operand(b)),
+                    Nonlinear::Max => write!(f, "max({a}, {b})"),
+                    Nonlinear::Min => write!(f, "min({a}, {b})"),
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn s(size: i64) -> Dim {
+        Dim::symbol("S0", size)
+    }
+
+    #[test]
+    fn expressions_simplify_and_print() -> Result<(), Problem> {
+        assert_eq!(s(5).scaled(4)?.to_string(), "S0*4");
+        assert_eq!(s(5).divided(2)?.offset(1)?.to_string(), "S0//2 + 1");
+        assert_eq!(s(5).scaled(4)?.divided(2)?.to_string(), "S0*2");
+        assert_eq!(s(5).offset(3)?.sub(&s(5))?.to_string(), "3");
+        assert!(!s(5).sub(&s(5))?.is_symbolic());
+        let area = s(4).mul(&Dim::symbol("S1", 6))?;
+        assert_eq!(area.floor_div(&s(4))?.to_string(), "S1");
+        assert_eq!(Dim::fixed(0).sub(&s(3))?.offset(-1)?.to_string(), "-S0 - 1");
+        assert_eq!(s(7).offset(1)?.divided(2)?.to_string(), "(S0 + 1)//2");
+        Ok(())
+    }
+
+    #[test]
+    fn overflow_and_division_by_zero_are_errors() {
+        assert!(Dim::fixed(i64::MAX).offset(1).is_err());
+        assert!(Dim::fixed(i64::MIN).divided(-1).is_err());
+        assert!(s(3).divided(0).is_err());
+        assert!(s(3).modulo(&Dim::fixed(0)).is_err());
+    }
+
+    #[test]
+    fn growth_is_bounded() -> Result<(), Problem> {
+        let mut dim = s(1);
+        for step in 0..10_000 {
+            dim = dim.offset(step % 3)?.divided(2)?.max(&s(1))?;
+        }
+        assert!(dim.to_string().len() < 10_000);
+        Ok(())
+    }
+
+    proptest! {
+        /// The expression evaluated at the example value is the size, and Python's `//` and `%` are kept.
+        #[test]
+        fn expression_and_size_agree(
+            a in -50i64..50, b in 1i64..50, steps in proptest::collection::vec((0..7, -9i64..9), 0..12),
+        ) {
+            let (x, y) = (Dim::symbol("A", a), Dim::symbol("B", b));
+            let mut dim = x.clone();
+            for (kind, constant) in steps {
+                let next = match kind {
+                    0 => dim.add(&y),
+                    1 => dim.sub(&x),
+                    2 => dim.scaled(constant),
+                    3 => dim.floor_div(&y),
+                    4 => dim.modulo(&y),
+                    5 => dim.max(&Dim::fixed(constant)),
+                    _ => dim.min(&y),
+                };
+                prop_assume!(next.is_ok());
+                dim = next.unwrap_or(dim);
+            }
+            let symbols = |name: &str| Some(if name == "A" { a } else { b });
+            if let Some(value) = dim.evaluate(&symbols) {
+                prop_assert_eq!(value, dim.size, "{}", dim);
+            }
+        }
+    }
+}
