@@ -3,8 +3,8 @@
 
 use passnet_graph::graph::{Graph, NodeId, NodeKind};
 use passnet_graph::infer::{Scalar, TensorType, Value, infer};
-use passnet_graph::read::{GraphFiles, read_folder};
-use passnet_graph::{DType, infer::Dim};
+use passnet_graph::read::read_folder;
+use passnet_graph::{DType, FileName, GraphFiles, infer::Dim};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -174,7 +174,7 @@ fn graph_of(case: &Case) -> Result<Graph, String> {
         let _ = writeln!(model, "        {statement}");
     }
     model.push_str("        return ()\n");
-    let files = GraphFiles { model: model.into_bytes(), ..GraphFiles::default() };
+    let files = GraphFiles::new("").with(FileName::Model, model);
     read_folder(&files).map(|folder| folder.graph).map_err(|errors| errors[0].to_string())
 }
 

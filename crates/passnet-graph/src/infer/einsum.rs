@@ -217,15 +217,20 @@ fn contract(
     if !(0..summed.len()).any(|axis| summed[axis] && both(axis)) {
         return elementwise(args, left.dtype, &[&left, &right]);
     }
-    // A batched matrix product: shared dimensions, then those of the left, then those of the right.
-    let mut order: SmallVec<[usize; 8]> = SmallVec::new();
-    let axes = 0..summed.len();
-    order.extend(axes.clone().filter(|axis| !summed[*axis] && both(*axis)));
-    order.extend(axes.clone().filter(|axis| {
-        !summed[*axis] && left.shape[*axis].size != 1 && right.shape[*axis].size == 1
-    }));
-    order.extend(axes.clone().filter(|axis| summed[*axis]));
-    order.extend(axes.clone().filter(|axis| !summed[*axis] && left.shape[*axis].size == 1));
+    // A batched matrix product: shared dimensions, then those of one side, then those of the other. The right
+    // side comes first where all of its dimensions precede the left's in the result.
+    let kept = |select: &dyn Fn(usize) -> bool| -> SmallVec<[usize; 8]> {
+        (0..summed.len()).filter(|axis| !summed[*axis] && select(*axis)).collect()
+    };
+    let shared = kept(&both);
+    let of_left = kept(&|axis| left.shape[axis].size != 1 && right.shape[axis].size == 1);
+    let of_right = kept(&|axis| left.shape[axis].size == 1);
+    let swapped = of_right.last().zip(of_left.first()).is_some_and(|(right, left)| right < left);
+    let (first, second) = if swapped { (of_right, of_left) } else { (of_left, of_right) };
+    let mut order = shared;
+    order.extend(first);
+    order.extend((0..summed.len()).filter(|axis| summed[*axis]));
+    order.extend(second);
     let dim = |axis: usize| -> Dim {
         if summed[axis] {
             Dim::fixed(1)
@@ -241,5 +246,5 @@ fn contract(
     for (place, axis) in order.iter().enumerate() {
         steps[*axis] = dense_strides[place];
     }
-    Ok(TensorType::strided(left.dtype, axes.map(dim).collect(), steps))
+    Ok(TensorType::strided(left.dtype, (0..summed.len()).map(dim).collect(), steps))
 }

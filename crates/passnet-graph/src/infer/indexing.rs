@@ -166,6 +166,18 @@ pub(super) fn scatter(args: &Args) -> Outcome<Value> {
         return Ok(TensorType::contiguous(input.dtype, shape).into());
     }
     args.axis("dim", input.rank())?;
+    let known: &[&str] = match op {
+        Op::Scatter => &["add", "multiply"],
+        _ => &["sum", "prod", "mean", "amax", "amin"],
+    };
+    if let Some(reduce) = args.text("reduce")?
+        && !known.contains(&&*reduce)
+    {
+        return Err(Problem::invalid(format!(
+            "reduce argument must be one of {}, got {reduce}",
+            known.join(", ")
+        )));
+    }
     let index = args.tensor("index")?;
     if index.elements() > 0 {
         check_index(index, op.name())?;

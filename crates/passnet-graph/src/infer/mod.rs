@@ -165,7 +165,7 @@ impl Done {
 /// Infers one call.
 fn step(scope: &Scope, call: &Call) -> Outcome<Done> {
     if call.op().is_none() {
-        return Err(Problem::unknown(format!("unknown operation `{}`", call.target.path())));
+        return Err(Problem::invalid(format!("unknown operation `{}`", call.target.path())));
     }
     let bound = call.bind().map_err(Problem::invalid)?;
     let args = Args { bound: &bound, scope };

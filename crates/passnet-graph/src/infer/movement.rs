@@ -125,6 +125,9 @@ pub(super) fn pad(args: &Args) -> Outcome<Value> {
             input.rank()
         )));
     }
+    if !matches!(mode.as_deref(), None | Some("constant" | "reflect" | "replicate" | "circular")) {
+        return Err(Problem::invalid("Unrecognised padding mode"));
+    }
     let mut shape = input.shape.clone();
     for (place, sides) in pad.chunks(2).enumerate() {
         let axis = input.rank() - 1 - place;
@@ -462,7 +465,11 @@ pub(super) fn grid(args: &Args) -> Outcome<Value> {
         let shape = strides::shape([rows, Dim::fixed(tensors.len() as i64)]);
         return Ok(TensorType::contiguous(first.dtype, shape).into());
     }
-    let swapped = args.text("indexing")?.as_deref() == Some("xy") && tensors.len() >= 2;
+    let indexing = args.text("indexing")?;
+    if !matches!(indexing.as_deref(), None | Some("ij" | "xy")) {
+        return Err(Problem::invalid("torch.meshgrid: indexing must be one of \"xy\" or \"ij\""));
+    }
+    let swapped = indexing.as_deref() == Some("xy") && tensors.len() >= 2;
     let place = |index: usize| match (swapped, index) {
         (true, 0) => 1,
         (true, 1) => 0,

@@ -46,9 +46,6 @@ pub(super) fn over_trailing(args: &Args) -> Outcome<Value> {
             message_name(input.dtype)
         )));
     }
-    if args.op() == Op::RmsNorm {
-        return Ok(elementwise(args, input.dtype, &[input])?.into());
-    }
     Ok(TensorType::contiguous(input.dtype, input.shape.clone()).into())
 }
 

@@ -44,7 +44,15 @@ pub(super) fn binary(args: &Args) -> Outcome<Value> {
             check_sum(args, op, &operands, promoted)?;
             promoted
         }
-        Op::Div if args.bound.arg("rounding_mode").is_none() => to_float(promoted),
+        Op::Div => match args.text("rounding_mode")?.as_deref() {
+            None => to_float(promoted),
+            Some("trunc" | "floor") => promoted,
+            Some(other) => {
+                return Err(Problem::invalid(format!(
+                    "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{other}'"
+                )));
+            }
+        },
         Op::Atan2 => to_float(promoted),
         Op::FloatPower => match promoted.kind() {
             Kind::Complex => DType::Complex128,
@@ -167,6 +175,9 @@ pub(super) fn activation(args: &Args) -> Outcome<Value> {
     };
     if !allowed {
         return Err(not_implemented(args.op().name(), dtype));
+    }
+    if !matches!(args.text("approximate")?.as_deref(), None | Some("none" | "tanh")) {
+        return Err(Problem::invalid("approximate argument must be either none or tanh."));
     }
     match args.op() {
         // Computed as `x / (1 + |x|)`.

@@ -7,6 +7,7 @@ use super::promote::{Operand, message_name, result_type};
 use super::value::{Shape, TensorType, Value};
 use super::{Outcome, Problem, strides};
 use crate::dtype::{DType, Kind};
+use crate::graph::Arg;
 use crate::ops::Op;
 use smallvec::SmallVec;
 
@@ -25,6 +26,9 @@ fn folded(shape: &[Dim], axes: Option<&[usize]>, keep: bool) -> Shape {
 
 /// The `dim` parameter: `None` and, for most reductions, an empty list stand for all dimensions.
 fn axes(args: &Args, rank: usize) -> Outcome<Option<Axes>> {
+    if matches!(args.bound.arg("dim"), Arg::Bool(_)) {
+        return Err(Problem::invalid("`dim` must be an int or a tuple of ints, not bool"));
+    }
     Ok(args.axes("dim", rank)?.filter(|axes| !axes.is_empty()))
 }
 
@@ -84,9 +88,7 @@ pub(super) fn moments(args: &Args) -> Outcome<Value> {
         return Err(Problem::invalid("std and var only support floating point and complex dtypes"));
     }
     // `x.var(False)` is the overload `unbiased`.
-    let is_flag = args.bound.arg("dim").as_bool().is_some()
-        && args.bound.arg("dim").as_int().is_some()
-        && matches!(args.bound.arg("dim"), crate::graph::Arg::Bool(_));
+    let is_flag = matches!(args.bound.arg("dim"), Arg::Bool(_));
     let axes = if is_flag { None } else { axes(args, input.rank())? };
     let shape = folded(&input.shape, axes.as_deref(), args.flag("keepdim")?);
     let spread = TensorType::contiguous(input.dtype.real(), shape.clone());
