@@ -34,6 +34,8 @@ enum Command {
     /// Read, check, print and identify graphs
     #[command(subcommand)]
     Graph(commands::graph::GraphCommand),
+    /// Score a validation.log of the reference implementation
+    Score(commands::score::ScoreArgs),
 }
 
 fn main() -> ExitCode {
@@ -65,5 +67,6 @@ fn main() -> ExitCode {
 fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
     match command {
         Command::Graph(command) => commands::graph::run(command, output),
+        Command::Score(args) => commands::score::run(args, output),
     }
 }
