@@ -3,6 +3,7 @@
 use crate::Diagnostic;
 use crate::files::FileName;
 use crate::graph::{NodeId, Target};
+use crate::infer::infer_folder;
 use crate::ops::nearest_spelling;
 use crate::read::GraphFolder;
 
@@ -31,6 +32,10 @@ pub fn check_folder(path: &str, folder: &GraphFolder) -> Vec<Diagnostic> {
             (_, Err(message)) => errors.push(at(id, message)),
             (_, Ok(_)) => {}
         }
+    }
+    if errors.is_empty() && !folder.metas.is_empty() {
+        let failures = infer_folder(folder).failures;
+        errors.extend(failures.into_iter().map(|failure| at(failure.node, failure.message)));
     }
     errors
 }

@@ -1,6 +1,7 @@
 //! The FX-like graph: parse and print `model.py`, tensor metadata, shape and dtype inference, identity.
 
 pub mod check;
+pub mod cut;
 pub mod diagnostic;
 pub mod dtype;
 pub mod files;

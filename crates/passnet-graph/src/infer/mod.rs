@@ -9,6 +9,7 @@ mod contraction;
 mod convolution;
 mod creation;
 pub mod dim;
+mod display;
 mod effect;
 mod einsum;
 mod fourier;
@@ -31,7 +32,7 @@ mod value;
 mod view;
 
 pub use dim::Dim;
-pub use report::report;
+pub use report::{outline, report};
 pub use scope::Guard;
 pub use setup::{infer_folder, inputs_from};
 pub use value::{Scalar, Shape, Strides, TensorType, Value};

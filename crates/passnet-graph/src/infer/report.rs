@@ -4,6 +4,25 @@ use super::infer_folder;
 use crate::read::GraphFolder;
 use serde_json::{Value as Json, json};
 
+/// The operations without types: `{"nodes": [{"index", "name", "op", "class", "line"}]}`.
+pub fn outline(folder: &GraphFolder) -> Json {
+    let nodes: Vec<Json> = folder
+        .graph
+        .calls()
+        .enumerate()
+        .map(|(index, (id, call))| {
+            json!({
+                "index": index,
+                "name": folder.graph.node(id).name,
+                "op": call.target.op_name(),
+                "class": call.op().map(|op| op.class().name()),
+                "line": folder.graph.node(id).line,
+            })
+        })
+        .collect();
+    json!({ "nodes": nodes })
+}
+
 /// `{"nodes": [{"index", "name", "op", "type"}], "failures": […], "guards": […]}`; `index` counts operations.
 pub fn report(folder: &GraphFolder) -> Json {
     let inference = infer_folder(folder);

@@ -75,6 +75,11 @@ impl TensorType {
         TensorType { shape, strides, ..self.clone() }
     }
 
+    /// Whether `vmap` hides dimensions of it.
+    pub fn is_mapped(&self) -> bool {
+        !self.mapped.is_empty()
+    }
+
     pub fn rank(&self) -> usize {
         self.shape.len()
     }

@@ -4,8 +4,10 @@ use crate::error::{CommandError, Outcome, render_diagnostic};
 use crate::output::{Output, table, warn};
 use crate::paths::for_each_graph;
 use clap::Args;
+use passnet_graph::infer::{self, Inference, infer_folder};
 use passnet_graph::print::{print_arg, print_model};
 use passnet_graph::{Call, Graph, GraphFolder, read};
+use serde_json::{Map, Value};
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -14,21 +16,34 @@ pub struct ShowArgs {
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
 
-    /// Print the graph as canonical `model.py`
+    /// Infer the shape, stride and dtype of every value
     #[arg(long)]
+    infer: bool,
+
+    /// Print the graph as canonical `model.py`
+    #[arg(long, conflicts_with = "infer")]
     print: bool,
 }
 
 pub fn run(args: ShowArgs, output: &mut Output) -> Result<Outcome, CommandError> {
     let mut failed = false;
-    for_each_graph(&args.paths, read::read_folder, |path, result| match result {
-        Ok(folder) => show(output, path, &folder, args.print),
-        Err(errors) => {
-            failed = true;
-            errors.iter().for_each(|error| warn(&render_diagnostic(error)));
-            Ok(())
-        }
-    })?;
+    for_each_graph(
+        &args.paths,
+        |files| {
+            read::read_folder(files).map(|folder| {
+                let inference = args.infer.then(|| infer_folder(&folder));
+                (folder, inference)
+            })
+        },
+        |path, result| match result {
+            Ok((folder, inference)) => show(output, path, &folder, inference.as_ref(), args.print),
+            Err(errors) => {
+                failed = true;
+                errors.iter().for_each(|error| warn(&render_diagnostic(error)));
+                Ok(())
+            }
+        },
+    )?;
     output.flush()?;
     Ok(Outcome::failed_if(failed))
 }
@@ -37,10 +52,14 @@ fn show(
     output: &mut Output,
     path: &str,
     folder: &GraphFolder,
+    inference: Option<&Inference>,
     print: bool,
 ) -> Result<(), CommandError> {
     if print {
         return output.line(print_model(&folder.graph).trim_end());
+    }
+    if output.is_json() {
+        return output.json(&describe(path, folder, inference.is_some()));
     }
     let graph = &folder.graph;
     output.line(format!(
@@ -49,8 +68,9 @@ fn show(
         graph.placeholder_count(),
         graph.outputs.len()
     ))?;
-    let mut rows = table(["#", "line", "name", "operation", "class", "arguments"]);
+    let mut rows = table(["#", "line", "name", "operation", "class", "arguments", "result"]);
     for (index, (id, call)) in graph.calls().enumerate() {
+        let result = inference.map_or(String::new(), |inference| inference.value(id).to_string());
         rows.add_row([
             index.to_string(),
             graph.node(id).line.to_string(),
@@ -58,9 +78,19 @@ fn show(
             call.target.op_name().into_owned(),
             call.op().map_or("unknown", |op| op.class().name()).into(),
             shorten(&arguments(graph, call), 60),
+            result,
         ]);
     }
     output.table(&rows)
+}
+
+fn describe(path: &str, folder: &GraphFolder, infer: bool) -> Value {
+    let mut object = Map::from_iter([("path".to_string(), Value::from(path))]);
+    let body = if infer { infer::report(folder) } else { infer::outline(folder) };
+    if let Value::Object(fields) = body {
+        object.extend(fields);
+    }
+    Value::Object(object)
 }
 
 fn arguments(graph: &Graph, call: &Call) -> String {
