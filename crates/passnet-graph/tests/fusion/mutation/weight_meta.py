@@ -1,0 +1,28 @@
+class Program_weight_tensor_meta_x:
+    name = "x"
+    shape = [16, 64]
+    dtype = "torch.float32"
+    device = "cuda:0"
+    mean = 0.0
+    std = 0.5
+    data = None
+
+
+class Program_weight_tensor_meta_y:
+    name = "y"
+    shape = [16, 64]
+    dtype = "torch.float32"
+    device = "cuda:0"
+    mean = 0.0
+    std = 0.5
+    data = None
+
+
+class Program_weight_tensor_meta_z:
+    name = "z"
+    shape = [16, 8]
+    dtype = "torch.float32"
+    device = "cuda:0"
+    mean = 0.0
+    std = 0.5
+    data = None

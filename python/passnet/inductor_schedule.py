@@ -1,0 +1,159 @@
+"""What TorchInductor would launch on a GPU, asked of its own scheduler on a machine without one.
+
+Inputs are fake CUDA tensors and the questions Inductor asks about the device are answered for one
+fixed GPU, so lowering and fusion run as they would there; compilation stops before any code is
+generated. Counts are kernels of the schedule: an external call (convolution, matrix product) is one,
+although the library behind it may launch several.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+import torch._dynamo.device_interface as device_interface
+import torch._inductor.config as inductor_config
+from torch._inductor import graph as inductor_graph
+from torch._inductor.compile_fx import compile_fx
+from torch._inductor.fx_passes import fuse_attention, misc_patterns, pad_mm
+from torch._subclasses import FakeTensorMode, fake_tensor
+
+DEVICE = SimpleNamespace(
+    name="NVIDIA H200",
+    major=9,
+    minor=0,
+    total_memory=150 << 30,
+    multi_processor_count=132,
+    max_threads_per_multi_processor=2048,
+    max_threads_per_block=1024,
+    regs_per_multiprocessor=65536,
+    warp_size=32,
+    L2_cache_size=60 << 20,
+    shared_memory_per_block=49152,
+    shared_memory_per_block_optin=232448,
+    shared_memory_per_multiprocessor=233472,
+    gcnArchName="",
+    is_integrated=0,
+    memory_bus_width=6144,
+    memory_clock_rate=3201000,
+    clock_rate=1980000,
+)
+
+
+class ScheduleKnown(Exception):
+    """Raised once the schedule has been read: nothing after it is wanted."""
+
+
+@contextlib.contextmanager
+def no_device(*_: object) -> Iterator[None]:
+    yield
+
+
+def on_cpu(register: Callable[..., Any]) -> Callable[..., Any]:
+    """Pattern tables trace small examples; which device those live on does not matter."""
+    return lambda *_: register(torch.device("cpu"))
+
+
+def pretend_gpu() -> None:
+    """Answer Inductor's questions about the device. Affects the whole process."""
+    answers = {
+        "is_available": lambda: True,
+        "current_device": lambda: 0,
+        "device_count": lambda: 1,
+        "get_device_properties": lambda *_, **__: DEVICE,
+        "get_compute_capability": lambda *_: 90,
+        "synchronize": lambda *_: None,
+        "set_device": lambda *_: None,
+        "exchange_device": lambda *_: 0,
+        "maybe_exchange_device": lambda *_: 0,
+        "is_bf16_supported": lambda *_, **__: True,
+    }
+    for name, answer in answers.items():
+        setattr(device_interface.CudaInterface, name, staticmethod(answer))
+        if hasattr(torch.cuda, name):
+            setattr(torch.cuda, name, answer)
+    worker = device_interface.CudaInterface.Worker
+    worker.get_device_properties = staticmethod(answers["get_device_properties"])
+    worker.current_device = staticmethod(answers["current_device"])
+    torch.cuda.get_device_capability = lambda *_: (DEVICE.major, DEVICE.minor)
+    torch.cuda.get_device_name = lambda *_: DEVICE.name
+    torch.cuda.get_rng_state = lambda *_: torch.zeros(16, dtype=torch.uint8)
+    torch.cuda.set_rng_state = lambda *_: None
+    torch.cuda.is_initialized = lambda: False
+    torch.cuda._lazy_init = lambda: None
+    torch.cuda.device = no_device
+    # Dynamo would otherwise ask the driver for its current stream.
+    torch.accelerator.is_available = lambda: False
+    fake_tensor.init_gpu_context = lambda *_: None
+    fuse_attention._sfdp_init = on_cpu(fuse_attention._sfdp_init)
+    pad_mm._pad_mm_init = on_cpu(pad_mm._pad_mm_init)
+    misc_patterns._misc_patterns_init = on_cpu(misc_patterns._misc_patterns_init)
+    inductor_config.force_disable_caches = True
+    inductor_config.compile_threads = 1
+    # Every compilation ends in `ScheduleKnown`; that is no news.
+    torch._logging.set_logs(all=logging.ERROR)
+
+
+def causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def scheduled_kernels(function: Callable[..., Any], inputs: list[Any]) -> list[list[str]]:
+    """The kernels of a function's schedule, each as the names of the aten ops it computes.
+
+    `inputs` holds tensors (only shape, stride and dtype are used) and Python numbers.
+    """
+    kernels: list[list[str]] = []
+
+    def read_schedule(lowered: Any) -> None:
+        lowered.init_wrapper_code()
+        lowered._update_scheduler()
+        for node in lowered.scheduler.nodes:
+            if not node.is_template() and type(node).__name__ == "NopKernelSchedulerNode":
+                continue
+            if node.get_device() is not None and node.get_device().type != "cuda":
+                continue
+            kernels.append(origins(node))
+        raise ScheduleKnown
+
+    def backend(module: torch.fx.GraphModule, examples: list[Any]) -> Callable[..., Any]:
+        try:
+            compile_fx(module, examples)
+        except Exception as error:
+            if not any(isinstance(cause, ScheduleKnown) for cause in causes(error)):
+                raise
+        return module.forward
+
+    mode = FakeTensorMode()
+    with mode:
+        fakes = [
+            torch.empty_strided(value.size(), value.stride(), dtype=value.dtype, device="cuda")
+            if isinstance(value, torch.Tensor)
+            else value
+            for value in inputs
+        ]
+    torch._dynamo.reset()
+    original = inductor_graph.GraphLowering.codegen
+    inductor_graph.GraphLowering.codegen = read_schedule
+    try:
+        with torch.no_grad():
+            torch.compile(function, backend=backend, dynamic=False)(*fakes)
+    finally:
+        inductor_graph.GraphLowering.codegen = original
+    return kernels
+
+
+def origins(node: Any) -> list[str]:
+    """The aten ops a scheduled kernel computes, in order of appearance."""
+    found: list[str] = []
+    for part in node.get_nodes():
+        for origin in sorted(part.node.get_origins(), key=lambda fx_node: fx_node.name):
+            if origin.op == "call_function" and origin.name not in found:
+                found.append(origin.name)
+    return found
