@@ -7,12 +7,12 @@ use passnet_graph::syntax::Source;
 use passnet_pass::load::{Bindings, PassFile, Program};
 use passnet_pass::trace::{Dialect, Pass, trace};
 
-pub struct Loaded {
-    pub program: Program,
-    pub pass: Pass,
+pub(crate) struct Loaded {
+    pub(crate) program: Program,
+    pub(crate) pass: Pass,
 }
 
-pub fn trace_pass(text: &str, dialect: Dialect) -> Loaded {
+pub(crate) fn trace_pass(text: &str, dialect: Dialect) -> Loaded {
     let program = Program::from_source(Source::new("pass.py", text)).unwrap();
     let pass = {
         let bindings = Bindings::of(&program);
@@ -27,7 +27,7 @@ pub fn trace_pass(text: &str, dialect: Dialect) -> Loaded {
 }
 
 /// A pass whose pattern has the given arguments and body and whose wrapper takes the same arguments.
-pub fn pattern(arguments: &str, body: &str) -> String {
+pub(crate) fn pattern(arguments: &str, body: &str) -> String {
     let body = body.replace('\n', "\n    ");
     format!(
         "import torch\nimport torch.nn.functional as F\n\n\
@@ -39,7 +39,7 @@ pub fn pattern(arguments: &str, body: &str) -> String {
 }
 
 /// A graph from the body of `forward`, with three arguments.
-pub fn graph(body: &str) -> Graph {
+pub(crate) fn graph(body: &str) -> Graph {
     let body = body.replace('\n', "\n        ");
     let text = format!(
         "import torch\n\nclass GraphModule(torch.nn.Module):\n\n    def forward(self, in_0, in_1, in_2):\n        {body}\n"

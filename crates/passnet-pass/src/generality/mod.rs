@@ -1,0 +1,134 @@
+//! How widely a pass applies: over a corpus, in how many graphs, models and distinct structures it matches,
+//! with which shapes and dtypes, and where one change would make it match.
+
+use crate::explain::{Explanation, NamedGraph, explain};
+use crate::load::Program;
+use crate::matcher::{MatchOptions, Pattern, TargetGraph, find, nearest};
+use crate::trace::Pass;
+use passnet_graph::read::TensorMeta;
+use passnet_graph::{Arg, Digest, Graph, identify};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What one graph says about a pass.
+#[derive(Debug, Clone)]
+pub struct Observation {
+    pub matches: Vec<Site>,
+    /// Identity of the graph without literals, shapes and names.
+    pub structure: Option<Digest>,
+    /// The one change that would make the pass match, if there is one.
+    pub near: Option<Box<Explanation>>,
+}
+
+/// Where a pass matches.
+#[derive(Debug, Clone, Serialize)]
+pub struct Site {
+    /// Lines of the matched operations in `model.py`.
+    pub lines: Vec<u32>,
+    /// Shape and dtype of the pattern's arguments, where they are inputs of the graph.
+    pub taps: Vec<String>,
+}
+
+/// Looks at one graph.
+pub fn observe(
+    program: &Program,
+    pass: &Pass,
+    named: NamedGraph<'_>,
+    metas: &[TensorMeta],
+    options: &MatchOptions,
+) -> Observation {
+    let pattern = Pattern::new(&pass.pattern.graph);
+    let target = TargetGraph::new(named.graph);
+    let found = find(&pattern, &target, options);
+    if found.matches.is_empty() {
+        // Only a graph that has all operations but one can be a single change away.
+        let promising = pattern.lacking(&target) <= 1
+            && nearest(&pattern, &target, options, 1).is_some_and(|near| near.complete);
+        let near = promising.then(|| Box::new(explain(program, pass, named, options)));
+        return Observation { matches: Vec::new(), structure: None, near };
+    }
+    let taps = pass.pattern.graph.placeholder_count();
+    let sites = found.matches.iter().map(|found| Site {
+        lines: found.nodes.iter().map(|id| named.graph.node(*id).line).collect(),
+        taps: found.bindings.iter().take(taps).map(|arg| tap(named.graph, metas, arg)).collect(),
+    });
+    Observation {
+        matches: sites.collect(),
+        structure: Some(identify(named.graph, metas).structure),
+        near: None,
+    }
+}
+
+fn tap(graph: &Graph, metas: &[TensorMeta], arg: &Arg) -> String {
+    match arg {
+        Arg::Node(id) => match metas.get(id.index()) {
+            Some(meta) if graph.call(*id).is_none() => format!("{:?} {}", meta.shape, meta.dtype),
+            _ => "computed".into(),
+        },
+        literal => passnet_graph::print::print_arg(graph, literal),
+    }
+}
+
+/// What a corpus says about a pass.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Generality {
+    pub pass: String,
+    pub graphs: usize,
+    pub graphs_matched: usize,
+    pub matches: usize,
+    pub models_matched: usize,
+    pub structures_matched: usize,
+    /// Shapes and dtypes of the arguments, with the number of matches that have them.
+    pub taps: BTreeMap<String, usize>,
+    pub dtypes: BTreeMap<String, usize>,
+    /// Single changes that would make more graphs match, with how many and an example.
+    pub near_misses: BTreeMap<String, NearMissCount>,
+    #[serde(skip)]
+    models: BTreeSet<String>,
+    #[serde(skip)]
+    structures: BTreeSet<[u8; 32]>,
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct NearMissCount {
+    pub graphs: usize,
+    pub example: String,
+    pub change: String,
+}
+
+impl Generality {
+    pub fn new(pass: &str) -> Self {
+        Generality { pass: pass.to_string(), ..Self::default() }
+    }
+
+    /// Adds one graph of one model.
+    pub fn add(&mut self, model: &str, graph: &str, observation: &Observation) {
+        self.graphs += 1;
+        if let Some(near) = &observation.near
+            && let Some(difference) = near.differences.first()
+        {
+            let change = difference.change.clone();
+            let fresh = || NearMissCount { graphs: 0, example: graph.to_string(), change };
+            self.near_misses.entry(difference.message.clone()).or_insert_with(fresh).graphs += 1;
+        }
+        if observation.matches.is_empty() {
+            return;
+        }
+        self.graphs_matched += 1;
+        self.matches += observation.matches.len();
+        self.models.insert(model.to_string());
+        self.models_matched = self.models.len();
+        if let Some(structure) = &observation.structure {
+            self.structures.insert(*structure.as_bytes());
+            self.structures_matched = self.structures.len();
+        }
+        for site in &observation.matches {
+            *self.taps.entry(site.taps.join(", ")).or_insert(0) += 1;
+            for tap in &site.taps {
+                if let Some((_, dtype)) = tap.split_once("] ") {
+                    *self.dtypes.entry(dtype.to_string()).or_insert(0) += 1;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! What rules look at: every function of every reachable file, with its role.
+
+use super::names::Names;
+use crate::load::{Binding, Bindings, ModuleId, PassFile, Program};
+use crate::trace::Pass;
+use passnet_graph::syntax::ast::{self, visitor::Visitor};
+use rustc_hash::FxHashSet;
+
+/// What a piece of code is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Reached from `pattern` or `replacement_args` only: it becomes a graph and is never run.
+    Traced,
+    /// The wrapper and what it calls.
+    Host,
+    /// A `@triton.jit` function.
+    Kernel,
+    /// Statements outside functions.
+    TopLevel,
+    /// Nothing calls it.
+    Unreached,
+}
+
+/// A function, or the top level of a file.
+#[derive(Debug)]
+pub struct Unit<'a> {
+    pub module: ModuleId,
+    pub function: Option<&'a ast::StmtFunctionDef>,
+    pub role: Role,
+    pub body: Vec<&'a ast::Stmt>,
+    pub names: Names<'a>,
+}
+
+/// A pass as the rules see it.
+#[derive(Debug)]
+pub struct Context<'a> {
+    pub program: &'a Program,
+    pub bindings: &'a Bindings<'a>,
+    pub pass: ModuleId,
+    pub traced: Option<&'a Pass>,
+    pub modules: Vec<ModuleId>,
+    pub units: Vec<Unit<'a>>,
+}
+
+type FunctionKey = (ModuleId, String);
+
+impl<'a> Context<'a> {
+    pub fn new(
+        program: &'a Program,
+        bindings: &'a Bindings<'a>,
+        file: &PassFile,
+        traced: Option<&'a Pass>,
+    ) -> Self {
+        let modules = program.reachable(file.module);
+        let roots = |names: &[&str]| {
+            names.iter().map(|name| (file.module, (*name).to_string())).collect::<Vec<_>>()
+        };
+        let host = reached(bindings, roots(&["replacement_func"]));
+        let traced_code = reached(bindings, roots(&["pattern", "replacement_args"]));
+        let mut units = Vec::new();
+        for &module in &modules {
+            let body = &program.module(module).syntax.body;
+            let (functions, rest) = split(body);
+            units.push(Unit {
+                module,
+                function: None,
+                role: Role::TopLevel,
+                body: rest,
+                names: Names::new(program, bindings, module, None),
+            });
+            for function in functions {
+                let names = Names::new(program, bindings, module, Some(function));
+                let key = (module, function.name.to_string());
+                let role = if is_kernel(function, &names) {
+                    Role::Kernel
+                } else if host.contains(&key) {
+                    Role::Host
+                } else if traced_code.contains(&key) {
+                    Role::Traced
+                } else {
+                    Role::Unreached
+                };
+                let body = function.body.iter().collect();
+                units.push(Unit { module, function: Some(function), role, body, names });
+            }
+        }
+        Context { program, bindings, pass: file.module, traced, modules, units }
+    }
+
+    /// Code that would run on the host: functions reached from the wrapper, and code nobody reaches.
+    pub fn host(&self) -> impl Iterator<Item = &Unit<'a>> {
+        self.units.iter().filter(|unit| matches!(unit.role, Role::Host | Role::Unreached))
+    }
+
+    /// The same, and the top level of every file.
+    pub fn executed(&self) -> impl Iterator<Item = &Unit<'a>> {
+        let roles = [Role::Host, Role::Unreached, Role::TopLevel];
+        self.units.iter().filter(move |unit| roles.contains(&unit.role))
+    }
+
+    pub fn kernels(&self) -> impl Iterator<Item = &Unit<'a>> {
+        self.units.iter().filter(|unit| unit.role == Role::Kernel)
+    }
+
+    /// The function that `replacement_func` returns, where it could be told.
+    pub fn wrapper(&self) -> Option<&Unit<'a>> {
+        let wrapper = &self.traced?.wrapper;
+        self.units.iter().find(|unit| {
+            unit.module == wrapper.module
+                && unit.function.is_some_and(|f| f.name.as_str() == wrapper.function)
+        })
+    }
+}
+
+/// Functions at the top level of a file (also below `if` and `try`, and methods), and the other statements.
+fn split(body: &[ast::Stmt]) -> (Vec<&ast::StmtFunctionDef>, Vec<&ast::Stmt>) {
+    let mut functions = Vec::new();
+    let mut rest = Vec::new();
+    for stmt in body {
+        match stmt {
+            ast::Stmt::FunctionDef(function) => functions.push(function),
+            ast::Stmt::ClassDef(class) => {
+                rest.push(stmt);
+                functions.extend(class.body.iter().filter_map(ast::Stmt::as_function_def_stmt));
+            }
+            ast::Stmt::If(block) => {
+                rest.push(stmt);
+                let clauses = block.elif_else_clauses.iter().map(|clause| &clause.body);
+                for body in std::iter::once(&block.body).chain(clauses) {
+                    functions.extend(body.iter().filter_map(ast::Stmt::as_function_def_stmt));
+                }
+            }
+            ast::Stmt::Try(block) => {
+                rest.push(stmt);
+                functions.extend(block.body.iter().filter_map(ast::Stmt::as_function_def_stmt));
+            }
+            other => rest.push(other),
+        }
+    }
+    (functions, rest)
+}
+
+fn is_kernel(function: &ast::StmtFunctionDef, names: &Names<'_>) -> bool {
+    function.decorator_list.iter().any(|decorator| {
+        let callee = match &decorator.expression {
+            ast::Expr::Call(call) => &*call.func,
+            other => other,
+        };
+        names.path(callee).is_some_and(|path| {
+            matches!(path.as_str(), "triton.jit" | "triton.runtime.jit" | "triton.JITFunction")
+        })
+    })
+}
+
+/// The functions of the folder that can be called from the given ones.
+fn reached(bindings: &Bindings<'_>, roots: Vec<FunctionKey>) -> FxHashSet<FunctionKey> {
+    let mut seen: FxHashSet<FunctionKey> = FxHashSet::default();
+    let mut queue = roots;
+    while let Some((module, name)) = queue.pop() {
+        let Some((home, function)) = bindings.function(module, &name) else { continue };
+        if !seen.insert((home, function.name.to_string())) {
+            continue;
+        }
+        let mut mentioned = Mentioned::default();
+        mentioned.visit_stmts(&function.body);
+        for decorator in &function.decorator_list {
+            mentioned.visit_expr(&decorator.expression);
+        }
+        for name in mentioned.names {
+            match bindings.resolve(home, name) {
+                Some((_, Binding::Function(_))) => queue.push((home, name.to_string())),
+                // `dispatch = {"relu": fused_relu}` and the like.
+                Some((at, Binding::Value { expr, .. })) => {
+                    let mut inner = Mentioned::default();
+                    inner.visit_expr(expr);
+                    queue.extend(inner.names.into_iter().map(|name| (at, name.to_string())));
+                }
+                Some((_, Binding::Module(file))) => {
+                    let members =
+                        mentioned.attributes.iter().map(|name| (*file, (*name).to_string()));
+                    queue.extend(members);
+                }
+                _ => {}
+            }
+        }
+    }
+    seen
+}
+
+/// Names and attributes that occur in code.
+#[derive(Default)]
+struct Mentioned<'a> {
+    names: Vec<&'a str>,
+    attributes: Vec<&'a str>,
+}
+
+impl<'a> Mentioned<'a> {
+    fn visit_stmts(&mut self, body: &'a [ast::Stmt]) {
+        body.iter().for_each(|stmt| self.visit_stmt(stmt));
+    }
+}
+
+impl<'a> Visitor<'a> for Mentioned<'a> {
+    fn visit_expr(&mut self, expr: &'a ast::Expr) {
+        match expr {
+            ast::Expr::Name(name) => self.names.push(name.id.as_str()),
+            ast::Expr::Attribute(attribute) => self.attributes.push(attribute.attr.as_str()),
+            _ => {}
+        }
+        ast::visitor::walk_expr(self, expr);
+    }
+
+    fn visit_stmt(&mut self, stmt: &'a ast::Stmt) {
+        if let ast::Stmt::ImportFrom(import) = stmt {
+            let names = import.names.iter();
+            self.names.extend(names.map(|a| a.asname.as_ref().unwrap_or(&a.name).as_str()));
+        }
+        ast::visitor::walk_stmt(self, stmt);
+    }
+}

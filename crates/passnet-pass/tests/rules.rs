@@ -1,0 +1,148 @@
+//! Every rule is held to its own documentation: its example trips it, its honest look-alike does not.
+
+use passnet_graph::syntax::Source;
+use passnet_pass::load::{Bindings, PassFile, Program};
+use passnet_pass::rules::{Finding, RULES, Severity, check};
+use passnet_pass::trace::{Dialect, trace};
+
+fn findings(text: &str) -> Vec<Finding> {
+    let program = Program::from_source(Source::new("pass.py", text)).unwrap();
+    let bindings = Bindings::of(&program);
+    let file =
+        PassFile { name: "pass".into(), module: program.ids().next().unwrap(), is_input: false };
+    let traced = trace(&program, &bindings, &file, Dialect::Plain).ok();
+    check(&program, &bindings, &file, traced.as_ref())
+}
+
+#[test]
+fn every_example_trips_its_rule_and_every_look_alike_does_not() {
+    for rule in RULES {
+        let tripped = findings(&rule.example.text());
+        let own: Vec<&Finding> = tripped.iter().filter(|f| f.rule == rule.id).collect();
+        assert!(
+            !own.is_empty(),
+            "{}: the example passes\n{tripped:?}\n{}",
+            rule.id,
+            rule.example.text()
+        );
+        assert!(own.iter().any(|f| f.severity >= rule.severity), "{}: {own:?}", rule.id);
+        let honest = findings(&rule.honest.text());
+        let own: Vec<&Finding> = honest.iter().filter(|f| f.rule == rule.id).collect();
+        assert!(own.is_empty(), "{}: {own:?}", rule.id);
+        assert!(honest.iter().all(|f| f.severity < Severity::Refuse), "{}: {honest:?}", rule.id);
+    }
+}
+
+#[test]
+fn rules_are_documented_and_in_order() {
+    let ids: Vec<&str> = RULES.iter().map(|rule| rule.id).collect();
+    assert!(ids.is_sorted());
+    for rule in RULES {
+        assert!(
+            !rule.what.is_empty() && !rule.why.is_empty() && !rule.limits.is_empty(),
+            "{}",
+            rule.id
+        );
+    }
+}
+
+/// The lines of findings that refuse the pass.
+fn refused(text: &str) -> Vec<(&'static str, usize)> {
+    let findings = findings(text);
+    findings.iter().filter(|f| f.severity == Severity::Refuse).map(|f| (f.rule, f.line)).collect()
+}
+
+const KERNEL: &str = "import torch\nimport triton\nimport triton.language as tl\n@triton.jit\ndef kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):\n    tl.store(out_ptr, tl.load(x_ptr))\n";
+const REST: &str = "def pattern(x):\n    return torch.relu(x)\ndef replacement_args(x):\n    return (x,)\ndef replacement_func():\n    return wrapper\n";
+
+#[test]
+fn the_framework_is_recognised_through_every_disguise() {
+    for body in [
+        "y = torch.relu(x)",
+        "t = torch\n    y = t.relu(x)",
+        "t = u = torch\n    y = u.relu(x)",
+        "f = torch.relu\n    y = f(x)",
+        "y = getattr(torch, 'relu')(x)",
+        "f = torch.relu if n else None\n    y = f(x)",
+        "from torch import relu\n    y = relu(x)",
+        "from torch.nn import functional as G\n    y = G.relu(x)",
+        "import torch.nn.functional\n    y = torch.nn.functional.relu(x)",
+        "y = list(map(torch.relu, [x]))",
+        "y = torch.ops.aten.relu(x)",
+        "y = (lambda v: torch.relu(v))(x)",
+        "y = torch.compile(lambda v: v)(x)",
+        "y = torch.Tensor.relu(x)",
+    ] {
+        let text = format!(
+            "{KERNEL}def wrapper(x):\n    out = torch.empty_like(x)\n    n = x.numel()\n    {body}\n    kernel[(1,)](x, out, n, BLOCK=64)\n    return out\n{REST}"
+        );
+        assert!(
+            refused(&text).iter().any(|(rule, _)| *rule == "framework-call"),
+            "{body}: {:?}",
+            findings(&text)
+        );
+    }
+}
+
+#[test]
+fn traced_helpers_may_use_the_framework() {
+    let text = format!(
+        "{KERNEL}def helper(x):\n    return torch.relu(x) + 1\ndef wrapper(x):\n    out = torch.empty_like(x)\n    kernel[(1,)](x, out, x.numel(), BLOCK=64)\n    return out\ndef pattern(x):\n    return helper(x)\ndef replacement_args(x):\n    return (x,)\ndef replacement_func():\n    return wrapper\n"
+    );
+    assert_eq!(refused(&text), []);
+}
+
+#[test]
+fn unreached_code_is_only_noted() {
+    let text = format!(
+        "{KERNEL}def reference(x):\n    return torch.relu(x)\ndef wrapper(x):\n    out = torch.empty_like(x)\n    kernel[(1,)](x, out, x.numel(), BLOCK=64)\n    return out\n{REST}"
+    );
+    assert_eq!(refused(&text), []);
+    assert!(
+        findings(&text).iter().any(|f| f.rule == "framework-call" && f.severity == Severity::Note)
+    );
+}
+
+#[test]
+fn helper_files_are_checked_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("sorted_output_pass_rule_names.json", "[\"main\"]");
+    write(
+        "main.py",
+        &format!(
+            "{KERNEL}from pass_dir.helper import compute\ndef wrapper(x):\n    out = torch.empty_like(x)\n    compute(x)\n    kernel[(1,)](x, out, 4, BLOCK=64)\n    return out\n{REST}"
+        ),
+    );
+    write(
+        "helper.py",
+        "import torch\nimport subprocess\ndef compute(x):\n    return torch.relu(x)\n",
+    );
+    let set = passnet_pass::load::load(folder.path(), &Default::default());
+    let bindings = Bindings::of(&set.program);
+    let found = check(&set.program, &bindings, &set.passes[0], None);
+    let in_helper: Vec<&str> =
+        found.iter().filter(|f| f.file.ends_with("helper.py")).map(|f| f.rule).collect();
+    assert_eq!(in_helper, ["forbidden-module", "framework-call"]);
+}
+
+#[test]
+fn honest_controls_pass() {
+    for (what, body) in [
+        (
+            "workspace reuse",
+            "global WORKSPACE\n    if WORKSPACE is None or WORKSPACE.numel() < n:\n        WORKSPACE = torch.empty(n, device=x.device)",
+        ),
+        ("tuning by shape", "block = 1024 if x.shape[0] > 128 else 256"),
+        ("helper functions", "grid = grid_for(n)"),
+        ("constants", "scale = SCALE * 2"),
+        ("contiguous input", "x = x.contiguous()"),
+        ("asserting", "assert x.is_contiguous(), 'layout'"),
+        ("empty input", "if n == 0:\n        raise ValueError('empty')"),
+    ] {
+        let text = format!(
+            "{KERNEL}WORKSPACE = None\nSCALE = 0.5\ndef grid_for(n):\n    return (triton.cdiv(n, 64),)\ndef wrapper(x):\n    out = torch.empty_like(x)\n    n = x.numel()\n    {body}\n    kernel[(1,)](x, out, n, BLOCK=64)\n    return out\n{REST}"
+        );
+        assert_eq!(refused(&text), [], "{what}");
+    }
+}
