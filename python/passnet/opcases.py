@@ -141,7 +141,7 @@ def judge(step: Step) -> Result:
     if step.meta_error is not None:
         return Result(to_text(real), f"meta refuses: {first_line(step.meta_error)}")
     if not same_kind(kind, real):
-        return Result(to_text(real), f"meta gives {to_text(kind)}")
+        return Result(f"{to_text(kind)} or {to_text(real)}", "meta and CPU differ")
     if not same_strides(kind, real):
         return Result(f"{to_text(kind)} or {to_text(real)}", "")
     return Result(to_text(kind), "")

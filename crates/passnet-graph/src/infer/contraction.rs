@@ -325,7 +325,9 @@ fn native_multi_head(args: &Args) -> Outcome<Value> {
     check_rank(key, 3, "key")?;
     let output = TensorType::contiguous(query.dtype, query.shape.clone());
     if !args.flag("need_weights")? {
-        return Ok(Value::Sequence(vec![output.into(), Value::None]));
+        // An empty tensor on meta, `None` elsewhere; nothing reads it.
+        let none = TensorType::contiguous(query.dtype, strides::shape([Dim::fixed(0)]));
+        return Ok(Value::Sequence(vec![output.into(), none.into()]));
     }
     let mut shape = strides::shape([query.shape[0].clone()]);
     if !args.flag("average_attn_weights")? {

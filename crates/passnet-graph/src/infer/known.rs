@@ -82,6 +82,7 @@ fn elements(args: &Args, result: &TensorType) -> Option<Vec<f64>> {
         Op::Max | Op::Amax if result.rank() == 0 => reduce(args, f64::max),
         Op::Min | Op::Amin if result.rank() == 0 => reduce(args, f64::min),
         Op::Sum if result.rank() == 0 => reduce(args, |a, b| a + b),
+        Op::Prod if result.rank() == 0 => reduce(args, |a, b| a * b),
         Op::Cumsum if result.rank() == 1 => {
             let mut total = 0.0;
             map(args, move |v| {

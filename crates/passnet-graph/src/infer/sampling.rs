@@ -4,6 +4,7 @@ use super::args::Args;
 use super::dim::Dim;
 use super::movement::suggested;
 use super::value::{Shape, TensorType, Value};
+use super::view::unsqueezed;
 use super::{Outcome, Problem, strides};
 use crate::dtype::DType;
 use crate::ops::Op;
@@ -91,7 +92,18 @@ fn pooled(size: &Dim, window: [&Dim; 4], ceil: bool) -> Outcome<Dim> {
 }
 
 fn finish(args: &Args, input: &TensorType, shape: Shape) -> Outcome<Value> {
-    let pooled = suggested(input, shape);
+    let pooled = if spatial_count(args.op()) == 1 && input.rank() == 3 {
+        // Computed in two dimensions, one of them of size one.
+        let flat = unsqueezed(input, 2);
+        let mut flat_shape = shape;
+        flat_shape.insert(2, Dim::fixed(1));
+        let mut pooled = suggested(&flat, flat_shape);
+        pooled.shape.remove(2);
+        pooled.strides.remove(2);
+        pooled
+    } else {
+        suggested(input, shape)
+    };
     if args.flag("return_indices")? {
         let indices = TensorType { dtype: DType::Int64, ..pooled.clone() };
         return Ok(Value::Sequence(vec![pooled.into(), indices.into()]));

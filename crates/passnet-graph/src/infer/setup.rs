@@ -65,6 +65,11 @@ fn tensor(
         meta.data.as_ref().filter(|data| data.len() <= known::MAX_ELEMENTS && !drawn)
     {
         tensor.memory = Some(data.iter().map(|n| known::round(meta.dtype, n.as_f64())).collect());
+    } else if let (Some(mean), Some(0.0), 1, true) =
+        (meta.mean, meta.std, meta.elements(), meta.dtype.is_float())
+    {
+        // One float without spread is its mean: how older graphs record a scale factor.
+        tensor.memory = Some([known::round(meta.dtype, mean)].into());
     }
     tensor
 }
