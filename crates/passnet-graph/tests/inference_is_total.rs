@@ -94,7 +94,7 @@ fn every_spelling_survives_any_arguments() {
     assert_eq!(values.len(), INPUTS);
     let mut inferred = vec![false; Op::COUNT];
     for spelling in spellings() {
-        let config = Config { cases: 24, rng_seed: RngSeed::Fixed(7), ..Config::default() };
+        let config = Config { cases: 12, rng_seed: RngSeed::Fixed(7), ..Config::default() };
         let mut runner = TestRunner::new(config);
         let outcome = runner.run(&(call(spelling, INPUTS), call(spelling, INPUTS + 1)), |calls| {
             let mut graph = Graph::new();
