@@ -5,6 +5,7 @@
 
 pub mod explain;
 pub mod generality;
+pub mod limits;
 pub mod load;
 pub mod matcher;
 pub mod rewrite;

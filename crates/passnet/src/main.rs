@@ -34,6 +34,9 @@ enum Command {
     /// Read, check, print and identify graphs
     #[command(subcommand)]
     Graph(commands::graph::GraphCommand),
+    /// Check, trace, match, apply and explain passes, without running them
+    #[command(subcommand)]
+    Pass(commands::pass::PassCommand),
     /// Score a validation.log of the reference implementation
     Score(commands::score::ScoreArgs),
 }
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
 fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
     match command {
         Command::Graph(command) => commands::graph::run(command, output),
+        Command::Pass(command) => commands::pass::run(command, output),
         Command::Score(args) => commands::score::run(args, output),
     }
 }

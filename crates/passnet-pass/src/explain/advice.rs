@@ -3,6 +3,7 @@
 use super::place::call_text;
 use crate::matcher::{Difference, DifferenceKind as K};
 use crate::trace::Pass;
+use passnet_graph::ops::Op;
 use passnet_graph::print::print_arg;
 use passnet_graph::{Arg, Graph, NodeId};
 
@@ -60,7 +61,7 @@ fn op_name(call: &passnet_graph::Call) -> String {
     }
 }
 
-fn name_of(graph: &Graph, id: NodeId) -> String {
+pub(super) fn name_of(graph: &Graph, id: NodeId) -> String {
     graph.call(id).map_or_else(
         || format!("input `{}`", graph.node(id).name),
         |call| format!("`{}`", op_name(call)),
@@ -89,6 +90,21 @@ pub(super) fn explain(difference: &Difference, pass: &Pass, graph: &Graph) -> Wo
             "make that value an argument of the pattern instead of computing it".into(),
         ),
         K::NoUser => no_user(difference, graph, &wanted),
+        K::Literal { pattern: in_pattern, graph: in_graph, .. }
+            if is_subscript(pattern, difference.pattern) =>
+        {
+            (
+                format!(
+                    "the subscript has {} in the pattern and {} in the graph",
+                    value(pattern, in_pattern),
+                    value(graph, in_graph)
+                ),
+                format!(
+                    "write {} there, or make it an argument of the pattern if it varies",
+                    value(graph, in_graph)
+                ),
+            )
+        }
         K::Literal { parameter, pattern: in_pattern, graph: in_graph } => {
             let (p, g) = (value(pattern, in_pattern), value(graph, in_graph));
             let same_number = in_pattern.as_float().is_some_and(|a| in_graph.as_float() == Some(a));
@@ -198,6 +214,10 @@ pub(super) fn explain(difference: &Difference, pass: &Pass, graph: &Graph) -> Wo
         ),
     };
     Words { message, change }
+}
+
+fn is_subscript(pattern: &Graph, id: NodeId) -> bool {
+    pattern.call(id).and_then(|call| call.op()) == Some(Op::GetItem)
 }
 
 fn no_user(difference: &Difference, graph: &Graph, wanted: &str) -> (String, String) {

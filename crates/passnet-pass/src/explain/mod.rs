@@ -11,7 +11,7 @@ pub use place::Place;
 pub use render::render;
 
 use crate::load::Program;
-use crate::matcher::{self, Difference, MatchOptions, NearMiss, Pattern, TargetGraph};
+use crate::matcher::{self, Difference, MatchOptions, Miss, NearMiss, Pattern, TargetGraph};
 use crate::trace::Pass;
 use passnet_graph::syntax::Source;
 use passnet_graph::{Graph, NodeId};
@@ -107,6 +107,24 @@ pub fn explain(
     explanation
 }
 
+/// Why there is no match, in one sentence, from what the search left behind: no second search.
+pub fn brief(pass: &Pass, graph: &Graph, miss: &Miss) -> String {
+    match miss {
+        Miss::Absent { pattern_node, wanted, found } => {
+            let name = advice::name_of(&pass.pattern.graph, *pattern_node);
+            match found {
+                0 => format!("the graph has no {name}"),
+                _ => format!("the pattern has {wanted} of {name}, the graph {found}"),
+            }
+        }
+        Miss::Partial(near) => {
+            let words = near.differences.last().map(|d| advice::explain(d, pass, graph).message);
+            partly(words.as_deref().unwrap_or(""), near.matched, &pass.pattern.graph)
+        }
+        Miss::TooManySteps => "the search was given up: the pattern fits in too many ways".into(),
+    }
+}
+
 fn fill(
     explanation: &mut Explanation,
     program: &Program,
@@ -138,9 +156,17 @@ fn fill(
         (true, _) => format!("{count} changes away; the first: {first}"),
         (false, _) => {
             let last = explanation.differences.last().map_or("", |last| last.message.as_str());
-            format!("{} of {} operations fit; then {last}", near.matched, explanation.operations)
+            partly(last, near.matched, &pass.pattern.graph)
         }
     };
+}
+
+/// What stopped a partial match, and how far it came.
+fn partly(message: &str, matched: usize, pattern: &Graph) -> String {
+    match pattern.op_count() {
+        1 => message.to_string(),
+        count => format!("{message} ({matched} of {count} operations found)"),
+    }
 }
 
 fn align(

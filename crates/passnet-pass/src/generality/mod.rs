@@ -5,8 +5,8 @@ use crate::explain::{Explanation, NamedGraph, explain};
 use crate::load::Program;
 use crate::matcher::{MatchOptions, Pattern, TargetGraph, find, nearest};
 use crate::trace::Pass;
-use passnet_graph::read::TensorMeta;
-use passnet_graph::{Arg, Digest, Graph, identify};
+use passnet_graph::infer::{Inference, infer_folder};
+use passnet_graph::{Arg, Digest, Graph, GraphFolder, identify};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,8 +25,10 @@ pub struct Observation {
 pub struct Site {
     /// Lines of the matched operations in `model.py`.
     pub lines: Vec<u32>,
-    /// Shape and dtype of the pattern's arguments, where they are inputs of the graph.
+    /// Types of the values that the pattern's arguments stand for.
     pub taps: Vec<String>,
+    /// Their dtypes.
+    pub dtypes: Vec<String>,
 }
 
 /// Looks at one graph.
@@ -34,7 +36,7 @@ pub fn observe(
     program: &Program,
     pass: &Pass,
     named: NamedGraph<'_>,
-    metas: &[TensorMeta],
+    folder: &GraphFolder,
     options: &MatchOptions,
 ) -> Observation {
     let pattern = Pattern::new(&pass.pattern.graph);
@@ -48,25 +50,28 @@ pub fn observe(
         return Observation { matches: Vec::new(), structure: None, near };
     }
     let taps = pass.pattern.graph.placeholder_count();
+    let types = infer_folder(folder);
     let sites = found.matches.iter().map(|found| Site {
         lines: found.nodes.iter().map(|id| named.graph.node(*id).line).collect(),
-        taps: found.bindings.iter().take(taps).map(|arg| tap(named.graph, metas, arg)).collect(),
+        taps: found.bindings.iter().take(taps).map(|arg| tap(named.graph, &types, arg)).collect(),
+        dtypes: found.bindings.iter().take(taps).filter_map(|arg| dtype(&types, arg)).collect(),
     });
     Observation {
         matches: sites.collect(),
-        structure: Some(identify(named.graph, metas).structure),
+        structure: Some(identify(named.graph, &folder.metas).structure),
         near: None,
     }
 }
 
-fn tap(graph: &Graph, metas: &[TensorMeta], arg: &Arg) -> String {
+fn tap(graph: &Graph, types: &Inference, arg: &Arg) -> String {
     match arg {
-        Arg::Node(id) => match metas.get(id.index()) {
-            Some(meta) if graph.call(*id).is_none() => format!("{:?} {}", meta.shape, meta.dtype),
-            _ => "computed".into(),
-        },
+        Arg::Node(id) => types.value(*id).to_string(),
         literal => passnet_graph::print::print_arg(graph, literal),
     }
+}
+
+fn dtype(types: &Inference, arg: &Arg) -> Option<String> {
+    types.value(arg.as_node()?).as_tensor().map(|tensor| tensor.dtype.to_string())
 }
 
 /// What a corpus says about a pass.
@@ -124,10 +129,8 @@ impl Generality {
         }
         for site in &observation.matches {
             *self.taps.entry(site.taps.join(", ")).or_insert(0) += 1;
-            for tap in &site.taps {
-                if let Some((_, dtype)) = tap.split_once("] ") {
-                    *self.dtypes.entry(dtype.to_string()).or_insert(0) += 1;
-                }
+            for dtype in &site.dtypes {
+                *self.dtypes.entry(dtype.clone()).or_insert(0) += 1;
             }
         }
     }

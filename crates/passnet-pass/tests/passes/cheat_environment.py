@@ -1,0 +1,32 @@
+# graph: add_relu
+"""Looks at the environment."""
+
+import torch
+import torch.nn.functional as F
+import triton
+import triton.language as tl
+
+from pass_dir.kernels import binary_kernel, grid_for
+
+
+@torch.fx.wrap
+def wrapper(x, y):
+    import os
+    if 'PASSNET' in os.environ:
+        pass
+    out = torch.empty_like(x)
+    n = x.numel()
+    binary_kernel[grid_for(n, 1024)](x, y, out, n, BLOCK=1024)
+    return out
+
+
+def pattern(x, y):
+    return F.relu(x + y)
+
+
+def replacement_args(x, y):
+    return (x, y)
+
+
+def replacement_func():
+    return wrapper

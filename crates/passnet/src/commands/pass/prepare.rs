@@ -1,0 +1,82 @@
+//! From the paths a user names to traced passes.
+
+use super::{Matching, Passes, Semantics};
+use crate::error::{CommandError, render_diagnostic};
+use crate::output::warn;
+use passnet_graph::Diagnostic;
+use passnet_graph::read;
+use passnet_graph::syntax::Source;
+use passnet_graph::{FileName, GraphFiles, GraphFolder};
+use passnet_pass::limits::{self, ReferenceLimits};
+use passnet_pass::load::{Bindings, LoadOptions, PassSet, load};
+use passnet_pass::matcher::MatchOptions;
+use passnet_pass::trace::{Dialect, Pass, trace};
+
+impl Passes {
+    /// Loads every named folder or file.
+    pub fn load(&self) -> Vec<PassSet> {
+        let options =
+            LoadOptions { input_dir: self.input_passes.clone(), ..LoadOptions::default() };
+        self.passes.iter().map(|path| load(path, &options)).collect()
+    }
+
+    /// The passes of a set that can be traced; errors of the others go to stderr.
+    pub fn traced(&self, set: &PassSet, dialect: Dialect) -> Traced {
+        let bindings = Bindings::of(&set.program);
+        let mut failed = !set.errors.is_empty();
+        set.errors.iter().for_each(|error| warn(&render_diagnostic(error)));
+        set.notes.iter().for_each(|note| warn(&format!("note: {note}")));
+        let mut passes = Vec::new();
+        for file in &set.passes {
+            match trace(&set.program, &bindings, file, dialect) {
+                Ok(pass) => passes.push(pass),
+                Err(errors) => {
+                    failed = true;
+                    errors.iter().for_each(|error| warn(&render_diagnostic(error)));
+                }
+            }
+        }
+        let limits =
+            ReferenceLimits { patterns: self.pattern_limit, functions: self.function_limit };
+        let (passes, dropped) = limits::apply(passes, limits);
+        dropped.iter().for_each(|text| warn(&format!("note: {text}")));
+        Traced { passes, failed }
+    }
+}
+
+pub struct Traced {
+    pub passes: Vec<Pass>,
+    /// Whether a pass could not be loaded or traced.
+    pub failed: bool,
+}
+
+impl Matching {
+    pub fn options(&self) -> MatchOptions {
+        MatchOptions { commutative: self.commutative, ..MatchOptions::default() }
+    }
+
+    pub fn dialect(&self) -> Dialect {
+        match self.semantics {
+            Semantics::Default => Dialect::Plain,
+            Semantics::Reference => Dialect::Fx,
+        }
+    }
+}
+
+/// A graph with the text it was read from.
+pub fn read_graph(files: &GraphFiles) -> Result<(GraphFolder, Option<Source>), Vec<Diagnostic>> {
+    let folder = read::read_folder(files)?;
+    let source = files.source(FileName::Model).and_then(Result::ok);
+    Ok((folder, source))
+}
+
+/// An error unless some pass was found.
+pub fn require_some(sets: &[PassSet], found: bool) -> Result<(), CommandError> {
+    let errors: Vec<Diagnostic> = sets.iter().flat_map(|set| set.errors.iter().cloned()).collect();
+    match (found, errors.is_empty()) {
+        (true, _) => Ok(()),
+        (false, false) => Err(CommandError::Located(errors)),
+        (false, true) => Err(CommandError::input("no pass to work with")
+            .with_hint("a pass folder lists its passes in `sorted_output_pass_rule_names.json`")),
+    }
+}
