@@ -87,9 +87,7 @@ impl Dim {
             return Err(Problem::invalid("integer division or modulo by zero"));
         }
         let value = floor_div(self.size, other.size);
-        self.combine(other, value, |a, b| {
-            a.divided_by(b).unwrap_or_else(|| Expr::atom(Nonlinear::FloorDiv, a, b))
-        })
+        self.combine(other, value, |a, b| a.divided_by(b).unwrap_or_else(|| a.floor_divided_by(b)))
     }
 
     /// Python's `%`.
@@ -158,6 +156,14 @@ fn floor_div(a: i64, b: i64) -> Option<i64> {
     let quotient = a.checked_div(b)?;
     let inexact = a.checked_rem(b)? != 0;
     Some(if inexact && (a < 0) != (b < 0) { quotient - 1 } else { quotient })
+}
+
+fn gcd(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i64::try_from(a).unwrap_or(1)
 }
 
 impl Expr {
@@ -248,6 +254,22 @@ impl Expr {
         });
         let terms: Option<Vec<_>> = terms.collect();
         Some(Expr::collect(terms?.into_iter(), self.depth))
+    }
+
+    /// An inexact quotient; factors that all coefficients share with a constant divisor are cancelled.
+    fn floor_divided_by(&self, divisor: &Expr) -> Expr {
+        let shared = match divisor.as_constant() {
+            Some(by) if by > 1 => self.terms.iter().fold(by, |a, (_, c)| gcd(a, *c)),
+            _ => 1,
+        };
+        if shared <= 1 {
+            return Expr::atom(Nonlinear::FloorDiv, self, divisor);
+        }
+        let over = |expr: &Expr| {
+            let terms = expr.terms.iter().map(|(atoms, c)| (atoms.clone(), c / shared));
+            Expr::collect(terms, expr.depth)
+        };
+        Expr::atom(Nonlinear::FloorDiv, &over(self), &over(divisor))
     }
 
     fn evaluate(&self, symbols: &impl Fn(&str) -> Option<i64>) -> Option<i64> {
@@ -360,6 +382,7 @@ mod tests {
         assert_eq!(area.floor_div(&s(4))?.to_string(), "S1");
         assert_eq!(Dim::fixed(0).sub(&s(3))?.offset(-1)?.to_string(), "-S0 - 1");
         assert_eq!(s(7).offset(1)?.divided(2)?.to_string(), "(S0 + 1)//2");
+        assert_eq!(s(7).scaled(8)?.divided(48)?.to_string(), "S0//6");
         Ok(())
     }
 

@@ -6,6 +6,7 @@
 
 mod args;
 mod contraction;
+mod convert;
 mod convolution;
 mod creation;
 pub mod dim;

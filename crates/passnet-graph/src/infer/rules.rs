@@ -3,8 +3,8 @@
 use super::args::Args;
 use super::value::Value;
 use super::{
-    Outcome, contraction, convolution, creation, effect, einsum, fourier, indexing, movement,
-    normalisation, pointwise, reduction, sampling, scalar, subscript, view,
+    Outcome, contraction, convert, convolution, creation, effect, einsum, fourier, indexing,
+    movement, normalisation, pointwise, reduction, sampling, scalar, subscript, view,
 };
 use crate::ops::Op;
 
@@ -82,11 +82,13 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Outcome<Value> {
         Op::Narrow | Op::Select | Op::Unbind | Op::Diagonal | Op::UnfoldDim | Op::AsStrided => {
             view::part
         }
-        Op::Detach | Op::Real | Op::Imag | Op::ViewAsReal | Op::ViewAsComplex => view::reinterpret,
-        Op::Conj | Op::RequiresGrad => view::reinterpret,
-        Op::Contiguous | Op::To | Op::TypeAs | Op::Type | Op::Cpu | Op::Cuda => view::convert,
-        Op::Float | Op::Double | Op::Half | Op::Bfloat16 | Op::Long | Op::Int => view::convert,
-        Op::Short | Op::Byte | Op::Bool => view::convert,
+        Op::Detach | Op::Real | Op::Imag | Op::ViewAsReal | Op::ViewAsComplex => {
+            convert::reinterpret
+        }
+        Op::Conj | Op::RequiresGrad => convert::reinterpret,
+        Op::Contiguous | Op::To | Op::TypeAs | Op::Type | Op::Cpu | Op::Cuda => convert::convert,
+        Op::Float | Op::Double | Op::Half | Op::Bfloat16 | Op::Long | Op::Int => convert::convert,
+        Op::Short | Op::Byte | Op::Bool => convert::convert,
         Op::Cat | Op::Stack | Op::Hstack | Op::Vstack => movement::join,
         Op::Pad | Op::ConstantPadNd => movement::pad,
         Op::Roll | Op::Flip | Op::Rot90 | Op::Repeat | Op::Tile | Op::RepeatInterleave => {
