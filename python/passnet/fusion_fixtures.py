@@ -308,7 +308,7 @@ FIXTURES: dict[str, Fixture] = {
         "l, g",
     ),
     "pooling": fixture(
-        {"x": "float32[2, 64, 28, 28]", "w": "float32[10, 64]", "b": "float32[10]"},
+        {"x": "float32[2, 64, 28, 28]", "w": "float32[16, 64]", "b": "float32[16]"},
         """a = torch.nn.functional.avg_pool2d(x, 2, 2)
         r = torch.relu(a)
         m = torch.nn.functional.max_pool2d(r, 3, 2, 1, 1, ceil_mode=False, return_indices=False)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -19,8 +20,11 @@ import torch._dynamo.device_interface as device_interface
 import torch._inductor.config as inductor_config
 from torch._inductor import graph as inductor_graph
 from torch._inductor.compile_fx import compile_fx
-from torch._inductor.fx_passes import fuse_attention, misc_patterns, pad_mm
+from torch._inductor.ir import MultiOutput
+from torch._inductor.scheduler import NopKernelSchedulerNode
+from torch._inductor.fx_passes import fuse_attention, joint_graph, misc_patterns, pad_mm
 from torch._subclasses import FakeTensorMode, fake_tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 DEVICE = SimpleNamespace(
     name="NVIDIA H200",
@@ -42,6 +46,24 @@ DEVICE = SimpleNamespace(
     memory_clock_rate=3201000,
     clock_rate=1980000,
 )
+
+
+class OnCpu(TorchDispatchMode):
+    """Computes on the CPU what was meant for the GPU: constants that the compiler folds."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if kwargs.get("device") is not None:
+            kwargs["device"] = torch.device("cpu")
+        return func(*args, **kwargs)
+
+
+def fold_on_cpu(deduce: Callable[..., Any]) -> Callable[..., Any]:
+    def deduce_value(folder: Any, node: Any) -> Any:
+        with OnCpu():
+            return deduce(folder, node)
+
+    return deduce_value
 
 
 class ScheduleKnown(Exception):
@@ -88,6 +110,11 @@ def pretend_gpu() -> None:
     torch.cuda.device = no_device
     # Dynamo would otherwise ask the driver for its current stream.
     torch.accelerator.is_available = lambda: False
+    torch.Tensor.contiguous = contiguous
+    torch.Tensor.__getitem__ = get_item
+    torch.Tensor.__setitem__ = set_item
+    constants = joint_graph.UniformValueConstantFolder
+    constants._deduce_value = fold_on_cpu(constants._deduce_value)
     fake_tensor.init_gpu_context = lambda *_: None
     fuse_attention._sfdp_init = on_cpu(fuse_attention._sfdp_init)
     pad_mm._pad_mm_init = on_cpu(pad_mm._pad_mm_init)
@@ -96,6 +123,60 @@ def pretend_gpu() -> None:
     inductor_config.compile_threads = 1
     # Every compilation ends in `ScheduleKnown`; that is no news.
     torch._logging.set_logs(all=logging.ERROR)
+
+
+def contiguous(
+    tensor: torch.Tensor, memory_format: torch.memory_format = torch.contiguous_format
+) -> torch.Tensor:
+    """`Tensor.contiguous` without the switch to the tensor's device that the original begins with."""
+    if tensor.is_contiguous(memory_format=memory_format):
+        return tensor
+    return tensor.clone(memory_format=memory_format)
+
+
+def basic_view(tensor: torch.Tensor, index: Any) -> torch.Tensor | None:
+    """`tensor[index]` for integers, slices, `None` and `...`; None where the index holds a tensor."""
+    parts = list(index) if isinstance(index, tuple) else [index]
+    if any(isinstance(part, (torch.Tensor, list, bool)) for part in parts):
+        return None
+    missing = tensor.dim() - sum(part is not None and part is not Ellipsis for part in parts)
+    if Ellipsis in parts:
+        at = parts.index(Ellipsis)
+        parts[at : at + 1] = [slice(None)] * missing
+    dim = 0
+    for part in parts:
+        if part is None:
+            tensor = tensor.unsqueeze(dim)
+            dim += 1
+        elif isinstance(part, slice):
+            whole = part.start is None and part.stop is None and part.step is None
+            if not whole:
+                stop = sys.maxsize if part.stop is None else part.stop
+                tensor = torch.ops.aten.slice(tensor, dim, part.start or 0, stop, part.step or 1)
+            dim += 1
+        else:
+            tensor = tensor.select(dim, part)
+    return tensor
+
+
+def get_item(tensor: torch.Tensor, index: Any) -> torch.Tensor:
+    """`Tensor.__getitem__`, which like `contiguous` begins with a switch of device."""
+    view = basic_view(tensor, index)
+    return original_get_item(tensor, index) if view is None else view
+
+
+def set_item(tensor: torch.Tensor, index: Any, value: Any) -> None:
+    view = basic_view(tensor, index)
+    if view is None:
+        original_set_item(tensor, index, value)
+    elif isinstance(value, torch.Tensor):
+        view.copy_(value)
+    else:
+        view.fill_(value)
+
+
+original_get_item = torch.Tensor.__getitem__
+original_set_item = torch.Tensor.__setitem__
 
 
 def causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -115,7 +196,8 @@ def scheduled_kernels(function: Callable[..., Any], inputs: list[Any]) -> list[l
         lowered.init_wrapper_code()
         lowered._update_scheduler()
         for node in lowered.scheduler.nodes:
-            if not node.is_template() and type(node).__name__ == "NopKernelSchedulerNode":
+            # The parts of a result that has several are no kernels of their own.
+            if isinstance(node, NopKernelSchedulerNode) or isinstance(node.node, MultiOutput):
                 continue
             if node.get_device() is not None and node.get_device().type != "cuda":
                 continue
@@ -128,7 +210,12 @@ def scheduled_kernels(function: Callable[..., Any], inputs: list[Any]) -> list[l
         except Exception as error:
             if not any(isinstance(cause, ScheduleKnown) for cause in causes(error)):
                 raise
-        return module.forward
+
+        def run(*arguments: Any) -> Any:
+            with mode:
+                return module(*arguments)
+
+        return run
 
     mode = FakeTensorMode()
     with mode:

@@ -10,7 +10,7 @@ class Program_weight_tensor_meta_x:
 
 class Program_weight_tensor_meta_w:
     name = "w"
-    shape = [10, 64]
+    shape = [16, 64]
     dtype = "torch.float32"
     device = "cuda:0"
     mean = 0.0
@@ -20,7 +20,7 @@ class Program_weight_tensor_meta_w:
 
 class Program_weight_tensor_meta_b:
     name = "b"
-    shape = [10]
+    shape = [16]
     dtype = "torch.float32"
     device = "cuda:0"
     mean = 0.0
