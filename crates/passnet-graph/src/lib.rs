@@ -5,12 +5,14 @@ pub mod cut;
 pub mod diagnostic;
 pub mod dtype;
 pub mod files;
+pub mod fusion;
 pub mod graph;
 pub mod identity;
 pub mod infer;
 pub mod ops;
 pub mod print;
 pub mod read;
+pub mod stats;
 pub mod syntax;
 
 pub use diagnostic::Diagnostic;

@@ -93,6 +93,11 @@ impl TensorType {
         self.shape.iter().fold(1, |product: i64, dim| product.saturating_mul(dim.size))
     }
 
+    /// Whether both are views of the memory of one node.
+    pub fn shares_memory_with(&self, other: &TensorType) -> bool {
+        self.origin != FRESH && self.origin == other.origin
+    }
+
     pub fn is_contiguous(&self) -> bool {
         strides::is_contiguous(&self.shape, &self.strides)
     }
