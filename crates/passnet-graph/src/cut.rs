@@ -8,6 +8,7 @@ use crate::graph::{Annotation, Arg, Call, CalleeKind, Graph, NodeId, NodeKind, T
 use crate::infer::{Inference, Scalar, TensorType, Value};
 use crate::ops::{Class, Op};
 use crate::read::{Constraints, GraphFolder, TensorMeta};
+use crate::stats::{self, Stats};
 use rustc_hash::FxHashMap;
 use std::fmt;
 use std::ops::Range;
@@ -52,10 +53,21 @@ pub struct Piece {
     pub outputs: Vec<NodeId>,
 }
 
-/// Cuts the operations `range` (op indices, half open) out of `parent`.
+/// Cuts the operations `range` (op indices, half open) out of `parent`. To cut many ranges out of one graph,
+/// propagate its statistics once and use [`cut_with`].
 pub fn cut(
     parent: &GraphFolder,
     types: &Inference,
+    range: Range<usize>,
+) -> Result<Piece, CutError> {
+    cut_with(parent, types, &stats::propagate(parent, types), range)
+}
+
+/// Cuts a range; arguments that are intermediates of `parent` are described by its statistics.
+pub fn cut_with(
+    parent: &GraphFolder,
+    types: &Inference,
+    stats: &Stats,
     range: Range<usize>,
 ) -> Result<Piece, CutError> {
     let ops = parent.graph.op_count();
@@ -63,7 +75,7 @@ pub fn cut(
         return Err(CutError::OutOfBounds { start: range.start, end: range.end, ops });
     }
     check_regions(&parent.graph, &range)?;
-    let mut cutter = Cutter::new(parent, types, &range);
+    let mut cutter = Cutter::new(parent, types, stats, &range);
     cutter.find_inputs()?;
     cutter.copy_calls();
     cutter.find_outputs();
@@ -83,6 +95,7 @@ struct Place {
 struct Cutter<'a> {
     parent: &'a GraphFolder,
     types: &'a Inference,
+    stats: &'a Stats,
     inside: Range<usize>,
     piece: Graph,
     metas: Vec<TensorMeta>,
@@ -94,11 +107,17 @@ struct Cutter<'a> {
 }
 
 impl<'a> Cutter<'a> {
-    fn new(parent: &'a GraphFolder, types: &'a Inference, range: &Range<usize>) -> Self {
+    fn new(
+        parent: &'a GraphFolder,
+        types: &'a Inference,
+        stats: &'a Stats,
+        range: &Range<usize>,
+    ) -> Self {
         let first = parent.graph.placeholder_count();
         Cutter {
             parent,
             types,
+            stats,
             inside: first + range.start..first + range.end,
             piece: Graph::new(),
             metas: Vec::new(),
@@ -226,7 +245,13 @@ impl<'a> Cutter<'a> {
                 ),
                 ..meta.clone()
             },
-            None => described(tensor, &node.name, &place.path),
+            None => {
+                let mut meta = described(tensor, &node.name, &place.path);
+                if let Some(stat) = self.stats.at(place.node, &place.path) {
+                    stat.describe(&mut meta);
+                }
+                meta
+            }
         };
         meta.name.clone_from(&name);
         self.metas.push(meta);

@@ -63,10 +63,12 @@ pub fn propagate_with(folder: &GraphFolder, types: &Inference, spread: f64) -> S
     for (index, node) in folder.graph.nodes().iter().enumerate() {
         let id = NodeId::new(index);
         let known = match &node.kind {
-            NodeKind::Placeholder(_) => match folder.metas.get(index).and_then(|m| input(m, spread)) {
-                Some(stat) => Known::One(stat),
-                None => Known::Nothing,
-            },
+            NodeKind::Placeholder(_) => {
+                match folder.metas.get(index).and_then(|m| input(m, spread)) {
+                    Some(stat) => Known::One(stat),
+                    None => Known::Nothing,
+                }
+            }
             NodeKind::Call(call) => rules::apply(&stats, types, id, call),
         };
         stats.values.push(settle(known, types.value(id)));
@@ -109,10 +111,12 @@ fn settle(known: Known, value: &Value) -> Known {
             Known::Each(items.iter().map(|item| fit(stat, item)).collect())
         }
         (Known::One(stat), value) => fit(stat, value).map_or(Known::Nothing, Known::One),
-        (Known::Each(stats), Value::Sequence(items)) => Known::Each(
-            stats.into_iter().zip(items).map(|(stat, item)| fit(stat?, item)).collect(),
-        ),
-        (Known::Nothing, Value::Scalar(scalar)) if scalar.as_f64().is_some() => known_scalar(scalar),
+        (Known::Each(stats), Value::Sequence(items)) => {
+            Known::Each(stats.into_iter().zip(items).map(|(stat, item)| fit(stat?, item)).collect())
+        }
+        (Known::Nothing, Value::Scalar(scalar)) if scalar.as_f64().is_some() => {
+            known_scalar(scalar)
+        }
         (known, _) => known,
     }
 }

@@ -12,14 +12,14 @@ pub(super) fn apply(stats: &Stats, types: &Inference, id: NodeId, call: &Call) -
     rule.several().or_else(|| rule.one().map(Known::One)).unwrap_or(Known::Nothing)
 }
 
-struct Rule<'a> {
+struct Rule<'a, 'b> {
     stats: &'a Stats,
     types: &'a Inference,
     id: NodeId,
-    bound: &'a Bound<'a>,
+    bound: &'a Bound<'b>,
 }
 
-impl Rule<'_> {
+impl Rule<'_, '_> {
     fn of_arg(&self, arg: &Arg) -> Option<Stat> {
         match arg {
             Arg::Node(id) => self.stats.of(*id),
@@ -90,10 +90,13 @@ impl Rule<'_> {
         let places = |size: f64| Some(Stat::uniform(0.0, (size - 1.0).max(0.0)));
         let x = self.first();
         let pair = match self.bound.op {
-            Op::Max | Op::Cummax => [x.map(|x| x.largest(self.along().unwrap_or(1.0))), places(self.along()?)],
-            Op::Min | Op::Cummin => {
-                [x.map(|x| x.negate().largest(self.along().unwrap_or(1.0)).negate()), places(self.along()?)]
+            Op::Max | Op::Cummax => {
+                [x.map(|x| x.largest(self.along().unwrap_or(1.0))), places(self.along()?)]
             }
+            Op::Min | Op::Cummin => [
+                x.map(|x| x.negate().largest(self.along().unwrap_or(1.0)).negate()),
+                places(self.along()?),
+            ],
             Op::Topk => {
                 let share = self.along()? / self.number("k").unwrap_or(1.0).max(1.0);
                 [x.map(|x| x.largest(share)), places(self.along()?)]
@@ -106,9 +109,14 @@ impl Rule<'_> {
                 let first = Stat { min: 0.0, ..Stat::normal(spread, spread / count.sqrt()) };
                 [Some(first), Some(x.average(count))]
             }
-            Op::AdaptiveMaxPool1d | Op::AdaptiveMaxPool2d | Op::AdaptiveMaxPool3d | Op::MaxPool1d
-            | Op::MaxPool2d | Op::MaxPool3d => {
-                let field = self.input()?.shape.iter().skip(2).fold(1.0, |n, dim| n * dim.size as f64);
+            Op::AdaptiveMaxPool1d
+            | Op::AdaptiveMaxPool2d
+            | Op::AdaptiveMaxPool3d
+            | Op::MaxPool1d
+            | Op::MaxPool2d
+            | Op::MaxPool3d => {
+                let field =
+                    self.input()?.shape.iter().skip(2).fold(1.0, |n, dim| n * dim.size as f64);
                 [x.map(|x| x.largest(self.folded().unwrap_or(1.0))), places(field)]
             }
             _ => return x.map(|x| Known::Each(vec![Some(x); items.len()])),
@@ -174,7 +182,9 @@ impl Rule<'_> {
                 .map(|v| 0.5 * v * (1.0 + erf(v / std::f64::consts::SQRT_2)))
                 .within(-0.17, f64::INFINITY),
             Op::Mish => x.map(|v| v * v.exp().ln_1p().tanh()).within(-0.31, f64::INFINITY),
-            Op::Hardswish => x.map(|v| v * (v / 6.0 + 0.5).clamp(0.0, 1.0)).within(-0.376, f64::INFINITY),
+            Op::Hardswish => {
+                x.map(|v| v * (v / 6.0 + 0.5).clamp(0.0, 1.0)).within(-0.376, f64::INFINITY)
+            }
             Op::LeakyRelu => x.map_rising(|v| if v < 0.0 { v * slope } else { v }),
             Op::Elu | Op::Celu | Op::Selu => x.map_rising(|v| if v < 0.0 { v.exp_m1() } else { v }),
             Op::Softplus => x.map_rising(|v| v.max(0.0) + (-v.abs()).exp().ln_1p()),
@@ -217,7 +227,8 @@ impl Rule<'_> {
         let (a, b) = (self.of_arg(left)?, self.of_arg(right)?);
         let same = left.as_node().is_some() && left.as_node() == right.as_node();
         let alpha = self.number("alpha").unwrap_or(1.0);
-        let equal = if a.std == 0.0 && b.std == 0.0 { f64::from(u8::from(a.mean == b.mean)) } else { 0.1 };
+        let equal =
+            if a.std == 0.0 && b.std == 0.0 { f64::from(u8::from(a.mean == b.mean)) } else { 0.1 };
         Some(match self.bound.op {
             Op::Add if same => a.scale(1.0 + alpha),
             Op::Add => a.add(b.scale(alpha)),
@@ -238,8 +249,12 @@ impl Rule<'_> {
             Op::LogicalOr => Stat::chance(nonzero(a) + nonzero(b) - nonzero(a) * nonzero(b)),
             Op::LogicalXor => Stat::chance(nonzero(a) + nonzero(b) - 2.0 * nonzero(a) * nonzero(b)),
             Op::BitwiseAnd if is_bit(a) && is_bit(b) => Stat::chance(a.mean * b.mean),
-            Op::BitwiseOr if is_bit(a) && is_bit(b) => Stat::chance(a.mean + b.mean - a.mean * b.mean),
-            Op::BitwiseXor if is_bit(a) && is_bit(b) => Stat::chance(a.mean + b.mean - 2.0 * a.mean * b.mean),
+            Op::BitwiseOr if is_bit(a) && is_bit(b) => {
+                Stat::chance(a.mean + b.mean - a.mean * b.mean)
+            }
+            Op::BitwiseXor if is_bit(a) && is_bit(b) => {
+                Stat::chance(a.mean + b.mean - 2.0 * a.mean * b.mean)
+            }
             Op::BitwiseAnd if a.min >= 0.0 && b.min >= 0.0 => Stat::uniform(0.0, a.max.min(b.max)),
             Op::LeftShift if b.std == 0.0 => a.scale(b.mean.exp2()),
             Op::RightShift if b.std == 0.0 => floor_divide(a, Stat::constant(b.mean.exp2())),
@@ -259,9 +274,8 @@ impl Rule<'_> {
     }
 
     fn clamp(&self, x: Stat) -> Stat {
-        let bound = |names: [&str; 2]| {
-            names.iter().find_map(|name| self.stat(name)).map(|stat| stat.mean)
-        };
+        let bound =
+            |names: [&str; 2]| names.iter().find_map(|name| self.stat(name)).map(|stat| stat.mean);
         let (min, max) = match self.bound.op {
             Op::ClampMin => (bound(["min", "min"]), None),
             Op::ClampMax => (None, bound(["max", "max"])),
@@ -310,14 +324,18 @@ impl Rule<'_> {
             }
             Op::All => Stat::chance(nonzero(x).powf(count)),
             Op::Any => Stat::chance(1.0 - (1.0 - nonzero(x)).powf(count)),
-            Op::CountNonzero => Stat { min: 0.0, max: count, ..Stat::chance(nonzero(x)).sum(count) },
+            Op::CountNonzero => {
+                Stat { min: 0.0, max: count, ..Stat::chance(nonzero(x)).sum(count) }
+            }
             Op::Var => positive(x.variance(), x.variance() / count.sqrt()),
             Op::Std => positive(x.std, x.std / count.sqrt()),
             Op::Norm | Op::LinalgNorm | Op::VectorNorm => {
                 let size = (count * (x.mean * x.mean + x.variance())).sqrt();
                 positive(size, size / (2.0 * count).sqrt())
             }
-            Op::Logsumexp => Stat::normal(x.mean + x.variance() / 2.0 + count.ln(), x.std / count.sqrt()),
+            Op::Logsumexp => {
+                Stat::normal(x.mean + x.variance() / 2.0 + count.ln(), x.std / count.sqrt())
+            }
             Op::Cumsum => {
                 let size = self.along()?;
                 let total = x.sum(size / 2.0);
@@ -352,7 +370,8 @@ impl Rule<'_> {
                 plus(terms(self.stat("input")?, self.stat("weight")?, fan_in), self.stat("bias"))
             }
             Op::ConvTranspose1d | Op::ConvTranspose2d | Op::ConvTranspose3d => {
-                let (input, weight, output) = (self.tensor("input")?, self.tensor("weight")?, self.output()?);
+                let (input, weight, output) =
+                    (self.tensor("input")?, self.tensor("weight")?, self.output()?);
                 // Every input element reaches every weight once.
                 let products = input.elements() as f64 * weight.elements() as f64
                     / input.shape.get(1).map_or(1, |dim| dim.size).max(1) as f64;
@@ -367,7 +386,8 @@ impl Rule<'_> {
             Op::Addmm | Op::Baddbmm | Op::Addbmm => {
                 let params = &self.bound.signature.params;
                 let fan_in = last(self.tensor(params.get(1)?.name)?);
-                let product = terms(self.stat(params.get(1)?.name)?, self.stat(params.get(2)?.name)?, fan_in);
+                let product =
+                    terms(self.stat(params.get(1)?.name)?, self.stat(params.get(2)?.name)?, fan_in);
                 let scaled = product.scale(self.number("alpha").unwrap_or(1.0));
                 scaled.add(self.stat("input")?.scale(self.number("beta").unwrap_or(1.0)))
             }
@@ -379,7 +399,9 @@ impl Rule<'_> {
                 let [a, b] = operands[..] else { return None };
                 let sizes = |id: NodeId| Some(self.types.value(id).as_tensor()?.elements() as f64);
                 // Elements of both operands and of the result share every index twice, sums once less.
-                let fan_in = (sizes(a)? * sizes(b)? / self.output()?.elements().max(1) as f64).sqrt().max(1.0);
+                let fan_in = (sizes(a)? * sizes(b)? / self.output()?.elements().max(1) as f64)
+                    .sqrt()
+                    .max(1.0);
                 terms(self.stats.of(a)?, self.stats.of(b)?, fan_in)
             }
             Op::Outer => self.first()?.multiply(self.stat("vec2")?),
@@ -395,12 +417,16 @@ impl Rule<'_> {
             self.stat("bias").map_or(scaled, |bias| scaled.add(bias))
         };
         Some(match self.bound.op {
-            Op::LayerNorm | Op::GroupNorm | Op::InstanceNorm => affine(Stat::normal(0.0, unit_spread(x))),
+            Op::LayerNorm | Op::GroupNorm | Op::InstanceNorm => {
+                affine(Stat::normal(0.0, unit_spread(x)))
+            }
             Op::RmsNorm => {
                 let size = (x.mean * x.mean + x.variance()).sqrt().max(1e-6);
                 affine(Stat::normal(x.mean / size, x.std / size))
             }
-            Op::BatchNorm if self.bound.flag("training") => affine(Stat::normal(0.0, unit_spread(x))),
+            Op::BatchNorm if self.bound.flag("training") => {
+                affine(Stat::normal(0.0, unit_spread(x)))
+            }
             Op::BatchNorm => {
                 let eps = self.number("eps").unwrap_or(1e-5);
                 let centred = self.stat("running_mean").map_or(x, |mean| x.add(mean.negate()));
@@ -442,7 +468,11 @@ impl Rule<'_> {
         let x = self.first()?;
         let window = self.window().unwrap_or_else(|| self.folded().unwrap_or(1.0)).max(1.0);
         Some(match self.bound.op {
-            Op::MaxPool1d | Op::MaxPool2d | Op::MaxPool3d | Op::AdaptiveMaxPool1d | Op::AdaptiveMaxPool2d
+            Op::MaxPool1d
+            | Op::MaxPool2d
+            | Op::MaxPool3d
+            | Op::AdaptiveMaxPool1d
+            | Op::AdaptiveMaxPool2d
             | Op::AdaptiveMaxPool3d => x.largest(window),
             _ => x.average(window),
         })
@@ -463,9 +493,13 @@ impl Rule<'_> {
     fn creation(&self) -> Option<Stat> {
         let number = |name: &str| self.number(name);
         Some(match self.bound.op {
-            Op::Zeros | Op::ZerosLike | Op::NewZeros | Op::Zero | Op::Empty | Op::EmptyLike | Op::NewEmpty => {
-                Stat::constant(0.0)
-            }
+            Op::Zeros
+            | Op::ZerosLike
+            | Op::NewZeros
+            | Op::Zero
+            | Op::Empty
+            | Op::EmptyLike
+            | Op::NewEmpty => Stat::constant(0.0),
             Op::Ones | Op::OnesLike | Op::NewOnes => Stat::constant(1.0),
             Op::Full | Op::FullLike | Op::NewFull => self.stat("fill_value")?,
             Op::Fill => self.stat("value")?,
@@ -484,7 +518,10 @@ impl Rule<'_> {
                 let last = start + (count - 1.0) * step;
                 Stat::uniform(start.min(last), start.max(last))
             }
-            Op::Linspace => Stat::uniform(number("start")?.min(number("end")?), number("start")?.max(number("end")?)),
+            Op::Linspace => Stat::uniform(
+                number("start")?.min(number("end")?),
+                number("start")?.max(number("end")?),
+            ),
             Op::Eye => {
                 let size = self.output()?.shape.last().map_or(1, |dim| dim.size).max(1) as f64;
                 Stat::chance(1.0 / size)
@@ -514,7 +551,9 @@ impl Rule<'_> {
                 let mut complete = true;
                 let first = self.bound.signature.params.first()?.name;
                 let mut add = |id: NodeId| match (self.stats.of(id), self.types.value(id)) {
-                    (Some(stat), Value::Tensor(tensor)) => parts.push((tensor.elements() as f64, stat)),
+                    (Some(stat), Value::Tensor(tensor)) => {
+                        parts.push((tensor.elements() as f64, stat))
+                    }
                     _ => complete = false,
                 };
                 self.bound.arg(first).for_each_node(&mut add);
@@ -528,8 +567,10 @@ impl Rule<'_> {
             }
             Op::Pad | Op::ConstantPadNd => {
                 let x = self.first()?;
-                let inside = self.input()?.elements() as f64 / self.output()?.elements().max(1) as f64;
-                let constant = !matches!(self.bound.arg("mode"), Arg::Str(mode) if &**mode != "constant");
+                let inside =
+                    self.input()?.elements() as f64 / self.output()?.elements().max(1) as f64;
+                let constant =
+                    !matches!(self.bound.arg("mode"), Arg::Str(mode) if &**mode != "constant");
                 let fill = Stat::constant(self.number("value").unwrap_or(0.0));
                 Some(if constant { x.mix(inside.clamp(0.0, 1.0), fill) } else { x })
             }
@@ -556,7 +597,12 @@ impl Rule<'_> {
                     _ => self.stats.of(node),
                 }
             }
-            Op::SetItem | Op::IndexPut | Op::Scatter | Op::IndexCopy | Op::IndexFill | Op::MaskedScatter => {
+            Op::SetItem
+            | Op::IndexPut
+            | Op::Scatter
+            | Op::IndexCopy
+            | Op::IndexFill
+            | Op::MaskedScatter => {
                 let x = self.first()?;
                 let names = ["value", "values", "src", "source"];
                 let written = names.iter().find_map(|name| self.stat(name));
@@ -604,11 +650,7 @@ fn sigmoid(v: f64) -> f64 {
 
 /// How often a value is not zero.
 fn nonzero(x: Stat) -> f64 {
-    if is_bit(x) {
-        x.mean
-    } else {
-        f64::from(u8::from(x.std != 0.0 || x.mean != 0.0))
-    }
+    if is_bit(x) { x.mean } else { f64::from(u8::from(x.std != 0.0 || x.mean != 0.0)) }
 }
 
 fn is_bit(x: Stat) -> bool {
@@ -634,7 +676,10 @@ fn remainder(a: Stat, b: Stat) -> Stat {
         if a.min >= 0.0 && a.max < b.mean {
             return a;
         }
-        return Stat::uniform(0.0, if a.min.fract() == 0.0 && b.mean.fract() == 0.0 { b.mean - 1.0 } else { b.mean });
+        return Stat::uniform(
+            0.0,
+            if a.min.fract() == 0.0 && b.mean.fract() == 0.0 { b.mean - 1.0 } else { b.mean },
+        );
     }
     a
 }
