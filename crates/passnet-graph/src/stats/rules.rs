@@ -198,7 +198,7 @@ impl Rule<'_, '_> {
             Op::Frac => Stat::uniform(0.0, 1.0),
             Op::LogicalNot => Stat::chance(1.0 - nonzero(x)),
             Op::BitwiseNot if x.min >= 0.0 && x.max <= 1.0 => Stat::chance(1.0 - x.mean),
-            Op::BitwiseNot => x.negate().add(Stat::constant(-1.0)),
+            Op::BitwiseNot => x.negate().plus(Stat::constant(-1.0)),
             Op::IsNan | Op::IsInf => Stat::constant(0.0),
             Op::IsFinite => Stat::constant(1.0),
             Op::Clamp | Op::ClampMin | Op::ClampMax | Op::Hardtanh => self.clamp(x),
@@ -210,9 +210,9 @@ impl Rule<'_, '_> {
             }
             Op::Addcmul => {
                 let product = self.stat("tensor1")?.multiply(self.stat("tensor2")?);
-                x.add(product.scale(self.number("value").unwrap_or(1.0)))
+                x.plus(product.scale(self.number("value").unwrap_or(1.0)))
             }
-            Op::Addcdiv => x.add(self.stat("tensor1")?.divide(self.stat("tensor2")?)),
+            Op::Addcdiv => x.plus(self.stat("tensor1")?.divide(self.stat("tensor2")?)),
             Op::Lerp => x.mix(0.5, self.stat("end")?),
             Op::Prelu => {
                 let slope = self.stat("weight").map_or(0.25, |weight| weight.mean);
@@ -231,9 +231,9 @@ impl Rule<'_, '_> {
             if a.std == 0.0 && b.std == 0.0 { f64::from(u8::from(a.mean == b.mean)) } else { 0.1 };
         Some(match self.bound.op {
             Op::Add if same => a.scale(1.0 + alpha),
-            Op::Add => a.add(b.scale(alpha)),
-            Op::Sub => a.add(b.scale(-alpha)),
-            Op::Rsub => b.add(a.scale(-alpha)),
+            Op::Add => a.plus(b.scale(alpha)),
+            Op::Sub => a.plus(b.scale(-alpha)),
+            Op::Rsub => b.plus(a.scale(-alpha)),
             Op::Mul if same => a.square(),
             Op::Mul => a.multiply(b),
             Op::Div => self.rounded(a.divide(b), a, b),
@@ -357,7 +357,7 @@ impl Rule<'_, '_> {
             let sum = a.multiply(b).sum(count);
             Stat::normal(sum.mean, sum.std)
         };
-        let plus = |sum: Stat, bias: Option<Stat>| bias.map_or(sum, |bias| sum.add(bias));
+        let plus = |sum: Stat, bias: Option<Stat>| bias.map_or(sum, |bias| sum.plus(bias));
         let last = |tensor: &TensorType| tensor.shape.last().map_or(1, |dim| dim.size) as f64;
         Some(match self.bound.op {
             Op::Linear => {
@@ -389,7 +389,7 @@ impl Rule<'_, '_> {
                 let product =
                     terms(self.stat(params.get(1)?.name)?, self.stat(params.get(2)?.name)?, fan_in);
                 let scaled = product.scale(self.number("alpha").unwrap_or(1.0));
-                scaled.add(self.stat("input")?.scale(self.number("beta").unwrap_or(1.0)))
+                scaled.plus(self.stat("input")?.scale(self.number("beta").unwrap_or(1.0)))
             }
             Op::Einsum => {
                 let mut operands = Vec::new();
@@ -414,7 +414,7 @@ impl Rule<'_, '_> {
         let x = self.first()?;
         let affine = |normal: Stat| {
             let scaled = self.stat("weight").map_or(normal, |weight| normal.multiply(weight));
-            self.stat("bias").map_or(scaled, |bias| scaled.add(bias))
+            self.stat("bias").map_or(scaled, |bias| scaled.plus(bias))
         };
         Some(match self.bound.op {
             Op::LayerNorm | Op::GroupNorm | Op::InstanceNorm => {
@@ -429,7 +429,7 @@ impl Rule<'_, '_> {
             }
             Op::BatchNorm => {
                 let eps = self.number("eps").unwrap_or(1e-5);
-                let centred = self.stat("running_mean").map_or(x, |mean| x.add(mean.negate()));
+                let centred = self.stat("running_mean").map_or(x, |mean| x.plus(mean.negate()));
                 let scale = self.stat("running_var")?.map(|v| 1.0 / (v.max(0.0) + eps).sqrt());
                 let normal = centred.multiply(scale);
                 affine(Stat::normal(normal.mean, normal.std))
@@ -614,7 +614,7 @@ impl Rule<'_, '_> {
                 Some(Stat::chance(1.0 / classes))
             }
             Op::ScatterAdd | Op::IndexAdd | Op::ScatterReduce => {
-                Some(self.first()?.add(self.stat("src").or_else(|| self.stat("source"))?))
+                Some(self.first()?.plus(self.stat("src").or_else(|| self.stat("source"))?))
             }
             Op::Nonzero => {
                 let most = self.input()?.shape.iter().map(|dim| dim.size).max().unwrap_or(1) as f64;

@@ -52,6 +52,11 @@ impl Stat {
         self.std * self.std
     }
 
+    /// The standard deviation of a sum or a difference.
+    fn spread_with(self, other: Self) -> f64 {
+        (self.variance() + other.variance()).sqrt()
+    }
+
     /// Itself, if the numbers are usable: finite, the mean within the bounds.
     pub fn checked(self) -> Option<Self> {
         let usable = self.mean.is_finite() && self.std.is_finite() && self.min <= self.max;
@@ -106,10 +111,10 @@ impl Stat {
         Stat { min, max, ..self.map(&f) }
     }
 
-    pub fn add(self, other: Self) -> Self {
+    pub fn plus(self, other: Self) -> Self {
         Stat {
             mean: self.mean + other.mean,
-            std: self.variance().hypot_root(other.variance()),
+            std: self.spread_with(other),
             min: self.min + other.min,
             max: self.max + other.max,
         }
@@ -184,7 +189,7 @@ impl Stat {
     /// The larger of two values.
     pub fn larger(self, other: Self) -> Self {
         // Clark's formulas for two independent normal values.
-        let spread = self.variance().hypot_root(other.variance());
+        let spread = self.spread_with(other);
         let bounds = (self.min.max(other.min), self.max.max(other.max));
         let (mean, std) = if spread == 0.0 {
             (self.mean.max(other.mean), 0.0)
@@ -222,7 +227,7 @@ impl Stat {
         if self.min > other.max {
             return 0.0;
         }
-        let spread = self.variance().hypot_root(other.variance());
+        let spread = self.spread_with(other);
         if spread == 0.0 {
             return f64::from(u8::from(self.mean < other.mean));
         }
@@ -252,17 +257,6 @@ impl Stat {
             }
             Kind::Bool | Kind::Complex => {}
         }
-    }
-}
-
-trait HypotRoot {
-    fn hypot_root(self, other: f64) -> f64;
-}
-
-impl HypotRoot for f64 {
-    /// The standard deviation of a sum, from two variances.
-    fn hypot_root(self, other: f64) -> f64 {
-        (self + other).sqrt()
     }
 }
 
