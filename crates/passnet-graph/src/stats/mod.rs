@@ -12,9 +12,11 @@ mod tests;
 pub use stat::Stat;
 
 use crate::dtype::{DType, Kind};
+use crate::graph::effects::Effects;
 use crate::graph::{NodeId, NodeKind};
 use crate::infer::{Inference, Scalar, Value};
 use crate::read::{GraphFolder, TensorMeta};
+use rustc_hash::FxHashMap;
 
 /// The share of the recorded spread that a replayed input has: the reference draws `0.2 * std` around the mean.
 pub const REPLAYED_SPREAD: f64 = 0.2;
@@ -50,6 +52,21 @@ impl Stats {
             (Known::Nothing, _) => None,
         }
     }
+
+    /// What was written shows in every earlier value of the same memory.
+    fn write_through(
+        &mut self,
+        effects: &Effects,
+        writer: NodeId,
+        sharing: &FxHashMap<NodeId, Vec<NodeId>>,
+    ) {
+        let Some(written) = self.of(writer) else { return };
+        for alias in effects.writes(writer).filter_map(|root| sharing.get(&root)).flatten() {
+            if let Some(Known::One(stat)) = self.values.get_mut(alias.index()) {
+                *stat = stat.mix(0.5, written);
+            }
+        }
+    }
 }
 
 /// Follows the recorded statistics of a graph's inputs through its operations.
@@ -60,6 +77,8 @@ pub fn propagate(folder: &GraphFolder, types: &Inference) -> Stats {
 /// The same with inputs whose spread is `spread` times the recorded one.
 pub fn propagate_with(folder: &GraphFolder, types: &Inference, spread: f64) -> Stats {
     let mut stats = Stats { values: Vec::with_capacity(types.values.len()) };
+    let effects = Effects::of(&folder.graph);
+    let mut sharing: FxHashMap<NodeId, Vec<NodeId>> = FxHashMap::default();
     for (index, node) in folder.graph.nodes().iter().enumerate() {
         let id = NodeId::new(index);
         let known = match &node.kind {
@@ -72,6 +91,10 @@ pub fn propagate_with(folder: &GraphFolder, types: &Inference, spread: f64) -> S
             NodeKind::Call(call) => rules::apply(&stats, types, id, call),
         };
         stats.values.push(settle(known, types.value(id)));
+        if effects.mutates(id) {
+            stats.write_through(&effects, id, &sharing);
+        }
+        sharing.entry(effects.root(id)).or_default().push(id);
     }
     stats
 }

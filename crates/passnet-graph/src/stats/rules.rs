@@ -614,7 +614,15 @@ impl Rule<'_, '_> {
                 Some(Stat::chance(1.0 / classes))
             }
             Op::ScatterAdd | Op::IndexAdd | Op::ScatterReduce => {
-                Some(self.first()?.plus(self.stat("src").or_else(|| self.stat("source"))?))
+                let added = self.stat("src").or_else(|| self.stat("source"))?;
+                // In the extreme all of them fall on one place.
+                let count = self.tensor("index")?.elements().max(1) as f64;
+                let reach = Stat {
+                    min: (added.min * count).min(0.0),
+                    max: (added.max * count).max(0.0),
+                    ..added
+                };
+                Some(self.first()?.plus(reach))
             }
             Op::Nonzero => {
                 let most = self.input()?.shape.iter().map(|dim| dim.size).max().unwrap_or(1) as f64;

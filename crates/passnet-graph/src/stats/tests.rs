@@ -94,6 +94,8 @@ fn indices_stay_legal() {
     assert_eq!(bounds("out = torch.clamp(i, 2, 5)"), (2.0, 5.0));
     assert_eq!(bounds("out = torch.cat([i, i + 20], 1)"), (0.0, 29.0));
     assert_eq!(bounds("out = x > 0"), (0.0, 1.0));
+    assert_eq!(bounds("a = i + 0\na[0] = 40\nout = a + 0").1, 40.0);
+    assert_eq!(bounds("a = i * 0\nb = a.view(-1)\nb.fill_(7)\nout = a + 0"), (0.0, 7.0));
 }
 
 #[test]
