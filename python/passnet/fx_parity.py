@@ -94,6 +94,8 @@ class GraphBuilder:
                 return [self.value(item) for item in items]
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=number)):
                 return -number
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Name(id="inf")):
+                return float("-inf")
             case ast.UnaryOp(op=op, operand=operand):
                 return self.add(UNARY[type(op)], (self.value(operand),))
             case ast.BinOp(left=left, op=op, right=right):

@@ -9,7 +9,7 @@ use passnet_graph::graph::{CalleeKind, Target};
 use passnet_graph::ops;
 use passnet_graph::read::python;
 use passnet_graph::syntax::{Ranged, ast};
-use passnet_graph::{Arg, Diagnostic};
+use passnet_graph::{Arg, Call, Diagnostic};
 
 impl<'a> Interpreter<'a> {
     pub(super) fn call(
@@ -81,6 +81,11 @@ impl<'a> Interpreter<'a> {
             return self.getattr_call(arguments, call, frame);
         }
         if let Some(name) = path.strip_prefix("operator.") {
+            // What torch.fx hands to these functions has no update in place, so they compute a new value.
+            let fx = self.dialect == Dialect::Fx;
+            let in_place =
+                fx && ops::spelling(CalleeKind::Operator, name).is_some_and(|s| s.mutates);
+            let name = if in_place { name.trim_start_matches('i') } else { name };
             let target = Target::resolve(CalleeKind::Operator, name);
             return self.operation(target, arguments, call, frame);
         }
@@ -97,10 +102,13 @@ impl<'a> Interpreter<'a> {
                 ));
         }
         if self.dialect == Dialect::Fx && !arguments.has_node() {
-            // torch.fx runs such a call while tracing and stores its result as a constant of the module.
-            let path = format!("get_attr:{path}").into();
-            let target = Target::Unknown { kind: CalleeKind::Function, path };
-            return self.operation(target, Arguments::default(), call, frame);
+            // torch.fx runs such a call while tracing. A tensor is stored as a constant of the module; a call
+            // made for its effect leaves nothing.
+            let spelling = ops::spelling(CalleeKind::Function, path);
+            if spelling.is_some_and(|spelling| spelling.op.class() == ops::Class::Effect) {
+                return Ok(Value::none());
+            }
+            return self.operation(constant_of_module(), Arguments::default(), call, frame);
         }
         self.operation(Target::resolve(CalleeKind::Function, path), arguments, call, frame)
     }
@@ -147,7 +155,7 @@ impl<'a> Interpreter<'a> {
             kwargs.push((name.as_str().into(), value.to_arg().map_err(describe)?));
         }
         if let Target::Unknown { kind, path } = &target
-            && !path.starts_with("get_attr:")
+            && **path != *CONSTANT_OF_MODULE
         {
             let mut warning = self.error(
                 frame.module,
@@ -271,4 +279,16 @@ impl<'a> Interpreter<'a> {
             )
             .with_hint("only plain functions that compute with torch operations are inlined"))
     }
+}
+
+/// A tensor that torch.fx computed while tracing: no node of a graph is one, so it matches nothing.
+const CONSTANT_OF_MODULE: &str = "get_attr";
+
+pub(super) fn constant_of_module() -> Target {
+    Target::Unknown { kind: CalleeKind::Function, path: CONSTANT_OF_MODULE.into() }
+}
+
+/// Whether a call is a constant that torch.fx stored in the module.
+pub(super) fn is_constant_of_module(call: &Call) -> bool {
+    call.target.path() == CONSTANT_OF_MODULE && call.args.is_empty()
 }

@@ -1,5 +1,6 @@
 //! The state of a trace, and its limits.
 
+use super::call::{constant_of_module, is_constant_of_module};
 use super::value::{Callable, Code, Locals, Value};
 use super::{Dialect, Origin};
 use crate::load::{Binding, Bindings, ModuleId, Program};
@@ -144,7 +145,18 @@ impl<'a> Interpreter<'a> {
         if self.graph.nodes().len() >= MAX_NODES {
             return Err(self.error(module, range, format!("more than {MAX_NODES} operations")));
         }
-        let call = Call { target, args, kwargs };
+        let mut call = Call { target, args, kwargs };
+        if self.dialect == Dialect::Fx {
+            // torch.fx computes with constants while it traces.
+            let (mut inputs, mut constants) = (0, 0);
+            call.for_each_input(|id| {
+                inputs += 1;
+                constants += usize::from(self.graph.call(id).is_some_and(is_constant_of_module));
+            });
+            if inputs > 0 && inputs == constants {
+                call = Call { target: constant_of_module(), args: Vec::new(), kwargs: Vec::new() };
+            }
+        }
         let base = call.target.op_name().rsplit('.').next().unwrap_or("value").to_string();
         let name = self.fresh_name(&base);
         let line = self.program.module(module).source.position(range.start().to_usize()).0 as u32;
@@ -184,6 +196,9 @@ impl<'a> Interpreter<'a> {
         }
         if self.bindings.get(frame.module, id).is_some() {
             return self.global(frame.module, id, frame.module, name.range());
+        }
+        if id == "Ellipsis" {
+            return Ok(Value::Arg(Arg::Ellipsis));
         }
         if super::builtins::is_builtin(id) {
             return Ok(Value::Path(id.to_string()));
