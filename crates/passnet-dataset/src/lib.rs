@@ -2,11 +2,19 @@
 
 pub mod content;
 pub mod decompose;
+pub mod dedup;
+pub mod describe;
+pub mod export;
 pub mod import;
 mod json;
+pub mod layout;
 pub mod parallel;
+pub mod pipeline;
 pub mod progress;
 pub mod sample;
 pub mod source;
+pub mod stage;
+pub mod stats;
 pub mod store;
 pub mod vary;
+pub mod verify;

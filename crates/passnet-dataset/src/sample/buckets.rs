@@ -5,13 +5,15 @@
 
 use super::identity::Uid;
 use passnet_graph::DType;
+use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
 /// Dimensions within one factor of `2^MAGNITUDE_BITS` are alike.
 const MAGNITUDE_BITS: u32 = 4;
 
 /// What kind of piece a graph is; a task never mixes kinds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PieceKind {
     Fusible,
     SoleOp,

@@ -12,6 +12,7 @@
 
 use super::buckets::{BucketKey, Member, PieceKind};
 use super::identity::{SampleId, Uid};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Rule 1 takes one member in so many.
@@ -22,7 +23,8 @@ const DTYPES: usize = 3;
 const WINDOW: usize = 5 * DTYPES;
 
 /// The rule that made a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Rule {
     /// First policy, rule 1.
     EverySixteenth,

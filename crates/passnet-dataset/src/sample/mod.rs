@@ -6,3 +6,4 @@ pub mod buckets;
 pub mod groups;
 pub mod identity;
 pub mod split;
+pub mod tasks;

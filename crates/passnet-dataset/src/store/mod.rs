@@ -14,6 +14,7 @@ mod codec;
 mod entry;
 mod error;
 mod maintain;
+mod mark;
 mod read;
 mod schema;
 mod write;
@@ -21,6 +22,7 @@ mod write;
 pub use entry::{Description, Digests, Entry, Kind, Provenance, Record, Variant};
 pub use error::{StoreError, StoreErrorKind};
 pub use maintain::Compacted;
+pub use mark::Mark;
 pub use read::Entries;
 pub use write::Outcome;
 
@@ -85,6 +87,7 @@ impl Store {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut store = Self::connect(path, flags)?;
         schema::prepare(&mut store.connection, path)?;
+        store.connection.execute_batch(mark::TABLES).map_err(|error| store.sqlite(error))?;
         // WAL lets readers go on while we write; FULL makes a committed batch survive a power cut.
         store.pragma("journal_mode", "WAL")?;
         store.pragma("synchronous", "FULL")?;

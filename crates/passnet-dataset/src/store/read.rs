@@ -45,6 +45,19 @@ impl Store {
         Entries { store: self, after: String::new(), page: VecDeque::new(), ended: false }
     }
 
+    /// All entries of a kind, in the order of their paths.
+    pub fn of_kind(&self, kind: Kind) -> Result<Vec<Record>, StoreError> {
+        let sqlite = |error| self.sqlite(error);
+        let sql = format!("SELECT {ENTRY_COLUMNS} FROM entry WHERE kind = ?1 ORDER BY path");
+        let mut statement = self.connection.prepare_cached(&sql).map_err(sqlite)?;
+        let mut rows = statement.query([kind.as_str()]).map_err(sqlite)?;
+        let mut records = Vec::new();
+        while let Some(row) = rows.next().map_err(sqlite)? {
+            records.push(self.record(row)?);
+        }
+        Ok(records)
+    }
+
     /// The content key of every entry by its path: what an import needs to know what is new.
     pub fn content_keys(&self) -> Result<HashMap<String, ContentKey>, StoreError> {
         let sqlite = |error| self.sqlite(error);

@@ -3,6 +3,7 @@
 use super::codec::{self, Encoder, Trainer};
 use super::entry::{Entry, Provenance};
 use super::error::StoreErrorKind;
+use super::mark::Mark;
 use super::schema::ENTRY_COLUMNS;
 use super::{Store, StoreError};
 use crate::content::ContentKey;
@@ -51,6 +52,16 @@ impl Store {
     /// Stores a batch in one transaction: after an error, or a kill, none of it is there. Call it with some hundred
     /// entries at a time; each call waits for the disk.
     pub fn insert(&mut self, entries: &[Entry]) -> Result<Vec<Outcome>, StoreError> {
+        self.insert_marked(entries, "", &[])
+    }
+
+    /// Like [`Store::insert`], and says in the same transaction that a stage is done with some graphs.
+    pub fn insert_marked(
+        &mut self,
+        entries: &[Entry],
+        stage: &str,
+        marks: &[Mark],
+    ) -> Result<Vec<Outcome>, StoreError> {
         let writer = self.writer.as_ref().ok_or_else(|| self.read_only())?;
         for entry in entries {
             entry
@@ -70,6 +81,7 @@ impl Store {
             .iter()
             .map(|entry| self.write_entry(entry))
             .collect::<Result<Vec<_>, StoreError>>()?;
+        self.write_marks(stage, marks)?;
         let trained = self.train_when_due()?;
         transaction.commit()?;
         if trained {

@@ -1,6 +1,12 @@
-//! Variants of a graph: the same ops with other sizes.
+//! Variants of a graph: the same ops with other sizes and dtypes.
 //!
-//! [`roles`] guesses what each symbolic dimension means, [`reify`] gives it nine values.
+//! [`symbols`] finds the dimensions that can change, [`roles`] guesses what each means, [`reify`] gives them nine
+//! values, [`generalise`] makes the code follow. [`dtypes`] changes element types. [`run`] does it to a store.
 
+pub mod dtypes;
+pub mod generalise;
+mod literals;
 pub mod reify;
 pub mod roles;
+pub mod run;
+pub mod symbols;

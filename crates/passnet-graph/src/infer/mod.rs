@@ -98,6 +98,17 @@ const MAX_RANK: usize = 64;
 
 /// Infers every value of a graph from the values of its placeholders; missing ones are unknown.
 pub fn infer(graph: &Graph, inputs: &[Value]) -> Inference {
+    infer_with(graph, inputs, |_, _, _| {})
+}
+
+/// Like [`infer`], and shows each call to `before` with all values inferred so far, placeholders included, just
+/// before it is inferred itself. What `before` changes in the values, the call sees: sizes that are given as
+/// placeholders can so be decided on the way.
+pub fn infer_with(
+    graph: &Graph,
+    inputs: &[Value],
+    mut before: impl FnMut(NodeId, &Call, &mut [Value]),
+) -> Inference {
     let mut scope = Scope::new(graph.nodes().len());
     let mut failures = Vec::new();
     for (index, node) in graph.nodes().iter().enumerate() {
@@ -110,6 +121,7 @@ pub fn infer(graph: &Graph, inputs: &[Value]) -> Inference {
             }
             NodeKind::Call(call) => call,
         };
+        before(scope.node, call, &mut scope.values);
         match step(&scope, call) {
             Ok(done) => done.record(&mut scope),
             Err(problem) => {

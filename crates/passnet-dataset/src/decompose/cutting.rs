@@ -1,0 +1,68 @@
+//! Taking ranges out of a model: each range becomes an entry of the store, or a refusal.
+
+use crate::describe::Made;
+use crate::layout;
+use crate::stage::Product;
+use crate::store::{Kind, Provenance};
+use passnet_graph::cut::cut;
+use passnet_graph::infer::Inference;
+use passnet_graph::read::GraphFolder;
+use passnet_graph::{Digest, identify};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Cuts all `ranges` out of the model at `path`. Pieces that are equal, shapes and dtypes included, are made once and
+/// remember all their places.
+pub fn cut_ranges(
+    path: &str,
+    folder: &GraphFolder,
+    types: &Inference,
+    kind: Kind,
+    ranges: &[Range<usize>],
+) -> Product {
+    let mut product = Product::default();
+    let mut pieces = Vec::new();
+    let mut known: BTreeMap<Digest, usize> = BTreeMap::new();
+    for (number, range) in ranges.iter().enumerate() {
+        let piece = match cut(folder, types, range.clone()) {
+            Ok(piece) => piece,
+            Err(error) => {
+                product.refuse(format!("{path} {}..{}", range.start, range.end), error);
+                continue;
+            }
+        };
+        let identity = identify(&piece.folder.graph, &piece.folder.metas);
+        match known.get(&identity.full) {
+            Some(&first) => {
+                let (_, _, _, places): &mut (_, _, _, Vec<Range<u32>>) = &mut pieces[first];
+                places.push(narrow(range));
+                product.repeats += 1;
+            }
+            None => {
+                known.insert(identity.full, pieces.len());
+                let name = layout::piece_name(path, range, number);
+                pieces.push((name, piece.folder, identity, vec![narrow(range)]));
+            }
+        }
+    }
+    let variant = layout::original();
+    for (name, folder, identity, ranges) in &pieces {
+        let provenance = Provenance { parent: path.to_string(), ranges: ranges.clone() };
+        let made = Made {
+            path: layout::piece_path(kind, &variant, path, name),
+            folder,
+            kind,
+            identity: *identity,
+            provenance: vec![provenance],
+            variant: Some(variant.clone()),
+        };
+        product.entries.push(made.into_entry());
+    }
+    product
+}
+
+/// Positions in graphs fit 32 bits: the reader's limits are far below.
+pub fn narrow(range: &Range<usize>) -> Range<u32> {
+    let narrow = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
+    narrow(range.start)..narrow(range.end)
+}

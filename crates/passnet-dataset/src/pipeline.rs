@@ -1,0 +1,85 @@
+//! The whole way from whole models to split tasks, one step after another. Every step can be interrupted and run
+//! again, so the pipeline can too.
+
+use crate::decompose::kernels::DecomposeError;
+use crate::decompose::run::{DecomposeReport, Method, decompose};
+use crate::dedup::{DedupOptions, DedupReport, Level, dedup};
+use crate::describe::describe;
+use crate::import::{ImportOptions, ImportReport, import};
+use crate::progress::Progress;
+use crate::sample::tasks::{SplitReport, sample, split_tasks};
+use crate::source::GraphSource;
+use crate::stage::StageReport;
+use crate::store::{Kind, Store};
+use crate::vary::run::{VaryOptions, vary};
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+/// What to build.
+#[derive(Debug)]
+pub struct BuildOptions<'a> {
+    pub workers: NonZeroUsize,
+    /// The pieces to cut, in this order.
+    pub methods: Vec<Method<'a>>,
+    /// Pieces that are equal at this level are varied once.
+    pub level: Level,
+    pub vary: VaryOptions,
+    /// Evaluation tasks of each kind.
+    pub evaluation: usize,
+}
+
+/// One step and what came of it.
+#[derive(Debug)]
+pub struct Step {
+    pub name: String,
+    pub time: Duration,
+    pub result: StepResult,
+}
+
+#[derive(Debug)]
+pub enum StepResult {
+    Import(ImportReport),
+    Decompose(DecomposeReport),
+    Dedup(DedupReport),
+    Vary(StageReport),
+    /// The number of tasks.
+    Sample(usize),
+    Split(Vec<SplitReport>),
+}
+
+/// Builds a dataset; `done` hears of each step as it ends.
+pub fn build(
+    store: &mut Store,
+    source: impl GraphSource,
+    options: &BuildOptions<'_>,
+    progress: &dyn Progress,
+    mut done: impl FnMut(&Step),
+) -> Result<Vec<Step>, DecomposeError> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut start = Instant::now();
+    let mut finish = |name: String, result: StepResult| {
+        let step = Step { name, time: start.elapsed(), result };
+        done(&step);
+        steps.push(step);
+        start = Instant::now();
+    };
+    let workers = options.workers;
+    let import_options = ImportOptions { workers, ..ImportOptions::default() };
+    let report = import(store, source, describe, import_options, progress)?;
+    finish("import".into(), StepResult::Import(report));
+    let full = DedupOptions { kinds: vec![Kind::Full], ..DedupOptions::default() };
+    finish("dedup full".into(), StepResult::Dedup(dedup(store, &full, progress)?));
+    for method in &options.methods {
+        let kind = method.kind();
+        let report = decompose(store, method, workers, progress)?;
+        finish(format!("decompose {kind}"), StepResult::Decompose(report));
+        let equal = DedupOptions { level: options.level, kinds: vec![kind], dry_run: false };
+        finish(format!("dedup {kind}"), StepResult::Dedup(dedup(store, &equal, progress)?));
+    }
+    let kinds: Vec<Kind> = options.methods.iter().map(Method::kind).collect();
+    let variants = VaryOptions { kinds: kinds.clone(), ..options.vary.clone() };
+    finish("vary".into(), StepResult::Vary(vary(store, &variants, workers, progress)?));
+    finish("sample".into(), StepResult::Sample(sample(store, &kinds, workers, progress)?.len()));
+    finish("split".into(), StepResult::Split(split_tasks(store, options.evaluation)?));
+    Ok(steps)
+}

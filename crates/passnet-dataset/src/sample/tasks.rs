@@ -1,0 +1,245 @@
+//! Tasks of a store: its pieces grouped, and which side of the split each task is on.
+
+use super::buckets::{Member, PieceKind};
+use super::groups::{Rule, group_members};
+use super::identity::Uid;
+use super::split::{self, StructureDigest};
+use crate::progress::Progress;
+use crate::stage;
+use crate::store::{Kind, Record, Store, StoreError, StoreErrorKind};
+use passnet_graph::GraphFiles;
+use passnet_graph::read::read_folder;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+
+/// One task, as the store keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredTask {
+    #[serde(skip)]
+    pub id: String,
+    pub kind: PieceKind,
+    pub rule: Rule,
+    pub ops: Vec<String>,
+    /// Ascending by uid.
+    pub graphs: Vec<TaskGraph>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub side: Option<Side>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskGraph {
+    pub uid: String,
+    pub path: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    Evaluation,
+    Training,
+    /// Shares a structure with an evaluation task, so it belongs to neither side.
+    Withheld,
+}
+
+impl PieceKind {
+    pub fn of(kind: Kind) -> Option<Self> {
+        match kind {
+            Kind::Full => None,
+            Kind::SoleOp => Some(Self::SoleOp),
+            Kind::Typical => Some(Self::Typical),
+            Kind::Fusible => Some(Self::Fusible),
+        }
+    }
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::SoleOp => "sole_op",
+            Self::Typical => "typical",
+            Self::Fusible => "fusible",
+        }
+    }
+}
+
+/// The uid of a graph: from its identity, shapes and dtypes included.
+pub fn uid_of(record: &Record) -> Option<Uid> {
+    digest(&record.description.digests.full).map(|digest| Uid::from_digest(&digest))
+}
+
+fn digest(hex: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    if hex.len() != 64 || !hex.is_ascii() {
+        return None;
+    }
+    for (byte, digits) in bytes.iter_mut().zip(hex.as_bytes().chunks(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    }
+    Some(bytes)
+}
+
+/// Groups the pieces of the given kinds into tasks and keeps them in the store, in place of any earlier ones.
+/// Returns the tasks.
+pub fn sample(
+    store: &mut Store,
+    kinds: &[Kind],
+    workers: NonZeroUsize,
+    progress: &dyn Progress,
+) -> Result<Vec<StoredTask>, StoreError> {
+    let mut records = Vec::new();
+    for kind in kinds {
+        records.extend(store.of_kind(*kind)?);
+    }
+    let mut members = Vec::with_capacity(records.len());
+    let mut paths: BTreeMap<(PieceKind, Uid), String> = BTreeMap::new();
+    stage::read_all(store, records, "reading pieces", workers, progress, member, |record, member| {
+        if let Some(member) = member {
+            // Equal graphs under two paths are one member, known by the first path.
+            paths.entry((member.kind, member.uid)).or_insert(record.path);
+            members.push(member);
+        }
+        Ok(())
+    })?;
+    let mut tasks = Vec::new();
+    // One kind at a time: a piece may be fusible and typical, under one uid.
+    for kind in [PieceKind::Fusible, PieceKind::SoleOp, PieceKind::Typical] {
+        let of_kind: Vec<Member> = members.extract_if(.., |member| member.kind == kind).collect();
+        for group in group_members(&of_kind) {
+            let graph = |uid: &Uid| TaskGraph {
+                uid: uid.to_string(),
+                path: paths.get(&(kind, *uid)).cloned().unwrap_or_default(),
+            };
+            tasks.push(StoredTask {
+                id: group.id().to_string(),
+                kind,
+                rule: group.rule,
+                graphs: group.members.iter().map(graph).collect(),
+                ops: group.ops,
+                side: None,
+            });
+        }
+    }
+    save(store, &tasks)?;
+    Ok(tasks)
+}
+
+fn member(record: &Record, files: &GraphFiles) -> Option<Member> {
+    let kind = PieceKind::of(record.description.kind)?;
+    let folder = read_folder(files).ok()?;
+    Some(Member {
+        uid: uid_of(record)?,
+        kind,
+        ops: folder.graph.calls().map(|(_, call)| call.target.op_name().into_owned()).collect(),
+        shapes: folder.metas.iter().map(|meta| meta.shape.clone()).collect(),
+        dtypes: folder.metas.iter().map(|meta| meta.dtype).collect(),
+    })
+}
+
+fn save(store: &mut Store, tasks: &[StoredTask]) -> Result<(), StoreError> {
+    let body = |task: &StoredTask| {
+        // Kinds share tasks of one id when both hold the same graphs; the kind keeps them apart.
+        let key = format!("{}/{}", task.kind.as_str(), task.id);
+        // Strings and numbers: cannot fail.
+        (key, serde_json::to_string(task).unwrap_or_default())
+    };
+    store.set_tasks(&tasks.iter().map(body).collect::<Vec<_>>())
+}
+
+/// The tasks of a store, by kind and id.
+pub fn load(store: &Store) -> Result<Vec<StoredTask>, StoreError> {
+    let parse = |(key, body): (String, String)| {
+        let mut task: StoredTask = serde_json::from_str(&body).map_err(|error| StoreError {
+            store: store.path().to_owned(),
+            kind: StoreErrorKind::Damaged(format!("task `{key}`: {error}")),
+        })?;
+        task.id = key.rsplit('/').next().unwrap_or_default().to_string();
+        Ok(task)
+    };
+    store.tasks()?.into_iter().map(parse).collect()
+}
+
+/// What a split did to the tasks of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SplitReport {
+    pub kind: PieceKind,
+    pub evaluation: usize,
+    pub training: usize,
+    pub withheld: usize,
+    /// Op transitions that occur in the tasks, and those of them that evaluation tasks show.
+    pub transitions: usize,
+    pub transitions_shown: usize,
+}
+
+/// Splits the tasks of each kind: `count` for evaluation, the rest for training. A structure that stands in any
+/// evaluation task, of whatever kind, stands in no training task; this is checked before anything is kept.
+pub fn split_tasks(store: &mut Store, count: usize) -> Result<Vec<SplitReport>, StoreError> {
+    let mut tasks = load(store)?;
+    let mut structures: BTreeMap<String, StructureDigest> = BTreeMap::new();
+    for record in store.entries() {
+        let record = record?;
+        if let Some(structure) = digest(&record.description.digests.structure) {
+            structures.insert(record.path, structure);
+        }
+    }
+    let of_task: Vec<Vec<StructureDigest>> = tasks
+        .iter()
+        .map(|task| {
+            task.graphs.iter().filter_map(|graph| structures.get(&graph.path).copied()).collect()
+        })
+        .collect();
+    let views: Vec<split::Task<'_>> = tasks
+        .iter()
+        .zip(&of_task)
+        .map(|(task, structures)| split::Task { ops: &task.ops, structures })
+        .collect();
+    let mut evaluation = Vec::new();
+    for kind in [PieceKind::Fusible, PieceKind::SoleOp, PieceKind::Typical] {
+        let numbers: Vec<usize> = (0..tasks.len()).filter(|n| tasks[*n].kind == kind).collect();
+        let of_kind: Vec<split::Task<'_>> = numbers.iter().map(|n| views[*n]).collect();
+        // Single ops have no transitions to cover; they are training material.
+        if kind != PieceKind::SoleOp {
+            let chosen = split::choose_evaluation(&of_kind, count);
+            evaluation.extend(chosen.into_iter().map(|place| numbers[place]));
+        }
+    }
+    let sides = split::split(&views, &evaluation);
+    if let Some(overlap) = split::violations(&views, &sides).first() {
+        let message = format!("task `{}` stands on both sides of the split", tasks[overlap.task].id);
+        let kind = StoreErrorKind::Damaged(message);
+        return Err(StoreError { store: store.path().to_owned(), kind });
+    }
+    for task in &sides.training {
+        tasks[*task].side = Some(Side::Training);
+    }
+    for overlap in &sides.withheld {
+        tasks[overlap.task].side = Some(Side::Withheld);
+    }
+    for task in &sides.evaluation {
+        tasks[*task].side = Some(Side::Evaluation);
+    }
+    save(store, &tasks)?;
+    Ok(reports(&tasks))
+}
+
+fn reports(tasks: &[StoredTask]) -> Vec<SplitReport> {
+    let mut by_kind: BTreeMap<PieceKind, Vec<&StoredTask>> = BTreeMap::new();
+    for task in tasks {
+        by_kind.entry(task.kind).or_default().push(task);
+    }
+    let report = |(kind, tasks): (PieceKind, Vec<&StoredTask>)| {
+        let on = |side| tasks.iter().filter(|task| task.side == Some(side)).count();
+        let transitions = |side: Option<Side>| {
+            let chosen = tasks.iter().filter(|task| side.is_none() || task.side == side);
+            let pairs = chosen.flat_map(|task| task.ops.windows(2));
+            pairs.collect::<std::collections::BTreeSet<_>>().len()
+        };
+        SplitReport {
+            kind,
+            evaluation: on(Side::Evaluation),
+            training: on(Side::Training),
+            withheld: on(Side::Withheld),
+            transitions: transitions(None),
+            transitions_shown: transitions(Some(Side::Evaluation)),
+        }
+    };
+    by_kind.into_iter().map(report).collect()
+}
