@@ -31,6 +31,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Build, inspect and export a dataset of graphs
+    #[command(subcommand)]
+    Dataset(commands::dataset::DatasetCommand),
     /// Read, check, print and identify graphs
     #[command(subcommand)]
     Graph(commands::graph::GraphCommand),
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
     match command {
+        Command::Dataset(command) => commands::dataset::run(command, output),
         Command::Graph(command) => commands::graph::run(command, output),
         Command::Pass(command) => commands::pass::run(command, output),
         Command::Score(args) => commands::score::run(args, output),

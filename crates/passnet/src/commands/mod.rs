@@ -1,5 +1,6 @@
 //! One module per command.
 
+pub mod dataset;
 pub mod graph;
 pub mod pass;
 pub mod score;

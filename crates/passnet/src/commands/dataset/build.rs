@@ -1,0 +1,135 @@
+//! `passnet dataset build`
+
+use super::decompose::{self, PieceArg};
+use super::{Workers, import, sorted_reasons, split, stage_json, vary};
+use crate::error::{CommandError, Outcome};
+use crate::output::{Output, table, warn};
+use crate::progress::Bar;
+use clap::Args;
+use passnet_dataset::pipeline::{BuildOptions, Step, StepResult, build};
+use passnet_dataset::source::{self, Limits};
+use passnet_dataset::stage::StageReport;
+use passnet_dataset::store::Store;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub struct BuildArgs {
+    /// A folder tree or archive of whole models
+    #[arg(long, value_name = "PATH")]
+    from: PathBuf,
+
+    /// The store file; made if there is none
+    #[arg(long, value_name = "FILE")]
+    store: PathBuf,
+
+    /// Kinds of pieces to make
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "typical")]
+    kind: Vec<PieceArg>,
+
+    #[command(flatten)]
+    choice: decompose::Choice,
+
+    /// How equal pieces of one kind must be to collapse before they are varied
+    #[arg(long, value_enum, default_value_t = super::dedup::LevelArg::Literals)]
+    level: super::dedup::LevelArg,
+
+    #[command(flatten)]
+    variants: vary::Choice,
+
+    /// Evaluation tasks of each kind
+    #[arg(long, default_value_t = 200, value_name = "N")]
+    evaluation: usize,
+
+    #[command(flatten)]
+    workers: Workers,
+}
+
+pub fn run(args: BuildArgs, output: &mut Output) -> Result<Outcome, CommandError> {
+    let workers = args.workers.count();
+    let methods = args
+        .kind
+        .iter()
+        .map(|kind| args.choice.method(*kind))
+        .collect::<Result<Vec<_>, _>>()?;
+    let options = BuildOptions {
+        workers,
+        methods,
+        level: args.level.into(),
+        vary: args.variants.options(Vec::new()),
+        evaluation: args.evaluation,
+    };
+    let source = source::open(&args.from, Limits::default())?;
+    let mut store = Store::open_for_writing(&args.store, workers)?;
+    let steps = build(&mut store, source, &options, &Bar::new(), |step| {
+        warn(&format!("{}: {}", step.name, summary(&step.result)));
+    })?;
+    if output.is_json() {
+        steps.iter().try_for_each(|step| output.json(&to_json(step)))?;
+    } else {
+        show(output, &steps)?;
+    }
+    let failed = |step: &Step| matches!(&step.result, StepResult::Import(r) if r.failed > 0);
+    Ok(Outcome::failed_if(steps.iter().any(failed)))
+}
+
+fn to_json(step: &Step) -> Value {
+    let result = match &step.result {
+        StepResult::Import(report) => import::to_json(report),
+        StepResult::Decompose(report) => decompose::to_json(report),
+        StepResult::Dedup(report) => {
+            json!({"looked_at": report.looked_at, "removed": report.removed})
+        }
+        StepResult::Vary(report) => stage_json(report),
+        StepResult::Sample(tasks) => json!({"tasks": tasks}),
+        StepResult::Split(reports) => reports.iter().map(split::to_json).collect(),
+    };
+    json!({"step": step.name, "seconds": step.time.as_secs_f64(), "result": result})
+}
+
+fn show(output: &mut Output, steps: &[Step]) -> Result<(), CommandError> {
+    let mut shown = table(["step", "seconds", "result"]);
+    for step in steps {
+        let seconds = format!("{:.1}", step.time.as_secs_f64());
+        shown.add_row([step.name.clone(), seconds, summary(&step.result)]);
+    }
+    output.table(&shown)?;
+    let total: f64 = steps.iter().map(|step| step.time.as_secs_f64()).sum();
+    output.line(format!("{total:.1} s in all\n"))?;
+    for step in steps {
+        if let StepResult::Split(reports) = &step.result {
+            split::show(output, reports)?;
+        }
+    }
+    Ok(())
+}
+
+fn summary(result: &StepResult) -> String {
+    match result {
+        StepResult::Import(report) => format!(
+            "{} added, {} there already, {} failed",
+            report.added + report.replaced,
+            report.skipped,
+            report.failed
+        ),
+        StepResult::Decompose(report) => stage_summary(&report.stage),
+        StepResult::Dedup(report) => {
+            format!("{} of {} removed", report.removed, report.looked_at)
+        }
+        StepResult::Vary(report) => stage_summary(report),
+        StepResult::Sample(tasks) => format!("{tasks} tasks"),
+        StepResult::Split(reports) => {
+            let tasks: usize = reports.iter().map(|report| report.evaluation).sum();
+            format!("{tasks} evaluation tasks")
+        }
+    }
+}
+
+fn stage_summary(report: &StageReport) -> String {
+    let mut text =
+        format!("{} made, {} repeats, {} refused", report.made, report.repeats, report.refused);
+    if let Some((_, reason)) = sorted_reasons(report).first() {
+        text.push_str(&format!(" (most often: {})", reason.example.reason));
+    }
+    text
+}

@@ -1,0 +1,208 @@
+//! `passnet dataset`: from whole models to tasks, in one store file.
+
+mod build;
+mod decompose;
+mod dedup;
+mod export;
+mod import;
+mod sample;
+mod split;
+mod stats;
+mod vary;
+mod verify;
+
+use crate::error::{CommandError, Outcome};
+use crate::output::{Output, table};
+use clap::{Args, Subcommand, ValueEnum};
+use passnet_dataset::parallel;
+use passnet_dataset::stage::StageReport;
+use passnet_dataset::store::{Kind, Store, StoreError};
+use passnet_graph::Diagnostic;
+use serde_json::{Value, json};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub enum DatasetCommand {
+    /// Run the whole pipeline: import, decompose, dedup, vary, sample, split
+    #[command(after_help = "\
+Example:
+  passnet dataset build --from graphs.tar.zst --store corpus.pnds
+
+Run it again after an interruption: it continues. The same source gives the same store content.")]
+    Build(build::BuildArgs),
+    /// Bring graphs from folder trees or archives into a store
+    #[command(after_help = "\
+Example:
+  passnet dataset import graphs.tar.zst --store corpus.pnds
+
+Exit code 1 means that some graphs could not be read; the others are in the store.")]
+    Import(import::ImportArgs),
+    /// Count what a store holds: kinds, families, dtypes, unique graphs, operations, sizes
+    Stats(stats::StatsArgs),
+    /// Collapse equal graphs; the first by path stays and inherits the places of the others
+    #[command(after_help = "\
+Examples:
+  passnet dataset dedup corpus.pnds --dry-run            what would collapse into what
+  passnet dataset dedup corpus.pnds --level literals     shapes and dtypes do not count")]
+    Dedup(dedup::DedupArgs),
+    /// Cut whole models into pieces
+    #[command(after_help = "\
+Examples:
+  passnet dataset decompose corpus.pnds --kind typical
+  passnet dataset decompose corpus.pnds --kind fusible --counts counts/   recorded kernel counts")]
+    Decompose(decompose::DecomposeArgs),
+    /// Make shape and dtype variants of pieces
+    Vary(vary::VaryArgs),
+    /// Group pieces into tasks
+    Sample(sample::SampleArgs),
+    /// Choose evaluation tasks by coverage; the rest is for training, without overlap
+    Split(split::SplitArgs),
+    /// Check the five constraints that every graph of the dataset must meet
+    #[command(after_help = "\
+The constraints: runnable, serialisable, decomposable, analysable, custom operations available.
+Exit code 1 means that at least one graph does not meet one of them.")]
+    Verify(verify::VerifyArgs),
+    /// Write graphs, tasks and lists in PassNet's folder layout
+    Export(export::ExportArgs),
+}
+
+pub fn run(command: DatasetCommand, output: &mut Output) -> Result<Outcome, CommandError> {
+    let outcome = match command {
+        DatasetCommand::Build(args) => build::run(args, output),
+        DatasetCommand::Import(args) => import::run(args, output),
+        DatasetCommand::Stats(args) => stats::run(args, output),
+        DatasetCommand::Dedup(args) => dedup::run(args, output),
+        DatasetCommand::Decompose(args) => decompose::run(args, output),
+        DatasetCommand::Vary(args) => vary::run(args, output),
+        DatasetCommand::Sample(args) => sample::run(args, output),
+        DatasetCommand::Split(args) => split::run(args, output),
+        DatasetCommand::Verify(args) => verify::run(args, output),
+        DatasetCommand::Export(args) => export::run(args, output),
+    }?;
+    output.flush()?;
+    Ok(outcome)
+}
+
+/// The store a command works on, and with how many threads.
+#[derive(Debug, Args)]
+struct StoreArgs {
+    /// The store file
+    #[arg(value_name = "STORE")]
+    store: PathBuf,
+
+    #[command(flatten)]
+    workers: Workers,
+}
+
+impl StoreArgs {
+    fn read(&self) -> Result<Store, CommandError> {
+        Ok(Store::open(&self.store)?)
+    }
+
+    /// Opens an existing store to write to it.
+    fn write(&self) -> Result<Store, CommandError> {
+        // Only `import` and `build` make stores: a mistyped name must not.
+        drop(Store::open(&self.store)?);
+        Ok(Store::open_for_writing(&self.store, self.workers.count())?)
+    }
+}
+
+#[derive(Debug, Args)]
+struct Workers {
+    /// Threads to use (default: one for each core)
+    #[arg(long, value_name = "N")]
+    workers: Option<NonZeroUsize>,
+}
+
+impl Workers {
+    fn count(&self) -> NonZeroUsize {
+        self.workers.unwrap_or_else(parallel::default_workers)
+    }
+}
+
+/// Kinds of graphs, as the command line names them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum KindArg {
+    /// Whole models
+    Full,
+    /// Single operations
+    SoleOp,
+    /// Pieces that recur
+    Typical,
+    /// Pieces that compilers fuse
+    Fusible,
+}
+
+impl From<KindArg> for Kind {
+    fn from(kind: KindArg) -> Self {
+        match kind {
+            KindArg::Full => Kind::Full,
+            KindArg::SoleOp => Kind::SoleOp,
+            KindArg::Typical => Kind::Typical,
+            KindArg::Fusible => Kind::Fusible,
+        }
+    }
+}
+
+/// The kinds asked for, or `all` when none is named.
+fn kinds(named: &[KindArg], all: &[Kind]) -> Vec<Kind> {
+    if named.is_empty() { all.to_vec() } else { named.iter().map(|kind| (*kind).into()).collect() }
+}
+
+/// Kinds of pieces.
+const PIECES: [Kind; 3] = [Kind::SoleOp, Kind::Typical, Kind::Fusible];
+
+impl From<StoreError> for CommandError {
+    fn from(error: StoreError) -> Self {
+        CommandError::Located(vec![Diagnostic::from(&error)])
+    }
+}
+
+/// What a stage did, as JSON.
+fn stage_json(report: &StageReport) -> Value {
+    let reasons: Vec<Value> = sorted_reasons(report)
+        .into_iter()
+        .map(|(kind, reason)| {
+            json!({
+                "reason": kind, "count": reason.count,
+                "example": {"what": reason.example.what, "reason": reason.example.reason},
+            })
+        })
+        .collect();
+    json!({
+        "graphs": report.graphs, "done_before": report.done_before, "made": report.made,
+        "repeats": report.repeats, "refused": report.refused, "reasons": reasons,
+    })
+}
+
+fn sorted_reasons(report: &StageReport) -> Vec<(&String, &passnet_dataset::stage::Reason)> {
+    let mut reasons: Vec<_> = report.reasons.iter().collect();
+    reasons.sort_by(|a, b| b.1.count.cmp(&a.1.count).then_with(|| a.0.cmp(b.0)));
+    reasons
+}
+
+/// Reasons shown to people; the rest is in the JSON.
+const REASONS_SHOWN: usize = 20;
+
+/// What a stage did, for people.
+fn show_stage(output: &mut Output, report: &StageReport) -> Result<(), CommandError> {
+    output.line(format!(
+        "{} graphs ({} done before): {} made, {} repeats, {} refused",
+        report.graphs, report.done_before, report.made, report.repeats, report.refused
+    ))?;
+    let reasons = sorted_reasons(report);
+    if reasons.is_empty() {
+        return Ok(());
+    }
+    let mut shown = table(["refused", "reason", "for example"]);
+    for (_, reason) in reasons.iter().take(REASONS_SHOWN) {
+        let example = &reason.example;
+        shown.add_row([reason.count.to_string(), example.reason.clone(), example.what.clone()]);
+    }
+    output.table(&shown)?;
+    if reasons.len() > REASONS_SHOWN {
+        output.line(format!("and {} more kinds of reasons", reasons.len() - REASONS_SHOWN))?;
+    }
+    Ok(())
+}
