@@ -19,6 +19,8 @@ pub struct Dim {
 pub struct Expr {
     terms: Vec<(Vec<Atom>, i64)>,
     depth: u16,
+    /// Atoms in the whole tree. Shared parts count each time: comparing and evaluating walk through them.
+    weight: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,9 +39,19 @@ enum Nonlinear {
     Min,
 }
 
-/// Beyond these an expression is no longer kept: both bound the work per operation.
+/// Beyond these an expression is no longer kept: they bound the work per operation.
 const MAX_TERMS: usize = 24;
 const MAX_DEPTH: u16 = 24;
+const MAX_WEIGHT: u32 = 256;
+
+impl Atom {
+    fn weight(&self) -> u32 {
+        match self {
+            Atom::Symbol(_) | Atom::Opaque => 1,
+            Atom::Binary(_, a, b) => a.weight.saturating_add(b.weight).saturating_add(1),
+        }
+    }
+}
 
 impl Dim {
     pub const fn fixed(size: i64) -> Self {
@@ -49,7 +61,7 @@ impl Dim {
     /// A size named by a symbol, with its example value.
     pub fn symbol(name: &str, size: i64) -> Self {
         let atom = Atom::Symbol(name.into());
-        Dim { size, expr: Some(Arc::new(Expr { terms: vec![(vec![atom], 1)], depth: 1 })) }
+        Dim { size, expr: Some(Arc::new(Expr { terms: vec![(vec![atom], 1)], depth: 1, weight: 1 })) }
     }
 
     pub fn is_symbolic(&self) -> bool {
@@ -169,17 +181,22 @@ fn gcd(a: i64, b: i64) -> i64 {
 impl Expr {
     fn constant(value: i64) -> Expr {
         let terms = if value == 0 { Vec::new() } else { vec![(Vec::new(), value)] };
-        Expr { terms, depth: 0 }
+        Expr { terms, depth: 0, weight: 0 }
     }
 
     fn atom(kind: Nonlinear, a: &Expr, b: &Expr) -> Expr {
         let depth = a.depth.max(b.depth) + 1;
         let atom = Atom::Binary(kind, Arc::new(a.copy()), Arc::new(b.copy()));
-        Expr { terms: vec![(vec![atom], 1)], depth }
+        let weight = atom.weight();
+        Expr { terms: vec![(vec![atom], 1)], depth, weight }
+    }
+
+    fn opaque() -> Expr {
+        Expr { terms: vec![(vec![Atom::Opaque], 1)], depth: 1, weight: 1 }
     }
 
     fn copy(&self) -> Expr {
-        Expr { terms: self.terms.clone(), depth: self.depth }
+        Expr { terms: self.terms.clone(), depth: self.depth, weight: self.weight }
     }
 
     fn as_constant(&self) -> Option<i64> {
@@ -191,8 +208,8 @@ impl Expr {
     }
 
     fn bounded(self) -> Expr {
-        if self.terms.len() > MAX_TERMS || self.depth > MAX_DEPTH {
-            return Expr { terms: vec![(vec![Atom::Opaque], 1)], depth: 1 };
+        if self.terms.len() > MAX_TERMS || self.depth > MAX_DEPTH || self.weight > MAX_WEIGHT {
+            return Expr::opaque();
         }
         self
     }
@@ -205,7 +222,7 @@ impl Expr {
     fn times(&self, other: &Expr) -> Expr {
         let depth = self.depth.max(other.depth);
         if self.terms.len() * other.terms.len() > MAX_TERMS {
-            return Expr { terms: vec![(vec![Atom::Opaque], 1)], depth };
+            return Expr::opaque();
         }
         let products = self.terms.iter().flat_map(|(left, a)| {
             other.terms.iter().map(move |(right, b)| {
@@ -214,9 +231,9 @@ impl Expr {
                 (atoms, a.saturating_mul(*b))
             })
         });
-        let mut product = Expr::collect(products, depth);
+        let product = Expr::collect(products, depth);
         if product.terms.iter().any(|(atoms, _)| atoms.len() > MAX_TERMS) {
-            product.terms = vec![(vec![Atom::Opaque], 1)];
+            return Expr::opaque();
         }
         product
     }
@@ -235,7 +252,9 @@ impl Expr {
         }
         sum.retain(|(_, coefficient)| *coefficient != 0);
         sum.sort();
-        Expr { terms: sum, depth }
+        let atoms = sum.iter().flat_map(|(atoms, _)| atoms);
+        let weight = atoms.fold(0_u32, |weight, atom| weight.saturating_add(atom.weight()));
+        Expr { terms: sum, depth, weight }
     }
 
     /// The quotient, when the divisor is one product that divides every term.

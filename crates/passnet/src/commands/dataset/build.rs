@@ -28,14 +28,14 @@ pub struct BuildArgs {
     kind: Vec<PieceArg>,
 
     #[command(flatten)]
-    choice: decompose::Choice,
+    choice: decompose::PieceChoice,
 
     /// How equal pieces of one kind must be to collapse before they are varied
     #[arg(long, value_enum, default_value_t = super::dedup::LevelArg::Literals)]
     level: super::dedup::LevelArg,
 
     #[command(flatten)]
-    variants: vary::Choice,
+    variants: vary::VariantChoice,
 
     /// Evaluation tasks of each kind
     #[arg(long, default_value_t = 200, value_name = "N")]

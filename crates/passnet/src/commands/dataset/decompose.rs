@@ -21,7 +21,7 @@ pub struct DecomposeArgs {
     kind: PieceArg,
 
     #[command(flatten)]
-    choice: Choice,
+    choice: PieceChoice,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -36,7 +36,7 @@ pub(super) enum PieceArg {
 
 /// How each method chooses.
 #[derive(Debug, Args)]
-pub(super) struct Choice {
+pub(super) struct PieceChoice {
     /// Typical: longest window that one fold replaces
     #[arg(long, default_value_t = 64, value_name = "OPS")]
     window: usize,
@@ -58,7 +58,7 @@ pub(super) struct Choice {
     counts: Option<PathBuf>,
 }
 
-impl Choice {
+impl PieceChoice {
     pub(super) fn method(&self, kind: PieceArg) -> Result<Method<'static>, CommandError> {
         match kind {
             PieceArg::SoleOp => Ok(Method::SoleOp),

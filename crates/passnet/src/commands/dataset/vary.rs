@@ -19,12 +19,12 @@ pub struct VaryArgs {
     kind: Vec<KindArg>,
 
     #[command(flatten)]
-    choice: Choice,
+    choice: VariantChoice,
 }
 
 /// Which variants to make.
 #[derive(Debug, Args)]
-pub(super) struct Choice {
+pub(super) struct VariantChoice {
     /// Make no shape variants
     #[arg(long)]
     no_shapes: bool,
@@ -45,7 +45,7 @@ fn dtype(name: &str) -> Result<DType, String> {
     }
 }
 
-impl Choice {
+impl VariantChoice {
     pub(super) fn options(&self, kinds: Vec<Kind>) -> VaryOptions {
         VaryOptions {
             kinds,
