@@ -122,9 +122,9 @@ fn kind_of(reason: &str) -> String {
         }
     }
     // Lists of any length are one kind.
-    while let Some(shorter) = ["N, N", "NxN"].iter().find_map(|list| {
-        kind.contains(list).then(|| kind.replace(list, "N"))
-    }) {
+    while let Some(shorter) =
+        ["N, N", "NxN"].iter().find_map(|list| kind.contains(list).then(|| kind.replace(list, "N")))
+    {
         kind = shorter;
     }
     kind
@@ -159,8 +159,9 @@ pub fn run<T: Send + Sync>(
     let path = store.path().to_owned();
     parallel::ordered(reader, workers, done, |finished| {
         task.advance(1);
-        match finished.map_err(|panic| {
-            StoreError { store: path.clone(), kind: StoreErrorKind::Damaged(panic.to_string()) }
+        match finished.map_err(|panic| StoreError {
+            store: path.clone(),
+            kind: StoreErrorKind::Damaged(panic.to_string()),
         })?? {
             Finished::Before(remembered) => {
                 report.done_before += 1;
@@ -298,7 +299,9 @@ pub fn read_all<R: Send>(
     )
     .map_err(|stopped| match stopped {
         Stopped::Consumer(error) => error,
-        Stopped::NoThread(error) => StoreError { store: path.clone(), kind: StoreErrorKind::Io(error) },
+        Stopped::NoThread(error) => {
+            StoreError { store: path.clone(), kind: StoreErrorKind::Io(error) }
+        }
     })
 }
 

@@ -97,11 +97,8 @@ pub fn stats(
     for kind in kinds {
         records.extend(store.of_kind(*kind)?);
     }
-    let mut stats = Stats {
-        graphs: records.len() as u64,
-        store_bytes: store.size()?,
-        ..Stats::default()
-    };
+    let mut stats =
+        Stats { graphs: records.len() as u64, store_bytes: store.size()?, ..Stats::default() };
     let mut gathered: BTreeMap<&'static str, Gathering> = BTreeMap::new();
     stage::read_all(store, records, "reading graphs", workers, progress, look, |record, seen| {
         for (op, calls) in &seen.ops {

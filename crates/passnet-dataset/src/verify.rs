@@ -11,7 +11,6 @@
 use crate::progress::Progress;
 use crate::stage;
 use crate::store::{Kind, Record, Store, StoreError};
-use passnet_graph::check::check_folder;
 use passnet_graph::cut::{CutError, Piece, cut};
 use passnet_graph::graph::Target;
 use passnet_graph::infer::{Inference, Value, infer_folder};
@@ -65,7 +64,8 @@ pub type Runner<'a> = &'a (dyn Fn(&GraphFolder) -> Result<(), String> + Sync);
 /// All violations of one graph.
 pub fn verify_graph(files: &GraphFiles, runner: Option<Runner<'_>>) -> Vec<Violation> {
     let mut violations = Vec::new();
-    let mut violate = |constraint, reason: String| violations.push(Violation { constraint, reason });
+    let mut violate =
+        |constraint, reason: String| violations.push(Violation { constraint, reason });
     let folder = match read_folder(files) {
         Ok(folder) => folder,
         Err(errors) => {
@@ -83,11 +83,17 @@ pub fn verify_graph(files: &GraphFiles, runner: Option<Runner<'_>>) -> Vec<Viola
     if let Err(reason) = halves_fit(&folder, &types) {
         violate(Constraint::Decomposable, reason);
     }
-    if let Some(error) = check_folder(&files.path, &folder).first() {
-        violate(Constraint::Analysable, error.to_string());
+    let mut calls = folder.graph.calls();
+    if let Some(reason) = calls.find_map(|(_, call)| match &call.target {
+        Target::Unknown { .. } => Some(format!("unknown operation `{}`", call.target)),
+        _ => call.bind().err(),
+    }) {
+        violate(Constraint::Analysable, reason);
     }
-    let is_custom = |target: &Target| matches!(target, Target::Unknown { path, .. }
-        if !path.starts_with("torch") && path.contains('.'));
+    let is_custom = |target: &Target| {
+        matches!(target, Target::Unknown { path, .. }
+        if !path.starts_with("torch") && path.contains('.'))
+    };
     if let Some((_, call)) = folder.graph.calls().find(|(_, call)| is_custom(&call.target)) {
         violate(Constraint::CustomOpsAvailable, format!("`{}` is not part of torch", call.target));
     }

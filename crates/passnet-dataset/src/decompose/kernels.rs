@@ -2,10 +2,11 @@
 
 use super::plateau::KernelCounts;
 use crate::store::StoreError;
+use passnet_graph::Diagnostic;
+use passnet_graph::fusion::kernel_counts;
 use passnet_graph::infer::Inference;
 use passnet_graph::read::GraphFolder;
 use passnet_graph::syntax::Source;
-use passnet_graph::Diagnostic;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,20 @@ pub trait KernelCounter: Sync {
 
     /// Names the model and its version: another name means other counts.
     fn name(&self) -> &str;
+}
+
+/// The fusion model of `passnet-graph`: TorchInductor's rules, no GPU needed.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NativeFusion;
+
+impl KernelCounter for NativeFusion {
+    fn prefix_counts(&self, folder: &GraphFolder, types: &Inference) -> Vec<u32> {
+        kernel_counts(&folder.graph, types)
+    }
+
+    fn name(&self) -> &str {
+        "native 1"
+    }
 }
 
 /// Where kernel counts come from.

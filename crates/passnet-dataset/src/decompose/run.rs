@@ -152,16 +152,24 @@ fn op_sequences(
         let folder = read_folder(files).ok()?;
         Some(folder.graph.calls().map(|(_, call)| call.target.op_name().into_owned()).collect())
     };
-    stage::read_all(store, models, "reading op names", workers, progress, names, |model, names| {
-        // Entries were readable when they came in; what is not by now is cut by no method.
-        let Some(names) = names else { return Ok(()) };
-        let number = |name: String| {
-            let next = numbers.len() as u32;
-            *numbers.entry(name).or_insert(next)
-        };
-        sequences.push(names.into_iter().map(number).collect());
-        read.push(model);
-        Ok(())
-    })?;
+    stage::read_all(
+        store,
+        models,
+        "reading op names",
+        workers,
+        progress,
+        names,
+        |model, names| {
+            // Entries were readable when they came in; what is not by now is cut by no method.
+            let Some(names) = names else { return Ok(()) };
+            let number = |name: String| {
+                let next = numbers.len() as u32;
+                *numbers.entry(name).or_insert(next)
+            };
+            sequences.push(names.into_iter().map(number).collect());
+            read.push(model);
+            Ok(())
+        },
+    )?;
     Ok((sequences, read))
 }

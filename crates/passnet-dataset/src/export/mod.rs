@@ -1,5 +1,5 @@
 //! Export: the dataset as other tools read it. [`folders`] writes graph folders, sample folders and lists as PassNet
-//! has them; `parquet` (a feature of this crate) writes one table for the Hugging Face hub.
+//! has them.
 
 pub mod folders;
 

@@ -91,14 +91,22 @@ pub fn sample(
     }
     let mut members = Vec::with_capacity(records.len());
     let mut paths: BTreeMap<(PieceKind, Uid), String> = BTreeMap::new();
-    stage::read_all(store, records, "reading pieces", workers, progress, member, |record, member| {
-        if let Some(member) = member {
-            // Equal graphs under two paths are one member, known by the first path.
-            paths.entry((member.kind, member.uid)).or_insert(record.path);
-            members.push(member);
-        }
-        Ok(())
-    })?;
+    stage::read_all(
+        store,
+        records,
+        "reading pieces",
+        workers,
+        progress,
+        member,
+        |record, member| {
+            if let Some(member) = member {
+                // Equal graphs under two paths are one member, known by the first path.
+                paths.entry((member.kind, member.uid)).or_insert(record.path);
+                members.push(member);
+            }
+            Ok(())
+        },
+    )?;
     let mut tasks = Vec::new();
     // One kind at a time: a piece may be fusible and typical, under one uid.
     for kind in [PieceKind::Fusible, PieceKind::SoleOp, PieceKind::Typical] {
@@ -203,7 +211,8 @@ pub fn split_tasks(store: &mut Store, count: usize) -> Result<Vec<SplitReport>, 
     }
     let sides = split::split(&views, &evaluation);
     if let Some(overlap) = split::violations(&views, &sides).first() {
-        let message = format!("task `{}` stands on both sides of the split", tasks[overlap.task].id);
+        let message =
+            format!("task `{}` stands on both sides of the split", tasks[overlap.task].id);
         let kind = StoreErrorKind::Damaged(message);
         return Err(StoreError { store: store.path().to_owned(), kind });
     }

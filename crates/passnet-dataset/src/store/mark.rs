@@ -76,8 +76,7 @@ impl Store {
         let sqlite = |error| self.sqlite(error);
         let mut statement =
             self.connection.prepare("SELECT id, body FROM task ORDER BY id").map_err(sqlite)?;
-        let rows =
-            statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).map_err(sqlite)?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).map_err(sqlite)?;
         rows.collect::<Result<_, _>>().map_err(sqlite)
     }
 

@@ -23,7 +23,11 @@ const KEPT: [&str; 7] = [
 ];
 
 /// The graph with its float32 arguments in `dtype`, or what does not fit then.
-pub fn convert(folder: &GraphFolder, types: &Inference, dtype: DType) -> Result<GraphFolder, String> {
+pub fn convert(
+    folder: &GraphFolder,
+    types: &Inference,
+    dtype: DType,
+) -> Result<GraphFolder, String> {
     let mut converted = folder.clone();
     for meta in converted.metas.iter_mut().filter(|meta| converts(meta)) {
         meta.dtype = dtype;

@@ -73,10 +73,8 @@ pub fn vary(
         // A piece whose model is not in the store cannot be cut again.
         let Some(record) = store.get(&model)? else { continue };
         let names: Vec<&str> = pieces.iter().map(|piece| piece.name.as_str()).collect();
-        let settings = format!(
-            "{names:?} {} {:?} {}",
-            options.shapes, options.dtypes, options.max_elements
-        );
+        let settings =
+            format!("{names:?} {} {:?} {}", options.shapes, options.dtypes, options.max_elements);
         jobs.push(Job { record, task: pieces, settings });
     }
     stage::run(store, "vary", jobs, workers, progress, |files, job| {
@@ -116,7 +114,10 @@ fn vary_model(files: &GraphFiles, pieces: &[Wanted], options: &VaryOptions) -> P
         match types.failures.first() {
             Some(failure) => maker.product.refuse(
                 format!("{} shapes", files.path),
-                format!("the model itself does not fit together: `{}`: {}", failure.name, failure.message),
+                format!(
+                    "the model itself does not fit together: `{}`: {}",
+                    failure.name, failure.message
+                ),
             ),
             None => maker.shape_variants(&mut folder),
         }

@@ -3,10 +3,10 @@
 
 use super::generalise::Generalised;
 use super::reify::Assignment;
+use passnet_graph::NodeKind;
 use passnet_graph::graph::Annotation;
 use passnet_graph::infer::{Failure, infer_folder};
 use passnet_graph::read::{Constraints, GraphFolder, Number, ShapeDim, TensorMeta};
-use passnet_graph::NodeKind;
 
 /// Different sizes that are tried; inputs of one graph have fewer.
 const MAX_TRIES: usize = 12;
@@ -22,7 +22,9 @@ pub fn find_symbols(folder: &GraphFolder) -> Constraints {
         input_shapes: folder
             .metas
             .iter()
-            .map(|meta| (meta.name.clone(), meta.shape.iter().map(|s| ShapeDim::Size(*s)).collect()))
+            .map(|meta| {
+                (meta.name.clone(), meta.shape.iter().map(|s| ShapeDim::Size(*s)).collect())
+            })
             .collect(),
     };
     let mut tried: Vec<i64> = Vec::new();

@@ -61,7 +61,10 @@ impl Dim {
     /// A size named by a symbol, with its example value.
     pub fn symbol(name: &str, size: i64) -> Self {
         let atom = Atom::Symbol(name.into());
-        Dim { size, expr: Some(Arc::new(Expr { terms: vec![(vec![atom], 1)], depth: 1, weight: 1 })) }
+        Dim {
+            size,
+            expr: Some(Arc::new(Expr { terms: vec![(vec![atom], 1)], depth: 1, weight: 1 })),
+        }
     }
 
     pub fn is_symbolic(&self) -> bool {

@@ -24,7 +24,7 @@ pub struct BuildArgs {
     store: PathBuf,
 
     /// Kinds of pieces to make
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "typical")]
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "typical,fusible")]
     kind: Vec<PieceArg>,
 
     #[command(flatten)]
@@ -47,11 +47,8 @@ pub struct BuildArgs {
 
 pub fn run(args: BuildArgs, output: &mut Output) -> Result<Outcome, CommandError> {
     let workers = args.workers.count();
-    let methods = args
-        .kind
-        .iter()
-        .map(|kind| args.choice.method(*kind))
-        .collect::<Result<Vec<_>, _>>()?;
+    let methods =
+        args.kind.iter().map(|kind| args.choice.method(*kind)).collect::<Result<Vec<_>, _>>()?;
     let options = BuildOptions {
         workers,
         methods,

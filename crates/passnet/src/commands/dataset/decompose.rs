@@ -5,7 +5,7 @@ use crate::error::{CommandError, Outcome};
 use crate::output::Output;
 use crate::progress::Bar;
 use clap::{Args, ValueEnum};
-use passnet_dataset::decompose::kernels::{Counts, DecomposeError};
+use passnet_dataset::decompose::kernels::{Counts, DecomposeError, NativeFusion};
 use passnet_dataset::decompose::run::{DecomposeReport, Method, decompose};
 use passnet_dataset::decompose::typical::TypicalOptions;
 use serde_json::{Value, json};
@@ -53,9 +53,10 @@ pub(super) struct PieceChoice {
     #[arg(long, default_value_t = 64, value_name = "OPS")]
     max_ops: usize,
 
-    /// Fusible: a folder of recorded kernel counts (`GRAPH.json` or `GRAPH/*.json`)
-    #[arg(long, value_name = "DIR")]
-    counts: Option<PathBuf>,
+    /// Fusible: `native` for the built-in fusion model, or a folder of recorded kernel counts (`GRAPH.json` or
+    /// `GRAPH/*.json`)
+    #[arg(long, value_name = "native|DIR", default_value = "native")]
+    counts: PathBuf,
 }
 
 impl PieceChoice {
@@ -68,17 +69,16 @@ impl PieceChoice {
                 min_ops: self.min_ops,
                 max_ops: self.max_ops,
             })),
-            PieceArg::Fusible => match &self.counts {
-                Some(folder) if folder.is_dir() => {
-                    Ok(Method::Fusible(Counts::Recorded(folder.clone())))
-                }
-                Some(folder) => Err(CommandError::input(format!(
-                    "`{}` is not a folder of recorded kernel counts",
-                    folder.display()
-                ))),
-                None => Err(CommandError::input("fusible pieces need kernel counts")
-                    .with_hint("give a folder of recordings with `--counts DIR`")),
-            },
+            PieceArg::Fusible if self.counts.as_os_str() == "native" => {
+                Ok(Method::Fusible(Counts::Model(&NativeFusion)))
+            }
+            PieceArg::Fusible if self.counts.is_dir() => {
+                Ok(Method::Fusible(Counts::Recorded(self.counts.clone())))
+            }
+            PieceArg::Fusible => Err(CommandError::input(format!(
+                "`{}` is not a folder of recorded kernel counts",
+                self.counts.display()
+            ))),
         }
     }
 }

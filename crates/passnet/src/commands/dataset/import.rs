@@ -60,7 +60,9 @@ pub(super) fn show(output: &mut Output, report: &ImportReport) -> Result<(), Com
     }
     report.diagnostics.iter().for_each(|error| warn(&render_diagnostic(error)));
     let ImportReport { added, replaced, skipped, failed, .. } = report;
-    output.line(format!("{added} graphs added, {replaced} replaced, {skipped} there already, {failed} failed"))
+    output.line(format!(
+        "{added} graphs added, {replaced} replaced, {skipped} there already, {failed} failed"
+    ))
 }
 
 pub(super) fn to_json(report: &ImportReport) -> Value {

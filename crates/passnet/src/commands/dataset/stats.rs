@@ -39,7 +39,13 @@ pub fn run(args: StatsArgs, output: &mut Output) -> Result<Outcome, CommandError
 fn show(output: &mut Output, stats: &Stats, top: usize) -> Result<(), CommandError> {
     output.line(format!("{} graphs, {:.1} MB", stats.graphs, stats.store_bytes as f64 / 1e6))?;
     let mut shown = table([
-        "kind", "graphs", "structures", "with literals", "with shapes", "ops", "ops a graph",
+        "kind",
+        "graphs",
+        "structures",
+        "with literals",
+        "with shapes",
+        "ops",
+        "ops a graph",
         "elements a graph",
     ]);
     for (kind, one) in &stats.kinds {
@@ -95,9 +101,9 @@ fn by(
     let header = std::iter::once(property).chain(columns.iter().map(|(kind, _)| *kind));
     let mut shown = table(header.collect::<Vec<_>>());
     for row in rows {
-        let cells = columns.iter().map(|(_, counts)| {
-            counts.get(row).map_or(String::new(), |count| count.to_string())
-        });
+        let cells = columns
+            .iter()
+            .map(|(_, counts)| counts.get(row).map_or(String::new(), |count| count.to_string()));
         shown.add_row(std::iter::once(row.clone()).chain(cells).collect::<Vec<_>>());
     }
     output.table(&shown)
