@@ -1,0 +1,241 @@
+//! Values known at compile time, and Python's arithmetic on them.
+
+use crate::types::Elem;
+use passnet_graph::syntax::ast::{CmpOp, Operator, UnaryOp};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A compile-time value: a `tl.constexpr` argument, a literal, a constant of a module.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Const {
+    None,
+    Bool(bool),
+    Int(i64),
+    Float(f64),
+    Str(String),
+    /// An element type such as `tl.float32`.
+    Elem(Elem),
+    /// A pointer type such as `tl.pointer_type(tl.float32)`.
+    Pointer(Elem),
+    Tuple(Vec<Const>),
+}
+
+impl Const {
+    pub fn truthy(&self) -> bool {
+        match self {
+            Const::None => false,
+            Const::Bool(b) => *b,
+            Const::Int(i) => *i != 0,
+            Const::Float(f) => *f != 0.0,
+            Const::Str(s) => !s.is_empty(),
+            Const::Elem(_) | Const::Pointer(_) => true,
+            Const::Tuple(items) => !items.is_empty(),
+        }
+    }
+
+    pub fn as_int(&self) -> Option<i64> {
+        match self {
+            Const::Int(i) => Some(*i),
+            Const::Bool(b) => Some(i64::from(*b)),
+            _ => None,
+        }
+    }
+
+    pub fn as_float(&self) -> Option<f64> {
+        match self {
+            Const::Float(f) => Some(*f),
+            other => other.as_int().map(|i| i as f64),
+        }
+    }
+
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Const::None => "None",
+            Const::Bool(_) => "bool",
+            Const::Int(_) => "int",
+            Const::Float(_) => "float",
+            Const::Str(_) => "str",
+            Const::Elem(_) | Const::Pointer(_) => "dtype",
+            Const::Tuple(_) => "tuple",
+        }
+    }
+}
+
+impl fmt::Display for Const {
+    /// As Python's `str` shows it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Const::None => f.write_str("None"),
+            Const::Bool(true) => f.write_str("True"),
+            Const::Bool(false) => f.write_str("False"),
+            Const::Int(i) => write!(f, "{i}"),
+            Const::Float(v) => write!(f, "{v:?}"),
+            Const::Str(s) => f.write_str(s),
+            Const::Elem(e) => f.write_str(e.name()),
+            Const::Pointer(e) => write!(f, "pointer<{e}>"),
+            Const::Tuple(items) => {
+                let items: Vec<String> = items.iter().map(ToString::to_string).collect();
+                write!(f, "({}{})", items.join(", "), if items.len() == 1 { "," } else { "" })
+            }
+        }
+    }
+}
+
+/// The operator as written.
+pub(crate) fn operator_text(op: Operator) -> &'static str {
+    op.as_str()
+}
+
+fn overflow() -> String {
+    "integer does not fit in 64 bits".into()
+}
+
+/// `a op b` with Python's rules; the error says what is wrong.
+pub(crate) fn binary(op: Operator, a: &Const, b: &Const) -> Result<Const, String> {
+    if let (Some(x), Some(y)) = (a.as_int(), b.as_int()) {
+        return int_binary(op, x, y, matches!((a, b), (Const::Bool(_), Const::Bool(_))));
+    }
+    if let (Some(x), Some(y)) = (a.as_float(), b.as_float()) {
+        return float_binary(op, x, y);
+    }
+    match (op, a, b) {
+        (Operator::Add, Const::Str(x), Const::Str(y)) if x.len() + y.len() < 1 << 16 => {
+            Ok(Const::Str(format!("{x}{y}")))
+        }
+        (Operator::Add, Const::Tuple(x), Const::Tuple(y)) if x.len() + y.len() < 1 << 16 => {
+            Ok(Const::Tuple(x.iter().chain(y).cloned().collect()))
+        }
+        (Operator::Mult, Const::Tuple(x), Const::Int(n)) | (Operator::Mult, Const::Int(n), Const::Tuple(x)) => {
+            let n = usize::try_from(*n).unwrap_or(0);
+            if x.len().saturating_mul(n) > 1 << 16 {
+                return Err("sequence is too long".into());
+            }
+            Ok(Const::Tuple(x.iter().cycle().take(x.len() * n).cloned().collect()))
+        }
+        _ => Err(format!(
+            "unsupported operands for `{}`: {} and {}",
+            operator_text(op),
+            a.type_name(),
+            b.type_name()
+        )),
+    }
+}
+
+fn int_binary(op: Operator, x: i64, y: i64, both_bool: bool) -> Result<Const, String> {
+    let checked = |v: Option<i64>| v.map(Const::Int).ok_or_else(overflow);
+    let nonzero = || if y == 0 { Err("division by zero".to_string()) } else { Ok(()) };
+    match op {
+        Operator::Add => checked(x.checked_add(y)),
+        Operator::Sub => checked(x.checked_sub(y)),
+        Operator::Mult => checked(x.checked_mul(y)),
+        Operator::Div => nonzero().map(|()| Const::Float(x as f64 / y as f64)),
+        Operator::FloorDiv => {
+            nonzero()?;
+            let q = x.checked_div(y).ok_or_else(overflow)?;
+            Ok(Const::Int(if x % y != 0 && (x < 0) != (y < 0) { q - 1 } else { q }))
+        }
+        Operator::Mod => {
+            nonzero()?;
+            let r = x.checked_rem(y).unwrap_or(0);
+            Ok(Const::Int(if r != 0 && (r < 0) != (y < 0) { r + y } else { r }))
+        }
+        Operator::Pow if y >= 0 => {
+            let exponent = u32::try_from(y).map_err(|_| overflow())?;
+            checked(x.checked_pow(exponent))
+        }
+        Operator::Pow => Ok(Const::Float((x as f64).powf(y as f64))),
+        Operator::LShift => {
+            let shift = u32::try_from(y).map_err(|_| "negative shift count".to_string())?;
+            let shifted = if x == 0 { Some(0) } else { 1i64.checked_shl(shift).and_then(|m| x.checked_mul(m)) };
+            checked(shifted.filter(|_| x == 0 || shift < 63))
+        }
+        Operator::RShift => {
+            let shift = u32::try_from(y).map_err(|_| "negative shift count".to_string())?;
+            Ok(Const::Int(x >> shift.min(63)))
+        }
+        Operator::BitAnd if both_bool => Ok(Const::Bool(x & y != 0)),
+        Operator::BitOr if both_bool => Ok(Const::Bool(x | y != 0)),
+        Operator::BitXor if both_bool => Ok(Const::Bool(x ^ y != 0)),
+        Operator::BitAnd => Ok(Const::Int(x & y)),
+        Operator::BitOr => Ok(Const::Int(x | y)),
+        Operator::BitXor => Ok(Const::Int(x ^ y)),
+        Operator::MatMult => Err("unsupported operands for `@`: int and int".into()),
+    }
+}
+
+fn float_binary(op: Operator, x: f64, y: f64) -> Result<Const, String> {
+    let nonzero = |v: f64| if y == 0.0 { Err("division by zero".to_string()) } else { Ok(Const::Float(v)) };
+    match op {
+        Operator::Add => Ok(Const::Float(x + y)),
+        Operator::Sub => Ok(Const::Float(x - y)),
+        Operator::Mult => Ok(Const::Float(x * y)),
+        Operator::Div => nonzero(x / y),
+        Operator::FloorDiv => nonzero((x / y).floor()),
+        Operator::Mod => nonzero(x - y * (x / y).floor()),
+        Operator::Pow => Ok(Const::Float(x.powf(y))),
+        _ => Err(format!("unsupported operands for `{}`: float and float", operator_text(op))),
+    }
+}
+
+pub(crate) fn unary(op: UnaryOp, a: &Const) -> Result<Const, String> {
+    match (op, a) {
+        (UnaryOp::Not, a) => Ok(Const::Bool(!a.truthy())),
+        (UnaryOp::USub, Const::Float(f)) => Ok(Const::Float(-f)),
+        (UnaryOp::UAdd, Const::Float(f)) => Ok(Const::Float(*f)),
+        (_, a) => match (op, a.as_int()) {
+            (UnaryOp::USub, Some(i)) => i.checked_neg().map(Const::Int).ok_or_else(overflow),
+            (UnaryOp::UAdd, Some(i)) => Ok(Const::Int(i)),
+            (UnaryOp::Invert, Some(i)) => Ok(Const::Int(!i)),
+            _ => Err(format!("unsupported operand for unary operator: {}", a.type_name())),
+        },
+    }
+}
+
+/// Python's `==`: numbers compare by value across types.
+pub(crate) fn equal(a: &Const, b: &Const) -> bool {
+    match (a, b) {
+        (Const::Tuple(x), Const::Tuple(y)) => {
+            x.len() == y.len() && x.iter().zip(y).all(|(x, y)| equal(x, y))
+        }
+        _ => match (a.as_int(), b.as_int(), a.as_float(), b.as_float()) {
+            (Some(x), Some(y), ..) => x == y,
+            (_, _, Some(x), Some(y)) => x == y,
+            _ => a == b,
+        },
+    }
+}
+
+pub(crate) fn compare(op: CmpOp, a: &Const, b: &Const) -> Result<bool, String> {
+    use std::cmp::Ordering;
+    let order = || -> Result<Option<Ordering>, String> {
+        match (a, b) {
+            (Const::Str(x), Const::Str(y)) => Ok(Some(x.cmp(y))),
+            _ => match (a.as_int(), b.as_int(), a.as_float(), b.as_float()) {
+                (Some(x), Some(y), ..) => Ok(Some(x.cmp(&y))),
+                (_, _, Some(x), Some(y)) => Ok(x.partial_cmp(&y)),
+                _ => Err(format!("cannot order {} and {}", a.type_name(), b.type_name())),
+            },
+        }
+    };
+    let contains = || match b {
+        Const::Tuple(items) => Ok(items.iter().any(|i| equal(a, i))),
+        Const::Str(text) => match a {
+            Const::Str(part) => Ok(text.contains(part.as_str())),
+            _ => Err("`in <str>` takes a string".to_string()),
+        },
+        _ => Err(format!("`in` takes a sequence, not {}", b.type_name())),
+    };
+    Ok(match op {
+        CmpOp::Eq => equal(a, b),
+        CmpOp::NotEq => !equal(a, b),
+        CmpOp::Is => a.type_name() == b.type_name() && equal(a, b),
+        CmpOp::IsNot => !(a.type_name() == b.type_name() && equal(a, b)),
+        CmpOp::Lt => order()? == Some(Ordering::Less),
+        CmpOp::LtE => matches!(order()?, Some(Ordering::Less | Ordering::Equal)),
+        CmpOp::Gt => order()? == Some(Ordering::Greater),
+        CmpOp::GtE => matches!(order()?, Some(Ordering::Greater | Ordering::Equal)),
+        CmpOp::In => contains()?,
+        CmpOp::NotIn => !contains()?,
+    })
+}

@@ -1,0 +1,57 @@
+//! What stops a running kernel.
+
+use crate::ir::Loc;
+use crate::types::Elem;
+use std::fmt;
+
+/// A kernel did something it must not do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fault {
+    pub kind: FaultKind,
+    pub loc: Loc,
+    /// The program that did it.
+    pub program: [u32; 3],
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum FaultKind {
+    OutOfBounds {
+        store: bool,
+        /// Index of the buffer in the launch's memory.
+        buffer: usize,
+        /// Element accessed, counted from the start of the buffer.
+        element: i64,
+        /// Elements the buffer has.
+        len: i64,
+        lane: usize,
+        elem: Elem,
+    },
+    /// Memory read that nothing wrote.
+    Uninitialized { buffer: usize, element: i64 },
+    /// Two programs wrote different values to one element.
+    Race { buffer: usize, element: i64, other: u32 },
+    IndexOverflow { elem: Elem },
+    GatherIndex { index: i64, size: usize },
+    Assert(String),
+    EndlessLoop,
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FaultKind::OutOfBounds { store, element, len, lane, .. } => {
+                let verb = if *store { "writes" } else { "reads" };
+                write!(f, "lane {lane} {verb} element {element} of a buffer with {len} elements")
+            }
+            FaultKind::Uninitialized { element, .. } => write!(f, "reads element {element}, which nothing wrote"),
+            FaultKind::Race { element, other, .. } => {
+                write!(f, "writes element {element}, to which program {other} wrote another value")
+            }
+            FaultKind::IndexOverflow { elem } => write!(f, "index arithmetic overflows {elem}"),
+            FaultKind::GatherIndex { index, size } => write!(f, "gathers at index {index} of {size}"),
+            FaultKind::Assert(message) if message.is_empty() => f.write_str("device assertion failed"),
+            FaultKind::Assert(message) => write!(f, "device assertion failed: {message}"),
+            FaultKind::EndlessLoop => f.write_str("loop runs without end"),
+        }
+    }
+}

@@ -1,0 +1,440 @@
+//! Runs a fused group: all its operations on one chunk of lanes, then the next chunk.
+
+use super::lane::Lane;
+use super::run::{Machine, Result, fill, read_lane};
+use super::tape::{Access, Bounds, CHUNK, Dims, Group, MaskForm, Micro, Place, PtrForm, Src, VReg};
+use super::views::for_rows;
+
+/// What is known about an access before its group runs.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Prepared {
+    /// Lane 0, for affine pointers.
+    base: *mut u8,
+    address: i64,
+    buffer: usize,
+    mode: AccessMode,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AccessMode {
+    /// No lane is on.
+    Empty,
+    /// Affine, in bounds for all lanes that are on.
+    Affine,
+    /// Affine, contiguous, all lanes on, aligned, stored as lanes are: no copy is needed.
+    Direct,
+    /// Each lane is checked on its own.
+    PerLane,
+}
+
+/// Bounds of a box as numbers.
+type Limits = smallvec::SmallVec<[(usize, usize); 4]>;
+
+impl<'t> Machine<'t, '_> {
+    pub(super) fn group(&mut self, group: &'t Group) -> Result<()> {
+        let mut prepared = std::mem::take(&mut self.prepared);
+        prepared.clear();
+        for access in &group.accesses {
+            prepared.push(self.prepare(access)?);
+        }
+        // A chunk of memory may stand in for a register only while nobody writes that buffer.
+        for i in 0..prepared.len() {
+            if prepared[i].mode == AccessMode::Direct {
+                let written = group
+                    .accesses
+                    .iter()
+                    .zip(&prepared)
+                    .any(|(a, p)| a.is_store && (p.mode == AccessMode::PerLane || p.buffer == prepared[i].buffer));
+                if written || group.accesses[i].is_store || self.tracker.is_some() {
+                    prepared[i].mode = AccessMode::Affine;
+                }
+            }
+        }
+        let mut pointers = std::mem::take(&mut self.pointers);
+        pointers.clear();
+        pointers.resize(super::run::group_registers(group), std::ptr::null_mut());
+        let mut start = 0;
+        let mut result = Ok(());
+        while start < group.lanes && result.is_ok() {
+            let count = CHUNK.min(group.lanes - start);
+            for (slot, &(place, lane)) in pointers.iter_mut().zip(&group.places) {
+                *slot = match place {
+                    Place::Slot(s) => self.slot(usize::from(s)),
+                    Place::Full(offset) => self.arena(offset).wrapping_add(start * lane.size()),
+                };
+            }
+            result = self.chunk(group, &prepared, &mut pointers, start, count);
+            start += count;
+        }
+        self.pointers = pointers;
+        self.prepared = prepared;
+        result
+    }
+
+    fn src(&self, src: Src, pointers: &[*mut u8]) -> *const u8 {
+        match src {
+            Src::V(VReg(r)) => pointers[usize::from(r)],
+            Src::S(r) => self.reg_ptr(r),
+            Src::None => std::ptr::NonNull::<u64>::dangling().as_ptr().cast(),
+        }
+    }
+
+    fn chunk(&mut self, group: &'t Group, prepared: &[Prepared], pointers: &mut [*mut u8], start: usize, count: usize) -> Result<()> {
+        for micro in &group.micros {
+            match micro {
+                Micro::Map { f, dst, a, b, c } => {
+                    let d = pointers[usize::from(dst.0)];
+                    let (a, b, c) = (self.src(*a, pointers), self.src(*b, pointers), self.src(*c, pointers));
+                    // SAFETY: registers hold `count` lanes of the kernel's types; the lowering gives a result a
+                    // place of its own; unused operands are never read.
+                    unsafe { f(d, a, b, c, count) };
+                }
+                Micro::Splat { dst, from } => {
+                    let lane = group.places[usize::from(dst.0)].1;
+                    fill(pointers[usize::from(dst.0)], self.regs[from.0 as usize], lane, count);
+                }
+                Micro::Iota { dst, base, dims } => {
+                    let lane = group.places[usize::from(dst.0)].1;
+                    iota(pointers[usize::from(dst.0)], self.int(*base), dims, lane, start, count);
+                }
+                Micro::BoxMask { dst, bounds, shape } => {
+                    let limits = self.limits(bounds, shape.iter().copied());
+                    box_mask(pointers[usize::from(dst.0)], &limits, shape, start, count);
+                }
+                Micro::Strided { dst, from, dims } => {
+                    let lane = group.places[usize::from(dst.0)].1;
+                    let from = self.arena(*from);
+                    strided(pointers[usize::from(dst.0)], from, dims, lane.size(), start, count);
+                }
+                Micro::Load { dst, access } => {
+                    let (a, p) = (&group.accesses[*access], prepared[*access]);
+                    let d = usize::from(dst.0);
+                    if p.mode == AccessMode::Direct && matches!(group.places[d].0, Place::Slot(_)) {
+                        pointers[d] = p.base.wrapping_add(start * a.elem.size());
+                    } else {
+                        self.load(a, p, pointers, pointers[d], start, count)?;
+                    }
+                }
+                Micro::Store { src, access } => {
+                    let (a, p) = (&group.accesses[*access], prepared[*access]);
+                    let s = self.src(*src, pointers);
+                    self.store(a, p, pointers, s, start, count)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn limits(&self, bounds: &Bounds, shape: impl Iterator<Item = usize>) -> Limits {
+        bounds
+            .iter()
+            .zip(shape)
+            .map(|(&(low, high), size)| {
+                let low = low.map_or(0, |r| self.int(r).clamp(0, size as i64) as usize);
+                let high = high.map_or(size, |r| self.int(r).clamp(0, size as i64) as usize);
+                (low, high)
+            })
+            .collect()
+    }
+
+    /// Decides how an access runs and checks the whole of an affine one at once.
+    fn prepare(&mut self, access: &Access) -> Result<Prepared> {
+        let nothing = Prepared { base: std::ptr::null_mut(), address: 0, buffer: usize::MAX, mode: AccessMode::PerLane };
+        if let MaskForm::Uniform(r) = access.mask
+            && self.regs[r.0 as usize] & 1 == 0
+        {
+            return Ok(Prepared { mode: AccessMode::Empty, ..nothing });
+        }
+        let PtrForm::Affine { base, dims } = &access.ptr else { return Ok(nothing) };
+        if matches!(access.mask, MaskForm::Lanes(_)) {
+            return Ok(Prepared { address: self.int(*base), ..nothing });
+        }
+        let address = self.int(*base);
+        let limits: Option<Limits> = match &access.mask {
+            MaskForm::Box(bounds) => Some(self.limits(bounds, dims.iter().map(|d| d.0))),
+            _ => None,
+        };
+        let (mut low, mut high) = (0i64, access.elem.size() as i64);
+        let mut whole = true;
+        for (d, &(size, stride)) in dims.iter().enumerate() {
+            let (first, end) = limits.as_ref().map_or((0, size), |l| l[d]);
+            if first >= end {
+                return Ok(Prepared { mode: AccessMode::Empty, ..nothing });
+            }
+            whole &= first == 0 && end == size;
+            let (a, b) = ((first as i64).wrapping_mul(stride), (end as i64 - 1).wrapping_mul(stride));
+            low = low.wrapping_add(a.min(b));
+            high = high.wrapping_add(a.max(b));
+        }
+        let Some((buffer, ptr)) = self.memory.resolve(address, low, high) else {
+            return Err(self.first_outside(access, address, dims, limits.as_ref()));
+        };
+        let size = access.elem.size();
+        let stored_as_lanes = size == access.lane.size() && access.elem != crate::types::Elem::I1;
+        let mut step = size as i64;
+        let contiguous = dims.iter().rev().all(|&(n, stride)| {
+            let fits = n == 1 || stride == step;
+            step *= n as i64;
+            fits
+        });
+        let direct = whole && stored_as_lanes && contiguous && ptr.addr() % access.lane.size() == 0;
+        let mode = if direct { AccessMode::Direct } else { AccessMode::Affine };
+        Ok(Prepared { base: ptr, address, buffer, mode })
+    }
+
+    /// The first lane that leaves its buffer, for the message.
+    fn first_outside(&self, access: &Access, address: i64, dims: &Dims, limits: Option<&Limits>) -> Box<super::fault::Fault> {
+        let lanes: usize = dims.iter().map(|d| d.0).product();
+        let size = access.elem.size() as i64;
+        for lane in 0..lanes {
+            let mut rest = lane;
+            let mut offset = 0i64;
+            let mut on = true;
+            for (d, &(n, stride)) in dims.iter().enumerate().rev() {
+                let index = rest % n;
+                rest /= n;
+                offset = offset.wrapping_add((index as i64).wrapping_mul(stride));
+                on &= limits.is_none_or(|l| (l[d].0..l[d].1).contains(&index));
+            }
+            let at = address.wrapping_add(offset);
+            if on && self.memory.resolve(at, 0, size).is_none() {
+                return self.out_of_bounds(at, lane, access.elem, access.is_store, access.loc);
+            }
+        }
+        self.out_of_bounds(address, 0, access.elem, access.is_store, access.loc)
+    }
+
+    fn load(&mut self, a: &Access, p: Prepared, pointers: &[*mut u8], dst: *mut u8, start: usize, count: usize) -> Result<()> {
+        let lane = a.lane;
+        let masked = !matches!(a.mask, MaskForm::All);
+        if p.mode == AccessMode::Empty || masked {
+            self.fill_other(a.other, pointers, dst, lane, count);
+        }
+        match p.mode {
+            AccessMode::Empty => Ok(()),
+            AccessMode::Affine | AccessMode::Direct => {
+                let PtrForm::Affine { dims, .. } = &a.ptr else { return Ok(()) };
+                let limits = self.access_limits(a, dims);
+                let tracked = self.tracker.is_some();
+                let mut rows = Vec::new();
+                for_box_rows(dims, limits.as_ref(), start, count, |at, run, offset, stride| {
+                    // SAFETY: `prepare` resolved every lane that is on; the register holds `count` lanes.
+                    unsafe {
+                        (a.load)(dst.add(at * lane.size()), p.base.offset(offset as isize), stride as isize, run);
+                    }
+                    if tracked {
+                        rows.push((offset, stride, run));
+                    }
+                });
+                for (offset, stride, run) in rows {
+                    for i in 0..run as i64 {
+                        self.track(p.buffer, p.address.wrapping_add(offset + i * stride), a.elem.size(), false, a.loc)?;
+                    }
+                }
+                Ok(())
+            }
+            AccessMode::PerLane => {
+                self.each_lane(a, p, pointers, start, count, |this, at, address, buffer, ptr| {
+                    this.track(buffer, address, a.elem.size(), false, a.loc)?;
+                    // SAFETY: the lane's element was resolved inside a buffer.
+                    unsafe { (a.load)(dst.add(at * lane.size()), ptr, 0, 1) };
+                    Ok(())
+                })
+            }
+        }
+    }
+
+    fn fill_other(&mut self, other: Src, pointers: &[*mut u8], dst: *mut u8, lane: Lane, count: usize) {
+        match other {
+            Src::V(VReg(r)) => {
+                let from = pointers[usize::from(r)];
+                // SAFETY: both registers hold `count` lanes; `copy` allows them to be the same.
+                unsafe { std::ptr::copy(from, dst, count * lane.size()) };
+            }
+            Src::S(r) => fill(dst, self.regs[r.0 as usize], lane, count),
+            Src::None => fill(dst, 0, lane, count),
+        }
+    }
+
+    fn access_limits(&self, a: &Access, dims: &Dims) -> Option<Limits> {
+        match &a.mask {
+            MaskForm::Box(bounds) => Some(self.limits(bounds, dims.iter().map(|d| d.0))),
+            _ => None,
+        }
+    }
+
+    fn store(&mut self, a: &Access, p: Prepared, pointers: &[*mut u8], src: *const u8, start: usize, count: usize) -> Result<()> {
+        let lane = a.lane;
+        match p.mode {
+            AccessMode::Empty => Ok(()),
+            AccessMode::Affine | AccessMode::Direct if self.tracker.is_none() => {
+                let PtrForm::Affine { dims, .. } = &a.ptr else { return Ok(()) };
+                let limits = self.access_limits(a, dims);
+                for_box_rows(dims, limits.as_ref(), start, count, |at, run, offset, stride| {
+                    // SAFETY: `prepare` resolved every lane that is on; the register holds `count` lanes.
+                    unsafe {
+                        (a.store)(p.base.offset(offset as isize), src.add(at * lane.size()), stride as isize, run);
+                    }
+                });
+                Ok(())
+            }
+            AccessMode::Affine | AccessMode::Direct | AccessMode::PerLane => {
+                self.each_lane(a, p, pointers, start, count, |this, at, address, buffer, ptr| {
+                    let size = a.elem.size();
+                    let before = this.before_write(ptr, size);
+                    // SAFETY: the lane's element was resolved inside a buffer.
+                    unsafe { (a.store)(ptr, src.add(at * lane.size()), size as isize, 1) };
+                    this.after_write(buffer, address, ptr, size, before, a.loc)
+                })
+            }
+        }
+    }
+
+    /// Visits every lane that is on, each checked on its own.
+    fn each_lane(
+        &mut self,
+        a: &Access,
+        p: Prepared,
+        pointers: &[*mut u8],
+        start: usize,
+        count: usize,
+        mut visit: impl FnMut(&mut Self, usize, i64, usize, *mut u8) -> Result<()>,
+    ) -> Result<()> {
+        let size = a.elem.size() as i64;
+        let mask = match a.mask {
+            MaskForm::Lanes(VReg(r)) => Some(pointers[usize::from(r)]),
+            _ => None,
+        };
+        let mut addresses = [0i64; CHUNK];
+        let mut on = [true; CHUNK];
+        match &a.ptr {
+            PtrForm::Lanes(VReg(r)) => {
+                let from = pointers[usize::from(*r)];
+                for (i, slot) in addresses.iter_mut().enumerate().take(count) {
+                    *slot = read_lane(from.wrapping_add(i * 8), Lane::I64) as i64;
+                }
+            }
+            PtrForm::Affine { dims, .. } => {
+                let limits = self.access_limits(a, dims);
+                if limits.is_some() {
+                    on = [false; CHUNK];
+                }
+                for_box_rows(dims, limits.as_ref(), start, count, |at, run, offset, stride| {
+                    for i in 0..run {
+                        addresses[at + i] = p.address.wrapping_add(offset + i as i64 * stride);
+                        on[at + i] = true;
+                    }
+                });
+            }
+        }
+        for i in 0..count {
+            let masked_off = mask.is_some_and(|m| read_lane(m.wrapping_add(i), Lane::B8) == 0);
+            if masked_off || !on[i] {
+                continue;
+            }
+            match self.memory.resolve(addresses[i], 0, size) {
+                Some((buffer, ptr)) => visit(self, i, addresses[i], buffer, ptr)?,
+                None => return Err(self.out_of_bounds(addresses[i], start + i, a.elem, a.is_store, a.loc)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// As [`for_rows`], restricted to a box.
+fn for_box_rows(dims: &Dims, limits: Option<&Limits>, start: usize, count: usize, mut row: impl FnMut(usize, usize, i64, i64)) {
+    let Some(limits) = limits else {
+        for_rows(dims, start, count, row);
+        return;
+    };
+    let inner = dims.len() - 1;
+    let (low, high) = limits[inner];
+    let width = dims[inner].0;
+    let mut lane = start;
+    let end = start + count;
+    while lane < end {
+        let column = lane % width;
+        let run = (width - column).min(end - lane);
+        let mut rest = lane / width;
+        let mut offset = 0i64;
+        let mut on = true;
+        for d in (0..inner).rev() {
+            let (size, stride) = dims[d];
+            let index = rest % size;
+            rest /= size;
+            on &= (limits[d].0..limits[d].1).contains(&index);
+            offset = offset.wrapping_add(index as i64 * stride);
+        }
+        let (from, to) = (column.max(low), (column + run).min(high));
+        if on && from < to {
+            let stride = dims[inner].1;
+            row(lane - start + (from - column), to - from, offset.wrapping_add(from as i64 * stride), stride);
+        }
+        lane += run;
+    }
+}
+
+fn iota(dst: *mut u8, base: i64, dims: &Dims, lane: Lane, start: usize, count: usize) {
+    for_rows(dims, start, count, |at, run, offset, stride| {
+        let first = base.wrapping_add(offset);
+        // SAFETY: the register holds `count` lanes of this type.
+        unsafe {
+            match lane {
+                Lane::I32 => {
+                    let lanes = std::slice::from_raw_parts_mut(dst.cast::<i32>().add(at), run);
+                    let (first, stride) = (first as i32, stride as i32);
+                    for (i, slot) in lanes.iter_mut().enumerate() {
+                        *slot = first.wrapping_add((i as i32).wrapping_mul(stride));
+                    }
+                }
+                _ => {
+                    let lanes = std::slice::from_raw_parts_mut(dst.cast::<i64>().add(at), run);
+                    for (i, slot) in lanes.iter_mut().enumerate() {
+                        *slot = first.wrapping_add((i as i64).wrapping_mul(stride));
+                    }
+                }
+            }
+        }
+    });
+}
+
+fn box_mask(dst: *mut u8, limits: &Limits, shape: &[usize], start: usize, count: usize) {
+    // SAFETY: the register holds `count` bytes.
+    let out = unsafe { std::slice::from_raw_parts_mut(dst, count) };
+    out.fill(0);
+    let dims: Dims = shape.iter().map(|&s| (s, 0)).collect();
+    if dims.is_empty() {
+        return;
+    }
+    for_box_rows(&dims, Some(limits), start, count, |at, run, _, _| out[at..at + run].fill(1));
+}
+
+fn strided(dst: *mut u8, from: *const u8, dims: &Dims, size: usize, start: usize, count: usize) {
+    for_rows(dims, start, count, |at, run, offset, stride| {
+        // SAFETY: the view stays inside its block; the register holds `count` lanes of `size` bytes.
+        unsafe {
+            let from = from.offset(offset as isize * size as isize);
+            let to = dst.add(at * size);
+            match (stride, size) {
+                (1, _) => std::ptr::copy_nonoverlapping(from, to, run * size),
+                (_, 4) => {
+                    let to = std::slice::from_raw_parts_mut(to.cast::<u32>(), run);
+                    for (i, slot) in to.iter_mut().enumerate() {
+                        *slot = *from.cast::<u32>().offset(i as isize * stride as isize);
+                    }
+                }
+                (_, 8) => {
+                    let to = std::slice::from_raw_parts_mut(to.cast::<u64>(), run);
+                    for (i, slot) in to.iter_mut().enumerate() {
+                        *slot = *from.cast::<u64>().offset(i as isize * stride as isize);
+                    }
+                }
+                _ => {
+                    for i in 0..run {
+                        *to.add(i) = *from.offset(i as isize * stride as isize);
+                    }
+                }
+            }
+        }
+    });
+}

@@ -1,0 +1,82 @@
+//! One kernel launch: its programs, spread over threads where that is safe.
+
+use super::fault::Fault;
+use super::lower::{Bound, LowerError, lower};
+use super::memory::Memory;
+use super::run::Machine;
+use super::tape::Tape;
+use super::track::Tracker;
+use crate::ir::Function;
+use rayon::prelude::*;
+
+/// A kernel lowered for one launch.
+#[derive(Debug)]
+pub(crate) struct PreparedLaunch {
+    tape: Tape,
+    grid: [u32; 3],
+    /// Whether programs provably touch no byte that another writes.
+    independent: bool,
+}
+
+/// Programs a thread takes at a time, at least.
+const MIN_BATCH: usize = 4;
+
+impl PreparedLaunch {
+    pub(crate) fn new(f: &Function, bounds: &[Bound], grid: [u32; 3], independent: bool) -> Result<PreparedLaunch, LowerError> {
+        let tape = lower(f, bounds, grid)?;
+        let independent = independent && !tape.has_atomics;
+        Ok(PreparedLaunch { tape, grid, independent })
+    }
+
+    pub(crate) fn is_parallel(&self) -> bool {
+        self.independent
+    }
+
+    fn programs(&self) -> usize {
+        self.grid.iter().map(|&g| g as usize).product()
+    }
+
+    fn program(&self, index: usize) -> [u32; 3] {
+        let (x, y) = (self.grid[0] as usize, self.grid[1] as usize);
+        [(index % x) as u32, (index / x % y) as u32, (index / x / y) as u32]
+    }
+
+    /// Runs every program. The error is that of the first failing program, whatever the threads do.
+    pub(crate) fn run(&self, memory: &Memory<'_>, threads: usize) -> Result<(), Box<Fault>> {
+        let programs = self.programs();
+        if !self.independent || threads <= 1 || programs < 2 * MIN_BATCH {
+            let mut machine = Machine::new(&self.tape, memory, None);
+            return (0..programs).try_for_each(|i| machine.run(self.program(i)));
+        }
+        // Enough batches to balance, few enough that setting up a machine does not show.
+        let batch = programs.div_ceil(threads * 4).max(MIN_BATCH);
+        let batches: Vec<(usize, usize)> =
+            (0..programs).step_by(batch).map(|start| (start, (start + batch).min(programs))).collect();
+        let failures: Vec<(usize, Box<Fault>)> = batches
+            .into_par_iter()
+            .filter_map(|(start, end)| {
+                let mut machine = Machine::new(&self.tape, memory, None);
+                (start..end).find_map(|i| machine.run(self.program(i)).err().map(|fault| (i, fault)))
+            })
+            .collect();
+        match failures.into_iter().min_by_key(|(i, _)| *i) {
+            Some((_, fault)) => Err(fault),
+            None => Ok(()),
+        }
+    }
+
+    /// Runs one program after another with bookkeeping.
+    pub(crate) fn run_checked(&self, memory: &Memory<'_>, tracker: &mut Tracker, lens: &[usize]) -> Result<(), Box<Fault>> {
+        tracker.begin(self.grid, lens);
+        let mut machine = Machine::new(&self.tape, memory, Some(tracker));
+        (0..self.programs()).try_for_each(|i| machine.run(self.program(i)))
+    }
+
+    pub(crate) fn has_stores(&self) -> bool {
+        self.tape.has_stores || self.tape.has_atomics
+    }
+
+    pub(crate) fn has_atomics(&self) -> bool {
+        self.tape.has_atomics
+    }
+}

@@ -1,0 +1,214 @@
+//! Instructions over whole blocks: reductions, scans, products, sorting, gathering.
+
+use super::{Lower, Rep, Result};
+use crate::exec::lane::Lane;
+use crate::exec::simd;
+use crate::exec::tape::{AxisSizes, Combine, SReg, Step};
+use crate::ir::{Inst, Op, ReduceOp, ValueId};
+use crate::types::{Elem, Type};
+
+fn axis_sizes(ty: &Type, axis: u8) -> AxisSizes {
+    let axis = usize::from(axis);
+    let product = |dims: &[u32]| dims.iter().map(|&d| d as usize).product();
+    AxisSizes {
+        outer: product(&ty.shape[..axis]),
+        size: ty.shape[axis] as usize,
+        inner: product(&ty.shape[axis + 1..]),
+    }
+}
+
+impl Lower<'_> {
+    /// Space for a result; a scalar result is moved into a register by `finish`.
+    fn target(&mut self, v: ValueId) -> usize {
+        if self.ty(v).is_scalar() {
+            let lane = Lane::of(self.ty(v));
+            self.arena.allocate(lane.size()).1
+        } else {
+            self.result_block(v)
+        }
+    }
+
+    fn finish(&mut self, v: ValueId, at: usize) {
+        if self.ty(v).is_scalar() {
+            let lane = Lane::of(self.ty(v));
+            let range = self.scalar_range(v);
+            let dst = self.fresh_reg(range);
+            self.steps.push(Step::Extract { dst, from: at, lane });
+            self.set(v, Rep::Uniform(dst));
+        }
+    }
+
+    /// Rounds or wraps a finished block to its exact type.
+    fn exact(&mut self, v: ValueId, at: usize) {
+        let ty = self.ty(v).clone();
+        let lane = Lane::of(&ty);
+        if let Some(f) = ty.num().and_then(|e| simd::narrow(self.isa, e, lane)) {
+            let (_, copy) = self.arena.allocate(ty.numel() * lane.size());
+            self.steps.push(Step::CopyFull { to: copy, from: at, bytes: ty.numel() * lane.size() });
+            self.steps.push(Step::MapFull { f, to: at, from: copy, lanes: ty.numel() });
+        }
+    }
+
+    pub(super) fn block_op(&mut self, inst: &Inst) -> Result<()> {
+        match &inst.op {
+            Op::Reduce { op, axis } => {
+                let from = self.materialize(inst.args[0])?;
+                self.close_group()?;
+                let ty = self.ty(inst.args[0]).clone();
+                let f = simd::reduce(self.isa, *op, Lane::of(&ty));
+                let f = f.ok_or_else(|| self.error("this reduction is not supported for floats"))?;
+                let to = self.target(inst.results[0]);
+                self.steps.push(Step::Reduce { f, to, from, axis: axis_sizes(&ty, *axis) });
+                if matches!(op, ReduceOp::Sum | ReduceOp::Prod) {
+                    self.exact(inst.results[0], to);
+                }
+                self.finish(inst.results[0], to);
+                Ok(())
+            }
+            Op::Scan { op, axis, reverse } => {
+                let from = self.materialize(inst.args[0])?;
+                self.close_group()?;
+                let ty = self.ty(inst.args[0]).clone();
+                let f = simd::scan(self.isa, *op, Lane::of(&ty));
+                let f = f.ok_or_else(|| self.error("this scan is not supported for floats"))?;
+                let to = self.target(inst.results[0]);
+                self.steps.push(Step::Scan { f, to, from, axis: axis_sizes(&ty, *axis), reverse: *reverse });
+                self.exact(inst.results[0], to);
+                Ok(())
+            }
+            Op::ArgReduce { max, tie_left, axis } => {
+                let from = self.materialize(inst.args[0])?;
+                self.close_group()?;
+                let ty = self.ty(inst.args[0]).clone();
+                let value = self.target(inst.results[0]);
+                let index = self.target(inst.results[1]);
+                let axis = axis_sizes(&ty, *axis);
+                self.steps.push(Step::ArgReduce { value, index, from, lane: Lane::of(&ty), axis, max: *max, tie_left: *tie_left });
+                self.finish(inst.results[0], value);
+                self.finish(inst.results[1], index);
+                Ok(())
+            }
+            Op::Dot => self.dot(inst),
+            Op::Sort { descending } => {
+                let from = self.materialize(inst.args[0])?;
+                self.close_group()?;
+                let ty = self.ty(inst.results[0]).clone();
+                let lane = Lane::of(&ty);
+                let block = self.result_block(inst.results[0]);
+                self.steps.push(Step::CopyFull { to: block, from, bytes: ty.numel() * lane.size() });
+                let size = ty.shape.last().map_or(1, |&d| d as usize);
+                self.steps.push(Step::Sort { block, lane, rows: ty.numel() / size, size, descending: *descending });
+                Ok(())
+            }
+            Op::Histogram { mask } => {
+                let from = self.materialize(inst.args[0])?;
+                let mask = if *mask { Some(self.materialize(inst.args[1])?) } else { None };
+                self.close_group()?;
+                let ty = self.ty(inst.args[0]).clone();
+                let bins = self.ty(inst.results[0]).numel();
+                let to = self.result_block(inst.results[0]);
+                self.steps.push(Step::Histogram { to, bins, from, lane: Lane::of(&ty), lanes: ty.numel(), mask });
+                Ok(())
+            }
+            Op::Gather { axis } => {
+                let from = self.materialize(inst.args[0])?;
+                let index = self.materialize(inst.args[1])?;
+                self.close_group()?;
+                let source = self.ty(inst.args[0]).shape[usize::from(*axis)] as usize;
+                let index_ty = self.ty(inst.args[1]).clone();
+                let size = Lane::of(self.ty(inst.args[0])).size();
+                let to = self.result_block(inst.results[0]);
+                let axis = axis_sizes(&index_ty, *axis);
+                self.steps.push(Step::Gather { to, from, index, index_lane: Lane::of(&index_ty), size, axis, source, loc: inst.loc });
+                Ok(())
+            }
+            Op::ReduceWith { axis } => self.combine(inst, *axis, false, false),
+            Op::ScanWith { axis, reverse } => self.combine(inst, *axis, true, *reverse),
+            Op::Assert(message) => {
+                let from = self.materialize(inst.args[0])?;
+                self.close_group()?;
+                let lanes = self.ty(inst.args[0]).numel();
+                self.steps.push(Step::Assert { from, lanes, message: message.clone(), loc: inst.loc });
+                Ok(())
+            }
+            other => Err(self.error(format!("internal error: {other} is not a block operation"))),
+        }
+    }
+
+    fn dot(&mut self, inst: &Inst) -> Result<()> {
+        let a = self.materialize(inst.args[0])?;
+        let b = self.materialize(inst.args[1])?;
+        let acc = self.materialize(inst.args[2])?;
+        self.close_group()?;
+        let (ta, tr) = (self.ty(inst.args[0]).clone(), self.ty(inst.results[0]).clone());
+        let rank = ta.shape.len();
+        let lane = Lane::of(&tr);
+        // Accumulators of another lane type than the operands exist only for half accumulation, which is `f32` too.
+        let f = simd::dot(self.isa, lane).ok_or_else(|| self.error("`tl.dot` is not supported for this type"))?;
+        let c = self.result_block(inst.results[0]);
+        self.steps.push(Step::CopyFull { to: c, from: acc, bytes: tr.numel() * lane.size() });
+        let batch = if rank == 3 { ta.shape[0] as usize } else { 1 };
+        let (m, k) = (ta.shape[rank - 2] as usize, ta.shape[rank - 1] as usize);
+        let n = tr.shape[rank - 1] as usize;
+        self.steps.push(Step::Dot { f, c, a, b, batch, m, n, k, lane });
+        self.exact(inst.results[0], c);
+        Ok(())
+    }
+
+    /// A combine function given as a region runs element by element on registers.
+    fn combine(&mut self, inst: &Inst, axis: u8, scan: bool, reverse: bool) -> Result<()> {
+        let mut inputs = Vec::new();
+        for &arg in &inst.args {
+            let at = self.materialize(arg)?;
+            inputs.push((at, Lane::of(self.ty(arg))));
+        }
+        self.close_group()?;
+        let sizes = axis_sizes(self.ty(inst.args[0]), axis);
+        let region = &inst.regions[0];
+        let params: Vec<SReg> = region
+            .params
+            .iter()
+            .map(|v| {
+                let range = self.scalar_range(*v);
+                let reg = self.fresh_reg(range);
+                self.set(*v, Rep::Uniform(reg));
+                reg
+            })
+            .collect();
+        let body = self.region(region)?;
+        let mut results = Vec::new();
+        for &v in &region.yields {
+            match self.rep(v)? {
+                Rep::Uniform(r) => results.push(r),
+                _ => return Err(self.error("internal error: a combined scalar is not uniform")),
+            }
+            self.used(v);
+        }
+        let half = params.len() / 2;
+        let mut outputs = Vec::new();
+        for &r in &inst.results {
+            let at = self.target(r);
+            outputs.push((at, Lane::of(self.ty(r))));
+        }
+        self.steps.push(Step::Combine(Box::new(Combine {
+            inputs,
+            outputs: outputs.clone(),
+            accumulators: params[..half].to_vec(),
+            elements: params[half..].to_vec(),
+            results,
+            body,
+            axis: sizes,
+            scan,
+            reverse,
+        })));
+        for (&r, (at, _)) in inst.results.iter().zip(&outputs) {
+            self.finish(r, *at);
+        }
+        Ok(())
+    }
+
+    /// Element type of an integer index register.
+    pub(super) fn index_elem(&self, v: ValueId) -> Elem {
+        self.ty(v).num().unwrap_or(Elem::I64)
+    }
+}

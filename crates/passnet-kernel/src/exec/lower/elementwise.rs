@@ -1,0 +1,310 @@
+//! Elementwise instructions: folded into scalars or affine forms where possible, otherwise put into the group.
+
+use super::{Lower, Rep, Result};
+use crate::exec::lane::Lane;
+use crate::exec::simd::{self, Mode};
+use crate::exec::tape::{BoundKind, Bounds, SReg, Src, Step, VReg};
+use crate::exec::views::Strides;
+use crate::ir::{BinaryOp, CmpOp, Inst, Op, UnaryOp, ValueId};
+use crate::types::{Elem, Shape, Type};
+
+/// An affine view of a value: uniform values have strides of zero.
+struct Form {
+    base: SReg,
+    strides: Strides,
+}
+
+impl Lower<'_> {
+    pub(super) fn elementwise(&mut self, inst: &Inst) -> Result<()> {
+        let result = inst.results[0];
+        if let Some(args) = self.uniform_args(inst) {
+            let reg = self.uniform_op(inst, &args)?;
+            self.set(result, Rep::Uniform(reg));
+            return Ok(());
+        }
+        if let Some(rep) = self.affine(inst)? {
+            self.set(result, rep);
+            return Ok(());
+        }
+        if let Some(rep) = self.mask_box(inst)? {
+            self.set(result, rep);
+            return Ok(());
+        }
+        self.dense(inst)
+    }
+
+    fn form(&self, v: ValueId, shape: &Shape) -> Option<Form> {
+        match self.reps[v.index()].as_ref()? {
+            Rep::Uniform(base) => Some(Form { base: *base, strides: shape.iter().map(|_| 0).collect() }),
+            Rep::Affine { base, strides } => Some(Form { base: *base, strides: strides.clone() }),
+            _ => None,
+        }
+    }
+
+    /// Index arithmetic that stays an affine function of the lane index.
+    fn affine(&mut self, inst: &Inst) -> Result<Option<Rep>> {
+        let ty = self.ty(inst.results[0]).clone();
+        let elem = match ty.num() {
+            Some(e) if e.is_float() || matches!(e, Elem::I1 | Elem::U64) => return Ok(None),
+            Some(e) => e,
+            None => Elem::I64,
+        };
+        let forms: Option<Vec<Form>> = inst.args.iter().map(|v| self.form(*v, &ty.shape)).collect();
+        let Some(forms) = forms else { return Ok(None) };
+        let is_int = |this: &Self, v: ValueId| this.ty(v).num().is_none_or(|e| e.is_int() && e != Elem::I1 && e != Elem::U64);
+        if !inst.args.iter().all(|v| is_int(self, *v)) {
+            return Ok(None);
+        }
+        let combined = match &inst.op {
+            Op::Binary(op @ (BinaryOp::Add | BinaryOp::Sub)) => {
+                let sign = if *op == BinaryOp::Add { 1 } else { -1 };
+                let Some(strides) = combine(&forms[0].strides, &forms[1].strides, sign) else { return Ok(None) };
+                let base = self.int_op(*op, forms[0].base, forms[1].base);
+                Some(Form { base, strides })
+            }
+            Op::Binary(BinaryOp::Mul) => {
+                let by = |f: &Form, this: &Self| {
+                    if f.strides.iter().all(|&s| s == 0) { this.known_int(f.base) } else { None }
+                };
+                let (form, factor) = match (by(&forms[0], self), by(&forms[1], self)) {
+                    (_, Some(k)) => (&forms[0], k),
+                    (Some(k), _) => (&forms[1], k),
+                    _ => return Ok(None),
+                };
+                let Some(strides) = scaled(&form.strides, factor) else { return Ok(None) };
+                let base = form.base;
+                let factor = self.int_reg(factor);
+                let base = self.int_op(BinaryOp::Mul, base, factor);
+                Some(Form { base, strides })
+            }
+            Op::Unary(UnaryOp::Neg) => {
+                let Some(strides) = scaled(&forms[0].strides, -1) else { return Ok(None) };
+                let zero = self.int_reg(0);
+                let base = self.int_op(BinaryOp::Sub, zero, forms[0].base);
+                Some(Form { base, strides })
+            }
+            Op::Cast => Some(Form { base: forms[0].base, strides: forms[0].strides.clone() }),
+            Op::AddPtr => {
+                let size = self.ty(inst.args[0]).elem().size() as i64;
+                let Some(bytes) = scaled(&forms[1].strides, size) else { return Ok(None) };
+                let Some(strides) = combine(&forms[0].strides, &bytes, 1) else { return Ok(None) };
+                let size = self.int_reg(size);
+                let moved = self.int_op(BinaryOp::Mul, forms[1].base, size);
+                let base = self.int_op(BinaryOp::Add, forms[0].base, moved);
+                Some(Form { base, strides })
+            }
+            Op::Bitcast if ty.is_ptr() => Some(Form { base: forms[0].base, strides: forms[0].strides.clone() }),
+            _ => None,
+        };
+        let Some(form) = combined else { return Ok(None) };
+        if !self.affine_fits(form.base, &form.strides, &ty.shape, elem) {
+            return Ok(None);
+        }
+        Ok(Some(Rep::Affine { base: form.base, strides: form.strides }))
+    }
+
+    /// Comparisons of affine blocks along one dimension, and conjunctions of such masks.
+    fn mask_box(&mut self, inst: &Inst) -> Result<Option<Rep>> {
+        let shape = self.ty(inst.results[0]).shape.clone();
+        match &inst.op {
+            Op::Compare(op) => self.compare_box(inst, *op, &shape),
+            Op::Binary(BinaryOp::And) if self.ty(inst.results[0]).num() == Some(Elem::I1) => {
+                let (a, b) = (self.rep(inst.args[0])?, self.rep(inst.args[1])?);
+                Ok(match (a, b) {
+                    (Rep::Box(a), Rep::Box(b)) => Some(Rep::Box(self.meet(&a, &b))),
+                    (Rep::Box(a), Rep::Uniform(u)) | (Rep::Uniform(u), Rep::Box(a)) => {
+                        let size = self.int_reg(i64::from(shape[0]));
+                        let mut bounds = a;
+                        let high = bounds[0].1.unwrap_or(size);
+                        bounds[0].1 = Some(self.int_op(BinaryOp::Mul, high, u));
+                        Some(Rep::Box(bounds))
+                    }
+                    _ => None,
+                })
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn meet(&mut self, a: &Bounds, b: &Bounds) -> Bounds {
+        let mut out = Bounds::new();
+        for (x, y) in a.iter().zip(b) {
+            let low = match (x.0, y.0) {
+                (Some(p), Some(q)) => Some(self.int_op(BinaryOp::Max, p, q)),
+                (p, q) => p.or(q),
+            };
+            let high = match (x.1, y.1) {
+                (Some(p), Some(q)) => Some(self.int_op(BinaryOp::Min, p, q)),
+                (p, q) => p.or(q),
+            };
+            out.push((low, high));
+        }
+        out
+    }
+
+    fn compare_box(&mut self, inst: &Inst, op: CmpOp, shape: &Shape) -> Result<Option<Rep>> {
+        let elem = self.ty(inst.args[0]).num();
+        if elem.is_none_or(|e| e.is_float() || matches!(e, Elem::U64 | Elem::I1)) {
+            return Ok(None);
+        }
+        let (Some(a), Some(b)) = (self.form(inst.args[0], shape), self.form(inst.args[1], shape)) else {
+            return Ok(None);
+        };
+        let Some(strides) = combine(&a.strides, &b.strides, -1) else { return Ok(None) };
+        let moving: Vec<usize> = (0..shape.len()).filter(|&d| strides[d] != 0 && shape[d] > 1).collect();
+        let [dim] = moving[..] else { return Ok(None) };
+        // The mask is decided by the sign of a - b along one dimension; make the stride positive.
+        let (base, stride, op) = if strides[dim] > 0 {
+            (self.int_op(BinaryOp::Sub, a.base, b.base), strides[dim], op)
+        } else {
+            let flipped = match op {
+                CmpOp::Lt => CmpOp::Gt,
+                CmpOp::Le => CmpOp::Ge,
+                CmpOp::Gt => CmpOp::Lt,
+                CmpOp::Ge => CmpOp::Le,
+                other => other,
+            };
+            (self.int_op(BinaryOp::Sub, b.base, a.base), -strides[dim], flipped)
+        };
+        let bound = |this: &mut Self, kind: BoundKind| {
+            let size = i64::from(shape[dim]);
+            let dst = this.fresh_reg((0, size));
+            this.steps.push(Step::Bound { dst, base, stride, kind, size });
+            dst
+        };
+        let mut bounds: Bounds = shape.iter().map(|_| (None, None)).collect();
+        bounds[dim] = match op {
+            CmpOp::Lt => (None, Some(bound(self, BoundKind::FirstNonNegative))),
+            CmpOp::Le => (None, Some(bound(self, BoundKind::FirstPositive))),
+            CmpOp::Ge => (Some(bound(self, BoundKind::FirstNonNegative)), None),
+            CmpOp::Gt => (Some(bound(self, BoundKind::FirstPositive)), None),
+            CmpOp::Eq => (Some(bound(self, BoundKind::Zero)), Some(bound(self, BoundKind::AfterZero))),
+            CmpOp::Ne => return Ok(None),
+        };
+        Ok(Some(Rep::Box(bounds)))
+    }
+
+    /// Work on lanes, in the group of the result's shape.
+    fn dense(&mut self, inst: &Inst) -> Result<()> {
+        let result = inst.results[0];
+        let ty = self.ty(result).clone();
+        self.group_for(&ty.shape)?;
+        let arg_ty = self.ty(*inst.args.last().unwrap_or(&result)).clone();
+        let lane = Lane::of(&arg_ty);
+        let elem = arg_ty.num().unwrap_or(Elem::I64);
+        let out_lane = Lane::of(&ty);
+        let isa = self.isa;
+        let reg = match &inst.op {
+            Op::Unary(op) => {
+                let mut a = Src::V(self.lanes(inst.args[0])?);
+                let mut lane = lane;
+                if matches!(op, UnaryOp::Popc | UnaryOp::Clz) && elem == Elem::U32 {
+                    let f = self.kernel(simd::cast(isa, (elem, lane), (Elem::I32, Lane::I32)), "this cast")?;
+                    a = Src::V(self.map(f, Lane::I32, [a, Src::None, Src::None])?);
+                    lane = Lane::I32;
+                }
+                let f = self.kernel(simd::unary(isa, *op, lane), op.name())?;
+                self.map(f, out_lane, [a, Src::None, Src::None])?
+            }
+            Op::Binary(op) => {
+                let (a, b) = (self.operand(inst.args[0])?, self.operand(inst.args[1])?);
+                let f = self.kernel(simd::binary(isa, *op, lane, elem, mode(a, b)), op.name())?;
+                self.map(f, out_lane, [a, b, Src::None])?
+            }
+            Op::Compare(op) => {
+                let (a, b) = (self.operand(inst.args[0])?, self.operand(inst.args[1])?);
+                let f = simd::compare(isa, *op, lane, elem, mode(a, b));
+                self.map(f, out_lane, [a, b, Src::None])?
+            }
+            Op::Select => {
+                let c = Src::V(self.lanes(inst.args[0])?);
+                let (a, b) = (self.operand(inst.args[1])?, self.operand(inst.args[2])?);
+                let f = simd::select(isa, lane, mode(a, b));
+                self.map(f, out_lane, [c, a, b])?
+            }
+            Op::Fma => {
+                let a = Src::V(self.lanes(inst.args[0])?);
+                let (b, c) = (self.operand(inst.args[1])?, self.operand(inst.args[2])?);
+                let f = simd::fma(isa, lane, mode(b, c));
+                self.map(f, out_lane, [a, b, c])?
+            }
+            Op::Cast => {
+                let a = self.lanes(inst.args[0])?;
+                self.cast_lanes(a, (elem, lane), (ty.elem(), out_lane))?
+            }
+            Op::Bitcast => {
+                let a = Src::V(self.lanes(inst.args[0])?);
+                let to = (ty.num().unwrap_or(Elem::I64), out_lane);
+                let f = self.kernel(simd::bitcast(isa, (elem, lane), to), "this bitcast")?;
+                self.map(f, out_lane, [a, Src::None, Src::None])?
+            }
+            Op::AddPtr => self.add_pointer(inst)?,
+            other => return Err(self.error(format!("internal error: {other} is not elementwise"))),
+        };
+        let exact = match &inst.op {
+            // Selecting and copying bits cannot leave the type; comparisons give bytes.
+            Op::Select | Op::Compare(_) | Op::AddPtr => false,
+            Op::Bitcast => !ty.is_ptr() && ty.elem().is_int(),
+            Op::Unary(op) => !matches!(op, UnaryOp::Popc | UnaryOp::Clz | UnaryOp::IsNan | UnaryOp::IsInf | UnaryOp::IsFinite | UnaryOp::SignBit),
+            // Widening is exact.
+            Op::Cast => !(ty.elem().bits() > elem.bits() && ty.elem().is_int() == elem.is_int() && (ty.elem().is_unsigned() == elem.is_unsigned() || elem.is_unsigned())),
+            Op::Binary(op) => !matches!(op, BinaryOp::Min | BinaryOp::Max | BinaryOp::MinNan | BinaryOp::MaxNan | BinaryOp::And | BinaryOp::Or),
+            _ => true,
+        };
+        let reg = match ty.num() {
+            Some(e) if exact => self.narrowed(reg, e, out_lane)?,
+            _ => reg,
+        };
+        self.define_chunk(result, reg)
+    }
+
+    pub(super) fn narrowed(&mut self, reg: VReg, elem: Elem, lane: Lane) -> Result<VReg> {
+        match simd::narrow(self.isa, elem, lane) {
+            Some(f) => self.map(f, lane, [Src::V(reg), Src::None, Src::None]),
+            None => Ok(reg),
+        }
+    }
+
+    pub(super) fn cast_lanes(&mut self, reg: VReg, from: (Elem, Lane), to: (Elem, Lane)) -> Result<VReg> {
+        if from.1 == to.1 {
+            return Ok(reg);
+        }
+        let f = self.kernel(simd::cast(self.isa, from, to), "this cast")?;
+        self.map(f, to.1, [Src::V(reg), Src::None, Src::None])
+    }
+
+    /// Addresses lane by lane.
+    fn add_pointer(&mut self, inst: &Inst) -> Result<VReg> {
+        let pointee: Type = self.ty(inst.args[0]).clone();
+        let offset_ty = self.ty(inst.args[1]).clone();
+        let from = (offset_ty.num().unwrap_or(Elem::I64), Lane::of(&offset_ty));
+        let isa = self.isa;
+        let offset = match self.operand(inst.args[1])? {
+            Src::V(reg) => Src::V(self.cast_lanes(reg, from, (Elem::I64, Lane::I64))?),
+            other => other,
+        };
+        let size = Src::S(self.int_reg(pointee.elem().size() as i64));
+        let multiply = self.kernel(simd::binary(isa, BinaryOp::Mul, Lane::I64, Elem::I64, mode(offset, size)), "mul")?;
+        let bytes = Src::V(self.map(multiply, Lane::I64, [offset, size, Src::None])?);
+        let base = self.operand(inst.args[0])?;
+        let add = self.kernel(simd::binary(isa, BinaryOp::Add, Lane::I64, Elem::I64, mode(base, bytes)), "add")?;
+        self.map(add, Lane::I64, [base, bytes, Src::None])
+    }
+}
+
+pub(super) fn mode(a: Src, b: Src) -> Mode {
+    match (a, b) {
+        (Src::S(_), Src::S(_)) => Mode::SS,
+        (Src::S(_), _) => Mode::SV,
+        (_, Src::S(_)) => Mode::VS,
+        _ => Mode::VV,
+    }
+}
+
+fn combine(a: &Strides, b: &Strides, sign: i64) -> Option<Strides> {
+    a.iter().zip(b).map(|(&x, &y)| x.checked_add(y.checked_mul(sign)?)).collect()
+}
+
+fn scaled(a: &Strides, k: i64) -> Option<Strides> {
+    a.iter().map(|&x| x.checked_mul(k)).collect()
+}

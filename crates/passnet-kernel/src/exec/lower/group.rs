@@ -1,0 +1,316 @@
+//! Collecting elementwise work into groups.
+
+use super::{Lower, Rep, Result};
+use crate::exec::lane::Lane;
+use crate::exec::simd::Kernel;
+use crate::exec::tape::{Access, Group, Micro, Place, SReg, Src, Step, VReg};
+use crate::exec::views::{Strides, collapse, is_row_major, row_major};
+use crate::ir::ValueId;
+use crate::types::Shape;
+use rustc_hash::FxHashMap;
+
+/// Work per group is bounded so that its registers stay in the first-level cache.
+const MAX_MICROS: usize = 512;
+
+#[derive(Debug, Clone)]
+pub(super) struct GroupBuilder {
+    pub(super) shape: Shape,
+    micros: Vec<Micro>,
+    pub(super) accesses: Vec<Access>,
+    /// Pointer value, its root and the kind of each access, for aliasing.
+    pub(super) pointers: Vec<(ValueId, Option<u32>, bool)>,
+    registers: Vec<(Lane, Option<usize>)>,
+    /// Registers that hold an SSA value computed in this group.
+    defined: Vec<(ValueId, VReg)>,
+    /// Registers that hold an SSA value from outside.
+    fetched: FxHashMap<ValueId, VReg>,
+    splats: FxHashMap<(SReg, Lane), VReg>,
+}
+
+impl GroupBuilder {
+    fn register(&mut self, lane: Lane, full: Option<usize>) -> VReg {
+        self.registers.push((lane, full));
+        VReg(self.registers.len() as u16 - 1)
+    }
+}
+
+impl Lower<'_> {
+    /// The group for blocks of this shape; another open group is finished first.
+    pub(super) fn group_for(&mut self, shape: &Shape) -> Result<&mut GroupBuilder> {
+        let fits = self.group.as_ref().is_some_and(|g| g.shape == *shape && g.micros.len() < MAX_MICROS);
+        if !fits {
+            self.close_group()?;
+        }
+        Ok(self.group.get_or_insert_with(|| GroupBuilder {
+            shape: shape.clone(),
+            micros: Vec::new(),
+            accesses: Vec::new(),
+            pointers: Vec::new(),
+            registers: Vec::new(),
+            defined: Vec::new(),
+            fetched: FxHashMap::default(),
+            splats: FxHashMap::default(),
+        }))
+    }
+
+    fn open(&mut self) -> Result<&mut GroupBuilder> {
+        match &mut self.group {
+            Some(g) => Ok(g),
+            None => Err(super::LowerError { message: "internal error: no open group".into(), loc: self.loc }),
+        }
+    }
+
+    /// An operand of the open group.
+    pub(super) fn operand(&mut self, v: ValueId) -> Result<Src> {
+        match self.rep(v)? {
+            Rep::Uniform(r) => Ok(Src::S(r)),
+            _ => Ok(Src::V(self.fetch(v)?)),
+        }
+    }
+
+    /// An operand as lanes, even when it is uniform.
+    pub(super) fn lanes(&mut self, v: ValueId) -> Result<VReg> {
+        let lane = Lane::of(self.ty(v));
+        match self.rep(v)? {
+            Rep::Uniform(r) => self.splat_reg(r, lane),
+            _ => self.fetch(v),
+        }
+    }
+
+    pub(super) fn splat_reg(&mut self, r: SReg, lane: Lane) -> Result<VReg> {
+        let g = self.open()?;
+        if let Some(found) = g.splats.get(&(r, lane)) {
+            return Ok(*found);
+        }
+        let dst = g.register(lane, None);
+        g.micros.push(Micro::Splat { dst, from: r });
+        g.splats.insert((r, lane), dst);
+        Ok(dst)
+    }
+
+    fn fetch(&mut self, v: ValueId) -> Result<VReg> {
+        let rep = self.rep(v)?;
+        if let Rep::Chunk(reg) = rep {
+            return Ok(reg);
+        }
+        let lane = Lane::of(self.ty(v));
+        let shape = self.ty(v).shape.clone();
+        let g = self.open()?;
+        if let Some(found) = g.fetched.get(&v) {
+            return Ok(*found);
+        }
+        let reg = match rep {
+            Rep::Dense { offset, strides, .. } if is_row_major(&shape, &strides) => g.register(lane, Some(offset)),
+            Rep::Dense { offset, strides, .. } => {
+                let dst = g.register(lane, None);
+                g.micros.push(Micro::Strided { dst, from: offset, dims: collapse(&shape, &strides) });
+                dst
+            }
+            Rep::Affine { base, strides } => {
+                let dst = g.register(lane, None);
+                g.micros.push(Micro::Iota { dst, base, dims: collapse(&shape, &strides) });
+                dst
+            }
+            Rep::Box(bounds) => {
+                let dst = g.register(lane, None);
+                let shape = shape.iter().map(|&d| d as usize).collect();
+                g.micros.push(Micro::BoxMask { dst, bounds, shape });
+                dst
+            }
+            Rep::Uniform(_) | Rep::Chunk(_) => return Err(self.error("internal error: nothing to fetch")),
+        };
+        if let Some(g) = &mut self.group {
+            g.fetched.insert(v, reg);
+        }
+        Ok(reg)
+    }
+
+    /// Appends a kernel whose result is not an SSA value of its own.
+    pub(super) fn map(&mut self, f: Kernel, lane: Lane, args: [Src; 3]) -> Result<VReg> {
+        let g = self.open()?;
+        let dst = g.register(lane, None);
+        let [a, b, c] = args;
+        g.micros.push(Micro::Map { f, dst, a, b, c });
+        Ok(dst)
+    }
+
+    /// Names a register of the open group.
+    pub(super) fn define_chunk(&mut self, v: ValueId, reg: VReg) -> Result<()> {
+        self.open()?.defined.push((v, reg));
+        self.set(v, Rep::Chunk(reg));
+        Ok(())
+    }
+
+    pub(super) fn push_load(&mut self, access: Access, pointer: (ValueId, Option<u32>), v: ValueId) -> Result<()> {
+        let lane = access.lane;
+        let g = self.open()?;
+        let dst = g.register(lane, None);
+        g.micros.push(Micro::Load { dst, access: g.accesses.len() });
+        g.accesses.push(access);
+        g.pointers.push((pointer.0, pointer.1, false));
+        self.define_chunk(v, dst)
+    }
+
+    pub(super) fn push_store(&mut self, access: Access, pointer: (ValueId, Option<u32>), src: Src) -> Result<()> {
+        let g = self.open()?;
+        g.micros.push(Micro::Store { src, access: g.accesses.len() });
+        g.accesses.push(access);
+        g.pointers.push((pointer.0, pointer.1, true));
+        Ok(())
+    }
+
+    /// Finishes the open group: values still needed get a block of their own, the rest chunk-sized slots.
+    pub(super) fn close_group(&mut self) -> Result<()> {
+        let Some(mut g) = self.group.take() else { return Ok(()) };
+        let lanes: usize = g.shape.iter().map(|&d| d as usize).product();
+        for &(v, reg) in &g.defined {
+            if self.uses[v.index()] == 0 {
+                continue;
+            }
+            let lane = g.registers[usize::from(reg.0)].0;
+            let (buffer, offset) = self.arena.allocate(lanes * lane.size());
+            g.registers[usize::from(reg.0)].1 = Some(offset);
+            let depth = self.depths[v.index()];
+            self.arena.retain(buffer);
+            self.depths[v.index()] = depth;
+            let strides: Strides = row_major(&g.shape);
+            self.reps[v.index()] = Some(Rep::Dense { buffer, offset, strides });
+        }
+        let (places, slots) = assign_slots(&g);
+        self.slots = self.slots.max(slots);
+        let group = Group { lanes, micros: g.micros, accesses: g.accesses, places, slots };
+        if !group.micros.is_empty() {
+            self.steps.push(Step::Group(Box::new(group)));
+        }
+        self.arena.group_closed();
+        Ok(())
+    }
+
+    /// The value as a row-major block in the arena.
+    pub(super) fn materialize(&mut self, v: ValueId) -> Result<usize> {
+        if matches!(self.rep(v)?, Rep::Chunk(_)) {
+            self.close_group()?;
+        }
+        let ty = self.ty(v).clone();
+        let lane = Lane::of(&ty);
+        match self.rep(v)? {
+            Rep::Dense { offset, strides, .. } if is_row_major(&ty.shape, &strides) => Ok(offset),
+            Rep::Uniform(from) => {
+                self.close_group()?;
+                let (buffer, to) = self.arena.allocate(ty.numel() * lane.size());
+                self.steps.push(Step::Fill { to, from, lane, lanes: ty.numel() });
+                if !ty.is_scalar() {
+                    self.settle(v, buffer, to);
+                }
+                Ok(to)
+            }
+            _ => {
+                self.close_group()?;
+                self.group_for(&ty.shape)?;
+                let reg = self.fetch(v)?;
+                let (buffer, to) = self.arena.allocate(ty.numel() * lane.size());
+                if let Some(g) = &mut self.group {
+                    g.registers[usize::from(reg.0)].1 = Some(to);
+                }
+                self.close_group()?;
+                self.settle(v, buffer, to);
+                Ok(to)
+            }
+        }
+    }
+
+    /// From here on the value is this block; its old one, if any, may be freed with it later.
+    fn settle(&mut self, v: ValueId, buffer: usize, offset: usize) {
+        self.arena.retain(buffer);
+        let strides = row_major(&self.ty(v).shape);
+        self.reps[v.index()] = Some(Rep::Dense { buffer, offset, strides });
+    }
+
+    /// A fresh row-major block for a result.
+    pub(super) fn result_block(&mut self, v: ValueId) -> usize {
+        let ty = self.ty(v).clone();
+        let (buffer, offset) = self.arena.allocate(ty.numel() * Lane::of(&ty).size());
+        self.set(v, Rep::Dense { buffer, offset, strides: row_major(&ty.shape) });
+        offset
+    }
+}
+
+/// Linear scan: a slot is free again after the last micro that reads it; a result never shares a slot with
+/// an operand of the same micro.
+fn assign_slots(g: &GroupBuilder) -> (Vec<(Place, Lane)>, usize) {
+    let count = g.registers.len();
+    let mut last = vec![0usize; count];
+    let mut reads: Vec<Vec<VReg>> = Vec::with_capacity(g.micros.len());
+    for (i, micro) in g.micros.iter().enumerate() {
+        let mut used = Vec::new();
+        let mut src = |s: &Src| {
+            if let Src::V(r) = s {
+                used.push(*r);
+            }
+        };
+        match micro {
+            Micro::Map { a, b, c, .. } => [a, b, c].into_iter().for_each(&mut src),
+            Micro::Store { src: s, .. } => src(s),
+            _ => {}
+        }
+        if let Micro::Load { access, .. } | Micro::Store { access, .. } = micro {
+            let a = &g.accesses[*access];
+            if let crate::exec::tape::PtrForm::Lanes(r) = a.ptr {
+                used.push(r);
+            }
+            if let crate::exec::tape::MaskForm::Lanes(r) = a.mask {
+                used.push(r);
+            }
+            if let Src::V(r) = a.other {
+                used.push(r);
+            }
+        }
+        for r in &used {
+            last[usize::from(r.0)] = i;
+        }
+        reads.push(used);
+    }
+    let mut places: Vec<Option<Place>> = g.registers.iter().map(|(_, full)| full.map(Place::Full)).collect();
+    let mut free: Vec<u16> = Vec::new();
+    let mut slots = 0u16;
+    for (i, micro) in g.micros.iter().enumerate() {
+        let dst = match micro {
+            Micro::Map { dst, .. }
+            | Micro::Iota { dst, .. }
+            | Micro::BoxMask { dst, .. }
+            | Micro::Strided { dst, .. }
+            | Micro::Splat { dst, .. }
+            | Micro::Load { dst, .. } => Some(*dst),
+            Micro::Store { .. } => None,
+        };
+        if let Some(dst) = dst
+            && places[usize::from(dst.0)].is_none()
+        {
+            let slot = free.pop().unwrap_or_else(|| {
+                slots += 1;
+                slots - 1
+            });
+            places[usize::from(dst.0)] = Some(Place::Slot(slot));
+            // Never read: free at once, after this micro.
+            if last[usize::from(dst.0)] < i {
+                free.push(slot);
+            }
+        }
+        let mut done: Vec<u16> = Vec::new();
+        for r in &reads[i] {
+            if last[usize::from(r.0)] == i
+                && let Some(Place::Slot(slot)) = places[usize::from(r.0)]
+                && !done.contains(&slot)
+            {
+                done.push(slot);
+            }
+        }
+        free.extend(done);
+    }
+    let places = places
+        .into_iter()
+        .zip(&g.registers)
+        .map(|(p, (lane, _))| (p.unwrap_or(Place::Slot(0)), *lane))
+        .collect();
+    (places, usize::from(slots.max(1)))
+}

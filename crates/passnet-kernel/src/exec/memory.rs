@@ -1,0 +1,59 @@
+//! The memory a launch may touch: buffers lent by the caller, addressed by one flat 64-bit space.
+//!
+//! Buffer `i` begins at address `(i + 1) << 40`, so an address names its buffer, arithmetic on addresses is plain,
+//! and no buffer reaches another: each may have at most 2^39 bytes.
+
+use std::marker::PhantomData;
+
+const SHIFT: u32 = 40;
+
+/// Largest buffer.
+const MAX_BUFFER_BYTES: usize = 1 << 39;
+
+/// Buffers lent to a run. The borrow lasts as long as the value.
+#[derive(Debug)]
+pub struct Memory<'m> {
+    buffers: Vec<(*mut u8, usize)>,
+    lent: PhantomData<&'m mut [u8]>,
+}
+
+// SAFETY: the buffers are exclusively borrowed for `'m`; the executor hands them to several threads only for
+// launches whose programs it has proved to write disjoint bytes that no other program reads.
+unsafe impl Send for Memory<'_> {}
+// SAFETY: as above; shared use goes through `resolve`, whose callers uphold the same proof.
+unsafe impl Sync for Memory<'_> {}
+
+impl<'m> Memory<'m> {
+    pub fn new(buffers: Vec<&'m mut [u8]>) -> Memory<'m> {
+        let buffers = buffers.into_iter().map(|b| (b.as_mut_ptr(), b.len().min(MAX_BUFFER_BYTES))).collect();
+        Memory { buffers, lent: PhantomData }
+    }
+
+    pub(crate) fn address(buffer: usize, byte_offset: i64) -> i64 {
+        (((buffer as i64) + 1) << SHIFT).wrapping_add(byte_offset)
+    }
+
+    /// The buffer an address belongs to and the offset in it; pointers slightly before a buffer count as its own.
+    pub(crate) fn locate(&self, address: i64) -> (usize, i64) {
+        let index = (address.wrapping_add(1 << (SHIFT - 1)) >> SHIFT) - 1;
+        let index = index.clamp(0, self.buffers.len().max(1) as i64 - 1);
+        (index as usize, address.wrapping_sub((index + 1) << SHIFT))
+    }
+
+    /// A pointer to bytes `[address + low, address + high)`, if all of them lie in one buffer.
+    pub(crate) fn resolve(&self, address: i64, low: i64, high: i64) -> Option<(usize, *mut u8)> {
+        let (index, offset) = self.locate(address.wrapping_add(low));
+        let &(start, len) = self.buffers.get(index)?;
+        let size = high.checked_sub(low)?;
+        let end = offset.checked_add(size)?;
+        if offset < 0 || end > len as i64 {
+            return None;
+        }
+        // SAFETY: `offset` is inside the buffer or one past its end; moving back by `low` is wrapping arithmetic.
+        Some((index, unsafe { start.add(offset as usize) }.wrapping_offset(-(low as isize))))
+    }
+
+    pub(crate) fn len(&self, buffer: usize) -> usize {
+        self.buffers.get(buffer).map_or(0, |b| b.1)
+    }
+}

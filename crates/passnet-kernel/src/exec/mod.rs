@@ -1,0 +1,27 @@
+//! Runs kernels and plans on the CPU.
+//!
+//! [`PreparedPlan`] is a launch plan whose kernels are lowered for this machine; it can run any number of times
+//! on buffers the caller lends. Results do not depend on the number of threads.
+
+mod block_run;
+mod fault;
+mod group_run;
+mod lane;
+mod launch;
+mod lower;
+mod memory;
+mod plan_run;
+mod run;
+mod simd;
+mod tape;
+mod track;
+mod views;
+
+pub use fault::{Fault, FaultKind};
+pub use memory::Memory;
+pub use plan_run::{PreparedPlan, RunError, RunOptions};
+
+pub(crate) use plan_run::{element_bytes, for_elements};
+
+/// Loop iterations one program may run.
+const WHILE_LIMIT: u64 = 1 << 28;

@@ -1,0 +1,286 @@
+//! A launch plan made ready to run, and run.
+
+use super::fault::Fault;
+use super::launch::PreparedLaunch;
+use super::lower::Bound;
+use super::memory::Memory;
+use super::track::{BufferState, Observation, Tracker};
+use super::views::{for_rows, plain};
+use crate::consts::Const;
+use crate::frontend;
+use crate::ir::Function;
+use crate::modules::ModuleSet;
+use crate::plan::{ArgValue, Init, Launch, LaunchPlan, Step, View};
+use crate::types::Elem;
+use passnet_graph::{DType, Diagnostic};
+use std::fmt;
+
+/// How to run.
+#[derive(Debug, Clone, Copy)]
+pub struct RunOptions {
+    /// Threads to use at most; results do not depend on it.
+    pub threads: usize,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        RunOptions { threads: rayon::current_num_threads() }
+    }
+}
+
+/// A run stopped.
+#[derive(Debug, Clone)]
+pub struct RunError {
+    pub kernel: String,
+    pub file: String,
+    pub fault: Fault,
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [x, y, z] = self.fault.program;
+        write!(f, "{}:{}: kernel `{}`, program ({x}, {y}, {z}): {}", self.file, self.fault.loc.line, self.kernel, self.fault.kind)
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// A plan lowered for this machine. Its buffers are those of the plan, in order.
+#[derive(Debug)]
+pub struct PreparedPlan {
+    plan: LaunchPlan,
+    steps: Vec<PreparedStep>,
+}
+
+#[derive(Debug)]
+struct PreparedStep {
+    launch: Option<(Box<PreparedLaunch>, Function)>,
+}
+
+impl PreparedPlan {
+    /// Compiles and lowers every kernel of the plan.
+    pub fn new(modules: &ModuleSet, plan: LaunchPlan) -> Result<PreparedPlan, Diagnostic> {
+        let mut steps = Vec::new();
+        for step in &plan.steps {
+            steps.push(match step {
+                Step::Launch(launch) => {
+                    let function = frontend::compile(modules, launch.module, &launch.kernel, &launch.arg_specs())?;
+                    let prepared = prepare(&plan, launch, &function)?;
+                    PreparedStep { launch: Some((Box::new(prepared), function)) }
+                }
+                _ => PreparedStep { launch: None },
+            });
+        }
+        Ok(PreparedPlan { plan, steps })
+    }
+
+    pub fn plan(&self) -> &LaunchPlan {
+        &self.plan
+    }
+
+    /// The kernels of the launches, in order, as tile IR.
+    pub fn functions(&self) -> impl Iterator<Item = &Function> {
+        self.steps.iter().filter_map(|s| s.launch.as_ref().map(|l| &l.1))
+    }
+
+    /// Whether each launch runs its programs on several threads.
+    pub fn parallel(&self) -> Vec<bool> {
+        self.steps.iter().filter_map(|s| s.launch.as_ref().map(|l| l.0.is_parallel())).collect()
+    }
+
+    /// Fills the buffers that the plan itself initialises. Inputs and uninitialised buffers are left alone.
+    pub fn initialize(&self, buffers: &mut [&mut [u8]]) {
+        for (spec, buffer) in self.plan.buffers.iter().zip(buffers) {
+            match &spec.init {
+                Init::Input(_) | Init::Uninitialized => {}
+                Init::Fill(value) => {
+                    let bytes = element_bytes(value, spec.dtype);
+                    for slot in buffer.chunks_exact_mut(spec.dtype.size()) {
+                        slot.copy_from_slice(&bytes);
+                    }
+                }
+                Init::Values(values) => {
+                    for (slot, value) in buffer.chunks_exact_mut(spec.dtype.size()).zip(values) {
+                        slot.copy_from_slice(&element_bytes(value, spec.dtype));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Runs all steps on the plan's buffers, which [`initialize`](Self::initialize) has prepared.
+    pub fn run(&self, buffers: Vec<&mut [u8]>, options: RunOptions) -> Result<(), RunError> {
+        let memory = Memory::new(buffers);
+        for (step, prepared) in self.plan.steps.iter().zip(&self.steps) {
+            match (step, &prepared.launch) {
+                (Step::Launch(launch), Some((kernel, function))) => {
+                    kernel.run(&memory, options.threads).map_err(|fault| run_error(launch, function, *fault))?;
+                }
+                (Step::Copy { from, to, .. }, _) => copy(&memory, from, to),
+                (Step::Fill { view, value, .. }, _) => fill_view(&memory, view, value),
+                (Step::Launch(_), None) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs with bookkeeping: what was read before it was written, what raced, which outputs have holes.
+    pub(crate) fn run_checked(&self, buffers: Vec<&mut [u8]>) -> Result<CheckedRun, (RunError, CheckedRun)> {
+        let lens: Vec<usize> = buffers.iter().map(|b| b.len()).collect();
+        let memory = Memory::new(buffers);
+        let mut tracker = Tracker::default();
+        for (spec, len) in self.plan.buffers.iter().zip(&lens) {
+            let defined = !matches!(spec.init, Init::Uninitialized);
+            tracker.buffers.push(BufferState::new(*len, spec.dtype.size(), defined));
+        }
+        let mut checked = CheckedRun::default();
+        for (index, (step, prepared)) in self.plan.steps.iter().zip(&self.steps).enumerate() {
+            match (step, &prepared.launch) {
+                (Step::Launch(launch), Some((kernel, function))) => {
+                    let result = kernel.run_checked(&memory, &mut tracker, &lens);
+                    checked.observations.extend(tracker.observations.drain(..).map(|o| (index, o)));
+                    if let Err(fault) = result {
+                        return Err((run_error(launch, function, *fault), checked));
+                    }
+                }
+                (Step::Copy { from, to, .. }, _) => {
+                    copy(&memory, from, to);
+                    define(&mut tracker, to);
+                }
+                (Step::Fill { view, value, .. }, _) => {
+                    fill_view(&memory, view, value);
+                    define(&mut tracker, view);
+                }
+                (Step::Launch(_), None) => {}
+            }
+        }
+        for view in &self.plan.returns {
+            checked.holes.push(first_hole(&tracker, view));
+        }
+        Ok(checked)
+    }
+
+    /// The prepared launch of a step, for reports about atomics and stores.
+    pub(crate) fn launch_facts(&self, step: usize) -> Option<(bool, bool)> {
+        let (kernel, _) = self.steps.get(step)?.launch.as_ref()?;
+        Some((kernel.has_stores(), kernel.has_atomics()))
+    }
+}
+
+/// What a checked run saw.
+#[derive(Debug, Default)]
+pub(crate) struct CheckedRun {
+    /// Step and observation.
+    pub(crate) observations: Vec<(usize, Observation)>,
+    /// For each returned view, the first element nothing wrote.
+    pub(crate) holes: Vec<Option<i64>>,
+}
+
+fn run_error(launch: &Launch, function: &Function, fault: Fault) -> RunError {
+    RunError { kernel: launch.kernel.clone(), file: function.file(fault.loc).to_string(), fault }
+}
+
+fn prepare(plan: &LaunchPlan, launch: &Launch, function: &Function) -> Result<PreparedLaunch, Diagnostic> {
+    let mut bounds = Vec::new();
+    for param in &function.params {
+        let Some(arg) = launch.args.iter().find(|a| a.name == param.name) else {
+            return Err(Diagnostic::file(&launch.file, format!("no argument for `{}`", param.name)));
+        };
+        bounds.push(match &arg.value {
+            ArgValue::Buffer(view) => {
+                let size = view.dtype.size() as i64;
+                Bound::Pointer { address: Memory::address(view.buffer, view.offset.saturating_mul(size)), buffer: view.buffer }
+            }
+            ArgValue::Int { value, .. } => Bound::Int(*value),
+            ArgValue::Float(v) => Bound::Float(*v),
+            ArgValue::Const(c) => match c {
+                Const::Float(v) => Bound::Float(*v),
+                other => Bound::Int(other.as_int().unwrap_or(0)),
+            },
+        });
+    }
+    let independent = crate::check::programs_are_independent(plan, launch, function);
+    PreparedLaunch::new(function, &bounds, launch.grid, independent).map_err(|e| {
+        let mut d = Diagnostic::file(function.file(e.loc), format!("kernel `{}`: {}", launch.kernel, e.message));
+        d.line = e.loc.line as usize;
+        d.column = usize::from(d.line > 0);
+        d
+    })
+}
+
+/// A constant as it lies in memory.
+pub(crate) fn element_bytes(value: &Const, dtype: DType) -> Vec<u8> {
+    let Some(elem) = Elem::from_dtype(dtype) else { return vec![0; dtype.size()] };
+    let float = value.as_float().unwrap_or(0.0);
+    let int = value.as_int().unwrap_or(float as i64);
+    match elem {
+        Elem::F64 => float.to_le_bytes().to_vec(),
+        Elem::F32 => (float as f32).to_le_bytes().to_vec(),
+        Elem::F16 => super::simd::f32_to_f16(float as f32).to_le_bytes().to_vec(),
+        Elem::BF16 => super::simd::f32_to_bf16(float as f32).to_le_bytes().to_vec(),
+        Elem::I1 => vec![u8::from(float != 0.0 || int != 0)],
+        _ => int.to_le_bytes()[..elem.size()].to_vec(),
+    }
+}
+
+/// Byte addresses of a view's elements, in row-major order.
+pub(crate) fn for_elements(view: &View, mut visit: impl FnMut(i64)) {
+    let numel = usize::try_from(view.numel()).unwrap_or(0);
+    let size = view.dtype.size() as i64;
+    let shape: Vec<u32> = view.shape.iter().map(|&d| u32::try_from(d).unwrap_or(u32::MAX)).collect();
+    let dims = plain(&shape, &view.stride);
+    for_rows(&dims, 0, numel, |_, run, offset, stride| {
+        for i in 0..run as i64 {
+            visit((view.offset + offset + i * stride) * size);
+        }
+    });
+}
+
+fn copy(memory: &Memory<'_>, from: &View, to: &View) {
+    let size = from.dtype.size();
+    let mut sources = Vec::new();
+    for_elements(from, |at| sources.push(at));
+    let mut next = sources.into_iter();
+    for_elements(to, |at| {
+        let Some(source) = next.next() else { return };
+        let pair = (
+            memory.resolve(Memory::address(from.buffer, source), 0, size as i64),
+            memory.resolve(Memory::address(to.buffer, at), 0, size as i64),
+        );
+        if let (Some((_, s)), Some((_, d))) = pair {
+            // SAFETY: both elements were resolved inside their buffers; `copy` allows overlap.
+            unsafe { std::ptr::copy(s, d, size) };
+        }
+    });
+}
+
+fn fill_view(memory: &Memory<'_>, view: &View, value: &Const) {
+    let bytes = element_bytes(value, view.dtype);
+    for_elements(view, |at| {
+        if let Some((_, d)) = memory.resolve(Memory::address(view.buffer, at), 0, bytes.len() as i64) {
+            // SAFETY: the element was resolved inside its buffer.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), d, bytes.len()) };
+        }
+    });
+}
+
+fn define(tracker: &mut Tracker, view: &View) {
+    let size = view.dtype.size();
+    if let Some(state) = tracker.buffers.get_mut(view.buffer) {
+        for_elements(view, |at| state.define_range(at as usize, at as usize + size));
+    }
+}
+
+fn first_hole(tracker: &Tracker, view: &View) -> Option<i64> {
+    let size = view.dtype.size();
+    let state = tracker.buffers.get(view.buffer)?;
+    let mut hole = None;
+    let mut index = 0;
+    for_elements(view, |at| {
+        if hole.is_none() && state.first_undefined(at as usize, at as usize + size).is_some() {
+            hole = Some(index);
+        }
+        index += 1;
+    });
+    hole
+}

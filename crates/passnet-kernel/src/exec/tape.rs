@@ -1,0 +1,194 @@
+//! What a kernel becomes for one launch: a tape of steps over scalar registers, a per-thread arena for blocks,
+//! and fused groups of elementwise work that run chunk by chunk in the first-level cache.
+
+use super::lane::Lane;
+use super::simd::{Kernel, LoadRow, StoreRow};
+use crate::ir::{AtomicOp, Loc};
+use crate::types::Elem;
+use smallvec::SmallVec;
+
+/// Lanes a group processes before it moves on.
+pub(crate) const CHUNK: usize = 1024;
+
+/// A scalar register.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct SReg(pub(crate) u32);
+
+/// A block inside a group: one chunk of it exists at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct VReg(pub(crate) u16);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Src {
+    V(VReg),
+    S(SReg),
+    None,
+}
+
+/// Size and stride of one dimension, the innermost last.
+pub(crate) type Dims = SmallVec<[(usize, i64); 4]>;
+
+/// Bounds of a box mask per dimension: lanes in `[low, high)` are on.
+pub(crate) type Bounds = SmallVec<[(Option<SReg>, Option<SReg>); 4]>;
+
+#[derive(Debug, Clone)]
+pub(crate) enum PtrForm {
+    /// Address of lane 0 and byte strides.
+    Affine { base: SReg, dims: Dims },
+    Lanes(VReg),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum MaskForm {
+    All,
+    Uniform(SReg),
+    Box(Bounds),
+    Lanes(VReg),
+}
+
+/// One load or store of a group.
+#[derive(Debug, Clone)]
+pub(crate) struct Access {
+    pub(crate) ptr: PtrForm,
+    pub(crate) mask: MaskForm,
+    /// What a masked-off lane reads: a scalar, lanes, or zero.
+    pub(crate) other: Src,
+    pub(crate) elem: Elem,
+    pub(crate) lane: Lane,
+    pub(crate) load: LoadRow,
+    pub(crate) store: StoreRow,
+    pub(crate) is_store: bool,
+    pub(crate) loc: Loc,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Micro {
+    Map { f: Kernel, dst: VReg, a: Src, b: Src, c: Src },
+    /// An affine block as lanes.
+    Iota { dst: VReg, base: SReg, dims: Dims },
+    BoxMask { dst: VReg, bounds: Bounds, shape: SmallVec<[usize; 4]> },
+    /// A strided view of a materialised block; strides count lanes.
+    Strided { dst: VReg, from: usize, dims: Dims },
+    Splat { dst: VReg, from: SReg },
+    Load { dst: VReg, access: usize },
+    Store { src: Src, access: usize },
+}
+
+/// Where a group's register lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A chunk-sized slot.
+    Slot(u16),
+    /// A whole block in the arena, at this byte offset.
+    Full(usize),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Group {
+    pub(crate) lanes: usize,
+    pub(crate) micros: Vec<Micro>,
+    pub(crate) accesses: Vec<Access>,
+    pub(crate) places: Vec<(Place, Lane)>,
+    pub(crate) slots: usize,
+}
+
+/// A strided view of arena lanes: byte offset and strides in lanes.
+#[derive(Debug, Clone)]
+pub(crate) struct ArenaView {
+    pub(crate) offset: usize,
+    pub(crate) dims: Dims,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct AxisSizes {
+    pub(crate) outer: usize,
+    pub(crate) size: usize,
+    pub(crate) inner: usize,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Step {
+    Scalar { f: Kernel, dst: SReg, a: SReg, b: SReg, c: SReg },
+    /// Clamped bound of a comparison `base + stride * index <op> 0`.
+    Bound { dst: SReg, base: SReg, stride: i64, kind: BoundKind, size: i64 },
+    /// Stops when an affine block leaves its integer type.
+    Guard { base: SReg, low: i64, high: i64, elem: Elem, loc: Loc },
+    LoadScalar { dst: SReg, ptr: SReg, mask: Option<SReg>, other: Option<SReg>, elem: Elem, loc: Loc },
+    StoreScalar { ptr: SReg, value: SReg, mask: Option<SReg>, elem: Elem, loc: Loc },
+    Group(Box<Group>),
+    /// A scalar from the arena.
+    Extract { dst: SReg, from: usize, lane: Lane },
+    Fill { to: usize, from: SReg, lane: Lane, lanes: usize },
+    CopyFull { to: usize, from: usize, bytes: usize },
+    CopyView { to: ArenaView, from: ArenaView, size: usize },
+    Reduce { f: super::simd::ReduceKernel, to: usize, from: usize, axis: AxisSizes },
+    Scan { f: super::simd::ScanKernel, to: usize, from: usize, axis: AxisSizes, reverse: bool },
+    /// Applies a one-operand kernel to a whole block, in place by way of a copy.
+    MapFull { f: Kernel, to: usize, from: usize, lanes: usize },
+    ArgReduce { value: usize, index: usize, from: usize, lane: Lane, axis: AxisSizes, max: bool, tie_left: bool },
+    Dot { f: super::simd::DotKernel, c: usize, a: usize, b: usize, batch: usize, m: usize, n: usize, k: usize, lane: Lane },
+    Sort { block: usize, lane: Lane, rows: usize, size: usize, descending: bool },
+    Histogram { to: usize, bins: usize, from: usize, lane: Lane, lanes: usize, mask: Option<usize> },
+    Gather { to: usize, from: usize, index: usize, index_lane: Lane, size: usize, axis: AxisSizes, source: usize, loc: Loc },
+    Combine(Box<Combine>),
+    Atomic(Box<Atomic>),
+    Assert { from: usize, lanes: usize, message: String, loc: Loc },
+    If { condition: SReg, then: Vec<Step>, otherwise: Vec<Step> },
+    For { low: SReg, high: SReg, step: SReg, index: SReg, body: Vec<Step>, loc: Loc },
+    While { condition_steps: Vec<Step>, condition: SReg, body: Vec<Step>, loc: Loc },
+    Move { dst: SReg, src: SReg },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BoundKind {
+    /// First index where the form is at least zero.
+    FirstNonNegative,
+    /// First index where the form is greater than zero.
+    FirstPositive,
+    /// The index where the form is zero, or the size if there is none.
+    Zero,
+    /// The index after the zero, or zero if there is none.
+    AfterZero,
+}
+
+/// A reduction or scan whose combine function is a region of scalar steps.
+#[derive(Debug, Clone)]
+pub(crate) struct Combine {
+    pub(crate) inputs: Vec<(usize, Lane)>,
+    pub(crate) outputs: Vec<(usize, Lane)>,
+    pub(crate) accumulators: Vec<SReg>,
+    pub(crate) elements: Vec<SReg>,
+    pub(crate) results: Vec<SReg>,
+    pub(crate) body: Vec<Step>,
+    pub(crate) axis: AxisSizes,
+    pub(crate) scan: bool,
+    pub(crate) reverse: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Atomic {
+    pub(crate) op: Option<AtomicOp>,
+    pub(crate) elem: Elem,
+    pub(crate) lane: Lane,
+    pub(crate) lanes: usize,
+    /// `i64` addresses.
+    pub(crate) ptr: usize,
+    pub(crate) value: usize,
+    /// The value to compare with, for compare-and-swap.
+    pub(crate) compare: Option<usize>,
+    pub(crate) mask: Option<usize>,
+    pub(crate) old: usize,
+    pub(crate) loc: Loc,
+}
+
+/// A kernel ready to run for one launch.
+#[derive(Debug)]
+pub(crate) struct Tape {
+    pub(crate) steps: Vec<Step>,
+    /// Initial register contents; the first three registers are the program id.
+    pub(crate) image: Vec<u64>,
+    pub(crate) arena_bytes: usize,
+    pub(crate) slots: usize,
+    pub(crate) has_atomics: bool,
+    pub(crate) has_stores: bool,
+}

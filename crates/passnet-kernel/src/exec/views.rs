@@ -1,0 +1,118 @@
+//! Arithmetic on shapes and strides of lanes.
+
+use super::tape::Dims;
+use smallvec::SmallVec;
+
+pub(crate) type Strides = SmallVec<[i64; 4]>;
+
+pub(crate) fn row_major(shape: &[u32]) -> Strides {
+    let mut strides: Strides = shape.iter().map(|_| 0).collect();
+    let mut next = 1i64;
+    for d in (0..shape.len()).rev() {
+        strides[d] = next;
+        next *= i64::from(shape[d]);
+    }
+    strides
+}
+
+pub(crate) fn is_row_major(shape: &[u32], strides: &[i64]) -> bool {
+    let expected = row_major(shape);
+    (0..shape.len()).all(|d| shape[d] == 1 || strides[d] == expected[d])
+}
+
+/// Drops dimensions of one and merges neighbours that step evenly.
+pub(crate) fn collapse(shape: &[u32], strides: &[i64]) -> Dims {
+    let mut dims = Dims::new();
+    for (&size, &stride) in shape.iter().zip(strides) {
+        if size == 1 {
+            continue;
+        }
+        let size = size as usize;
+        match dims.last_mut() {
+            Some(last) if last.1 == stride * size as i64 => *last = (last.0 * size, stride),
+            _ => dims.push((size, stride)),
+        }
+    }
+    if dims.is_empty() {
+        dims.push((1, 0));
+    }
+    dims
+}
+
+/// Every dimension, as it is.
+pub(crate) fn plain(shape: &[u32], strides: &[i64]) -> Dims {
+    let mut dims: Dims = shape.iter().zip(strides).map(|(&s, &t)| (s as usize, t)).collect();
+    if dims.is_empty() {
+        dims.push((1, 0));
+    }
+    dims
+}
+
+/// Strides of the same lanes under another shape, if no data has to move.
+pub(crate) fn reshaped(shape: &[u32], strides: &[i64], to: &[u32]) -> Option<Strides> {
+    let old = collapse(shape, strides);
+    let mut result: Strides = to.iter().map(|_| 0).collect();
+    let mut next = to.len();
+    for &(size, stride) in old.iter().rev() {
+        let mut covered = 1usize;
+        while covered < size {
+            if next == 0 {
+                return None;
+            }
+            next -= 1;
+            result[next] = stride * covered as i64;
+            covered *= to[next] as usize;
+        }
+        if covered != size {
+            return None;
+        }
+    }
+    to[..next].iter().all(|&d| d == 1).then_some(result)
+}
+
+/// Calls `row(first lane in the chunk, lanes, offset of the first, stride)` for each innermost run.
+pub(crate) fn for_rows(dims: &Dims, start: usize, count: usize, mut row: impl FnMut(usize, usize, i64, i64)) {
+    let Some((&(inner, stride), outer)) = dims.split_last() else { return };
+    let mut lane = start;
+    let end = start + count;
+    while lane < end {
+        let column = lane % inner;
+        let mut rest = lane / inner;
+        let mut offset = column as i64 * stride;
+        for &(size, step) in outer.iter().rev() {
+            offset = offset.wrapping_add((rest % size) as i64 * step);
+            rest /= size;
+        }
+        let run = (inner - column).min(end - lane);
+        row(lane - start, run, offset, stride);
+        lane += run;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reshapes_keep_strides_where_they_can() {
+        assert_eq!(reshaped(&[4, 8], &[8, 1], &[32]).as_deref(), Some(&[1][..]));
+        assert_eq!(reshaped(&[8], &[3], &[8, 1]).as_deref(), Some(&[3, 0][..]));
+        assert_eq!(reshaped(&[4, 8], &[1, 4], &[32]), None);
+        assert_eq!(reshaped(&[4, 8], &[1, 4], &[2, 2, 8]).as_deref(), Some(&[2, 1, 4][..]));
+    }
+
+    #[test]
+    fn rows_cover_each_lane_once() {
+        let dims = plain(&[2, 4, 8], &[100, 10, 1]);
+        let mut seen = Vec::new();
+        for_rows(&dims, 5, 40, |at, run, offset, stride| {
+            for i in 0..run {
+                assert_eq!(at + i, seen.len());
+                seen.push(offset + i as i64 * stride);
+            }
+        });
+        let expected: Vec<i64> =
+            (5..45).map(|l: i64| (l / 32) * 100 + (l / 8 % 4) * 10 + l % 8).collect();
+        assert_eq!(seen, expected);
+    }
+}

@@ -1,0 +1,264 @@
+//! Which function of `tl`, `tl.math`, libdevice or Python a call means.
+
+use super::arguments::Args;
+use super::value::{RangeKind, Value};
+use super::{Compiler, Result};
+use crate::consts::Const;
+use crate::ir::Op;
+use crate::types::{Elem, Lane, Type};
+
+impl<'a> Compiler<'a> {
+    pub(super) fn builtin(&mut self, path: &str, args: Args<'a>) -> Result<Value<'a>> {
+        if let Some(name) = path.strip_prefix("builtins.") {
+            return self.python_builtin(name, args);
+        }
+        if let Some(name) = path.strip_prefix("triton.language.") {
+            let name = name.strip_prefix("core.").unwrap_or(name);
+            let name = name.strip_prefix("standard.").unwrap_or(name);
+            let device = ["math.", "extra.libdevice.", "extra.cuda.libdevice.", "extra.intel.libdevice."];
+            if let Some(function) = device.iter().find_map(|p| name.strip_prefix(p)) {
+                return self.device_function(function, args);
+            }
+            return self.language(name, args);
+        }
+        match path {
+            "triton.cdiv" | "triton.next_power_of_2" => self.host_helper(path, args),
+            "math.log2" | "math.sqrt" | "math.log" | "math.exp" | "math.ceil" | "math.floor" => {
+                self.host_helper(path, args)
+            }
+            _ if path.contains("libdevice.") => {
+                let function = path.rsplit('.').next().unwrap_or(path).to_string();
+                self.device_function(&function, args)
+            }
+            _ => Err(self
+                .error(&args, format!("`{path}` cannot be called inside a kernel"))
+                .with_hint("kernels may call `tl.*`, `tl.math.*`, libdevice functions and `@triton.jit` helpers")),
+        }
+    }
+
+    fn python_builtin(&mut self, name: &str, args: Args<'a>) -> Result<Value<'a>> {
+        match name {
+            "range" => self.range_value(RangeKind::Dynamic, args),
+            "print" => Ok(Value::NONE),
+            "len" => {
+                let range = args.range;
+                let [x] = self.bind(args, ["x"], 1)?;
+                match x {
+                    Some(Value::Tuple(items)) => Ok(Value::int(items.len() as i64)),
+                    _ => Err(self.error(&range, "`len` takes a tuple")),
+                }
+            }
+            "float" | "int" | "bool" => {
+                let range = args.range;
+                let [x] = self.bind(args, ["x"], 1)?;
+                let x = x.unwrap_or(Value::NONE);
+                self.python_cast(&range, name, &x)
+            }
+            "abs" => self.device_function("abs", args),
+            "min" | "max" => {
+                let known: Option<Vec<Const>> = args.positional.iter().map(Value::to_const).collect();
+                if let Some(known) = known
+                    && known.len() > 1
+                {
+                    let mut best = known[0].clone();
+                    for c in &known[1..] {
+                        let op = if name == "min" {
+                            passnet_graph::syntax::ast::CmpOp::Lt
+                        } else {
+                            passnet_graph::syntax::ast::CmpOp::Gt
+                        };
+                        if crate::consts::compare(op, c, &best).map_err(|e| self.error(&args, e))? {
+                            best = c.clone();
+                        }
+                    }
+                    return Ok(Value::Const(best));
+                }
+                self.language(if name == "min" { "minimum" } else { "maximum" }, args)
+            }
+            _ => Err(self.error(&args, format!("`{name}` cannot be called inside a kernel"))),
+        }
+    }
+
+    fn python_cast(&mut self, at: &passnet_graph::syntax::TextRange, name: &str, x: &Value<'a>) -> Result<Value<'a>> {
+        if let Value::Const(c) = x {
+            let text = match c {
+                Const::Str(s) => Some(s.trim().to_ascii_lowercase()),
+                _ => None,
+            };
+            return match (name, text) {
+                ("float", Some(text)) => text
+                    .trim_start_matches('+')
+                    .parse()
+                    .map(|f| Value::Const(Const::Float(f)))
+                    .map_err(|_| self.error(at, format!("`{text}` is not a number"))),
+                ("float", None) => c
+                    .as_float()
+                    .map(|f| Value::Const(Const::Float(f)))
+                    .ok_or_else(|| self.error(at, "`float` takes a number or a string")),
+                ("int", _) => c
+                    .as_float()
+                    .map(|f| Value::int(c.as_int().unwrap_or(f as i64)))
+                    .ok_or_else(|| self.error(at, "`int` takes a number")),
+                _ => Ok(Value::Const(Const::Bool(c.truthy()))),
+            };
+        }
+        let v = self.tensor(at, x)?;
+        let elem = match name {
+            "float" => Elem::F32,
+            "int" => Elem::I32,
+            _ => Elem::I1,
+        };
+        Ok(Value::Tensor(self.cast(v, elem)))
+    }
+
+    /// Functions of the host that kernels use on compile-time values.
+    fn host_helper(&mut self, path: &str, args: Args<'a>) -> Result<Value<'a>> {
+        let range = args.range;
+        if path == "triton.cdiv" {
+            return self.language("cdiv", args);
+        }
+        let [x] = self.bind(args, ["x"], 1)?;
+        let x = self.const_of(&range, &x.unwrap_or(Value::NONE), "this argument")?;
+        let float = x.as_float().ok_or_else(|| self.error(&range, "expected a number"))?;
+        Ok(Value::Const(match path {
+            "triton.next_power_of_2" => {
+                let n = x.as_int().unwrap_or(1).clamp(1, 1 << 40);
+                Const::Int((n as u64).next_power_of_two() as i64)
+            }
+            "math.log2" => Const::Float(float.log2()),
+            "math.sqrt" => Const::Float(float.sqrt()),
+            "math.log" => Const::Float(float.ln()),
+            "math.exp" => Const::Float(float.exp()),
+            "math.ceil" => Const::Int(float.ceil() as i64),
+            _ => Const::Int(float.floor() as i64),
+        }))
+    }
+
+    fn language(&mut self, name: &str, args: Args<'a>) -> Result<Value<'a>> {
+        let range = args.range;
+        match name {
+            "program_id" | "num_programs" => {
+                let [axis] = self.bind(args, ["axis"], 1)?;
+                let axis = self.const_int(&range, &axis.unwrap_or(Value::NONE), "the axis")?;
+                if !(0..3).contains(&axis) {
+                    return Err(self.error(&range, format!("axis {axis}: a grid has axes 0, 1 and 2")));
+                }
+                let op = if name == "program_id" { Op::ProgramId(axis as u8) } else { Op::NumPrograms(axis as u8) };
+                Ok(Value::Tensor(self.b.emit(op, &[], Type::scalar(Elem::I32))))
+            }
+            "constexpr" => {
+                let [x] = self.bind(args, ["value"], 1)?;
+                let x = x.unwrap_or(Value::NONE);
+                self.const_of(&range, &x, "the argument of `tl.constexpr`").map(Value::from_const)
+            }
+            "range" => self.range_value(RangeKind::Dynamic, args),
+            "static_range" => self.range_value(RangeKind::Static, args),
+            "static_assert" => {
+                let [condition, message] = self.bind(args, ["cond", "msg"], 1)?;
+                let condition = self.const_of(&range, &condition.unwrap_or(Value::NONE), "the condition")?;
+                if condition.truthy() {
+                    return Ok(Value::NONE);
+                }
+                let text = match message.and_then(|m| m.to_const()) {
+                    Some(Const::Str(text)) if !text.is_empty() => format!(": {text}"),
+                    _ => String::new(),
+                };
+                Err(self.error(&range, format!("static assertion failed{text}")))
+            }
+            "device_assert" => {
+                let [condition, message, _] = self.bind(args, ["cond", "msg", "mask"], 1)?;
+                let condition = self.tensor(&range, &condition.unwrap_or(Value::NONE))?;
+                let condition = self.cast(condition, Elem::I1);
+                let text = match message.and_then(|m| m.to_const()) {
+                    Some(Const::Str(text)) => text,
+                    _ => String::new(),
+                };
+                self.b.emit_effect(Op::Assert(text), &[condition]);
+                Ok(Value::NONE)
+            }
+            "static_print" | "device_print" | "debug_barrier" | "assume" => Ok(Value::NONE),
+            "multiple_of" | "max_contiguous" | "max_constancy" => {
+                let [x, _] = self.bind(args, ["input", "values"], 1)?;
+                Ok(x.unwrap_or(Value::NONE))
+            }
+            "load" | "store" | "make_block_ptr" | "advance" | "make_tensor_descriptor" | "atomic_add"
+            | "atomic_max" | "atomic_min" | "atomic_and" | "atomic_or" | "atomic_xor" | "atomic_xchg"
+            | "atomic_cas" | "load_tensor_descriptor" | "store_tensor_descriptor" => self.memory(name, args),
+            "sum" | "max" | "min" | "argmax" | "argmin" | "xor_sum" | "reduce_or" | "reduce" | "cumsum"
+            | "cumprod" | "associative_scan" | "sort" | "histogram" => self.reduction(name, args),
+            "arange" | "full" | "reshape" | "view" | "permute" | "trans" | "join" | "split" | "expand_dims"
+            | "broadcast_to" | "broadcast" | "cat" | "flip" | "gather" | "dot" | "interleave" => {
+                self.shape_op(name, args)
+            }
+            "cast" | "to" => self.cast_call(args),
+            "where" => {
+                let [c, x, y] = self.bind(args, ["condition", "x", "y"], 3)?;
+                let none = Value::NONE;
+                self.where_(
+                    &range,
+                    c.as_ref().unwrap_or(&none),
+                    x.as_ref().unwrap_or(&none),
+                    y.as_ref().unwrap_or(&none),
+                )
+            }
+            "pointer_type" => {
+                let [elem, ..] = self.bind(args, ["element_ty", "address_space", "const"], 1)?;
+                Ok(Value::Const(Const::Pointer(self.const_elem(&range, &elem.unwrap_or(Value::NONE))?)))
+            }
+            "cdiv" | "sigmoid" | "softmax" | "ravel" | "swizzle2d" | "zeros" | "zeros_like" | "philox"
+            | "randint" | "randint4x" | "rand" | "rand4x" | "randn" | "randn4x" => {
+                match self.prelude_function(name) {
+                    Some(func) => self.call_value(Value::Function(func), args),
+                    None => Err(self.error(&range, format!("`tl.{name}` is not supported"))),
+                }
+            }
+            _ => self.device_function(name, args),
+        }
+    }
+
+    fn cast_call(&mut self, args: Args<'a>) -> Result<Value<'a>> {
+        let range = args.range;
+        let [x, dtype, rounding, bitcast] =
+            self.bind(args, ["input", "dtype", "fp_downcast_rounding", "bitcast"], 2)?;
+        let x = x.unwrap_or(Value::NONE);
+        let dtype = dtype.unwrap_or(Value::NONE);
+        if let Some(rounding) = rounding.and_then(|r| r.to_const())
+            && rounding != Const::None
+            && rounding != Const::Str("rtne".into())
+        {
+            return Err(self.error(&range, "only the rounding mode \"rtne\" is supported"));
+        }
+        let bitcast = self.const_bool(&range, bitcast, false)?;
+        let v = self.tensor(&range, &x)?;
+        let ty = self.ty(v);
+        if let Value::Const(Const::Pointer(elem)) = dtype {
+            let to = Type { lane: Lane::Ptr(elem), shape: ty.shape.clone() };
+            if to == ty {
+                return Ok(Value::Tensor(v));
+            }
+            if ty.is_ptr() || ty.elem() == Elem::I64 || ty.elem() == Elem::U64 {
+                return Ok(Value::Tensor(self.b.emit(Op::Bitcast, &[v], to)));
+            }
+            return Err(self.error(&range, format!("cannot make a pointer of {ty}")));
+        }
+        let elem = self.const_elem(&range, &dtype)?;
+        if ty.is_ptr() {
+            if elem != Elem::I64 && elem != Elem::U64 {
+                return Err(self.error(&range, "a pointer casts to a 64-bit integer only"));
+            }
+            let to = ty.with_elem(elem);
+            return Ok(Value::Tensor(self.b.emit(Op::Bitcast, &[v], to)));
+        }
+        if !bitcast {
+            return Ok(Value::Tensor(self.cast(v, elem)));
+        }
+        if ty.elem() == elem {
+            return Ok(Value::Tensor(v));
+        }
+        if ty.elem().bits() != elem.bits() {
+            return Err(self.error(&range, format!("cannot bitcast {} to {elem}: widths differ", ty.elem())));
+        }
+        let to = ty.with_elem(elem);
+        Ok(Value::Tensor(self.b.emit(Op::Bitcast, &[v], to)))
+    }
+}

@@ -1,0 +1,480 @@
+//! Expressions: names, attributes, subscripts, operators, calls.
+
+use super::arguments::Args;
+use super::value::{Func, RangeKind, Scope, Value};
+use super::{Compiler, MAX_CALL_DEPTH, Origin, Place, Result};
+use crate::consts::Const;
+use crate::ir::Op;
+use crate::modules::Binding;
+use crate::types::{Elem, Shape};
+use passnet_graph::syntax::Ranged;
+use passnet_graph::syntax::ast::{BoolOp, Expr, ExprAttribute, ExprCall, Number};
+
+impl<'a> Compiler<'a> {
+    pub(super) fn expr(&mut self, e: &'a Expr) -> Result<Value<'a>> {
+        self.step(e)?;
+        self.nesting += 1;
+        let value = self.expr_kind(e);
+        self.nesting -= 1;
+        value
+    }
+
+    fn expr_kind(&mut self, e: &'a Expr) -> Result<Value<'a>> {
+        match e {
+            Expr::NumberLiteral(n) => match &n.value {
+                Number::Int(i) => i
+                    .as_i64()
+                    .map(Value::int)
+                    .ok_or_else(|| self.error(e, "integer does not fit in 64 bits")),
+                Number::Float(f) => Ok(Value::Const(Const::Float(*f))),
+                Number::Complex { .. } => Err(self.error(e, "kernels have no complex numbers")),
+            },
+            Expr::BooleanLiteral(b) => Ok(Value::Const(Const::Bool(b.value))),
+            Expr::NoneLiteral(_) => Ok(Value::NONE),
+            Expr::StringLiteral(s) => Ok(Value::Const(Const::Str(s.value.to_str().to_string()))),
+            Expr::FString(_) => Ok(Value::Const(Const::Str(String::new()))),
+            Expr::Name(n) => self.name(e, n.id.as_str()),
+            Expr::Attribute(a) => self.attribute(a),
+            Expr::Tuple(t) => self.items(&t.elts),
+            Expr::List(l) => self.items(&l.elts),
+            Expr::BinOp(b) => {
+                let left = self.expr(&b.left)?;
+                let right = self.expr(&b.right)?;
+                self.locate(e);
+                self.binary_operator(e, b.op, &left, &right)
+            }
+            Expr::UnaryOp(u) => {
+                let value = self.expr(&u.operand)?;
+                self.unary_operator(e, u.op, &value)
+            }
+            Expr::Compare(c) => {
+                let mut left = self.expr(&c.left)?;
+                let mut result: Option<Value<'a>> = None;
+                for (op, right) in c.ops.iter().zip(&c.comparators) {
+                    let right = self.expr(right)?;
+                    self.locate(e);
+                    let this = self.compare_operator(e, *op, &left, &right)?;
+                    result = Some(match result {
+                        None => this,
+                        Some(before) => self.both(e, true, before, this)?,
+                    });
+                    left = right;
+                }
+                result.ok_or_else(|| self.error(e, "empty comparison"))
+            }
+            Expr::BoolOp(b) => {
+                let and = b.op == BoolOp::And;
+                let mut result: Option<Value<'a>> = None;
+                for value in &b.values {
+                    // Compile-time values short-circuit, as in Python.
+                    if let Some(known) = result.as_ref().and_then(Value::to_const)
+                        && known.truthy() != and
+                    {
+                        break;
+                    }
+                    let value = self.expr(value)?;
+                    result = Some(match result {
+                        None => value,
+                        Some(before) => self.both(e, and, before, value)?,
+                    });
+                }
+                result.ok_or_else(|| self.error(e, "empty condition"))
+            }
+            Expr::If(i) => self.conditional(i),
+            Expr::Call(c) => self.call(c),
+            Expr::Subscript(s) => {
+                let value = self.expr(&s.value)?;
+                self.subscript(e, value, &s.slice)
+            }
+            Expr::Named(n) => {
+                let value = self.expr(&n.value)?;
+                self.assign(&n.target, value.clone())?;
+                Ok(value)
+            }
+            other => Err(self
+                .error(other, "this expression is not part of the Triton language")
+                .with_hint("kernels may use arithmetic, comparisons, tuples, indexing with `None` and `:`, and calls")),
+        }
+    }
+
+    fn items(&mut self, items: &'a [Expr]) -> Result<Value<'a>> {
+        items.iter().map(|i| self.expr(i)).collect::<Result<Vec<_>>>().map(Value::Tuple)
+    }
+
+    /// `a and b` / `a or b` where either may be known already.
+    fn both(&mut self, at: &Expr, and: bool, a: Value<'a>, b: Value<'a>) -> Result<Value<'a>> {
+        match (a.to_const(), b.to_const()) {
+            (Some(x), _) if matches!(a, Value::Const(_)) => Ok(if x.truthy() == and { b } else { a }),
+            (_, Some(y)) if matches!(b, Value::Const(Const::Bool(_))) && y.truthy() == and => Ok(a),
+            _ => self.logical(at, and, &a, &b),
+        }
+    }
+
+    fn conditional(&mut self, i: &'a passnet_graph::syntax::ast::ExprIf) -> Result<Value<'a>> {
+        let test = self.expr(&i.test)?;
+        if let Some(c) = test.to_const() {
+            return if c.truthy() { self.expr(&i.body) } else { self.expr(&i.orelse) };
+        }
+        let condition = self.tensor(&*i.test, &test)?;
+        if !self.ty(condition).is_scalar() {
+            return Err(self
+                .error(&*i.test, "`a if b else c` needs a scalar condition")
+                .with_hint("use `tl.where` for blocks"));
+        }
+        let a = self.expr(&i.body)?;
+        let b = self.expr(&i.orelse)?;
+        self.where_(&*i.test, &test, &a, &b)
+    }
+
+    fn name(&mut self, at: &Expr, name: &str) -> Result<Value<'a>> {
+        if let Some(value) = self.scope.get(name) {
+            return Ok(value.clone());
+        }
+        let prelude = self.place.origin == Origin::Prelude;
+        match self.module_set().lookup(self.place.module, name) {
+            Some(Binding::Function(function)) => Ok(Value::Function(Func { function, prelude })),
+            Some(Binding::External(path)) => Ok(external(path)),
+            Some(Binding::Module(index)) => Ok(Value::Module(index)),
+            Some(Binding::Assigned(module, value)) => self.global(at, module, value),
+            None => match name {
+                "range" | "min" | "max" | "abs" | "len" | "float" | "int" | "bool" | "print" | "sum" | "slice"
+                | "isinstance" | "tuple" | "list" => Ok(Value::Path(format!("builtins.{name}"))),
+                _ => Err(self
+                    .error(at, format!("`{name}` is not defined here"))
+                    .with_hint("a name set in one branch or only inside a loop is unknown afterwards")),
+            },
+        }
+    }
+
+    /// A constant of the module; it must not depend on anything at run time.
+    fn global(&mut self, at: &Expr, module: usize, value: &'a Expr) -> Result<Value<'a>> {
+        if self.depth > MAX_CALL_DEPTH {
+            return Err(self.error(at, "constants refer to each other without end"));
+        }
+        let outer_scope = std::mem::take(&mut self.scope);
+        let outer = self.place;
+        self.place.module = module;
+        self.depth += 1;
+        let result = self.expr(value);
+        self.depth -= 1;
+        self.place = outer;
+        self.scope = outer_scope;
+        let result = result?;
+        match &result {
+            Value::Tensor(_) | Value::BlockPtr(_) => {
+                Err(self.error(at, "a module-level name must be a constant"))
+            }
+            _ => Ok(result),
+        }
+    }
+
+    fn attribute(&mut self, a: &'a ExprAttribute) -> Result<Value<'a>> {
+        let value = self.expr(&a.value)?;
+        let name = a.attr.as_str();
+        match &value {
+            Value::Path(path) => Ok(external(format!("{path}.{name}"))),
+            Value::Module(index) => match self.modules.lookup(*index, name) {
+                Some(Binding::Function(function)) => Ok(Value::Function(Func { function, prelude: false })),
+                Some(Binding::Assigned(module, value)) => self.global(&a.value, module, value),
+                Some(Binding::External(path)) => Ok(external(path)),
+                Some(Binding::Module(index)) => Ok(Value::Module(index)),
+                None => Err(self.error(a, format!("the module has no `{name}`"))),
+            },
+            Value::Tensor(v) => {
+                let ty = self.ty(*v);
+                match name {
+                    "shape" => Ok(shape_value(&ty.shape)),
+                    "dtype" if ty.is_ptr() => Ok(Value::Const(Const::Pointer(ty.elem()))),
+                    "dtype" => Ok(Value::Const(Const::Elem(ty.elem()))),
+                    "type" => Ok(Value::TypeOf(*v)),
+                    "numel" => Ok(Value::int(ty.numel() as i64)),
+                    "T" => {
+                        let rank = ty.shape.len();
+                        self.permute(a, *v, &(0..rank as i64).rev().collect::<Vec<_>>())
+                    }
+                    _ => Ok(Value::Method(Box::new(value), name.to_string())),
+                }
+            }
+            Value::BlockPtr(p) => match name {
+                "dtype" => Ok(Value::Const(Const::Elem(self.ty(p.base).elem()))),
+                "block_shape" | "shape" => Ok(shape_value(&p.block)),
+                _ => Ok(Value::Method(Box::new(value), name.to_string())),
+            },
+            Value::TypeOf(v) => {
+                let ty = self.ty(*v);
+                match name {
+                    "element_ty" | "scalar" => Ok(Value::Const(if ty.is_ptr() && name == "scalar" {
+                        Const::Pointer(ty.elem())
+                    } else {
+                        Const::Elem(ty.elem())
+                    })),
+                    "shape" => Ok(shape_value(&ty.shape)),
+                    _ => self.type_attribute(a, ty.elem(), name),
+                }
+            }
+            Value::Const(Const::Pointer(e)) if name == "element_ty" => Ok(Value::Const(Const::Elem(*e))),
+            Value::Const(Const::Pointer(_)) if matches!(name, "is_ptr") => {
+                Ok(Value::Method(Box::new(value), name.to_string()))
+            }
+            Value::Const(Const::Elem(e)) => {
+                let elem = *e;
+                self.type_attribute(a, elem, name)
+            }
+            Value::Const(_) if name == "value" => Ok(value),
+            Value::Const(_) => Ok(Value::Method(Box::new(value), name.to_string())),
+            other => Err(self.error(a, format!("{} has no attribute `{name}`", other.describe()))),
+        }
+    }
+
+    fn type_attribute(&mut self, a: &ExprAttribute, elem: Elem, name: &str) -> Result<Value<'a>> {
+        match name {
+            "primitive_bitwidth" | "int_bitwidth" | "itemsize" => Ok(Value::int(i64::from(if name == "itemsize" {
+                elem.size() as u32
+            } else {
+                elem.bits()
+            }))),
+            "element_ty" | "scalar" => Ok(Value::Const(Const::Elem(elem))),
+            "name" => Ok(Value::Const(Const::Str(elem.name().into()))),
+            _ if name.starts_with("is_") => {
+                Ok(Value::Method(Box::new(Value::Const(Const::Elem(elem))), name.to_string()))
+            }
+            _ => Err(self.error(a, format!("a type has no attribute `{name}`"))),
+        }
+    }
+
+    /// `x[:, None]`, `shape[0]`.
+    fn subscript(&mut self, at: &Expr, value: Value<'a>, index: &'a Expr) -> Result<Value<'a>> {
+        match value {
+            Value::Tuple(items) => {
+                let i = self.expr(index)?;
+                let i = self.const_int(index, &i, "an index")?;
+                let resolved = if i < 0 { i + items.len() as i64 } else { i };
+                usize::try_from(resolved)
+                    .ok()
+                    .and_then(|i| items.get(i).cloned())
+                    .ok_or_else(|| self.error(index, format!("index {i} is out of range")))
+            }
+            Value::Tensor(v) => {
+                let ty = self.ty(v);
+                let single = std::slice::from_ref(index);
+                let parts = match index {
+                    Expr::Tuple(t) => &t.elts[..],
+                    _ => single,
+                };
+                let mut shape = Shape::new();
+                let mut dims = ty.shape.iter();
+                for part in parts {
+                    match part {
+                        Expr::NoneLiteral(_) => shape.push(1),
+                        Expr::Slice(s) if s.lower.is_none() && s.upper.is_none() && s.step.is_none() => {
+                            let dim = dims.next().ok_or_else(|| {
+                                self.error(part, "more `:` than the block has dimensions")
+                            })?;
+                            shape.push(*dim);
+                        }
+                        other => {
+                            return Err(self
+                                .error(other, "a block is indexed with `:` and `None` only")
+                                .with_hint("load the element through a pointer, or use `tl.gather`"));
+                        }
+                    }
+                }
+                shape.extend(dims.copied());
+                if shape.len() > 8 {
+                    return Err(self.error(at, "blocks have at most eight dimensions"));
+                }
+                let ty = ty.with_shape(&shape);
+                let is_scalar = self.ty(v).is_scalar();
+                let op = if is_scalar { Op::Splat } else { Op::Reshape };
+                Ok(Value::Tensor(self.b.emit(op, &[v], ty)))
+            }
+            // A list of dtypes by name and the like stay outside the language.
+            other => Err(self.error(at, format!("{} cannot be indexed", other.describe()))),
+        }
+    }
+
+    fn call(&mut self, c: &'a ExprCall) -> Result<Value<'a>> {
+        let callee = self.expr(&c.func)?;
+        let mut positional = Vec::new();
+        for arg in &c.arguments.args {
+            match arg {
+                Expr::Starred(s) => match self.expr(&s.value)? {
+                    Value::Tuple(items) => positional.extend(items),
+                    other => {
+                        return Err(self.error(arg, format!("cannot unpack {}", other.describe())));
+                    }
+                },
+                other => positional.push(self.expr(other)?),
+            }
+        }
+        let mut named = Vec::new();
+        for keyword in &c.arguments.keywords {
+            let Some(name) = &keyword.arg else {
+                return Err(self.error(keyword, "`**` is not part of the Triton language"));
+            };
+            named.push((name.to_string(), self.expr(&keyword.value)?));
+        }
+        let text = self.module_set().source(self.place.module).slice(c.func.range()).to_string();
+        let args = Args { positional, named, range: c.range(), callee: text };
+        self.locate(c);
+        self.call_value(callee, args)
+    }
+
+    pub(super) fn call_value(&mut self, callee: Value<'a>, mut args: Args<'a>) -> Result<Value<'a>> {
+        match callee {
+            Value::Function(func) => self.inline(func, args),
+            Value::Path(path) => self.builtin(&path, args),
+            Value::Method(receiver, name) => match *receiver {
+                Value::Const(Const::Elem(elem)) => self.type_test(elem, &name, &args),
+                Value::Const(Const::Pointer(_)) => {
+                    Ok(Value::Const(Const::Bool(matches!(name.as_str(), "is_ptr"))))
+                }
+                receiver => {
+                    args.positional.insert(0, receiver);
+                    let path = format!("triton.language.{name}");
+                    self.builtin(&path, args)
+                }
+            },
+            Value::Const(Const::Elem(elem)) => {
+                // `tl.float32(x)` converts.
+                let [x] = self.bind(args, ["x"], 1)?;
+                let x = x.unwrap_or(Value::NONE);
+                let at = passnet_graph::syntax::TextRange::default();
+                let v = self.tensor(&at, &x)?;
+                Ok(Value::Tensor(self.cast(v, elem)))
+            }
+            other => Err(self.error(&args, format!("{} cannot be called", other.describe()))),
+        }
+    }
+
+    fn type_test(&mut self, elem: Elem, name: &str, args: &Args<'a>) -> Result<Value<'a>> {
+        let result = match name {
+            "is_floating" => elem.is_float(),
+            "is_int" => elem.is_int(),
+            "is_int_signed" => elem.is_int() && !elem.is_unsigned(),
+            "is_int_unsigned" => elem.is_unsigned(),
+            "is_bool" | "is_int1" => elem == Elem::I1,
+            "is_ptr" | "is_block" | "is_fp8" => false,
+            "is_fp16" => elem == Elem::F16,
+            "is_bf16" => elem == Elem::BF16,
+            "is_fp32" => elem == Elem::F32,
+            "is_fp64" => elem == Elem::F64,
+            "is_standard_floating" => elem.is_float(),
+            "is_int8" => elem == Elem::I8,
+            "is_int16" => elem == Elem::I16,
+            "is_int32" => elem == Elem::I32,
+            "is_int64" => elem == Elem::I64,
+            _ => return Err(self.error(args, format!("a type has no method `{name}`"))),
+        };
+        Ok(Value::Const(Const::Bool(result)))
+    }
+
+    /// Runs a helper's body in place.
+    fn inline(&mut self, func: Func<'a>, args: Args<'a>) -> Result<Value<'a>> {
+        let def = func.function.def;
+        if !func.prelude && !func.function.is_kernel() {
+            return Err(self
+                .error(&args, format!("`{}` is not a `@triton.jit` function", def.name))
+                .with_hint("decorate the helper with `@triton.jit`"));
+        }
+        if self.depth >= MAX_CALL_DEPTH {
+            return Err(self
+                .error(&args, format!("calls nest more than {MAX_CALL_DEPTH} deep"))
+                .with_hint("Triton functions cannot be recursive"));
+        }
+        let mut scope = Scope::default();
+        let mut positional = args.positional.into_iter();
+        let mut named = args.named;
+        for parameter in def.parameters.iter_non_variadic_params() {
+            let name = parameter.parameter.name.as_str();
+            let by_name = named.iter().position(|(n, _)| n == name).map(|i| named.swap_remove(i).1);
+            let value = match (positional.next(), by_name, &parameter.default) {
+                (Some(v), None, _) | (None, Some(v), _) => v,
+                (None, None, Some(default)) => self.expr(default)?,
+                (Some(_), Some(_), _) => {
+                    return Err(self.error(&args.range, format!("`{}` got `{name}` twice", def.name)));
+                }
+                (None, None, None) => {
+                    return Err(self.error(&args.range, format!("`{}` needs the argument `{name}`", def.name)));
+                }
+            };
+            let constexpr = parameter.parameter.annotation.as_deref().is_some_and(is_constexpr);
+            if constexpr && matches!(value, Value::Tensor(_) | Value::BlockPtr(_)) {
+                return Err(self.error(&args.range, format!("`{name}` of `{}` is `tl.constexpr` and needs a compile-time value", def.name)));
+            }
+            scope.set(name, value);
+        }
+        if positional.next().is_some() {
+            return Err(self.error(&args.range, format!("too many arguments for `{}`", def.name)));
+        }
+        if let Some((name, _)) = named.first() {
+            return Err(self.error(&args.range, format!("`{}` has no argument `{name}`", def.name)));
+        }
+        let origin = if func.prelude { Origin::Prelude } else { Origin::Pass };
+        let outer_scope = std::mem::replace(&mut self.scope, scope);
+        let outer_place = std::mem::replace(&mut self.place, Place { origin, module: func.function.module });
+        let outer_site = self.call_site;
+        if func.prelude && outer_place.origin == Origin::Pass {
+            self.call_site = Some((outer_place.module, args.range));
+        }
+        self.depth += 1;
+        let result = self.function_body(&def.body);
+        self.depth -= 1;
+        self.call_site = outer_site;
+        self.place = outer_place;
+        self.scope = outer_scope;
+        result
+    }
+
+    /// A function of the prelude by name.
+    pub(super) fn prelude_function(&self, name: &str) -> Option<Func<'a>> {
+        self.prelude.function(0, name).map(|function| Func { function, prelude: true })
+    }
+
+    pub(super) fn range_value(&mut self, kind: RangeKind, args: Args<'a>) -> Result<Value<'a>> {
+        let mut bounds = args.positional;
+        for (name, value) in args.named {
+            match name.as_str() {
+                "arg1" | "arg2" | "step" => bounds.push(value),
+                "num_stages" | "loop_unroll_factor" | "disallow_acc_multi_buffer" | "flatten"
+                | "warp_specialize" | "disable_licm" => {}
+                _ => return Err(self.error(&args.range, format!("a range has no argument `{name}`"))),
+            }
+        }
+        Ok(Value::Range(kind, bounds))
+    }
+}
+
+pub(crate) fn is_constexpr(annotation: &Expr) -> bool {
+    match annotation {
+        Expr::Attribute(a) => a.attr.as_str() == "constexpr",
+        Expr::Name(n) => n.id.as_str() == "constexpr",
+        Expr::StringLiteral(s) => s.value.to_str().ends_with("constexpr"),
+        _ => false,
+    }
+}
+
+fn shape_value<'a>(shape: &[u32]) -> Value<'a> {
+    Value::Tuple(shape.iter().map(|&d| Value::int(i64::from(d))).collect())
+}
+
+/// A path outside the pass; element types and constants are recognised at once.
+fn external<'a>(path: String) -> Value<'a> {
+    let elem = path
+        .strip_prefix("triton.language.")
+        .and_then(Elem::from_language_name)
+        .or_else(|| {
+            let dtype = path.strip_prefix("torch.").and_then(passnet_graph::DType::from_name)?;
+            Elem::from_dtype(dtype)
+        });
+    match (elem, path.as_str()) {
+        (Some(elem), _) => Value::Const(Const::Elem(elem)),
+        (None, "triton.language.PropagateNan.ALL") => Value::Const(Const::Str("all".into())),
+        (None, "triton.language.PropagateNan.NONE") => Value::Const(Const::Str("none".into())),
+        (None, "math.pi") => Value::Const(Const::Float(std::f64::consts::PI)),
+        (None, "math.e") => Value::Const(Const::Float(std::f64::consts::E)),
+        (None, "math.inf" | "torch.inf") => Value::Const(Const::Float(f64::INFINITY)),
+        (None, "math.nan" | "torch.nan") => Value::Const(Const::Float(f64::NAN)),
+        _ => Value::Path(path),
+    }
+}

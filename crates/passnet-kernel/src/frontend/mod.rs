@@ -1,0 +1,193 @@
+//! From `@triton.jit` source to tile IR, typed as Triton types it.
+//!
+//! The front end is an interpreter over the syntax tree: compile-time values are computed, run-time values
+//! become instructions, helper functions are inlined, `static_range` is unrolled.
+
+mod arguments;
+mod binary;
+mod builder;
+mod builtins;
+mod control;
+mod expr;
+mod math;
+mod memory;
+mod reduction;
+mod shapes;
+mod value;
+
+use crate::consts::Const;
+use crate::ir::{Block, Function, Param, verify};
+use crate::modules::{FunctionRef, ModuleSet};
+use crate::types::{Elem, Type};
+use builder::Builder;
+use passnet_graph::Diagnostic;
+use passnet_graph::syntax::{Ranged, Source};
+use std::collections::BTreeMap;
+pub(crate) use expr::is_constexpr;
+use value::{Scope, Value};
+
+/// How one parameter of a kernel is specialised.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ArgSpec {
+    Pointer(Elem),
+    Scalar(Elem),
+    Const(Const),
+}
+
+/// Instructions one kernel may have after inlining and unrolling.
+const MAX_INSTS: usize = 100_000;
+/// Statements and expressions the front end may visit.
+const MAX_STEPS: usize = 2_000_000;
+/// Nested expressions, blocks and calls together: the front end recurses over them.
+const MAX_NESTING: usize = 600;
+/// Depth of inlined calls.
+const MAX_CALL_DEPTH: usize = 32;
+
+type Result<T> = std::result::Result<T, Diagnostic>;
+
+/// Functions of `tl` that are themselves written in the language.
+const PRELUDE: &str = include_str!("prelude.py");
+
+/// Compiles a kernel for given argument kinds; parameters without one take their default.
+pub fn compile(
+    modules: &ModuleSet,
+    module: usize,
+    kernel: &str,
+    args: &BTreeMap<String, ArgSpec>,
+) -> Result<Function> {
+    let Some(function) = modules.function(module, kernel) else {
+        let file = modules.source(module).path();
+        return Err(Diagnostic::file(file, format!("no function `{kernel}` in this file")));
+    };
+    let prelude = ModuleSet::new(vec![("prelude".into(), Source::new("<triton>", PRELUDE))])?;
+    let mut compiler = Compiler::new(modules, &prelude);
+    let result = compiler.kernel(function, args)?;
+    if let Err(broken) = verify::verify(&result) {
+        let source = modules.source(function.module);
+        return Err(source.at(function.def.name.range(), format!("internal error: {broken}")));
+    }
+    Ok(result)
+}
+
+/// Which set of files a function belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Pass,
+    Prelude,
+}
+
+/// The function being compiled: where its names are looked up and its errors are located.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    origin: Origin,
+    module: usize,
+}
+
+struct Compiler<'a> {
+    modules: &'a ModuleSet,
+    prelude: &'a ModuleSet,
+    b: Builder,
+    scope: Scope<'a>,
+    place: Place,
+    /// The call in the pass file that led into the prelude: errors inside are reported there.
+    call_site: Option<(usize, passnet_graph::syntax::TextRange)>,
+    depth: usize,
+    nesting: usize,
+    steps: usize,
+}
+
+impl<'a> Compiler<'a> {
+    fn new(modules: &'a ModuleSet, prelude: &'a ModuleSet) -> Self {
+        Compiler {
+            modules,
+            prelude,
+            b: Builder::default(),
+            scope: Scope::default(),
+            place: Place { origin: Origin::Pass, module: 0 },
+            call_site: None,
+            depth: 0,
+            nesting: 0,
+            steps: 0,
+        }
+    }
+
+    fn kernel(&mut self, function: FunctionRef<'a>, args: &BTreeMap<String, ArgSpec>) -> Result<Function> {
+        self.place = Place { origin: Origin::Pass, module: function.module };
+        let def = function.def;
+        if !function.is_kernel() {
+            return Err(self.error(&def.name, format!("`{}` is not decorated with `@triton.jit`", def.name)));
+        }
+        if let Some(extra) = def.parameters.vararg.as_ref().or(def.parameters.kwarg.as_ref()) {
+            return Err(self.error(&**extra, "kernels cannot take `*args` or `**kwargs`"));
+        }
+        let mut params = Vec::new();
+        for parameter in def.parameters.iter_non_variadic_params() {
+            let name = parameter.parameter.name.as_str();
+            let value = match (args.get(name), &parameter.default) {
+                (Some(ArgSpec::Pointer(elem)), _) => self.param(&mut params, name, Type::pointer(*elem)),
+                (Some(ArgSpec::Scalar(elem)), _) => self.param(&mut params, name, Type::scalar(*elem)),
+                (Some(ArgSpec::Const(c)), _) => Value::from_const(c.clone()),
+                (None, Some(default)) => self.expr(default)?,
+                (None, None) => {
+                    return Err(self.error(&parameter.parameter, format!("no argument for `{name}`")));
+                }
+            };
+            self.scope.set(name, value);
+        }
+        self.b.open();
+        self.function_body(&def.body)?;
+        let insts = self.b.close();
+        Ok(Function {
+            name: def.name.to_string(),
+            params,
+            types: std::mem::take(&mut self.b.types),
+            body: Block { params: Vec::new(), insts, yields: Vec::new() },
+            files: self.modules.files(),
+        })
+    }
+
+    fn param(&mut self, params: &mut Vec<Param>, name: &str, ty: Type) -> Value<'a> {
+        let value = self.b.fresh(ty);
+        params.push(Param { name: name.to_string(), value });
+        Value::Tensor(value)
+    }
+
+    fn module_set(&self) -> &'a ModuleSet {
+        match self.place.origin {
+            Origin::Pass => self.modules,
+            Origin::Prelude => self.prelude,
+        }
+    }
+
+    fn error(&self, node: &impl Ranged, message: impl Into<String>) -> Diagnostic {
+        match (self.place.origin, self.call_site) {
+            (Origin::Prelude, Some((module, range))) => self.modules.source(module).at(range, message),
+            _ => self.module_set().source(self.place.module).at(node.range(), message),
+        }
+    }
+
+    /// Counts work and moves the location that new instructions carry.
+    fn step(&mut self, node: &impl Ranged) -> Result<()> {
+        self.steps += 1;
+        if self.steps > MAX_STEPS {
+            return Err(self.error(node, format!("kernel needs more than {MAX_STEPS} compile steps")));
+        }
+        if self.nesting > MAX_NESTING {
+            return Err(self.error(node, format!("nested more than {MAX_NESTING} levels deep")));
+        }
+        if self.b.count > MAX_INSTS {
+            return Err(self
+                .error(node, format!("kernel has more than {MAX_INSTS} operations after unrolling"))
+                .with_hint("use `range` instead of `tl.static_range`, or fewer iterations"));
+        }
+        Ok(())
+    }
+
+    /// Sets the line of the instructions that follow.
+    fn locate(&mut self, node: &impl Ranged) {
+        if self.place.origin == Origin::Pass {
+            self.b.loc.file = self.place.module as u16;
+            self.b.loc.line = self.modules.line(self.place.module, node);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The typed tile IR: SSA values over blocks of lanes, with structured control flow.
+//!
+//! A [`Function`] is one kernel after its compile-time arguments are folded in and its helpers are inlined.
+//! It can be printed ([`print`]), read back ([`parse`]) and checked ([`verify`]).
+
+mod ops;
+pub mod parse;
+pub mod print;
+pub mod verify;
+
+pub use ops::{AtomicOp, BinaryOp, CmpOp, Literal, Op, ReduceOp, UnaryOp};
+
+use crate::types::Type;
+
+/// Index of a value in [`Function::types`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ValueId(pub u32);
+
+impl ValueId {
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Where an instruction came from: an index into [`Function::files`] and a line counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Loc {
+    pub file: u16,
+    pub line: u32,
+}
+
+/// One instruction. What its arguments mean is written beside each [`Op`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Inst {
+    pub op: Op,
+    pub args: Vec<ValueId>,
+    pub results: Vec<ValueId>,
+    pub regions: Vec<Block>,
+    pub loc: Loc,
+}
+
+/// A sequence of instructions with parameters on entry and values handed back on exit.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Block {
+    pub params: Vec<ValueId>,
+    pub insts: Vec<Inst>,
+    pub yields: Vec<ValueId>,
+}
+
+/// A kernel's run-time parameter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Param {
+    pub name: String,
+    pub value: ValueId,
+}
+
+/// A kernel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Function {
+    pub name: String,
+    pub params: Vec<Param>,
+    pub types: Vec<Type>,
+    pub body: Block,
+    pub files: Vec<String>,
+}
+
+impl Function {
+    pub fn ty(&self, value: ValueId) -> &Type {
+        &self.types[value.index()]
+    }
+
+    pub fn file(&self, loc: Loc) -> &str {
+        self.files.get(loc.file as usize).map_or("", String::as_str)
+    }
+
+    /// Calls `visit` for every instruction, outer before inner.
+    pub fn for_each_inst<'a>(&'a self, visit: &mut dyn FnMut(&'a Inst)) {
+        fn walk<'a>(block: &'a Block, visit: &mut dyn FnMut(&'a Inst)) {
+            for inst in &block.insts {
+                visit(inst);
+                for region in &inst.regions {
+                    walk(region, visit);
+                }
+            }
+        }
+        walk(&self.body, visit);
+    }
+}

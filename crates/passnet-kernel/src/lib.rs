@@ -1,0 +1,14 @@
+//! Triton kernels and host wrappers without a GPU and without Python: read, type, check, plan, run.
+
+mod consts;
+pub mod check;
+pub mod exec;
+pub mod fixture;
+pub mod frontend;
+pub mod ir;
+mod modules;
+pub mod plan;
+pub mod types;
+
+pub use consts::Const;
+pub use modules::ModuleSet;

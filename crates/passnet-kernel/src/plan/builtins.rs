@@ -1,0 +1,369 @@
+//! Python's own functions and the `math` module, on sizes.
+
+use super::calls::CallArgs;
+use super::interp::{Interp, Result};
+use super::value::Value;
+use crate::consts::{self, Const};
+use passnet_graph::syntax::ast::{CmpOp, Operator};
+
+const NAMES: &[&str] = &[
+    "len", "range", "min", "max", "sum", "abs", "int", "float", "bool", "str", "isinstance", "tuple", "list",
+    "dict", "set", "zip", "enumerate", "reversed", "sorted", "all", "any", "print", "round", "divmod", "slice",
+    "type", "ValueError", "RuntimeError", "NotImplementedError", "TypeError", "AssertionError", "Exception",
+    "callable", "id", "pow", "map", "filter",
+];
+
+pub(super) fn is_builtin(name: &str) -> bool {
+    NAMES.contains(&name)
+}
+
+impl<'a> Interp<'a> {
+    pub(super) fn python_builtin(&mut self, name: &str, args: CallArgs<'a>) -> Result<Value<'a>> {
+        let at = args.range;
+        let one = |this: &Self, args: &CallArgs<'a>| -> Result<Value<'a>> {
+            args.positional.first().cloned().ok_or_else(|| this.error(&at, format!("`{name}` needs an argument")))
+        };
+        match name {
+            "print" => {
+                if self.notes.len() < 16 {
+                    let line = self.line(&at);
+                    self.notes.push(format!("line {line}: `print` is ignored"));
+                }
+                Ok(Value::NONE)
+            }
+            "len" => {
+                let value = one(self, &args)?;
+                if let Value::Tensor(t) = &value {
+                    return t.shape.first().map(|&n| Value::int(n)).ok_or_else(|| self.error(&at, "`len` of a 0-d tensor"));
+                }
+                Ok(Value::int(self.iterate(&at, &value)?.len() as i64))
+            }
+            "range" => self.range(&args),
+            "min" | "max" => {
+                let items = if args.positional.len() == 1 {
+                    let value = one(self, &args)?;
+                    self.iterate(&at, &value)?
+                } else {
+                    args.positional.clone()
+                };
+                let op = if name == "min" { CmpOp::Lt } else { CmpOp::Gt };
+                let mut best: Option<Const> = None;
+                for item in items {
+                    let Value::Const(c) = item else { return Err(self.arithmetic_error(&at, &item)) };
+                    let better = match &best {
+                        None => true,
+                        Some(b) => consts::compare(op, &c, b).map_err(|m| self.error(&at, m))?,
+                    };
+                    if better {
+                        best = Some(c);
+                    }
+                }
+                best.or_else(|| args.named("default").and_then(|d| self.to_const(&d)))
+                    .map(Value::Const)
+                    .ok_or_else(|| self.error(&at, format!("`{name}` of nothing")))
+            }
+            "sum" => {
+                let value = one(self, &args)?;
+                let mut total = args.positional.get(1).cloned().unwrap_or(Value::int(0));
+                for item in self.iterate(&at, &value)? {
+                    total = self.binary(&at, Operator::Add, &total, &item)?;
+                }
+                Ok(total)
+            }
+            "abs" | "round" | "int" | "float" | "bool" | "str" => {
+                let value = match args.positional.first() {
+                    Some(v) => v.clone(),
+                    None => return Ok(Value::Const(match name {
+                        "int" => Const::Int(0),
+                        "float" => Const::Float(0.0),
+                        "str" => Const::Str(String::new()),
+                        _ => Const::Bool(false),
+                    })),
+                };
+                self.convert(name, &args, &value)
+            }
+            "tuple" => match args.positional.first() {
+                Some(v) => Ok(Value::tuple(self.iterate(&at, v)?)),
+                None => Ok(Value::tuple([])),
+            },
+            "list" | "set" | "reversed" | "sorted" => {
+                let mut items = match args.positional.first() {
+                    Some(v) => self.iterate(&at, v)?,
+                    None => Vec::new(),
+                };
+                match name {
+                    "reversed" => items.reverse(),
+                    "sorted" => {
+                        let mut keys: Vec<Const> = Vec::new();
+                        for item in &items {
+                            let Value::Const(c) = item else { return Err(self.arithmetic_error(&at, item)) };
+                            keys.push(c.clone());
+                        }
+                        let mut failure = None;
+                        keys.sort_by(|a, b| match (consts::compare(CmpOp::Lt, a, b), consts::compare(CmpOp::Gt, a, b)) {
+                            (Ok(true), _) => std::cmp::Ordering::Less,
+                            (_, Ok(true)) => std::cmp::Ordering::Greater,
+                            (Err(e), _) => {
+                                failure = Some(e);
+                                std::cmp::Ordering::Equal
+                            }
+                            _ => std::cmp::Ordering::Equal,
+                        });
+                        if let Some(e) = failure {
+                            return Err(self.error(&at, e));
+                        }
+                        if args.named("reverse").is_some_and(|r| self.truthy(&at, &r).unwrap_or(false)) {
+                            keys.reverse();
+                        }
+                        items = keys.into_iter().map(Value::Const).collect();
+                    }
+                    _ => {}
+                }
+                Ok(self.new_list(items))
+            }
+            "dict" => {
+                let mut items: Vec<(Value<'a>, Value<'a>)> = match args.positional.first() {
+                    Some(Value::Dict(id)) => self.dicts[id.0].clone(),
+                    Some(other) => return Err(self.error(&at, format!("cannot make a dict of {}", other.describe()))),
+                    None => Vec::new(),
+                };
+                items.extend(args.named.iter().map(|(k, v)| (Value::str(k.clone()), v.clone())));
+                Ok(self.new_dict(items))
+            }
+            "zip" => {
+                let mut columns = Vec::new();
+                for arg in &args.positional {
+                    columns.push(self.iterate(&at, arg)?);
+                }
+                let rows = columns.iter().map(Vec::len).min().unwrap_or(0);
+                let rows: Vec<Value<'a>> =
+                    (0..rows).map(|i| Value::tuple(columns.iter().map(|c| c[i].clone()))).collect();
+                Ok(Value::tuple(rows))
+            }
+            "enumerate" => {
+                let value = one(self, &args)?;
+                let start = args.positional.get(1).and_then(Value::as_int).unwrap_or(0);
+                let items = self.iterate(&at, &value)?;
+                Ok(Value::tuple(items.into_iter().zip(start..).map(|(v, i)| Value::tuple([Value::int(i), v]))))
+            }
+            "all" | "any" => {
+                let value = one(self, &args)?;
+                let mut result = name == "all";
+                for item in self.iterate(&at, &value)? {
+                    let truth = self.truthy(&at, &item)?;
+                    if truth != (name == "all") {
+                        result = truth;
+                    }
+                }
+                Ok(Value::bool(result))
+            }
+            "map" | "filter" => {
+                let function = one(self, &args)?;
+                let Some(items) = args.positional.get(1) else {
+                    return Err(self.error(&at, format!("`{name}` takes a function and a sequence")));
+                };
+                let mut out = Vec::new();
+                for item in self.iterate(&at, &items.clone())? {
+                    let value = self.call_value(&function, CallArgs::of(vec![item.clone()], at))?;
+                    if name == "map" {
+                        out.push(value);
+                    } else if self.truthy(&at, &value)? {
+                        out.push(item);
+                    }
+                }
+                Ok(Value::tuple(out))
+            }
+            "divmod" => match &args.positional[..] {
+                [a, b] => {
+                    let q = self.binary(&at, Operator::FloorDiv, a, b)?;
+                    let r = self.binary(&at, Operator::Mod, a, b)?;
+                    Ok(Value::tuple([q, r]))
+                }
+                _ => Err(self.error(&at, "`divmod` takes two numbers")),
+            },
+            "pow" => match &args.positional[..] {
+                [a, b] => self.binary(&at, Operator::Pow, a, b),
+                _ => Err(self.error(&at, "`pow` takes two numbers")),
+            },
+            "isinstance" => self.isinstance(&args),
+            "slice" => {
+                let mut parts = args.positional.into_iter();
+                let (a, b, c) = (parts.next(), parts.next(), parts.next());
+                let none = || Value::NONE;
+                let parts = match b {
+                    None => [none(), a.unwrap_or_else(none), none()],
+                    Some(b) => [a.unwrap_or_else(none), b, c.unwrap_or_else(none)],
+                };
+                Ok(Value::Slice(std::rc::Rc::new(parts)))
+            }
+            "callable" => Ok(Value::bool(matches!(one(self, &args)?, Value::Function(..) | Value::Lambda(..) | Value::Kernel(_)))),
+            _ => Err(self.outside(&at, format!("`{name}` cannot be called in a wrapper"))),
+        }
+    }
+
+    fn range(&mut self, args: &CallArgs<'a>) -> Result<Value<'a>> {
+        let mut bounds = Vec::new();
+        for arg in &args.positional {
+            bounds.push(arg.as_int().ok_or_else(|| self.error(&args.range, format!("`range` takes integers, not {}", arg.describe())))?);
+        }
+        let (low, high, step) = match bounds[..] {
+            [high] => (0, high, 1),
+            [low, high] => (low, high, 1),
+            [low, high, step] if step != 0 => (low, high, step),
+            _ => return Err(self.error(&args.range, "`range` takes one to three integers and a step that is not zero")),
+        };
+        let mut items = Vec::new();
+        let mut i = low;
+        while if step > 0 { i < high } else { i > high } {
+            if items.len() >= self.limits.items {
+                return Err(self.error(&args.range, "range is too long"));
+            }
+            items.push(Value::int(i));
+            i = i.saturating_add(step);
+        }
+        Ok(Value::tuple(items))
+    }
+
+    fn convert(&mut self, name: &str, args: &CallArgs<'a>, value: &Value<'a>) -> Result<Value<'a>> {
+        let at = args.range;
+        if name == "str" {
+            let text = self.text(value);
+            return Ok(Value::str(text));
+        }
+        if name == "bool" {
+            return self.truthy(&at, value).map(Value::bool);
+        }
+        let Value::Const(c) = value else {
+            return Err(match value {
+                Value::Tensor(_) => self.outside(&at, "a wrapper cannot read tensor data: it sees shapes only"),
+                other => self.arithmetic_error(&at, other),
+            });
+        };
+        let number = match c {
+            Const::Str(s) => s.trim().parse::<f64>().ok(),
+            other => other.as_float(),
+        };
+        let number = number.ok_or_else(|| self.error(&at, format!("`{name}` of {}", value.describe())))?;
+        Ok(Value::Const(match (name, c.as_int()) {
+            ("float", _) => Const::Float(number),
+            ("abs", Some(i)) => Const::Int(i.checked_abs().unwrap_or(i64::MAX)),
+            ("abs", None) => Const::Float(number.abs()),
+            (_, Some(i)) => Const::Int(i),
+            ("int", None) => Const::Int(number as i64),
+            _ => match args.positional.get(1).and_then(Value::as_int) {
+                Some(digits) => {
+                    let scale = 10f64.powi(digits.clamp(-300, 300) as i32);
+                    Const::Float((number * scale).round_ties_even() / scale)
+                }
+                None => Const::Int(number.round_ties_even() as i64),
+            },
+        }))
+    }
+
+    fn isinstance(&mut self, args: &CallArgs<'a>) -> Result<Value<'a>> {
+        let at = args.range;
+        let [value, types] = &args.positional[..] else {
+            return Err(self.error(&at, "`isinstance` takes two arguments"));
+        };
+        let types = match types {
+            Value::Tuple(items) => items.to_vec(),
+            other => vec![other.clone()],
+        };
+        let mut found = false;
+        for ty in &types {
+            let Value::Path(path) = ty else {
+                return Err(self.outside(&at, format!("`isinstance` with {} is not supported", ty.describe())));
+            };
+            let matches = match &**path {
+                "builtins.int" => matches!(value, Value::Const(Const::Int(_) | Const::Bool(_))),
+                "builtins.float" => matches!(value, Value::Const(Const::Float(_))),
+                "builtins.bool" => matches!(value, Value::Const(Const::Bool(_))),
+                "builtins.str" => matches!(value, Value::Const(Const::Str(_))),
+                "builtins.tuple" => matches!(value, Value::Tuple(_)),
+                "builtins.list" => matches!(value, Value::List(_)),
+                "builtins.dict" => matches!(value, Value::Dict(_)),
+                "torch.Tensor" => matches!(value, Value::Tensor(_)),
+                "torch.dtype" => matches!(value, Value::DType(_)),
+                "torch.Size" => matches!(value, Value::Tuple(_)),
+                _ => return Err(self.outside(&at, format!("`isinstance` with `{path}` is not supported"))),
+            };
+            found |= matches;
+        }
+        Ok(Value::bool(found))
+    }
+
+    /// `math.*`, and `triton.cdiv` / `triton.next_power_of_2`.
+    pub(super) fn math_function(&mut self, path: &str, args: &CallArgs<'a>) -> Result<Option<Value<'a>>> {
+        let at = args.range;
+        let ints: Option<Vec<i64>> = args.positional.iter().map(Value::as_int).collect();
+        match path {
+            "triton.cdiv" => {
+                let Some([a, b]) = ints.as_deref() else {
+                    return Err(self.error(&at, "`triton.cdiv` takes two integers"));
+                };
+                if *b == 0 {
+                    return Err(self.error(&at, "division by zero"));
+                }
+                let value = a.checked_add(b - 1).ok_or_else(|| self.error(&at, "integer does not fit in 64 bits"))?;
+                return Ok(Some(Value::int(value.div_euclid(*b))));
+            }
+            "triton.next_power_of_2" => {
+                let Some([n]) = ints.as_deref() else {
+                    return Err(self.error(&at, "`triton.next_power_of_2` takes an integer"));
+                };
+                let value = u64::try_from(*n).unwrap_or(0).max(1).min(1 << 62).next_power_of_two();
+                return Ok(Some(Value::int(value as i64)));
+            }
+            "math.prod" => {
+                let value = args.positional.first().cloned().unwrap_or(Value::NONE);
+                let mut total = Value::int(1);
+                for item in self.iterate(&at, &value)? {
+                    total = self.binary(&at, Operator::Mult, &total, &item)?;
+                }
+                return Ok(Some(total));
+            }
+            "math.gcd" => {
+                let Some([a, b]) = ints.as_deref() else {
+                    return Err(self.error(&at, "`math.gcd` takes two integers"));
+                };
+                let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+                while b != 0 {
+                    (a, b) = (b, a % b);
+                }
+                return Ok(Some(Value::int(a as i64)));
+            }
+            _ => {}
+        }
+        let Some(name) = path.strip_prefix("math.") else { return Ok(None) };
+        let x = match args.positional.first() {
+            Some(Value::Const(c)) => c.as_float(),
+            _ => None,
+        };
+        let Some(x) = x else { return Err(self.error(&at, format!("`{path}` takes a number"))) };
+        let float = |v: f64| Ok(Some(Value::Const(Const::Float(v))));
+        match name {
+            "ceil" => Ok(Some(Value::int(x.ceil() as i64))),
+            "floor" => Ok(Some(Value::int(x.floor() as i64))),
+            "trunc" => Ok(Some(Value::int(x.trunc() as i64))),
+            "sqrt" => float(x.sqrt()),
+            "exp" => float(x.exp()),
+            "log2" => float(x.log2()),
+            "log10" => float(x.log10()),
+            "log" => match args.positional.get(1).and_then(|v| self.to_const(v)).and_then(|c| c.as_float()) {
+                Some(base) => float(x.ln() / base.ln()),
+                None => float(x.ln()),
+            },
+            "pow" => match args.positional.get(1).and_then(|v| self.to_const(v)).and_then(|c| c.as_float()) {
+                Some(y) => float(x.powf(y)),
+                None => Err(self.error(&at, "`math.pow` takes two numbers")),
+            },
+            "sin" => float(x.sin()),
+            "cos" => float(x.cos()),
+            "tanh" => float(x.tanh()),
+            "fabs" => float(x.abs()),
+            "isinf" => Ok(Some(Value::bool(x.is_infinite()))),
+            "isnan" => Ok(Some(Value::bool(x.is_nan()))),
+            _ => Ok(None),
+        }
+    }
+}

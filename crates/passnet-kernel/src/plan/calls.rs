@@ -1,0 +1,200 @@
+//! Calls: functions of the pass, lambdas, and everything with a name.
+
+use super::interp::{Flow, Interp, Result};
+use super::value::{FrameId, Value};
+use crate::consts::Const;
+use crate::modules::FunctionRef;
+use passnet_graph::syntax::ast::{Expr, ExprCall, Parameters};
+use passnet_graph::syntax::{Ranged, TextRange};
+use std::rc::Rc;
+
+#[derive(Debug, Clone)]
+pub(super) struct CallArgs<'a> {
+    pub(super) positional: Vec<Value<'a>>,
+    pub(super) named: Vec<(String, Value<'a>)>,
+    pub(super) range: TextRange,
+}
+
+impl<'a> CallArgs<'a> {
+    pub(super) fn of(positional: Vec<Value<'a>>, range: TextRange) -> Self {
+        CallArgs { positional, named: Vec::new(), range }
+    }
+
+    pub(super) fn named(&self, name: &str) -> Option<Value<'a>> {
+        self.named.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone())
+    }
+
+    /// By position or by name.
+    pub(super) fn get(&self, index: usize, name: &str) -> Option<Value<'a>> {
+        self.positional.get(index).cloned().or_else(|| self.named(name))
+    }
+}
+
+impl<'a> Interp<'a> {
+    pub(super) fn call(&mut self, c: &'a ExprCall) -> Result<Value<'a>> {
+        let callee = self.expr(&c.func)?;
+        let mut args = CallArgs::of(Vec::new(), c.range());
+        for arg in &c.arguments.args {
+            match arg {
+                Expr::Starred(s) => {
+                    let value = self.expr(&s.value)?;
+                    args.positional.extend(self.iterate(arg, &value)?);
+                }
+                other => args.positional.push(self.expr(other)?),
+            }
+        }
+        for keyword in &c.arguments.keywords {
+            let value = self.expr(&keyword.value)?;
+            match (&keyword.arg, value) {
+                (Some(name), value) => args.named.push((name.to_string(), value)),
+                (None, Value::Dict(id)) => {
+                    for (key, value) in self.dicts[id.0].clone() {
+                        let Value::Const(Const::Str(name)) = key else {
+                            return Err(self.error(keyword, "keyword names are strings"));
+                        };
+                        args.named.push((name, value));
+                    }
+                }
+                (None, other) => return Err(self.error(keyword, format!("cannot unpack {}", other.describe()))),
+            }
+        }
+        self.call_value(&callee, args)
+    }
+
+    pub(super) fn call_value(&mut self, callee: &Value<'a>, args: CallArgs<'a>) -> Result<Value<'a>> {
+        let at = args.range;
+        match callee {
+            Value::Function(f, closure) => self.call_function(*f, *closure, args.positional, args.named, at),
+            Value::Lambda(l, closure) => {
+                let module = self.frame_module(*closure);
+                let frame = self.new_frame(Some(*closure), module);
+                if let Some(parameters) = &l.parameters {
+                    self.bind_parameters("a lambda", parameters, frame, *closure, args)?;
+                }
+                self.in_frame(frame, at, |this| this.expr(&l.body))
+            }
+            Value::Launcher(f, grid) => self.launch(*f, grid, args),
+            Value::Method(receiver, name) => {
+                let (receiver, name) = (Rc::clone(receiver), Rc::clone(name));
+                self.call_method(&receiver, &name, args)
+            }
+            Value::Path(path) => {
+                let path = Rc::clone(path);
+                self.call_path(&path, args)
+            }
+            Value::Kernel(f) => Err(self
+                .error(&at, format!("the kernel `{}` is called without a grid", f.def.name))
+                .with_hint("write `kernel[grid](...)`")),
+            other => Err(self.error(&at, format!("{} cannot be called", other.describe()))),
+        }
+    }
+
+    fn call_path(&mut self, path: &str, args: CallArgs<'a>) -> Result<Value<'a>> {
+        if let Some(name) = path.strip_prefix("builtins.") {
+            return self.python_builtin(name, args);
+        }
+        if let Some(value) = self.math_function(path, &args)? {
+            return Ok(value);
+        }
+        match path {
+            "triton.Config" => self.config(&args),
+            "triton.language.constexpr" => {
+                args.positional.first().cloned().ok_or_else(|| self.error(&args.range, "`tl.constexpr` needs a value"))
+            }
+            "triton.language.cdiv" => {
+                let value = self.math_function("triton.cdiv", &args)?;
+                Ok(value.unwrap_or(Value::NONE))
+            }
+            _ if path.starts_with("torch.") => self.torch_function(path, args),
+            _ => Err(self.outside(&args.range, format!("`{path}` cannot be called in a wrapper"))),
+        }
+    }
+
+    fn in_frame(
+        &mut self,
+        frame: FrameId,
+        at: TextRange,
+        run: impl FnOnce(&mut Self) -> Result<Value<'a>>,
+    ) -> Result<Value<'a>> {
+        self.enter_call(at)?;
+        let outer = std::mem::replace(&mut self.frame, frame);
+        let result = run(self);
+        self.frame = outer;
+        self.leave_call();
+        result
+    }
+
+    pub(super) fn call_function(
+        &mut self,
+        f: FunctionRef<'a>,
+        closure: Option<FrameId>,
+        positional: Vec<Value<'a>>,
+        named: Vec<(String, Value<'a>)>,
+        at: TextRange,
+    ) -> Result<Value<'a>> {
+        let frame = self.new_frame(closure, f.module);
+        let defaults = closure.unwrap_or(frame);
+        let args = CallArgs { positional, named, range: at };
+        self.bind_parameters(f.def.name.as_str(), &f.def.parameters, frame, defaults, args)?;
+        self.in_frame(frame, at, |this| match this.block(&f.def.body)? {
+            Flow::Return(value) => Ok(value),
+            _ => Ok(Value::NONE),
+        })
+    }
+
+    fn bind_parameters(
+        &mut self,
+        what: &str,
+        parameters: &'a Parameters,
+        frame: FrameId,
+        defaults: FrameId,
+        args: CallArgs<'a>,
+    ) -> Result<()> {
+        let at = args.range;
+        let mut positional = args.positional.into_iter();
+        let mut named = args.named;
+        let mut bound: Vec<(&'a str, Value<'a>)> = Vec::new();
+        let ordered = parameters.posonlyargs.iter().chain(&parameters.args).map(|p| (p, true));
+        for (p, by_position) in ordered.chain(parameters.kwonlyargs.iter().map(|p| (p, false))) {
+            let name = p.parameter.name.as_str();
+            let from_position = if by_position { positional.next() } else { None };
+            let from_name = named.iter().position(|(n, _)| n == name).map(|i| named.remove(i).1);
+            let value = match (from_position, from_name, &p.default) {
+                (Some(v), None, _) | (None, Some(v), _) => v,
+                (None, None, Some(default)) => {
+                    let outer = std::mem::replace(&mut self.frame, defaults);
+                    let value = self.expr(default);
+                    self.frame = outer;
+                    value?
+                }
+                (Some(_), Some(_), _) => return Err(self.error(&at, format!("`{what}` got `{name}` twice"))),
+                (None, None, None) => return Err(self.error(&at, format!("`{what}` needs the argument `{name}`"))),
+            };
+            bound.push((name, value));
+        }
+        let extra: Vec<Value<'a>> = positional.collect();
+        match &parameters.vararg {
+            Some(p) => bound.push((p.name.as_str(), Value::tuple(extra))),
+            None if !extra.is_empty() => return Err(self.error(&at, format!("too many arguments for `{what}`"))),
+            None => {}
+        }
+        match &parameters.kwarg {
+            Some(p) => {
+                let items = named.into_iter().map(|(k, v)| (Value::str(k), v)).collect();
+                let dict = self.new_dict(items);
+                bound.push((p.name.as_str(), dict));
+            }
+            None => {
+                if let Some((name, _)) = named.first() {
+                    return Err(self.error(&at, format!("`{what}` has no argument `{name}`")));
+                }
+            }
+        }
+        let outer = std::mem::replace(&mut self.frame, frame);
+        for (name, value) in bound {
+            self.set(name, value);
+        }
+        self.frame = outer;
+        Ok(())
+    }
+}

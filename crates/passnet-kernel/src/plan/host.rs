@@ -1,0 +1,118 @@
+//! The entry points: plan a wrapper, find the wrapper of a pass.
+
+use super::interp::Interp;
+use super::tensor::{Tensor, TensorSpec};
+use super::value::Value;
+use super::{BufferSpec, Init, LaunchPlan, PLAN_VERSION};
+use crate::consts::Const;
+use crate::modules::ModuleSet;
+use passnet_graph::Diagnostic;
+use passnet_graph::syntax::Ranged;
+use serde::{Deserialize, Serialize};
+use std::rc::Rc;
+
+/// One argument of a wrapper: an abstract tensor, or a constant such as a route string.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostArg {
+    Tensor(TensorSpec),
+    Const(Const),
+}
+
+/// What evaluating a wrapper may cost.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanLimits {
+    pub steps: usize,
+    pub launches: usize,
+    /// Bytes of all buffers together.
+    pub bytes: u64,
+    /// Items of all lists and dicts together.
+    pub items: usize,
+    pub nesting: usize,
+    pub programs: u64,
+}
+
+impl Default for PlanLimits {
+    fn default() -> Self {
+        PlanLimits {
+            steps: 1_000_000,
+            launches: 4096,
+            bytes: 64 << 30,
+            items: 1 << 20,
+            nesting: 400,
+            programs: 1 << 31,
+        }
+    }
+}
+
+/// Evaluates the wrapper for one input signature.
+pub fn plan(
+    modules: &ModuleSet,
+    wrapper: &str,
+    args: &[HostArg],
+    limits: PlanLimits,
+) -> Result<LaunchPlan, Diagnostic> {
+    let Some(function) = modules.function(0, wrapper) else {
+        let file = modules.source(0).path();
+        return Err(Diagnostic::file(file, format!("no function `{wrapper}` in this file"))
+            .with_hint("`replacement_func` must return a function of the pass"));
+    };
+    let mut interp = Interp::new(modules, limits);
+    let mut values = Vec::new();
+    for (index, arg) in args.iter().enumerate() {
+        values.push(match arg {
+            HostArg::Const(c) => interp.from_const(c.clone()),
+            HostArg::Tensor(spec) => {
+                let name = function
+                    .def
+                    .parameters
+                    .iter_non_variadic_params()
+                    .nth(index)
+                    .map_or_else(|| format!("arg{index}"), |p| p.parameter.name.to_string());
+                let Some(elements) = spec.storage_elements() else {
+                    let file = modules.source(0).path();
+                    return Err(Diagnostic::file(file, format!("argument {index} has an impossible shape")));
+                };
+                let buffer = BufferSpec { name, dtype: spec.dtype, elements, init: Init::Input(index) };
+                let buffer = interp.add_buffer(&function.def.name, buffer)?;
+                Value::Tensor(Rc::new(Tensor {
+                    buffer,
+                    offset: 0,
+                    shape: spec.shape.clone(),
+                    stride: spec.stride.clone(),
+                    dtype: spec.dtype,
+                    device: spec.device,
+                }))
+            }
+        });
+    }
+    let result = interp.call_function(function, None, values, Vec::new(), function.def.name.range())?;
+    let mut returns = Vec::new();
+    let returns_sequence = !matches!(result, Value::Tensor(_));
+    interp.flatten_tensors(&function.def.name, &result, &mut returns)?;
+    let views = returns.iter().map(|t| t.view()).collect();
+    Ok(LaunchPlan {
+        version: PLAN_VERSION,
+        buffers: interp.buffers,
+        steps: interp.plan_steps,
+        returns: views,
+        returns_sequence,
+        notes: interp.notes,
+    })
+}
+
+/// The name of the function that `replacement_func()` returns.
+pub fn entry_name(modules: &ModuleSet) -> Result<String, Diagnostic> {
+    let file = modules.source(0).path();
+    let Some(function) = modules.function(0, "replacement_func") else {
+        return Err(Diagnostic::file(file, "no `replacement_func` in this file"));
+    };
+    let mut interp = Interp::new(modules, PlanLimits::default());
+    match interp.call_function(function, None, Vec::new(), Vec::new(), function.def.name.range())? {
+        Value::Function(f, None) => Ok(f.def.name.to_string()),
+        other => Err(modules
+            .source(0)
+            .at(function.def.name.range(), format!("`replacement_func` returns {}", other.describe()))
+            .with_hint("it must return a function defined at the top level of the pass")),
+    }
+}

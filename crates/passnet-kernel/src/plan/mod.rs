@@ -1,0 +1,152 @@
+//! Host wrappers become launch plans: plain data that says which buffers to make, which kernels to launch
+//! with what, and what to return. A bounded interpreter evaluates the wrapper on shapes, strides and dtypes;
+//! it never sees tensor data.
+
+mod builtins;
+mod calls;
+mod host;
+mod interp;
+mod launch;
+mod methods;
+mod tensor;
+mod torch_api;
+mod value;
+
+pub use host::{HostArg, PlanLimits, entry_name, plan};
+pub use tensor::TensorSpec;
+
+use crate::consts::Const;
+use crate::types::Elem;
+use passnet_graph::DType;
+use serde::{Deserialize, Serialize};
+
+/// Changes whenever the meaning of a field does.
+pub const PLAN_VERSION: u32 = 1;
+
+/// Everything needed to run a wrapper's kernels for one input signature.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LaunchPlan {
+    pub version: u32,
+    pub buffers: Vec<BufferSpec>,
+    pub steps: Vec<Step>,
+    /// What the wrapper returns, flattened.
+    pub returns: Vec<View>,
+    /// Whether the wrapper returns a tuple or list rather than one tensor.
+    pub returns_sequence: bool,
+    /// Remarks that do not stop a run, such as ignored prints.
+    pub notes: Vec<String>,
+}
+
+/// A piece of memory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BufferSpec {
+    pub name: String,
+    pub dtype: DType,
+    /// Length in elements.
+    pub elements: u64,
+    pub init: Init,
+}
+
+impl BufferSpec {
+    pub fn bytes(&self) -> u64 {
+        self.elements.saturating_mul(self.dtype.size() as u64)
+    }
+}
+
+/// What a buffer holds before the first step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Init {
+    /// The wrapper's argument of that index.
+    Input(usize),
+    Uninitialized,
+    Fill(Const),
+    Values(Vec<Const>),
+}
+
+/// A strided window into a buffer; offset and strides count elements.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct View {
+    pub buffer: usize,
+    pub offset: i64,
+    pub shape: Vec<i64>,
+    pub stride: Vec<i64>,
+    pub dtype: DType,
+}
+
+impl View {
+    pub fn numel(&self) -> i64 {
+        self.shape.iter().product()
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    Launch(Launch),
+    /// Element by element, same shape; made by `.contiguous()`, `.clone()` and `copy_`.
+    Copy { from: View, to: View, line: u32 },
+    /// Made by `zero_` and `fill_`.
+    Fill { view: View, value: Const, line: u32 },
+}
+
+/// One kernel launch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Launch {
+    pub kernel: String,
+    /// Index of the file that defines the kernel.
+    pub module: usize,
+    pub grid: [u32; 3],
+    /// In the order of the kernel's parameters.
+    pub args: Vec<LaunchArg>,
+    pub num_warps: u32,
+    pub num_stages: u32,
+    /// All tuning candidates of the kernel; empty when it has none.
+    pub configs: Vec<Config>,
+    /// Which of them `args` holds.
+    pub config: Option<usize>,
+    pub file: String,
+    pub line: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LaunchArg {
+    pub name: String,
+    pub value: ArgValue,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ArgValue {
+    Buffer(View),
+    Int { value: i64, elem: Elem },
+    Float(f64),
+    /// Compile-time.
+    Const(Const),
+}
+
+/// A candidate of `@triton.autotune`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Config {
+    pub values: Vec<(String, Const)>,
+    pub num_warps: u32,
+    pub num_stages: u32,
+}
+
+impl Launch {
+    /// How each parameter specialises the kernel.
+    pub fn arg_specs(&self) -> std::collections::BTreeMap<String, crate::frontend::ArgSpec> {
+        use crate::frontend::ArgSpec;
+        let spec = |value: &ArgValue| match value {
+            ArgValue::Buffer(view) => ArgSpec::Pointer(Elem::from_dtype(view.dtype).unwrap_or(Elem::U8)),
+            ArgValue::Int { elem, .. } => ArgSpec::Scalar(*elem),
+            ArgValue::Float(_) => ArgSpec::Scalar(Elem::F32),
+            ArgValue::Const(c) => ArgSpec::Const(c.clone()),
+        };
+        self.args.iter().map(|a| (a.name.clone(), spec(&a.value))).collect()
+    }
+
+    pub fn programs(&self) -> u64 {
+        self.grid.iter().map(|&g| u64::from(g)).product()
+    }
+}

@@ -1,0 +1,269 @@
+//! The few functions of torch a wrapper may call: those that make buffers or talk about types and sizes.
+
+use super::calls::CallArgs;
+use super::interp::{Interp, Result};
+use super::tensor::{Tensor, contiguous_strides, extent};
+use super::value::Value;
+use super::{BufferSpec, Init};
+use crate::consts::Const;
+use passnet_graph::syntax::Ranged;
+use passnet_graph::{DType, Device};
+use std::rc::Rc;
+
+impl<'a> Interp<'a> {
+    pub(super) fn torch_function(&mut self, path: &str, args: CallArgs<'a>) -> Result<Value<'a>> {
+        let at = args.range;
+        let name = path.strip_prefix("torch.").unwrap_or(path);
+        match name {
+            "empty" | "zeros" | "ones" => self.create(&args, fill_of(name)),
+            "full" => {
+                let shape = args.get(0, "size").unwrap_or(Value::NONE);
+                let value = args.get(1, "fill_value").unwrap_or(Value::NONE);
+                let Value::Const(value) = value else {
+                    return Err(self.outside(&at, "`torch.full` takes a number"));
+                };
+                let dtype = match args.named("dtype") {
+                    Some(Value::DType(d)) => d,
+                    _ => natural_dtype(&value),
+                };
+                let shape = self.shape(&at, &shape)?;
+                let device = self.device(&at, args.named("device"))?;
+                self.allocate(&at, "full", &shape, None, dtype, device, Init::Fill(value))
+            }
+            "empty_like" | "zeros_like" | "ones_like" | "full_like" => self.create_like(name, &args),
+            "empty_strided" => {
+                let shape = self.shape(&at, &args.get(0, "size").unwrap_or(Value::NONE))?;
+                let stride = self.shape(&at, &args.get(1, "stride").unwrap_or(Value::NONE))?;
+                let dtype = self.dtype(&args)?.unwrap_or(DType::Float32);
+                let device = self.device(&at, args.named("device"))?;
+                self.allocate(&at, "empty_strided", &shape, Some(stride), dtype, device, Init::Uninitialized)
+            }
+            "as_tensor" | "tensor" | "scalar_tensor" => self.as_tensor(&args),
+            "device" => {
+                let value = args.positional.first().cloned().unwrap_or(Value::NONE);
+                self.device(&at, Some(value)).map(Value::Device)
+            }
+            "Size" => {
+                let value = args.positional.first().cloned().unwrap_or(Value::NONE);
+                Ok(Value::tuple(self.iterate(&at, &value)?))
+            }
+            "is_tensor" => Ok(Value::bool(matches!(args.positional.first(), Some(Value::Tensor(_))))),
+            "numel" | "is_floating_point" | "reshape" | "permute" | "transpose" | "flatten" | "unsqueeze"
+            | "squeeze" | "t" | "narrow" | "select" | "unbind" | "chunk" | "split" | "movedim" | "clone"
+            | "broadcast_to" | "as_strided" | "swapaxes" | "unflatten" => {
+                let mut args = args;
+                if args.positional.is_empty() {
+                    return Err(self.error(&at, format!("`{path}` needs a tensor")));
+                }
+                let receiver = args.positional.remove(0);
+                if !matches!(receiver, Value::Tensor(_)) {
+                    return Err(self.error(&at, format!("`{path}` needs a tensor, not {}", receiver.describe())));
+                }
+                let name = if name == "broadcast_to" { "expand" } else { name };
+                self.call_method(&receiver, name, args)
+            }
+            "promote_types" => match &args.positional[..] {
+                [Value::DType(a), Value::DType(b)] => Ok(Value::DType(a.promote(*b))),
+                _ => Err(self.error(&at, "`torch.promote_types` takes two dtypes")),
+            },
+            "broadcast_shapes" => {
+                let mut shapes = Vec::new();
+                for arg in &args.positional {
+                    shapes.push(self.shape(&at, arg)?);
+                }
+                let rank = shapes.iter().map(Vec::len).max().unwrap_or(0);
+                let mut out = vec![1i64; rank];
+                for shape in &shapes {
+                    for (slot, &d) in out[rank - shape.len()..].iter_mut().zip(shape) {
+                        if *slot != d && *slot != 1 && d != 1 {
+                            return Err(self.error(&at, "shapes do not broadcast"));
+                        }
+                        *slot = if *slot == 1 { d } else { *slot };
+                    }
+                }
+                Ok(Value::ints(&out))
+            }
+            "cuda.is_available" => Ok(Value::bool(true)),
+            "cuda.current_device" => Ok(Value::int(0)),
+            "cuda.synchronize" | "cuda.set_device" => Ok(Value::NONE),
+            "cuda.get_device_properties" => Ok(Value::Path("device_properties".into())),
+            "cuda.get_device_capability" => Ok(Value::tuple([Value::int(9), Value::int(0)])),
+            "finfo" | "iinfo" => match args.positional.first() {
+                Some(Value::DType(d)) => Ok(Value::Path(format!("finfo.{}", d.name()).into())),
+                _ => Err(self.error(&at, format!("`{path}` takes a dtype"))),
+            },
+            _ => Err(self.outside(&at, format!("`{path}` cannot be called in a wrapper"))),
+        }
+    }
+
+    pub(super) fn dtype(&self, args: &CallArgs<'a>) -> Result<Option<DType>> {
+        match args.named("dtype") {
+            None => Ok(None),
+            Some(v) if v.is_none() => Ok(None),
+            Some(Value::DType(d)) => Ok(Some(d)),
+            Some(other) => Err(self.error(&args.range, format!("`dtype` is {}, not a torch dtype", other.describe()))),
+        }
+    }
+
+    pub(super) fn device(&self, at: &impl Ranged, value: Option<Value<'a>>) -> Result<Device> {
+        match value {
+            None => Ok(Device::CPU),
+            Some(v) if v.is_none() => Ok(Device::CPU),
+            Some(Value::Device(d)) => Ok(d),
+            Some(Value::Const(Const::Str(s))) => {
+                Device::from_name(&s).ok_or_else(|| self.error(at, format!("unknown device `{s}`")))
+            }
+            Some(Value::Const(Const::Int(i))) => Ok(Device {
+                kind: passnet_graph::DeviceKind::Cuda,
+                index: u8::try_from(i).ok(),
+            }),
+            Some(other) => Err(self.error(at, format!("{} is not a device", other.describe()))),
+        }
+    }
+
+    /// A tuple of sizes, or several sizes in a row.
+    pub(super) fn shape(&mut self, at: &impl Ranged, value: &Value<'a>) -> Result<Vec<i64>> {
+        let items = match value {
+            Value::Const(Const::Int(_)) => vec![value.clone()],
+            other => self.iterate(at, other)?,
+        };
+        let mut shape = Vec::new();
+        for item in items {
+            match item.as_int() {
+                Some(i) => shape.push(i),
+                None => return Err(self.error(at, format!("a size is an integer, not {}", item.describe()))),
+            }
+        }
+        if shape.len() > 16 {
+            return Err(self.error(at, "tensors have at most 16 dimensions"));
+        }
+        Ok(shape)
+    }
+
+    fn create(&mut self, args: &CallArgs<'a>, init: Init) -> Result<Value<'a>> {
+        let at = args.range;
+        let shape = match (args.positional.len(), args.named("size")) {
+            (0, Some(size)) => self.shape(&at, &size)?,
+            (1, _) => self.shape(&at, &args.positional[0])?,
+            _ => self.shape(&at, &Value::tuple(args.positional.clone()))?,
+        };
+        let dtype = self.dtype(args)?.unwrap_or(DType::Float32);
+        let device = self.device(&at, args.named("device"))?;
+        self.allocate(&at, "buffer", &shape, None, dtype, device, init)
+    }
+
+    fn create_like(&mut self, name: &str, args: &CallArgs<'a>) -> Result<Value<'a>> {
+        let at = args.range;
+        let Some(Value::Tensor(t)) = args.get(0, "input") else {
+            return Err(self.error(&at, format!("`torch.{name}` needs a tensor")));
+        };
+        let init = if name == "full_like" {
+            match args.get(1, "fill_value") {
+                Some(Value::Const(c)) => Init::Fill(c),
+                _ => return Err(self.outside(&at, "`torch.full_like` takes a number")),
+            }
+        } else {
+            fill_of(name.trim_end_matches("_like"))
+        };
+        let dtype = self.dtype(args)?.unwrap_or(t.dtype);
+        let device = match args.named("device") {
+            None => t.device,
+            some => self.device(&at, some)?,
+        };
+        // torch keeps the strides of dense, non-overlapping tensors and packs all others in their stride order.
+        let stride = preserved_strides(&t);
+        let contiguous = matches!(args.named("memory_format"), Some(Value::Path(p)) if &*p == "torch.contiguous_format");
+        let stride = if contiguous { None } else { Some(stride) };
+        self.allocate(&at, "buffer", &t.shape, stride, dtype, device, init)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn allocate(
+        &mut self,
+        at: &impl Ranged,
+        name: &str,
+        shape: &[i64],
+        stride: Option<Vec<i64>>,
+        dtype: DType,
+        device: Device,
+        init: Init,
+    ) -> Result<Value<'a>> {
+        if let Some(bad) = shape.iter().find(|&&d| d < 0) {
+            return Err(self.error(at, format!("negative size {bad}")));
+        }
+        let stride = stride.unwrap_or_else(|| contiguous_strides(shape));
+        let Some(elements) = extent(shape, &stride) else {
+            return Err(self.error(at, "this shape does not fit in memory"));
+        };
+        let name = format!("{name}{}", self.buffers.len());
+        let buffer = self.add_buffer(at, BufferSpec { name, dtype, elements, init })?;
+        Ok(Value::Tensor(Rc::new(Tensor { buffer, offset: 0, shape: shape.to_vec(), stride, dtype, device })))
+    }
+
+    fn as_tensor(&mut self, args: &CallArgs<'a>) -> Result<Value<'a>> {
+        let at = args.range;
+        let value = args.get(0, "data").unwrap_or(Value::NONE);
+        if let Value::Tensor(t) = &value {
+            let same = self.dtype(args)?.is_none_or(|d| d == t.dtype);
+            if same {
+                return Ok(value);
+            }
+            return Err(self.outside(&at, "a wrapper cannot convert tensors; a kernel can"));
+        }
+        let (values, shape) = match &value {
+            Value::Const(c) => (vec![c.clone()], Vec::new()),
+            other => {
+                let mut values = Vec::new();
+                for item in self.iterate(&at, other)? {
+                    match item {
+                        Value::Const(c) => values.push(c),
+                        other => return Err(self.error(&at, format!("cannot make a tensor of {}", other.describe()))),
+                    }
+                }
+                let n = values.len() as i64;
+                (values, vec![n])
+            }
+        };
+        if values.iter().any(|c| c.as_float().is_none()) {
+            return Err(self.error(&at, "tensors are made of numbers"));
+        }
+        let natural = values.iter().map(natural_dtype).reduce(DType::promote).unwrap_or(DType::Float32);
+        let dtype = self.dtype(args)?.unwrap_or(natural);
+        let device = self.device(&at, args.named("device"))?;
+        self.allocate(&at, "constant", &shape, None, dtype, device, Init::Values(values))
+    }
+}
+
+fn fill_of(name: &str) -> Init {
+    match name {
+        "zeros" => Init::Fill(Const::Int(0)),
+        "ones" => Init::Fill(Const::Int(1)),
+        _ => Init::Uninitialized,
+    }
+}
+
+fn natural_dtype(c: &Const) -> DType {
+    match c {
+        Const::Bool(_) => DType::Bool,
+        Const::Int(_) => DType::Int64,
+        _ => DType::Float32,
+    }
+}
+
+/// What `empty_like` gives: the same strides when the tensor is dense, otherwise packed in stride order.
+fn preserved_strides(t: &Tensor) -> Vec<i64> {
+    let mut order: Vec<usize> = (0..t.shape.len()).collect();
+    // Stable: equal strides keep their dimension order, larger strides come first.
+    order.sort_by(|&a, &b| t.stride[b].cmp(&t.stride[a]));
+    if t.stride.iter().zip(&t.shape).any(|(&s, &d)| s == 0 && d > 1) {
+        return contiguous_strides(&t.shape);
+    }
+    let mut stride = vec![1i64; t.shape.len()];
+    let mut next = 1i64;
+    for &d in order.iter().rev() {
+        stride[d] = next;
+        next = next.saturating_mul(t.shape[d].max(1));
+    }
+    let same = (0..t.shape.len()).all(|d| t.shape[d] <= 1 || stride[d] == t.stride[d]);
+    if same { t.stride.clone() } else { stride }
+}
