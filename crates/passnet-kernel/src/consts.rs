@@ -106,7 +106,8 @@ pub(crate) fn binary(op: Operator, a: &Const, b: &Const) -> Result<Const, String
         (Operator::Add, Const::Tuple(x), Const::Tuple(y)) if x.len() + y.len() < 1 << 16 => {
             Ok(Const::Tuple(x.iter().chain(y).cloned().collect()))
         }
-        (Operator::Mult, Const::Tuple(x), Const::Int(n)) | (Operator::Mult, Const::Int(n), Const::Tuple(x)) => {
+        (Operator::Mult, Const::Tuple(x), Const::Int(n))
+        | (Operator::Mult, Const::Int(n), Const::Tuple(x)) => {
             let n = usize::try_from(*n).unwrap_or(0);
             if x.len().saturating_mul(n) > 1 << 16 {
                 return Err("sequence is too long".into());
@@ -147,7 +148,11 @@ fn int_binary(op: Operator, x: i64, y: i64, both_bool: bool) -> Result<Const, St
         Operator::Pow => Ok(Const::Float((x as f64).powf(y as f64))),
         Operator::LShift => {
             let shift = u32::try_from(y).map_err(|_| "negative shift count".to_string())?;
-            let shifted = if x == 0 { Some(0) } else { 1i64.checked_shl(shift).and_then(|m| x.checked_mul(m)) };
+            let shifted = if x == 0 {
+                Some(0)
+            } else {
+                1i64.checked_shl(shift).and_then(|m| x.checked_mul(m))
+            };
             checked(shifted.filter(|_| x == 0 || shift < 63))
         }
         Operator::RShift => {
@@ -165,7 +170,8 @@ fn int_binary(op: Operator, x: i64, y: i64, both_bool: bool) -> Result<Const, St
 }
 
 fn float_binary(op: Operator, x: f64, y: f64) -> Result<Const, String> {
-    let nonzero = |v: f64| if y == 0.0 { Err("division by zero".to_string()) } else { Ok(Const::Float(v)) };
+    let nonzero =
+        |v: f64| if y == 0.0 { Err("division by zero".to_string()) } else { Ok(Const::Float(v)) };
     match op {
         Operator::Add => Ok(Const::Float(x + y)),
         Operator::Sub => Ok(Const::Float(x - y)),

@@ -73,14 +73,17 @@ impl Header {
                 "value" => header.inputs.push(Input::Value(parse_value(rest).map_err(bad)?)),
                 "expect" => header.expect.extend(rest.split_whitespace().map(str::to_string)),
                 "tolerance" => {
-                    header.tolerance = Some(rest.parse().map_err(|_| bad(format!("`{rest}` is not a number")))?);
+                    header.tolerance =
+                        Some(rest.parse().map_err(|_| bad(format!("`{rest}` is not a number")))?);
                 }
                 _ => {}
             }
         }
         let bytes = header.inputs.iter().fold(0u64, |n, i| match i {
             Input::Tensor { spec, .. } => n.saturating_add(
-                spec.storage_elements().unwrap_or(u64::MAX).saturating_mul(spec.dtype.size() as u64),
+                spec.storage_elements()
+                    .unwrap_or(u64::MAX)
+                    .saturating_mul(spec.dtype.size() as u64),
             ),
             Input::Value(_) => n,
         });
@@ -100,7 +103,9 @@ impl Header {
 
     /// The bytes of input `index`, which must be a tensor.
     pub fn data(&self, index: usize) -> Vec<u8> {
-        let Some(Input::Tensor { spec, filling, .. }) = self.inputs.get(index) else { return Vec::new() };
+        let Some(Input::Tensor { spec, filling, .. }) = self.inputs.get(index) else {
+            return Vec::new();
+        };
         let elements = spec.storage_elements().unwrap_or(0);
         let mut out = Vec::with_capacity(elements as usize * spec.dtype.size());
         for i in 0..elements {
@@ -109,7 +114,9 @@ impl Header {
                     let sum: f64 = (0..4).map(|k| unit(random(index as u64, i * 4 + k))).sum();
                     Const::Float((sum - 2.0) * 1.732_050_807_568_877_2)
                 }
-                Filling::Uniform(low, high) => Const::Float(low + (high - low) * unit(random(index as u64, i))),
+                Filling::Uniform(low, high) => {
+                    Const::Float(low + (high - low) * unit(random(index as u64, i)))
+                }
                 Filling::Int(low, high) => {
                     let span = high.saturating_sub(low).max(1) as u64;
                     Const::Int(low + (random(index as u64, i) % span) as i64)
@@ -125,7 +132,8 @@ impl Header {
 
 /// SplitMix64 of a counter; each input has its own stream.
 fn random(stream: u64, index: u64) -> u64 {
-    let mut z = (stream << 40).wrapping_add(index).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut z =
+        (stream << 40).wrapping_add(index).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
@@ -187,7 +195,10 @@ fn parse_input(text: &str) -> Result<Input, String> {
     }
     let words: Vec<&str> = filling.split_whitespace().collect();
     let number = |i: usize| {
-        words.get(i).and_then(|w| w.parse::<f64>().ok()).ok_or_else(|| format!("`{filling}` needs numbers"))
+        words
+            .get(i)
+            .and_then(|w| w.parse::<f64>().ok())
+            .ok_or_else(|| format!("`{filling}` needs numbers"))
     };
     let filling = match words.first().copied() {
         None | Some("normal") => Filling::Normal,
@@ -225,6 +236,28 @@ impl Fixture {
         };
         let plan = plan(&modules, &wrapper, &header.host_args(), PlanLimits::default())?;
         Ok(Fixture { header, modules, plan })
+    }
+
+    /// Name of the wrapper that was planned.
+    pub fn wrapper(&self) -> Result<String, Diagnostic> {
+        match &self.header.wrapper {
+            Some(name) => Ok(name.clone()),
+            None => crate::plan::entry_name(&self.modules),
+        }
+    }
+
+    /// Name, view and packed bytes of each tensor argument.
+    pub fn input_tensors(&self) -> Vec<(String, View, Vec<u8>)> {
+        let mut tensors = Vec::new();
+        for (index, input) in self.header.inputs.iter().enumerate() {
+            if let Input::Tensor { name, spec, .. } = input {
+                let (shape, stride) = (spec.shape.clone(), spec.stride.clone());
+                let view = View { buffer: 0, offset: 0, shape, stride, dtype: spec.dtype };
+                let data = gather(&view, &self.header.data(index));
+                tensors.push((name.clone(), view, data));
+            }
+        }
+        tensors
     }
 
     pub fn prepare(&self) -> Result<PreparedPlan, Diagnostic> {

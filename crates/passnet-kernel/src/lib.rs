@@ -1,7 +1,7 @@
 //! Triton kernels and host wrappers without a GPU and without Python: read, type, check, plan, run.
 
-mod consts;
 pub mod check;
+mod consts;
 pub mod exec;
 pub mod fixture;
 pub mod frontend;

@@ -53,7 +53,10 @@ enum Entry {
     /// `a, b = 1, 2`: the statement and the position of the name.
     Unpacked(StmtPath, usize),
     External(String),
-    From { module: String, name: String },
+    From {
+        module: String,
+        name: String,
+    },
 }
 
 type StmtPath = Vec<usize>;
@@ -205,7 +208,10 @@ impl ModuleSet {
 
 fn is_library(path: &str) -> bool {
     let root = path.split('.').next().unwrap_or(path);
-    matches!(root, "torch" | "triton" | "math" | "typing" | "functools" | "operator" | "numpy" | "os" | "sys")
+    matches!(
+        root,
+        "torch" | "triton" | "math" | "typing" | "functools" | "operator" | "numpy" | "os" | "sys"
+    )
 }
 
 fn collect(body: &[Stmt], path: &mut StmtPath, names: &mut FxHashMap<String, Entry>) {
@@ -224,7 +230,8 @@ fn collect(body: &[Stmt], path: &mut StmtPath, names: &mut FxHashMap<String, Ent
                         Expr::Tuple(t) => {
                             for (i, item) in t.elts.iter().enumerate() {
                                 if let Expr::Name(n) = item {
-                                    names.insert(n.id.to_string(), Entry::Unpacked(path.clone(), i));
+                                    names
+                                        .insert(n.id.to_string(), Entry::Unpacked(path.clone(), i));
                                 }
                             }
                         }

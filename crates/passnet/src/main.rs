@@ -37,6 +37,9 @@ enum Command {
     /// Read, check, print and identify graphs
     #[command(subcommand)]
     Graph(commands::graph::GraphCommand),
+    /// Check, plan and run the kernels of a pass without a GPU
+    #[command(subcommand)]
+    Kernel(commands::kernel::KernelCommand),
     /// Check, trace, match, apply and explain passes, without running them
     #[command(subcommand)]
     Pass(commands::pass::PassCommand),
@@ -74,6 +77,7 @@ fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
     match command {
         Command::Dataset(command) => commands::dataset::run(command, output),
         Command::Graph(command) => commands::graph::run(command, output),
+        Command::Kernel(command) => commands::kernel::run(command, output),
         Command::Pass(command) => commands::pass::run(command, output),
         Command::Score(args) => commands::score::run(args, output),
     }

@@ -26,15 +26,29 @@ fn is_nan(a: u64, lane: Lane) -> bool {
     }
 }
 
-pub(super) fn arg_reduce(value: *mut u8, index: *mut u8, from: *const u8, lane: Lane, axis: &AxisSizes, max: bool, tie_left: bool) {
+pub(super) fn arg_reduce(
+    value: *mut u8,
+    index: *mut u8,
+    from: *const u8,
+    lane: Lane,
+    axis: &AxisSizes,
+    max: bool,
+    tie_left: bool,
+) {
     for outer in 0..axis.outer {
         for inner in 0..axis.inner {
-            let at = |k: usize| read_lane(from.wrapping_add(((outer * axis.size + k) * axis.inner + inner) * lane.size()), lane);
+            let at = |k: usize| {
+                read_lane(
+                    from.wrapping_add(((outer * axis.size + k) * axis.inner + inner) * lane.size()),
+                    lane,
+                )
+            };
             let (mut best, mut best_index) = (at(0), 0usize);
             for k in 1..axis.size {
                 let x = at(k);
                 let better = if max { less(best, x, lane) } else { less(x, best, lane) };
-                let tie = !tie_left && !less(best, x, lane) && !less(x, best, lane) && !is_nan(x, lane);
+                let tie =
+                    !tie_left && !less(best, x, lane) && !less(x, best, lane) && !is_nan(x, lane);
                 if better || tie || (is_nan(best, lane) && !is_nan(x, lane)) {
                     (best, best_index) = (x, k);
                 }
@@ -49,7 +63,8 @@ pub(super) fn arg_reduce(value: *mut u8, index: *mut u8, from: *const u8, lane: 
 pub(super) fn sort(block: *mut u8, lane: Lane, rows: usize, size: usize, descending: bool) {
     for row in 0..rows {
         let start = block.wrapping_add(row * size * lane.size());
-        let mut values: Vec<u64> = (0..size).map(|i| read_lane(start.wrapping_add(i * lane.size()), lane)).collect();
+        let mut values: Vec<u64> =
+            (0..size).map(|i| read_lane(start.wrapping_add(i * lane.size()), lane)).collect();
         values.sort_by(|&a, &b| match (less(a, b, lane), less(b, a, lane)) {
             (true, _) => std::cmp::Ordering::Less,
             (_, true) => std::cmp::Ordering::Greater,
@@ -65,7 +80,14 @@ pub(super) fn sort(block: *mut u8, lane: Lane, rows: usize, size: usize, descend
     }
 }
 
-pub(super) fn histogram(to: *mut u8, bins: usize, from: *const u8, lane: Lane, lanes: usize, mask: Option<*const u8>) {
+pub(super) fn histogram(
+    to: *mut u8,
+    bins: usize,
+    from: *const u8,
+    lane: Lane,
+    lanes: usize,
+    mask: Option<*const u8>,
+) {
     let mut counts = vec![0i32; bins];
     for i in 0..lanes {
         if mask.is_some_and(|m| read_lane(m.wrapping_add(i), Lane::B8) == 0) {
@@ -82,16 +104,29 @@ pub(super) fn histogram(to: *mut u8, bins: usize, from: *const u8, lane: Lane, l
 }
 
 /// Picks along the axis; an index outside it is given back as the error.
-pub(super) fn gather(to: *mut u8, from: *const u8, index: *const u8, index_lane: Lane, size: usize, axis: &AxisSizes, source: usize) -> std::result::Result<(), i64> {
+pub(super) fn gather(
+    to: *mut u8,
+    from: *const u8,
+    index: *const u8,
+    index_lane: Lane,
+    size: usize,
+    axis: &AxisSizes,
+    source: usize,
+) -> std::result::Result<(), i64> {
     for outer in 0..axis.outer {
         for k in 0..axis.size {
             for inner in 0..axis.inner {
                 let at = (outer * axis.size + k) * axis.inner + inner;
-                let picked = read_lane(index.wrapping_add(at * index_lane.size()), index_lane) as i64;
-                let Some(row) = usize::try_from(picked).ok().filter(|&p| p < source) else { return Err(picked) };
+                let picked =
+                    read_lane(index.wrapping_add(at * index_lane.size()), index_lane) as i64;
+                let Some(row) = usize::try_from(picked).ok().filter(|&p| p < source) else {
+                    return Err(picked);
+                };
                 let src = (outer * source + row) * axis.inner + inner;
                 // SAFETY: `row` is inside the source block and `at` inside the result, both made by the lowering.
-                unsafe { std::ptr::copy_nonoverlapping(from.add(src * size), to.add(at * size), size) };
+                unsafe {
+                    std::ptr::copy_nonoverlapping(from.add(src * size), to.add(at * size), size)
+                };
             }
         }
     }
@@ -158,7 +193,11 @@ impl Machine<'_, '_> {
                     let expected = read_lane(c.wrapping_add(i * a.lane.size()), a.lane);
                     if expected == old { value } else { old }
                 }
-                (None, None) => return Err(self.fault(FaultKind::Assert("atomic without operation".into()), a.loc)),
+                (None, None) => {
+                    return Err(
+                        self.fault(FaultKind::Assert("atomic without operation".into()), a.loc)
+                    );
+                }
             };
             let bits = [new; 1];
             // SAFETY: as above; the low bytes of the word are the lane.

@@ -27,11 +27,23 @@ pub enum FaultKind {
         elem: Elem,
     },
     /// Memory read that nothing wrote.
-    Uninitialized { buffer: usize, element: i64 },
+    Uninitialized {
+        buffer: usize,
+        element: i64,
+    },
     /// Two programs wrote different values to one element.
-    Race { buffer: usize, element: i64, other: u32 },
-    IndexOverflow { elem: Elem },
-    GatherIndex { index: i64, size: usize },
+    Race {
+        buffer: usize,
+        element: i64,
+        other: u32,
+    },
+    IndexOverflow {
+        elem: Elem,
+    },
+    GatherIndex {
+        index: i64,
+        size: usize,
+    },
     Assert(String),
     EndlessLoop,
 }
@@ -43,13 +55,19 @@ impl fmt::Display for FaultKind {
                 let verb = if *store { "writes" } else { "reads" };
                 write!(f, "lane {lane} {verb} element {element} of a buffer with {len} elements")
             }
-            FaultKind::Uninitialized { element, .. } => write!(f, "reads element {element}, which nothing wrote"),
+            FaultKind::Uninitialized { element, .. } => {
+                write!(f, "reads element {element}, which nothing wrote")
+            }
             FaultKind::Race { element, other, .. } => {
                 write!(f, "writes element {element}, to which program {other} wrote another value")
             }
             FaultKind::IndexOverflow { elem } => write!(f, "index arithmetic overflows {elem}"),
-            FaultKind::GatherIndex { index, size } => write!(f, "gathers at index {index} of {size}"),
-            FaultKind::Assert(message) if message.is_empty() => f.write_str("device assertion failed"),
+            FaultKind::GatherIndex { index, size } => {
+                write!(f, "gathers at index {index} of {size}")
+            }
+            FaultKind::Assert(message) if message.is_empty() => {
+                f.write_str("device assertion failed")
+            }
             FaultKind::Assert(message) => write!(f, "device assertion failed: {message}"),
             FaultKind::EndlessLoop => f.write_str("loop runs without end"),
         }

@@ -40,11 +40,9 @@ impl<'t> Machine<'t, '_> {
         // A chunk of memory may stand in for a register only while nobody writes that buffer.
         for i in 0..prepared.len() {
             if prepared[i].mode == AccessMode::Direct {
-                let written = group
-                    .accesses
-                    .iter()
-                    .zip(&prepared)
-                    .any(|(a, p)| a.is_store && (p.mode == AccessMode::PerLane || p.buffer == prepared[i].buffer));
+                let written = group.accesses.iter().zip(&prepared).any(|(a, p)| {
+                    a.is_store && (p.mode == AccessMode::PerLane || p.buffer == prepared[i].buffer)
+                });
                 if written || group.accesses[i].is_store || self.tracker.is_some() {
                     prepared[i].mode = AccessMode::Affine;
                 }
@@ -79,12 +77,20 @@ impl<'t> Machine<'t, '_> {
         }
     }
 
-    fn chunk(&mut self, group: &'t Group, prepared: &[Prepared], pointers: &mut [*mut u8], start: usize, count: usize) -> Result<()> {
+    fn chunk(
+        &mut self,
+        group: &'t Group,
+        prepared: &[Prepared],
+        pointers: &mut [*mut u8],
+        start: usize,
+        count: usize,
+    ) -> Result<()> {
         for micro in &group.micros {
             match micro {
                 Micro::Map { f, dst, a, b, c } => {
                     let d = pointers[usize::from(dst.0)];
-                    let (a, b, c) = (self.src(*a, pointers), self.src(*b, pointers), self.src(*c, pointers));
+                    let (a, b, c) =
+                        (self.src(*a, pointers), self.src(*b, pointers), self.src(*c, pointers));
                     // SAFETY: registers hold `count` lanes of the kernel's types; the lowering gives a result a
                     // place of its own; unused operands are never read.
                     unsafe { f(d, a, b, c, count) };
@@ -139,7 +145,12 @@ impl<'t> Machine<'t, '_> {
 
     /// Decides how an access runs and checks the whole of an affine one at once.
     fn prepare(&mut self, access: &Access) -> Result<Prepared> {
-        let nothing = Prepared { base: std::ptr::null_mut(), address: 0, buffer: usize::MAX, mode: AccessMode::PerLane };
+        let nothing = Prepared {
+            base: std::ptr::null_mut(),
+            address: 0,
+            buffer: usize::MAX,
+            mode: AccessMode::PerLane,
+        };
         if let MaskForm::Uniform(r) = access.mask
             && self.regs[r.0 as usize] & 1 == 0
         {
@@ -162,7 +173,8 @@ impl<'t> Machine<'t, '_> {
                 return Ok(Prepared { mode: AccessMode::Empty, ..nothing });
             }
             whole &= first == 0 && end == size;
-            let (a, b) = ((first as i64).wrapping_mul(stride), (end as i64 - 1).wrapping_mul(stride));
+            let (a, b) =
+                ((first as i64).wrapping_mul(stride), (end as i64 - 1).wrapping_mul(stride));
             low = low.wrapping_add(a.min(b));
             high = high.wrapping_add(a.max(b));
         }
@@ -183,7 +195,13 @@ impl<'t> Machine<'t, '_> {
     }
 
     /// The first lane that leaves its buffer, for the message.
-    fn first_outside(&self, access: &Access, address: i64, dims: &Dims, limits: Option<&Limits>) -> Box<super::fault::Fault> {
+    fn first_outside(
+        &self,
+        access: &Access,
+        address: i64,
+        dims: &Dims,
+        limits: Option<&Limits>,
+    ) -> Box<super::fault::Fault> {
         let lanes: usize = dims.iter().map(|d| d.0).product();
         let size = access.elem.size() as i64;
         for lane in 0..lanes {
@@ -204,7 +222,15 @@ impl<'t> Machine<'t, '_> {
         self.out_of_bounds(address, 0, access.elem, access.is_store, access.loc)
     }
 
-    fn load(&mut self, a: &Access, p: Prepared, pointers: &[*mut u8], dst: *mut u8, start: usize, count: usize) -> Result<()> {
+    fn load(
+        &mut self,
+        a: &Access,
+        p: Prepared,
+        pointers: &[*mut u8],
+        dst: *mut u8,
+        start: usize,
+        count: usize,
+    ) -> Result<()> {
         let lane = a.lane;
         let masked = !matches!(a.mask, MaskForm::All);
         if p.mode == AccessMode::Empty || masked {
@@ -220,7 +246,12 @@ impl<'t> Machine<'t, '_> {
                 for_box_rows(dims, limits.as_ref(), start, count, |at, run, offset, stride| {
                     // SAFETY: `prepare` resolved every lane that is on; the register holds `count` lanes.
                     unsafe {
-                        (a.load)(dst.add(at * lane.size()), p.base.offset(offset as isize), stride as isize, run);
+                        (a.load)(
+                            dst.add(at * lane.size()),
+                            p.base.offset(offset as isize),
+                            stride as isize,
+                            run,
+                        );
                     }
                     if tracked {
                         rows.push((offset, stride, run));
@@ -228,7 +259,13 @@ impl<'t> Machine<'t, '_> {
                 });
                 for (offset, stride, run) in rows {
                     for i in 0..run as i64 {
-                        self.track(p.buffer, p.address.wrapping_add(offset + i * stride), a.elem.size(), false, a.loc)?;
+                        self.track(
+                            p.buffer,
+                            p.address.wrapping_add(offset + i * stride),
+                            a.elem.size(),
+                            false,
+                            a.loc,
+                        )?;
                     }
                 }
                 Ok(())
@@ -244,7 +281,14 @@ impl<'t> Machine<'t, '_> {
         }
     }
 
-    fn fill_other(&mut self, other: Src, pointers: &[*mut u8], dst: *mut u8, lane: Lane, count: usize) {
+    fn fill_other(
+        &mut self,
+        other: Src,
+        pointers: &[*mut u8],
+        dst: *mut u8,
+        lane: Lane,
+        count: usize,
+    ) {
         match other {
             Src::V(VReg(r)) => {
                 let from = pointers[usize::from(r)];
@@ -263,7 +307,15 @@ impl<'t> Machine<'t, '_> {
         }
     }
 
-    fn store(&mut self, a: &Access, p: Prepared, pointers: &[*mut u8], src: *const u8, start: usize, count: usize) -> Result<()> {
+    fn store(
+        &mut self,
+        a: &Access,
+        p: Prepared,
+        pointers: &[*mut u8],
+        src: *const u8,
+        start: usize,
+        count: usize,
+    ) -> Result<()> {
         let lane = a.lane;
         match p.mode {
             AccessMode::Empty => Ok(()),
@@ -273,7 +325,12 @@ impl<'t> Machine<'t, '_> {
                 for_box_rows(dims, limits.as_ref(), start, count, |at, run, offset, stride| {
                     // SAFETY: `prepare` resolved every lane that is on; the register holds `count` lanes.
                     unsafe {
-                        (a.store)(p.base.offset(offset as isize), src.add(at * lane.size()), stride as isize, run);
+                        (a.store)(
+                            p.base.offset(offset as isize),
+                            src.add(at * lane.size()),
+                            stride as isize,
+                            run,
+                        );
                     }
                 });
                 Ok(())
@@ -334,7 +391,15 @@ impl<'t> Machine<'t, '_> {
             }
             match self.memory.resolve(addresses[i], 0, size) {
                 Some((buffer, ptr)) => visit(self, i, addresses[i], buffer, ptr)?,
-                None => return Err(self.out_of_bounds(addresses[i], start + i, a.elem, a.is_store, a.loc)),
+                None => {
+                    return Err(self.out_of_bounds(
+                        addresses[i],
+                        start + i,
+                        a.elem,
+                        a.is_store,
+                        a.loc,
+                    ));
+                }
             }
         }
         Ok(())
@@ -342,7 +407,13 @@ impl<'t> Machine<'t, '_> {
 }
 
 /// As [`for_rows`], restricted to a box.
-fn for_box_rows(dims: &Dims, limits: Option<&Limits>, start: usize, count: usize, mut row: impl FnMut(usize, usize, i64, i64)) {
+fn for_box_rows(
+    dims: &Dims,
+    limits: Option<&Limits>,
+    start: usize,
+    count: usize,
+    mut row: impl FnMut(usize, usize, i64, i64),
+) {
     let Some(limits) = limits else {
         for_rows(dims, start, count, row);
         return;
@@ -368,7 +439,12 @@ fn for_box_rows(dims: &Dims, limits: Option<&Limits>, start: usize, count: usize
         let (from, to) = (column.max(low), (column + run).min(high));
         if on && from < to {
             let stride = dims[inner].1;
-            row(lane - start + (from - column), to - from, offset.wrapping_add(from as i64 * stride), stride);
+            row(
+                lane - start + (from - column),
+                to - from,
+                offset.wrapping_add(from as i64 * stride),
+                stride,
+            );
         }
         lane += run;
     }

@@ -3,6 +3,7 @@
 use super::fault::Fault;
 use super::lower::{Bound, LowerError, lower};
 use super::memory::Memory;
+use super::plan_run::RunOptions;
 use super::run::Machine;
 use super::tape::Tape;
 use super::track::Tracker;
@@ -22,7 +23,12 @@ pub(crate) struct PreparedLaunch {
 const MIN_BATCH: usize = 4;
 
 impl PreparedLaunch {
-    pub(crate) fn new(f: &Function, bounds: &[Bound], grid: [u32; 3], independent: bool) -> Result<PreparedLaunch, LowerError> {
+    pub(crate) fn new(
+        f: &Function,
+        bounds: &[Bound],
+        grid: [u32; 3],
+        independent: bool,
+    ) -> Result<PreparedLaunch, LowerError> {
         let tape = lower(f, bounds, grid)?;
         let independent = independent && !tape.has_atomics;
         Ok(PreparedLaunch { tape, grid, independent })
@@ -42,21 +48,24 @@ impl PreparedLaunch {
     }
 
     /// Runs every program. The error is that of the first failing program, whatever the threads do.
-    pub(crate) fn run(&self, memory: &Memory<'_>, threads: usize) -> Result<(), Box<Fault>> {
+    pub(crate) fn run(&self, memory: &Memory<'_>, options: RunOptions) -> Result<(), Box<Fault>> {
         let programs = self.programs();
-        if !self.independent || threads <= 1 || programs < 2 * MIN_BATCH {
-            let mut machine = Machine::new(&self.tape, memory, None);
+        if !self.independent || options.threads <= 1 || programs < 2 * MIN_BATCH {
+            let mut machine = Machine::new(&self.tape, memory, None, options.iterations);
             return (0..programs).try_for_each(|i| machine.run(self.program(i)));
         }
         // Enough batches to balance, few enough that setting up a machine does not show.
-        let batch = programs.div_ceil(threads * 4).max(MIN_BATCH);
-        let batches: Vec<(usize, usize)> =
-            (0..programs).step_by(batch).map(|start| (start, (start + batch).min(programs))).collect();
+        let batch = programs.div_ceil(options.threads * 4).max(MIN_BATCH);
+        let batches: Vec<(usize, usize)> = (0..programs)
+            .step_by(batch)
+            .map(|start| (start, (start + batch).min(programs)))
+            .collect();
         let failures: Vec<(usize, Box<Fault>)> = batches
             .into_par_iter()
             .filter_map(|(start, end)| {
-                let mut machine = Machine::new(&self.tape, memory, None);
-                (start..end).find_map(|i| machine.run(self.program(i)).err().map(|fault| (i, fault)))
+                let mut machine = Machine::new(&self.tape, memory, None, options.iterations);
+                (start..end)
+                    .find_map(|i| machine.run(self.program(i)).err().map(|fault| (i, fault)))
             })
             .collect();
         match failures.into_iter().min_by_key(|(i, _)| *i) {
@@ -66,17 +75,15 @@ impl PreparedLaunch {
     }
 
     /// Runs one program after another with bookkeeping.
-    pub(crate) fn run_checked(&self, memory: &Memory<'_>, tracker: &mut Tracker, lens: &[usize]) -> Result<(), Box<Fault>> {
+    pub(crate) fn run_checked(
+        &self,
+        memory: &Memory<'_>,
+        tracker: &mut Tracker,
+        lens: &[usize],
+    ) -> Result<(), Box<Fault>> {
         tracker.begin(self.grid, lens);
-        let mut machine = Machine::new(&self.tape, memory, Some(tracker));
+        let mut machine =
+            Machine::new(&self.tape, memory, Some(tracker), RunOptions::default().iterations);
         (0..self.programs()).try_for_each(|i| machine.run(self.program(i)))
-    }
-
-    pub(crate) fn has_stores(&self) -> bool {
-        self.tape.has_stores || self.tape.has_atomics
-    }
-
-    pub(crate) fn has_atomics(&self) -> bool {
-        self.tape.has_atomics
     }
 }

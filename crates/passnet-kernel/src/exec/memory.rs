@@ -25,7 +25,8 @@ unsafe impl Sync for Memory<'_> {}
 
 impl<'m> Memory<'m> {
     pub fn new(buffers: Vec<&'m mut [u8]>) -> Memory<'m> {
-        let buffers = buffers.into_iter().map(|b| (b.as_mut_ptr(), b.len().min(MAX_BUFFER_BYTES))).collect();
+        let buffers =
+            buffers.into_iter().map(|b| (b.as_mut_ptr(), b.len().min(MAX_BUFFER_BYTES))).collect();
         Memory { buffers, lent: PhantomData }
     }
 

@@ -22,6 +22,3 @@ pub use memory::Memory;
 pub use plan_run::{PreparedPlan, RunError, RunOptions};
 
 pub(crate) use plan_run::{element_bytes, for_elements};
-
-/// Loop iterations one program may run.
-const WHILE_LIMIT: u64 = 1 << 28;

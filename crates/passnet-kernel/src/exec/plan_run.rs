@@ -15,16 +15,21 @@ use crate::types::Elem;
 use passnet_graph::{DType, Diagnostic};
 use std::fmt;
 
+/// Loop iterations one program may run unless the caller says otherwise.
+const MAX_ITERATIONS: u64 = 1 << 28;
+
 /// How to run.
 #[derive(Debug, Clone, Copy)]
 pub struct RunOptions {
     /// Threads to use at most; results do not depend on it.
     pub threads: usize,
+    /// Loop iterations one program may run.
+    pub iterations: u64,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        RunOptions { threads: rayon::current_num_threads() }
+        RunOptions { threads: rayon::current_num_threads(), iterations: MAX_ITERATIONS }
     }
 }
 
@@ -39,7 +44,11 @@ pub struct RunError {
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [x, y, z] = self.fault.program;
-        write!(f, "{}:{}: kernel `{}`, program ({x}, {y}, {z}): {}", self.file, self.fault.loc.line, self.kernel, self.fault.kind)
+        write!(
+            f,
+            "{}:{}: kernel `{}`, program ({x}, {y}, {z}): {}",
+            self.file, self.fault.loc.line, self.kernel, self.fault.kind
+        )
     }
 }
 
@@ -64,8 +73,13 @@ impl PreparedPlan {
         for step in &plan.steps {
             steps.push(match step {
                 Step::Launch(launch) => {
-                    let function = frontend::compile(modules, launch.module, &launch.kernel, &launch.arg_specs())?;
-                    let prepared = prepare(&plan, launch, &function)?;
+                    let function = frontend::compile(
+                        modules,
+                        launch.module,
+                        &launch.kernel,
+                        &launch.arg_specs(),
+                    )?;
+                    let prepared = prepare(launch, &function)?;
                     PreparedStep { launch: Some((Box::new(prepared), function)) }
                 }
                 _ => PreparedStep { launch: None },
@@ -81,6 +95,16 @@ impl PreparedPlan {
     /// The kernels of the launches, in order, as tile IR.
     pub fn functions(&self) -> impl Iterator<Item = &Function> {
         self.steps.iter().filter_map(|s| s.launch.as_ref().map(|l| &l.1))
+    }
+
+    /// Each launch with its kernel.
+    pub fn launches(&self) -> impl Iterator<Item = (&Launch, &Function)> {
+        self.plan.steps.iter().zip(&self.steps).filter_map(|(step, prepared)| {
+            match (step, &prepared.launch) {
+                (Step::Launch(launch), Some((_, function))) => Some((launch, function)),
+                _ => None,
+            }
+        })
     }
 
     /// Whether each launch runs its programs on several threads.
@@ -114,7 +138,9 @@ impl PreparedPlan {
         for (step, prepared) in self.plan.steps.iter().zip(&self.steps) {
             match (step, &prepared.launch) {
                 (Step::Launch(launch), Some((kernel, function))) => {
-                    kernel.run(&memory, options.threads).map_err(|fault| run_error(launch, function, *fault))?;
+                    kernel
+                        .run(&memory, options)
+                        .map_err(|fault| run_error(launch, function, *fault))?;
                 }
                 (Step::Copy { from, to, .. }, _) => copy(&memory, from, to),
                 (Step::Fill { view, value, .. }, _) => fill_view(&memory, view, value),
@@ -125,7 +151,7 @@ impl PreparedPlan {
     }
 
     /// Runs with bookkeeping: what was read before it was written, what raced, which outputs have holes.
-    pub(crate) fn run_checked(&self, buffers: Vec<&mut [u8]>) -> Result<CheckedRun, (RunError, CheckedRun)> {
+    pub(crate) fn run_checked(&self, buffers: Vec<&mut [u8]>) -> (CheckedRun, Option<RunError>) {
         let lens: Vec<usize> = buffers.iter().map(|b| b.len()).collect();
         let memory = Memory::new(buffers);
         let mut tracker = Tracker::default();
@@ -140,7 +166,7 @@ impl PreparedPlan {
                     let result = kernel.run_checked(&memory, &mut tracker, &lens);
                     checked.observations.extend(tracker.observations.drain(..).map(|o| (index, o)));
                     if let Err(fault) = result {
-                        return Err((run_error(launch, function, *fault), checked));
+                        return (checked, Some(run_error(launch, function, *fault)));
                     }
                 }
                 (Step::Copy { from, to, .. }, _) => {
@@ -157,13 +183,7 @@ impl PreparedPlan {
         for view in &self.plan.returns {
             checked.holes.push(first_hole(&tracker, view));
         }
-        Ok(checked)
-    }
-
-    /// The prepared launch of a step, for reports about atomics and stores.
-    pub(crate) fn launch_facts(&self, step: usize) -> Option<(bool, bool)> {
-        let (kernel, _) = self.steps.get(step)?.launch.as_ref()?;
-        Some((kernel.has_stores(), kernel.has_atomics()))
+        (checked, None)
     }
 }
 
@@ -180,16 +200,22 @@ fn run_error(launch: &Launch, function: &Function, fault: Fault) -> RunError {
     RunError { kernel: launch.kernel.clone(), file: function.file(fault.loc).to_string(), fault }
 }
 
-fn prepare(plan: &LaunchPlan, launch: &Launch, function: &Function) -> Result<PreparedLaunch, Diagnostic> {
+fn prepare(launch: &Launch, function: &Function) -> Result<PreparedLaunch, Diagnostic> {
     let mut bounds = Vec::new();
     for param in &function.params {
         let Some(arg) = launch.args.iter().find(|a| a.name == param.name) else {
-            return Err(Diagnostic::file(&launch.file, format!("no argument for `{}`", param.name)));
+            return Err(Diagnostic::file(
+                &launch.file,
+                format!("no argument for `{}`", param.name),
+            ));
         };
         bounds.push(match &arg.value {
             ArgValue::Buffer(view) => {
                 let size = view.dtype.size() as i64;
-                Bound::Pointer { address: Memory::address(view.buffer, view.offset.saturating_mul(size)), buffer: view.buffer }
+                Bound::Pointer {
+                    address: Memory::address(view.buffer, view.offset.saturating_mul(size)),
+                    buffer: view.buffer,
+                }
             }
             ArgValue::Int { value, .. } => Bound::Int(*value),
             ArgValue::Float(v) => Bound::Float(*v),
@@ -199,9 +225,12 @@ fn prepare(plan: &LaunchPlan, launch: &Launch, function: &Function) -> Result<Pr
             },
         });
     }
-    let independent = crate::check::programs_are_independent(plan, launch, function);
+    let independent = crate::check::programs_are_independent(launch, function);
     PreparedLaunch::new(function, &bounds, launch.grid, independent).map_err(|e| {
-        let mut d = Diagnostic::file(function.file(e.loc), format!("kernel `{}`: {}", launch.kernel, e.message));
+        let mut d = Diagnostic::file(
+            function.file(e.loc),
+            format!("kernel `{}`: {}", launch.kernel, e.message),
+        );
         d.line = e.loc.line as usize;
         d.column = usize::from(d.line > 0);
         d
@@ -227,7 +256,8 @@ pub(crate) fn element_bytes(value: &Const, dtype: DType) -> Vec<u8> {
 pub(crate) fn for_elements(view: &View, mut visit: impl FnMut(i64)) {
     let numel = usize::try_from(view.numel()).unwrap_or(0);
     let size = view.dtype.size() as i64;
-    let shape: Vec<u32> = view.shape.iter().map(|&d| u32::try_from(d).unwrap_or(u32::MAX)).collect();
+    let shape: Vec<u32> =
+        view.shape.iter().map(|&d| u32::try_from(d).unwrap_or(u32::MAX)).collect();
     let dims = plain(&shape, &view.stride);
     for_rows(&dims, 0, numel, |_, run, offset, stride| {
         for i in 0..run as i64 {
@@ -257,7 +287,9 @@ fn copy(memory: &Memory<'_>, from: &View, to: &View) {
 fn fill_view(memory: &Memory<'_>, view: &View, value: &Const) {
     let bytes = element_bytes(value, view.dtype);
     for_elements(view, |at| {
-        if let Some((_, d)) = memory.resolve(Memory::address(view.buffer, at), 0, bytes.len() as i64) {
+        if let Some((_, d)) =
+            memory.resolve(Memory::address(view.buffer, at), 0, bytes.len() as i64)
+        {
             // SAFETY: the element was resolved inside its buffer.
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), d, bytes.len()) };
         }

@@ -10,9 +10,6 @@ use crate::types::Elem;
 
 pub(super) type Result<T> = std::result::Result<T, Box<Fault>>;
 
-/// Iterations of all loops of one program.
-const MAX_ITERATIONS: u64 = 1 << 32;
-
 /// One thread's working state.
 pub(super) struct Machine<'t, 'm> {
     pub(super) tape: &'t Tape,
@@ -22,6 +19,7 @@ pub(super) struct Machine<'t, 'm> {
     slots: Vec<u64>,
     pub(super) program: [u32; 3],
     iterations: u64,
+    max_iterations: u64,
     pub(super) tracker: Option<&'t mut Tracker>,
     /// Scratch of the running group, kept to avoid allocation.
     pub(super) pointers: Vec<*mut u8>,
@@ -29,7 +27,12 @@ pub(super) struct Machine<'t, 'm> {
 }
 
 impl<'t, 'm> Machine<'t, 'm> {
-    pub(super) fn new(tape: &'t Tape, memory: &'t Memory<'m>, tracker: Option<&'t mut Tracker>) -> Self {
+    pub(super) fn new(
+        tape: &'t Tape,
+        memory: &'t Memory<'m>,
+        tracker: Option<&'t mut Tracker>,
+        max_iterations: u64,
+    ) -> Self {
         Machine {
             tape,
             memory,
@@ -39,6 +42,7 @@ impl<'t, 'm> Machine<'t, 'm> {
             slots: vec![0; tape.slots * super::tape::CHUNK + 16],
             program: [0; 3],
             iterations: 0,
+            max_iterations,
             tracker,
             pointers: Vec::new(),
             prepared: Vec::new(),
@@ -92,7 +96,15 @@ impl<'t, 'm> Machine<'t, 'm> {
             Step::Scalar { f, dst, a, b, c } => {
                 let mut out = 0u64;
                 // SAFETY: registers are aligned 64-bit words; the kernel touches one lane of each, and `out` is apart.
-                unsafe { f(std::ptr::from_mut(&mut out).cast(), self.reg_ptr(*a), self.reg_ptr(*b), self.reg_ptr(*c), 1) };
+                unsafe {
+                    f(
+                        std::ptr::from_mut(&mut out).cast(),
+                        self.reg_ptr(*a),
+                        self.reg_ptr(*b),
+                        self.reg_ptr(*c),
+                        1,
+                    )
+                };
                 self.regs[dst.0 as usize] = out;
             }
             Step::Move { dst, src } => self.regs[dst.0 as usize] = self.regs[src.0 as usize],
@@ -155,11 +167,21 @@ impl<'t, 'm> Machine<'t, 'm> {
                 for i in 0..*batch {
                     let s = lane.size();
                     // SAFETY: the operands hold `batch` matrices of these sizes.
-                    unsafe { f(c.add(i * m * n * s), a.add(i * m * k * s), b.add(i * k * n * s), *m, *n, *k) };
+                    unsafe {
+                        f(
+                            c.add(i * m * n * s),
+                            a.add(i * m * k * s),
+                            b.add(i * k * n * s),
+                            *m,
+                            *n,
+                            *k,
+                        )
+                    };
                 }
             }
             Step::ArgReduce { value, index, from, lane, axis, max, tie_left } => {
-                let (value, index, from) = (self.arena(*value), self.arena(*index), self.arena(*from));
+                let (value, index, from) =
+                    (self.arena(*value), self.arena(*index), self.arena(*from));
                 super::block_run::arg_reduce(value, index, from, *lane, axis, *max, *tie_left);
             }
             Step::Sort { block, lane, rows, size, descending } => {
@@ -173,8 +195,12 @@ impl<'t, 'm> Machine<'t, 'm> {
             }
             Step::Gather { to, from, index, index_lane, size, axis, source, loc } => {
                 let (to, from, index) = (self.arena(*to), self.arena(*from), self.arena(*index));
-                if let Err(found) = super::block_run::gather(to, from, index, *index_lane, *size, axis, *source) {
-                    return Err(self.fault(FaultKind::GatherIndex { index: found, size: *source }, *loc));
+                if let Err(found) =
+                    super::block_run::gather(to, from, index, *index_lane, *size, axis, *source)
+                {
+                    return Err(
+                        self.fault(FaultKind::GatherIndex { index: found, size: *source }, *loc)
+                    );
                 }
             }
             Step::Combine(combine) => self.combine(combine)?,
@@ -220,7 +246,7 @@ impl<'t, 'm> Machine<'t, 'm> {
 
     fn tick(&mut self, loc: crate::ir::Loc) -> Result<()> {
         self.iterations += 1;
-        if self.iterations > MAX_ITERATIONS.min(super::WHILE_LIMIT) {
+        if self.iterations > self.max_iterations {
             return Err(self.fault(FaultKind::EndlessLoop, loc));
         }
         Ok(())
@@ -239,7 +265,13 @@ impl<'t, 'm> Machine<'t, 'm> {
         Ok(read_lane(word.as_mut_ptr().cast(), Lane::of_elem(elem)))
     }
 
-    fn store_scalar(&mut self, address: i64, bits: u64, elem: Elem, loc: crate::ir::Loc) -> Result<()> {
+    fn store_scalar(
+        &mut self,
+        address: i64,
+        bits: u64,
+        elem: Elem,
+        loc: crate::ir::Loc,
+    ) -> Result<()> {
         let size = elem.size();
         let Some((buffer, ptr)) = self.memory.resolve(address, 0, size as i64) else {
             return Err(self.out_of_bounds(address, 0, elem, true, loc));
@@ -252,7 +284,12 @@ impl<'t, 'm> Machine<'t, 'm> {
         self.after_write(buffer, address, ptr, size, before, loc)
     }
 
-    fn copy_view(&mut self, to: &super::tape::ArenaView, from: &super::tape::ArenaView, size: usize) {
+    fn copy_view(
+        &mut self,
+        to: &super::tape::ArenaView,
+        from: &super::tape::ArenaView,
+        size: usize,
+    ) {
         let lanes: usize = from.dims.iter().map(|d| d.0).product();
         let (target, source) = (self.arena(to.offset), self.arena(from.offset));
         for_rows(&from.dims, 0, lanes, |at, run, offset, stride| {
@@ -288,7 +325,8 @@ impl<'t, 'm> Machine<'t, 'm> {
                     }
                     if k > 0 {
                         self.steps(&c.body)?;
-                        let results: Vec<u64> = c.results.iter().map(|r| self.regs[r.0 as usize]).collect();
+                        let results: Vec<u64> =
+                            c.results.iter().map(|r| self.regs[r.0 as usize]).collect();
                         for (reg, bits) in c.accumulators.iter().zip(results) {
                             self.regs[reg.0 as usize] = bits;
                         }
@@ -318,8 +356,20 @@ fn bound(base: i64, stride: i64, kind: BoundKind, size: i64) -> i64 {
     let value = match kind {
         BoundKind::FirstNonNegative => ceil(below),
         BoundKind::FirstPositive => below.div_euclid(stride) + 1,
-        BoundKind::Zero => if exact { below.div_euclid(stride) } else { size },
-        BoundKind::AfterZero => if exact { below.div_euclid(stride) + 1 } else { 0 },
+        BoundKind::Zero => {
+            if exact {
+                below.div_euclid(stride)
+            } else {
+                size
+            }
+        }
+        BoundKind::AfterZero => {
+            if exact {
+                below.div_euclid(stride) + 1
+            } else {
+                0
+            }
+        }
     };
     value.clamp(0, size) as i64
 }
@@ -352,8 +402,12 @@ pub(super) fn fill(at: *mut u8, bits: u64, lane: Lane, lanes: usize) {
     // SAFETY: callers pass a block of `lanes` aligned lanes.
     unsafe {
         match lane {
-            Lane::F32 | Lane::I32 => std::slice::from_raw_parts_mut(at.cast::<u32>(), lanes).fill(bits as u32),
-            Lane::F64 | Lane::I64 => std::slice::from_raw_parts_mut(at.cast::<u64>(), lanes).fill(bits),
+            Lane::F32 | Lane::I32 => {
+                std::slice::from_raw_parts_mut(at.cast::<u32>(), lanes).fill(bits as u32)
+            }
+            Lane::F64 | Lane::I64 => {
+                std::slice::from_raw_parts_mut(at.cast::<u64>(), lanes).fill(bits)
+            }
             Lane::B8 => std::slice::from_raw_parts_mut(at, lanes).fill(bits as u8),
         }
     }
@@ -373,10 +427,17 @@ mod tests {
         for base in -40i64..40 {
             for stride in 1i64..7 {
                 let lanes: Vec<i64> = (0..16).map(|i| base + stride * i).collect();
-                let first = |p: &dyn Fn(i64) -> bool| lanes.iter().position(|&x| p(x)).unwrap_or(16) as i64;
-                assert_eq!(bound(base, stride, BoundKind::FirstNonNegative, 16), first(&|x| x >= 0));
+                let first =
+                    |p: &dyn Fn(i64) -> bool| lanes.iter().position(|&x| p(x)).unwrap_or(16) as i64;
+                assert_eq!(
+                    bound(base, stride, BoundKind::FirstNonNegative, 16),
+                    first(&|x| x >= 0)
+                );
                 assert_eq!(bound(base, stride, BoundKind::FirstPositive, 16), first(&|x| x > 0));
-                let (low, high) = (bound(base, stride, BoundKind::Zero, 16), bound(base, stride, BoundKind::AfterZero, 16));
+                let (low, high) = (
+                    bound(base, stride, BoundKind::Zero, 16),
+                    bound(base, stride, BoundKind::AfterZero, 16),
+                );
                 for (i, &x) in lanes.iter().enumerate() {
                     assert_eq!((low..high).contains(&(i as i64)), x == 0, "{base} {stride} {i}");
                 }

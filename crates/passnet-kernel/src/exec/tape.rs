@@ -34,7 +34,10 @@ pub(crate) type Bounds = SmallVec<[(Option<SReg>, Option<SReg>); 4]>;
 #[derive(Debug, Clone)]
 pub(crate) enum PtrForm {
     /// Address of lane 0 and byte strides.
-    Affine { base: SReg, dims: Dims },
+    Affine {
+        base: SReg,
+        dims: Dims,
+    },
     Lanes(VReg),
 }
 
@@ -63,15 +66,42 @@ pub(crate) struct Access {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Micro {
-    Map { f: Kernel, dst: VReg, a: Src, b: Src, c: Src },
+    Map {
+        f: Kernel,
+        dst: VReg,
+        a: Src,
+        b: Src,
+        c: Src,
+    },
     /// An affine block as lanes.
-    Iota { dst: VReg, base: SReg, dims: Dims },
-    BoxMask { dst: VReg, bounds: Bounds, shape: SmallVec<[usize; 4]> },
+    Iota {
+        dst: VReg,
+        base: SReg,
+        dims: Dims,
+    },
+    BoxMask {
+        dst: VReg,
+        bounds: Bounds,
+        shape: SmallVec<[usize; 4]>,
+    },
     /// A strided view of a materialised block; strides count lanes.
-    Strided { dst: VReg, from: usize, dims: Dims },
-    Splat { dst: VReg, from: SReg },
-    Load { dst: VReg, access: usize },
-    Store { src: Src, access: usize },
+    Strided {
+        dst: VReg,
+        from: usize,
+        dims: Dims,
+    },
+    Splat {
+        dst: VReg,
+        from: SReg,
+    },
+    Load {
+        dst: VReg,
+        access: usize,
+    },
+    Store {
+        src: Src,
+        access: usize,
+    },
 }
 
 /// Where a group's register lives.
@@ -89,7 +119,6 @@ pub(crate) struct Group {
     pub(crate) micros: Vec<Micro>,
     pub(crate) accesses: Vec<Access>,
     pub(crate) places: Vec<(Place, Lane)>,
-    pub(crate) slots: usize,
 }
 
 /// A strided view of arena lanes: byte offset and strides in lanes.
@@ -108,35 +137,163 @@ pub(crate) struct AxisSizes {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
-    Scalar { f: Kernel, dst: SReg, a: SReg, b: SReg, c: SReg },
+    Scalar {
+        f: Kernel,
+        dst: SReg,
+        a: SReg,
+        b: SReg,
+        c: SReg,
+    },
     /// Clamped bound of a comparison `base + stride * index <op> 0`.
-    Bound { dst: SReg, base: SReg, stride: i64, kind: BoundKind, size: i64 },
+    Bound {
+        dst: SReg,
+        base: SReg,
+        stride: i64,
+        kind: BoundKind,
+        size: i64,
+    },
     /// Stops when an affine block leaves its integer type.
-    Guard { base: SReg, low: i64, high: i64, elem: Elem, loc: Loc },
-    LoadScalar { dst: SReg, ptr: SReg, mask: Option<SReg>, other: Option<SReg>, elem: Elem, loc: Loc },
-    StoreScalar { ptr: SReg, value: SReg, mask: Option<SReg>, elem: Elem, loc: Loc },
+    Guard {
+        base: SReg,
+        low: i64,
+        high: i64,
+        elem: Elem,
+        loc: Loc,
+    },
+    LoadScalar {
+        dst: SReg,
+        ptr: SReg,
+        mask: Option<SReg>,
+        other: Option<SReg>,
+        elem: Elem,
+        loc: Loc,
+    },
+    StoreScalar {
+        ptr: SReg,
+        value: SReg,
+        mask: Option<SReg>,
+        elem: Elem,
+        loc: Loc,
+    },
     Group(Box<Group>),
     /// A scalar from the arena.
-    Extract { dst: SReg, from: usize, lane: Lane },
-    Fill { to: usize, from: SReg, lane: Lane, lanes: usize },
-    CopyFull { to: usize, from: usize, bytes: usize },
-    CopyView { to: ArenaView, from: ArenaView, size: usize },
-    Reduce { f: super::simd::ReduceKernel, to: usize, from: usize, axis: AxisSizes },
-    Scan { f: super::simd::ScanKernel, to: usize, from: usize, axis: AxisSizes, reverse: bool },
+    Extract {
+        dst: SReg,
+        from: usize,
+        lane: Lane,
+    },
+    Fill {
+        to: usize,
+        from: SReg,
+        lane: Lane,
+        lanes: usize,
+    },
+    CopyFull {
+        to: usize,
+        from: usize,
+        bytes: usize,
+    },
+    CopyView {
+        to: ArenaView,
+        from: ArenaView,
+        size: usize,
+    },
+    Reduce {
+        f: super::simd::ReduceKernel,
+        to: usize,
+        from: usize,
+        axis: AxisSizes,
+    },
+    Scan {
+        f: super::simd::ScanKernel,
+        to: usize,
+        from: usize,
+        axis: AxisSizes,
+        reverse: bool,
+    },
     /// Applies a one-operand kernel to a whole block, in place by way of a copy.
-    MapFull { f: Kernel, to: usize, from: usize, lanes: usize },
-    ArgReduce { value: usize, index: usize, from: usize, lane: Lane, axis: AxisSizes, max: bool, tie_left: bool },
-    Dot { f: super::simd::DotKernel, c: usize, a: usize, b: usize, batch: usize, m: usize, n: usize, k: usize, lane: Lane },
-    Sort { block: usize, lane: Lane, rows: usize, size: usize, descending: bool },
-    Histogram { to: usize, bins: usize, from: usize, lane: Lane, lanes: usize, mask: Option<usize> },
-    Gather { to: usize, from: usize, index: usize, index_lane: Lane, size: usize, axis: AxisSizes, source: usize, loc: Loc },
+    MapFull {
+        f: Kernel,
+        to: usize,
+        from: usize,
+        lanes: usize,
+    },
+    ArgReduce {
+        value: usize,
+        index: usize,
+        from: usize,
+        lane: Lane,
+        axis: AxisSizes,
+        max: bool,
+        tie_left: bool,
+    },
+    Dot {
+        f: super::simd::DotKernel,
+        c: usize,
+        a: usize,
+        b: usize,
+        batch: usize,
+        m: usize,
+        n: usize,
+        k: usize,
+        lane: Lane,
+    },
+    Sort {
+        block: usize,
+        lane: Lane,
+        rows: usize,
+        size: usize,
+        descending: bool,
+    },
+    Histogram {
+        to: usize,
+        bins: usize,
+        from: usize,
+        lane: Lane,
+        lanes: usize,
+        mask: Option<usize>,
+    },
+    Gather {
+        to: usize,
+        from: usize,
+        index: usize,
+        index_lane: Lane,
+        size: usize,
+        axis: AxisSizes,
+        source: usize,
+        loc: Loc,
+    },
     Combine(Box<Combine>),
     Atomic(Box<Atomic>),
-    Assert { from: usize, lanes: usize, message: String, loc: Loc },
-    If { condition: SReg, then: Vec<Step>, otherwise: Vec<Step> },
-    For { low: SReg, high: SReg, step: SReg, index: SReg, body: Vec<Step>, loc: Loc },
-    While { condition_steps: Vec<Step>, condition: SReg, body: Vec<Step>, loc: Loc },
-    Move { dst: SReg, src: SReg },
+    Assert {
+        from: usize,
+        lanes: usize,
+        message: String,
+        loc: Loc,
+    },
+    If {
+        condition: SReg,
+        then: Vec<Step>,
+        otherwise: Vec<Step>,
+    },
+    For {
+        low: SReg,
+        high: SReg,
+        step: SReg,
+        index: SReg,
+        body: Vec<Step>,
+        loc: Loc,
+    },
+    While {
+        condition_steps: Vec<Step>,
+        condition: SReg,
+        body: Vec<Step>,
+        loc: Loc,
+    },
+    Move {
+        dst: SReg,
+        src: SReg,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,5 +347,4 @@ pub(crate) struct Tape {
     pub(crate) arena_bytes: usize,
     pub(crate) slots: usize,
     pub(crate) has_atomics: bool,
-    pub(crate) has_stores: bool,
 }

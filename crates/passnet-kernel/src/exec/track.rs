@@ -21,7 +21,11 @@ pub(crate) struct BufferState {
 impl BufferState {
     pub(crate) fn new(bytes: usize, elem_size: usize, defined: bool) -> BufferState {
         let word = if defined { u64::MAX } else { 0 };
-        BufferState { defined: vec![word; bytes.div_ceil(64)], writer: Vec::new(), elem_size: elem_size.max(1) }
+        BufferState {
+            defined: vec![word; bytes.div_ceil(64)],
+            writer: Vec::new(),
+            elem_size: elem_size.max(1),
+        }
     }
 
     fn is_defined(&self, byte: usize) -> bool {
@@ -81,7 +85,9 @@ impl Tracker {
     }
 
     fn observe(&mut self, kind: FaultKind, loc: Loc, program: [u32; 3]) {
-        let same = |o: &Observation| o.loc == loc && std::mem::discriminant(&o.kind) == std::mem::discriminant(&kind);
+        let same = |o: &Observation| {
+            o.loc == loc && std::mem::discriminant(&o.kind) == std::mem::discriminant(&kind)
+        };
         if self.observations.len() < MAX_OBSERVATIONS && !self.observations.iter().any(same) {
             self.observations.push(Observation { kind, loc, program });
         }
@@ -115,7 +121,14 @@ impl Tracker {
 }
 
 impl Machine<'_, '_> {
-    pub(super) fn track(&mut self, buffer: usize, address: i64, bytes: usize, _store: bool, loc: Loc) -> Result<()> {
+    pub(super) fn track(
+        &mut self,
+        buffer: usize,
+        address: i64,
+        bytes: usize,
+        _store: bool,
+        loc: Loc,
+    ) -> Result<()> {
         let (_, offset) = self.memory.locate(address);
         let program = self.program;
         if let Some(t) = &mut self.tracker {
@@ -153,7 +166,14 @@ impl Machine<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn out_of_bounds(&self, address: i64, lane: usize, elem: Elem, store: bool, loc: Loc) -> Box<Fault> {
+    pub(super) fn out_of_bounds(
+        &self,
+        address: i64,
+        lane: usize,
+        elem: Elem,
+        store: bool,
+        loc: Loc,
+    ) -> Box<Fault> {
         let (buffer, offset) = self.memory.locate(address);
         let size = elem.size() as i64;
         let kind = FaultKind::OutOfBounds {

@@ -59,19 +59,34 @@ impl<'a> Compiler<'a> {
         Ok(bound)
     }
 
-    pub(super) fn const_of(&self, at: &impl Ranged, value: &Value<'a>, what: &str) -> Result<Const> {
+    pub(super) fn const_of(
+        &self,
+        at: &impl Ranged,
+        value: &Value<'a>,
+        what: &str,
+    ) -> Result<Const> {
         value.to_const().ok_or_else(|| {
-            self.error(at, format!("{what} must be known at compile time, not {}", value.describe()))
-                .with_hint("declare it as `tl.constexpr`")
+            self.error(
+                at,
+                format!("{what} must be known at compile time, not {}", value.describe()),
+            )
+            .with_hint("declare it as `tl.constexpr`")
         })
     }
 
     pub(super) fn const_int(&self, at: &impl Ranged, value: &Value<'a>, what: &str) -> Result<i64> {
         let c = self.const_of(at, value, what)?;
-        c.as_int().ok_or_else(|| self.error(at, format!("{what} must be an integer, not {}", c.type_name())))
+        c.as_int().ok_or_else(|| {
+            self.error(at, format!("{what} must be an integer, not {}", c.type_name()))
+        })
     }
 
-    pub(super) fn const_bool(&self, at: &impl Ranged, value: Option<Value<'a>>, default: bool) -> Result<bool> {
+    pub(super) fn const_bool(
+        &self,
+        at: &impl Ranged,
+        value: Option<Value<'a>>,
+        default: bool,
+    ) -> Result<bool> {
         match value {
             None => Ok(default),
             Some(v) => Ok(self.const_of(at, &v, "this flag")?.truthy()),
@@ -82,7 +97,9 @@ impl<'a> Compiler<'a> {
         match value {
             Value::Const(Const::Elem(e)) => Ok(*e),
             Value::TypeOf(v) if !self.b.ty(*v).is_ptr() => Ok(self.b.ty(*v).elem()),
-            other => Err(self.error(at, format!("expected an element type, not {}", other.describe()))),
+            other => {
+                Err(self.error(at, format!("expected an element type, not {}", other.describe())))
+            }
         }
     }
 
@@ -128,7 +145,8 @@ impl<'a> Compiler<'a> {
         if (0..rank as i64).contains(&resolved) {
             Ok(resolved as u8)
         } else {
-            Err(self.error(at, format!("axis {axis} is out of range for a block of {rank} dimensions")))
+            Err(self
+                .error(at, format!("axis {axis} is out of range for a block of {rank} dimensions")))
         }
     }
 }

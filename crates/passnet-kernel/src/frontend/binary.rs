@@ -32,21 +32,28 @@ impl<'a> Compiler<'a> {
             Value::Tensor(v) => Ok(*v),
             Value::Const(c) => match natural_elem(c) {
                 Some(elem) => self.literal(at, c, elem),
-                None => Err(self.error(at, format!("expected a number or a block, not {}", value.describe()))),
+                None => Err(self
+                    .error(at, format!("expected a number or a block, not {}", value.describe()))),
             },
-            other => Err(self.error(at, format!("expected a number or a block, not {}", other.describe()))),
+            other => {
+                Err(self
+                    .error(at, format!("expected a number or a block, not {}", other.describe())))
+            }
         }
     }
 
     /// A constant of a given type.
     pub(super) fn literal(&mut self, at: &impl Ranged, c: &Const, elem: Elem) -> Result<ValueId> {
         if elem.is_float() {
-            let value = c.as_float().ok_or_else(|| self.error(at, format!("{c} is not a number")))?;
+            let value =
+                c.as_float().ok_or_else(|| self.error(at, format!("{c} is not a number")))?;
             return Ok(self.b.float(value, elem));
         }
         let value = match c {
             Const::Float(f) => *f as i64,
-            other => other.as_int().ok_or_else(|| self.error(at, format!("{c} is not a number")))?,
+            other => {
+                other.as_int().ok_or_else(|| self.error(at, format!("{c} is not a number")))?
+            }
         };
         let (low, high) = elem.int_range();
         if !(low..=high).contains(&i128::from(value)) && elem != Elem::U64 {
@@ -116,9 +123,8 @@ impl<'a> Compiler<'a> {
                 Value::Const(c) if natural_elem(c).is_some() => {
                     Ok(natural_elem(c).unwrap_or(Elem::I32))
                 }
-                other => {
-                    Err(this.error(at, format!("expected a number or a block, not {}", other.describe())))
-                }
+                other => Err(this
+                    .error(at, format!("expected a number or a block, not {}", other.describe()))),
             }
         };
         let (ea, eb) = (elem_of(self, a)?, elem_of(self, b)?);
@@ -137,7 +143,13 @@ impl<'a> Compiler<'a> {
         self.broadcast_pair(at, x, y)
     }
 
-    fn operand(&mut self, at: &impl Ranged, v: &Value<'a>, c: Option<&Const>, elem: Elem) -> Result<ValueId> {
+    fn operand(
+        &mut self,
+        at: &impl Ranged,
+        v: &Value<'a>,
+        c: Option<&Const>,
+        elem: Elem,
+    ) -> Result<ValueId> {
         match c {
             Some(c) => self.literal(at, c, elem),
             None => {
@@ -172,7 +184,12 @@ impl<'a> Compiler<'a> {
     }
 
     /// Broadcasts to exactly `shape`.
-    pub(super) fn broadcast_to(&mut self, at: &impl Ranged, v: ValueId, shape: &[u32]) -> Result<ValueId> {
+    pub(super) fn broadcast_to(
+        &mut self,
+        at: &impl Ranged,
+        v: ValueId,
+        shape: &[u32],
+    ) -> Result<ValueId> {
         let ty = self.ty(v);
         if ty.shape.as_slice() == shape {
             return Ok(v);
@@ -192,7 +209,8 @@ impl<'a> Compiler<'a> {
             && current.iter().zip(shape).all(|(&have, &want)| have == want || have == 1);
         if !fits {
             let text = |s: &[u32]| s.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-            let message = format!("cannot broadcast a block of [{}] to [{}]", text(&ty.shape), text(shape));
+            let message =
+                format!("cannot broadcast a block of [{}] to [{}]", text(&ty.shape), text(shape));
             return Err(self.error(at, message));
         }
         if current.as_slice() == shape {
@@ -201,21 +219,25 @@ impl<'a> Compiler<'a> {
         Ok(self.b.emit(Op::Broadcast, &[v], ty.with_shape(shape)))
     }
 
-    pub(super) fn broadcast_pair(&mut self, at: &impl Ranged, a: ValueId, b: ValueId) -> Result<(ValueId, ValueId)> {
+    pub(super) fn broadcast_pair(
+        &mut self,
+        at: &impl Ranged,
+        a: ValueId,
+        b: ValueId,
+    ) -> Result<(ValueId, ValueId)> {
         let (sa, sb) = (self.ty(a).shape, self.ty(b).shape);
         if sa == sb {
             return Ok((a, b));
         }
         let rank = sa.len().max(sb.len());
-        let dim = |s: &Shape, i: usize| {
-            (i + s.len()).checked_sub(rank).map_or(1, |j| s[j])
-        };
+        let dim = |s: &Shape, i: usize| (i + s.len()).checked_sub(rank).map_or(1, |j| s[j]);
         let mut shape = Shape::new();
         for i in 0..rank {
             let (x, y) = (dim(&sa, i), dim(&sb, i));
             if x != y && x != 1 && y != 1 {
                 let text = |s: &Shape| s.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-                let message = format!("blocks of [{}] and [{}] do not broadcast", text(&sa), text(&sb));
+                let message =
+                    format!("blocks of [{}] and [{}] do not broadcast", text(&sa), text(&sb));
                 return Err(self.error(at, message));
             }
             shape.push(x.max(y));
@@ -232,12 +254,15 @@ impl<'a> Compiler<'a> {
         b: &Value<'a>,
     ) -> Result<Value<'a>> {
         if let (Some(x), Some(y)) = (a.to_const(), b.to_const()) {
-            return consts::binary(op, &x, &y).map(Value::from_const).map_err(|e| self.error(at, e));
+            return consts::binary(op, &x, &y)
+                .map(Value::from_const)
+                .map_err(|e| self.error(at, e));
         }
         if let (Operator::Add, Value::Tuple(x), Value::Tuple(y)) = (op, a, b) {
             return Ok(Value::Tuple(x.iter().chain(y).cloned().collect()));
         }
-        let is_ptr = |this: &Self, v: &Value<'a>| matches!(v, Value::Tensor(id) if this.b.ty(*id).is_ptr());
+        let is_ptr =
+            |this: &Self, v: &Value<'a>| matches!(v, Value::Tensor(id) if this.b.ty(*id).is_ptr());
         match (op, is_ptr(self, a), is_ptr(self, b)) {
             (_, false, false) => {}
             (Operator::Add, true, false) => return self.add_pointer(at, a, b),
@@ -253,7 +278,11 @@ impl<'a> Compiler<'a> {
         }
         let bits = matches!(
             op,
-            Operator::BitAnd | Operator::BitOr | Operator::BitXor | Operator::LShift | Operator::RShift
+            Operator::BitAnd
+                | Operator::BitOr
+                | Operator::BitXor
+                | Operator::LShift
+                | Operator::RShift
         );
         let division = matches!(op, Operator::Div | Operator::FloorDiv | Operator::Mod);
         let (mut x, mut y) = self.unify(at, a, b, division)?;
@@ -295,7 +324,12 @@ impl<'a> Compiler<'a> {
         Ok(Value::Tensor(self.b.emit(Op::Binary(code), &[x, y], ty)))
     }
 
-    pub(super) fn add_pointer(&mut self, at: &impl Ranged, ptr: &Value<'a>, offset: &Value<'a>) -> Result<Value<'a>> {
+    pub(super) fn add_pointer(
+        &mut self,
+        at: &impl Ranged,
+        ptr: &Value<'a>,
+        offset: &Value<'a>,
+    ) -> Result<Value<'a>> {
         let ptr = self.tensor(at, ptr)?;
         let offset = self.tensor(at, offset)?;
         if self.ty(offset).num().is_none_or(Elem::is_float) {
@@ -309,7 +343,9 @@ impl<'a> Compiler<'a> {
 
     pub(super) fn negate(&mut self, at: &impl Ranged, v: &Value<'a>) -> Result<Value<'a>> {
         if let Value::Const(c) = v {
-            return consts::unary(ast::UnaryOp::USub, c).map(Value::Const).map_err(|e| self.error(at, e));
+            return consts::unary(ast::UnaryOp::USub, c)
+                .map(Value::Const)
+                .map_err(|e| self.error(at, e));
         }
         let v = self.tensor(at, v)?;
         let ty = self.ty(v);
@@ -319,7 +355,12 @@ impl<'a> Compiler<'a> {
         Ok(Value::Tensor(self.b.emit(Op::Unary(UnaryOp::Neg), &[v], ty)))
     }
 
-    pub(super) fn unary_operator(&mut self, at: &impl Ranged, op: ast::UnaryOp, v: &Value<'a>) -> Result<Value<'a>> {
+    pub(super) fn unary_operator(
+        &mut self,
+        at: &impl Ranged,
+        op: ast::UnaryOp,
+        v: &Value<'a>,
+    ) -> Result<Value<'a>> {
         if let Some(c) = v.to_const() {
             return consts::unary(op, &c).map(Value::from_const).map_err(|e| self.error(at, e));
         }
@@ -385,7 +426,13 @@ impl<'a> Compiler<'a> {
     }
 
     /// `and` / `or` on run-time values.
-    pub(super) fn logical(&mut self, at: &impl Ranged, and: bool, a: &Value<'a>, b: &Value<'a>) -> Result<Value<'a>> {
+    pub(super) fn logical(
+        &mut self,
+        at: &impl Ranged,
+        and: bool,
+        a: &Value<'a>,
+        b: &Value<'a>,
+    ) -> Result<Value<'a>> {
         let x = self.tensor(at, a)?;
         let y = self.tensor(at, b)?;
         let (x, y) = (self.cast(x, Elem::I1), self.cast(y, Elem::I1));

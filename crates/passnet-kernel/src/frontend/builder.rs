@@ -39,12 +39,24 @@ impl Builder {
 
     pub(super) fn emit(&mut self, op: Op, args: &[ValueId], ty: Type) -> ValueId {
         let result = self.fresh(ty);
-        self.push(Inst { op, args: args.to_vec(), results: vec![result], regions: Vec::new(), loc: self.loc });
+        self.push(Inst {
+            op,
+            args: args.to_vec(),
+            results: vec![result],
+            regions: Vec::new(),
+            loc: self.loc,
+        });
         result
     }
 
     pub(super) fn emit_effect(&mut self, op: Op, args: &[ValueId]) {
-        self.push(Inst { op, args: args.to_vec(), results: Vec::new(), regions: Vec::new(), loc: self.loc });
+        self.push(Inst {
+            op,
+            args: args.to_vec(),
+            results: Vec::new(),
+            regions: Vec::new(),
+            loc: self.loc,
+        });
     }
 
     pub(super) fn int(&mut self, value: i64, elem: Elem) -> ValueId {

@@ -15,7 +15,8 @@ impl<'a> Compiler<'a> {
         if let Some(name) = path.strip_prefix("triton.language.") {
             let name = name.strip_prefix("core.").unwrap_or(name);
             let name = name.strip_prefix("standard.").unwrap_or(name);
-            let device = ["math.", "extra.libdevice.", "extra.cuda.libdevice.", "extra.intel.libdevice."];
+            let device =
+                ["math.", "extra.libdevice.", "extra.cuda.libdevice.", "extra.intel.libdevice."];
             if let Some(function) = device.iter().find_map(|p| name.strip_prefix(p)) {
                 return self.device_function(function, args);
             }
@@ -56,7 +57,8 @@ impl<'a> Compiler<'a> {
             }
             "abs" => self.device_function("abs", args),
             "min" | "max" => {
-                let known: Option<Vec<Const>> = args.positional.iter().map(Value::to_const).collect();
+                let known: Option<Vec<Const>> =
+                    args.positional.iter().map(Value::to_const).collect();
                 if let Some(known) = known
                     && known.len() > 1
                 {
@@ -79,7 +81,12 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn python_cast(&mut self, at: &passnet_graph::syntax::TextRange, name: &str, x: &Value<'a>) -> Result<Value<'a>> {
+    fn python_cast(
+        &mut self,
+        at: &passnet_graph::syntax::TextRange,
+        name: &str,
+        x: &Value<'a>,
+    ) -> Result<Value<'a>> {
         if let Value::Const(c) = x {
             let text = match c {
                 Const::Str(s) => Some(s.trim().to_ascii_lowercase()),
@@ -141,9 +148,15 @@ impl<'a> Compiler<'a> {
                 let [axis] = self.bind(args, ["axis"], 1)?;
                 let axis = self.const_int(&range, &axis.unwrap_or(Value::NONE), "the axis")?;
                 if !(0..3).contains(&axis) {
-                    return Err(self.error(&range, format!("axis {axis}: a grid has axes 0, 1 and 2")));
+                    return Err(
+                        self.error(&range, format!("axis {axis}: a grid has axes 0, 1 and 2"))
+                    );
                 }
-                let op = if name == "program_id" { Op::ProgramId(axis as u8) } else { Op::NumPrograms(axis as u8) };
+                let op = if name == "program_id" {
+                    Op::ProgramId(axis as u8)
+                } else {
+                    Op::NumPrograms(axis as u8)
+                };
                 Ok(Value::Tensor(self.b.emit(op, &[], Type::scalar(Elem::I32))))
             }
             "constexpr" => {
@@ -155,7 +168,8 @@ impl<'a> Compiler<'a> {
             "static_range" => self.range_value(RangeKind::Static, args),
             "static_assert" => {
                 let [condition, message] = self.bind(args, ["cond", "msg"], 1)?;
-                let condition = self.const_of(&range, &condition.unwrap_or(Value::NONE), "the condition")?;
+                let condition =
+                    self.const_of(&range, &condition.unwrap_or(Value::NONE), "the condition")?;
                 if condition.truthy() {
                     return Ok(Value::NONE);
                 }
@@ -181,15 +195,28 @@ impl<'a> Compiler<'a> {
                 let [x, _] = self.bind(args, ["input", "values"], 1)?;
                 Ok(x.unwrap_or(Value::NONE))
             }
-            "load" | "store" | "make_block_ptr" | "advance" | "make_tensor_descriptor" | "atomic_add"
-            | "atomic_max" | "atomic_min" | "atomic_and" | "atomic_or" | "atomic_xor" | "atomic_xchg"
-            | "atomic_cas" | "load_tensor_descriptor" | "store_tensor_descriptor" => self.memory(name, args),
-            "sum" | "max" | "min" | "argmax" | "argmin" | "xor_sum" | "reduce_or" | "reduce" | "cumsum"
-            | "cumprod" | "associative_scan" | "sort" | "histogram" => self.reduction(name, args),
-            "arange" | "full" | "reshape" | "view" | "permute" | "trans" | "join" | "split" | "expand_dims"
-            | "broadcast_to" | "broadcast" | "cat" | "flip" | "gather" | "dot" | "interleave" => {
-                self.shape_op(name, args)
+            "load"
+            | "store"
+            | "make_block_ptr"
+            | "advance"
+            | "make_tensor_descriptor"
+            | "atomic_add"
+            | "atomic_max"
+            | "atomic_min"
+            | "atomic_and"
+            | "atomic_or"
+            | "atomic_xor"
+            | "atomic_xchg"
+            | "atomic_cas"
+            | "load_tensor_descriptor"
+            | "store_tensor_descriptor" => self.memory(name, args),
+            "sum" | "max" | "min" | "argmax" | "argmin" | "xor_sum" | "reduce_or" | "reduce"
+            | "cumsum" | "cumprod" | "associative_scan" | "sort" | "histogram" => {
+                self.reduction(name, args)
             }
+            "arange" | "full" | "reshape" | "view" | "permute" | "trans" | "join" | "split"
+            | "expand_dims" | "broadcast_to" | "broadcast" | "cat" | "flip" | "gather" | "dot"
+            | "interleave" => self.shape_op(name, args),
             "cast" | "to" => self.cast_call(args),
             "where" => {
                 let [c, x, y] = self.bind(args, ["condition", "x", "y"], 3)?;
@@ -203,10 +230,12 @@ impl<'a> Compiler<'a> {
             }
             "pointer_type" => {
                 let [elem, ..] = self.bind(args, ["element_ty", "address_space", "const"], 1)?;
-                Ok(Value::Const(Const::Pointer(self.const_elem(&range, &elem.unwrap_or(Value::NONE))?)))
+                Ok(Value::Const(Const::Pointer(
+                    self.const_elem(&range, &elem.unwrap_or(Value::NONE))?,
+                )))
             }
-            "cdiv" | "sigmoid" | "softmax" | "ravel" | "swizzle2d" | "zeros" | "zeros_like" | "philox"
-            | "randint" | "randint4x" | "rand" | "rand4x" | "randn" | "randn4x" => {
+            "cdiv" | "sigmoid" | "softmax" | "ravel" | "swizzle2d" | "zeros" | "zeros_like"
+            | "philox" | "randint" | "randint4x" | "rand" | "rand4x" | "randn" | "randn4x" => {
                 match self.prelude_function(name) {
                     Some(func) => self.call_value(Value::Function(func), args),
                     None => Err(self.error(&range, format!("`tl.{name}` is not supported"))),
@@ -256,7 +285,8 @@ impl<'a> Compiler<'a> {
             return Ok(Value::Tensor(v));
         }
         if ty.elem().bits() != elem.bits() {
-            return Err(self.error(&range, format!("cannot bitcast {} to {elem}: widths differ", ty.elem())));
+            return Err(self
+                .error(&range, format!("cannot bitcast {} to {elem}: widths differ", ty.elem())));
         }
         let to = ty.with_elem(elem);
         Ok(Value::Tensor(self.b.emit(Op::Bitcast, &[v], to)))

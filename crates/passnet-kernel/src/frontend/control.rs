@@ -45,7 +45,9 @@ impl<'a> Compiler<'a> {
                     rest.push(taken);
                     continue;
                 }
-                if returns(&branch.body) || branch.elif_else_clauses.iter().any(|c| returns(&c.body)) {
+                if returns(&branch.body)
+                    || branch.elif_else_clauses.iter().any(|c| returns(&c.body))
+                {
                     return self.branch_with_return(branch, &test, &rest);
                 }
                 self.dynamic_branch(branch, &test)?;
@@ -77,7 +79,10 @@ impl<'a> Compiler<'a> {
                     let value = self.expr(value)?;
                     let constexpr = matches!(&*s.annotation, Expr::Attribute(a) if a.attr.as_str() == "constexpr");
                     if constexpr && value.to_const().is_none() {
-                        return Err(self.error(&*s.target, "a `tl.constexpr` variable needs a compile-time value"));
+                        return Err(self.error(
+                            &*s.target,
+                            "a `tl.constexpr` variable needs a compile-time value",
+                        ));
                     }
                     self.assign(&s.target, value)?;
                 }
@@ -114,7 +119,9 @@ impl<'a> Compiler<'a> {
             other => {
                 return Err(self
                     .error(other, "this statement is not part of the Triton language")
-                    .with_hint("kernels may use assignments, `if`, `for`, `while`, `return` and calls"));
+                    .with_hint(
+                        "kernels may use assignments, `if`, `for`, `while`, `return` and calls",
+                    ));
             }
         }
         Ok(Flow::Next)
@@ -147,7 +154,11 @@ impl<'a> Compiler<'a> {
     }
 
     /// The body to run when the condition is known, `None` when it is not.
-    fn static_branch(&mut self, branch: &'a StmtIf, test: &Value<'a>) -> Result<Option<&'a [Stmt]>> {
+    fn static_branch(
+        &mut self,
+        branch: &'a StmtIf,
+        test: &Value<'a>,
+    ) -> Result<Option<&'a [Stmt]>> {
         let Some(known) = self.known_truth(test) else { return Ok(None) };
         if known {
             return Ok(Some(&branch.body));
@@ -161,10 +172,12 @@ impl<'a> Compiler<'a> {
                         Some(true) => return Ok(Some(&clause.body)),
                         Some(false) => {}
                         None => {
-                            return Err(self.error(
-                                test,
-                                "a run-time `elif` after a compile-time `if` is not supported",
-                            ).with_hint("write the branches as nested `if`s"));
+                            return Err(self
+                                .error(
+                                    test,
+                                    "a run-time `elif` after a compile-time `if` is not supported",
+                                )
+                                .with_hint("write the branches as nested `if`s"));
                         }
                     }
                 }
@@ -194,7 +207,12 @@ impl<'a> Compiler<'a> {
     }
 
     /// Runs the statements after a run-time `if` inside whichever branch falls through.
-    fn branch_with_return(&mut self, branch: &'a StmtIf, test: &Value<'a>, rest: &Rest<'a>) -> Result<Flow<'a>> {
+    fn branch_with_return(
+        &mut self,
+        branch: &'a StmtIf,
+        test: &Value<'a>,
+        rest: &Rest<'a>,
+    ) -> Result<Flow<'a>> {
         self.enter(&*branch.test)?;
         let condition = self.condition(&*branch.test, test)?;
         let before = self.scope.clone();
@@ -320,7 +338,9 @@ impl<'a> Compiler<'a> {
                                 self.statements(vec![&last.body])?;
                             }
                             Some(_) => {
-                                return Err(self.error(test, "write these branches as nested `if`s"));
+                                return Err(
+                                    self.error(test, "write these branches as nested `if`s")
+                                );
                             }
                         },
                         None => self.dynamic_clauses(test, &value, &clause.body, later)?,
@@ -332,7 +352,8 @@ impl<'a> Compiler<'a> {
         let else_scope = std::mem::replace(&mut self.scope, before);
         let mut names = Vec::new();
         let (mut then_values, mut else_values) = (Vec::new(), Vec::new());
-        let all: BTreeSet<String> = then_scope.names().into_iter().chain(else_scope.names()).collect();
+        let all: BTreeSet<String> =
+            then_scope.names().into_iter().chain(else_scope.names()).collect();
         for name in all {
             match (then_scope.get(&name), else_scope.get(&name)) {
                 (Some(a), Some(b)) if a.same(b) => self.scope.set(&name, a.clone()),
@@ -345,7 +366,8 @@ impl<'a> Compiler<'a> {
                 _ => self.scope.remove(&name),
             }
         }
-        let merged = self.merge(at, condition, (then_insts, then_values), (else_insts, else_values))?;
+        let merged =
+            self.merge(at, condition, (then_insts, then_values), (else_insts, else_values))?;
         for (name, value) in names.iter().zip(merged) {
             self.scope.set(name, value);
         }
@@ -386,7 +408,8 @@ impl<'a> Compiler<'a> {
                     .error(at, format!("{name} is {x} in one branch and {y} in the other"))
                     .with_hint("cast both to one type"));
             }
-            let fresh: Vec<ValueId> = a.iter().map(|v| self.b.fresh(self.b.ty(*v).clone())).collect();
+            let fresh: Vec<ValueId> =
+                a.iter().map(|v| self.b.fresh(self.b.ty(*v).clone())).collect();
             merged.push(rebuild(value, &mut fresh.iter().copied()));
             results.extend(fresh);
         }
@@ -394,7 +417,8 @@ impl<'a> Compiler<'a> {
             insts.extend(extra);
             Block { params: Vec::new(), insts, yields: yields.concat() }
         };
-        let regions = vec![region(then_insts, then_extra, flat), region(else_insts, else_extra, other)];
+        let regions =
+            vec![region(then_insts, then_extra, flat), region(else_insts, else_extra, other)];
         let loc = self.b.loc;
         self.b.push(Inst { op: Op::If, args: vec![condition], results, regions, loc });
         Ok(merged)
@@ -404,7 +428,9 @@ impl<'a> Compiler<'a> {
     fn flatten(&mut self, at: &impl Ranged, name: &str, value: &Value<'a>) -> Result<Vec<ValueId>> {
         match value {
             Value::Tensor(v) => Ok(vec![*v]),
-            Value::Const(Const::Bool(_) | Const::Int(_) | Const::Float(_)) => Ok(vec![self.tensor(at, value)?]),
+            Value::Const(Const::Bool(_) | Const::Int(_) | Const::Float(_)) => {
+                Ok(vec![self.tensor(at, value)?])
+            }
             Value::Const(Const::None) => Ok(Vec::new()),
             Value::Tuple(items) => {
                 let mut all = Vec::new();
@@ -418,9 +444,10 @@ impl<'a> Compiler<'a> {
                 all.extend(p.shape.iter().chain(&p.strides).chain(&p.offsets));
                 Ok(all)
             }
-            other => {
-                Err(self.error(at, format!("{name} cannot change at run time: it is {}", other.describe())))
-            }
+            other => Err(self.error(
+                at,
+                format!("{name} cannot change at run time: it is {}", other.describe()),
+            )),
         }
     }
 
@@ -469,7 +496,13 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn unroll(&mut self, s: &'a StmtFor, low: &Value<'a>, high: &Value<'a>, step: &Value<'a>) -> Result<()> {
+    fn unroll(
+        &mut self,
+        s: &'a StmtFor,
+        low: &Value<'a>,
+        high: &Value<'a>,
+        step: &Value<'a>,
+    ) -> Result<()> {
         let low = self.const_int(&*s.iter, low, "a bound of `tl.static_range`")?;
         let high = self.const_int(&*s.iter, high, "a bound of `tl.static_range`")?;
         let step = self.const_int(&*s.iter, step, "the step of `tl.static_range`")?;
@@ -486,7 +519,13 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn dynamic_for(&mut self, s: &'a StmtFor, low: &Value<'a>, high: &Value<'a>, step: &Value<'a>) -> Result<()> {
+    fn dynamic_for(
+        &mut self,
+        s: &'a StmtFor,
+        low: &Value<'a>,
+        high: &Value<'a>,
+        step: &Value<'a>,
+    ) -> Result<()> {
         let Expr::Name(index) = &*s.target else {
             return Err(self.error(&*s.target, "a loop variable is one name"));
         };
@@ -495,7 +534,9 @@ impl<'a> Compiler<'a> {
             let v = self.tensor(&*s.iter, bound)?;
             let ty = self.ty(v);
             if !ty.is_scalar() || ty.num().is_none_or(Elem::is_float) {
-                return Err(self.error(&*s.iter, format!("loop bounds are integer scalars, not {ty}")));
+                return Err(
+                    self.error(&*s.iter, format!("loop bounds are integer scalars, not {ty}"))
+                );
             }
             bounds.push(v);
         }
@@ -516,7 +557,14 @@ impl<'a> Compiler<'a> {
         let yields = self.yields(s, &carried, &params[1..])?;
         let insts = self.b.close();
         self.locate(s);
-        self.finish_loop(Op::For, inits, vec![Block { params, insts, yields }], before, &carried, 1);
+        self.finish_loop(
+            Op::For,
+            inits,
+            vec![Block { params, insts, yields }],
+            before,
+            &carried,
+            1,
+        );
         Ok(())
     }
 
@@ -559,7 +607,9 @@ impl<'a> Compiler<'a> {
         for name in assigned {
             match self.scope.get(name) {
                 None | Some(Value::Path(_) | Value::Function(_) | Value::Module(_)) => {}
-                Some(Value::Const(Const::Str(_) | Const::Elem(_) | Const::Pointer(_) | Const::None)) => {}
+                Some(Value::Const(
+                    Const::Str(_) | Const::Elem(_) | Const::Pointer(_) | Const::None,
+                )) => {}
                 Some(value) => {
                     let value = value.clone();
                     self.b.open();
@@ -583,7 +633,8 @@ impl<'a> Compiler<'a> {
         for name in carried {
             let value = self.scope.get(name).cloned().unwrap_or(Value::NONE);
             let flat = self.flatten(at, name, &value)?;
-            let fresh: Vec<ValueId> = flat.iter().map(|v| self.b.fresh(self.b.ty(*v).clone())).collect();
+            let fresh: Vec<ValueId> =
+                flat.iter().map(|v| self.b.fresh(self.b.ty(*v).clone())).collect();
             self.scope.set(name, rebuild(&value, &mut fresh.iter().copied()));
             inits.extend(flat);
             params.extend(fresh);
@@ -591,7 +642,12 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    fn yields(&mut self, at: &impl Ranged, carried: &[String], params: &[ValueId]) -> Result<Vec<ValueId>> {
+    fn yields(
+        &mut self,
+        at: &impl Ranged,
+        carried: &[String],
+        params: &[ValueId],
+    ) -> Result<Vec<ValueId>> {
         let mut yields = Vec::new();
         for name in carried {
             let value = self.scope.get(name).cloned().unwrap_or(Value::NONE);
@@ -602,7 +658,10 @@ impl<'a> Compiler<'a> {
                 if expected.as_ref() != Some(&found) {
                     let expected = expected.map_or_else(|| "nothing".into(), |t| t.to_string());
                     return Err(self
-                        .error(at, format!("`{name}` enters the loop as {expected} and becomes {found}"))
+                        .error(
+                            at,
+                            format!("`{name}` enters the loop as {expected} and becomes {found}"),
+                        )
                         .with_hint("give it its final type and shape before the loop"));
                 }
                 yields.push(v);
@@ -625,7 +684,8 @@ impl<'a> Compiler<'a> {
     ) {
         let last = regions.len() - 1;
         let params: Vec<ValueId> = regions[last].params[skip..].to_vec();
-        let results: Vec<ValueId> = params.iter().map(|v| self.b.fresh(self.b.ty(*v).clone())).collect();
+        let results: Vec<ValueId> =
+            params.iter().map(|v| self.b.fresh(self.b.ty(*v).clone())).collect();
         let loc = self.b.loc;
         self.b.push(Inst { op, args, results: results.clone(), regions, loc });
         self.scope = before;

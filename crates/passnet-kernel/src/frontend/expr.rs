@@ -104,7 +104,9 @@ impl<'a> Compiler<'a> {
     /// `a and b` / `a or b` where either may be known already.
     fn both(&mut self, at: &Expr, and: bool, a: Value<'a>, b: Value<'a>) -> Result<Value<'a>> {
         match (a.to_const(), b.to_const()) {
-            (Some(x), _) if matches!(a, Value::Const(_)) => Ok(if x.truthy() == and { b } else { a }),
+            (Some(x), _) if matches!(a, Value::Const(_)) => {
+                Ok(if x.truthy() == and { b } else { a })
+            }
             (_, Some(y)) if matches!(b, Value::Const(Const::Bool(_))) && y.truthy() == and => Ok(a),
             _ => self.logical(at, and, &a, &b),
         }
@@ -137,11 +139,13 @@ impl<'a> Compiler<'a> {
             Some(Binding::Module(index)) => Ok(Value::Module(index)),
             Some(Binding::Assigned(module, value)) => self.global(at, module, value),
             None => match name {
-                "range" | "min" | "max" | "abs" | "len" | "float" | "int" | "bool" | "print" | "sum" | "slice"
-                | "isinstance" | "tuple" | "list" => Ok(Value::Path(format!("builtins.{name}"))),
-                _ => Err(self
-                    .error(at, format!("`{name}` is not defined here"))
-                    .with_hint("a name set in one branch or only inside a loop is unknown afterwards")),
+                "range" | "min" | "max" | "abs" | "len" | "float" | "int" | "bool" | "print"
+                | "sum" | "slice" | "isinstance" | "tuple" | "list" => {
+                    Ok(Value::Path(format!("builtins.{name}")))
+                }
+                _ => Err(self.error(at, format!("`{name}` is not defined here")).with_hint(
+                    "a name set in one branch or only inside a loop is unknown afterwards",
+                )),
             },
         }
     }
@@ -174,7 +178,9 @@ impl<'a> Compiler<'a> {
         match &value {
             Value::Path(path) => Ok(external(format!("{path}.{name}"))),
             Value::Module(index) => match self.modules.lookup(*index, name) {
-                Some(Binding::Function(function)) => Ok(Value::Function(Func { function, prelude: false })),
+                Some(Binding::Function(function)) => {
+                    Ok(Value::Function(Func { function, prelude: false }))
+                }
                 Some(Binding::Assigned(module, value)) => self.global(&a.value, module, value),
                 Some(Binding::External(path)) => Ok(external(path)),
                 Some(Binding::Module(index)) => Ok(Value::Module(index)),
@@ -203,16 +209,20 @@ impl<'a> Compiler<'a> {
             Value::TypeOf(v) => {
                 let ty = self.ty(*v);
                 match name {
-                    "element_ty" | "scalar" => Ok(Value::Const(if ty.is_ptr() && name == "scalar" {
-                        Const::Pointer(ty.elem())
-                    } else {
-                        Const::Elem(ty.elem())
-                    })),
+                    "element_ty" | "scalar" => {
+                        Ok(Value::Const(if ty.is_ptr() && name == "scalar" {
+                            Const::Pointer(ty.elem())
+                        } else {
+                            Const::Elem(ty.elem())
+                        }))
+                    }
                     "shape" => Ok(shape_value(&ty.shape)),
                     _ => self.type_attribute(a, ty.elem(), name),
                 }
             }
-            Value::Const(Const::Pointer(e)) if name == "element_ty" => Ok(Value::Const(Const::Elem(*e))),
+            Value::Const(Const::Pointer(e)) if name == "element_ty" => {
+                Ok(Value::Const(Const::Elem(*e)))
+            }
             Value::Const(Const::Pointer(_)) if matches!(name, "is_ptr") => {
                 Ok(Value::Method(Box::new(value), name.to_string()))
             }
@@ -228,11 +238,13 @@ impl<'a> Compiler<'a> {
 
     fn type_attribute(&mut self, a: &ExprAttribute, elem: Elem, name: &str) -> Result<Value<'a>> {
         match name {
-            "primitive_bitwidth" | "int_bitwidth" | "itemsize" => Ok(Value::int(i64::from(if name == "itemsize" {
-                elem.size() as u32
-            } else {
-                elem.bits()
-            }))),
+            "primitive_bitwidth" | "int_bitwidth" | "itemsize" => {
+                Ok(Value::int(i64::from(if name == "itemsize" {
+                    elem.size() as u32
+                } else {
+                    elem.bits()
+                })))
+            }
             "element_ty" | "scalar" => Ok(Value::Const(Const::Elem(elem))),
             "name" => Ok(Value::Const(Const::Str(elem.name().into()))),
             _ if name.starts_with("is_") => {
@@ -266,7 +278,9 @@ impl<'a> Compiler<'a> {
                 for part in parts {
                     match part {
                         Expr::NoneLiteral(_) => shape.push(1),
-                        Expr::Slice(s) if s.lower.is_none() && s.upper.is_none() && s.step.is_none() => {
+                        Expr::Slice(s)
+                            if s.lower.is_none() && s.upper.is_none() && s.step.is_none() =>
+                        {
                             let dim = dims.next().ok_or_else(|| {
                                 self.error(part, "more `:` than the block has dimensions")
                             })?;
@@ -275,7 +289,9 @@ impl<'a> Compiler<'a> {
                         other => {
                             return Err(self
                                 .error(other, "a block is indexed with `:` and `None` only")
-                                .with_hint("load the element through a pointer, or use `tl.gather`"));
+                                .with_hint(
+                                    "load the element through a pointer, or use `tl.gather`",
+                                ));
                         }
                     }
                 }
@@ -320,7 +336,11 @@ impl<'a> Compiler<'a> {
         self.call_value(callee, args)
     }
 
-    pub(super) fn call_value(&mut self, callee: Value<'a>, mut args: Args<'a>) -> Result<Value<'a>> {
+    pub(super) fn call_value(
+        &mut self,
+        callee: Value<'a>,
+        mut args: Args<'a>,
+    ) -> Result<Value<'a>> {
         match callee {
             Value::Function(func) => self.inline(func, args),
             Value::Path(path) => self.builtin(&path, args),
@@ -392,15 +412,26 @@ impl<'a> Compiler<'a> {
                 (Some(v), None, _) | (None, Some(v), _) => v,
                 (None, None, Some(default)) => self.expr(default)?,
                 (Some(_), Some(_), _) => {
-                    return Err(self.error(&args.range, format!("`{}` got `{name}` twice", def.name)));
+                    return Err(
+                        self.error(&args.range, format!("`{}` got `{name}` twice", def.name))
+                    );
                 }
                 (None, None, None) => {
-                    return Err(self.error(&args.range, format!("`{}` needs the argument `{name}`", def.name)));
+                    return Err(self.error(
+                        &args.range,
+                        format!("`{}` needs the argument `{name}`", def.name),
+                    ));
                 }
             };
             let constexpr = parameter.parameter.annotation.as_deref().is_some_and(is_constexpr);
             if constexpr && matches!(value, Value::Tensor(_) | Value::BlockPtr(_)) {
-                return Err(self.error(&args.range, format!("`{name}` of `{}` is `tl.constexpr` and needs a compile-time value", def.name)));
+                return Err(self.error(
+                    &args.range,
+                    format!(
+                        "`{name}` of `{}` is `tl.constexpr` and needs a compile-time value",
+                        def.name
+                    ),
+                ));
             }
             scope.set(name, value);
         }
@@ -412,7 +443,8 @@ impl<'a> Compiler<'a> {
         }
         let origin = if func.prelude { Origin::Prelude } else { Origin::Pass };
         let outer_scope = std::mem::replace(&mut self.scope, scope);
-        let outer_place = std::mem::replace(&mut self.place, Place { origin, module: func.function.module });
+        let outer_place =
+            std::mem::replace(&mut self.place, Place { origin, module: func.function.module });
         let outer_site = self.call_site;
         if func.prelude && outer_place.origin == Origin::Pass {
             self.call_site = Some((outer_place.module, args.range));
@@ -436,9 +468,17 @@ impl<'a> Compiler<'a> {
         for (name, value) in args.named {
             match name.as_str() {
                 "arg1" | "arg2" | "step" => bounds.push(value),
-                "num_stages" | "loop_unroll_factor" | "disallow_acc_multi_buffer" | "flatten"
-                | "warp_specialize" | "disable_licm" => {}
-                _ => return Err(self.error(&args.range, format!("a range has no argument `{name}`"))),
+                "num_stages"
+                | "loop_unroll_factor"
+                | "disallow_acc_multi_buffer"
+                | "flatten"
+                | "warp_specialize"
+                | "disable_licm" => {}
+                _ => {
+                    return Err(
+                        self.error(&args.range, format!("a range has no argument `{name}`"))
+                    );
+                }
             }
         }
         Ok(Value::Range(kind, bounds))
@@ -460,10 +500,8 @@ fn shape_value<'a>(shape: &[u32]) -> Value<'a> {
 
 /// A path outside the pass; element types and constants are recognised at once.
 fn external<'a>(path: String) -> Value<'a> {
-    let elem = path
-        .strip_prefix("triton.language.")
-        .and_then(Elem::from_language_name)
-        .or_else(|| {
+    let elem =
+        path.strip_prefix("triton.language.").and_then(Elem::from_language_name).or_else(|| {
             let dtype = path.strip_prefix("torch.").and_then(passnet_graph::DType::from_name)?;
             Elem::from_dtype(dtype)
         });

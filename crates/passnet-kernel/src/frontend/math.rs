@@ -9,11 +9,21 @@ use crate::types::Elem;
 use passnet_graph::syntax::Ranged;
 
 impl<'a> Compiler<'a> {
-    pub(super) fn where_(&mut self, at: &impl Ranged, c: &Value<'a>, x: &Value<'a>, y: &Value<'a>) -> Result<Value<'a>> {
+    pub(super) fn where_(
+        &mut self,
+        at: &impl Ranged,
+        c: &Value<'a>,
+        x: &Value<'a>,
+        y: &Value<'a>,
+    ) -> Result<Value<'a>> {
         let c = self.tensor(at, c)?;
         let c = self.cast(c, Elem::I1);
         let pointers = match (x, y) {
-            (Value::Tensor(x), Value::Tensor(y)) if self.ty(*x).is_ptr() && self.ty(*y).is_ptr() => Some((*x, *y)),
+            (Value::Tensor(x), Value::Tensor(y))
+                if self.ty(*x).is_ptr() && self.ty(*y).is_ptr() =>
+            {
+                Some((*x, *y))
+            }
             _ => None,
         };
         let (x, y) = match pointers {
@@ -39,7 +49,11 @@ impl<'a> Compiler<'a> {
             return self.unary_math(&range, name, op, &x);
         }
         if let Some(op) = binary_of(name) {
-            let [x, y, extra] = self.bind(args, ["x", "y", if name == "fdiv" { "ieee_rounding" } else { "propagate_nan" }], 2)?;
+            let [x, y, extra] = self.bind(
+                args,
+                ["x", "y", if name == "fdiv" { "ieee_rounding" } else { "propagate_nan" }],
+                2,
+            )?;
             let (x, y) = (x.unwrap_or(Value::NONE), y.unwrap_or(Value::NONE));
             let op = match extra.and_then(|e| e.to_const()) {
                 Some(Const::Str(mode)) if mode == "all" => match op {
@@ -65,8 +79,11 @@ impl<'a> Compiler<'a> {
             }
             "clamp" => {
                 let [x, low, high, _] = self.bind(args, ["x", "min", "max", "propagate_nan"], 3)?;
-                let (x, low, high) =
-                    (x.unwrap_or(Value::NONE), low.unwrap_or(Value::NONE), high.unwrap_or(Value::NONE));
+                let (x, low, high) = (
+                    x.unwrap_or(Value::NONE),
+                    low.unwrap_or(Value::NONE),
+                    high.unwrap_or(Value::NONE),
+                );
                 let raised = self.binary_math(&range, "clamp", BinaryOp::Max, &x, &low)?;
                 self.binary_math(&range, "clamp", BinaryOp::Min, &raised, &high)
             }
@@ -78,8 +95,20 @@ impl<'a> Compiler<'a> {
             "saturatef" => {
                 let [x] = self.bind(args, ["x"], 1)?;
                 let x = x.unwrap_or(Value::NONE);
-                let raised = self.binary_math(&range, name, BinaryOp::Max, &x, &Value::Const(Const::Float(0.0)))?;
-                self.binary_math(&range, name, BinaryOp::Min, &raised, &Value::Const(Const::Float(1.0)))
+                let raised = self.binary_math(
+                    &range,
+                    name,
+                    BinaryOp::Max,
+                    &x,
+                    &Value::Const(Const::Float(0.0)),
+                )?;
+                self.binary_math(
+                    &range,
+                    name,
+                    BinaryOp::Min,
+                    &raised,
+                    &Value::Const(Const::Float(1.0)),
+                )
             }
             "sigmoid" | "cdiv" | "softmax" => match self.prelude_function(name) {
                 Some(func) => self.call_value(Value::Function(func), args),
@@ -91,7 +120,13 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn unary_math(&mut self, at: &impl Ranged, name: &str, op: UnaryOp, x: &Value<'a>) -> Result<Value<'a>> {
+    fn unary_math(
+        &mut self,
+        at: &impl Ranged,
+        name: &str,
+        op: UnaryOp,
+        x: &Value<'a>,
+    ) -> Result<Value<'a>> {
         let mut v = self.tensor(at, x)?;
         let ty = self.ty(v);
         let Some(elem) = ty.num() else {
@@ -120,19 +155,30 @@ impl<'a> Compiler<'a> {
             return Ok(Value::Tensor(v));
         }
         let ty = self.ty(v);
-        let tests = matches!(op, UnaryOp::IsNan | UnaryOp::IsInf | UnaryOp::IsFinite | UnaryOp::SignBit);
+        let tests =
+            matches!(op, UnaryOp::IsNan | UnaryOp::IsInf | UnaryOp::IsFinite | UnaryOp::SignBit);
         let ty = if tests { ty.with_elem(Elem::I1) } else { ty };
         let result = self.b.emit(Op::Unary(op), &[v], ty);
         // libdevice tests give integers.
         Ok(Value::Tensor(if tests { self.cast(result, Elem::I32) } else { result }))
     }
 
-    fn binary_math(&mut self, at: &impl Ranged, name: &str, op: BinaryOp, x: &Value<'a>, y: &Value<'a>) -> Result<Value<'a>> {
+    fn binary_math(
+        &mut self,
+        at: &impl Ranged,
+        name: &str,
+        op: BinaryOp,
+        x: &Value<'a>,
+        y: &Value<'a>,
+    ) -> Result<Value<'a>> {
         let both_const = matches!((x, y), (Value::Const(_), Value::Const(_)));
         let (a, b) = self.unify(at, x, y, false)?;
         let ty = self.ty(a);
         let elem = ty.elem();
-        let float_only = matches!(op, BinaryOp::Pow | BinaryOp::Atan2 | BinaryOp::Fmod | BinaryOp::CopySign | BinaryOp::Hypot);
+        let float_only = matches!(
+            op,
+            BinaryOp::Pow | BinaryOp::Atan2 | BinaryOp::Fmod | BinaryOp::CopySign | BinaryOp::Hypot
+        );
         if both_const && matches!(op, BinaryOp::Max | BinaryOp::Min) && elem == Elem::I32 {
             let pick = |c: &Value<'a>| c.to_const().and_then(|c| c.as_int()).unwrap_or(0);
             let (x, y) = (pick(x), pick(y));
@@ -142,7 +188,9 @@ impl<'a> Compiler<'a> {
             return Err(self.error(at, format!("`{name}` takes floats, not {elem}")));
         }
         if op == BinaryOp::UMulHi && (elem.is_float() || elem.bits() < 32) {
-            return Err(self.error(at, format!("`{name}` takes 32- or 64-bit integers, not {elem}")));
+            return Err(
+                self.error(at, format!("`{name}` takes 32- or 64-bit integers, not {elem}"))
+            );
         }
         Ok(Value::Tensor(self.b.emit(Op::Binary(op), &[a, b], ty)))
     }

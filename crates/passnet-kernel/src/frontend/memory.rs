@@ -36,8 +36,14 @@ impl<'a> Compiler<'a> {
         let [ptr, mask, other, boundary, padding, ..] = self.bind(
             args,
             [
-                "pointer", "mask", "other", "boundary_check", "padding_option", "cache_modifier",
-                "eviction_policy", "volatile",
+                "pointer",
+                "mask",
+                "other",
+                "boundary_check",
+                "padding_option",
+                "cache_modifier",
+                "eviction_policy",
+                "volatile",
             ],
             1,
         )?;
@@ -49,10 +55,12 @@ impl<'a> Compiler<'a> {
                     .with_hint("use `boundary_check` and `padding_option`"));
             }
             let checked = self.boundary(&range, boundary, p.block.len())?;
-            let nan = matches!(padding.and_then(|p| p.to_const()), Some(Const::Str(s)) if s == "nan");
+            let nan =
+                matches!(padding.and_then(|p| p.to_const()), Some(Const::Str(s)) if s == "nan");
             return self.load_block(&range, &Rc::clone(p), &checked, nan);
         }
-        if boundary.is_some_and(|b| !matches!(&b, Value::Tuple(t) if t.is_empty()) && !b.is_none()) {
+        if boundary.is_some_and(|b| !matches!(&b, Value::Tuple(t) if t.is_empty()) && !b.is_none())
+        {
             return Err(self.error(&range, "`boundary_check` is for block pointers only"));
         }
         let ptr = self.pointer(&range, &ptr)?;
@@ -89,7 +97,13 @@ impl<'a> Compiler<'a> {
         Ok(Value::Tensor(self.emit_load(ptr, mask, other, ty)))
     }
 
-    fn emit_load(&mut self, ptr: ValueId, mask: Option<ValueId>, other: Option<ValueId>, ty: Type) -> ValueId {
+    fn emit_load(
+        &mut self,
+        ptr: ValueId,
+        mask: Option<ValueId>,
+        other: Option<ValueId>,
+        ty: Type,
+    ) -> ValueId {
         let op = Op::Load { mask: mask.is_some(), other: other.is_some() };
         let args: Vec<ValueId> = [Some(ptr), mask, other].into_iter().flatten().collect();
         self.b.emit(op, &args, ty)
@@ -105,7 +119,12 @@ impl<'a> Compiler<'a> {
     }
 
     /// Brings pointer and mask to one shape; a scalar pointer cannot take a block mask.
-    fn with_mask(&mut self, at: &TextRange, ptr: ValueId, mask: Option<Value<'a>>) -> Result<(ValueId, Option<ValueId>)> {
+    fn with_mask(
+        &mut self,
+        at: &TextRange,
+        ptr: ValueId,
+        mask: Option<Value<'a>>,
+    ) -> Result<(ValueId, Option<ValueId>)> {
         let Some(mask) = mask else { return Ok((ptr, None)) };
         let mask = self.tensor(at, &mask)?;
         let mask = self.cast(mask, Elem::I1);
@@ -116,7 +135,12 @@ impl<'a> Compiler<'a> {
         Ok((ptr, Some(mask)))
     }
 
-    fn boundary(&mut self, at: &impl Ranged, value: Option<Value<'a>>, rank: usize) -> Result<Vec<usize>> {
+    fn boundary(
+        &mut self,
+        at: &impl Ranged,
+        value: Option<Value<'a>>,
+        rank: usize,
+    ) -> Result<Vec<usize>> {
         let dims = match value {
             None | Some(Value::Const(Const::None)) => Vec::new(),
             Some(v) => self.const_ints(at, &v)?,
@@ -129,7 +153,12 @@ impl<'a> Compiler<'a> {
     }
 
     /// Pointers and mask of a block pointer's window.
-    fn window(&mut self, at: &impl Ranged, p: &BlockPtr, checked: &[usize]) -> Result<(ValueId, Option<ValueId>)> {
+    fn window(
+        &mut self,
+        at: &impl Ranged,
+        p: &BlockPtr,
+        checked: &[usize],
+    ) -> Result<(ValueId, Option<ValueId>)> {
         let rank = p.block.len();
         let mut ptr = self.splat(p.base, &p.block);
         let mut mask: Option<ValueId> = None;
@@ -137,12 +166,20 @@ impl<'a> Compiler<'a> {
             let lanes = self.b.emit(Op::Arange(0), &[], Type::block(Elem::I32, &[p.block[d]]));
             let lanes = self.cast(lanes, Elem::I64);
             let offset = self.splat(p.offsets[d], &[p.block[d]]);
-            let index = self.b.emit(Op::Binary(BinaryOp::Add), &[lanes, offset], Type::block(Elem::I64, &[p.block[d]]));
+            let index = self.b.emit(
+                Op::Binary(BinaryOp::Add),
+                &[lanes, offset],
+                Type::block(Elem::I64, &[p.block[d]]),
+            );
             let mut shape: Vec<u32> = vec![1; rank];
             shape[d] = p.block[d];
             let index = self.b.emit(Op::Reshape, &[index], Type::block(Elem::I64, &shape));
             let stride = self.splat(p.strides[d], &shape);
-            let moved = self.b.emit(Op::Binary(BinaryOp::Mul), &[index, stride], Type::block(Elem::I64, &shape));
+            let moved = self.b.emit(
+                Op::Binary(BinaryOp::Mul),
+                &[index, stride],
+                Type::block(Elem::I64, &shape),
+            );
             let moved = self.broadcast_to(at, moved, &p.block)?;
             let ty = self.ty(ptr);
             ptr = self.b.emit(Op::AddPtr, &[ptr, moved], ty);
@@ -166,12 +203,19 @@ impl<'a> Compiler<'a> {
         Ok((ptr, mask))
     }
 
-    fn load_block(&mut self, at: &impl Ranged, p: &BlockPtr, checked: &[usize], nan: bool) -> Result<Value<'a>> {
+    fn load_block(
+        &mut self,
+        at: &impl Ranged,
+        p: &BlockPtr,
+        checked: &[usize],
+        nan: bool,
+    ) -> Result<Value<'a>> {
         let (ptr, mask) = self.window(at, p, checked)?;
         let elem = self.ty(p.base).elem();
         let ty = Type::block(elem, &p.block);
         let other = if mask.is_some() {
-            let padding = if nan && elem.is_float() { Literal::Float(f64::NAN) } else { Literal::Int(0) };
+            let padding =
+                if nan && elem.is_float() { Literal::Float(f64::NAN) } else { Literal::Int(0) };
             Some(self.constant_like(&ty, padding))
         } else {
             None
@@ -216,12 +260,19 @@ impl<'a> Compiler<'a> {
         let (ptr, mask) = self.with_mask(&range, ptr, mask.filter(|m| !m.is_none()))?;
         let shape = self.ty(ptr).shape;
         let value = self.broadcast_to(&range, value, &shape)?;
-        let store_args: Vec<ValueId> = [Some(ptr), Some(value), mask].into_iter().flatten().collect();
+        let store_args: Vec<ValueId> =
+            [Some(ptr), Some(value), mask].into_iter().flatten().collect();
         self.b.emit_effect(Op::Store { mask: mask.is_some() }, &store_args);
         Ok(Value::NONE)
     }
 
-    fn store_block(&mut self, at: &impl Ranged, p: &BlockPtr, value: &Value<'a>, checked: &[usize]) -> Result<Value<'a>> {
+    fn store_block(
+        &mut self,
+        at: &impl Ranged,
+        p: &BlockPtr,
+        value: &Value<'a>,
+        checked: &[usize],
+    ) -> Result<Value<'a>> {
         let (ptr, mask) = self.window(at, p, checked)?;
         let value = self.tensor(at, value)?;
         let value = self.cast(value, self.ty(p.base).elem());
@@ -234,13 +285,17 @@ impl<'a> Compiler<'a> {
     /// `i64` scalars from a tuple of numbers.
     fn wide_scalars(&mut self, at: &impl Ranged, value: &Value<'a>) -> Result<Vec<ValueId>> {
         let Value::Tuple(items) = value else {
-            return Err(self.error(at, format!("expected a tuple of numbers, not {}", value.describe())));
+            return Err(
+                self.error(at, format!("expected a tuple of numbers, not {}", value.describe()))
+            );
         };
         let mut scalars = Vec::new();
         for item in items {
             let v = self.tensor(at, item)?;
             if !self.ty(v).is_scalar() || self.ty(v).num().is_none_or(Elem::is_float) {
-                return Err(self.error(at, format!("expected an integer scalar, not {}", self.ty(v))));
+                return Err(
+                    self.error(at, format!("expected an integer scalar, not {}", self.ty(v)))
+                );
             }
             scalars.push(self.cast(v, Elem::I64));
         }
@@ -255,14 +310,19 @@ impl<'a> Compiler<'a> {
                 self.bind(args, ["base", "shape", "strides", "block_shape", "padding_option"], 4)?;
             (base, shape, strides, None, block)
         } else {
-            let [base, shape, strides, offsets, block, _] =
-                self.bind(args, ["base", "shape", "strides", "offsets", "block_shape", "order"], 5)?;
+            let [base, shape, strides, offsets, block, _] = self.bind(
+                args,
+                ["base", "shape", "strides", "offsets", "block_shape", "order"],
+                5,
+            )?;
             (base, shape, strides, offsets, block)
         };
         let none = Value::NONE;
         let base = self.pointer(&range, &base.unwrap_or(Value::NONE))?;
         if !self.ty(base).is_scalar() {
-            return Err(self.error(&range, "the base of a block pointer is one pointer, not a block"));
+            return Err(
+                self.error(&range, "the base of a block pointer is one pointer, not a block")
+            );
         }
         let shape = self.wide_scalars(&range, shape.as_ref().unwrap_or(&none))?;
         let strides = self.wide_scalars(&range, strides.as_ref().unwrap_or(&none))?;
@@ -274,16 +334,29 @@ impl<'a> Compiler<'a> {
                 vec![zero; block.len()]
             }
         };
-        if shape.len() != block.len() || strides.len() != block.len() || offsets.len() != block.len() {
-            return Err(self.error(&range, "shape, strides, offsets and block shape differ in length"));
+        if shape.len() != block.len()
+            || strides.len() != block.len()
+            || offsets.len() != block.len()
+        {
+            return Err(
+                self.error(&range, "shape, strides, offsets and block shape differ in length")
+            );
         }
         Ok(Value::BlockPtr(Rc::new(BlockPtr { base, shape, strides, offsets, block, descriptor })))
     }
 
-    fn moved(&mut self, at: &impl Ranged, p: &BlockPtr, by: &Value<'a>, relative: bool) -> Result<BlockPtr> {
+    fn moved(
+        &mut self,
+        at: &impl Ranged,
+        p: &BlockPtr,
+        by: &Value<'a>,
+        relative: bool,
+    ) -> Result<BlockPtr> {
         let by = self.wide_scalars(at, by)?;
         if by.len() != p.offsets.len() {
-            return Err(self.error(at, format!("{} offsets for {} dimensions", by.len(), p.offsets.len())));
+            return Err(
+                self.error(at, format!("{} offsets for {} dimensions", by.len(), p.offsets.len()))
+            );
         }
         let mut copy = p.clone();
         for (slot, delta) in copy.offsets.iter_mut().zip(by) {
@@ -296,7 +369,12 @@ impl<'a> Compiler<'a> {
         Ok(copy)
     }
 
-    fn at_offsets(&mut self, at: &impl Ranged, p: &BlockPtr, offsets: &Value<'a>) -> Result<BlockPtr> {
+    fn at_offsets(
+        &mut self,
+        at: &impl Ranged,
+        p: &BlockPtr,
+        offsets: &Value<'a>,
+    ) -> Result<BlockPtr> {
         self.moved(at, p, offsets, false)
     }
 
@@ -315,11 +393,14 @@ impl<'a> Compiler<'a> {
         let Some(op) = AtomicOp::from_name(name) else {
             return Err(self.error(&range, format!("unknown atomic `{name}`")));
         };
-        let [ptr, value, mask, ..] = self.bind(args, ["pointer", "val", "mask", "sem", "scope"], 2)?;
+        let [ptr, value, mask, ..] =
+            self.bind(args, ["pointer", "val", "mask", "sem", "scope"], 2)?;
         let ptr = self.pointer(&range, &ptr.unwrap_or(Value::NONE))?;
         let elem = self.ty(ptr).elem();
         let legal = match op {
-            AtomicOp::Add | AtomicOp::Xchg => elem.bits() >= 16 && !matches!(elem, Elem::I16 | Elem::U16),
+            AtomicOp::Add | AtomicOp::Xchg => {
+                elem.bits() >= 16 && !matches!(elem, Elem::I16 | Elem::U16)
+            }
             AtomicOp::Max | AtomicOp::Min => elem.bits() >= 32,
             AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => elem.is_int() && elem.bits() >= 32,
         };
@@ -343,7 +424,8 @@ impl<'a> Compiler<'a> {
 
     fn atomic_cas(&mut self, args: Args<'a>) -> Result<Value<'a>> {
         let range = args.range;
-        let [ptr, compare, value, ..] = self.bind(args, ["pointer", "cmp", "val", "sem", "scope"], 3)?;
+        let [ptr, compare, value, ..] =
+            self.bind(args, ["pointer", "cmp", "val", "sem", "scope"], 3)?;
         let ptr = self.pointer(&range, &ptr.unwrap_or(Value::NONE))?;
         let ty = self.ty(ptr).with_elem(self.ty(ptr).elem());
         let mut operands = vec![ptr];

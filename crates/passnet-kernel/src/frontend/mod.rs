@@ -20,10 +20,10 @@ use crate::ir::{Block, Function, Param, verify};
 use crate::modules::{FunctionRef, ModuleSet};
 use crate::types::{Elem, Type};
 use builder::Builder;
+pub(crate) use expr::is_constexpr;
 use passnet_graph::Diagnostic;
 use passnet_graph::syntax::{Ranged, Source};
 use std::collections::BTreeMap;
-pub(crate) use expr::is_constexpr;
 use value::{Scope, Value};
 
 /// How one parameter of a kernel is specialised.
@@ -61,7 +61,8 @@ pub fn compile(
     };
     let prelude = ModuleSet::new(vec![("prelude".into(), Source::new("<triton>", PRELUDE))])?;
     let mut compiler = Compiler::new(modules, &prelude);
-    let result = compiler.kernel(function, args)?;
+    let mut result = compiler.kernel(function, args)?;
+    result.renumber();
     if let Err(broken) = verify::verify(&result) {
         let source = modules.source(function.module);
         return Err(source.at(function.def.name.range(), format!("internal error: {broken}")));
@@ -111,11 +112,16 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn kernel(&mut self, function: FunctionRef<'a>, args: &BTreeMap<String, ArgSpec>) -> Result<Function> {
+    fn kernel(
+        &mut self,
+        function: FunctionRef<'a>,
+        args: &BTreeMap<String, ArgSpec>,
+    ) -> Result<Function> {
         self.place = Place { origin: Origin::Pass, module: function.module };
         let def = function.def;
         if !function.is_kernel() {
-            return Err(self.error(&def.name, format!("`{}` is not decorated with `@triton.jit`", def.name)));
+            return Err(self
+                .error(&def.name, format!("`{}` is not decorated with `@triton.jit`", def.name)));
         }
         if let Some(extra) = def.parameters.vararg.as_ref().or(def.parameters.kwarg.as_ref()) {
             return Err(self.error(&**extra, "kernels cannot take `*args` or `**kwargs`"));
@@ -124,12 +130,18 @@ impl<'a> Compiler<'a> {
         for parameter in def.parameters.iter_non_variadic_params() {
             let name = parameter.parameter.name.as_str();
             let value = match (args.get(name), &parameter.default) {
-                (Some(ArgSpec::Pointer(elem)), _) => self.param(&mut params, name, Type::pointer(*elem)),
-                (Some(ArgSpec::Scalar(elem)), _) => self.param(&mut params, name, Type::scalar(*elem)),
+                (Some(ArgSpec::Pointer(elem)), _) => {
+                    self.param(&mut params, name, Type::pointer(*elem))
+                }
+                (Some(ArgSpec::Scalar(elem)), _) => {
+                    self.param(&mut params, name, Type::scalar(*elem))
+                }
                 (Some(ArgSpec::Const(c)), _) => Value::from_const(c.clone()),
                 (None, Some(default)) => self.expr(default)?,
                 (None, None) => {
-                    return Err(self.error(&parameter.parameter, format!("no argument for `{name}`")));
+                    return Err(
+                        self.error(&parameter.parameter, format!("no argument for `{name}`"))
+                    );
                 }
             };
             self.scope.set(name, value);
@@ -161,7 +173,9 @@ impl<'a> Compiler<'a> {
 
     fn error(&self, node: &impl Ranged, message: impl Into<String>) -> Diagnostic {
         match (self.place.origin, self.call_site) {
-            (Origin::Prelude, Some((module, range))) => self.modules.source(module).at(range, message),
+            (Origin::Prelude, Some((module, range))) => {
+                self.modules.source(module).at(range, message)
+            }
             _ => self.module_set().source(self.place.module).at(node.range(), message),
         }
     }
@@ -170,7 +184,9 @@ impl<'a> Compiler<'a> {
     fn step(&mut self, node: &impl Ranged) -> Result<()> {
         self.steps += 1;
         if self.steps > MAX_STEPS {
-            return Err(self.error(node, format!("kernel needs more than {MAX_STEPS} compile steps")));
+            return Err(
+                self.error(node, format!("kernel needs more than {MAX_STEPS} compile steps"))
+            );
         }
         if self.nesting > MAX_NESTING {
             return Err(self.error(node, format!("nested more than {MAX_NESTING} levels deep")));

@@ -31,7 +31,14 @@ impl<'a> Compiler<'a> {
     }
 
     /// Reduces over one axis, or over all when there is none.
-    fn reduce_axis(&mut self, at: &TextRange, op: ReduceOp, v: ValueId, axis: Option<Value<'a>>, keep: bool) -> Result<Value<'a>> {
+    fn reduce_axis(
+        &mut self,
+        at: &TextRange,
+        op: ReduceOp,
+        v: ValueId,
+        axis: Option<Value<'a>>,
+        keep: bool,
+    ) -> Result<Value<'a>> {
         let ty = self.ty(v);
         if ty.is_scalar() {
             return Ok(Value::Tensor(v));
@@ -43,7 +50,12 @@ impl<'a> Compiler<'a> {
     }
 
     /// The block to reduce, its axis, and the shape with that axis kept as one.
-    fn single_axis(&mut self, at: &TextRange, v: ValueId, axis: Option<Value<'a>>) -> Result<(ValueId, u8, Shape)> {
+    fn single_axis(
+        &mut self,
+        at: &TextRange,
+        v: ValueId,
+        axis: Option<Value<'a>>,
+    ) -> Result<(ValueId, u8, Shape)> {
         let ty = self.ty(v);
         match axis.filter(|a| !a.is_none()) {
             None => {
@@ -159,7 +171,13 @@ impl<'a> Compiler<'a> {
         let index = self.b.fresh(ty.with_elem(Elem::I32));
         let loc = self.b.loc;
         let op = Op::ArgReduce { max, tie_left, axis };
-        self.b.push(Inst { op, args: vec![v], results: vec![value, index], regions: Vec::new(), loc });
+        self.b.push(Inst {
+            op,
+            args: vec![v],
+            results: vec![value, index],
+            regions: Vec::new(),
+            loc,
+        });
         let value = self.kept(value, &kept, keep);
         let index = self.kept(index, &kept, keep);
         Ok((Value::Tensor(value), Value::Tensor(index)))
@@ -167,7 +185,8 @@ impl<'a> Compiler<'a> {
 
     fn cumulative(&mut self, name: &str, args: Args<'a>) -> Result<Value<'a>> {
         let range = args.range;
-        let [x, axis, reverse, dtype] = self.bind(args, ["input", "axis", "reverse", "dtype"], 1)?;
+        let [x, axis, reverse, dtype] =
+            self.bind(args, ["input", "axis", "reverse", "dtype"], 1)?;
         let mut v = self.block(&range, x)?;
         if self.ty(v).elem() == Elem::BF16 {
             v = self.cast(v, Elem::F32);
@@ -217,7 +236,8 @@ impl<'a> Compiler<'a> {
         let v = self.block(&range, x)?;
         let ty = self.ty(v);
         if ty.shape.len() != 1 || ty.elem().is_float() {
-            return Err(self.error(&range, format!("`tl.histogram` takes a 1-d block of integers, not {ty}")));
+            return Err(self
+                .error(&range, format!("`tl.histogram` takes a 1-d block of integers, not {ty}")));
         }
         let bins = self.const_shape(&range, &bins.unwrap_or(Value::NONE))?;
         let mut operands = vec![v];
@@ -233,7 +253,8 @@ impl<'a> Compiler<'a> {
     /// `tl.reduce` with a combine function; the usual ones become plain reductions.
     fn reduce_with(&mut self, args: Args<'a>) -> Result<Value<'a>> {
         let range = args.range;
-        let [x, axis, combine, keep] = self.bind(args, ["input", "axis", "combine_fn", "keep_dims"], 3)?;
+        let [x, axis, combine, keep] =
+            self.bind(args, ["input", "axis", "combine_fn", "keep_dims"], 3)?;
         let keep = self.const_bool(&range, keep, false)?;
         let (inputs, single) = self.combine_inputs(&range, x)?;
         if inputs.iter().all(|v| self.ty(*v).is_scalar()) {
@@ -251,11 +272,23 @@ impl<'a> Compiler<'a> {
         let types: Vec<Type> = flat.iter().map(|v| self.without_axis(*v, axis)).collect();
         let results: Vec<ValueId> = types.into_iter().map(|t| self.b.fresh(t)).collect();
         if let ([v], [result], Some(op)) = (&flat[..], &results[..], plain(&region)) {
-            let inst = Inst { op: Op::Reduce { op, axis }, args: vec![*v], results: vec![*result], regions: Vec::new(), loc: self.b.loc };
+            let inst = Inst {
+                op: Op::Reduce { op, axis },
+                args: vec![*v],
+                results: vec![*result],
+                regions: Vec::new(),
+                loc: self.b.loc,
+            };
             self.b.push(inst);
         } else {
             let loc = self.b.loc;
-            self.b.push(Inst { op: Op::ReduceWith { axis }, args: flat, results: results.clone(), regions: vec![region], loc });
+            self.b.push(Inst {
+                op: Op::ReduceWith { axis },
+                args: flat,
+                results: results.clone(),
+                regions: vec![region],
+                loc,
+            });
         }
         let mut values: Vec<Value<'a>> =
             results.into_iter().map(|v| Value::Tensor(self.kept(v, &kept, keep))).collect();
@@ -264,19 +297,33 @@ impl<'a> Compiler<'a> {
 
     fn scan_with(&mut self, args: Args<'a>) -> Result<Value<'a>> {
         let range = args.range;
-        let [x, axis, combine, reverse] = self.bind(args, ["input", "axis", "combine_fn", "reverse"], 3)?;
+        let [x, axis, combine, reverse] =
+            self.bind(args, ["input", "axis", "combine_fn", "reverse"], 3)?;
         let reverse = self.const_bool(&range, reverse, false)?;
         let (inputs, single) = self.combine_inputs(&range, x)?;
         let rank = self.ty(inputs[0]).shape.len();
         let axis = self.const_int(&range, &axis.unwrap_or(Value::int(0)), "the axis")?;
         let axis = self.axis(&range, axis, rank)?;
         let region = self.combine_region(&range, combine, &inputs)?;
-        let results: Vec<ValueId> = inputs.iter().map(|v| self.b.fresh(self.b.ty(*v).clone())).collect();
+        let results: Vec<ValueId> =
+            inputs.iter().map(|v| self.b.fresh(self.b.ty(*v).clone())).collect();
         let loc = self.b.loc;
         let plain_op = if single { plain(&region) } else { None };
         let inst = match plain_op {
-            Some(op) => Inst { op: Op::Scan { op, axis, reverse }, args: inputs, results: results.clone(), regions: Vec::new(), loc },
-            None => Inst { op: Op::ScanWith { axis, reverse }, args: inputs, results: results.clone(), regions: vec![region], loc },
+            Some(op) => Inst {
+                op: Op::Scan { op, axis, reverse },
+                args: inputs,
+                results: results.clone(),
+                regions: Vec::new(),
+                loc,
+            },
+            None => Inst {
+                op: Op::ScanWith { axis, reverse },
+                args: inputs,
+                results: results.clone(),
+                regions: vec![region],
+                loc,
+            },
         };
         self.b.push(inst);
         let mut values: Vec<Value<'a>> = results.into_iter().map(Value::Tensor).collect();
@@ -284,7 +331,11 @@ impl<'a> Compiler<'a> {
     }
 
     /// The blocks of a combine call, brought to one shape.
-    fn combine_inputs(&mut self, at: &TextRange, x: Option<Value<'a>>) -> Result<(Vec<ValueId>, bool)> {
+    fn combine_inputs(
+        &mut self,
+        at: &TextRange,
+        x: Option<Value<'a>>,
+    ) -> Result<(Vec<ValueId>, bool)> {
         let (items, single) = match x.unwrap_or(Value::NONE) {
             Value::Tuple(items) => (items, false),
             other => (vec![other], true),
@@ -305,12 +356,18 @@ impl<'a> Compiler<'a> {
     }
 
     /// Compiles the combine function on scalars.
-    fn combine_region(&mut self, at: &TextRange, combine: Option<Value<'a>>, inputs: &[ValueId]) -> Result<Block> {
+    fn combine_region(
+        &mut self,
+        at: &TextRange,
+        combine: Option<Value<'a>>,
+        inputs: &[ValueId],
+    ) -> Result<Block> {
         let Some(callee @ (Value::Function(_) | Value::Path(_))) = combine else {
             return Err(self.error(at, "the combine function must be a `@triton.jit` function"));
         };
         let scalars: Vec<Type> = inputs.iter().map(|v| self.ty(*v).with_shape(&[])).collect();
-        let params: Vec<ValueId> = scalars.iter().chain(&scalars).map(|t| self.b.fresh(t.clone())).collect();
+        let params: Vec<ValueId> =
+            scalars.iter().chain(&scalars).map(|t| self.b.fresh(t.clone())).collect();
         self.b.open();
         let args = Args {
             positional: params.iter().map(|v| Value::Tensor(*v)).collect(),
@@ -326,17 +383,27 @@ impl<'a> Compiler<'a> {
         let mut yields = Vec::new();
         for (item, ty) in results.iter().zip(&scalars) {
             let v = match item {
-                Value::Const(c @ (Const::Int(_) | Const::Float(_) | Const::Bool(_))) => self.literal(at, c, ty.elem())?,
+                Value::Const(c @ (Const::Int(_) | Const::Float(_) | Const::Bool(_))) => {
+                    self.literal(at, c, ty.elem())?
+                }
                 other => self.tensor(at, other)?,
             };
             if self.ty(v) != *ty {
                 let found = self.ty(v);
-                return Err(self.error(at, format!("the combine function gives {found} where {ty} belongs")));
+                return Err(self
+                    .error(at, format!("the combine function gives {found} where {ty} belongs")));
             }
             yields.push(v);
         }
         if results.len() != scalars.len() {
-            return Err(self.error(at, format!("the combine function gives {} values for {} blocks", results.len(), scalars.len())));
+            return Err(self.error(
+                at,
+                format!(
+                    "the combine function gives {} values for {} blocks",
+                    results.len(),
+                    scalars.len()
+                ),
+            ));
         }
         Ok(Block { params, insts: self.b.close(), yields })
     }
@@ -353,7 +420,8 @@ fn sum_elem(elem: Elem) -> Option<Elem> {
 /// Recognises `a + b`, `maximum(a, b)` and the like.
 fn plain(region: &Block) -> Option<ReduceOp> {
     use crate::ir::BinaryOp;
-    let ([a, b], [inst], [out]) = (&region.params[..], &region.insts[..], &region.yields[..]) else {
+    let ([a, b], [inst], [out]) = (&region.params[..], &region.insts[..], &region.yields[..])
+    else {
         return None;
     };
     let Op::Binary(op) = inst.op else { return None };

@@ -113,8 +113,13 @@ impl<'a> Compiler<'a> {
                 let axis = self.const_int(&range, &axis.unwrap_or(Value::NONE), "the axis")?;
                 let rank = self.ty(x).shape.len();
                 let axis = self.axis(&range, axis, rank)?;
-                if self.ty(index).shape.len() != rank || self.ty(index).num().is_none_or(Elem::is_float) {
-                    return Err(self.error(&range, "the index of `tl.gather` is an integer block of the same rank"));
+                if self.ty(index).shape.len() != rank
+                    || self.ty(index).num().is_none_or(Elem::is_float)
+                {
+                    return Err(self.error(
+                        &range,
+                        "the index of `tl.gather` is an integer block of the same rank",
+                    ));
                 }
                 let shape = self.ty(index).shape;
                 let ty = self.ty(x).with_shape(&shape);
@@ -124,8 +129,14 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn arange(&mut self, at: &TextRange, start: Option<Value<'a>>, end: Option<Value<'a>>) -> Result<Value<'a>> {
-        let start = self.const_int(at, &start.unwrap_or(Value::NONE), "the start of `tl.arange`")?;
+    fn arange(
+        &mut self,
+        at: &TextRange,
+        start: Option<Value<'a>>,
+        end: Option<Value<'a>>,
+    ) -> Result<Value<'a>> {
+        let start =
+            self.const_int(at, &start.unwrap_or(Value::NONE), "the start of `tl.arange`")?;
         let end = self.const_int(at, &end.unwrap_or(Value::NONE), "the end of `tl.arange`")?;
         let size = end.checked_sub(start).unwrap_or(0);
         if size <= 0 {
@@ -133,7 +144,10 @@ impl<'a> Compiler<'a> {
         }
         if !(size as u64).is_power_of_two() {
             return Err(self
-                .error(at, format!("`tl.arange` over {size} elements: the size must be a power of two"))
+                .error(
+                    at,
+                    format!("`tl.arange` over {size} elements: the size must be a power of two"),
+                )
                 .with_hint("use `triton.next_power_of_2` and mask the rest"));
         }
         let shape = self.const_shape(at, &Value::int(size))?;
@@ -143,7 +157,13 @@ impl<'a> Compiler<'a> {
         Ok(Value::Tensor(self.b.emit(Op::Arange(start), &[], Type::block(Elem::I32, &shape))))
     }
 
-    fn full(&mut self, at: &TextRange, shape: Option<Value<'a>>, value: Option<Value<'a>>, dtype: Option<Value<'a>>) -> Result<Value<'a>> {
+    fn full(
+        &mut self,
+        at: &TextRange,
+        shape: Option<Value<'a>>,
+        value: Option<Value<'a>>,
+        dtype: Option<Value<'a>>,
+    ) -> Result<Value<'a>> {
         let shape = self.const_shape(at, &shape.unwrap_or(Value::NONE))?;
         let elem = self.const_elem(at, &dtype.unwrap_or(Value::NONE))?;
         let scalar = match value.unwrap_or(Value::NONE) {
@@ -160,7 +180,12 @@ impl<'a> Compiler<'a> {
     }
 
     /// `f(x, (a, b))` or `f(x, a, b)`.
-    fn block_and_dims(&mut self, args: Args<'a>, dims_name: &str, ignored: &[&str]) -> Result<(ValueId, Vec<Value<'a>>)> {
+    fn block_and_dims(
+        &mut self,
+        args: Args<'a>,
+        dims_name: &str,
+        ignored: &[&str],
+    ) -> Result<(ValueId, Vec<Value<'a>>)> {
         let range = args.range;
         let mut positional = args.positional.into_iter();
         let mut x = positional.next();
@@ -170,7 +195,11 @@ impl<'a> Compiler<'a> {
                 "input" => x = Some(value),
                 n if n == dims_name => dims.push(value),
                 n if ignored.contains(&n) => {}
-                _ => return Err(self.error(&range, format!("`{}` has no argument `{name}`", args.callee))),
+                _ => {
+                    return Err(
+                        self.error(&range, format!("`{}` has no argument `{name}`", args.callee))
+                    );
+                }
             }
         }
         let v = self.tensor(&range, &x.unwrap_or(Value::NONE))?;
@@ -184,7 +213,9 @@ impl<'a> Compiler<'a> {
         let ty = self.ty(x);
         let to = ty.with_shape(shape);
         if ty.numel() != to.numel() {
-            return Err(self.error(at, format!("cannot reshape {ty} to {to}: the number of lanes changes")));
+            return Err(
+                self.error(at, format!("cannot reshape {ty} to {to}: the number of lanes changes"))
+            );
         }
         if ty == to {
             return Ok(Value::Tensor(x));
@@ -195,7 +226,12 @@ impl<'a> Compiler<'a> {
         Ok(Value::Tensor(self.b.emit(Op::Reshape, &[x], to)))
     }
 
-    pub(super) fn permute(&mut self, at: &impl Ranged, x: ValueId, order: &[i64]) -> Result<Value<'a>> {
+    pub(super) fn permute(
+        &mut self,
+        at: &impl Ranged,
+        x: ValueId,
+        order: &[i64],
+    ) -> Result<Value<'a>> {
         let ty = self.ty(x);
         let rank = ty.shape.len();
         let mut resolved = Vec::new();
@@ -207,7 +243,9 @@ impl<'a> Compiler<'a> {
             resolved.push(axis);
         }
         if resolved.len() != rank {
-            return Err(self.error(at, format!("{} dimensions named for a block of {rank}", order.len())));
+            return Err(
+                self.error(at, format!("{} dimensions named for a block of {rank}", order.len()))
+            );
         }
         let shape: Shape = resolved.iter().map(|&a| ty.shape[usize::from(a)]).collect();
         Ok(Value::Tensor(self.b.emit(Op::Permute(resolved), &[x], ty.with_shape(&shape))))
@@ -229,14 +267,22 @@ impl<'a> Compiler<'a> {
     fn split(&mut self, at: &TextRange, x: ValueId) -> Result<Value<'a>> {
         let ty = self.ty(x);
         if ty.shape.last() != Some(&2) {
-            return Err(self.error(at, format!("`tl.split` needs a last dimension of two, not {ty}")));
+            return Err(
+                self.error(at, format!("`tl.split` needs a last dimension of two, not {ty}"))
+            );
         }
         let mut shape = ty.shape.clone();
         shape.pop();
         let half = ty.with_shape(&shape);
         let (a, b) = (self.b.fresh(half.clone()), self.b.fresh(half));
         let loc = self.b.loc;
-        self.b.push(Inst { op: Op::Split, args: vec![x], results: vec![a, b], regions: Vec::new(), loc });
+        self.b.push(Inst {
+            op: Op::Split,
+            args: vec![x],
+            results: vec![a, b],
+            regions: Vec::new(),
+            loc,
+        });
         Ok(Value::Tuple(vec![Value::Tensor(a), Value::Tensor(b)]))
     }
 
@@ -252,7 +298,8 @@ impl<'a> Compiler<'a> {
         let lanes = self.b.emit(Op::Arange(0), &[], Type::block(Elem::I32, &[size]));
         let last = self.b.int(i64::from(size) - 1, Elem::I32);
         let last = self.splat(last, &[size]);
-        let reversed = self.b.emit(Op::Binary(BinaryOp::Sub), &[last, lanes], Type::block(Elem::I32, &[size]));
+        let reversed =
+            self.b.emit(Op::Binary(BinaryOp::Sub), &[last, lanes], Type::block(Elem::I32, &[size]));
         let mut shape: Shape = ty.shape.iter().map(|_| 1).collect();
         shape[usize::from(axis)] = size;
         let reversed = if rank == 1 {
@@ -268,7 +315,15 @@ impl<'a> Compiler<'a> {
         let range = args.range;
         let [a, b, acc, _, _, _, out] = self.bind(
             args,
-            ["input", "other", "acc", "input_precision", "allow_tf32", "max_num_imprecise_acc", "out_dtype"],
+            [
+                "input",
+                "other",
+                "acc",
+                "input_precision",
+                "allow_tf32",
+                "max_num_imprecise_acc",
+                "out_dtype",
+            ],
             2,
         )?;
         let a = self.tensor(&range, &a.unwrap_or(Value::NONE))?;
@@ -276,16 +331,23 @@ impl<'a> Compiler<'a> {
         let (ta, tb) = (self.ty(a), self.ty(b));
         let rank = ta.shape.len();
         if !(2..=3).contains(&rank) || tb.shape.len() != rank || ta.is_ptr() || tb.is_ptr() {
-            return Err(self.error(&range, format!("`tl.dot` takes 2-d or 3-d blocks, not {ta} and {tb}")));
+            return Err(
+                self.error(&range, format!("`tl.dot` takes 2-d or 3-d blocks, not {ta} and {tb}"))
+            );
         }
         if ta.elem() != tb.elem() {
-            return Err(self.error(&range, format!("both operands of `tl.dot` must have one type: {ta} and {tb}")));
+            return Err(self.error(
+                &range,
+                format!("both operands of `tl.dot` must have one type: {ta} and {tb}"),
+            ));
         }
         if !(ta.elem().is_float() || matches!(ta.elem(), Elem::I8 | Elem::U8)) {
             return Err(self.error(&range, format!("`tl.dot` does not support {}", ta.elem())));
         }
         if ta.shape[rank - 1] != tb.shape[rank - 2] || (rank == 3 && ta.shape[0] != tb.shape[0]) {
-            return Err(self.error(&range, format!("shapes of {ta} and {tb} do not fit for `tl.dot`")));
+            return Err(
+                self.error(&range, format!("shapes of {ta} and {tb} do not fit for `tl.dot`"))
+            );
         }
         let wanted = match out.filter(|o| !o.is_none()) {
             Some(o) => self.const_elem(&range, &o)?,
@@ -305,7 +367,8 @@ impl<'a> Compiler<'a> {
             None => self.zero_like(&ty),
         };
         if self.ty(acc) != ty {
-            return Err(self.error(&range, format!("the accumulator is {} where {ty} belongs", self.ty(acc))));
+            return Err(self
+                .error(&range, format!("the accumulator is {} where {ty} belongs", self.ty(acc))));
         }
         Ok(Value::Tensor(self.b.emit(Op::Dot, &[a, b, acc], ty)))
     }

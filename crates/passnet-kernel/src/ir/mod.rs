@@ -6,6 +6,7 @@
 mod ops;
 pub mod parse;
 pub mod print;
+mod renumber;
 pub mod verify;
 
 pub use ops::{AtomicOp, BinaryOp, CmpOp, Literal, Op, ReduceOp, UnaryOp};

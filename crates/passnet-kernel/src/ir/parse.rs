@@ -314,11 +314,9 @@ fn op_from_text(mnemonic: &str, attrs: &[&str], message: Option<String>) -> Opti
         "atomic" => Op::Atomic { op: AtomicOp::from_name(attr(0))?, mask: attr(1) == "mask" },
         "atomic_cas" => Op::AtomicCas,
         "reduce" => Op::Reduce { op: ReduceOp::from_name(attr(0))?, axis: axis(1)? },
-        "arg_reduce" => Op::ArgReduce {
-            max: attr(0) == "max",
-            axis: axis(1)?,
-            tie_left: attr(2) == "left",
-        },
+        "arg_reduce" => {
+            Op::ArgReduce { max: attr(0) == "max", axis: axis(1)?, tie_left: attr(2) == "left" }
+        }
         "scan" => Op::Scan {
             op: ReduceOp::from_name(attr(0))?,
             axis: axis(1)?,

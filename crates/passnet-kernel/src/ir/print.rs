@@ -80,8 +80,11 @@ impl fmt::Display for Function {
         for (index, file) in self.files.iter().enumerate() {
             writeln!(f, "file {index} \"{}\"", file.escape_default())?;
         }
-        let params: Vec<String> =
-            self.params.iter().map(|p| format!("{} {}: {}", p.value, p.name, self.ty(p.value))).collect();
+        let params: Vec<String> = self
+            .params
+            .iter()
+            .map(|p| format!("{} {}: {}", p.value, p.name, self.ty(p.value)))
+            .collect();
         writeln!(f, "kernel {}({}) {{", self.name, params.join(", "))?;
         self.write_block(f, &self.body, 1)?;
         f.write_str("}\n")

@@ -126,7 +126,11 @@ impl Verifier<'_> {
             Op::Broadcast => {
                 let fits = a[0].shape.len() == r[0].shape.len()
                     && a[0].shape.iter().zip(&r[0].shape).all(|(&x, &y)| x == y || x == 1);
-                if fits { same(&a[0].with_shape(&r[0].shape), r[0]) } else { Err("shapes do not fit".into()) }
+                if fits {
+                    same(&a[0].with_shape(&r[0].shape), r[0])
+                } else {
+                    Err("shapes do not fit".into())
+                }
             }
             Op::Reshape if a[0].numel() == r[0].numel() => {
                 same(&a[0].with_shape(&r[0].shape), r[0])
@@ -163,7 +167,9 @@ impl Verifier<'_> {
                 mask_for(a[0], a[1])?;
                 same(a[1], a[2]).and_then(|()| same(r[0], a[1]))
             }
-            Op::Fma => same(a[0], a[1]).and_then(|()| same(a[1], a[2])).and_then(|()| same(r[0], a[0])),
+            Op::Fma => {
+                same(a[0], a[1]).and_then(|()| same(a[1], a[2])).and_then(|()| same(r[0], a[0]))
+            }
             Op::Cast if a[0].is_ptr() || r[0].is_ptr() => Err("no casts of pointers".into()),
             Op::Cast if a[0].shape == r[0].shape => Ok(()),
             Op::Cast => Err("the shape changes".into()),
@@ -265,7 +271,8 @@ impl Verifier<'_> {
                 for (init, carried) in a[3..].iter().zip(&carried) {
                     same(init, carried)?;
                 }
-                let params: Vec<Type> = std::iter::once(iv).chain(carried.iter().cloned()).collect();
+                let params: Vec<Type> =
+                    std::iter::once(iv).chain(carried.iter().cloned()).collect();
                 self.region(inst, 0, &params, &carried)
             }
             Op::While => {
@@ -291,11 +298,22 @@ impl Verifier<'_> {
         }
         Ok(match &inst.op {
             Op::Const(_) | Op::ProgramId(_) | Op::NumPrograms(_) | Op::Arange(_) => (0, 1),
-            Op::Splat | Op::Broadcast | Op::Reshape | Op::Permute(_) | Op::Unary(_) | Op::Cast
-            | Op::Bitcast | Op::Reduce { .. } | Op::Scan { .. } | Op::Sort { .. } => (1, 1),
-            Op::Join | Op::Cat | Op::Binary(_) | Op::Compare(_) | Op::AddPtr | Op::Gather { .. } => {
-                (2, 1)
-            }
+            Op::Splat
+            | Op::Broadcast
+            | Op::Reshape
+            | Op::Permute(_)
+            | Op::Unary(_)
+            | Op::Cast
+            | Op::Bitcast
+            | Op::Reduce { .. }
+            | Op::Scan { .. }
+            | Op::Sort { .. } => (1, 1),
+            Op::Join
+            | Op::Cat
+            | Op::Binary(_)
+            | Op::Compare(_)
+            | Op::AddPtr
+            | Op::Gather { .. } => (2, 1),
             Op::Split | Op::ArgReduce { .. } => (1, 2),
             Op::Select | Op::Fma | Op::Dot | Op::AtomicCas => (3, 1),
             Op::Load { mask, other } => (1 + usize::from(*mask) + usize::from(*other), 1),
@@ -311,7 +329,13 @@ impl Verifier<'_> {
         })
     }
 
-    fn region(&self, inst: &Inst, index: usize, params: &[Type], yields: &[Type]) -> Result<(), String> {
+    fn region(
+        &self,
+        inst: &Inst,
+        index: usize,
+        params: &[Type],
+        yields: &[Type],
+    ) -> Result<(), String> {
         let region = &inst.regions[index];
         let fits = |values: &[ValueId], types: &[Type]| {
             values.len() == types.len() && values.iter().zip(types).all(|(&v, t)| self.ty(v) == t)
@@ -347,12 +371,20 @@ impl Verifier<'_> {
 
     fn dot(&self, a: &[&Type], r: &Type) -> Result<(), String> {
         let rank = a[0].shape.len();
-        if !(2..=3).contains(&rank) || a[1].shape.len() != rank || a[2] != r || r.shape.len() != rank {
+        if !(2..=3).contains(&rank)
+            || a[1].shape.len() != rank
+            || a[2] != r
+            || r.shape.len() != rank
+        {
             return Err("takes matrices".into());
         }
         let (x, y) = (&a[0].shape, &a[1].shape);
         let batch = rank == 2 || (x[0] == y[0] && r.shape[0] == x[0]);
-        if batch && x[rank - 1] == y[rank - 2] && r.shape[rank - 2] == x[rank - 2] && r.shape[rank - 1] == y[rank - 1] {
+        if batch
+            && x[rank - 1] == y[rank - 2]
+            && r.shape[rank - 2] == x[rank - 2]
+            && r.shape[rank - 1] == y[rank - 1]
+        {
             Ok(())
         } else {
             Err("shapes do not fit".into())

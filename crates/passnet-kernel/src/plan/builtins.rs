@@ -7,10 +7,43 @@ use crate::consts::{self, Const};
 use passnet_graph::syntax::ast::{CmpOp, Operator};
 
 const NAMES: &[&str] = &[
-    "len", "range", "min", "max", "sum", "abs", "int", "float", "bool", "str", "isinstance", "tuple", "list",
-    "dict", "set", "zip", "enumerate", "reversed", "sorted", "all", "any", "print", "round", "divmod", "slice",
-    "type", "ValueError", "RuntimeError", "NotImplementedError", "TypeError", "AssertionError", "Exception",
-    "callable", "id", "pow", "map", "filter",
+    "len",
+    "range",
+    "min",
+    "max",
+    "sum",
+    "abs",
+    "int",
+    "float",
+    "bool",
+    "str",
+    "isinstance",
+    "tuple",
+    "list",
+    "dict",
+    "set",
+    "zip",
+    "enumerate",
+    "reversed",
+    "sorted",
+    "all",
+    "any",
+    "print",
+    "round",
+    "divmod",
+    "slice",
+    "type",
+    "ValueError",
+    "RuntimeError",
+    "NotImplementedError",
+    "TypeError",
+    "AssertionError",
+    "Exception",
+    "callable",
+    "id",
+    "pow",
+    "map",
+    "filter",
 ];
 
 pub(super) fn is_builtin(name: &str) -> bool {
@@ -21,7 +54,10 @@ impl<'a> Interp<'a> {
     pub(super) fn python_builtin(&mut self, name: &str, args: CallArgs<'a>) -> Result<Value<'a>> {
         let at = args.range;
         let one = |this: &Self, args: &CallArgs<'a>| -> Result<Value<'a>> {
-            args.positional.first().cloned().ok_or_else(|| this.error(&at, format!("`{name}` needs an argument")))
+            args.positional
+                .first()
+                .cloned()
+                .ok_or_else(|| this.error(&at, format!("`{name}` needs an argument")))
         };
         match name {
             "print" => {
@@ -34,7 +70,11 @@ impl<'a> Interp<'a> {
             "len" => {
                 let value = one(self, &args)?;
                 if let Value::Tensor(t) = &value {
-                    return t.shape.first().map(|&n| Value::int(n)).ok_or_else(|| self.error(&at, "`len` of a 0-d tensor"));
+                    return t
+                        .shape
+                        .first()
+                        .map(|&n| Value::int(n))
+                        .ok_or_else(|| self.error(&at, "`len` of a 0-d tensor"));
                 }
                 Ok(Value::int(self.iterate(&at, &value)?.len() as i64))
             }
@@ -49,7 +89,9 @@ impl<'a> Interp<'a> {
                 let op = if name == "min" { CmpOp::Lt } else { CmpOp::Gt };
                 let mut best: Option<Const> = None;
                 for item in items {
-                    let Value::Const(c) = item else { return Err(self.arithmetic_error(&at, &item)) };
+                    let Value::Const(c) = item else {
+                        return Err(self.arithmetic_error(&at, &item));
+                    };
                     let better = match &best {
                         None => true,
                         Some(b) => consts::compare(op, &c, b).map_err(|m| self.error(&at, m))?,
@@ -73,12 +115,14 @@ impl<'a> Interp<'a> {
             "abs" | "round" | "int" | "float" | "bool" | "str" => {
                 let value = match args.positional.first() {
                     Some(v) => v.clone(),
-                    None => return Ok(Value::Const(match name {
-                        "int" => Const::Int(0),
-                        "float" => Const::Float(0.0),
-                        "str" => Const::Str(String::new()),
-                        _ => Const::Bool(false),
-                    })),
+                    None => {
+                        return Ok(Value::Const(match name {
+                            "int" => Const::Int(0),
+                            "float" => Const::Float(0.0),
+                            "str" => Const::Str(String::new()),
+                            _ => Const::Bool(false),
+                        }));
+                    }
                 };
                 self.convert(name, &args, &value)
             }
@@ -96,23 +140,33 @@ impl<'a> Interp<'a> {
                     "sorted" => {
                         let mut keys: Vec<Const> = Vec::new();
                         for item in &items {
-                            let Value::Const(c) = item else { return Err(self.arithmetic_error(&at, item)) };
+                            let Value::Const(c) = item else {
+                                return Err(self.arithmetic_error(&at, item));
+                            };
                             keys.push(c.clone());
                         }
                         let mut failure = None;
-                        keys.sort_by(|a, b| match (consts::compare(CmpOp::Lt, a, b), consts::compare(CmpOp::Gt, a, b)) {
-                            (Ok(true), _) => std::cmp::Ordering::Less,
-                            (_, Ok(true)) => std::cmp::Ordering::Greater,
-                            (Err(e), _) => {
-                                failure = Some(e);
-                                std::cmp::Ordering::Equal
+                        keys.sort_by(|a, b| {
+                            match (
+                                consts::compare(CmpOp::Lt, a, b),
+                                consts::compare(CmpOp::Gt, a, b),
+                            ) {
+                                (Ok(true), _) => std::cmp::Ordering::Less,
+                                (_, Ok(true)) => std::cmp::Ordering::Greater,
+                                (Err(e), _) => {
+                                    failure = Some(e);
+                                    std::cmp::Ordering::Equal
+                                }
+                                _ => std::cmp::Ordering::Equal,
                             }
-                            _ => std::cmp::Ordering::Equal,
                         });
                         if let Some(e) = failure {
                             return Err(self.error(&at, e));
                         }
-                        if args.named("reverse").is_some_and(|r| self.truthy(&at, &r).unwrap_or(false)) {
+                        if args
+                            .named("reverse")
+                            .is_some_and(|r| self.truthy(&at, &r).unwrap_or(false))
+                        {
                             keys.reverse();
                         }
                         items = keys.into_iter().map(Value::Const).collect();
@@ -124,7 +178,11 @@ impl<'a> Interp<'a> {
             "dict" => {
                 let mut items: Vec<(Value<'a>, Value<'a>)> = match args.positional.first() {
                     Some(Value::Dict(id)) => self.dicts[id.0].clone(),
-                    Some(other) => return Err(self.error(&at, format!("cannot make a dict of {}", other.describe()))),
+                    Some(other) => {
+                        return Err(
+                            self.error(&at, format!("cannot make a dict of {}", other.describe()))
+                        );
+                    }
                     None => Vec::new(),
                 };
                 items.extend(args.named.iter().map(|(k, v)| (Value::str(k.clone()), v.clone())));
@@ -144,7 +202,9 @@ impl<'a> Interp<'a> {
                 let value = one(self, &args)?;
                 let start = args.positional.get(1).and_then(Value::as_int).unwrap_or(0);
                 let items = self.iterate(&at, &value)?;
-                Ok(Value::tuple(items.into_iter().zip(start..).map(|(v, i)| Value::tuple([Value::int(i), v]))))
+                Ok(Value::tuple(
+                    items.into_iter().zip(start..).map(|(v, i)| Value::tuple([Value::int(i), v])),
+                ))
             }
             "all" | "any" => {
                 let value = one(self, &args)?;
@@ -160,7 +220,9 @@ impl<'a> Interp<'a> {
             "map" | "filter" => {
                 let function = one(self, &args)?;
                 let Some(items) = args.positional.get(1) else {
-                    return Err(self.error(&at, format!("`{name}` takes a function and a sequence")));
+                    return Err(
+                        self.error(&at, format!("`{name}` takes a function and a sequence"))
+                    );
                 };
                 let mut out = Vec::new();
                 for item in self.iterate(&at, &items.clone())? {
@@ -196,7 +258,10 @@ impl<'a> Interp<'a> {
                 };
                 Ok(Value::Slice(std::rc::Rc::new(parts)))
             }
-            "callable" => Ok(Value::bool(matches!(one(self, &args)?, Value::Function(..) | Value::Lambda(..) | Value::Kernel(_)))),
+            "callable" => Ok(Value::bool(matches!(
+                one(self, &args)?,
+                Value::Function(..) | Value::Lambda(..) | Value::Kernel(_)
+            ))),
             _ => Err(self.outside(&at, format!("`{name}` cannot be called in a wrapper"))),
         }
     }
@@ -204,13 +269,20 @@ impl<'a> Interp<'a> {
     fn range(&mut self, args: &CallArgs<'a>) -> Result<Value<'a>> {
         let mut bounds = Vec::new();
         for arg in &args.positional {
-            bounds.push(arg.as_int().ok_or_else(|| self.error(&args.range, format!("`range` takes integers, not {}", arg.describe())))?);
+            bounds.push(arg.as_int().ok_or_else(|| {
+                self.error(&args.range, format!("`range` takes integers, not {}", arg.describe()))
+            })?);
         }
         let (low, high, step) = match bounds[..] {
             [high] => (0, high, 1),
             [low, high] => (low, high, 1),
             [low, high, step] if step != 0 => (low, high, step),
-            _ => return Err(self.error(&args.range, "`range` takes one to three integers and a step that is not zero")),
+            _ => {
+                return Err(self.error(
+                    &args.range,
+                    "`range` takes one to three integers and a step that is not zero",
+                ));
+            }
         };
         let mut items = Vec::new();
         let mut i = low;
@@ -235,7 +307,9 @@ impl<'a> Interp<'a> {
         }
         let Value::Const(c) = value else {
             return Err(match value {
-                Value::Tensor(_) => self.outside(&at, "a wrapper cannot read tensor data: it sees shapes only"),
+                Value::Tensor(_) => {
+                    self.outside(&at, "a wrapper cannot read tensor data: it sees shapes only")
+                }
                 other => self.arithmetic_error(&at, other),
             });
         };
@@ -243,7 +317,8 @@ impl<'a> Interp<'a> {
             Const::Str(s) => s.trim().parse::<f64>().ok(),
             other => other.as_float(),
         };
-        let number = number.ok_or_else(|| self.error(&at, format!("`{name}` of {}", value.describe())))?;
+        let number =
+            number.ok_or_else(|| self.error(&at, format!("`{name}` of {}", value.describe())))?;
         Ok(Value::Const(match (name, c.as_int()) {
             ("float", _) => Const::Float(number),
             ("abs", Some(i)) => Const::Int(i.checked_abs().unwrap_or(i64::MAX)),
@@ -272,7 +347,10 @@ impl<'a> Interp<'a> {
         let mut found = false;
         for ty in &types {
             let Value::Path(path) = ty else {
-                return Err(self.outside(&at, format!("`isinstance` with {} is not supported", ty.describe())));
+                return Err(self.outside(
+                    &at,
+                    format!("`isinstance` with {} is not supported", ty.describe()),
+                ));
             };
             let matches = match &**path {
                 "builtins.int" => matches!(value, Value::Const(Const::Int(_) | Const::Bool(_))),
@@ -285,7 +363,11 @@ impl<'a> Interp<'a> {
                 "torch.Tensor" => matches!(value, Value::Tensor(_)),
                 "torch.dtype" => matches!(value, Value::DType(_)),
                 "torch.Size" => matches!(value, Value::Tuple(_)),
-                _ => return Err(self.outside(&at, format!("`isinstance` with `{path}` is not supported"))),
+                _ => {
+                    return Err(
+                        self.outside(&at, format!("`isinstance` with `{path}` is not supported"))
+                    );
+                }
             };
             found |= matches;
         }
@@ -293,7 +375,11 @@ impl<'a> Interp<'a> {
     }
 
     /// `math.*`, and `triton.cdiv` / `triton.next_power_of_2`.
-    pub(super) fn math_function(&mut self, path: &str, args: &CallArgs<'a>) -> Result<Option<Value<'a>>> {
+    pub(super) fn math_function(
+        &mut self,
+        path: &str,
+        args: &CallArgs<'a>,
+    ) -> Result<Option<Value<'a>>> {
         let at = args.range;
         let ints: Option<Vec<i64>> = args.positional.iter().map(Value::as_int).collect();
         match path {
@@ -304,14 +390,16 @@ impl<'a> Interp<'a> {
                 if *b == 0 {
                     return Err(self.error(&at, "division by zero"));
                 }
-                let value = a.checked_add(b - 1).ok_or_else(|| self.error(&at, "integer does not fit in 64 bits"))?;
+                let value = a
+                    .checked_add(b - 1)
+                    .ok_or_else(|| self.error(&at, "integer does not fit in 64 bits"))?;
                 return Ok(Some(Value::int(value.div_euclid(*b))));
             }
             "triton.next_power_of_2" => {
                 let Some([n]) = ints.as_deref() else {
                     return Err(self.error(&at, "`triton.next_power_of_2` takes an integer"));
                 };
-                let value = u64::try_from(*n).unwrap_or(0).max(1).min(1 << 62).next_power_of_two();
+                let value = u64::try_from(*n).unwrap_or(0).clamp(1, 1 << 62).next_power_of_two();
                 return Ok(Some(Value::int(value as i64)));
             }
             "math.prod" => {
@@ -349,11 +437,21 @@ impl<'a> Interp<'a> {
             "exp" => float(x.exp()),
             "log2" => float(x.log2()),
             "log10" => float(x.log10()),
-            "log" => match args.positional.get(1).and_then(|v| self.to_const(v)).and_then(|c| c.as_float()) {
+            "log" => match args
+                .positional
+                .get(1)
+                .and_then(|v| self.to_const(v))
+                .and_then(|c| c.as_float())
+            {
                 Some(base) => float(x.ln() / base.ln()),
                 None => float(x.ln()),
             },
-            "pow" => match args.positional.get(1).and_then(|v| self.to_const(v)).and_then(|c| c.as_float()) {
+            "pow" => match args
+                .positional
+                .get(1)
+                .and_then(|v| self.to_const(v))
+                .and_then(|c| c.as_float())
+            {
                 Some(y) => float(x.powf(y)),
                 None => Err(self.error(&at, "`math.pow` takes two numbers")),
             },

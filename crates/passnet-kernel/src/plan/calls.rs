@@ -55,16 +55,24 @@ impl<'a> Interp<'a> {
                         args.named.push((name, value));
                     }
                 }
-                (None, other) => return Err(self.error(keyword, format!("cannot unpack {}", other.describe()))),
+                (None, other) => {
+                    return Err(self.error(keyword, format!("cannot unpack {}", other.describe())));
+                }
             }
         }
         self.call_value(&callee, args)
     }
 
-    pub(super) fn call_value(&mut self, callee: &Value<'a>, args: CallArgs<'a>) -> Result<Value<'a>> {
+    pub(super) fn call_value(
+        &mut self,
+        callee: &Value<'a>,
+        args: CallArgs<'a>,
+    ) -> Result<Value<'a>> {
         let at = args.range;
         match callee {
-            Value::Function(f, closure) => self.call_function(*f, *closure, args.positional, args.named, at),
+            Value::Function(f, closure) => {
+                self.call_function(*f, *closure, args.positional, args.named, at)
+            }
             Value::Lambda(l, closure) => {
                 let module = self.frame_module(*closure);
                 let frame = self.new_frame(Some(*closure), module);
@@ -98,9 +106,11 @@ impl<'a> Interp<'a> {
         }
         match path {
             "triton.Config" => self.config(&args),
-            "triton.language.constexpr" => {
-                args.positional.first().cloned().ok_or_else(|| self.error(&args.range, "`tl.constexpr` needs a value"))
-            }
+            "triton.language.constexpr" => args
+                .positional
+                .first()
+                .cloned()
+                .ok_or_else(|| self.error(&args.range, "`tl.constexpr` needs a value")),
             "triton.language.cdiv" => {
                 let value = self.math_function("triton.cdiv", &args)?;
                 Ok(value.unwrap_or(Value::NONE))
@@ -167,15 +177,21 @@ impl<'a> Interp<'a> {
                     self.frame = outer;
                     value?
                 }
-                (Some(_), Some(_), _) => return Err(self.error(&at, format!("`{what}` got `{name}` twice"))),
-                (None, None, None) => return Err(self.error(&at, format!("`{what}` needs the argument `{name}`"))),
+                (Some(_), Some(_), _) => {
+                    return Err(self.error(&at, format!("`{what}` got `{name}` twice")));
+                }
+                (None, None, None) => {
+                    return Err(self.error(&at, format!("`{what}` needs the argument `{name}`")));
+                }
             };
             bound.push((name, value));
         }
         let extra: Vec<Value<'a>> = positional.collect();
         match &parameters.vararg {
             Some(p) => bound.push((p.name.as_str(), Value::tuple(extra))),
-            None if !extra.is_empty() => return Err(self.error(&at, format!("too many arguments for `{what}`"))),
+            None if !extra.is_empty() => {
+                return Err(self.error(&at, format!("too many arguments for `{what}`")));
+            }
             None => {}
         }
         match &parameters.kwarg {

@@ -61,7 +61,7 @@ pub fn plan(
     let mut values = Vec::new();
     for (index, arg) in args.iter().enumerate() {
         values.push(match arg {
-            HostArg::Const(c) => interp.from_const(c.clone()),
+            HostArg::Const(c) => interp.constant(c.clone()),
             HostArg::Tensor(spec) => {
                 let name = function
                     .def
@@ -71,9 +71,13 @@ pub fn plan(
                     .map_or_else(|| format!("arg{index}"), |p| p.parameter.name.to_string());
                 let Some(elements) = spec.storage_elements() else {
                     let file = modules.source(0).path();
-                    return Err(Diagnostic::file(file, format!("argument {index} has an impossible shape")));
+                    return Err(Diagnostic::file(
+                        file,
+                        format!("argument {index} has an impossible shape"),
+                    ));
                 };
-                let buffer = BufferSpec { name, dtype: spec.dtype, elements, init: Init::Input(index) };
+                let buffer =
+                    BufferSpec { name, dtype: spec.dtype, elements, init: Init::Input(index) };
                 let buffer = interp.add_buffer(&function.def.name, buffer)?;
                 Value::Tensor(Rc::new(Tensor {
                     buffer,
@@ -86,7 +90,8 @@ pub fn plan(
             }
         });
     }
-    let result = interp.call_function(function, None, values, Vec::new(), function.def.name.range())?;
+    let result =
+        interp.call_function(function, None, values, Vec::new(), function.def.name.range())?;
     let mut returns = Vec::new();
     let returns_sequence = !matches!(result, Value::Tensor(_));
     interp.flatten_tensors(&function.def.name, &result, &mut returns)?;
@@ -112,7 +117,10 @@ pub fn entry_name(modules: &ModuleSet) -> Result<String, Diagnostic> {
         Value::Function(f, None) => Ok(f.def.name.to_string()),
         other => Err(modules
             .source(0)
-            .at(function.def.name.range(), format!("`replacement_func` returns {}", other.describe()))
+            .at(
+                function.def.name.range(),
+                format!("`replacement_func` returns {}", other.describe()),
+            )
             .with_hint("it must return a function defined at the top level of the pass")),
     }
 }

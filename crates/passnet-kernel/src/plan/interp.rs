@@ -6,7 +6,9 @@ use super::value::{DictId, FrameId, ListId, Value};
 use super::{BufferSpec, Step};
 use crate::consts::{self, Const};
 use crate::modules::{Binding, ModuleSet};
-use passnet_graph::syntax::ast::{BoolOp, CmpOp, Comprehension, Expr, Number, Operator, Stmt, UnaryOp};
+use passnet_graph::syntax::ast::{
+    BoolOp, CmpOp, Comprehension, Expr, Number, Operator, Stmt, UnaryOp,
+};
 use passnet_graph::syntax::{Ranged, TextRange};
 use passnet_graph::{DType, Device, Diagnostic};
 use rustc_hash::FxHashMap;
@@ -87,18 +89,27 @@ impl<'a> Interp<'a> {
     pub(super) fn step(&mut self, at: &impl Ranged) -> Result<()> {
         self.steps += 1;
         if self.steps > self.limits.steps {
-            return Err(self.error(at, format!("the wrapper needs more than {} steps", self.limits.steps)));
+            return Err(
+                self.error(at, format!("the wrapper needs more than {} steps", self.limits.steps))
+            );
         }
         if self.nesting > self.limits.nesting {
-            return Err(self.error(at, format!("the wrapper nests more than {} levels deep", self.limits.nesting)));
+            return Err(self.error(
+                at,
+                format!("the wrapper nests more than {} levels deep", self.limits.nesting),
+            ));
         }
         Ok(())
     }
 
     pub(super) fn add_buffer(&mut self, at: &impl Ranged, buffer: BufferSpec) -> Result<usize> {
-        let total = self.buffers.iter().map(BufferSpec::bytes).fold(buffer.bytes(), u64::saturating_add);
+        let total =
+            self.buffers.iter().map(BufferSpec::bytes).fold(buffer.bytes(), u64::saturating_add);
         if total > self.limits.bytes {
-            return Err(self.error(at, format!("buffers need {total} bytes, more than the limit of {}", self.limits.bytes)));
+            return Err(self.error(
+                at,
+                format!("buffers need {total} bytes, more than the limit of {}", self.limits.bytes),
+            ));
         }
         if self.buffers.len() >= 4096 {
             return Err(self.error(at, "more than 4096 buffers"));
@@ -160,10 +171,10 @@ impl<'a> Interp<'a> {
         }
     }
 
-    pub(super) fn from_const(&mut self, c: Const) -> Value<'a> {
+    pub(super) fn constant(&mut self, c: Const) -> Value<'a> {
         match c {
             Const::Tuple(items) => {
-                let items: Vec<Value<'a>> = items.into_iter().map(|c| self.from_const(c)).collect();
+                let items: Vec<Value<'a>> = items.into_iter().map(|c| self.constant(c)).collect();
                 Value::tuple(items)
             }
             other => Value::Const(other),
@@ -187,7 +198,12 @@ impl<'a> Interp<'a> {
         }
     }
 
-    pub(super) fn flatten_tensors(&self, at: &impl Ranged, value: &Value<'a>, out: &mut Vec<Rc<Tensor>>) -> Result<()> {
+    pub(super) fn flatten_tensors(
+        &self,
+        at: &impl Ranged,
+        value: &Value<'a>,
+        out: &mut Vec<Rc<Tensor>>,
+    ) -> Result<()> {
         match value {
             Value::Tensor(t) => out.push(Rc::clone(t)),
             Value::Tuple(items) => {
@@ -198,7 +214,9 @@ impl<'a> Interp<'a> {
             Value::List(id) if out.len() < 1024 => {
                 for item in &self.lists[id.0] {
                     if !matches!(item, Value::Tensor(_)) {
-                        return Err(self.error(at, format!("the wrapper returns {}", item.describe())));
+                        return Err(
+                            self.error(at, format!("the wrapper returns {}", item.describe()))
+                        );
                     }
                     self.flatten_tensors(at, item, out)?;
                 }
@@ -308,7 +326,8 @@ impl<'a> Interp<'a> {
             Stmt::FunctionDef(def) => {
                 let function = crate::modules::FunctionRef { module: self.module(), def };
                 if function.is_kernel() {
-                    return Err(self.outside(&def.name, "kernels must be defined at the top level of a file"));
+                    return Err(self
+                        .outside(&def.name, "kernels must be defined at the top level of a file"));
                 }
                 let value = Value::Function(function, Some(self.frame));
                 self.set(def.name.as_str(), value);
@@ -342,7 +361,12 @@ impl<'a> Interp<'a> {
             Stmt::With(s) => {
                 for item in &s.items {
                     let text = self.modules.source(self.module()).slice(item.context_expr.range());
-                    let known = ["torch.cuda.device", "torch.no_grad", "torch.inference_mode", "torch.cuda.stream"];
+                    let known = [
+                        "torch.cuda.device",
+                        "torch.no_grad",
+                        "torch.inference_mode",
+                        "torch.cuda.stream",
+                    ];
                     if !known.iter().any(|k| text.starts_with(k)) || item.optional_vars.is_some() {
                         return Err(self.outside(item, "this `with` is not allowed in a wrapper"));
                     }
@@ -414,10 +438,12 @@ impl<'a> Interp<'a> {
                         self.dict_set(id, key, value);
                         Ok(())
                     }
-                    Value::Tensor(_) => {
-                        Err(self.outside(target, "a wrapper cannot write tensor elements; a kernel can"))
+                    Value::Tensor(_) => Err(self
+                        .outside(target, "a wrapper cannot write tensor elements; a kernel can")),
+                    other => {
+                        Err(self
+                            .outside(target, format!("cannot assign into {}", other.describe())))
                     }
-                    other => Err(self.outside(target, format!("cannot assign into {}", other.describe()))),
                 }
             }
             other => Err(self.outside(other, "this assignment is not allowed in a wrapper")),
@@ -440,7 +466,9 @@ impl<'a> Interp<'a> {
         if let Some(star) = targets.iter().position(Expr::is_starred_expr) {
             let after = targets.len() - star - 1;
             if items.len() < star + after {
-                return Err(self.error(at, format!("{} values for {} names", items.len(), targets.len())));
+                return Err(
+                    self.error(at, format!("{} values for {} names", items.len(), targets.len()))
+                );
             }
             let end = items.len() - after;
             for (target, item) in targets[..star].iter().zip(&items) {
@@ -456,7 +484,9 @@ impl<'a> Interp<'a> {
             return Ok(());
         }
         if items.len() != targets.len() {
-            return Err(self.error(at, format!("{} values for {} names", items.len(), targets.len())));
+            return Err(
+                self.error(at, format!("{} values for {} names", items.len(), targets.len()))
+            );
         }
         for (target, item) in targets.iter().zip(items) {
             self.assign(target, item)?;
@@ -465,12 +495,16 @@ impl<'a> Interp<'a> {
     }
 
     /// The items of anything a wrapper may loop over.
-    pub(super) fn iterate(&mut self, at: &impl Ranged, value: &Value<'a>) -> Result<Vec<Value<'a>>> {
+    pub(super) fn iterate(
+        &mut self,
+        at: &impl Ranged,
+        value: &Value<'a>,
+    ) -> Result<Vec<Value<'a>>> {
         let items = match value {
             Value::Tuple(items) => items.to_vec(),
             Value::List(id) => self.lists[id.0].clone(),
             Value::Dict(id) => self.dicts[id.0].iter().map(|(k, _)| k.clone()).collect(),
-            Value::Const(Const::Str(s)) => s.chars().map(|c| Value::str(c)).collect(),
+            Value::Const(Const::Str(s)) => s.chars().map(Value::str).collect(),
             Value::Tensor(_) => {
                 return Err(self.outside(at, "a wrapper cannot loop over a tensor"));
             }
@@ -488,7 +522,9 @@ impl<'a> Interp<'a> {
             Value::List(id) => !self.lists[id.0].is_empty(),
             Value::Dict(id) => !self.dicts[id.0].is_empty(),
             Value::Tensor(_) => {
-                return Err(self.outside(at, "a wrapper cannot branch on tensor data: it sees shapes only"));
+                return Err(
+                    self.outside(at, "a wrapper cannot branch on tensor data: it sees shapes only")
+                );
             }
             _ => true,
         })
@@ -499,9 +535,8 @@ impl<'a> Interp<'a> {
             (Value::Const(x), Value::Const(y)) => consts::equal(x, y),
             (Value::DType(x), Value::DType(y)) => x == y,
             (Value::Device(x), Value::Device(y)) => x == y,
-            (Value::Device(d), Value::Const(Const::Str(s))) | (Value::Const(Const::Str(s)), Value::Device(d)) => {
-                Device::from_name(s) == Some(*d)
-            }
+            (Value::Device(d), Value::Const(Const::Str(s)))
+            | (Value::Const(Const::Str(s)), Value::Device(d)) => Device::from_name(s) == Some(*d),
             (Value::Tuple(x), Value::Tuple(y)) => {
                 x.len() == y.len() && x.iter().zip(y.iter()).all(|(x, y)| self.equal(x, y))
             }
@@ -555,9 +590,10 @@ impl<'a> Interp<'a> {
     fn expr_kind(&mut self, e: &'a Expr) -> Result<Value<'a>> {
         match e {
             Expr::NumberLiteral(n) => match &n.value {
-                Number::Int(i) => {
-                    i.as_i64().map(Value::int).ok_or_else(|| self.error(e, "integer does not fit in 64 bits"))
-                }
+                Number::Int(i) => i
+                    .as_i64()
+                    .map(Value::int)
+                    .ok_or_else(|| self.error(e, "integer does not fit in 64 bits")),
                 Number::Float(f) => Ok(Value::Const(Const::Float(*f))),
                 Number::Complex { .. } => Err(self.outside(e, "no complex numbers in wrappers")),
             },
@@ -588,7 +624,10 @@ impl<'a> Interp<'a> {
                         None => match self.expr(&item.value)? {
                             Value::Dict(id) => items.extend(self.dicts[id.0].clone()),
                             other => {
-                                return Err(self.error(&item.value, format!("cannot unpack {}", other.describe())));
+                                return Err(self.error(
+                                    &item.value,
+                                    format!("cannot unpack {}", other.describe()),
+                                ));
                             }
                         },
                     }
@@ -612,7 +651,9 @@ impl<'a> Interp<'a> {
                     return Ok(Value::bool(!self.truthy(e, &value)?));
                 }
                 match &value {
-                    Value::Const(c) => consts::unary(u.op, c).map(Value::Const).map_err(|m| self.error(e, m)),
+                    Value::Const(c) => {
+                        consts::unary(u.op, c).map(Value::Const).map_err(|m| self.error(e, m))
+                    }
                     other => Err(self.arithmetic_error(e, other)),
                 }
             }
@@ -639,7 +680,11 @@ impl<'a> Interp<'a> {
             }
             Expr::If(i) => {
                 let test = self.expr(&i.test)?;
-                if self.truthy(&*i.test, &test)? { self.expr(&i.body) } else { self.expr(&i.orelse) }
+                if self.truthy(&*i.test, &test)? {
+                    self.expr(&i.body)
+                } else {
+                    self.expr(&i.orelse)
+                }
             }
             Expr::Lambda(l) => Ok(Value::Lambda(l, self.frame)),
             Expr::Named(n) => {
@@ -690,7 +735,9 @@ impl<'a> Interp<'a> {
             Expr::DictComp(c) => {
                 let dict = self.new_dict(Vec::new());
                 let Value::Dict(id) = dict else { return Ok(dict) };
-                let Some(key) = &c.key else { return Err(self.outside(e, "no `**` in a dict comprehension")) };
+                let Some(key) = &c.key else {
+                    return Err(self.outside(e, "no `**` in a dict comprehension"));
+                };
                 self.comprehension(&c.generators, &mut |this| {
                     let key = this.expr(key)?;
                     let value = this.expr(&c.value)?;
@@ -776,7 +823,12 @@ impl<'a> Interp<'a> {
     }
 
     /// A name at the top level of a module, evaluated once.
-    pub(super) fn global(&mut self, at: &impl Ranged, module: usize, name: &str) -> Result<Value<'a>> {
+    pub(super) fn global(
+        &mut self,
+        at: &impl Ranged,
+        module: usize,
+        name: &str,
+    ) -> Result<Value<'a>> {
         match self.modules.lookup(module, name) {
             Some(Binding::Function(f)) if f.is_kernel() => Ok(Value::Kernel(f)),
             Some(Binding::Function(f)) => Ok(Value::Function(f, None)),
@@ -795,7 +847,9 @@ impl<'a> Interp<'a> {
                 self.globals.insert(key, result.clone());
                 Ok(result)
             }
-            None if super::builtins::is_builtin(name) => Ok(Value::Path(format!("builtins.{name}").into())),
+            None if super::builtins::is_builtin(name) => {
+                Ok(Value::Path(format!("builtins.{name}").into()))
+            }
             None => Err(self.error(at, format!("`{name}` is not defined"))),
         }
     }
@@ -809,7 +863,13 @@ impl<'a> Interp<'a> {
         }
     }
 
-    pub(super) fn binary(&mut self, at: &impl Ranged, op: Operator, a: &Value<'a>, b: &Value<'a>) -> Result<Value<'a>> {
+    pub(super) fn binary(
+        &mut self,
+        at: &impl Ranged,
+        op: Operator,
+        a: &Value<'a>,
+        b: &Value<'a>,
+    ) -> Result<Value<'a>> {
         match (a, b) {
             (Value::Const(x), Value::Const(y)) => {
                 consts::binary(op, x, y).map(Value::Const).map_err(|m| self.error(at, m))
@@ -817,10 +877,16 @@ impl<'a> Interp<'a> {
             (Value::Tensor(_), _) | (_, Value::Tensor(_)) => {
                 Err(self.outside(at, "a wrapper cannot compute with tensors; a kernel can"))
             }
-            (Value::Tuple(_), Value::Tuple(_)) | (Value::List(_), Value::List(_)) if op == Operator::Add => {
+            (Value::Tuple(_), Value::Tuple(_)) | (Value::List(_), Value::List(_))
+                if op == Operator::Add =>
+            {
                 let mut items = self.iterate(at, a)?;
                 items.extend(self.iterate(at, b)?);
-                Ok(if matches!(a, Value::Tuple(_)) { Value::tuple(items) } else { self.new_list(items) })
+                Ok(if matches!(a, Value::Tuple(_)) {
+                    Value::tuple(items)
+                } else {
+                    self.new_list(items)
+                })
             }
             (Value::Tuple(_) | Value::List(_), Value::Const(Const::Int(n)))
             | (Value::Const(Const::Int(n)), Value::Tuple(_) | Value::List(_))
@@ -832,8 +898,13 @@ impl<'a> Interp<'a> {
                 if items.len().saturating_mul(n) > 1 << 16 {
                     return Err(self.error(at, "sequence is too long"));
                 }
-                let repeated: Vec<Value<'a>> = items.iter().cycle().take(items.len() * n).cloned().collect();
-                Ok(if matches!(sequence, Value::Tuple(_)) { Value::tuple(repeated) } else { self.new_list(repeated) })
+                let repeated: Vec<Value<'a>> =
+                    items.iter().cycle().take(items.len() * n).cloned().collect();
+                Ok(if matches!(sequence, Value::Tuple(_)) {
+                    Value::tuple(repeated)
+                } else {
+                    self.new_list(repeated)
+                })
             }
             _ => {
                 let culprit = if matches!(a, Value::Const(_)) { b } else { a };
@@ -842,11 +913,19 @@ impl<'a> Interp<'a> {
         }
     }
 
-    fn compare(&mut self, at: &impl Ranged, op: CmpOp, a: &Value<'a>, b: &Value<'a>) -> Result<bool> {
+    fn compare(
+        &mut self,
+        at: &impl Ranged,
+        op: CmpOp,
+        a: &Value<'a>,
+        b: &Value<'a>,
+    ) -> Result<bool> {
         match op {
             CmpOp::Is | CmpOp::IsNot => {
                 let same = match (a, b) {
-                    (Value::Const(x), Value::Const(y)) => x.type_name() == y.type_name() && consts::equal(x, y),
+                    (Value::Const(x), Value::Const(y)) => {
+                        x.type_name() == y.type_name() && consts::equal(x, y)
+                    }
                     (Value::List(x), Value::List(y)) => x == y,
                     _ => self.deep_equal(at, a, b)?,
                 };
@@ -854,7 +933,8 @@ impl<'a> Interp<'a> {
             }
             CmpOp::Eq | CmpOp::NotEq => {
                 if matches!(a, Value::Tensor(_)) || matches!(b, Value::Tensor(_)) {
-                    return Err(self.outside(at, "a wrapper cannot compare tensor data: it sees shapes only"));
+                    return Err(self
+                        .outside(at, "a wrapper cannot compare tensor data: it sees shapes only"));
                 }
                 Ok(self.deep_equal(at, a, b)? == (op == CmpOp::Eq))
             }
@@ -874,13 +954,17 @@ impl<'a> Interp<'a> {
                 };
                 Ok(found == (op == CmpOp::In))
             }
-            _ => match (a, b) {
-                (Value::Const(x), Value::Const(y)) => consts::compare(op, x, y).map_err(|m| self.error(at, m)),
-                (Value::Tensor(_), _) | (_, Value::Tensor(_)) => {
-                    Err(self.outside(at, "a wrapper cannot compare tensor data: it sees shapes only"))
+            _ => {
+                match (a, b) {
+                    (Value::Const(x), Value::Const(y)) => {
+                        consts::compare(op, x, y).map_err(|m| self.error(at, m))
+                    }
+                    (Value::Tensor(_), _) | (_, Value::Tensor(_)) => Err(self
+                        .outside(at, "a wrapper cannot compare tensor data: it sees shapes only")),
+                    _ => Err(self
+                        .error(at, format!("cannot order {} and {}", a.describe(), b.describe()))),
                 }
-                _ => Err(self.error(at, format!("cannot order {} and {}", a.describe(), b.describe()))),
-            },
+            }
         }
     }
 
@@ -929,7 +1013,8 @@ impl<'a> Interp<'a> {
                 let found = match found {
                     Some(i) => Some(i),
                     None => {
-                        let keys: Vec<Value<'a>> = self.dicts[id.0].iter().map(|(k, _)| k.clone()).collect();
+                        let keys: Vec<Value<'a>> =
+                            self.dicts[id.0].iter().map(|(k, _)| k.clone()).collect();
                         let mut hit = None;
                         for (i, k) in keys.iter().enumerate() {
                             if self.deep_equal(at, k, &key)? {
@@ -950,14 +1035,21 @@ impl<'a> Interp<'a> {
         }
     }
 
-    pub(super) fn slice(&self, at: &impl Ranged, items: &[Value<'a>], parts: &[Value<'a>; 3]) -> Result<Vec<Value<'a>>> {
+    pub(super) fn slice(
+        &self,
+        at: &impl Ranged,
+        items: &[Value<'a>],
+        parts: &[Value<'a>; 3],
+    ) -> Result<Vec<Value<'a>>> {
         let len = items.len() as i64;
         let step = if parts[2].is_none() { 1 } else { parts[2].as_int().unwrap_or(0) };
         if step == 0 {
             return Err(self.error(at, "slice step cannot be zero"));
         }
         let clamp = |v: &Value<'a>, default: i64, low: i64, high: i64| match v.as_int() {
-            Some(i) if !v.is_none() => (if i < 0 { i.saturating_add(len) } else { i }).clamp(low, high),
+            Some(i) if !v.is_none() => {
+                (if i < 0 { i.saturating_add(len) } else { i }).clamp(low, high)
+            }
             _ => default,
         };
         let mut out = Vec::new();
@@ -968,7 +1060,8 @@ impl<'a> Interp<'a> {
                 i = i.saturating_add(step);
             }
         } else {
-            let (mut i, end) = (clamp(&parts[0], len - 1, -1, len - 1), clamp(&parts[1], -1, -1, len - 1));
+            let (mut i, end) =
+                (clamp(&parts[0], len - 1, -1, len - 1), clamp(&parts[1], -1, -1, len - 1));
             while i > end {
                 out.push(items[i as usize].clone());
                 i = i.saturating_add(step);
@@ -990,7 +1083,9 @@ impl<'a> Interp<'a> {
 
 /// A path outside the pass; dtypes and constants are recognised at once.
 pub(super) fn external<'a>(path: &str) -> Value<'a> {
-    if let Some(elem) = path.strip_prefix("triton.language.").and_then(crate::types::Elem::from_language_name) {
+    if let Some(elem) =
+        path.strip_prefix("triton.language.").and_then(crate::types::Elem::from_language_name)
+    {
         return Value::Const(Const::Elem(elem));
     }
     if let Some(dtype) = path.strip_prefix("torch.").and_then(DType::from_name) {

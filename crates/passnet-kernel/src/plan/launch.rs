@@ -14,7 +14,12 @@ use passnet_graph::syntax::ast::Expr;
 const MAX_GRID: [i64; 3] = [i32::MAX as i64, 65535, 65535];
 
 impl<'a> Interp<'a> {
-    pub(super) fn launch(&mut self, kernel: FunctionRef<'a>, grid: &Value<'a>, args: CallArgs<'a>) -> Result<Value<'a>> {
+    pub(super) fn launch(
+        &mut self,
+        kernel: FunctionRef<'a>,
+        grid: &Value<'a>,
+        args: CallArgs<'a>,
+    ) -> Result<Value<'a>> {
         let at = args.range;
         let name = kernel.def.name.as_str();
         let (configs, chosen) = self.configs(kernel)?;
@@ -24,7 +29,14 @@ impl<'a> Interp<'a> {
         let parameters: Vec<_> = kernel.def.parameters.iter_non_variadic_params().collect();
         let mut bound: Vec<Option<Value<'a>>> = vec![None; parameters.len()];
         if args.positional.len() > parameters.len() {
-            return Err(self.error(&at, format!("the kernel `{name}` takes {} arguments, not {}", parameters.len(), args.positional.len())));
+            return Err(self.error(
+                &at,
+                format!(
+                    "the kernel `{name}` takes {} arguments, not {}",
+                    parameters.len(),
+                    args.positional.len()
+                ),
+            ));
         }
         for (slot, value) in bound.iter_mut().zip(args.positional) {
             *slot = Some(value);
@@ -40,18 +52,26 @@ impl<'a> Interp<'a> {
                 "num_warps" => num_warps = self.small_int(&at, &key, &value)?,
                 "num_stages" => num_stages = self.small_int(&at, &key, &value)?,
                 "num_ctas" | "maxnreg" | "enable_fp_fusion" | "debug" => {}
-                _ => return Err(self.error(&at, format!("the kernel `{name}` has no argument `{key}`"))),
+                _ => {
+                    return Err(
+                        self.error(&at, format!("the kernel `{name}` has no argument `{key}`"))
+                    );
+                }
             }
         }
         if let Some(config) = &config {
             for (key, value) in &config.values {
-                let Some(i) = parameters.iter().position(|p| p.parameter.name.as_str() == key) else {
+                let Some(i) = parameters.iter().position(|p| p.parameter.name.as_str() == key)
+                else {
                     return Err(self.error(&at, format!("the kernel `{name}` has no argument `{key}` for its autotune configuration")));
                 };
                 if bound[i].is_some() {
-                    return Err(self.error(&at, format!("`{key}` is set by the call and by the autotune configuration")));
+                    return Err(self.error(
+                        &at,
+                        format!("`{key}` is set by the call and by the autotune configuration"),
+                    ));
                 }
-                bound[i] = Some(self.from_const(value.clone()));
+                bound[i] = Some(self.constant(value.clone()));
             }
         }
         for (slot, p) in bound.iter_mut().zip(&parameters) {
@@ -67,7 +87,11 @@ impl<'a> Interp<'a> {
             let key = p.parameter.name.as_str();
             match slot {
                 Some(value) => meta.push((Value::str(key), value.clone())),
-                None => return Err(self.error(&at, format!("the kernel `{name}` needs the argument `{key}`"))),
+                None => {
+                    return Err(
+                        self.error(&at, format!("the kernel `{name}` needs the argument `{key}`"))
+                    );
+                }
             }
         }
         let grid = self.grid(&at, grid, meta.clone())?;
@@ -105,17 +129,27 @@ impl<'a> Interp<'a> {
             .ok_or_else(|| self.error(at, format!("`{key}` must be a small integer")))
     }
 
-    fn launch_arg(&self, at: &impl Ranged, name: &str, value: &Value<'a>, constexpr: bool) -> Result<ArgValue> {
+    fn launch_arg(
+        &self,
+        at: &impl Ranged,
+        name: &str,
+        value: &Value<'a>,
+        constexpr: bool,
+    ) -> Result<ArgValue> {
         if constexpr {
             return match self.to_const(value) {
                 Some(c) => Ok(ArgValue::Const(c)),
-                None => Err(self.error(at, format!("`{name}` is `tl.constexpr` and cannot be {}", value.describe()))),
+                None => Err(self.error(
+                    at,
+                    format!("`{name}` is `tl.constexpr` and cannot be {}", value.describe()),
+                )),
             };
         }
         Ok(match value {
             Value::Tensor(t) => {
                 if Elem::from_dtype(t.dtype).is_none() {
-                    return Err(self.error(at, format!("kernels cannot take {} tensors (`{name}`)", t.dtype)));
+                    return Err(self
+                        .error(at, format!("kernels cannot take {} tensors (`{name}`)", t.dtype)));
                 }
                 ArgValue::Buffer(t.view())
             }
@@ -128,17 +162,29 @@ impl<'a> Interp<'a> {
             Value::Const(Const::None) => ArgValue::Const(Const::None),
             Value::Tuple(_) => match self.to_const(value) {
                 Some(c) => ArgValue::Const(c),
-                None => return Err(self.error(at, format!("`{name}`: tuples of tensors cannot be passed to a kernel"))),
+                None => {
+                    return Err(self.error(
+                        at,
+                        format!("`{name}`: tuples of tensors cannot be passed to a kernel"),
+                    ));
+                }
             },
             other => {
                 return Err(self
                     .error(at, format!("`{name}` cannot be {}", other.describe()))
-                    .with_hint("annotate the parameter as `tl.constexpr`, or pass a tensor or a number"));
+                    .with_hint(
+                        "annotate the parameter as `tl.constexpr`, or pass a tensor or a number",
+                    ));
             }
         })
     }
 
-    fn grid(&mut self, at: &impl Ranged, grid: &Value<'a>, meta: Vec<(Value<'a>, Value<'a>)>) -> Result<[u32; 3]> {
+    fn grid(
+        &mut self,
+        at: &impl Ranged,
+        grid: &Value<'a>,
+        meta: Vec<(Value<'a>, Value<'a>)>,
+    ) -> Result<[u32; 3]> {
         let value = match grid {
             Value::Lambda(..) | Value::Function(..) => {
                 let dict = self.new_dict(meta);
@@ -151,22 +197,35 @@ impl<'a> Interp<'a> {
             other => self.iterate(at, other)?,
         };
         if items.is_empty() || items.len() > 3 {
-            return Err(self.error(at, format!("a grid has one to three dimensions, not {}", items.len())));
+            return Err(
+                self.error(at, format!("a grid has one to three dimensions, not {}", items.len()))
+            );
         }
         let mut dims = [1u32; 3];
         for (d, item) in items.iter().enumerate() {
             let Some(size) = item.as_int() else {
-                return Err(self.error(at, format!("grid dimension {d} is {}, not an integer", item.describe())));
+                return Err(self.error(
+                    at,
+                    format!("grid dimension {d} is {}, not an integer", item.describe()),
+                ));
             };
             if size < 0 || size > MAX_GRID[d] {
-                return Err(self
-                    .error(at, format!("grid dimension {d} is {size}; a GPU allows 0 to {}", MAX_GRID[d])));
+                return Err(self.error(
+                    at,
+                    format!("grid dimension {d} is {size}; a GPU allows 0 to {}", MAX_GRID[d]),
+                ));
             }
             dims[d] = size as u32;
         }
         let programs: u64 = dims.iter().map(|&d| u64::from(d)).product();
         if programs > self.limits.programs {
-            return Err(self.error(at, format!("grid of {programs} programs, more than the limit of {}", self.limits.programs)));
+            return Err(self.error(
+                at,
+                format!(
+                    "grid of {programs} programs, more than the limit of {}",
+                    self.limits.programs
+                ),
+            ));
         }
         Ok(dims)
     }
@@ -181,8 +240,14 @@ impl<'a> Interp<'a> {
     }
 
     fn configs(&mut self, kernel: FunctionRef<'a>) -> Result<(Vec<Config>, Option<usize>)> {
-        let Some(Expr::Call(call)) = kernel.decorator("autotune") else { return Ok((Vec::new(), None)) };
-        let keyword = call.arguments.keywords.iter().find(|k| k.arg.as_ref().is_some_and(|a| a.as_str() == "configs"));
+        let Some(Expr::Call(call)) = kernel.decorator("autotune") else {
+            return Ok((Vec::new(), None));
+        };
+        let keyword = call
+            .arguments
+            .keywords
+            .iter()
+            .find(|k| k.arg.as_ref().is_some_and(|a| a.as_str() == "configs"));
         let Some(e) = keyword.map(|k| &k.value).or_else(|| call.arguments.args.first()) else {
             return Err(self.error(call, "`triton.autotune` needs `configs`"));
         };
@@ -206,7 +271,8 @@ impl<'a> Interp<'a> {
         match args.get(0, "kwargs") {
             Some(Value::Dict(id)) => {
                 for (key, value) in self.dicts[id.0].clone() {
-                    let (Value::Const(Const::Str(key)), Some(value)) = (key, self.to_const(&value)) else {
+                    let (Value::Const(Const::Str(key)), Some(value)) = (key, self.to_const(&value))
+                    else {
                         return Err(self.error(&at, "a configuration holds names and constants"));
                     };
                     values.push((key, value));
@@ -214,10 +280,11 @@ impl<'a> Interp<'a> {
             }
             _ => return Err(self.error(&at, "`triton.Config` needs a dict")),
         }
-        let number = |this: &Self, index: usize, name: &str, default: u32| match args.get(index, name) {
-            Some(v) => this.small_int(&at, name, &v),
-            None => Ok(default),
-        };
+        let number =
+            |this: &Self, index: usize, name: &str, default: u32| match args.get(index, name) {
+                Some(v) => this.small_int(&at, name, &v),
+                None => Ok(default),
+            };
         let num_warps = number(self, 1, "num_warps", 4)?;
         let num_stages = number(self, 2, "num_stages", 3)?;
         Ok(Value::Config(std::rc::Rc::new(Config { values, num_warps, num_stages })))
@@ -230,7 +297,12 @@ impl<'a> Interp<'a> {
         bound: &mut [Option<Value<'a>>],
     ) -> Result<()> {
         let Some(Expr::Call(call)) = kernel.decorator("heuristics") else { return Ok(()) };
-        let Some(e) = call.arguments.args.first().or_else(|| call.arguments.keywords.first().map(|k| &k.value)) else {
+        let Some(e) = call
+            .arguments
+            .args
+            .first()
+            .or_else(|| call.arguments.keywords.first().map(|k| &k.value))
+        else {
             return Ok(());
         };
         let Value::Dict(rules) = self.in_module(kernel.module, e)? else {
@@ -238,7 +310,9 @@ impl<'a> Interp<'a> {
         };
         for (key, function) in self.dicts[rules.0].clone() {
             let Value::Const(Const::Str(key)) = key else { continue };
-            let Some(i) = parameters.iter().position(|p| p.parameter.name.as_str() == key) else { continue };
+            let Some(i) = parameters.iter().position(|p| p.parameter.name.as_str() == key) else {
+                continue;
+            };
             let mut known = Vec::new();
             for (slot, p) in bound.iter().zip(parameters) {
                 if let Some(value) = slot {

@@ -11,7 +11,12 @@ use passnet_graph::syntax::Ranged;
 use std::rc::Rc;
 
 impl<'a> Interp<'a> {
-    pub(super) fn attribute(&mut self, at: &impl Ranged, value: &Value<'a>, name: &str) -> Result<Value<'a>> {
+    pub(super) fn attribute(
+        &mut self,
+        at: &impl Ranged,
+        value: &Value<'a>,
+        name: &str,
+    ) -> Result<Value<'a>> {
         let method = || Value::Method(Rc::new(value.clone()), name.into());
         match value {
             Value::Path(p) if p.starts_with("finfo.") => self.dtype_limits(at, p, name),
@@ -19,7 +24,10 @@ impl<'a> Interp<'a> {
                 "multi_processor_count" => Ok(Value::int(132)),
                 "max_threads_per_multi_processor" => Ok(Value::int(2048)),
                 "warp_size" => Ok(Value::int(32)),
-                _ => Err(self.outside(at, format!("device property `{name}` is not available to a wrapper"))),
+                _ => Err(self.outside(
+                    at,
+                    format!("device property `{name}` is not available to a wrapper"),
+                )),
             },
             Value::Path(p) => Ok(external(&format!("{p}.{name}"))),
             Value::Module(index) => self.global(at, *index, name),
@@ -54,11 +62,21 @@ impl<'a> Interp<'a> {
                 "is_floating_point" => Ok(Value::bool(d.is_float())),
                 _ => Err(self.error(at, format!("a dtype has no attribute `{name}`"))),
             },
-            Value::List(_) | Value::Dict(_) | Value::Tuple(_) | Value::Const(Const::Str(_) | Const::Int(_)) => Ok(method()),
+            Value::List(_)
+            | Value::Dict(_)
+            | Value::Tuple(_)
+            | Value::Const(Const::Str(_) | Const::Int(_)) => Ok(method()),
             Value::Const(_) if name == "value" => Ok(value.clone()),
-            Value::Kernel(f) => Err(self
-                .outside(at, format!("`{}.{name}` is not available: launch kernels with `kernel[grid](...)`", f.def.name))),
-            other => Err(self.outside(at, format!("{} has no attribute `{name}`", other.describe()))),
+            Value::Kernel(f) => Err(self.outside(
+                at,
+                format!(
+                    "`{}.{name}` is not available: launch kernels with `kernel[grid](...)`",
+                    f.def.name
+                ),
+            )),
+            other => {
+                Err(self.outside(at, format!("{} has no attribute `{name}`", other.describe())))
+            }
         }
     }
 
@@ -71,10 +89,13 @@ impl<'a> Interp<'a> {
                 let max = 2f64.powi(127) * (2.0 - 2f64.powi(-7));
                 (max, -max, 2f64.powi(-7), 2f64.powi(-126))
             }
-            Some(DType::Float32) => (f64::from(f32::MAX), f64::from(f32::MIN), f64::from(f32::EPSILON), 2f64.powi(-126)),
+            Some(DType::Float32) => {
+                (f64::from(f32::MAX), f64::from(f32::MIN), f64::from(f32::EPSILON), 2f64.powi(-126))
+            }
             Some(DType::Float64) => (f64::MAX, f64::MIN, f64::EPSILON, f64::MIN_POSITIVE),
             Some(d) if d.is_integer() => {
-                let (low, high) = crate::types::Elem::from_dtype(d).map_or((0, 0), crate::types::Elem::int_range);
+                let (low, high) =
+                    crate::types::Elem::from_dtype(d).map_or((0, 0), crate::types::Elem::int_range);
                 return match name {
                     "max" => Ok(Value::int(high as i64)),
                     "min" => Ok(Value::int(low as i64)),
@@ -92,7 +113,12 @@ impl<'a> Interp<'a> {
         }
     }
 
-    pub(super) fn call_method(&mut self, receiver: &Value<'a>, name: &str, args: CallArgs<'a>) -> Result<Value<'a>> {
+    pub(super) fn call_method(
+        &mut self,
+        receiver: &Value<'a>,
+        name: &str,
+        args: CallArgs<'a>,
+    ) -> Result<Value<'a>> {
         let at = args.range;
         match receiver {
             Value::Tensor(t) => {
@@ -148,13 +174,16 @@ impl<'a> Interp<'a> {
             Value::Dict(id) => {
                 let items = self.dicts[id.0].clone();
                 match name {
-                    "items" => Ok(Value::tuple(items.into_iter().map(|(k, v)| Value::tuple([k, v])))),
+                    "items" => {
+                        Ok(Value::tuple(items.into_iter().map(|(k, v)| Value::tuple([k, v]))))
+                    }
                     "keys" => Ok(Value::tuple(items.into_iter().map(|(k, _)| k))),
                     "values" => Ok(Value::tuple(items.into_iter().map(|(_, v)| v))),
                     "copy" => Ok(self.new_dict(items)),
                     "get" => {
                         let key = args.get(0, "key").unwrap_or(Value::NONE);
-                        let found = items.iter().find(|(k, _)| self.equal(k, &key)).map(|(_, v)| v.clone());
+                        let found =
+                            items.iter().find(|(k, _)| self.equal(k, &key)).map(|(_, v)| v.clone());
                         Ok(found.or_else(|| args.get(1, "default")).unwrap_or(Value::NONE))
                     }
                     "update" => {
@@ -179,7 +208,13 @@ impl<'a> Interp<'a> {
         }
     }
 
-    fn find(&mut self, at: &impl Ranged, name: &str, receiver: &Value<'a>, wanted: &Value<'a>) -> Result<Value<'a>> {
+    fn find(
+        &mut self,
+        at: &impl Ranged,
+        name: &str,
+        receiver: &Value<'a>,
+        wanted: &Value<'a>,
+    ) -> Result<Value<'a>> {
         let items = self.iterate(at, receiver)?;
         if name == "count" {
             return Ok(Value::int(items.iter().filter(|v| self.equal(v, wanted)).count() as i64));
@@ -222,13 +257,17 @@ impl<'a> Interp<'a> {
 
     fn dim(&self, at: &impl Ranged, value: &Value<'a>, rank: usize) -> Result<usize> {
         let Some(d) = value.as_int() else {
-            return Err(self.error(at, format!("a dimension is an integer, not {}", value.describe())));
+            return Err(
+                self.error(at, format!("a dimension is an integer, not {}", value.describe()))
+            );
         };
         let resolved = if d < 0 { d + rank as i64 } else { d };
-        usize::try_from(resolved)
-            .ok()
-            .filter(|&d| d < rank)
-            .ok_or_else(|| self.error(at, format!("dimension {d} is out of range for a tensor of {rank} dimensions")))
+        usize::try_from(resolved).ok().filter(|&d| d < rank).ok_or_else(|| {
+            self.error(
+                at,
+                format!("dimension {d} is out of range for a tensor of {rank} dimensions"),
+            )
+        })
     }
 
     /// `f(a, b, c)` or `f((a, b, c))`.
@@ -239,7 +278,12 @@ impl<'a> Interp<'a> {
         }
     }
 
-    fn tensor_method(&mut self, t: &Rc<Tensor>, name: &str, args: CallArgs<'a>) -> Result<Value<'a>> {
+    fn tensor_method(
+        &mut self,
+        t: &Rc<Tensor>,
+        name: &str,
+        args: CallArgs<'a>,
+    ) -> Result<Value<'a>> {
         let at = args.range;
         let rank = t.shape.len();
         let same = || Ok(Value::Tensor(Rc::clone(t)));
@@ -267,7 +311,10 @@ impl<'a> Interp<'a> {
                     return same();
                 }
                 if !plain {
-                    return Err(self.outside(&at, "`contiguous` with a memory format is not supported in a wrapper"));
+                    return Err(self.outside(
+                        &at,
+                        "`contiguous` with a memory format is not supported in a wrapper",
+                    ));
                 }
                 self.copied(&at, t)
             }
@@ -291,14 +338,18 @@ impl<'a> Interp<'a> {
                 let d = self.dim(&at, &args.get(0, "dim").unwrap_or(Value::NONE), rank)?;
                 let sizes = self.shape(&at, &args.get(1, "sizes").unwrap_or(Value::NONE))?;
                 let mut shape = t.shape[..d].to_vec();
-                shape.extend(resolve_minus_one(&sizes, t.shape[d]).ok_or_else(|| self.error(&at, "sizes do not fit"))?);
+                shape.extend(
+                    resolve_minus_one(&sizes, t.shape[d])
+                        .ok_or_else(|| self.error(&at, "sizes do not fit"))?,
+                );
                 shape.extend(&t.shape[d + 1..]);
                 self.reshaped(&at, t, &shape)
             }
             "unsqueeze" => {
                 let d = self.dim(&at, &args.get(0, "dim").unwrap_or(Value::NONE), rank + 1)?;
                 let mut out = (**t).clone();
-                let stride = if d < rank { t.shape[d].max(1).saturating_mul(t.stride[d]) } else { 1 };
+                let stride =
+                    if d < rank { t.shape[d].max(1).saturating_mul(t.stride[d]) } else { 1 };
                 out.shape.insert(d, 1);
                 out.stride.insert(d, stride);
                 Ok(Value::Tensor(Rc::new(out)))
@@ -336,7 +387,10 @@ impl<'a> Interp<'a> {
                     order.push(d);
                 }
                 if order.len() != rank {
-                    return Err(self.error(&at, format!("{} dimensions named for a tensor of {rank}", order.len())));
+                    return Err(self.error(
+                        &at,
+                        format!("{} dimensions named for a tensor of {rank}", order.len()),
+                    ));
                 }
                 Ok(permuted(t, &order))
             }
@@ -358,7 +412,11 @@ impl<'a> Interp<'a> {
             }
             "select" => {
                 let d = self.dim(&at, &args.get(0, "dim").unwrap_or(Value::NONE), rank)?;
-                let i = self.index(&at, &args.get(1, "index").unwrap_or(Value::NONE), t.shape[d].max(0) as usize)?;
+                let i = self.index(
+                    &at,
+                    &args.get(1, "index").unwrap_or(Value::NONE),
+                    t.shape[d].max(0) as usize,
+                )?;
                 Ok(selected(t, d, i as i64))
             }
             "unbind" => {
@@ -393,17 +451,21 @@ impl<'a> Interp<'a> {
             "as_strided" => {
                 let shape = self.shape(&at, &args.get(0, "size").unwrap_or(Value::NONE))?;
                 let stride = self.shape(&at, &args.get(1, "stride").unwrap_or(Value::NONE))?;
-                let offset = args.get(2, "storage_offset").and_then(|v| v.as_int()).unwrap_or(t.offset);
+                let offset =
+                    args.get(2, "storage_offset").and_then(|v| v.as_int()).unwrap_or(t.offset);
                 let reach = super::tensor::extent(&shape, &stride);
                 let fits = reach.is_some_and(|r| {
-                    offset >= 0 && r.saturating_add(offset as u64) <= self.buffers[t.buffer].elements
+                    offset >= 0
+                        && r.saturating_add(offset as u64) <= self.buffers[t.buffer].elements
                 });
                 if !fits {
                     return Err(self.error(&at, "`as_strided` reaches outside the storage"));
                 }
                 Ok(Value::Tensor(Rc::new(Tensor { shape, stride, offset, ..(**t).clone() })))
             }
-            "new_empty" | "new_zeros" | "new_ones" | "new_full" | "new_empty_strided" => self.new_like(t, name, &args),
+            "new_empty" | "new_zeros" | "new_ones" | "new_full" | "new_empty_strided" => {
+                self.new_like(t, name, &args)
+            }
             "to" | "type" | "type_as" => self.to(t, &args),
             "float" | "half" | "bfloat16" | "double" | "int" | "long" | "bool" => {
                 if DType::from_name(name) == Some(t.dtype) {
@@ -429,10 +491,14 @@ impl<'a> Interp<'a> {
                 }
                 _ => Err(self.outside(&at, "`copy_` between tensors of one shape and dtype only")),
             },
-            "item" | "tolist" | "cpu" | "numpy" | "data_ptr" => {
-                Err(self.outside(&at, format!("`.{name}()` reads tensor data: a wrapper sees shapes only")))
+            "item" | "tolist" | "cpu" | "numpy" | "data_ptr" => Err(self.outside(
+                &at,
+                format!("`.{name}()` reads tensor data: a wrapper sees shapes only"),
+            )),
+            _ => {
+                Err(self
+                    .outside(&at, format!("`.{name}()` cannot be called on a tensor in a wrapper")))
             }
-            _ => Err(self.outside(&at, format!("`.{name}()` cannot be called on a tensor in a wrapper"))),
         }
     }
 
@@ -440,17 +506,24 @@ impl<'a> Interp<'a> {
         let at = args.range;
         let sizes = match args.positional.first() {
             Some(Value::Tensor(o)) if name.ends_with("_as") => o.shape.clone(),
-            Some(Value::DType(_)) => return Err(self.outside(&at, "`view` to another dtype is not supported")),
+            Some(Value::DType(_)) => {
+                return Err(self.outside(&at, "`view` to another dtype is not supported"));
+            }
             None => self.shape(&at, &args.named("shape").unwrap_or(Value::NONE))?,
             _ => self.sizes(args)?,
         };
         let Some(shape) = resolve_minus_one(&sizes, t.numel()) else {
-            return Err(self.error(&at, format!("shape {sizes:?} does not fit a tensor of {} elements", t.numel())));
+            return Err(self.error(
+                &at,
+                format!("shape {sizes:?} does not fit a tensor of {} elements", t.numel()),
+            ));
         };
         if name.starts_with("view") {
             return match t.viewed(&shape) {
                 Some(v) => Ok(Value::Tensor(Rc::new(v))),
-                None => Err(self.error(&at, "`view` would have to move data").with_hint("use `reshape`")),
+                None => Err(self
+                    .error(&at, "`view` would have to move data")
+                    .with_hint("use `reshape`")),
             };
         }
         self.reshaped(&at, t, &shape)
@@ -470,7 +543,8 @@ impl<'a> Interp<'a> {
     }
 
     fn copied(&mut self, at: &impl Ranged, t: &Rc<Tensor>) -> Result<Value<'a>> {
-        let copy = self.allocate(at, "copy", &t.shape, None, t.dtype, t.device, Init::Uninitialized)?;
+        let copy =
+            self.allocate(at, "copy", &t.shape, None, t.dtype, t.device, Init::Uninitialized)?;
         if let Value::Tensor(to) = &copy
             && t.numel() > 0
         {
@@ -500,7 +574,10 @@ impl<'a> Interp<'a> {
                 out.shape[d] = t.shape[old];
                 out.stride[d] = t.stride[old];
             } else if t.shape[old] != 1 || size < 0 {
-                return Err(self.error(at, format!("cannot expand dimension of size {} to {size}", t.shape[old])));
+                return Err(self.error(
+                    at,
+                    format!("cannot expand dimension of size {} to {size}", t.shape[old]),
+                ));
             }
         }
         Ok(Value::Tensor(Rc::new(out)))
@@ -524,7 +601,15 @@ impl<'a> Interp<'a> {
             "new_empty_strided" => {
                 let shape = self.shape(&at, &args.get(0, "size").unwrap_or(Value::NONE))?;
                 let stride = self.shape(&at, &args.get(1, "stride").unwrap_or(Value::NONE))?;
-                return self.allocate(&at, "buffer", &shape, Some(stride), dtype, device, Init::Uninitialized);
+                return self.allocate(
+                    &at,
+                    "buffer",
+                    &shape,
+                    Some(stride),
+                    dtype,
+                    device,
+                    Init::Uninitialized,
+                );
             }
             _ => {
                 let init = match name {
@@ -553,21 +638,32 @@ impl<'a> Interp<'a> {
                 _ => true,
             };
             if !same {
-                return Err(self.outside(&at, "a wrapper cannot convert or move tensors; a kernel can convert"));
+                return Err(self.outside(
+                    &at,
+                    "a wrapper cannot convert or move tensors; a kernel can convert",
+                ));
             }
         }
         Ok(Value::Tensor(Rc::clone(t)))
     }
 
     /// `x[0]`, `x[:, 1:3]`, `x[None]`, `x[..., 0]`.
-    pub(super) fn tensor_index(&mut self, at: &impl Ranged, t: &Rc<Tensor>, key: &Value<'a>) -> Result<Value<'a>> {
+    pub(super) fn tensor_index(
+        &mut self,
+        at: &impl Ranged,
+        t: &Rc<Tensor>,
+        key: &Value<'a>,
+    ) -> Result<Value<'a>> {
         let keys: Vec<Value<'a>> = match key {
             Value::Tuple(items) => items.to_vec(),
             other => vec![other.clone()],
         };
         let used = keys.iter().filter(|k| !k.is_none() && !matches!(k, Value::Ellipsis)).count();
         if used > t.shape.len() {
-            return Err(self.error(at, format!("{used} indices for a tensor of {} dimensions", t.shape.len())));
+            return Err(self.error(
+                at,
+                format!("{used} indices for a tensor of {} dimensions", t.shape.len()),
+            ));
         }
         let mut out = (**t).clone();
         let mut d = 0;
@@ -579,7 +675,12 @@ impl<'a> Interp<'a> {
                     d += 1;
                 }
                 Value::Ellipsis => {
-                    let after = keys.iter().skip_while(|k| !matches!(k, Value::Ellipsis)).skip(1).filter(|k| !k.is_none()).count();
+                    let after = keys
+                        .iter()
+                        .skip_while(|k| !matches!(k, Value::Ellipsis))
+                        .skip(1)
+                        .filter(|k| !k.is_none())
+                        .count();
                     d = out.shape.len().saturating_sub(after);
                 }
                 Value::Const(Const::Int(_)) => {
@@ -605,7 +706,10 @@ impl<'a> Interp<'a> {
                     d += 1;
                 }
                 other => {
-                    return Err(self.outside(at, format!("a wrapper cannot index a tensor with {}", other.describe())));
+                    return Err(self.outside(
+                        at,
+                        format!("a wrapper cannot index a tensor with {}", other.describe()),
+                    ));
                 }
             }
         }

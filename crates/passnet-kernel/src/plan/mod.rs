@@ -85,9 +85,17 @@ impl View {
 pub enum Step {
     Launch(Launch),
     /// Element by element, same shape; made by `.contiguous()`, `.clone()` and `copy_`.
-    Copy { from: View, to: View, line: u32 },
+    Copy {
+        from: View,
+        to: View,
+        line: u32,
+    },
     /// Made by `zero_` and `fill_`.
-    Fill { view: View, value: Const, line: u32 },
+    Fill {
+        view: View,
+        value: Const,
+        line: u32,
+    },
 }
 
 /// One kernel launch.
@@ -119,7 +127,10 @@ pub struct LaunchArg {
 #[serde(rename_all = "snake_case")]
 pub enum ArgValue {
     Buffer(View),
-    Int { value: i64, elem: Elem },
+    Int {
+        value: i64,
+        elem: Elem,
+    },
     Float(f64),
     /// Compile-time.
     Const(Const),
@@ -138,7 +149,9 @@ impl Launch {
     pub fn arg_specs(&self) -> std::collections::BTreeMap<String, crate::frontend::ArgSpec> {
         use crate::frontend::ArgSpec;
         let spec = |value: &ArgValue| match value {
-            ArgValue::Buffer(view) => ArgSpec::Pointer(Elem::from_dtype(view.dtype).unwrap_or(Elem::U8)),
+            ArgValue::Buffer(view) => {
+                ArgSpec::Pointer(Elem::from_dtype(view.dtype).unwrap_or(Elem::U8))
+            }
             ArgValue::Int { elem, .. } => ArgSpec::Scalar(*elem),
             ArgValue::Float(_) => ArgSpec::Scalar(Elem::F32),
             ArgValue::Const(c) => ArgSpec::Const(c.clone()),

@@ -87,11 +87,20 @@ impl Tensor {
     /// The tensor under another shape without moving data, if that is possible.
     pub(super) fn viewed(&self, shape: &[i64]) -> Option<Tensor> {
         if self.numel() == 0 {
-            return Some(Tensor { shape: shape.to_vec(), stride: contiguous_strides(shape), ..self.clone() });
+            return Some(Tensor {
+                shape: shape.to_vec(),
+                stride: contiguous_strides(shape),
+                ..self.clone()
+            });
         }
         // Group old dimensions into runs that are contiguous among themselves; each run may be cut anew.
-        let old: Vec<(i64, i64)> =
-            self.shape.iter().copied().zip(self.stride.iter().copied()).filter(|d| d.0 != 1).collect();
+        let old: Vec<(i64, i64)> = self
+            .shape
+            .iter()
+            .copied()
+            .zip(self.stride.iter().copied())
+            .filter(|d| d.0 != 1)
+            .collect();
         let mut stride = vec![0i64; shape.len()];
         let mut new = shape.len();
         let mut index = old.len();

@@ -30,13 +30,23 @@ impl<'a> Interp<'a> {
                 let device = self.device(&at, args.named("device"))?;
                 self.allocate(&at, "full", &shape, None, dtype, device, Init::Fill(value))
             }
-            "empty_like" | "zeros_like" | "ones_like" | "full_like" => self.create_like(name, &args),
+            "empty_like" | "zeros_like" | "ones_like" | "full_like" => {
+                self.create_like(name, &args)
+            }
             "empty_strided" => {
                 let shape = self.shape(&at, &args.get(0, "size").unwrap_or(Value::NONE))?;
                 let stride = self.shape(&at, &args.get(1, "stride").unwrap_or(Value::NONE))?;
                 let dtype = self.dtype(&args)?.unwrap_or(DType::Float32);
                 let device = self.device(&at, args.named("device"))?;
-                self.allocate(&at, "empty_strided", &shape, Some(stride), dtype, device, Init::Uninitialized)
+                self.allocate(
+                    &at,
+                    "empty_strided",
+                    &shape,
+                    Some(stride),
+                    dtype,
+                    device,
+                    Init::Uninitialized,
+                )
             }
             "as_tensor" | "tensor" | "scalar_tensor" => self.as_tensor(&args),
             "device" => {
@@ -47,17 +57,23 @@ impl<'a> Interp<'a> {
                 let value = args.positional.first().cloned().unwrap_or(Value::NONE);
                 Ok(Value::tuple(self.iterate(&at, &value)?))
             }
-            "is_tensor" => Ok(Value::bool(matches!(args.positional.first(), Some(Value::Tensor(_))))),
-            "numel" | "is_floating_point" | "reshape" | "permute" | "transpose" | "flatten" | "unsqueeze"
-            | "squeeze" | "t" | "narrow" | "select" | "unbind" | "chunk" | "split" | "movedim" | "clone"
-            | "broadcast_to" | "as_strided" | "swapaxes" | "unflatten" => {
+            "is_tensor" => {
+                Ok(Value::bool(matches!(args.positional.first(), Some(Value::Tensor(_)))))
+            }
+            "numel" | "is_floating_point" | "reshape" | "permute" | "transpose" | "flatten"
+            | "unsqueeze" | "squeeze" | "t" | "narrow" | "select" | "unbind" | "chunk"
+            | "split" | "movedim" | "clone" | "broadcast_to" | "as_strided" | "swapaxes"
+            | "unflatten" => {
                 let mut args = args;
                 if args.positional.is_empty() {
                     return Err(self.error(&at, format!("`{path}` needs a tensor")));
                 }
                 let receiver = args.positional.remove(0);
                 if !matches!(receiver, Value::Tensor(_)) {
-                    return Err(self.error(&at, format!("`{path}` needs a tensor, not {}", receiver.describe())));
+                    return Err(self.error(
+                        &at,
+                        format!("`{path}` needs a tensor, not {}", receiver.describe()),
+                    ));
                 }
                 let name = if name == "broadcast_to" { "expand" } else { name };
                 self.call_method(&receiver, name, args)
@@ -101,7 +117,8 @@ impl<'a> Interp<'a> {
             None => Ok(None),
             Some(v) if v.is_none() => Ok(None),
             Some(Value::DType(d)) => Ok(Some(d)),
-            Some(other) => Err(self.error(&args.range, format!("`dtype` is {}, not a torch dtype", other.describe()))),
+            Some(other) => Err(self
+                .error(&args.range, format!("`dtype` is {}, not a torch dtype", other.describe()))),
         }
     }
 
@@ -113,10 +130,9 @@ impl<'a> Interp<'a> {
             Some(Value::Const(Const::Str(s))) => {
                 Device::from_name(&s).ok_or_else(|| self.error(at, format!("unknown device `{s}`")))
             }
-            Some(Value::Const(Const::Int(i))) => Ok(Device {
-                kind: passnet_graph::DeviceKind::Cuda,
-                index: u8::try_from(i).ok(),
-            }),
+            Some(Value::Const(Const::Int(i))) => {
+                Ok(Device { kind: passnet_graph::DeviceKind::Cuda, index: u8::try_from(i).ok() })
+            }
             Some(other) => Err(self.error(at, format!("{} is not a device", other.describe()))),
         }
     }
@@ -131,7 +147,11 @@ impl<'a> Interp<'a> {
         for item in items {
             match item.as_int() {
                 Some(i) => shape.push(i),
-                None => return Err(self.error(at, format!("a size is an integer, not {}", item.describe()))),
+                None => {
+                    return Err(
+                        self.error(at, format!("a size is an integer, not {}", item.describe()))
+                    );
+                }
             }
         }
         if shape.len() > 16 {
@@ -197,7 +217,14 @@ impl<'a> Interp<'a> {
         };
         let name = format!("{name}{}", self.buffers.len());
         let buffer = self.add_buffer(at, BufferSpec { name, dtype, elements, init })?;
-        Ok(Value::Tensor(Rc::new(Tensor { buffer, offset: 0, shape: shape.to_vec(), stride, dtype, device })))
+        Ok(Value::Tensor(Rc::new(Tensor {
+            buffer,
+            offset: 0,
+            shape: shape.to_vec(),
+            stride,
+            dtype,
+            device,
+        })))
     }
 
     fn as_tensor(&mut self, args: &CallArgs<'a>) -> Result<Value<'a>> {
@@ -217,7 +244,12 @@ impl<'a> Interp<'a> {
                 for item in self.iterate(&at, other)? {
                     match item {
                         Value::Const(c) => values.push(c),
-                        other => return Err(self.error(&at, format!("cannot make a tensor of {}", other.describe()))),
+                        other => {
+                            return Err(self.error(
+                                &at,
+                                format!("cannot make a tensor of {}", other.describe()),
+                            ));
+                        }
                     }
                 }
                 let n = values.len() as i64;
@@ -227,7 +259,8 @@ impl<'a> Interp<'a> {
         if values.iter().any(|c| c.as_float().is_none()) {
             return Err(self.error(&at, "tensors are made of numbers"));
         }
-        let natural = values.iter().map(natural_dtype).reduce(DType::promote).unwrap_or(DType::Float32);
+        let natural =
+            values.iter().map(natural_dtype).reduce(DType::promote).unwrap_or(DType::Float32);
         let dtype = self.dtype(args)?.unwrap_or(natural);
         let device = self.device(&at, args.named("device"))?;
         self.allocate(&at, "constant", &shape, None, dtype, device, Init::Values(values))

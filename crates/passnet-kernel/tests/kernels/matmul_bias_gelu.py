@@ -2,6 +2,7 @@
 # input: a float32 [50, 70] normal
 # input: b float32 [70, 40] normal
 # input: bias float32 [40] normal
+# tolerance: 1e-5
 import torch
 import triton
 import triton.language as tl

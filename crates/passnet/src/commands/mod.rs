@@ -2,5 +2,6 @@
 
 pub mod dataset;
 pub mod graph;
+pub mod kernel;
 pub mod pass;
 pub mod score;

@@ -71,7 +71,8 @@ impl Arena {
     }
 
     pub(super) fn loop_left(&mut self, depth: u16) {
-        let (now, later): (Vec<_>, Vec<_>) = std::mem::take(&mut self.after_loop).into_iter().partition(|(d, _)| *d >= depth);
+        let (now, later): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.after_loop).into_iter().partition(|(d, _)| *d >= depth);
         self.after_loop = later;
         for (_, block) in now {
             self.drop_value(block);

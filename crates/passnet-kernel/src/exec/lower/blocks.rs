@@ -56,7 +56,8 @@ impl Lower<'_> {
                 self.close_group()?;
                 let ty = self.ty(inst.args[0]).clone();
                 let f = simd::reduce(self.isa, *op, Lane::of(&ty));
-                let f = f.ok_or_else(|| self.error("this reduction is not supported for floats"))?;
+                let f =
+                    f.ok_or_else(|| self.error("this reduction is not supported for floats"))?;
                 let to = self.target(inst.results[0]);
                 self.steps.push(Step::Reduce { f, to, from, axis: axis_sizes(&ty, *axis) });
                 if matches!(op, ReduceOp::Sum | ReduceOp::Prod) {
@@ -72,7 +73,13 @@ impl Lower<'_> {
                 let f = simd::scan(self.isa, *op, Lane::of(&ty));
                 let f = f.ok_or_else(|| self.error("this scan is not supported for floats"))?;
                 let to = self.target(inst.results[0]);
-                self.steps.push(Step::Scan { f, to, from, axis: axis_sizes(&ty, *axis), reverse: *reverse });
+                self.steps.push(Step::Scan {
+                    f,
+                    to,
+                    from,
+                    axis: axis_sizes(&ty, *axis),
+                    reverse: *reverse,
+                });
                 self.exact(inst.results[0], to);
                 Ok(())
             }
@@ -83,7 +90,15 @@ impl Lower<'_> {
                 let value = self.target(inst.results[0]);
                 let index = self.target(inst.results[1]);
                 let axis = axis_sizes(&ty, *axis);
-                self.steps.push(Step::ArgReduce { value, index, from, lane: Lane::of(&ty), axis, max: *max, tie_left: *tie_left });
+                self.steps.push(Step::ArgReduce {
+                    value,
+                    index,
+                    from,
+                    lane: Lane::of(&ty),
+                    axis,
+                    max: *max,
+                    tie_left: *tie_left,
+                });
                 self.finish(inst.results[0], value);
                 self.finish(inst.results[1], index);
                 Ok(())
@@ -95,9 +110,19 @@ impl Lower<'_> {
                 let ty = self.ty(inst.results[0]).clone();
                 let lane = Lane::of(&ty);
                 let block = self.result_block(inst.results[0]);
-                self.steps.push(Step::CopyFull { to: block, from, bytes: ty.numel() * lane.size() });
+                self.steps.push(Step::CopyFull {
+                    to: block,
+                    from,
+                    bytes: ty.numel() * lane.size(),
+                });
                 let size = ty.shape.last().map_or(1, |&d| d as usize);
-                self.steps.push(Step::Sort { block, lane, rows: ty.numel() / size, size, descending: *descending });
+                self.steps.push(Step::Sort {
+                    block,
+                    lane,
+                    rows: ty.numel() / size,
+                    size,
+                    descending: *descending,
+                });
                 Ok(())
             }
             Op::Histogram { mask } => {
@@ -107,7 +132,14 @@ impl Lower<'_> {
                 let ty = self.ty(inst.args[0]).clone();
                 let bins = self.ty(inst.results[0]).numel();
                 let to = self.result_block(inst.results[0]);
-                self.steps.push(Step::Histogram { to, bins, from, lane: Lane::of(&ty), lanes: ty.numel(), mask });
+                self.steps.push(Step::Histogram {
+                    to,
+                    bins,
+                    from,
+                    lane: Lane::of(&ty),
+                    lanes: ty.numel(),
+                    mask,
+                });
                 Ok(())
             }
             Op::Gather { axis } => {
@@ -119,7 +151,16 @@ impl Lower<'_> {
                 let size = Lane::of(self.ty(inst.args[0])).size();
                 let to = self.result_block(inst.results[0]);
                 let axis = axis_sizes(&index_ty, *axis);
-                self.steps.push(Step::Gather { to, from, index, index_lane: Lane::of(&index_ty), size, axis, source, loc: inst.loc });
+                self.steps.push(Step::Gather {
+                    to,
+                    from,
+                    index,
+                    index_lane: Lane::of(&index_ty),
+                    size,
+                    axis,
+                    source,
+                    loc: inst.loc,
+                });
                 Ok(())
             }
             Op::ReduceWith { axis } => self.combine(inst, *axis, false, false),
@@ -128,7 +169,12 @@ impl Lower<'_> {
                 let from = self.materialize(inst.args[0])?;
                 self.close_group()?;
                 let lanes = self.ty(inst.args[0]).numel();
-                self.steps.push(Step::Assert { from, lanes, message: message.clone(), loc: inst.loc });
+                self.steps.push(Step::Assert {
+                    from,
+                    lanes,
+                    message: message.clone(),
+                    loc: inst.loc,
+                });
                 Ok(())
             }
             other => Err(self.error(format!("internal error: {other} is not a block operation"))),
@@ -144,7 +190,8 @@ impl Lower<'_> {
         let rank = ta.shape.len();
         let lane = Lane::of(&tr);
         // Accumulators of another lane type than the operands exist only for half accumulation, which is `f32` too.
-        let f = simd::dot(self.isa, lane).ok_or_else(|| self.error("`tl.dot` is not supported for this type"))?;
+        let f = simd::dot(self.isa, lane)
+            .ok_or_else(|| self.error("`tl.dot` is not supported for this type"))?;
         let c = self.result_block(inst.results[0]);
         self.steps.push(Step::CopyFull { to: c, from: acc, bytes: tr.numel() * lane.size() });
         let batch = if rank == 3 { ta.shape[0] as usize } else { 1 };

@@ -11,8 +11,14 @@ use crate::ir::{Block, Inst, ValueId};
 enum Storage {
     Register(SReg),
     /// An affine block: only its base changes.
-    Base { base: SReg, strides: Strides },
-    Block { buffer: usize, offset: usize },
+    Base {
+        base: SReg,
+        strides: Strides,
+    },
+    Block {
+        buffer: usize,
+        offset: usize,
+    },
 }
 
 impl Lower<'_> {
@@ -30,10 +36,14 @@ impl Lower<'_> {
     fn storage_rep(&self, v: ValueId, storage: &Storage) -> Rep {
         match storage {
             Storage::Register(r) => Rep::Uniform(*r),
-            Storage::Base { base, strides } => Rep::Affine { base: *base, strides: strides.clone() },
-            Storage::Block { buffer, offset } => {
-                Rep::Dense { buffer: *buffer, offset: *offset, strides: row_major(&self.ty(v).shape) }
+            Storage::Base { base, strides } => {
+                Rep::Affine { base: *base, strides: strides.clone() }
             }
+            Storage::Block { buffer, offset } => Rep::Dense {
+                buffer: *buffer,
+                offset: *offset,
+                strides: row_major(&self.ty(v).shape),
+            },
         }
     }
 
@@ -50,7 +60,9 @@ impl Lower<'_> {
         let lane = Lane::of(self.ty(v));
         let bytes = self.ty(v).numel() * lane.size();
         match (storage, self.rep(v)?) {
-            (Storage::Register(dst), Rep::Uniform(src)) => self.steps.push(Step::Move { dst: *dst, src }),
+            (Storage::Register(dst), Rep::Uniform(src)) => {
+                self.steps.push(Step::Move { dst: *dst, src })
+            }
             (Storage::Base { base, .. }, Rep::Affine { base: src, .. } | Rep::Uniform(src)) => {
                 self.steps.push(Step::Move { dst: *base, src });
             }
@@ -69,7 +81,9 @@ impl Lower<'_> {
     fn fits(&self, v: ValueId, storage: &Storage) -> Result<bool> {
         Ok(match (storage, self.rep(v)?) {
             (Storage::Register(_), Rep::Uniform(_)) | (Storage::Block { .. }, _) => true,
-            (Storage::Base { strides, .. }, Rep::Affine { strides: other, .. }) => *strides == other,
+            (Storage::Base { strides, .. }, Rep::Affine { strides: other, .. }) => {
+                *strides == other
+            }
             (Storage::Base { strides, .. }, Rep::Uniform(_)) => strides.iter().all(|&s| s == 0),
             _ => false,
         })
@@ -96,7 +110,9 @@ impl Lower<'_> {
                     let range = self.scalar_range(r);
                     Storage::Register(self.fresh_reg(range))
                 }
-                (Some(Rep::Affine { strides: a, .. }), Some(Rep::Affine { strides: b, .. })) if a == b => {
+                (Some(Rep::Affine { strides: a, .. }), Some(Rep::Affine { strides: b, .. }))
+                    if a == b =>
+                {
                     let strides = a.clone();
                     let range = self.scalar_range(r);
                     Storage::Base { base: self.fresh_reg(range), strides }
@@ -172,7 +188,8 @@ impl Lower<'_> {
     pub(super) fn lower_while(&mut self, inst: &Inst) -> Result<()> {
         self.close_group()?;
         let inits = inst.args.clone();
-        let (storages, mut lists) = self.carried(inst, &inits, &[(&inst.regions[0], 0), (&inst.regions[1], 0)])?;
+        let (storages, mut lists) =
+            self.carried(inst, &inits, &[(&inst.regions[0], 0), (&inst.regions[1], 0)])?;
         let body = lists.pop().unwrap_or_default();
         let condition_steps = lists.pop().unwrap_or_default();
         let condition = match self.rep(inst.regions[0].yields[0])? {
@@ -195,11 +212,20 @@ impl Lower<'_> {
 
     /// Lowers the regions of a loop. Each carried value starts in the cheapest form of its initial value; when the
     /// body does not keep that form, the attempt is thrown away and the value becomes a block.
-    fn carried(&mut self, inst: &Inst, inits: &[ValueId], regions: &[(&Block, usize)]) -> Result<(Vec<Storage>, Vec<Vec<Step>>)> {
+    fn carried(
+        &mut self,
+        inst: &Inst,
+        inits: &[ValueId],
+        regions: &[(&Block, usize)],
+    ) -> Result<(Vec<Storage>, Vec<Vec<Step>>)> {
         let mut as_block: Vec<bool> = Vec::new();
         for &v in inits {
             let scalar = self.ty(v).is_scalar();
-            as_block.push(!scalar && (self.ty(v).num().is_some_and(crate::types::Elem::is_float) || !matches!(self.rep(v)?, Rep::Uniform(_) | Rep::Affine { .. })));
+            as_block.push(
+                !scalar
+                    && (self.ty(v).num().is_some_and(crate::types::Elem::is_float)
+                        || !matches!(self.rep(v)?, Rep::Uniform(_) | Rep::Affine { .. })),
+            );
         }
         let mut unknown_roots = false;
         for _ in 0..=inits.len() + 1 {
@@ -232,7 +258,9 @@ impl Lower<'_> {
             attempt.depth += 1;
             let mut lists = Vec::new();
             for (region, skip) in regions {
-                for ((&param, storage), &init) in region.params[*skip..].iter().zip(&storages).zip(inits) {
+                for ((&param, storage), &init) in
+                    region.params[*skip..].iter().zip(&storages).zip(inits)
+                {
                     let rep = attempt.storage_rep(param, storage);
                     attempt.set(param, rep);
                     // Carried blocks outlive every iteration.
@@ -248,7 +276,8 @@ impl Lower<'_> {
                     as_block[i] = true;
                     changed = true;
                 }
-                let moved = self.ty(v).is_ptr() && attempt.roots[v.index()] != attempt.roots[inits[i].index()];
+                let moved = self.ty(v).is_ptr()
+                    && attempt.roots[v.index()] != attempt.roots[inits[i].index()];
                 if moved && !unknown_roots {
                     unknown_roots = true;
                     changed = true;
@@ -261,7 +290,8 @@ impl Lower<'_> {
             }
             // Copy what the body yields into place, first aside where a copy would overwrite another's source.
             let body = lists.len() - 1;
-            let outer_steps = std::mem::replace(&mut attempt.steps, std::mem::take(&mut lists[body]));
+            let outer_steps =
+                std::mem::replace(&mut attempt.steps, std::mem::take(&mut lists[body]));
             let outer_known = attempt.known.clone();
             attempt.copy_yields(&last.yields, &storages)?;
             for &v in &last.yields {

@@ -35,7 +35,9 @@ impl Lower<'_> {
 
     fn form(&self, v: ValueId, shape: &Shape) -> Option<Form> {
         match self.reps[v.index()].as_ref()? {
-            Rep::Uniform(base) => Some(Form { base: *base, strides: shape.iter().map(|_| 0).collect() }),
+            Rep::Uniform(base) => {
+                Some(Form { base: *base, strides: shape.iter().map(|_| 0).collect() })
+            }
             Rep::Affine { base, strides } => Some(Form { base: *base, strides: strides.clone() }),
             _ => None,
         }
@@ -51,14 +53,18 @@ impl Lower<'_> {
         };
         let forms: Option<Vec<Form>> = inst.args.iter().map(|v| self.form(*v, &ty.shape)).collect();
         let Some(forms) = forms else { return Ok(None) };
-        let is_int = |this: &Self, v: ValueId| this.ty(v).num().is_none_or(|e| e.is_int() && e != Elem::I1 && e != Elem::U64);
+        let is_int = |this: &Self, v: ValueId| {
+            this.ty(v).num().is_none_or(|e| e.is_int() && e != Elem::I1 && e != Elem::U64)
+        };
         if !inst.args.iter().all(|v| is_int(self, *v)) {
             return Ok(None);
         }
         let combined = match &inst.op {
             Op::Binary(op @ (BinaryOp::Add | BinaryOp::Sub)) => {
                 let sign = if *op == BinaryOp::Add { 1 } else { -1 };
-                let Some(strides) = combine(&forms[0].strides, &forms[1].strides, sign) else { return Ok(None) };
+                let Some(strides) = combine(&forms[0].strides, &forms[1].strides, sign) else {
+                    return Ok(None);
+                };
                 let base = self.int_op(*op, forms[0].base, forms[1].base);
                 Some(Form { base, strides })
             }
@@ -93,7 +99,9 @@ impl Lower<'_> {
                 let base = self.int_op(BinaryOp::Add, forms[0].base, moved);
                 Some(Form { base, strides })
             }
-            Op::Bitcast if ty.is_ptr() => Some(Form { base: forms[0].base, strides: forms[0].strides.clone() }),
+            Op::Bitcast if ty.is_ptr() => {
+                Some(Form { base: forms[0].base, strides: forms[0].strides.clone() })
+            }
             _ => None,
         };
         let Some(form) = combined else { return Ok(None) };
@@ -147,11 +155,13 @@ impl Lower<'_> {
         if elem.is_none_or(|e| e.is_float() || matches!(e, Elem::U64 | Elem::I1)) {
             return Ok(None);
         }
-        let (Some(a), Some(b)) = (self.form(inst.args[0], shape), self.form(inst.args[1], shape)) else {
+        let (Some(a), Some(b)) = (self.form(inst.args[0], shape), self.form(inst.args[1], shape))
+        else {
             return Ok(None);
         };
         let Some(strides) = combine(&a.strides, &b.strides, -1) else { return Ok(None) };
-        let moving: Vec<usize> = (0..shape.len()).filter(|&d| strides[d] != 0 && shape[d] > 1).collect();
+        let moving: Vec<usize> =
+            (0..shape.len()).filter(|&d| strides[d] != 0 && shape[d] > 1).collect();
         let [dim] = moving[..] else { return Ok(None) };
         // The mask is decided by the sign of a - b along one dimension; make the stride positive.
         let (base, stride, op) = if strides[dim] > 0 {
@@ -178,7 +188,9 @@ impl Lower<'_> {
             CmpOp::Le => (None, Some(bound(self, BoundKind::FirstPositive))),
             CmpOp::Ge => (Some(bound(self, BoundKind::FirstNonNegative)), None),
             CmpOp::Gt => (Some(bound(self, BoundKind::FirstPositive)), None),
-            CmpOp::Eq => (Some(bound(self, BoundKind::Zero)), Some(bound(self, BoundKind::AfterZero))),
+            CmpOp::Eq => {
+                (Some(bound(self, BoundKind::Zero)), Some(bound(self, BoundKind::AfterZero)))
+            }
             CmpOp::Ne => return Ok(None),
         };
         Ok(Some(Rep::Box(bounds)))
@@ -199,7 +211,10 @@ impl Lower<'_> {
                 let mut a = Src::V(self.lanes(inst.args[0])?);
                 let mut lane = lane;
                 if matches!(op, UnaryOp::Popc | UnaryOp::Clz) && elem == Elem::U32 {
-                    let f = self.kernel(simd::cast(isa, (elem, lane), (Elem::I32, Lane::I32)), "this cast")?;
+                    let f = self.kernel(
+                        simd::cast(isa, (elem, lane), (Elem::I32, Lane::I32)),
+                        "this cast",
+                    )?;
                     a = Src::V(self.map(f, Lane::I32, [a, Src::None, Src::None])?);
                     lane = Lane::I32;
                 }
@@ -245,10 +260,30 @@ impl Lower<'_> {
             // Selecting and copying bits cannot leave the type; comparisons give bytes.
             Op::Select | Op::Compare(_) | Op::AddPtr => false,
             Op::Bitcast => !ty.is_ptr() && ty.elem().is_int(),
-            Op::Unary(op) => !matches!(op, UnaryOp::Popc | UnaryOp::Clz | UnaryOp::IsNan | UnaryOp::IsInf | UnaryOp::IsFinite | UnaryOp::SignBit),
+            Op::Unary(op) => !matches!(
+                op,
+                UnaryOp::Popc
+                    | UnaryOp::Clz
+                    | UnaryOp::IsNan
+                    | UnaryOp::IsInf
+                    | UnaryOp::IsFinite
+                    | UnaryOp::SignBit
+            ),
             // Widening is exact.
-            Op::Cast => !(ty.elem().bits() > elem.bits() && ty.elem().is_int() == elem.is_int() && (ty.elem().is_unsigned() == elem.is_unsigned() || elem.is_unsigned())),
-            Op::Binary(op) => !matches!(op, BinaryOp::Min | BinaryOp::Max | BinaryOp::MinNan | BinaryOp::MaxNan | BinaryOp::And | BinaryOp::Or),
+            Op::Cast => {
+                !(ty.elem().bits() > elem.bits()
+                    && ty.elem().is_int() == elem.is_int()
+                    && (ty.elem().is_unsigned() == elem.is_unsigned() || elem.is_unsigned()))
+            }
+            Op::Binary(op) => !matches!(
+                op,
+                BinaryOp::Min
+                    | BinaryOp::Max
+                    | BinaryOp::MinNan
+                    | BinaryOp::MaxNan
+                    | BinaryOp::And
+                    | BinaryOp::Or
+            ),
             _ => true,
         };
         let reg = match ty.num() {
@@ -265,7 +300,12 @@ impl Lower<'_> {
         }
     }
 
-    pub(super) fn cast_lanes(&mut self, reg: VReg, from: (Elem, Lane), to: (Elem, Lane)) -> Result<VReg> {
+    pub(super) fn cast_lanes(
+        &mut self,
+        reg: VReg,
+        from: (Elem, Lane),
+        to: (Elem, Lane),
+    ) -> Result<VReg> {
         if from.1 == to.1 {
             return Ok(reg);
         }
@@ -284,10 +324,16 @@ impl Lower<'_> {
             other => other,
         };
         let size = Src::S(self.int_reg(pointee.elem().size() as i64));
-        let multiply = self.kernel(simd::binary(isa, BinaryOp::Mul, Lane::I64, Elem::I64, mode(offset, size)), "mul")?;
+        let multiply = self.kernel(
+            simd::binary(isa, BinaryOp::Mul, Lane::I64, Elem::I64, mode(offset, size)),
+            "mul",
+        )?;
         let bytes = Src::V(self.map(multiply, Lane::I64, [offset, size, Src::None])?);
         let base = self.operand(inst.args[0])?;
-        let add = self.kernel(simd::binary(isa, BinaryOp::Add, Lane::I64, Elem::I64, mode(base, bytes)), "add")?;
+        let add = self.kernel(
+            simd::binary(isa, BinaryOp::Add, Lane::I64, Elem::I64, mode(base, bytes)),
+            "add",
+        )?;
         self.map(add, Lane::I64, [base, bytes, Src::None])
     }
 }

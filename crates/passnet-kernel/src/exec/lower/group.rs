@@ -37,7 +37,8 @@ impl GroupBuilder {
 impl Lower<'_> {
     /// The group for blocks of this shape; another open group is finished first.
     pub(super) fn group_for(&mut self, shape: &Shape) -> Result<&mut GroupBuilder> {
-        let fits = self.group.as_ref().is_some_and(|g| g.shape == *shape && g.micros.len() < MAX_MICROS);
+        let fits =
+            self.group.as_ref().is_some_and(|g| g.shape == *shape && g.micros.len() < MAX_MICROS);
         if !fits {
             self.close_group()?;
         }
@@ -56,7 +57,10 @@ impl Lower<'_> {
     fn open(&mut self) -> Result<&mut GroupBuilder> {
         match &mut self.group {
             Some(g) => Ok(g),
-            None => Err(super::LowerError { message: "internal error: no open group".into(), loc: self.loc }),
+            None => Err(super::LowerError {
+                message: "internal error: no open group".into(),
+                loc: self.loc,
+            }),
         }
     }
 
@@ -100,10 +104,16 @@ impl Lower<'_> {
             return Ok(*found);
         }
         let reg = match rep {
-            Rep::Dense { offset, strides, .. } if is_row_major(&shape, &strides) => g.register(lane, Some(offset)),
+            Rep::Dense { offset, strides, .. } if is_row_major(&shape, &strides) => {
+                g.register(lane, Some(offset))
+            }
             Rep::Dense { offset, strides, .. } => {
                 let dst = g.register(lane, None);
-                g.micros.push(Micro::Strided { dst, from: offset, dims: collapse(&shape, &strides) });
+                g.micros.push(Micro::Strided {
+                    dst,
+                    from: offset,
+                    dims: collapse(&shape, &strides),
+                });
                 dst
             }
             Rep::Affine { base, strides } => {
@@ -117,7 +127,9 @@ impl Lower<'_> {
                 g.micros.push(Micro::BoxMask { dst, bounds, shape });
                 dst
             }
-            Rep::Uniform(_) | Rep::Chunk(_) => return Err(self.error("internal error: nothing to fetch")),
+            Rep::Uniform(_) | Rep::Chunk(_) => {
+                return Err(self.error("internal error: nothing to fetch"));
+            }
         };
         if let Some(g) = &mut self.group {
             g.fetched.insert(v, reg);
@@ -141,7 +153,12 @@ impl Lower<'_> {
         Ok(())
     }
 
-    pub(super) fn push_load(&mut self, access: Access, pointer: (ValueId, Option<u32>), v: ValueId) -> Result<()> {
+    pub(super) fn push_load(
+        &mut self,
+        access: Access,
+        pointer: (ValueId, Option<u32>),
+        v: ValueId,
+    ) -> Result<()> {
         let lane = access.lane;
         let g = self.open()?;
         let dst = g.register(lane, None);
@@ -151,7 +168,12 @@ impl Lower<'_> {
         self.define_chunk(v, dst)
     }
 
-    pub(super) fn push_store(&mut self, access: Access, pointer: (ValueId, Option<u32>), src: Src) -> Result<()> {
+    pub(super) fn push_store(
+        &mut self,
+        access: Access,
+        pointer: (ValueId, Option<u32>),
+        src: Src,
+    ) -> Result<()> {
         let g = self.open()?;
         g.micros.push(Micro::Store { src, access: g.accesses.len() });
         g.accesses.push(access);
@@ -178,7 +200,7 @@ impl Lower<'_> {
         }
         let (places, slots) = assign_slots(&g);
         self.slots = self.slots.max(slots);
-        let group = Group { lanes, micros: g.micros, accesses: g.accesses, places, slots };
+        let group = Group { lanes, micros: g.micros, accesses: g.accesses, places };
         if !group.micros.is_empty() {
             self.steps.push(Step::Group(Box::new(group)));
         }
@@ -270,7 +292,8 @@ fn assign_slots(g: &GroupBuilder) -> (Vec<(Place, Lane)>, usize) {
         }
         reads.push(used);
     }
-    let mut places: Vec<Option<Place>> = g.registers.iter().map(|(_, full)| full.map(Place::Full)).collect();
+    let mut places: Vec<Option<Place>> =
+        g.registers.iter().map(|(_, full)| full.map(Place::Full)).collect();
     let mut free: Vec<u16> = Vec::new();
     let mut slots = 0u16;
     for (i, micro) in g.micros.iter().enumerate() {

@@ -47,7 +47,14 @@ impl Lower<'_> {
             let other = other.map(|o| self.uniform(o)).transpose()?;
             let range = self.scalar_range(result);
             let dst = self.fresh_reg(range);
-            self.steps.push(Step::LoadScalar { dst, ptr: address, mask, other, elem, loc: inst.loc });
+            self.steps.push(Step::LoadScalar {
+                dst,
+                ptr: address,
+                mask,
+                other,
+                elem,
+                loc: inst.loc,
+            });
             self.set(result, Rep::Uniform(dst));
             return Ok(());
         }
@@ -72,7 +79,6 @@ impl Lower<'_> {
     }
 
     pub(super) fn store(&mut self, inst: &Inst, masked: bool) -> Result<()> {
-        self.has_stores = true;
         let (ptr, value) = (inst.args[0], inst.args[1]);
         let mask = masked.then(|| inst.args[2]);
         let root = self.roots[ptr.index()];
@@ -96,7 +102,9 @@ impl Lower<'_> {
         let rep = self.rep(ptr)?;
         let conflict = self.group.as_ref().is_some_and(|g| {
             g.pointers.iter().any(|(other, other_root, _)| {
-                self.may_alias(*other_root, root) && *other != ptr && self.reps[other.index()].as_ref() != Some(&rep)
+                self.may_alias(*other_root, root)
+                    && *other != ptr
+                    && self.reps[other.index()].as_ref() != Some(&rep)
             })
         });
         if conflict {
@@ -110,10 +118,18 @@ impl Lower<'_> {
     }
 
     fn group_touches(&self, root: Option<u32>) -> bool {
-        self.group.as_ref().is_some_and(|g| g.pointers.iter().any(|(_, other, _)| self.may_alias(*other, root)))
+        self.group
+            .as_ref()
+            .is_some_and(|g| g.pointers.iter().any(|(_, other, _)| self.may_alias(*other, root)))
     }
 
-    fn access(&mut self, inst: &Inst, ptr: ValueId, mask: Option<ValueId>, is_store: bool) -> Result<Access> {
+    fn access(
+        &mut self,
+        inst: &Inst,
+        ptr: ValueId,
+        mask: Option<ValueId>,
+        is_store: bool,
+    ) -> Result<Access> {
         let ty = self.ty(ptr).clone();
         let elem = ty.elem();
         let mask = match mask {
@@ -126,7 +142,9 @@ impl Lower<'_> {
         };
         let rep = self.rep(ptr)?;
         let boxed = matches!(mask, MaskForm::Box(_));
-        let dims = |strides: &[i64]| if boxed { plain(&ty.shape, strides) } else { collapse(&ty.shape, strides) };
+        let dims = |strides: &[i64]| {
+            if boxed { plain(&ty.shape, strides) } else { collapse(&ty.shape, strides) }
+        };
         let ptr = match rep {
             Rep::Affine { base, strides } => PtrForm::Affine { base, dims: dims(&strides) },
             Rep::Uniform(base) => {
@@ -164,7 +182,8 @@ impl Lower<'_> {
         };
         let ptr = self.materialize(inst.args[0])?;
         let first = self.materialize(inst.args[1])?;
-        let (compare, value) = if cas { (Some(first), self.materialize(inst.args[2])?) } else { (None, first) };
+        let (compare, value) =
+            if cas { (Some(first), self.materialize(inst.args[2])?) } else { (None, first) };
         let mask = if masked { Some(self.materialize(inst.args[2])?) } else { None };
         self.close_group()?;
         let result = inst.results[0];
@@ -176,7 +195,18 @@ impl Lower<'_> {
         } else {
             self.result_block(result)
         };
-        let atomic = Atomic { op, elem, lane, lanes: ty.numel(), ptr, value, compare, mask, old, loc: inst.loc };
+        let atomic = Atomic {
+            op,
+            elem,
+            lane,
+            lanes: ty.numel(),
+            ptr,
+            value,
+            compare,
+            mask,
+            old,
+            loc: inst.loc,
+        };
         self.steps.push(Step::Atomic(Box::new(atomic)));
         if ty.is_scalar() {
             let range = self.scalar_range(result);

@@ -26,7 +26,10 @@ use rustc_hash::FxHashMap;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Bound {
     /// Address of the first element, and the buffer it lies in.
-    Pointer { address: i64, buffer: usize },
+    Pointer {
+        address: i64,
+        buffer: usize,
+    },
     Int(i64),
     Float(f64),
 }
@@ -84,7 +87,6 @@ pub(super) struct Lower<'f> {
     depth: u16,
     slots: usize,
     has_atomics: bool,
-    has_stores: bool,
     loc: Loc,
 }
 
@@ -110,7 +112,6 @@ pub(crate) fn lower(f: &Function, bounds: &[Bound], grid: [u32; 3]) -> Result<Ta
         depth: 0,
         slots: 0,
         has_atomics: false,
-        has_stores: false,
         loc: Loc::default(),
     };
     lower.count_uses(&f.body);
@@ -135,7 +136,6 @@ pub(crate) fn lower(f: &Function, bounds: &[Bound], grid: [u32; 3]) -> Result<Ta
         arena_bytes: lower.arena.high_water(),
         slots: lower.slots,
         has_atomics: lower.has_atomics,
-        has_stores: lower.has_stores,
     })
 }
 
@@ -149,7 +149,9 @@ impl Lower<'_> {
     }
 
     fn rep(&self, v: ValueId) -> Result<Rep> {
-        self.reps[v.index()].clone().ok_or_else(|| self.error(format!("internal error: {v} has no value yet")))
+        self.reps[v.index()]
+            .clone()
+            .ok_or_else(|| self.error(format!("internal error: {v} has no value yet")))
     }
 
     fn set(&mut self, v: ValueId, rep: Rep) {
@@ -232,7 +234,9 @@ impl Lower<'_> {
                 self.set(inst.results[0], rep);
                 Ok(())
             }
-            Op::Broadcast | Op::Reshape | Op::Permute(_) | Op::Join | Op::Split | Op::Cat => self.shape_op(inst),
+            Op::Broadcast | Op::Reshape | Op::Permute(_) | Op::Join | Op::Split | Op::Cat => {
+                self.shape_op(inst)
+            }
             op if op.is_elementwise() => self.elementwise(inst),
             Op::Load { mask, other } => self.load(inst, *mask, *other),
             Op::Store { mask } => self.store(inst, *mask),
@@ -260,7 +264,8 @@ impl Lower<'_> {
 
     /// Whether two pointers may meet in memory.
     fn may_alias(&self, a: Option<u32>, b: Option<u32>) -> bool {
-        let buffer = |r: Option<u32>| r.and_then(|i| self.buffers.get(i as usize).copied().flatten());
+        let buffer =
+            |r: Option<u32>| r.and_then(|i| self.buffers.get(i as usize).copied().flatten());
         match (buffer(a), buffer(b)) {
             (Some(x), Some(y)) => x == y,
             _ => true,

@@ -149,7 +149,8 @@ impl Lower<'_> {
         let reg = match &inst.op {
             Op::Unary(op @ (UnaryOp::Popc | UnaryOp::Clz)) => {
                 let narrow = Lane::of(&arg_ty);
-                let (input, narrow) = if elem == Elem::U32 { (args[0], Lane::I32) } else { (args[0], narrow) };
+                let (input, narrow) =
+                    if elem == Elem::U32 { (args[0], Lane::I32) } else { (args[0], narrow) };
                 let f = self.kernel(simd::unary(base, *op, narrow), op.name())?;
                 let counted = self.scalar1(f, input, (0, 64));
                 self.widen(counted)
@@ -164,11 +165,19 @@ impl Lower<'_> {
                 self.scalar1(f, args[0], range)
             }
             Op::Binary(BinaryOp::UMulHi) if elem == Elem::I32 => {
-                let f = self.kernel(simd::binary(base, BinaryOp::UMulHi, Lane::I32, elem, Mode::VV), "umulhi")?;
+                let f = self.kernel(
+                    simd::binary(base, BinaryOp::UMulHi, Lane::I32, elem, Mode::VV),
+                    "umulhi",
+                )?;
                 let high = self.scalar2(f, args[0], args[1], FULL);
                 self.widen(high)
             }
-            Op::Binary(op) if elem.is_int() && lane == Lane::I64 && !matches!(elem, Elem::U64) && *op != BinaryOp::UMulHi => {
+            Op::Binary(op)
+                if elem.is_int()
+                    && lane == Lane::I64
+                    && !matches!(elem, Elem::U64)
+                    && *op != BinaryOp::UMulHi =>
+            {
                 self.int_op(*op, args[0], args[1])
             }
             Op::Binary(op) => {
@@ -191,7 +200,8 @@ impl Lower<'_> {
             Op::Cast => {
                 let (to_elem, to_lane) = (result_ty.elem(), Self::scalar_lane(&result_ty));
                 let range = if elem.is_int() { self.range(args[0]) } else { FULL };
-                let f = self.kernel(simd::cast(base, (elem, lane), (to_elem, to_lane)), "this cast")?;
+                let f =
+                    self.kernel(simd::cast(base, (elem, lane), (to_elem, to_lane)), "this cast")?;
                 if lane == to_lane { args[0] } else { self.scalar1(f, args[0], range) }
             }
             Op::Bitcast => self.uniform_bitcast(&arg_ty, &result_ty, args[0])?,
@@ -232,7 +242,13 @@ impl Lower<'_> {
     }
 
     /// Whether an affine block certainly stays inside its integer type: yes, perhaps (a guard decides), no.
-    pub(super) fn affine_fits(&mut self, base: SReg, strides: &[i64], shape: &[u32], elem: Elem) -> bool {
+    pub(super) fn affine_fits(
+        &mut self,
+        base: SReg,
+        strides: &[i64],
+        shape: &[u32],
+        elem: Elem,
+    ) -> bool {
         if elem.bits() == 64 {
             return true;
         }
@@ -293,9 +309,7 @@ pub(super) fn op_range(op: BinaryOp, a: (i64, i64), b: (i64, i64)) -> (i64, i64)
         BinaryOp::And if b.0 >= 0 => (0, if a.0 >= 0 { b.1.min(a.1) } else { b.1 }),
         BinaryOp::And if a.0 >= 0 => (0, a.1),
         BinaryOp::Shr if b.0 >= 0 && b.0 == b.1 && b.0 < 64 => (a.0 >> b.0, a.1 >> b.0),
-        BinaryOp::Shl if b.0 >= 0 && b.0 == b.1 && b.0 < 62 => {
-            clamp(w(a.0) << b.0, w(a.1) << b.0)
-        }
+        BinaryOp::Shl if b.0 >= 0 && b.0 == b.1 && b.0 < 62 => clamp(w(a.0) << b.0, w(a.1) << b.0),
         _ => FULL,
     }
 }

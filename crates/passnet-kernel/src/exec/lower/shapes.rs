@@ -47,7 +47,11 @@ impl Lower<'_> {
         let rep = match self.settled(inst.args[0])? {
             Rep::Uniform(r) => Rep::Uniform(r),
             Rep::Affine { base, strides } => Rep::Affine { base, strides: stretched(&strides) },
-            Rep::Box(bounds) if (0..to.len()).all(|d| from[d] == to[d] || bounds[d] == (None, None)) => Rep::Box(bounds),
+            Rep::Box(bounds)
+                if (0..to.len()).all(|d| from[d] == to[d] || bounds[d] == (None, None)) =>
+            {
+                Rep::Box(bounds)
+            }
             _ => {
                 let (buffer, offset, strides) = self.dense_rep(inst.args[0])?;
                 Rep::Dense { buffer, offset, strides: stretched(&strides) }
@@ -87,7 +91,9 @@ impl Lower<'_> {
     }
 
     fn permute(&mut self, inst: &Inst, order: &[u8]) -> Result<()> {
-        let permuted = |strides: &Strides| -> Strides { order.iter().map(|&d| strides[usize::from(d)]).collect() };
+        let permuted = |strides: &Strides| -> Strides {
+            order.iter().map(|&d| strides[usize::from(d)]).collect()
+        };
         let rep = match self.settled(inst.args[0])? {
             Rep::Uniform(r) => Rep::Uniform(r),
             Rep::Affine { base, strides } => Rep::Affine { base, strides: permuted(&strides) },
@@ -146,7 +152,10 @@ impl Lower<'_> {
         let target: Strides = row_major(&shape).iter().map(|s| s * 2).collect();
         for (i, (offset, strides)) in sources.into_iter().enumerate() {
             let from = ArenaView { offset, dims: crate::exec::views::plain(&shape, &strides) };
-            let to = ArenaView { offset: to + i * lane.size(), dims: crate::exec::views::plain(&shape, &target) };
+            let to = ArenaView {
+                offset: to + i * lane.size(),
+                dims: crate::exec::views::plain(&shape, &target),
+            };
             self.steps.push(Step::CopyView { to, from, size: lane.size() });
         }
         Ok(())

@@ -33,7 +33,10 @@ pub(super) trait Map3 {
 unsafe fn body1<F: Map1>(d: *mut u8, a: *const u8, _: *const u8, _: *const u8, n: usize) {
     // SAFETY: see `Kernel`.
     let (d, a) = unsafe {
-        (std::slice::from_raw_parts_mut(d.cast::<F::R>(), n), std::slice::from_raw_parts(a.cast::<F::A>(), n))
+        (
+            std::slice::from_raw_parts_mut(d.cast::<F::R>(), n),
+            std::slice::from_raw_parts(a.cast::<F::A>(), n),
+        )
     };
     for i in 0..n {
         d[i] = F::f(a[i]);

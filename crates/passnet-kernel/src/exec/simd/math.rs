@@ -108,10 +108,10 @@ pub(super) fn tanh(x: f32) -> f32 {
     let a = x.abs();
     let s = x * x;
     let mut p = -5.704_988_6e-3f32;
-    p = p.mul_add(s, 2.063_908_9e-2);
+    p = p.mul_add(s, 2.063_908_8e-2);
     p = p.mul_add(s, -5.373_971_6e-2);
     p = p.mul_add(s, 0.133_314_42);
-    p = p.mul_add(s, -0.333_332_82);
+    p = p.mul_add(s, -0.333_332_8);
     let small = (p * s).mul_add(x, x);
     let e = exp(2.0 * a.min(20.0));
     let large = (1.0 - 2.0 / (e + 1.0)).copysign(x);
@@ -136,7 +136,7 @@ pub(super) fn erf(x: f32) -> f32 {
     q = q.mul_add(s, -2.676_813_5e-2);
     q = q.mul_add(s, 0.112_819_925);
     q = q.mul_add(s, -0.376_125_34);
-    q = q.mul_add(s, 0.128_379_166);
+    q = q.mul_add(s, 0.128_379_17);
     let small = q.mul_add(x, x);
     let y = if t > 0.927_734_4 { large } else { small };
     if x.is_nan() { x } else { y }
@@ -248,7 +248,11 @@ pub(super) fn lgamma64(x: f64) -> f64 {
         z += 1.0;
     }
     let w = 1.0 / (z * z);
-    let series = ((((-691.0 / 360_360.0 * w + 1.0 / 1188.0) * w - 1.0 / 1680.0) * w + 1.0 / 1260.0) * w - 1.0 / 360.0) * w + 1.0 / 12.0;
+    let series =
+        ((((-691.0 / 360_360.0 * w + 1.0 / 1188.0) * w - 1.0 / 1680.0) * w + 1.0 / 1260.0) * w
+            - 1.0 / 360.0)
+            * w
+            + 1.0 / 12.0;
     (z - 0.5) * z.ln() - z + 0.5 * (2.0 * std::f64::consts::PI).ln() + series / z - shift
 }
 

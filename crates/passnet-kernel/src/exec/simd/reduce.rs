@@ -90,7 +90,10 @@ unsafe fn scan_body<F: Map2<A = T, B = T, R = T>, T: Copy>(
     // SAFETY: see `ScanKernel`.
     let (d, s) = unsafe {
         let lanes = outer * size * inner;
-        (std::slice::from_raw_parts_mut(d.cast::<T>(), lanes), std::slice::from_raw_parts(s.cast::<T>(), lanes))
+        (
+            std::slice::from_raw_parts_mut(d.cast::<T>(), lanes),
+            std::slice::from_raw_parts(s.cast::<T>(), lanes),
+        )
     };
     for o in 0..outer {
         for k in 0..size {
@@ -165,7 +168,14 @@ const TALL: usize = 4;
 
 /// `c[m][n] += a[m][k] * b[k][n]`, all row-major.
 #[inline(always)]
-unsafe fn dot_body<T: DotLane>(c: *mut u8, a: *const u8, b: *const u8, m: usize, n: usize, k: usize) {
+unsafe fn dot_body<T: DotLane>(
+    c: *mut u8,
+    a: *const u8,
+    b: *const u8,
+    m: usize,
+    n: usize,
+    k: usize,
+) {
     // SAFETY: the caller gives blocks of exactly these sizes.
     let (c, a, b) = unsafe {
         (

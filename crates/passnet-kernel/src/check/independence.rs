@@ -1,0 +1,257 @@
+//! Do programs stay out of each other's way?
+//!
+//! Addresses are mixed-radix numbers: if each digit's weight is at least the reach of all smaller digits, different
+//! digits give different addresses. Masks cap the reach of the digits they speak about.
+
+use super::analysis::{Analysis, Touch};
+use super::linear::{Linear, Sym, SymKind};
+use crate::ir::Function;
+use crate::plan::{ArgValue, Launch};
+
+/// A digit of an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Digit {
+    /// Tells programs apart.
+    Program(Sym),
+    /// A loop index: the same program takes all its values.
+    Loop(Sym),
+    Lane(usize),
+}
+
+pub(super) fn independent(f: &Function, launch: &Launch, analysis: &Analysis) -> bool {
+    if launch.programs() <= 1 {
+        return true;
+    }
+    let buffer_of = |param: usize| {
+        let name = &f.params[param].name;
+        launch.args.iter().find(|a| a.name == *name).and_then(|a| match &a.value {
+            ArgValue::Buffer(view) => Some(view.buffer),
+            _ => None,
+        })
+    };
+    let stores: Vec<&Touch> = analysis.touches.iter().filter(|t| t.store).collect();
+    let mut written = Vec::new();
+    for store in &stores {
+        let Some(buffer) = store.param.and_then(buffer_of) else { return false };
+        if store.atomic || store.bytes.is_none() {
+            return false;
+        }
+        written.push(buffer);
+    }
+    // A load of a written buffer must read exactly what the same program writes there.
+    for load in analysis.touches.iter().filter(|t| !t.store) {
+        let Some(buffer) = load.param.and_then(buffer_of) else { return false };
+        if !written.contains(&buffer) {
+            continue;
+        }
+        let same = stores
+            .iter()
+            .zip(&written)
+            .any(|(s, &b)| b == buffer && s.bytes == load.bytes && s.shape == load.shape);
+        if !same {
+            return false;
+        }
+    }
+    written.sort_unstable();
+    written.dedup();
+    written.iter().all(|&buffer| {
+        let group: Vec<&Touch> = stores
+            .iter()
+            .copied()
+            .filter(|s| s.param.and_then(buffer_of) == Some(buffer))
+            .collect();
+        disjoint(&group, analysis)
+    })
+}
+
+/// All stores of one buffer together: same weights for the program's digits, extents joined.
+fn disjoint(stores: &[&Touch], analysis: &Analysis) -> bool {
+    let Some(first) = stores.first() else { return true };
+    let Some(reference) = program_terms(first, analysis) else { return false };
+    let (mut low, mut high) = (i128::MAX, i128::MIN);
+    for store in stores {
+        if program_terms(store, analysis).as_ref() != Some(&reference) {
+            return false;
+        }
+        // What remains without the program's digits.
+        let Some(bytes) = &store.bytes else { return false };
+        let mut rest = bytes.clone();
+        rest.terms.retain(|s, _| matches!(analysis.symbols[s.0 as usize].kind, SymKind::Loop));
+        let (a, b) = rest.range(&analysis.symbols, &store.shape);
+        low = low.min(a);
+        high = high.max(b);
+    }
+    if !covers(&reference, analysis) {
+        return false;
+    }
+    if stores.len() == 1 {
+        return radix(first, analysis);
+    }
+    // Several stores: one window that holds all of them.
+    let mut reach = high - low + first.elem.size() as i128;
+    let mut weights: Vec<(i128, i128)> = reference
+        .iter()
+        .map(|(s, c)| {
+            let sym = &analysis.symbols[s.0 as usize];
+            (i128::from(c.unsigned_abs()), i128::from(sym.high) - i128::from(sym.low))
+        })
+        .collect();
+    weights.sort_unstable();
+    for (weight, count) in weights {
+        if weight < reach {
+            // The joint window may be too wide where each store alone with its mask is not.
+            return stores.iter().all(|s| radix(s, analysis)) && same_window(stores);
+        }
+        reach += weight * count;
+    }
+    true
+}
+
+/// Stores that differ by nothing (the same address written twice) share one window.
+fn same_window(stores: &[&Touch]) -> bool {
+    stores.windows(2).all(|w| {
+        w[0].bytes == w[1].bytes && w[0].shape == w[1].shape && w[0].conditions == w[1].conditions
+    })
+}
+
+/// The terms that depend on the program, or `None` when the address depends on something opaque.
+fn program_terms(store: &Touch, analysis: &Analysis) -> Option<Vec<(Sym, i64)>> {
+    let mut terms = Vec::new();
+    for (&sym, &c) in &store.bytes.as_ref()?.terms {
+        match analysis.symbols[sym.0 as usize].kind {
+            SymKind::Program | SymKind::Part { .. } => terms.push((sym, c)),
+            SymKind::Loop => {}
+            SymKind::Opaque => return None,
+        }
+    }
+    Some(terms)
+}
+
+/// Whether the symbols determine the program: each program id itself, or both parts of it.
+fn covers(terms: &[(Sym, i64)], analysis: &Analysis) -> bool {
+    fn covered(
+        sym: Sym,
+        terms: &[(Sym, i64)],
+        analysis: &Analysis,
+        used: &mut Vec<Sym>,
+        depth: usize,
+    ) -> bool {
+        let symbol = &analysis.symbols[sym.0 as usize];
+        if symbol.low == symbol.high {
+            return true;
+        }
+        if terms.iter().any(|(s, _)| *s == sym) {
+            used.push(sym);
+            return true;
+        }
+        if depth > 8 {
+            return false;
+        }
+        let this = Linear::symbol(sym);
+        let part = |quotient: bool, divisor: i64| {
+            analysis.symbols.iter().position(|s| {
+                matches!(&s.kind, SymKind::Part { of, divisor: d, quotient: q } if *of == this && *q == quotient && *d == divisor)
+            })
+        };
+        let divisors: Vec<i64> = analysis
+            .symbols
+            .iter()
+            .filter_map(|s| match &s.kind {
+                SymKind::Part { of, divisor, .. } if *of == this => Some(*divisor),
+                _ => None,
+            })
+            .collect();
+        divisors.into_iter().any(|d| match (part(true, d), part(false, d)) {
+            (Some(q), Some(r)) => {
+                covered(Sym(q as u32), terms, analysis, used, depth + 1)
+                    && covered(Sym(r as u32), terms, analysis, used, depth + 1)
+            }
+            _ => false,
+        })
+    }
+    let mut used = Vec::new();
+    let all = analysis.programs.iter().all(|&p| covered(p, terms, analysis, &mut used, 0));
+    // A symbol beyond the cover is a function of the others: its weight would not be a digit's.
+    all && terms.iter().all(|(s, _)| used.contains(s))
+}
+
+fn radix(store: &Touch, analysis: &Analysis) -> bool {
+    let Some(bytes) = &store.bytes else { return false };
+    let mut digits: Vec<(i128, i128, Digit)> = Vec::new();
+    for (&sym, &c) in &bytes.terms {
+        let s = &analysis.symbols[sym.0 as usize];
+        let digit = if s.kind == SymKind::Loop { Digit::Loop(sym) } else { Digit::Program(sym) };
+        digits.push((i128::from(c.unsigned_abs()), i128::from(s.high) - i128::from(s.low), digit));
+    }
+    for (d, (&stride, &size)) in bytes.lanes.iter().zip(&store.shape).enumerate() {
+        if stride != 0 && size > 1 {
+            digits.push((i128::from(stride.unsigned_abs()), i128::from(size) - 1, Digit::Lane(d)));
+        }
+    }
+    // Small weights first; among equals, the program's own lanes before other programs.
+    digits.sort_by_key(|(weight, _, digit)| (*weight, matches!(digit, Digit::Program(_))));
+    let size = store.elem.size() as i128;
+    let mut reach = size;
+    let mut included: Vec<Digit> = Vec::new();
+    let mut seen_program = false;
+    for (weight, count, digit) in digits {
+        let program = matches!(digit, Digit::Program(_));
+        if (program || seen_program) && weight < reach {
+            return false;
+        }
+        seen_program |= program;
+        reach += weight * count;
+        included.push(digit);
+        for condition in &store.conditions {
+            if let Some(cap) = capped(condition, bytes, &included, analysis, &store.shape) {
+                reach = reach.min(cap + size);
+            }
+        }
+    }
+    true
+}
+
+/// If the condition bounds exactly the included digits, in the same proportion as the address: how far they reach.
+fn capped(
+    condition: &Linear,
+    bytes: &Linear,
+    included: &[Digit],
+    analysis: &Analysis,
+    shape: &[u32],
+) -> Option<i128> {
+    let mut ratio: Option<i64> = None;
+    let mut lowest = 0i128;
+    let mut count = 0;
+    let mut agree = |c: i64, weight: i64, low: i64| {
+        if c <= 0 || weight <= 0 || weight % c != 0 || ratio.is_some_and(|r| r != weight / c) {
+            return false;
+        }
+        ratio = Some(weight / c);
+        lowest += i128::from(c) * i128::from(low);
+        count += 1;
+        true
+    };
+    for (&sym, &c) in &condition.terms {
+        let weight = bytes.terms.get(&sym).copied().unwrap_or(0);
+        let present =
+            included.iter().any(|d| matches!(d, Digit::Program(s) | Digit::Loop(s) if *s == sym));
+        if !present || !agree(c, weight, analysis.symbols[sym.0 as usize].low) {
+            return None;
+        }
+    }
+    for (d, &c) in condition.lanes.iter().enumerate() {
+        if c == 0 || shape.get(d).is_none_or(|&s| s == 1) {
+            continue;
+        }
+        let weight = bytes.lanes.get(d).copied().unwrap_or(0);
+        if !included.contains(&Digit::Lane(d)) || !agree(c, weight, 0) {
+            return None;
+        }
+    }
+    if count != included.len() {
+        return None;
+    }
+    // constant + sum < 0, so the sum is at most -constant - 1.
+    let most = -i128::from(condition.constant) - 1 - lowest;
+    Some(i128::from(ratio?) * most.max(0))
+}

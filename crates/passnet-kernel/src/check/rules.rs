@@ -1,0 +1,286 @@
+//! The static rules.
+
+use super::analysis::{Analysis, Touch};
+use super::findings::{Finding, Severity, launches};
+use super::linear::{Linear, SymKind};
+use crate::ir::{AtomicOp, Function, Op};
+use crate::modules::ModuleSet;
+use crate::plan::{ArgValue, HostArg, Init, Launch, LaunchPlan, Step};
+use crate::types::Elem;
+
+/// Shared memory a block may use on a current data-centre GPU.
+const SHARED_BYTES: usize = 227 << 10;
+
+/// Accesses that certainly leave their buffer: unmasked, reached by every program, linear in everything.
+pub(super) fn bounds(
+    plan: &LaunchPlan,
+    launch: &Launch,
+    f: &Function,
+    analysis: &Analysis,
+    out: &mut Vec<Finding>,
+) {
+    for touch in &analysis.touches {
+        let (Some(param), Some(bytes)) = (touch.param, &touch.bytes) else { continue };
+        let name = &f.params[param].name;
+        let Some(ArgValue::Buffer(view)) =
+            launch.args.iter().find(|a| a.name == *name).map(|a| &a.value)
+        else {
+            continue;
+        };
+        let Some(buffer) = plan.buffers.get(view.buffer) else { continue };
+        // Extremes are reached only when the symbols move independently.
+        let free =
+            bytes.terms.keys().all(|s| analysis.symbols[s.0 as usize].kind == SymKind::Program);
+        if touch.has_mask || !touch.unconditional || !touch.conditions.is_empty() || !free {
+            continue;
+        }
+        let (low, high) = bytes.range(&analysis.symbols, &touch.shape);
+        let size = touch.elem.size() as i128;
+        let len = i128::from(buffer.bytes());
+        if low >= 0 && high + size <= len {
+            continue;
+        }
+        let element = if low < 0 { low.div_euclid(size) } else { high / size };
+        out.push(Finding {
+            rule: if touch.shape.is_empty() { "out-of-bounds" } else { "missing-mask" },
+            severity: Severity::Error,
+            file: f.file(touch.loc).to_string(),
+            line: touch.loc.line,
+            message: format!(
+                "kernel `{}` {} element {element} of `{name}`, which has {}: {}",
+                launch.kernel,
+                if touch.store { "writes" } else { "reads" },
+                buffer.elements,
+                if touch.shape.is_empty() {
+                    "the index reaches past the buffer"
+                } else {
+                    "the access has no mask"
+                },
+            ),
+            proved: true,
+        });
+    }
+}
+
+/// Whether every access of a launch is proved to stay inside its buffer.
+pub(super) fn proved_in_bounds(
+    plan: &LaunchPlan,
+    launch: &Launch,
+    f: &Function,
+    analysis: &Analysis,
+) -> bool {
+    analysis.touches.iter().all(|t| inside(plan, launch, f, analysis, t))
+}
+
+fn inside(
+    plan: &LaunchPlan,
+    launch: &Launch,
+    f: &Function,
+    analysis: &Analysis,
+    touch: &Touch,
+) -> bool {
+    let (Some(param), Some(bytes)) = (touch.param, &touch.bytes) else { return false };
+    let name = &f.params[param].name;
+    let Some(ArgValue::Buffer(view)) =
+        launch.args.iter().find(|a| a.name == *name).map(|a| &a.value)
+    else {
+        return false;
+    };
+    let Some(buffer) = plan.buffers.get(view.buffer) else { return false };
+    let size = touch.elem.size() as i128;
+    let (low, high) = bytes.range(&analysis.symbols, &touch.shape);
+    let (mut low, mut high) = (low, high);
+    // Each condition bounds the part of the address it is proportional to.
+    for condition in &touch.conditions {
+        if let Some((l, h)) = tightened(bytes, condition, analysis, &touch.shape) {
+            low = low.max(l);
+            high = high.min(h);
+        }
+    }
+    low >= 0 && high + size <= i128::from(buffer.bytes())
+}
+
+/// Range of `bytes` given `condition < 0`, by writing `bytes = k * condition + rest`.
+fn tightened(
+    bytes: &Linear,
+    condition: &Linear,
+    analysis: &Analysis,
+    shape: &[u32],
+) -> Option<(i128, i128)> {
+    let k = condition
+        .terms
+        .iter()
+        .map(|(s, c)| (bytes.terms.get(s).copied().unwrap_or(0), *c))
+        .chain(
+            condition
+                .lanes
+                .iter()
+                .enumerate()
+                .map(|(d, c)| (bytes.lanes.get(d).copied().unwrap_or(0), *c)),
+        )
+        .filter(|(_, c)| *c != 0)
+        .find_map(|(b, c)| (b != 0 && b % c == 0).then_some(b / c))?;
+    let rest = bytes.plus(condition, -k)?;
+    let (rest_low, rest_high) = rest.range(&analysis.symbols, shape);
+    let (c_low, _) = condition.range(&analysis.symbols, shape);
+    // condition lies in [c_low, -1].
+    let (a, b) = (i128::from(k) * c_low, -i128::from(k));
+    Some((rest_low + a.min(b), rest_high + a.max(b)))
+}
+
+pub(super) fn overflow(launch: &Launch, f: &Function, analysis: &Analysis, out: &mut Vec<Finding>) {
+    for o in &analysis.overflows {
+        // Hashes wrap on purpose: only arithmetic of signed index types is suspect.
+        if o.elem != Elem::I32 {
+            continue;
+        }
+        out.push(Finding {
+            rule: "index-overflow",
+            severity: Severity::Warning,
+            file: f.file(o.loc).to_string(),
+            line: o.loc.line,
+            message: format!(
+                "kernel `{}`: 32-bit index arithmetic reaches {}",
+                launch.kernel,
+                if o.high > i128::from(i32::MAX) { o.high } else { o.low }
+            ),
+            proved: true,
+        });
+    }
+}
+
+pub(super) fn atomics(launch: &Launch, f: &Function, out: &mut Vec<Finding>) {
+    f.for_each_inst(&mut |inst| {
+        let Op::Atomic { op, .. } = &inst.op else { return };
+        let elem = f.ty(inst.args[1]).elem();
+        let ordered = match op {
+            AtomicOp::Add => elem.is_float(),
+            AtomicOp::Xchg => true,
+            _ => false,
+        };
+        if ordered && launch.programs() > 1 {
+            out.push(Finding {
+                rule: "atomic-order",
+                severity: Severity::Warning,
+                file: f.file(inst.loc).to_string(),
+                line: inst.loc.line,
+                message: format!("kernel `{}`: the result of `atomic_{op}` on {elem} depends on the order of programs", launch.kernel),
+                proved: true,
+            });
+        }
+    });
+}
+
+pub(super) fn limits(launch: &Launch, f: &Function, out: &mut Vec<Finding>) {
+    let mut report = |message: String| {
+        out.push(Finding {
+            rule: "gpu-limits",
+            severity: Severity::Error,
+            file: launch.file.clone(),
+            line: launch.line,
+            message,
+            proved: true,
+        });
+    };
+    if !launch.num_warps.is_power_of_two() || launch.num_warps > 32 {
+        report(format!("`num_warps={}`: a GPU allows powers of two up to 32", launch.num_warps));
+    }
+    let mut shared = 0usize;
+    f.for_each_inst(&mut |inst| {
+        if matches!(inst.op, Op::Dot) {
+            let bytes: usize =
+                inst.args[..2].iter().map(|v| f.ty(*v).numel() * f.ty(*v).elem().size()).sum();
+            shared = shared.max(bytes * launch.num_stages.max(1) as usize);
+        }
+    });
+    if shared > SHARED_BYTES {
+        report(format!(
+            "the operands of `tl.dot` need about {shared} bytes of shared memory with {} stages; a GPU has {SHARED_BYTES}",
+            launch.num_stages
+        ));
+    }
+}
+
+pub(super) fn aliasing(plan: &LaunchPlan, modules: &ModuleSet, out: &mut Vec<Finding>) {
+    for (index, view) in plan.returns.iter().enumerate() {
+        let Some(buffer) = plan.buffers.get(view.buffer) else { continue };
+        if let Init::Input(_) = buffer.init {
+            out.push(Finding {
+                rule: "output-aliases-input",
+                severity: Severity::Warning,
+                file: modules.source(0).path().to_string(),
+                line: launches(plan).last().map_or(0, |l| l.line),
+                message: format!("output {index} is the memory of the argument `{}`", buffer.name),
+                proved: true,
+            });
+        }
+    }
+}
+
+/// The arguments with every matrix stored column by column.
+pub(super) fn permuted_arguments(args: &[HostArg]) -> Vec<HostArg> {
+    args.iter()
+        .map(|a| match a {
+            HostArg::Tensor(t) if t.shape.iter().filter(|&&d| d > 1).count() >= 2 => {
+                let mut t = t.clone();
+                let mut next = 1;
+                for d in 0..t.shape.len() {
+                    t.stride[d] = next;
+                    next *= t.shape[d].max(1);
+                }
+                HostArg::Tensor(t)
+            }
+            other => other.clone(),
+        })
+        .collect()
+}
+
+/// A launch that is the same for another memory layout of an input reads it wrongly.
+pub(super) fn strides(
+    plan: &LaunchPlan,
+    other: &LaunchPlan,
+    args: &[HostArg],
+    modules: &ModuleSet,
+    out: &mut Vec<Finding>,
+) {
+    if plan.steps.len() != other.steps.len() {
+        return;
+    }
+    for (a, b) in plan.steps.iter().zip(&other.steps) {
+        let (Step::Launch(a), Step::Launch(b)) = (a, b) else { return };
+        let numbers = |l: &Launch| -> Vec<ArgValue> {
+            l.args
+                .iter()
+                .filter(|x| !matches!(x.value, ArgValue::Buffer(_)))
+                .map(|x| x.value.clone())
+                .collect()
+        };
+        if numbers(a) != numbers(b) {
+            continue;
+        }
+        // Elementwise kernels do not care, as long as all tensors of the launch are laid out alike.
+        let layouts: Vec<(&Vec<i64>, &Vec<i64>)> = b
+            .args
+            .iter()
+            .filter_map(|x| match &x.value {
+                ArgValue::Buffer(v) if v.numel() > 1 => Some((&v.shape, &v.stride)),
+                _ => None,
+            })
+            .collect();
+        let alike = layouts.windows(2).all(|w| w[0] == w[1]);
+        let relaid = b.args.iter().find(|x| {
+            matches!(&x.value, ArgValue::Buffer(v) if matches!(other.buffers.get(v.buffer).map(|s| &s.init),
+                Some(Init::Input(i)) if matches!(args.get(*i), Some(HostArg::Tensor(t)) if t.shape.iter().filter(|&&d| d > 1).count() >= 2)))
+        });
+        if let (false, Some(arg)) = (alike, relaid) {
+            out.push(Finding {
+                rule: "stride-assumption",
+                severity: Severity::Warning,
+                file: modules.source(a.module).path().to_string(),
+                line: a.line,
+                message: format!("the launch of `{}` does not depend on the strides of `{}`: another memory layout would be read wrongly", a.kernel, arg.name),
+                proved: true,
+            });
+        }
+    }
+}

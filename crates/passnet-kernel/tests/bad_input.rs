@@ -1,0 +1,222 @@
+//! Wrong and hostile pass files: a located error, never a panic, never unbounded work.
+
+use passnet_graph::syntax::Source;
+use passnet_graph::{DType, Device};
+use passnet_kernel::ModuleSet;
+use passnet_kernel::exec::{PreparedPlan, RunOptions};
+use passnet_kernel::fixture::Fixture;
+use passnet_kernel::plan::{HostArg, LaunchPlan, PlanLimits, TensorSpec, plan};
+use proptest::prelude::*;
+use std::path::Path;
+
+const IMPORTS: &str = "import torch\nimport triton\nimport triton.language as tl\n\n";
+
+fn modules(text: &str) -> Result<ModuleSet, String> {
+    ModuleSet::new(vec![("pass".into(), Source::new("pass.py", text))]).map_err(|e| e.to_string())
+}
+
+fn planned(text: &str) -> Result<(ModuleSet, LaunchPlan), String> {
+    let modules = modules(text)?;
+    let x = HostArg::Tensor(TensorSpec::contiguous(&[64], DType::Float32, Device::CPU));
+    let plan = plan(&modules, "run", &[x], PlanLimits::default()).map_err(|e| e.to_string())?;
+    Ok((modules, plan))
+}
+
+/// Text of the error of a kernel body with `x` loaded and `i` the lanes.
+fn kernel_error(body: &str) -> String {
+    let body: String = body.lines().map(|l| format!("    {l}\n")).collect();
+    let text = format!(
+        "{IMPORTS}@triton.jit\ndef k(p, n, B: tl.constexpr):\n    i = tl.arange(0, B)\n    x = tl.load(p + i)\n{body}\n\
+         def run(x):\n    k[(1,)](x, x.numel(), B=64)\n    return x\n"
+    );
+    match planned(&text).and_then(|(m, p)| PreparedPlan::new(&m, p).map_err(|e| e.to_string())) {
+        Ok(_) => panic!("accepted:\n{text}"),
+        Err(e) => e,
+    }
+}
+
+fn host_error(body: &str) -> String {
+    let body: String = body.lines().map(|l| format!("    {l}\n")).collect();
+    let text = format!(
+        "{IMPORTS}@triton.jit\ndef k(p):\n    tl.store(p, 0.0)\n\ndef run(x):\n{body}    return x\n"
+    );
+    match planned(&text) {
+        Ok(_) => panic!("accepted:\n{text}"),
+        Err(e) => e,
+    }
+}
+
+#[test]
+fn kernel_mistakes_are_located_and_explained() {
+    for (body, message) in [
+        ("y = tl.arange(0, 48)", "power of two"),
+        ("y = tl.zeros((3,), tl.float32)", "power of two"),
+        ("y = undefined + 1", "`undefined` is not defined"),
+        ("y = x & 1", "takes integers"),
+        ("y = x // 2", "takes integers"),
+        ("y = tl.exp(i)", "takes fp32 or fp64"),
+        ("y = p * 2", "does not take pointers"),
+        ("tl.store(i, x)", "expected a pointer"),
+        ("y = x + tl.arange(0, 32)", "do not broadcast"),
+        ("y = x[0]", "indexed with `:` and `None`"),
+        ("y = tl.sum(x, axis=3)", "axis 3 is out of range"),
+        ("y = tl.load(p + i, other=0.0)", "`other` needs a `mask`"),
+        ("y = tl.dot(x, x)", "2-d or 3-d"),
+        ("if x > 0:\n    y = 1", "scalar condition"),
+        ("for j in range(3):\n    break", "no `break`"),
+        ("while True:\n    x += 1", "never ends"),
+        ("for j in tl.static_range(1000000):\n    x += 1", "after unrolling"),
+        ("y = 0\nfor j in range(3):\n    y = x", "enters the loop as i32"),
+        ("if n > 3:\n    y = 1\nelse:\n    y = x", "in one branch"),
+        ("y = tl.load(p + i, mask=i < n, wrong=1)", "no argument `wrong`"),
+        ("y = torch.relu(x)", "cannot be called inside a kernel"),
+        ("y = open('/etc/passwd')", "`open` is not defined"),
+        ("import os", "not part of the Triton language"),
+        ("y = x.to(tl.int16, bitcast=True)", "widths differ"),
+        ("tl.static_assert(B == 3, 'no')", "static assertion failed: no"),
+    ] {
+        let error = kernel_error(body);
+        assert!(error.contains(message), "{body}\ngave: {error}");
+        assert!(error.starts_with("pass.py:"), "{error}");
+        let line: usize = error.split(':').nth(1).unwrap().parse().unwrap();
+        assert!(line >= 5, "{error}");
+    }
+}
+
+#[test]
+fn recursion_ends() {
+    let text = format!(
+        "{IMPORTS}@triton.jit\ndef f(x):\n    return f(x) + 1\n\n@triton.jit\ndef k(p):\n    tl.store(p, f(1.0))\n\n\
+         def run(x):\n    k[(1,)](x)\n    return x\n"
+    );
+    let (m, p) = planned(&text).unwrap();
+    assert!(PreparedPlan::new(&m, p).unwrap_err().to_string().contains("cannot be recursive"));
+}
+
+#[test]
+fn wrappers_outside_the_subset_are_refused() {
+    for (body, message) in [
+        ("y = x + 1", "cannot compute with tensors"),
+        ("y = torch.relu(x)", "`torch.relu` cannot be called"),
+        ("if x.sum() > 0:\n    pass", "cannot be called on a tensor"),
+        ("if x:\n    pass", "cannot branch on tensor data"),
+        ("y = float(x)", "cannot read tensor data"),
+        ("y = x.item()", "reads tensor data"),
+        ("try:\n    pass\nexcept Exception:\n    pass", "not allowed in a wrapper"),
+        ("import os", "cannot be imported"),
+        ("y = open('f')", "`open` is not defined"),
+        ("y = getattr(x, 'sum')", "`getattr` is not defined"),
+        ("y = x.__class__", "cannot be called"),
+        ("while True:\n    pass", "steps"),
+        ("t = (1,)\nwhile True:\n    t = (t, t)", "nested too deep or too large"),
+        ("l = [1]\nwhile True:\n    l = l + l", ""),
+        ("y = [0] * 10**12", "too long"),
+        ("y = 10 ** 100", "64 bits"),
+        ("y = 1 // 0", "division by zero"),
+        ("y = torch.empty((-1,))", "negative size"),
+        ("y = torch.empty((1 << 40, 1 << 20))", ""),
+        ("k[(1 << 40,)](x)", "a GPU allows"),
+        ("k[(-1,)](x)", "a GPU allows"),
+        ("k[(1, 2, 3, 4)](x)", "one to three dimensions"),
+        ("k(x)", "without a grid"),
+        ("k[(1,)](x, 2)", "takes 1 arguments"),
+        ("k[(1,)]()", "needs the argument `p`"),
+        ("k[(1,)](\"x\")", "cannot be str"),
+        ("def f():\n    return f()\nf()", "levels deep"),
+        ("f = lambda: f()\nf()", "levels deep"),
+        ("raise ValueError('no')", "the wrapper raises: no"),
+        ("assert x.shape[0] == 3, 'size'", "assertion failed: size"),
+        ("a, b = x.shape", "1 values for 2 names"),
+    ] {
+        let body = if body == "y = x.__class__" { "y = x.__class__()" } else { body };
+        let error = host_error(body);
+        assert!(error.contains(message), "{body}\ngave: {error}");
+        assert!(error.starts_with("pass.py:"), "{error}");
+    }
+}
+
+#[test]
+fn endless_loops_stop() {
+    let text = format!(
+        "{IMPORTS}@triton.jit\ndef k(p):\n    n = 0\n    while n >= 0:\n        n = n & 7\n    tl.store(p, n)\n\n\
+         def run(x):\n    k[(1,)](x)\n    return x\n"
+    );
+    let (m, p) = planned(&text).unwrap();
+    let prepared = PreparedPlan::new(&m, p).unwrap();
+    let mut x = vec![0u8; 256];
+    let limited = RunOptions { threads: 1, iterations: 10_000 };
+    let error = prepared.run(vec![&mut x], limited).unwrap_err();
+    assert!(error.to_string().contains("without end"), "{error}");
+}
+
+/// A kernel text to damage, and what to do to it.
+fn damaged() -> impl Strategy<Value = String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels");
+    let names =
+        ["add", "softmax_rows", "matmul_bias_gelu", "attention", "route_strings", "welford_reduce"];
+    let texts: Vec<String> = names
+        .iter()
+        .map(|n| std::fs::read_to_string(folder.join(format!("{n}.py"))).unwrap())
+        .collect();
+    let words = prop::sample::select(vec![
+        "0",
+        "-1",
+        "64",
+        "3",
+        "1 << 40",
+        "x",
+        "tl.sum",
+        "None",
+        "\"s\"",
+        "1.5",
+        "(",
+        ")",
+        "[",
+        ":",
+        "\n",
+        "tl.float16",
+    ]);
+    (prop::sample::select(texts), any::<prop::sample::Index>(), 0usize..12, words).prop_map(
+        |(text, at, cut, word)| {
+            // Keep the header: it only describes the inputs.
+            let start = text.find("import torch").unwrap_or(0);
+            let body: Vec<char> = text[start..].chars().collect();
+            let at = at.index(body.len());
+            let end = (at + cut).min(body.len());
+            let head: String = body[..at].iter().collect();
+            let tail: String = body[end..].iter().collect();
+            format!("{}{head}{word}{tail}", &text[..start])
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn damaged_files_never_panic(text in damaged()) {
+        let Ok(fixture) = Fixture::new(Source::new("damaged.py", text)) else { return Ok(()) };
+        let Ok(prepared) = fixture.prepare() else { return Ok(()) };
+        if fixture.plan.buffers.iter().map(|b| b.bytes()).sum::<u64>() > 64 << 20 {
+            return Ok(());
+        }
+        let programs: u64 = prepared.launches().map(|(l, _)| l.programs()).sum();
+        if programs < 10_000 {
+            let _ = fixture.run(&prepared, RunOptions { threads: 1, iterations: 100_000 });
+        }
+    }
+
+    #[test]
+    fn damaged_ir_never_panics(at in any::<prop::sample::Index>(), cut in 0usize..8, word in "[a-z0-9%<>:,{}@ ]{0,6}") {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/attention.py");
+        let fixture = Fixture::new(Source::read(&path).unwrap()).unwrap();
+        let prepared = fixture.prepare().unwrap();
+        let text: Vec<char> = prepared.functions().next().unwrap().to_string().chars().collect();
+        let at = at.index(text.len());
+        let end = (at + cut).min(text.len());
+        let damaged: String = text[..at].iter().copied().chain(word.chars()).chain(text[end..].iter().copied()).collect();
+        if let Ok(function) = passnet_kernel::ir::parse::parse("damaged.ir", &damaged) {
+            let _ = passnet_kernel::ir::verify::verify(&function);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Every check has kernels that must trip it (`*_bad.py`, with the rules in `# expect:`) and similar ones that must not.
+
+use passnet_graph::syntax::Source;
+use passnet_kernel::check::{Finding, check};
+use passnet_kernel::fixture::Fixture;
+use std::path::{Path, PathBuf};
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "py"))
+        .collect();
+    files.sort();
+    files
+}
+
+fn findings(fixture: &Fixture) -> Vec<Finding> {
+    let prepared = fixture.prepare().unwrap_or_else(|e| panic!("{e}"));
+    let mut buffers = fixture.buffers(&prepared);
+    check(
+        &fixture.modules,
+        &fixture.wrapper().unwrap(),
+        &fixture.header.host_args(),
+        &prepared,
+        buffers.iter_mut().map(Vec::as_mut_slice).collect(),
+    )
+}
+
+#[test]
+fn checks_find_what_they_must_and_nothing_else() {
+    let mut wrong = Vec::new();
+    for path in files("checks") {
+        let fixture = Fixture::new(Source::read(&path).unwrap()).unwrap_or_else(|e| panic!("{e}"));
+        let found = findings(&fixture);
+        let mut rules: Vec<&str> = found.iter().map(|f| f.rule).collect();
+        rules.sort_unstable();
+        rules.dedup();
+        let mut expected: Vec<&str> = fixture.header.expect.iter().map(String::as_str).collect();
+        expected.sort_unstable();
+        if rules != expected {
+            wrong.push(format!(
+                "{}: found {rules:?}, expected {expected:?}\n{found:#?}",
+                path.display()
+            ));
+        }
+        for f in &found {
+            assert!(f.line > 0 && !f.file.is_empty() && !f.message.is_empty(), "{f:?}");
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The parity fixtures are correct kernels: only remarks that are true of them are allowed.
+#[test]
+fn correct_kernels_have_no_errors() {
+    let mut wrong = Vec::new();
+    for path in files("kernels") {
+        let fixture = Fixture::new(Source::read(&path).unwrap()).unwrap_or_else(|e| panic!("{e}"));
+        for f in findings(&fixture) {
+            if !matches!(f.rule, "stride-assumption" | "atomic-order") {
+                wrong.push(format!("{}:{}: [{}] {}", path.display(), f.line, f.rule, f.message));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,20 @@
+# wrapper: run
+# input: x float32 [9, 20] normal
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, N, sm, sn, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + row * sm + i * sn, mask=i < N, other=0.0)
+    tl.store(out_ptr + row, tl.sum(x, axis=0))
+
+
+def run(x):
+    M, N = x.shape
+    out = torch.empty((M,), dtype=x.dtype, device=x.device)
+    kernel[(M,)](x, out, N, x.stride(0), x.stride(1), BLOCK=32)
+    return out

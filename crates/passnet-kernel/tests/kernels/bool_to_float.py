@@ -1,0 +1,20 @@
+# wrapper: run
+# input: x bool [777] int 0 2
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def bool_to_float_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offs < n
+    x = tl.load(x_ptr + offs, mask=mask, other=1)
+    tl.store(out_ptr + offs, x.to(tl.float32) * 2.5, mask=mask)
+
+
+def run(x):
+    out = torch.empty_like(x, dtype=torch.float32)
+    n = x.numel()
+    bool_to_float_kernel[(triton.cdiv(n, 256),)](x, out, n, BLOCK=256)
+    return out

@@ -1,0 +1,21 @@
+# wrapper: run
+# input: x int64 [19, 90] int -50 50
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def cumsum_int_kernel(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    mask = cols < N
+    x = tl.load(x_ptr + row * N + cols, mask=mask, other=0)
+    tl.store(out_ptr + row * N + cols, tl.cumsum(x, axis=0), mask=mask)
+
+
+def run(x):
+    M, N = x.shape
+    out = torch.empty((M, N), dtype=x.dtype, device=x.device)
+    cumsum_int_kernel[(M,)](x, out, N, BLOCK=triton.next_power_of_2(N))
+    return out

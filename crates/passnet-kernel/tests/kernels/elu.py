@@ -1,0 +1,20 @@
+# wrapper: run
+# input: x float32 [777] normal
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def elu_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offs < n
+    x = tl.load(x_ptr + offs, mask=mask, other=1)
+    tl.store(out_ptr + offs, tl.where(x > 0, x, tl.exp(x) - 1.0), mask=mask)
+
+
+def run(x):
+    out = torch.empty_like(x)
+    n = x.numel()
+    elu_kernel[(triton.cdiv(n, 256),)](x, out, n, BLOCK=256)
+    return out

@@ -1,0 +1,20 @@
+# wrapper: run
+# input: x float32 [777] normal
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def float_to_bfloat_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offs < n
+    x = tl.load(x_ptr + offs, mask=mask, other=1)
+    tl.store(out_ptr + offs, x.to(tl.bfloat16), mask=mask)
+
+
+def run(x):
+    out = torch.empty_like(x, dtype=torch.bfloat16)
+    n = x.numel()
+    float_to_bfloat_kernel[(triton.cdiv(n, 256),)](x, out, n, BLOCK=256)
+    return out

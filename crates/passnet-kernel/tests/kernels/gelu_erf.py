@@ -1,0 +1,20 @@
+# wrapper: run
+# input: x float32 [777] normal
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def gelu_erf_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offs < n
+    x = tl.load(x_ptr + offs, mask=mask, other=1)
+    tl.store(out_ptr + offs, 0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476)), mask=mask)
+
+
+def run(x):
+    out = torch.empty_like(x)
+    n = x.numel()
+    gelu_erf_kernel[(triton.cdiv(n, 256),)](x, out, n, BLOCK=256)
+    return out

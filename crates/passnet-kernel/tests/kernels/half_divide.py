@@ -1,0 +1,21 @@
+# wrapper: run
+# input: x float16 [777] normal
+# tolerance: 2e-3
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def half_divide_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offs < n
+    x = tl.load(x_ptr + offs, mask=mask, other=1)
+    tl.store(out_ptr + offs, x / 3.0, mask=mask)
+
+
+def run(x):
+    out = torch.empty_like(x)
+    n = x.numel()
+    half_divide_kernel[(triton.cdiv(n, 256),)](x, out, n, BLOCK=256)
+    return out

@@ -1,0 +1,23 @@
+# wrapper: run
+# input: x float32 [19, 90] normal
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def log_softmax_kernel(x_ptr, out_ptr, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    cols = tl.arange(0, BLOCK)
+    mask = cols < N
+    x = tl.load(x_ptr + row * N + cols, mask=mask, other=float('-inf'))
+    top = tl.max(x, axis=0)
+    z = x - top
+    tl.store(out_ptr + row * N + cols, z - tl.log(tl.sum(tl.exp(z), axis=0)), mask=mask)
+
+
+def run(x):
+    M, N = x.shape
+    out = torch.empty((M, N), dtype=x.dtype, device=x.device)
+    log_softmax_kernel[(M,)](x, out, N, BLOCK=triton.next_power_of_2(N))
+    return out
