@@ -186,7 +186,7 @@ pub fn run<T: Send + Sync>(
 
 enum Item<T> {
     Before(Remembered),
-    Work(Job<T>, Result<GraphFiles, StoreError>),
+    Work(Box<Job<T>>, Result<GraphFiles, StoreError>),
 }
 
 enum Finished {
@@ -213,7 +213,7 @@ impl<T> Iterator for Reader<T> {
             return Some(Item::Before(remembered));
         }
         let files = self.store.load(&job.record);
-        Some(Item::Work(job, files))
+        Some(Item::Work(Box::new(job), files))
     }
 }
 
