@@ -1,3 +1,7 @@
+# wrapper: rms_norm_gate
+# input: x float16 [4, 128, 256] normal
+# input: gate float16 [4, 128, 256] normal
+# input: weight float16 [256] normal
 """RMS norm in float32, scaled by a weight and gated by silu: ten operations, one kernel.
 
 Eager reads and writes the tensor ten times; the kernel reads each row once and writes it once.
