@@ -212,8 +212,7 @@ impl Loader {
         }
         let path = root.join(format!("{name}.py"));
         if !path.exists() {
-            return Err(Diagnostic::file(path.display().to_string(), "no such file")
-                .with_hint("the list of passes names it"));
+            return Err(Diagnostic::file(path.display().to_string(), "no such file"));
         }
         let first = self.program.modules.len();
         let id = self.read(root_index, name.to_string(), &path)?;

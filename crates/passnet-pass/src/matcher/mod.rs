@@ -125,7 +125,9 @@ pub fn nearest(
         for start in pattern.calls() {
             let mut search = search::Search::new(pattern, target, options, allowed);
             for candidate in target.with_key(pattern.key(start)).take(CANDIDATES) {
-                if let Some(near) = search.near(start, candidate) {
+                if let Some(near) = search.near(start, candidate)
+                    && is_close(&near, pattern)
+                {
                     return Some(near);
                 }
             }
@@ -137,4 +139,10 @@ pub fn nearest(
         }
     }
     best
+}
+
+/// A place where most operations are other ones is not close, however few they are.
+fn is_close(near: &NearMiss, pattern: &Pattern<'_>) -> bool {
+    let other = near.differences.iter().filter(|d| d.kind == DifferenceKind::Operation).count();
+    other * 2 <= pattern.graph.op_count()
 }

@@ -6,11 +6,13 @@
 
 mod apply;
 mod patch;
+mod restore;
 mod run;
 mod verify;
 
 pub use apply::apply;
 pub use patch::Patch;
+pub use restore::restore;
 pub use run::{Applied, Report, RunOptions, Stop, run};
 pub use verify::verify;
 

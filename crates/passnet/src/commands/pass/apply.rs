@@ -1,7 +1,6 @@
 //! `passnet pass apply`
 
 use super::Passes;
-use super::prepare::require_some;
 use crate::error::{CommandError, Outcome, render_diagnostic};
 use crate::output::{Output, warn};
 use crate::paths::for_each_graph;
@@ -41,7 +40,7 @@ struct Rewritten {
 }
 
 pub fn run(args: ApplyArgs, output: &mut Output) -> Result<Outcome, CommandError> {
-    let sets = args.passes.load();
+    let sets = args.passes.load()?;
     let mut failed = false;
     let mut prepared = Vec::new();
     for set in &sets {
@@ -49,7 +48,6 @@ pub fn run(args: ApplyArgs, output: &mut Output) -> Result<Outcome, CommandError
         failed |= traced.failed;
         prepared.push((set, traced.passes));
     }
-    require_some(&sets, prepared.iter().any(|(_, passes)| !passes.is_empty()))?;
     let matching = MatchOptions { commutative: args.commutative, ..MatchOptions::default() };
     let options = RunOptions { matching, ..RunOptions::default() };
     for_each_graph(

@@ -1,6 +1,6 @@
 //! `passnet pass explain`
 
-use super::prepare::{read_graph, require_some};
+use super::prepare::read_graph;
 use super::{Passes, Semantics};
 use crate::error::{CommandError, Outcome, render_diagnostic};
 use crate::output::{Output, warn};
@@ -25,7 +25,7 @@ pub struct ExplainArgs {
 }
 
 pub fn run(args: ExplainArgs, output: &mut Output) -> Result<Outcome, CommandError> {
-    let sets = args.passes.load();
+    let sets = args.passes.load()?;
     let mut failed = false;
     let mut passes = Vec::new();
     let matching = super::Matching { semantics: Semantics::Default, commutative: args.commutative };
@@ -34,7 +34,6 @@ pub fn run(args: ExplainArgs, output: &mut Output) -> Result<Outcome, CommandErr
         failed |= traced.failed;
         passes.extend(traced.passes.into_iter().map(|pass| (&set.program, pass)));
     }
-    require_some(&sets, !passes.is_empty() || failed)?;
     let options: MatchOptions = matching.options();
     for_each_graph(
         &args.graphs,

@@ -1,6 +1,6 @@
 //! `passnet pass match`
 
-use super::prepare::{read_graph, require_some};
+use super::prepare::read_graph;
 use super::{Matching, Passes, Semantics};
 use crate::error::{CommandError, Outcome, render_diagnostic};
 use crate::output::{Output, table, warn};
@@ -44,7 +44,7 @@ struct Row {
 }
 
 pub fn run(args: MatchArgs, output: &mut Output) -> Result<Outcome, CommandError> {
-    let sets = args.passes.load();
+    let sets = args.passes.load()?;
     let mut failed = false;
     let mut passes: Vec<(&PassSet, Pass)> = Vec::new();
     for set in &sets {
@@ -52,7 +52,6 @@ pub fn run(args: MatchArgs, output: &mut Output) -> Result<Outcome, CommandError
         failed |= traced.failed;
         passes.extend(traced.passes.into_iter().map(|pass| (set, pass)));
     }
-    require_some(&sets, !passes.is_empty() || failed)?;
     let options = args.matching.options();
     // A person reads the summary; near misses are worked out for it only.
     let summary = args.summary || !output.is_json();

@@ -13,11 +13,13 @@ use passnet_pass::matcher::MatchOptions;
 use passnet_pass::trace::{Dialect, Pass, trace};
 
 impl Passes {
-    /// Loads every named folder or file.
-    pub fn load(&self) -> Vec<PassSet> {
+    /// Loads every named folder or file; an error if there is no pass at all.
+    pub fn load(&self) -> Result<Vec<PassSet>, CommandError> {
         let options =
             LoadOptions { input_dir: self.input_passes.clone(), ..LoadOptions::default() };
-        self.passes.iter().map(|path| load(path, &options)).collect()
+        let sets: Vec<PassSet> = self.passes.iter().map(|path| load(path, &options)).collect();
+        require_some(&sets)?;
+        Ok(sets)
     }
 
     /// The passes of a set that can be traced; errors of the others go to stderr.
@@ -71,12 +73,14 @@ pub fn read_graph(files: &GraphFiles) -> Result<(GraphFolder, Option<Source>), V
 }
 
 /// An error unless some pass was found.
-pub fn require_some(sets: &[PassSet], found: bool) -> Result<(), CommandError> {
+pub fn require_some(sets: &[PassSet]) -> Result<(), CommandError> {
+    if sets.iter().any(|set| !set.passes.is_empty()) {
+        return Ok(());
+    }
     let errors: Vec<Diagnostic> = sets.iter().flat_map(|set| set.errors.iter().cloned()).collect();
-    match (found, errors.is_empty()) {
-        (true, _) => Ok(()),
-        (false, false) => Err(CommandError::Located(errors)),
-        (false, true) => Err(CommandError::input("no pass to work with")
+    match errors.is_empty() {
+        false => Err(CommandError::Located(errors)),
+        true => Err(CommandError::input("no pass to work with")
             .with_hint("a pass folder lists its passes in `sorted_output_pass_rule_names.json`")),
     }
 }
