@@ -1,0 +1,70 @@
+//! What can go wrong in a tensor operation, worded as PyTorch words it.
+
+use std::fmt;
+
+pub type Result<T> = std::result::Result<T, TensorError>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TensorError {
+    /// Shapes, strides or numbers of dimensions that do not fit.
+    Shape(String),
+    /// An index or dimension out of range.
+    Index(String),
+    /// An element type the operation does not take.
+    DType(String),
+    /// An argument outside its domain.
+    Value(String),
+    /// Integer division by zero and its kin.
+    Arithmetic(String),
+    /// More memory than the budget or the machine allows.
+    Allocation { requested: usize, available: usize },
+    /// A buffer was to be written while something else was using it.
+    Busy,
+    /// Legal in torch, missing here.
+    Unsupported(String),
+}
+
+impl fmt::Display for TensorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TensorError::Shape(m)
+            | TensorError::Index(m)
+            | TensorError::DType(m)
+            | TensorError::Value(m)
+            | TensorError::Arithmetic(m)
+            | TensorError::Unsupported(m) => f.write_str(m),
+            TensorError::Allocation { requested, available } => write!(
+                f,
+                "cannot allocate {requested} bytes, {available} bytes are left of the memory budget"
+            ),
+            TensorError::Busy => f.write_str("a tensor's memory is in use by another operation"),
+        }
+    }
+}
+
+impl std::error::Error for TensorError {}
+
+/// Builds an error of one kind from a format string: `err!(Shape, "expected {n} dims")`.
+macro_rules! err {
+    ($kind:ident, $($arg:tt)*) => {
+        $crate::native::error::TensorError::$kind(format!($($arg)*))
+    };
+}
+
+/// Returns an error of one kind: `bail!(Shape, "expected {n} dims")`.
+macro_rules! bail {
+    ($kind:ident, $($arg:tt)*) => {
+        return Err($crate::native::error::err!($kind, $($arg)*))
+    };
+}
+
+/// Returns an error unless the condition holds.
+macro_rules! ensure {
+    ($condition:expr, $kind:ident, $($arg:tt)*) => {
+        if !$condition {
+            return Err($crate::native::error::err!($kind, $($arg)*));
+        }
+    };
+}
+
+pub(crate) use {bail, ensure, err};

@@ -1,0 +1,4 @@
+//! Operations by family.
+
+pub mod creation;
+pub mod pointwise;

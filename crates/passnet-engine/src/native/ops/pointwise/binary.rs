@@ -1,0 +1,492 @@
+//! Functions of two numbers, comparisons and logic.
+
+use super::blocks::{self, Block};
+use super::unary::{Unary, pick, unary, unary_in_place};
+use crate::native::error::{Result, bail, ensure};
+use crate::native::simd::math::Real;
+use crate::native::simd::multiversion;
+use crate::native::tensor::{Arg, Complex, Tensor, promote};
+use passnet_graph::DType;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Binary {
+    /// a + alpha * b.
+    Add {
+        alpha: f64,
+    },
+    Mul,
+    Div,
+    FloorDivide,
+    TruncDivide,
+    Remainder,
+    Fmod,
+    Pow,
+    Maximum,
+    Minimum,
+    Atan2,
+    Hypot,
+    Copysign,
+    LogAddExp,
+    Xlogy,
+    /// a where positive, else a * b.
+    Prelu,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Comparison {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bitwise {
+    And,
+    Or,
+    Xor,
+    ShiftLeft,
+    ShiftRight,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Logical {
+    And,
+    Or,
+    Xor,
+}
+
+impl Binary {
+    /// The result's type for operands whose promoted type is `common`.
+    fn result(self, common: DType) -> DType {
+        match self {
+            Binary::Div | Binary::Atan2 | Binary::LogAddExp | Binary::Xlogy | Binary::Copysign => {
+                promote::float_type(common)
+            }
+            _ => common,
+        }
+    }
+
+    /// Products and quotients keep a 0-d second operand in full precision beside a half-precision tensor; everything else
+    /// rounds it first.
+    fn keeps_second(self) -> bool {
+        matches!(self, Binary::Mul | Binary::Div)
+    }
+
+    fn divides(self) -> bool {
+        matches!(self, Binary::FloorDivide | Binary::TruncDivide | Binary::Remainder | Binary::Fmod)
+    }
+}
+
+pub fn binary(op: Binary, a: &Arg, b: &Arg) -> Result<Tensor> {
+    let dtype = op.result(promote::result_type([a, b]));
+    check(op, dtype, a, b)?;
+    if let (Binary::Pow, Arg::Tensor(base), Arg::Scalar(exponent)) = (op, a, b)
+        && dtype.is_float()
+    {
+        let base = base.to_dtype(dtype)?;
+        return unary(Unary::Power { exponent: exponent.to_f64() }, &base);
+    }
+    let (a, b) = operands(op, a, b, dtype)?;
+    run(op, &[&a, &b], dtype, None)
+}
+
+/// `a op= b`: the result must fit a's type and shape.
+pub fn binary_in_place(op: Binary, a: &Tensor, b: &Arg) -> Result<()> {
+    let dtype = op.result(promote::result_type([&a.into(), b]));
+    ensure!(
+        dtype.kind() <= a.dtype().kind(),
+        DType,
+        "result type {dtype} can't be cast to the desired output type {}",
+        a.dtype()
+    );
+    if dtype != a.dtype() {
+        return a.copy_from(&binary(op, &a.into(), b)?);
+    }
+    check(op, dtype, &a.into(), b)?;
+    if let (Binary::Pow, Arg::Scalar(exponent)) = (op, b)
+        && dtype.is_float()
+    {
+        return unary_in_place(Unary::Power { exponent: exponent.to_f64() }, a);
+    }
+    let (_, b) = operands(op, &a.into(), b, dtype)?;
+    run(op, &[&b], dtype, Some(a)).map(drop)
+}
+
+/// Operands as tensors, rounded to the common type where torch rounds them.
+fn operands(op: Binary, a: &Arg, b: &Arg, dtype: DType) -> Result<(Tensor, Tensor)> {
+    let narrow = matches!(dtype, DType::Float16 | DType::BFloat16);
+    let convert = |arg: &Arg, keep: bool| -> Result<Tensor> {
+        let tensor = arg.to_tensor()?;
+        if narrow && tensor.ndim() == 0 && !keep { tensor.to_dtype(dtype) } else { Ok(tensor) }
+    };
+    Ok((convert(a, false)?, convert(b, op.keeps_second())?))
+}
+
+fn check(op: Binary, dtype: DType, a: &Arg, b: &Arg) -> Result<()> {
+    let integral = !dtype.is_float() && !dtype.is_complex();
+    if integral && op.divides() {
+        let divisor = b.to_tensor()?;
+        ensure!(divisor.values::<i64>()?.iter().all(|v| *v != 0), Arithmetic, "ZeroDivisionError");
+    }
+    if integral && op == Binary::Pow {
+        let negative = match b {
+            Arg::Scalar(exponent) => exponent.to_i64() < 0,
+            Arg::Tensor(_) => false,
+        };
+        ensure!(!negative, Arithmetic, "Integers to negative integer powers are not allowed.");
+    }
+    if dtype == DType::Bool && op == (Binary::Add { alpha: -1.0 }) {
+        bail!(
+            DType,
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
+        );
+    }
+    if dtype.is_complex() {
+        let known = matches!(op, Binary::Add { .. } | Binary::Mul | Binary::Div);
+        ensure!(known, Unsupported, "{op:?} of complex tensors is not supported");
+    }
+    if op == Binary::Hypot || op == Binary::Prelu {
+        ensure!(dtype.is_float(), DType, "\"{op:?}\" not implemented for '{dtype}'");
+    }
+    let _ = a;
+    Ok(())
+}
+
+fn run(op: Binary, inputs: &[&Tensor], dtype: DType, target: Option<&Tensor>) -> Result<Tensor> {
+    macro_rules! apply {
+        ($c:ty, $kernel:expr) => {{
+            let kernel = $kernel;
+            match target {
+                None => blocks::map::<$c>(inputs, dtype, &kernel),
+                Some(target) => {
+                    blocks::map_in_place::<$c>(target, inputs, &kernel)?;
+                    Ok(target.clone())
+                }
+            }
+        }};
+    }
+    match dtype {
+        DType::Float64 => apply!(f64, |i: &[Block<'_, f64>], o: &mut [f64]| real(op, i, o)),
+        d if d.is_float() => apply!(f32, |i: &[Block<'_, f32>], o: &mut [f32]| real(op, i, o)),
+        DType::Complex64 | DType::Complex128 => {
+            apply!(Complex<f64>, |i: &[Block<'_, Complex<f64>>], o: &mut [Complex<f64>]| {
+                for (at, o) in o.iter_mut().enumerate() {
+                    *o = complex(op, pick(&i[0], at), pick(&i[1], at));
+                }
+            })
+        }
+        _ => apply!(i64, |i: &[Block<'_, i64>], o: &mut [i64]| integer(op, i, o)),
+    }
+}
+
+fn real<T: Real>(op: Binary, inputs: &[Block<'_, T>], out: &mut [T]) {
+    match (inputs[0], inputs[1]) {
+        (Block::Run(a), Block::Run(b)) => run_run(op, a, b, out),
+        (Block::Run(a), Block::One(b)) => run_one(op, a, b, out),
+        (Block::One(a), Block::Run(b)) => one_run(op, a, b, out),
+        (Block::One(a), Block::One(b)) => {
+            let mut one = [T::ZERO];
+            run_one(op, &[a], b, &mut one);
+            out.fill(one[0]);
+        }
+    }
+}
+
+/// One loop per function over operands given as an expression of the loop's position.
+macro_rules! functions {
+    ($T:ident, $op:expr, $each:ident) => {{
+        let (zero, one) = ($T::ZERO, $T::ONE);
+        match $op {
+            Binary::Add { alpha } if alpha == 1.0 => $each!(a, b => a + b),
+            Binary::Add { alpha } if alpha == -1.0 => $each!(a, b => a - b),
+            Binary::Add { alpha } => {
+                let alpha = $T::constant(alpha);
+                $each!(a, b => b.fused(alpha, a))
+            }
+            Binary::Mul => $each!(a, b => a * b),
+            Binary::Div => $each!(a, b => a / b),
+            Binary::FloorDivide => $each!(a, b => floor_divide(a, b)),
+            Binary::TruncDivide => $each!(a, b => (a / b).trunc()),
+            Binary::Remainder => $each!(a, b => {
+                let rest = a % b;
+                if rest != zero && ((b < zero) != (rest < zero)) { rest + b } else { rest }
+            }),
+            Binary::Fmod => $each!(a, b => a % b),
+            Binary::Pow => $each!(a, b => a.pow(b)),
+            Binary::Maximum => $each!(a, b => if b.is_nan() { b } else { a.most(b) }),
+            Binary::Minimum => $each!(a, b => if b.is_nan() { b } else { a.least(b) }),
+            Binary::Atan2 => $each!(a, b => $T::constant(a.to_f64().atan2(b.to_f64()))),
+            Binary::Hypot => $each!(a, b => $T::constant(a.to_f64().hypot(b.to_f64()))),
+            Binary::Copysign => $each!(a, b => a.copysign(b)),
+            Binary::LogAddExp => $each!(a, b => {
+                let high = a.most(b);
+                let same = a == b && a.abs() == $T::INFINITY;
+                if same { a } else { high + (-(a - b).abs()).exp().ln_1p() }
+            }),
+            Binary::Xlogy => $each!(a, b => {
+                if b.is_nan() { b } else if a == zero { zero } else { a * b.ln() }
+            }),
+            Binary::Prelu => $each!(a, b => if a > zero { a * one } else { a * b }),
+        }
+    }};
+}
+
+multiversion! {
+    fn run_run[T: Real](op: Binary, a: &[T], b: &[T], out: &mut [T]) {
+        macro_rules! each {
+            ($x:ident, $y:ident => $e:expr) => {
+                for ((o, x), y) in out.iter_mut().zip(a).zip(b) {
+                    let ($x, $y) = (*x, *y);
+                    *o = $e;
+                }
+            };
+        }
+        functions!(T, op, each);
+    }
+}
+
+multiversion! {
+    fn run_one[T: Real](op: Binary, a: &[T], b: T, out: &mut [T]) {
+        macro_rules! each {
+            ($x:ident, $y:ident => $e:expr) => {
+                for (o, x) in out.iter_mut().zip(a) {
+                    let ($x, $y) = (*x, b);
+                    *o = $e;
+                }
+            };
+        }
+        functions!(T, op, each);
+    }
+}
+
+multiversion! {
+    fn one_run[T: Real](op: Binary, a: T, b: &[T], out: &mut [T]) {
+        macro_rules! each {
+            ($x:ident, $y:ident => $e:expr) => {
+                for (o, y) in out.iter_mut().zip(b) {
+                    let ($x, $y) = (a, *y);
+                    *o = $e;
+                }
+            };
+        }
+        functions!(T, op, each);
+    }
+}
+
+/// Python's floor division, whose quotient and remainder always agree.
+#[inline(always)]
+fn floor_divide<T: Real>(a: T, b: T) -> T {
+    if b == T::ZERO {
+        return a / b;
+    }
+    let rest = a % b;
+    let mut quotient = (a - rest) / b;
+    if rest != T::ZERO && ((b < T::ZERO) != (rest < T::ZERO)) {
+        quotient = quotient - T::ONE;
+    }
+    if quotient == T::ZERO {
+        return T::ZERO.copysign(a / b);
+    }
+    let floor = quotient.floor();
+    if quotient - floor > T::constant(0.5) { floor + T::ONE } else { floor }
+}
+
+fn integer(op: Binary, inputs: &[Block<'_, i64>], out: &mut [i64]) {
+    for (i, o) in out.iter_mut().enumerate() {
+        let (a, b) = (pick(&inputs[0], i), pick(&inputs[1], i));
+        *o = match op {
+            Binary::Add { alpha } => a.wrapping_add(b.wrapping_mul(alpha as i64)),
+            Binary::Mul => a.wrapping_mul(b),
+            Binary::FloorDivide => {
+                let quotient = a.wrapping_div(b);
+                let inexact = a.wrapping_rem(b) != 0 && ((a < 0) != (b < 0));
+                if inexact { quotient - 1 } else { quotient }
+            }
+            Binary::TruncDivide => a.wrapping_div(b),
+            Binary::Remainder => {
+                let rest = a.wrapping_rem(b);
+                if rest != 0 && ((rest < 0) != (b < 0)) { rest + b } else { rest }
+            }
+            Binary::Fmod => a.wrapping_rem(b),
+            Binary::Pow => integer_power(a, b),
+            Binary::Maximum => a.max(b),
+            Binary::Minimum => a.min(b),
+            _ => 0,
+        };
+    }
+}
+
+fn integer_power(base: i64, exponent: i64) -> i64 {
+    if exponent < 0 {
+        return match base {
+            1 => 1,
+            -1 if exponent % 2 == 0 => 1,
+            -1 => -1,
+            _ => 0,
+        };
+    }
+    let (mut result, mut base, mut exponent) = (1i64, base, exponent);
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result = result.wrapping_mul(base);
+        }
+        base = base.wrapping_mul(base);
+        exponent >>= 1;
+    }
+    result
+}
+
+fn complex(op: Binary, a: Complex<f64>, b: Complex<f64>) -> Complex<f64> {
+    match op {
+        Binary::Add { alpha } => Complex { re: a.re + alpha * b.re, im: a.im + alpha * b.im },
+        Binary::Div => {
+            let norm = b.re * b.re + b.im * b.im;
+            Complex {
+                re: (a.re * b.re + a.im * b.im) / norm,
+                im: (a.im * b.re - a.re * b.im) / norm,
+            }
+        }
+        _ => Complex { re: a.re * b.re - a.im * b.im, im: a.re * b.im + a.im * b.re },
+    }
+}
+
+/// Element by element, a bool tensor.
+pub fn compare(op: Comparison, a: &Arg, b: &Arg) -> Result<Tensor> {
+    let common = promote::result_type([a, b]);
+    let cast = |arg: &Arg| -> Result<Tensor> {
+        let tensor = arg.to_tensor()?;
+        if tensor.ndim() == 0 { tensor.to_dtype(common) } else { Ok(tensor) }
+    };
+    let (a, b) = (cast(a)?, cast(b)?);
+    match common {
+        DType::Float64 => {
+            blocks::map::<f64>(&[&a, &b], DType::Bool, &|i, o| compare_block(op, i, o))
+        }
+        d if d.is_float() => {
+            blocks::map::<f32>(&[&a, &b], DType::Bool, &|i, o| compare_block(op, i, o))
+        }
+        d if d.is_complex() => {
+            ensure!(
+                matches!(op, Comparison::Eq | Comparison::Ne),
+                DType,
+                "complex tensors have no order"
+            );
+            blocks::map::<Complex<f64>>(&[&a, &b], DType::Bool, &|i, o| {
+                for (at, o) in o.iter_mut().enumerate() {
+                    let equal = pick(&i[0], at) == pick(&i[1], at);
+                    o.re = f64::from(u8::from(equal == (op == Comparison::Eq)));
+                }
+            })
+        }
+        _ => blocks::map::<i64>(&[&a, &b], DType::Bool, &|i, o| {
+            for (at, o) in o.iter_mut().enumerate() {
+                *o = i64::from(holds(op, &pick(&i[0], at), &pick(&i[1], at)));
+            }
+        }),
+    }
+}
+
+#[inline(always)]
+fn holds<T: PartialOrd>(op: Comparison, a: &T, b: &T) -> bool {
+    match op {
+        Comparison::Eq => a == b,
+        Comparison::Ne => a != b,
+        Comparison::Lt => a < b,
+        Comparison::Le => a <= b,
+        Comparison::Gt => a > b,
+        Comparison::Ge => a >= b,
+    }
+}
+
+fn compare_block<T: Real>(op: Comparison, inputs: &[Block<'_, T>], out: &mut [T]) {
+    match (inputs[0], inputs[1]) {
+        (Block::Run(a), Block::Run(b)) => compare_runs(op, a, b, out),
+        (Block::Run(a), Block::One(b)) => compare_run_one(op, a, b, out),
+        _ => {
+            for (at, o) in out.iter_mut().enumerate() {
+                let truth = holds(op, &pick(&inputs[0], at), &pick(&inputs[1], at));
+                *o = if truth { T::ONE } else { T::ZERO };
+            }
+        }
+    }
+}
+
+multiversion! {
+    fn compare_runs[T: Real](op: Comparison, a: &[T], b: &[T], out: &mut [T]) {
+        for ((o, a), b) in out.iter_mut().zip(a).zip(b) {
+            *o = if holds(op, a, b) { T::ONE } else { T::ZERO };
+        }
+    }
+}
+
+multiversion! {
+    fn compare_run_one[T: Real](op: Comparison, a: &[T], b: T, out: &mut [T]) {
+        for (o, a) in out.iter_mut().zip(a) {
+            *o = if holds(op, a, &b) { T::ONE } else { T::ZERO };
+        }
+    }
+}
+
+/// `&`, `|`, `^`, `<<`, `>>` of integers and bools.
+pub fn bitwise(op: Bitwise, a: &Arg, b: &Arg) -> Result<Tensor> {
+    let dtype = promote::result_type([a, b]);
+    ensure!(
+        !dtype.is_float() && !dtype.is_complex(),
+        DType,
+        "\"bitwise_{op:?}\" not implemented for '{dtype}'"
+    );
+    let (a, b) = (a.to_tensor()?, b.to_tensor()?);
+    let bits = (dtype.size() * 8) as i64;
+    blocks::map::<i64>(&[&a, &b], dtype, &|inputs, out| {
+        for (at, o) in out.iter_mut().enumerate() {
+            let (a, b) = (pick(&inputs[0], at), pick(&inputs[1], at));
+            *o = match op {
+                Bitwise::And => a & b,
+                Bitwise::Or => a | b,
+                Bitwise::Xor => a ^ b,
+                Bitwise::ShiftLeft if (0..bits).contains(&b) => a.wrapping_shl(b as u32),
+                Bitwise::ShiftLeft => 0,
+                Bitwise::ShiftRight => a >> b.clamp(0, 63),
+            };
+        }
+    })
+}
+
+/// `~`: the complement of integers, the negation of bools.
+pub fn bitwise_not(input: &Tensor) -> Result<Tensor> {
+    let dtype = input.dtype();
+    ensure!(
+        !dtype.is_float() && !dtype.is_complex(),
+        DType,
+        "\"bitwise_not_cpu\" not implemented for '{dtype}'"
+    );
+    let truth = dtype == DType::Bool;
+    blocks::map::<i64>(&[input], dtype, &|inputs, out| {
+        for (at, o) in out.iter_mut().enumerate() {
+            let value = pick(&inputs[0], at);
+            *o = if truth { 1 - value } else { !value };
+        }
+    })
+}
+
+/// Truth of elements, any type.
+fn truth(input: &Tensor) -> Result<Tensor> {
+    input.to_dtype(DType::Bool)
+}
+
+pub fn logical(op: Logical, a: &Arg, b: &Arg) -> Result<Tensor> {
+    let (a, b) = (truth(&a.to_tensor()?)?, truth(&b.to_tensor()?)?);
+    let op = match op {
+        Logical::And => Bitwise::And,
+        Logical::Or => Bitwise::Or,
+        Logical::Xor => Bitwise::Xor,
+    };
+    bitwise(op, &a.into(), &b.into())
+}
+
+pub fn logical_not(input: &Tensor) -> Result<Tensor> {
+    bitwise_not(&truth(input)?)
+}

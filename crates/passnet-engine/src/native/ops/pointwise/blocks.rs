@@ -1,0 +1,235 @@
+//! The loop under every elementwise operation.
+//!
+//! Operands of any layout and type are brought, one cache-sized block at a time, into runs of the type in which the kernel
+//! computes; a run that already lies so is used in place. Kernels therefore exist once per computing type, not once per
+//! combination of element types and strides, and half-precision results are rounded once, at the end.
+
+use crate::native::error::Result;
+use crate::native::simd::convert::convert_run;
+use crate::native::simd::parallel::{GRAIN, for_each_chunk};
+use crate::native::tensor::copy::load_run;
+use crate::native::tensor::element::{Element, with_element};
+use crate::native::tensor::layout::{self, Dims, Operand};
+use crate::native::tensor::memory::Memory;
+use crate::native::tensor::{Buffer, Read, Tensor};
+use passnet_graph::DType;
+use smallvec::SmallVec;
+
+/// Elements handled at a time: small enough for several operands to stay in the first-level cache.
+pub(crate) const BLOCK: usize = 1024;
+/// Rows shorter than this are packed into blocks; longer ones are cut into blocks of their own.
+const SHORT_ROW: usize = 256;
+
+/// One operand's elements for one block.
+#[derive(Clone, Copy)]
+pub(crate) enum Block<'a, C> {
+    Run(&'a [C]),
+    /// The same value throughout.
+    One(C),
+}
+
+/// What is computed for a block of operands.
+pub(crate) type Kernel<'a, C> = &'a (dyn Fn(&[Block<'_, C>], &mut [C]) + Sync);
+
+type Load<C> = fn(&Memory, usize, usize, &mut [C]);
+
+struct Source<'a, C> {
+    memory: Read<'a, u8>,
+    load: Load<C>,
+    strides: Dims,
+    offset: usize,
+    /// Already of the computing type.
+    direct: bool,
+    /// Steps through memory exactly as the output does.
+    flat: bool,
+}
+
+fn load_typed<S: Element, C: Element>(
+    memory: &Memory,
+    offset: usize,
+    stride: usize,
+    out: &mut [C],
+) {
+    load_run::<S, C>(&memory.slice::<S>()[offset..], stride, out);
+}
+
+/// Where the loop stands: the row (by index over the outer dimensions) and the column in it.
+struct Plan<'a, C> {
+    shape: Dims,
+    sources: SmallVec<[Source<'a, C>; 4]>,
+}
+
+impl<'a, C: Element> Plan<'a, C> {
+    /// `order` is the output's memory order; inputs are already of the output's shape.
+    fn new(inputs: &'a [Tensor], order: &[usize]) -> Result<Self> {
+        let views: SmallVec<[Tensor; 4]> = inputs.iter().map(|t| t.permute_dims(order)).collect();
+        let shape: Dims = match views.first() {
+            Some(view) => view.shape().into(),
+            None => Dims::new(),
+        };
+        let strides: SmallVec<[&[usize]; 4]> = views.iter().map(|v| v.strides()).collect();
+        let (shape, strides) = layout::coalesce(&shape, &strides);
+        let dense = layout::contiguous_strides(&shape);
+        let mut sources = SmallVec::new();
+        for (tensor, strides) in inputs.iter().zip(strides) {
+            let load: Load<C> = with_element!(tensor.dtype(), S => load_typed::<S, C>);
+            sources.push(Source {
+                memory: tensor.read::<u8>()?,
+                load,
+                flat: strides == dense,
+                strides,
+                offset: tensor.storage_offset(),
+                direct: tensor.dtype() == C::DTYPE,
+            });
+        }
+        Ok(Plan { shape, sources })
+    }
+
+    /// Computes `out`, the elements from `start` on. With `in_place`, the old contents of `out` are the first operand.
+    fn run<O: Element>(&self, start: usize, out: &mut [O], in_place: bool, kernel: Kernel<'_, C>) {
+        let inner = self.shape[self.shape.len() - 1];
+        let count = self.sources.len();
+        let block = BLOCK.min(out.len());
+        let mut scratch = vec![C::default(); (count + 1) * block];
+        let (result, scratch) = scratch.split_at_mut(block);
+        let mut own = vec![C::default(); if in_place { block } else { 0 }];
+        let mut done = 0;
+        while done < out.len() {
+            let position = start + done;
+            let column = position % inner;
+            let left = out.len() - done;
+            let length =
+                if inner >= SHORT_ROW { left.min(inner - column) } else { left }.min(block);
+            let piece = &mut out[done..done + length];
+            let mut blocks: SmallVec<[Block<'_, C>; 5]> = SmallVec::new();
+            if in_place {
+                convert_run(piece, &mut own[..length]);
+                blocks.push(Block::Run(&own[..length]));
+            }
+            for (source, scratch) in self.sources.iter().zip(scratch.chunks_mut(block)) {
+                blocks.push(self.fetch(source, position, &mut scratch[..length], inner));
+            }
+            if let Some(direct) = crate::native::simd::convert::same_mut::<O, C>(piece) {
+                kernel(&blocks, direct);
+            } else {
+                kernel(&blocks, &mut result[..length]);
+                convert_run(&result[..length], piece);
+            }
+            done += length;
+        }
+    }
+
+    fn fetch<'s>(
+        &'s self,
+        source: &'s Source<'a, C>,
+        position: usize,
+        scratch: &'s mut [C],
+        inner: usize,
+    ) -> Block<'s, C> {
+        let length = scratch.len();
+        let memory = source.memory.memory();
+        let last = self.shape.len() - 1;
+        if source.flat {
+            let from = source.offset + position;
+            if source.direct {
+                return Block::Run(&memory.slice::<C>()[from..from + length]);
+            }
+            (source.load)(memory, from, 1, scratch);
+            return Block::Run(scratch);
+        }
+        let stride = source.strides[last];
+        let offset_of = |row: usize, column: usize| {
+            let (mut rest, mut offset) = (row, source.offset + column * stride);
+            for d in (0..last).rev() {
+                offset += (rest % self.shape[d]) * source.strides[d];
+                rest /= self.shape[d];
+            }
+            offset
+        };
+        let (row, column) = (position / inner, position % inner);
+        if column + length <= inner {
+            let from = offset_of(row, column);
+            if stride == 0 {
+                let mut one = [C::default()];
+                (source.load)(memory, from, 0, &mut one);
+                return Block::One(one[0]);
+            }
+            if stride == 1 && source.direct {
+                return Block::Run(&memory.slice::<C>()[from..from + length]);
+            }
+            (source.load)(memory, from, stride, scratch);
+            return Block::Run(scratch);
+        }
+        let (mut filled, mut row, mut column) = (0, row, column);
+        while filled < length {
+            let run = (inner - column).min(length - filled);
+            (source.load)(
+                memory,
+                offset_of(row, column),
+                stride,
+                &mut scratch[filled..filled + run],
+            );
+            filled += run;
+            row += 1;
+            column = 0;
+        }
+        Block::Run(scratch)
+    }
+}
+
+/// A new tensor of `dtype`, laid out as torch would, computed block by block.
+pub(crate) fn map<C: Element>(
+    inputs: &[&Tensor],
+    dtype: DType,
+    kernel: Kernel<'_, C>,
+) -> Result<Tensor> {
+    let shapes: SmallVec<[&[usize]; 4]> = inputs.iter().map(|t| t.shape()).collect();
+    let shape = layout::broadcast_shapes(&shapes)?;
+    let operands: SmallVec<[Operand<'_>; 4]> =
+        inputs.iter().map(|t| Operand { shape: t.shape(), strides: t.strides() }).collect();
+    let order = layout::pointwise_order(&shape, &operands);
+    let count = layout::numel(&shape)?;
+    let expanded =
+        inputs.iter().map(|t| t.expand_to(&shape)).collect::<Result<SmallVec<[_; 4]>>>()?;
+    let ordered: Dims = order.iter().map(|&d| shape[d]).collect();
+    let dense = with_element!(dtype, O => {
+        let mut buffer = Buffer::<O>::new(count)?;
+        let plan = Plan::<C>::new(&expanded, &order)?;
+        for_each_chunk(&mut buffer, GRAIN, |index, piece| {
+            plan.run(index * GRAIN, piece, false, kernel);
+        });
+        Tensor::from_buffer(buffer, &ordered)?
+    });
+    Ok(Tensor::from_ordered(dense, &order))
+}
+
+/// Overwrites `target` with a function of itself (the kernel's first operand) and of `others`.
+pub(crate) fn map_in_place<C: Element>(
+    target: &Tensor,
+    others: &[&Tensor],
+    kernel: Kernel<'_, C>,
+) -> Result<()> {
+    let expanded =
+        others.iter().map(|t| t.expand_to(target.shape())).collect::<Result<SmallVec<[_; 4]>>>()?;
+    let dense = layout::is_non_overlapping_and_dense(target.shape(), target.strides());
+    if !dense || expanded.iter().any(|other| other.shares_storage(target)) {
+        let mut all: SmallVec<[&Tensor; 4]> = SmallVec::new();
+        all.push(target);
+        all.extend(expanded.iter());
+        let result = map(&all, target.dtype(), kernel)?;
+        return target.copy_from(&result);
+    }
+    let order = target.memory_order();
+    with_element!(target.dtype(), O => {
+        let range = target.storage_offset()..target.storage_offset() + target.numel();
+        let mut memory = target.write::<O>()?;
+        let plan = match expanded.is_empty() {
+            true => Plan::<C> { shape: SmallVec::from_elem(target.numel().max(1), 1), sources: SmallVec::new() },
+            false => Plan::<C>::new(&expanded, &order)?,
+        };
+        for_each_chunk(&mut memory[range], GRAIN, |index, piece| {
+            plan.run(index * GRAIN, piece, true, kernel);
+        });
+    });
+    Ok(())
+}

@@ -1,0 +1,37 @@
+//! Elementwise operations, with torch's type promotion, broadcasting and rounding.
+
+mod binary;
+pub(crate) mod blocks;
+mod ternary;
+pub(crate) mod unary;
+
+pub use binary::{
+    Binary, Bitwise, Comparison, Logical, binary, binary_in_place, bitwise, bitwise_not, compare,
+    logical, logical_not,
+};
+pub use ternary::{
+    addcdiv, addcmul, clamp, clamp_scalar, isfinite, isinf, isnan, lerp, masked_fill, nan_to_num,
+    where_select,
+};
+pub use unary::{Unary, unary, unary_in_place};
+
+use crate::native::error::Result;
+use crate::native::tensor::{Arg, Scalar, Tensor};
+
+/// `a + alpha * b`.
+pub fn add(a: &Arg, b: &Arg, alpha: Scalar) -> Result<Tensor> {
+    binary(Binary::Add { alpha: alpha.to_f64() }, a, b)
+}
+
+/// `a - alpha * b`.
+pub fn sub(a: &Arg, b: &Arg, alpha: Scalar) -> Result<Tensor> {
+    binary(Binary::Add { alpha: -alpha.to_f64() }, a, b)
+}
+
+pub fn mul(a: &Arg, b: &Arg) -> Result<Tensor> {
+    binary(Binary::Mul, a, b)
+}
+
+pub fn div(a: &Arg, b: &Arg) -> Result<Tensor> {
+    binary(Binary::Div, a, b)
+}

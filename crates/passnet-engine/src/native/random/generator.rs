@@ -1,0 +1,226 @@
+//! Distributions as torch's CPU kernels draw them.
+
+use super::box_muller;
+use super::mersenne_twister::MersenneTwister;
+use crate::native::error::{Result, bail, ensure};
+use crate::native::tensor::element::{Element, with_element};
+use crate::native::tensor::layout::numel;
+use crate::native::tensor::{Buffer, Tensor};
+use half::{bf16, f16};
+use passnet_graph::DType;
+use std::f64::consts::TAU;
+
+/// A CPU generator, as `torch.manual_seed` leaves it.
+#[derive(Clone)]
+pub struct Generator {
+    engine: MersenneTwister,
+    /// Box-Muller makes two normals at a time; short draws keep the second one for the next.
+    next_normal: Option<f64>,
+}
+
+impl std::fmt::Debug for Generator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Generator").finish_non_exhaustive()
+    }
+}
+
+/// Draws at least this long use the blocked transform.
+const BLOCK: usize = 16;
+
+impl Generator {
+    pub fn new(seed: u64) -> Self {
+        Generator { engine: MersenneTwister::new(seed), next_normal: None }
+    }
+
+    fn uniform_f64(&mut self) -> f64 {
+        (self.engine.next_u64() & ((1 << 53) - 1)) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// A uniform number with as many random bits as the type's mantissa has.
+    fn uniform_f32(&mut self, digits: u32) -> f32 {
+        (self.engine.next_u32() & ((1 << digits) - 1)) as f32 * (1.0 / (1u32 << digits) as f32)
+    }
+
+    fn uniform(&mut self, dtype: DType) -> f64 {
+        match dtype {
+            DType::Float64 => self.uniform_f64(),
+            DType::Float16 => f64::from(self.uniform_f32(f16::MANTISSA_DIGITS)),
+            DType::BFloat16 => f64::from(self.uniform_f32(bf16::MANTISSA_DIGITS)),
+            _ => f64::from(self.uniform_f32(f32::MANTISSA_DIGITS)),
+        }
+    }
+
+    fn normal_f64(&mut self) -> f64 {
+        if let Some(sample) = self.next_normal.take() {
+            return sample;
+        }
+        let u1 = self.uniform_f64();
+        let u2 = self.uniform_f64();
+        let radius = (-2.0 * (-u2).ln_1p()).sqrt();
+        let theta = TAU * u1;
+        self.next_normal = Some(radius * theta.sin());
+        radius * theta.cos()
+    }
+
+    /// `torch.randn`.
+    pub fn randn(&mut self, shape: &[usize], dtype: DType) -> Result<Tensor> {
+        let count = numel(shape)?;
+        match dtype {
+            DType::Float32 if count >= BLOCK => {
+                let mut buffer = Buffer::<f32>::new(count)?;
+                for value in buffer.iter_mut() {
+                    *value = self.uniform_f32(f32::MANTISSA_DIGITS);
+                }
+                box_muller::transform(&mut buffer);
+                if count % BLOCK != 0 {
+                    let tail = &mut buffer[count - BLOCK..];
+                    for value in tail.iter_mut() {
+                        *value = self.uniform_f32(f32::MANTISSA_DIGITS);
+                    }
+                    box_muller::transform(tail);
+                }
+                Tensor::from_buffer(buffer, shape)
+            }
+            DType::Float16 | DType::BFloat16 | DType::Float64 if count >= BLOCK => {
+                with_element!(dtype, T => self.blocked_normals::<T>(shape, count))
+            }
+            dtype if dtype.is_float() => with_element!(dtype, T => {
+                let mut buffer = Buffer::<T>::new(count)?;
+                for value in buffer.iter_mut() {
+                    *value = T::from_f64(self.normal_f64());
+                }
+                Tensor::from_buffer(buffer, shape)
+            }),
+            _ => bail!(DType, "\"normal_kernel_cpu\" not implemented for '{dtype}'"),
+        }
+    }
+
+    /// The blocked transform in the type itself, every step rounded to it.
+    fn blocked_normals<T: Element>(&mut self, shape: &[usize], count: usize) -> Result<Tensor> {
+        let mut buffer = Buffer::<T>::new(count)?;
+        for value in buffer.iter_mut() {
+            *value = T::from_f64(self.uniform(T::DTYPE));
+        }
+        for block in buffer.chunks_exact_mut(BLOCK) {
+            transform_rounded(block);
+        }
+        if count % BLOCK != 0 {
+            let tail = &mut buffer[count - BLOCK..];
+            for value in tail.iter_mut() {
+                *value = T::from_f64(self.uniform(T::DTYPE));
+            }
+            transform_rounded(tail);
+        }
+        Tensor::from_buffer(buffer, shape)
+    }
+
+    /// `torch.rand`.
+    pub fn rand(&mut self, shape: &[usize], dtype: DType) -> Result<Tensor> {
+        ensure!(dtype.is_float(), DType, "\"uniform_kernel_cpu\" not implemented for '{dtype}'");
+        let count = numel(shape)?;
+        with_element!(dtype, T => {
+            let mut buffer = Buffer::<T>::new(count)?;
+            for value in buffer.iter_mut() {
+                *value = T::from_f64(self.uniform(dtype));
+            }
+            Tensor::from_buffer(buffer, shape)
+        })
+    }
+
+    /// `torch.randint(low, high, ...)`, `high` exclusive.
+    pub fn randint(
+        &mut self,
+        low: i64,
+        high: i64,
+        shape: &[usize],
+        dtype: DType,
+    ) -> Result<Tensor> {
+        ensure!(
+            low < high,
+            Value,
+            "random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        );
+        let range = high.wrapping_sub(low) as u64;
+        let count = numel(shape)?;
+        with_element!(dtype, T => {
+            let mut buffer = Buffer::<T>::new(count)?;
+            for value in buffer.iter_mut() {
+                // Wide ranges take 64 bits, so that the remainder stays nearly uniform.
+                let drawn = if range >= 1 << 28 {
+                    self.engine.next_u64()
+                } else {
+                    u64::from(self.engine.next_u32())
+                };
+                *value = T::from_i64(((drawn % range) as i64).wrapping_add(low));
+            }
+            Tensor::from_buffer(buffer, shape)
+        })
+    }
+
+    /// `torch.randperm`.
+    pub fn randperm(&mut self, count: usize, dtype: DType) -> Result<Tensor> {
+        let mut order = Buffer::<i64>::new(count)?;
+        for (i, value) in order.iter_mut().enumerate() {
+            *value = i as i64;
+        }
+        for i in 0..count.saturating_sub(1) {
+            let left = (count - i) as u64;
+            let drawn = if count < (u32::MAX / 20) as usize {
+                u64::from(self.engine.next_u32())
+            } else {
+                self.engine.next_u64()
+            };
+            order.swap(i, i + (drawn % left) as usize);
+        }
+        Tensor::from_buffer(order, &[count])?.to_dtype(dtype)
+    }
+
+    /// `torch.bernoulli(p)`: ones with the probabilities that the tensor holds.
+    pub fn bernoulli(&mut self, probabilities: &Tensor) -> Result<Tensor> {
+        let dtype = probabilities.dtype();
+        ensure!(
+            dtype.is_float(),
+            DType,
+            "\"bernoulli_tensor_cpu_p_\" not implemented for '{dtype}'"
+        );
+        let p = probabilities.values::<f64>()?;
+        ensure!(
+            p.iter().all(|p| (0.0..=1.0).contains(p)),
+            Value,
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false."
+        );
+        with_element!(dtype, T => {
+            let mut buffer = Buffer::<T>::new(p.len())?;
+            for (value, p) in buffer.iter_mut().zip(p.iter()) {
+                let drawn = if dtype == DType::Float64 {
+                    self.uniform_f64()
+                } else {
+                    f64::from(self.uniform_f32(f32::MANTISSA_DIGITS))
+                };
+                *value = T::from_i64(i64::from(drawn < *p));
+            }
+            Tensor::from_buffer(buffer, probabilities.shape())
+        })
+    }
+}
+
+/// One block in a type other than float32; the half types round after each step, as their C++ operators do.
+fn transform_rounded<T: Element>(block: &mut [T]) {
+    let (first, second) = block.split_at_mut(BLOCK / 2);
+    for (a, b) in first.iter_mut().zip(second) {
+        if T::DTYPE == DType::Float64 {
+            let radius = (-2.0 * (1.0 - a.to_f64()).ln()).sqrt();
+            let theta = TAU * b.to_f64();
+            *a = T::from_f64(radius * theta.cos());
+            *b = T::from_f64(radius * theta.sin());
+            continue;
+        }
+        let round = |value: f32| T::from_f32(value).to_f32();
+        let u1 = round(1.0 - a.to_f32());
+        let log = round(u1.ln());
+        let radius = round(round(-2.0 * log).sqrt());
+        let theta = T::from_f64(TAU * f64::from(b.to_f32())).to_f32();
+        *a = T::from_f32(radius * round(theta.cos()));
+        *b = T::from_f32(radius * round(theta.sin()));
+    }
+}

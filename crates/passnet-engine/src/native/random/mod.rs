@@ -1,0 +1,7 @@
+//! Torch's CPU generator, bit for bit: the same seed gives the same numbers as PyTorch on an x86-64 machine with AVX2.
+
+mod box_muller;
+mod generator;
+mod mersenne_twister;
+
+pub use generator::Generator;

@@ -1,0 +1,302 @@
+//! Buffers: aligned memory, a budget that refuses what is too large, and a pool that keeps warm pages.
+//!
+//! Fresh pages cost more than most kernels (the system must map and clear them), so freed buffers are kept and reused.
+//! Memory is always initialised (zero pages at first, old contents later), so typed slices over it are always sound.
+
+use super::element::Plain;
+use crate::native::error::{Result, TensorError};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Start of every buffer; a cache line and the widest vector register.
+const ALIGNMENT: usize = 64;
+/// Freed bytes kept for reuse, over all threads.
+const POOL_LIMIT: usize = 1 << 30;
+/// What a thread may hold unless it set a budget of its own.
+const DEFAULT_LIMIT: usize = 1 << 36;
+
+/// A memory budget with its current and highest use.
+#[derive(Debug)]
+pub struct Budget {
+    limit: usize,
+    used: AtomicUsize,
+    peak: AtomicUsize,
+}
+
+impl Budget {
+    pub fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Budget { limit, used: AtomicUsize::new(0), peak: AtomicUsize::new(0) })
+    }
+
+    /// Bytes in use now.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// The most bytes that were in use at one time.
+    pub fn peak(&self) -> usize {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    /// Makes this the budget of the calling thread while `work` runs.
+    pub fn scope<R>(self: &Arc<Self>, work: impl FnOnce() -> R) -> R {
+        struct Restore(Option<Arc<Budget>>);
+        impl Drop for Restore {
+            fn drop(&mut self) {
+                CURRENT.with(|current| *current.borrow_mut() = self.0.take());
+            }
+        }
+        let previous = CURRENT.with(|current| current.borrow_mut().replace(self.clone()));
+        let _restore = Restore(previous);
+        work()
+    }
+
+    fn current() -> Arc<Self> {
+        CURRENT.with(|current| {
+            current.borrow_mut().get_or_insert_with(|| Budget::new(DEFAULT_LIMIT)).clone()
+        })
+    }
+
+    fn charge(&self, bytes: usize) -> Result<()> {
+        let used = self.used.load(Ordering::Relaxed);
+        let available = self.limit.saturating_sub(used);
+        if bytes > available {
+            return Err(TensorError::Allocation { requested: bytes, available });
+        }
+        let now = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.peak.fetch_max(now, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Arc<Budget>>> = const { RefCell::new(None) };
+}
+
+/// One block of memory from the system.
+struct Block {
+    start: NonNull<u8>,
+    capacity: usize,
+}
+
+// SAFETY: a block is plain owned memory; nothing about it belongs to a thread.
+unsafe impl Send for Block {}
+
+impl Block {
+    fn layout(capacity: usize) -> Option<Layout> {
+        // The allocator clears memory lazily only for its natural alignment, so the block is aligned by hand.
+        Layout::from_size_align(capacity.checked_add(ALIGNMENT)?, 16).ok()
+    }
+
+    fn new(capacity: usize) -> Option<Self> {
+        let layout = Self::layout(capacity)?;
+        // SAFETY: the layout has a non-zero size.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
+        Some(Block { start, capacity })
+    }
+
+    fn aligned(&self) -> NonNull<u8> {
+        let padding = self.start.align_offset(ALIGNMENT);
+        // SAFETY: the block is ALIGNMENT bytes longer than its capacity and padding is below ALIGNMENT.
+        unsafe { self.start.add(padding) }
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        if let Some(layout) = Self::layout(self.capacity) {
+            // SAFETY: `new` allocated it with the same layout.
+            unsafe { dealloc(self.start.as_ptr(), layout) }
+        }
+    }
+}
+
+#[derive(Default)]
+struct Pool {
+    free: BTreeMap<usize, Vec<Block>>,
+    bytes: usize,
+}
+
+static POOL: Mutex<Pool> = Mutex::new(Pool { free: BTreeMap::new(), bytes: 0 });
+
+fn pool() -> MutexGuard<'static, Pool> {
+    POOL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Rounds up so that nearby sizes share blocks: four steps in each power of two.
+fn size_class(bytes: usize) -> Option<usize> {
+    if bytes <= 256 {
+        return Some(256);
+    }
+    let step = (1usize << (usize::BITS - 1 - (bytes - 1).leading_zeros())) / 4;
+    Some(bytes.checked_add(step - 1)? / step * step)
+}
+
+/// An owned buffer of bytes, charged to a budget and returned to the pool when dropped.
+pub struct Memory {
+    block: Option<Block>,
+    start: NonNull<u8>,
+    len: usize,
+    budget: Arc<Budget>,
+}
+
+// SAFETY: plain owned memory; access follows the borrow rules of `Memory` itself.
+unsafe impl Send for Memory {}
+// SAFETY: as above; `&Memory` only gives shared slices.
+unsafe impl Sync for Memory {}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Memory({} bytes)", self.len)
+    }
+}
+
+impl Memory {
+    pub(crate) fn new(len: usize, zeroed: bool) -> Result<Self> {
+        let budget = Budget::current();
+        let too_large = || TensorError::Allocation { requested: len, available: budget.limit };
+        let capacity = size_class(len).ok_or_else(too_large)?;
+        budget.charge(capacity)?;
+        let reused = {
+            let mut pool = pool();
+            let block = pool.free.get_mut(&capacity).and_then(Vec::pop);
+            if block.is_some() {
+                pool.bytes -= capacity;
+            }
+            block
+        };
+        let was_reused = reused.is_some();
+        let Some(block) = reused.or_else(|| Block::new(capacity)) else {
+            budget.used.fetch_sub(capacity, Ordering::Relaxed);
+            return Err(too_large());
+        };
+        let start = block.aligned();
+        let mut memory = Memory { start, block: Some(block), len, budget };
+        if zeroed && was_reused {
+            memory.slice_mut::<u8>().fill(0);
+        }
+        Ok(memory)
+    }
+
+    pub(crate) fn slice<T: Plain>(&self) -> &[T] {
+        // SAFETY: the start is aligned for every `Plain` type, the bytes are initialised and owned, and any bit pattern is a
+        // valid `Plain` value.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.len / size_of::<T>()) }
+    }
+
+    pub(crate) fn slice_mut<T: Plain>(&mut self) -> &mut [T] {
+        // SAFETY: as in `slice`; `&mut self` makes the access exclusive.
+        unsafe {
+            std::slice::from_raw_parts_mut(self.start.as_ptr().cast(), self.len / size_of::<T>())
+        }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let Some(block) = self.block.take() else { return };
+        self.budget.used.fetch_sub(block.capacity, Ordering::Relaxed);
+        let mut pool = pool();
+        if pool.bytes + block.capacity <= POOL_LIMIT {
+            pool.bytes += block.capacity;
+            pool.free.entry(block.capacity).or_default().push(block);
+        }
+    }
+}
+
+/// Gives the pool's memory back to the system.
+pub fn release_pool() {
+    let freed = std::mem::take(&mut *pool());
+    drop(freed);
+}
+
+/// Owned elements of one type: what kernels write before the result becomes a tensor.
+#[derive(Debug)]
+pub struct Buffer<T> {
+    memory: Memory,
+    element: PhantomData<T>,
+}
+
+impl<T: Plain> Buffer<T> {
+    /// `len` elements of arbitrary value.
+    pub(crate) fn new(len: usize) -> Result<Self> {
+        Self::allocate(len, false)
+    }
+
+    pub(crate) fn zeroed(len: usize) -> Result<Self> {
+        Self::allocate(len, true)
+    }
+
+    fn allocate(len: usize, zeroed: bool) -> Result<Self> {
+        let bytes = len
+            .checked_mul(size_of::<T>())
+            .filter(|bytes| *bytes <= isize::MAX as usize / 2)
+            .ok_or(TensorError::Allocation { requested: usize::MAX, available: 0 })?;
+        Ok(Buffer { memory: Memory::new(bytes, zeroed)?, element: PhantomData })
+    }
+
+    pub(crate) fn into_memory(self) -> Memory {
+        self.memory
+    }
+}
+
+impl<T: Plain> Deref for Buffer<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        self.memory.slice()
+    }
+}
+
+impl<T: Plain> DerefMut for Buffer<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        self.memory.slice_mut()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn size_classes_waste_at_most_a_quarter() {
+        for bytes in 1..10_000 {
+            let class = size_class(bytes).unwrap();
+            assert!(class >= bytes);
+            assert!(bytes <= 256 || class <= bytes + bytes / 4 + 1, "{bytes} {class}");
+        }
+        assert_eq!(size_class(usize::MAX), None);
+    }
+
+    #[test]
+    fn a_budget_refuses_and_recovers() {
+        let budget = Budget::new(10_000);
+        budget.scope(|| {
+            let kept = Buffer::<f32>::new(1000).unwrap();
+            assert!(matches!(
+                Buffer::<f32>::new(2000),
+                Err(TensorError::Allocation { requested: 8192, .. })
+            ));
+            drop(kept);
+            assert!(Buffer::<f32>::new(2000).is_ok());
+        });
+        assert_eq!(budget.used(), 0);
+        assert_eq!(budget.peak(), 8192);
+        assert!(Buffer::<f64>::new(usize::MAX / 8).is_err());
+    }
+
+    #[test]
+    fn zeroed_memory_is_zero_even_when_reused() {
+        for _ in 0..4 {
+            let mut buffer = Buffer::<u8>::zeroed(5000).unwrap();
+            assert!(buffer.iter().all(|byte| *byte == 0));
+            assert_eq!(buffer.as_ptr() as usize % ALIGNMENT, 0);
+            buffer.fill(7);
+        }
+    }
+}

@@ -1,0 +1,333 @@
+//! Strided tensors over shared memory.
+//!
+//! Invariant: the bytes of a storage are reached only through `read` (many at a time) or `write` (alone), checked by a lock that
+//! never waits; a conflict is `TensorError::Busy`, never a data race. Every tensor's sizes, strides and offset stay inside its
+//! storage: constructors and views check that once, so kernels may index freely and still cannot leave the buffer.
+
+pub mod copy;
+pub mod element;
+pub mod layout;
+pub mod memory;
+pub mod promote;
+mod scalar;
+mod views;
+
+pub use element::{Complex, Element, Truth};
+pub use layout::Dims;
+pub use memory::{Budget, Buffer};
+pub use scalar::Scalar;
+pub use views::Region;
+
+use crate::native::error::{Result, TensorError, bail, ensure};
+use element::{Plain, with_element};
+use memory::Memory;
+use passnet_graph::DType;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut, Range};
+use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+
+/// An operand that is a tensor or a Python number: type promotion treats the two differently.
+#[derive(Debug, Clone)]
+pub enum Arg {
+    Tensor(Tensor),
+    Scalar(Scalar),
+}
+
+impl Arg {
+    /// The operand as a tensor; a number becomes a 0-d tensor of its own type.
+    pub fn to_tensor(&self) -> Result<Tensor> {
+        match self {
+            Arg::Tensor(tensor) => Ok(tensor.clone()),
+            Arg::Scalar(scalar) => Tensor::full(&[], *scalar, scalar.dtype()),
+        }
+    }
+}
+
+impl From<Tensor> for Arg {
+    fn from(tensor: Tensor) -> Self {
+        Arg::Tensor(tensor)
+    }
+}
+
+impl From<&Tensor> for Arg {
+    fn from(tensor: &Tensor) -> Self {
+        Arg::Tensor(tensor.clone())
+    }
+}
+
+impl<S: Into<Scalar>> From<S> for Arg {
+    fn from(scalar: S) -> Self {
+        Arg::Scalar(scalar.into())
+    }
+}
+
+#[derive(Clone)]
+pub struct Tensor {
+    storage: Arc<RwLock<Memory>>,
+    dtype: DType,
+    shape: Dims,
+    strides: Dims,
+    offset: usize,
+}
+
+impl std::fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "Tensor({}, {:?}, strides {:?})",
+            self.dtype,
+            self.shape.as_slice(),
+            self.strides.as_slice()
+        )
+    }
+}
+
+/// Shared access to all elements of a tensor's storage.
+#[derive(Debug)]
+pub(crate) struct Read<'a, T> {
+    guard: RwLockReadGuard<'a, Memory>,
+    element: PhantomData<T>,
+}
+
+impl<T> Read<'_, T> {
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.guard
+    }
+}
+
+impl<T: Plain> Deref for Read<'_, T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        self.guard.slice()
+    }
+}
+
+/// Exclusive access to all elements of a tensor's storage.
+#[derive(Debug)]
+pub(crate) struct Write<'a, T> {
+    guard: RwLockWriteGuard<'a, Memory>,
+    element: PhantomData<T>,
+}
+
+impl<T: Plain> Deref for Write<'_, T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        self.guard.slice()
+    }
+}
+
+impl<T: Plain> DerefMut for Write<'_, T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        self.guard.slice_mut()
+    }
+}
+
+/// A tensor's elements in row-major order: borrowed where they lie so, copied or converted otherwise.
+#[derive(Debug)]
+pub(crate) enum Values<'a, T> {
+    Borrowed(Read<'a, T>, Range<usize>),
+    Owned(Buffer<T>),
+}
+
+impl<T: Plain> Deref for Values<'_, T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        match self {
+            Values::Borrowed(read, range) => &read[range.clone()],
+            Values::Owned(buffer) => buffer,
+        }
+    }
+}
+
+impl Tensor {
+    /// Wraps elements already in row-major order.
+    pub fn from_buffer<T: Element>(buffer: Buffer<T>, shape: &[usize]) -> Result<Self> {
+        Self::from_memory(buffer.into_memory(), T::DTYPE, shape)
+    }
+
+    /// Wraps bytes already in row-major order of the given type.
+    pub(crate) fn from_memory(memory: Memory, dtype: DType, shape: &[usize]) -> Result<Self> {
+        let count = layout::numel(shape)?;
+        ensure!(
+            memory.slice::<u8>().len() >= count * dtype.size(),
+            Shape,
+            "shape {shape:?} is invalid for a buffer of {} bytes",
+            memory.slice::<u8>().len()
+        );
+        Ok(Tensor {
+            storage: Arc::new(RwLock::new(memory)),
+            dtype,
+            strides: layout::contiguous_strides(shape),
+            shape: shape.into(),
+            offset: 0,
+        })
+    }
+
+    pub fn from_slice<T: Element>(values: &[T], shape: &[usize]) -> Result<Self> {
+        let count = layout::numel(shape)?;
+        ensure!(
+            count == values.len(),
+            Shape,
+            "shape '{shape:?}' is invalid for input of size {}",
+            values.len()
+        );
+        let mut buffer = Buffer::new(count)?;
+        buffer.copy_from_slice(values);
+        Self::from_buffer(buffer, shape)
+    }
+
+    /// Row-major little-endian bytes, as safetensors stores them.
+    pub fn from_bytes(bytes: &[u8], shape: &[usize], dtype: DType) -> Result<Self> {
+        let expected = layout::numel(shape)?.saturating_mul(dtype.size());
+        ensure!(
+            expected == bytes.len(),
+            Shape,
+            "shape '{shape:?}' of {dtype} is invalid for {} bytes",
+            bytes.len()
+        );
+        let mut buffer = Buffer::<u8>::new(bytes.len())?;
+        buffer.copy_from_slice(bytes);
+        Self::from_memory(buffer.into_memory(), dtype, shape)
+    }
+
+    /// The elements in row-major order as bytes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let dense = self.contiguous()?;
+        let start = dense.offset * dense.dtype.size();
+        let bytes = dense.read::<u8>()?;
+        Ok(bytes[start..start + dense.numel() * dense.dtype.size()].to_vec())
+    }
+
+    pub fn zeros(shape: &[usize], dtype: DType) -> Result<Self> {
+        let bytes = layout::numel(shape)?
+            .checked_mul(dtype.size())
+            .ok_or(TensorError::Allocation { requested: usize::MAX, available: 0 })?;
+        let buffer = Buffer::<u8>::zeroed(bytes)?;
+        Self::from_memory(buffer.into_memory(), dtype, shape)
+    }
+
+    pub fn full(shape: &[usize], value: Scalar, dtype: DType) -> Result<Self> {
+        let count = layout::numel(shape)?;
+        with_element!(dtype, T => {
+            let mut buffer = Buffer::<T>::new(count)?;
+            buffer.fill(value.to_element::<T>());
+            Self::from_buffer(buffer, shape)
+        })
+    }
+
+    /// A 0-d tensor.
+    pub fn scalar(value: impl Into<Scalar>, dtype: DType) -> Result<Self> {
+        Self::full(&[], value.into(), dtype)
+    }
+
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    pub fn strides(&self) -> &[usize] {
+        &self.strides
+    }
+
+    pub fn storage_offset(&self) -> usize {
+        self.offset
+    }
+
+    pub fn ndim(&self) -> usize {
+        self.shape.len()
+    }
+
+    pub fn numel(&self) -> usize {
+        if self.shape.contains(&0) { 0 } else { self.shape.iter().product() }
+    }
+
+    pub fn size(&self, dim: i64) -> Result<usize> {
+        let d = self.dim(dim)?;
+        self.shape.get(d).copied().ok_or_else(|| {
+            TensorError::Index("dimension specified as 0 but tensor has no dimensions".into())
+        })
+    }
+
+    /// A dimension number, negative counted from the end.
+    pub fn dim(&self, dim: i64) -> Result<usize> {
+        layout::wrap_dim(dim, self.ndim())
+    }
+
+    pub fn is_contiguous(&self) -> bool {
+        layout::is_contiguous(&self.shape, &self.strides)
+    }
+
+    /// Whether the two share memory (they need not overlap).
+    pub fn shares_storage(&self, other: &Tensor) -> bool {
+        Arc::ptr_eq(&self.storage, &other.storage)
+    }
+
+    /// Whether nothing else holds this tensor's memory, so that it may be reused for a result.
+    pub fn is_sole_owner(&self) -> bool {
+        Arc::strong_count(&self.storage) == 1
+    }
+
+    pub(crate) fn read<T: Plain>(&self) -> Result<Read<'_, T>> {
+        match self.storage.try_read() {
+            Ok(guard) => Ok(Read { guard, element: PhantomData }),
+            Err(TryLockError::Poisoned(poisoned)) => {
+                Ok(Read { guard: poisoned.into_inner(), element: PhantomData })
+            }
+            Err(TryLockError::WouldBlock) => Err(TensorError::Busy),
+        }
+    }
+
+    pub(crate) fn write<T: Plain>(&self) -> Result<Write<'_, T>> {
+        match self.storage.try_write() {
+            Ok(guard) => Ok(Write { guard, element: PhantomData }),
+            Err(TryLockError::Poisoned(poisoned)) => {
+                Ok(Write { guard: poisoned.into_inner(), element: PhantomData })
+            }
+            Err(TryLockError::WouldBlock) => Err(TensorError::Busy),
+        }
+    }
+
+    /// The elements in row-major order, converted where the type differs.
+    pub(crate) fn values<T: Element>(&self) -> Result<Values<'_, T>> {
+        if self.dtype == T::DTYPE && self.is_contiguous() {
+            return Ok(Values::Borrowed(self.read()?, self.offset..self.offset + self.numel()));
+        }
+        let mut buffer = Buffer::new(self.numel())?;
+        copy::gather(self, &mut buffer)?;
+        Ok(Values::Owned(buffer))
+    }
+
+    /// The elements in row-major order as raw words of the dtype's width.
+    pub(crate) fn words<W: Plain>(&self) -> Result<Values<'_, W>> {
+        if self.is_contiguous() {
+            return Ok(Values::Borrowed(self.read()?, self.offset..self.offset + self.numel()));
+        }
+        let mut buffer = Buffer::new(self.numel())?;
+        copy::gather_words(self, &mut buffer)?;
+        Ok(Values::Owned(buffer))
+    }
+
+    /// The elements in row-major order, converted.
+    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        Ok(self.values::<T>()?.to_vec())
+    }
+
+    /// The only element.
+    pub fn item(&self) -> Result<Scalar> {
+        if self.numel() != 1 {
+            bail!(Value, "a Tensor with {} elements cannot be converted to Scalar", self.numel());
+        }
+        with_element!(self.dtype, T => {
+            let value = self.read::<T>()?[self.offset];
+            Ok(match self.dtype {
+                DType::Bool => Scalar::Bool(value.to_i64() != 0),
+                dtype if dtype.is_integer() => Scalar::Int(value.to_i64()),
+                dtype if dtype.is_complex() => Scalar::Complex(value.to_f64(), value.imaginary()),
+                _ => Scalar::Float(value.to_f64()),
+            })
+        })
+    }
+}
