@@ -102,7 +102,7 @@ fn replay(meta: &InputMeta, generator: &mut Generator) -> Result<Tensor> {
 
 fn replace_non_finite(value: &Tensor, generator: &mut Generator) -> Result<Tensor> {
     let finite = pointwise::isfinite(value)?;
-    let all_finite = finite.values::<super::tensor::Truth>()?.iter().all(|flag| flag.0 != 0);
+    let all_finite = finite.words::<super::tensor::Truth>()?.iter().all(|flag| flag.0 != 0);
     if all_finite {
         return Ok(value.clone());
     }

@@ -81,3 +81,32 @@ pub(crate) fn assert_same(what: &str, got: &Tensor, want: &Tensor) {
         panic!("{what}: bytes differ");
     }
 }
+
+/// Type, shape, memory order of dimensions longer than one, and values to within a few roundings of the type.
+pub(crate) fn assert_close(got: &Tensor, want: &Tensor, strides: bool) -> Result<(), String> {
+    if got.dtype() != want.dtype() || got.shape() != want.shape() {
+        return Err(format!("{got:?} instead of {want:?}"));
+    }
+    let visible = |t: &Tensor| -> Vec<usize> {
+        let long = t.shape().iter().zip(t.strides()).filter(|(size, _)| **size > 1);
+        long.map(|(_, stride)| *stride).collect()
+    };
+    if strides && got.numel() > 0 && visible(got) != visible(want) {
+        return Err(format!("laid out as {got:?} instead of {want:?}"));
+    }
+    let (relative, absolute) = match got.dtype() {
+        DType::Float64 => (1e-12, 1e-13),
+        DType::Float32 => (2e-6, 2e-6),
+        DType::Float16 => (1.0 / 1024.0, 1e-5),
+        DType::BFloat16 => (1.0 / 128.0, 1e-5),
+        _ => (0.0, 0.0),
+    };
+    let (g, w) = (got.to_vec::<f64>().unwrap(), want.to_vec::<f64>().unwrap());
+    for (i, (g, w)) in g.iter().zip(&w).enumerate() {
+        let same = g == w || (g.is_nan() && w.is_nan());
+        if !same && ((g - w).abs() > absolute + relative * w.abs() || !(g - w).is_finite()) {
+            return Err(format!("element {i} is {g} instead of {w}"));
+        }
+    }
+    Ok(())
+}

@@ -1,4 +1,17 @@
 //! Operations by family.
 
+pub mod attention;
+pub mod conv;
 pub mod creation;
+pub mod einsum;
+pub mod fft;
+pub mod fold;
+pub(crate) mod gemm;
+pub mod indexing;
+pub mod matmul;
+pub mod movement;
+pub mod norm;
 pub mod pointwise;
+pub mod pool;
+pub mod reduce;
+pub mod resample;

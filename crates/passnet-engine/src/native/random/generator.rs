@@ -72,7 +72,7 @@ impl Generator {
                     *value = self.uniform_f32(f32::MANTISSA_DIGITS);
                 }
                 box_muller::transform(&mut buffer);
-                if count % BLOCK != 0 {
+                if !count.is_multiple_of(BLOCK) {
                     let tail = &mut buffer[count - BLOCK..];
                     for value in tail.iter_mut() {
                         *value = self.uniform_f32(f32::MANTISSA_DIGITS);
@@ -104,7 +104,7 @@ impl Generator {
         for block in buffer.chunks_exact_mut(BLOCK) {
             transform_rounded(block);
         }
-        if count % BLOCK != 0 {
+        if !count.is_multiple_of(BLOCK) {
             let tail = &mut buffer[count - BLOCK..];
             for value in tail.iter_mut() {
                 *value = T::from_f64(self.uniform(T::DTYPE));

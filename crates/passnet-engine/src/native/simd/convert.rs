@@ -1,21 +1,41 @@
-//! Conversions of whole runs between element types.
+//! Conversions of whole runs between element types and the types in which kernels compute.
+//!
+//! Every element type converts to and from each computing type; conversions between two element types go through one of these,
+//! so that there are tens of loops and not hundreds.
 
 use super::multiversion;
-use crate::native::tensor::element::Element;
+use crate::native::tensor::element::{Compute, Element, Plain, with_element};
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use passnet_graph::DType;
+use std::any::TypeId;
+
+/// Bytes as elements; they must start where such an element may start.
+pub(crate) fn cast<T: Plain>(bytes: &[u8]) -> &[T] {
+    // SAFETY: any bytes are a valid `Plain` value.
+    let (before, elements, _) = unsafe { bytes.align_to::<T>() };
+    assert!(before.is_empty(), "bytes are not aligned");
+    elements
+}
+
+/// As `cast`, for writing.
+pub(crate) fn cast_mut<T: Plain>(bytes: &mut [u8]) -> &mut [T] {
+    // SAFETY: as in `cast`, and any `Plain` value is valid bytes.
+    let (before, elements, _) = unsafe { bytes.align_to_mut::<T>() };
+    assert!(before.is_empty(), "bytes are not aligned");
+    elements
+}
 
 /// The same slice at its known type, where the types agree.
 fn same<A: 'static, B: 'static>(slice: &[A]) -> Option<&[B]> {
     // SAFETY: the cast happens only when the two types are one and the same.
-    (std::any::TypeId::of::<A>() == std::any::TypeId::of::<B>())
+    (TypeId::of::<A>() == TypeId::of::<B>())
         .then(|| unsafe { std::slice::from_raw_parts(slice.as_ptr().cast(), slice.len()) })
 }
 
-pub(crate) fn same_mut<A: 'static, B: 'static>(slice: &mut [A]) -> Option<&mut [B]> {
+fn same_mut<A: 'static, B: 'static>(slice: &mut [A]) -> Option<&mut [B]> {
     // SAFETY: as in `same`.
-    (std::any::TypeId::of::<A>() == std::any::TypeId::of::<B>())
+    (TypeId::of::<A>() == TypeId::of::<B>())
         .then(|| unsafe { std::slice::from_raw_parts_mut(slice.as_mut_ptr().cast(), slice.len()) })
 }
 
@@ -39,57 +59,75 @@ multiversion! {
     }
 }
 
-fn through_parts<S: Element, C: Element>(source: &[S], out: &mut [C]) {
-    for (o, v) in out.iter_mut().zip(source) {
-        *o = C::from_parts(v.to_f64(), v.imaginary());
-    }
-}
-
-multiversion! {
-    fn through_i64[S: Element, C: Element](source: &[S], out: &mut [C]) {
-        for (o, v) in out.iter_mut().zip(source) {
-            *o = C::from_i64(v.to_i64());
-        }
-    }
-}
-
-multiversion! {
-    fn through_f32[S: Element, C: Element](source: &[S], out: &mut [C]) {
-        for (o, v) in out.iter_mut().zip(source) {
-            *o = C::from_f32(v.to_f32());
-        }
-    }
-}
-
-multiversion! {
-    fn through_f64[S: Element, C: Element](source: &[S], out: &mut [C]) {
-        for (o, v) in out.iter_mut().zip(source) {
-            *o = C::from_f64(v.to_f64());
-        }
-    }
-}
-
-/// Converts a run; both slices have the same length.
-pub(crate) fn convert_run<S: Element, C: Element>(source: &[S], out: &mut [C]) {
+/// Brings a run of elements into a computing type; both slices have the same length.
+pub(crate) fn widen<S: Element, C: Compute>(source: &[S], out: &mut [C]) {
     if let Some(source) = same::<S, C>(source) {
         out.copy_from_slice(source);
     } else if let (Some(source), Some(out)) = (same::<S, bf16>(source), same_mut::<C, f32>(out)) {
         widen_bf16(source, out);
-    } else if let (Some(source), Some(out)) = (same::<S, f32>(source), same_mut::<C, bf16>(out)) {
-        narrow_bf16(source, out);
     } else if let (Some(source), Some(out)) = (same::<S, f16>(source), same_mut::<C, f32>(out)) {
         source.convert_to_f32_slice(out);
-    } else if let (Some(source), Some(out)) = (same::<S, f32>(source), same_mut::<C, f16>(out)) {
-        out.convert_from_f32_slice(source);
-    } else if S::DTYPE.is_complex() && C::DTYPE.is_complex() {
-        through_parts(source, out);
-    } else if !S::DTYPE.is_float() && !S::DTYPE.is_complex() {
-        through_i64(source, out);
-    } else if matches!(S::DTYPE, DType::Float64 | DType::Complex64 | DType::Complex128)
-        || C::DTYPE == DType::Float64
-    {
-        through_f64(source, out);
     } else {
-        through_f32(source, out);
+        for (o, v) in out.iter_mut().zip(source) {
+            *o = C::load(*v);
+        }
     }
+}
+
+/// Rounds a run of results to an element type; both slices have the same length.
+pub(crate) fn narrow<C: Compute, O: Element>(source: &[C], out: &mut [O]) {
+    if let Some(source) = same::<C, O>(source) {
+        out.copy_from_slice(source);
+    } else if let (Some(source), Some(out)) = (same::<C, f32>(source), same_mut::<O, bf16>(out)) {
+        narrow_bf16(source, out);
+    } else if let (Some(source), Some(out)) = (same::<C, f32>(source), same_mut::<O, f16>(out)) {
+        out.convert_from_f32_slice(source);
+    } else {
+        for (o, v) in out.iter_mut().zip(source) {
+            *o = v.store();
+        }
+    }
+}
+
+/// Loads `out.len()` elements that start at an element offset of some bytes and lie `stride` apart.
+pub(crate) type Load<C> = fn(&[u8], usize, usize, &mut [C]);
+
+/// The loader for elements of a dtype.
+pub(crate) fn loader<C: Compute>(dtype: DType) -> Load<C> {
+    with_element!(dtype, S => load::<S, C>)
+}
+
+fn load<S: Element, C: Compute>(bytes: &[u8], offset: usize, stride: usize, out: &mut [C]) {
+    let source = &cast::<S>(bytes)[offset..];
+    match stride {
+        1 => widen(&source[..out.len()], out),
+        0 => {
+            let mut one = [C::default()];
+            widen(&source[..1], &mut one);
+            out.fill(one[0]);
+        }
+        _ => {
+            // Strided elements are packed first: conversions are only fast on runs.
+            let mut packed = [S::default(); 64];
+            for (i, chunk) in out.chunks_mut(64).enumerate() {
+                let run = &source[i * 64 * stride..];
+                for (p, v) in packed[..chunk.len()].iter_mut().zip(run.iter().step_by(stride)) {
+                    *p = *v;
+                }
+                widen(&packed[..chunk.len()], chunk);
+            }
+        }
+    }
+}
+
+/// Stores results as elements into bytes that hold exactly as many.
+pub(crate) type Store<C> = fn(&[C], &mut [u8]);
+
+/// The writer for elements of a dtype.
+pub(crate) fn storer<C: Compute>(dtype: DType) -> Store<C> {
+    with_element!(dtype, O => store::<C, O>)
+}
+
+fn store<C: Compute, O: Element>(values: &[C], bytes: &mut [u8]) {
+    narrow(values, cast_mut::<O>(bytes));
 }

@@ -6,12 +6,12 @@
 // Coefficients are given in full, to be rounded once by the compiler.
 #![allow(clippy::excessive_precision)]
 
-use crate::native::tensor::element::Element;
+use crate::native::tensor::element::Compute;
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
 /// The types in which kernels compute.
 pub(crate) trait Real:
-    Element
+    Compute
     + PartialOrd
     + Add<Output = Self>
     + Sub<Output = Self>
@@ -40,8 +40,6 @@ pub(crate) trait Real:
     fn ceil(self) -> Self;
     fn trunc(self) -> Self;
     fn round_even(self) -> Self;
-    /// A function of the standard library, applied in double precision.
-    fn by_f64(self, function: fn(f64) -> f64) -> Self;
     fn copysign(self, sign: Self) -> Self;
 
     /// The smaller, or NaN where either is.
@@ -309,10 +307,6 @@ impl Real for f32 {
         self.round_ties_even()
     }
     #[inline(always)]
-    fn by_f64(self, function: fn(f64) -> f64) -> Self {
-        function(f64::from(self)) as f32
-    }
-    #[inline(always)]
     fn copysign(self, sign: Self) -> Self {
         self.copysign(sign)
     }
@@ -389,10 +383,6 @@ impl Real for f64 {
     #[inline(always)]
     fn round_even(self) -> Self {
         self.round_ties_even()
-    }
-    #[inline(always)]
-    fn by_f64(self, function: fn(f64) -> f64) -> Self {
-        function(self)
     }
     #[inline(always)]
     fn copysign(self, sign: Self) -> Self {

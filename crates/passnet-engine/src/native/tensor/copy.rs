@@ -1,10 +1,11 @@
 //! Moving elements between layouts and types.
 
-use super::element::{Element, Plain, with_element, with_width};
+use super::element::{Complex, Compute, Plain, with_width};
 use super::layout::{self, Dims, Runs};
 use super::{Buffer, Tensor};
 use crate::native::error::{Result, ensure};
-use crate::native::simd::convert::convert_run;
+use crate::native::ops::pointwise::blocks;
+use crate::native::simd::convert::loader;
 use crate::native::simd::parallel::{GRAIN, for_each_chunk};
 use passnet_graph::DType;
 use smallvec::SmallVec;
@@ -13,13 +14,12 @@ use smallvec::SmallVec;
 const TILE: usize = 32;
 
 /// Writes a tensor's elements to `out` in row-major order, converted.
-pub(crate) fn gather<C: Element>(tensor: &Tensor, out: &mut [C]) -> Result<()> {
+pub(crate) fn gather<C: Compute>(tensor: &Tensor, out: &mut [C]) -> Result<()> {
     let (shape, strides) = layout::coalesce(&tensor.shape, &[&tensor.strides]);
-    with_element!(tensor.dtype, S => {
-        let source = tensor.read::<S>()?;
-        walk(&source, &shape, &strides[0], tensor.offset, out, |run, stride, out: &mut [C]| {
-            load_run::<S, C>(run, stride, out);
-        });
+    let source = tensor.read::<u8>()?;
+    let load = loader::<C>(tensor.dtype);
+    walk(&shape, &strides[0], tensor.offset, out, |offset, stride, out: &mut [C]| {
+        load(&source, offset, stride, out);
     });
     Ok(())
 }
@@ -28,60 +28,25 @@ pub(crate) fn gather<C: Element>(tensor: &Tensor, out: &mut [C]) -> Result<()> {
 pub(crate) fn gather_words<W: Plain>(tensor: &Tensor, out: &mut [W]) -> Result<()> {
     let (shape, strides) = layout::coalesce(&tensor.shape, &[&tensor.strides]);
     let source = tensor.read::<W>()?;
-    walk(
-        &source,
-        &shape,
-        &strides[0],
-        tensor.offset,
-        out,
-        |run, stride, out: &mut [W]| match stride {
-            1 => out.copy_from_slice(&run[..out.len()]),
-            0 => out.fill(run[0]),
-            _ => {
-                for (o, v) in out.iter_mut().zip(run.iter().step_by(stride)) {
-                    *o = *v;
-                }
+    walk(&shape, &strides[0], tensor.offset, out, |offset, stride, out: &mut [W]| match stride {
+        1 => out.copy_from_slice(&source[offset..offset + out.len()]),
+        0 => out.fill(source[offset]),
+        _ => {
+            for (o, v) in out.iter_mut().zip(source[offset..].iter().step_by(stride)) {
+                *o = *v;
             }
-        },
-    );
+        }
+    });
     Ok(())
 }
 
-/// Loads one strided run, converted.
-#[inline]
-pub(crate) fn load_run<S: Element, C: Element>(run: &[S], stride: usize, out: &mut [C]) {
-    match stride {
-        1 => convert_run(&run[..out.len()], out),
-        0 => {
-            let mut one = [C::default()];
-            convert_run(&run[..1], &mut one);
-            out.fill(one[0]);
-        }
-        _ => {
-            // Strided elements are packed first: conversions are only fast on runs.
-            let mut packed = [S::default(); 64];
-            let mut start = 0;
-            for chunk in out.chunks_mut(64) {
-                for (p, v) in
-                    packed[..chunk.len()].iter_mut().zip(run[start..].iter().step_by(stride))
-                {
-                    *p = *v;
-                }
-                convert_run(&packed[..chunk.len()], chunk);
-                start = (start + 64 * stride).min(run.len());
-            }
-        }
-    }
-}
-
-/// Calls `copy(run, stride, out)` for every innermost run, in parallel over fixed chunks of the output.
-fn walk<S: Plain, C: Plain>(
-    source: &[S],
+/// Calls `copy(offset, stride, out)` for every innermost run, in parallel over fixed chunks of the output.
+fn walk<C: Plain>(
     shape: &[usize],
     strides: &[usize],
     offset: usize,
     out: &mut [C],
-    copy: impl Fn(&[S], usize, &mut [C]) + Sync,
+    copy: impl Fn(usize, usize, &mut [C]) + Sync,
 ) {
     if out.is_empty() {
         return;
@@ -101,7 +66,7 @@ fn walk<S: Plain, C: Plain>(
             let chunk = (bands.div_ceil(16).max(1)) * band * inner;
             for_each_chunk(matrix_out, chunk, |index, piece| {
                 let first_row = index * chunk / inner;
-                transpose_rows(source, base + first_row, step, inner, piece, &copy);
+                transpose_rows(base + first_row, step, inner, piece, &copy);
             });
         }
         return;
@@ -111,33 +76,32 @@ fn walk<S: Plain, C: Plain>(
     if outer_shape.is_empty() {
         // A single long run: split it anywhere.
         for_each_chunk(out, GRAIN, |index, piece| {
-            copy(&source[offset + index * GRAIN * step..], step, piece);
+            copy(offset + index * GRAIN * step, step, piece);
         });
         return;
     }
     for_each_chunk(out, chunk, |index, piece| {
         let runs = Runs::starting_at(outer_shape, outer_strides, offset, index * rows_per_chunk);
         for (row, base) in piece.chunks_mut(inner).zip(runs) {
-            copy(&source[base..], step, row);
+            copy(base, step, row);
         }
     });
 }
 
 /// Fills rows of `inner` elements whose sources lie `step` apart, rows being neighbours in memory.
-fn transpose_rows<S: Plain, C: Plain>(
-    source: &[S],
+fn transpose_rows<C: Plain>(
     base: usize,
     step: usize,
     inner: usize,
     out: &mut [C],
-    copy: &(impl Fn(&[S], usize, &mut [C]) + Sync),
+    copy: &(impl Fn(usize, usize, &mut [C]) + Sync),
 ) {
     for (band, rows) in out.chunks_mut(TILE * inner).enumerate() {
         let first = base + band * TILE;
         for column in (0..inner).step_by(TILE) {
             let width = TILE.min(inner - column);
             for (r, row) in rows.chunks_mut(inner).enumerate() {
-                copy(&source[first + r + column * step..], step, &mut row[column..column + width]);
+                copy(first + r + column * step, step, &mut row[column..column + width]);
             }
         }
     }
@@ -211,11 +175,21 @@ impl Tensor {
                 Tensor::from_memory(buffer.into_memory(), dtype, &self.shape)
             });
         }
-        with_element!(dtype, T => {
-            let mut buffer = Buffer::<T>::new(self.numel())?;
-            gather(self, &mut buffer)?;
-            Tensor::from_buffer(buffer, &self.shape)
-        })
+        let complex = dtype.is_complex();
+        let own = self.dtype;
+        if complex {
+            blocks::convert::<Complex<f64>>(self, dtype)
+        } else if !own.is_float() && !own.is_complex() {
+            blocks::convert::<i64>(self, dtype)
+        } else if dtype.is_float()
+            && own != DType::Float64
+            && dtype != DType::Float64
+            && !own.is_complex()
+        {
+            blocks::convert::<f32>(self, dtype)
+        } else {
+            blocks::convert::<f64>(self, dtype)
+        }
     }
 
     /// The tensor itself where it is row-major, else a row-major copy.

@@ -50,7 +50,7 @@ pub trait Element: Plain {
 /// Truncation as the machine does it: what does not fit becomes the smallest number.
 #[inline(always)]
 fn truncate(value: f64) -> i64 {
-    if value >= -9_223_372_036_854_775_808.0 && value < 9_223_372_036_854_775_808.0 {
+    if (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value) {
         value as i64
     } else {
         i64::MIN
@@ -224,6 +224,39 @@ macro_rules! complex {
 }
 complex!(f32, Complex64);
 complex!(f64, Complex128);
+
+/// The types in which kernels compute: few, so that each kernel exists once or twice and not once per element type.
+pub trait Compute: Element {
+    fn load<S: Element>(value: S) -> Self;
+    fn store<O: Element>(self) -> O;
+}
+
+macro_rules! compute {
+    ($t:ty, $to:ident, $from:ident) => {
+        impl Compute for $t {
+            #[inline(always)]
+            fn load<S: Element>(value: S) -> Self {
+                value.$to()
+            }
+            #[inline(always)]
+            fn store<O: Element>(self) -> O {
+                O::$from(self)
+            }
+        }
+    };
+}
+compute!(f32, to_f32, from_f32);
+compute!(f64, to_f64, from_f64);
+compute!(i64, to_i64, from_i64);
+
+impl Compute for Complex<f64> {
+    fn load<S: Element>(value: S) -> Self {
+        Complex { re: value.to_f64(), im: value.imaginary() }
+    }
+    fn store<O: Element>(self) -> O {
+        O::from_parts(self.re, self.im)
+    }
+}
 
 /// Runs the body with `$t` bound to the element type of a dtype.
 macro_rules! with_element {

@@ -5,6 +5,7 @@
 
 use super::element::Plain;
 use crate::native::error::{Result, TensorError};
+use passnet_graph::DType;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -243,6 +244,16 @@ impl<T: Plain> Buffer<T> {
 
     pub(crate) fn into_memory(self) -> Memory {
         self.memory
+    }
+}
+
+impl Buffer<u8> {
+    /// Bytes for elements of a type that is only known at run time.
+    pub(crate) fn for_elements(count: usize, dtype: DType) -> Result<Self> {
+        let bytes = count
+            .checked_mul(dtype.size())
+            .ok_or(TensorError::Allocation { requested: usize::MAX, available: 0 })?;
+        Self::new(bytes)
     }
 }
 

@@ -12,7 +12,7 @@ pub mod promote;
 mod scalar;
 mod views;
 
-pub use element::{Complex, Element, Truth};
+pub use element::{Complex, Compute, Element, Truth};
 pub use layout::Dims;
 pub use memory::{Budget, Buffer};
 pub use scalar::Scalar;
@@ -89,12 +89,6 @@ pub(crate) struct Read<'a, T> {
     element: PhantomData<T>,
 }
 
-impl<T> Read<'_, T> {
-    pub(crate) fn memory(&self) -> &Memory {
-        &self.guard
-    }
-}
-
 impl<T: Plain> Deref for Read<'_, T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
@@ -133,10 +127,17 @@ impl<T: Plain> Deref for Values<'_, T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
         match self {
-            Values::Borrowed(read, range) => &read[range.clone()],
+            Values::Borrowed(read, range) => &read[range.start..range.end.min(read.len())],
             Values::Owned(buffer) => buffer,
         }
     }
+}
+
+/// Elements from a tensor's first one on, to be stepped through by `strides`.
+#[derive(Debug)]
+pub(crate) struct Strided<'a, T> {
+    pub(crate) data: Values<'a, T>,
+    pub(crate) strides: Dims,
 }
 
 impl Tensor {
@@ -291,16 +292,26 @@ impl Tensor {
     }
 
     /// The elements in row-major order, converted where the type differs.
-    pub(crate) fn values<T: Element>(&self) -> Result<Values<'_, T>> {
-        if self.dtype == T::DTYPE && self.is_contiguous() {
-            return Ok(Values::Borrowed(self.read()?, self.offset..self.offset + self.numel()));
+    pub(crate) fn values<C: Compute>(&self) -> Result<Values<'_, C>> {
+        if self.dtype == C::DTYPE {
+            return self.words();
         }
         let mut buffer = Buffer::new(self.numel())?;
         copy::gather(self, &mut buffer)?;
         Ok(Values::Owned(buffer))
     }
 
-    /// The elements in row-major order as raw words of the dtype's width.
+    /// The elements at their own strides where the type is right, else a row-major copy of that type.
+    pub(crate) fn strided<T: Compute>(&self) -> Result<Strided<'_, T>> {
+        if self.dtype == T::DTYPE {
+            let data = Values::Borrowed(self.read()?, self.offset..usize::MAX);
+            return Ok(Strided { data, strides: self.strides.clone() });
+        }
+        let data = self.values::<T>()?;
+        Ok(Strided { data, strides: layout::contiguous_strides(&self.shape) })
+    }
+
+    /// The elements in row-major order as what they are, or as raw words of the same width.
     pub(crate) fn words<W: Plain>(&self) -> Result<Values<'_, W>> {
         if self.is_contiguous() {
             return Ok(Values::Borrowed(self.read()?, self.offset..self.offset + self.numel()));
@@ -311,7 +322,7 @@ impl Tensor {
     }
 
     /// The elements in row-major order, converted.
-    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
+    pub fn to_vec<T: Compute>(&self) -> Result<Vec<T>> {
         Ok(self.values::<T>()?.to_vec())
     }
 

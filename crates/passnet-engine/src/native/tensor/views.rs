@@ -203,7 +203,7 @@ impl Tensor {
                     Shape,
                     "cannot reshape tensor of 0 elements into shape {sizes:?} because the unspecified dimension size -1 can be any value and is ambiguous"
                 );
-                if count % known != 0 {
+                if !count.is_multiple_of(known) {
                     return Err(invalid());
                 }
                 shape[d] = count / known;
@@ -517,8 +517,8 @@ impl Tensor {
         );
         let fits = self.shape.last() == Some(&2)
             && self.strides.last() == Some(&1)
-            && self.offset % 2 == 0
-            && self.strides[..self.ndim() - 1].iter().all(|s| s % 2 == 0);
+            && self.offset.is_multiple_of(2)
+            && self.strides[..self.ndim() - 1].iter().all(|s| s.is_multiple_of(2));
         ensure!(
             fits,
             Shape,

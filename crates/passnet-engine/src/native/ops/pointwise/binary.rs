@@ -5,7 +5,7 @@ use super::unary::{Unary, pick, unary, unary_in_place};
 use crate::native::error::{Result, bail, ensure};
 use crate::native::simd::math::Real;
 use crate::native::simd::multiversion;
-use crate::native::tensor::{Arg, Complex, Tensor, promote};
+use crate::native::tensor::{Arg, Complex, Scalar, Tensor, promote};
 use passnet_graph::DType;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -87,7 +87,7 @@ pub fn binary(op: Binary, a: &Arg, b: &Arg) -> Result<Tensor> {
         && dtype.is_float()
     {
         let base = base.to_dtype(dtype)?;
-        return unary(Unary::Power { exponent: exponent.to_f64() }, &base);
+        return unary(power(*exponent, dtype), &base);
     }
     let (a, b) = operands(op, a, b, dtype)?;
     run(op, &[&a, &b], dtype, None)
@@ -109,10 +109,25 @@ pub fn binary_in_place(op: Binary, a: &Tensor, b: &Arg) -> Result<()> {
     if let (Binary::Pow, Arg::Scalar(exponent)) = (op, b)
         && dtype.is_float()
     {
-        return unary_in_place(Unary::Power { exponent: exponent.to_f64() }, a);
+        return unary_in_place(power(*exponent, dtype), a);
     }
     let (_, b) = operands(op, &a.into(), b, dtype)?;
     run(op, &[&b], dtype, Some(a)).map(drop)
+}
+
+/// A power by a number: half-precision types round the exponent, and float16 has no shortcut for square roots.
+fn power(exponent: Scalar, dtype: DType) -> Unary {
+    let exact = exponent.to_f64();
+    match dtype {
+        DType::Float16 => Unary::Power {
+            exponent: f64::from(half::f16::from_f64(exact)),
+            shortcuts: exact.fract() == 0.0,
+        },
+        DType::BFloat16 if exact.abs() != 0.5 => {
+            Unary::Power { exponent: f64::from(half::bf16::from_f64(exact)), shortcuts: true }
+        }
+        _ => Unary::Power { exponent: exact, shortcuts: true },
+    }
 }
 
 /// Operands as tensors, rounded to the common type where torch rounds them.
@@ -183,59 +198,71 @@ fn run(op: Binary, inputs: &[&Tensor], dtype: DType, target: Option<&Tensor>) ->
 }
 
 fn real<T: Real>(op: Binary, inputs: &[Block<'_, T>], out: &mut [T]) {
+    let Some(hot) = Hot::new(op) else {
+        for (at, o) in out.iter_mut().enumerate() {
+            *o = rare(op, pick(&inputs[0], at), pick(&inputs[1], at));
+        }
+        return;
+    };
     match (inputs[0], inputs[1]) {
-        (Block::Run(a), Block::Run(b)) => run_run(op, a, b, out),
-        (Block::Run(a), Block::One(b)) => run_one(op, a, b, out),
-        (Block::One(a), Block::Run(b)) => one_run(op, a, b, out),
+        (Block::Run(a), Block::Run(b)) => run_run(hot, a, b, out),
+        (Block::Run(a), Block::One(b)) => run_one(hot, a, b, out),
+        (Block::One(a), Block::Run(b)) => one_run(hot, a, b, out),
         (Block::One(a), Block::One(b)) => {
             let mut one = [T::ZERO];
-            run_one(op, &[a], b, &mut one);
+            run_one(hot, &[a], b, &mut one);
             out.fill(one[0]);
         }
     }
 }
 
+/// Functions worth a vectorised loop for each way their operands come.
+#[derive(Clone, Copy)]
+enum Hot {
+    Add,
+    Subtract,
+    AddScaled(f64),
+    Multiply,
+    Divide,
+    Maximum,
+    Minimum,
+}
+
+impl Hot {
+    fn new(op: Binary) -> Option<Self> {
+        Some(match op {
+            Binary::Add { alpha: 1.0 } => Hot::Add,
+            Binary::Add { alpha: -1.0 } => Hot::Subtract,
+            Binary::Add { alpha } => Hot::AddScaled(alpha),
+            Binary::Mul => Hot::Multiply,
+            Binary::Div => Hot::Divide,
+            Binary::Maximum => Hot::Maximum,
+            Binary::Minimum => Hot::Minimum,
+            _ => return None,
+        })
+    }
+}
+
 /// One loop per function over operands given as an expression of the loop's position.
 macro_rules! functions {
-    ($T:ident, $op:expr, $each:ident) => {{
-        let (zero, one) = ($T::ZERO, $T::ONE);
+    ($T:ident, $op:expr, $each:ident) => {
         match $op {
-            Binary::Add { alpha } if alpha == 1.0 => $each!(a, b => a + b),
-            Binary::Add { alpha } if alpha == -1.0 => $each!(a, b => a - b),
-            Binary::Add { alpha } => {
+            Hot::Add => $each!(a, b => a + b),
+            Hot::Subtract => $each!(a, b => a - b),
+            Hot::AddScaled(alpha) => {
                 let alpha = $T::constant(alpha);
                 $each!(a, b => b.fused(alpha, a))
             }
-            Binary::Mul => $each!(a, b => a * b),
-            Binary::Div => $each!(a, b => a / b),
-            Binary::FloorDivide => $each!(a, b => floor_divide(a, b)),
-            Binary::TruncDivide => $each!(a, b => (a / b).trunc()),
-            Binary::Remainder => $each!(a, b => {
-                let rest = a % b;
-                if rest != zero && ((b < zero) != (rest < zero)) { rest + b } else { rest }
-            }),
-            Binary::Fmod => $each!(a, b => a % b),
-            Binary::Pow => $each!(a, b => a.pow(b)),
-            Binary::Maximum => $each!(a, b => if b.is_nan() { b } else { a.most(b) }),
-            Binary::Minimum => $each!(a, b => if b.is_nan() { b } else { a.least(b) }),
-            Binary::Atan2 => $each!(a, b => $T::constant(a.to_f64().atan2(b.to_f64()))),
-            Binary::Hypot => $each!(a, b => $T::constant(a.to_f64().hypot(b.to_f64()))),
-            Binary::Copysign => $each!(a, b => a.copysign(b)),
-            Binary::LogAddExp => $each!(a, b => {
-                let high = a.most(b);
-                let same = a == b && a.abs() == $T::INFINITY;
-                if same { a } else { high + (-(a - b).abs()).exp().ln_1p() }
-            }),
-            Binary::Xlogy => $each!(a, b => {
-                if b.is_nan() { b } else if a == zero { zero } else { a * b.ln() }
-            }),
-            Binary::Prelu => $each!(a, b => if a > zero { a * one } else { a * b }),
+            Hot::Multiply => $each!(a, b => a * b),
+            Hot::Divide => $each!(a, b => a / b),
+            Hot::Maximum => $each!(a, b => if b.is_nan() { b } else { a.most(b) }),
+            Hot::Minimum => $each!(a, b => if b.is_nan() { b } else { a.least(b) }),
         }
-    }};
+    };
 }
 
 multiversion! {
-    fn run_run[T: Real](op: Binary, a: &[T], b: &[T], out: &mut [T]) {
+    fn run_run[T: Real](op: Hot, a: &[T], b: &[T], out: &mut [T]) {
         macro_rules! each {
             ($x:ident, $y:ident => $e:expr) => {
                 for ((o, x), y) in out.iter_mut().zip(a).zip(b) {
@@ -249,7 +276,7 @@ multiversion! {
 }
 
 multiversion! {
-    fn run_one[T: Real](op: Binary, a: &[T], b: T, out: &mut [T]) {
+    fn run_one[T: Real](op: Hot, a: &[T], b: T, out: &mut [T]) {
         macro_rules! each {
             ($x:ident, $y:ident => $e:expr) => {
                 for (o, x) in out.iter_mut().zip(a) {
@@ -263,7 +290,7 @@ multiversion! {
 }
 
 multiversion! {
-    fn one_run[T: Real](op: Binary, a: T, b: &[T], out: &mut [T]) {
+    fn one_run[T: Real](op: Hot, a: T, b: &[T], out: &mut [T]) {
         macro_rules! each {
             ($x:ident, $y:ident => $e:expr) => {
                 for (o, y) in out.iter_mut().zip(b) {
@@ -273,6 +300,45 @@ multiversion! {
             };
         }
         functions!(T, op, each);
+    }
+}
+
+fn rare<T: Real>(op: Binary, a: T, b: T) -> T {
+    let zero = T::ZERO;
+    match op {
+        Binary::FloorDivide => floor_divide(a, b),
+        Binary::TruncDivide => (a / b).trunc(),
+        Binary::Remainder => {
+            let rest = a % b;
+            if rest != zero && ((b < zero) != (rest < zero)) { rest + b } else { rest }
+        }
+        Binary::Fmod => a % b,
+        Binary::Pow => a.pow(b),
+        Binary::Atan2 => T::constant(a.to_f64().atan2(b.to_f64())),
+        Binary::Hypot => T::constant(a.to_f64().hypot(b.to_f64())),
+        Binary::Copysign => a.copysign(b),
+        Binary::LogAddExp => {
+            let same = a == b && a.abs() == T::INFINITY;
+            if same { a } else { a.most(b) + (-(a - b).abs()).exp().ln_1p() }
+        }
+        Binary::Xlogy => {
+            if b.is_nan() {
+                b
+            } else if a == zero {
+                zero
+            } else {
+                a * b.ln()
+            }
+        }
+        Binary::Prelu => {
+            if a > zero {
+                a
+            } else {
+                a * b
+            }
+        }
+        // The rest are `Hot`.
+        _ => a,
     }
 }
 

@@ -5,12 +5,10 @@
 //! combination of element types and strides, and half-precision results are rounded once, at the end.
 
 use crate::native::error::Result;
-use crate::native::simd::convert::convert_run;
+use crate::native::simd::convert::{Load, Store, cast, cast_mut, loader, storer};
 use crate::native::simd::parallel::{GRAIN, for_each_chunk};
-use crate::native::tensor::copy::load_run;
-use crate::native::tensor::element::{Element, with_element};
+use crate::native::tensor::element::Compute;
 use crate::native::tensor::layout::{self, Dims, Operand};
-use crate::native::tensor::memory::Memory;
 use crate::native::tensor::{Buffer, Read, Tensor};
 use passnet_graph::DType;
 use smallvec::SmallVec;
@@ -31,8 +29,6 @@ pub(crate) enum Block<'a, C> {
 /// What is computed for a block of operands.
 pub(crate) type Kernel<'a, C> = &'a (dyn Fn(&[Block<'_, C>], &mut [C]) + Sync);
 
-type Load<C> = fn(&Memory, usize, usize, &mut [C]);
-
 struct Source<'a, C> {
     memory: Read<'a, u8>,
     load: Load<C>,
@@ -44,13 +40,18 @@ struct Source<'a, C> {
     flat: bool,
 }
 
-fn load_typed<S: Element, C: Element>(
-    memory: &Memory,
-    offset: usize,
-    stride: usize,
-    out: &mut [C],
-) {
-    load_run::<S, C>(&memory.slice::<S>()[offset..], stride, out);
+/// How results become elements, and elements that are overwritten become operands.
+#[derive(Clone, Copy)]
+struct Output<C> {
+    dtype: DType,
+    load: Load<C>,
+    store: Store<C>,
+}
+
+impl<C: Compute> Output<C> {
+    fn new(dtype: DType) -> Self {
+        Output { dtype, load: loader::<C>(dtype), store: storer::<C>(dtype) }
+    }
 }
 
 /// Where the loop stands: the row (by index over the outer dimensions) and the column in it.
@@ -59,7 +60,7 @@ struct Plan<'a, C> {
     sources: SmallVec<[Source<'a, C>; 4]>,
 }
 
-impl<'a, C: Element> Plan<'a, C> {
+impl<'a, C: Compute> Plan<'a, C> {
     /// `order` is the output's memory order; inputs are already of the output's shape.
     fn new(inputs: &'a [Tensor], order: &[usize]) -> Result<Self> {
         let views: SmallVec<[Tensor; 4]> = inputs.iter().map(|t| t.permute_dims(order)).collect();
@@ -72,10 +73,9 @@ impl<'a, C: Element> Plan<'a, C> {
         let dense = layout::contiguous_strides(&shape);
         let mut sources = SmallVec::new();
         for (tensor, strides) in inputs.iter().zip(strides) {
-            let load: Load<C> = with_element!(tensor.dtype(), S => load_typed::<S, C>);
             sources.push(Source {
                 memory: tensor.read::<u8>()?,
-                load,
+                load: loader::<C>(tensor.dtype()),
                 flat: strides == dense,
                 strides,
                 offset: tensor.storage_offset(),
@@ -86,34 +86,42 @@ impl<'a, C: Element> Plan<'a, C> {
     }
 
     /// Computes `out`, the elements from `start` on. With `in_place`, the old contents of `out` are the first operand.
-    fn run<O: Element>(&self, start: usize, out: &mut [O], in_place: bool, kernel: Kernel<'_, C>) {
+    fn run(
+        &self,
+        start: usize,
+        out: &mut [u8],
+        output: Output<C>,
+        in_place: bool,
+        kernel: Kernel<'_, C>,
+    ) {
         let inner = self.shape[self.shape.len() - 1];
-        let count = self.sources.len();
-        let block = BLOCK.min(out.len());
-        let mut scratch = vec![C::default(); (count + 1) * block];
+        let size = output.dtype.size();
+        let total = out.len() / size;
+        let block = BLOCK.min(total);
+        let mut scratch = vec![C::default(); (self.sources.len() + 2) * block];
         let (result, scratch) = scratch.split_at_mut(block);
-        let mut own = vec![C::default(); if in_place { block } else { 0 }];
+        let (own, scratch) = scratch.split_at_mut(block);
         let mut done = 0;
-        while done < out.len() {
+        while done < total {
             let position = start + done;
             let column = position % inner;
-            let left = out.len() - done;
+            let left = total - done;
             let length =
                 if inner >= SHORT_ROW { left.min(inner - column) } else { left }.min(block);
-            let piece = &mut out[done..done + length];
+            let piece = &mut out[done * size..(done + length) * size];
             let mut blocks: SmallVec<[Block<'_, C>; 5]> = SmallVec::new();
             if in_place {
-                convert_run(piece, &mut own[..length]);
+                (output.load)(piece, 0, 1, &mut own[..length]);
                 blocks.push(Block::Run(&own[..length]));
             }
             for (source, scratch) in self.sources.iter().zip(scratch.chunks_mut(block)) {
                 blocks.push(self.fetch(source, position, &mut scratch[..length], inner));
             }
-            if let Some(direct) = crate::native::simd::convert::same_mut::<O, C>(piece) {
-                kernel(&blocks, direct);
+            if output.dtype == C::DTYPE {
+                kernel(&blocks, cast_mut::<C>(piece));
             } else {
                 kernel(&blocks, &mut result[..length]);
-                convert_run(&result[..length], piece);
+                (output.store)(&result[..length], piece);
             }
             done += length;
         }
@@ -127,12 +135,12 @@ impl<'a, C: Element> Plan<'a, C> {
         inner: usize,
     ) -> Block<'s, C> {
         let length = scratch.len();
-        let memory = source.memory.memory();
+        let memory: &[u8] = &source.memory;
         let last = self.shape.len() - 1;
         if source.flat {
             let from = source.offset + position;
             if source.direct {
-                return Block::Run(&memory.slice::<C>()[from..from + length]);
+                return Block::Run(&cast::<C>(memory)[from..from + length]);
             }
             (source.load)(memory, from, 1, scratch);
             return Block::Run(scratch);
@@ -155,7 +163,7 @@ impl<'a, C: Element> Plan<'a, C> {
                 return Block::One(one[0]);
             }
             if stride == 1 && source.direct {
-                return Block::Run(&memory.slice::<C>()[from..from + length]);
+                return Block::Run(&cast::<C>(memory)[from..from + length]);
             }
             (source.load)(memory, from, stride, scratch);
             return Block::Run(scratch);
@@ -178,7 +186,7 @@ impl<'a, C: Element> Plan<'a, C> {
 }
 
 /// A new tensor of `dtype`, laid out as torch would, computed block by block.
-pub(crate) fn map<C: Element>(
+pub(crate) fn map<C: Compute>(
     inputs: &[&Tensor],
     dtype: DType,
     kernel: Kernel<'_, C>,
@@ -188,23 +196,47 @@ pub(crate) fn map<C: Element>(
     let operands: SmallVec<[Operand<'_>; 4]> =
         inputs.iter().map(|t| Operand { shape: t.shape(), strides: t.strides() }).collect();
     let order = layout::pointwise_order(&shape, &operands);
-    let count = layout::numel(&shape)?;
     let expanded =
         inputs.iter().map(|t| t.expand_to(&shape)).collect::<Result<SmallVec<[_; 4]>>>()?;
-    let ordered: Dims = order.iter().map(|&d| shape[d]).collect();
-    let dense = with_element!(dtype, O => {
-        let mut buffer = Buffer::<O>::new(count)?;
-        let plan = Plan::<C>::new(&expanded, &order)?;
-        for_each_chunk(&mut buffer, GRAIN, |index, piece| {
-            plan.run(index * GRAIN, piece, false, kernel);
-        });
-        Tensor::from_buffer(buffer, &ordered)?
-    });
+    let dense = compute(&expanded, &order, dtype, kernel)?;
     Ok(Tensor::from_ordered(dense, &order))
 }
 
+/// A row-major copy in another type.
+pub(crate) fn convert<C: Compute>(input: &Tensor, dtype: DType) -> Result<Tensor> {
+    let order: Dims = (0..input.ndim()).collect();
+    compute(
+        std::slice::from_ref(input),
+        &order,
+        dtype,
+        &|inputs: &[Block<'_, C>], out| match inputs[0] {
+            Block::Run(run) => out.copy_from_slice(run),
+            Block::One(value) => out.fill(value),
+        },
+    )
+}
+
+/// Computes a tensor that is row-major once its dimensions are taken in `order`; inputs have the output's shape.
+fn compute<C: Compute>(
+    inputs: &[Tensor],
+    order: &[usize],
+    dtype: DType,
+    kernel: Kernel<'_, C>,
+) -> Result<Tensor> {
+    let shape: Dims = order.iter().map(|&d| inputs[0].shape()[d]).collect();
+    let size = dtype.size();
+    let mut buffer = Buffer::<u8>::for_elements(layout::numel(&shape)?, dtype)?;
+    let plan = Plan::<C>::new(inputs, order)?;
+    let output = Output::new(dtype);
+    for_each_chunk(&mut buffer, GRAIN * size, |index, piece| {
+        plan.run(index * GRAIN, piece, output, false, kernel);
+    });
+    drop(plan);
+    Tensor::from_memory(buffer.into_memory(), dtype, &shape)
+}
+
 /// Overwrites `target` with a function of itself (the kernel's first operand) and of `others`.
-pub(crate) fn map_in_place<C: Element>(
+pub(crate) fn map_in_place<C: Compute>(
     target: &Tensor,
     others: &[&Tensor],
     kernel: Kernel<'_, C>,
@@ -220,16 +252,21 @@ pub(crate) fn map_in_place<C: Element>(
         return target.copy_from(&result);
     }
     let order = target.memory_order();
-    with_element!(target.dtype(), O => {
-        let range = target.storage_offset()..target.storage_offset() + target.numel();
-        let mut memory = target.write::<O>()?;
-        let plan = match expanded.is_empty() {
-            true => Plan::<C> { shape: SmallVec::from_elem(target.numel().max(1), 1), sources: SmallVec::new() },
-            false => Plan::<C>::new(&expanded, &order)?,
-        };
-        for_each_chunk(&mut memory[range], GRAIN, |index, piece| {
-            plan.run(index * GRAIN, piece, true, kernel);
-        });
-    });
+    let size = target.dtype().size();
+    let (from, count) = (target.storage_offset(), target.numel());
+    let mut memory = target.write::<u8>()?;
+    let plan = if expanded.is_empty() {
+        Plan::<C> { shape: SmallVec::from_elem(count.max(1), 1), sources: SmallVec::new() }
+    } else {
+        Plan::<C>::new(&expanded, &order)?
+    };
+    let output = Output::new(target.dtype());
+    for_each_chunk(
+        &mut memory[from * size..(from + count) * size],
+        GRAIN * size,
+        |index, piece| {
+            plan.run(index * GRAIN, piece, output, true, kernel);
+        },
+    );
     Ok(())
 }

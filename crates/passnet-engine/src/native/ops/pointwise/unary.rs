@@ -225,24 +225,12 @@ multiversion! {
             Unary::Rsqrt => each!(v => one / v.sqrt()),
             Unary::Reciprocal => each!(v => one / v),
             Unary::Exp => each!(v => v.exp()),
-            Unary::Exp2 => each!(v => v.by_f64(f64::exp2)),
             Unary::Expm1 => each!(v => v.expm1()),
             Unary::Log => each!(v => v.ln()),
-            Unary::Log2 => each!(v => v.by_f64(f64::log2)),
-            Unary::Log10 => each!(v => v.by_f64(f64::log10)),
             Unary::Log1p => each!(v => v.ln_1p()),
             Unary::Sin => each!(v => v.sin()),
             Unary::Cos => each!(v => v.cos()),
-            Unary::Tan => each!(v => v.by_f64(f64::tan)),
-            Unary::Asin => each!(v => v.by_f64(f64::asin)),
-            Unary::Acos => each!(v => v.by_f64(f64::acos)),
-            Unary::Atan => each!(v => v.by_f64(f64::atan)),
-            Unary::Sinh => each!(v => v.by_f64(f64::sinh)),
-            Unary::Cosh => each!(v => v.by_f64(f64::cosh)),
             Unary::Tanh => each!(v => v.tanh()),
-            Unary::Asinh => each!(v => v.by_f64(f64::asinh)),
-            Unary::Acosh => each!(v => v.by_f64(f64::acosh)),
-            Unary::Atanh => each!(v => v.by_f64(f64::atanh)),
             Unary::Sigmoid => each!(v => v.sigmoid()),
             Unary::LogSigmoid => each!(v => v.least(zero) - (-v.abs()).exp().ln_1p()),
             Unary::Logit { eps: None } => each!(v => (v / (one - v)).ln()),
@@ -254,7 +242,6 @@ multiversion! {
                 });
             }
             Unary::Erf => each!(v => v.erf()),
-            Unary::Erfc => each!(v => v.by_f64(erfc_f64)),
             Unary::Relu => each!(v => v.most(zero)),
             Unary::Relu6 => each!(v => v.most(zero).least(c(6.0))),
             Unary::Gelu => {
@@ -302,14 +289,39 @@ multiversion! {
                 let lambda = c(lambda);
                 each!(v => if v > lambda { v - lambda } else if v < -lambda { v + lambda } else { v * zero });
             }
-            Unary::Power { exponent } => power(exponent, x, out),
+            Unary::Power { exponent, shortcuts } => power(exponent, shortcuts, x, out),
+            rare => by_standard_library(rare, x, out),
         }
+    }
+}
+
+/// Functions too rare for a kernel of their own.
+#[inline(never)]
+fn by_standard_library<T: Real>(op: Unary, x: &[T], out: &mut [T]) {
+    let function: fn(f64) -> f64 = match op {
+        Unary::Exp2 => f64::exp2,
+        Unary::Log2 => f64::log2,
+        Unary::Log10 => f64::log10,
+        Unary::Tan => f64::tan,
+        Unary::Asin => f64::asin,
+        Unary::Acos => f64::acos,
+        Unary::Atan => f64::atan,
+        Unary::Sinh => f64::sinh,
+        Unary::Cosh => f64::cosh,
+        Unary::Asinh => f64::asinh,
+        Unary::Acosh => f64::acosh,
+        Unary::Atanh => f64::atanh,
+        Unary::Erfc => erfc_f64,
+        _ => |v| v,
+    };
+    for (o, v) in out.iter_mut().zip(x) {
+        *o = T::from_f64(function(v.to_f64()));
     }
 }
 
 /// Powers by a constant, with torch's shortcuts.
 #[inline(always)]
-fn power<T: Real>(exponent: f64, x: &[T], out: &mut [T]) {
+fn power<T: Real>(exponent: f64, shortcuts: bool, x: &[T], out: &mut [T]) {
     macro_rules! each {
         ($v:ident => $e:expr) => {
             for (o, v) in out.iter_mut().zip(x) {
@@ -319,7 +331,10 @@ fn power<T: Real>(exponent: f64, x: &[T], out: &mut [T]) {
         };
     }
     let one = T::ONE;
-    if exponent == 0.5 {
+    if !shortcuts {
+        let exponent = T::constant(exponent);
+        each!(v => v.pow(exponent));
+    } else if exponent == 0.5 {
         each!(v => v.sqrt());
     } else if exponent == 2.0 {
         each!(v => v * v);

@@ -1,0 +1,266 @@
+//! softmax(q·kᵀ·scale + mask)·v, a block of query rows at a time: the full matrix of scores is never stored.
+
+use crate::native::error::{Result, ensure};
+use crate::native::ops::gemm::{Matrix, Sizes, Target, multiply};
+use crate::native::ops::movement;
+use crate::native::ops::reduce::{Extreme, exponentials, extreme_run};
+use crate::native::simd::convert::{narrow, widen};
+use crate::native::simd::math::Real;
+use crate::native::simd::parallel::for_each_weighted_chunk;
+use crate::native::tensor::layout::{Dims, Runs, broadcast_shapes, numel};
+use crate::native::tensor::{Buffer, Tensor};
+use half::{bf16, f16};
+use passnet_graph::DType;
+
+/// Options of `torch.nn.functional.scaled_dot_product_attention`.
+#[derive(Debug, Clone, Default)]
+pub struct Attention {
+    pub mask: Option<Tensor>,
+    pub causal: bool,
+    /// The default is one over the square root of the head size.
+    pub scale: Option<f64>,
+    /// Key and value heads are repeated to match the query's.
+    pub grouped: bool,
+}
+
+/// Query rows handled together.
+const ROWS: usize = 64;
+
+pub fn scaled_dot_product_attention(
+    query: &Tensor,
+    key: &Tensor,
+    value: &Tensor,
+    options: &Attention,
+) -> Result<Tensor> {
+    let dtype = query.dtype();
+    ensure!(
+        dtype == key.dtype() && dtype == value.dtype(),
+        DType,
+        "Expected query, key, and value to have the same dtype, but got query.dtype: {dtype} key.dtype: {} and value.dtype: {} instead.",
+        key.dtype(),
+        value.dtype()
+    );
+    ensure!(dtype.is_float(), DType, "attention is not implemented for '{dtype}'");
+    ensure!(
+        query.ndim() >= 2 && key.ndim() >= 2 && value.ndim() >= 2,
+        Shape,
+        "Expected query, key, and value to all be at least 2 dimensional, but got query.dim: {}, key.dim: {} and value.dim: {} instead.",
+        query.ndim(),
+        key.ndim(),
+        value.ndim()
+    );
+    ensure!(
+        options.mask.is_none() || !options.causal,
+        Value,
+        "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
+    );
+    let (key, value) = if options.grouped {
+        let heads = query.size(-3)?;
+        (repeat_heads(key, heads)?, repeat_heads(value, heads)?)
+    } else {
+        (key.clone(), value.clone())
+    };
+    match dtype {
+        DType::Float64 => attend::<f64>(query, &key, &value, options),
+        _ => attend::<f32>(query, &key, &value, options),
+    }
+}
+
+fn repeat_heads(tensor: &Tensor, heads: usize) -> Result<Tensor> {
+    let own = tensor.size(-3)?;
+    ensure!(
+        own > 0 && heads.is_multiple_of(own),
+        Shape,
+        "Number of heads in key and value must divide the number of heads in query"
+    );
+    movement::repeat_interleave(tensor, heads / own, Some(-3))
+}
+
+fn attend<T: Real + crate::native::ops::reduce::Ordered>(
+    query: &Tensor,
+    key: &Tensor,
+    value: &Tensor,
+    options: &Attention,
+) -> Result<Tensor> {
+    let dtype = query.dtype();
+    let last = |t: &Tensor| (t.shape()[t.ndim() - 2], t.shape()[t.ndim() - 1]);
+    let ((rows, size), (length, key_size), (value_rows, value_size)) =
+        (last(query), last(key), last(value));
+    ensure!(
+        size == key_size && length == value_rows,
+        Shape,
+        "query of {:?}, key of {:?} and value of {:?} do not fit",
+        query.shape(),
+        key.shape(),
+        value.shape()
+    );
+    let lead = |t: &Tensor| -> Dims { t.shape()[..t.ndim() - 2].into() };
+    let batch = broadcast_shapes(&[&lead(query), &lead(key), &lead(value)])?;
+    let expand = |t: &Tensor, a: usize, b: usize| {
+        let mut shape = batch.clone();
+        shape.extend([a, b]);
+        t.expand_to(&shape)
+    };
+    let (q, k, v) = (
+        expand(query, rows, size)?,
+        expand(key, length, size)?,
+        expand(value, length, value_size)?,
+    );
+    let mask = match &options.mask {
+        Some(mask) => Some(additive_mask(mask, dtype)?),
+        None => None,
+    };
+    let mask = mask.as_ref().map(|m| expand(m, rows, length)).transpose()?;
+    let scale = T::constant(options.scale.unwrap_or(1.0 / (size as f64).sqrt()));
+    let heads = numel(&batch)?;
+    let mut out = Buffer::<T>::new(heads * rows * value_size)?;
+    let fused = takes_fused_path(query, key, value);
+    if out.is_empty() {
+        return Tensor::from_buffer(out, &shape_of(&batch, rows, value_size))?.to_dtype(dtype);
+    }
+    let (qs, ks, vs) = (q.strided::<T>()?, k.strided::<T>()?, v.strided::<T>()?);
+    let ms = mask.as_ref().map(|m| m.strided::<T>()).transpose()?;
+    let d = batch.len();
+    let bases = |shape: &[usize], strides: &[usize]| -> Vec<usize> {
+        Runs::new(&shape[..d], &strides[..d], 0).collect()
+    };
+    let (qb, kb, vb) = (
+        bases(q.shape(), &qs.strides),
+        bases(k.shape(), &ks.strides),
+        bases(v.shape(), &vs.strides),
+    );
+    let mb = mask.as_ref().zip(ms.as_ref()).map(|(m, s)| bases(m.shape(), &s.strides));
+    let blocks = rows.div_ceil(ROWS);
+    let weight = length.saturating_mul(size + value_size) / value_size.max(1) + 1;
+    for_each_weighted_chunk(&mut out, rows * value_size, weight, |head, plane| {
+        for_each_weighted_chunk(plane, ROWS * value_size, weight, |block, target| {
+            debug_assert!(block < blocks);
+            let first = block * ROWS;
+            let count = target.len() / value_size;
+            // A causal row sees no key after its own position.
+            let seen = if options.causal { length.min(first + count) } else { length };
+            let mut scores = vec![T::ZERO; count * seen];
+            let queries = Matrix {
+                data: &qs.data[qb[head] + first * qs.strides[d]..],
+                row_stride: qs.strides[d],
+                column_stride: qs.strides[d + 1],
+            };
+            let keys = Matrix {
+                data: &ks.data[kb[head]..],
+                row_stride: ks.strides[d + 1],
+                column_stride: ks.strides[d],
+            };
+            multiply(
+                Sizes { m: count, n: seen, k: size },
+                Target::new(&mut scores, seen, 1),
+                false,
+                queries,
+                keys,
+                false,
+            );
+            let mut sums = [T::ONE; ROWS];
+            let mut shifted = vec![T::ZERO; seen];
+            for (r, row) in scores.chunks_mut(seen.max(1)).enumerate() {
+                for value in row.iter_mut() {
+                    *value = *value * scale;
+                }
+                if let (Some(ms), Some(mb)) = (&ms, &mb) {
+                    let from = mb[head] + (first + r) * ms.strides[d];
+                    let step = ms.strides[d + 1];
+                    for (i, value) in row.iter_mut().enumerate() {
+                        *value = *value + ms.data[from + i * step];
+                    }
+                }
+                if options.causal {
+                    let visible = (first + r + 1).min(seen);
+                    row[visible..].fill(-T::INFINITY);
+                }
+                // The fused kernel brings the weights to half precision before they meet the values.
+                sums[r] = soften(row, &mut shifted, if fused { dtype } else { T::DTYPE });
+            }
+            let values = Matrix {
+                data: &vs.data[vb[head]..],
+                row_stride: vs.strides[d],
+                column_stride: vs.strides[d + 1],
+            };
+            multiply(
+                Sizes { m: count, n: value_size, k: seen },
+                Target::new(target, value_size, 1),
+                false,
+                Matrix::rows(&scores, seen),
+                values,
+                false,
+            );
+            for (r, row) in target.chunks_mut(value_size).enumerate() {
+                for value in row.iter_mut() {
+                    *value = *value / sums[r];
+                }
+            }
+        });
+    });
+    let result = Tensor::from_buffer(out, &shape_of(&batch, rows, value_size))?;
+    if !fused {
+        return result.to_dtype(dtype);
+    }
+    // The fused kernel's result lies in memory as the query does.
+    let order = query.memory_order();
+    Ok(Tensor::from_ordered(result.permute_dims(&order).dense_copy(dtype)?, &order))
+}
+
+fn shape_of(batch: &[usize], rows: usize, columns: usize) -> Dims {
+    let mut shape: Dims = batch.into();
+    shape.extend([rows, columns]);
+    shape
+}
+
+/// Whether torch would use its fused CPU kernel: it rounds and lays out its result differently from the plain one.
+fn takes_fused_path(query: &Tensor, key: &Tensor, value: &Tensor) -> bool {
+    let all = [query, key, value];
+    all.iter().all(|t| t.ndim() == 4 && t.strides()[3] == 1 && t.shape()[..2] == query.shape()[..2])
+        && query.shape()[3] == value.shape()[3]
+}
+
+/// A bool mask becomes zeros and minus infinity.
+fn additive_mask(mask: &Tensor, dtype: DType) -> Result<Tensor> {
+    if mask.dtype() == DType::Bool {
+        let zero = Tensor::scalar(0.0, DType::Float32)?;
+        let none = Tensor::scalar(f64::NEG_INFINITY, DType::Float32)?;
+        return crate::native::ops::pointwise::where_select(mask, &zero.into(), &none.into());
+    }
+    ensure!(
+        mask.dtype() == dtype || mask.dtype() == DType::Float32,
+        DType,
+        "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {} and  query.dtype: {dtype} instead.",
+        mask.dtype()
+    );
+    Ok(mask.clone())
+}
+
+/// Replaces a row of scores by unnormalised weights and gives their sum. A row that sees nothing gets weights of zero.
+fn soften<T: Real + crate::native::ops::reduce::Ordered>(
+    row: &mut [T],
+    scratch: &mut [T],
+    dtype: DType,
+) -> T {
+    let most = extreme_run(Extreme::Max, T::LOWEST, row);
+    if most == -T::INFINITY {
+        row.fill(T::ZERO);
+        return T::ONE;
+    }
+    let sum = exponentials(row, most, scratch);
+    match dtype {
+        DType::Float16 => round_through::<T, f16>(scratch),
+        DType::BFloat16 => round_through::<T, bf16>(scratch),
+        _ => {}
+    }
+    row.copy_from_slice(scratch);
+    T::from_f64(sum)
+}
+
+fn round_through<T: Real, H: crate::native::tensor::Element>(values: &mut [T]) {
+    let mut rounded = [H::default(); 256];
+    for chunk in values.chunks_mut(256) {
+        narrow(chunk, &mut rounded[..chunk.len()]);
+        widen(&rounded[..chunk.len()], chunk);
+    }
+}

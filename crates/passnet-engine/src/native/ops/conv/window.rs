@@ -1,0 +1,91 @@
+//! How a kernel's window moves over a volume.
+
+use crate::native::error::{Result, ensure};
+
+/// Sizes are `[depth, height, width]`; `before` is the padding ahead of the volume.
+#[derive(Debug, Clone)]
+pub(crate) struct Window {
+    pub(crate) input: [usize; 3],
+    pub(crate) output: [usize; 3],
+    pub(crate) kernel: [usize; 3],
+    pub(crate) stride: [usize; 3],
+    pub(crate) before: [usize; 3],
+    pub(crate) dilation: [usize; 3],
+}
+
+impl Window {
+    pub(crate) fn new(
+        input: [usize; 3],
+        kernel: [usize; 3],
+        stride: [usize; 3],
+        before: [usize; 3],
+        after: [usize; 3],
+        dilation: [usize; 3],
+    ) -> Result<Self> {
+        let mut output = [0; 3];
+        for d in 0..3 {
+            ensure!(stride[d] > 0, Value, "non-positive stride is not supported");
+            ensure!(dilation[d] > 0, Value, "dilation should be greater than zero");
+            ensure!(kernel[d] > 0, Value, "kernel size should be greater than zero");
+            let padded = input[d].saturating_add(before[d]).saturating_add(after[d]);
+            let reach = dilation[d].saturating_mul(kernel[d] - 1).saturating_add(1);
+            ensure!(
+                padded >= reach,
+                Shape,
+                "Calculated padded input size per channel: ({padded}). Kernel size: ({reach}). Kernel size can't be greater than actual input size"
+            );
+            output[d] = (padded - reach) / stride[d] + 1;
+        }
+        Ok(Window { input, output, kernel, stride, before, dilation })
+    }
+
+    /// With the number of positions given instead of derived.
+    pub(crate) fn with_output(
+        input: [usize; 3],
+        output: [usize; 3],
+        kernel: [usize; 3],
+        stride: [usize; 3],
+        before: [usize; 3],
+        dilation: [usize; 3],
+    ) -> Self {
+        Window { input, output, kernel, stride, before, dilation }
+    }
+
+    pub(crate) fn input_size(&self) -> usize {
+        self.input.iter().product()
+    }
+
+    pub(crate) fn output_size(&self) -> usize {
+        self.output.iter().product()
+    }
+
+    pub(crate) fn kernel_size(&self) -> usize {
+        self.kernel.iter().product()
+    }
+
+    /// Whether every position sees exactly one element, its own.
+    pub(crate) fn is_pointwise(&self) -> bool {
+        self.kernel == [1; 3]
+            && self.stride == [1; 3]
+            && self.before == [0; 3]
+            && self.input == self.output
+    }
+
+    /// The input coordinate under kernel tap `tap` at output position `at`, where it is not padding.
+    #[inline(always)]
+    pub(crate) fn source(&self, d: usize, at: usize, tap: usize) -> Option<usize> {
+        let position = at * self.stride[d] + tap * self.dilation[d];
+        let source = position.wrapping_sub(self.before[d]);
+        (source < self.input[d]).then_some(source)
+    }
+
+    /// The output positions of dimension `d` whose source under `tap` is not padding.
+    #[inline]
+    pub(crate) fn valid(&self, d: usize, tap: usize) -> std::ops::Range<usize> {
+        let shift = tap * self.dilation[d];
+        let first = self.before[d].saturating_sub(shift).div_ceil(self.stride[d]);
+        let limit = (self.input[d] + self.before[d]).saturating_sub(shift).div_ceil(self.stride[d]);
+        let limit = limit.min(self.output[d]);
+        first.min(limit)..limit
+    }
+}

@@ -1,0 +1,404 @@
+//! Normalisation: batch, layer, group, instance, RMS, and by a vector's length.
+
+use super::pointwise::{self, Unary, blocks, unary::pick};
+use super::reduce::{self, Term, moments, sum_run};
+use crate::native::error::{Result, ensure};
+use crate::native::simd::math::Real;
+use crate::native::simd::multiversion;
+use crate::native::simd::parallel::{GRAIN, for_each_chunk};
+use crate::native::tensor::layout::{Dims, looks_channels_last};
+use crate::native::tensor::{Arg, Buffer, Scalar, Tensor};
+use passnet_graph::DType;
+
+/// Parameters of a batch or instance normalisation; statistics are updated in place when training.
+#[derive(Debug, Clone, Default)]
+pub struct Statistics {
+    pub running_mean: Option<Tensor>,
+    pub running_var: Option<Tensor>,
+    pub weight: Option<Tensor>,
+    pub bias: Option<Tensor>,
+}
+
+/// One value per channel, in double precision.
+fn per_channel(
+    tensor: Option<&Tensor>,
+    channels: usize,
+    default: f64,
+    name: &str,
+) -> Result<Vec<f64>> {
+    match tensor {
+        None => Ok(vec![default; channels]),
+        Some(tensor) => {
+            ensure!(
+                tensor.shape() == [channels],
+                Shape,
+                "{name} should contain {channels} elements not {}",
+                tensor.numel()
+            );
+            tensor.to_vec::<f64>()
+        }
+    }
+}
+
+/// `torch.nn.functional.batch_norm`.
+pub fn batch_norm(
+    input: &Tensor,
+    statistics: &Statistics,
+    training: bool,
+    momentum: f64,
+    eps: f64,
+) -> Result<Tensor> {
+    ensure!(input.ndim() >= 2, Shape, "expected at least 2D input (got {}D input)", input.ndim());
+    ensure!(
+        input.dtype().is_float(),
+        DType,
+        "\"batch_norm\" not implemented for '{}'",
+        input.dtype()
+    );
+    let channels = input.shape()[1];
+    let (mean, var) = if training {
+        batch_statistics(input, statistics, momentum)?
+    } else {
+        ensure!(
+            statistics.running_mean.is_some() && statistics.running_var.is_some(),
+            Value,
+            "Expected running_mean and running_var to be defined when training=False"
+        );
+        (
+            per_channel(statistics.running_mean.as_ref(), channels, 0.0, "running_mean")?,
+            per_channel(statistics.running_var.as_ref(), channels, 1.0, "running_var")?,
+        )
+    };
+    let weight = per_channel(statistics.weight.as_ref(), channels, 1.0, "weight")?;
+    let bias = per_channel(statistics.bias.as_ref(), channels, 0.0, "bias")?;
+    // One multiplication and one addition per element.
+    let scale: Vec<f64> = weight.iter().zip(&var).map(|(w, v)| w / (v + eps).sqrt()).collect();
+    let shift: Vec<f64> = bias.iter().zip(&mean).zip(&scale).map(|((b, m), s)| b - m * s).collect();
+    affine(input, &scale, &shift)
+}
+
+/// `input * scale + shift` by channel, in the input's type and memory order.
+fn affine(input: &Tensor, scale: &[f64], shift: &[f64]) -> Result<Tensor> {
+    let channels = scale.len();
+    let mut shape: Dims = input.shape().iter().map(|_| 1).collect();
+    shape[1] = channels;
+    let wide = input.dtype() == DType::Float64;
+    let table = |values: &[f64]| -> Result<Tensor> {
+        let table = Tensor::from_slice(values, &shape)?;
+        if wide { Ok(table) } else { table.to_dtype(DType::Float32) }
+    };
+    let (scale, shift) = (table(scale)?, table(shift)?);
+    let inputs = [input, &scale, &shift];
+    if wide {
+        blocks::map::<f64>(&inputs, input.dtype(), &|i, o| fused_block(i, o))
+    } else {
+        blocks::map::<f32>(&inputs, input.dtype(), &|i, o| fused_block(i, o))
+    }
+}
+
+fn fused_block<T: Real>(inputs: &[blocks::Block<'_, T>], out: &mut [T]) {
+    use blocks::Block;
+    match (inputs[0], inputs[1], inputs[2]) {
+        (Block::Run(x), Block::One(scale), Block::One(shift)) => fused_one(x, scale, shift, out),
+        (Block::Run(x), Block::Run(scale), Block::Run(shift)) => fused_runs(x, scale, shift, out),
+        _ => {
+            for (at, o) in out.iter_mut().enumerate() {
+                *o = pick(&inputs[0], at).fused(pick(&inputs[1], at), pick(&inputs[2], at));
+            }
+        }
+    }
+}
+
+multiversion! {
+    fn fused_one[T: Real](x: &[T], scale: T, shift: T, out: &mut [T]) {
+        for (o, v) in out.iter_mut().zip(x) { *o = v.fused(scale, shift); }
+    }
+}
+
+multiversion! {
+    fn fused_runs[T: Real](x: &[T], scale: &[T], shift: &[T], out: &mut [T]) {
+        for (((o, v), s), t) in out.iter_mut().zip(x).zip(scale).zip(shift) { *o = v.fused(*s, *t); }
+    }
+}
+
+fn batch_statistics(
+    input: &Tensor,
+    statistics: &Statistics,
+    momentum: f64,
+) -> Result<(Vec<f64>, Vec<f64>)> {
+    let dims: Vec<i64> = (0..input.ndim() as i64).filter(|d| *d != 1).collect();
+    let count = input.numel() / input.shape()[1].max(1);
+    ensure!(
+        count > 0,
+        Value,
+        "Expected more than 0 values per channel when training, got input size {:?}",
+        input.shape()
+    );
+    let wide = input.to_dtype(DType::Float64)?;
+    let mean = reduce::mean(&wide, Some(&dims), false, None)?;
+    let var = reduce::var(&wide, Some(&dims), 0.0, false)?;
+    let unbiased = count as f64 / (count as f64 - 1.0).max(1.0);
+    let update = |running: &Option<Tensor>, batch: &Tensor, factor: f64| -> Result<()> {
+        let Some(running) = running else { return Ok(()) };
+        let old = running.to_vec::<f64>()?;
+        let new: Vec<f64> = old
+            .iter()
+            .zip(&batch.to_vec::<f64>()?)
+            .map(|(o, b)| (1.0 - momentum) * o + momentum * b * factor)
+            .collect();
+        running.copy_from(&Tensor::from_slice(&new, &[new.len()])?)
+    };
+    update(&statistics.running_mean, &mean, 1.0)?;
+    update(&statistics.running_var, &var, unbiased)?;
+    Ok((mean.to_vec()?, var.to_vec()?))
+}
+
+/// `torch.nn.functional.instance_norm`: statistics of each image's channels.
+pub fn instance_norm(
+    input: &Tensor,
+    statistics: &Statistics,
+    use_input_stats: bool,
+    momentum: f64,
+    eps: f64,
+) -> Result<Tensor> {
+    ensure!(
+        input.ndim() >= 3,
+        Shape,
+        "instance_norm expects at least 3 dimensions, got {}",
+        input.ndim()
+    );
+    if !use_input_stats {
+        return batch_norm(input, statistics, false, momentum, eps);
+    }
+    let (batch, channels) = (input.shape()[0], input.shape()[1]);
+    let mut folded: Dims = smallvec::smallvec![1, batch * channels];
+    folded.extend_from_slice(&input.shape()[2..]);
+    let repeated = |t: &Option<Tensor>| -> Result<Option<Tensor>> {
+        t.as_ref().map(|t| super::movement::repeat(t, &[batch])).transpose()
+    };
+    let own = Statistics {
+        weight: repeated(&statistics.weight)?,
+        bias: repeated(&statistics.bias)?,
+        ..Statistics::default()
+    };
+    let result = batch_norm(&input.contiguous()?.reshape_to(&folded)?, &own, true, momentum, eps)?;
+    result.reshape_to(input.shape())
+}
+
+/// A weight or bias over the normalised elements.
+fn check_affine(tensor: Option<&Tensor>, shape: &[usize], name: &str) -> Result<()> {
+    if let Some(tensor) = tensor {
+        ensure!(
+            tensor.shape() == shape,
+            Shape,
+            "Expected {name} to be of same shape as normalized_shape, but got {name} of shape {:?} and normalized_shape = {shape:?}",
+            tensor.shape()
+        );
+    }
+    Ok(())
+}
+
+fn check_normalized(input: &Tensor, shape: &[usize]) -> Result<()> {
+    ensure!(
+        !shape.is_empty() && shape.len() <= input.ndim() && input.shape().ends_with(shape),
+        Shape,
+        "Given normalized_shape={shape:?}, expected input with shape [*, {shape:?}], but got input of size{:?}",
+        input.shape()
+    );
+    ensure!(
+        input.dtype().is_float(),
+        DType,
+        "normalisation is not implemented for '{}'",
+        input.dtype()
+    );
+    Ok(())
+}
+
+/// `torch.nn.functional.layer_norm`.
+pub fn layer_norm(
+    input: &Tensor,
+    normalized_shape: &[usize],
+    weight: Option<&Tensor>,
+    bias: Option<&Tensor>,
+    eps: f64,
+) -> Result<Tensor> {
+    check_normalized(input, normalized_shape)?;
+    check_affine(weight, normalized_shape, "weight")?;
+    check_affine(bias, normalized_shape, "bias")?;
+    match input.dtype() {
+        DType::Float64 => normalize_rows::<f64>(input, normalized_shape, weight, bias, eps),
+        dtype => normalize_rows::<f32>(input, normalized_shape, weight, bias, eps)?.to_dtype(dtype),
+    }
+}
+
+fn normalize_rows<T: Real>(
+    input: &Tensor,
+    normalized: &[usize],
+    weight: Option<&Tensor>,
+    bias: Option<&Tensor>,
+    eps: f64,
+) -> Result<Tensor> {
+    let length: usize = normalized.iter().product();
+    let values = input.values::<T>()?;
+    let table = |t: Option<&Tensor>, default: f64| -> Result<Buffer<T>> {
+        let mut buffer = Buffer::<T>::new(length)?;
+        match t {
+            Some(t) => buffer.copy_from_slice(&t.values::<T>()?),
+            None => buffer.fill(T::constant(default)),
+        }
+        Ok(buffer)
+    };
+    let (weight, bias) = (table(weight, 1.0)?, table(bias, 0.0)?);
+    let mut out = Buffer::<T>::new(values.len())?;
+    if length > 0 {
+        let rows = (GRAIN / 2 / length).max(1);
+        for_each_chunk(&mut out, rows * length, |index, piece| {
+            for (r, target) in piece.chunks_mut(length).enumerate() {
+                let row = &values[(index * rows + r) * length..][..length];
+                let (mean, squares) = moments(row);
+                let scale = 1.0 / (squares / length as f64 + eps).sqrt();
+                center_and_scale(
+                    row,
+                    T::from_f64(mean),
+                    T::from_f64(scale),
+                    &weight,
+                    &bias,
+                    target,
+                );
+            }
+        });
+    }
+    Tensor::from_buffer(out, input.shape())
+}
+
+multiversion! {
+    fn center_and_scale[T: Real](row: &[T], mean: T, scale: T, weight: &[T], bias: &[T], out: &mut [T]) {
+        for (((o, v), w), b) in out.iter_mut().zip(row).zip(weight).zip(bias) {
+            *o = ((*v - mean) * scale).fused(*w, *b);
+        }
+    }
+}
+
+/// `torch.nn.functional.rms_norm`; the default eps is the type's own.
+pub fn rms_norm(
+    input: &Tensor,
+    normalized_shape: &[usize],
+    weight: Option<&Tensor>,
+    eps: Option<f64>,
+) -> Result<Tensor> {
+    check_normalized(input, normalized_shape)?;
+    check_affine(weight, normalized_shape, "weight")?;
+    let dtype = input.dtype();
+    let eps = eps.unwrap_or(match dtype {
+        DType::Float64 => f64::EPSILON,
+        // Half-precision inputs are normalised in float32, with its eps.
+        _ => f64::from(f32::EPSILON),
+    });
+    let length: usize = normalized_shape.iter().product();
+    let wide = if dtype == DType::Float64 { DType::Float64 } else { DType::Float32 };
+    let values = input.values::<f64>()?;
+    let mut scales = Buffer::<f64>::new(values.len() / length.max(1))?;
+    for (s, row) in scales.iter_mut().zip(values.chunks(length.max(1))) {
+        *s = 1.0 / (sum_run(Term::Square, row) / length as f64 + eps).sqrt();
+    }
+    let lead = input.ndim() - normalized_shape.len();
+    let mut shape: Dims = input.shape()[..lead].into();
+    shape.extend(normalized_shape.iter().map(|_| 1));
+    let scales = Tensor::from_buffer(scales, &shape)?.to_dtype(wide)?;
+    let scaled = pointwise::mul(&input.contiguous()?.to_dtype(wide)?.into(), &scales.into())?
+        .to_dtype(dtype)?;
+    match weight {
+        Some(weight) => pointwise::mul(&scaled.into(), &weight.into()),
+        None => Ok(scaled),
+    }
+}
+
+/// `torch.nn.functional.group_norm`.
+pub fn group_norm(
+    input: &Tensor,
+    groups: usize,
+    weight: Option<&Tensor>,
+    bias: Option<&Tensor>,
+    eps: f64,
+) -> Result<Tensor> {
+    ensure!(
+        input.ndim() >= 2,
+        Shape,
+        "Expected at least 2 dimensions for input tensor but received {}",
+        input.ndim()
+    );
+    ensure!(
+        input.dtype().is_float(),
+        DType,
+        "\"GroupNormKernelImpl\" not implemented for '{}'",
+        input.dtype()
+    );
+    let (batch, channels) = (input.shape()[0], input.shape()[1]);
+    ensure!(
+        groups > 0 && channels.is_multiple_of(groups),
+        Value,
+        "Expected number of channels in input to be divisible by num_groups, but got input of shape {:?} and num_groups={groups}",
+        input.shape()
+    );
+    let weight = per_channel(weight, channels, 1.0, "weight")?;
+    let bias = per_channel(bias, channels, 0.0, "bias")?;
+    let result = match input.dtype() {
+        DType::Float64 => group_rows::<f64>(input, batch, groups, &weight, &bias, eps)?,
+        dtype => group_rows::<f32>(input, batch, groups, &weight, &bias, eps)?.to_dtype(dtype)?,
+    };
+    if looks_channels_last(input.shape(), input.strides()) {
+        result.channels_last()
+    } else {
+        Ok(result)
+    }
+}
+
+fn group_rows<T: Real>(
+    input: &Tensor,
+    batch: usize,
+    groups: usize,
+    weight: &[f64],
+    bias: &[f64],
+    eps: f64,
+) -> Result<Tensor> {
+    let values = input.values::<T>()?;
+    let channels = weight.len();
+    let per_group = channels / groups;
+    let mut out = Buffer::<T>::new(values.len())?;
+    let length = values.len() / (batch * groups).max(1);
+    if length > 0 {
+        let plane = length / per_group;
+        for_each_chunk(&mut out, length, |index, target| {
+            let row = &values[index * length..][..length];
+            let (mean, squares) = moments(row);
+            let scale = 1.0 / (squares / length as f64 + eps).sqrt();
+            let first = index % groups * per_group;
+            for (c, (from, to)) in row.chunks(plane).zip(target.chunks_mut(plane)).enumerate() {
+                let factor = weight[first + c] * scale;
+                let shift = bias[first + c] - mean * factor;
+                fused_one(from, T::from_f64(factor), T::from_f64(shift), to);
+            }
+        });
+    }
+    Tensor::from_buffer(out, input.shape())
+}
+
+/// `torch.nn.functional.normalize`.
+pub fn normalize(input: &Tensor, p: f64, dim: i64, eps: f64) -> Result<Tensor> {
+    let length = reduce::vector_norm(input, p, Some(&[dim]), true, None)?;
+    let bounded = pointwise::clamp_scalar(&length, Some(Scalar::Float(eps)), None)?;
+    pointwise::div(&input.into(), &bounded.into())
+}
+
+/// `torch._weight_norm`: `v * g / |v|`, lengths taken over all dimensions but one.
+pub fn weight_norm(v: &Tensor, g: &Tensor, dim: i64) -> Result<Tensor> {
+    let d = v.dim(dim)? as i64;
+    let dims: Vec<i64> = (0..v.ndim() as i64).filter(|i| *i != d).collect();
+    let length = if dims.is_empty() {
+        pointwise::unary(Unary::Abs, v)?
+    } else {
+        reduce::vector_norm(v, 2.0, Some(&dims), true, None)?
+    };
+    let ratio = pointwise::div(&g.into(), &length.into())?;
+    pointwise::mul(&Arg::from(v), &ratio.into())
+}

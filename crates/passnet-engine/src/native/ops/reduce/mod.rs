@@ -1,0 +1,17 @@
+//! Reductions, scans, softmax and sorting. Results never depend on the number of threads.
+
+mod extremes;
+pub(crate) mod plan;
+mod scan;
+mod softmax;
+mod sums;
+
+pub use extremes::{
+    Extreme, all, any, arg_extreme, count_nonzero, extreme, extreme_with_index, sort, topk,
+};
+pub(crate) use extremes::{Ordered, extreme_run};
+pub use scan::{Scan, scan};
+pub(crate) use softmax::exponentials;
+pub use softmax::{log_softmax, logsumexp, softmax};
+pub(crate) use sums::{Term, moments, sum_run};
+pub use sums::{mean, prod, std, sum, var, vector_norm};

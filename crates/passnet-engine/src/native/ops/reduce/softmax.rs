@@ -1,0 +1,141 @@
+//! Softmax and its logarithm, and log-sum-exp.
+
+use super::extremes::{Extreme, extreme_run};
+use super::plan::{Reduction, by_rows};
+use super::sums::rounded;
+use crate::native::error::{Result, ensure};
+use crate::native::simd::math::Real;
+use crate::native::simd::multiversion;
+use crate::native::simd::parallel::{GRAIN, for_each_chunk};
+use crate::native::tensor::{Buffer, Tensor};
+use passnet_graph::DType;
+
+/// What is made of each row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Softmax,
+    LogSoftmax,
+}
+
+/// `torch.softmax`; the type is given by the caller where it differs from the input's.
+pub fn softmax(input: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
+    along(input, dim, dtype, Kind::Softmax)
+}
+
+pub fn log_softmax(input: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
+    along(input, dim, dtype, Kind::LogSoftmax)
+}
+
+fn along(input: &Tensor, dim: i64, dtype: Option<DType>, kind: Kind) -> Result<Tensor> {
+    let dtype = dtype.unwrap_or(input.dtype());
+    ensure!(
+        dtype.is_float(),
+        DType,
+        "\"softmax_lastdim_kernel_impl\" not implemented for '{dtype}'"
+    );
+    let d = input.dim(dim)?;
+    // Along the last dimension, torch keeps the sum and the differences of a half-precision logarithm in that type.
+    let stepwise = kind == Kind::LogSoftmax && d + 1 == input.ndim();
+    let round: fn(f32) -> f32 = match dtype {
+        DType::Float16 if stepwise => |v| half::f16::from_f32(v).to_f32(),
+        DType::BFloat16 if stepwise => |v| half::bf16::from_f32(v).to_f32(),
+        _ => |v| v,
+    };
+    let result = if dtype == DType::Float64 {
+        rows::<f64>(input, d, kind, |v| v)?
+    } else {
+        rows::<f32>(&input.to_dtype(dtype)?, d, kind, round)?
+    };
+    result.to_dtype(dtype)
+}
+
+fn rows<T: crate::native::ops::reduce::extremes::Ordered + Real>(
+    input: &Tensor,
+    d: usize,
+    kind: Kind,
+    round: fn(T) -> T,
+) -> Result<Tensor> {
+    if input.ndim() == 0 {
+        return rows::<T>(&input.unsqueeze(0)?, 0, kind, round)?.squeeze(None);
+    }
+    let last_first = input.movedim(&[d as i64], &[-1])?;
+    let length = input.shape()[d];
+    let values = last_first.values::<T>()?;
+    let mut out = Buffer::<T>::new(values.len())?;
+    let per_chunk = (GRAIN / 4 / length.max(1)).max(1) * length.max(1);
+    for_each_chunk(&mut out, per_chunk, |index, piece| {
+        let from = &values[index * per_chunk..index * per_chunk + piece.len()];
+        for (row, out) in from.chunks(length).zip(piece.chunks_mut(length)) {
+            let most = extreme_run(Extreme::Max, T::LOWEST, row);
+            match kind {
+                Kind::Softmax => {
+                    let sum = exponentials(row, most, out);
+                    scale(out, T::from_f64(sum));
+                }
+                Kind::LogSoftmax => {
+                    let sum = exponentials(row, most, out);
+                    let log = round(T::from_f64(round(T::from_f64(sum)).to_f64().ln()));
+                    shift(row, most, log, out, round);
+                }
+            }
+        }
+    });
+    let dense = Tensor::from_buffer(out, last_first.shape())?;
+    dense.movedim(&[-1], &[d as i64])?.contiguous()
+}
+
+multiversion! {
+    /// exp(x - most) for a row, and the sum of it.
+    pub(crate) fn exponentials[T: Real](row: &[T], most: T, out: &mut [T]) -> f64 {
+        let mut total = 0.0;
+        for (x, o) in row.chunks(256).zip(out.chunks_mut(256)) {
+            for (o, v) in o.iter_mut().zip(x) {
+                *o = (*v - most).exp();
+            }
+            let mut lanes = [T::ZERO; 16];
+            let blocks = o.chunks_exact(16);
+            let rest = blocks.remainder();
+            for block in blocks {
+                for (lane, v) in lanes.iter_mut().zip(block) { *lane = *lane + *v; }
+            }
+            for (lane, v) in lanes.iter_mut().zip(rest) { *lane = *lane + *v; }
+            let mut width = 8;
+            while width > 0 {
+                for i in 0..width { lanes[i] = lanes[i] + lanes[i + width]; }
+                width /= 2;
+            }
+            total += lanes[0].to_f64();
+        }
+        total
+    }
+}
+
+multiversion! {
+    fn scale[T: Real](out: &mut [T], sum: T) {
+        for o in out.iter_mut() {
+            *o = *o / sum;
+        }
+    }
+}
+
+fn shift<T: Real>(row: &[T], most: T, log: T, out: &mut [T], round: fn(T) -> T) {
+    for (o, v) in out.iter_mut().zip(row) {
+        *o = round(*v - most) - log;
+    }
+}
+
+pub fn logsumexp(input: &Tensor, dims: &[i64], keepdim: bool) -> Result<Tensor> {
+    ensure!(
+        input.dtype().is_float(),
+        DType,
+        "logsumexp(): Expected floating point type for result tensor, but got: {}",
+        input.dtype()
+    );
+    let reduction = Reduction::new(input, Some(dims), keepdim)?;
+    let out = by_rows::<f64, f64>(input, &reduction, |row| {
+        let most = extreme_run(Extreme::Max, f64::NEG_INFINITY, row);
+        let shift = if most.is_finite() { most } else { 0.0 };
+        shift + row.iter().map(|v| (v - shift).exp()).sum::<f64>().ln()
+    })?;
+    rounded(&out, &reduction.shape, input.dtype(), |v| v)
+}

@@ -1,0 +1,321 @@
+//! Sums, products, means, variances and norms.
+//!
+//! Sums run in sixteen lanes over short stretches and are gathered in double precision: as accurate as torch's cascade, and the
+//! same on every machine and number of threads.
+
+use super::plan::{Fold, Reduction, by_rows, fold};
+use crate::native::error::{Result, ensure};
+use crate::native::simd::math::Real;
+use crate::native::simd::multiversion;
+use crate::native::tensor::element::{Complex, Element, with_element};
+use crate::native::tensor::{Buffer, Tensor, promote};
+use passnet_graph::DType;
+use std::marker::PhantomData;
+
+const LANES: usize = 16;
+/// Elements summed in single precision before they go into the double-precision total.
+const STRETCH: usize = 16 * LANES;
+
+/// What is summed: x, |x|, x², (x-c)², |x|^p.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Term {
+    Value,
+    Absolute,
+    Square,
+}
+
+multiversion! {
+    pub(crate) fn sum_run[T: Real](term: Term, run: &[T]) -> f64 {
+        let mut total = 0.0;
+        for stretch in run.chunks(STRETCH) {
+            let mut lanes = [T::ZERO; LANES];
+            let blocks = stretch.chunks_exact(LANES);
+            let rest = blocks.remainder();
+            match term {
+                Term::Value => for block in blocks {
+                    for (lane, v) in lanes.iter_mut().zip(block) { *lane = *lane + *v; }
+                },
+                Term::Absolute => for block in blocks {
+                    for (lane, v) in lanes.iter_mut().zip(block) { *lane = *lane + v.abs(); }
+                },
+                Term::Square => for block in blocks {
+                    for (lane, v) in lanes.iter_mut().zip(block) { *lane = v.fused(*v, *lane); }
+                },
+            }
+            for (lane, v) in lanes.iter_mut().zip(rest) {
+                *lane = *lane + match term {
+                    Term::Value => *v,
+                    Term::Absolute => v.abs(),
+                    Term::Square => *v * *v,
+                };
+            }
+            let mut width = LANES / 2;
+            while width > 0 {
+                for i in 0..width { lanes[i] = lanes[i] + lanes[i + width]; }
+                width /= 2;
+            }
+            total += lanes[0].to_f64();
+        }
+        total
+    }
+}
+
+multiversion! {
+    /// Adds the rows of a matrix, `stride` apart, to the totals of its columns.
+    fn sum_columns[T: Real](term: Term, totals: &mut [f64], rows: &[T], stride: usize) {
+        let width = totals.len();
+        let mut partial = [T::ZERO; 512];
+        let partial = &mut partial[..width];
+        for group in rows.chunks(16 * stride) {
+            partial.fill(T::ZERO);
+            for row in group.chunks(stride) {
+                let row = &row[..width];
+                match term {
+                    Term::Value => for (p, v) in partial.iter_mut().zip(row) { *p = *p + *v; },
+                    Term::Absolute => for (p, v) in partial.iter_mut().zip(row) { *p = *p + v.abs(); },
+                    Term::Square => for (p, v) in partial.iter_mut().zip(row) { *p = v.fused(*v, *p); },
+                }
+            }
+            for (t, p) in totals.iter_mut().zip(partial.iter()) { *t += p.to_f64(); }
+        }
+    }
+}
+
+struct Sum<T> {
+    term: Term,
+    item: PhantomData<T>,
+}
+
+impl<T: Real> Fold for Sum<T> {
+    type Item = T;
+    type State = f64;
+    fn start(&self) -> f64 {
+        0.0
+    }
+    fn run(&self, state: f64, run: &[T]) -> f64 {
+        state + sum_run(self.term, run)
+    }
+    fn merge(&self, left: f64, right: f64) -> f64 {
+        left + right
+    }
+    fn columns(&self, states: &mut [f64], rows: &[T], stride: usize) {
+        sum_columns(self.term, states, rows, stride);
+    }
+}
+
+/// Sums of terms in double precision, before rounding.
+pub(crate) fn totals(input: &Tensor, reduction: &Reduction, term: Term) -> Result<Buffer<f64>> {
+    if input.dtype() == DType::Float64 {
+        fold(input, reduction, &Sum::<f64> { term, item: PhantomData })
+    } else {
+        fold(input, reduction, &Sum::<f32> { term, item: PhantomData })
+    }
+}
+
+/// Rounds double-precision results to a tensor of the given type.
+pub(crate) fn rounded(
+    values: &[f64],
+    shape: &[usize],
+    dtype: DType,
+    finish: impl Fn(f64) -> f64,
+) -> Result<Tensor> {
+    with_element!(dtype, T => {
+        let mut out = Buffer::<T>::new(values.len())?;
+        for (o, v) in out.iter_mut().zip(values) {
+            *o = T::from_f64(finish(*v));
+        }
+        Tensor::from_buffer(out, shape)
+    })
+}
+
+/// The type of a sum or product: small integers and bools become int64.
+fn sum_type(input: &Tensor, dtype: Option<DType>) -> DType {
+    match (dtype, input.dtype()) {
+        (Some(dtype), _) => dtype,
+        (None, own) if own.is_float() || own.is_complex() => own,
+        _ => DType::Int64,
+    }
+}
+
+pub fn sum(
+    input: &Tensor,
+    dims: Option<&[i64]>,
+    keepdim: bool,
+    dtype: Option<DType>,
+) -> Result<Tensor> {
+    let dtype = sum_type(input, dtype);
+    let reduction = Reduction::new(input, dims, keepdim)?;
+    let shape = &reduction.shape;
+    if dtype.is_complex() {
+        return complex_sum(&input.to_dtype(dtype)?, &reduction);
+    }
+    if !dtype.is_float() {
+        let input = input.to_dtype(dtype)?;
+        let out = by_rows::<i64, i64>(&input, &reduction, |row| {
+            row.iter().fold(0i64, |sum, v| sum.wrapping_add(*v))
+        })?;
+        return Tensor::from_buffer(out, shape)?.to_dtype(dtype);
+    }
+    let input = if dtype == DType::Float64 { input.to_dtype(dtype)? } else { input.clone() };
+    let totals = totals(&input, &reduction, Term::Value)?;
+    rounded(&totals, shape, dtype, |v| v)
+}
+
+fn complex_sum(input: &Tensor, reduction: &Reduction) -> Result<Tensor> {
+    let out = by_rows::<Complex<f64>, Complex<f64>>(input, reduction, |row| {
+        row.iter().fold(Complex { re: 0.0, im: 0.0 }, |sum, v| Complex {
+            re: sum.re + v.re,
+            im: sum.im + v.im,
+        })
+    })?;
+    Tensor::from_buffer(out, &reduction.shape)?.to_dtype(input.dtype())
+}
+
+pub fn mean(
+    input: &Tensor,
+    dims: Option<&[i64]>,
+    keepdim: bool,
+    dtype: Option<DType>,
+) -> Result<Tensor> {
+    let dtype = dtype.unwrap_or(input.dtype());
+    ensure!(
+        dtype.is_float(),
+        DType,
+        "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {dtype}"
+    );
+    let reduction = Reduction::new(input, dims, keepdim)?;
+    let input = if dtype == DType::Float64 { input.to_dtype(dtype)? } else { input.clone() };
+    let totals = totals(&input, &reduction, Term::Value)?;
+    let length = reduction.length as f64;
+    rounded(&totals, &reduction.shape, dtype, |v| v / length)
+}
+
+pub fn prod(
+    input: &Tensor,
+    dim: Option<i64>,
+    keepdim: bool,
+    dtype: Option<DType>,
+) -> Result<Tensor> {
+    let dtype = sum_type(input, dtype);
+    let dims = dim.map(|d| [d]);
+    let reduction = Reduction::new(input, dims.as_ref().map(|d| d.as_slice()), keepdim)?;
+    ensure!(!dtype.is_complex(), Unsupported, "prod of complex tensors is not supported");
+    if dtype.is_float() {
+        let out = by_rows::<f64, f64>(input, &reduction, |row| row.iter().product())?;
+        return rounded(&out, &reduction.shape, dtype, |v| v);
+    }
+    let out = by_rows::<i64, i64>(input, &reduction, |row| {
+        row.iter().fold(1i64, |product, v| product.wrapping_mul(*v))
+    })?;
+    Tensor::from_buffer(out, &reduction.shape)?.to_dtype(dtype)
+}
+
+/// Mean and sum of squared deviations of a row, in double precision and two passes.
+pub(crate) fn moments<T: Real>(row: &[T]) -> (f64, f64) {
+    let mean = sum_run(Term::Value, row) / row.len() as f64;
+    (mean, squared_deviations(row, mean))
+}
+
+multiversion! {
+    fn squared_deviations[T: Real](row: &[T], mean: f64) -> f64 {
+        let center = T::from_f64(mean);
+        // The rounding of the centre is corrected below: sum (x-m)² = sum (x-c)² - n (m-c)².
+        let shift = mean - center.to_f64();
+        let mut total = 0.0;
+        for stretch in row.chunks(STRETCH) {
+            let mut lanes = [T::ZERO; LANES];
+            let blocks = stretch.chunks_exact(LANES);
+            let rest = blocks.remainder();
+            for block in blocks {
+                for (lane, v) in lanes.iter_mut().zip(block) {
+                    let d = *v - center;
+                    *lane = d.fused(d, *lane);
+                }
+            }
+            for (lane, v) in lanes.iter_mut().zip(rest) {
+                let d = *v - center;
+                *lane = d.fused(d, *lane);
+            }
+            let mut width = LANES / 2;
+            while width > 0 {
+                for i in 0..width { lanes[i] = lanes[i] + lanes[i + width]; }
+                width /= 2;
+            }
+            total += lanes[0].to_f64();
+        }
+        (total - row.len() as f64 * shift * shift).max(0.0 * total)
+    }
+}
+
+/// Variance with `correction` degrees of freedom taken off.
+pub fn var(input: &Tensor, dims: Option<&[i64]>, correction: f64, keepdim: bool) -> Result<Tensor> {
+    spread(input, dims, correction, keepdim, |v| v)
+}
+
+pub fn std(input: &Tensor, dims: Option<&[i64]>, correction: f64, keepdim: bool) -> Result<Tensor> {
+    spread(input, dims, correction, keepdim, f64::sqrt)
+}
+
+fn spread(
+    input: &Tensor,
+    dims: Option<&[i64]>,
+    correction: f64,
+    keepdim: bool,
+    finish: fn(f64) -> f64,
+) -> Result<Tensor> {
+    ensure!(
+        input.dtype().is_float(),
+        DType,
+        "std and var only support floating point and complex dtypes"
+    );
+    let reduction = Reduction::new(input, dims, keepdim)?;
+    let degrees = (reduction.length as f64 - correction).max(0.0);
+    let squares = if input.dtype() == DType::Float64 {
+        by_rows::<f64, f64>(input, &reduction, |row| moments(row).1)?
+    } else {
+        by_rows::<f32, f64>(input, &reduction, |row| moments(row).1)?
+    };
+    rounded(&squares, &reduction.shape, input.dtype(), |v| finish(v / degrees))
+}
+
+/// `torch.linalg.vector_norm`.
+pub fn vector_norm(
+    input: &Tensor,
+    order: f64,
+    dims: Option<&[i64]>,
+    keepdim: bool,
+    dtype: Option<DType>,
+) -> Result<Tensor> {
+    let dtype = dtype.unwrap_or(input.dtype());
+    if dtype.is_complex() {
+        let size =
+            crate::native::ops::pointwise::unary(crate::native::ops::pointwise::Unary::Abs, input)?;
+        return vector_norm(&size, order, dims, keepdim, None);
+    }
+    ensure!(
+        promote::float_type(dtype) == dtype,
+        DType,
+        "linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dtype}"
+    );
+    let reduction = Reduction::new(input, dims, keepdim)?;
+    let shape = &reduction.shape;
+    if order == 2.0 {
+        return rounded(&totals(input, &reduction, Term::Square)?, shape, dtype, f64::sqrt);
+    }
+    if order == 1.0 {
+        return rounded(&totals(input, &reduction, Term::Absolute)?, shape, dtype, |v| v);
+    }
+    let out = by_rows::<f64, f64>(input, &reduction, |row| {
+        let sizes = row.iter().map(|v| v.abs());
+        if order == f64::INFINITY {
+            sizes.fold(0.0, |m: f64, v| if v > m || v.is_nan() { v } else { m })
+        } else if order == f64::NEG_INFINITY {
+            sizes.fold(f64::INFINITY, |m: f64, v| if v < m || v.is_nan() { v } else { m })
+        } else if order == 0.0 {
+            sizes.filter(|v| *v != 0.0).count() as f64
+        } else {
+            sizes.map(|v| v.powf(order)).sum::<f64>().powf(1.0 / order)
+        }
+    })?;
+    rounded(&out, shape, dtype, |v| v)
+}
