@@ -1,7 +1,8 @@
 """Parity checks against PyTorch: `python -m passnet.parity COMMAND`.
 
 `shapes` compares inferred types with PyTorch's, `print` runs printed graphs against their
-originals, `golden-shapes` writes the expectations of the one-op cases.
+originals, `run` compares the native engine's outputs with PyTorch's, `golden-shapes` writes the
+expectations of the one-op cases.
 Exit codes: 0 all equal, 1 something differs, 2 bad usage or input.
 """
 
@@ -14,7 +15,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import compare_print, compare_shapes
+from . import compare_print, compare_run, compare_shapes
 from .opcases import CaseError, rewrite
 
 CASES = Path(__file__).resolve().parents[2] / "crates" / "passnet-graph" / "tests" / "ops"
@@ -44,7 +45,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help="skip graphs whose inputs have more elements (default %(default)s)",
     )
     prints.set_defaults(run=print_parity)
-    for command in (shapes, prints):
+    runs = commands.add_parser("run", help="compare the native engine's outputs with PyTorch's")
+    runs.add_argument("--rung", type=int, default=-5, help="rung of the tolerance ladder (default -5)")
+    runs.add_argument("--seed", type=int, default=compare_run.DEFAULT_SEED)
+    runs.add_argument("--dtype", choices=["float16", "bfloat16", "float64"], help="type of float32 inputs")
+    runs.add_argument(
+        "--max-elements",
+        type=int,
+        default=100_000_000,
+        help="skip graphs whose inputs have more elements (default %(default)s)",
+    )
+    runs.set_defaults(run=run_parity)
+    for command in (shapes, prints, runs):
         command.add_argument("--passnet", type=Path, required=True, help="the passnet binary")
         command.add_argument("--json", action="store_true", help="one JSON object on stdout")
         command.add_argument("paths", nargs="+", type=Path, help="graph folders or trees of them")
@@ -73,6 +85,20 @@ def print_parity(options: argparse.Namespace) -> int:
         options.passnet, options.paths, options.limit, options.max_elements
     )
     show(options.json, compare_print.to_json(report), compare_print.to_table(report))
+    return 1 if report.failed else 0
+
+
+def run_parity(options: argparse.Namespace) -> int:
+    """Outputs of the native engine against those of PyTorch's CPU kernels."""
+    settings = compare_run.Options(
+        options.rung, options.seed, options.dtype, options.max_elements
+    )
+    try:
+        report = compare_run.compare_runs(options.passnet, options.paths, settings)
+    except OSError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    show(options.json, compare_run.to_json(report), compare_run.to_table(report))
     return 1 if report.failed else 0
 
 

@@ -1,3 +1,7 @@
 //! Running graphs. `native` is a CPU tensor library with PyTorch's semantics, in process, with no Python.
 
+pub mod dump;
+pub mod engine;
 pub mod native;
+
+pub use engine::{Engine, EngineError, ErrorKind, Precision, Prepared, RunOptions, Value};

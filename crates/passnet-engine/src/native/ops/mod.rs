@@ -1,6 +1,7 @@
 //! Operations by family.
 
 pub mod attention;
+pub mod composite;
 pub mod conv;
 pub mod creation;
 pub mod einsum;

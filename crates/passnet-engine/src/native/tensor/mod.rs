@@ -9,6 +9,7 @@ pub mod element;
 pub mod layout;
 pub mod memory;
 pub mod promote;
+mod reinterpret;
 mod scalar;
 mod views;
 

@@ -1,8 +1,10 @@
-//! `passnet graph`: look at graphs without running them.
+//! `passnet graph`: look at graphs, and run them.
 
 mod check;
 mod hash;
 mod ops;
+mod profile;
+mod run;
 mod show;
 
 use crate::error::{CommandError, Outcome};
@@ -17,7 +19,8 @@ pub enum GraphCommand {
 Examples:
   passnet graph show samples/timm/resnet18
   passnet graph show samples/timm/resnet18 --infer      with the shape and dtype of every value
-  passnet graph show samples/timm/resnet18 --print      as canonical model.py")]
+  passnet graph show samples/timm/resnet18 --print      as canonical model.py
+  passnet graph show samples/timm/resnet18 --profile    with the time every operation takes")]
     Show(show::ShowArgs),
     /// Check that graphs are well formed: syntax, operations, metadata, shapes
     #[command(after_help = "\
@@ -42,6 +45,17 @@ Examples:
   passnet graph ops samples/timm/resnet18
   passnet graph ops graphs.tar.zst --by spelling")]
     Ops(ops::OpsArgs),
+    /// Run graphs on inputs drawn from their metadata
+    #[command(after_help = "\
+Examples:
+  passnet graph run samples/timm/resnet18
+  passnet graph run samples/timm/resnet18 --dump resnet18.safetensors
+  passnet graph run samples/ --dtype bfloat16 --json     a tree of graphs, one JSON object a line
+  passnet graph run samples/timm/resnet18 --oracle       everything in float64
+
+Inputs are drawn as the reference draws them, bit by bit as PyTorch's CPU generator does for the same seed.
+Exit code 1 means that at least one graph did not run.")]
+    Run(run::RunArgs),
 }
 
 #[derive(Debug, Args)]
@@ -57,5 +71,6 @@ pub fn run(command: GraphCommand, output: &mut Output) -> Result<Outcome, Comman
         GraphCommand::Check(args) => check::run(args, output),
         GraphCommand::Hash(args) => hash::run(args, output),
         GraphCommand::Ops(args) => ops::run(args, output),
+        GraphCommand::Run(args) => run::run(args, output),
     }
 }

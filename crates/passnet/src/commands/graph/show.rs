@@ -23,9 +23,16 @@ pub struct ShowArgs {
     /// Print the graph as canonical `model.py`
     #[arg(long, conflicts_with = "infer")]
     print: bool,
+
+    /// Run the graph and show time, bytes and FLOPs of every operation against this machine's rates
+    #[arg(long, conflicts_with_all = ["infer", "print"])]
+    profile: bool,
 }
 
 pub fn run(args: ShowArgs, output: &mut Output) -> Result<Outcome, CommandError> {
+    if args.profile {
+        return super::profile::run(&args.paths, output);
+    }
     let mut failed = false;
     for_each_graph(
         &args.paths,

@@ -87,6 +87,8 @@ pub enum Unary {
     /// A power with one of the exponents torch has shortcuts for, or any other.
     Power {
         exponent: f64,
+        /// Whether torch's shortcuts for common exponents apply.
+        shortcuts: bool,
     },
 }
 

@@ -1,0 +1,255 @@
+//! What an engine is: it takes a graph once and runs it many times, or says which node it cannot run and why.
+
+use crate::native::{Scalar, Tensor, TensorError};
+use passnet_graph::{DType, Graph};
+use std::fmt;
+use std::sync::Arc;
+
+/// Runs graphs. Engines differ in where they compute, never in what a graph means.
+pub trait Engine: fmt::Debug {
+    /// The name that `--engine` takes.
+    fn name(&self) -> &'static str;
+
+    /// Checks and prepares a graph.
+    fn prepare(
+        &self,
+        graph: &Graph,
+        precision: Precision,
+    ) -> Result<Box<dyn Prepared>, EngineError>;
+}
+
+/// A graph ready to run.
+pub trait Prepared: fmt::Debug + Send + Sync {
+    /// Runs the graph on one value per placeholder. Where the graph writes into a placeholder, it writes into
+    /// the tensor given here, as torch would: pass copies to keep the originals.
+    fn run(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Value>, EngineError>;
+}
+
+/// In which types a graph computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Precision {
+    /// In the types the graph and its inputs name.
+    #[default]
+    AsWritten,
+    /// In float64 wherever a float type is named: the yardstick for accuracy.
+    Double,
+}
+
+impl Precision {
+    /// The type that stands for `dtype`.
+    pub fn of(self, dtype: DType) -> DType {
+        match self {
+            Precision::AsWritten => dtype,
+            Precision::Double if dtype.is_float() => DType::Float64,
+            Precision::Double if dtype.is_complex() => DType::Complex128,
+            Precision::Double => dtype,
+        }
+    }
+
+    /// The type of new float tensors that name none.
+    pub fn default_float(self) -> DType {
+        self.of(DType::Float32)
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunOptions {
+    /// Seed of the generator that random operations draw from.
+    pub seed: u64,
+    /// The most bytes that the run may hold at one time.
+    pub memory_limit: usize,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        RunOptions { seed: crate::native::inputs::DEFAULT_SEED, memory_limit: 1 << 36 }
+    }
+}
+
+/// A value of a graph while it runs.
+#[derive(Debug, Clone)]
+pub enum Value {
+    Tensor(Tensor),
+    Number(Scalar),
+    /// A tuple, a list, a `torch.Size`.
+    Sequence(Arc<[Value]>),
+    None,
+    Text(Arc<str>),
+    Dtype(DType),
+    /// Devices have no meaning here: everything runs where the engine runs.
+    Device,
+    Ellipsis,
+    Slice(Arc<[Value; 3]>),
+    /// A constant of torch such as `torch.channels_last`.
+    Constant(Arc<str>),
+    /// An opaque object: an autocast mode, a function context.
+    Object,
+    /// A tensor inside vmap; `Mapped` says which leading dimensions are hidden.
+    Mapped(Arc<Mapped>),
+}
+
+/// A tensor inside vmap: its first `levels.len()` dimensions are hidden, one for each nesting level, in order.
+#[derive(Debug, Clone)]
+pub struct Mapped {
+    pub tensor: Tensor,
+    pub levels: Vec<i64>,
+}
+
+impl Value {
+    pub fn sequence(items: impl IntoIterator<Item = Value>) -> Self {
+        Value::Sequence(items.into_iter().collect())
+    }
+
+    pub fn int(value: i64) -> Self {
+        Value::Number(Scalar::Int(value))
+    }
+
+    pub fn bool(value: bool) -> Self {
+        Value::Number(Scalar::Bool(value))
+    }
+
+    pub fn float(value: f64) -> Self {
+        Value::Number(Scalar::Float(value))
+    }
+
+    pub fn sizes(sizes: &[usize]) -> Self {
+        Value::sequence(sizes.iter().map(|size| Value::int(*size as i64)))
+    }
+
+    pub fn tensors(tensors: impl IntoIterator<Item = Tensor>) -> Self {
+        Value::sequence(tensors.into_iter().map(Value::Tensor))
+    }
+
+    pub fn as_tensor(&self) -> Option<&Tensor> {
+        match self {
+            Value::Tensor(tensor) => Some(tensor),
+            _ => None,
+        }
+    }
+
+    /// Calls `visit` for every tensor in the value.
+    pub fn for_each_tensor<'a>(&'a self, visit: &mut impl FnMut(&'a Tensor)) {
+        match self {
+            Value::Tensor(tensor) => visit(tensor),
+            Value::Sequence(items) => items.iter().for_each(|item| item.for_each_tensor(visit)),
+            _ => {}
+        }
+    }
+
+    /// Python's name of the value's type, for messages.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Value::Tensor(_) | Value::Mapped(_) => "Tensor",
+            Value::Number(Scalar::Bool(_)) => "bool",
+            Value::Number(Scalar::Int(_)) => "int",
+            Value::Number(Scalar::Float(_)) => "float",
+            Value::Number(Scalar::Complex(..)) => "complex",
+            Value::Sequence(_) => "tuple",
+            Value::None => "NoneType",
+            Value::Text(_) => "str",
+            Value::Dtype(_) => "torch.dtype",
+            Value::Device => "torch.device",
+            Value::Ellipsis => "ellipsis",
+            Value::Slice(_) => "slice",
+            Value::Constant(_) => "torch constant",
+            Value::Object => "object",
+        }
+    }
+}
+
+impl From<Tensor> for Value {
+    fn from(tensor: Tensor) -> Self {
+        Value::Tensor(tensor)
+    }
+}
+
+/// What kind of thing went wrong, for counting and for verdicts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ErrorKind {
+    /// Legal in torch, missing in this engine.
+    Unsupported,
+    /// The call does not fit the operation's signature.
+    Arguments,
+    Shape,
+    Index,
+    Type,
+    Value,
+    Arithmetic,
+    Memory,
+    /// An assertion of the graph itself does not hold.
+    Assertion,
+    /// A mistake of the engine.
+    Internal,
+}
+
+impl ErrorKind {
+    pub const fn name(self) -> &'static str {
+        match self {
+            ErrorKind::Unsupported => "unsupported",
+            ErrorKind::Arguments => "arguments",
+            ErrorKind::Shape => "shape",
+            ErrorKind::Index => "index",
+            ErrorKind::Type => "type",
+            ErrorKind::Value => "value",
+            ErrorKind::Arithmetic => "arithmetic",
+            ErrorKind::Memory => "memory",
+            ErrorKind::Assertion => "assertion",
+            ErrorKind::Internal => "internal",
+        }
+    }
+}
+
+/// Why a graph did not run, and at which node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineError {
+    pub kind: ErrorKind,
+    /// The node's name; empty where the graph as a whole is meant.
+    pub node: String,
+    /// What the node calls, as a person would write it.
+    pub operation: String,
+    /// Line of `model.py`; 0 where there is none.
+    pub line: u32,
+    pub message: String,
+}
+
+impl EngineError {
+    /// An error about the graph as a whole.
+    pub fn graph(kind: ErrorKind, message: impl Into<String>) -> Self {
+        EngineError {
+            kind,
+            node: String::new(),
+            operation: String::new(),
+            line: 0,
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for EngineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.line > 0 {
+            write!(f, "line {}: ", self.line)?;
+        }
+        if !self.node.is_empty() {
+            write!(f, "`{}` ({}): ", self.node, self.operation)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for EngineError {}
+
+impl From<&TensorError> for ErrorKind {
+    fn from(error: &TensorError) -> Self {
+        match error {
+            TensorError::Shape(_) => ErrorKind::Shape,
+            TensorError::Index(_) => ErrorKind::Index,
+            TensorError::DType(_) => ErrorKind::Type,
+            TensorError::Value(_) => ErrorKind::Value,
+            TensorError::Arithmetic(_) => ErrorKind::Arithmetic,
+            TensorError::Allocation { .. } => ErrorKind::Memory,
+            TensorError::Unsupported(_) => ErrorKind::Unsupported,
+            TensorError::Busy => ErrorKind::Internal,
+        }
+    }
+}

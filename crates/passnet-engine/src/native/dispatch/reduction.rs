@@ -1,0 +1,239 @@
+//! Folds over dimensions, running folds, sorting.
+
+use super::args::Ints;
+use super::{Args, Kernel};
+use crate::engine::Value;
+use crate::native::error::{Result, bail, ensure};
+use crate::native::ops::pointwise::{self, Binary};
+use crate::native::ops::reduce::{self, Extreme, Scan};
+use crate::native::tensor::{Scalar, Tensor};
+use passnet_graph::DType;
+use passnet_graph::ops::Op;
+
+pub(super) fn kernel(op: Op) -> Option<Kernel> {
+    Some(match op {
+        Op::Sum | Op::Mean | Op::NanSum | Op::Prod => sum,
+        Op::Max | Op::Min => extremum,
+        Op::Amax | Op::Amin | Op::Argmax | Op::Argmin => extreme,
+        Op::All | Op::Any | Op::CountNonzero => truth,
+        Op::Var | Op::Std | Op::VarMean | Op::StdMean => moments,
+        Op::Norm | Op::LinalgNorm | Op::VectorNorm => norm,
+        Op::Logsumexp => logsumexp,
+        Op::Median => median,
+        Op::Cumsum | Op::Cumprod => scan,
+        Op::Cummax | Op::Cummin => running_extreme,
+        Op::Topk => topk,
+        Op::Sort | Op::Argsort => sort,
+        _ => return None,
+    })
+}
+
+/// The dimensions to fold; none named means all.
+fn dims(args: &Args<'_>) -> Result<Option<Ints>> {
+    Ok(args.optional_ints("dim")?.filter(|dims| !dims.is_empty()))
+}
+
+fn pair(first: Tensor, second: Tensor) -> Value {
+    Value::tensors([first, second])
+}
+
+fn sum(args: &Args<'_>) -> Result<Value> {
+    let input = args.input()?;
+    let (dims, dtype) = (dims(args)?, args.dtype("dtype"));
+    let (dims, keepdim) = (dims.as_deref(), args.flag("keepdim")?);
+    Ok(match args.op {
+        Op::Sum => reduce::sum(input, dims, keepdim, dtype)?,
+        Op::Mean => reduce::mean(input, dims, keepdim, dtype)?,
+        Op::NanSum => {
+            let without = pointwise::where_select(
+                &pointwise::isnan(input)?,
+                &Scalar::Int(0).into(),
+                &input.into(),
+            )?;
+            reduce::sum(&without, dims, keepdim, dtype)?
+        }
+        _ => reduce::prod(input, dims.and_then(|dims| dims.first().copied()), keepdim, dtype)?,
+    }
+    .into())
+}
+
+fn which(op: Op) -> Extreme {
+    match op {
+        Op::Max | Op::Amax | Op::Argmax | Op::Cummax => Extreme::Max,
+        _ => Extreme::Min,
+    }
+}
+
+/// `max` and `min`: of all elements, along a dimension with the places, or of two tensors.
+fn extremum(args: &Args<'_>) -> Result<Value> {
+    let input = args.input()?;
+    let is_max = args.op == Op::Max;
+    for name in ["other", "dim"] {
+        if let Value::Tensor(other) = args.value(name)
+            && (name == "other" || other.ndim() > 0 || other.dtype().is_float())
+        {
+            let op = if is_max { Binary::Maximum } else { Binary::Minimum };
+            return Ok(pointwise::binary(op, &input.into(), &other.into())?.into());
+        }
+    }
+    match args.optional_int("dim")? {
+        None => Ok(reduce::extreme(input, which(args.op), None, false)?.into()),
+        Some(dim) => {
+            let keepdim = args.flag("keepdim")?;
+            let (values, places) = reduce::extreme_with_index(input, which(args.op), dim, keepdim)?;
+            Ok(pair(values, places))
+        }
+    }
+}
+
+fn extreme(args: &Args<'_>) -> Result<Value> {
+    let (input, keepdim) = (args.input()?, args.flag("keepdim")?);
+    Ok(match args.op {
+        Op::Amax | Op::Amin => {
+            reduce::extreme(input, which(args.op), dims(args)?.as_deref(), keepdim)?
+        }
+        _ => reduce::arg_extreme(input, which(args.op), args.optional_int("dim")?, keepdim)?,
+    }
+    .into())
+}
+
+fn truth(args: &Args<'_>) -> Result<Value> {
+    let input = args.input()?;
+    let dims = dims(args)?;
+    Ok(match args.op {
+        Op::CountNonzero => reduce::count_nonzero(input, dims.as_deref())?,
+        Op::All => reduce::all(input, dims.as_deref(), args.flag("keepdim")?)?,
+        _ => reduce::any(input, dims.as_deref(), args.flag("keepdim")?)?,
+    }
+    .into())
+}
+
+fn moments(args: &Args<'_>) -> Result<Value> {
+    let input = args.input()?;
+    // `x.var(False)` names no dimension: the flag stands where a dimension could.
+    let flag = match args.value("dim") {
+        Value::Number(Scalar::Bool(unbiased)) => Some(*unbiased),
+        _ => None,
+    };
+    let dims = if flag.is_some() { None } else { dims(args)? };
+    let correction = match (flag, args.value("unbiased"), args.value("correction")) {
+        (Some(unbiased), ..) => f64::from(u8::from(unbiased)),
+        (None, Value::None, Value::None) => 1.0,
+        (None, Value::None, _) => args.float("correction")?,
+        _ => f64::from(u8::from(args.flag("unbiased")?)),
+    };
+    let keepdim = args.flag("keepdim")?;
+    let (dims, mean) = (dims.as_deref(), |dims| reduce::mean(input, dims, keepdim, None));
+    let spread = match args.op {
+        Op::Var | Op::VarMean => reduce::var(input, dims, correction, keepdim)?,
+        _ => reduce::std(input, dims, correction, keepdim)?,
+    };
+    Ok(match args.op {
+        Op::Var | Op::Std => spread.into(),
+        _ => pair(spread, mean(dims)?),
+    })
+}
+
+fn norm(args: &Args<'_>) -> Result<Value> {
+    let input = args.input()?;
+    let name = if args.op == Op::Norm { "p" } else { "ord" };
+    let dims = dims(args)?;
+    let order = match args.value(name) {
+        Value::None => 2.0,
+        Value::Text(text) if &**text == "fro" => 2.0,
+        Value::Text(text) if matches!(&**text, "inf" | "-inf") => {
+            if text.starts_with('-') {
+                f64::NEG_INFINITY
+            } else {
+                f64::INFINITY
+            }
+        }
+        Value::Text(text) => bail!(Unsupported, "norm of order '{text}' is not supported yet"),
+        _ => args.float(name)?,
+    };
+    let of_matrices = args.op == Op::LinalgNorm
+        && !matches!(args.value("ord"), Value::None)
+        && (dims.as_ref().is_some_and(|dims| dims.len() == 2)
+            || (dims.is_none() && input.ndim() == 2))
+        && !matches!(args.value("ord"), Value::Text(_));
+    ensure!(!of_matrices, Unsupported, "matrix norms are not supported yet");
+    let dtype = args.dtype("dtype");
+    let keepdim = args.flag("keepdim")?;
+    Ok(reduce::vector_norm(input, order, dims.as_deref(), keepdim, dtype)?.into())
+}
+
+fn logsumexp(args: &Args<'_>) -> Result<Value> {
+    Ok(reduce::logsumexp(args.input()?, &args.ints("dim")?, args.flag("keepdim")?)?.into())
+}
+
+/// The lower of the two middle elements where there are two.
+fn median(args: &Args<'_>) -> Result<Value> {
+    let input = args.input()?;
+    let middle = |input: &Tensor, dim: i64, keepdim: bool| -> Result<(Tensor, Tensor)> {
+        let length = input.size(dim)?;
+        ensure!(length > 0, Index, "median(): Expected reduction dim to have non-zero size.");
+        let (values, places) = reduce::sort(input, dim, false)?;
+        let pick = |sorted: Tensor| -> Result<Tensor> {
+            let middle = sorted.narrow(dim, ((length - 1) / 2) as i64, 1)?;
+            if keepdim { middle.copy() } else { middle.squeeze(Some(&[dim]))?.copy() }
+        };
+        Ok((pick(values)?, pick(places)?))
+    };
+    match args.optional_int("dim")? {
+        None => Ok(middle(&input.reshape(&[-1])?, 0, false)?.0.into()),
+        Some(dim) => {
+            let (values, places) = middle(input, dim, args.flag("keepdim")?)?;
+            Ok(pair(values, places))
+        }
+    }
+}
+
+fn scan(args: &Args<'_>) -> Result<Value> {
+    let kind = if args.op == Op::Cumsum { Scan::Sum } else { Scan::Product };
+    Ok(reduce::scan(args.input()?, kind, args.int("dim")?, args.dtype("dtype"))?.into())
+}
+
+/// `cummax`, `cummin`: the best so far and where it stood; later ones win ties.
+fn running_extreme(args: &Args<'_>) -> Result<Value> {
+    let input = args.input()?;
+    ensure!(!input.dtype().is_complex(), DType, "cummax/cummin of complex tensors is not defined");
+    let dim = input.dim(args.int("dim")?)? as i64;
+    if input.ndim() == 0 {
+        return Ok(pair(input.copy()?, Tensor::zeros(&[], DType::Int64)?));
+    }
+    let last = input.transpose(dim, -1)?;
+    let length = last.size(-1)?;
+    let is_max = args.op == Op::Cummax;
+    let values = last.to_vec::<f64>()?;
+    let mut places = vec![0i64; values.len()];
+    let mut offsets = vec![0i64; values.len()];
+    for (row, values) in values.chunks(length.max(1)).enumerate() {
+        let mut best = 0;
+        for (at, value) in values.iter().enumerate() {
+            let better = if is_max { *value >= values[best] } else { *value <= values[best] };
+            if value.is_nan() || (better && !values[best].is_nan()) {
+                best = at;
+            }
+            places[row * length + at] = best as i64;
+            offsets[row * length + at] = (row * length + best) as i64;
+        }
+    }
+    let flat = last.reshape(&[-1])?;
+    let offsets = Tensor::from_slice(&offsets, &[offsets.len()])?;
+    let best = crate::native::ops::indexing::index_select(&flat, 0, &offsets)?;
+    let shape: Vec<i64> = last.shape().iter().map(|size| *size as i64).collect();
+    let best = best.reshape(&shape)?.transpose(dim, -1)?.contiguous()?;
+    let places = Tensor::from_slice(&places, last.shape())?.transpose(dim, -1)?.contiguous()?;
+    Ok(pair(best, places))
+}
+
+fn topk(args: &Args<'_>) -> Result<Value> {
+    let (k, dim) = (args.size("k")?, args.int("dim")?);
+    let (values, places) = reduce::topk(args.input()?, k, dim, args.flag("largest")?)?;
+    Ok(pair(values, places))
+}
+
+fn sort(args: &Args<'_>) -> Result<Value> {
+    let (values, places) = reduce::sort(args.input()?, args.int("dim")?, args.flag("descending")?)?;
+    Ok(if args.op == Op::Sort { pair(values, places) } else { places.into() })
+}

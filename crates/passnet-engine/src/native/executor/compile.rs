@@ -1,0 +1,291 @@
+//! From a graph to steps: each call bound to its signature, its arguments resolved to places, its dead values listed.
+
+use crate::engine::{EngineError, ErrorKind, Precision, Value};
+use crate::native::dispatch::{self, Kernel};
+use crate::native::tensor::Scalar;
+use passnet_graph::graph::Annotation;
+use passnet_graph::ops::{Class, Op, Signature, Value as Bound};
+use passnet_graph::{Arg, Call, Graph, Node, NodeId, NodeKind};
+use std::sync::Arc;
+
+/// Literals nested deeper than this are refused instead of recursed into.
+const MAX_NESTING: usize = 32;
+
+/// A graph ready to run.
+#[derive(Debug)]
+pub struct Program {
+    pub(super) steps: Vec<Step>,
+    pub(super) outputs: Vec<Place>,
+    pub(super) placeholders: Vec<Placeholder>,
+    /// Places for values: one for each node.
+    pub(super) size: usize,
+    pub(super) precision: Precision,
+    /// Whether vmap occurs, so that every step looks for hidden dimensions.
+    pub(super) maps: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Placeholder {
+    pub(super) name: Box<str>,
+    pub(super) is_symbol: bool,
+    /// Nothing uses it.
+    pub(super) unused: bool,
+}
+
+/// One call.
+#[derive(Debug)]
+pub struct Step {
+    pub op: Op,
+    pub name: Box<str>,
+    pub operation: Box<str>,
+    pub line: u32,
+    pub(super) kernel: Kernel,
+    pub(super) signature: &'static Signature,
+    /// One argument per parameter of the signature.
+    pub(super) arguments: Box<[Place]>,
+    pub(super) in_place: bool,
+    /// The parameter that names a tensor to write the result into.
+    pub(super) out: Option<usize>,
+    pub(super) target: usize,
+    /// Values used here for the last time.
+    pub(super) last_uses: Box<[u32]>,
+    /// Parameters whose values end here, as a bit set over the first 64.
+    pub(super) dying: u64,
+}
+
+/// Where an argument comes from.
+#[derive(Debug)]
+pub(super) enum Place {
+    Node(u32),
+    Constant(Value),
+    /// A sequence or slice with nodes in it.
+    Sequence(Box<[Place]>),
+    Slice(Box<[Place; 3]>),
+}
+
+impl Program {
+    pub fn compile(graph: &Graph, precision: Precision) -> Result<Self, EngineError> {
+        graph.verify().map_err(|why| EngineError::graph(ErrorKind::Arguments, why))?;
+        let mut compiler = Compiler {
+            precision,
+            latest: (0..graph.nodes().len() as u32).collect(),
+            object: (0..graph.nodes().len() as u32).collect(),
+        };
+        let mut steps = Vec::with_capacity(graph.op_count());
+        for (id, call) in graph.calls() {
+            let node = graph.node(id);
+            let step = compiler.step(id, node, call).map_err(|(kind, message)| EngineError {
+                kind,
+                node: node.name.to_string(),
+                operation: call.target.to_string(),
+                line: node.line,
+                message,
+            })?;
+            steps.push(step);
+        }
+        let outputs = graph
+            .outputs
+            .iter()
+            .map(|output| compiler.place(output, 0))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|(kind, message)| EngineError::graph(kind, message))?;
+        let placeholders = graph.placeholders().iter().map(|node| Placeholder {
+            name: node.name.clone(),
+            is_symbol: matches!(node.kind, NodeKind::Placeholder(Annotation::SymInt)),
+            unused: true,
+        });
+        let mut program = Program {
+            maps: steps.iter().any(|step| step.op == Op::AddBatchDim),
+            placeholders: placeholders.collect(),
+            steps,
+            outputs,
+            size: graph.nodes().len(),
+            precision,
+        };
+        program.find_last_uses();
+        Ok(program)
+    }
+
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    pub fn precision(&self) -> Precision {
+        self.precision
+    }
+
+    /// Notes at each step which values nothing later needs.
+    fn find_last_uses(&mut self) {
+        const KEPT: u32 = u32::MAX;
+        let mut last: Vec<Option<u32>> = vec![None; self.size];
+        for output in &self.outputs {
+            output.for_each_node(&mut |node| last[node as usize] = Some(KEPT));
+        }
+        for (index, step) in self.steps.iter_mut().enumerate().rev() {
+            let mut dead = Vec::new();
+            if last[step.target].is_none() {
+                dead.push(step.target as u32);
+            }
+            let mut dying = 0;
+            for (position, argument) in step.arguments.iter().enumerate() {
+                argument.for_each_node(&mut |node| {
+                    let use_ = &mut last[node as usize];
+                    if use_.is_none() {
+                        *use_ = Some(index as u32);
+                        dead.push(node);
+                        if position < 64 && matches!(argument, Place::Node(_)) {
+                            dying |= 1 << position;
+                        }
+                    } else if *use_ == Some(index as u32) {
+                        // Used twice by this very step: neither use may reuse the memory.
+                        dying = 0;
+                    }
+                });
+            }
+            step.last_uses = dead.into();
+            step.dying = dying;
+        }
+        for (placeholder, last) in self.placeholders.iter_mut().zip(&last) {
+            placeholder.unused = last.is_none();
+        }
+    }
+}
+
+impl Place {
+    fn for_each_node(&self, visit: &mut impl FnMut(u32)) {
+        match self {
+            Place::Node(node) => visit(*node),
+            Place::Constant(_) => {}
+            Place::Sequence(parts) => parts.iter().for_each(|part| part.for_each_node(visit)),
+            Place::Slice(parts) => parts.iter().for_each(|part| part.for_each_node(visit)),
+        }
+    }
+}
+
+type Problem = (ErrorKind, String);
+
+struct Compiler {
+    precision: Precision,
+    /// Where to read a node's value now: in-place view operations (`x.unsqueeze_(0)`) change what earlier nodes that
+    /// are the same Python object stand for.
+    latest: Vec<u32>,
+    /// For every node, the first node that is the same Python object.
+    object: Vec<u32>,
+}
+
+impl Compiler {
+    fn step(&mut self, id: NodeId, node: &Node, call: &Call) -> Result<Step, Problem> {
+        let Some(op) = call.op() else {
+            let what = match call.target.replacement() {
+                Some(replacement) => format!("the wrapper of pass `{}`", replacement.pass),
+                None => format!("unknown operation `{}`", call.target.path()),
+            };
+            return Err((ErrorKind::Unsupported, format!("{what} cannot be run by this engine")));
+        };
+        let bound = call.bind().map_err(|why| (ErrorKind::Arguments, why))?;
+        let kernel = dispatch::kernel(op).ok_or_else(|| {
+            (ErrorKind::Unsupported, format!("`{}` is not supported yet", op.name()))
+        })?;
+        let subscripts = matches!(op, Op::GetItem | Op::SetItem);
+        let arguments = bound
+            .values
+            .iter()
+            .map(|value| match value {
+                Bound::Given(arg @ Arg::List(_)) if subscripts => self.index_list(arg),
+                Bound::Given(arg) => self.place(arg, 0),
+                Bound::Default(arg) => self.place(arg, 0),
+                Bound::Rest(items) => self.sequence(items, 0),
+            })
+            .collect::<Result<Box<[Place]>, _>>()?;
+        let in_place = bound.is_in_place();
+        if in_place && let Some(target) = bound.mutated().and_then(Arg::as_node) {
+            self.same_object(id, target, bound.class() == Class::View);
+        }
+        let out = bound.signature.position("out").filter(|_| !bound.arg("out").is_none());
+        Ok(Step {
+            op,
+            name: node.name.clone(),
+            operation: call.target.to_string().into(),
+            line: node.line,
+            kernel,
+            signature: bound.signature,
+            arguments,
+            in_place,
+            out,
+            target: id.index(),
+            last_uses: Box::default(),
+            dying: 0,
+        })
+    }
+
+    /// The result of an in-place operation is its target; a view operation also changes the target's shape.
+    fn same_object(&mut self, id: NodeId, target: NodeId, moved: bool) {
+        let object = self.object[target.index()];
+        self.object[id.index()] = object;
+        if moved {
+            for (latest, own) in self.latest.iter_mut().zip(&self.object) {
+                if *own == object {
+                    *latest = id.index() as u32;
+                }
+            }
+        }
+    }
+
+    fn place(&self, arg: &Arg, depth: usize) -> Result<Place, Problem> {
+        if depth > MAX_NESTING {
+            return Err((ErrorKind::Arguments, "a literal is nested too deeply".into()));
+        }
+        Ok(Place::Constant(match arg {
+            Arg::Node(id) => return Ok(Place::Node(self.latest[id.index()])),
+            Arg::Tuple(items) | Arg::List(items) => return self.sequence(items, depth),
+            Arg::Slice(parts) => {
+                let [start, stop, step] = &**parts;
+                let parts = [
+                    self.place(start, depth + 1)?,
+                    self.place(stop, depth + 1)?,
+                    self.place(step, depth + 1)?,
+                ];
+                return Ok(match parts {
+                    [Place::Constant(a), Place::Constant(b), Place::Constant(c)] => {
+                        Place::Constant(Value::Slice(Arc::new([a, b, c])))
+                    }
+                    parts => Place::Slice(Box::new(parts)),
+                });
+            }
+            Arg::None => Value::None,
+            Arg::Bool(value) => Value::bool(*value),
+            Arg::Int(value) => Value::int(*value),
+            Arg::Float(value) => Value::Number(Scalar::Float(*value)),
+            Arg::Str(text) => Value::Text((&**text).into()),
+            Arg::Dtype(dtype) => Value::Dtype(self.precision.of(*dtype)),
+            Arg::Device(_) => Value::Device,
+            Arg::Ellipsis => Value::Ellipsis,
+            Arg::Constant(name) => Value::Constant((&**name).into()),
+        }))
+    }
+
+    /// `x[[0, 2]]` is one index made of a list, not one index per dimension; any other list is read as a tuple.
+    fn index_list(&self, arg: &Arg) -> Result<Place, Problem> {
+        let place = self.place(arg, 0)?;
+        let is_number = |part: &Arg| matches!(part, Arg::Int(_) | Arg::Bool(_));
+        Ok(match place {
+            Place::Constant(list) if arg.parts().iter().all(is_number) => {
+                Place::Constant(Value::sequence([list]))
+            }
+            place => place,
+        })
+    }
+
+    fn sequence(&self, items: &[Arg], depth: usize) -> Result<Place, Problem> {
+        let places =
+            items.iter().map(|item| self.place(item, depth + 1)).collect::<Result<Vec<_>, _>>()?;
+        let constant = |place: &Place| match place {
+            Place::Constant(value) => Some(value.clone()),
+            _ => None,
+        };
+        Ok(match places.iter().map(constant).collect::<Option<Vec<_>>>() {
+            Some(values) => Place::Constant(Value::sequence(values)),
+            None => Place::Sequence(places.into()),
+        })
+    }
+}

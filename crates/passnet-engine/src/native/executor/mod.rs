@@ -1,0 +1,37 @@
+//! Runs graphs: a [`Program`] is compiled once (calls bound, arguments laid out, lifetimes known) and run many times.
+//!
+//! A value is dropped after its last use, so that its memory serves the nodes that follow. The order of calls is the
+//! graph's own: in-place writes and views mean here what they mean in torch.
+
+mod compile;
+mod run;
+
+pub use compile::{Program, Step};
+pub use run::{NodeTime, Observer};
+
+use crate::engine::{Engine, EngineError, Precision, Prepared, RunOptions, Value};
+use passnet_graph::Graph;
+
+/// The engine that runs graphs in this process, on the CPU.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NativeEngine;
+
+impl Engine for NativeEngine {
+    fn name(&self) -> &'static str {
+        "native"
+    }
+
+    fn prepare(
+        &self,
+        graph: &Graph,
+        precision: Precision,
+    ) -> Result<Box<dyn Prepared>, EngineError> {
+        Ok(Box::new(Program::compile(graph, precision)?))
+    }
+}
+
+impl Prepared for Program {
+    fn run(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Value>, EngineError> {
+        self.run_observed(inputs, options, &mut ())
+    }
+}

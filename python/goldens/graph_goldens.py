@@ -1,0 +1,208 @@
+"""Goldens of whole graphs: a few statements each, run by PyTorch on the CPU.
+
+A case names its inputs by a short notation: `f32 2 3` a float32 tensor of that shape, `i64 4 <5` integers
+below five, `bool 4`, `int 7` a Python number (a `torch.SymInt` argument).
+"""
+
+from __future__ import annotations
+
+import torch
+from common import tensor_json, write
+
+TYPES = {
+    "f32": torch.float32,
+    "f16": torch.float16,
+    "bf16": torch.bfloat16,
+    "f64": torch.float64,
+    "i64": torch.int64,
+    "i32": torch.int32,
+    "u8": torch.uint8,
+    "bool": torch.bool,
+}
+
+CASES = {
+    # Python numbers and sizes.
+    "sizes": ("x=f32 2 3 4", "s = x.size(1); n = s * 4 // 5; y = x.reshape(n, -1); t = x.shape; u = t[0]", "(y, n, u)"),
+    "floor_division": ("x=f32 6", "t = x.shape; n = t[0]; o = -n; m = o // 4; k = o % 4; y = x + m", "(y, m, k)"),
+    "symint": ("n=int 3, x=f32 3 2", "m = n * 2; y = x.view(m); z = torch.arange(0, n)", "(y, z)"),
+    "list_repeat": ("x=f32 2 2", "p = [1] * 2; y = x.repeat(p)", "(y,)"),
+    "item": ("x=i64 1 <9", "n = x.item(); y = torch.zeros(n + 1)", "(y,)"),
+    # Views share memory, in-place operations write through them.
+    "write_through_view": ("x=f32 4 4", "y = x[1]; y += 10.0; z = x.clone()", "(z, y)"),
+    "write_slice": ("x=f32 3 5", "x[slice(1, None, None), slice(0, 2, None)] = 7.0", "(x,)"),
+    "write_mask": ("x=f32 4 3, m=bool 4 3", "x[m] = -1.0", "(x,)"),
+    "write_index": ("x=f32 5 2, i=i64 3 <5, v=f32 3 2", "x[i] = v", "(x,)"),
+    "unsqueeze_in_place": ("x=f32 3", "y = x.clone(); z = y.unsqueeze_(0); w = y + z", "(w, y)"),
+    "transposed_add": ("x=f32 3 4, y=f32 4 3", "t = y.t(); z = x + t; w = z.contiguous()", "(z, w)"),
+    "expand_then_add": ("x=f32 3 1, y=f32 1 4", "e = x.expand(3, 4); z = e + y; z *= 2", "(z,)"),
+    "chunk_swap": ("x=f32 2 6", "a, b = x.chunk(2, -1); z = torch.cat((-b, a), -1)", "(z,)"),
+    "relu_in_place": ("x=f32 3 3", "y = x - 0.1; z = torch.nn.functional.relu(y, inplace=True)", "(y, z)"),
+    "out_argument": ("x=f32 3, y=f32 3", "o = torch.empty(3); z = torch.add(x, y, out=o)", "(o,)"),
+    # Subscripts.
+    "none_and_ellipsis": ("x=f32 2 3 4", "y = x[(slice(None, None, None), None, Ellipsis, 1)]", "(y,)"),
+    "list_index": ("x=f32 4 3", "y = x[[0, 2]]", "(y,)"),
+    "two_index_tensors": ("x=f32 4 5, i=i64 3 <4, j=i64 3 <5", "y = x[i, j]", "(y,)"),
+    "separated_indices": (
+        "x=f32 3 2 4, i=i64 2 <3, j=i64 2 <4",
+        "y = x[i, slice(None, None, None), j]",
+        "(y,)",
+    ),
+    "mask_index": ("x=f32 4 3, m=bool 4", "y = x[m]", "(y,)"),
+    # Types.
+    "promote_int_float": ("x=i64 4 <9", "y = x / 3; z = x * 0.5; w = x + 1", "(y, z, w)"),
+    "half_keeps_its_type": ("x=f16 5", "u = x * 0.3; y = u + 1; v = x.to(torch.float32); z = v * 0.3", "(y, z)"),
+    "compare_and_select": ("x=f32 4", "m = x > 0; y = torch.where(m, x, -1.0); z = m.to(torch.int64)", "(y, z)"),
+    "byte_arithmetic": ("x=u8 6 <250", "y = x + 10; z = x // 7", "(y, z)"),
+    # Families.
+    "softmax_mask": (
+        "x=f32 2 3 3, m=bool 2 3 3",
+        "y = x.masked_fill(m, float('-inf')); s = y.softmax(dim=-1); z = s.nan_to_num(0.0)",
+        "(z,)",
+    ),
+    "layer_norm_residual": (
+        "x=f32 2 4 8, w=f32 8, b=f32 8",
+        "y = torch.nn.functional.layer_norm(x, (8,), w, b, 1e-05); z = y + x",
+        "(z,)",
+    ),
+    "linear_gelu": (
+        "x=f32 3 8, w=f32 5 8, b=f32 5",
+        "y = torch._C._nn.linear(x, w, b); z = torch.nn.functional.gelu(y)",
+        "(z,)",
+    ),
+    "linear_bfloat16": (
+        "x=bf16 3 8, w=bf16 5 8, b=bf16 5",
+        "y = torch._C._nn.linear(x, w, b); z = torch.nn.functional.silu(y)",
+        "(z,)",
+    ),
+    "conv_bn_relu": (
+        "x=f32 2 3 7 7, w=f32 4 3 3 3, m=f32 4, v=f32 4 abs, g=f32 4, b=f32 4",
+        "y = torch.conv2d(x, w, None, (2, 2), (1, 1), (1, 1), 1); "
+        "z = torch.nn.functional.batch_norm(y, m, v, g, b, False, 0.1, 1e-05); "
+        "r = torch.nn.functional.relu(z, inplace=True)",
+        "(r,)",
+    ),
+    "pooling": (
+        "x=f32 1 2 6 6",
+        "y = torch.nn.functional.max_pool2d(x, 3, 2, 1, 1, ceil_mode=False, return_indices=False); "
+        "z = torch.nn.functional.adaptive_avg_pool2d(y, (1, 1)); w = torch._C._nn.avg_pool2d(x, 2)",
+        "(y, z, w)",
+    ),
+    "attention": (
+        "q=f32 1 2 4 8, k=f32 1 2 4 8, v=f32 1 2 4 8",
+        "y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True); "
+        "z = y.transpose(1, 2); w = z.reshape(1, 4, 16)",
+        "(w,)",
+    ),
+    "reductions": (
+        "x=f32 3 4 5",
+        "a = x.sum((1, 2)); b = x.mean(-1, keepdim=True); c = x.var(dim=1, unbiased=False); "
+        "d, e = torch.max(x, 2); u = x * 2; f = torch.max(x, u); g = x.amax(dim=(0, 1)); h = x.argmax(1)",
+        "(a, b, c, d, e, f, g, h)",
+    ),
+    "moments_by_flag": ("x=f32 3 4", "a = x.std(); b = x.var(False)", "(a, b)"),
+    "creation": (
+        "x=f32 2 2",
+        "a = torch.arange(3, 9, 2); b = torch.full((2, 2), 3); c = x.new_zeros((3,)); "
+        "d = torch.linspace(0, 1, 5); e = torch.eye(3); f = torch.tensor([[1, 2], [3, 4]])",
+        "(a, b, c, d, e, f)",
+    ),
+    "movement": (
+        "x=f32 2 3 4",
+        "a = torch.nn.functional.pad(x, (1, 2), 'constant', 1.5); b = torch.roll(x, (1,), dims=(2,)); "
+        "c = x.flip((0,)); d = torch.stack([x, x], dim=1); e = x.repeat_interleave(2, dim=1); f = x.tril()",
+        "(a, b, c, d, e, f)",
+    ),
+    "indexing": (
+        "x=f32 4 3, i=i64 2 3 <4, w=f32 6 2, t=i64 2 2 <6",
+        "a = x.gather(0, i); b = torch.nn.functional.embedding(t, w, None, None, 2.0, False, False); "
+        "o = torch.zeros(4, 3); c = o.scatter_(0, i, 2.0); d = torch.nn.functional.one_hot(t, 6)",
+        "(a, b, c, d)",
+    ),
+    "dropout_outside_training": ("x=f32 3", "y = torch.nn.functional.dropout(x, 0.1, False, False)", "(y,)"),
+    "vmap_mask": (
+        "i=i64 4 <4, j=i64 5 <5",
+        "torch._C._functorch._vmap_increment_nesting(4, 'error'); "
+        "a = torch._C._functorch._add_batch_dim(i, 0, 1); "
+        "torch._C._functorch._vmap_increment_nesting(5, 'error'); "
+        "b = torch._C._functorch._add_batch_dim(j, 0, 2); c = b <= a; "
+        "d = torch._C._functorch._remove_batch_dim(c, 2, 5, 0); "
+        "torch._C._functorch._vmap_decrement_nesting(); "
+        "e = torch._C._functorch._remove_batch_dim(d, 1, 4, 0); "
+        "torch._C._functorch._vmap_decrement_nesting()",
+        "(e,)",
+    ),
+}
+
+
+def make_input(spec: str) -> torch.Tensor | int:
+    kind, *rest = spec.split()
+    if kind == "int":
+        return int(rest[0])
+    sizes = [int(word) for word in rest if word.isdigit()]
+    if kind == "bool":
+        return torch.randn(sizes) > 0.2
+    limit = next((int(word[1:]) for word in rest if word.startswith("<")), None)
+    if limit is not None:
+        return torch.randint(0, limit, sizes, dtype=TYPES[kind])
+    value = torch.randn(sizes).to(TYPES[kind])
+    return value.abs() if "abs" in rest else value
+
+
+def source_of(inputs: dict[str, torch.Tensor | int], body: str, result: str) -> str:
+    """The text of a `model.py`, one statement a line."""
+    arguments = "".join(
+        f", {name}: {'torch.SymInt' if isinstance(value, int) else 'torch.Tensor'}"
+        for name, value in inputs.items()
+    )
+    lines = []
+    for number, statement in enumerate(body.split("; ")):
+        call = statement.startswith("torch.")
+        target = statement.split(" = ")[0]
+        if " = " in statement and ", " in target and not target.endswith("]"):
+            # The format unpacks by subscripts.
+            names, value = target.split(", "), statement.split(" = ", 1)[1]
+            lines.append(f"both_{number} = {value}")
+            lines += [f"{name} = both_{number}[{i}]" for i, name in enumerate(names)]
+        else:
+            lines.append(f"effect_{number} = {statement}" if call else statement)
+    text = "\n        ".join([*lines, f"return {result}"])
+    return (
+        "import torch\n\n\nclass GraphModule(torch.nn.Module):\n"
+        f"    def forward(self{arguments}):\n        {text}\n"
+    )
+
+
+def leaves(value: object) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (tuple, list)):
+        return [leaf for item in value for leaf in leaves(item)]
+    return [torch.tensor(value, dtype=torch.int64 if isinstance(value, int) else torch.float64)]
+
+
+def main() -> None:
+    cases = []
+    for number, (name, (inputs, body, result)) in enumerate(CASES.items()):
+        torch.manual_seed(number)
+        drawn = {key: make_input(spec) for key, spec in (i.split("=", 1) for i in inputs.split(", "))}
+        source = source_of(drawn, body, result)
+        recorded = {
+            key: value if isinstance(value, int) else tensor_json(value)
+            for key, value in drawn.items()
+        }
+        namespace: dict = {}
+        exec(source, namespace)
+        outputs = leaves(namespace["GraphModule"]().forward(**drawn))
+        cases.append(
+            {
+                "name": name,
+                "source": source,
+                "inputs": recorded,
+                "outputs": [tensor_json(output) for output in outputs],
+            }
+        )
+    write("graphs.json", cases)
+
+
+if __name__ == "__main__":
+    main()
