@@ -61,7 +61,9 @@ macro_rules! bail {
 /// Returns an error unless the condition holds.
 macro_rules! ensure {
     ($condition:expr, $kind:ident, $($arg:tt)*) => {
-        if !$condition {
+        // Not `if !`: a comparison of floats must hold, and with NaN neither it nor its negation does.
+        if $condition {
+        } else {
             return Err($crate::native::error::err!($kind, $($arg)*));
         }
     };

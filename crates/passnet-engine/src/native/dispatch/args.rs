@@ -257,6 +257,11 @@ fn as_size(name: &str, value: i64) -> Result<usize> {
 fn collect_ints(name: &str, value: &Value, into: &mut Ints) -> Result<()> {
     match value {
         Value::Sequence(items) => {
+            // `f(*sizes)` may be given one computed sequence: `x.repeat(sizes)`.
+            let items = match &items[..] {
+                [Value::Sequence(inner)] => inner,
+                _ => items,
+            };
             for item in items.iter() {
                 match item {
                     Value::Sequence(_) => return Err(wrong_type(name, "tuple of ints", item)),

@@ -250,8 +250,8 @@ fn normalize_rows<T: Real>(
     };
     let (weight, bias) = (table(weight, 1.0)?, table(bias, 0.0)?);
     let mut out = Buffer::<T>::new(values.len())?;
-    if length > 0 {
-        let rows = (GRAIN / 2 / length).max(1);
+    if let Some(rows) = (GRAIN / 2).checked_div(length) {
+        let rows = rows.max(1);
         for_each_chunk(&mut out, rows * length, |index, piece| {
             for (r, target) in piece.chunks_mut(length).enumerate() {
                 let row = &values[(index * rows + r) * length..][..length];

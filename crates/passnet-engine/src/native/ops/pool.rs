@@ -300,7 +300,7 @@ pub fn avg_pool(
                 let count = divisor.unwrap_or_else(|| {
                     counts[0][at / (rows * columns)] * counts[1][at / columns % rows] * counts[2][at % columns]
                 });
-                *o = *o / T::constant(count as f64);
+                *o /= T::constant(count as f64);
             }
         });
         Tensor::from_buffer(out, &shape)?.to_dtype(input.dtype())?

@@ -3,10 +3,10 @@
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table};
 use crate::paths::for_each_graph;
+use passnet_engine::native::Program;
 use passnet_engine::native::folder::draw_inputs;
 use passnet_engine::native::inputs::DEFAULT_SEED;
 use passnet_engine::native::profile::{NodeCost, Rates, profile};
-use passnet_engine::native::Program;
 use passnet_engine::{Precision, RunOptions};
 use passnet_graph::{GraphFiles, read};
 use serde_json::{Value as Json, json};
@@ -51,8 +51,8 @@ fn costs(files: &GraphFiles) -> Result<Vec<NodeCost>, String> {
         .map_err(|errors| errors.first().map(ToString::to_string).unwrap_or_default())?;
     let program =
         Program::compile(&folder.graph, Precision::AsWritten).map_err(|error| error.to_string())?;
-    let inputs = draw_inputs(files, &folder.graph, DEFAULT_SEED, None)
-        .map_err(|error| error.to_string())?;
+    let inputs =
+        draw_inputs(files, &folder.graph, DEFAULT_SEED, None).map_err(|error| error.to_string())?;
     profile(&program, &inputs, &RunOptions::default(), RUNS).map_err(|error| error.to_string())
 }
 
@@ -82,7 +82,17 @@ fn show(
     ))?;
     let longest = costs.iter().map(|cost| cost.time).max().unwrap_or_default().as_secs_f64();
     let mut rows = table([
-        "line", "name", "operation", "class", "µs", "share", "MB", "MFLOP", "bandwidth", "peak", "",
+        "line",
+        "name",
+        "operation",
+        "class",
+        "µs",
+        "share",
+        "MB",
+        "MFLOP",
+        "bandwidth",
+        "peak",
+        "",
     ]);
     for cost in costs {
         let (bandwidth, peak) = fractions(cost, rates);

@@ -94,8 +94,10 @@ pub fn run(args: RunArgs, output: &mut Output) -> Result<Outcome, CommandError> 
         |files| run_graph(&args, files),
         |path, report| {
             if args.dump.is_some() && tally.graphs > 0 {
-                return Err(CommandError::input("`--dump` takes one graph, the paths hold several")
-                    .with_hint("use `--dump-dir` for a tree of graphs"));
+                return Err(CommandError::input(
+                    "`--dump` takes one graph, the paths hold several",
+                )
+                .with_hint("use `--dump-dir` for a tree of graphs"));
             }
             tally.count(&report);
             show(output, path, &report)

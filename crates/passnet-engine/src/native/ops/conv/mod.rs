@@ -233,6 +233,7 @@ fn dispatch<T: Real>(operands: &Operands, window: &Window, groups: usize) -> Res
 }
 
 /// `torch.conv_transpose1d`, `2d`, `3d`.
+#[expect(clippy::too_many_arguments, reason = "they are torch's own, in its order")]
 pub fn convolution_transposed(
     input: &Tensor,
     weight: &Tensor,

@@ -69,10 +69,10 @@ fn join(parts: &[Tensor], d: usize, dtype: DType) -> Result<Tensor> {
                 gather_words(part, &mut out[start..start + length])?;
                 start += length;
             }
-        } else if total > 0 {
+        } else if let Some(rows) = GRAIN.checked_div(total) {
             let values = parts.iter().map(|t| t.words::<W>()).collect::<Result<Vec<_>>>()?;
             let lengths: Vec<usize> = parts.iter().map(|t| t.shape()[d] * inner).collect();
-            let rows = (GRAIN / total).max(1);
+            let rows = rows.max(1);
             for_each_chunk(&mut out, rows * total, |index, piece| {
                 for (r, row) in piece.chunks_mut(total).enumerate() {
                     let at = index * rows + r;
