@@ -2,6 +2,7 @@
 
 use super::python::{Dialect, write_arg, write_items};
 use crate::graph::{Annotation, Arg, Call, CalleeKind, Graph, NodeId, NodeKind};
+use std::collections::BTreeSet;
 
 /// Prints a graph so that reading the text gives the same graph back.
 pub fn print_model(graph: &Graph) -> String {
@@ -172,6 +173,9 @@ impl<'a> Printer<'a> {
         let text = format!("return {}", self.arg(&outputs));
         self.line(&text);
         let mut file = String::from("import torch\n");
+        for module in self.modules() {
+            file.push_str(&format!("import {module}\n"));
+        }
         if !self.dialect.qualified_device && self.body.contains("device(type=") {
             file.push_str("from torch import device\n");
         }
@@ -192,6 +196,16 @@ impl<'a> Printer<'a> {
         file.push_str("):\n");
         file.push_str(&self.body);
         file
+    }
+
+    /// Modules other than torch whose functions are called.
+    fn modules(&self) -> BTreeSet<&str> {
+        let functions = self.graph.calls().filter_map(|(_, call)| {
+            let is_function = call.target.kind() == CalleeKind::Function;
+            is_function.then(|| call.target.path().rsplit_once('.'))?
+        });
+        let modules = functions.map(|(module, _)| module);
+        modules.filter(|module| module.split('.').next() != Some("torch")).collect()
     }
 
     fn uses_inf(&self) -> bool {

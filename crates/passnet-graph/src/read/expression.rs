@@ -21,16 +21,24 @@ pub(super) struct Lowering<'a> {
     pub names: FxHashMap<&'a str, Name>,
     /// Node names in use; program variables may be assigned twice, node names are unique.
     taken: FxHashSet<Box<str>>,
+    imports: FxHashSet<&'a str>,
 }
 
+/// Names of modules, functions and constants that a printed graph refers to.
+const RESERVED: &[&str] =
+    &["torch", "math", "int", "float", "max", "min", "round", "slice", "Ellipsis", "self"];
+
 impl<'a> Lowering<'a> {
-    pub(super) fn new(source: &'a Source) -> Self {
+    /// `imports` are the names the file imports at its top.
+    pub(super) fn new(source: &'a Source, imports: Vec<&'a str>) -> Self {
+        // A node of one of these names would hide what printed calls and literals need.
+        let reserved = RESERVED.iter().chain(&imports).map(|name| (*name).into()).collect();
         Lowering {
             source,
             graph: Graph::new(),
             names: FxHashMap::default(),
-            // A variable of this name would hide the module every call needs.
-            taken: FxHashSet::from_iter(["torch".into()]),
+            imports: imports.into_iter().collect(),
+            taken: reserved,
         }
     }
 
@@ -208,15 +216,29 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// A function of torch, of Python or of a module the file imports.
+    /// What `from x import f` binds has lost its module and could not be printed.
+    fn function(&self, path: &str, range: TextRange) -> Result<Target, Diagnostic> {
+        let target = Target::resolve(CalleeKind::Function, path);
+        let root = path.split('.').next().unwrap_or(path);
+        let exists = root == "torch" || (path.contains('.') && self.imports.contains(root));
+        match target {
+            Target::Unknown { .. } if !exists => {
+                Err(self.source.at(range, format!("`{root}` is not defined")))
+            }
+            target => Ok(target),
+        }
+    }
+
     fn function_or_method(&mut self, call: &'a ast::ExprCall) -> Result<Call, Diagnostic> {
         let mut args = Vec::with_capacity(call.arguments.args.len() + 1);
         let target = match &*call.func {
             ast::Expr::Name(name) if !self.names.contains_key(name.id.as_str()) => {
-                Target::resolve(CalleeKind::Function, name.id.as_str())
+                self.function(name.id.as_str(), call.func.range())?
             }
             ast::Expr::Attribute(attribute) => match dotted_path(&call.func) {
                 Some(path) if self.is_module_path(&path) => {
-                    Target::resolve(CalleeKind::Function, &path)
+                    self.function(&path, call.func.range())?
                 }
                 _ => {
                     args.push(self.expression(&attribute.value)?);

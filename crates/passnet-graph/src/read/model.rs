@@ -12,7 +12,23 @@ use crate::syntax::{Ranged, Source, ast, parse};
 pub fn read_model(source: &Source) -> Result<Graph, Diagnostic> {
     let module = parse(source)?;
     let forward = find_forward(source, &module)?;
-    Reader::new(source).read(forward)
+    Reader::new(source, imports(&module)).read(forward)
+}
+
+/// The names that the file's import statements bind.
+fn imports(module: &ast::ModModule) -> Vec<&str> {
+    let aliases = module.body.iter().flat_map(|stmt| match stmt {
+        ast::Stmt::Import(import) => &import.names[..],
+        ast::Stmt::ImportFrom(import) => &import.names[..],
+        _ => &[],
+    });
+    aliases
+        .map(|alias| match &alias.asname {
+            Some(name) => name.as_str(),
+            None => alias.name.as_str().split('.').next().unwrap_or_default(),
+        })
+        .filter(|name| !matches!(*name, "device" | "inf"))
+        .collect()
 }
 
 fn find_forward<'a>(
@@ -60,8 +76,8 @@ struct InPlace<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(source: &'a Source) -> Self {
-        Reader { lower: Lowering::new(source), unnamed: None, returned: false }
+    fn new(source: &'a Source, imports: Vec<&'a str>) -> Self {
+        Reader { lower: Lowering::new(source, imports), unnamed: None, returned: false }
     }
 
     fn read(mut self, forward: &'a ast::StmtFunctionDef) -> Result<Graph, Diagnostic> {
