@@ -4,7 +4,7 @@
 //! does not know is treated as if it wrote into all its arguments.
 
 use super::{Arg, Graph, NodeId};
-use crate::ops::Alias;
+use crate::ops::{Alias, Class};
 
 /// The effects of a graph's calls.
 #[derive(Debug)]
@@ -15,6 +15,8 @@ pub struct Effects {
     writes: Vec<Vec<NodeId>>,
     /// Whether a node has an effect beyond its result and its writes (random state, modes, assertions).
     global: Vec<bool>,
+    /// Whether a node works on metadata only: it neither reads nor writes elements.
+    metadata: Vec<bool>,
 }
 
 impl Effects {
@@ -24,6 +26,7 @@ impl Effects {
             roots: (0..count).map(NodeId::new).collect(),
             writes: vec![Vec::new(); count],
             global: vec![false; count],
+            metadata: vec![false; count],
         };
         for (id, call) in graph.calls() {
             if let Some(replacement) = call.target.replacement() {
@@ -40,8 +43,10 @@ impl Effects {
                     if bound.alias() != Alias::Fresh {
                         effects.join_first(id, call.args.first());
                     }
+                    effects.metadata[id.index()] =
+                        bound.class() == Class::View && bound.alias() == Alias::View;
                     effects.global[id.index()] =
-                        bound.is_random() || bound.class() == crate::ops::Class::Effect;
+                        bound.is_random() || bound.class() == Class::Effect;
                 }
                 Err(_) => {
                     for arg in call.all_args() {
@@ -98,11 +103,14 @@ impl Effects {
 
     /// For every node, the earlier nodes it must stay after although it does not use their results: a read
     /// after the write before it, a write after the reads and the write before it, and effects in order.
+    /// A view reads no elements: only an in-place change of metadata (`x.t_()`) may not pass it.
     pub fn order(&self, graph: &Graph) -> Vec<Vec<NodeId>> {
         let count = graph.nodes().len();
         let mut order = vec![Vec::new(); count];
         let mut last_write: Vec<Option<NodeId>> = vec![None; count];
+        let mut last_reshape: Vec<Option<NodeId>> = vec![None; count];
         let mut reads: Vec<Vec<NodeId>> = vec![Vec::new(); count];
+        let mut views: Vec<Vec<NodeId>> = vec![Vec::new(); count];
         let mut written = vec![false; count];
         for id in graph.ids() {
             for root in self.writes(id) {
@@ -112,17 +120,27 @@ impl Effects {
         let mut last_global = None;
         for (id, call) in graph.calls() {
             let after = &mut order[id.index()];
+            let metadata = self.metadata[id.index()];
             call.for_each_input(|input| {
-                let root = self.root(input);
-                if written[root.index()] {
-                    after.extend(last_write[root.index()]);
-                    reads[root.index()].push(id);
+                let root = self.root(input).index();
+                if written[root] {
+                    let (last, uses) = if metadata {
+                        (last_reshape[root], &mut views[root])
+                    } else {
+                        (last_write[root], &mut reads[root])
+                    };
+                    after.extend(last);
+                    uses.push(id);
                 }
             });
-            for root in self.writes(id) {
-                after.extend(reads[root.index()].drain(..).filter(|reader| *reader != id));
-                after.extend(last_write[root.index()]);
-                last_write[root.index()] = Some(id);
+            for root in self.writes(id).map(NodeId::index) {
+                after.append(&mut reads[root]);
+                after.extend(last_write[root]);
+                last_write[root] = Some(id);
+                if metadata {
+                    after.append(&mut views[root]);
+                    last_reshape[root] = Some(id);
+                }
             }
             if self.is_global(id) {
                 after.extend(last_global);
