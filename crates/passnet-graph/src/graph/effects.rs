@@ -30,8 +30,10 @@ impl Effects {
         };
         for (id, call) in graph.calls() {
             if let Some(replacement) = call.target.replacement() {
+                // What it updates in place it also returns: the results may share that memory.
                 for arg in replacement.writes.iter().filter_map(|&index| call.args.get(index)) {
                     effects.write(id, arg);
+                    effects.join_first(id, Some(arg));
                 }
                 continue;
             }

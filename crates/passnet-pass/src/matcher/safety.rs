@@ -1,8 +1,9 @@
 //! Whether the matched nodes can be taken out together without changing what the rest computes.
 //!
 //! Refused are: values used outside that the pattern does not return; random and side-effecting nodes; writes
-//! in place that somebody else sees; returned views of memory that is written later; and nodes in between that
-//! need a part of the match and are needed by another part.
+//! in place that somebody else sees; returned views of memory that is written later; writes and reads of one
+//! memory in another order than the pattern's; and nodes in between that need a part of the match and are needed
+//! by another part.
 
 use super::target::EffectInfo;
 use super::{Difference, DifferenceKind, Pattern, TargetGraph};
@@ -30,6 +31,7 @@ pub(super) fn check(
     matched.effects(info, &mut found);
     matched.writes(info, &mut found);
     matched.aliases(info, &mut found);
+    matched.order(info, &mut found);
     matched.between(info, &mut found);
     found
 }
@@ -127,6 +129,19 @@ impl Matched<'_, '_, '_> {
                 }
                 if seen.is_some() || returned {
                     found.push(self.report(member, DifferenceKind::WriteSeen { by: seen }));
+                }
+            }
+        }
+    }
+
+    /// What must stay in order in the graph must stand in that order in the pattern: two arguments of the
+    /// pattern may be bound to one memory, which the pattern itself cannot know.
+    fn order(&self, info: &EffectInfo, found: &mut Vec<Difference>) {
+        for &member in &self.members {
+            for &earlier in &info.order[member.graph.index()] {
+                let position = self.members.binary_search_by_key(&earlier, |other| other.graph);
+                if position.is_ok_and(|index| self.members[index].pattern > member.pattern) {
+                    found.push(self.report(member, DifferenceKind::Between { node: earlier }));
                 }
             }
         }
