@@ -1,4 +1,5 @@
 # wrapper: add
+# tolerance: 0
 # input: x float32 [1000] normal
 # input: y float32 [1000] normal
 import torch

@@ -1,4 +1,5 @@
 # wrapper: run
+# tolerance: 0
 # input: x float32 [37, 50] normal
 # input: row float32 [50] normal
 # input: col float32 [37] normal

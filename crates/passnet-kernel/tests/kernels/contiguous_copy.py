@@ -1,4 +1,5 @@
 # wrapper: run
+# tolerance: 0
 # input: x float32 [12, 10] normal stride [1, 12]
 import torch
 import triton

@@ -1,4 +1,5 @@
 # wrapper: run
+# tolerance: 0
 # input: x float32 [10, 16] normal
 # value: 6
 import torch

@@ -1,4 +1,5 @@
 # wrapper: run
+# tolerance: 0
 # input: x float32 [200] normal
 # input: index int32 [300] int 0 200
 import torch

@@ -1,4 +1,5 @@
 # wrapper: run
+# tolerance: 0
 # input: x float32 [8, 16] normal
 # input: index int32 [8, 16] int 0 16
 import torch

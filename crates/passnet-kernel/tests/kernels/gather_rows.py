@@ -1,4 +1,5 @@
 # wrapper: run
+# tolerance: 0
 # input: table float32 [50, 24] normal
 # input: index int64 [17] int 0 50
 import torch

@@ -1,4 +1,5 @@
 # wrapper: run
+# tolerance: 0
 # input: a int32 [8, 16] int -99 99
 # input: b int32 [8, 16] int -99 99
 import torch

@@ -1,4 +1,5 @@
 # wrapper: run
+# tolerance: 0
 # input: x float32 [40, 30] normal stride [1, 40]
 import torch
 import triton

@@ -1,0 +1,35 @@
+# wrapper: run
+# input: x float32 [4, 512, 16, 64] normal
+# input: cos float32 [512, 32] uniform -1 1
+# input: sin float32 [512, 32] uniform -1 1
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def rotary_kernel(x_ptr, cos_ptr, sin_ptr, out_ptr, S, HEADS: tl.constexpr, HALF: tl.constexpr):
+    token = tl.program_id(0)
+    heads = tl.arange(0, HEADS)[:, None]
+    i = tl.arange(0, HALF)[None, :]
+    base = token * HEADS * 2 * HALF + heads * 2 * HALF + i
+    pos = token % S
+    c = tl.load(cos_ptr + pos * HALF + i)
+    s = tl.load(sin_ptr + pos * HALF + i)
+    a = tl.load(x_ptr + base)
+    b = tl.load(x_ptr + base + HALF)
+    tl.store(out_ptr + base, a * c - b * s)
+    tl.store(out_ptr + base + HALF, b * c + a * s)
+
+
+def run(x, cos, sin):
+    B, S, H, D = x.shape
+    out = torch.empty_like(x)
+    rotary_kernel[(B * S,)](x, cos, sin, out, S, HEADS=H, HALF=D // 2)
+    return out
+
+
+def reference(x, cos, sin):
+    a, b = x.chunk(2, -1)
+    c, s = cos[None, :, None, :], sin[None, :, None, :]
+    return torch.cat((a * c - b * s, b * c + a * s), -1)

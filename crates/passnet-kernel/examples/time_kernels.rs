@@ -1,0 +1,101 @@
+//! Times kernel files on request, so that another program can alternate its own measurements with ours.
+//!
+//! `time_kernels [--threads N] FILE...` reads one command a line from standard input and answers each with one
+//! line of JSON: `run INDEX REPEATS` (times of a prepared plan on warm buffers), `copy INDEX REPEATS` (a plain copy
+//! that moves as many bytes as the plan has buffers), `first INDEX` (from text to the first result, inputs at hand).
+//! `tools/bench_kernels.py` is the other program.
+
+use passnet_graph::syntax::Source;
+use passnet_kernel::exec::{PreparedPlan, RunOptions};
+use passnet_kernel::fixture::Fixture;
+use rayon::prelude::*;
+use std::error::Error;
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::time::Instant;
+
+struct Loaded {
+    path: String,
+    text: String,
+    prepared: PreparedPlan,
+    buffers: Vec<Vec<u8>>,
+}
+
+fn load(path: &str) -> Result<Loaded, Box<dyn Error>> {
+    let text = std::fs::read_to_string(path)?;
+    let fixture = Fixture::new(Source::read(Path::new(path))?)?;
+    let prepared = fixture.prepare()?;
+    let buffers = fixture.buffers(&prepared);
+    Ok(Loaded { path: path.to_string(), text, prepared, buffers })
+}
+
+fn slices(buffers: &mut [Vec<u8>]) -> Vec<&mut [u8]> {
+    buffers.iter_mut().map(Vec::as_mut_slice).collect()
+}
+
+fn time(
+    repeats: usize,
+    mut work: impl FnMut() -> Result<(), Box<dyn Error>>,
+) -> Result<String, Box<dyn Error>> {
+    let mut times = Vec::new();
+    for _ in 0..repeats.clamp(1, 100_000) {
+        let started = Instant::now();
+        work()?;
+        times.push(started.elapsed().as_secs_f64());
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(format!("\"min\": {:e}, \"median\": {:e}", times[0], times[times.len() / 2]))
+}
+
+fn answer(
+    kernels: &mut [Loaded],
+    options: RunOptions,
+    line: &str,
+) -> Result<String, Box<dyn Error>> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let number = |i: usize| -> Result<usize, Box<dyn Error>> {
+        Ok(words.get(i).ok_or("a command needs a kernel and a count")?.parse()?)
+    };
+    let kernel = kernels.get_mut(number(1)?).ok_or("no such kernel")?;
+    let bytes: usize = kernel.buffers.iter().map(Vec::len).sum();
+    let times = match words[0] {
+        "run" => {
+            time(number(2)?, || Ok(kernel.prepared.run(slices(&mut kernel.buffers), options)?))?
+        }
+        "copy" => {
+            let from = vec![1u8; bytes / 2];
+            let mut to = vec![0u8; bytes / 2];
+            let part = (bytes / 2).div_ceil(options.threads).max(1);
+            time(number(2)?, || {
+                to.par_chunks_mut(part)
+                    .zip(from.par_chunks(part))
+                    .for_each(|(to, from)| to.copy_from_slice(from));
+                Ok(())
+            })?
+        }
+        "first" => time(1, || {
+            let fixture = Fixture::new(Source::new(&kernel.path, &*kernel.text))?;
+            let prepared = fixture.prepare()?;
+            Ok(prepared.run(slices(&mut kernel.buffers), options)?)
+        })?,
+        other => return Err(format!("unknown command `{other}`").into()),
+    };
+    Ok(format!("{{{times}, \"bytes\": {bytes}, \"parallel\": {:?}}}", kernel.prepared.parallel()))
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut files: Vec<String> = std::env::args().skip(1).collect();
+    let mut options = RunOptions::default();
+    if files.first().is_some_and(|f| f == "--threads") {
+        options.threads = files.get(1).ok_or("`--threads` needs a number")?.parse()?;
+        files.drain(..2);
+    }
+    rayon::ThreadPoolBuilder::new().num_threads(options.threads).build_global()?;
+    let mut kernels = files.iter().map(|f| load(f)).collect::<Result<Vec<_>, _>>()?;
+    let mut out = std::io::stdout().lock();
+    for line in std::io::stdin().lock().lines() {
+        writeln!(out, "{}", answer(&mut kernels, options, &line?)?)?;
+        out.flush()?;
+    }
+    Ok(())
+}
