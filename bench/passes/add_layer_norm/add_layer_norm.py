@@ -44,7 +44,7 @@ def add_layer_norm_kernel(x_ptr, residual_ptr, weight_ptr, bias_ptr, sum_ptr, ou
 
 @torch.fx.wrap
 def add_layer_norm(x, residual, weight, bias):
-    x, residual = x.contiguous(), residual.contiguous()
+    x, residual = x.contiguous(), residual.expand(x.shape).contiguous()
     weight, bias = weight.contiguous(), bias.contiguous()
     total = torch.empty_like(x)
     out = torch.empty_like(x)

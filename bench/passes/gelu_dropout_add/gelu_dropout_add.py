@@ -31,7 +31,7 @@ def gelu_add_kernel(x_ptr, residual_ptr, out_ptr, count, BLOCK: tl.constexpr):
 
 @torch.fx.wrap
 def gelu_dropout_add(x, residual):
-    x, residual = x.contiguous(), residual.contiguous()
+    x, residual = x.contiguous(), residual.expand(x.shape).contiguous()
     out = torch.empty_like(x)
     count = x.numel()
     gelu_add_kernel[(triton.cdiv(count, 1024),)](x, residual, out, count, BLOCK=1024)

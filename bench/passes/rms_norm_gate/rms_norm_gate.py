@@ -42,7 +42,7 @@ def rms_norm_gate_kernel(x_ptr, gate_ptr, weight_ptr, out_ptr, width, BLOCK: tl.
 
 @torch.fx.wrap
 def rms_norm_gate(x, gate, weight):
-    x, gate, weight = x.contiguous(), gate.contiguous(), weight.contiguous()
+    x, gate, weight = x.contiguous(), gate.expand(x.shape).contiguous(), weight.contiguous()
     out = torch.empty_like(x)
     width = x.shape[-1]
     rows = x.numel() // width

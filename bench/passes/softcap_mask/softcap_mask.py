@@ -1,0 +1,46 @@
+# wrapper: softcap_mask
+# input: scores float32 [2, 3, 17, 45] normal
+# input: mask float32 [1, 1, 17, 45] normal
+"""Gemma's soft cap and the additive mask: four sweeps over the scores become one."""
+
+import torch
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+
+
+def pattern(scores, mask):
+    return torch.tanh(scores / 50.0) * 50.0 + mask
+
+
+def replacement_args(scores, mask):
+    return (scores, mask)
+
+
+@triton.jit
+def softcap_mask_kernel(scores_ptr, mask_ptr, out_ptr, plane, count, BLOCK: tl.constexpr):
+    dtype = out_ptr.dtype.element_ty
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = place < count
+    scores = tl.load(scores_ptr + place, mask=inside, other=0.0).to(tl.float32)
+    # One mask serves every head of every batch.
+    mask = tl.load(mask_ptr + place % plane, mask=inside, other=0.0).to(tl.float32)
+    scaled = (scores / 50.0).to(dtype).to(tl.float32)
+    bounded = libdevice.tanh(scaled).to(dtype).to(tl.float32)
+    capped = (bounded * 50.0).to(dtype).to(tl.float32)
+    tl.store(out_ptr + place, (capped + mask).to(dtype), mask=inside)
+
+
+@torch.fx.wrap
+def softcap_mask(scores, mask):
+    scores = scores.contiguous()
+    queries, keys = scores.shape[-2:]
+    mask = mask.expand(1, 1, queries, keys).contiguous()
+    out = torch.empty_like(scores)
+    count = scores.numel()
+    softcap_mask_kernel[(triton.cdiv(count, 1024),)](scores, mask, out, queries * keys, count, BLOCK=1024)
+    return out
+
+
+def replacement_func():
+    return softcap_mask

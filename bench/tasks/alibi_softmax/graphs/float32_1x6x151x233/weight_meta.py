@@ -1,0 +1,31 @@
+class Program_weight_tensor_meta_scores:
+	name = "in_0"
+	original_name = "scores"
+	shape = [1, 6, 151, 233]
+	dtype = "torch.float32"
+	device = "cpu"
+	mean = 0.0
+	std = 5.0
+	data = None
+
+
+class Program_weight_tensor_meta_slopes:
+	name = "in_1"
+	original_name = "slopes"
+	shape = [6, 1, 1]
+	dtype = "torch.float32"
+	device = "cpu"
+	mean = 0.25
+	std = 0.5
+	data = None
+
+
+class Program_weight_tensor_meta_positions:
+	name = "in_2"
+	original_name = "positions"
+	shape = [1, 1, 233]
+	dtype = "torch.float32"
+	device = "cpu"
+	mean = 0.0
+	std = 5.0
+	data = None

@@ -1,0 +1,20 @@
+class Program_weight_tensor_meta_scores:
+	name = "in_0"
+	original_name = "scores"
+	shape = [2, 8, 128, 128]
+	dtype = "torch.float16"
+	device = "cpu"
+	mean = 0.0
+	std = 5.0
+	data = None
+
+
+class Program_weight_tensor_meta_position_bias:
+	name = "in_1"
+	original_name = "position_bias"
+	shape = [1, 8, 128, 128]
+	dtype = "torch.float16"
+	device = "cpu"
+	mean = 0.0
+	std = 5.0
+	data = None

@@ -1,0 +1,20 @@
+class Program_weight_tensor_meta_decoder:
+	name = "in_0"
+	original_name = "decoder"
+	shape = [1, 64, 48, 48]
+	dtype = "torch.float32"
+	device = "cpu"
+	mean = 0.0
+	std = 5.0
+	data = None
+
+
+class Program_weight_tensor_meta_encoder:
+	name = "in_1"
+	original_name = "encoder"
+	shape = [1, 64, 48, 48]
+	dtype = "torch.float32"
+	device = "cpu"
+	mean = 0.0
+	std = 5.0
+	data = None

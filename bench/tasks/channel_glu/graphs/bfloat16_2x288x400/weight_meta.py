@@ -1,0 +1,9 @@
+class Program_weight_tensor_meta_conv_output:
+	name = "in_0"
+	original_name = "conv_output"
+	shape = [2, 288, 400]
+	dtype = "torch.bfloat16"
+	device = "cpu"
+	mean = 0.0
+	std = 5.0
+	data = None

@@ -1,0 +1,9 @@
+class Program_weight_tensor_meta_features:
+	name = "in_0"
+	original_name = "features"
+	shape = [4, 232, 14, 14]
+	dtype = "torch.float16"
+	device = "cpu"
+	mean = 0.0
+	std = 5.0
+	data = None

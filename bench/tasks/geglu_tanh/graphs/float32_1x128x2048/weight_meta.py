@@ -1,0 +1,20 @@
+class Program_weight_tensor_meta_gate:
+	name = "in_0"
+	original_name = "gate"
+	shape = [1, 128, 2048]
+	dtype = "torch.float32"
+	device = "cpu"
+	mean = 0.0
+	std = 5.0
+	data = None
+
+
+class Program_weight_tensor_meta_up:
+	name = "in_1"
+	original_name = "up"
+	shape = [1, 128, 2048]
+	dtype = "torch.float32"
+	device = "cpu"
+	mean = 0.0
+	std = 5.0
+	data = None

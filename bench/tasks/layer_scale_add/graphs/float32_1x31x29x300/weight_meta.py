@@ -1,0 +1,31 @@
+class Program_weight_tensor_meta_features:
+	name = "in_0"
+	original_name = "features"
+	shape = [1, 31, 29, 300]
+	dtype = "torch.float32"
+	device = "cpu"
+	mean = 0.0
+	std = 5.0
+	data = None
+
+
+class Program_weight_tensor_meta_gamma:
+	name = "w_0"
+	original_name = "gamma"
+	shape = [300]
+	dtype = "torch.float32"
+	device = "cpu"
+	mean = 1.0
+	std = 0.5
+	data = None
+
+
+class Program_weight_tensor_meta_shortcut:
+	name = "in_1"
+	original_name = "shortcut"
+	shape = [1, 300, 31, 29]
+	dtype = "torch.float32"
+	device = "cpu"
+	mean = 0.0
+	std = 5.0
+	data = None

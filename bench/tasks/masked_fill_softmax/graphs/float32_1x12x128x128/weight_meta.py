@@ -1,0 +1,20 @@
+class Program_weight_tensor_meta_scores:
+	name = "in_0"
+	original_name = "scores"
+	shape = [1, 12, 128, 128]
+	dtype = "torch.float32"
+	device = "cpu"
+	mean = 0.0
+	std = 5.0
+	data = None
+
+
+class Program_weight_tensor_meta_padding:
+	name = "in_1"
+	original_name = "padding"
+	shape = [1, 1, 128, 128]
+	dtype = "torch.bool"
+	device = "cpu"
+	mean = None
+	std = None
+	data = None

@@ -1,0 +1,20 @@
+class Program_weight_tensor_meta_scores:
+	name = "in_0"
+	original_name = "scores"
+	shape = [1, 8, 181, 177]
+	dtype = "torch.float32"
+	device = "cpu"
+	mean = 0.0
+	std = 100.0
+	data = None
+
+
+class Program_weight_tensor_meta_causal_mask:
+	name = "in_1"
+	original_name = "causal_mask"
+	shape = [1, 1, 181, 177]
+	dtype = "torch.float32"
+	device = "cpu"
+	mean = 0.0
+	std = 100.0
+	data = None

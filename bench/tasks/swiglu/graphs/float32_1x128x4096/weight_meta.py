@@ -1,0 +1,9 @@
+class Program_weight_tensor_meta_gate_up:
+	name = "in_0"
+	original_name = "gate_up"
+	shape = [1, 128, 4096]
+	dtype = "torch.float32"
+	device = "cpu"
+	mean = 0.0
+	std = 5.0
+	data = None

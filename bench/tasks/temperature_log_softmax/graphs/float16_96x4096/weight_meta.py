@@ -1,0 +1,9 @@
+class Program_weight_tensor_meta_logits:
+	name = "in_0"
+	original_name = "logits"
+	shape = [96, 4096]
+	dtype = "torch.float16"
+	device = "cpu"
+	mean = 0.0
+	std = 20.0
+	data = None
