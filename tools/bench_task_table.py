@@ -473,7 +473,7 @@ TASKS = [
     {
         # Factorisation machines in recommenders: all pairwise products of the features of a sample.
         "name": "pairwise_interaction",
-        "args": [value("in_0", "embeddings", "B F D", std=2.0)],
+        "args": [value("in_0", "embeddings", "B F D", mean=0.5, std=2.0)],
         "body": """
             tmp_0 = in_0.sum(dim=1)
             tmp_1 = tmp_0.pow(2)

@@ -20,27 +20,34 @@ def replacement_args(first, second):
 
 @triton.jit
 def cat_relu_pad_kernel(
-    first_ptr, second_ptr, out_ptr, first_channels, second_channels, height, width, BLOCK: tl.constexpr
+    first_ptr,
+    second_ptr,
+    out_ptr,
+    first_channels,
+    second_channels,
+    height,
+    width,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
 ):
     plane = tl.program_id(0)
     channels = first_channels + second_channels
     channel = plane % channels
     batch = plane // channels
-    padded_width = width + 2
-    pixels = (height + 2) * padded_width
-    pixel = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    inside = pixel < pixels
-    row = pixel // padded_width - 1
-    column = pixel % padded_width - 1
-    interior = inside & (row >= 0) & (row < height) & (column >= 0) & (column < width)
-    source = row * width + column
+    # Row and column of the padded plane; the source lies one up and one to the left.
+    row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)[:, None]
+    column = tl.arange(0, COLUMNS)[None, :]
+    inside = (row < height + 2) & (column < width + 2)
+    interior = (row >= 1) & (row <= height) & (column >= 1) & (column <= width)
+    source = (row - 1) * width + column - 1
     if channel < first_channels:
         base = (batch * first_channels + channel) * height * width
         x = tl.load(first_ptr + base + source, mask=interior, other=0.0)
     else:
         base = (batch * second_channels + channel - first_channels) * height * width
         x = tl.load(second_ptr + base + source, mask=interior, other=0.0)
-    tl.store(out_ptr + plane * pixels + pixel, tl.where(x < 0, 0.0, x), mask=inside)
+    target = plane * (height + 2) * (width + 2) + row * (width + 2) + column
+    tl.store(out_ptr + target, tl.where(x < 0, 0.0, x), mask=inside)
 
 
 @torch.fx.wrap
@@ -50,10 +57,10 @@ def cat_relu_pad(first, second):
     second_channels = second.shape[1]
     channels = first_channels + second_channels
     out = torch.empty((batch, channels, height + 2, width + 2), dtype=first.dtype, device=first.device)
-    pixels = (height + 2) * (width + 2)
-    block = min(triton.next_power_of_2(pixels), 1024)
-    cat_relu_pad_kernel[(batch * channels, triton.cdiv(pixels, block))](
-        first, second, out, first_channels, second_channels, height, width, BLOCK=block
+    columns = triton.next_power_of_2(width + 2)
+    rows = max(1, 2048 // columns)
+    cat_relu_pad_kernel[(batch * channels, triton.cdiv(height + 2, rows))](
+        first, second, out, first_channels, second_channels, height, width, ROWS=rows, COLUMNS=columns
     )
     return out
 

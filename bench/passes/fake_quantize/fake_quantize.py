@@ -18,12 +18,13 @@ def replacement_args(x, step):
 
 
 @triton.jit
-def fake_quantize_kernel(x_ptr, step_ptr, out_ptr, width, count, BLOCK: tl.constexpr):
+def fake_quantize_kernel(x_ptr, step_ptr, out_ptr, width, BLOCK: tl.constexpr):
     dtype = out_ptr.dtype.element_ty
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = place < count
+    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
     x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
-    step = tl.load(step_ptr + place % width, mask=inside, other=1.0).to(tl.float32)
+    step = tl.load(step_ptr + column, mask=inside, other=1.0).to(tl.float32)
     # A correctly rounded division: near a tie, one unit in the last place decides the grid point.
     scaled = libdevice.div_rn(x, step).to(dtype).to(tl.float32)
     level = libdevice.rint(scaled)
@@ -39,8 +40,9 @@ def fake_quantize(x, step):
     width = x.shape[-1]
     step = step.expand(width).contiguous()
     out = torch.empty_like(x)
-    count = x.numel()
-    fake_quantize_kernel[(triton.cdiv(count, 1024),)](x, step, out, width, count, BLOCK=1024)
+    rows = x.numel() // width
+    block = min(triton.next_power_of_2(width), 1024)
+    fake_quantize_kernel[(rows, triton.cdiv(width, block))](x, step, out, width, BLOCK=block)
     return out
 
 

@@ -38,15 +38,15 @@ def group_norm_silu_kernel(x_ptr, weight_ptr, bias_ptr, out_ptr, groups, channel
         centred = tl.where(inside, x - mean, 0.0)
         squares += centred * centred
     scale = tl.rsqrt(tl.sum(squares, axis=0) / size + 1e-06)
-    for offset in range(0, size, BLOCK):
-        place = offset + lane
-        inside = place < size
-        channel = first_channel + place // pixels
-        x = tl.load(x_ptr + start + place, mask=inside, other=0.0).to(tl.float32)
-        weight = tl.load(weight_ptr + channel, mask=inside, other=0.0).to(tl.float32)
-        bias = tl.load(bias_ptr + channel, mask=inside, other=0.0).to(tl.float32)
-        normed = ((x - mean) * scale * weight + bias).to(dtype).to(tl.float32)
-        tl.store(out_ptr + start + place, (normed * tl.sigmoid(normed)).to(dtype), mask=inside)
+    for channel in range(0, channels):
+        weight = tl.load(weight_ptr + first_channel + channel).to(tl.float32) * scale
+        bias = tl.load(bias_ptr + first_channel + channel).to(tl.float32)
+        plane = start + channel * pixels
+        for offset in range(0, pixels, BLOCK):
+            inside = offset + lane < pixels
+            x = tl.load(x_ptr + plane + offset + lane, mask=inside, other=0.0).to(tl.float32)
+            normed = ((x - mean) * weight + bias).to(dtype).to(tl.float32)
+            tl.store(out_ptr + plane + offset + lane, (normed * tl.sigmoid(normed)).to(dtype), mask=inside)
 
 
 @torch.fx.wrap

@@ -40,7 +40,7 @@ def masked_fill_softmax_kernel(
     inside = key < keys
     scores = tl.load(scores_ptr + row * keys + key, mask=inside, other=0.0)
     padding_row = padding_ptr + batch * padding_batch + head * padding_head + query * padding_query
-    padded = tl.load(padding_row + key * padding_key, mask=inside, other=0) != 0
+    padded = tl.load(padding_row + key * padding_key, mask=inside, other=0)
     filled = tl.where(padded, -10000.0, scores).to(dtype).to(tl.float32)
     filled = tl.where(inside, filled, float("-inf"))
     weights = tl.exp(filled - tl.max(filled, axis=0))

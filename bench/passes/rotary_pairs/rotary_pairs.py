@@ -2,7 +2,7 @@
 # input: x float32 [2, 3, 13, 64] normal
 # input: sin float32 [13, 64] normal
 # input: cos float32 [13, 64] normal
-"""Rotary embedding by neighbouring pairs: lane 2k takes the negated lane 2k+1 as its partner and gives itself back."""
+"""Rotary embedding by neighbouring pairs: each pair is read once, turned, and written once."""
 
 import torch
 import triton
@@ -21,32 +21,35 @@ def replacement_args(x, sin, cos, batch, heads, length):
 
 
 @triton.jit
-def rotary_pairs_kernel(x_ptr, sin_ptr, cos_ptr, out_ptr, table, count, BLOCK: tl.constexpr):
+def rotary_pairs_kernel(x_ptr, sin_ptr, cos_ptr, out_ptr, pairs, BLOCK: tl.constexpr):
     dtype = out_ptr.dtype.element_ty
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = place < count
-    is_even = place % 2 == 0
-    partner = tl.where(is_even, place + 1, place - 1)
-    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
-    rotated = tl.load(x_ptr + partner, mask=inside, other=0.0).to(tl.float32)
-    rotated = tl.where(is_even, -rotated, rotated)
-    # The tables cover one head; every head walks through them again.
-    sin = tl.load(sin_ptr + place % table, mask=inside, other=0.0).to(tl.float32)
-    cos = tl.load(cos_ptr + place % table, mask=inside, other=0.0).to(tl.float32)
-    direct = (x * cos).to(dtype).to(tl.float32)
-    turned = (rotated * sin).to(dtype).to(tl.float32)
-    tl.store(out_ptr + place, (direct + turned).to(dtype), mask=inside)
+    pair = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = pair < pairs
+    # The tables cover one head; every head of every batch uses the same ones.
+    table = 2 * pair
+    place = tl.program_id(1) * 2 * pairs + table
+    even = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+    odd = tl.load(x_ptr + place + 1, mask=inside, other=0.0).to(tl.float32)
+    cos_even = tl.load(cos_ptr + table, mask=inside, other=0.0).to(tl.float32)
+    cos_odd = tl.load(cos_ptr + table + 1, mask=inside, other=0.0).to(tl.float32)
+    sin_even = tl.load(sin_ptr + table, mask=inside, other=0.0).to(tl.float32)
+    sin_odd = tl.load(sin_ptr + table + 1, mask=inside, other=0.0).to(tl.float32)
+    # Eager rounds both products before it adds them; so does this.
+    left = (even * cos_even).to(dtype).to(tl.float32) + (-odd * sin_even).to(dtype).to(tl.float32)
+    right = (odd * cos_odd).to(dtype).to(tl.float32) + (even * sin_odd).to(dtype).to(tl.float32)
+    tl.store(out_ptr + place, left.to(dtype), mask=inside)
+    tl.store(out_ptr + place + 1, right.to(dtype), mask=inside)
 
 
 @torch.fx.wrap
 def rotary_pairs(x, sin, cos):
     x = x.contiguous()
-    length, width = x.shape[-2:]
+    batch, heads, length, width = x.shape
     sin = sin.expand(length, width).contiguous()
     cos = cos.expand(length, width).contiguous()
     out = torch.empty_like(x)
-    count = x.numel()
-    rotary_pairs_kernel[(triton.cdiv(count, 1024),)](x, sin, cos, out, length * width, count, BLOCK=1024)
+    pairs = length * width // 2
+    rotary_pairs_kernel[(triton.cdiv(pairs, 512), batch * heads)](x, sin, cos, out, pairs, BLOCK=512)
     return out
 
 

@@ -22,26 +22,22 @@ def replacement_args(x, up, left, batch, down, size, across, channels, area):
 
 
 @triton.jit
-def shifted_windows_kernel(
-    x_ptr, out_ptr, height, width, channels, up, left, SIZE: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr
-):
-    # One program moves one row of one window: SIZE neighbouring pixels.
+def shifted_windows_kernel(x_ptr, out_ptr, height, width, channels, up, left, SIZE: tl.constexpr, BLOCK: tl.constexpr):
+    # One program moves one row of one window: SIZE neighbouring pixels, all channels of each.
     program = tl.program_id(0)
-    row = program % SIZE
     window = program // SIZE
     across = width // SIZE
     down = height // SIZE
-    window_x = window % across
-    window_y = window // across % down
     batch = window // across // down
-    pixel = tl.arange(0, ROWS)[:, None]
-    channel = tl.arange(0, BLOCK)[None, :]
-    inside = (pixel < SIZE) & (channel < channels)
-    y = (window_y * SIZE + row - up + height) % height
-    x = (window_x * SIZE + pixel - left + width) % width
-    source = ((batch * height + y) * width + x) * channels + channel
-    target = (program * SIZE + pixel) * channels + channel
-    tl.store(out_ptr + target, tl.load(x_ptr + source, mask=inside, other=0.0), mask=inside)
+    y = (window // across % down * SIZE + program % SIZE + height - up) % height
+    first_x = window % across * SIZE + width - left
+    channel = tl.arange(0, BLOCK)
+    inside = channel < channels
+    for pixel in range(0, SIZE):
+        x = (first_x + pixel) % width
+        source = ((batch * height + y) * width + x) * channels
+        target = (program * SIZE + pixel) * channels
+        tl.store(out_ptr + target + channel, tl.load(x_ptr + source + channel, mask=inside), mask=inside)
 
 
 @torch.fx.wrap
@@ -59,7 +55,6 @@ def shifted_windows(x, up, left, size):
         up % height,
         left % width,
         SIZE=size,
-        ROWS=triton.next_power_of_2(size),
         BLOCK=triton.next_power_of_2(channels),
     )
     return out

@@ -18,13 +18,14 @@ def replacement_args(scores, mask):
 
 
 @triton.jit
-def softcap_mask_kernel(scores_ptr, mask_ptr, out_ptr, plane, count, BLOCK: tl.constexpr):
+def softcap_mask_kernel(scores_ptr, mask_ptr, out_ptr, plane, BLOCK: tl.constexpr):
     dtype = out_ptr.dtype.element_ty
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = place < count
-    scores = tl.load(scores_ptr + place, mask=inside, other=0.0).to(tl.float32)
     # One mask serves every head of every batch.
-    mask = tl.load(mask_ptr + place % plane, mask=inside, other=0.0).to(tl.float32)
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < plane
+    place = tl.program_id(1) * plane + at
+    scores = tl.load(scores_ptr + place, mask=inside, other=0.0).to(tl.float32)
+    mask = tl.load(mask_ptr + at, mask=inside, other=0.0).to(tl.float32)
     scaled = (scores / 50.0).to(dtype).to(tl.float32)
     bounded = libdevice.tanh(scaled).to(dtype).to(tl.float32)
     capped = (bounded * 50.0).to(dtype).to(tl.float32)
@@ -34,11 +35,11 @@ def softcap_mask_kernel(scores_ptr, mask_ptr, out_ptr, plane, count, BLOCK: tl.c
 @torch.fx.wrap
 def softcap_mask(scores, mask):
     scores = scores.contiguous()
-    queries, keys = scores.shape[-2:]
+    batch, heads, queries, keys = scores.shape
     mask = mask.expand(1, 1, queries, keys).contiguous()
     out = torch.empty_like(scores)
-    count = scores.numel()
-    softcap_mask_kernel[(triton.cdiv(count, 1024),)](scores, mask, out, queries * keys, count, BLOCK=1024)
+    plane = queries * keys
+    softcap_mask_kernel[(triton.cdiv(plane, 1024), batch * heads)](scores, mask, out, plane, BLOCK=1024)
     return out
 
 

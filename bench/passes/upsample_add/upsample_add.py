@@ -18,18 +18,24 @@ def replacement_args(coarse, lateral):
 
 
 @triton.jit
-def upsample_add_kernel(coarse_ptr, lateral_ptr, out_ptr, height, width, BLOCK: tl.constexpr):
+def upsample_add_kernel(
+    coarse_ptr, lateral_ptr, out_ptr, height, width, ROWS: tl.constexpr, COLUMNS: tl.constexpr
+):
     dtype = out_ptr.dtype.element_ty
     plane = tl.program_id(0)
-    pixels = height * width * 4
-    pixel = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    inside = pixel < pixels
-    row = pixel // (2 * width)
-    column = pixel % (2 * width)
-    source = plane * height * width + row // 2 * width + column // 2
+    row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)[:, None]
+    column = tl.arange(0, COLUMNS)[None, :]
+    inside = (row < height) & (column < width)
+    source = plane * height * width + row * width + column
     coarse = tl.load(coarse_ptr + source, mask=inside, other=0.0).to(tl.float32)
-    lateral = tl.load(lateral_ptr + plane * pixels + pixel, mask=inside, other=0.0).to(tl.float32)
-    tl.store(out_ptr + plane * pixels + pixel, (lateral + coarse).to(dtype), mask=inside)
+    # Each pixel twice in a row, and each such row twice.
+    doubled = tl.interleave(coarse, coarse)
+    fine_column = tl.arange(0, 2 * COLUMNS)[None, :]
+    inside = (row < height) & (fine_column < 2 * width)
+    for down in tl.static_range(2):
+        fine = plane * 4 * height * width + (2 * row + down) * 2 * width + fine_column
+        lateral = tl.load(lateral_ptr + fine, mask=inside, other=0.0).to(tl.float32)
+        tl.store(out_ptr + fine, (lateral + doubled).to(dtype), mask=inside)
 
 
 @torch.fx.wrap
@@ -38,10 +44,10 @@ def upsample_add(coarse, lateral):
     batch, channels, height, width = coarse.shape
     lateral = lateral.expand(batch, channels, 2 * height, 2 * width).contiguous()
     out = torch.empty_like(lateral)
-    pixels = 4 * height * width
-    block = min(triton.next_power_of_2(pixels), 1024)
-    upsample_add_kernel[(batch * channels, triton.cdiv(pixels, block))](
-        coarse, lateral, out, height, width, BLOCK=block
+    columns = triton.next_power_of_2(width)
+    rows = max(1, 1024 // columns)
+    upsample_add_kernel[(batch * channels, triton.cdiv(height, rows))](
+        coarse, lateral, out, height, width, ROWS=rows, COLUMNS=columns
     )
     return out
 

@@ -4,6 +4,6 @@ class Program_weight_tensor_meta_embeddings:
 	shape = [1024, 26, 16]
 	dtype = "torch.bfloat16"
 	device = "cpu"
-	mean = 0.0
+	mean = 0.5
 	std = 2.0
 	data = None

@@ -4,6 +4,6 @@ class Program_weight_tensor_meta_embeddings:
 	shape = [301, 23, 40]
 	dtype = "torch.float32"
 	device = "cpu"
-	mean = 0.0
+	mean = 0.5
 	std = 2.0
 	data = None
