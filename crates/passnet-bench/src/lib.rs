@@ -1,12 +1,18 @@
 //! PassBench: verification, timing statistics, verdicts and scores of rewritten graphs.
 //!
-//! Nothing here knows which engine ran: outputs come in as plain slices, timings as plain lists, and a run of the
-//! reference implementation as the text of its log.
+//! Nothing here knows which engine ran: `bench` drives one through its trait, `verify` and `score` see plain slices and
+//! numbers, `log` a run of the reference implementation as the text it printed.
 
+pub mod bench;
+pub mod candidate;
+pub mod evaluate;
 pub mod log;
 pub mod number;
+pub mod run;
+pub mod sample;
 pub mod score;
 pub mod stats;
+pub mod timing;
 pub mod tolerance;
 pub mod verdict;
 pub mod verify;

@@ -1,7 +1,8 @@
 //! What an engine is: it takes a graph once and runs it many times, or says which node it cannot run and why.
 
-use crate::native::{Scalar, Tensor, TensorError};
+use crate::native::{Scalar, Tensor, TensorError, Wrappers};
 use passnet_graph::{DType, Graph};
+use passnet_kernel::check::Finding;
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,11 +11,12 @@ pub trait Engine: fmt::Debug {
     /// The name that `--engine` takes.
     fn name(&self) -> &'static str;
 
-    /// Checks and prepares a graph.
+    /// Checks and prepares a graph, whose replaced nodes call `wrappers`.
     fn prepare(
         &self,
         graph: &Graph,
         precision: Precision,
+        wrappers: &Wrappers,
     ) -> Result<Box<dyn Prepared>, EngineError>;
 }
 
@@ -23,6 +25,10 @@ pub trait Prepared: fmt::Debug + Send + Sync {
     /// Runs the graph on one value per placeholder. Where the graph writes into a placeholder, it writes into
     /// the tensor given here, as torch would: pass copies to keep the originals.
     fn run(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Value>, EngineError>;
+
+    /// Runs the graph with every kernel of a pass watched: accesses out of bounds, races, reads of memory nothing
+    /// wrote, outputs with holes, and what can be proved about them.
+    fn check(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Finding>, EngineError>;
 }
 
 /// In which types a graph computes.
@@ -58,11 +64,17 @@ pub struct RunOptions {
     pub seed: u64,
     /// The most bytes that the run may hold at one time.
     pub memory_limit: usize,
+    /// Whether memory that a pass's kernels get uninitialised reads as NaN instead of what was there before.
+    pub poison: bool,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        RunOptions { seed: crate::native::inputs::DEFAULT_SEED, memory_limit: 1 << 36 }
+        RunOptions {
+            seed: crate::native::inputs::DEFAULT_SEED,
+            memory_limit: 1 << 36,
+            poison: false,
+        }
     }
 }
 
@@ -178,6 +190,10 @@ pub enum ErrorKind {
     Memory,
     /// An assertion of the graph itself does not hold.
     Assertion,
+    /// The wrapper or a kernel of a pass cannot be made into a launch plan for these arguments.
+    Plan,
+    /// A kernel of a pass failed while it ran.
+    Kernel,
     /// A mistake of the engine.
     Internal,
 }
@@ -194,6 +210,8 @@ impl ErrorKind {
             ErrorKind::Arithmetic => "arithmetic",
             ErrorKind::Memory => "memory",
             ErrorKind::Assertion => "assertion",
+            ErrorKind::Plan => "plan",
+            ErrorKind::Kernel => "kernel",
             ErrorKind::Internal => "internal",
         }
     }
@@ -249,6 +267,8 @@ impl From<&TensorError> for ErrorKind {
             TensorError::Arithmetic(_) => ErrorKind::Arithmetic,
             TensorError::Allocation { .. } => ErrorKind::Memory,
             TensorError::Unsupported(_) => ErrorKind::Unsupported,
+            TensorError::Plan(_) => ErrorKind::Plan,
+            TensorError::Kernel(_) => ErrorKind::Kernel,
             TensorError::Busy => ErrorKind::Internal,
         }
     }

@@ -5,7 +5,7 @@
 mod support;
 
 use passnet_engine::native::tensor::Budget;
-use passnet_engine::native::{NativeEngine, Tensor, TensorError};
+use passnet_engine::native::{NativeEngine, Tensor, TensorError, Wrappers};
 use passnet_engine::{Engine, EngineError, ErrorKind, Precision, RunOptions, Value, dump};
 use passnet_graph::syntax::Source;
 use passnet_graph::{DType, Graph, read};
@@ -24,7 +24,9 @@ fn model(arguments: &str, body: &str) -> Graph {
 }
 
 fn run(graph: &Graph, inputs: &[Value], precision: Precision) -> Result<Vec<Tensor>, EngineError> {
-    let outputs = NativeEngine.prepare(graph, precision)?.run(inputs, &RunOptions::default())?;
+    let outputs = NativeEngine
+        .prepare(graph, precision, &Wrappers::default())?
+        .run(inputs, &RunOptions::default())?;
     Ok(dump::output_tensors(&outputs).unwrap())
 }
 
@@ -79,7 +81,8 @@ fn graphs_equal_torch() {
 #[test]
 fn a_program_runs_again_with_the_same_result() {
     let graph = model("x: torch.Tensor", "y = x * 2.0; z = torch.relu(y); w = z + y; return (w,)");
-    let prepared = NativeEngine.prepare(&graph, Precision::AsWritten).unwrap();
+    let prepared =
+        NativeEngine.prepare(&graph, Precision::AsWritten, &Wrappers::default()).unwrap();
     let input = Tensor::from_slice(&[-1.0f32, 2.0, 3.0], &[3]).unwrap();
     for _ in 0..3 {
         let outputs = prepared.run(&[input.clone().into()], &RunOptions::default()).unwrap();
@@ -188,7 +191,8 @@ fn errors_name_the_node_and_the_line() {
 #[test]
 fn a_budget_bounds_what_a_run_may_hold() {
     let graph = model("x: torch.Tensor", "y = x.repeat(1000); return (y,)");
-    let prepared = NativeEngine.prepare(&graph, Precision::AsWritten).unwrap();
+    let prepared =
+        NativeEngine.prepare(&graph, Precision::AsWritten, &Wrappers::default()).unwrap();
     let input = Tensor::zeros(&[1000], DType::Float32).unwrap();
     let options = RunOptions { memory_limit: 1 << 20, ..RunOptions::default() };
     let error = prepared.run(&[input.into()], &options).unwrap_err();

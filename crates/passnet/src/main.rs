@@ -31,6 +31,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Evaluate passes on samples: match, rewrite, verify, time, score
+    Bench(commands::bench::BenchArgs),
     /// Build, inspect and export a dataset of graphs
     #[command(subcommand)]
     Dataset(commands::dataset::DatasetCommand),
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
     match command {
+        Command::Bench(args) => commands::bench::run(args, output),
         Command::Dataset(command) => commands::dataset::run(command, output),
         Command::Graph(command) => commands::graph::run(command, output),
         Command::Kernel(command) => commands::kernel::run(command, output),

@@ -22,6 +22,10 @@ pub enum TensorError {
     Busy,
     /// Legal in torch, missing here.
     Unsupported(String),
+    /// The wrapper or a kernel of a pass cannot be made into a launch plan.
+    Plan(String),
+    /// A kernel of a pass failed while it ran.
+    Kernel(String),
 }
 
 impl fmt::Display for TensorError {
@@ -32,6 +36,8 @@ impl fmt::Display for TensorError {
             | TensorError::DType(m)
             | TensorError::Value(m)
             | TensorError::Arithmetic(m)
+            | TensorError::Plan(m)
+            | TensorError::Kernel(m)
             | TensorError::Unsupported(m) => f.write_str(m),
             TensorError::Allocation { requested, available } => write!(
                 f,

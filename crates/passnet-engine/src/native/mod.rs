@@ -2,7 +2,8 @@
 //!
 //! `tensor` holds strided tensors and their views, `random` torch's CPU generator, `simd` the vector kernels,
 //! `ops` the operations by family, `inputs` the drawing of a graph's inputs, `dispatch` the way from an operation of the
-//! table to its function, `executor` the running of whole graphs, `profile` their time node by node.
+//! table to its function, `executor` the running of whole graphs, `profile` their time node by node,
+//! `wrapper` the running of replaced nodes as launch plans.
 
 pub(crate) mod dispatch;
 pub mod error;
@@ -14,7 +15,9 @@ pub mod profile;
 pub mod random;
 pub(crate) mod simd;
 pub mod tensor;
+pub mod wrapper;
 
 pub use error::{Result, TensorError};
 pub use executor::{NativeEngine, Program};
 pub use tensor::{Arg, Scalar, Tensor};
+pub use wrapper::Wrappers;

@@ -8,8 +8,33 @@ mod rules;
 
 pub use findings::{Finding, Severity, check};
 
+use crate::exec::Written;
 use crate::ir::Function;
-use crate::plan::{Launch, LaunchPlan};
+use crate::plan::{ArgValue, Launch, LaunchPlan};
+
+/// The buffers that the launch stores into. A store that cannot be traced may go into any of its arguments.
+pub(crate) fn stores(launch: &Launch, function: &Function) -> Vec<(usize, Written)> {
+    let buffer_of = |name: &str| {
+        launch.args.iter().find(|arg| arg.name == name).and_then(|arg| match &arg.value {
+            ArgValue::Buffer(view) => Some(view.buffer),
+            _ => None,
+        })
+    };
+    let mut stores = Vec::new();
+    for touch in analysis::analyze(function, launch).touches.iter().filter(|touch| touch.store) {
+        match touch.param.and_then(|param| buffer_of(&function.params[param].name)) {
+            Some(buffer) => stores.push((buffer, Written::Certainly)),
+            None => stores.extend(
+                function
+                    .params
+                    .iter()
+                    .filter_map(|param| buffer_of(&param.name))
+                    .map(|buffer| (buffer, Written::Perhaps)),
+            ),
+        }
+    }
+    stores
+}
 
 /// Whether no program of the launch touches a byte that another program writes.
 pub(crate) fn programs_are_independent(launch: &Launch, function: &Function) -> bool {

@@ -10,6 +10,18 @@ const SHIFT: u32 = 40;
 /// Largest buffer.
 const MAX_BUFFER_BYTES: usize = 1 << 39;
 
+/// Memory lent by address, for callers whose buffers may be shared or overlap.
+#[derive(Debug, Clone, Copy)]
+pub struct LentBuffer {
+    pub start: *mut u8,
+    pub bytes: usize,
+}
+
+impl LentBuffer {
+    pub const EMPTY: LentBuffer =
+        LentBuffer { start: std::ptr::NonNull::dangling().as_ptr(), bytes: 0 };
+}
+
 /// Buffers lent to a run. The borrow lasts as long as the value.
 #[derive(Debug)]
 pub struct Memory<'m> {
@@ -27,6 +39,15 @@ impl<'m> Memory<'m> {
     pub fn new(buffers: Vec<&'m mut [u8]>) -> Memory<'m> {
         let buffers =
             buffers.into_iter().map(|b| (b.as_mut_ptr(), b.len().min(MAX_BUFFER_BYTES))).collect();
+        Memory { buffers, lent: PhantomData }
+    }
+
+    /// # Safety
+    /// Each buffer must stay valid for `'m` and nobody else may write it; those that the run may write nobody
+    /// else may read.
+    pub(crate) unsafe fn lent(buffers: Vec<LentBuffer>) -> Memory<'m> {
+        let buffers =
+            buffers.into_iter().map(|b| (b.start, b.bytes.min(MAX_BUFFER_BYTES))).collect();
         Memory { buffers, lent: PhantomData }
     }
 

@@ -18,7 +18,7 @@ mod track;
 mod views;
 
 pub use fault::{Fault, FaultKind};
-pub use memory::Memory;
-pub use plan_run::{PreparedPlan, RunError, RunOptions};
+pub use memory::{LentBuffer, Memory};
+pub use plan_run::{PreparedPlan, RunError, RunOptions, Written};
 
 pub(crate) use plan_run::{element_bytes, for_elements};

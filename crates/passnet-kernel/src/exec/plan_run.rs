@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use super::launch::PreparedLaunch;
 use super::lower::Bound;
-use super::memory::Memory;
+use super::memory::{LentBuffer, Memory};
 use super::track::{BufferState, Observation, Tracker};
 use super::views::{for_rows, plain};
 use crate::consts::Const;
@@ -114,36 +114,83 @@ impl PreparedPlan {
 
     /// Fills the buffers that the plan itself initialises. Inputs and uninitialised buffers are left alone.
     pub fn initialize(&self, buffers: &mut [&mut [u8]]) {
-        for (spec, buffer) in self.plan.buffers.iter().zip(buffers) {
-            match &spec.init {
-                Init::Input(_) | Init::Uninitialized => {}
-                Init::Fill(value) => {
-                    let bytes = element_bytes(value, spec.dtype);
-                    for slot in buffer.chunks_exact_mut(spec.dtype.size()) {
-                        slot.copy_from_slice(&bytes);
-                    }
+        for (index, buffer) in buffers.iter_mut().enumerate() {
+            self.initialize_one(index, buffer);
+        }
+    }
+
+    /// Fills one buffer, if the plan itself initialises it.
+    pub fn initialize_one(&self, index: usize, buffer: &mut [u8]) {
+        let Some(spec) = self.plan.buffers.get(index) else { return };
+        match &spec.init {
+            Init::Input(_) | Init::Uninitialized => {}
+            Init::Fill(value) => {
+                let bytes = element_bytes(value, spec.dtype);
+                for slot in buffer.chunks_exact_mut(spec.dtype.size()) {
+                    slot.copy_from_slice(&bytes);
                 }
-                Init::Values(values) => {
-                    for (slot, value) in buffer.chunks_exact_mut(spec.dtype.size()).zip(values) {
-                        slot.copy_from_slice(&element_bytes(value, spec.dtype));
-                    }
+            }
+            Init::Values(values) => {
+                for (slot, value) in buffer.chunks_exact_mut(spec.dtype.size()).zip(values) {
+                    slot.copy_from_slice(&element_bytes(value, spec.dtype));
                 }
             }
         }
     }
 
+    /// For each buffer of the plan, whether its steps write into it.
+    pub fn written(&self) -> Vec<Written> {
+        let mut written = vec![Written::Never; self.plan.buffers.len()];
+        let mut note = |buffer: usize, how: Written| {
+            if let Some(known) = written.get_mut(buffer) {
+                *known = (*known).max(how);
+            }
+        };
+        for (launch, function) in self.launches() {
+            for (buffer, how) in crate::check::stores(launch, function) {
+                note(buffer, how);
+            }
+        }
+        for step in &self.plan.steps {
+            match step {
+                Step::Launch(_) => {}
+                Step::Copy { to, .. } => note(to.buffer, Written::Certainly),
+                Step::Fill { view, .. } => note(view.buffer, Written::Certainly),
+            }
+        }
+        written
+    }
+
     /// Runs all steps on the plan's buffers, which [`initialize`](Self::initialize) has prepared.
     pub fn run(&self, buffers: Vec<&mut [u8]>, options: RunOptions) -> Result<(), RunError> {
-        let memory = Memory::new(buffers);
+        self.run_on(&Memory::new(buffers), options)
+    }
+
+    /// Like [`run`](Self::run), on buffers named by address.
+    ///
+    /// # Safety
+    /// The buffers must be valid until the call returns. Nobody else may write them meanwhile, nor read those that
+    /// [`written`](Self::written) says the plan may write. Where such a buffer overlaps another one, `options` must
+    /// allow one thread only.
+    pub unsafe fn run_lent(
+        &self,
+        buffers: Vec<LentBuffer>,
+        options: RunOptions,
+    ) -> Result<(), RunError> {
+        // SAFETY: the caller's promise.
+        self.run_on(&unsafe { Memory::lent(buffers) }, options)
+    }
+
+    fn run_on(&self, memory: &Memory<'_>, options: RunOptions) -> Result<(), RunError> {
         for (step, prepared) in self.plan.steps.iter().zip(&self.steps) {
             match (step, &prepared.launch) {
                 (Step::Launch(launch), Some((kernel, function))) => {
                     kernel
-                        .run(&memory, options)
+                        .run(memory, options)
                         .map_err(|fault| run_error(launch, function, *fault))?;
                 }
-                (Step::Copy { from, to, .. }, _) => copy(&memory, from, to),
-                (Step::Fill { view, value, .. }, _) => fill_view(&memory, view, value),
+                (Step::Copy { from, to, .. }, _) => copy(memory, from, to),
+                (Step::Fill { view, value, .. }, _) => fill_view(memory, view, value),
                 (Step::Launch(_), None) => {}
             }
         }
@@ -184,6 +231,25 @@ impl PreparedPlan {
             checked.holes.push(first_hole(&tracker, view));
         }
         (checked, None)
+    }
+}
+
+/// Whether a plan writes into a buffer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Written {
+    Never,
+    /// A store goes through a pointer that could not be traced to one buffer.
+    Perhaps,
+    Certainly,
+}
+
+impl Written {
+    pub fn is_possible(self) -> bool {
+        self != Written::Never
+    }
+
+    pub fn is_certain(self) -> bool {
+        self == Written::Certainly
     }
 }
 

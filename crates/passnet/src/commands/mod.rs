@@ -1,5 +1,7 @@
 //! One module per command.
 
+pub mod bench;
+pub mod curve;
 pub mod dataset;
 pub mod graph;
 pub mod kernel;

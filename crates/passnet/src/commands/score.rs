@@ -1,10 +1,11 @@
 //! `passnet score`: what a reference log is worth, as the reference counts and as it should be counted.
 
+use crate::commands::curve::print_curve;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table};
 use clap::{Args, ValueEnum};
 use passnet_bench::log::{GraphList, Log, LogReport, MAX_LOG_BYTES, judge};
-use passnet_bench::score::{Curve, Parameters, Score, Scoring};
+use passnet_bench::score::{Parameters, Score, Scoring};
 use passnet_bench::tolerance::BASELINE;
 use passnet_graph::Diagnostic;
 use serde_json::{Value, json};
@@ -103,7 +104,6 @@ fn read(path: &Path) -> Result<Vec<u8>, CommandError> {
 
 /// Rows shown to people before the rest is only counted.
 const MAX_ROWS: usize = 40;
-const BAR_WIDTH: f64 = 40.0;
 
 struct Shown<'a> {
     report: &'a LogReport,
@@ -225,26 +225,6 @@ impl Shown<'_> {
         }
         and_more(findings.len(), out)
     }
-}
-
-/// One bar per level; the mark stands where eager is.
-fn print_curve(curve: &Curve, out: &mut Output) -> Result<(), CommandError> {
-    let top = curve.iter().map(|(_, value)| value).fold(1.0, f64::max);
-    let columns = |value: f64| (value / top * BAR_WIDTH).round() as usize;
-    let eager = columns(1.0);
-    out.line(format!("  t    ES(t)  {:>width$}", "1 = eager ▼", width = eager.max(11)))?;
-    for (t, value) in curve.iter() {
-        let filled = columns(value);
-        let bar: String = (1..=filled.max(eager))
-            .map(|column| match (column <= filled, column == eager) {
-                (true, _) => '█',
-                (false, true) => '│',
-                (false, false) => ' ',
-            })
-            .collect();
-        out.line(format!("{t:>3}  {value:>7.4}  {bar}"))?;
-    }
-    Ok(())
 }
 
 fn and_more(rows: usize, out: &mut Output) -> Result<(), CommandError> {

@@ -21,11 +21,13 @@ pub(crate) struct Context {
     pub(crate) generator: RefCell<Generator>,
     /// How deep vmap is nested.
     pub(crate) nesting: Cell<i64>,
+    /// Whether a pass's kernels get uninitialised memory as NaN.
+    pub(crate) poison: bool,
 }
 
 impl Context {
-    pub(crate) fn new(precision: Precision, generator: RefCell<Generator>) -> Self {
-        Context { precision, generator, nesting: Cell::new(0) }
+    pub(crate) fn new(precision: Precision, generator: RefCell<Generator>, poison: bool) -> Self {
+        Context { precision, generator, nesting: Cell::new(0), poison }
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::engine::{EngineError, ErrorKind, Precision, Value};
 use crate::native::dispatch::{self, Kernel};
 use crate::native::tensor::Scalar;
-use passnet_graph::graph::Annotation;
+use crate::native::wrapper::{WrapperCall, Wrappers};
+use passnet_graph::graph::{Annotation, Replacement};
 use passnet_graph::ops::{Class, Op, Signature, Value as Bound};
 use passnet_graph::{Arg, Call, Graph, Node, NodeId, NodeKind};
 use std::sync::Arc;
@@ -35,22 +36,46 @@ pub(super) struct Placeholder {
 /// One call.
 #[derive(Debug)]
 pub struct Step {
-    pub op: Op,
     pub name: Box<str>,
     pub operation: Box<str>,
     pub line: u32,
-    pub(super) kernel: Kernel,
-    pub(super) signature: &'static Signature,
-    /// One argument per parameter of the signature.
+    pub(super) work: Work,
+    /// One argument per parameter of the signature, or as the wrapper takes them.
     pub(super) arguments: Box<[Place]>,
-    pub(super) in_place: bool,
-    /// The parameter that names a tensor to write the result into.
-    pub(super) out: Option<usize>,
     pub(super) target: usize,
     /// Values used here for the last time.
     pub(super) last_uses: Box<[u32]>,
     /// Parameters whose values end here, as a bit set over the first 64.
     pub(super) dying: u64,
+}
+
+/// What a step does.
+#[derive(Debug)]
+pub(super) enum Work {
+    /// An operation of the table.
+    Operation(Operation),
+    /// The wrapper of a pass.
+    Wrapper(WrapperCall),
+}
+
+#[derive(Debug)]
+pub(super) struct Operation {
+    pub(super) op: Op,
+    pub(super) kernel: Kernel,
+    pub(super) signature: &'static Signature,
+    pub(super) in_place: bool,
+    /// The parameter that names a tensor to write the result into.
+    pub(super) out: Option<usize>,
+}
+
+impl Step {
+    /// The operation of the table, unless the step calls a wrapper.
+    pub fn op(&self) -> Option<Op> {
+        match &self.work {
+            Work::Operation(operation) => Some(operation.op),
+            Work::Wrapper(_) => None,
+        }
+    }
 }
 
 /// Where an argument comes from.
@@ -64,10 +89,16 @@ pub(super) enum Place {
 }
 
 impl Program {
-    pub fn compile(graph: &Graph, precision: Precision) -> Result<Self, EngineError> {
+    /// Compiles a graph; its replaced nodes call the wrappers given.
+    pub fn compile(
+        graph: &Graph,
+        precision: Precision,
+        wrappers: &Wrappers,
+    ) -> Result<Self, EngineError> {
         graph.verify().map_err(|why| EngineError::graph(ErrorKind::Arguments, why))?;
         let mut compiler = Compiler {
             precision,
+            wrappers,
             latest: (0..graph.nodes().len() as u32).collect(),
             object: (0..graph.nodes().len() as u32).collect(),
         };
@@ -95,7 +126,7 @@ impl Program {
             unused: true,
         });
         let mut program = Program {
-            maps: steps.iter().any(|step| step.op == Op::AddBatchDim),
+            maps: steps.iter().any(|step| step.op() == Some(Op::AddBatchDim)),
             placeholders: placeholders.collect(),
             steps,
             outputs,
@@ -164,8 +195,9 @@ impl Place {
 
 type Problem = (ErrorKind, String);
 
-struct Compiler {
+struct Compiler<'a> {
     precision: Precision,
+    wrappers: &'a Wrappers,
     /// Where to read a node's value now: in-place view operations (`x.unsqueeze_(0)`) change what earlier nodes that
     /// are the same Python object stand for.
     latest: Vec<u32>,
@@ -173,14 +205,15 @@ struct Compiler {
     object: Vec<u32>,
 }
 
-impl Compiler {
+impl Compiler<'_> {
     fn step(&mut self, id: NodeId, node: &Node, call: &Call) -> Result<Step, Problem> {
+        if let Some(replacement) = call.target.replacement() {
+            return self.wrapper_step(id, node, call, replacement);
+        }
         let Some(op) = call.op() else {
-            let what = match call.target.replacement() {
-                Some(replacement) => format!("the wrapper of pass `{}`", replacement.pass),
-                None => format!("unknown operation `{}`", call.target.path()),
-            };
-            return Err((ErrorKind::Unsupported, format!("{what} cannot be run by this engine")));
+            let message =
+                format!("unknown operation `{}` cannot be run by this engine", call.target.path());
+            return Err((ErrorKind::Unsupported, message));
         };
         let bound = call.bind().map_err(|why| (ErrorKind::Arguments, why))?;
         let kernel = dispatch::kernel(op).ok_or_else(|| {
@@ -202,20 +235,49 @@ impl Compiler {
             self.same_object(id, target, bound.class() == Class::View);
         }
         let out = bound.signature.position("out").filter(|_| !bound.arg("out").is_none());
-        Ok(Step {
-            op,
+        let signature = bound.signature;
+        let operation = Operation { op, kernel, signature, in_place, out };
+        Ok(self.finish_step(id, node, call, Work::Operation(operation), arguments))
+    }
+
+    fn wrapper_step(
+        &self,
+        id: NodeId,
+        node: &Node,
+        call: &Call,
+        replacement: &Replacement,
+    ) -> Result<Step, Problem> {
+        if self.precision != Precision::AsWritten {
+            let message = "the kernels of a pass compute in the types they name, no others";
+            return Err((ErrorKind::Unsupported, message.into()));
+        }
+        let wrapper = self.wrappers.call(replacement).ok_or_else(|| {
+            let message =
+                format!("the wrapper of pass `{}` was not given to the engine", replacement.pass);
+            (ErrorKind::Unsupported, message)
+        })?;
+        let arguments = call.args.iter().map(|arg| self.place(arg, 0)).collect::<Result<_, _>>()?;
+        Ok(self.finish_step(id, node, call, Work::Wrapper(wrapper), arguments))
+    }
+
+    fn finish_step(
+        &self,
+        id: NodeId,
+        node: &Node,
+        call: &Call,
+        work: Work,
+        arguments: Box<[Place]>,
+    ) -> Step {
+        Step {
             name: node.name.clone(),
             operation: call.target.to_string().into(),
             line: node.line,
-            kernel,
-            signature: bound.signature,
+            work,
             arguments,
-            in_place,
-            out,
             target: id.index(),
             last_uses: Box::default(),
             dying: 0,
-        })
+        }
     }
 
     /// The result of an in-place operation is its target; a view operation also changes the target's shape.

@@ -10,7 +10,9 @@ pub use compile::{Program, Step};
 pub use run::{NodeTime, Observer};
 
 use crate::engine::{Engine, EngineError, Precision, Prepared, RunOptions, Value};
+use crate::native::wrapper::Wrappers;
 use passnet_graph::Graph;
+use passnet_kernel::check::Finding;
 
 /// The engine that runs graphs in this process, on the CPU.
 #[derive(Debug, Clone, Copy, Default)]
@@ -25,13 +27,20 @@ impl Engine for NativeEngine {
         &self,
         graph: &Graph,
         precision: Precision,
+        wrappers: &Wrappers,
     ) -> Result<Box<dyn Prepared>, EngineError> {
-        Ok(Box::new(Program::compile(graph, precision)?))
+        Ok(Box::new(Program::compile(graph, precision, wrappers)?))
     }
 }
 
 impl Prepared for Program {
     fn run(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Value>, EngineError> {
         self.run_observed(inputs, options, &mut ())
+    }
+
+    fn check(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Finding>, EngineError> {
+        let mut checker = run::Checker::default();
+        self.run_observed(inputs, options, &mut checker)?;
+        checker.findings()
     }
 }

@@ -1,12 +1,13 @@
 //! The loop over steps.
 
-use super::compile::{Place, Program, Step};
+use super::compile::{Operation, Place, Program, Step, Work};
 use crate::engine::{EngineError, ErrorKind, Precision, RunOptions, Value};
 use crate::native::dispatch::{self, Args, Context};
 use crate::native::error::{Result, TensorError, bail};
 use crate::native::random::Generator;
 use crate::native::tensor::{Budget, Scalar, Tensor};
 use passnet_graph::ops::Class;
+use passnet_kernel::check::Finding;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -35,6 +36,33 @@ impl Observer for () {
     fn node(&mut self, _: &Step, _: &NodeTime<'_>) {}
 }
 
+/// Looks at every wrapper's kernels.
+#[derive(Debug, Default)]
+pub(super) struct Checker {
+    findings: Vec<Finding>,
+    error: Option<EngineError>,
+}
+
+impl Checker {
+    pub(super) fn findings(self) -> std::result::Result<Vec<Finding>, EngineError> {
+        self.error.map_or(Ok(self.findings), Err)
+    }
+}
+
+impl Observer for Checker {
+    const ACTIVE: bool = true;
+
+    fn node(&mut self, step: &Step, time: &NodeTime<'_>) {
+        let Work::Wrapper(wrapper) = &step.work else { return };
+        match wrapper.check(time.arguments) {
+            Ok(findings) => self.findings.extend(findings),
+            Err(error) => {
+                self.error.get_or_insert_with(|| located(step, &error));
+            }
+        }
+    }
+}
+
 impl Program {
     /// Runs the graph and shows every node to `observer`.
     pub fn run_observed<O: Observer>(
@@ -45,7 +73,11 @@ impl Program {
     ) -> std::result::Result<Vec<Value>, EngineError> {
         Budget::new(options.memory_limit).scope(|| {
             let mut values = self.bind_inputs(inputs)?;
-            let context = Context::new(self.precision, RefCell::new(Generator::new(options.seed)));
+            let context = Context::new(
+                self.precision,
+                RefCell::new(Generator::new(options.seed)),
+                options.poison,
+            );
             for step in &self.steps {
                 let result = step
                     .run(&values, &context, self.maps, observer)
@@ -139,20 +171,10 @@ impl Step {
     ) -> Result<Value> {
         let arguments: SmallVec<[Cow<'_, Value>; 8]> =
             self.arguments.iter().map(|place| place.read(values)).collect();
-        let args = Args {
-            op: self.op,
-            signature: self.signature,
-            values: &arguments,
-            context,
-            in_place: self.in_place,
-            dying: self.dying,
-            wrote: Cell::new(false),
-        };
         let start = O::ACTIVE.then(Instant::now);
-        let result = if maps && dispatch::vmap::concerns(&args) {
-            dispatch::vmap::apply(&args)?
-        } else {
-            self.finish(&args, (self.kernel)(&args)?)?
+        let result = match &self.work {
+            Work::Operation(operation) => operation.run(&arguments, context, maps, self.dying)?,
+            Work::Wrapper(wrapper) => wrapper.run(&arguments, context.poison)?,
         };
         let result = if context.precision == Precision::Double { widened(result)? } else { result };
         if let Some(start) = start {
@@ -160,6 +182,31 @@ impl Step {
             observer.node(self, &NodeTime { elapsed, arguments: &arguments, result: &result });
         }
         Ok(result)
+    }
+}
+
+impl Operation {
+    fn run(
+        &self,
+        arguments: &[Cow<'_, Value>],
+        context: &Context,
+        maps: bool,
+        dying: u64,
+    ) -> Result<Value> {
+        let args = Args {
+            op: self.op,
+            signature: self.signature,
+            values: arguments,
+            context,
+            in_place: self.in_place,
+            dying,
+            wrote: Cell::new(false),
+        };
+        if maps && dispatch::vmap::concerns(&args) {
+            dispatch::vmap::apply(&args)
+        } else {
+            self.finish(&args, (self.kernel)(&args)?)
+        }
     }
 
     /// Writes the result where an in-place spelling or `out=` wants it.

@@ -267,6 +267,19 @@ impl Tensor {
         Arc::ptr_eq(&self.storage, &other.storage)
     }
 
+    /// Whether type, shape and every bit of every element are the same; NaN equals itself here.
+    pub fn same_bits(&self, other: &Tensor) -> Result<bool> {
+        if self.dtype != other.dtype || self.shape != other.shape {
+            return Ok(false);
+        }
+        let (one, two) = (self.contiguous()?, other.contiguous()?);
+        let range = |tensor: &Tensor| {
+            let start = tensor.offset * tensor.dtype.size();
+            start..start + tensor.numel() * tensor.dtype.size()
+        };
+        Ok(one.read::<u8>()?[range(&one)] == two.read::<u8>()?[range(&two)])
+    }
+
     /// Whether nothing else holds this tensor's memory, so that it may be reused for a result.
     pub fn is_sole_owner(&self) -> bool {
         Arc::strong_count(&self.storage) == 1

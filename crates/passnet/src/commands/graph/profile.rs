@@ -3,10 +3,10 @@
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table};
 use crate::paths::for_each_graph;
-use passnet_engine::native::Program;
 use passnet_engine::native::folder::draw_inputs;
 use passnet_engine::native::inputs::DEFAULT_SEED;
 use passnet_engine::native::profile::{NodeCost, Rates, profile};
+use passnet_engine::native::{Program, Wrappers};
 use passnet_engine::{Precision, RunOptions};
 use passnet_graph::{GraphFiles, read};
 use serde_json::{Value as Json, json};
@@ -49,8 +49,8 @@ pub fn run(paths: &[PathBuf], output: &mut Output) -> Result<Outcome, CommandErr
 fn costs(files: &GraphFiles) -> Result<Vec<NodeCost>, String> {
     let folder = read::read_folder(files)
         .map_err(|errors| errors.first().map(ToString::to_string).unwrap_or_default())?;
-    let program =
-        Program::compile(&folder.graph, Precision::AsWritten).map_err(|error| error.to_string())?;
+    let program = Program::compile(&folder.graph, Precision::AsWritten, &Wrappers::default())
+        .map_err(|error| error.to_string())?;
     let inputs =
         draw_inputs(files, &folder.graph, DEFAULT_SEED, None).map_err(|error| error.to_string())?;
     profile(&program, &inputs, &RunOptions::default(), RUNS).map_err(|error| error.to_string())
@@ -102,7 +102,7 @@ fn show(
             cost.line.to_string(),
             cost.name.clone(),
             cost.operation.clone(),
-            cost.class.name().to_string(),
+            cost.class.to_string(),
             format!("{:.1}", seconds * 1e6),
             format!("{:.1}%", seconds / total * 100.0),
             format!("{:.3}", cost.bytes as f64 / 1e6),
@@ -124,7 +124,7 @@ fn to_json(path: &str, costs: &[NodeCost], rates: Rates) -> Json {
                 "line": cost.line,
                 "name": cost.name,
                 "operation": cost.operation,
-                "class": cost.class.name(),
+                "class": cost.class,
                 "microseconds": cost.time.as_secs_f64() * 1e6,
                 "bytes": cost.bytes,
                 "flops": cost.flops,

@@ -6,7 +6,7 @@ use crate::paths::for_each_graph;
 use clap::{Args, ValueEnum};
 use passnet_engine::native::folder::draw_inputs;
 use passnet_engine::native::tensor::Budget;
-use passnet_engine::native::{NativeEngine, Tensor, inputs};
+use passnet_engine::native::{NativeEngine, Tensor, Wrappers, inputs};
 use passnet_engine::{Engine, EngineError, ErrorKind, Precision, RunOptions, Value, dump};
 use passnet_graph::{DType, Diagnostic, GraphFiles, GraphFolder, read};
 use serde_json::{Value as Json, json};
@@ -126,7 +126,8 @@ fn try_run(
     let engine = match args.engine {
         EngineName::Native => NativeEngine,
     };
-    let prepared = engine.prepare(&folder.graph, precision).map_err(Failure::Engine)?;
+    let prepared =
+        engine.prepare(&folder.graph, precision, &Wrappers::default()).map_err(Failure::Engine)?;
     let memory_limit = usize::from(args.memory_limit) << 30;
     let drawn = Budget::new(memory_limit)
         .scope(|| draw_inputs(files, &folder.graph, args.seed, args.dtype))
@@ -136,7 +137,7 @@ fn try_run(
     let given = if target.is_some() { copies(&drawn)? } else { Vec::new() };
     let start = Instant::now();
     let outputs = prepared
-        .run(&drawn, &RunOptions { seed: args.seed, memory_limit })
+        .run(&drawn, &RunOptions { seed: args.seed, memory_limit, ..RunOptions::default() })
         .map_err(Failure::Engine)?;
     report.elapsed = start.elapsed();
     let tensors = dump::output_tensors(&outputs).map_err(failed)?;

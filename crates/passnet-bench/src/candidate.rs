@@ -1,0 +1,163 @@
+//! What is under test: the passes of a folder, checked, traced and ready to rewrite graphs.
+
+use crate::verdict::{Evidence, Verdict, VerdictKind};
+use passnet_engine::native::Wrappers;
+use passnet_graph::syntax::Source;
+use passnet_graph::{Diagnostic, Graph};
+use passnet_kernel::ModuleSet;
+use passnet_pass::explain;
+use passnet_pass::load::{Bindings, LoadOptions, PassSet, load};
+use passnet_pass::rewrite::{self, RunOptions, Stop};
+use passnet_pass::rules::{self, Severity};
+use passnet_pass::trace::{Dialect, Pass, trace};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// A pass set that can be applied.
+#[derive(Debug)]
+pub struct Candidate {
+    set: PassSet,
+    passes: Vec<Pass>,
+    wrappers: Wrappers,
+    /// What was noticed but does not stop an evaluation.
+    pub remarks: Vec<Evidence>,
+    /// All files the passes can reach, by name.
+    pub sources: Vec<(String, String)>,
+}
+
+/// What one pass did to a graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rewrites {
+    pub pass: String,
+    pub count: usize,
+}
+
+/// A rewritten graph.
+#[derive(Debug)]
+pub struct Rewritten {
+    pub graph: Graph,
+    pub rewrites: Vec<Rewrites>,
+}
+
+impl Candidate {
+    /// Loads a pass folder. The verdict, where there is one, holds for every graph: nothing can be evaluated.
+    pub fn load(
+        folder: &Path,
+        input_passes: Option<&Path>,
+        with_rules: bool,
+    ) -> Result<Candidate, Box<Verdict>> {
+        let options = LoadOptions {
+            input_dir: input_passes.map(Path::to_path_buf),
+            ..LoadOptions::default()
+        };
+        if !folder.exists() {
+            let text = format!("there is no pass folder {}", folder.display());
+            return Err(Box::new(Verdict::new(VerdictKind::CompileFail).because(text)));
+        }
+        let set = load(folder, &options);
+        let bindings = Bindings::of(&set.program);
+        let mut failures: Vec<Evidence> = set.errors.iter().map(located).collect();
+        let mut refusals = Vec::new();
+        let mut remarks: Vec<Evidence> = set.notes.iter().map(located).collect();
+        let mut passes = Vec::new();
+        for file in &set.passes {
+            let traced = trace(&set.program, &bindings, file, Dialect::Plain);
+            if with_rules {
+                for finding in rules::check(&set.program, &bindings, file, traced.as_ref().ok()) {
+                    let evidence = Evidence::Rule {
+                        rule: finding.rule.into(),
+                        file: finding.file,
+                        line: finding.line,
+                        message: finding.message,
+                    };
+                    match finding.severity {
+                        Severity::Refuse => refusals.push(evidence),
+                        Severity::Warn | Severity::Note => remarks.push(evidence),
+                    }
+                }
+            }
+            match traced {
+                Ok(pass) => passes.push(pass),
+                Err(errors) => failures.extend(errors.iter().map(located)),
+            }
+        }
+        if !refusals.is_empty() {
+            let verdict = Verdict { kind: VerdictKind::Integrity, evidence: refusals };
+            return Err(Box::new(verdict));
+        }
+        let mut wrappers = Wrappers::default();
+        passes.retain(|pass| match files_of(&set, pass) {
+            Ok(files) => {
+                wrappers.add(&pass.name, files);
+                true
+            }
+            Err(error) => {
+                failures.push(located(&error));
+                false
+            }
+        });
+        if passes.is_empty() {
+            if failures.is_empty() {
+                let text = format!("{} lists no pass", folder.display());
+                failures.push(Evidence::Message { text });
+            }
+            let verdict = Verdict { kind: VerdictKind::CompileFail, evidence: failures };
+            return Err(Box::new(verdict));
+        }
+        remarks.extend(failures);
+        let sources = set.program.ids().map(|id| {
+            let module = set.program.module(id);
+            (format!("{}.py", module.name.replace('.', "/")), module.source.text().to_string())
+        });
+        let sources = sources.collect();
+        Ok(Candidate { passes, wrappers, remarks, sources, set })
+    }
+
+    pub fn wrappers(&self) -> &Wrappers {
+        &self.wrappers
+    }
+
+    /// Applies the passes in order; the verdict says why nothing changed.
+    pub fn rewrite(&self, graph: &Graph) -> Result<Rewritten, Box<Verdict>> {
+        let report = rewrite::run(&self.set.program, &self.passes, graph, &RunOptions::default())
+            .map_err(|error| {
+            Verdict::new(VerdictKind::CompileFail).because(error.to_string())
+        })?;
+        let rewrites: Vec<Rewrites> = report
+            .applied
+            .iter()
+            .map(|applied| Rewrites { pass: applied.pass.clone(), count: applied.patches.len() })
+            .collect();
+        if rewrites.iter().all(|rewrites| rewrites.count == 0) {
+            let mut verdict = Verdict::new(VerdictKind::NoMatch);
+            for (pass, applied) in self.passes.iter().zip(&report.applied) {
+                let reason = match &applied.miss {
+                    Some(miss) => explain::brief(pass, graph, miss),
+                    None => "it does not match".to_string(),
+                };
+                verdict = verdict.because(format!("pass `{}`: {reason}", pass.name));
+            }
+            return Err(Box::new(verdict));
+        }
+        let endless = report.applied.iter().find(|applied| applied.stop != Stop::Saturated);
+        if let Some(applied) = endless {
+            let text = format!("pass `{}` does not come to an end on this graph", applied.pass);
+            return Err(Box::new(Verdict::new(VerdictKind::CompileFail).because(text)));
+        }
+        Ok(Rewritten { graph: report.graph, rewrites })
+    }
+}
+
+/// The wrapper's file first, then all it can reach.
+fn files_of(set: &PassSet, pass: &Pass) -> Result<ModuleSet, Diagnostic> {
+    let files = set.program.reachable(pass.wrapper.module).into_iter().map(|id| {
+        let module = set.program.module(id);
+        let stem = module.name.rsplit('.').next().unwrap_or(&module.name);
+        (stem.to_string(), Source::new(module.source.path(), module.source.text()))
+    });
+    ModuleSet::new(files.collect())
+}
+
+fn located(error: &Diagnostic) -> Evidence {
+    Evidence::Message { text: error.to_string() }
+}

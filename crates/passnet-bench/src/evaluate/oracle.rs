@@ -1,0 +1,170 @@
+//! The float64 yardstick: who is closer to the truth, eager or the candidate?
+//!
+//! The tolerances compare the candidate with eager, whose own rounding is part of the difference. Where a candidate
+//! leaves them because it rounds less than eager does, the yardstick shows it.
+
+use super::tensors::Flat;
+use crate::tolerance::{BASELINE, Tolerance};
+use serde::{Deserialize, Serialize};
+
+/// A stress input may cost a candidate so many times eager's own worst error.
+const STRESS_FACTOR: f64 = 4.0;
+
+/// Worst distance from the float64 result, in units of the tolerance at t = -5.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Accuracy {
+    pub eager: f64,
+    pub candidate: f64,
+}
+
+/// The elements of one output of each side as float64.
+struct Triple {
+    eager: Vec<f64>,
+    candidate: Vec<f64>,
+    truth: Vec<f64>,
+    tolerance: Tolerance,
+}
+
+impl Triple {
+    /// `None` where the output is no float, or the three do not correspond.
+    fn of(eager: &Flat, candidate: &Flat, truth: &Flat) -> Option<Triple> {
+        let tolerance = Tolerance::of(eager.dtype(), BASELINE)?;
+        let triple = Triple {
+            eager: eager.reals()?,
+            candidate: candidate.reals()?,
+            truth: truth.reals()?,
+            tolerance,
+        };
+        let n = triple.truth.len();
+        (triple.eager.len() == n && triple.candidate.len() == n).then_some(triple)
+    }
+
+    fn allowed(&self, truth: f64) -> f64 {
+        self.tolerance.atol + self.tolerance.rtol * truth.abs()
+    }
+
+    fn elements(&self) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
+        let pairs = self.eager.iter().zip(&self.candidate).zip(&self.truth);
+        pairs.map(|((eager, candidate), truth)| (*eager, *candidate, *truth))
+    }
+
+    /// The largest finite distance of eager and of the candidate.
+    fn worst(&self) -> (f64, f64) {
+        let mut worst = (0.0f64, 0.0f64);
+        for (eager, candidate, truth) in self.elements().filter(|(.., truth)| truth.is_finite()) {
+            let unit = self.allowed(truth);
+            let distance = |x: f64| Some((x - truth).abs() / unit).filter(|d| d.is_finite());
+            worst.0 = worst.0.max(distance(eager).unwrap_or(0.0));
+            worst.1 = worst.1.max(distance(candidate).unwrap_or(f64::INFINITY));
+        }
+        worst
+    }
+}
+
+/// All outputs of the three, or nothing where they do not correspond.
+fn triples(eager: &[Flat], candidate: &[Flat], truth: &[Flat]) -> Option<Vec<Triple>> {
+    if eager.len() != candidate.len() || eager.len() != truth.len() {
+        return None;
+    }
+    let all = eager.iter().zip(candidate).zip(truth);
+    Some(
+        all.filter_map(|((eager, candidate), truth)| Triple::of(eager, candidate, truth)).collect(),
+    )
+}
+
+/// How far each side is from the truth.
+pub(super) fn accuracy(eager: &[Flat], candidate: &[Flat], truth: &[Flat]) -> Option<Accuracy> {
+    let triples = triples(eager, candidate, truth).filter(|triples| !triples.is_empty())?;
+    let worst = triples.iter().map(Triple::worst);
+    let (eager, candidate) =
+        worst.fold((0.0f64, 0.0f64), |all, one| (all.0.max(one.0), all.1.max(one.1)));
+    Some(Accuracy { eager, candidate })
+}
+
+/// Whether every element of the candidate is as close to the truth as eager's, within the tolerance.
+pub(super) fn as_accurate_as_eager(eager: &[Flat], candidate: &[Flat], truth: &[Flat]) -> bool {
+    judge(eager, candidate, truth, |triple, (eager, candidate, truth)| {
+        let allowed = triple.allowed(truth);
+        (candidate - truth).abs() <= (eager - truth).abs() + allowed
+    })
+}
+
+/// Whether the candidate stays within a few times eager's own worst error, where inputs are extreme.
+pub(super) fn survives_stress(eager: &[Flat], candidate: &[Flat], truth: &[Flat]) -> bool {
+    let Some(worst) = triples(eager, candidate, truth) else { return false };
+    let factors: Vec<f64> =
+        worst.iter().map(|triple| (STRESS_FACTOR * triple.worst().0).max(1.0)).collect();
+    let factor = factors.into_iter().fold(1.0, f64::max);
+    judge(eager, candidate, truth, |triple, (_, candidate, truth)| {
+        !truth.is_finite() || (candidate - truth).abs() <= factor * triple.allowed(truth)
+    })
+}
+
+/// Asks `right` about every float element; other types must be equal.
+fn judge(
+    eager: &[Flat],
+    candidate: &[Flat],
+    truth: &[Flat],
+    right: impl Fn(&Triple, (f64, f64, f64)) -> bool,
+) -> bool {
+    if eager.len() != candidate.len() || eager.len() != truth.len() {
+        return false;
+    }
+    eager.iter().zip(candidate).zip(truth).all(|((eager, candidate), truth)| {
+        if eager.dtype() != candidate.dtype() || eager.shape() != candidate.shape() {
+            return false;
+        }
+        match Triple::of(eager, candidate, truth) {
+            Some(triple) => triple.elements().all(|element| {
+                let (eager, candidate, _) = element;
+                eager == candidate
+                    || (eager.is_nan() && candidate.is_nan())
+                    || right(&triple, element)
+            }),
+            None => crate::verify::compare(
+                &[eager.view()],
+                &[candidate.view()],
+                crate::verify::Rules::Strict,
+            )
+            .is_ok_and(|comparison| comparison.outputs.iter().all(|output| output.is_equal())),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use passnet_engine::native::Tensor;
+
+    fn flat(values: &[f32]) -> Vec<Flat> {
+        vec![Flat::of(&Tensor::from_slice(values, &[values.len()]).unwrap()).unwrap()]
+    }
+
+    #[test]
+    fn a_candidate_closer_to_the_truth_than_eager_is_accurate() {
+        let truth = flat(&[1.0, 2.0]);
+        let eager = flat(&[1.01, 2.0]);
+        assert!(as_accurate_as_eager(&eager, &flat(&[1.0, 2.0]), &truth));
+        assert!(as_accurate_as_eager(&eager, &flat(&[0.995, 2.0]), &truth));
+        assert!(!as_accurate_as_eager(&eager, &flat(&[1.0, 2.01]), &truth), "wrong elsewhere");
+        assert!(!as_accurate_as_eager(&eager, &flat(&[f32::NAN, 2.0]), &truth));
+    }
+
+    #[test]
+    fn stress_allows_a_few_times_eagers_own_error_and_no_more() {
+        let truth = flat(&[1.0, 1000.0]);
+        let eager = flat(&[1.0, 1000.1]);
+        assert!(survives_stress(&eager, &flat(&[1.0, 999.8]), &truth));
+        assert!(!survives_stress(&eager, &flat(&[1.0, 998.0]), &truth));
+        assert!(!survives_stress(&eager, &flat(&[1.0, f32::INFINITY]), &truth));
+        let overflown = flat(&[f32::INFINITY, 1000.0]);
+        assert!(survives_stress(&overflown, &flat(&[1.0, 1000.0]), &truth), "eager overflows");
+    }
+
+    #[test]
+    fn accuracy_is_in_units_of_the_tolerance() {
+        let found = accuracy(&flat(&[1.0]), &flat(&[1.0 + 11.3e-6]), &flat(&[1.0])).unwrap();
+        assert_eq!(found.eager, 0.0);
+        assert!((found.candidate - 1.0).abs() < 0.02, "{found:?}");
+    }
+}

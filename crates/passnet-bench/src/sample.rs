@@ -1,0 +1,129 @@
+//! Sample folders: one task, as the reference lays it out.
+//!
+//! `graph_list.txt` names the graphs, one path a line relative to the folder; `pass_dir` receives passes and
+//! `const_pass_dir` may hold passes that apply before them. `entry.sh` and the links to a harness are ignored.
+
+use crate::log::GraphList;
+use passnet_graph::{Diagnostic, FileName, GraphFiles};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// A list longer than this is refused.
+const MAX_LIST_BYTES: u64 = 16 << 20;
+/// One file of a graph.
+const MAX_FILE_BYTES: u64 = 64 << 20;
+/// Folders are searched for samples this deep.
+const MAX_DEPTH: usize = 16;
+/// Name of the list that makes a folder a sample.
+const LIST: &str = "graph_list.txt";
+
+/// One task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sample {
+    pub folder: PathBuf,
+    /// The folder's own name.
+    pub name: String,
+    /// Paths as the list gives them.
+    pub graphs: Vec<String>,
+}
+
+impl Sample {
+    pub fn read(folder: &Path) -> Result<Sample, Diagnostic> {
+        let path = folder.join(LIST);
+        let bytes = read_bounded(&path, MAX_LIST_BYTES)?;
+        let list = GraphList::parse(&path.display().to_string(), &bytes)?;
+        let name = folder
+            .canonicalize()
+            .ok()
+            .as_deref()
+            .unwrap_or(folder)
+            .file_name()
+            .map_or_else(|| "sample".to_string(), |name| name.to_string_lossy().into_owned());
+        Ok(Sample { folder: folder.to_path_buf(), name, graphs: list.paths().to_vec() })
+    }
+
+    pub fn graph_folder(&self, graph: &str) -> PathBuf {
+        self.folder.join(graph)
+    }
+
+    /// The files of one of its graphs.
+    pub fn graph_files(&self, graph: &str) -> Result<GraphFiles, Diagnostic> {
+        read_graph_folder(&self.graph_folder(graph), graph)
+    }
+
+    /// Where passes are expected.
+    pub fn pass_folder(&self) -> PathBuf {
+        self.folder.join("pass_dir")
+    }
+
+    /// Passes that apply before all others, where the sample brings some.
+    pub fn input_pass_folder(&self) -> Option<PathBuf> {
+        Some(self.folder.join("const_pass_dir")).filter(|folder| folder.is_dir())
+    }
+}
+
+fn read_graph_folder(folder: &Path, name: &str) -> Result<GraphFiles, Diagnostic> {
+    let mut files = GraphFiles::new(name);
+    for file in FileName::ALL {
+        let path = folder.join(file.as_str());
+        if path.is_file() {
+            files = files.with(file, read_bounded(&path, MAX_FILE_BYTES)?);
+        }
+    }
+    if files.get(FileName::Model).is_none() {
+        return Err(Diagnostic::file(
+            folder.join(FileName::Model.as_str()).display().to_string(),
+            "no such file",
+        )
+        .with_hint("the graph list names a folder that is no graph"));
+    }
+    Ok(files)
+}
+
+fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, Diagnostic> {
+    let named =
+        |error: std::io::Error| Diagnostic::file(path.display().to_string(), error.to_string());
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(named)?;
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(named)?;
+    if bytes.len() as u64 > limit {
+        let message = format!("larger than the limit of {limit} bytes");
+        return Err(Diagnostic::file(path.display().to_string(), message));
+    }
+    Ok(bytes)
+}
+
+/// The samples at or below the given folders, in the order of their paths.
+pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Diagnostic> {
+    let mut found = Vec::new();
+    for path in paths {
+        let before = found.len();
+        search(path, 0, &mut found)
+            .map_err(|error| Diagnostic::file(path.display().to_string(), error.to_string()))?;
+        if found.len() == before {
+            return Err(Diagnostic::file(path.display().to_string(), "no sample found here")
+                .with_hint(format!("a sample is a folder that holds `{LIST}`")));
+        }
+    }
+    Ok(found)
+}
+
+fn search(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    if folder.join(LIST).is_file() {
+        found.push(folder.to_path_buf());
+        return Ok(());
+    }
+    if depth >= MAX_DEPTH {
+        return Ok(());
+    }
+    let mut below = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        // Links are not followed: a sample links to the graphs of its whole corpus.
+        if entry.file_type()?.is_dir() {
+            below.push(entry.path());
+        }
+    }
+    below.sort();
+    below.iter().try_for_each(|folder| search(folder, depth + 1, found))
+}

@@ -1,0 +1,205 @@
+//! Passes through the whole evaluation, one for each verdict.
+
+use passnet_bench::candidate::Candidate;
+use passnet_bench::evaluate::{Check, CheckOutcome, EvaluateOptions, Evaluation, evaluate};
+use passnet_bench::timing::TimingOptions;
+use passnet_bench::verdict::{Verdict, VerdictKind};
+use passnet_engine::native::NativeEngine;
+use passnet_graph::{FileName, GraphFiles};
+
+const MODEL: &str = "
+import torch
+
+class GraphModule(torch.nn.Module):
+    def forward(self, x, y):
+        tmp_0 = x * y
+        tmp_1 = torch.nn.functional.relu(tmp_0, inplace=False)
+        return (tmp_1,)
+";
+
+const META: &str = "
+class Program_weight_tensor_meta_x:
+    name = \"x\"
+    shape = [16, 100]
+    dtype = \"torch.float32\"
+    device = \"cpu\"
+    mean = 0.0
+    std = 1.0
+    data = None
+
+class Program_weight_tensor_meta_y:
+    name = \"y\"
+    shape = [16, 100]
+    dtype = \"torch.float32\"
+    device = \"cpu\"
+    mean = 0.5
+    std = 1.0
+    data = None
+";
+
+/// An honest pass; the tests change one thing at a time.
+const PASS: &str = "
+import torch
+import triton
+import triton.language as tl
+
+def pattern(x, y):
+    return torch.nn.functional.relu(x * y, inplace=False)
+
+def replacement_args(x, y):
+    return (x, y)
+
+@triton.jit
+def kernel(x_ptr, y_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = place < n
+    x = tl.load(x_ptr + place, mask=inside)
+    y = tl.load(y_ptr + place, mask=inside)
+    tl.store(out_ptr + place, tl.maximum(x * y, 0.0), mask=inside)
+
+@torch.fx.wrap
+def fused(x, y):
+    out = torch.empty_like(x)
+    n = x.numel()
+    kernel[(triton.cdiv(n, 256),)](x, y, out, n, BLOCK=256)
+    return out
+
+def replacement_func():
+    return fused
+";
+
+fn files() -> GraphFiles {
+    GraphFiles::new("graphs/one")
+        .with(FileName::Model, MODEL)
+        .with(FileName::WeightMeta, META)
+        .with(FileName::GraphNet, "{\"framework\": \"torch\"}")
+}
+
+fn load(pass: &str, rules: bool) -> Result<Candidate, Box<Verdict>> {
+    let folder = tempfile::tempdir().unwrap();
+    let names = folder.path().join("sorted_output_pass_rule_names.json");
+    std::fs::write(names, "[\"fuse\"]").unwrap();
+    std::fs::write(folder.path().join("fuse.py"), pass).unwrap();
+    Candidate::load(folder.path(), None, rules)
+}
+
+fn options() -> EvaluateOptions {
+    EvaluateOptions {
+        timing: TimingOptions { warmup: 1, trials: 10, seconds: 0.0, ..TimingOptions::default() },
+        ..EvaluateOptions::default()
+    }
+}
+
+fn evaluated(pass: &str) -> Evaluation {
+    let candidate = load(pass, false).unwrap();
+    evaluate(&NativeEngine, &files(), Some(&candidate), &options())
+}
+
+/// The honest pass with one piece of text changed.
+fn with(honest: &str, changed: &str) -> String {
+    assert!(PASS.contains(honest), "{honest}");
+    PASS.replace(honest, changed)
+}
+
+#[test]
+fn an_honest_pass_is_correct_timed_and_asked_everything() {
+    load(PASS, true).unwrap();
+    let evaluation = evaluated(PASS);
+    assert_eq!(evaluation.judged.verdict.kind, VerdictKind::Correct, "{evaluation:?}");
+    assert_eq!(
+        evaluation.judged.ladder.first_right(),
+        Some(-10),
+        "the same arithmetic, bit by bit"
+    );
+    assert_eq!((evaluation.eager_ms.len(), evaluation.candidate_ms.len()), (10, 10));
+    assert!(evaluation.judged.speedup.is_some() && evaluation.interval.is_some());
+    assert_eq!(evaluation.rewrites[0].count, 1);
+    assert_eq!(evaluation.dtype, "float32");
+    assert_eq!(evaluation.operations, ["mul", "relu"]);
+    let passed = |check: &&Check| check.outcome == CheckOutcome::Passed;
+    assert_eq!(evaluation.checks.iter().filter(passed).count(), 12, "{:?}", evaluation.checks);
+}
+
+#[test]
+fn eager_against_itself_is_correct_too() {
+    let evaluation = evaluate(&NativeEngine, &files(), None, &options());
+    assert_eq!(evaluation.judged.verdict.kind, VerdictKind::Correct);
+    assert!(evaluation.rewrites.is_empty() && evaluation.checks.is_empty());
+}
+
+#[test]
+fn every_way_to_be_wrong_has_its_verdict() {
+    let cases = [
+        (with("x * y, 0.0)", "x * y * 1.01, 0.0)"), VerdictKind::Accuracy, "elements wrong"),
+        (
+            with("torch.empty_like(x)", "torch.empty_like(x, dtype=torch.float16)"),
+            VerdictKind::DtypeMismatch,
+            "float16",
+        ),
+        (with("return out", "return out[:8]"), VerdictKind::ShapeMismatch, "[8, 100]"),
+        (with("relu(x * y, inplace=False)", "gelu(x * y)"), VerdictKind::NoMatch, "gelu"),
+        (with("return out\n", "return torch.relu(x * y)\n"), VerdictKind::CompileFail, "fuse.py:"),
+        (with("place < n", "place < n + 300"), VerdictKind::RuntimeFail, "program"),
+        (with("place < n", "place < n - 1"), VerdictKind::RuntimeFail, "never written"),
+        (
+            with(
+                "tl.store(out_ptr + place, tl.maximum(x * y, 0.0), mask=inside)",
+                "tl.store(out_ptr + place, tl.maximum(x * y, 0.0), mask=inside)\n    tl.store(x_ptr + place, x, mask=inside)",
+            ),
+            VerdictKind::CompileFail,
+            "writes into its argument `x`",
+        ),
+        (
+            with("return out\n", "return x\n"),
+            VerdictKind::RuntimeFail,
+            "shares memory with input 0",
+        ),
+    ];
+    for (pass, verdict, evidence) in cases {
+        let evaluation = match load(&pass, false) {
+            Ok(candidate) => evaluate(&NativeEngine, &files(), Some(&candidate), &options()),
+            Err(verdict) => Evaluation::without_run("one", *verdict),
+        };
+        let judged = &evaluation.judged;
+        assert_eq!(judged.verdict.kind, verdict, "{}\n{pass}", judged.verdict);
+        let text = judged.verdict.to_string();
+        assert!(text.contains(evidence), "{text} should name {evidence}");
+        assert_eq!(judged.speedup.is_some(), verdict == VerdictKind::Accuracy);
+    }
+}
+
+#[test]
+fn a_kernel_that_reads_what_nobody_wrote_is_caught_though_its_numbers_are_right() {
+    let lazy = with(
+        "tl.store(out_ptr + place, tl.maximum(x * y, 0.0), mask=inside)",
+        "old = tl.load(out_ptr + place, mask=inside)\n    \
+         new = tl.maximum(x * y, 0.0)\n    \
+         tl.store(out_ptr + place, tl.where(old == new, old, new), mask=inside)",
+    );
+    let evaluation = evaluated(&lazy);
+    assert_eq!(evaluation.judged.verdict.kind, VerdictKind::RuntimeFail, "{evaluation:?}");
+    assert!(evaluation.judged.verdict.to_string().contains("uninitialized-read"));
+}
+
+#[test]
+fn right_on_ordinary_values_only_is_not_right() {
+    let capped = with("tl.maximum(x * y, 0.0)", "tl.minimum(tl.maximum(x * y, 0.0), 50.0)");
+    let evaluation = evaluated(&capped);
+    assert_eq!(evaluation.judged.verdict.kind, VerdictKind::Accuracy);
+    assert!(evaluation.judged.verdict.to_string().contains("with large values"), "{evaluation:?}");
+}
+
+#[test]
+fn rules_refuse_before_anything_runs() {
+    let refused = load(&with("import torch\n", "import torch\nimport time\n"), true).unwrap_err();
+    assert_eq!(refused.kind, VerdictKind::Integrity);
+}
+
+#[test]
+fn unreadable_graphs_and_missing_passes_are_verdicts_too() {
+    let broken = GraphFiles::new("broken").with(FileName::Model, "def forward(:\n");
+    let evaluation = evaluate(&NativeEngine, &broken, None, &options());
+    assert_eq!(evaluation.judged.verdict.kind, VerdictKind::ReferenceFail);
+    let missing = Candidate::load(std::path::Path::new("no/such/folder"), None, true).unwrap_err();
+    assert_eq!(missing.kind, VerdictKind::CompileFail);
+}

@@ -1,0 +1,145 @@
+//! The results of an evaluation, for people and for machines.
+
+use crate::commands::curve::print_curve;
+use crate::error::CommandError;
+use crate::output::{Output, table};
+use passnet_bench::run::GraphEvent;
+use passnet_bench::score::{Outcome, Parameters, Score, Scoring, geometric_mean};
+use passnet_bench::stats::Decision;
+use passnet_bench::tolerance::BASELINE;
+use passnet_bench::verdict::VerdictKind;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub(super) struct Shown<'a> {
+    pub(super) run: Option<&'a Path>,
+    pub(super) noise_floor: f64,
+    pub(super) parameters: Parameters,
+    pub(super) events: &'a [GraphEvent],
+}
+
+impl Shown<'_> {
+    fn score(&self) -> Option<Score> {
+        let outcomes: Vec<Outcome> = self
+            .events
+            .iter()
+            .map(|event| event.evaluation.judged.outcome(Scoring::Strict))
+            .collect();
+        Score::of(&outcomes, self.parameters)
+    }
+
+    /// One object: the documented keys first, then what else is known.
+    pub(super) fn json(&self, out: &mut Output) -> Result<(), CommandError> {
+        let score = self.score();
+        let graphs: Vec<Value> = self
+            .events
+            .iter()
+            .map(|event| {
+                let evaluation = &event.evaluation;
+                let interval = evaluation.interval.map(|interval| [interval.low, interval.high]);
+                json!({
+                    "sample": event.sample,
+                    "graph": evaluation.judged.graph,
+                    "verdict": evaluation.judged.verdict.kind,
+                    "speedup": evaluation.judged.speedup,
+                    "interval": interval,
+                    "decision": evaluation.decision,
+                    "right_from": evaluation.judged.ladder.first_right(),
+                    "dtype": evaluation.dtype,
+                    "accuracy": evaluation.accuracy,
+                    "checks": evaluation.checks,
+                    "remarks": evaluation.remarks,
+                    "evidence": evaluation.judged.verdict.evidence,
+                })
+            })
+            .collect();
+        out.json(&json!({
+            "run": self.run.map(|run| run.display().to_string()),
+            "as": score.as_ref().map(|score| score.aggregated),
+            "es": score.as_ref().map(|score| score.es),
+            "summary": score.as_ref().map(|score| score.summary),
+            "noise_floor": self.noise_floor,
+            "graphs": graphs,
+        }))
+    }
+
+    pub(super) fn print(&self, out: &mut Output) -> Result<(), CommandError> {
+        self.print_samples(out)?;
+        self.print_failures(out)?;
+        let Some(score) = self.score() else { return out.line("no graphs") };
+        out.line("")?;
+        print_curve(&score.es, out)?;
+        let summary = &score.summary;
+        out.line("")?;
+        out.line(format!("AS        {:.4}", score.aggregated))?;
+        out.line(format!(
+            "correct   {} of {} graphs at t = {BASELINE}",
+            summary.correct, summary.graphs
+        ))?;
+        if let Some(mean) = summary.geometric_mean {
+            out.line(format!("speed-up  {mean:.3} (geometric mean of the correct graphs)"))?;
+        }
+        let count = |wanted: Decision| {
+            self.events.iter().filter(|e| e.evaluation.decision == Some(wanted)).count()
+        };
+        out.line(format!(
+            "faster {}, tie {}, slower {} (noise floor of this machine {:.1} %)",
+            count(Decision::Faster),
+            count(Decision::Tie),
+            count(Decision::Slower),
+            self.noise_floor * 100.0
+        ))?;
+        let measured: f64 = self.events.iter().map(|e| e.evaluation.measured_seconds).sum();
+        let seconds: f64 = self.events.iter().map(|e| e.evaluation.seconds).sum();
+        out.line(format!(
+            "{:.1} s for {} graphs, {:.1} s of them in timed calls",
+            seconds,
+            self.events.len(),
+            measured
+        ))
+    }
+
+    /// One row per sample: a person looks at tasks first.
+    fn print_samples(&self, out: &mut Output) -> Result<(), CommandError> {
+        let mut samples: BTreeMap<&str, Vec<&GraphEvent>> = BTreeMap::new();
+        for event in self.events {
+            samples.entry(&event.sample).or_default().push(event);
+        }
+        let mut rows = table(["task", "graphs", "correct", "AS", "speed-up", "slowest", "fastest"]);
+        for (name, events) in samples {
+            let judged: Vec<_> = events.iter().map(|event| &event.evaluation.judged).collect();
+            let outcomes: Vec<Outcome> =
+                judged.iter().map(|judged| judged.outcome(Scoring::Strict)).collect();
+            let right = judged.iter().filter(|j| j.verdict.kind == VerdictKind::Correct);
+            let speedups: Vec<f64> = right.filter_map(|judged| judged.speedup).collect();
+            let score = Score::of(&outcomes, self.parameters);
+            let number = |value: Option<f64>| value.map_or("-".into(), |v| format!("{v:.2}"));
+            rows.add_row([
+                name.to_string(),
+                events.len().to_string(),
+                speedups.len().to_string(),
+                number(score.map(|score| score.aggregated)),
+                number(geometric_mean(speedups.iter().copied())),
+                number(speedups.iter().copied().reduce(f64::min)),
+                number(speedups.iter().copied().reduce(f64::max)),
+            ]);
+        }
+        out.table(&rows)
+    }
+
+    fn print_failures(&self, out: &mut Output) -> Result<(), CommandError> {
+        let failed =
+            |event: &&GraphEvent| event.evaluation.judged.verdict.kind != VerdictKind::Correct;
+        let failures: Vec<&GraphEvent> = self.events.iter().filter(failed).collect();
+        if failures.is_empty() {
+            return Ok(());
+        }
+        out.line("")?;
+        for event in failures {
+            let judged = &event.evaluation.judged;
+            out.line(format!("{}/{}: {}", event.sample, judged.graph, judged.verdict))?;
+        }
+        Ok(())
+    }
+}
