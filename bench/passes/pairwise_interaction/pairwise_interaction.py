@@ -39,8 +39,15 @@ def pairwise_interaction(x):
     x = x.contiguous()
     samples, fields, width = x.shape
     out = torch.empty((samples, 1), dtype=x.dtype, device=x.device)
+    # No fused multiply-add: eager rounds in between.
     pairwise_interaction_kernel[(samples,)](
-        x, out, fields, width, FIELDS=triton.next_power_of_2(fields), WIDTH=triton.next_power_of_2(width)
+        x,
+        out,
+        fields,
+        width,
+        FIELDS=triton.next_power_of_2(fields),
+        WIDTH=triton.next_power_of_2(width),
+        enable_fp_fusion=False,
     )
     return out
 

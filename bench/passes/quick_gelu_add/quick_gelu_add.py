@@ -34,7 +34,10 @@ def quick_gelu_add(x, residual):
     x, residual = x.contiguous(), residual.expand(x.shape).contiguous()
     out = torch.empty_like(x)
     count = x.numel()
-    quick_gelu_add_kernel[(triton.cdiv(count, 1024),)](x, residual, out, count, BLOCK=1024)
+    # No fused multiply-add: eager rounds in between.
+    quick_gelu_add_kernel[(triton.cdiv(count, 1024),)](
+        x, residual, out, count, BLOCK=1024, enable_fp_fusion=False
+    )
     return out
 
 

@@ -50,8 +50,9 @@ def rotary_half(x, cos, sin):
     cos = cos.expand(1, 1, length, width).contiguous()
     sin = sin.expand(1, 1, length, width).contiguous()
     out = torch.empty_like(x)
+    # No fused multiply-add: eager rounds in between.
     rotary_half_kernel[(triton.cdiv(length, 32), batch * heads)](
-        x, cos, sin, out, length, STEPS=32, HALF=width // 2
+        x, cos, sin, out, length, STEPS=32, HALF=width // 2, enable_fp_fusion=False
     )
     return out
 

@@ -49,7 +49,10 @@ def rotary_pairs(x, sin, cos):
     cos = cos.expand(length, width).contiguous()
     out = torch.empty_like(x)
     pairs = length * width // 2
-    rotary_pairs_kernel[(triton.cdiv(pairs, 512), batch * heads)](x, sin, cos, out, pairs, BLOCK=512)
+    # No fused multiply-add: eager rounds in between.
+    rotary_pairs_kernel[(triton.cdiv(pairs, 512), batch * heads)](
+        x, sin, cos, out, pairs, BLOCK=512, enable_fp_fusion=False
+    )
     return out
 
 

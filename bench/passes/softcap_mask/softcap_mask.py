@@ -39,7 +39,10 @@ def softcap_mask(scores, mask):
     mask = mask.expand(1, 1, queries, keys).contiguous()
     out = torch.empty_like(scores)
     plane = queries * keys
-    softcap_mask_kernel[(triton.cdiv(plane, 1024), batch * heads)](scores, mask, out, plane, BLOCK=1024)
+    # No fused multiply-add: eager rounds in between.
+    softcap_mask_kernel[(triton.cdiv(plane, 1024), batch * heads)](
+        scores, mask, out, plane, BLOCK=1024, enable_fp_fusion=False
+    )
     return out
 
 

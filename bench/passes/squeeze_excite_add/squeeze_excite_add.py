@@ -43,8 +43,9 @@ def squeeze_excite_add(logits, features, shortcut):
     out = torch.empty_like(features)
     pixels = height * width
     block = min(triton.next_power_of_2(pixels), 1024)
+    # No fused multiply-add: eager rounds in between.
     squeeze_excite_add_kernel[(batch * channels, triton.cdiv(pixels, block))](
-        logits, features, shortcut, out, pixels, BLOCK=block
+        logits, features, shortcut, out, pixels, BLOCK=block, enable_fp_fusion=False
     )
     return out
 
