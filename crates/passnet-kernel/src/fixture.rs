@@ -228,8 +228,18 @@ pub struct Fixture {
 
 impl Fixture {
     pub fn new(source: Source) -> Result<Fixture, Diagnostic> {
+        Fixture::with_helpers(source, Vec::new())
+    }
+
+    /// A kernel file with the helper files it imports, each by its stem.
+    pub fn with_helpers(
+        source: Source,
+        helpers: Vec<(String, Source)>,
+    ) -> Result<Fixture, Diagnostic> {
         let header = Header::parse(&source)?;
-        let modules = ModuleSet::new(vec![("pass".into(), source)])?;
+        let mut files = vec![("pass".into(), source)];
+        files.extend(helpers);
+        let modules = ModuleSet::new(files)?;
         let wrapper = match &header.wrapper {
             Some(name) => name.clone(),
             None => crate::plan::entry_name(&modules)?,

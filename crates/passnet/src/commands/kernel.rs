@@ -9,6 +9,7 @@ use passnet_kernel::check::{Severity, check, proved_in_bounds};
 use passnet_kernel::exec::RunOptions;
 use passnet_kernel::fixture::Fixture;
 use passnet_kernel::plan::{ArgValue, LaunchPlan, Step, View};
+use passnet_pass::load::LoadOptions;
 use safetensors::tensor::{Dtype, TensorView};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -73,8 +74,24 @@ pub fn run(command: KernelCommand, out: &mut Output) -> Result<Outcome, CommandE
     }
 }
 
+/// The file, and the helpers of its folder that it imports.
 fn fixture(path: &Path) -> Result<Fixture, Diagnostic> {
-    Fixture::new(Source::read(path)?)
+    let set = passnet_pass::load::load(path, &LoadOptions::default());
+    let source = |id| {
+        let source = &set.program.module(id).source;
+        Source::new(source.path(), source.text())
+    };
+    let Some(pass) = set.passes.first() else {
+        return match set.errors.into_iter().next() {
+            Some(error) => Err(error),
+            None => Fixture::new(Source::read(path)?),
+        };
+    };
+    let helpers = set.program.reachable(pass.module).into_iter().skip(1).map(|id| {
+        let name = &set.program.module(id).name;
+        (name.rsplit('.').next().unwrap_or(name).to_string(), source(id))
+    });
+    Fixture::with_helpers(source(pass.module), helpers.collect())
 }
 
 fn run_check(args: &Files, out: &mut Output) -> Result<Outcome, CommandError> {
