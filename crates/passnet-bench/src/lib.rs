@@ -6,8 +6,10 @@
 pub mod bench;
 pub mod candidate;
 pub mod evaluate;
+pub mod front;
 pub mod log;
 pub mod number;
+pub mod report;
 pub mod run;
 pub mod sample;
 pub mod score;

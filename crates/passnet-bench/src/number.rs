@@ -49,6 +49,20 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
+/// For `#[serde(with = "number::as_number")]`: a plain float stored as a [`Number`].
+pub mod as_number {
+    use super::Number;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        Number(*value).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        Number::deserialize(deserializer).map(|number| number.0)
+    }
+}
+
 /// The shortest text that reads back as the same float, in Python's spelling: `0.1`, `1e-09`, `inf`.
 pub fn python_float(value: f64) -> String {
     if value.is_nan() {

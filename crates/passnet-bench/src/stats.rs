@@ -162,6 +162,56 @@ impl Bootstrap {
     }
 }
 
+impl Bootstrap {
+    /// The interval of the mean over all values of all groups. Whole groups are drawn, because values of one group
+    /// go together: four graphs of one task are not four independent findings. `None` without values.
+    pub fn mean_of_groups(&self, groups: &[Vec<f64>]) -> Option<MeanInterval> {
+        let groups: Vec<(f64, usize)> = groups
+            .iter()
+            .filter(|group| !group.is_empty())
+            .map(|group| (group.iter().sum(), group.len()))
+            .collect();
+        let mean = |(sum, count): (f64, usize)| sum / count as f64;
+        let add = |all: (f64, usize), one: (f64, usize)| (all.0 + one.0, all.1 + one.1);
+        let whole = groups.iter().copied().reduce(add).map(mean).filter(|m| m.is_finite())?;
+        let mut random = Xoshiro256::seeded(self.seed);
+        let mut means: Vec<f64> = (0..self.resamples.max(1))
+            .map(|_| {
+                let draws = (0..groups.len()).map(|_| groups[random.below(groups.len())]);
+                mean(draws.fold((0.0, 0), add))
+            })
+            .collect();
+        means.sort_by(f64::total_cmp);
+        let tail = (1.0 - self.confidence.clamp(0.0, 1.0)) / 2.0;
+        Some(MeanInterval {
+            low: quantile(&means, tail),
+            mean: whole,
+            high: quantile(&means, 1.0 - tail),
+        })
+    }
+}
+
+/// A mean and where it lies with the asked-for confidence.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct MeanInterval {
+    pub low: f64,
+    pub mean: f64,
+    pub high: f64,
+}
+
+/// The chance that fair coins fall at least as unevenly (two-sided, exact).
+pub fn sign_test(better: usize, worse: usize) -> f64 {
+    let (n, k) = (better + worse, better.min(worse));
+    // In logarithms: 2^-n is no float for large n.
+    let mut log_choose = 0.0;
+    let mut tail = (-(n as f64) * std::f64::consts::LN_2).exp();
+    for i in 1..=k {
+        log_choose += ((n - i + 1) as f64 / i as f64).ln();
+        tail += (log_choose - n as f64 * std::f64::consts::LN_2).exp();
+    }
+    (2.0 * tail).min(1.0)
+}
+
 /// The median of as many draws with replacement from a sorted list. Counting how often each rank was drawn gives
 /// the draw in sorted order without sorting it.
 fn resampled_median(sorted: &[f64], random: &mut Xoshiro256, counts: &mut Vec<u32>) -> f64 {
@@ -194,6 +244,16 @@ pub enum Decision {
     Slower,
     /// The interval holds 1, or the difference is no larger than the machine's own noise.
     Tie,
+}
+
+impl Decision {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Decision::Faster => "faster",
+            Decision::Slower => "slower",
+            Decision::Tie => "tie",
+        }
+    }
 }
 
 impl RatioInterval {
@@ -273,6 +333,36 @@ mod tests {
         let narrow = RatioInterval { low: 1.011, ratio: 1.012, high: 1.013 };
         assert_eq!(narrow.decide(0.0), Decision::Faster);
         assert_eq!(narrow.decide(0.02), Decision::Tie, "below the noise floor");
+    }
+
+    /// Against sums of binomial coefficients as exact fractions.
+    #[test]
+    fn the_sign_test_is_exact() {
+        for (better, worse, expected) in [
+            (0, 0, 1.0),
+            (5, 5, 1.0),
+            (10, 0, 0.001_953_125),
+            (2, 8, 0.109_375),
+            (60, 40, 0.056_887_933_640_980_79),
+            (1100, 900, 8.457_089_535_5e-6),
+        ] {
+            let found = sign_test(better, worse);
+            assert!((found - expected).abs() < 1e-12, "{better} {worse}: {found}");
+            assert_eq!(found, sign_test(worse, better));
+        }
+    }
+
+    #[test]
+    fn groups_are_drawn_whole() {
+        let bootstrap = Bootstrap::default();
+        let apart: Vec<Vec<f64>> = (0..40).map(|i| vec![f64::from(i % 4)]).collect();
+        let together: Vec<Vec<f64>> = (0..4).map(|i| vec![f64::from(i); 10]).collect();
+        let apart = bootstrap.mean_of_groups(&apart).unwrap();
+        let together = bootstrap.mean_of_groups(&together).unwrap();
+        assert_eq!((apart.mean, together.mean), (1.5, 1.5));
+        assert!(together.high - together.low > 2.0 * (apart.high - apart.low));
+        assert_eq!(bootstrap.mean_of_groups(&[]), None);
+        assert_eq!(bootstrap.mean_of_groups(&[vec![]]), None);
     }
 
     #[test]

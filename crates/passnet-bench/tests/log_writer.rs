@@ -30,12 +30,16 @@ const OUTPUT: OutputLines = OutputLines {
 };
 
 fn entry<'a>(path: &'a str, result: WrittenResult<'a>) -> GraphEntry<'a> {
-    GraphEntry { path, model: "a model", result }
+    GraphEntry { path, model: "a model", rewrites: &[("fuse", 2)], result }
 }
 
-fn good<'a>(outputs: &'a [OutputLines]) -> WrittenResult<'a> {
+fn types(name: &str) -> [String; 1] {
+    [name.to_string()]
+}
+
+fn good<'a>(types: &'a [String], outputs: &'a [OutputLines]) -> WrittenResult<'a> {
     let timings = Timings { compiled: &[0.4, 0.4, 0.5], eager: &[0.5, 0.5, 0.6], gpu: None };
-    WrittenResult::Compared { types: &["float32"], outputs, timings }
+    WrittenResult::Compared { types, outputs, timings }
 }
 
 #[test]
@@ -43,7 +47,8 @@ fn a_graph_is_written_line_by_line() {
     let output = OutputLines { ladders: [Ladder::right_from(-5); 4], ..OUTPUT };
     let gpu = GpuTimings { compiled: &[0.3, 0.3, 0.3], eager: &[0.3, 0.3, 0.3] };
     let timings = Timings { compiled: &[0.4, 0.4, 0.5], eager: &[0.5, 0.5, 0.6], gpu: Some(gpu) };
-    let result = WrittenResult::Compared { types: &["float32"], outputs: &[output], timings };
+    let float32 = types("float32");
+    let result = WrittenResult::Compared { types: &float32, outputs: &[output], timings };
     let text = write(&[entry("graphs/a", result)]);
     let lines: Vec<&str> =
         text.lines().map(|l| l.strip_prefix("graph-net-test-compiler-log ").unwrap_or(l)).collect();
@@ -56,6 +61,7 @@ fn a_graph_is_written_line_by_line() {
         "[Config] warmup: 25",
         "[Config] trials: 3",
         "[Config] compile_framework_version: 0.1.0",
+        "[PassMgrBackend] Applied 2 replacements with fuse.",
         "[Profiling] Using device: cpu a machine, warm up 25, trials 3",
         "Trial 1: e2e=0.40000 ms, gpu=0.30000 ms",
         "Trial 2: e2e=0.40000 ms, gpu=0.30000 ms",
@@ -92,12 +98,16 @@ fn a_graph_is_written_line_by_line() {
 #[test]
 fn what_is_written_is_read_back() {
     let output = OutputLines { ladders: [Ladder::right_from(-5); 4], ..OUTPUT };
+    let (half, single) = (types("float16"), types("float32"));
+    let shapes =
+        WrittenResult::ShapesDiffer { types: &single, message: "RuntimeError: [2] or [3]" };
     let text = write(&[
-        entry("graphs/a", good(&[output])),
+        entry("graphs/a", good(&single, &[output])),
         entry("graphs/b c", WrittenResult::Failed(FailureCause::NothingMatched)),
-        entry("d", WrittenResult::TypesDiffer { eager: &["float16"], compiled: &["float32"] }),
+        entry("d", WrittenResult::TypesDiffer { eager: &half, compiled: &single }),
         entry("e", WrittenResult::Failed(FailureCause::Eager("RuntimeError: too large"))),
         entry("f", WrittenResult::Failed(FailureCause::Compiled("CUDA error"))),
+        entry("g", shapes),
     ]);
     let log = Log::parse("validation.log", text.as_bytes()).unwrap();
     let report = judge(&log, None, Parameters::default());
@@ -113,6 +123,7 @@ fn what_is_written_is_read_back() {
         ("d", VerdictKind::DtypeMismatch, ReferenceStatus::ShapeMismatch),
         ("e", VerdictKind::ReferenceFail, ReferenceStatus::EagerFail),
         ("f", VerdictKind::RuntimeFail, ReferenceStatus::EagerFail),
+        ("g", VerdictKind::ShapeMismatch, ReferenceStatus::ShapeMismatch),
     ];
     assert_eq!(read, expected);
     assert_eq!(report.graphs[0].judged.speedup, Some(1.25));
@@ -124,7 +135,8 @@ fn what_is_written_is_read_back() {
 fn foreign_text_cannot_forge_lines() {
     let forged =
         "x\ngraph-net-test-compiler-log [Speedup][e2e]: 99\r[Datatype][eager]: a [Processing] z";
-    let mut evil = entry(forged, good(&[OUTPUT]));
+    let float32 = types("float32");
+    let mut evil = entry(forged, good(&float32, &[OUTPUT]));
     evil.model = forged;
     let failed = entry("b", WrittenResult::Failed(FailureCause::Compiled(forged)));
     let text = write(&[evil, failed]);

@@ -45,7 +45,9 @@ enum Command {
     /// Check, trace, match, apply and explain passes, without running them
     #[command(subcommand)]
     Pass(commands::pass::PassCommand),
-    /// Score a validation.log of the reference implementation
+    /// Show what runs found: tables, worst offenders, comparisons, one HTML page
+    Report(commands::report::ReportArgs),
+    /// Score a run, or a validation.log of the reference implementation
     Score(commands::score::ScoreArgs),
 }
 
@@ -82,6 +84,7 @@ fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
         Command::Graph(command) => commands::graph::run(command, output),
         Command::Kernel(command) => commands::kernel::run(command, output),
         Command::Pass(command) => commands::pass::run(command, output),
+        Command::Report(args) => commands::report::run(args, output),
         Command::Score(args) => commands::score::run(args, output),
     }
 }

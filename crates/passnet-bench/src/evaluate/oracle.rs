@@ -13,7 +13,10 @@ const STRESS_FACTOR: f64 = 4.0;
 /// Worst distance from the float64 result, in units of the tolerance at t = -5.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Accuracy {
+    #[serde(with = "crate::number::as_number")]
     pub eager: f64,
+    /// Infinite where the candidate gives no number and the truth is one.
+    #[serde(with = "crate::number::as_number")]
     pub candidate: f64,
 }
 
@@ -166,5 +169,14 @@ mod tests {
         let found = accuracy(&flat(&[1.0]), &flat(&[1.0 + 11.3e-6]), &flat(&[1.0])).unwrap();
         assert_eq!(found.eager, 0.0);
         assert!((found.candidate - 1.0).abs() < 0.02, "{found:?}");
+    }
+
+    /// JSON has no infinity: a stored run must still be readable.
+    #[test]
+    fn an_infinite_distance_is_read_back() {
+        let found = accuracy(&flat(&[1.0]), &flat(&[f32::NAN]), &flat(&[1.0])).unwrap();
+        assert_eq!(found.candidate, f64::INFINITY);
+        let json = serde_json::to_string(&found).unwrap();
+        assert_eq!(serde_json::from_str::<Accuracy>(&json).unwrap(), found);
     }
 }

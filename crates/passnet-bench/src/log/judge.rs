@@ -43,6 +43,10 @@ pub enum DifferenceKind {
     Unlisted,
     /// One graph stands twice in the log; the reference counts both.
     Repeated,
+    /// A candidate is wrong, or needs another tolerance, on inputs the reference does not try.
+    OtherInputs,
+    /// A candidate outside eager's tolerance is as close to the float64 result as eager.
+    Yardstick,
 }
 
 /// One graph that the two ways of scoring see differently.
@@ -166,7 +170,8 @@ pub fn judge(log: &Log, list: Option<&GraphList>, parameters: Parameters) -> Log
     report
 }
 
-fn differ(a: &Outcome, b: &Outcome, parameters: Parameters) -> bool {
+/// Whether two outcomes of a graph score differently at any level.
+pub(crate) fn differ(a: &Outcome, b: &Outcome, parameters: Parameters) -> bool {
     curve_levels()
         .any(|t| graph_error_aware(a, t, parameters) != graph_error_aware(b, t, parameters))
 }

@@ -16,6 +16,7 @@ mod write;
 
 pub use block::{GraphBlock, Mention, Phrase, Reading};
 pub use graph_list::GraphList;
+pub(crate) use judge::differ;
 pub use judge::{Difference, DifferenceKind, Finding, LogReport, LoggedGraph, judge};
 pub use reference::{reference_ladder, reference_outcome};
 pub use write::{

@@ -27,6 +27,8 @@ pub struct RunConfig {
 pub struct GraphEntry<'a> {
     pub path: &'a str,
     pub model: &'a str,
+    /// What each pass did to it, by name.
+    pub rewrites: &'a [(&'a str, usize)],
     pub result: WrittenResult<'a>,
 }
 
@@ -35,14 +37,19 @@ pub struct GraphEntry<'a> {
 pub enum WrittenResult<'a> {
     /// Outputs of equal types were compared and timed.
     Compared {
-        types: &'a [&'a str],
+        types: &'a [String],
         outputs: &'a [OutputLines],
         timings: Timings<'a>,
     },
     /// Types or counts differ, so nothing was compared.
     TypesDiffer {
-        eager: &'a [&'a str],
-        compiled: &'a [&'a str],
+        eager: &'a [String],
+        compiled: &'a [String],
+    },
+    /// Types agree and shapes do not: comparing raised.
+    ShapesDiffer {
+        types: &'a [String],
+        message: &'a str,
     },
     Failed(FailureCause<'a>),
 }
@@ -114,6 +121,12 @@ impl<W: Write> LogWriter<W> {
                 type_lines(&mut text, eager, compiled);
                 text.line("[Result] status: success");
             }
+            WrittenResult::ShapesDiffer { types, message } => {
+                type_lines(&mut text, types, types);
+                text.line(&format!("[Correctness][equal]: {}", vec!["0"; types.len()].join(" ")));
+                text.raw(&harmless(message));
+                text.line("[Result] status: failed");
+            }
             WrittenResult::Failed(cause) => failure_lines(&mut text, *cause),
         }
         self.out.write_all(text.0.as_bytes())?;
@@ -133,6 +146,10 @@ impl<W: Write> LogWriter<W> {
             ("compile_framework_version", harmless(&config.framework_version)),
         ] {
             text.line(&format!("[Config] {key}: {value}"));
+        }
+        for (pass, count) in entry.rewrites {
+            let pass = harmless(pass);
+            text.raw(&format!("[PassMgrBackend] Applied {count} replacements with {pass}."));
         }
     }
 }
@@ -186,8 +203,8 @@ fn profile(text: &mut Text, config: &RunConfig, e2e: &[f64], gpu: Option<&[f64]>
     }
 }
 
-fn type_lines(text: &mut Text, eager: &[&str], compiled: &[&str]) {
-    let names = |types: &[&str]| types.iter().map(|t| harmless(t)).collect::<Vec<_>>();
+fn type_lines(text: &mut Text, eager: &[String], compiled: &[String]) {
+    let names = |types: &[String]| types.iter().map(|t| harmless(t)).collect::<Vec<_>>();
     let (eager, compiled) = (names(eager), names(compiled));
     let quoted = |types: &[String]| {
         let quoted: Vec<String> = types.iter().map(|t| format!("'{t}'")).collect();

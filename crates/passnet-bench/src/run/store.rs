@@ -146,6 +146,26 @@ pub fn read(folder: &Path) -> Result<Vec<Event>, RunError> {
     Ok(parse(&path, &mut file)?.events)
 }
 
+/// Whether a folder holds a run.
+pub fn is_run(folder: &Path) -> bool {
+    folder.join(EVENTS).is_file()
+}
+
+/// A kept text. `None` where the digest is none (it comes from a file, and names a path), the object is missing, is
+/// larger than `limit` or is not what its digest says.
+pub fn read_object(folder: &Path, digest: &str, limit: u64) -> Option<Vec<u8>> {
+    let is_digest = digest.len() == 2 * blake3::OUT_LEN
+        && digest.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if !is_digest {
+        return None;
+    }
+    let file = File::open(folder.join(OBJECTS).join(&digest[..2]).join(&digest[2..])).ok()?;
+    let mut bytes = Vec::new();
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).ok()?;
+    let is_whole = bytes.len() as u64 <= limit && *blake3::hash(&bytes).to_hex() == *digest;
+    is_whole.then_some(bytes)
+}
+
 struct Parsed {
     events: Vec<Event>,
     /// Length of the lines that are whole.
@@ -232,6 +252,13 @@ mod tests {
         let digest = store.keep(b"text").unwrap();
         assert_eq!(store.keep(b"text").unwrap(), digest);
         let path = folder.path().join(OBJECTS).join(&digest[..2]).join(&digest[2..]);
-        assert_eq!(std::fs::read(path).unwrap(), b"text");
+        assert_eq!(std::fs::read(&path).unwrap(), b"text");
+        assert_eq!(read_object(folder.path(), &digest, 4).as_deref(), Some(&b"text"[..]));
+        assert_eq!(read_object(folder.path(), &digest, 3), None, "too large");
+        assert_eq!(read_object(folder.path(), &"0".repeat(64), 4), None, "not there");
+        let outside = format!("../../{}", "x".repeat(58));
+        assert_eq!(read_object(folder.path(), &outside, 4), None, "no digest");
+        std::fs::write(&path, b"tex_").unwrap();
+        assert_eq!(read_object(folder.path(), &digest, 4), None, "damaged");
     }
 }

@@ -6,4 +6,5 @@ pub mod dataset;
 pub mod graph;
 pub mod kernel;
 pub mod pass;
+pub mod report;
 pub mod score;

@@ -1,10 +1,13 @@
-//! `passnet score`: what a reference log is worth, as the reference counts and as it should be counted.
+//! `passnet score`: what a run or a reference log is worth, as the reference counts and as it should be counted.
 
 use crate::commands::curve::print_curve;
+use crate::commands::report::{no_results, store_error};
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table};
 use clap::{Args, ValueEnum};
 use passnet_bench::log::{GraphList, Log, LogReport, MAX_LOG_BYTES, judge};
+use passnet_bench::report::{RunRecord, printable, score_run};
+use passnet_bench::run::is_run;
 use passnet_bench::score::{Parameters, Score, Scoring};
 use passnet_bench::tolerance::BASELINE;
 use passnet_graph::Diagnostic;
@@ -14,14 +17,17 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-strict     judges what the log proves: each failure by its own cause, forged, contradicting and
-           repeated lines not believed, graphs of --graph-list that are missing counted as failed
-reference  gives the number the reference gives for this log, its mistakes included
+strict     judges what really happened. Of a log it believes what the log proves: each failure by its
+           own cause, forged, contradicting and repeated lines not believed, graphs of --graph-list
+           that are missing counted as failed
+reference  gives the number the reference gives for this log, its mistakes included; for a run, that
+           of the log the reference would have written
 Every graph that the two see differently is listed with the reason. A log cannot prove itself:
 lines forged consistently and in full are only excluded by running the passes with `passnet bench`.")]
 pub struct ScoreArgs {
-    /// A validation.log, or a folder that holds one
-    log: PathBuf,
+    /// A run folder, a validation.log, or a folder that holds one
+    #[arg(value_name = "RUN|LOG")]
+    path: PathBuf,
 
     /// Whose judgement counts
     #[arg(long, value_enum, default_value_t = ScoringArg::Strict)]
@@ -58,13 +64,10 @@ impl From<ScoringArg> for Scoring {
 /// A score that could be computed is a success, however low it is.
 pub fn run(args: ScoreArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     let parameters = Parameters::checked(args.b, args.p).map_err(CommandError::input)?;
-    let path = log_path(&args.log);
-    let log = Log::parse(&path.display().to_string(), &read(&path)?)?;
-    let list = match &args.graph_list {
-        Some(path) => Some(GraphList::parse(&path.display().to_string(), &read(path)?)?),
-        None => None,
+    let (path, report) = match is_run(&args.path) {
+        true => (args.path.clone(), judge_run(&args, parameters)?),
+        false => (log_path(&args.path), judge_log(&args, parameters)?),
     };
-    let report = judge(&log, list.as_ref(), parameters);
     let shown = Shown { report: &report, scoring: args.scoring.into(), parameters };
     let Some(score) = report.score(shown.scoring) else {
         return Err(no_graphs(&path));
@@ -75,6 +78,27 @@ pub fn run(args: ScoreArgs, out: &mut Output) -> Result<Outcome, CommandError> {
         shown.print(&path, score, out)?;
     }
     Ok(Outcome::Done)
+}
+
+fn judge_run(args: &ScoreArgs, parameters: Parameters) -> Result<LogReport, CommandError> {
+    if args.graph_list.is_some() {
+        return Err(CommandError::input("`--graph-list` is for logs; a run knows its graphs"));
+    }
+    let run = RunRecord::read(&args.path).map_err(store_error)?;
+    if run.graphs.is_empty() {
+        return Err(no_results(&args.path));
+    }
+    Ok(score_run(&run, parameters))
+}
+
+fn judge_log(args: &ScoreArgs, parameters: Parameters) -> Result<LogReport, CommandError> {
+    let path = log_path(&args.path);
+    let log = Log::parse(&path.display().to_string(), &read(&path)?)?;
+    let list = match &args.graph_list {
+        Some(path) => Some(GraphList::parse(&path.display().to_string(), &read(path)?)?),
+        None => None,
+    };
+    Ok(judge(&log, list.as_ref(), parameters))
 }
 
 fn log_path(path: &Path) -> PathBuf {
@@ -178,12 +202,17 @@ impl Shown<'_> {
         for graph in self.report.graphs.iter().take(MAX_ROWS) {
             let judged = &graph.judged;
             rows.add_row([
-                judged.graph.clone(),
+                printable(&judged.graph),
                 judged.verdict.kind.to_string(),
                 judged.speedup.map_or("-".into(), |s| format!("{s:.5}")),
                 judged.ladder.first_right().map_or("-".into(), |t| t.to_string()),
                 graph.reference_status.map_or("-".into(), |s| s.to_string()),
-                judged.verdict.evidence.first().map(ToString::to_string).unwrap_or_default(),
+                judged
+                    .verdict
+                    .evidence
+                    .first()
+                    .map(|e| printable(&e.to_string()))
+                    .unwrap_or_default(),
             ]);
         }
         out.table(&rows)?;
@@ -205,7 +234,8 @@ impl Shown<'_> {
             let reference = difference.reference.map_or("not counted", |s| s.name());
             out.line(format!(
                 "  {}: {strict}, reference {reference}: {}",
-                difference.graph, difference.reason
+                printable(&difference.graph),
+                printable(&difference.reason)
             ))?;
         }
         and_more(differences.len(), out)
@@ -217,7 +247,7 @@ impl Shown<'_> {
             return Ok(());
         }
         out.line("")?;
-        out.line("Noticed in the log:")?;
+        out.line("Noticed:")?;
         for finding in findings.iter().take(MAX_ROWS) {
             let line = finding.line.map(|l| format!("line {l}: ")).unwrap_or_default();
             let graph = finding.graph.as_ref().map(|g| format!("{g}: ")).unwrap_or_default();

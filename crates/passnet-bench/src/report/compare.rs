@@ -1,0 +1,295 @@
+//! Two runs over the same graphs: what changed, and is it more than noise?
+//!
+//! A single graph got faster when the intervals of its two speed-ups are further apart than both machines' noise.
+//! The whole is judged by the mean of the paired logarithms, drawn again task by task, because the graphs of a task
+//! share one pass and are no independent findings.
+
+use super::{GraphName, GraphRecord, RunRecord};
+use crate::score::{Outcome, Parameters, Score, graph_log_score};
+use crate::stats::{Bootstrap, RatioInterval, sign_test};
+use crate::verdict::VerdictKind;
+use passnet_graph::FileName;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// With fewer independent pairs nothing is concluded about the whole.
+const LEAST_UNITS: usize = 6;
+
+/// What became of the speed-up of a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    Slower,
+    Faster,
+    /// Nothing that can be told from noise.
+    Same,
+}
+
+/// A graph that is right in both runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Pair {
+    #[serde(flatten)]
+    pub name: GraphName,
+    pub before: f64,
+    pub after: f64,
+    /// `after / before`, between the nearest and the furthest ends of the two intervals.
+    pub ratio: RatioInterval,
+    pub change: Change,
+}
+
+/// A graph with another verdict than before.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VerdictChange {
+    #[serde(flatten)]
+    pub name: GraphName,
+    pub before: VerdictKind,
+    pub after: VerdictKind,
+    /// Of the later verdict, or of the earlier one where the later is right.
+    pub evidence: Vec<String>,
+}
+
+/// What can be said about all pairs together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Conclusion {
+    Better,
+    Worse,
+    /// The interval holds 1.
+    NoDifference,
+    /// Too few independent pairs for an answer.
+    TooFew,
+}
+
+impl Conclusion {
+    pub const fn text(self) -> &'static str {
+        match self {
+            Conclusion::Better => "better",
+            Conclusion::Worse => "worse",
+            Conclusion::NoDifference => "no difference that can be told",
+            Conclusion::TooFew => "too few pairs to tell",
+        }
+    }
+}
+
+/// A ratio over all pairs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Overall {
+    /// Geometric mean of `after / before` with its 99 % interval.
+    pub ratio: RatioInterval,
+    /// Graphs in pairs.
+    pub graphs: usize,
+    /// Tasks, or graphs where there are fewer than six tasks: what was drawn again.
+    pub units: usize,
+    pub units_are_tasks: bool,
+    /// Units that went up, and down.
+    pub better: usize,
+    pub worse: usize,
+    /// Of a sign test over the units.
+    pub p_value: f64,
+    pub conclusion: Conclusion,
+}
+
+/// One of the two runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SideScore {
+    pub run: String,
+    pub graphs: usize,
+    /// AS over all its graphs.
+    #[serde(rename = "as")]
+    pub aggregated: Option<f64>,
+    /// Over the graphs that both runs have.
+    pub common: Option<Score>,
+}
+
+/// Everything that differs between two runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    pub before: SideScore,
+    pub after: SideScore,
+    /// What makes the two hard to compare: other machine, other settings.
+    pub cautions: Vec<String>,
+    /// How AS changed over the common graphs, failures included.
+    pub score: Option<Overall>,
+    /// How the speed-up changed where both are right.
+    pub speed: Option<Overall>,
+    /// Slower first, then faster, then the rest; the largest change first.
+    pub pairs: Vec<Pair>,
+    pub verdicts: Vec<VerdictChange>,
+    pub only_before: Vec<GraphName>,
+    pub only_after: Vec<GraphName>,
+    /// Same name, other model text: not compared.
+    pub other_models: Vec<GraphName>,
+}
+
+/// Compares two runs graph by graph.
+pub fn compare(before: &RunRecord, after: &RunRecord, parameters: Parameters) -> Comparison {
+    let index = |run: &'_ RunRecord| -> BTreeMap<GraphName, usize> {
+        run.graphs.iter().enumerate().map(|(i, graph)| (graph.name(), i)).collect()
+    };
+    let (old_index, new_index) = (index(before), index(after));
+    let only = |mine: &BTreeMap<GraphName, usize>, other: &BTreeMap<GraphName, usize>| {
+        mine.keys().filter(|name| !other.contains_key(name)).cloned().collect::<Vec<_>>()
+    };
+    let (only_before, only_after) = (only(&old_index, &new_index), only(&new_index, &old_index));
+    let mut other_models = Vec::new();
+    let mut common: Vec<(GraphName, &GraphRecord, &GraphRecord)> = Vec::new();
+    for (name, &old) in &old_index {
+        let Some(&new) = new_index.get(name) else { continue };
+        let (old, new) = (&before.graphs[old], &after.graphs[new]);
+        match is_same_model(old, new) {
+            true => common.push((name.clone(), old, new)),
+            false => other_models.push(name.clone()),
+        }
+    }
+    let mut pairs: Vec<Pair> =
+        common.iter().filter_map(|(name, old, new)| pair(name, old, new)).collect();
+    pairs.sort_by(|a, b| {
+        let size = |pair: &Pair| pair.ratio.ratio.ln().abs();
+        a.change
+            .cmp(&b.change)
+            .then_with(|| size(b).total_cmp(&size(a)))
+            .then_with(|| a.name.cmp(&b.name))
+    });
+    let speed = overall(common.iter().filter_map(|(name, old, new)| {
+        Some((name.sample.as_str(), (new.right_speedup()? / old.right_speedup()?).ln()))
+    }));
+    let score = overall(common.iter().map(|(name, old, new)| {
+        let log = |graph: &GraphRecord| graph_log_score(&graph.outcome(), parameters);
+        (name.sample.as_str(), log(new) - log(old))
+    }));
+    let side = |run: &RunRecord, outcomes: Vec<Outcome>| SideScore {
+        run: run.name.clone(),
+        graphs: run.graphs.len(),
+        aggregated: Score::of(&run.outcomes(), parameters).map(|score| score.aggregated),
+        common: Score::of(&outcomes, parameters),
+    };
+    Comparison {
+        before: side(before, common.iter().map(|(_, old, _)| old.outcome()).collect()),
+        after: side(after, common.iter().map(|(_, _, new)| new.outcome()).collect()),
+        cautions: cautions(before, after),
+        score,
+        speed,
+        pairs,
+        verdicts: common.iter().filter_map(|(name, old, new)| verdict(name, old, new)).collect(),
+        only_before,
+        only_after,
+        other_models,
+    }
+}
+
+/// Where both kept the model's text it must be the same; where one did not, the name must do.
+fn is_same_model(old: &GraphRecord, new: &GraphRecord) -> bool {
+    let model = FileName::Model.as_str();
+    match (old.artefact(model), new.artefact(model)) {
+        (Some(old), Some(new)) => old == new,
+        _ => true,
+    }
+}
+
+/// `None` unless both are right and have a sound interval.
+fn pair(name: &GraphName, old: &GraphRecord, new: &GraphRecord) -> Option<Pair> {
+    let (before, after) = (old.right_speedup()?, new.right_speedup()?);
+    let (old_interval, new_interval) = (interval(old)?, interval(new)?);
+    let ratio = RatioInterval {
+        low: new_interval.low / old_interval.high,
+        ratio: after / before,
+        high: new_interval.high / old_interval.low,
+    };
+    let noise = (1.0 + old.noise_floor) * (1.0 + new.noise_floor);
+    let change = if ratio.low > noise {
+        Change::Faster
+    } else if ratio.high * noise < 1.0 {
+        Change::Slower
+    } else {
+        Change::Same
+    };
+    Some(Pair { name: name.clone(), before, after, ratio, change })
+}
+
+/// Stored numbers may be anything.
+fn interval(graph: &GraphRecord) -> Option<RatioInterval> {
+    let is_sound = |found: &RatioInterval| {
+        found.low > 0.0 && found.low <= found.high && found.high.is_finite()
+    };
+    graph.event.evaluation.interval.filter(is_sound)
+}
+
+fn verdict(name: &GraphName, old: &GraphRecord, new: &GraphRecord) -> Option<VerdictChange> {
+    let (before, after) =
+        (&old.event.evaluation.judged.verdict, &new.event.evaluation.judged.verdict);
+    if before.kind == after.kind {
+        return None;
+    }
+    let told = if after.kind == VerdictKind::Correct { before } else { after };
+    Some(VerdictChange {
+        name: name.clone(),
+        before: before.kind,
+        after: after.kind,
+        evidence: told.evidence.iter().map(ToString::to_string).collect(),
+    })
+}
+
+/// Judges logarithms of ratios, given with their task.
+fn overall<'a>(logs: impl Iterator<Item = (&'a str, f64)>) -> Option<Overall> {
+    let mut tasks: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (task, log) in logs.filter(|(_, log)| log.is_finite()) {
+        tasks.entry(task).or_default().push(log);
+    }
+    let graphs = tasks.values().map(Vec::len).sum();
+    let units_are_tasks = tasks.len() >= LEAST_UNITS;
+    let units: Vec<Vec<f64>> = match units_are_tasks {
+        true => tasks.into_values().collect(),
+        false => tasks.into_values().flatten().map(|log| vec![log]).collect(),
+    };
+    let found = Bootstrap::default().mean_of_groups(&units)?;
+    let sums: Vec<f64> = units.iter().map(|unit| unit.iter().sum()).collect();
+    let better = sums.iter().filter(|sum| **sum > 0.0).count();
+    let worse = sums.iter().filter(|sum| **sum < 0.0).count();
+    let conclusion = if units.len() < LEAST_UNITS {
+        Conclusion::TooFew
+    } else if found.low > 0.0 {
+        Conclusion::Better
+    } else if found.high < 0.0 {
+        Conclusion::Worse
+    } else {
+        Conclusion::NoDifference
+    };
+    let ratio =
+        RatioInterval { low: found.low.exp(), ratio: found.mean.exp(), high: found.high.exp() };
+    Some(Overall {
+        ratio,
+        graphs,
+        units: units.len(),
+        units_are_tasks,
+        better,
+        worse,
+        p_value: sign_test(better, worse),
+        conclusion,
+    })
+}
+
+fn cautions(before: &RunRecord, after: &RunRecord) -> Vec<String> {
+    let mut cautions = Vec::new();
+    for run in [before, after] {
+        if !run.is_complete {
+            cautions.push(format!("{} was stopped before its end", run.name));
+        }
+    }
+    let (Some(old), Some(new)) = (&before.start, &after.start) else { return cautions };
+    let mut differs = |what: &str, old: String, new: String| {
+        if old != new {
+            cautions.push(format!("another {what}: {old} before, {new} after"));
+        }
+    };
+    let machine = |start: &crate::run::Start| {
+        format!("{} with {} threads", start.machine.processor, start.machine.threads)
+    };
+    differs("machine", machine(old), machine(new));
+    differs("engine", old.engine.clone(), new.engine.clone());
+    differs("version", old.version.clone(), new.version.clone());
+    let checks = |start: &crate::run::Start| {
+        if start.options.thorough { "all checks" } else { "quick checks" }.to_string()
+    };
+    differs("depth of checking", checks(old), checks(new));
+    cautions
+}

@@ -1,0 +1,44 @@
+//! One graph as machines see it.
+
+use super::GraphRecord;
+use crate::evaluate::{Accuracy, Check};
+use crate::stats::Decision;
+use crate::verdict::{Evidence, VerdictKind};
+use serde::Serialize;
+
+/// The keys `passnet bench --json` gives for a graph.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GraphRow<'a> {
+    pub sample: &'a str,
+    pub graph: &'a str,
+    pub verdict: VerdictKind,
+    pub speedup: Option<f64>,
+    pub interval: Option<[f64; 2]>,
+    pub decision: Option<Decision>,
+    pub right_from: Option<i32>,
+    pub dtype: &'a str,
+    pub accuracy: Option<Accuracy>,
+    pub checks: &'a [Check],
+    pub remarks: &'a [Evidence],
+    pub evidence: &'a [Evidence],
+}
+
+impl<'a> GraphRow<'a> {
+    pub fn of(record: &'a GraphRecord) -> Self {
+        let evaluation = &record.event.evaluation;
+        GraphRow {
+            sample: &record.event.sample,
+            graph: &evaluation.judged.graph,
+            verdict: evaluation.judged.verdict.kind,
+            speedup: evaluation.judged.speedup,
+            interval: evaluation.interval.map(|interval| [interval.low, interval.high]),
+            decision: evaluation.decision,
+            right_from: evaluation.judged.ladder.first_right(),
+            dtype: &evaluation.dtype,
+            accuracy: evaluation.accuracy,
+            checks: &evaluation.checks,
+            remarks: &evaluation.remarks,
+            evidence: &evaluation.judged.verdict.evidence,
+        }
+    }
+}

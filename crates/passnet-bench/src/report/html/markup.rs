@@ -1,0 +1,124 @@
+//! Markup that cannot be broken by the text in it.
+
+use super::super::text::is_invisible;
+
+/// HTML under construction. Only text of this program (`&'static str`) becomes markup; all other text is escaped.
+/// Every element is closed, so the page is also well-formed XML below its first line.
+#[derive(Debug, Default)]
+pub(super) struct Markup(String);
+
+impl Markup {
+    /// Markup written in this program's source.
+    pub(super) fn raw(&mut self, markup: &'static str) {
+        self.0.push_str(markup);
+    }
+
+    pub(super) fn open(&mut self, tag: &'static str, attributes: &[(&'static str, &str)]) {
+        self.tag(tag, attributes);
+        self.0.push('>');
+    }
+
+    pub(super) fn close(&mut self, tag: &'static str) {
+        self.0.push_str("</");
+        self.0.push_str(tag);
+        self.0.push_str(">\n");
+    }
+
+    /// An element without content.
+    pub(super) fn void(&mut self, tag: &'static str, attributes: &[(&'static str, &str)]) {
+        self.tag(tag, attributes);
+        self.0.push_str("/>\n");
+    }
+
+    /// An element that holds nothing but text.
+    pub(super) fn element(
+        &mut self,
+        tag: &'static str,
+        attributes: &[(&'static str, &str)],
+        text: &str,
+    ) {
+        self.open(tag, attributes);
+        self.text(text);
+        self.close(tag);
+    }
+
+    pub(super) fn text(&mut self, text: &str) {
+        for c in text.chars() {
+            match c {
+                '&' => self.0.push_str("&amp;"),
+                '<' => self.0.push_str("&lt;"),
+                '>' => self.0.push_str("&gt;"),
+                '"' => self.0.push_str("&quot;"),
+                '\'' => self.0.push_str("&#39;"),
+                '\n' | '\t' => self.0.push(c),
+                // What would reorder or hide its neighbours is shown by its number.
+                c if is_invisible(c) => self.0.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
+                c => self.0.push(c),
+            }
+        }
+    }
+
+    pub(super) fn into_text(self) -> String {
+        self.0
+    }
+
+    fn tag(&mut self, tag: &'static str, attributes: &[(&'static str, &str)]) {
+        self.0.push('<');
+        self.0.push_str(tag);
+        for (name, value) in attributes {
+            self.0.push(' ');
+            self.0.push_str(name);
+            self.0.push_str("=\"");
+            self.text(value);
+            self.0.push('"');
+        }
+    }
+
+    /// A table row of texts.
+    pub(super) fn row(&mut self, cells: &[String]) {
+        self.open("tr", &[]);
+        for (index, cell) in cells.iter().enumerate() {
+            match index {
+                0 => self.element("th", &[("scope", "row")], cell),
+                _ => self.element("td", &[], cell),
+            }
+        }
+        self.close("tr");
+    }
+
+    /// Opens a table with a caption and a head; the body is left open.
+    pub(super) fn open_table(&mut self, caption: &str, head: &[&str]) {
+        self.open("div", &[("class", "wide")]);
+        self.open("table", &[]);
+        self.element("caption", &[], caption);
+        self.open("thead", &[]);
+        self.open("tr", &[]);
+        for title in head {
+            self.element("th", &[("scope", "col")], title);
+        }
+        self.close("tr");
+        self.close("thead");
+        self.open("tbody", &[]);
+    }
+
+    pub(super) fn close_table(&mut self) {
+        self.close("tbody");
+        self.close("table");
+        self.close("div");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_never_becomes_markup() {
+        let mut markup = Markup::default();
+        markup.element("p", &[("title", "\"><script>")], "<b>&'\u{1b}\u{202e}\n");
+        assert_eq!(
+            markup.into_text(),
+            "<p title=\"&quot;&gt;&lt;script&gt;\">&lt;b&gt;&amp;&#39;\\u{1b}\\u{202e}\n</p>\n"
+        );
+    }
+}

@@ -1,0 +1,126 @@
+//! Two runs compared, or more ranked.
+
+use super::super::{Change, Comparison, Overall, RunRecord, compare, leaderboard, ratio_text};
+use super::chart;
+use super::markup::Markup;
+use crate::score::Parameters;
+
+pub(super) fn write(runs: &[RunRecord], parameters: Parameters, page: &mut Markup) {
+    page.open("header", &[]);
+    page.element("h1", &[], "PassNet runs compared");
+    page.close("header");
+    ranking(runs, parameters, page);
+    if let [before, after] = runs {
+        comparison(&compare(before, after, parameters), page);
+    }
+}
+
+fn ranking(runs: &[RunRecord], parameters: Parameters, page: &mut Markup) {
+    let standings = leaderboard(runs, parameters);
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    page.open_table(
+        "Over the graphs that all runs have, best first",
+        &["run", "AS", "graphs right", "tasks right", "fast_1", "speed-up", "graphs left out"],
+    );
+    for standing in &standings {
+        let summary = &standing.score.summary;
+        page.row(&[
+            standing.run.clone(),
+            format!("{:.4}", standing.score.aggregated),
+            percent(summary.correctness_rate),
+            percent(standing.task_correctness_rate),
+            percent(summary.fast_1),
+            summary.geometric_mean.map_or("-".into(), ratio_text),
+            standing.left_out.to_string(),
+        ]);
+    }
+    page.close_table();
+    for pair in standings.chunks(2) {
+        let curves: Vec<_> =
+            pair.iter().map(|standing| (standing.run.as_str(), &standing.score.es)).collect();
+        let names: Vec<&str> = curves.iter().map(|(name, _)| *name).collect();
+        page.open("figure", &[]);
+        chart::curves(&curves, page);
+        page.element(
+            "figcaption",
+            &[],
+            &format!("ES(t) of {}", names.join(" (first colour) and ")),
+        );
+        page.close("figure");
+    }
+}
+
+fn comparison(found: &Comparison, page: &mut Markup) {
+    page.element("h2", &[], &format!("From {} to {}", found.before.run, found.after.run));
+    for caution in &found.cautions {
+        page.element("p", &[("class", "soft")], &format!("Note: {caution}."));
+    }
+    page.open("dl", &[]);
+    for (what, overall) in [("AS", &found.score), ("Speed-up", &found.speed)] {
+        if let Some(overall) = overall {
+            page.element("dt", &[], what);
+            page.element("dd", &[], &sentence(overall));
+        }
+    }
+    page.close("dl");
+    page.open_table(
+        "Graphs that are right in both runs",
+        &["graph", "change", "before", "after", "after / before", "at least", "at most"],
+    );
+    for pair in &found.pairs {
+        let change = match pair.change {
+            Change::Faster => "faster",
+            Change::Slower => "slower",
+            Change::Same => "not told from noise",
+        };
+        page.open("tr", &[]);
+        page.element("th", &[("scope", "row")], &pair.name.to_string());
+        page.element("td", &[], change);
+        page.element("td", &[], &ratio_text(pair.before));
+        page.element("td", &[], &ratio_text(pair.after));
+        page.open("td", &[]);
+        page.text(&ratio_text(pair.ratio.ratio));
+        page.void("br", &[]);
+        chart::interval_bar(&pair.ratio, page);
+        page.close("td");
+        page.element("td", &[], &ratio_text(pair.ratio.low));
+        page.element("td", &[], &ratio_text(pair.ratio.high));
+        page.close("tr");
+    }
+    page.close_table();
+    page.open_table("Other verdicts", &["graph", "before", "after", "evidence"]);
+    for change in &found.verdicts {
+        page.row(&[
+            change.name.to_string(),
+            change.before.to_string(),
+            change.after.to_string(),
+            change.evidence.join("; "),
+        ]);
+    }
+    page.close_table();
+    for (title, names) in [
+        ("Only in the first run", &found.only_before),
+        ("Only in the second run", &found.only_after),
+        ("Other model text under the same name", &found.other_models),
+    ] {
+        if !names.is_empty() {
+            page.element("h3", &[], title);
+            page.open("ul", &[]);
+            names.iter().for_each(|name| page.element("li", &[], &name.to_string()));
+            page.close("ul");
+        }
+    }
+}
+
+fn sentence(overall: &Overall) -> String {
+    let conclusion = overall.conclusion.text();
+    format!(
+        "times {} (99 % interval {} to {}; {} up, {} down, sign test p = {:.2e}): {conclusion}",
+        ratio_text(overall.ratio.ratio),
+        ratio_text(overall.ratio.low),
+        ratio_text(overall.ratio.high),
+        overall.better,
+        overall.worse,
+        overall.p_value
+    )
+}

@@ -1,0 +1,45 @@
+//! Several runs, best first.
+
+use super::{GraphName, RunRecord};
+use crate::score::{Outcome, Parameters, Score, sample_correctness_rate};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// A run among others. The numbers are over the graphs that all runs have, so that they can be compared.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Standing {
+    pub run: String,
+    #[serde(flatten)]
+    pub score: Score,
+    /// Share of tasks all of whose graphs are right.
+    pub task_correctness_rate: f64,
+    /// Graphs of this run that other runs do not have.
+    pub left_out: usize,
+}
+
+/// The runs by AS, best first; equal ones in the order given. Empty if no graph is in all runs.
+pub fn leaderboard(runs: &[RunRecord], parameters: Parameters) -> Vec<Standing> {
+    let names = |run: &RunRecord| -> BTreeSet<GraphName> {
+        run.graphs.iter().map(|graph| graph.name()).collect()
+    };
+    let common = runs.iter().map(names).reduce(|a, b| a.intersection(&b).cloned().collect());
+    let common = common.unwrap_or_default();
+    let standing = |run: &RunRecord| {
+        let mut samples: Vec<Vec<Outcome>> = Vec::new();
+        for graphs in run.samples().into_values() {
+            let counted = graphs.into_iter().filter(|graph| common.contains(&graph.name()));
+            samples.push(counted.map(|graph| graph.outcome()).collect());
+        }
+        samples.retain(|outcomes| !outcomes.is_empty());
+        let outcomes = samples.concat();
+        Some(Standing {
+            run: run.name.clone(),
+            score: Score::of(&outcomes, parameters)?,
+            task_correctness_rate: sample_correctness_rate(samples.iter().map(Vec::as_slice))?,
+            left_out: run.graphs.len() - outcomes.len(),
+        })
+    };
+    let mut standings: Vec<Standing> = runs.iter().filter_map(standing).collect();
+    standings.sort_by(|a, b| b.score.aggregated.total_cmp(&a.score.aggregated));
+    standings
+}

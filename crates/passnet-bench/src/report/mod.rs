@@ -1,0 +1,26 @@
+//! What a stored run says, for people: tables, distributions, worst offenders, comparisons, one HTML page.
+//!
+//! [`RunRecord`] is a run as its store remembers it, and everything else is computed from records: [`RunReport`] for
+//! one, [`Comparison`] for two, [`leaderboard`] for more. All text in a record is foreign; whoever shows it passes it
+//! through [`printable`] (terminals) or the page builder (HTML).
+
+mod compare;
+mod graph_row;
+mod histogram;
+pub mod html;
+mod leaderboard;
+mod record;
+mod scoring;
+mod summary;
+mod text;
+
+pub use compare::{
+    Change, Comparison, Conclusion, Overall, Pair, SideScore, VerdictChange, compare,
+};
+pub use graph_row::GraphRow;
+pub use histogram::{Bin, Histogram};
+pub use leaderboard::{Standing, leaderboard};
+pub use record::{GraphName, GraphRecord, RunRecord};
+pub use scoring::score_run;
+pub use summary::{Decisions, Failure, FailureGroup, FastShare, Group, Groups, RunReport, WORST};
+pub use text::{printable, ratio_text};

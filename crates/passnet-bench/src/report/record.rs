@@ -1,0 +1,138 @@
+//! A run as its store remembers it.
+
+use crate::run::{self, Event, GraphEvent, RunError, Start};
+use crate::score::{Outcome, Scoring};
+use crate::tolerance::BASELINE;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// How a graph is named across runs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct GraphName {
+    pub sample: String,
+    pub graph: String,
+}
+
+impl std::fmt::Display for GraphName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.sample, self.graph)
+    }
+}
+
+/// One graph and the conditions under which it was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GraphRecord {
+    pub event: GraphEvent,
+    /// Of the machine when the graph was measured.
+    pub noise_floor: f64,
+}
+
+impl GraphRecord {
+    pub fn name(&self) -> GraphName {
+        GraphName {
+            sample: self.event.sample.clone(),
+            graph: self.event.evaluation.judged.graph.clone(),
+        }
+    }
+
+    pub fn outcome(&self) -> Outcome {
+        self.event.evaluation.judged.outcome(Scoring::Strict)
+    }
+
+    /// The speed-up, if the graph is right.
+    pub fn right_speedup(&self) -> Option<f64> {
+        self.outcome().speedup_at(BASELINE)
+    }
+
+    /// Right at the baseline tolerance, under every check.
+    pub fn is_right(&self) -> bool {
+        self.right_speedup().is_some()
+    }
+
+    /// The digest of a kept text.
+    pub fn artefact(&self, name: &str) -> Option<&str> {
+        let mut artefacts = self.event.artefacts.iter();
+        artefacts.find(|(kept, _)| kept == name).map(|(_, digest)| digest.as_str())
+    }
+
+    /// The part of the corpus a graph comes from, where its path tells: `fusible_subgraphs` and the like.
+    pub fn category(&self) -> Option<&str> {
+        let mut parts = self.event.evaluation.judged.graph.split('/');
+        parts.find(|part| part.ends_with("_subgraphs"))
+    }
+}
+
+/// A run: what its last results are, in an order that does not depend on how often it was stopped and continued.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRecord {
+    pub name: String,
+    /// Where kept texts lie.
+    pub folder: Option<PathBuf>,
+    /// The conditions of its last part.
+    pub start: Option<Start>,
+    /// By sample and graph; of several results for one graph the last counts.
+    pub graphs: Vec<GraphRecord>,
+    /// Whether the last command got to its end.
+    pub is_complete: bool,
+}
+
+impl RunRecord {
+    /// Reads a run folder.
+    pub fn read(folder: &Path) -> Result<RunRecord, RunError> {
+        let events = run::read(folder)?;
+        let name = folder.display().to_string();
+        Ok(RunRecord { folder: Some(folder.to_path_buf()), ..RunRecord::of(&name, events) })
+    }
+
+    /// A run from its events, oldest first.
+    pub fn of(name: &str, events: Vec<Event>) -> RunRecord {
+        let is_complete = matches!(events.last(), Some(Event::End { .. }));
+        let mut start: Option<Start> = None;
+        let mut graphs: BTreeMap<GraphName, GraphRecord> = BTreeMap::new();
+        for event in events {
+            match event {
+                Event::Start(begun) => start = Some(*begun),
+                Event::Graph(event) => {
+                    let floor = start.as_ref().map_or(0.0, |start| start.options.noise_floor);
+                    let noise_floor = if floor.is_finite() { floor.max(0.0) } else { 0.0 };
+                    let record = GraphRecord { event: *event, noise_floor };
+                    graphs.insert(record.name(), record);
+                }
+                Event::End { .. } => {}
+            }
+        }
+        RunRecord {
+            name: name.to_string(),
+            folder: None,
+            start,
+            graphs: graphs.into_values().collect(),
+            is_complete,
+        }
+    }
+
+    pub fn outcomes(&self) -> Vec<Outcome> {
+        self.graphs.iter().map(GraphRecord::outcome).collect()
+    }
+
+    /// One graph by its name.
+    pub fn graph(&self, name: &GraphName) -> Option<&GraphRecord> {
+        let found = self.graphs.binary_search_by(|graph| graph.name().cmp(name));
+        found.ok().map(|index| &self.graphs[index])
+    }
+
+    /// The graphs of each sample, by name.
+    pub fn samples(&self) -> BTreeMap<&str, Vec<&GraphRecord>> {
+        let mut samples: BTreeMap<&str, Vec<&GraphRecord>> = BTreeMap::new();
+        for graph in &self.graphs {
+            samples.entry(&graph.event.sample).or_default().push(graph);
+        }
+        samples
+    }
+
+    /// A kept text of at most `limit` bytes, damaged characters replaced.
+    pub fn text(&self, digest: &str, limit: u64) -> Option<String> {
+        let bytes = run::read_object(self.folder.as_deref()?, digest, limit)?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}

@@ -1,0 +1,181 @@
+//! One run in numbers.
+
+use super::{GraphName, GraphRecord, Histogram, RunRecord, score_run};
+use crate::score::{Outcome, Parameters, Score, Summary, by_label, sample_correctness_rate};
+use crate::stats::Decision;
+use crate::verdict::VerdictKind;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// How many offenders of a kind are named.
+pub const WORST: usize = 5;
+/// The speed-ups fast_p is given for.
+const FAST: [f64; 3] = [1.0, 1.5, 2.0];
+
+/// fast_p: the share of graphs that are right and at least `p` times as fast as eager.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct FastShare {
+    pub p: f64,
+    pub share: f64,
+}
+
+/// What the timings allow us to say, in numbers of graphs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Decisions {
+    pub faster: usize,
+    pub tie: usize,
+    pub slower: usize,
+}
+
+/// The score of the graphs that share something.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Group {
+    pub name: String,
+    #[serde(rename = "as")]
+    pub aggregated: f64,
+    pub summary: Summary,
+}
+
+/// Scores by what graphs share. A graph counts once under each of its operations.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Groups {
+    pub task: Vec<Group>,
+    pub dtype: Vec<Group>,
+    /// Empty where paths do not tell.
+    pub category: Vec<Group>,
+    pub operation: Vec<Group>,
+}
+
+/// A graph that did not come out right.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Failure {
+    #[serde(flatten)]
+    pub name: GraphName,
+    pub evidence: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FailureGroup {
+    pub verdict: VerdictKind,
+    pub graphs: Vec<Failure>,
+}
+
+/// Everything the report of one run says, apart from the graphs themselves.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunReport {
+    #[serde(flatten)]
+    pub score: Score,
+    /// AS as the reference would have counted it.
+    pub reference_as: Option<f64>,
+    pub tasks: usize,
+    /// Share of tasks all of whose graphs are right.
+    pub task_correctness_rate: f64,
+    pub fast: Vec<FastShare>,
+    pub decisions: Decisions,
+    pub histogram: Histogram,
+    pub groups: Groups,
+    /// The slowest graphs that are right, slowest first.
+    pub slowest: Vec<GraphName>,
+    /// The graphs whose candidate is furthest beyond eager's own error, worst first.
+    pub least_accurate: Vec<GraphName>,
+    pub failures: Vec<FailureGroup>,
+    /// Seconds for all graphs, and of these in timed calls.
+    pub seconds: f64,
+    pub measured_seconds: f64,
+}
+
+impl RunReport {
+    /// `None` for a run without graphs.
+    pub fn of(run: &RunRecord, parameters: Parameters) -> Option<RunReport> {
+        let outcomes = run.outcomes();
+        let score = Score::of(&outcomes, parameters)?;
+        let samples: Vec<Vec<Outcome>> = run
+            .samples()
+            .values()
+            .map(|graphs| graphs.iter().map(|graph| graph.outcome()).collect())
+            .collect();
+        let seconds = |of: fn(&GraphRecord) -> f64| run.graphs.iter().map(of).sum();
+        Some(RunReport {
+            score,
+            reference_as: score_run(run, parameters).reference.map(|score| score.aggregated),
+            tasks: samples.len(),
+            task_correctness_rate: sample_correctness_rate(samples.iter().map(Vec::as_slice))?,
+            fast: FAST.map(|p| FastShare { p, share: Summary::fast(&outcomes, p) }).to_vec(),
+            decisions: decisions(run),
+            histogram: Histogram::of(run.graphs.iter().filter_map(GraphRecord::right_speedup)),
+            groups: groups(run, parameters),
+            slowest: slowest(run),
+            least_accurate: least_accurate(run),
+            failures: failures(run),
+            seconds: seconds(|graph| graph.event.evaluation.seconds),
+            measured_seconds: seconds(|graph| graph.event.evaluation.measured_seconds),
+        })
+    }
+}
+
+fn decisions(run: &RunRecord) -> Decisions {
+    let count = |wanted: Decision| {
+        let is_wanted = |graph: &&GraphRecord| graph.event.evaluation.decision == Some(wanted);
+        run.graphs.iter().filter(is_wanted).count()
+    };
+    Decisions {
+        faster: count(Decision::Faster),
+        tie: count(Decision::Tie),
+        slower: count(Decision::Slower),
+    }
+}
+
+fn groups(run: &RunRecord, parameters: Parameters) -> Groups {
+    let by = |labels: fn(&GraphRecord) -> Vec<&str>| -> Vec<Group> {
+        let graphs = run.graphs.iter().map(|graph| (graph.outcome(), labels(graph)));
+        let scored = by_label(graphs).into_iter().filter_map(|(name, outcomes)| {
+            let score = Score::of(&outcomes, parameters)?;
+            let (aggregated, summary) = (score.aggregated, score.summary);
+            Some(Group { name: name.to_string(), aggregated, summary })
+        });
+        scored.collect()
+    };
+    Groups {
+        task: by(|graph| vec![&graph.event.sample]),
+        dtype: by(|graph| {
+            let dtype = &graph.event.evaluation.dtype;
+            Some(dtype.as_str()).filter(|dtype| !dtype.is_empty()).into_iter().collect()
+        }),
+        category: by(|graph| graph.category().into_iter().collect()),
+        operation: by(|graph| {
+            graph.event.evaluation.operations.iter().map(String::as_str).collect()
+        }),
+    }
+}
+
+/// The graphs with the largest value, largest first; names decide between equals.
+fn worst(run: &RunRecord, value: impl Fn(&GraphRecord) -> Option<f64>) -> Vec<GraphName> {
+    let mut found: Vec<(f64, GraphName)> =
+        run.graphs.iter().filter_map(|graph| Some((value(graph)?, graph.name()))).collect();
+    found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    found.into_iter().take(WORST).map(|(_, name)| name).collect()
+}
+
+fn slowest(run: &RunRecord) -> Vec<GraphName> {
+    worst(run, |graph| graph.right_speedup().map(|speedup| -speedup))
+}
+
+/// By how many times eager's own distance from the float64 result (at least one tolerance) the candidate is off.
+fn least_accurate(run: &RunRecord) -> Vec<GraphName> {
+    worst(run, |graph| {
+        let accuracy = graph.event.evaluation.accuracy?;
+        Some(accuracy.candidate / accuracy.eager.max(1.0)).filter(|times| *times > 0.0)
+    })
+}
+
+fn failures(run: &RunRecord) -> Vec<FailureGroup> {
+    let mut groups: BTreeMap<VerdictKind, Vec<Failure>> = BTreeMap::new();
+    for graph in &run.graphs {
+        let verdict = &graph.event.evaluation.judged.verdict;
+        if verdict.kind != VerdictKind::Correct {
+            let evidence = verdict.evidence.iter().map(ToString::to_string).collect();
+            groups.entry(verdict.kind).or_default().push(Failure { name: graph.name(), evidence });
+        }
+    }
+    groups.into_iter().map(|(verdict, graphs)| FailureGroup { verdict, graphs }).collect()
+}

@@ -1,0 +1,537 @@
+//! Reports, comparisons and the reference's files of runs made by hand.
+
+mod runs;
+
+use passnet_bench::front::reference_files;
+use passnet_bench::log::{DifferenceKind, Log, judge};
+use passnet_bench::report::{
+    Change, Conclusion, RunRecord, RunReport, compare, html, leaderboard, score_run,
+};
+use passnet_bench::run::{Event, RunStore};
+use passnet_bench::score::{Outcome, Parameters, Score, Scoring};
+use passnet_bench::tolerance::Ladder;
+use passnet_bench::verdict::{ErrorClass, Evidence, ReferenceStatus, Verdict, VerdictKind};
+use runs::{failed, finished, mixed, ran, start, twelve_tasks};
+
+fn record(name: &str, events: Vec<Event>) -> RunRecord {
+    RunRecord::of(name, events)
+}
+
+fn parameters() -> Parameters {
+    Parameters::default()
+}
+
+/// The strict score of the mixed run, put together from what each graph is.
+fn mixed_outcomes() -> Vec<Outcome> {
+    vec![
+        Outcome::ran(Ladder::right_from(-6), 1.75),
+        Outcome::ran(Ladder::right_from(-3), 1.25),
+        Outcome::ran(Ladder::right_from(-5), 0.75),
+        Outcome::ran(Ladder::right_from(-5), 2.5),
+        Outcome::ran(Ladder::NONE, 1.5),
+        Outcome::failed(ErrorClass::Execution),
+        Outcome::failed(ErrorClass::Execution),
+        Outcome::failed(ErrorClass::Execution),
+        Outcome::failed(ErrorClass::Never),
+        Outcome::failed(ErrorClass::Never),
+    ]
+}
+
+#[test]
+fn one_run_in_numbers() {
+    let run = record("mixed", mixed());
+    let report = RunReport::of(&run, parameters()).unwrap();
+    let expected = Score::of(&mixed_outcomes(), parameters()).unwrap();
+    assert!((report.score.aggregated - expected.aggregated).abs() < 1e-12);
+    assert_eq!((report.tasks, report.score.summary.correct), (3, 3));
+    assert_eq!(report.task_correctness_rate, 0.0);
+    assert_eq!(report.fast.iter().map(|fast| fast.share).collect::<Vec<_>>(), [0.2, 0.2, 0.1]);
+    assert_eq!((report.decisions.faster, report.decisions.tie, report.decisions.slower), (4, 0, 1));
+    let graphs = |names: &[passnet_bench::report::GraphName]| {
+        names
+            .iter()
+            .map(|name| name.graph.rsplit('/').next().unwrap().to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(graphs(&report.slowest), ["float32_c", "float32_a", "float16_a"]);
+    // Infinitely far first; then by how much worse than eager, not by how far.
+    assert_eq!(graphs(&report.least_accurate)[..2], ["float16_b", "float16_a"]);
+    let failures: Vec<(VerdictKind, usize)> =
+        report.failures.iter().map(|group| (group.verdict, group.graphs.len())).collect();
+    let expected = [
+        (VerdictKind::Accuracy, 2),
+        (VerdictKind::DtypeMismatch, 1),
+        (VerdictKind::ShapeMismatch, 1),
+        (VerdictKind::NoMatch, 1),
+        (VerdictKind::Integrity, 1),
+        (VerdictKind::ReferenceFail, 1),
+    ];
+    assert_eq!(failures, expected);
+    let counts = |groups: &[passnet_bench::report::Group]| {
+        groups.iter().map(|g| (g.name.clone(), g.summary.graphs)).collect::<Vec<_>>()
+    };
+    let named = |pairs: &[(&str, usize)]| {
+        pairs.iter().map(|(name, count)| (name.to_string(), *count)).collect::<Vec<_>>()
+    };
+    assert_eq!(counts(&report.groups.dtype), named(&[("float16", 2), ("float32", 3)]));
+    assert_eq!(
+        counts(&report.groups.category),
+        named(&[("fusible_subgraphs", 3), ("typical_subgraphs", 2)])
+    );
+    assert_eq!(counts(&report.groups.task), named(&[("add_norm", 3), ("gelu", 2), ("softmax", 5)]));
+    assert_eq!(counts(&report.groups.operation), named(&[("add", 5), ("relu", 5)]));
+}
+
+#[test]
+fn a_continued_run_reports_the_same_as_one_that_was_never_stopped() {
+    let whole = record("run", mixed());
+    let Event::Graph(first) = &mixed()[1] else { panic!("a graph") };
+    let mut stale = first.clone();
+    stale.evaluation.judged.speedup = Some(99.0);
+    let mut events = vec![start(), Event::Graph(stale)];
+    // The rest in another order, the first graph measured again.
+    let mut rest: Vec<Event> = mixed()[1..11].to_vec();
+    rest.reverse();
+    events.extend([start()].into_iter().chain(rest));
+    assert!(!record("run", events.clone()).is_complete);
+    events.push(Event::End { graphs: 10 });
+    assert_eq!(record("run", events), whole);
+}
+
+#[test]
+fn both_scorings_and_why_they_differ() {
+    let run = record("mixed", mixed());
+    let report = score_run(&run, parameters());
+    let reference = [
+        Outcome::ran(Ladder::right_from(-6), 1.75),
+        Outcome::ran(Ladder::right_from(-3), 1.25),
+        Outcome::ran(Ladder::right_from(-5), 0.75),
+        Outcome::ran(Ladder::right_from(-3), 2.5),
+        Outcome::ran(Ladder::right_from(-6), 1.5),
+        Outcome::failed(ErrorClass::Never),
+        Outcome::failed(ErrorClass::Execution),
+        Outcome::failed(ErrorClass::Execution),
+        Outcome::failed(ErrorClass::Never),
+        Outcome::failed(ErrorClass::Never),
+    ];
+    for (scoring, outcomes) in
+        [(Scoring::Strict, mixed_outcomes()), (Scoring::Reference, reference.to_vec())]
+    {
+        let expected = Score::of(&outcomes, parameters()).unwrap().aggregated;
+        let found = report.score(scoring).unwrap().aggregated;
+        assert!((found - expected).abs() < 1e-12, "{scoring}: {found} {expected}");
+    }
+    let differences: Vec<(&str, DifferenceKind, Option<ReferenceStatus>)> =
+        report.differences.iter().map(|d| (d.graph.as_str(), d.kind, d.reference)).collect();
+    let expected = [
+        (
+            "gelu/graphs/typical_subgraphs/float16_a",
+            DifferenceKind::Yardstick,
+            Some(ReferenceStatus::Correct),
+        ),
+        (
+            "gelu/graphs/typical_subgraphs/float32_b",
+            DifferenceKind::OtherInputs,
+            Some(ReferenceStatus::Correct),
+        ),
+        ("softmax/graphs/a", DifferenceKind::Misclassified, Some(ReferenceStatus::EagerFail)),
+    ];
+    assert_eq!(differences, expected);
+    assert!(report.differences[1].reason.contains("(with infinities)"), "{report:?}");
+}
+
+/// The written score is the one anybody gets from the written log.
+#[test]
+fn the_references_files_agree_with_each_other_and_with_the_run() {
+    let run = record("mixed", mixed());
+    let files = reference_files(&run, parameters()).unwrap();
+    assert_eq!(
+        files.iter().map(|f| f.sample.as_str()).collect::<Vec<_>>(),
+        ["add_norm", "gelu", "softmax"]
+    );
+    for files in files {
+        let log = Log::parse("validation.log", &files.log).unwrap();
+        let report = judge(&log, None, parameters());
+        let score = report.reference.as_ref().unwrap();
+        let json: serde_json::Value = serde_json::from_str(&files.score).unwrap();
+        assert_eq!(json["id"], "1");
+        assert_eq!(json["score"].as_f64(), Some(score.aggregated));
+        let printed = format!("aggregated_speedup={}\n", json["score"]);
+        assert!(files.aggregation.ends_with(&printed), "{}", files.aggregation);
+        let alone = RunRecord {
+            graphs: run.graphs.iter().filter(|g| g.event.sample == files.sample).cloned().collect(),
+            ..run.clone()
+        };
+        let scored = score_run(&alone, parameters());
+        assert_eq!(scored.reference.as_ref(), Some(score), "{}", files.sample);
+        let listed: Vec<&str> = report.graphs.iter().map(|g| g.judged.graph.as_str()).collect();
+        let expected: Vec<&str> =
+            alone.graphs.iter().map(|g| g.event.evaluation.judged.graph.as_str()).collect();
+        assert_eq!(listed, expected);
+    }
+}
+
+#[test]
+fn a_log_written_for_a_run_is_believed_by_the_strict_reader() {
+    let run = record("mixed", mixed());
+    for files in reference_files(&run, parameters()).unwrap() {
+        let log = Log::parse("validation.log", &files.log).unwrap();
+        let report = judge(&log, None, parameters());
+        assert!(report.findings.is_empty(), "{:?}", report.findings);
+        if files.sample == "softmax" {
+            let kinds: Vec<VerdictKind> =
+                report.graphs.iter().map(|g| g.judged.verdict.kind).collect();
+            let expected = [
+                VerdictKind::NoMatch,
+                VerdictKind::DtypeMismatch,
+                VerdictKind::ShapeMismatch,
+                VerdictKind::RuntimeFail,
+                VerdictKind::ReferenceFail,
+            ];
+            assert_eq!(kinds, expected);
+        }
+    }
+}
+
+#[test]
+fn a_real_change_is_told_from_noise() {
+    // Half a percent up and down: nothing, though every single ratio differs.
+    let before = record("before", finished(twelve_tasks(|_, _| 1.2)));
+    let noise = |task: usize, graph: usize| if (task + graph) % 2 == 0 { 1.206 } else { 1.194 };
+    let same = compare(&before, &record("after", finished(twelve_tasks(noise))), parameters());
+    assert!(same.pairs.iter().all(|pair| pair.change == Change::Same));
+    assert_eq!(same.speed.unwrap().conclusion, Conclusion::NoDifference);
+    assert_eq!(same.score.unwrap().conclusion, Conclusion::NoDifference);
+    // Ten tasks a tenth faster, one graph slower by half.
+    let changed = |task: usize, graph: usize| match (task, graph) {
+        (0, 0) => 0.6,
+        (0, 1) | (1, _) => 1.2,
+        _ => 1.32 + 0.001 * task as f64,
+    };
+    let better = compare(&before, &record("after", finished(twelve_tasks(changed))), parameters());
+    let count = |wanted| better.pairs.iter().filter(|pair| pair.change == wanted).count();
+    assert_eq!((count(Change::Slower), count(Change::Faster), count(Change::Same)), (1, 20, 3));
+    assert_eq!(better.pairs[0].name.to_string(), "task_00/graphs/0");
+    let speed = better.speed.unwrap();
+    assert_eq!((speed.better, speed.worse, speed.units, speed.graphs), (10, 1, 12, 24));
+    assert!(speed.units_are_tasks);
+    // 2 · (1 + 11) / 2^11
+    assert_eq!(speed.p_value, 0.011_718_75);
+    let log_mean = (20.0 * 1.1f64.ln() + 0.5f64.ln()) / 24.0;
+    assert!((speed.ratio.ratio.ln() - log_mean).abs() < 0.01, "{speed:?}");
+    // Every task faster by a tenth.
+    let all = compare(&before, &record("after", finished(twelve_tasks(|_, _| 1.32))), parameters());
+    let speed = all.speed.unwrap();
+    assert_eq!(speed.conclusion, Conclusion::Better);
+    assert!((speed.ratio.low - 1.1).abs() < 1e-9 && (speed.ratio.high - 1.1).abs() < 1e-9);
+    assert_eq!(all.score.unwrap().conclusion, Conclusion::Better);
+    let back = compare(&record("a", finished(twelve_tasks(|_, _| 1.32))), &before, parameters());
+    assert_eq!(back.speed.unwrap().conclusion, Conclusion::Worse);
+}
+
+#[test]
+fn a_change_within_the_machines_noise_is_none() {
+    let noisy = |events: Vec<Event>| {
+        let raise = |event| match event {
+            Event::Start(mut start) => {
+                start.options.noise_floor = 0.2;
+                Event::Start(start)
+            }
+            other => other,
+        };
+        record("noisy", events.into_iter().map(raise).collect())
+    };
+    let before = noisy(finished(twelve_tasks(|_, _| 1.0)));
+    let after = noisy(finished(twelve_tasks(|_, _| 1.3)));
+    let found = compare(&before, &after, parameters());
+    assert!(found.pairs.iter().all(|pair| pair.change == Change::Same));
+}
+
+#[test]
+fn verdicts_that_changed_are_named_and_count_in_as() {
+    let wrong = Verdict::new(VerdictKind::RuntimeFail).because("out of bounds");
+    let with = |broken: bool| {
+        let mut graphs = twelve_tasks(|_, _| 1.2);
+        if broken {
+            for graph in &mut graphs {
+                *graph = failed(
+                    &graph.sample.clone(),
+                    &graph.evaluation.judged.graph.clone(),
+                    wrong.clone(),
+                );
+            }
+        }
+        record(if broken { "broken" } else { "whole" }, finished(graphs))
+    };
+    let found = compare(&with(false), &with(true), parameters());
+    assert!(found.speed.is_none() && found.pairs.is_empty());
+    assert_eq!(found.score.unwrap().conclusion, Conclusion::Worse);
+    assert_eq!(found.verdicts.len(), 24);
+    assert_eq!(found.verdicts[0].evidence, ["out of bounds"]);
+    assert!(found.after.aggregated.unwrap() < found.before.aggregated.unwrap());
+    let mended = compare(&with(true), &with(false), parameters());
+    assert_eq!(mended.score.unwrap().conclusion, Conclusion::Better);
+    assert_eq!(mended.verdicts[0].evidence, ["out of bounds"], "why it failed before");
+}
+
+#[test]
+fn graphs_that_cannot_be_paired_are_named() {
+    let with_model = |mut graph: passnet_bench::run::GraphEvent, digest: &str| {
+        graph.artefacts = vec![("model.py".into(), digest.into())];
+        graph
+    };
+    let before = record(
+        "before",
+        finished(vec![ran("a", "1", 1.0, -6), with_model(ran("a", "2", 1.0, -6), "one")]),
+    );
+    let after = record(
+        "after",
+        finished(vec![ran("b", "1", 1.0, -6), with_model(ran("a", "2", 1.0, -6), "two")]),
+    );
+    let found = compare(&before, &after, parameters());
+    assert_eq!(found.only_before.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a/1"]);
+    assert_eq!(found.only_after.iter().map(ToString::to_string).collect::<Vec<_>>(), ["b/1"]);
+    assert_eq!(found.other_models.iter().map(ToString::to_string).collect::<Vec<_>>(), ["a/2"]);
+    assert!(found.score.is_none() && found.before.common.is_none());
+    assert!(leaderboard(&[before.clone(), after], parameters()).is_empty());
+    let few = compare(&before, &before, parameters());
+    assert_eq!(few.speed.unwrap().conclusion, Conclusion::TooFew);
+}
+
+#[test]
+fn the_leaderboard_ranks_over_common_graphs() {
+    let fast = record("fast", finished(twelve_tasks(|_, _| 2.0)));
+    let slow = record("slow", finished(twelve_tasks(|_, _| 0.5)));
+    let mut graphs = twelve_tasks(|_, _| 1.0);
+    graphs.push(ran("extra", "x", 1000.0, -10));
+    let extra = record("extra", finished(graphs));
+    let standings = leaderboard(&[slow, extra, fast], parameters());
+    let found: Vec<(&str, usize)> =
+        standings.iter().map(|standing| (standing.run.as_str(), standing.left_out)).collect();
+    assert_eq!(found, [("fast", 0), ("extra", 1), ("slow", 0)]);
+}
+
+const HOSTILE: [&str; 6] = [
+    "\"><script>alert(1)</script>",
+    "</code></pre></details></section></body></html><img src=x onerror=alert(1)>",
+    "' onmouseover='alert(1)",
+    "&lt;b&gt; <!-- ]]> <![CDATA[ http://evil.example/x.js",
+    "\u{202e}\u{0}\u{1b}[31m\r\n",
+    "<a href=javascript:alert(1)>\u{2028}",
+];
+
+/// A run in which everything a pass or a sample could have chosen is hostile.
+fn hostile(folder: &std::path::Path) -> RunRecord {
+    let mut store = RunStore::open(folder).unwrap();
+    let mut begun = start();
+    if let Event::Start(start) = &mut begun {
+        start.machine.processor = HOSTILE[0].into();
+        start.version = HOSTILE[1].into();
+    }
+    store.append(&begun).unwrap();
+    for (index, text) in HOSTILE.iter().enumerate() {
+        let mut graph = ran(text, &format!("graphs/{index}/{text}"), 1.5, -6);
+        graph.artefacts = vec![
+            ("model.py".into(), store.keep(text.as_bytes()).unwrap()),
+            (format!("{text}.py"), store.keep(format!("{text}{text}").as_bytes()).unwrap()),
+            ("missing.py".into(), "../../../../etc/passwd".into()),
+        ];
+        let evaluation = &mut graph.evaluation;
+        evaluation.dtype = (*text).into();
+        evaluation.operations = vec![(*text).into()];
+        evaluation.checks[1].detail = (*text).into();
+        evaluation.rewrites[0].pass = (*text).into();
+        evaluation.remarks = vec![Evidence::Message { text: (*text).into() }];
+        evaluation.judged.verdict = Verdict::new(VerdictKind::Accuracy).because(*text);
+        store.append(&Event::Graph(Box::new(graph))).unwrap();
+    }
+    store.append(&Event::End { graphs: HOSTILE.len() }).unwrap();
+    drop(store);
+    RunRecord { name: HOSTILE[0].into(), ..RunRecord::read(folder).unwrap() }
+}
+
+/// Elements and attributes as a strict reader sees them; panics where the page is not well-formed.
+fn elements(page: &str) -> Vec<(String, Vec<(String, String)>)> {
+    let body = page.strip_prefix("<!DOCTYPE html>\n").expect("a document type");
+    let mut found = Vec::new();
+    let mut open: Vec<String> = Vec::new();
+    let mut rest = body;
+    while let Some(at) = rest.find('<') {
+        assert!(!rest[..at].contains('>'), "a stray > in {:?}", &rest[..at]);
+        let end = rest[at..].find('>').expect("a tag that ends") + at;
+        let tag = &rest[at + 1..end];
+        rest = &rest[end + 1..];
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop().as_deref(), Some(name), "closed in order");
+            continue;
+        }
+        let is_void = tag.ends_with('/');
+        let tag = tag.trim_end_matches('/');
+        let (name, mut attributes) = tag.split_once(' ').unwrap_or((tag, ""));
+        assert!(name.chars().all(|c| c.is_ascii_alphanumeric()), "{name:?}");
+        let mut list = Vec::new();
+        while !attributes.is_empty() {
+            let (key, value) = attributes.split_once("=\"").expect("a quoted value");
+            let (value, after) = value.split_once('"').expect("a quoted value");
+            assert!(!value.contains('<') && !value.contains('\''), "{value:?}");
+            list.push((key.to_string(), value.to_string()));
+            attributes = after.trim_start();
+        }
+        if !is_void {
+            open.push(name.to_string());
+        }
+        found.push((name.to_string(), list));
+    }
+    assert!(open.is_empty() && rest.trim().is_empty(), "{open:?}");
+    found
+}
+
+/// As a browser shows it.
+fn unescaped(page: &str) -> String {
+    page.replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&quot;", "\"")
+        .replace("&#39;", "'")
+        .replace("&amp;", "&")
+}
+
+#[test]
+fn hostile_text_stays_text_on_the_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = hostile(folder.path());
+    let two = [run.clone(), RunRecord { name: HOSTILE[2].into(), ..run.clone() }];
+    for page in [html::page(&[run], parameters()), html::page(&two, parameters())] {
+        for (name, attributes) in elements(&page) {
+            let known = [
+                "html",
+                "head",
+                "meta",
+                "title",
+                "style",
+                "body",
+                "header",
+                "h1",
+                "h2",
+                "h3",
+                "p",
+                "dl",
+                "dt",
+                "dd",
+                "figure",
+                "figcaption",
+                "svg",
+                "desc",
+                "line",
+                "text",
+                "rect",
+                "circle",
+                "polyline",
+                "div",
+                "table",
+                "caption",
+                "thead",
+                "tbody",
+                "tr",
+                "th",
+                "td",
+                "a",
+                "section",
+                "span",
+                "br",
+                "ul",
+                "li",
+                "details",
+                "summary",
+                "pre",
+                "code",
+            ];
+            assert!(known.contains(&name.as_str()), "{name}");
+            for (key, value) in attributes {
+                let known = [
+                    "lang",
+                    "charset",
+                    "http-equiv",
+                    "content",
+                    "name",
+                    "scope",
+                    "class",
+                    "id",
+                    "href",
+                    "role",
+                    "viewBox",
+                    "width",
+                    "height",
+                    "aria-label",
+                    "aria-labelledby",
+                    "x",
+                    "y",
+                    "x1",
+                    "x2",
+                    "y1",
+                    "y2",
+                    "cx",
+                    "cy",
+                    "r",
+                    "points",
+                    "text-anchor",
+                ];
+                assert!(known.contains(&key.as_str()), "{key}");
+                assert!(key != "href" || value.starts_with('#'), "{value}");
+            }
+        }
+        for forbidden in ['\u{202e}', '\u{0}', '\u{1b}', '\r', '\u{2028}'] {
+            assert!(!page.contains(forbidden), "{forbidden:?}");
+        }
+        assert!(!page.contains("@import") && !page.contains("url("));
+    }
+}
+
+#[test]
+fn the_page_holds_every_graph_and_text_and_is_the_same_each_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = hostile(folder.path());
+    let page = html::page(std::slice::from_ref(&run), parameters());
+    assert_eq!(page, html::page(&[RunRecord { ..run.clone() }], parameters()));
+    let shown = unescaped(&page);
+    for (index, text) in HOSTILE
+        .iter()
+        .enumerate()
+        .filter(|(_, text)| !text.contains('\u{202e}') && !text.contains('\u{2028}'))
+    {
+        assert!(shown.contains(&format!("graphs/{index}/{text}")), "{text}");
+        assert!(shown.contains(&format!("{text}{text}")), "the pass of {text}");
+    }
+    assert_eq!(shown.matches("is not in the run's store").count(), HOSTILE.len());
+    assert!(!shown.contains("root:"), "a digest is no path");
+    let mixed = record("mixed", mixed());
+    let page = unescaped(&html::page(std::slice::from_ref(&mixed), parameters()));
+    elements(&html::page(std::slice::from_ref(&mixed), parameters()));
+    for graph in &mixed.graphs {
+        assert!(page.contains(&format!(">{}</th>", graph.event.evaluation.judged.graph)));
+    }
+    for text in ["with infinities", "pass.py:3: exec is not allowed", "1 = eager", "dtype_mismatch"]
+    {
+        assert!(page.contains(text), "{text}");
+    }
+}
+
+/// A damaged or forged store may hold any number.
+#[test]
+fn absurd_numbers_break_nothing() {
+    let mut graphs = twelve_tasks(|task, graph| [1e308, 1e-308, -1.0, 0.0][(task + graph) % 4]);
+    for graph in &mut graphs {
+        graph.evaluation.outputs[0].max_error.0 = f64::NAN;
+        graph.evaluation.accuracy.as_mut().unwrap().candidate = f64::INFINITY;
+    }
+    let shape = Evidence::OutputCount { expected: usize::MAX, actual: usize::MAX - 1 };
+    graphs.push(failed("z", "z", Verdict::new(VerdictKind::ShapeMismatch).with(shape)));
+    let run = record("absurd", finished(graphs));
+    let again = record("again", finished(twelve_tasks(|_, _| 1.0)));
+    assert!(RunReport::of(&run, parameters()).is_some());
+    elements(&html::page(std::slice::from_ref(&run), parameters()));
+    elements(&html::page(&[run.clone(), again.clone()], parameters()));
+    let found = compare(&run, &again, parameters());
+    assert!(found.speed.is_none_or(|speed| speed.ratio.ratio.is_finite()));
+    assert_eq!(score_run(&run, parameters()).graphs.len(), 25);
+    assert!(reference_files(&run, parameters()).is_ok());
+}

@@ -1,0 +1,115 @@
+//! `passnet report`: what stored runs found.
+
+mod compare;
+mod files;
+mod leaderboard;
+mod single;
+
+use crate::error::{CommandError, Outcome};
+use crate::output::Output;
+use clap::Args;
+use passnet_bench::report::RunRecord;
+use passnet_bench::run::{RunError, is_run};
+use passnet_bench::score::Parameters;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+One run      its score, ES(t), speed-ups, groups, worst offenders and failures
+Two runs     what got faster, slower, right or wrong from the first to the second, and whether that
+             is more than noise
+More runs    a leaderboard over the graphs that all of them have
+
+Examples:
+  passnet bench bench/tasks --passes bench/passes --out runs/one
+  passnet report runs/one --html one.html
+  passnet report runs/one runs/two")]
+pub struct ReportArgs {
+    /// Run folders that `passnet bench --out` wrote
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<PathBuf>,
+
+    /// Write one page that needs nothing else: pictures, tasks, graphs, the passes' text
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Write validation.log and aggregated_score.json of a run as the reference would, and print
+    /// what it prints; with several tasks, each in a folder of its own
+    #[arg(long, value_name = "DIR", conflicts_with = "html")]
+    reference_files: Option<PathBuf>,
+
+    /// What a failed graph scores (above 0, at most 1)
+    #[arg(long, default_value_t = 0.1, value_name = "B", allow_negative_numbers = true)]
+    b: f64,
+
+    /// Penalty on slow-downs: a speed-up s below 1 counts as s^(p+1)
+    #[arg(long, default_value_t = 0.0, value_name = "P", allow_negative_numbers = true)]
+    p: f64,
+}
+
+/// A report that could be made is a success, whatever it says.
+pub fn run(args: ReportArgs, out: &mut Output) -> Result<Outcome, CommandError> {
+    let parameters = Parameters::checked(args.b, args.p).map_err(CommandError::input)?;
+    let runs: Vec<RunRecord> =
+        args.runs.iter().map(|path| read_run(path)).collect::<Result<_, _>>()?;
+    if let Some(folder) = &args.reference_files {
+        let [run] = runs.as_slice() else {
+            return Err(CommandError::input("`--reference-files` takes one run"));
+        };
+        files::write_reference_files(run, folder, parameters, out)?;
+        out.flush()?;
+        return Ok(Outcome::Done);
+    }
+    if let Some(path) = &args.html {
+        files::write_page(&runs, path, parameters)?;
+    }
+    match runs.as_slice() {
+        [run] => single::show(run, parameters, out)?,
+        [before, after] => compare::show(before, after, parameters, out)?,
+        runs => leaderboard::show(runs, parameters, out)?,
+    }
+    out.flush()?;
+    Ok(Outcome::Done)
+}
+
+fn read_run(path: &Path) -> Result<RunRecord, CommandError> {
+    if !is_run(path) {
+        let message = format!("{}: no run here", path.display());
+        return Err(CommandError::input(message)
+            .with_hint("a run is a folder that `passnet bench SAMPLES --out DIR` wrote"));
+    }
+    let run = RunRecord::read(path).map_err(store_error)?;
+    if run.graphs.is_empty() {
+        return Err(no_results(path));
+    }
+    Ok(run)
+}
+
+/// A run that was stopped before its first graph.
+pub fn no_results(path: &Path) -> CommandError {
+    CommandError::input(format!("{}: the run has no results yet", path.display()))
+        .with_hint("the `passnet bench` command that began it goes on with it")
+}
+
+pub fn store_error(error: RunError) -> CommandError {
+    CommandError::input(error.to_string())
+}
+
+/// Rows shown to people before the rest is only counted.
+const MAX_ROWS: usize = 40;
+
+fn and_more(rows: usize, out: &mut Output) -> Result<(), CommandError> {
+    match rows.checked_sub(MAX_ROWS) {
+        None | Some(0) => Ok(()),
+        Some(more) => out.line(format!("  … and {more} more; `--json` prints all")),
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+/// `1 graph`, `2 graphs`.
+fn count(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}

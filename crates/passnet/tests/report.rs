@@ -1,0 +1,219 @@
+//! `passnet report` and `passnet score RUN` as people and machines see them, on runs made by hand; and the
+//! reference's entry point on a real sample.
+
+#[path = "../../passnet-bench/tests/runs/mod.rs"]
+mod runs;
+
+use assert_cmd::Command;
+use passnet_bench::run::{Event, RunStore};
+use runs::{finished, mixed, twelve_tasks};
+use serde_json::Value;
+use std::path::Path;
+use tempfile::TempDir;
+
+fn store(folder: &Path, events: &[Event]) {
+    let mut store = RunStore::open(folder).unwrap();
+    events.iter().for_each(|event| store.append(event).unwrap());
+}
+
+/// A folder with the runs `mixed`, `before`, `after` and `third`.
+fn runs_folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let speed = |task: usize, graph: usize| match (task, graph) {
+        (3, 1) => 0.6,
+        _ => 1.44,
+    };
+    for (name, events) in [
+        ("mixed", mixed()),
+        ("before", finished(twelve_tasks(|_, _| 1.2))),
+        ("after", finished(twelve_tasks(speed))),
+        ("third", finished(twelve_tasks(|_, _| 0.9))),
+    ] {
+        store(&folder.path().join(name), &events);
+    }
+    folder
+}
+
+fn passnet(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
+    let output = Command::cargo_bin("passnet")
+        .unwrap()
+        .current_dir(folder)
+        .args(arguments)
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+fn text(folder: &Path, arguments: &[&str]) -> String {
+    let (code, out, err) = passnet(folder, arguments);
+    assert_eq!((code, err.as_str()), (0, ""), "{arguments:?}");
+    assert_eq!(passnet(folder, arguments).1, out, "the same twice");
+    out
+}
+
+fn json(folder: &Path, arguments: &[&str]) -> Value {
+    serde_json::from_str(&text(folder, &[arguments, &["--json"]].concat())).unwrap()
+}
+
+#[test]
+fn people_see_one_run() {
+    let folder = runs_folder();
+    insta::assert_snapshot!(text(folder.path(), &["report", "mixed"]));
+}
+
+#[test]
+fn people_see_what_changed_between_two_runs() {
+    let folder = runs_folder();
+    insta::assert_snapshot!(text(folder.path(), &["report", "before", "after"]));
+}
+
+#[test]
+fn people_see_a_leaderboard() {
+    let folder = runs_folder();
+    insta::assert_snapshot!(text(folder.path(), &["report", "before", "after", "third"]));
+}
+
+#[test]
+fn people_see_both_scorings_of_a_run() {
+    let folder = runs_folder();
+    insta::assert_snapshot!(text(folder.path(), &["score", "mixed"]));
+}
+
+#[test]
+fn machines_see_the_same_keys_for_runs_as_for_logs() {
+    let folder = runs_folder();
+    let of_run = json(folder.path(), &["score", "mixed"]);
+    let data = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/score"));
+    let of_log = json(data, &["score", "validation.log"]);
+    let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&of_run), keys(&of_log));
+    let reference = json(folder.path(), &["score", "mixed", "--scoring", "reference"]);
+    assert_eq!(reference["as"], of_run["other"]["as"]);
+    let report = json(folder.path(), &["report", "mixed"]);
+    assert_eq!((&report["as"], &report["reference_as"]), (&of_run["as"], &reference["as"]));
+    assert_eq!(report["graphs"].as_array().unwrap().len(), 10);
+    assert_eq!(report["graphs"][1]["verdict"], "correct");
+    let compared = json(folder.path(), &["report", "before", "after"]);
+    assert_eq!(compared["pairs"][0]["change"], "slower");
+    assert_eq!(compared["speed"]["conclusion"], "better");
+    let ranked = json(folder.path(), &["report", "before", "after", "third"]);
+    assert_eq!(ranked["leaderboard"][2]["run"], "third");
+}
+
+#[test]
+fn one_page_is_written_whole() {
+    let folder = runs_folder();
+    for runs in [&["mixed"][..], &["before", "after"], &["before", "after", "third"]] {
+        text(folder.path(), &[&["report"], runs, &["--html", "page.html"]].concat());
+        let page = std::fs::read_to_string(folder.path().join("page.html")).unwrap();
+        assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>\n"));
+        runs.iter().for_each(|run| assert!(page.contains(run)));
+    }
+    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+    assert_eq!(left.len(), 5, "four runs and the page: {left:?}");
+}
+
+#[test]
+fn bad_input_is_named() {
+    let folder = runs_folder();
+    store(&folder.path().join("begun"), &[runs::start()]);
+    std::fs::write(folder.path().join("third/events.jsonl"), "!!\n").unwrap();
+    for (arguments, message) in [
+        (&["report", "nowhere"][..], "nowhere: no run here"),
+        (&["report", "begun"], "begun: the run has no results yet"),
+        (&["score", "begun"], "begun: the run has no results yet"),
+        (&["report", "third"], "third/events.jsonl:1:1: not an event"),
+        (&["report", "mixed", "--html", "no/where.html"], "no/where.html"),
+        (&["report", "mixed", "before", "--reference-files", "x"], "takes one run"),
+        (&["report", "mixed", "--b", "0"], "b must be above 0"),
+        (&["score", "mixed", "--graph-list", "x"], "`--graph-list` is for logs"),
+    ] {
+        let (code, out, err) = passnet(folder.path(), arguments);
+        assert_eq!((code, out.as_str()), (2, ""), "{arguments:?}");
+        assert!(err.contains(message), "{arguments:?}: {err}");
+    }
+}
+
+/// The two files of each task, and a score that anybody gets from the log again.
+#[test]
+fn the_references_files_are_written_for_each_task() {
+    let folder = runs_folder();
+    let printed = text(folder.path(), &["report", "mixed", "--reference-files", "files"]);
+    for task in ["add_norm", "gelu", "softmax"] {
+        let files = folder.path().join("files").join(task);
+        let written: Value =
+            serde_json::from_slice(&std::fs::read(files.join("aggregated_score.json")).unwrap())
+                .unwrap();
+        let log = files.join("validation.log");
+        let scored =
+            json(folder.path(), &["score", "--scoring", "reference", log.to_str().unwrap()]);
+        assert_eq!(scored["as"], written["score"], "{task}");
+        assert!(printed.contains(&std::fs::read_to_string(&log).unwrap()));
+        assert!(printed.contains(&format!("aggregated_speedup={}\n", written["score"])));
+        assert!(
+            printed.contains(&format!("Result is saved to files/{task}/aggregated_score.json"))
+        );
+    }
+}
+
+/// A link to `bench/entry.sh` in a sample evaluates that sample.
+#[cfg(unix)]
+#[test]
+fn the_entry_script_evaluates_the_sample_it_lies_in() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let sample = folder.path().join("sample");
+    let task = repository.join("bench/tasks/channel_glu");
+    let list = std::fs::read_to_string(task.join("graph_list.txt")).unwrap();
+    let graph = list.lines().next().unwrap();
+    copy(&task.join(graph), &sample.join(graph));
+    copy(&repository.join("bench/passes/channel_glu"), &sample.join("pass_dir"));
+    std::fs::write(sample.join("graph_list.txt"), format!("{graph}\n")).unwrap();
+    std::os::unix::fs::symlink(repository.join("bench/entry.sh"), sample.join("entry.sh")).unwrap();
+    let output = folder.path().join("output");
+    let entry = |extra: &[&str]| {
+        std::process::Command::new("bash")
+            .arg(sample.join("entry.sh"))
+            .args(extra)
+            .env("PASSNET", assert_cmd::cargo::cargo_bin("passnet"))
+            .env("PASSNET_OUTPUT", &output)
+            .output()
+            .unwrap()
+    };
+    let done = entry(&["--quick", "--seconds", "0.01"]);
+    let printed = String::from_utf8(done.stdout).unwrap();
+    assert!(done.status.success(), "{printed}\n{}", String::from_utf8_lossy(&done.stderr));
+    let score = std::fs::read(output.join("aggregated_score.json")).unwrap();
+    let score: Value = serde_json::from_slice(&score).unwrap();
+    let last = format!(
+        "aggregated_speedup={}\nResult is saved to {}\n",
+        score["score"],
+        output.join("aggregated_score.json").display()
+    );
+    assert!(printed.ends_with(&last), "{printed}");
+    assert!(printed.contains(&format!("[Processing] {graph}\n")));
+    let log = output.join("validation.log");
+    let again = json(folder.path(), &["score", "--scoring", "reference", log.to_str().unwrap()]);
+    assert_eq!(again["as"], score["score"]);
+    assert_eq!(again["graphs"][0]["verdict"], "correct");
+    // What fails to start leaves no score of an earlier evaluation behind.
+    let refused = entry(&["--no-such-option"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(!output.join("aggregated_score.json").exists());
+}
+
+#[cfg(unix)]
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &to),
+            false => {
+                std::fs::copy(entry.path(), to).unwrap();
+            }
+        }
+    }
+}
