@@ -12,6 +12,8 @@ use passnet_graph::FileName;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
+/// Two runs of one thing may differ by this much; a smaller change of the whole is none, however certain.
+const LEAST_CHANGE: f64 = 0.01;
 /// With fewer independent pairs nothing is concluded about the whole.
 const LEAST_UNITS: usize = 6;
 
@@ -54,7 +56,7 @@ pub struct VerdictChange {
 pub enum Conclusion {
     Better,
     Worse,
-    /// The interval holds 1.
+    /// The interval holds 1, or comes within one percent of it.
     NoDifference,
     /// Too few independent pairs for an answer.
     TooFew,
@@ -247,9 +249,9 @@ fn overall<'a>(logs: impl Iterator<Item = (&'a str, f64)>) -> Option<Overall> {
     let worse = sums.iter().filter(|sum| **sum < 0.0).count();
     let conclusion = if units.len() < LEAST_UNITS {
         Conclusion::TooFew
-    } else if found.low > 0.0 {
+    } else if found.low > LEAST_CHANGE.ln_1p() {
         Conclusion::Better
-    } else if found.high < 0.0 {
+    } else if found.high < -LEAST_CHANGE.ln_1p() {
         Conclusion::Worse
     } else {
         Conclusion::NoDifference

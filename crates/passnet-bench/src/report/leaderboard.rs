@@ -1,7 +1,8 @@
 //! Several runs, best first.
 
-use super::{GraphName, RunRecord};
+use super::{GraphName, GraphRecord, RunRecord};
 use crate::score::{Outcome, Parameters, Score, sample_correctness_rate};
+use passnet_graph::FileName;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
@@ -17,17 +18,20 @@ pub struct Standing {
     pub left_out: usize,
 }
 
+/// The same graph under the same name.
+fn key(graph: &GraphRecord) -> (GraphName, Option<String>) {
+    (graph.name(), graph.artefact(FileName::Model.as_str()).map(String::from))
+}
+
 /// The runs by AS, best first; equal ones in the order given. Empty if no graph is in all runs.
 pub fn leaderboard(runs: &[RunRecord], parameters: Parameters) -> Vec<Standing> {
-    let names = |run: &RunRecord| -> BTreeSet<GraphName> {
-        run.graphs.iter().map(|graph| graph.name()).collect()
-    };
+    let names = |run: &RunRecord| run.graphs.iter().map(key).collect::<BTreeSet<_>>();
     let common = runs.iter().map(names).reduce(|a, b| a.intersection(&b).cloned().collect());
     let common = common.unwrap_or_default();
     let standing = |run: &RunRecord| {
         let mut samples: Vec<Vec<Outcome>> = Vec::new();
         for graphs in run.samples().into_values() {
-            let counted = graphs.into_iter().filter(|graph| common.contains(&graph.name()));
+            let counted = graphs.into_iter().filter(|graph| common.contains(&key(graph)));
             samples.push(counted.map(|graph| graph.outcome()).collect());
         }
         samples.retain(|outcomes| !outcomes.is_empty());

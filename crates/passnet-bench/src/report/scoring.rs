@@ -110,7 +110,7 @@ fn ladders_differ(graph: &GraphRecord, reference: Ladder) -> (DifferenceKind, St
         _ => (
             DifferenceKind::OtherInputs,
             format!(
-                "other draws of inputs, and NaN compared as a value, give another ladder; {levels}"
+                "the reference tries one draw of inputs, and over all draws the ladder is another; {levels}"
             ),
         ),
     }

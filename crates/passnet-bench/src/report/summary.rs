@@ -164,7 +164,7 @@ fn slowest(run: &RunRecord) -> Vec<GraphName> {
 fn least_accurate(run: &RunRecord) -> Vec<GraphName> {
     worst(run, |graph| {
         let accuracy = graph.event.evaluation.accuracy?;
-        Some(accuracy.candidate / accuracy.eager.max(1.0)).filter(|times| *times > 0.0)
+        Some(accuracy.candidate / accuracy.eager.max(1.0)).filter(|times| *times > 1.0)
     })
 }
 

@@ -115,12 +115,12 @@ fn comparison(found: &Comparison, page: &mut Markup) {
 fn sentence(overall: &Overall) -> String {
     let conclusion = overall.conclusion.text();
     format!(
-        "times {} (99 % interval {} to {}; {} up, {} down, sign test p = {:.2e}): {conclusion}",
+        "times {} (99 % interval {} to {}; {} up, {} down, sign test p = {}): {conclusion}",
         ratio_text(overall.ratio.ratio),
         ratio_text(overall.ratio.low),
         ratio_text(overall.ratio.high),
         overall.better,
         overall.worse,
-        overall.p_value
+        ratio_text(overall.p_value)
     )
 }

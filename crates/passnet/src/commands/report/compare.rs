@@ -74,13 +74,13 @@ fn print_overall(
     let units = if overall.units_are_tasks { "task" } else { "graph" };
     let conclusion = overall.conclusion.text();
     out.line(format!(
-        "{what} x {} (99 % interval {} to {}, {} up, {} down, sign test p = {:.2e}): {conclusion}",
+        "{what} x {} (99 % interval {} to {}, {} up, {} down, sign test p = {}): {conclusion}",
         ratio_text(overall.ratio.ratio),
         ratio_text(overall.ratio.low),
         ratio_text(overall.ratio.high),
         count(overall.better, units),
         overall.worse,
-        overall.p_value
+        ratio_text(overall.p_value)
     ))
 }
 

@@ -133,7 +133,8 @@ fn print_histogram(histogram: &Histogram, out: &mut Output) -> Result<(), Comman
             out.line(format!("{:>14}  ------  1 = eager", ""))?;
         }
         let filled = (bin.count as f64 / largest * BAR_WIDTH).ceil() as usize;
-        out.line(format!("{:>14}  {:>6}  {}", bin.label(), bin.count, "█".repeat(filled)))?;
+        let row = format!("{:>14}  {:>6}  {}", bin.label(), bin.count, "█".repeat(filled));
+        out.line(row.trim_end())?;
     }
     Ok(())
 }
