@@ -199,7 +199,8 @@ fn a_log_written_for_a_run_is_believed_by_the_strict_reader() {
 fn a_real_change_is_told_from_noise() {
     // Half a percent up and down: nothing, though every single ratio differs.
     let before = record("before", finished(twelve_tasks(|_, _| 1.2)));
-    let noise = |task: usize, graph: usize| if (task + graph) % 2 == 0 { 1.206 } else { 1.194 };
+    let noise =
+        |task: usize, graph: usize| if (task + graph).is_multiple_of(2) { 1.206 } else { 1.194 };
     let same = compare(&before, &record("after", finished(twelve_tasks(noise))), parameters());
     assert!(same.pairs.iter().all(|pair| pair.change == Change::Same));
     assert_eq!(same.speed.unwrap().conclusion, Conclusion::NoDifference);

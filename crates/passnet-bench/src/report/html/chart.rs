@@ -126,8 +126,8 @@ pub(super) fn histogram(histogram: &Histogram, page: &mut Markup) {
     page.close("svg");
 }
 
-/// A speed-up and its interval on a scale from an eighth to eight times eager.
-pub(super) fn interval_bar(interval: &RatioInterval, page: &mut Markup) {
+/// A ratio and its interval on a scale from an eighth to eight times eager.
+pub(super) fn interval_bar(what: &str, interval: &RatioInterval, page: &mut Markup) {
     const WIDTH: f64 = 140.0;
     const HEIGHT: f64 = 16.0;
     let x = |ratio: f64| {
@@ -135,7 +135,7 @@ pub(super) fn interval_bar(interval: &RatioInterval, page: &mut Markup) {
         5.0 + (share + 1.0) / 2.0 * (WIDTH - 10.0)
     };
     let title = format!(
-        "speed-up {}, with 99 % confidence between {} and {}",
+        "{what} {}, between {} and {}",
         ratio_text(interval.ratio),
         ratio_text(interval.low),
         ratio_text(interval.high)

@@ -81,7 +81,7 @@ fn comparison(found: &Comparison, page: &mut Markup) {
         page.open("td", &[]);
         page.text(&ratio_text(pair.ratio.ratio));
         page.void("br", &[]);
-        chart::interval_bar(&pair.ratio, page);
+        chart::interval_bar("after / before", &pair.ratio, page);
         page.close("td");
         page.element("td", &[], &ratio_text(pair.ratio.low));
         page.element("td", &[], &ratio_text(pair.ratio.high));

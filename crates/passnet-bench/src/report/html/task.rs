@@ -42,7 +42,8 @@ pub(super) fn write(
         page.element("p", &[], &text);
     }
     page.open_table(
-        "Accuracy is the worst distance from the float64 result, in tolerances at t = -5",
+        "The bar is the 99 % interval of the speed-up. Accuracy is the worst distance from the \
+         float64 result, in tolerances at t = -5.",
         &[
             "graph",
             "verdict",
@@ -77,7 +78,7 @@ fn graph_row(graph: &GraphRecord, page: &mut Markup) {
             let decision = evaluation.decision.map(|decision| format!(" ({})", decision.name()));
             page.text(&format!("{}{}", ratio_text(speedup), decision.unwrap_or_default()));
             page.void("br", &[]);
-            chart::interval_bar(interval, page);
+            chart::interval_bar("speed-up", interval, page);
         }
         (speedup, _) => page.text(&speedup.map_or("-".into(), ratio_text)),
     }
