@@ -1,7 +1,7 @@
 # wrapper: biased_softmax
 # input: scores float16 [2, 3, 17, 45] normal
 # input: bias float16 [1, 3, 17, 45] normal
-"""Scores plus a position bias that all batches share, softmax in float32, rounded back: one row per program."""
+"""Scores plus a position bias that all batches share, softmax in float32, rounded back."""
 
 import torch
 import triton
@@ -19,17 +19,22 @@ def replacement_args(scores, bias):
 
 
 @triton.jit
-def biased_softmax_kernel(scores_ptr, bias_ptr, out_ptr, bias_rows, keys, BLOCK: tl.constexpr):
+def biased_softmax_kernel(
+    scores_ptr, bias_ptr, out_ptr, heads, queries, keys, ROWS: tl.constexpr, BLOCK: tl.constexpr
+):
     dtype = out_ptr.dtype.element_ty
-    row = tl.program_id(0)
-    key = tl.arange(0, BLOCK)
-    inside = key < keys
-    scores = tl.load(scores_ptr + row * keys + key, mask=inside, other=0.0).to(tl.float32)
-    bias = tl.load(bias_ptr + row % bias_rows * keys + key, mask=inside, other=0.0).to(tl.float32)
+    plane = tl.program_id(0)
+    query = tl.program_id(1) * ROWS + tl.arange(0, ROWS)[:, None]
+    key = tl.arange(0, BLOCK)[None, :]
+    inside = (query < queries) & (key < keys)
+    row = query * keys + key
+    scores = tl.load(scores_ptr + plane * queries * keys + row, mask=inside, other=0.0).to(tl.float32)
+    bias = tl.load(bias_ptr + plane % heads * queries * keys + row, mask=inside, other=0.0).to(tl.float32)
     biased = (scores + bias).to(dtype).to(tl.float32)
-    biased = tl.where(inside, biased, float("-inf"))
-    weights = tl.exp(biased - tl.max(biased, axis=0))
-    tl.store(out_ptr + row * keys + key, (weights / tl.sum(weights, axis=0)).to(dtype), mask=inside)
+    biased = tl.where(key < keys, biased, float("-inf"))
+    weights = tl.exp(biased - tl.max(biased, axis=1, keep_dims=True))
+    total = tl.sum(weights, axis=1, keep_dims=True)
+    tl.store(out_ptr + plane * queries * keys + row, (weights / total).to(dtype), mask=inside)
 
 
 @torch.fx.wrap
@@ -38,8 +43,11 @@ def biased_softmax(scores, bias):
     batch, heads, queries, keys = scores.shape
     bias = bias.expand(1, heads, queries, keys).contiguous()
     out = torch.empty_like(scores)
-    biased_softmax_kernel[(batch * heads * queries,)](
-        scores, bias, out, heads * queries, keys, BLOCK=triton.next_power_of_2(keys)
+    block = triton.next_power_of_2(keys)
+    # Short rows share a program.
+    rows = max(1, min(2048 // block, triton.next_power_of_2(queries)))
+    biased_softmax_kernel[(batch * heads, triton.cdiv(queries, rows))](
+        scores, bias, out, heads, queries, keys, ROWS=rows, BLOCK=block
     )
     return out
 

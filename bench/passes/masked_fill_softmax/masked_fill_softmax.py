@@ -29,23 +29,23 @@ def masked_fill_softmax_kernel(
     padding_head,
     padding_query,
     padding_key,
+    ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     dtype = out_ptr.dtype.element_ty
-    row = tl.program_id(0)
-    query = row % queries
-    head = row // queries % heads
-    batch = row // queries // heads
-    key = tl.arange(0, BLOCK)
-    inside = key < keys
-    scores = tl.load(scores_ptr + row * keys + key, mask=inside, other=0.0)
-    padding_row = padding_ptr + batch * padding_batch + head * padding_head + query * padding_query
-    padded = tl.load(padding_row + key * padding_key, mask=inside, other=0)
+    plane = tl.program_id(0)
+    query = tl.program_id(1) * ROWS + tl.arange(0, ROWS)[:, None]
+    key = tl.arange(0, BLOCK)[None, :]
+    inside = (query < queries) & (key < keys)
+    place = plane * queries * keys + query * keys + key
+    scores = tl.load(scores_ptr + place, mask=inside, other=0.0)
+    padding_plane = padding_ptr + plane // heads * padding_batch + plane % heads * padding_head
+    padded = tl.load(padding_plane + query * padding_query + key * padding_key, mask=inside, other=0)
     filled = tl.where(padded, -10000.0, scores).to(dtype).to(tl.float32)
-    filled = tl.where(inside, filled, float("-inf"))
-    weights = tl.exp(filled - tl.max(filled, axis=0))
-    probabilities = tl.where(padded, 0.0, weights / tl.sum(weights, axis=0))
-    tl.store(out_ptr + row * keys + key, probabilities.to(dtype), mask=inside)
+    filled = tl.where(key < keys, filled, float("-inf"))
+    weights = tl.exp(filled - tl.max(filled, axis=1, keep_dims=True))
+    total = tl.sum(weights, axis=1, keep_dims=True)
+    tl.store(out_ptr + place, tl.where(padded, 0.0, weights / total).to(dtype), mask=inside)
 
 
 @torch.fx.wrap
@@ -54,8 +54,11 @@ def masked_fill_softmax(scores, padding):
     padding = padding.expand(scores.shape)
     out = torch.empty_like(scores)
     batch, heads, queries, keys = scores.shape
-    masked_fill_softmax_kernel[(batch * heads * queries,)](
-        scores, padding, out, heads, queries, keys, *padding.stride(), BLOCK=triton.next_power_of_2(keys)
+    block = triton.next_power_of_2(keys)
+    # Short rows share a program.
+    rows = max(1, min(2048 // block, triton.next_power_of_2(queries)))
+    masked_fill_softmax_kernel[(batch * heads, triton.cdiv(queries, rows))](
+        scores, padding, out, heads, queries, keys, *padding.stride(), ROWS=rows, BLOCK=block
     )
     return out
 

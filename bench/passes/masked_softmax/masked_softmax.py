@@ -1,7 +1,7 @@
 # wrapper: masked_softmax
 # input: scores float32 [2, 3, 17, 45] normal
 # input: mask float32 [2, 1, 1, 45] normal
-"""Scaled attention scores, an additive mask, softmax and an idle dropout: one kernel, one row per program.
+"""Scaled attention scores, an additive mask, softmax and an idle dropout: one kernel, a few rows per program.
 
 The mask is broadcast by its strides (zero where it has size one), so any broadcastable mask works.
 """
@@ -33,23 +33,24 @@ def masked_softmax_kernel(
     mask_head,
     mask_query,
     mask_key,
+    ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     dtype = out_ptr.dtype.element_ty
-    row = tl.program_id(0)
-    query = row % queries
-    head = row // queries % heads
-    batch = row // queries // heads
-    key = tl.arange(0, BLOCK)
-    inside = key < keys
-    scores = tl.load(scores_ptr + row * keys + key, mask=inside, other=0.0).to(tl.float32)
-    mask_row = mask_ptr + batch * mask_batch + head * mask_head + query * mask_query
-    mask = tl.load(mask_row + key * mask_key, mask=inside, other=0.0).to(tl.float32)
+    plane = tl.program_id(0)
+    query = tl.program_id(1) * ROWS + tl.arange(0, ROWS)[:, None]
+    key = tl.arange(0, BLOCK)[None, :]
+    inside = (query < queries) & (key < keys)
+    place = plane * queries * keys + query * keys + key
+    scores = tl.load(scores_ptr + place, mask=inside, other=0.0).to(tl.float32)
+    mask_plane = mask_ptr + plane // heads * mask_batch + plane % heads * mask_head
+    mask = tl.load(mask_plane + query * mask_query + key * mask_key, mask=inside, other=0.0).to(tl.float32)
     scaled = (scores / 8.0).to(dtype).to(tl.float32)
     masked = (scaled + mask).to(dtype).to(tl.float32)
-    masked = tl.where(inside, masked, float("-inf"))
-    weights = tl.exp(masked - tl.max(masked, axis=0))
-    tl.store(out_ptr + row * keys + key, (weights / tl.sum(weights, axis=0)).to(dtype), mask=inside)
+    masked = tl.where(key < keys, masked, float("-inf"))
+    weights = tl.exp(masked - tl.max(masked, axis=1, keep_dims=True))
+    total = tl.sum(weights, axis=1, keep_dims=True)
+    tl.store(out_ptr + place, (weights / total).to(dtype), mask=inside)
 
 
 @torch.fx.wrap
@@ -58,8 +59,11 @@ def masked_softmax(scores, mask):
     mask = mask.expand(scores.shape)
     out = torch.empty_like(scores)
     batch, heads, queries, keys = scores.shape
-    masked_softmax_kernel[(batch * heads * queries,)](
-        scores, mask, out, heads, queries, keys, *mask.stride(), BLOCK=triton.next_power_of_2(keys)
+    block = triton.next_power_of_2(keys)
+    # Short rows share a program.
+    rows = max(1, min(2048 // block, triton.next_power_of_2(queries)))
+    masked_softmax_kernel[(batch * heads, triton.cdiv(queries, rows))](
+        scores, mask, out, heads, queries, keys, *mask.stride(), ROWS=rows, BLOCK=block
     )
     return out
 
