@@ -5,6 +5,7 @@ use passnet_graph::{DType, Graph};
 use passnet_kernel::check::Finding;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Runs graphs. Engines differ in where they compute, never in what a graph means.
 pub trait Engine: fmt::Debug {
@@ -66,6 +67,8 @@ pub struct RunOptions {
     pub memory_limit: usize,
     /// Whether memory that a pass's kernels get uninitialised reads as NaN instead of what was there before.
     pub poison: bool,
+    /// How long the kernels of passes may take, all together.
+    pub time_limit: Option<Duration>,
 }
 
 impl Default for RunOptions {
@@ -74,6 +77,7 @@ impl Default for RunOptions {
             seed: crate::native::inputs::DEFAULT_SEED,
             memory_limit: 1 << 36,
             poison: false,
+            time_limit: None,
         }
     }
 }
@@ -194,6 +198,8 @@ pub enum ErrorKind {
     Plan,
     /// A kernel of a pass failed while it ran.
     Kernel,
+    /// The kernels of passes took longer than they may.
+    Timeout,
     /// A mistake of the engine.
     Internal,
 }
@@ -212,6 +218,7 @@ impl ErrorKind {
             ErrorKind::Assertion => "assertion",
             ErrorKind::Plan => "plan",
             ErrorKind::Kernel => "kernel",
+            ErrorKind::Timeout => "timeout",
             ErrorKind::Internal => "internal",
         }
     }
@@ -269,6 +276,7 @@ impl From<&TensorError> for ErrorKind {
             TensorError::Unsupported(_) => ErrorKind::Unsupported,
             TensorError::Plan(_) => ErrorKind::Plan,
             TensorError::Kernel(_) => ErrorKind::Kernel,
+            TensorError::Timeout(_) => ErrorKind::Timeout,
             TensorError::Busy => ErrorKind::Internal,
         }
     }

@@ -8,6 +8,7 @@ use passnet_engine::native::{Result as TensorResult, Wrappers};
 use passnet_engine::{Engine, EngineError, Precision, Prepared, RunOptions, Value};
 use passnet_graph::graph::effects::Effects;
 use passnet_graph::{DType, Graph, GraphFiles};
+use std::time::Duration;
 
 /// The reference seeds its generator with this before every call.
 const CALL_SEED: u64 = 1024;
@@ -26,6 +27,7 @@ pub(super) struct Case {
     /// Whether the graph writes into its inputs, so that every run needs copies.
     pub(super) writes_inputs: bool,
     pub(super) memory_limit: usize,
+    call_seconds: f64,
     pub(super) thorough: bool,
 }
 
@@ -88,6 +90,7 @@ impl Case {
             draws,
             writes_inputs,
             memory_limit: options.memory_limit,
+            call_seconds: options.call_seconds.clamp(0.0, 1e6),
             thorough: options.thorough,
         })
     }
@@ -99,7 +102,12 @@ impl Case {
     }
 
     pub(super) fn run_options(&self, poison: bool) -> RunOptions {
-        RunOptions { seed: CALL_SEED, memory_limit: self.memory_limit, poison }
+        RunOptions {
+            seed: CALL_SEED,
+            memory_limit: self.memory_limit,
+            poison,
+            time_limit: Some(Duration::from_secs_f64(self.call_seconds)),
+        }
     }
 
     /// Runs eager on inputs that nothing else uses.

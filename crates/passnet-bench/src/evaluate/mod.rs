@@ -40,6 +40,8 @@ pub struct EvaluateOptions {
     pub noise_floor: f64,
     /// Bytes that one run may hold.
     pub memory_limit: usize,
+    /// Seconds that the kernels of passes may take in one call.
+    pub call_seconds: f64,
 }
 
 impl Default for EvaluateOptions {
@@ -51,6 +53,7 @@ impl Default for EvaluateOptions {
             thorough: true,
             noise_floor: 0.0,
             memory_limit: 8 << 30,
+            call_seconds: 20.0,
         }
     }
 }
@@ -198,6 +201,7 @@ fn candidate_failure(error: &EngineError) -> Box<Verdict> {
     let kind = match error.kind {
         ErrorKind::Unsupported => VerdictKind::Unsupported,
         ErrorKind::Plan => VerdictKind::CompileFail,
+        ErrorKind::Timeout => VerdictKind::Timeout,
         _ => VerdictKind::RuntimeFail,
     };
     failure(kind, error)

@@ -26,6 +26,8 @@ pub enum TensorError {
     Plan(String),
     /// A kernel of a pass failed while it ran.
     Kernel(String),
+    /// The kernels of passes took longer than they may.
+    Timeout(String),
 }
 
 impl fmt::Display for TensorError {
@@ -38,6 +40,7 @@ impl fmt::Display for TensorError {
             | TensorError::Arithmetic(m)
             | TensorError::Plan(m)
             | TensorError::Kernel(m)
+            | TensorError::Timeout(m)
             | TensorError::Unsupported(m) => f.write_str(m),
             TensorError::Allocation { requested, available } => write!(
                 f,

@@ -3,13 +3,14 @@
 //! The wrapper's text is evaluated once for each signature of arguments (shapes, strides, types, numbers); every later
 //! call with that signature replays the plan. Memory is the engine's: outputs are fresh, inputs are lent.
 
+use super::dispatch::Context;
 use super::error::{Result, bail, err};
 use super::tensor::{Buffer, Read, Region, Scalar, Tensor, Write};
 use crate::engine::Value;
 use passnet_graph::graph::Replacement;
 use passnet_graph::{DType, Device};
 use passnet_kernel::check::{self, Finding};
-use passnet_kernel::exec::{LentBuffer, PreparedPlan, RunOptions};
+use passnet_kernel::exec::{FaultKind, LentBuffer, PreparedPlan, RunOptions};
 use passnet_kernel::plan::{HostArg, Init, PlanLimits, TensorSpec, View, plan};
 use passnet_kernel::{Const, ModuleSet};
 use std::borrow::Cow;
@@ -18,6 +19,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Plans kept for one replaced node; more signatures than this are planned again.
 const KEPT_PLANS: usize = 64;
+/// Loop iterations one program of a kernel may run.
+const MAX_ITERATIONS: u64 = 1 << 24;
 
 /// The files behind the wrappers that a graph's replaced nodes name, by pass.
 #[derive(Debug, Clone, Default)]
@@ -58,20 +61,29 @@ struct SignedPlan {
 }
 
 impl WrapperCall {
-    /// Runs the wrapper. With `poison`, memory that no kernel has written yet reads as NaN.
-    pub(super) fn run(&self, arguments: &[Cow<'_, Value>], poison: bool) -> Result<Value> {
+    /// Runs the wrapper.
+    pub(super) fn run(&self, arguments: &[Cow<'_, Value>], context: &Context) -> Result<Value> {
         let plan = self.plan_for(arguments)?;
-        let mut own = plan.own_buffers(poison)?;
+        let mut own = plan.own_buffers(context.poison)?;
         {
             let lent = Lent::new(&plan, arguments)?;
-            let threads = if lent.overlaps { 1 } else { RunOptions::default().threads };
+            let mut options = RunOptions {
+                iterations: MAX_ITERATIONS,
+                deadline: context.deadline,
+                ..RunOptions::default()
+            };
+            if lent.overlaps {
+                options.threads = 1;
+            }
             let buffers = plan.lay_out(&lent, &mut own);
             // SAFETY: `own` buffers are borrowed here alone; lent ones are locked in `lent`, exclusively where the plan may
             // write, and one thread runs where two of them may be the same memory.
-            unsafe {
-                plan.prepared.run_lent(buffers, RunOptions { threads, ..RunOptions::default() })
-            }
-            .map_err(|error| err!(Kernel, "{error}"))?;
+            unsafe { plan.prepared.run_lent(buffers, options) }.map_err(|error| {
+                match error.fault.kind {
+                    FaultKind::Deadline => err!(Timeout, "{error}"),
+                    _ => err!(Kernel, "{error}"),
+                }
+            })?;
         }
         self.results(&plan, arguments, own)
     }

@@ -87,6 +87,7 @@ fn dynamic(
             FaultKind::IndexOverflow { .. } => "index-overflow",
             FaultKind::Assert(_) => "device-assert",
             FaultKind::EndlessLoop => "endless-loop",
+            FaultKind::Deadline => "deadline",
         };
         // A proof already says it, under this or a more precise name.
         let known = findings.iter().any(|f: &Finding| {

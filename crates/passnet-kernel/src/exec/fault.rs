@@ -46,6 +46,8 @@ pub enum FaultKind {
     },
     Assert(String),
     EndlessLoop,
+    /// The time that was given is over.
+    Deadline,
 }
 
 impl fmt::Display for FaultKind {
@@ -70,6 +72,7 @@ impl fmt::Display for FaultKind {
             }
             FaultKind::Assert(message) => write!(f, "device assertion failed: {message}"),
             FaultKind::EndlessLoop => f.write_str("loop runs without end"),
+            FaultKind::Deadline => f.write_str("not done in the time it was given"),
         }
     }
 }

@@ -1,14 +1,15 @@
 //! One kernel launch: its programs, spread over threads where that is safe.
 
-use super::fault::Fault;
+use super::fault::{Fault, FaultKind};
 use super::lower::{Bound, LowerError, lower};
 use super::memory::Memory;
 use super::plan_run::RunOptions;
 use super::run::Machine;
 use super::tape::Tape;
 use super::track::Tracker;
-use crate::ir::Function;
+use crate::ir::{Function, Loc};
 use rayon::prelude::*;
+use std::time::Instant;
 
 /// A kernel lowered for one launch.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(crate) struct PreparedLaunch {
 
 /// Programs a thread takes at a time, at least.
 const MIN_BATCH: usize = 4;
+/// Programs between two looks at the clock.
+const CLOCK_PERIOD: usize = 16;
 
 impl PreparedLaunch {
     pub(crate) fn new(
@@ -47,12 +50,29 @@ impl PreparedLaunch {
         [(index % x) as u32, (index / x % y) as u32, (index / x / y) as u32]
     }
 
+    /// Looks at the clock, but not for every program: many are shorter than the look.
+    fn in_time(&self, index: usize, options: RunOptions) -> Result<(), Box<Fault>> {
+        let over = |deadline| index % CLOCK_PERIOD == 0 && Instant::now() > deadline;
+        if options.deadline.is_some_and(over) {
+            let program = self.program(index);
+            return Err(Box::new(Fault {
+                kind: FaultKind::Deadline,
+                loc: Loc::default(),
+                program,
+            }));
+        }
+        Ok(())
+    }
+
     /// Runs every program. The error is that of the first failing program, whatever the threads do.
     pub(crate) fn run(&self, memory: &Memory<'_>, options: RunOptions) -> Result<(), Box<Fault>> {
         let programs = self.programs();
         if !self.independent || options.threads <= 1 || programs < 2 * MIN_BATCH {
             let mut machine = Machine::new(&self.tape, memory, None, options.iterations);
-            return (0..programs).try_for_each(|i| machine.run(self.program(i)));
+            return (0..programs).try_for_each(|i| {
+                self.in_time(i, options)?;
+                machine.run(self.program(i))
+            });
         }
         // Enough batches to balance, few enough that setting up a machine does not show.
         let batch = programs.div_ceil(options.threads * 4).max(MIN_BATCH);
@@ -64,8 +84,10 @@ impl PreparedLaunch {
             .into_par_iter()
             .filter_map(|(start, end)| {
                 let mut machine = Machine::new(&self.tape, memory, None, options.iterations);
-                (start..end)
-                    .find_map(|i| machine.run(self.program(i)).err().map(|fault| (i, fault)))
+                (start..end).find_map(|i| {
+                    let ran = self.in_time(i, options).and_then(|()| machine.run(self.program(i)));
+                    ran.err().map(|fault| (i, fault))
+                })
             })
             .collect();
         match failures.into_iter().min_by_key(|(i, _)| *i) {

@@ -14,6 +14,7 @@ use crate::plan::{ArgValue, Init, Launch, LaunchPlan, Step, View};
 use crate::types::Elem;
 use passnet_graph::{DType, Diagnostic};
 use std::fmt;
+use std::time::Instant;
 
 /// Loop iterations one program may run unless the caller says otherwise.
 const MAX_ITERATIONS: u64 = 1 << 28;
@@ -25,11 +26,17 @@ pub struct RunOptions {
     pub threads: usize,
     /// Loop iterations one program may run.
     pub iterations: u64,
+    /// When to give up.
+    pub deadline: Option<Instant>,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        RunOptions { threads: rayon::current_num_threads(), iterations: MAX_ITERATIONS }
+        RunOptions {
+            threads: rayon::current_num_threads(),
+            iterations: MAX_ITERATIONS,
+            deadline: None,
+        }
     }
 }
 

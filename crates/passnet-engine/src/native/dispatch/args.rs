@@ -1,6 +1,6 @@
 //! The arguments of a call as tensor functions take them.
 
-use crate::engine::{Precision, Value};
+use crate::engine::{Precision, RunOptions, Value};
 use crate::native::error::{Result, TensorError, bail, ensure, err};
 use crate::native::random::Generator;
 use crate::native::tensor::layout::Dims;
@@ -10,6 +10,7 @@ use passnet_graph::ops::{Op, Signature};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
+use std::time::Instant;
 
 /// Integers of an argument: dimensions, sizes, steps.
 pub(crate) type Ints = SmallVec<[i64; 6]>;
@@ -23,11 +24,19 @@ pub(crate) struct Context {
     pub(crate) nesting: Cell<i64>,
     /// Whether a pass's kernels get uninitialised memory as NaN.
     pub(crate) poison: bool,
+    /// When a pass's kernels must be done.
+    pub(crate) deadline: Option<Instant>,
 }
 
 impl Context {
-    pub(crate) fn new(precision: Precision, generator: RefCell<Generator>, poison: bool) -> Self {
-        Context { precision, generator, nesting: Cell::new(0), poison }
+    pub(crate) fn new(precision: Precision, options: &RunOptions) -> Self {
+        Context {
+            precision,
+            generator: RefCell::new(Generator::new(options.seed)),
+            nesting: Cell::new(0),
+            poison: options.poison,
+            deadline: options.time_limit.and_then(|limit| Instant::now().checked_add(limit)),
+        }
     }
 }
 

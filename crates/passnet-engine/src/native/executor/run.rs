@@ -4,13 +4,12 @@ use super::compile::{Operation, Place, Program, Step, Work};
 use crate::engine::{EngineError, ErrorKind, Precision, RunOptions, Value};
 use crate::native::dispatch::{self, Args, Context};
 use crate::native::error::{Result, TensorError, bail};
-use crate::native::random::Generator;
 use crate::native::tensor::{Budget, Scalar, Tensor};
 use passnet_graph::ops::Class;
 use passnet_kernel::check::Finding;
 use smallvec::SmallVec;
 use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// Watches a run node by node.
@@ -73,11 +72,7 @@ impl Program {
     ) -> std::result::Result<Vec<Value>, EngineError> {
         Budget::new(options.memory_limit).scope(|| {
             let mut values = self.bind_inputs(inputs)?;
-            let context = Context::new(
-                self.precision,
-                RefCell::new(Generator::new(options.seed)),
-                options.poison,
-            );
+            let context = Context::new(self.precision, options);
             for step in &self.steps {
                 let result = step
                     .run(&values, &context, self.maps, observer)
@@ -174,7 +169,7 @@ impl Step {
         let start = O::ACTIVE.then(Instant::now);
         let result = match &self.work {
             Work::Operation(operation) => operation.run(&arguments, context, maps, self.dying)?,
-            Work::Wrapper(wrapper) => wrapper.run(&arguments, context.poison)?,
+            Work::Wrapper(wrapper) => wrapper.run(&arguments, context)?,
         };
         let result = if context.precision == Precision::Double { widened(result)? } else { result };
         if let Some(start) = start {
