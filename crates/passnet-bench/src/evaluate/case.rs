@@ -8,6 +8,7 @@ use passnet_engine::native::{Result as TensorResult, Wrappers};
 use passnet_engine::{Engine, EngineError, Precision, Prepared, RunOptions, Value};
 use passnet_graph::graph::effects::Effects;
 use passnet_graph::{DType, Graph, GraphFiles};
+use rayon::prelude::*;
 use std::time::Duration;
 
 /// The reference seeds its generator with this before every call.
@@ -71,13 +72,11 @@ impl Case {
                 .prepare(graph, Precision::AsWritten, &none)
                 .map_err(|error| eager_failure(&error))?,
         };
-        let mut draws = Vec::new();
-        for draw in 0..=options.draws as u64 {
-            let inputs = draw_inputs(files, graph, options.seed.wrapping_add(draw), None).map_err(
-                |error| Verdict::new(VerdictKind::ReferenceFail).because(error.to_string()),
-            )?;
-            draws.push(inputs);
-        }
+        let draws = (0..=options.draws as u64)
+            .into_par_iter()
+            .map(|draw| draw_inputs(files, graph, options.seed.wrapping_add(draw), None))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| Verdict::new(VerdictKind::ReferenceFail).because(error.to_string()))?;
         let effects = Effects::of(graph);
         let writes_inputs = graph.calls().any(|(id, _)| {
             effects.writes(id).any(|written| written.index() < graph.placeholder_count())

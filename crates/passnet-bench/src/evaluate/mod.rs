@@ -17,7 +17,7 @@ pub use verification::{Check, CheckOutcome, OutputSummary};
 use crate::candidate::{Candidate, Rewrites};
 use crate::score::JudgedGraph;
 use crate::stats::{Decision, RatioInterval};
-use crate::timing::TimingOptions;
+use crate::timing::{TimingOptions, Timings};
 use crate::tolerance::Ladder;
 use crate::verdict::{Evidence, Verdict, VerdictKind};
 use case::Case;
@@ -151,6 +151,17 @@ pub fn evaluate(
     }
     evaluation.seconds = started.elapsed().as_secs_f64();
     evaluation
+}
+
+/// Times a graph against itself, in turns and one after the other; `None` where it does not run.
+pub(crate) fn race_itself(
+    engine: &dyn Engine,
+    files: &GraphFiles,
+    options: &EvaluateOptions,
+) -> Option<[Timings; 2]> {
+    let graph = read::read_folder(files).ok()?.graph;
+    let case = Case::new(engine, files, &graph, None, options).ok()?;
+    race::against_itself(&case, options).ok()
 }
 
 /// Fills in what each stage finds; an early verdict ends the rest.

@@ -3,7 +3,7 @@
 use super::case::{Case, copies};
 use super::verification::first_difference;
 use super::{EvaluateOptions, Evaluation, candidate_failure, eager_failure};
-use crate::timing::{self, Side};
+use crate::timing::{self, Side, Timings};
 use crate::verdict::{Verdict, VerdictKind};
 use passnet_engine::native::TensorError;
 use passnet_engine::{EngineError, Prepared, RunOptions, Value};
@@ -27,6 +27,17 @@ pub(super) fn time(
     evaluation.eager_ms = milliseconds(&timings.eager);
     evaluation.candidate_ms = milliseconds(&timings.candidate);
     Ok(())
+}
+
+/// Times eager against itself, in turns and one after the other.
+pub(super) fn against_itself(
+    case: &Case,
+    options: &EvaluateOptions,
+) -> Result<[Timings; 2], Box<Verdict>> {
+    let side = || Runner::new(case, &*case.eager, eager_failure, Vec::new());
+    let turns = timing::race(&mut side(), &mut side(), &options.timing)?;
+    let alone = timing::one_after_the_other(&mut side(), &mut side(), &options.timing)?;
+    Ok([turns, alone])
 }
 
 /// One side, called on the draws in turn.

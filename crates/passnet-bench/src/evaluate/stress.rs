@@ -79,28 +79,38 @@ impl Stress {
     }
 
     fn changed(self, tensor: &Tensor) -> Result<Tensor> {
-        let values = tensor.to_dtype(DType::Float64)?.to_vec::<f64>()?;
-        let (large, denormal): (f64, f64) = match tensor.dtype() {
-            DType::Float16 => (30.0, 1e-7),
-            DType::BFloat16 | DType::Float32 => (1e4, 1e-40),
-            _ => (1e4, 1e-310),
+        let (wide, large, denormal) = match tensor.dtype() {
+            DType::Float16 => (DType::Float32, 30.0, 1e-7),
+            DType::Float64 => (DType::Float64, 1e4, 1e-310),
+            _ => (DType::Float32, 1e4, 1e-40),
         };
-        let changed: Vec<f64> = values
-            .iter()
-            .enumerate()
-            .map(|(index, value)| match self {
-                Stress::Large => value * large,
-                Stress::Tiny => value * 1e-3,
-                Stress::Mixed => value * [1.0, 1e-3, 10.0, 1e-2, 30.0, 1e-1, 3.0][index % 7],
-                Stress::Zeros if index % 2 == 0 => 0.0,
-                Stress::Zeros => -0.0,
-                Stress::Denormal => denormal.copysign(*value),
-                // Few, and far apart: most rows stay finite.
-                Stress::Infinite if index % 997 == 3 => f64::INFINITY.copysign(*value),
-                _ => *value,
-            })
-            .collect();
+        if wide == DType::Float64 {
+            let values = tensor.to_vec::<f64>()?;
+            let changed =
+                |(index, value): (usize, &f64)| self.value(index, *value, large, denormal);
+            let changed: Vec<f64> = values.iter().enumerate().map(changed).collect();
+            return Tensor::from_slice(&changed, tensor.shape());
+        }
+        let values = tensor.to_dtype(wide)?.to_vec::<f32>()?;
+        let changed = |(index, value): (usize, &f32)| {
+            self.value(index, f64::from(*value), large, denormal) as f32
+        };
+        let changed: Vec<f32> = values.iter().enumerate().map(changed).collect();
         Tensor::from_slice(&changed, tensor.shape())?.to_dtype(tensor.dtype())
+    }
+
+    fn value(self, index: usize, value: f64, large: f64, denormal: f64) -> f64 {
+        match self {
+            Stress::Large => value * large,
+            Stress::Tiny => value * 1e-3,
+            Stress::Mixed => value * [1.0, 1e-3, 10.0, 1e-2, 30.0, 1e-1, 3.0][index % 7],
+            Stress::Zeros if index % 2 == 0 => 0.0,
+            Stress::Zeros => -0.0,
+            Stress::Denormal => denormal.copysign(value),
+            // Few, and far apart: most rows stay finite.
+            Stress::Infinite if index % 997 == 3 => f64::INFINITY.copysign(value),
+            _ => value,
+        }
     }
 }
 

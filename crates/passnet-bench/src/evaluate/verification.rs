@@ -12,6 +12,7 @@ use passnet_engine::Value;
 use passnet_engine::dump::output_tensors;
 use passnet_engine::native::{Tensor, TensorError};
 use passnet_kernel::check::Severity;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// One question beyond the reference's, and its answer.
@@ -236,36 +237,47 @@ fn passed(name: &str) -> Check {
 
 /// Tries extreme inputs. Gives the first wrong result that counts; a candidate that fails to run ends the evaluation.
 fn stress(case: &Case, evaluation: &mut Evaluation) -> Result<Option<Verdict>, Box<Verdict>> {
-    for stress in Stress::ALL {
-        let changed = || stress.apply(&case.draws[0]).map_err(|error| no_memory(&error));
-        let check = |outcome, detail: String| Check { name: stress.name().into(), outcome, detail };
-        // Eager may refuse such inputs, for example sizes that became too large: then there is nothing to ask.
-        let Ok(eager) = case.run_eager(changed()?) else {
-            evaluation.checks.push(check(CheckOutcome::Skipped, "eager refuses".into()));
-            continue;
-        };
-        let verdict = match case.run_candidate(changed()?) {
-            Ok(candidate) => stressed_verdict(case, stress, &eager, &candidate, changed)?,
-            Err(verdict) => Some(*verdict),
-        };
-        match verdict {
-            None => evaluation.checks.push(check(CheckOutcome::Passed, String::new())),
-            Some(verdict) if stress.is_advice() => {
-                evaluation.checks.push(check(CheckOutcome::Advice, verdict.to_string()));
+    let answers: Vec<_> =
+        Stress::ALL.par_iter().map(|stress| (*stress, stressed(case, *stress))).collect();
+    let mut wrong = None;
+    for (stress, answer) in answers {
+        let (outcome, detail) = match answer? {
+            Answer::Right => (CheckOutcome::Passed, String::new()),
+            Answer::NoQuestion => (CheckOutcome::Skipped, "eager refuses".into()),
+            Answer::Wrong(verdict) if stress.is_advice() => {
+                (CheckOutcome::Advice, verdict.to_string())
             }
-            Some(verdict) => {
-                evaluation.checks.push(check(CheckOutcome::Failed, verdict.to_string()));
+            Answer::Wrong(mut verdict) => {
+                let detail = verdict.to_string();
                 let named = Evidence::Message { text: format!("with {}", stress.name()) };
-                let mut verdict = verdict;
                 verdict.evidence.insert(0, named);
-                return match verdict.kind.is_comparable() {
-                    true => Ok(Some(verdict)),
-                    false => Err(Box::new(verdict)),
+                match verdict.kind.is_comparable() {
+                    true => wrong.get_or_insert(verdict),
+                    false => return Err(Box::new(verdict)),
                 };
+                (CheckOutcome::Failed, detail)
             }
-        }
+        };
+        evaluation.checks.push(Check { name: stress.name().into(), outcome, detail });
     }
-    Ok(None)
+    Ok(wrong)
+}
+
+enum Answer {
+    Right,
+    Wrong(Verdict),
+    /// Eager refuses such inputs, so there is nothing to ask.
+    NoQuestion,
+}
+
+fn stressed(case: &Case, stress: Stress) -> Result<Answer, Box<Verdict>> {
+    let changed = || stress.apply(&case.draws[0]).map_err(|error| no_memory(&error));
+    let Ok(eager) = case.run_eager(changed()?) else { return Ok(Answer::NoQuestion) };
+    let verdict = match case.run_candidate(changed()?) {
+        Ok(candidate) => stressed_verdict(case, stress, &eager, &candidate, changed)?,
+        Err(verdict) => Some(*verdict),
+    };
+    Ok(verdict.map_or(Answer::Right, Answer::Wrong))
 }
 
 /// `None` where the candidate is right.

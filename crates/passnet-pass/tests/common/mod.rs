@@ -1,6 +1,8 @@
 //! Passes and graphs from text.
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
+pub mod random;
+
 use passnet_graph::Graph;
 use passnet_graph::read::read_model;
 use passnet_graph::syntax::Source;

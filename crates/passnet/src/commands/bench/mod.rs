@@ -1,5 +1,6 @@
 //! `passnet bench`: evaluate passes on samples.
 
+mod self_check;
 mod show;
 
 use crate::error::{CommandError, Outcome};
@@ -23,10 +24,11 @@ Examples:
   passnet bench bench/tasks --passes bench/passes        all bundled tasks with their passes
   passnet bench SAMPLE --passes my_pass --out runs/mine  one task, one pass folder, results kept
   passnet bench bench/tasks --compiler eager             eager against itself: the noise of this machine
+  passnet bench --self-check                             all exploits and their honest controls
 The same command with the same --out goes on where it was stopped.")]
 pub struct BenchArgs {
     /// Sample folders, or folders of them
-    #[arg(required = true)]
+    #[arg(required_unless_present = "self_check")]
     samples: Vec<PathBuf>,
 
     /// A pass folder, or a folder with one pass folder per sample; else each sample's own `pass_dir`
@@ -65,6 +67,14 @@ pub struct BenchArgs {
     #[arg(long)]
     no_rules: bool,
 
+    /// Attack the benchmark with all known exploits and race eager against itself
+    #[arg(long)]
+    self_check: bool,
+
+    /// The exploits of `--self-check`, instead of the bundled ones
+    #[arg(long, value_name = "DIR", requires = "self_check")]
+    suite: Option<PathBuf>,
+
     /// What a failed graph scores (above 0, at most 1)
     #[arg(long, default_value_t = 0.1, value_name = "B", allow_negative_numbers = true)]
     b: f64,
@@ -85,28 +95,38 @@ enum CompilerArg {
     Eager,
 }
 
+impl BenchArgs {
+    fn bench(&self) -> Bench<'static> {
+        let EngineArg::Native = self.engine;
+        let timing = TimingOptions {
+            warmup: self.warmup,
+            trials: self.trials,
+            seconds: self.seconds,
+            ..TimingOptions::default()
+        };
+        Bench {
+            engine: &NativeEngine,
+            compiler: match self.compiler {
+                CompilerArg::Pass => Compiler::Pass,
+                CompilerArg::Eager => Compiler::Eager,
+            },
+            options: EvaluateOptions {
+                timing,
+                thorough: !self.quick,
+                ..EvaluateOptions::default()
+            },
+            rules: !self.no_rules,
+        }
+    }
+}
+
 pub fn run(args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandError> {
+    if args.self_check {
+        return self_check::run(&args, out);
+    }
     let parameters = Parameters::checked(args.b, args.p).map_err(CommandError::input)?;
     let samples = read_samples(&args.samples)?;
-    let EngineArg::Native = args.engine;
-    let mut bench = Bench {
-        engine: &NativeEngine,
-        compiler: match args.compiler {
-            CompilerArg::Pass => Compiler::Pass,
-            CompilerArg::Eager => Compiler::Eager,
-        },
-        options: EvaluateOptions {
-            timing: TimingOptions {
-                warmup: args.warmup,
-                trials: args.trials,
-                seconds: args.seconds,
-                ..TimingOptions::default()
-            },
-            thorough: !args.quick,
-            ..EvaluateOptions::default()
-        },
-        rules: !args.no_rules,
-    };
+    let mut bench = args.bench();
     let mut store = match &args.out {
         Some(folder) => Some(RunStore::open(folder).map_err(store_error)?),
         None => None,
