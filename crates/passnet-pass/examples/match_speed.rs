@@ -8,7 +8,7 @@ use passnet_graph::Graph;
 use passnet_graph::read::read_model;
 use passnet_graph::syntax::Source;
 use passnet_pass::load::{Bindings, PassFile, Program};
-use passnet_pass::matcher::{MatchOptions, Pattern, TargetGraph, find, reference};
+use passnet_pass::matcher::{self, MatchOptions, Pattern, TargetGraph, reference};
 use passnet_pass::trace::{Dialect, trace};
 use serde_json::Value;
 use std::error::Error;
@@ -72,13 +72,19 @@ fn main() -> Result<(), Box<dyn Error>> {
     let nodes: usize = graphs.iter().map(Graph::op_count).sum();
     println!("{pairs} pairs, {:.1} operations a graph", nodes as f64 / graphs.len() as f64);
 
+    // Both sides start from graphs that are ready to be searched: torch.fx keeps users and order in its graph,
+    // here they are worked out by this first pass over the corpus, which is timed too.
     let options = MatchOptions::default();
+    let started = Instant::now();
+    let targets: Vec<TargetGraph<'_>> = graphs.iter().map(TargetGraph::new).collect();
+    let index = started.elapsed().as_secs_f64();
+    println!("index                {:8.3} us a graph", index * 1e6 / graphs.len() as f64);
     let started = Instant::now();
     let mut matches = 0;
     for pattern in &plain {
         let pattern = Pattern::new(pattern);
-        for graph in &graphs {
-            matches += find(&pattern, &TargetGraph::new(graph), &options).matches.len();
+        for target in &targets {
+            matches += matcher::matches(&pattern, target, &options).len();
         }
     }
     let ours = started.elapsed().as_secs_f64();
@@ -102,11 +108,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         let pattern = Pattern::new(pattern);
         let started = Instant::now();
         for graph in graphs.iter().cycle().take(CORPUS) {
-            find(&pattern, &TargetGraph::new(graph), &options);
+            matcher::matches(&pattern, &TargetGraph::new(graph), &options);
         }
         slowest = slowest.max(started.elapsed().as_secs_f64());
     }
-    println!("one pass on {CORPUS} graphs: at most {:.1} ms", slowest * 1e3);
+    println!("one pass on {CORPUS} graphs, index included: at most {:.1} ms", slowest * 1e3);
 
     if let Some(python) = args.next() {
         let output = Command::new(python)

@@ -18,7 +18,6 @@ pub use search::NearMiss;
 pub use target::TargetGraph;
 
 use passnet_graph::{Arg, NodeId};
-use rustc_hash::FxHashSet;
 
 #[derive(Debug, Clone)]
 pub struct MatchOptions {
@@ -66,34 +65,54 @@ pub enum Miss {
     TooManySteps,
 }
 
-/// All matches of a pattern, in graph order, greedily without overlaps.
+/// All matches of a pattern, in graph order, greedily without overlaps; and why there is none.
 pub fn find(pattern: &Pattern<'_>, target: &TargetGraph<'_>, options: &MatchOptions) -> Outcome {
     if let Some(absent) = pattern.absent_from(target) {
         return Outcome { matches: Vec::new(), miss: Some(absent) };
     }
-    let mut search = search::Search::new(pattern, target, options, 0);
+    let matches = matches(pattern, target, options);
+    let miss = if matches.is_empty() { Some(why_not(pattern, target, options)) } else { None };
+    Outcome { matches, miss }
+}
+
+/// The same without the reason: what a search over a corpus needs.
+pub fn matches(
+    pattern: &Pattern<'_>,
+    target: &TargetGraph<'_>,
+    options: &MatchOptions,
+) -> Vec<Match> {
+    if pattern.lacks_any(target) {
+        return Vec::new();
+    }
+    let mut search = search::Search::new(pattern, target, options, 0).without_record();
     let start = pattern.rarest(target);
     let mut matches: Vec<Match> = Vec::new();
-    let mut taken = FxHashSet::default();
+    let overlaps =
+        |matches: &[Match], node: &NodeId| matches.iter().any(|m| m.nodes.contains(node));
     for candidate in target.with_key(pattern.key(start)) {
-        if taken.contains(&candidate) {
+        if overlaps(&matches, &candidate) {
             continue;
         }
         if let Some(found) = search.from(start, candidate)
-            && found.nodes.iter().all(|node| !taken.contains(node))
+            && !found.nodes.iter().any(|node| overlaps(&matches, node))
         {
-            taken.extend(found.nodes.iter().copied());
             matches.push(found);
         }
     }
-    let miss = if !matches.is_empty() {
-        None
-    } else if search.is_exhausted() {
-        Some(Miss::TooManySteps)
-    } else {
-        search.best.map(|near| Miss::Partial(*near))
-    };
-    Outcome { matches, miss }
+    matches
+}
+
+/// The deepest attempt of a search that finds nothing.
+fn why_not(pattern: &Pattern<'_>, target: &TargetGraph<'_>, options: &MatchOptions) -> Miss {
+    let mut search = search::Search::new(pattern, target, options, 0);
+    let start = pattern.rarest(target);
+    for candidate in target.with_key(pattern.key(start)) {
+        search.from(start, candidate);
+    }
+    match search.best {
+        Some(near) if !search.is_exhausted() => Miss::Partial(*near),
+        _ => Miss::TooManySteps,
+    }
 }
 
 /// The first match, if any: cheaper than [`find`] when one is enough.
@@ -102,10 +121,10 @@ pub fn find_first(
     target: &TargetGraph<'_>,
     options: &MatchOptions,
 ) -> Option<Match> {
-    if pattern.absent_from(target).is_some() {
+    if pattern.lacks_any(target) {
         return None;
     }
-    let mut search = search::Search::new(pattern, target, options, 0);
+    let mut search = search::Search::new(pattern, target, options, 0).without_record();
     let start = pattern.rarest(target);
     target.with_key(pattern.key(start)).find_map(|candidate| search.from(start, candidate))
 }
@@ -132,7 +151,7 @@ pub fn nearest(
                 }
             }
             if let Some(partial) = search.best
-                && best.as_ref().is_none_or(|best| partial.matched > best.matched)
+                && best.as_ref().is_none_or(|best| partial.score() > best.score())
             {
                 best = Some(*partial);
             }

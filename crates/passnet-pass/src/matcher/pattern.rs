@@ -83,6 +83,11 @@ impl<'p> Pattern<'p> {
         })
     }
 
+    /// Whether the graph lacks an operation of the pattern.
+    pub(super) fn lacks_any(&self, target: &TargetGraph<'_>) -> bool {
+        self.needed.iter().any(|&(key, wanted, _)| target.count(key) < wanted)
+    }
+
     /// How many occurrences of operations the graph lacks.
     pub fn lacking(&self, target: &TargetGraph<'_>) -> usize {
         self.needed.iter().map(|&(key, wanted, _)| wanted.saturating_sub(target.count(key))).sum()

@@ -9,11 +9,12 @@ use super::target::EffectInfo;
 use super::{Difference, DifferenceKind, Pattern, TargetGraph};
 use passnet_graph::{Arg, NodeId};
 
-/// All reasons against a match whose arguments fit.
+/// The reasons against a match whose arguments fit; with `first_only` the rest is not looked for.
 pub(super) fn check(
     pattern: &Pattern<'_>,
     target: &TargetGraph<'_>,
     bindings: &[Option<Arg>],
+    first_only: bool,
 ) -> Vec<Difference> {
     let mut members: Vec<Member> = pattern
         .calls()
@@ -27,6 +28,9 @@ pub(super) fn check(
     let mut found = Vec::new();
     matched.contained(&mut found);
     matched.taps(&mut found);
+    if first_only && !found.is_empty() {
+        return found;
+    }
     let info = target.effects();
     matched.effects(info, &mut found);
     matched.writes(info, &mut found);

@@ -18,6 +18,13 @@ pub struct NearMiss {
     pub complete: bool,
 }
 
+impl NearMiss {
+    /// How good a miss is: operations that fit, less differences that were overlooked on the way.
+    pub fn score(&self) -> isize {
+        self.matched as isize - self.differences.len() as isize + 1
+    }
+}
+
 pub(super) struct Search<'s, 'p, 'g> {
     pattern: &'s Pattern<'p>,
     target: &'s TargetGraph<'g>,
@@ -30,6 +37,8 @@ pub(super) struct Search<'s, 'p, 'g> {
     overlooked: Vec<Difference>,
     allowed: usize,
     steps: usize,
+    /// Whether failed attempts are remembered: it costs more than most searches.
+    records: bool,
     pub best: Option<Box<NearMiss>>,
 }
 
@@ -53,8 +62,15 @@ impl<'s, 'p, 'g> Search<'s, 'p, 'g> {
             overlooked: Vec::new(),
             allowed,
             steps: 0,
+            records: true,
             best: None,
         }
+    }
+
+    /// A search that only says where the pattern fits, not why it does not elsewhere.
+    pub(super) fn without_record(mut self) -> Self {
+        self.records = false;
+        self
     }
 
     pub(super) fn is_exhausted(&self) -> bool {
@@ -161,33 +177,54 @@ impl<'s, 'p, 'g> Search<'s, 'p, 'g> {
             call.for_each_input(|input| from = from.or(self.graph_node(input)));
         }
         let key = self.pattern.key(next);
-        let candidates: Vec<NodeId> = match from {
-            None => self.target.with_key(key).collect(),
-            Some(from) => self.target.users(from).to_vec(),
-        };
+        let target = self.target;
         let marks = (self.trail.len(), self.overlooked.len());
-        let same_key = |search: &Self, id: NodeId| {
-            search.target.graph.call(id).is_some_and(|call| super::target::key_of(call) == key)
-        };
-        let (same, others): (Vec<NodeId>, Vec<NodeId>) =
-            candidates.into_iter().partition(|&id| same_key(self, id));
-        let others = if self.overlooked.len() < self.allowed { others } else { Vec::new() };
-        let found_any = !same.is_empty();
-        for candidate in same.into_iter().chain(others) {
-            if self.solve(vec![(next, candidate)]) {
-                return true;
+        let mut found_any = false;
+        let attempt = |search: &mut Self, candidate: NodeId| {
+            let found = search.solve(vec![(next, candidate)]);
+            if !found {
+                search.undo(marks.0, marks.1);
             }
-            self.undo(marks.0, marks.1);
+            found
+        };
+        match from {
+            None => {
+                for candidate in target.with_key(key) {
+                    found_any = true;
+                    if attempt(self, candidate) {
+                        return true;
+                    }
+                }
+            }
+            Some(from) => {
+                let users = target.users(from);
+                let same_key = |id: NodeId| target.key(id) == Some(key);
+                for &candidate in users.iter().filter(|id| same_key(**id)) {
+                    found_any = true;
+                    if attempt(self, candidate) {
+                        return true;
+                    }
+                }
+                if self.overlooked.len() < self.allowed {
+                    for &candidate in users.iter().filter(|id| !same_key(**id)) {
+                        if attempt(self, candidate) {
+                            return true;
+                        }
+                    }
+                }
+            }
         }
         if !found_any {
-            self.differs(Difference { pattern: next, graph: from, kind: DifferenceKind::NoUser });
+            let kind = DifferenceKind::NoUser;
+            self.differs(Difference { pattern: next, graph: from, kind });
         }
         false
     }
 
     /// Checks that concern the match as a whole.
     fn check(&mut self) -> bool {
-        for difference in safety::check(self.pattern, self.target, &self.bindings) {
+        let first_only = !self.records && self.allowed == 0;
+        for difference in safety::check(self.pattern, self.target, &self.bindings, first_only) {
             if !self.differs(difference) {
                 return false;
             }
@@ -201,8 +238,11 @@ impl<'s, 'p, 'g> Search<'s, 'p, 'g> {
             self.overlooked.push(difference);
             return true;
         }
-        let better = self.best.as_ref().is_none_or(|best| self.matched > best.matched);
-        if better {
+        if !self.records {
+            return false;
+        }
+        let score = self.matched as isize - self.overlooked.len() as isize;
+        if self.best.as_ref().is_none_or(|best| score > best.score()) {
             let mut differences = self.overlooked.clone();
             differences.push(difference);
             self.best = Some(Box::new(NearMiss {
@@ -232,10 +272,10 @@ impl<'s, 'p, 'g> Search<'s, 'p, 'g> {
                 Entered::Refused
             };
         }
-        let Some(call) = self.target.graph.call(graph) else {
+        if self.target.key(graph).is_none() {
             self.difference(pattern, graph, DifferenceKind::NotComputed);
             return Entered::Refused;
-        };
+        }
         if self
             .trail
             .iter()
@@ -244,7 +284,7 @@ impl<'s, 'p, 'g> Search<'s, 'p, 'g> {
             self.difference(pattern, graph, DifferenceKind::Shared);
             return Entered::Refused;
         }
-        let same = super::target::key_of(call) == self.pattern.key(pattern);
+        let same = self.target.key(graph) == Some(self.pattern.key(pattern));
         if !same && !self.difference(pattern, graph, DifferenceKind::Operation) {
             return Entered::Refused;
         }

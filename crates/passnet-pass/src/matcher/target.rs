@@ -13,6 +13,8 @@ pub struct TargetGraph<'g> {
     pub graph: &'g Graph,
     /// Calls sorted by operation, then by position.
     index: Vec<(u64, NodeId)>,
+    /// The key of every call, in graph order.
+    keys: Vec<u64>,
     users: OnceCell<Users>,
     effects: OnceCell<EffectInfo>,
 }
@@ -49,8 +51,15 @@ impl<'g> TargetGraph<'g> {
     pub fn new(graph: &'g Graph) -> Self {
         let mut index: Vec<(u64, NodeId)> =
             graph.calls().map(|(id, call)| (key_of(call), id)).collect();
+        let keys = index.iter().map(|(key, _)| *key).collect();
         index.sort_unstable();
-        TargetGraph { graph, index, users: OnceCell::new(), effects: OnceCell::new() }
+        TargetGraph { graph, index, keys, users: OnceCell::new(), effects: OnceCell::new() }
+    }
+
+    /// The key of a call; `None` for an input of the graph.
+    pub(super) fn key(&self, id: NodeId) -> Option<u64> {
+        let call = id.index().checked_sub(self.graph.placeholder_count())?;
+        self.keys.get(call).copied()
     }
 
     fn range(&self, key: u64) -> &[(u64, NodeId)] {
