@@ -79,7 +79,7 @@ pub fn race<E>(
         while timings.eager.len() < planned {
             let call = timings.eager.len();
             // Who goes first changes, so that neither always finds the caches as the other left them.
-            let (first, second) = if call % 2 == 0 {
+            let (first, second) = if call.is_multiple_of(2) {
                 let first = timed(eager, call)?;
                 (first, timed(candidate, call)?)
             } else {

@@ -104,7 +104,7 @@ impl Stress {
             Stress::Large => value * large,
             Stress::Tiny => value * 1e-3,
             Stress::Mixed => value * [1.0, 1e-3, 10.0, 1e-2, 30.0, 1e-1, 3.0][index % 7],
-            Stress::Zeros if index % 2 == 0 => 0.0,
+            Stress::Zeros if index.is_multiple_of(2) => 0.0,
             Stress::Zeros => -0.0,
             Stress::Denormal => denormal.copysign(value),
             // Few, and far apart: most rows stay finite.

@@ -52,7 +52,7 @@ impl PreparedLaunch {
 
     /// Looks at the clock, but not for every program: many are shorter than the look.
     fn in_time(&self, index: usize, options: RunOptions) -> Result<(), Box<Fault>> {
-        let over = |deadline| index % CLOCK_PERIOD == 0 && Instant::now() > deadline;
+        let over = |deadline| index.is_multiple_of(CLOCK_PERIOD) && Instant::now() > deadline;
         if options.deadline.is_some_and(over) {
             let program = self.program(index);
             return Err(Box::new(Fault {
