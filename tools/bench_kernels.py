@@ -8,7 +8,9 @@
 `fused`: the kernels of crates/passnet-kernel/benches/kernels, each against its `reference` in PyTorch, eager and
 compiled. The sides take turns round by round and each keeps its best round, so that other work on the machine hits
 all alike. `eager` and `inductor` allocate their outputs as they always do; the columns marked `kept` ran with glibc
-told to keep freed memory, so that no page is touched for the first time: the stricter comparison.
+told to keep freed memory, so that no page is touched for the first time: the stricter comparison. `copy` is a plain
+copy of as many bytes: the fraction of the copy bandwidth that is reached. Each cell holds two ratios: of the best wall
+times, and of the time on the cores of all threads together, which other work on the machine disturbs less.
 `fixtures`: the kernels of crates/passnet-kernel/tests/kernels against Triton's interpreter (needs NumPy before 2.5).
 `first`: from pass text to the first result.
 """
@@ -51,8 +53,13 @@ def geometric(values) -> float:
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
+def busy_seconds() -> float:
+    """Time that the threads of this process have been on a core."""
+    return sum(int(p.read_text().split()[0]) for p in Path("/proc/self/task").glob("*/schedstat")) * 1e-9
+
+
 def torch_worker(paths, threads):
-    """The other side of `fused`: answers `eager|inductor INDEX REPEATS` and `check INDEX FILE`."""
+    """The other side of `fused`: answers `eager|inductor INDEX REPEATS`."""
     import torch
 
     from passnet.triton_fixtures import header, load
@@ -61,7 +68,7 @@ def torch_worker(paths, threads):
     cases = {}
     for line in sys.stdin:
         kind, index, repeats = line.split()
-        index = int(index)
+        index, repeats = int(index), int(repeats)
         # One case at a time is kept, or the inputs of all would fill the memory.
         if index not in cases:
             _, inputs, _, _ = header(Path(paths[index]), "cpu")
@@ -69,14 +76,16 @@ def torch_worker(paths, threads):
             cases = {index: (inputs, reference, torch.compile(reference))}
         inputs, eager, compiled = cases[index]
         function = compiled if kind == "inductor" else eager
-        times = []
+        wall = math.inf
         with torch.no_grad():
             function(*inputs)
-            for _ in range(int(repeats)):
+            before = busy_seconds()
+            for _ in range(repeats):
                 started = time.perf_counter()
                 function(*inputs)
-                times.append(time.perf_counter() - started)
-        print(json.dumps({"min": min(times)}), flush=True)
+                wall = min(wall, time.perf_counter() - started)
+            busy = (busy_seconds() - before) / repeats
+        print(json.dumps({"min": wall, "busy": busy}), flush=True)
     return 0
 
 
@@ -84,26 +93,28 @@ def fused(args) -> int:
     paths = [str(p) for p in sorted((CRATE / "benches" / "kernels").glob("*.py")) if not args.only or p.stem in args.only]
     worker = [sys.executable, __file__, "worker", "--threads", str(args.threads), "--files", *paths]
     ours = Server([args.ours, "--threads", str(args.threads), *paths])
-    plain, kept = Server(worker), Server(worker, KEEP)
-    sides = ["ours", "copy", "eager", "inductor", "eager kept", "inductor kept"]
-    print(f"{'kernel':22}{'ours us':>9}{'of copy':>9}" + "".join(f"{s:>15}" for s in sides[2:]) + "  (times ours)")
+    # Threads of the other side sleep while they wait, or their waiting would count as work.
+    passive = {"OMP_WAIT_POLICY": "passive"}
+    plain, kept = Server(worker, passive), Server(worker, {**passive, **KEEP})
+    sides = {
+        "ours": (ours, "run"), "copy": (ours, "copy"), "eager": (plain, "eager"), "inductor": (plain, "inductor"),
+        "eager kept": (kept, "eager"), "inductor kept": (kept, "inductor"),
+    }
+    others = list(sides)[1:]
+    print(f"{'kernel':22}{'ours us':>9}" + "".join(f"{s:>20}" for s in others) + "   (times ours: wall, busy)")
     records = []
     for index, path in enumerate(paths):
-        best = dict.fromkeys(sides, math.inf)
+        best = {side: {"min": math.inf, "busy": math.inf} for side in sides}
         for _ in range(args.rounds):
-            for side in sides:
-                if side == "ours":
-                    answer = ours.ask("run", index, args.repeats)
-                elif side == "copy":
-                    answer = ours.ask("copy", index, args.repeats)
-                else:
-                    answer = (kept if side.endswith("kept") else plain).ask(side.split()[0], index, args.repeats)
-                best[side] = min(best[side], answer["min"])
-        ratios = {s: best[s] / best["ours"] for s in sides[1:]}
-        records.append({"kernel": Path(path).stem, "seconds": best["ours"], **ratios})
-        print(f"{Path(path).stem:22}{best['ours'] * 1e6:9.0f}{ratios['copy']:9.2f}" + "".join(f"{ratios[s]:15.2f}" for s in sides[2:]), flush=True)
-    means = {s: geometric([r[s] for r in records]) for s in sides[1:]}
-    print(f"{'geometric mean':31}{means['copy']:9.2f}" + "".join(f"{means[s]:15.2f}" for s in sides[2:]))
+            for side, (server, command) in sides.items():
+                answer = server.ask(command, index, args.repeats)
+                best[side] = {key: min(value, answer[key]) for key, value in best[side].items()}
+        ratios = {s: {key: best[s][key] / best["ours"][key] for key in ("min", "busy")} for s in others}
+        records.append({"kernel": Path(path).stem, "seconds": best["ours"], "ratios": ratios})
+        cells = "".join(f"{ratios[s]['min']:12.2f}{ratios[s]['busy']:8.2f}" for s in others)
+        print(f"{Path(path).stem:22}{best['ours']['min'] * 1e6:9.0f}{cells}", flush=True)
+    means = {s: {key: geometric([r["ratios"][s][key] for r in records]) for key in ("min", "busy")} for s in others}
+    print(f"{'geometric mean':31}" + "".join(f"{means[s]['min']:12.2f}{means[s]['busy']:8.2f}" for s in others))
     for server in (ours, plain, kept):
         server.close()
     if args.json:

@@ -79,7 +79,12 @@ impl Header {
                 _ => {}
             }
         }
-        let bytes = header.inputs.iter().fold(0u64, |n, i| match i {
+        Ok(header)
+    }
+
+    /// Inputs are made by us: their size is bounded.
+    fn check_size(&self, path: &str) -> Result<(), Diagnostic> {
+        let bytes = self.inputs.iter().fold(0u64, |n, i| match i {
             Input::Tensor { spec, .. } => n.saturating_add(
                 spec.storage_elements()
                     .unwrap_or(u64::MAX)
@@ -88,9 +93,9 @@ impl Header {
             Input::Value(_) => n,
         });
         if bytes > MAX_INPUT_BYTES {
-            return Err(Diagnostic::file(source.path(), format!("inputs need {bytes} bytes")));
+            return Err(Diagnostic::file(path, format!("inputs need {bytes} bytes")));
         }
-        Ok(header)
+        Ok(())
     }
 
     pub fn host_args(&self) -> Vec<HostArg> {
@@ -239,7 +244,12 @@ impl Fixture {
         let header = Header::parse(&source)?;
         let mut files = vec![("pass".into(), source)];
         files.extend(helpers);
-        let modules = ModuleSet::new(files)?;
+        Fixture::of(header, ModuleSet::new(files)?)
+    }
+
+    /// The files of a pass, planned for the inputs of a header.
+    pub fn of(header: Header, modules: ModuleSet) -> Result<Fixture, Diagnostic> {
+        header.check_size(modules.source(0).path())?;
         let wrapper = match &header.wrapper {
             Some(name) => name.clone(),
             None => crate::plan::entry_name(&modules)?,

@@ -6,7 +6,7 @@
 use passnet_graph::DType;
 use passnet_graph::syntax::Source;
 use passnet_kernel::exec::RunOptions;
-use passnet_kernel::fixture::Fixture;
+use passnet_kernel::fixture::{Fixture, gather};
 use passnet_kernel::ir;
 use safetensors::SafeTensors;
 use std::path::{Path, PathBuf};
@@ -89,7 +89,18 @@ fn check(path: &Path, tensors: &SafeTensors<'_>) -> Result<(), String> {
     if outputs.data != parallel.data {
         return Err("the result depends on the number of threads".into());
     }
+    let mut checked = fixture.buffers(&prepared);
+    passnet_kernel::check::check(
+        &fixture.modules,
+        &fixture.wrapper().map_err(|e| e.to_string())?,
+        &fixture.header.host_args(),
+        &prepared,
+        checked.iter_mut().map(Vec::as_mut_slice).collect(),
+    );
     for (index, (view, data)) in outputs.views.iter().zip(&outputs.data).enumerate() {
+        if gather(view, &checked[view.buffer]) != *data {
+            return Err(format!("output {index} of the checked mode differs"));
+        }
         let golden = tensors.tensor(&format!("{name}.{index}")).map_err(|e| e.to_string())?;
         let shape: Vec<i64> = golden.shape().iter().map(|&d| d as i64).collect();
         if shape != view.shape {
@@ -136,6 +147,24 @@ fn kernels_agree_with_triton() {
         files.len(),
         failures.join("\n")
     );
+}
+
+/// Programs of ordinary kernels are proved independent, so that they run on all cores.
+#[test]
+fn ordinary_kernels_run_in_parallel() {
+    let benches = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/kernels");
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(benches).unwrap().map(|e| e.unwrap().path()).collect();
+    let also = ["bias_by_remainder", "channel_of_element", "group_norm", "in_place", "transpose"];
+    files.extend(
+        kernels().into_iter().filter(|p| also.iter().any(|a| p.ends_with(format!("{a}.py")))),
+    );
+    assert!(files.len() >= 16 + also.len(), "{files:?}");
+    for path in files {
+        let fixture = Fixture::new(Source::read(&path).unwrap()).unwrap();
+        let parallel = fixture.prepare().unwrap().parallel();
+        assert!(parallel.iter().all(|&p| p), "{}: {parallel:?}", path.display());
+    }
 }
 
 #[test]

@@ -15,9 +15,21 @@ pub(super) enum Known {
         param: usize,
         bytes: Linear,
     },
+    /// Somewhere in the buffer of a parameter: accesses elsewhere fault.
+    Within(usize),
     /// All of these are true: `form < 0`.
     Mask(Vec<Linear>),
     Nothing,
+}
+
+impl Known {
+    /// The parameter to whose buffer a pointer belongs.
+    fn owner(&self) -> Option<usize> {
+        match self {
+            Known::Pointer { param, .. } | Known::Within(param) => Some(*param),
+            _ => None,
+        }
+    }
 }
 
 /// One load, store or atomic of the kernel.
@@ -166,12 +178,14 @@ impl Interp<'_> {
             }
             Op::Compare(op) => self.compare(inst, *op),
             Op::AddPtr => {
-                let Known::Pointer { param, bytes } = &self.known[arg(0).index()] else {
-                    return None;
+                let (param, bytes) = match &self.known[arg(0).index()] {
+                    Known::Pointer { param, bytes } => (*param, bytes),
+                    Known::Within(param) => return Some(Known::Within(*param)),
+                    _ => return None,
                 };
                 let size = self.f.ty(arg(0)).elem().size() as i64;
-                let moved = bytes.plus(self.int(arg(1))?, size)?;
-                Some(Known::Pointer { param: *param, bytes: moved })
+                let moved = self.int(arg(1)).and_then(|offset| bytes.plus(offset, size));
+                Some(moved.map_or(Known::Within(param), |bytes| Known::Pointer { param, bytes }))
             }
             Op::Load { mask, .. } => {
                 self.touch(inst, false, false, mask.then(|| arg(1)));
@@ -311,6 +325,10 @@ impl Interp<'_> {
         if low < 0 {
             return None;
         }
+        if let Some(value) = x.as_constant() {
+            let part = if quotient { value / divisor } else { value % divisor };
+            return Some(Linear::constant(part));
+        }
         if high < i128::from(divisor) {
             return Some(if quotient { Linear::constant(0) } else { x });
         }
@@ -359,6 +377,7 @@ impl Interp<'_> {
         let ptr = inst.args[0];
         let (param, bytes) = match &self.known[ptr.index()] {
             Known::Pointer { param, bytes } => (Some(*param), Some(bytes.clone())),
+            Known::Within(param) => (Some(*param), None),
             _ => (None, None),
         };
         let mut conditions = self.path.clone();
@@ -407,7 +426,10 @@ impl Interp<'_> {
             self.known[r.index()] = if self.known[a.index()] == self.known[b.index()] {
                 self.known[a.index()].clone()
             } else {
-                Known::Nothing
+                let owner = self.known[a.index()].owner();
+                owner
+                    .filter(|_| self.known[b.index()].owner() == owner)
+                    .map_or(Known::Nothing, Known::Within)
             };
         }
     }
@@ -458,6 +480,7 @@ impl Interp<'_> {
                     form.lanes = vec![0; bytes.lanes.len()];
                     Known::Pointer { param: *param, bytes: form }
                 }
+                Known::Within(param) => Known::Within(*param),
                 _ => Known::Nothing,
             };
             markers.push(marker);
@@ -465,6 +488,16 @@ impl Interp<'_> {
         self.depth += 1;
         self.block(region);
         let mut deltas: Vec<Option<i64>> = Vec::new();
+        // The parameter to which each carried pointer belongs in every iteration.
+        let kept: Vec<Option<usize>> = region
+            .yields
+            .iter()
+            .zip(inits)
+            .map(|(y, init)| {
+                let before = self.known[init.index()].owner();
+                before.filter(|_| self.known[y.index()].owner() == before)
+            })
+            .collect();
         for (i, &y) in region.yields.iter().enumerate() {
             let form = match (&self.known[y.index()], &self.known[inits[i].index()]) {
                 (Known::Int(l), Known::Int(_)) => Some(l.clone()),
@@ -478,6 +511,7 @@ impl Interp<'_> {
                 l.as_constant()
             }));
         }
+        let lost = |i: usize| kept[i].map_or(Known::Nothing, Known::Within);
         self.quiet = was_quiet;
         for (i, &p) in carried.iter().enumerate() {
             let grown = |l: &Linear| match (deltas[i], iteration) {
@@ -489,9 +523,9 @@ impl Interp<'_> {
                 Known::Int(l) => grown(l).map_or(Known::Nothing, Known::Int),
                 Known::Pointer { param, bytes } => {
                     let param = *param;
-                    grown(bytes).map_or(Known::Nothing, |bytes| Known::Pointer { param, bytes })
+                    grown(bytes).map_or(lost(i), |bytes| Known::Pointer { param, bytes })
                 }
-                _ => Known::Nothing,
+                _ => lost(i),
             };
         }
         self.known[region.params[0].index()] = index.unwrap_or(Known::Nothing);
@@ -515,9 +549,9 @@ impl Interp<'_> {
                 Known::Int(l) => after(l).map_or(Known::Nothing, Known::Int),
                 Known::Pointer { param, bytes } => {
                     let param = *param;
-                    after(bytes).map_or(Known::Nothing, |bytes| Known::Pointer { param, bytes })
+                    after(bytes).map_or(lost(i), |bytes| Known::Pointer { param, bytes })
                 }
-                _ => Known::Nothing,
+                _ => lost(i),
             };
         }
     }
@@ -529,6 +563,7 @@ fn relaned(known: &Known, mut lanes: impl FnMut(&[i64]) -> Vec<i64>) -> Known {
     match known {
         Known::Int(l) => Known::Int(moved(l)),
         Known::Pointer { param, bytes } => Known::Pointer { param: *param, bytes: moved(bytes) },
+        Known::Within(param) => Known::Within(*param),
         Known::Mask(forms) => Known::Mask(forms.iter().map(moved).collect()),
         Known::Nothing => Known::Nothing,
     }

@@ -29,66 +29,47 @@ pub(super) fn independent(f: &Function, launch: &Launch, analysis: &Analysis) ->
             _ => None,
         })
     };
-    let stores: Vec<&Touch> = analysis.touches.iter().filter(|t| t.store).collect();
     let mut written = Vec::new();
-    for store in &stores {
+    for store in analysis.touches.iter().filter(|t| t.store) {
         let Some(buffer) = store.param.and_then(buffer_of) else { return false };
-        if store.atomic || store.bytes.is_none() {
+        if store.atomic {
             return false;
         }
         written.push(buffer);
     }
-    // A load of a written buffer must read exactly what the same program writes there.
-    for load in analysis.touches.iter().filter(|t| !t.store) {
-        let Some(buffer) = load.param.and_then(buffer_of) else { return false };
-        if !written.contains(&buffer) {
-            continue;
-        }
-        let same = stores
-            .iter()
-            .zip(&written)
-            .any(|(s, &b)| b == buffer && s.bytes == load.bytes && s.shape == load.shape);
-        if !same {
-            return false;
-        }
-    }
     written.sort_unstable();
     written.dedup();
+    if analysis.touches.iter().any(|t| t.param.and_then(buffer_of).is_none()) {
+        return false;
+    }
     written.iter().all(|&buffer| {
-        let group: Vec<&Touch> = stores
+        let group: Vec<&Touch> = analysis
+            .touches
             .iter()
-            .copied()
-            .filter(|s| s.param.and_then(buffer_of) == Some(buffer))
+            .filter(|t| t.param.and_then(buffer_of) == Some(buffer))
             .collect();
         disjoint(&group, analysis)
     })
 }
 
-/// All stores of one buffer together: same weights for the program's digits, extents joined.
-fn disjoint(stores: &[&Touch], analysis: &Analysis) -> bool {
-    let Some(first) = stores.first() else { return true };
+/// All accesses to one written buffer together: what one program touches, no other does.
+fn disjoint(touches: &[&Touch], analysis: &Analysis) -> bool {
+    let Some(first) = touches.first() else { return true };
     let Some(reference) = program_terms(first, analysis) else { return false };
     let (mut low, mut high) = (i128::MAX, i128::MIN);
-    for store in stores {
-        if program_terms(store, analysis).as_ref() != Some(&reference) {
+    for touch in touches {
+        if program_terms(touch, analysis).as_ref() != Some(&reference) {
             return false;
         }
-        // What remains without the program's digits.
-        let Some(bytes) = &store.bytes else { return false };
-        let mut rest = bytes.clone();
-        rest.terms.retain(|s, _| matches!(analysis.symbols[s.0 as usize].kind, SymKind::Loop));
-        let (a, b) = rest.range(&analysis.symbols, &store.shape);
+        let Some((a, b)) = window(touch, analysis) else { return false };
         low = low.min(a);
         high = high.max(b);
     }
     if !covers(&reference, analysis) {
         return false;
     }
-    if stores.len() == 1 {
-        return radix(first, analysis);
-    }
-    // Several stores: one window that holds all of them.
-    let mut reach = high - low + first.elem.size() as i128;
+    // One window that holds all accesses of a program, and programs further apart than it reaches.
+    let mut reach = high - low;
     let mut weights: Vec<(i128, i128)> = reference
         .iter()
         .map(|(s, c)| {
@@ -97,19 +78,38 @@ fn disjoint(stores: &[&Touch], analysis: &Analysis) -> bool {
         })
         .collect();
     weights.sort_unstable();
-    for (weight, count) in weights {
-        if weight < reach {
-            // The joint window may be too wide where each store alone with its mask is not.
-            return stores.iter().all(|s| radix(s, analysis)) && same_window(stores);
-        }
+    let apart = weights.into_iter().all(|(weight, count)| {
+        let fits = weight >= reach;
         reach += weight * count;
-    }
-    true
+        fits
+    });
+    // Programs may also interleave, lane by lane: then the accesses must be one and the same.
+    apart || (same_window(touches) && radix(first, analysis))
 }
 
-/// Stores that differ by nothing (the same address written twice) share one window.
-fn same_window(stores: &[&Touch]) -> bool {
-    stores.windows(2).all(|w| {
+/// First and last byte of an access, plus one, counted from where the program's own part of the address puts it.
+fn window(touch: &Touch, analysis: &Analysis) -> Option<(i128, i128)> {
+    let bytes = touch.bytes.as_ref()?;
+    let mut rest = bytes.clone();
+    rest.terms.retain(|s, _| matches!(analysis.symbols[s.0 as usize].kind, SymKind::Loop));
+    let (low, mut high) = rest.range(&analysis.symbols, &touch.shape);
+    let mut digits: Vec<Digit> = rest.terms.keys().map(|&s| Digit::Loop(s)).collect();
+    for (d, (&stride, &size)) in rest.lanes.iter().zip(&touch.shape).enumerate() {
+        if stride != 0 && size > 1 {
+            digits.push(Digit::Lane(d));
+        }
+    }
+    for condition in &touch.conditions {
+        if let Some(cap) = capped(condition, bytes, &digits, analysis, &touch.shape) {
+            high = high.min(low + cap);
+        }
+    }
+    Some((low, high + touch.elem.size() as i128))
+}
+
+/// Whether the accesses differ in nothing but what they do.
+fn same_window(touches: &[&Touch]) -> bool {
+    touches.windows(2).all(|w| {
         w[0].bytes == w[1].bytes && w[0].shape == w[1].shape && w[0].conditions == w[1].conditions
     })
 }

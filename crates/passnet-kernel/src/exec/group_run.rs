@@ -1,9 +1,12 @@
 //! Runs a fused group: all its operations on one chunk of lanes, then the next chunk.
 
 use super::lane::Lane;
-use super::run::{Machine, Result, fill, read_lane};
-use super::tape::{Access, Bounds, CHUNK, Dims, Group, MaskForm, Micro, Place, PtrForm, Src, VReg};
-use super::views::for_rows;
+use super::run::{Machine, Result, fill, read_lane, write_lane};
+use super::simd::Kernel;
+use super::tape::{
+    Access, Bounds, CHUNK, Cost, Dims, Group, MaskForm, Micro, Place, PtrForm, Src, VReg,
+};
+use super::views::{for_rows, span};
 
 /// What is known about an access before its group runs.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +16,17 @@ pub(super) struct Prepared {
     address: i64,
     buffer: usize,
     mode: AccessMode,
+    /// No lane is masked off.
+    whole: bool,
+    /// Bytes from lane 0 on when the lanes lie one behind the other, else 0.
+    contiguous: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Covered {
+    All,
+    Part,
+    Nothing,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,13 +51,21 @@ impl<'t> Machine<'t, '_> {
         for access in &group.accesses {
             prepared.push(self.prepare(access)?);
         }
+        self.predict(group, &prepared);
         // A chunk of memory may stand in for a register only while nobody writes that buffer.
         for i in 0..prepared.len() {
             if prepared[i].mode == AccessMode::Direct {
                 let written = group.accesses.iter().zip(&prepared).any(|(a, p)| {
                     a.is_store && (p.mode == AccessMode::PerLane || p.buffer == prepared[i].buffer)
                 });
-                if written || group.accesses[i].is_store || self.tracker.is_some() {
+                // A store may stand for its value only where nothing else touches the buffer.
+                let others = || {
+                    prepared.iter().enumerate().any(|(j, p)| {
+                        j != i && (p.mode == AccessMode::PerLane || p.buffer == prepared[i].buffer)
+                    })
+                };
+                let barred = if group.accesses[i].is_store { others() } else { written };
+                if barred || self.tracker.is_some() || self.overlapping {
                     prepared[i].mode = AccessMode::Affine;
                 }
             }
@@ -54,7 +76,9 @@ impl<'t> Machine<'t, '_> {
         let mut start = 0;
         let mut result = Ok(());
         while start < group.lanes && result.is_ok() {
-            let count = CHUNK.min(group.lanes - start);
+            let count = group.chunk.min(group.lanes - start);
+            self.prefetch_next(group, &prepared, start + count);
+            self.prefetch.spread(group.steps);
             for (slot, &(place, lane)) in pointers.iter_mut().zip(&group.places) {
                 *slot = match place {
                     Place::Slot(s) => self.slot(usize::from(s)),
@@ -85,15 +109,30 @@ impl<'t> Machine<'t, '_> {
         start: usize,
         count: usize,
     ) -> Result<()> {
+        for &(reg, access) in &group.stored {
+            let p = prepared[access];
+            if p.mode == AccessMode::Direct {
+                let size = group.accesses[access].elem.size();
+                pointers[usize::from(reg.0)] = p.base.wrapping_add(start * size);
+            }
+        }
         for micro in &group.micros {
+            self.prefetch.step();
             match micro {
-                Micro::Map { f, dst, a, b, c } => {
+                Micro::Map { f, dst, a, b, c, cost } => {
                     let d = pointers[usize::from(dst.0)];
-                    let (a, b, c) =
-                        (self.src(*a, pointers), self.src(*b, pointers), self.src(*c, pointers));
-                    // SAFETY: registers hold `count` lanes of the kernel's types; the lowering gives a result a
-                    // place of its own; unused operands are never read.
-                    unsafe { f(d, a, b, c, count) };
+                    let [a, b, c] = [*a, *b, *c];
+                    let from =
+                        (self.src(a, pointers), self.src(b, pointers), self.src(c, pointers));
+                    if *cost == Cost::Light {
+                        // SAFETY: registers hold `count` lanes of the kernel's types; the lowering gives a result a
+                        // place of its own; unused operands are never read.
+                        unsafe { f(d, from.0, from.1, from.2, count) };
+                    } else {
+                        let step = |src: Src| lane_bytes(group, src);
+                        let steps = (step(Src::V(*dst)), step(a), step(b), step(c));
+                        self.map_in_pieces(*f, (d, from), steps, count, *cost);
+                    }
                 }
                 Micro::Splat { dst, from } => {
                     let lane = group.places[usize::from(dst.0)].1;
@@ -102,6 +141,44 @@ impl<'t> Machine<'t, '_> {
                 Micro::Iota { dst, base, dims } => {
                     let lane = group.places[usize::from(dst.0)].1;
                     iota(pointers[usize::from(dst.0)], self.int(*base), dims, lane, start, count);
+                }
+                Micro::Divided { dst, base, dims, divisor, quotient } => {
+                    let lane = group.places[usize::from(dst.0)].1;
+                    let numbers = (self.int(*base), self.int(*divisor));
+                    let dst = pointers[usize::from(dst.0)];
+                    divided(dst, numbers, dims, lane, *quotient, (start, count));
+                }
+                Micro::SelectBox { dst, bounds, shape, a, b } => {
+                    let (place, lane) = group.places[usize::from(dst.0)];
+                    let covered = self.covered(bounds, shape.iter().copied());
+                    let only = match covered {
+                        Covered::All => Some(a),
+                        Covered::Part => None,
+                        Covered::Nothing => Some(b),
+                    };
+                    match (only, place) {
+                        // The result is one of the operands.
+                        (Some(Src::V(r)), Place::Slot(_)) => {
+                            pointers[usize::from(dst.0)] = pointers[usize::from(r.0)];
+                        }
+                        _ => {
+                            let to = pointers[usize::from(dst.0)];
+                            self.copy_lanes(*only.unwrap_or(b), pointers, to, lane, (0, count));
+                            if only.is_none() {
+                                let limits = self.limits(bounds, shape.iter().copied());
+                                let dims: Dims = shape.iter().map(|&s| (s, 0)).collect();
+                                for_box_rows(
+                                    &dims,
+                                    Some(&limits),
+                                    start,
+                                    count,
+                                    |at, run, _, _| {
+                                        self.copy_lanes(*a, pointers, to, lane, (at, run));
+                                    },
+                                );
+                            }
+                        }
+                    }
                 }
                 Micro::BoxMask { dst, bounds, shape } => {
                     let limits = self.limits(bounds, shape.iter().copied());
@@ -121,8 +198,11 @@ impl<'t> Machine<'t, '_> {
                         self.load(a, p, pointers, pointers[d], start, count)?;
                     }
                 }
-                Micro::Store { src, access } => {
+                Micro::Store { src, access, only_use } => {
                     let (a, p) = (&group.accesses[*access], prepared[*access]);
+                    if *only_use && p.mode == AccessMode::Direct {
+                        continue;
+                    }
                     let s = self.src(*src, pointers);
                     self.store(a, p, pointers, s, start, count)?;
                 }
@@ -131,16 +211,112 @@ impl<'t> Machine<'t, '_> {
         Ok(())
     }
 
+    /// Runs a kernel that takes long piece by piece, with requests to memory in between. `steps` are the bytes from
+    /// one lane to the next, none for a scalar.
+    fn map_in_pieces(
+        &mut self,
+        f: Kernel,
+        (d, (a, b, c)): (*mut u8, (*const u8, *const u8, *const u8)),
+        steps: (usize, usize, usize, usize),
+        count: usize,
+        cost: Cost,
+    ) {
+        let piece = cost.piece();
+        let mut at = 0;
+        while at < count {
+            self.prefetch.step();
+            let lanes = piece.min(count - at);
+            // SAFETY: as for whole chunks; a piece ends inside its chunk.
+            unsafe {
+                f(
+                    d.add(at * steps.0),
+                    a.wrapping_add(at * steps.1),
+                    b.wrapping_add(at * steps.2),
+                    c.wrapping_add(at * steps.3),
+                    lanes,
+                );
+            }
+            at += lanes;
+        }
+    }
+
+    /// Guesses where the accesses will be when the group runs next: as far on as they came since the last time.
+    fn predict(&mut self, group: &Group, prepared: &[Prepared]) {
+        for (i, (access, p)) in group.accesses.iter().zip(prepared).enumerate() {
+            let Some(last) = self.last_base.get_mut(group.first_access + i) else { continue };
+            let before = std::mem::replace(last, p.base);
+            let moved = p.base.addr().wrapping_sub(before.addr());
+            if p.contiguous > 0 && !before.is_null() && moved != 0 {
+                let first = p.contiguous.min(group.chunk * access.elem.size());
+                self.prefetch.push(p.base.wrapping_add(moved), first);
+            }
+        }
+    }
+
+    /// Requests the chunk that begins at `start`, if the group has one.
+    fn prefetch_next(&mut self, group: &Group, prepared: &[Prepared], start: usize) {
+        if start >= group.lanes {
+            return;
+        }
+        let count = group.chunk.min(group.lanes - start);
+        for (access, p) in group.accesses.iter().zip(prepared) {
+            if p.contiguous > 0 {
+                let size = access.elem.size();
+                self.prefetch.push(p.base.wrapping_add(start * size), count * size);
+            }
+        }
+    }
+
+    /// Whether an element lies in a buffer, and in the one the pointer belongs to.
+    fn reaches(&self, access: &Access, address: i64) -> bool {
+        let resolved = self.memory.resolve(address, 0, access.elem.size() as i64);
+        resolved.is_some_and(|(buffer, _)| access.buffer.is_none_or(|b| b == buffer))
+    }
+
+    fn copy_lanes(
+        &self,
+        src: Src,
+        pointers: &[*mut u8],
+        to: *mut u8,
+        lane: Lane,
+        (at, run): (usize, usize),
+    ) {
+        let to = to.wrapping_add(at * lane.size());
+        match src {
+            Src::V(VReg(r)) => {
+                let from = pointers[usize::from(r)].wrapping_add(at * lane.size());
+                // SAFETY: both registers hold the chunk's lanes; `copy` allows them to be the same.
+                unsafe { std::ptr::copy(from, to, run * lane.size()) };
+            }
+            Src::S(r) => fill(to, self.regs[r.0 as usize], lane, run),
+            Src::None => fill(to, 0, lane, run),
+        }
+    }
+
+    /// How much of a block lies inside a box.
+    fn covered(&self, bounds: &Bounds, shape: impl Iterator<Item = usize>) -> Covered {
+        let mut covered = Covered::All;
+        for (&(low, high), size) in bounds.iter().zip(shape) {
+            let low = low.map_or(0, |r| self.int(r).max(0));
+            let high = high.map_or(size as i64, |r| self.int(r).min(size as i64));
+            if low >= high {
+                return Covered::Nothing;
+            }
+            if low > 0 || high < size as i64 {
+                covered = Covered::Part;
+            }
+        }
+        covered
+    }
+
     fn limits(&self, bounds: &Bounds, shape: impl Iterator<Item = usize>) -> Limits {
-        bounds
-            .iter()
-            .zip(shape)
-            .map(|(&(low, high), size)| {
-                let low = low.map_or(0, |r| self.int(r).clamp(0, size as i64) as usize);
-                let high = high.map_or(size, |r| self.int(r).clamp(0, size as i64) as usize);
-                (low, high)
-            })
-            .collect()
+        let mut limits = Limits::new();
+        for (&(low, high), size) in bounds.iter().zip(shape) {
+            let low = low.map_or(0, |r| self.int(r).clamp(0, size as i64) as usize);
+            let high = high.map_or(size, |r| self.int(r).clamp(0, size as i64) as usize);
+            limits.push((low, high));
+        }
+        limits
     }
 
     /// Decides how an access runs and checks the whole of an affine one at once.
@@ -150,6 +326,8 @@ impl<'t> Machine<'t, '_> {
             address: 0,
             buffer: usize::MAX,
             mode: AccessMode::PerLane,
+            whole: false,
+            contiguous: 0,
         };
         if let MaskForm::Uniform(r) = access.mask
             && self.regs[r.0 as usize] & 1 == 0
@@ -161,37 +339,32 @@ impl<'t> Machine<'t, '_> {
             return Ok(Prepared { address: self.int(*base), ..nothing });
         }
         let address = self.int(*base);
-        let limits: Option<Limits> = match &access.mask {
-            MaskForm::Box(bounds) => Some(self.limits(bounds, dims.iter().map(|d| d.0))),
-            _ => None,
+        let covered = match &access.mask {
+            MaskForm::Box(bounds) => self.covered(bounds, dims.iter().map(|d| d.0)),
+            _ => Covered::All,
         };
-        let (mut low, mut high) = (0i64, access.elem.size() as i64);
-        let mut whole = true;
-        for (d, &(size, stride)) in dims.iter().enumerate() {
-            let (first, end) = limits.as_ref().map_or((0, size), |l| l[d]);
-            if first >= end {
-                return Ok(Prepared { mode: AccessMode::Empty, ..nothing });
-            }
-            whole &= first == 0 && end == size;
-            let (a, b) =
-                ((first as i64).wrapping_mul(stride), (end as i64 - 1).wrapping_mul(stride));
-            low = low.wrapping_add(a.min(b));
-            high = high.wrapping_add(a.max(b));
-        }
-        let Some((buffer, ptr)) = self.memory.resolve(address, low, high) else {
+        let limits = match covered {
+            Covered::All => None,
+            Covered::Part => self.access_limits(access, dims),
+            Covered::Nothing => return Ok(Prepared { mode: AccessMode::Empty, ..nothing }),
+        };
+        let whole = covered == Covered::All;
+        let (low, high) = match &limits {
+            None => access.span,
+            Some(limits) => span(access.elem, dims, limits.iter().copied()),
+        };
+        let resolved = self.memory.resolve(address, low, high);
+        let Some((buffer, ptr)) = resolved.filter(|r| access.buffer.is_none_or(|b| b == r.0))
+        else {
             return Err(self.first_outside(access, address, dims, limits.as_ref()));
         };
         let size = access.elem.size();
         let stored_as_lanes = size == access.lane.size() && access.elem != crate::types::Elem::I1;
-        let mut step = size as i64;
-        let contiguous = dims.iter().rev().all(|&(n, stride)| {
-            let fits = n == 1 || stride == step;
-            step *= n as i64;
-            fits
-        });
-        let direct = whole && stored_as_lanes && contiguous && ptr.addr() % access.lane.size() == 0;
+        let direct =
+            whole && stored_as_lanes && access.contiguous && ptr.addr() % access.lane.size() == 0;
         let mode = if direct { AccessMode::Direct } else { AccessMode::Affine };
-        Ok(Prepared { base: ptr, address, buffer, mode })
+        let contiguous = if access.contiguous { (high - low) as usize } else { 0 };
+        Ok(Prepared { base: ptr, address, buffer, mode, whole, contiguous })
     }
 
     /// The first lane that leaves its buffer, for the message.
@@ -203,7 +376,6 @@ impl<'t> Machine<'t, '_> {
         limits: Option<&Limits>,
     ) -> Box<super::fault::Fault> {
         let lanes: usize = dims.iter().map(|d| d.0).product();
-        let size = access.elem.size() as i64;
         for lane in 0..lanes {
             let mut rest = lane;
             let mut offset = 0i64;
@@ -215,7 +387,7 @@ impl<'t> Machine<'t, '_> {
                 on &= limits.is_none_or(|l| (l[d].0..l[d].1).contains(&index));
             }
             let at = address.wrapping_add(offset);
-            if on && self.memory.resolve(at, 0, size).is_none() {
+            if on && !self.reaches(access, at) {
                 return self.out_of_bounds(at, lane, access.elem, access.is_store, access.loc);
             }
         }
@@ -233,14 +405,14 @@ impl<'t> Machine<'t, '_> {
     ) -> Result<()> {
         let lane = a.lane;
         let masked = !matches!(a.mask, MaskForm::All);
-        if p.mode == AccessMode::Empty || masked {
-            self.fill_other(a.other, pointers, dst, lane, count);
+        if p.mode == AccessMode::Empty || (masked && !p.whole) {
+            self.copy_lanes(a.other, pointers, dst, lane, (0, count));
         }
         match p.mode {
             AccessMode::Empty => Ok(()),
             AccessMode::Affine | AccessMode::Direct => {
                 let PtrForm::Affine { dims, .. } = &a.ptr else { return Ok(()) };
-                let limits = self.access_limits(a, dims);
+                let limits = if p.whole { None } else { self.access_limits(a, dims) };
                 let tracked = self.tracker.is_some();
                 let mut rows = Vec::new();
                 for_box_rows(dims, limits.as_ref(), start, count, |at, run, offset, stride| {
@@ -281,25 +453,6 @@ impl<'t> Machine<'t, '_> {
         }
     }
 
-    fn fill_other(
-        &mut self,
-        other: Src,
-        pointers: &[*mut u8],
-        dst: *mut u8,
-        lane: Lane,
-        count: usize,
-    ) {
-        match other {
-            Src::V(VReg(r)) => {
-                let from = pointers[usize::from(r)];
-                // SAFETY: both registers hold `count` lanes; `copy` allows them to be the same.
-                unsafe { std::ptr::copy(from, dst, count * lane.size()) };
-            }
-            Src::S(r) => fill(dst, self.regs[r.0 as usize], lane, count),
-            Src::None => fill(dst, 0, lane, count),
-        }
-    }
-
     fn access_limits(&self, a: &Access, dims: &Dims) -> Option<Limits> {
         match &a.mask {
             MaskForm::Box(bounds) => Some(self.limits(bounds, dims.iter().map(|d| d.0))),
@@ -321,7 +474,7 @@ impl<'t> Machine<'t, '_> {
             AccessMode::Empty => Ok(()),
             AccessMode::Affine | AccessMode::Direct if self.tracker.is_none() => {
                 let PtrForm::Affine { dims, .. } = &a.ptr else { return Ok(()) };
-                let limits = self.access_limits(a, dims);
+                let limits = if p.whole { None } else { self.access_limits(a, dims) };
                 for_box_rows(dims, limits.as_ref(), start, count, |at, run, offset, stride| {
                     // SAFETY: `prepare` resolved every lane that is on; the register holds `count` lanes.
                     unsafe {
@@ -390,8 +543,10 @@ impl<'t> Machine<'t, '_> {
                 continue;
             }
             match self.memory.resolve(addresses[i], 0, size) {
-                Some((buffer, ptr)) => visit(self, i, addresses[i], buffer, ptr)?,
-                None => {
+                Some((buffer, ptr)) if a.buffer.is_none_or(|b| b == buffer) => {
+                    visit(self, i, addresses[i], buffer, ptr)?;
+                }
+                _ => {
                     return Err(self.out_of_bounds(
                         addresses[i],
                         start + i,
@@ -406,7 +561,16 @@ impl<'t> Machine<'t, '_> {
     }
 }
 
+/// Bytes from one lane of an operand to the next.
+fn lane_bytes(group: &Group, src: Src) -> usize {
+    match src {
+        Src::V(r) => group.places[usize::from(r.0)].1.size(),
+        Src::S(_) | Src::None => 0,
+    }
+}
+
 /// As [`for_rows`], restricted to a box.
+#[inline]
 fn for_box_rows(
     dims: &Dims,
     limits: Option<&Limits>,
@@ -474,6 +638,46 @@ fn iota(dst: *mut u8, base: i64, dims: &Dims, lane: Lane, start: usize, count: u
     });
 }
 
+/// Quotients or remainders from run to run: one division a row.
+fn divided(
+    dst: *mut u8,
+    (base, divisor): (i64, i64),
+    dims: &Dims,
+    lane: Lane,
+    quotient: bool,
+    (start, count): (usize, usize),
+) {
+    let put =
+        |at: usize, value: i64| write_lane(dst.wrapping_add(at * lane.size()), value as u64, lane);
+    for_rows(dims, start, count, |at, run, offset, stride| {
+        let first = base.wrapping_add(offset);
+        let simple = divisor > 0 && first >= 0 && (0..divisor).contains(&stride);
+        if !simple {
+            for i in 0..run {
+                let x = first.wrapping_add((i as i64).wrapping_mul(stride));
+                put(
+                    at + i,
+                    match (divisor, quotient) {
+                        (0, _) => 0,
+                        (_, true) => x.wrapping_div(divisor),
+                        (_, false) => x.wrapping_rem(divisor),
+                    },
+                );
+            }
+            return;
+        }
+        let (mut q, mut r) = (first / divisor, first % divisor);
+        for i in 0..run {
+            put(at + i, if quotient { q } else { r });
+            r += stride;
+            if r >= divisor {
+                r -= divisor;
+                q += 1;
+            }
+        }
+    });
+}
+
 fn box_mask(dst: *mut u8, limits: &Limits, shape: &[usize], start: usize, count: usize) {
     // SAFETY: the register holds `count` bytes.
     let out = unsafe { std::slice::from_raw_parts_mut(dst, count) };
@@ -493,6 +697,7 @@ fn strided(dst: *mut u8, from: *const u8, dims: &Dims, size: usize, start: usize
             let to = dst.add(at * size);
             match (stride, size) {
                 (1, _) => std::ptr::copy_nonoverlapping(from, to, run * size),
+                (0, 4) => std::slice::from_raw_parts_mut(to.cast::<u32>(), run).fill(*from.cast()),
                 (_, 4) => {
                     let to = std::slice::from_raw_parts_mut(to.cast::<u32>(), run);
                     for (i, slot) in to.iter_mut().enumerate() {

@@ -75,6 +75,18 @@ impl<'m> Memory<'m> {
         Some((index, unsafe { start.add(offset as usize) }.wrapping_offset(-(low as isize))))
     }
 
+    /// Whether two of the buffers share memory.
+    pub(crate) fn overlapping(&self) -> bool {
+        let mut ranges: Vec<(usize, usize)> = self
+            .buffers
+            .iter()
+            .filter(|b| b.1 > 0)
+            .map(|b| (b.0.addr(), b.0.addr() + b.1))
+            .collect();
+        ranges.sort_unstable();
+        ranges.windows(2).any(|w| w[1].0 < w[0].1)
+    }
+
     pub(crate) fn len(&self, buffer: usize) -> usize {
         self.buffers.get(buffer).map_or(0, |b| b.1)
     }

@@ -11,6 +11,7 @@ mod launch;
 mod lower;
 mod memory;
 mod plan_run;
+mod prefetch;
 mod run;
 mod simd;
 mod tape;

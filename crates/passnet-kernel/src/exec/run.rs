@@ -3,7 +3,8 @@
 use super::fault::{Fault, FaultKind};
 use super::lane::Lane;
 use super::memory::Memory;
-use super::tape::{BoundKind, Group, SReg, Step, Tape};
+use super::prefetch::Prefetch;
+use super::tape::{BoundKind, Group, IntOp, SReg, Step, Tape};
 use super::track::Tracker;
 use super::views::for_rows;
 use crate::types::Elem;
@@ -24,6 +25,11 @@ pub(super) struct Machine<'t, 'm> {
     /// Scratch of the running group, kept to avoid allocation.
     pub(super) pointers: Vec<*mut u8>,
     pub(super) prepared: Vec<super::group_run::Prepared>,
+    pub(super) prefetch: Prefetch,
+    /// Whether two buffers share memory: then nothing stands in for anything.
+    pub(super) overlapping: bool,
+    /// Where each access of the tape was when its group last ran.
+    pub(super) last_base: Vec<*mut u8>,
 }
 
 impl<'t, 'm> Machine<'t, 'm> {
@@ -46,12 +52,16 @@ impl<'t, 'm> Machine<'t, 'm> {
             tracker,
             pointers: Vec::new(),
             prepared: Vec::new(),
+            prefetch: Prefetch::new(),
+            overlapping: memory.overlapping(),
+            last_base: vec![std::ptr::null_mut(); tape.accesses],
         }
     }
 
     pub(super) fn run(&mut self, program: [u32; 3]) -> Result<()> {
         self.program = program;
         self.iterations = 0;
+        self.prefetch.clear();
         for (axis, id) in program.into_iter().enumerate() {
             self.regs[axis] = u64::from(id);
         }
@@ -107,6 +117,14 @@ impl<'t, 'm> Machine<'t, 'm> {
                 };
                 self.regs[dst.0 as usize] = out;
             }
+            Step::Int { op, dst, a, b } => {
+                let (a, b) = (self.regs[a.0 as usize], self.regs[b.0 as usize]);
+                self.regs[dst.0 as usize] = match op {
+                    IntOp::Add => a.wrapping_add(b),
+                    IntOp::Sub => a.wrapping_sub(b),
+                    IntOp::Mul => a.wrapping_mul(b),
+                };
+            }
             Step::Move { dst, src } => self.regs[dst.0 as usize] = self.regs[src.0 as usize],
             Step::Bound { dst, base, stride, kind, size } => {
                 let value = bound(self.int(*base), *stride, *kind, *size);
@@ -148,6 +166,7 @@ impl<'t, 'm> Machine<'t, 'm> {
             }
             Step::CopyView { to, from, size } => self.copy_view(to, from, *size),
             Step::Reduce { f, to, from, axis } => {
+                self.prefetch.step();
                 let (to, from) = (self.arena(*to), self.arena(*from));
                 // SAFETY: blocks of the sizes the lowering allocated, in different places.
                 unsafe { f(to, from, axis.outer, axis.size, axis.inner) };
@@ -348,6 +367,14 @@ impl<'t, 'm> Machine<'t, 'm> {
 
 /// Index of the first lane where `base + stride * index` crosses zero, clamped to the block; `stride > 0`.
 fn bound(base: i64, stride: i64, kind: BoundKind, size: i64) -> i64 {
+    if stride == 1 && base.unsigned_abs() < 1 << 62 {
+        let zero = -base;
+        let value = match kind {
+            BoundKind::FirstNonNegative | BoundKind::Zero => zero,
+            BoundKind::FirstPositive | BoundKind::AfterZero => zero + 1,
+        };
+        return value.clamp(0, size);
+    }
     let below = i128::from(base).wrapping_neg();
     let stride = i128::from(stride);
     let ceil = |x: i128| x.div_euclid(stride) + i128::from(x.rem_euclid(stride) != 0);

@@ -7,7 +7,7 @@ use crate::ir::{AtomicOp, Loc};
 use crate::types::Elem;
 use smallvec::SmallVec;
 
-/// Lanes a group processes before it moves on.
+/// Lanes a group processes at most before it moves on.
 pub(crate) const CHUNK: usize = 1024;
 
 /// A scalar register.
@@ -61,7 +61,35 @@ pub(crate) struct Access {
     pub(crate) load: LoadRow,
     pub(crate) store: StoreRow,
     pub(crate) is_store: bool,
+    /// First byte and byte after the last from lane 0, all lanes on; only for affine pointers.
+    pub(crate) span: (i64, i64),
+    /// Whether the lanes lie one behind the other.
+    pub(crate) contiguous: bool,
+    /// The only buffer the pointer may reach, where its parameter is known.
+    pub(crate) buffer: Option<usize>,
     pub(crate) loc: Loc,
+}
+
+/// How long a kernel takes, roughly: what memory can deliver meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cost {
+    /// A few instructions for sixteen lanes.
+    Light,
+    /// A division or square root.
+    Middle,
+    /// An elementary function.
+    Heavy,
+}
+
+impl Cost {
+    /// Lanes between two requests to memory.
+    pub(crate) fn piece(self) -> usize {
+        match self {
+            Cost::Light => CHUNK,
+            Cost::Middle => 256,
+            Cost::Heavy => 128,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -72,12 +100,29 @@ pub(crate) enum Micro {
         a: Src,
         b: Src,
         c: Src,
+        cost: Cost,
     },
     /// An affine block as lanes.
     Iota {
         dst: VReg,
         base: SReg,
         dims: Dims,
+    },
+    /// Quotient or remainder of an affine block by one number.
+    Divided {
+        dst: VReg,
+        base: SReg,
+        dims: Dims,
+        divisor: SReg,
+        quotient: bool,
+    },
+    /// Lanes of `a` inside a box, of `b` outside.
+    SelectBox {
+        dst: VReg,
+        bounds: Bounds,
+        shape: SmallVec<[usize; 4]>,
+        a: Src,
+        b: Src,
     },
     BoxMask {
         dst: VReg,
@@ -101,6 +146,8 @@ pub(crate) enum Micro {
     Store {
         src: Src,
         access: usize,
+        /// The value has no other use: it can be computed where it is stored.
+        only_use: bool,
     },
 }
 
@@ -116,9 +163,17 @@ pub(crate) enum Place {
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
     pub(crate) lanes: usize,
+    /// Lanes processed at a time: what they need and what comes next fit into the first-level cache.
+    pub(crate) chunk: usize,
+    /// Requests to memory that a chunk has room for.
+    pub(crate) steps: usize,
     pub(crate) micros: Vec<Micro>,
     pub(crate) accesses: Vec<Access>,
     pub(crate) places: Vec<(Place, Lane)>,
+    /// Registers whose only use is a store, and that access.
+    pub(crate) stored: Vec<(VReg, usize)>,
+    /// Number of this group's first access among those of the tape.
+    pub(crate) first_access: usize,
 }
 
 /// A strided view of arena lanes: byte offset and strides in lanes.
@@ -143,6 +198,13 @@ pub(crate) enum Step {
         a: SReg,
         b: SReg,
         c: SReg,
+    },
+    /// Wrapping arithmetic on integer registers.
+    Int {
+        op: IntOp,
+        dst: SReg,
+        a: SReg,
+        b: SReg,
     },
     /// Clamped bound of a comparison `base + stride * index <op> 0`.
     Bound {
@@ -296,6 +358,14 @@ pub(crate) enum Step {
     },
 }
 
+/// Index arithmetic common enough to need no kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IntOp {
+    Add,
+    Sub,
+    Mul,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BoundKind {
     /// First index where the form is at least zero.
@@ -346,5 +416,7 @@ pub(crate) struct Tape {
     pub(crate) image: Vec<u64>,
     pub(crate) arena_bytes: usize,
     pub(crate) slots: usize,
+    /// Loads and stores of all groups.
+    pub(crate) accesses: usize,
     pub(crate) has_atomics: bool,
 }

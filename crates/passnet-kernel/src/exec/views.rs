@@ -70,7 +70,33 @@ pub(crate) fn reshaped(shape: &[u32], strides: &[i64], to: &[u32]) -> Option<Str
     to[..next].iter().all(|&d| d == 1).then_some(result)
 }
 
+/// First byte and byte after the last that elements at these places touch, from lane 0; limits per dimension.
+pub(crate) fn span(
+    elem: crate::types::Elem,
+    dims: &Dims,
+    limits: impl Iterator<Item = (usize, usize)>,
+) -> (i64, i64) {
+    let (mut low, mut high) = (0i64, elem.size() as i64);
+    for (&(_, stride), (first, end)) in dims.iter().zip(limits) {
+        let (a, b) = ((first as i64).wrapping_mul(stride), (end as i64 - 1).wrapping_mul(stride));
+        low = low.wrapping_add(a.min(b));
+        high = high.wrapping_add(a.max(b));
+    }
+    (low, high)
+}
+
+/// Whether elements at these places lie one behind the other.
+pub(crate) fn is_contiguous(elem: crate::types::Elem, dims: &Dims) -> bool {
+    let mut step = elem.size() as i64;
+    dims.iter().rev().all(|&(n, stride)| {
+        let fits = n == 1 || stride == step;
+        step = step.saturating_mul(n as i64);
+        fits
+    })
+}
+
 /// Calls `row(first lane in the chunk, lanes, offset of the first, stride)` for each innermost run.
+#[inline]
 pub(crate) fn for_rows(
     dims: &Dims,
     start: usize,
@@ -78,19 +104,41 @@ pub(crate) fn for_rows(
     mut row: impl FnMut(usize, usize, i64, i64),
 ) {
     let Some((&(inner, stride), outer)) = dims.split_last() else { return };
-    let mut lane = start;
-    let end = start + count;
-    while lane < end {
-        let column = lane % inner;
-        let mut rest = lane / inner;
-        let mut offset = column as i64 * stride;
-        for &(size, step) in outer.iter().rev() {
-            offset = offset.wrapping_add((rest % size) as i64 * step);
-            rest /= size;
+    if count == 0 {
+        return;
+    }
+    if outer.is_empty() {
+        row(0, count, (start as i64).wrapping_mul(stride), stride);
+        return;
+    }
+    // Divisions once, then an odometer: they would cost as much as a short row.
+    let mut index: SmallVec<[usize; 4]> = SmallVec::from_elem(0, outer.len());
+    let (mut column, mut rest, mut base) = (start % inner, start / inner, 0i64);
+    for d in (0..outer.len()).rev() {
+        let (size, step) = outer[d];
+        index[d] = rest % size;
+        rest /= size;
+        base = base.wrapping_add((index[d] as i64).wrapping_mul(step));
+    }
+    let mut done = 0;
+    loop {
+        let run = (inner - column).min(count - done);
+        row(done, run, base.wrapping_add((column as i64).wrapping_mul(stride)), stride);
+        done += run;
+        column = 0;
+        if done >= count {
+            return;
         }
-        let run = (inner - column).min(end - lane);
-        row(lane - start, run, offset, stride);
-        lane += run;
+        for d in (0..outer.len()).rev() {
+            let (size, step) = outer[d];
+            index[d] += 1;
+            base = base.wrapping_add(step);
+            if index[d] < size {
+                break;
+            }
+            index[d] = 0;
+            base = base.wrapping_sub((size as i64).wrapping_mul(step));
+        }
     }
 }
 

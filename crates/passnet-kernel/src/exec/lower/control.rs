@@ -176,6 +176,7 @@ impl Lower<'_> {
             super::scalar::elem_range(self.index_elem(inst.args[0]))
         };
         let index = self.fresh_reg(range);
+        self.set_multiple(index, super::scalar::gcd(self.multiple(low), self.multiple(step)));
         self.set(inst.regions[0].params[0], Rep::Uniform(index));
         let inits = inst.args[3..].to_vec();
         let (storages, mut lists) = self.carried(inst, &inits, &[(&inst.regions[0], 1)])?;
@@ -265,7 +266,8 @@ impl Lower<'_> {
                     attempt.set(param, rep);
                     // Carried blocks outlive every iteration.
                     attempt.depths[param.index()] = attempt.depth - 1;
-                    attempt.roots[param.index()] = attempt.roots[init.index()];
+                    attempt.roots[param.index()] =
+                        if unknown_roots { None } else { attempt.roots[init.index()] };
                 }
                 lists.push(attempt.region(region)?);
             }

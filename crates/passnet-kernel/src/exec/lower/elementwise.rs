@@ -1,10 +1,11 @@
 //! Elementwise instructions: folded into scalars or affine forms where possible, otherwise put into the group.
 
+use super::scalar::gcd;
 use super::{Lower, Rep, Result};
 use crate::exec::lane::Lane;
 use crate::exec::simd::{self, Mode};
-use crate::exec::tape::{BoundKind, Bounds, SReg, Src, Step, VReg};
-use crate::exec::views::Strides;
+use crate::exec::tape::{BoundKind, Bounds, Cost, SReg, Src, Step, VReg};
+use crate::exec::views::{Strides, collapse};
 use crate::ir::{BinaryOp, CmpOp, Inst, Op, UnaryOp, ValueId};
 use crate::types::{Elem, Shape, Type};
 
@@ -83,6 +84,9 @@ impl Lower<'_> {
                 let base = self.int_op(BinaryOp::Mul, base, factor);
                 Some(Form { base, strides })
             }
+            Op::Binary(op @ (BinaryOp::Div | BinaryOp::Rem)) => {
+                self.divided(&forms[0], &forms[1], &ty.shape, *op)
+            }
             Op::Unary(UnaryOp::Neg) => {
                 let Some(strides) = scaled(&forms[0].strides, -1) else { return Ok(None) };
                 let zero = self.int_reg(0);
@@ -108,7 +112,54 @@ impl Lower<'_> {
         if !self.affine_fits(form.base, &form.strides, &ty.shape, elem) {
             return Ok(None);
         }
+        if form.strides.iter().all(|&s| s == 0) {
+            return Ok(Some(Rep::Uniform(form.base)));
+        }
         Ok(Some(Rep::Affine { base: form.base, strides: form.strides }))
+    }
+
+    /// Quotient or remainder of an affine block by a constant, where it is affine again: the block lies between two
+    /// multiples of the divisor, or moves by multiples of it.
+    fn divided(&mut self, x: &Form, by: &Form, shape: &Shape, op: BinaryOp) -> Option<Form> {
+        let divisor = self.known_int(by.base).filter(|_| by.strides.iter().all(|&s| s == 0))?;
+        if divisor <= 0 || self.range(x.base).0 < 0 || x.strides.iter().any(|&s| s < 0) {
+            return None;
+        }
+        let zeros = || x.strides.iter().map(|_| 0).collect::<Strides>();
+        let steps_over = x.strides.iter().all(|&s| s % divisor == 0);
+        let reach = x.strides.iter().zip(shape).try_fold(0i64, |sum, (&stride, &size)| {
+            sum.checked_add(stride.checked_mul(i64::from(size) - 1)?)
+        })?;
+        let between = reach < gcd(divisor, self.multiple(x.base));
+        let strides = match (op, steps_over, between) {
+            (BinaryOp::Div, true, _) => x.strides.iter().map(|&s| s / divisor).collect(),
+            (BinaryOp::Div, false, true) | (_, true, _) => zeros(),
+            (_, false, true) => x.strides.clone(),
+            _ => return None,
+        };
+        let divisor = self.int_reg(divisor);
+        Some(Form { base: self.int_op(op, x.base, divisor), strides })
+    }
+
+    /// The same lane by lane, from run to run instead of by division.
+    fn divided_lanes(&mut self, inst: &Inst, op: BinaryOp) -> Result<Option<VReg>> {
+        let ty = self.ty(inst.results[0]).clone();
+        let quotient = match op {
+            BinaryOp::Div => true,
+            BinaryOp::Rem => false,
+            _ => return Ok(None),
+        };
+        if ty.num().is_none_or(|e| !e.is_int() || matches!(e, Elem::I1 | Elem::U64)) {
+            return Ok(None);
+        }
+        let (Rep::Affine { base, strides }, Rep::Uniform(divisor)) =
+            (self.rep(inst.args[0])?, self.rep(inst.args[1])?)
+        else {
+            return Ok(None);
+        };
+        let dims = collapse(&ty.shape, &strides);
+        let lane = Lane::of(&ty);
+        Ok(Some(self.push_divided(lane, (base, dims), divisor, quotient)?))
     }
 
     /// Comparisons of affine blocks along one dimension, and conjunctions of such masks.
@@ -206,7 +257,13 @@ impl Lower<'_> {
         let elem = arg_ty.num().unwrap_or(Elem::I64);
         let out_lane = Lane::of(&ty);
         let isa = self.isa;
+        let special = match &inst.op {
+            Op::Binary(op) => self.divided_lanes(inst, *op)?,
+            Op::Select => self.select_box(inst)?,
+            _ => None,
+        };
         let reg = match &inst.op {
+            Op::Binary(_) | Op::Select if special.is_some() => special.unwrap_or(VReg(0)),
             Op::Unary(op) => {
                 let mut a = Src::V(self.lanes(inst.args[0])?);
                 let mut lane = lane;
@@ -219,12 +276,12 @@ impl Lower<'_> {
                     lane = Lane::I32;
                 }
                 let f = self.kernel(simd::unary(isa, *op, lane), op.name())?;
-                self.map(f, out_lane, [a, Src::None, Src::None])?
+                self.map_of_cost(f, out_lane, [a, Src::None, Src::None], unary_cost(*op, lane))?
             }
             Op::Binary(op) => {
                 let (a, b) = (self.operand(inst.args[0])?, self.operand(inst.args[1])?);
                 let f = self.kernel(simd::binary(isa, *op, lane, elem, mode(a, b)), op.name())?;
-                self.map(f, out_lane, [a, b, Src::None])?
+                self.map_of_cost(f, out_lane, [a, b, Src::None], binary_cost(*op))?
             }
             Op::Compare(op) => {
                 let (a, b) = (self.operand(inst.args[0])?, self.operand(inst.args[1])?);
@@ -293,6 +350,14 @@ impl Lower<'_> {
         self.define_chunk(result, reg)
     }
 
+    /// A choice by a box mask needs no mask lanes.
+    fn select_box(&mut self, inst: &Inst) -> Result<Option<VReg>> {
+        let Rep::Box(bounds) = self.rep(inst.args[0])? else { return Ok(None) };
+        let lane = Lane::of(self.ty(inst.results[0]));
+        let (a, b) = (self.operand(inst.args[1])?, self.operand(inst.args[2])?);
+        Ok(Some(self.push_select(lane, bounds, a, b)?))
+    }
+
     pub(super) fn narrowed(&mut self, reg: VReg, elem: Elem, lane: Lane) -> Result<VReg> {
         match simd::narrow(self.isa, elem, lane) {
             Some(f) => self.map(f, lane, [Src::V(reg), Src::None, Src::None]),
@@ -335,6 +400,38 @@ impl Lower<'_> {
             "add",
         )?;
         self.map(add, Lane::I64, [base, bytes, Src::None])
+    }
+}
+
+fn unary_cost(op: UnaryOp, lane: Lane) -> Cost {
+    match op {
+        UnaryOp::Neg
+        | UnaryOp::Not
+        | UnaryOp::Abs
+        | UnaryOp::Floor
+        | UnaryOp::Ceil
+        | UnaryOp::Trunc
+        | UnaryOp::Round
+        | UnaryOp::Rint
+        | UnaryOp::Popc
+        | UnaryOp::Clz
+        | UnaryOp::IsNan
+        | UnaryOp::IsInf
+        | UnaryOp::IsFinite
+        | UnaryOp::SignBit => Cost::Light,
+        UnaryOp::Sqrt | UnaryOp::Rsqrt => Cost::Middle,
+        UnaryOp::Exp | UnaryOp::Exp2 if lane == Lane::F32 => Cost::Middle,
+        _ => Cost::Heavy,
+    }
+}
+
+fn binary_cost(op: BinaryOp) -> Cost {
+    match op {
+        BinaryOp::Div => Cost::Middle,
+        BinaryOp::Rem | BinaryOp::Fmod | BinaryOp::Pow | BinaryOp::Atan2 | BinaryOp::Hypot => {
+            Cost::Heavy
+        }
+        _ => Cost::Light,
     }
 }
 

@@ -3,7 +3,9 @@
 use super::{Lower, Rep, Result};
 use crate::exec::lane::Lane;
 use crate::exec::simd::Kernel;
-use crate::exec::tape::{Access, Group, Micro, Place, SReg, Src, Step, VReg};
+use crate::exec::tape::{
+    Access, Bounds, CHUNK, Cost, Dims, Group, Micro, Place, SReg, Src, Step, VReg,
+};
 use crate::exec::views::{Strides, collapse, is_row_major, row_major};
 use crate::ir::ValueId;
 use crate::types::Shape;
@@ -31,6 +33,97 @@ impl GroupBuilder {
     fn register(&mut self, lane: Lane, full: Option<usize>) -> VReg {
         self.registers.push((lane, full));
         VReg(self.registers.len() as u16 - 1)
+    }
+
+    /// Registers that a micro reads.
+    fn reads(&self, micro: &Micro) -> Vec<VReg> {
+        let mut used = Vec::new();
+        let mut src = |s: &Src| {
+            if let Src::V(r) = s {
+                used.push(*r);
+            }
+        };
+        match micro {
+            Micro::Map { a, b, c, .. } => [a, b, c].into_iter().for_each(&mut src),
+            Micro::SelectBox { a, b, .. } => [a, b].into_iter().for_each(&mut src),
+            Micro::Store { src: s, .. } => src(s),
+            _ => {}
+        }
+        if let Micro::Load { access, .. } | Micro::Store { access, .. } = micro {
+            let a = &self.accesses[*access];
+            if let crate::exec::tape::PtrForm::Lanes(r) = a.ptr {
+                used.push(r);
+            }
+            if let crate::exec::tape::MaskForm::Lanes(r) = a.mask {
+                used.push(r);
+            }
+            if let Src::V(r) = a.other {
+                used.push(r);
+            }
+        }
+        used
+    }
+
+    /// Marks the stores of values that a kernel computes for them alone.
+    fn mark_only_uses(&mut self) {
+        let mut reads = vec![0u32; self.registers.len()];
+        let mut computed = vec![false; self.registers.len()];
+        for micro in &self.micros {
+            self.reads(micro).iter().for_each(|r| reads[usize::from(r.0)] += 1);
+            if let Micro::Map { dst, .. } = micro {
+                computed[usize::from(dst.0)] = true;
+            }
+        }
+        for micro in &mut self.micros {
+            if let Micro::Store { src: Src::V(r), only_use, .. } = micro {
+                let r = usize::from(r.0);
+                *only_use = computed[r] && reads[r] == 1 && self.registers[r].1.is_none();
+            }
+        }
+    }
+
+    /// Drops work whose result nobody reads. Loads stay, for they may fault.
+    fn drop_unread(&mut self) {
+        let mut read: Vec<bool> = self.registers.iter().map(|(_, full)| full.is_some()).collect();
+        let mut kept = Vec::with_capacity(self.micros.len());
+        for micro in std::mem::take(&mut self.micros).into_iter().rev() {
+            let needed = match written(&micro) {
+                Some(dst) => read[usize::from(dst.0)] || matches!(micro, Micro::Load { .. }),
+                None => true,
+            };
+            if needed {
+                self.reads(&micro).iter().for_each(|r| read[usize::from(r.0)] = true);
+                kept.push(micro);
+            }
+        }
+        kept.reverse();
+        self.micros = kept;
+    }
+}
+
+/// What a group may keep in the first-level cache, in bytes.
+const CACHE: usize = 40 << 10;
+
+/// Lanes to process at a time: slots, and each stream of memory twice, for its next lot is fetched meanwhile.
+fn chunk_lanes(g: &GroupBuilder, slots: usize) -> usize {
+    let full = g.registers.iter().filter(|(_, full)| full.is_some()).count();
+    let bytes = 4 * (slots + full + 2 * g.accesses.len());
+    let lanes = (CACHE / bytes.max(1)).clamp(128, CHUNK);
+    1 << lanes.ilog2()
+}
+
+/// The register a micro writes.
+fn written(micro: &Micro) -> Option<VReg> {
+    match micro {
+        Micro::Map { dst, .. }
+        | Micro::Iota { dst, .. }
+        | Micro::Divided { dst, .. }
+        | Micro::SelectBox { dst, .. }
+        | Micro::BoxMask { dst, .. }
+        | Micro::Strided { dst, .. }
+        | Micro::Splat { dst, .. }
+        | Micro::Load { dst, .. } => Some(*dst),
+        Micro::Store { .. } => None,
     }
 }
 
@@ -139,10 +232,47 @@ impl Lower<'_> {
 
     /// Appends a kernel whose result is not an SSA value of its own.
     pub(super) fn map(&mut self, f: Kernel, lane: Lane, args: [Src; 3]) -> Result<VReg> {
+        self.map_of_cost(f, lane, args, Cost::Light)
+    }
+
+    pub(super) fn map_of_cost(
+        &mut self,
+        f: Kernel,
+        lane: Lane,
+        args: [Src; 3],
+        cost: Cost,
+    ) -> Result<VReg> {
         let g = self.open()?;
         let dst = g.register(lane, None);
         let [a, b, c] = args;
-        g.micros.push(Micro::Map { f, dst, a, b, c });
+        g.micros.push(Micro::Map { f, dst, a, b, c, cost });
+        Ok(dst)
+    }
+
+    pub(super) fn push_divided(
+        &mut self,
+        lane: Lane,
+        (base, dims): (SReg, Dims),
+        divisor: SReg,
+        quotient: bool,
+    ) -> Result<VReg> {
+        let g = self.open()?;
+        let dst = g.register(lane, None);
+        g.micros.push(Micro::Divided { dst, base, dims, divisor, quotient });
+        Ok(dst)
+    }
+
+    pub(super) fn push_select(
+        &mut self,
+        lane: Lane,
+        bounds: Bounds,
+        a: Src,
+        b: Src,
+    ) -> Result<VReg> {
+        let g = self.open()?;
+        let dst = g.register(lane, None);
+        let shape = g.shape.iter().map(|&d| d as usize).collect();
+        g.micros.push(Micro::SelectBox { dst, bounds, shape, a, b });
         Ok(dst)
     }
 
@@ -175,7 +305,7 @@ impl Lower<'_> {
         src: Src,
     ) -> Result<()> {
         let g = self.open()?;
-        g.micros.push(Micro::Store { src, access: g.accesses.len() });
+        g.micros.push(Micro::Store { src, access: g.accesses.len(), only_use: false });
         g.accesses.push(access);
         g.pointers.push((pointer.0, pointer.1, true));
         Ok(())
@@ -185,12 +315,18 @@ impl Lower<'_> {
     pub(super) fn close_group(&mut self) -> Result<()> {
         let Some(mut g) = self.group.take() else { return Ok(()) };
         let lanes: usize = g.shape.iter().map(|&d| d as usize).product();
+        // Several values may share a register: a cast that changes nothing, a broadcast that was loaded so.
+        let mut homes: FxHashMap<VReg, (usize, usize)> = FxHashMap::default();
         for &(v, reg) in &g.defined {
             if self.uses[v.index()] == 0 {
                 continue;
             }
             let lane = g.registers[usize::from(reg.0)].0;
-            let (buffer, offset) = self.arena.allocate(lanes * lane.size());
+            let (buffer, offset) = match homes.get(&reg) {
+                Some(home) => *home,
+                None => self.arena.allocate(lanes * lane.size()),
+            };
+            homes.insert(reg, (buffer, offset));
             g.registers[usize::from(reg.0)].1 = Some(offset);
             let depth = self.depths[v.index()];
             self.arena.retain(buffer);
@@ -198,9 +334,40 @@ impl Lower<'_> {
             let strides: Strides = row_major(&g.shape);
             self.reps[v.index()] = Some(Rep::Dense { buffer, offset, strides });
         }
+        self.fuse(&mut g.micros);
+        g.drop_unread();
+        g.mark_only_uses();
         let (places, slots) = assign_slots(&g);
         self.slots = self.slots.max(slots);
-        let group = Group { lanes, micros: g.micros, accesses: g.accesses, places };
+        let chunk = chunk_lanes(&g, slots);
+        let steps = g
+            .micros
+            .iter()
+            .map(|micro| match micro {
+                Micro::Map { cost, .. } if *cost != Cost::Light => 1 + chunk.div_ceil(cost.piece()),
+                _ => 1,
+            })
+            .sum();
+        let stored = g
+            .micros
+            .iter()
+            .filter_map(|micro| match micro {
+                Micro::Store { src: Src::V(r), access, only_use: true } => Some((*r, *access)),
+                _ => None,
+            })
+            .collect();
+        let first_access = self.accesses;
+        self.accesses += g.accesses.len();
+        let group = Group {
+            lanes,
+            chunk,
+            steps,
+            micros: g.micros,
+            accesses: g.accesses,
+            places,
+            stored,
+            first_access,
+        };
         if !group.micros.is_empty() {
             self.steps.push(Step::Group(Box::new(group)));
         }
@@ -262,51 +429,37 @@ impl Lower<'_> {
 fn assign_slots(g: &GroupBuilder) -> (Vec<(Place, Lane)>, usize) {
     let count = g.registers.len();
     let mut last = vec![0usize; count];
-    let mut reads: Vec<Vec<VReg>> = Vec::with_capacity(g.micros.len());
+    let mut was_read = vec![false; count];
     for (i, micro) in g.micros.iter().enumerate() {
-        let mut used = Vec::new();
-        let mut src = |s: &Src| {
-            if let Src::V(r) = s {
-                used.push(*r);
-            }
-        };
-        match micro {
-            Micro::Map { a, b, c, .. } => [a, b, c].into_iter().for_each(&mut src),
-            Micro::Store { src: s, .. } => src(s),
-            _ => {}
-        }
-        if let Micro::Load { access, .. } | Micro::Store { access, .. } = micro {
-            let a = &g.accesses[*access];
-            if let crate::exec::tape::PtrForm::Lanes(r) = a.ptr {
-                used.push(r);
-            }
-            if let crate::exec::tape::MaskForm::Lanes(r) = a.mask {
-                used.push(r);
-            }
-            if let Src::V(r) = a.other {
-                used.push(r);
-            }
-        }
-        for r in &used {
+        for r in g.reads(micro) {
             last[usize::from(r.0)] = i;
+            was_read[usize::from(r.0)] = true;
         }
-        reads.push(used);
+    }
+    // A choice may turn out to be one of its operands, which then must live as long as the result.
+    for (i, micro) in g.micros.iter().enumerate().rev() {
+        if let Micro::SelectBox { dst, a, b, .. } = micro {
+            let until = last[usize::from(dst.0)].max(i);
+            for src in [a, b] {
+                if let Src::V(r) = src {
+                    let end = &mut last[usize::from(r.0)];
+                    *end = until.max(*end);
+                }
+            }
+        }
+    }
+    let mut ending: Vec<Vec<usize>> = vec![Vec::new(); g.micros.len()];
+    for (register, &end) in last.iter().enumerate() {
+        if let Some(list) = ending.get_mut(end) {
+            list.push(register);
+        }
     }
     let mut places: Vec<Option<Place>> =
         g.registers.iter().map(|(_, full)| full.map(Place::Full)).collect();
     let mut free: Vec<u16> = Vec::new();
     let mut slots = 0u16;
     for (i, micro) in g.micros.iter().enumerate() {
-        let dst = match micro {
-            Micro::Map { dst, .. }
-            | Micro::Iota { dst, .. }
-            | Micro::BoxMask { dst, .. }
-            | Micro::Strided { dst, .. }
-            | Micro::Splat { dst, .. }
-            | Micro::Load { dst, .. } => Some(*dst),
-            Micro::Store { .. } => None,
-        };
-        if let Some(dst) = dst
+        if let Some(dst) = written(micro)
             && places[usize::from(dst.0)].is_none()
         {
             let slot = free.pop().unwrap_or_else(|| {
@@ -319,16 +472,13 @@ fn assign_slots(g: &GroupBuilder) -> (Vec<(Place, Lane)>, usize) {
                 free.push(slot);
             }
         }
-        let mut done: Vec<u16> = Vec::new();
-        for r in &reads[i] {
-            if last[usize::from(r.0)] == i
-                && let Some(Place::Slot(slot)) = places[usize::from(r.0)]
-                && !done.contains(&slot)
+        for &register in &ending[i] {
+            if let Some(Place::Slot(slot)) = places[register]
+                && was_read[register]
             {
-                done.push(slot);
+                free.push(slot);
             }
         }
-        free.extend(done);
     }
     let places = places
         .into_iter()

@@ -1,12 +1,15 @@
 //! Loads, stores and atomics.
 
-use super::{Lower, Rep, Result};
+use super::{Lower, Rep, Result, Stretch};
 use crate::exec::lane::Lane;
 use crate::exec::simd;
 use crate::exec::tape::{Access, Atomic, MaskForm, PtrForm, Src, Step};
-use crate::exec::views::{collapse, plain};
+use crate::exec::views::{Strides, collapse, is_contiguous, plain, span};
 use crate::ir::{Inst, Op, ValueId};
-use crate::types::Elem;
+use crate::types::{Elem, Shape};
+
+/// Lanes up to which a load is repeated rather than its result spread.
+const MAX_STRETCHED: usize = 1 << 14;
 
 impl Lower<'_> {
     pub(super) fn scalar_range(&self, v: ValueId) -> (i64, i64) {
@@ -61,14 +64,41 @@ impl Lower<'_> {
         if self.group_stores_alias(root) {
             self.close_group()?;
         }
-        let shape = self.ty(ptr).shape.clone();
+        let mut shape = self.ty(ptr).shape.clone();
+        if let Stretch::To(wide) = self.stretched[result.index()].clone()
+            && uniform_other
+            && self.can_stretch(ptr, mask, &wide)?
+        {
+            self.stretched[result.index()] = Stretch::Done;
+            shape = wide;
+        }
         self.group_for(&shape)?;
-        let mut access = self.access(inst, ptr, mask, false)?;
+        let mut access = self.access(inst, ptr, mask, (&shape, false))?;
         access.other = match other {
             Some(o) => self.operand(o)?,
             None => Src::None,
         };
         self.push_load(access, (ptr, root), result)
+    }
+
+    /// Whether a load can fetch its lanes once for every place to which they are broadcast.
+    fn can_stretch(&self, ptr: ValueId, mask: Option<ValueId>, wide: &Shape) -> Result<bool> {
+        let shape = &self.ty(ptr).shape;
+        let mask_fits = match mask {
+            None => true,
+            Some(m) => match self.rep(m)? {
+                Rep::Uniform(_) => true,
+                Rep::Box(bounds) => {
+                    (0..shape.len()).all(|d| shape[d] == wide[d] || bounds[d] == (None, None))
+                }
+                _ => false,
+            },
+        };
+        let lanes: usize = wide.iter().map(|&d| d as usize).product();
+        Ok(mask_fits
+            && shape.len() == wide.len()
+            && lanes <= MAX_STRETCHED
+            && matches!(self.rep(ptr)?, Rep::Affine { .. } | Rep::Uniform(_)))
     }
 
     /// Whether the open group writes memory this pointer may read.
@@ -112,7 +142,7 @@ impl Lower<'_> {
         }
         let shape = self.ty(ptr).shape.clone();
         self.group_for(&shape)?;
-        let access = self.access(inst, ptr, mask, true)?;
+        let access = self.access(inst, ptr, mask, (&shape, true))?;
         let src = Src::V(self.lanes(value)?);
         self.push_store(access, (ptr, root), src)
     }
@@ -128,10 +158,12 @@ impl Lower<'_> {
         inst: &Inst,
         ptr: ValueId,
         mask: Option<ValueId>,
-        is_store: bool,
+        (shape, is_store): (&Shape, bool),
     ) -> Result<Access> {
-        let ty = self.ty(ptr).clone();
-        let elem = ty.elem();
+        let own = self.ty(ptr).shape.clone();
+        let elem = self.ty(ptr).elem();
+        let buffer =
+            self.roots[ptr.index()].and_then(|r| self.owners.get(r as usize).copied().flatten());
         let mask = match mask {
             None => MaskForm::All,
             Some(m) => match self.rep(m)? {
@@ -143,12 +175,14 @@ impl Lower<'_> {
         let rep = self.rep(ptr)?;
         let boxed = matches!(mask, MaskForm::Box(_));
         let dims = |strides: &[i64]| {
-            if boxed { plain(&ty.shape, strides) } else { collapse(&ty.shape, strides) }
+            let strides: Strides =
+                (0..shape.len()).map(|d| if own[d] == shape[d] { strides[d] } else { 0 }).collect();
+            if boxed { plain(shape, &strides) } else { collapse(shape, &strides) }
         };
         let ptr = match rep {
             Rep::Affine { base, strides } => PtrForm::Affine { base, dims: dims(&strides) },
             Rep::Uniform(base) => {
-                let zeros: Vec<i64> = vec![0; ty.shape.len()];
+                let zeros: Vec<i64> = vec![0; shape.len()];
                 PtrForm::Affine { base, dims: dims(&zeros) }
             }
             _ => PtrForm::Lanes(self.lanes(ptr)?),
@@ -161,8 +195,16 @@ impl Lower<'_> {
             }
             (_, mask) => mask,
         };
+        let (span, contiguous) = match &ptr {
+            PtrForm::Affine { dims, .. } => {
+                (span(elem, dims, dims.iter().map(|d| (0, d.0))), is_contiguous(elem, dims))
+            }
+            PtrForm::Lanes(_) => ((0, 0), false),
+        };
         Ok(Access {
             ptr,
+            span,
+            contiguous,
             mask,
             other: Src::None,
             elem,
@@ -170,6 +212,7 @@ impl Lower<'_> {
             load: simd::load_row(self.isa, elem),
             store: simd::store_row(self.isa, elem),
             is_store,
+            buffer,
             loc: inst.loc,
         })
     }

@@ -8,6 +8,7 @@ mod arena;
 mod blocks;
 mod control;
 mod elementwise;
+mod fuse;
 mod group;
 mod memory_ops;
 mod scalar;
@@ -17,7 +18,7 @@ use super::simd::{Isa, Kernel};
 use super::tape::{Bounds, SReg, Step, Tape, VReg};
 use super::views::Strides;
 use crate::ir::{Block, Function, Inst, Loc, Op, ValueId};
-use crate::types::Type;
+use crate::types::{Shape, Type};
 use arena::Arena;
 use group::GroupBuilder;
 use rustc_hash::FxHashMap;
@@ -73,21 +74,38 @@ pub(super) struct Lower<'f> {
     depths: Vec<u16>,
     /// The parameter each pointer derives from, if there is exactly one.
     roots: Vec<Option<u32>>,
-    /// Buffer of each parameter.
+    /// Buffer of each parameter, for aliasing; forgotten where pointers of several parameters may mix.
     buffers: Vec<Option<usize>>,
+    /// Buffer of each parameter.
+    owners: Vec<Option<usize>>,
+    /// The shape to which a value is broadcast, if that is all that is done with it.
+    stretched: Vec<Stretch>,
     steps: Vec<Step>,
     group: Option<GroupBuilder>,
     image: Vec<u64>,
     constant: Vec<bool>,
     /// Smallest and largest value of each integer register.
     ranges: Vec<(i64, i64)>,
+    /// A number that divides each integer register.
+    multiples: Vec<i64>,
     /// Scalar steps already emitted in this scope.
     known: FxHashMap<(usize, [SReg; 3]), SReg>,
     arena: Arena,
     depth: u16,
     slots: usize,
+    accesses: usize,
     has_atomics: bool,
     loc: Loc,
+}
+
+/// What becomes of a value that may be broadcast.
+#[derive(Debug, Clone, PartialEq)]
+enum Stretch {
+    Unused,
+    To(Shape),
+    Otherwise,
+    /// It was loaded in the stretched shape: broadcasting it changes nothing.
+    Done,
 }
 
 /// Lowers a kernel for one launch.
@@ -102,15 +120,19 @@ pub(crate) fn lower(f: &Function, bounds: &[Bound], grid: [u32; 3]) -> Result<Ta
         depths: vec![0; count],
         roots: vec![None; count],
         buffers: Vec::new(),
+        owners: Vec::new(),
+        stretched: vec![Stretch::Unused; count],
         steps: Vec::new(),
         group: None,
         image: vec![0; 3],
         constant: vec![false; 3],
         ranges: (0..3).map(|axis| (0, i64::from(grid[axis]) - 1)).collect(),
+        multiples: vec![1; 3],
         known: FxHashMap::default(),
         arena: Arena::default(),
         depth: 0,
         slots: 0,
+        accesses: 0,
         has_atomics: false,
         loc: Loc::default(),
     };
@@ -124,6 +146,7 @@ pub(crate) fn lower(f: &Function, bounds: &[Bound], grid: [u32; 3]) -> Result<Ta
             Bound::Float(v) => (u64::from((*v as f32).to_bits()), None),
         };
         lower.buffers.push(buffer);
+        lower.owners.push(buffer);
         lower.roots[param.value.index()] = buffer.map(|_| index as u32);
         let reg = lower.constant_reg(bits);
         lower.reps[param.value.index()] = Some(Rep::Uniform(reg));
@@ -135,6 +158,7 @@ pub(crate) fn lower(f: &Function, bounds: &[Bound], grid: [u32; 3]) -> Result<Ta
         image: lower.image,
         arena_bytes: lower.arena.high_water(),
         slots: lower.slots,
+        accesses: lower.accesses,
         has_atomics: lower.has_atomics,
     })
 }
@@ -166,12 +190,20 @@ impl Lower<'_> {
         for inst in &block.insts {
             for arg in &inst.args {
                 self.uses[arg.index()] += 1;
+                let to = match inst.op {
+                    Op::Broadcast => Stretch::To(self.ty(inst.results[0]).shape.clone()),
+                    _ => Stretch::Otherwise,
+                };
+                let slot = &mut self.stretched[arg.index()];
+                *slot =
+                    if *slot == Stretch::Unused || *slot == to { to } else { Stretch::Otherwise };
             }
             for region in &inst.regions {
                 self.count_uses(region);
             }
         }
         for v in &block.yields {
+            self.stretched[v.index()] = Stretch::Otherwise;
             self.uses[v.index()] += 1;
         }
     }

@@ -3,7 +3,7 @@
 use super::{Lower, Rep, Result};
 use crate::exec::lane::Lane;
 use crate::exec::simd::{self, Isa, Kernel, Mode};
-use crate::exec::tape::{SReg, Step};
+use crate::exec::tape::{IntOp, SReg, Step};
 use crate::ir::{BinaryOp, Inst, Literal, Op, UnaryOp, ValueId};
 use crate::types::{Elem, Type};
 
@@ -30,6 +30,7 @@ impl Lower<'_> {
         self.image.push(0);
         self.constant.push(false);
         self.ranges.push(range);
+        self.multiples.push(1);
         SReg(self.image.len() as u32 - 1)
     }
 
@@ -37,6 +38,7 @@ impl Lower<'_> {
         let reg = self.fresh_reg((bits as i64, bits as i64));
         self.image[reg.0 as usize] = bits;
         self.constant[reg.0 as usize] = true;
+        self.multiples[reg.0 as usize] = (bits as i64).checked_abs().unwrap_or(1);
         reg
     }
 
@@ -115,10 +117,43 @@ impl Lower<'_> {
             return reg;
         }
         let range = op_range(op, self.range(a), self.range(b));
-        match simd::binary(Isa::Base, op, Lane::I64, Elem::I64, Mode::VV) {
+        let reg = match simd::binary(Isa::Base, op, Lane::I64, Elem::I64, Mode::VV) {
             Some(f) => self.scalar2(f, a, b, range),
             None => a,
+        };
+        let plain = match op {
+            BinaryOp::Add => Some(IntOp::Add),
+            BinaryOp::Sub => Some(IntOp::Sub),
+            BinaryOp::Mul => Some(IntOp::Mul),
+            _ => None,
+        };
+        if let (Some(op), Some(Step::Scalar { dst, a, b, .. })) = (plain, self.steps.last())
+            && *dst == reg
+        {
+            let step = Step::Int { op, dst: *dst, a: *a, b: *b };
+            self.steps.pop();
+            self.steps.push(step);
         }
+        // Where the arithmetic could wrap, nothing is known about divisors.
+        if range != FULL && !self.constant[reg.0 as usize] {
+            let (m, n) = (self.multiple(a), self.multiple(b));
+            self.multiples[reg.0 as usize] = match op {
+                BinaryOp::Add | BinaryOp::Sub => gcd(m, n),
+                BinaryOp::Mul => m.checked_mul(n).unwrap_or(1),
+                BinaryOp::Rem => gcd(m, n),
+                _ => 1,
+            };
+        }
+        reg
+    }
+
+    /// A number that divides the register, whatever its value; zero for a register that is always zero.
+    pub(super) fn multiple(&self, reg: SReg) -> i64 {
+        self.multiples[reg.0 as usize]
+    }
+
+    pub(super) fn set_multiple(&mut self, reg: SReg, multiple: i64) {
+        self.multiples[reg.0 as usize] = multiple;
     }
 
     /// Wraps an integer register to its type where its range does not already prove it.
@@ -282,6 +317,10 @@ impl Lower<'_> {
             })
             .collect()
     }
+}
+
+pub(super) fn gcd(a: i64, b: i64) -> i64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// Interval arithmetic; gives up rather than wrap.

@@ -1,6 +1,6 @@
 //! Shape instructions: mostly a change of strides, sometimes a copy.
 
-use super::{Lower, Rep, Result};
+use super::{Lower, Rep, Result, Stretch};
 use crate::exec::lane::Lane;
 use crate::exec::tape::{ArenaView, Bounds, Step};
 use crate::exec::views::{Strides, collapse, reshaped, row_major};
@@ -39,6 +39,13 @@ impl Lower<'_> {
     }
 
     fn broadcast(&mut self, inst: &Inst) -> Result<()> {
+        if self.stretched[inst.args[0].index()] == Stretch::Done {
+            match self.rep(inst.args[0])? {
+                Rep::Chunk(reg) => self.define_chunk(inst.results[0], reg)?,
+                rep => self.set(inst.results[0], rep),
+            }
+            return Ok(());
+        }
         let from = self.ty(inst.args[0]).shape.clone();
         let to = self.ty(inst.results[0]).shape.clone();
         let stretched = |strides: &Strides| -> Strides {

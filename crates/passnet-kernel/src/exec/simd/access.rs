@@ -117,9 +117,17 @@ macro_rules! by_elem {
 }
 
 pub(crate) fn load_row(isa: Isa, elem: Elem) -> LoadRow {
+    #[cfg(target_arch = "x86_64")]
+    if isa == Isa::Avx512 && elem == Elem::F16 {
+        return super::avx512::load_f16();
+    }
     by_elem!(elem, load, isa)
 }
 
 pub(crate) fn store_row(isa: Isa, elem: Elem) -> StoreRow {
+    #[cfg(target_arch = "x86_64")]
+    if isa == Isa::Avx512 && elem == Elem::F16 {
+        return super::avx512::store_f16();
+    }
     by_elem!(elem, store, isa)
 }

@@ -45,6 +45,7 @@ maps1! {
     SinhF64: f64 => f64 = |x| x.sinh();
     CoshF32: f32 => f32 = |x| f64::from(x).cosh() as f32;
     CoshF64: f64 => f64 = |x| x.cosh();
+    SigmoidF32: f32 => f32 = |x| math::sigmoid(x);
     TanhF32: f32 => f32 = |x| math::tanh(x);
     TanhF64: f64 => f64 = |x| x.tanh();
     AsinhF32: f32 => f32 = |x| f64::from(x).asinh() as f32;

@@ -35,6 +35,12 @@ pub(super) fn exp(x: f32) -> f32 {
     scale(exp_poly(r), n)
 }
 
+/// As the chain of operations computes it, rounding after each.
+#[inline(always)]
+pub(super) fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + exp(-x))
+}
+
 #[inline(always)]
 pub(super) fn exp2(x: f32) -> f32 {
     let c = x.clamp(-151.0, 129.0);

@@ -5,6 +5,8 @@
 
 mod access;
 mod arith;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod half;
 mod map;
 mod math;
@@ -15,7 +17,9 @@ pub(crate) use access::{LoadRow, StoreRow, load_row, store_row};
 pub(crate) use half::{f32_to_bf16, f32_to_f16, round_to_bf16, round_to_f16};
 pub(crate) use map::Kernel;
 pub(crate) use reduce::{DotKernel, ReduceKernel, ScanKernel, dot, reduce, scan};
-pub(crate) use select::{Mode, binary, bitcast, cast, compare, fma, narrow, select, unary};
+pub(crate) use select::{
+    Mode, binary, bitcast, cast, compare, fma, narrow, select, sigmoid, unary,
+};
 
 use std::sync::OnceLock;
 

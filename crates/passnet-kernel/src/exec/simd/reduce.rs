@@ -44,9 +44,10 @@ unsafe fn reduce_body<F: Map2<A = T, B = T, R = T>, T: Copy>(
         }
         let out = &mut d[o * inner..(o + 1) * inner];
         out.copy_from_slice(&block[..inner]);
-        for row in block[inner..].chunks_exact(inner) {
-            for (x, &y) in out.iter_mut().zip(row) {
-                *x = F::f(*x, y);
+        for k in 1..size {
+            let row = &block[k * inner..(k + 1) * inner];
+            for i in 0..inner {
+                out[i] = F::f(out[i], row[i]);
             }
         }
     }
@@ -63,9 +64,11 @@ fn reduce_row<F: Map2<A = T, B = T, R = T>, T: Copy>(row: &[T]) -> T {
     }
     let mut partial = [row[0]; PARTIALS];
     partial.copy_from_slice(&row[..PARTIALS]);
-    for chunk in row[PARTIALS..].chunks_exact(PARTIALS) {
-        for (p, &x) in partial.iter_mut().zip(chunk) {
-            *p = F::f(*p, x);
+    // Arrays of a known size stay in registers.
+    let (chunks, _) = row[PARTIALS..].as_chunks::<PARTIALS>();
+    for chunk in chunks {
+        for i in 0..PARTIALS {
+            partial[i] = F::f(partial[i], chunk[i]);
         }
     }
     let mut width = PARTIALS;

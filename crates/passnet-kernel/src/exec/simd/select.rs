@@ -2,6 +2,8 @@
 
 use super::Isa;
 use super::arith::*;
+#[cfg(target_arch = "x86_64")]
+use super::avx512::{self, Function};
 use super::map::{Kernel, map1, map2, map3};
 use crate::exec::lane::Lane;
 use crate::ir::{BinaryOp, CmpOp, UnaryOp};
@@ -17,6 +19,19 @@ pub(crate) enum Mode {
 }
 
 pub(crate) fn unary(isa: Isa, op: UnaryOp, lane: Lane) -> Option<Kernel> {
+    #[cfg(target_arch = "x86_64")]
+    if isa == Isa::Avx512 && lane == Lane::F32 {
+        let function = match op {
+            UnaryOp::Exp => Some(Function::Exp),
+            UnaryOp::Exp2 => Some(Function::Exp2),
+            UnaryOp::Tanh => Some(Function::Tanh),
+            UnaryOp::Erf => Some(Function::Erf),
+            _ => None,
+        };
+        if let Some(function) = function {
+            return Some(avx512::kernel(function));
+        }
+    }
     macro_rules! floats {
         ($($op:ident: $f32:ident $f64:ident,)+) => {
             match (op, lane) {
@@ -76,6 +91,15 @@ pub(crate) fn unary(isa: Isa, op: UnaryOp, lane: Lane) -> Option<Kernel> {
         IsFinite: IsFiniteF32 IsFiniteF64,
         SignBit: SignBitF32 SignBitF64,
     })
+}
+
+/// `1 / (1 + exp(-x))` on `f32`.
+pub(crate) fn sigmoid(isa: Isa) -> Kernel {
+    #[cfg(target_arch = "x86_64")]
+    if isa == Isa::Avx512 {
+        return avx512::kernel(Function::Sigmoid);
+    }
+    map1::<SigmoidF32>(isa)
 }
 
 /// A two-operand kernel in the variant for scalar operands.
@@ -202,6 +226,8 @@ pub(crate) fn fma(isa: Isa, lane: Lane, mode: Mode) -> Kernel {
 /// `None` when the lane type already does.
 pub(crate) fn narrow(isa: Isa, elem: Elem, lane: Lane) -> Option<Kernel> {
     Some(match (elem, lane) {
+        #[cfg(target_arch = "x86_64")]
+        (Elem::F16, _) if isa == Isa::Avx512 => avx512::kernel(Function::RoundF16),
         (Elem::F16, _) => map1::<RoundF16>(isa),
         (Elem::BF16, _) => map1::<RoundBF16>(isa),
         (Elem::I8, Lane::I32) => map1::<NarrowI8I32>(isa),
