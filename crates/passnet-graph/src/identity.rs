@@ -11,8 +11,8 @@
 mod label;
 mod outline;
 
-use crate::graph::Graph;
 use crate::graph::effects::Effects;
+use crate::graph::{Graph, NodeId};
 use crate::read::TensorMeta;
 use label::{Label, Mixer};
 use outline::{Detail, Outline};
@@ -58,8 +58,9 @@ pub struct Identity {
 /// Identifies a graph; `metas` are its arguments' metas in order, or empty if there are none.
 pub fn identify(graph: &Graph, metas: &[TensorMeta]) -> Identity {
     let order = Effects::of(graph).order(graph);
-    let operations = Outline::of(graph, &order, Detail::Operations);
-    let literals = Outline::of(graph, &order, Detail::Literals);
+    let bound: Vec<_> = graph.calls().map(|(_, call)| call.bind().ok()).collect();
+    let operations = Outline::of(graph, &bound, &order, Detail::Operations);
+    let literals = Outline::of(graph, &bound, &order, Detail::Literals);
     let untyped = outline::placeholders(graph, &[]);
     Identity {
         structure: digest(&operations, &untyped),
@@ -108,14 +109,22 @@ fn upward(outline: &Outline, placeholders: &[Label]) -> Vec<Label> {
 
 /// How each node is used: by whom, in which place, and as which output.
 fn downward(outline: &Outline, upward: &[Label]) -> Vec<Label> {
-    let mut uses: Vec<Vec<Label>> = vec![Vec::new(); upward.len()];
+    // The uses of all nodes lie in one list, each node's where `use_starts` says. They come from later nodes only,
+    // so a node's are complete when its turn comes.
+    let mut uses = vec![Label::OUTPUT; outline.use_count()];
+    let mut ends = outline.use_starts.clone();
+    let mut note = |node: NodeId, uses: &mut [Label], label: Label| {
+        let end = &mut ends[node.index()];
+        uses[*end] = label;
+        *end += 1;
+    };
     let mut labels = upward.to_vec();
     for (id, place) in outline.outputs.uses() {
-        uses[id.index()].push(Mixer::new(Label::OUTPUT).with(place).finish());
+        note(id, &mut uses, Mixer::new(Label::OUTPUT).with(place).finish());
     }
     let first_call = upward.len() - outline.calls.len();
     for index in (0..upward.len()).rev() {
-        let own = &mut uses[index];
+        let own = &mut uses[outline.use_starts[index]..outline.use_starts[index + 1]];
         own.sort_unstable();
         let mut mixer = Mixer::new(upward[index]);
         own.iter().for_each(|label| mixer.label(*label));
@@ -125,10 +134,10 @@ fn downward(outline: &Outline, upward: &[Label]) -> Vec<Label> {
             continue;
         };
         for (input, place) in call.form.uses() {
-            uses[input.index()].push(Mixer::new(label).with(place).finish());
+            note(input, &mut uses, Mixer::new(label).with(place).finish());
         }
         for earlier in call.after {
-            uses[earlier.index()].push(Mixer::new(label).with(u64::MAX).finish());
+            note(*earlier, &mut uses, Mixer::new(label).with(u64::MAX).finish());
         }
     }
     labels

@@ -2,7 +2,7 @@
 
 use super::label::{Label, Mixer};
 use crate::graph::{Annotation, Arg, Call, Graph, NodeId, NodeKind, Target};
-use crate::ops::{ParamType, Value};
+use crate::ops::{Bound, ParamType, Value};
 use crate::read::TensorMeta;
 
 /// How much of the literals counts.
@@ -19,6 +19,8 @@ pub(super) struct Outline<'a> {
     pub(super) outputs: Form,
     /// Whether a node counts: an argument that nothing uses cannot change the result.
     pub(super) counts: Vec<bool>,
+    /// Where each node's uses start in the list of all uses, and behind the last node where they end.
+    pub(super) use_starts: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -56,15 +58,25 @@ impl Form {
 }
 
 impl<'a> Outline<'a> {
-    pub(super) fn of(graph: &Graph, order: &'a [Vec<NodeId>], detail: Detail) -> Self {
+    /// `bound` are the graph's calls, as far as the table knows them.
+    pub(super) fn of(
+        graph: &Graph,
+        bound: &[Option<Bound<'_>>],
+        order: &'a [Vec<NodeId>],
+        detail: Detail,
+    ) -> Self {
         let mut counts = vec![true; graph.nodes().len()];
         counts[..graph.placeholder_count()].fill(false);
         let calls: Vec<CallOutline<'a>> = graph
             .calls()
-            .map(|(id, call)| {
+            .zip(bound)
+            .map(|((id, call), bound)| {
                 call.for_each_input(|input| counts[input.index()] = true);
                 let mut writer = Writer::new(detail);
-                writer.call(call);
+                match bound {
+                    Some(bound) => writer.call(bound),
+                    None => writer.unbound(call),
+                }
                 CallOutline { form: writer.finish(), after: &order[id.index()] }
             })
             .collect();
@@ -74,7 +86,22 @@ impl<'a> Outline<'a> {
             writer.place = (position as u64) << 32;
             writer.arg(output);
         }
-        Outline { calls, outputs: writer.finish(), counts }
+        let outputs = writer.finish();
+        let mut use_starts = vec![0; counts.len() + 1];
+        let mut count = |node: NodeId| use_starts[node.index() + 1] += 1;
+        outputs.uses().for_each(|(node, _)| count(node));
+        for call in &calls {
+            call.form.uses().for_each(|(node, _)| count(node));
+            call.after.iter().for_each(|node| count(*node));
+        }
+        for index in 1..use_starts.len() {
+            use_starts[index] += use_starts[index - 1];
+        }
+        Outline { calls, outputs, counts, use_starts }
+    }
+
+    pub(super) fn use_count(&self) -> usize {
+        self.use_starts.last().copied().unwrap_or(0)
     }
 }
 
@@ -135,8 +162,7 @@ impl Writer {
         self.mixer.word(tag as u64);
     }
 
-    fn call(&mut self, call: &Call) {
-        let Ok(bound) = call.bind() else { return self.unbound(call) };
+    fn call(&mut self, bound: &Bound<'_>) {
         let entry = bound.op.entry();
         self.tag(if bound.is_in_place() { Tag::InPlace } else { Tag::Known });
         self.mixer.bytes(entry.spec.spellings[0].as_bytes());

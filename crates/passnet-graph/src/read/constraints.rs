@@ -1,9 +1,13 @@
 //! `input_tensor_constraints.py`: which input sizes are symbols, and their example values.
 
-use super::literal;
+use super::{literal, plain};
 use crate::Diagnostic;
 use crate::graph::Arg;
 use crate::syntax::{Ranged, Source, ast, parse};
+
+/// The two assignments that are read; the others follow from them.
+pub(super) const EXAMPLES: &str = "dynamic_dim_constraint_symbol2example_value";
+pub(super) const INPUT_SHAPES: &str = "dynamic_dim_constraint_input_shapes";
 
 /// The dynamic sizes of a graph's inputs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -20,7 +24,27 @@ pub enum ShapeDim {
     Symbol(String),
 }
 
+impl Constraints {
+    /// A symbol that stands in a shape and has no example value.
+    pub(super) fn undefined_symbol(&self) -> Option<&str> {
+        self.input_shapes.iter().flat_map(|(_, shape)| shape).find_map(|dim| match dim {
+            ShapeDim::Symbol(name) if self.symbols.iter().all(|(known, _)| known != name) => {
+                Some(name.as_str())
+            }
+            _ => None,
+        })
+    }
+}
+
 pub fn read_constraints(source: &Source) -> Result<Constraints, Diagnostic> {
+    match plain::constraints(source.text()) {
+        Some(constraints) => Ok(constraints),
+        None => parse_constraints(source),
+    }
+}
+
+/// The same through the Python parser.
+pub(super) fn parse_constraints(source: &Source) -> Result<Constraints, Diagnostic> {
     let module = parse(source)?;
     let mut constraints = Constraints::default();
     for stmt in &module.body {
@@ -33,27 +57,19 @@ pub fn read_constraints(source: &Source) -> Result<Constraints, Diagnostic> {
             return Err(source.at(assign.range(), "expected `name = value`"));
         };
         match target.id.as_str() {
-            "dynamic_dim_constraint_symbol2example_value" => {
+            EXAMPLES => {
                 constraints.symbols = examples(source, &assign.value)?;
             }
-            "dynamic_dim_constraint_input_shapes" => {
+            INPUT_SHAPES => {
                 constraints.input_shapes = shapes(source, &assign.value)?;
             }
             // Symbol definitions, their list and the (always empty) relations add nothing to these two.
             _ => {}
         }
     }
-    for (_, shape) in &constraints.input_shapes {
-        for dim in shape {
-            if let ShapeDim::Symbol(name) = dim
-                && !constraints.symbols.iter().any(|(symbol, _)| symbol == name)
-            {
-                return Err(Diagnostic::file(
-                    source.path(),
-                    format!("symbol `{name}` has no example value"),
-                ));
-            }
-        }
+    if let Some(name) = constraints.undefined_symbol() {
+        let message = format!("symbol `{name}` has no example value");
+        return Err(Diagnostic::file(source.path(), message));
     }
     Ok(constraints)
 }

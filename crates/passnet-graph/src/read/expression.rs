@@ -5,6 +5,8 @@ use crate::Diagnostic;
 use crate::graph::{Arg, Call, CalleeKind, Graph, NodeId, Target};
 use crate::syntax::{Ranged, Source, TextRange, ast};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use std::borrow::Cow;
 
 /// What a Python name stands for at this point of the program.
 #[derive(Debug, Clone)]
@@ -90,7 +92,7 @@ impl<'a> Lowering<'a> {
                 },
                 None => return Ok(None),
             },
-            ast::Expr::Attribute(_) => match dotted_path(expr) {
+            ast::Expr::Attribute(_) => match dotted_path(self.source, expr) {
                 Some(path) if self.is_module_path(&path) => literal::torch_constant(&path)
                     .ok_or_else(|| {
                         self.source
@@ -236,7 +238,7 @@ impl<'a> Lowering<'a> {
             ast::Expr::Name(name) if !self.names.contains_key(name.id.as_str()) => {
                 self.function(name.id.as_str(), call.func.range())?
             }
-            ast::Expr::Attribute(attribute) => match dotted_path(&call.func) {
+            ast::Expr::Attribute(attribute) => match dotted_path(self.source, &call.func) {
                 Some(path) if self.is_module_path(&path) => {
                     self.function(&path, call.func.range())?
                 }
@@ -311,17 +313,22 @@ impl<'a> Lowering<'a> {
 }
 
 /// `a.b.c` as text, when the expression is nothing but names and dots.
-fn dotted_path(expr: &ast::Expr) -> Option<String> {
-    match expr {
-        ast::Expr::Name(name) => Some(name.id.to_string()),
-        ast::Expr::Attribute(attribute) => {
-            let mut path = dotted_path(&attribute.value)?;
-            path.push('.');
-            path.push_str(attribute.attr.as_str());
-            Some(path)
-        }
-        _ => None,
+fn dotted_path<'a>(source: &'a Source, expr: &ast::Expr) -> Option<Cow<'a, str>> {
+    let mut names: SmallVec<[&str; 8]> = SmallVec::new();
+    let mut root = expr;
+    while let ast::Expr::Attribute(attribute) = root {
+        names.push(attribute.attr.as_str());
+        root = &attribute.value;
     }
+    let ast::Expr::Name(first) = root else { return None };
+    // Almost always it is written just so, without white space, brackets or letters beyond ASCII.
+    let written = source.slice(expr.range());
+    if written.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.')) {
+        return Some(Cow::Borrowed(written));
+    }
+    names.push(first.id.as_str());
+    names.reverse();
+    Some(Cow::Owned(names.join(".")))
 }
 
 /// Python's name for `a op b` in module `operator`.

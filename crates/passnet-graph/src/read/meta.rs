@@ -1,6 +1,6 @@
 //! `weight_meta.py` and `input_meta.py`: one class per forward argument, read as data.
 
-use super::literal;
+use super::{literal, plain};
 use crate::Diagnostic;
 use crate::dtype::{DType, Device};
 use crate::graph::Arg;
@@ -8,6 +8,10 @@ use crate::syntax::{Ranged, Source, ast, parse};
 
 /// Largest number of elements a shape may describe (2^40: a terabyte of bytes).
 const MAX_ELEMENTS: i64 = 1 << 40;
+
+/// What stands before the argument's name in the name of its class.
+pub(super) const CLASS_PREFIXES: [&str; 2] =
+    ["Program_weight_tensor_meta_", "Program_input_tensor_meta_"];
 
 /// What is recorded about one tensor argument.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,6 +96,14 @@ impl TensorMeta {
 
 /// Reads all classes of a meta file, in file order. All errors are collected.
 pub fn read_tensor_metas(source: &Source) -> Result<Vec<TensorMeta>, Vec<Diagnostic>> {
+    match plain::tensor_metas(source.text()) {
+        Some(metas) => Ok(metas),
+        None => parse_tensor_metas(source),
+    }
+}
+
+/// The same through the Python parser.
+pub(super) fn parse_tensor_metas(source: &Source) -> Result<Vec<TensorMeta>, Vec<Diagnostic>> {
     let module = parse(source).map_err(|error| vec![error])?;
     let mut metas = Vec::with_capacity(module.body.len());
     let mut errors = Vec::new();
@@ -124,65 +136,70 @@ fn read_class(source: &Source, class: &ast::StmtClassDef) -> Result<TensorMeta, 
             other => return Err(source.at(other.range(), "expected `field = value`")),
         }
     }
-    let missing = |field: &str| {
-        source.at(class.name.range(), format!("`{}` has no field `{field}`", class.name))
-    };
-    let class_name = class.name.as_str();
-    let class_name = class_name
-        .strip_prefix("Program_weight_tensor_meta_")
-        .or_else(|| class_name.strip_prefix("Program_input_tensor_meta_"))
-        .unwrap_or(class_name);
-    let meta = TensorMeta {
-        class_name: class_name.into(),
-        name: fields.name.ok_or_else(|| missing("name"))?,
-        original_name: fields.original_name,
-        shape: fields.shape.ok_or_else(|| missing("shape"))?,
-        dtype: fields.dtype.ok_or_else(|| missing("dtype"))?,
-        device: fields.device,
-        mean: fields.mean,
-        std: fields.std,
-        data: fields.data,
-        min_val: fields.min_val,
-        max_val: fields.max_val,
-    };
-    if let Some(data) = &meta.data
-        && data.len() as i64 != meta.elements()
-    {
-        return Err(source.at(
-            class.name.range(),
-            format!(
+    fields.into_meta(class.name.as_str()).map_err(|message| source.at(class.name.range(), message))
+}
+
+/// The fields of a class, as far as they have been read.
+#[derive(Default)]
+pub(super) struct Fields {
+    pub(super) name: Option<String>,
+    pub(super) original_name: Option<String>,
+    pub(super) shape: Option<Vec<i64>>,
+    pub(super) dtype: Option<DType>,
+    pub(super) device: Option<Device>,
+    pub(super) mean: Option<f64>,
+    pub(super) std: Option<f64>,
+    pub(super) data: Option<Vec<Number>>,
+    pub(super) min_val: Option<Number>,
+    pub(super) max_val: Option<Number>,
+}
+
+impl Fields {
+    /// Refuses sizes of too many elements.
+    pub(super) fn set_shape(&mut self, sizes: Vec<i64>) -> Option<()> {
+        let elements = sizes.iter().try_fold(1_i64, |product, size| product.checked_mul(*size));
+        elements.filter(|n| *n <= MAX_ELEMENTS)?;
+        self.shape = Some(sizes);
+        Some(())
+    }
+
+    /// Everything recorded about one tensor, or what is missing or contradictory.
+    pub(super) fn into_meta(self, class: &str) -> Result<TensorMeta, String> {
+        let missing = |field: &str| format!("`{class}` has no field `{field}`");
+        let class_name = CLASS_PREFIXES.iter().find_map(|prefix| class.strip_prefix(prefix));
+        let meta = TensorMeta {
+            class_name: class_name.unwrap_or(class).into(),
+            name: self.name.ok_or_else(|| missing("name"))?,
+            original_name: self.original_name,
+            shape: self.shape.ok_or_else(|| missing("shape"))?,
+            dtype: self.dtype.ok_or_else(|| missing("dtype"))?,
+            device: self.device,
+            mean: self.mean,
+            std: self.std,
+            data: self.data,
+            min_val: self.min_val,
+            max_val: self.max_val,
+        };
+        match &meta.data {
+            Some(data) if data.len() as i64 != meta.elements() => Err(format!(
                 "`{}` records {} values for shape {:?}, which holds {}",
                 meta.name,
                 data.len(),
                 meta.shape,
                 meta.elements()
-            ),
-        ));
+            )),
+            _ => Ok(meta),
+        }
     }
-    Ok(meta)
-}
 
-#[derive(Default)]
-struct Fields {
-    name: Option<String>,
-    original_name: Option<String>,
-    shape: Option<Vec<i64>>,
-    dtype: Option<DType>,
-    device: Option<Device>,
-    mean: Option<f64>,
-    std: Option<f64>,
-    data: Option<Vec<Number>>,
-    min_val: Option<Number>,
-    max_val: Option<Number>,
-}
-
-impl Fields {
     fn set(&mut self, source: &Source, field: &str, value: &ast::Expr) -> Result<(), Diagnostic> {
         let error = |message: String| source.at(value.range(), message);
         match field {
             "name" => self.name = Some(text(source, value)?),
             "original_name" => self.original_name = Some(text(source, value)?),
-            "shape" => self.shape = Some(shape(source, value)?),
+            "shape" => self
+                .set_shape(shape(source, value)?)
+                .ok_or_else(|| error("this shape has too many elements".into()))?,
             "dtype" => {
                 let name = text(source, value)?;
                 self.dtype = Some(DType::from_name(&name).ok_or_else(|| {
@@ -219,20 +236,11 @@ fn shape(source: &Source, value: &ast::Expr) -> Result<Vec<i64>, Diagnostic> {
     let ast::Expr::List(list) = value else {
         return Err(source.at(value.range(), "expected a list of sizes"));
     };
-    let mut elements: i64 = 1;
-    let mut sizes = Vec::with_capacity(list.elts.len());
-    for item in &list.elts {
-        let size = match literal::literal(item) {
-            Ok(Some(Arg::Int(size))) if size >= 0 => size,
-            _ => return Err(source.at(item.range(), "a size is a non-negative integer")),
-        };
-        elements = elements
-            .checked_mul(size)
-            .filter(|n| *n <= MAX_ELEMENTS)
-            .ok_or_else(|| source.at(value.range(), "this shape has too many elements"))?;
-        sizes.push(size);
-    }
-    Ok(sizes)
+    let sizes = list.elts.iter().map(|item| match literal::literal(item) {
+        Ok(Some(Arg::Int(size))) if size >= 0 => Ok(size),
+        _ => Err(source.at(item.range(), "a size is a non-negative integer")),
+    });
+    sizes.collect()
 }
 
 fn number(source: &Source, value: &ast::Expr) -> Result<Option<Number>, Diagnostic> {

@@ -6,6 +6,7 @@ mod folder;
 mod literal;
 mod meta;
 mod model;
+mod plain;
 
 /// Python's own vocabulary, for other readers of Python that build graphs.
 pub mod python {

@@ -19,6 +19,10 @@ pub(super) fn first_too_deep(text: &str) -> Option<usize> {
             continue;
         }
         let byte = bytes[i];
+        if !MATTERS[byte as usize] {
+            i += 1;
+            continue;
+        }
         match byte {
             b'#' => i = skip_to_newline(bytes, i),
             b'\'' | b'"' => {
@@ -50,6 +54,18 @@ pub(super) fn first_too_deep(text: &str) -> Option<usize> {
     }
     None
 }
+
+/// Bytes that can change the depth; most of a text is names and numbers, which cannot.
+static MATTERS: [bool; 256] = {
+    let mut table = [false; 256];
+    let bytes = b"#'\"([{)]},;\n=.+-*/%@&|^~<>! ";
+    let mut i = 0;
+    while i < bytes.len() {
+        table[bytes[i] as usize] = true;
+        i += 1;
+    }
+    table
+};
 
 #[derive(Default)]
 struct Scan {
@@ -85,8 +101,9 @@ impl Scan {
     }
 
     fn words(&mut self, bytes: &[u8], space: usize) {
-        let word: &[u8] =
-            bytes[space + 1..].split(|b| !b.is_ascii_alphabetic()).next().unwrap_or(&[]);
+        // No word operator is longer than `lambda`, so one byte more tells them from other words.
+        let window = &bytes[space + 1..bytes.len().min(space + 8)];
+        let word: &[u8] = window.split(|b| !b.is_ascii_alphabetic()).next().unwrap_or(&[]);
         if matches!(
             word,
             b"not"
