@@ -2,10 +2,11 @@
 
 use super::args::Args;
 use super::dim::Dim;
+use super::part::diagonal_view;
 use super::pointwise::elementwise;
 use super::promote::message_name;
 use super::value::{Shape, Strides, TensorType, Value};
-use super::view::{diagonal_view, permuted, unsqueezed};
+use super::view::{permuted, unsqueezed};
 use super::{Outcome, Problem, strides};
 use smallvec::SmallVec;
 

@@ -3,8 +3,8 @@
 use super::args::Args;
 use super::value::Value;
 use super::{
-    Outcome, contraction, convert, convolution, creation, effect, einsum, fourier, indexing,
-    movement, normalisation, pointwise, reduction, sampling, scalar, subscript, view,
+    Outcome, contraction, convert, convolution, creation, effect, einsum, fourier, indexing, join,
+    movement, normalisation, part, pointwise, reduction, sampling, scalar, subscript, view,
 };
 use crate::ops::Op;
 
@@ -78,9 +78,9 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Outcome<Value> {
         Op::Squeeze | Op::Unsqueeze => view::singleton,
         Op::Expand | Op::ExpandAs | Op::BroadcastTo => view::expand,
         Op::BroadcastTensors => view::broadcast_tensors,
-        Op::Chunk | Op::Split | Op::TensorSplit => view::pieces,
+        Op::Chunk | Op::Split | Op::TensorSplit => part::pieces,
         Op::Narrow | Op::Select | Op::Unbind | Op::Diagonal | Op::UnfoldDim | Op::AsStrided => {
-            view::part
+            part::part
         }
         Op::Detach | Op::Real | Op::Imag | Op::ViewAsReal | Op::ViewAsComplex => {
             convert::reinterpret
@@ -89,7 +89,7 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Outcome<Value> {
         Op::Contiguous | Op::To | Op::TypeAs | Op::Type | Op::Cpu | Op::Cuda => convert::convert,
         Op::Float | Op::Double | Op::Half | Op::Bfloat16 | Op::Long | Op::Int => convert::convert,
         Op::Short | Op::Byte | Op::Bool => convert::convert,
-        Op::Cat | Op::Stack | Op::Hstack | Op::Vstack => movement::join,
+        Op::Cat | Op::Stack | Op::Hstack | Op::Vstack => join::join,
         Op::Pad | Op::ConstantPadNd => movement::pad,
         Op::Roll | Op::Flip | Op::Rot90 | Op::Repeat | Op::Tile | Op::RepeatInterleave => {
             movement::rearrange
@@ -99,8 +99,8 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Outcome<Value> {
         }
         Op::PixelShuffle | Op::PixelUnshuffle | Op::ChannelShuffle => movement::rearrange,
         Op::Unfold | Op::Fold => movement::patches,
-        Op::Meshgrid | Op::CartesianProd => movement::grid,
-        Op::Complex | Op::Polar => movement::complex,
+        Op::Meshgrid | Op::CartesianProd => join::grid,
+        Op::Complex | Op::Polar => join::complex,
         Op::Linear => contraction::linear,
         Op::Bilinear => contraction::bilinear,
         Op::Matmul => contraction::matmul,

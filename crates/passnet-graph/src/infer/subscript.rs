@@ -2,8 +2,9 @@
 
 use super::args::Args;
 use super::dim::Dim;
+use super::part::{narrowed, selected};
 use super::value::{Scalar, Shape, Strides, TensorType, Value};
-use super::view::{narrowed, permuted, selected, unsqueezed};
+use super::view::{permuted, unsqueezed};
 use super::{Outcome, Problem, strides};
 use crate::dtype::DType;
 use crate::graph::Arg;
