@@ -11,11 +11,11 @@
 use crate::progress::Progress;
 use crate::stage;
 use crate::store::{Kind, Record, Store, StoreError};
-use passnet_graph::cut::{CutError, Piece, cut};
+use passnet_graph::cut::{CutError, Piece, cut_with};
 use passnet_graph::graph::Target;
 use passnet_graph::infer::{Inference, Value, infer_folder};
 use passnet_graph::read::{GraphFolder, read_folder};
-use passnet_graph::{GraphFiles, identify};
+use passnet_graph::{GraphFiles, identify, stats};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -132,11 +132,12 @@ fn halves_fit(folder: &GraphFolder, types: &Inference) -> Result<(), String> {
         return Err("there is nothing to cut".into());
     }
     let middle = ops / 2;
+    let statistics = stats::propagate(folder, types);
     for range in [0..middle, middle..ops, 0..ops] {
         if range.is_empty() {
             continue;
         }
-        match cut(folder, types, range) {
+        match cut_with(folder, types, &statistics, range) {
             Ok(piece) => agrees(&piece, types)?,
             // A half that only has effects, or ends inside a region, is no piece: another cut is.
             Err(CutError::NoOutputs | CutError::Region { .. }) => {}

@@ -293,20 +293,32 @@ impl<'a> Cutter<'a> {
     fn find_outputs(&mut self) {
         let mut used: FxHashMap<NodeId, Use> = FxHashMap::default();
         let graph = &self.parent.graph;
+        let inside = self.inside.clone();
+        let is_inside = |id: NodeId| inside.contains(&id.index());
         for (_, call) in graph.calls().filter(|(id, _)| id.index() >= self.inside.end) {
             match (call.op(), &call.args[..]) {
                 (Some(Op::GetItem), [Arg::Node(node), Arg::Int(index)])
                     if matches!(self.types.value(*node), Value::Sequence(_)) =>
                 {
-                    used.entry(*node).or_default().elements.push(*index);
+                    if is_inside(*node) {
+                        used.entry(*node).or_default().elements.push(*index);
+                    }
                 }
-                _ => call.for_each_input(|input| used.entry(input).or_default().whole = true),
+                _ => call.for_each_input(|input| {
+                    if is_inside(input) {
+                        used.entry(input).or_default().whole = true;
+                    }
+                }),
             }
         }
         for output in &graph.outputs {
-            output.for_each_node(&mut |id| used.entry(id).or_default().whole = true);
+            output.for_each_node(&mut |id| {
+                if is_inside(id) {
+                    used.entry(id).or_default().whole = true;
+                }
+            });
         }
-        for index in self.inside.clone() {
+        for index in inside {
             let id = NodeId::new(index);
             let (Some(how), Some(Arg::Node(copy))) = (used.get(&id), self.copies.get(&id)) else {
                 continue;

@@ -4,10 +4,10 @@ use crate::describe::Made;
 use crate::layout;
 use crate::stage::Product;
 use crate::store::{Kind, Provenance};
-use passnet_graph::cut::cut;
+use passnet_graph::cut::cut_with;
 use passnet_graph::infer::Inference;
 use passnet_graph::read::GraphFolder;
-use passnet_graph::{Digest, identify};
+use passnet_graph::{Digest, identify, stats};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -23,8 +23,9 @@ pub fn cut_ranges(
     let mut product = Product::default();
     let mut pieces = Vec::new();
     let mut known: BTreeMap<Digest, usize> = BTreeMap::new();
+    let statistics = stats::propagate(folder, types);
     for (number, range) in ranges.iter().enumerate() {
-        let piece = match cut(folder, types, range.clone()) {
+        let piece = match cut_with(folder, types, &statistics, range.clone()) {
             Ok(piece) => piece,
             Err(error) => {
                 product.refuse(format!("{path} {}..{}", range.start, range.end), error);

@@ -14,10 +14,10 @@ use crate::layout::{self, ORIGINAL_SHAPE};
 use crate::progress::Progress;
 use crate::stage::{self, Job, Product, StageReport};
 use crate::store::{Kind, Provenance, Record, Store, StoreError, Variant};
-use passnet_graph::cut::cut;
+use passnet_graph::cut::cut_with;
 use passnet_graph::infer::{Inference, infer_folder};
 use passnet_graph::read::{GraphFolder, read_folder};
-use passnet_graph::{DType, Digest, GraphFiles, identify};
+use passnet_graph::{DType, Digest, GraphFiles, identify, stats};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -156,12 +156,13 @@ impl Maker<'_> {
 
     /// Cuts all pieces out of one shape variant of the model and makes all dtypes of them.
     fn pieces_of(&mut self, folder: &GraphFolder, types: &Inference, shape_index: u32) {
+        let statistics = stats::propagate(folder, types);
         for (number, wanted) in self.pieces.iter().enumerate() {
             if shape_index != ORIGINAL_SHAPE && wanted.kind == Kind::SoleOp {
                 continue;
             }
             let what = || format!("{} shape {shape_index}", wanted.name);
-            let piece = match cut(folder, types, wanted.range.clone()) {
+            let piece = match cut_with(folder, types, &statistics, wanted.range.clone()) {
                 Ok(piece) => piece.folder,
                 Err(why) => {
                     self.product.refuse(what(), why);
