@@ -10,7 +10,8 @@ use passnet_dataset::decompose::run::{Method, decompose};
 use passnet_dataset::decompose::typical::TypicalOptions;
 use passnet_dataset::dedup::{DedupOptions, Level, dedup};
 use passnet_dataset::describe::describe;
-use passnet_dataset::export::folders::{FolderOptions, export_folders};
+use passnet_dataset::export::ExportOptions;
+use passnet_dataset::export::folders::export_folders;
 use passnet_dataset::import::{ImportOptions, import};
 use passnet_dataset::pipeline::{BuildOptions, Step, StepResult, build};
 use passnet_dataset::progress::Silent;
@@ -224,10 +225,9 @@ fn tasks_are_written_as_folders_that_find_their_graphs() {
     let path = out.path().join("store");
     let mut store = Store::open_for_writing(&path, workers(2)).unwrap();
     run(&mut store, source.path(), 2).unwrap();
-    let options =
-        FolderOptions { set: "tiny".into(), kinds: vec![Kind::Typical], only_tasks: true };
+    let options = ExportOptions { kinds: vec![Kind::Typical], only_tasks: true };
     let folder = out.path().join("export");
-    let done = export_folders(&store, &folder, &options, &Silent).unwrap();
+    let done = export_folders(&store, &folder, "tiny", &options, &Silent).unwrap();
     let all = tasks::load(&store).unwrap();
     let typical = all.iter().filter(|task| task.kind.as_str() == "typical");
     assert_eq!(done.tasks, typical.clone().count() as u64);
@@ -247,7 +247,7 @@ fn tasks_are_written_as_folders_that_find_their_graphs() {
     let evaluation = fs::read_to_string(folder.join("sample_lists/typical_eval.txt")).unwrap();
     assert_eq!(evaluation.lines().count(), 2);
     // Writing over it changes nothing and fails nowhere.
-    assert_eq!(export_folders(&store, &folder, &options, &Silent).unwrap(), done);
+    assert_eq!(export_folders(&store, &folder, "tiny", &options, &Silent).unwrap(), done);
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub enum CommandError {
     Input { message: String, hint: Option<String> },
     /// Bad input with places (exit code 2).
     Located(Vec<Diagnostic>),
+    /// This machine or this build lacks what was asked for (exit code 3).
+    Lacking { message: String, hint: String },
     /// Reading or writing failed (exit code 2).
     Io(std::io::Error),
     /// Our own mistake (exit code 70).
@@ -52,6 +54,7 @@ impl CommandError {
     pub fn exit_code(&self) -> u8 {
         match self {
             CommandError::Input { .. } | CommandError::Located(_) | CommandError::Io(_) => 2,
+            CommandError::Lacking { .. } => 3,
             CommandError::Bug(_) => 70,
         }
     }
@@ -67,6 +70,7 @@ impl CommandError {
                 let hint = hint.as_ref().map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
                 format!("error: {message}{hint}")
             }
+            CommandError::Lacking { message, hint } => format!("error: {message}\nhint: {hint}"),
             CommandError::Located(diagnostics) => {
                 diagnostics.iter().map(render_diagnostic).collect::<Vec<_>>().join("\n")
             }

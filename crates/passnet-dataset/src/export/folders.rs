@@ -9,56 +9,34 @@
 //!
 //! Every file is a function of the store alone; writing it again over an interrupted export completes it.
 
-use super::ExportError;
+use super::{ExportError, ExportOptions, Exported};
 use crate::layout;
 use crate::progress::{Progress, Task};
-use crate::sample::tasks::{self, Side, StoredTask, uid_of};
-use crate::store::{Kind, Store};
+use crate::sample::tasks::{StoredTask, uid_of};
+use crate::store::Store;
 use passnet_graph::{FileName, GraphFiles};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What to write.
-#[derive(Debug, Clone)]
-pub struct FolderOptions {
-    /// The name of the set, a folder below `graphs` and `samples`.
-    pub set: String,
-    pub kinds: Vec<Kind>,
-    /// Only graphs that some task uses.
-    pub only_tasks: bool,
-}
-
-/// What was written.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Exported {
-    pub graphs: u64,
-    pub tasks: u64,
-}
-
-/// Writes graphs, tasks and lists below `out`.
+/// Writes graphs, tasks and lists below `out`; `set` names the folder below `graphs` and `samples`.
 pub fn export_folders(
     store: &Store,
     out: &Path,
-    options: &FolderOptions,
+    set: &str,
+    options: &ExportOptions,
     progress: &dyn Progress,
 ) -> Result<Exported, ExportError> {
-    let tasks: Vec<StoredTask> = tasks::load(store)?
-        .into_iter()
-        .filter(|task| options.kinds.iter().any(|kind| kind.as_str() == task.kind.as_str()))
-        .collect();
-    let used: BTreeSet<&str> =
-        tasks.iter().flat_map(|task| &task.graphs).map(|graph| graph.path.as_str()).collect();
-    let graphs = out.join("graphs").join(&options.set);
+    let tasks = options.tasks(store)?;
+    let wanted = options.filter(&tasks);
+    let graphs = out.join("graphs").join(set);
     let mut exported = Exported::default();
     let mut lists: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut task = Task::begin(progress, "writing graphs", None);
     for record in store.entries() {
         let record = record?;
         let kind = record.description.kind;
-        let wanted = options.kinds.contains(&kind)
-            && (!options.only_tasks || used.contains(record.path.as_str()));
-        if !wanted {
+        if !wanted(&record) {
             continue;
         }
         write_graph(&graphs.join(&record.path), &store.load(&record)?)?;
@@ -78,15 +56,10 @@ pub fn export_folders(
     let mut sides: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut task = Task::begin(progress, "writing tasks", Some(tasks.len() as u64));
     for one in &tasks {
-        let path = task_path(&options.set, one);
-        write_task(out, &path, &options.set, one)?;
-        let side = match one.side {
-            Some(Side::Evaluation) => "eval",
-            Some(Side::Training) => "train",
-            Some(Side::Withheld) => "withheld",
-            None => "all",
-        };
-        sides.entry(format!("{}_{side}", one.kind.as_str())).or_default().push(path);
+        let path = task_path(set, one);
+        write_task(out, &path, set, one)?;
+        let list = format!("{}_{}", one.kind.as_str(), one.list_name());
+        sides.entry(list).or_default().push(path);
         exported.tasks += 1;
         task.advance(1);
     }

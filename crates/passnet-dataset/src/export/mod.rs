@@ -1,12 +1,51 @@
 //! Export: the dataset as other tools read it. [`folders`] writes graph folders, sample folders and lists as PassNet
-//! has them.
+//! has them; with the feature `parquet`, `parquet` writes tables for the Hugging Face hub.
 
 pub mod folders;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 
-use crate::store::StoreError;
+use crate::sample::tasks::{self, StoredTask};
+use crate::store::{Kind, Record, Store, StoreError};
 use passnet_graph::Diagnostic;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
+
+/// What to write.
+#[derive(Debug, Clone)]
+pub struct ExportOptions {
+    pub kinds: Vec<Kind>,
+    /// Only graphs that some task uses.
+    pub only_tasks: bool,
+}
+
+/// What was written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Exported {
+    pub graphs: u64,
+    pub tasks: u64,
+}
+
+impl ExportOptions {
+    /// The tasks of the wanted kinds.
+    fn tasks(&self, store: &Store) -> Result<Vec<StoredTask>, StoreError> {
+        let mut tasks = tasks::load(store)?;
+        tasks.retain(|task| self.kinds.iter().any(|kind| kind.as_str() == task.kind.as_str()));
+        Ok(tasks)
+    }
+
+    /// Says which graphs to write, given these tasks.
+    fn filter(&self, tasks: &[StoredTask]) -> impl Fn(&Record) -> bool {
+        let used: Option<BTreeSet<String>> = self.only_tasks.then(|| {
+            tasks.iter().flat_map(|task| &task.graphs).map(|graph| graph.path.clone()).collect()
+        });
+        move |record| {
+            self.kinds.contains(&record.description.kind)
+                && used.as_ref().is_none_or(|used| used.contains(&record.path))
+        }
+    }
+}
 
 /// Why an export ended.
 #[derive(Debug)]

@@ -42,6 +42,18 @@ pub enum Side {
     Withheld,
 }
 
+impl StoredTask {
+    /// What exported lists call the task's side.
+    pub fn list_name(&self) -> &'static str {
+        match self.side {
+            Some(Side::Evaluation) => "eval",
+            Some(Side::Training) => "train",
+            Some(Side::Withheld) => "withheld",
+            None => "all",
+        }
+    }
+}
+
 impl PieceKind {
     pub fn of(kind: Kind) -> Option<Self> {
         match kind {

@@ -4,12 +4,13 @@ use super::{KindArg, PIECES, StoreArgs, kinds};
 use crate::error::{CommandError, Outcome};
 use crate::output::Output;
 use crate::progress::Bar;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use passnet_dataset::content::check_path_part;
-use passnet_dataset::export::ExportError;
-use passnet_dataset::export::folders::{FolderOptions, export_folders};
+use passnet_dataset::export::folders::export_folders;
+use passnet_dataset::export::{ExportError, ExportOptions, Exported};
+use passnet_dataset::store::Store;
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub struct ExportArgs {
@@ -20,11 +21,15 @@ pub struct ExportArgs {
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 
+    /// How to write
+    #[arg(long, value_enum, default_value_t = FormatArg::Folders)]
+    format: FormatArg,
+
     /// Write these kinds only
     #[arg(long, value_enum, value_delimiter = ',')]
     kind: Vec<KindArg>,
 
-    /// The name of the set, a folder below `graphs` and `samples`
+    /// Folders: the name of the set, a folder below `graphs` and `samples`
     #[arg(long, default_value = "passnet", value_name = "NAME")]
     set: String,
 
@@ -33,22 +38,43 @@ pub struct ExportArgs {
     only_tasks: bool,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum FormatArg {
+    /// Graph folders, sample folders and lists
+    Folders,
+    /// Two tables: `graphs.parquet` and `tasks.parquet`
+    Parquet,
+}
+
 pub fn run(args: ExportArgs, output: &mut Output) -> Result<Outcome, CommandError> {
     check_path_part(&args.set)
         .map_err(|why| CommandError::input(format!("the name of the set {why}")))?;
     let store = args.store.read()?;
-    let options = FolderOptions {
-        set: args.set,
-        kinds: kinds(&args.kind, &PIECES),
-        only_tasks: args.only_tasks,
+    let options = ExportOptions { kinds: kinds(&args.kind, &PIECES), only_tasks: args.only_tasks };
+    let done = match args.format {
+        FormatArg::Folders => export_folders(&store, &args.out, &args.set, &options, &Bar::new())?,
+        FormatArg::Parquet => parquet(&store, &args.out, &options)?,
     };
-    let done = export_folders(&store, &args.out, &options, &Bar::new())?;
     if output.is_json() {
         output.json(&json!({"graphs": done.graphs, "tasks": done.tasks}))?;
     } else {
         output.line(format!("{} graphs and {} tasks written", done.graphs, done.tasks))?;
     }
     Ok(Outcome::Done)
+}
+
+#[cfg(feature = "parquet")]
+fn parquet(store: &Store, out: &Path, options: &ExportOptions) -> Result<Exported, CommandError> {
+    use passnet_dataset::export::parquet::export_parquet;
+    Ok(export_parquet(store, out, options, &Bar::new())?)
+}
+
+#[cfg(not(feature = "parquet"))]
+fn parquet(_: &Store, _: &Path, _: &ExportOptions) -> Result<Exported, CommandError> {
+    Err(CommandError::Lacking {
+        message: "this build of passnet cannot write Parquet".into(),
+        hint: "build it with `cargo build --release -p passnet --features parquet`".into(),
+    })
 }
 
 impl From<ExportError> for CommandError {

@@ -63,7 +63,13 @@ Examples:
 The constraints: runnable, serialisable, decomposable, analysable, custom operations available.
 Exit code 1 means that at least one graph does not meet one of them.")]
     Verify(verify::VerifyArgs),
-    /// Write graphs, tasks and lists in PassNet's folder layout
+    /// Write graphs and tasks as other tools read them: PassNet's folders, or Parquet tables
+    #[command(after_help = "\
+Examples:
+  passnet dataset export corpus.pnds --out dataset/ --kind fusible
+  passnet dataset export corpus.pnds --out tables/ --format parquet     for the Hugging Face hub
+
+Parquet needs a build with the feature `parquet`; without it the exit code is 3.")]
     Export(export::ExportArgs),
 }
 

@@ -1,0 +1,254 @@
+//! `passnet dataset` as people and machines see it, on ten small models; and what bad input, a full stop in the
+//! middle and a build without Parquet look like.
+
+#[path = "../../passnet-dataset/tests/common/mod.rs"]
+mod common;
+
+use assert_cmd::Command;
+use common::{corpus, model, write_graph};
+use passnet_dataset::content::ContentKey;
+use passnet_dataset::store::Store;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Stdio;
+use tempfile::TempDir;
+
+/// Runs `passnet` in `folder`: exit code, stdout, stderr.
+fn passnet(folder: &Path, arguments: &str) -> (i32, String, String) {
+    let output = Command::cargo_bin("passnet")
+        .unwrap()
+        .current_dir(folder)
+        .args(arguments.split(' '))
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+/// The command's whole outcome in one text.
+fn shown(folder: &Path, arguments: &str) -> String {
+    let (code, out, err) = passnet(folder, arguments);
+    let text =
+        format!("$ passnet {arguments}\nexit code {code}\n--- stdout\n{out}--- stderr\n{err}");
+    // How large a store is on disk is not the command's business.
+    let is_size = |line: &&str| line.ends_with(" MB");
+    match text.lines().find(is_size).and_then(|line| line.rsplit_once(", ")) {
+        Some((_, size)) => text.replace(size, "[size]"),
+        None => text,
+    }
+}
+
+/// Ten models in `samples`, one of them twice.
+fn workplace() -> TempDir {
+    let (source, work) = (corpus(), TempDir::new().unwrap());
+    fs::rename(source.path().join("samples"), work.path().join("samples")).unwrap();
+    work
+}
+
+#[test]
+fn each_stage_says_what_it_did() {
+    let work = workplace();
+    for (name, arguments) in [
+        ("import", "dataset import samples --store corpus.pnds"),
+        ("import_again", "dataset import samples --store corpus.pnds --json"),
+        ("stats", "dataset stats corpus.pnds --kind full"),
+        ("dedup_dry", "dataset dedup corpus.pnds --dry-run --json"),
+        ("dedup", "dataset dedup corpus.pnds"),
+        ("decompose_typical", "dataset decompose corpus.pnds --kind typical"),
+        ("decompose_fusible", "dataset decompose corpus.pnds --kind fusible"),
+        ("decompose_sole_op", "dataset decompose corpus.pnds --kind sole-op --json"),
+        ("vary", "dataset vary corpus.pnds --kind typical"),
+        ("vary_again", "dataset vary corpus.pnds --kind typical --json"),
+        ("sample", "dataset sample corpus.pnds"),
+        ("split", "dataset split corpus.pnds --evaluation 2"),
+        ("verify", "dataset verify corpus.pnds"),
+        ("export", "dataset export corpus.pnds --out out --kind typical --only-tasks"),
+    ] {
+        insta::assert_snapshot!(name, shown(work.path(), arguments));
+    }
+    let (code, out, _) = passnet(work.path(), "dataset stats corpus.pnds --json");
+    let stats: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &stats["kinds"]["full"]["graphs"]), (0, &9.into()));
+}
+
+#[test]
+fn build_runs_every_stage() {
+    let work = workplace();
+    let arguments = "dataset build --from samples --store s --kind typical --evaluation 2 --json";
+    let (code, out, _) = passnet(work.path(), arguments);
+    assert_eq!(code, 0);
+    let steps: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<&str> = steps.iter().map(|step| step["step"].as_str().unwrap()).collect();
+    let expected =
+        ["import", "dedup full", "decompose typical", "dedup typical", "vary", "sample", "split"];
+    assert_eq!(names, expected);
+    assert!(steps.iter().all(|step| step["seconds"].is_f64() && !step["result"].is_null()));
+}
+
+#[test]
+fn mistakes_are_explained_and_make_no_store() {
+    let work = TempDir::new().unwrap();
+    fs::write(work.path().join("text"), "this is no store").unwrap();
+    for (name, arguments) in [
+        ("no_store", "dataset stats nowhere.pnds"),
+        ("not_a_store", "dataset dedup text"),
+        ("no_source", "dataset import nowhere --store s"),
+        ("no_counts", "dataset decompose text --kind fusible --counts nowhere"),
+        ("full_is_not_varied", "dataset vary text --kind full"),
+        ("bad_set", "dataset export text --out out --set ../up"),
+    ] {
+        insta::assert_snapshot!(name, shown(work.path(), arguments));
+    }
+    assert!(!work.path().join("nowhere.pnds").exists() && !work.path().join("s").exists());
+}
+
+#[test]
+fn bad_graphs_cost_only_themselves() {
+    let work = TempDir::new().unwrap();
+    let root = work.path();
+    let (text, metas) = model(2, 6, 8);
+    write_graph(root, "zoo/good", &text, &metas);
+    write_graph(root, "zoo/truncated", &text[..text.len() / 2], &metas);
+    write_graph(root, "zoo/contradicting", &text, &metas.replace("[8, 8]", "[8, -8]"));
+    write_graph(root, "zoo/no_shapes", &text, "x = 1\n");
+    write_graph(
+        root,
+        "zoo/deep",
+        &text.replace("return (", &format!("return ({}", "(".repeat(10_000))),
+        &metas,
+    );
+    fs::create_dir_all(root.join("zoo/folder_for_file/model.py")).unwrap();
+    fs::create_dir_all(root.join("zoo/noise")).unwrap();
+    fs::write(root.join("zoo/noise/model.py"), [0xff, 0x00, 0x9d, 0x80]).unwrap();
+    symlink("../../zoo", root.join("zoo/good/loop")).unwrap();
+    symlink("nothing", root.join("zoo/nowhere")).unwrap();
+    insta::assert_snapshot!("import_bad", shown(root, "dataset import zoo --store s"));
+    let (code, out, _) = passnet(root, "dataset stats s --json");
+    assert_eq!(code, 0);
+    assert_eq!(serde_json::from_str::<Value>(&out).unwrap()["graphs"], 1);
+    // What can be read as a graph is checked; what cannot is on stderr, and the input as a whole is bad.
+    insta::assert_snapshot!("check_bad", shown(root, "graph check zoo"));
+}
+
+#[test]
+fn a_truncated_archive_gives_the_graphs_before_the_cut() {
+    let work = TempDir::new().unwrap();
+    let root = work.path();
+    let (text, metas) = model(2, 6, 8);
+    for name in ["zoo/a", "zoo/b", "zoo/c"] {
+        write_graph(root, name, &text, &metas);
+    }
+    let status =
+        std::process::Command::new("tar").current_dir(root).args(["cf", "t.tar", "zoo"]).status();
+    assert!(status.unwrap().success());
+    let whole = fs::read(root.join("t.tar")).unwrap();
+    let end = whole.windows(5).position(|window| window == b"zoo/c").unwrap_or(whole.len() / 2);
+    fs::write(root.join("t.tar"), &whole[..end.min(whole.len() * 2 / 3)]).unwrap();
+    let (code, out, err) = passnet(root, "dataset import t.tar --store s");
+    assert_eq!(code, 1, "{out}{err}");
+    assert!(format!("{out}{err}").contains("the archive is cut off"), "{out}{err}");
+    assert!(Store::open(&root.join("s")).unwrap().len().unwrap() >= 1);
+}
+
+type Content = (BTreeMap<String, ContentKey>, Vec<(String, String)>);
+
+/// Everything a store holds that others see.
+fn content(path: &Path) -> Content {
+    let store = Store::open(path).unwrap();
+    let entries = store.entries().map(|record| record.unwrap());
+    (entries.map(|record| (record.path, record.content)).collect(), store.tasks().unwrap())
+}
+
+fn command(folder: &Path, arguments: &str) -> std::process::Command {
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("passnet"));
+    command.current_dir(folder).arg("dataset").args(arguments.split(' '));
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+#[test]
+fn a_build_killed_in_every_stage_ends_with_the_same_content() {
+    let work = workplace();
+    let build = |store: &str| {
+        let kinds = "typical,sole-op";
+        let arguments =
+            format!("build --from samples --store {store} --kind {kinds} --evaluation 2");
+        command(work.path(), &arguments)
+    };
+    assert!(build("whole").status().unwrap().success());
+    // A line on stderr ends each stage: the kill lands in the one after it.
+    for stages in 0..9 {
+        let mut child = build("killed").stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        lines.by_ref().take(stages).for_each(|line| drop(line.unwrap()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert!(build("killed").status().unwrap().success());
+    assert_eq!(content(&work.path().join("killed")), content(&work.path().join("whole")));
+}
+
+#[test]
+fn an_import_killed_between_its_batches_continues() {
+    let work = TempDir::new().unwrap();
+    let text = "import torch\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, x : torch.Tensor):\n        return (x + N,)\n";
+    let metas = "class Program_weight_tensor_meta_x:\n    name = \"x\"\n    shape = [2]\n    dtype = \"torch.float32\"\n";
+    // A batch is 512 graphs.
+    let total: u64 = 1_600;
+    for number in 0..total {
+        let (text, path) = (text.replace('N', &number.to_string()), format!("many/g{number:04}"));
+        write_graph(work.path(), &path, &text, metas);
+    }
+    let import = |store: &str| command(work.path(), &format!("import many --store {store}"));
+    assert!(import("whole").status().unwrap().success());
+    let whole = content(&work.path().join("whole"));
+    assert_eq!(whole.0.len() as u64, total);
+    // The kill must land between the first batch and the last; when the import was faster, another one is tried.
+    let between = (0..100).any(|attempt| {
+        let name = format!("killed_{attempt}");
+        let path = work.path().join(&name);
+        let mut child = import(&name).spawn().unwrap();
+        let stored = || Store::open(&path).and_then(|store| store.len()).unwrap_or(0);
+        while stored() == 0 && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let kept = stored();
+        assert!(import(&name).status().unwrap().success());
+        assert_eq!(content(&path), whole, "attempt {attempt}, {kept} kept");
+        0 < kept && kept < total
+    });
+    assert!(between, "no kill landed in the middle");
+}
+
+#[test]
+#[cfg(not(feature = "parquet"))]
+fn without_its_feature_parquet_is_lacking() {
+    let work = workplace();
+    assert_eq!(passnet(work.path(), "dataset import samples --store s").0, 0);
+    let arguments = "dataset export s --out tables --format parquet";
+    insta::assert_snapshot!("parquet_lacking", shown(work.path(), arguments));
+}
+
+#[test]
+#[cfg(feature = "parquet")]
+fn with_its_feature_parquet_is_written() {
+    let work = workplace();
+    let build = "dataset build --from samples --store s --kind typical --evaluation 2";
+    assert_eq!(passnet(work.path(), build).0, 0);
+    let (code, out, _) =
+        passnet(work.path(), "dataset export s --out tables --format parquet --json");
+    assert_eq!(code, 0);
+    let done: Value = serde_json::from_str(&out).unwrap();
+    assert!(done["graphs"].as_u64() > Some(0) && done["tasks"].as_u64() > Some(2), "{done}");
+    for table in ["graphs.parquet", "tasks.parquet"] {
+        let bytes = fs::read(work.path().join("tables").join(table)).unwrap();
+        assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"), "{table}");
+    }
+    assert_eq!(fs::read_dir(work.path().join("tables")).unwrap().count(), 2, "nothing partial");
+}
