@@ -1,0 +1,54 @@
+//! `passnet kernel`: check, plan and run the kernels of a pass without a GPU.
+
+mod case;
+mod check;
+mod plan;
+mod run;
+
+use crate::error::{CommandError, Outcome};
+use crate::output::Output;
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Debug, Subcommand)]
+pub enum KernelCommand {
+    /// Look for out-of-bounds accesses, races, unwritten outputs and more
+    #[command(after_help = "\
+Examples:
+  passnet kernel check pass_dir/ --graph graphs/resnet18    for the shapes at which the passes match
+  passnet kernel check fuse.py                              for the inputs that its first comments describe
+  passnet kernel check --self-check tests/checks/           against the files' own `# expect:` lines
+
+Exit code 1 means that a kernel has errors, or that a self-check missed one or found one too many.")]
+    Check(check::CheckArgs),
+    /// Show the launch plan and the tile IR of each kernel
+    Plan(plan::PlanArgs),
+    /// Run the kernels on the CPU
+    Run(run::RunArgs),
+}
+
+/// Which passes, and for which inputs.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without a graph a file says in its first comments what its wrapper takes:
+  # wrapper: fused_add
+  # input: x float32 [64, 100] normal
+  # input: index int64 [16] int 0 64
+  # value: 1e-5")]
+pub struct Inputs {
+    /// Pass folders or pass files
+    #[arg(required = true, value_name = "PASS")]
+    passes: Vec<PathBuf>,
+
+    /// Graph folders, trees of them, or archives: plan for the shapes at which each pass matches there
+    #[arg(long = "graph", num_args = 1.., value_name = "DIR")]
+    graphs: Vec<PathBuf>,
+}
+
+pub fn run(command: KernelCommand, out: &mut Output) -> Result<Outcome, CommandError> {
+    match command {
+        KernelCommand::Check(args) => check::run(&args, out),
+        KernelCommand::Plan(args) => plan::run(&args, out),
+        KernelCommand::Run(args) => run::run(&args, out),
+    }
+}
