@@ -4,7 +4,8 @@ use super::{Args, Kernel};
 use crate::engine::Value;
 use crate::native::error::{Result, bail, ensure};
 use crate::native::ops::attention::{
-    Attention, MultiHead, multi_head_attention, scaled_dot_product_attention,
+    Attention, MultiHead, SelfAttention, attention_with_dropout, multi_head_attention,
+    native_multi_head_attention, scaled_dot_product_attention,
 };
 use crate::native::ops::conv::{self, Convolution, Padding};
 use crate::native::ops::pointwise;
@@ -24,6 +25,7 @@ pub(super) fn kernel(op: Op) -> Option<Kernel> {
         Op::ConvTranspose1d | Op::ConvTranspose2d | Op::ConvTranspose3d => transposed,
         Op::ScaledDotProductAttention => attention,
         Op::MultiHeadAttentionForward => multi_head,
+        Op::NativeMultiHeadAttention => native_multi_head,
         _ => return None,
     })
 }
@@ -193,15 +195,19 @@ fn transposed(args: &Args<'_>) -> Result<Value> {
     .into())
 }
 
-fn no_dropout(args: &Args<'_>) -> Result<()> {
+/// The share of attention weights that is dropped: none outside training.
+fn dropped(args: &Args<'_>) -> Result<f64> {
     let trains = !args.has("training") || args.flag("training")?;
-    let drops = args.float("dropout_p")? > 0.0 && trains;
-    ensure!(!drops, Unsupported, "attention with dropout is not supported yet");
-    Ok(())
+    let p = if trains { args.float("dropout_p")? } else { 0.0 };
+    ensure!(
+        (0.0..=1.0).contains(&p),
+        Value,
+        "dropout probability has to be between 0 and 1, but got {p}"
+    );
+    Ok(p)
 }
 
 fn attention(args: &Args<'_>) -> Result<Value> {
-    no_dropout(args)?;
     let options = Attention {
         mask: args.optional_tensor("attn_mask")?.cloned(),
         causal: args.flag("is_causal")?,
@@ -209,15 +215,15 @@ fn attention(args: &Args<'_>) -> Result<Value> {
         grouped: args.flag("enable_gqa")?,
     };
     let (query, key, value) = (args.tensor("query")?, args.tensor("key")?, args.tensor("value")?);
+    let p = dropped(args)?;
+    if p > 0.0 {
+        let mut generator = args.context.generator.borrow_mut();
+        return Ok(attention_with_dropout(query, key, value, &options, p, &mut generator)?.into());
+    }
     Ok(scaled_dot_product_attention(query, key, value, &options)?.into())
 }
 
 fn multi_head(args: &Args<'_>) -> Result<Value> {
-    no_dropout(args)?;
-    for name in ["static_k", "static_v"] {
-        let given = args.optional_tensor(name)?.is_some();
-        ensure!(!given, Unsupported, "attention with `{name}` is not supported yet");
-    }
     let owned = |name: &str| -> Result<Option<Tensor>> { Ok(args.optional_tensor(name)?.cloned()) };
     let in_weights = if args.flag("use_separate_proj_weight")? {
         ["q_proj_weight", "k_proj_weight", "v_proj_weight"]
@@ -242,9 +248,42 @@ fn multi_head(args: &Args<'_>) -> Result<Value> {
         attn_mask: owned("attn_mask")?,
         average_weights: args.flag("average_attn_weights")?,
         causal: args.flag("is_causal")?,
+        static_k: owned("static_k")?,
+        static_v: owned("static_v")?,
+        dropout: dropped(args)?,
     };
     let (query, key, value) = (args.tensor("query")?, args.tensor("key")?, args.tensor("value")?);
-    let (result, weights) = multi_head_attention(query, key, value, &layer)?;
+    let mut generator = args.context.generator.borrow_mut();
+    let (result, weights) = multi_head_attention(query, key, value, &layer, &mut generator)?;
     let weights = weights.map_or(Value::None, Value::Tensor);
+    Ok(Value::sequence([result.into(), weights]))
+}
+
+fn native_multi_head(args: &Args<'_>) -> Result<Value> {
+    let query = args.tensor("query")?;
+    let (key, value) = (args.tensor("key")?, args.tensor("value")?);
+    ensure!(
+        key.shape() == query.shape() && value.shape() == query.shape(),
+        Shape,
+        "expected `query`/`key`/`value` shapes to match"
+    );
+    let layer = SelfAttention {
+        features: args.size("embed_dim")?,
+        heads: args.size("num_head")?,
+        qkv_weight: args.tensor("qkv_weight")?,
+        qkv_bias: args.tensor("qkv_bias")?,
+        out_weight: args.tensor("proj_weight")?,
+        out_bias: args.tensor("proj_bias")?,
+        mask: args.optional_tensor("mask")?,
+    };
+    let (result, weights) = native_multi_head_attention([query, key, value], &layer)?;
+    let weights = match (args.flag("need_weights")?, args.flag("average_attn_weights")?) {
+        (false, _) => Value::None,
+        (true, false) => weights.into(),
+        (true, true) => {
+            let sum = reduce::sum(&weights, Some(&[1]), false, None)?;
+            pointwise::div(&sum.into(), &(layer.heads as i64).into())?.into()
+        }
+    };
     Ok(Value::sequence([result.into(), weights]))
 }

@@ -2,7 +2,7 @@
 
 use super::{Args, Kernel};
 use crate::engine::Value;
-use crate::native::error::{Result, bail, ensure};
+use crate::native::error::{Result, ensure};
 use crate::native::ops::pointwise::{self, Binary, Unary};
 use crate::native::ops::{creation, movement};
 use crate::native::tensor::layout::Dims;
@@ -23,7 +23,7 @@ pub(super) fn kernel(op: Op) -> Option<Kernel> {
         Op::HannWindow => hann_window,
         Op::Fill | Op::Zero => fill,
         Op::Rand | Op::Randn | Op::RandLike | Op::RandnLike | Op::Randint | Op::Randperm => drawn,
-        Op::Bernoulli | Op::NormalInPlace | Op::UniformInPlace => redrawn,
+        Op::Bernoulli | Op::NormalInPlace | Op::UniformInPlace | Op::Multinomial => redrawn,
         _ => return None,
     })
 }
@@ -259,22 +259,14 @@ fn drawn(args: &Args<'_>) -> Result<Value> {
     .into())
 }
 
-/// `bernoulli`, `normal_`, `uniform_`.
+/// `bernoulli`, `normal_`, `uniform_`, `multinomial`.
 fn redrawn(args: &Args<'_>) -> Result<Value> {
     let input = args.input()?;
     let mut generator = args.context.generator.borrow_mut();
     let values = match args.op {
         Op::Bernoulli => match args.optional_float("p")? {
-            Some(p) => generator.bernoulli(&Tensor::full(
-                input.shape(),
-                Scalar::Float(p),
-                input.dtype(),
-            )?)?,
-            None if args.in_place => generator.bernoulli(&Tensor::full(
-                input.shape(),
-                Scalar::Float(0.5),
-                input.dtype(),
-            )?)?,
+            Some(p) => generator.bernoulli_like(input, p)?,
+            None if args.in_place => generator.bernoulli_like(input, 0.5)?,
             None => generator.bernoulli(input)?,
         },
         Op::NormalInPlace => {
@@ -289,7 +281,7 @@ fn redrawn(args: &Args<'_>) -> Result<Value> {
             let scaled = pointwise::mul(&drawn.into(), &(to - from).into())?;
             pointwise::add(&scaled.into(), &from.into(), Scalar::Int(1))?
         }
-        op => bail!(Unsupported, "`{}` is not supported yet", op.name()),
+        _ => generator.multinomial(input, args.size("num_samples")?, args.flag("replacement")?)?,
     };
     Ok(values.into())
 }

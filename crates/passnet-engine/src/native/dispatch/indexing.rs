@@ -3,7 +3,7 @@
 use super::{Args, Kernel, subscript};
 use crate::engine::Value;
 use crate::native::error::{Result, bail, ensure};
-use crate::native::ops::indexing::{self, ScatterOp};
+use crate::native::ops::indexing::{self, Bag, BagMode, ScatterOp};
 use crate::native::ops::movement;
 use crate::native::tensor::{Arg, Scalar, Tensor};
 use passnet_graph::DType;
@@ -16,6 +16,7 @@ pub(super) fn kernel(op: Op) -> Option<Kernel> {
         Op::IndexTensors => index_tensors,
         Op::IndexPut => index_put,
         Op::Embedding => embedding,
+        Op::EmbeddingBag => embedding_bag,
         Op::OneHot => one_hot,
         Op::Gather | Op::IndexSelect | Op::TakeAlongDim | Op::Take | Op::MaskedSelect => pick,
         Op::MaskedScatter => masked_scatter,
@@ -55,9 +56,35 @@ fn index_put(args: &Args<'_>) -> Result<Value> {
 }
 
 fn embedding(args: &Args<'_>) -> Result<Value> {
-    let renorms = !matches!(args.value("max_norm"), Value::None);
-    ensure!(!renorms, Unsupported, "embedding with max_norm is not supported yet");
-    Ok(indexing::embedding(args.tensor("input")?, args.tensor("weight")?)?.into())
+    let (index, table) = (args.tensor("input")?, args.tensor("weight")?);
+    bound_rows(args, index, table)?;
+    Ok(indexing::embedding(index, table)?.into())
+}
+
+/// With `max_norm` the table's own rows are shortened before they are read.
+fn bound_rows(args: &Args<'_>, index: &Tensor, table: &Tensor) -> Result<()> {
+    match args.optional_float("max_norm")? {
+        Some(most) => indexing::bound_rows(table, index, most, args.float("norm_type")?),
+        None => Ok(()),
+    }
+}
+
+fn embedding_bag(args: &Args<'_>) -> Result<Value> {
+    let (index, table) = (args.tensor("input")?, args.tensor("weight")?);
+    bound_rows(args, index, table)?;
+    let bag = Bag {
+        mode: match args.text("mode") {
+            Some("sum") => BagMode::Sum,
+            Some("mean") => BagMode::Mean,
+            Some("max") => BagMode::Max,
+            _ => bail!(Value, "mode has to be one of sum, mean or max"),
+        },
+        offsets: args.optional_tensor("offsets")?,
+        weights: args.optional_tensor("per_sample_weights")?,
+        include_last_offset: args.flag("include_last_offset")?,
+        padding_index: args.optional_int("padding_idx")?,
+    };
+    Ok(indexing::embedding_bag(index, table, &bag)?.into())
 }
 
 fn one_hot(args: &Args<'_>) -> Result<Value> {

@@ -2,7 +2,7 @@
 
 use super::{Args, Kernel};
 use crate::engine::Value;
-use crate::native::error::{Result, bail, ensure};
+use crate::native::error::{Result, ensure};
 use crate::native::ops::norm::{self, Statistics};
 use crate::native::ops::{composite, pointwise, reduce};
 use crate::native::tensor::{Scalar, Tensor};
@@ -77,11 +77,7 @@ fn scaled(args: &Args<'_>) -> Result<Value> {
         )?,
         Op::Normalize => {
             let input = args.tensor("input")?;
-            let dims = args.ints("dim")?;
-            let [dim] = dims.as_slice() else {
-                bail!(Unsupported, "normalize over several dimensions is not supported yet")
-            };
-            norm::normalize(input, args.float("p")?, *dim, args.float("eps")?)?
+            norm::normalize(input, args.float("p")?, &args.ints("dim")?, args.float("eps")?)?
         }
         _ => norm::weight_norm(args.tensor("v")?, args.tensor("g")?, args.int("dim")?)?,
     }
@@ -121,15 +117,35 @@ fn dropout(args: &Args<'_>) -> Result<Value> {
         args.wrote.set(true);
         return Ok(input.clone().into());
     }
-    let mut mask_shape = input.shape().to_vec();
-    match args.op {
-        Op::AlphaDropout => bail!(Unsupported, "alpha dropout in training is not supported yet"),
-        Op::Dropout => {}
-        // Whole channels are dropped together.
-        _ => mask_shape.iter_mut().skip(2).for_each(|size| *size = 1),
+    if p == 1.0 {
+        let nothing = Tensor::zeros(input.shape(), input.dtype())?;
+        return Ok(pointwise::mul(&input.into(), &nothing.into())?.into());
     }
-    let keep = Tensor::full(&mask_shape, Scalar::Float(1.0 - p), input.dtype())?;
-    let mask = args.context.generator.borrow_mut().bernoulli(&keep)?;
-    let mask = if p == 1.0 { mask } else { pointwise::div(&mask.into(), &(1.0 - p).into())? };
+    let mut generator = args.context.generator.borrow_mut();
+    if args.op == Op::AlphaDropout {
+        return alpha_dropout(input, &generator.bernoulli_like(input, 1.0 - p)?, p);
+    }
+    let mask = if args.op == Op::Dropout {
+        generator.bernoulli_like(input, 1.0 - p)?
+    } else {
+        // Whole channels are dropped together.
+        ensure!(input.ndim() >= 2, Shape, "Feature dropout requires at least 2 dimensions in the input");
+        let mut shape = input.shape().to_vec();
+        shape.iter_mut().skip(2).for_each(|size| *size = 1);
+        generator.bernoulli_like(&Tensor::zeros(&shape, input.dtype())?, 1.0 - p)?
+    };
+    let mask = pointwise::div(&mask.into(), &(1.0 - p).into())?;
     Ok(pointwise::mul(&input.into(), &mask.into())?.into())
+}
+
+/// Dropped elements take the value a SELU saturates at; scale and shift keep mean and variance.
+fn alpha_dropout(input: &Tensor, mask: &Tensor, p: f64) -> Result<Value> {
+    const SATURATION: f64 = 1.758_099_340_847_376_6;
+    let scale = 1.0 / ((SATURATION * SATURATION * p + 1.0) * (1.0 - p)).sqrt();
+    let dropped = pointwise::add(&mask.into(), &(-1.0).into(), Scalar::Int(1))?;
+    let shift = pointwise::mul(&dropped.into(), &(SATURATION * scale).into())?;
+    let shift = pointwise::add(&shift.into(), &(SATURATION * scale * p).into(), Scalar::Int(1))?;
+    let mask = pointwise::mul(&mask.into(), &scale.into())?;
+    let kept = pointwise::mul(&input.into(), &mask.into())?;
+    Ok(pointwise::add(&kept.into(), &shift.into(), Scalar::Int(1))?.into())
 }

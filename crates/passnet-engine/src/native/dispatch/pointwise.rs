@@ -28,7 +28,6 @@ pub(super) fn kernel(op: Op) -> Option<Kernel> {
         Op::NanToNum => nan_to_num,
         Op::Round => round,
         Op::Prelu => prelu,
-        Op::Erfinv => return None,
         op if plain(op).is_some() => simple,
         Op::Logit | Op::Hardtanh | Op::LeakyRelu | Op::Elu | Op::Celu | Op::Selu | Op::Gelu => {
             activation
@@ -71,6 +70,7 @@ fn plain(op: Op) -> Option<Unary> {
         Op::Tanh => Unary::Tanh,
         Op::Erf => Unary::Erf,
         Op::Erfc => Unary::Erfc,
+        Op::Erfinv => Unary::Erfinv,
         Op::Sigmoid => Unary::Sigmoid,
         Op::Relu => Unary::Relu,
         Op::Relu6 => Unary::Relu6,
@@ -393,9 +393,6 @@ fn clamp(args: &Args<'_>) -> Result<Value> {
 
 fn select(args: &Args<'_>) -> Result<Value> {
     let condition = args.tensor("condition")?;
-    if !args.has("input") {
-        bail!(Unsupported, "`where` with a condition alone is not supported yet");
-    }
     Ok(pointwise::where_select(condition, &args.operand("input")?, &args.operand("other")?)?.into())
 }
 

@@ -4,6 +4,7 @@ use super::args::Ints;
 use super::{Args, Kernel};
 use crate::engine::Value;
 use crate::native::error::{Result, bail, ensure};
+use crate::native::ops::matrix_norm::{MatrixNorm, matrix_norm};
 use crate::native::ops::pointwise::{self, Binary};
 use crate::native::ops::reduce::{self, Extreme, Scan};
 use crate::native::tensor::{Scalar, Tensor};
@@ -148,18 +149,37 @@ fn norm(args: &Args<'_>) -> Result<Value> {
                 f64::INFINITY
             }
         }
-        Value::Text(text) => bail!(Unsupported, "norm of order '{text}' is not supported yet"),
+        Value::Text(text) if &**text == "nuc" => {
+            return of_matrices(args, MatrixNorm::Nuclear, dims.as_deref());
+        }
+        Value::Text(text) => bail!(Value, "Invalid norm order: {text}"),
         _ => args.float(name)?,
     };
-    let of_matrices = args.op == Op::LinalgNorm
-        && !matches!(args.value("ord"), Value::None)
-        && (dims.as_ref().is_some_and(|dims| dims.len() == 2)
-            || (dims.is_none() && input.ndim() == 2))
-        && !matches!(args.value("ord"), Value::Text(_));
-    ensure!(!of_matrices, Unsupported, "matrix norms are not supported yet");
+    let is_matrix = match &dims {
+        Some(dims) => dims.len() == 2,
+        None => input.ndim() == 2,
+    };
+    let named = !matches!(args.value(name), Value::None | Value::Text(_));
+    if args.op == Op::LinalgNorm && named && is_matrix {
+        return of_matrices(args, MatrixNorm::Order(order), dims.as_deref());
+    }
     let dtype = args.dtype("dtype");
     let keepdim = args.flag("keepdim")?;
     Ok(reduce::vector_norm(input, order, dims.as_deref(), keepdim, dtype)?.into())
+}
+
+fn of_matrices(args: &Args<'_>, norm: MatrixNorm, dims: Option<&[i64]>) -> Result<Value> {
+    let input = args.input()?;
+    let dims = match dims {
+        Some(&[rows, columns]) => [rows, columns],
+        None if input.ndim() == 2 => [0, 1],
+        _ => bail!(Value, "linalg.matrix_norm: dim must be a 2-tuple"),
+    };
+    let input = match args.dtype("dtype") {
+        Some(dtype) => input.to_dtype(dtype)?,
+        None => input.clone(),
+    };
+    Ok(matrix_norm(&input, norm, dims, args.flag("keepdim")?)?.into())
 }
 
 fn logsumexp(args: &Args<'_>) -> Result<Value> {

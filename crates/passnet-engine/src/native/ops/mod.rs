@@ -10,6 +10,7 @@ pub mod fold;
 pub(crate) mod gemm;
 pub mod indexing;
 pub mod matmul;
+pub mod matrix_norm;
 pub mod movement;
 pub mod norm;
 pub mod pointwise;

@@ -384,8 +384,8 @@ fn group_rows<T: Real>(
 }
 
 /// `torch.nn.functional.normalize`.
-pub fn normalize(input: &Tensor, p: f64, dim: i64, eps: f64) -> Result<Tensor> {
-    let length = reduce::vector_norm(input, p, Some(&[dim]), true, None)?;
+pub fn normalize(input: &Tensor, p: f64, dims: &[i64], eps: f64) -> Result<Tensor> {
+    let length = reduce::vector_norm(input, p, Some(dims), true, None)?;
     let bounded = pointwise::clamp_scalar(&length, Some(Scalar::Float(eps)), None)?;
     pointwise::div(&input.into(), &bounded.into())
 }

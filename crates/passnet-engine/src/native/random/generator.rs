@@ -4,7 +4,8 @@ use super::box_muller;
 use super::mersenne_twister::MersenneTwister;
 use crate::native::error::{Result, bail, ensure};
 use crate::native::tensor::element::{Element, with_element};
-use crate::native::tensor::layout::numel;
+use crate::native::ops::{pointwise, reduce};
+use crate::native::tensor::layout::{Dims, numel};
 use crate::native::tensor::{Buffer, Tensor};
 use half::{bf16, f16};
 use passnet_graph::DType;
@@ -173,6 +174,119 @@ impl Generator {
             order.swap(i, i + (drawn % left) as usize);
         }
         Tensor::from_buffer(order, &[count])?.to_dtype(dtype)
+    }
+
+    /// `x.bernoulli_(p)`: ones with one probability, in the order of the tensor's memory.
+    pub fn bernoulli_like(&mut self, like: &Tensor, p: f64) -> Result<Tensor> {
+        ensure!(
+            (0.0..=1.0).contains(&p),
+            Value,
+            "bernoulli_ expects p to be in [0, 1], but got p={p}"
+        );
+        self.fill_like(like, |generator| f64::from(u8::from(generator.uniform_f64() < p)))
+    }
+
+    /// `x.exponential_()` with rate one, in the order of the tensor's memory.
+    fn exponential_like(&mut self, like: &Tensor) -> Result<Tensor> {
+        self.fill_like(like, |generator| -(-generator.uniform_f64()).ln_1p())
+    }
+
+    fn fill_like(
+        &mut self,
+        like: &Tensor,
+        mut draw: impl FnMut(&mut Self) -> f64,
+    ) -> Result<Tensor> {
+        let order = like.memory_order();
+        let shape = order.iter().map(|&d| like.shape()[d]).collect::<Dims>();
+        let dense = with_element!(like.dtype(), T => {
+            let mut buffer = Buffer::<T>::new(like.numel())?;
+            for value in buffer.iter_mut() {
+                *value = T::from_f64(draw(self));
+            }
+            Tensor::from_buffer(buffer, &shape)
+        })?;
+        Ok(Tensor::from_ordered(dense, &order))
+    }
+
+    /// `torch.multinomial`: indices of the last dimension, drawn with the weights it holds.
+    pub fn multinomial(
+        &mut self,
+        weights: &Tensor,
+        samples: usize,
+        replace: bool,
+    ) -> Result<Tensor> {
+        ensure!(
+            matches!(weights.ndim(), 1 | 2),
+            Shape,
+            "prob_dist must be 1 or 2 dim, got {}",
+            weights.ndim()
+        );
+        ensure!(
+            weights.dtype().is_float(),
+            DType,
+            "multinomial only supports floating-point dtypes for input, got: {}",
+            weights.dtype()
+        );
+        let categories = weights.size(-1)?;
+        ensure!(samples > 0, Value, "cannot sample n_sample <= 0 samples");
+        ensure!(
+            replace || samples <= categories,
+            Value,
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
+        );
+        let values = weights.to_vec::<f64>()?;
+        for row in values.chunks(categories.max(1)) {
+            ensure!(
+                row.iter().all(|weight| *weight >= 0.0 && weight.is_finite()),
+                Value,
+                "probability tensor contains either `inf`, `nan` or element < 0"
+            );
+            ensure!(
+                row.iter().any(|weight| *weight > 0.0),
+                Value,
+                "invalid multinomial distribution (sum of probabilities <= 0)"
+            );
+        }
+        if replace && samples > 1 {
+            return self.draw_by_sums(weights, samples, categories);
+        }
+        // The largest of weight / exponential is a draw; the next largest are draws from what is left.
+        let noise = self.exponential_like(weights)?;
+        let keys = pointwise::div(&weights.into(), &noise.into())?;
+        if samples == 1 {
+            return reduce::arg_extreme(&keys, reduce::Extreme::Max, Some(-1), true);
+        }
+        Ok(reduce::topk(&keys, samples, -1, true)?.1)
+    }
+
+    /// Draws with replacement: where a uniform number falls among the running sums.
+    fn draw_by_sums(
+        &mut self,
+        weights: &Tensor,
+        samples: usize,
+        categories: usize,
+    ) -> Result<Tensor> {
+        let single = weights.dtype() != DType::Float64;
+        let round = |value: f64| if single { f64::from(value as f32) } else { value };
+        let mut drawn: Vec<i64> = Vec::new();
+        for row in weights.to_vec::<f64>()?.chunks(categories) {
+            let mut sums: Vec<f64> = Vec::with_capacity(categories);
+            let mut total = 0.0;
+            for weight in row {
+                total = round(total + weight);
+                sums.push(total);
+            }
+            if !(0.99999..=1.00001).contains(&total) {
+                sums.iter_mut().for_each(|sum| *sum = round(*sum / total));
+            }
+            for _ in 0..samples {
+                let wanted = self.uniform_f64();
+                drawn.push(sums.partition_point(|sum| *sum < wanted) as i64);
+            }
+        }
+        let mut shape: Dims = weights.shape()[..weights.ndim() - 1].into();
+        shape.push(samples);
+        Tensor::from_slice(&drawn, &shape)
     }
 
     /// `torch.bernoulli(p)`: ones with the probabilities that the tensor holds.

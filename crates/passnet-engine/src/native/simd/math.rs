@@ -416,6 +416,23 @@ pub(crate) fn erf_f64(x: f64) -> f64 {
 }
 
 /// The complement of the error function, to full relative precision.
+pub(crate) fn erfinv_f64(x: f64) -> f64 {
+    let size = x.abs();
+    if size >= 1.0 || size.is_nan() {
+        return if size == 1.0 { f64::INFINITY.copysign(x) } else { f64::NAN };
+    }
+    // A first guess good to three digits (Winitzki), then Newton steps; the tail is measured from one so that it keeps
+    // its digits.
+    let log = (-size * size).ln_1p();
+    let middle = 2.0 / (std::f64::consts::PI * 0.147) + log / 2.0;
+    let mut root = ((middle * middle - log / 0.147).sqrt() - middle).sqrt();
+    for _ in 0..3 {
+        let excess = if root > 1.0 { (1.0 - size) - erfc_f64(root) } else { erf_f64(root) - size };
+        root -= excess * (root * root).exp() / std::f64::consts::FRAC_2_SQRT_PI;
+    }
+    root.copysign(x)
+}
+
 pub(crate) fn erfc_f64(x: f64) -> f64 {
     if x > 2.5 { erfc_tail(x) } else { 1.0 - erf_f64(x) }
 }

@@ -1,8 +1,10 @@
 //! `torch.nn.functional.multi_head_attention_forward`.
 
-use super::{Attention, scaled_dot_product_attention};
+use super::scaled_dot_product::drop_weights;
+use super::{Attention, attention_with_dropout, scaled_dot_product_attention};
 use crate::native::error::{Result, ensure};
 use crate::native::ops::{matmul, movement, pointwise, reduce};
+use crate::native::random::Generator;
 use crate::native::tensor::{Arg, Scalar, Tensor};
 use passnet_graph::DType;
 
@@ -23,6 +25,11 @@ pub struct MultiHead {
     pub attn_mask: Option<Tensor>,
     pub average_weights: bool,
     pub causal: bool,
+    /// Keys and values to use in place of the projected ones.
+    pub static_k: Option<Tensor>,
+    pub static_v: Option<Tensor>,
+    /// The share of attention weights that is dropped.
+    pub dropout: f64,
 }
 
 /// The result and, where asked for, the attention weights. Inputs are `[length, batch, features]` or unbatched.
@@ -31,6 +38,7 @@ pub fn multi_head_attention(
     key: &Tensor,
     value: &Tensor,
     layer: &MultiHead,
+    generator: &mut Generator,
 ) -> Result<(Tensor, Option<Tensor>)> {
     if query.ndim() == 2 {
         let mut batched = layer.clone();
@@ -41,6 +49,7 @@ pub fn multi_head_attention(
             &key.unsqueeze(1)?,
             &value.unsqueeze(1)?,
             &batched,
+            generator,
         )?;
         return Ok((out.squeeze(Some(&[1]))?, weights.map(|w| w.squeeze(Some(&[0]))).transpose()?));
     }
@@ -75,7 +84,12 @@ pub fn multi_head_attention(
         let rows = t.shape()[0];
         t.contiguous()?.reshape_to(&[rows, batch * layer.heads, size])?.transpose(0, 1)
     };
-    let (q, mut k, mut v) = (split(&q)?, split(&k)?, split(&v)?);
+    let given = |own: &Option<Tensor>, projected: &Tensor| match own {
+        Some(own) => Ok(own.clone()),
+        None => split(projected),
+    };
+    let (q, mut k, mut v) =
+        (split(&q)?, given(&layer.static_k, &k)?, given(&layer.static_v, &v)?);
     if layer.add_zero_attn {
         let zeros = Tensor::zeros(&[batch * layer.heads, 1, size], k.dtype())?;
         k = movement::cat(&[k, zeros.clone()], 1)?;
@@ -97,16 +111,20 @@ pub fn multi_head_attention(
             None => scores,
         };
         let weights = reduce::softmax(&scores, -1, None)?;
+        let weights = match layer.dropout {
+            p if p > 0.0 => drop_weights(&weights, p, generator)?,
+            _ => weights,
+        };
         (matmul::matmul(&weights, &by_head(&v, source)?)?, Some(weights))
     } else {
         let causal = layer.causal && mask.is_none();
         let options = Attention { mask, causal, ..Attention::default() };
-        let out = scaled_dot_product_attention(
-            &by_head(&q, target)?,
-            &by_head(&k, source)?,
-            &by_head(&v, source)?,
-            &options,
-        )?;
+        let (q, k, v) = (by_head(&q, target)?, by_head(&k, source)?, by_head(&v, source)?);
+        let out = if layer.dropout > 0.0 {
+            attention_with_dropout(&q, &k, &v, &options, layer.dropout, generator)?
+        } else {
+            scaled_dot_product_attention(&q, &k, &v, &options)?
+        };
         (out, None)
     };
     let joined =

@@ -2,8 +2,9 @@
 
 use crate::native::error::{Result, ensure};
 use crate::native::ops::gemm::{Matrix, Sizes, Target, multiply};
-use crate::native::ops::movement;
-use crate::native::ops::reduce::{Extreme, exponentials, extreme_run};
+use crate::native::ops::reduce::{self, Extreme, exponentials, extreme_run};
+use crate::native::ops::{matmul, movement, pointwise};
+use crate::native::random::Generator;
 use crate::native::simd::convert::{narrow, widen};
 use crate::native::simd::math::Real;
 use crate::native::simd::parallel::for_each_weighted_chunk;
@@ -64,6 +65,52 @@ pub fn scaled_dot_product_attention(
         DType::Float64 => attend::<f64>(query, &key, &value, options),
         _ => attend::<f32>(query, &key, &value, options),
     }
+}
+
+/// Attention in training: the weights are stored, some of them dropped, the others scaled up.
+pub fn attention_with_dropout(
+    query: &Tensor,
+    key: &Tensor,
+    value: &Tensor,
+    options: &Attention,
+    p: f64,
+    generator: &mut Generator,
+) -> Result<Tensor> {
+    ensure!(query.ndim() >= 2 && key.ndim() >= 2, Shape, "attention needs matrices");
+    let dtype = query.dtype();
+    let wide = if dtype == DType::Float64 { DType::Float64 } else { DType::Float32 };
+    let heads = if options.grouped { query.size(-3)? } else { 0 };
+    let prepare = |t: &Tensor| -> Result<Tensor> {
+        let t = t.to_dtype(wide)?;
+        if options.grouped { repeat_heads(&t, heads) } else { Ok(t) }
+    };
+    let (q, k, v) = (query.to_dtype(wide)?, prepare(key)?, prepare(value)?);
+    let size = query.size(-1)?;
+    let scale = options.scale.unwrap_or(1.0 / (size as f64).sqrt());
+    let scaled = pointwise::mul(&q.into(), &scale.into())?;
+    let mut scores = matmul::matmul(&scaled, &k.transpose(-2, -1)?)?;
+    let mask = match (&options.mask, options.causal) {
+        (Some(mask), _) => Some(additive_mask(mask, dtype)?),
+        (None, true) => {
+            let ones = Tensor::full(&[query.size(-2)?, key.size(-2)?], true.into(), DType::Bool)?;
+            Some(additive_mask(&movement::triangle(&ones, movement::Triangle::Lower, 0)?, dtype)?)
+        }
+        (None, false) => None,
+    };
+    if let Some(mask) = mask {
+        scores = pointwise::add(&scores.into(), &mask.to_dtype(wide)?.into(), 1i64.into())?;
+    }
+    let weights = drop_weights(&reduce::softmax(&scores, -1, None)?, p, generator)?;
+    matmul::matmul(&weights, &v)?.to_dtype(dtype)
+}
+
+pub(super) fn drop_weights(weights: &Tensor, p: f64, generator: &mut Generator) -> Result<Tensor> {
+    if p >= 1.0 {
+        return Tensor::zeros(weights.shape(), weights.dtype());
+    }
+    let mask = generator.bernoulli_like(weights, 1.0 - p)?;
+    let mask = pointwise::div(&mask.into(), &(1.0 - p).into())?;
+    pointwise::mul(&weights.into(), &mask.into())
 }
 
 fn repeat_heads(tensor: &Tensor, heads: usize) -> Result<Tensor> {

@@ -75,7 +75,7 @@ fn expand_masks(input: &Tensor, indices: &[Option<Tensor>]) -> Result<Vec<Option
                 at + axis
             );
         }
-        ensure!(index.ndim() > 0, Unsupported, "indexing with a 0-d mask is not supported");
+        ensure!(index.ndim() > 0, Index, "a mask without dimensions selects none of the tensor's");
         let coordinates = nonzero(index)?;
         for column in 0..index.ndim() {
             result.push(Some(coordinates.select(1, column as i64)?));

@@ -1,9 +1,11 @@
 //! Reading and writing elements by index.
 
 mod advanced;
+mod bag;
 mod scatter;
 
 pub use advanced::{index, index_put, masked_select, nonzero};
+pub use bag::{Bag, BagMode, bound_rows, embedding_bag};
 pub use scatter::{ScatterOp, index_add, scatter, scatter_value};
 
 use crate::native::error::{Result, ensure};

@@ -2,7 +2,7 @@
 
 use super::blocks::{self, Block};
 use crate::native::error::{Result, bail, ensure};
-use crate::native::simd::math::{Real, erfc_f64};
+use crate::native::simd::math::{Real, erfc_f64, erfinv_f64};
 use crate::native::simd::multiversion;
 use crate::native::tensor::{Complex, Tensor, promote};
 use passnet_graph::DType;
@@ -48,6 +48,7 @@ pub enum Unary {
     },
     Erf,
     Erfc,
+    Erfinv,
     Relu,
     Relu6,
     Gelu,
@@ -314,6 +315,7 @@ fn by_standard_library<T: Real>(op: Unary, x: &[T], out: &mut [T]) {
         Unary::Acosh => f64::acosh,
         Unary::Atanh => f64::atanh,
         Unary::Erfc => erfc_f64,
+        Unary::Erfinv => erfinv_f64,
         _ => |v| v,
     };
     for (o, v) in out.iter_mut().zip(x) {
