@@ -119,6 +119,72 @@ CASES = {
         "(a, b, c, d)",
     ),
     "dropout_outside_training": ("x=f32 3", "y = torch.nn.functional.dropout(x, 0.1, False, False)", "(y,)"),
+    "dropout_in_training": (
+        "x=f32 5 7, h=f16 40",
+        "t = x.t(); a = torch.nn.functional.dropout(t, 0.3, True, False); "
+        "b = torch.nn.functional.dropout(h, 0.5, True, False); c = torch.rand(3); "
+        "d = torch.nn.functional.alpha_dropout(x, 0.2, True)",
+        "(a, b, c, d)",
+    ),
+    "channel_dropout": ("x=f32 2 6 3 3", "a = torch.nn.functional.dropout2d(x, 0.4, True, False)", "(a,)"),
+    "drawn_indices": (
+        "p=f32 3 9 abs, w=f64 6 abs",
+        "a = torch.multinomial(p, 1); b = torch.multinomial(p, 4); c = torch.multinomial(w, 8, True); "
+        "d = p.bernoulli_(0.3)",
+        "(a, b, c, d)",
+    ),
+    "attention_dropout": (
+        "q=f32 1 2 4 8, k=f32 1 2 5 8, v=f32 1 2 5 8",
+        "y = torch.nn.functional.scaled_dot_product_attention(q, k, v, dropout_p=0.4)",
+        "(y,)",
+    ),
+    "native_multi_head": (
+        "x=f32 2 5 8, w=f32 24 8, b=f32 24, o=f32 8 8, c=f32 8, m=bool 5 5",
+        "y = torch._native_multi_head_attention(x, x, x, 8, 2, w, b, o, c, None, False, True, None); "
+        "a = y[0]; z = torch._native_multi_head_attention(x, x, x, 8, 2, w, b, o, c, m, True, True, 0); "
+        "d = z[0]; e = z[1]",
+        "(a, d, e)",
+    ),
+    "inverse_error_function": ("x=f32 64", "y = torch.tanh(x); z = y.erfinv(); w = x.erfinv()", "(z, w)"),
+    "embedding_bags": (
+        "i=i64 7 <5, t=f32 5 3, j=i64 2 4 <5, s=f32 7",
+        "o = torch.tensor([0, 2, 2, 6]); a = torch.nn.functional.embedding_bag(i, t, o); "
+        "b = torch.nn.functional.embedding_bag(i, t, o, mode='max'); "
+        "c = torch.nn.functional.embedding_bag(j, t, mode='sum', padding_idx=1); "
+        "d = torch.nn.functional.embedding_bag(i, t, o, mode='sum', per_sample_weights=s, include_last_offset=True)",
+        "(a, b, c, d)",
+    ),
+    "bounded_rows": (
+        "i=i64 4 <5, t=f32 5 3",
+        "a = torch.nn.functional.embedding(i, t, None, 0.7, 2.0, False, False)",
+        "(a, t)",
+    ),
+    "matrix_norms": (
+        "x=f32 3 4 5",
+        "m = x[0]; a = torch.linalg.norm(x, 1, (0, 2)); b = torch.linalg.norm(m, 2); "
+        "c = torch.linalg.norm(m, -2); d = torch.linalg.norm(m, 'nuc'); e = torch.linalg.norm(m, float('-inf')); "
+        "f = torch.linalg.norm(x, 'fro', (1, 2), True); g = torch.nn.functional.normalize(x, dim=(1, 2))",
+        "(a, b, c, d, e, f, g)",
+    ),
+    "other_widths": (
+        "x=i32 2 6 <100",
+        "a = x.view(torch.int64); b = x.view(torch.int16); c = a.view(torch.uint8)",
+        "(a, b, c)",
+    ),
+    "mask_without_dimensions": ("x=f32 2 3", "m = torch.tensor(True); y = x[m]; z = x[0, m]", "(y, z)"),
+    "grid_at_infinity": (
+        "x=f32 1 2 3 3, g=f32 1 1 3 2",
+        "z = g * 0.0; i = 1.0 / z; f = torch.nn.functional.grid_sample(x, i, 'bilinear', 'zeros', False); "
+        "b = torch.nn.functional.grid_sample(x, i, 'bilinear', 'border', False); "
+        "n = torch.nn.functional.grid_sample(x, i, 'nearest', 'zeros', False)",
+        "(f, b, n)",
+    ),
+    "best_of_equals": (
+        "x=i64 2 1500 <7, y=i64 40 <4",
+        "f = x.to(torch.float32); a, b = f.topk(300); c, d = f.topk(20); e, g = y.topk(9, largest=False); "
+        "h, i = f.topk(1400, sorted=False)",
+        "(b, d, g, i)",
+    ),
     "vmap_mask": (
         "i=i64 4 <4, j=i64 5 <5",
         "torch._C._functorch._vmap_increment_nesting(4, 'error'); "
@@ -192,6 +258,8 @@ def main() -> None:
         }
         namespace: dict = {}
         exec(source, namespace)
+        # The seed that random operations of a run draw from.
+        torch.manual_seed(123)
         outputs = leaves(namespace["GraphModule"]().forward(**drawn))
         cases.append(
             {

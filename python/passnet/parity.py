@@ -55,6 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         default=100_000_000,
         help="skip graphs whose inputs have more elements (default %(default)s)",
     )
+    runs.add_argument("--limit", type=int, help="take this many graphs, spread over all found")
     runs.set_defaults(run=run_parity)
     for command in (shapes, prints, runs):
         command.add_argument("--passnet", type=Path, required=True, help="the passnet binary")
@@ -91,7 +92,7 @@ def print_parity(options: argparse.Namespace) -> int:
 def run_parity(options: argparse.Namespace) -> int:
     """Outputs of the native engine against those of PyTorch's CPU kernels."""
     settings = compare_run.Options(
-        options.rung, options.seed, options.dtype, options.max_elements
+        options.rung, options.seed, options.dtype, options.max_elements, options.limit
     )
     try:
         report = compare_run.compare_runs(options.passnet, options.paths, settings)

@@ -219,7 +219,8 @@ fn run_reduction(op: &str, x: &[Tensor], p: &Params<'_>) -> Result<Vec<Tensor>> 
         "cumprod" => reduce::scan(&x[0], Scan::Product, p.int("dim"), None),
         "sort" => return reduce::sort(&x[0], p.int("dim"), p.flag("descending")).map(pair),
         "topk" => {
-            return reduce::topk(&x[0], p.size("k"), p.int("dim"), p.flag("largest")).map(pair);
+            return reduce::topk(&x[0], p.size("k"), p.int("dim"), p.flag("largest"), true)
+                .map(pair);
         }
         _ => panic!("unknown operation `{op}`"),
     };

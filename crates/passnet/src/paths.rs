@@ -7,11 +7,22 @@ use passnet_dataset::parallel::{self, Stopped};
 use passnet_dataset::progress::Task;
 use passnet_dataset::source::{self, Limits};
 use passnet_graph::{FileName, GraphFiles};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 /// Runs `work` on every graph below the given paths, in parallel, and hands the results to `consume` in
 /// order. What cannot be read as a graph is reported on stderr and the rest is done.
 pub fn for_each_graph<R: Send>(
+    paths: &[PathBuf],
+    work: impl Fn(&GraphFiles) -> R + Sync,
+    consume: impl FnMut(&str, R) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
+    for_each_graph_with(parallel::default_workers(), paths, work, consume)
+}
+
+/// As `for_each_graph`, with a number of workers; one where the work itself is to be timed.
+pub fn for_each_graph_with<R: Send>(
+    workers: NonZeroUsize,
     paths: &[PathBuf],
     work: impl Fn(&GraphFiles) -> R + Sync,
     mut consume: impl FnMut(&str, R) -> Result<(), CommandError>,
@@ -25,7 +36,7 @@ pub fn for_each_graph<R: Send>(
         let mut task = Task::begin(&bar, "reading graphs", None);
         let result = parallel::ordered(
             source,
-            parallel::default_workers(),
+            workers,
             |item| {
                 item.map(|mut files| {
                     files.path = shown_path(path, files.path);

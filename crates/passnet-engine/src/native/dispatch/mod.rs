@@ -4,6 +4,7 @@ mod args;
 mod contraction;
 mod creation;
 mod effect;
+mod fusible;
 mod indexing;
 mod movement;
 mod normalisation;
@@ -19,6 +20,7 @@ pub(crate) mod vmap;
 
 pub(crate) use args::{Args, Context};
 pub(crate) use effect::ASSERTION;
+pub(crate) use fusible::{Fusible, classify};
 
 use crate::engine::Value;
 use crate::native::error::Result;

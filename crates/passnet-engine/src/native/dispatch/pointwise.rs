@@ -38,7 +38,7 @@ pub(super) fn kernel(op: Op) -> Option<Kernel> {
 }
 
 /// Functions of one number without parameters.
-fn plain(op: Op) -> Option<Unary> {
+pub(super) fn plain(op: Op) -> Option<Unary> {
     Some(match op {
         Op::Neg => Unary::Neg,
         Op::Abs => Unary::Abs,
@@ -131,7 +131,12 @@ fn widened(args: &Args<'_>, input: &Tensor) -> Result<Tensor> {
 }
 
 fn activation(args: &Args<'_>) -> Result<Value> {
-    let op = match args.op {
+    apply(args, activation_function(args)?)
+}
+
+/// The function an activation with parameters is.
+pub(super) fn activation_function(args: &Args<'_>) -> Result<Unary> {
+    Ok(match args.op {
         Op::Logit => Unary::Logit { eps: args.optional_float("eps")? },
         Op::Hardtanh => {
             Unary::Hardtanh { min: args.float("min_val")?, max: args.float("max_val")? }
@@ -161,8 +166,7 @@ fn activation(args: &Args<'_>) -> Result<Value> {
         Op::Hardshrink => Unary::Hardshrink { lambda: args.float("lambd")? },
         Op::Softshrink => Unary::Softshrink { lambda: args.float("lambd")? },
         _ => Unary::Threshold { threshold: args.float("threshold")?, value: args.float("value")? },
-    };
-    apply(args, op)
+    })
 }
 
 fn sign(args: &Args<'_>) -> Result<Value> {
@@ -199,25 +203,15 @@ fn round(args: &Args<'_>) -> Result<Value> {
     Ok(pointwise::binary(down, &rounded.into(), &scale.into())?.into())
 }
 
-/// The function a binary operation of the table is, its operands in order.
-fn arithmetic(args: &Args<'_>) -> Result<Value> {
-    let (left, right) = pair(args);
-    if is_python(left) && is_python(right) {
-        return python::binary(args.op, left, right);
-    }
-    let spare = args.may_reuse_input();
-    let (mut a, mut b) = (operand(left)?, operand(right)?);
+/// The function a binary operation of the table is. The operands of `rsub` come in the other order.
+pub(super) fn arithmetic_function(args: &Args<'_>) -> Result<Binary> {
     let alpha = match args.value("alpha") {
         Value::None => 1.0,
         _ => args.float("alpha")?,
     };
-    let op = match args.op {
+    Ok(match args.op {
         Op::Add => Binary::Add { alpha },
-        Op::Sub => Binary::Add { alpha: -alpha },
-        Op::Rsub => {
-            std::mem::swap(&mut a, &mut b);
-            Binary::Add { alpha: -alpha }
-        }
+        Op::Sub | Op::Rsub => Binary::Add { alpha: -alpha },
         Op::Mul => Binary::Mul,
         Op::Div => match args.text("rounding_mode") {
             None => Binary::Div,
@@ -234,13 +228,26 @@ fn arithmetic(args: &Args<'_>) -> Result<Value> {
         Op::Maximum => Binary::Maximum,
         Op::Minimum => Binary::Minimum,
         Op::Atan2 => Binary::Atan2,
+        _ => Binary::Pow,
+    })
+}
+
+fn arithmetic(args: &Args<'_>) -> Result<Value> {
+    let (left, right) = pair(args);
+    if is_python(left) && is_python(right) {
+        return python::binary(args.op, left, right);
+    }
+    let spare = args.may_reuse_input();
+    let (mut a, mut b) = (operand(left)?, operand(right)?);
+    let op = arithmetic_function(args)?;
+    match args.op {
+        Op::Rsub => std::mem::swap(&mut a, &mut b),
         Op::FloatPower => {
             a = a.to_tensor()?.to_dtype(DType::Float64)?.into();
             b = b.to_tensor()?.to_dtype(DType::Float64)?.into();
-            Binary::Pow
         }
-        _ => Binary::Pow,
-    };
+        _ => {}
+    }
     if args.in_place
         && let Arg::Tensor(target) = &a
     {

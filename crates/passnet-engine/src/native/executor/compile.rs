@@ -1,5 +1,6 @@
 //! From a graph to steps: each call bound to its signature, its arguments resolved to places, its dead values listed.
 
+use super::fuse::{Group, find_groups};
 use crate::engine::{EngineError, ErrorKind, Precision, Value};
 use crate::native::dispatch::{self, Kernel};
 use crate::native::tensor::Scalar;
@@ -23,6 +24,8 @@ pub struct Program {
     pub(super) precision: Precision,
     /// Whether vmap occurs, so that every step looks for hidden dimensions.
     pub(super) maps: bool,
+    /// Steps that may run as one pass, in order.
+    pub(super) groups: Vec<Group>,
 }
 
 #[derive(Debug)]
@@ -73,6 +76,16 @@ impl Step {
     pub fn op(&self) -> Option<Op> {
         match &self.work {
             Work::Operation(operation) => Some(operation.op),
+            Work::Wrapper(_) => None,
+        }
+    }
+
+    /// The argument of a named parameter.
+    pub(super) fn argument(&self, name: &str) -> Option<&Place> {
+        match &self.work {
+            Work::Operation(operation) => {
+                operation.signature.position(name).and_then(|place| self.arguments.get(place))
+            }
             Work::Wrapper(_) => None,
         }
     }
@@ -132,8 +145,12 @@ impl Program {
             outputs,
             size: graph.nodes().len(),
             precision,
+            groups: Vec::new(),
         };
         program.find_last_uses();
+        if !program.maps {
+            program.groups = find_groups(&program.steps, precision);
+        }
         Ok(program)
     }
 

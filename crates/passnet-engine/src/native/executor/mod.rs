@@ -4,6 +4,7 @@
 //! graph's own: in-place writes and views mean here what they mean in torch.
 
 mod compile;
+mod fuse;
 mod run;
 
 pub use compile::{Program, Step};

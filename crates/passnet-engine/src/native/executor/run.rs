@@ -10,6 +10,7 @@ use passnet_kernel::check::Finding;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Watches a run node by node.
@@ -70,10 +71,33 @@ impl Program {
         options: &RunOptions,
         observer: &mut O,
     ) -> std::result::Result<Vec<Value>, EngineError> {
-        Budget::new(options.memory_limit).scope(|| {
+        self.run_within(&Budget::new(options.memory_limit), inputs, options, observer)
+    }
+
+    /// Runs the graph with a budget of the caller's, which then tells how much memory the run took.
+    pub fn run_within<O: Observer>(
+        &self,
+        budget: &Arc<Budget>,
+        inputs: &[Value],
+        options: &RunOptions,
+        observer: &mut O,
+    ) -> std::result::Result<Vec<Value>, EngineError> {
+        budget.scope(|| {
             let mut values = self.bind_inputs(inputs)?;
             let context = Context::new(self.precision, options);
-            for step in &self.steps {
+            let mut groups = self.groups.iter().peekable();
+            let mut next = 0;
+            while let Some(step) = self.steps.get(next) {
+                // Whoever watches nodes wants to see each of them.
+                if !O::ACTIVE && let Some(group) = groups.next_if(|group| group.first == next) {
+                    let last = &self.steps[next + group.length - 1];
+                    let fused = group.run(&mut values, self.precision);
+                    if fused.map_err(|error| located(last, &error))? {
+                        next += group.length;
+                        continue;
+                    }
+                }
+                next += 1;
                 let result = step
                     .run(&values, &context, self.maps, observer)
                     .map_err(|error| located(step, &error))?;

@@ -1,7 +1,7 @@
 //! Normalisation: batch, layer, group, instance, RMS, and by a vector's length.
 
 use super::pointwise::{self, Unary, blocks, unary::pick};
-use super::reduce::{self, Term, moments, sum_run};
+use super::reduce::{self, Term, moments, row_moments, sum_run};
 use crate::native::error::{Result, ensure};
 use crate::native::simd::math::Real;
 use crate::native::simd::multiversion;
@@ -40,6 +40,57 @@ fn per_channel(
     }
 }
 
+/// What a batch normalisation outside training is given.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Given<'a> {
+    pub(crate) mean: &'a Tensor,
+    pub(crate) var: &'a Tensor,
+    pub(crate) weight: Option<&'a Tensor>,
+    pub(crate) bias: Option<&'a Tensor>,
+    pub(crate) eps: f64,
+}
+
+/// The factor (or the addend) of every channel, to be broadcast over an input of `rank` dimensions and the type `dtype`;
+/// nothing where the parameters do not fit each other.
+pub(crate) fn channel_table(
+    given: &Given<'_>,
+    rank: usize,
+    dtype: DType,
+    addend: bool,
+) -> Result<Option<Tensor>> {
+    let channels = given.mean.numel();
+    let all = [Some(given.mean), Some(given.var), given.weight, given.bias];
+    if rank < 2 || all.iter().flatten().any(|t| t.shape() != [channels]) {
+        return Ok(None);
+    }
+    let (mean, var) = (given.mean.to_vec::<f64>()?, given.var.to_vec::<f64>()?);
+    let weight = per_channel(given.weight, channels, 1.0, "weight")?;
+    let bias = per_channel(given.bias, channels, 0.0, "bias")?;
+    let (scale, shift) = factors(&mean, &var, &weight, &bias, given.eps);
+    let mut shape: Dims = smallvec::smallvec![1; rank];
+    shape[1] = channels;
+    table(if addend { &shift } else { &scale }, &shape, dtype).map(Some)
+}
+
+/// One multiplication and one addition per element.
+fn factors(
+    mean: &[f64],
+    var: &[f64],
+    weight: &[f64],
+    bias: &[f64],
+    eps: f64,
+) -> (Vec<f64>, Vec<f64>) {
+    let scale: Vec<f64> = weight.iter().zip(var).map(|(w, v)| w / (v + eps).sqrt()).collect();
+    let shift = bias.iter().zip(mean).zip(&scale).map(|((b, m), s)| b - m * s).collect();
+    (scale, shift)
+}
+
+/// Numbers in the type in which elements of `dtype` are computed.
+fn table(values: &[f64], shape: &[usize], dtype: DType) -> Result<Tensor> {
+    let table = Tensor::from_slice(values, shape)?;
+    if dtype == DType::Float64 { Ok(table) } else { table.to_dtype(DType::Float32) }
+}
+
 /// `torch.nn.functional.batch_norm`.
 pub fn batch_norm(
     input: &Tensor,
@@ -71,9 +122,7 @@ pub fn batch_norm(
     };
     let weight = per_channel(statistics.weight.as_ref(), channels, 1.0, "weight")?;
     let bias = per_channel(statistics.bias.as_ref(), channels, 0.0, "bias")?;
-    // One multiplication and one addition per element.
-    let scale: Vec<f64> = weight.iter().zip(&var).map(|(w, v)| w / (v + eps).sqrt()).collect();
-    let shift: Vec<f64> = bias.iter().zip(&mean).zip(&scale).map(|((b, m), s)| b - m * s).collect();
+    let (scale, shift) = factors(&mean, &var, &weight, &bias, eps);
     affine(input, &scale, &shift)
 }
 
@@ -82,21 +131,17 @@ fn affine(input: &Tensor, scale: &[f64], shift: &[f64]) -> Result<Tensor> {
     let channels = scale.len();
     let mut shape: Dims = input.shape().iter().map(|_| 1).collect();
     shape[1] = channels;
-    let wide = input.dtype() == DType::Float64;
-    let table = |values: &[f64]| -> Result<Tensor> {
-        let table = Tensor::from_slice(values, &shape)?;
-        if wide { Ok(table) } else { table.to_dtype(DType::Float32) }
-    };
-    let (scale, shift) = (table(scale)?, table(shift)?);
+    let dtype = input.dtype();
+    let (scale, shift) = (table(scale, &shape, dtype)?, table(shift, &shape, dtype)?);
     let inputs = [input, &scale, &shift];
-    if wide {
+    if dtype == DType::Float64 {
         blocks::map::<f64>(&inputs, input.dtype(), &|i, o| fused_block(i, o))
     } else {
         blocks::map::<f32>(&inputs, input.dtype(), &|i, o| fused_block(i, o))
     }
 }
 
-fn fused_block<T: Real>(inputs: &[blocks::Block<'_, T>], out: &mut [T]) {
+pub(crate) fn fused_block<T: Real>(inputs: &[blocks::Block<'_, T>], out: &mut [T]) {
     use blocks::Block;
     match (inputs[0], inputs[1], inputs[2]) {
         (Block::Run(x), Block::One(scale), Block::One(shift)) => fused_one(x, scale, shift, out),
@@ -134,23 +179,21 @@ fn batch_statistics(
         "Expected more than 0 values per channel when training, got input size {:?}",
         input.shape()
     );
-    let wide = input.to_dtype(DType::Float64)?;
-    let mean = reduce::mean(&wide, Some(&dims), false, None)?;
-    let var = reduce::var(&wide, Some(&dims), 0.0, false)?;
+    let (mean, var) = reduce::mean_and_var(input, &dims)?;
     let unbiased = count as f64 / (count as f64 - 1.0).max(1.0);
-    let update = |running: &Option<Tensor>, batch: &Tensor, factor: f64| -> Result<()> {
+    let update = |running: &Option<Tensor>, batch: &[f64], factor: f64| -> Result<()> {
         let Some(running) = running else { return Ok(()) };
         let old = running.to_vec::<f64>()?;
         let new: Vec<f64> = old
             .iter()
-            .zip(&batch.to_vec::<f64>()?)
+            .zip(batch)
             .map(|(o, b)| (1.0 - momentum) * o + momentum * b * factor)
             .collect();
         running.copy_from(&Tensor::from_slice(&new, &[new.len()])?)
     };
     update(&statistics.running_mean, &mean, 1.0)?;
     update(&statistics.running_var, &var, unbiased)?;
-    Ok((mean.to_vec()?, var.to_vec()?))
+    Ok((mean, var))
 }
 
 /// `torch.nn.functional.instance_norm`: statistics of each image's channels.
@@ -253,28 +296,25 @@ fn normalize_rows<T: Real>(
     if let Some(rows) = (GRAIN / 2).checked_div(length) {
         let rows = rows.max(1);
         for_each_chunk(&mut out, rows * length, |index, piece| {
-            for (r, target) in piece.chunks_mut(length).enumerate() {
-                let row = &values[(index * rows + r) * length..][..length];
-                let (mean, squares) = moments(row);
-                let scale = 1.0 / (squares / length as f64 + eps).sqrt();
-                center_and_scale(
-                    row,
-                    T::from_f64(mean),
-                    T::from_f64(scale),
-                    &weight,
-                    &bias,
-                    target,
-                );
-            }
+            let from = &values[index * rows * length..][..piece.len()];
+            normalize_block(from, &weight, &bias, eps, piece);
         });
     }
     Tensor::from_buffer(out, input.shape())
 }
 
 multiversion! {
-    fn center_and_scale[T: Real](row: &[T], mean: T, scale: T, weight: &[T], bias: &[T], out: &mut [T]) {
-        for (((o, v), w), b) in out.iter_mut().zip(row).zip(weight).zip(bias) {
-            *o = ((*v - mean) * scale).fused(*w, *b);
+    /// Rows as long as the weight and the bias.
+    fn normalize_block[T: Real](rows: &[T], weight: &[T], bias: &[T], eps: f64, out: &mut [T]) {
+        let length = weight.len();
+        for (row, target) in rows.chunks_exact(length).zip(out.chunks_exact_mut(length)) {
+            let (mean, squares) = row_moments(row);
+            let scale = T::from_f64(1.0 / (squares / length as f64 + eps).sqrt());
+            let mean = T::from_f64(mean);
+            let (weight, bias) = (&weight[..length], &bias[..length]);
+            for i in 0..length {
+                target[i] = ((row[i] - mean) * scale).fused(weight[i], bias[i]);
+            }
         }
     }
 }
@@ -295,22 +335,35 @@ pub fn rms_norm(
         _ => f64::from(f32::EPSILON),
     });
     let length: usize = normalized_shape.iter().product();
-    let wide = if dtype == DType::Float64 { DType::Float64 } else { DType::Float32 };
-    let values = input.values::<f64>()?;
-    let mut scales = Buffer::<f64>::new(values.len() / length.max(1))?;
-    for (s, row) in scales.iter_mut().zip(values.chunks(length.max(1))) {
-        *s = 1.0 / (sum_run(Term::Square, row) / length as f64 + eps).sqrt();
-    }
-    let lead = input.ndim() - normalized_shape.len();
-    let mut shape: Dims = input.shape()[..lead].into();
-    shape.extend(normalized_shape.iter().map(|_| 1));
-    let scales = Tensor::from_buffer(scales, &shape)?.to_dtype(wide)?;
-    let scaled = pointwise::mul(&input.contiguous()?.to_dtype(wide)?.into(), &scales.into())?
-        .to_dtype(dtype)?;
+    let scaled = match dtype {
+        DType::Float64 => scale_rows::<f64>(input, length, eps)?,
+        dtype => scale_rows::<f32>(input, length, eps)?.to_dtype(dtype)?,
+    };
     match weight {
+        Some(weight) if weight.dtype() == dtype => {
+            pointwise::binary_in_place(pointwise::Binary::Mul, &scaled, &weight.into())?;
+            Ok(scaled)
+        }
         Some(weight) => pointwise::mul(&scaled.into(), &weight.into()),
         None => Ok(scaled),
     }
+}
+
+/// Each row divided by its root mean square.
+fn scale_rows<T: Real>(input: &Tensor, length: usize, eps: f64) -> Result<Tensor> {
+    let values = input.values::<T>()?;
+    let mut out = Buffer::<T>::new(values.len())?;
+    if let Some(rows) = (GRAIN / 2).checked_div(length) {
+        let rows = rows.max(1);
+        for_each_chunk(&mut out, rows * length, |index, piece| {
+            for (r, target) in piece.chunks_mut(length).enumerate() {
+                let row = &values[(index * rows + r) * length..][..length];
+                let scale = 1.0 / (sum_run(Term::Square, row) / length as f64 + eps).sqrt();
+                fused_one(row, T::from_f64(scale), -T::ZERO, target);
+            }
+        });
+    }
+    Tensor::from_buffer(out, input.shape())
 }
 
 /// `torch.nn.functional.group_norm`.

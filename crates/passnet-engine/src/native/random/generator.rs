@@ -256,7 +256,7 @@ impl Generator {
         if samples == 1 {
             return reduce::arg_extreme(&keys, reduce::Extreme::Max, Some(-1), true);
         }
-        Ok(reduce::topk(&keys, samples, -1, true)?.1)
+        Ok(reduce::topk(&keys, samples, -1, true, true)?.1)
     }
 
     /// Draws with replacement: where a uniform number falls among the running sums.

@@ -2,16 +2,18 @@
 
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table};
-use crate::paths::for_each_graph;
+use crate::paths::for_each_graph_with;
 use clap::{Args, ValueEnum};
+use passnet_dataset::parallel;
 use passnet_engine::native::folder::draw_inputs;
 use passnet_engine::native::tensor::Budget;
-use passnet_engine::native::{NativeEngine, Tensor, Wrappers, inputs};
+use passnet_engine::native::{NativeEngine, Program, Tensor, Wrappers, inputs};
 use passnet_engine::{Engine, EngineError, ErrorKind, Precision, RunOptions, Value, dump};
 use passnet_graph::{DType, Diagnostic, GraphFiles, GraphFolder, read};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -45,6 +47,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "DIR")]
     dump_dir: Option<PathBuf>,
 
+    /// Run every graph again and again for this long, one graph at a time, and tell the best and the median time
+    #[arg(long, value_name = "SECONDS")]
+    time: Option<f64>,
+
     /// The most memory one graph may hold, in GiB
     #[arg(long, value_name = "GIB", default_value_t = 16)]
     memory_limit: u16,
@@ -66,7 +72,17 @@ fn float_type(name: &str) -> Result<DType, String> {
 struct Report {
     result: Result<Vec<Summary>, Failure>,
     elapsed: Duration,
+    timing: Option<Timing>,
     dump: Option<PathBuf>,
+}
+
+/// What many runs of one graph took.
+struct Timing {
+    runs: usize,
+    best: Duration,
+    median: Duration,
+    /// The most memory a run held beside its inputs.
+    peak_bytes: usize,
 }
 
 enum Failure {
@@ -89,7 +105,12 @@ pub fn run(args: RunArgs, output: &mut Output) -> Result<Outcome, CommandError> 
         std::fs::create_dir_all(folder)?;
     }
     let mut tally = Tally::default();
-    for_each_graph(
+    let workers = match args.time {
+        Some(_) => NonZeroUsize::MIN,
+        None => parallel::default_workers(),
+    };
+    for_each_graph_with(
+        workers,
         &args.paths,
         |files| run_graph(&args, files),
         |path, report| {
@@ -111,7 +132,8 @@ pub fn run(args: RunArgs, output: &mut Output) -> Result<Outcome, CommandError> 
 }
 
 fn run_graph(args: &RunArgs, files: &GraphFiles) -> Report {
-    let mut report = Report { result: Ok(Vec::new()), elapsed: Duration::ZERO, dump: None };
+    let mut report =
+        Report { result: Ok(Vec::new()), elapsed: Duration::ZERO, timing: None, dump: None };
     report.result = try_run(args, files, &mut report);
     report
 }
@@ -140,12 +162,44 @@ fn try_run(
         .run(&drawn, &RunOptions { seed: args.seed, memory_limit, ..RunOptions::default() })
         .map_err(Failure::Engine)?;
     report.elapsed = start.elapsed();
+    if let Some(seconds) = args.time {
+        let timing = time_runs(args, &folder, precision, &drawn, seconds);
+        report.timing = Some(timing.map_err(Failure::Engine)?);
+    }
     let tensors = dump::output_tensors(&outputs).map_err(failed)?;
     if let Some(target) = target {
         write_dump(&target, &folder, &given, &tensors).map_err(Failure::Dump)?;
         report.dump = Some(target);
     }
     tensors.iter().map(|tensor| summarise(tensor).map_err(failed)).collect()
+}
+
+/// The engine's own loop, with inputs that are drawn already and memory that is warm.
+fn time_runs(
+    args: &RunArgs,
+    folder: &GraphFolder,
+    precision: Precision,
+    inputs: &[Value],
+    seconds: f64,
+) -> Result<Timing, EngineError> {
+    let program = Program::compile(&folder.graph, precision, &Wrappers::default())?;
+    let budget = Budget::new(usize::from(args.memory_limit) << 30);
+    let options = RunOptions { seed: args.seed, ..RunOptions::default() };
+    let limit = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO);
+    let begin = Instant::now();
+    let mut times = Vec::new();
+    while times.is_empty() || begin.elapsed() < limit {
+        let start = Instant::now();
+        drop(program.run_within(&budget, inputs, &options, &mut ())?);
+        times.push(start.elapsed());
+    }
+    times.sort_unstable();
+    Ok(Timing {
+        runs: times.len(),
+        best: times[0],
+        median: times[times.len() / 2],
+        peak_bytes: budget.peak(),
+    })
 }
 
 fn failed(error: passnet_engine::native::TensorError) -> Failure {
@@ -234,7 +288,16 @@ fn show(output: &mut Output, path: &str, report: &Report) -> Result<(), CommandE
     }
     match &report.result {
         Ok(outputs) => {
-            output.line(format!("{path}: ok, {:.2} ms", report.elapsed.as_secs_f64() * 1e3))?;
+            output.line(format!("{path}: ok, {:.2} ms", milliseconds(report.elapsed)))?;
+            if let Some(timing) = &report.timing {
+                output.line(format!(
+                    "  {} runs: best {:.3} ms, median {:.3} ms, {:.1} MiB beside the inputs",
+                    timing.runs,
+                    milliseconds(timing.best),
+                    milliseconds(timing.median),
+                    timing.peak_bytes as f64 / f64::from(1 << 20)
+                ))?;
+            }
             let mut rows = table(["output", "shape", "dtype", "min", "mean", "max", "checksum"]);
             for (index, summary) in outputs.iter().enumerate() {
                 let number =
@@ -258,11 +321,23 @@ fn show(output: &mut Output, path: &str, report: &Report) -> Result<(), CommandE
     }
 }
 
+fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
 fn to_json(path: &str, report: &Report) -> Json {
     let mut record = json!({ "path": path, "ok": report.result.is_ok() });
     match &report.result {
         Ok(outputs) => {
-            record["milliseconds"] = (report.elapsed.as_secs_f64() * 1e3).into();
+            record["milliseconds"] = milliseconds(report.elapsed).into();
+            if let Some(timing) = &report.timing {
+                record["timing"] = json!({
+                    "runs": timing.runs,
+                    "best": milliseconds(timing.best),
+                    "median": milliseconds(timing.median),
+                    "peak_bytes": timing.peak_bytes,
+                });
+            }
             let describe = |summary: &Summary| {
                 // JSON has no infinities or NaN.
                 let number = |at: usize| summary.range.map(|r| r[at]).filter(|v| v.is_finite());

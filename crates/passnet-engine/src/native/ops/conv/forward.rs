@@ -32,13 +32,14 @@ impl<T> SharedOut<T> {
     }
 }
 
-/// Adds the convolution to `out`, which already holds the bias.
+/// Writes the convolution to `out`, or adds it to the bias that `out` already holds.
 pub(super) fn run<T: Real>(
     input: &[T],
     weight: &[T],
     out: &mut [T],
     window: &Window,
     size: Channels,
+    accumulate: bool,
 ) {
     let (plane_in, plane) = (window.input_size(), window.output_size());
     let (per_group, filters) = (size.channels / size.groups, size.filters / size.groups);
@@ -69,14 +70,14 @@ pub(super) fn run<T: Real>(
         let target = shared.target(target_at, plane);
         if window.is_pointwise() {
             let patches = Matrix::rows(source, plane);
-            multiply(sizes, target, true, Matrix::rows(weights, k), patches, parallel);
+            multiply(sizes, target, accumulate, Matrix::rows(weights, k), patches, parallel);
         } else {
             let mut patches = vec![T::ZERO; k * count];
             lay_out(source, &mut patches, window, first, count);
             multiply(
                 sizes,
                 target,
-                true,
+                accumulate,
                 Matrix::rows(weights, k),
                 Matrix::rows(&patches, count),
                 parallel,

@@ -7,6 +7,7 @@ mod window;
 
 use crate::native::error::{Result, ensure};
 use crate::native::simd::math::Real;
+use crate::native::simd::parallel::for_each_chunk;
 use crate::native::tensor::layout::{Dims, looks_channels_last};
 use crate::native::tensor::{Buffer, Tensor};
 use passnet_graph::DType;
@@ -217,8 +218,10 @@ fn dispatch<T: Real>(operands: &Operands, window: &Window, groups: usize) -> Res
         if groups == channels && filters.is_multiple_of(channels) && channels > 1 {
             depthwise::run(&input, &weight, &mut out, window, channels, filters, &bias_of);
         } else {
-            for (i, piece) in out.chunks_mut(plane).enumerate() {
-                piece.fill(bias_of(i % filters));
+            // Without a bias the product overwrites what the buffer held.
+            let accumulate = bias.is_some() || channels == 0 || window.kernel_size() == 0;
+            if accumulate {
+                for_each_chunk(&mut out, plane, |index, piece| piece.fill(bias_of(index % filters)));
             }
             forward::run(
                 &input,
@@ -226,6 +229,7 @@ fn dispatch<T: Real>(operands: &Operands, window: &Window, groups: usize) -> Res
                 &mut out,
                 window,
                 forward::Channels { batch, channels, filters, groups },
+                accumulate,
             );
         }
     }

@@ -71,7 +71,7 @@ impl Binary {
 
     /// Products and quotients keep a 0-d second operand in full precision beside a half-precision tensor; everything else
     /// rounds it first.
-    fn keeps_second(self) -> bool {
+    pub(super) fn keeps_second(self) -> bool {
         matches!(self, Binary::Mul | Binary::Div)
     }
 
@@ -116,7 +116,7 @@ pub fn binary_in_place(op: Binary, a: &Tensor, b: &Arg) -> Result<()> {
 }
 
 /// A power by a number: half-precision types round the exponent, and float16 has no shortcut for square roots.
-fn power(exponent: Scalar, dtype: DType) -> Unary {
+pub(super) fn power(exponent: Scalar, dtype: DType) -> Unary {
     let exact = exponent.to_f64();
     match dtype {
         DType::Float16 => Unary::Power {
@@ -197,7 +197,7 @@ fn run(op: Binary, inputs: &[&Tensor], dtype: DType, target: Option<&Tensor>) ->
     }
 }
 
-fn real<T: Real>(op: Binary, inputs: &[Block<'_, T>], out: &mut [T]) {
+pub(super) fn real<T: Real>(op: Binary, inputs: &[Block<'_, T>], out: &mut [T]) {
     let Some(hot) = Hot::new(op) else {
         for (at, o) in out.iter_mut().enumerate() {
             *o = rare(op, pick(&inputs[0], at), pick(&inputs[1], at));

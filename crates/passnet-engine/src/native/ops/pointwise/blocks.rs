@@ -55,14 +55,14 @@ impl<C: Compute> Output<C> {
 }
 
 /// Where the loop stands: the row (by index over the outer dimensions) and the column in it.
-struct Plan<'a, C> {
+pub(super) struct Plan<'a, C> {
     shape: Dims,
     sources: SmallVec<[Source<'a, C>; 4]>,
 }
 
 impl<'a, C: Compute> Plan<'a, C> {
     /// `order` is the output's memory order; inputs are already of the output's shape.
-    fn new(inputs: &'a [Tensor], order: &[usize]) -> Result<Self> {
+    pub(super) fn new(inputs: &'a [Tensor], order: &[usize]) -> Result<Self> {
         let views: SmallVec<[Tensor; 4]> = inputs.iter().map(|t| t.permute_dims(order)).collect();
         let shape: Dims = match views.first() {
             Some(view) => view.shape().into(),
@@ -104,10 +104,7 @@ impl<'a, C: Compute> Plan<'a, C> {
         let mut done = 0;
         while done < total {
             let position = start + done;
-            let column = position % inner;
-            let left = total - done;
-            let length =
-                if inner >= SHORT_ROW { left.min(inner - column) } else { left }.min(block);
+            let length = self.run_length(position, total - done).min(block);
             let piece = &mut out[done * size..(done + length) * size];
             let mut blocks: SmallVec<[Block<'_, C>; 5]> = SmallVec::new();
             if in_place {
@@ -125,6 +122,27 @@ impl<'a, C: Compute> Plan<'a, C> {
             }
             done += length;
         }
+    }
+
+    pub(super) fn sources(&self) -> usize {
+        self.sources.len()
+    }
+
+    /// How many of the `left` elements from a position on are handled together.
+    pub(super) fn run_length(&self, position: usize, left: usize) -> usize {
+        let inner = self.shape[self.shape.len() - 1];
+        if inner >= SHORT_ROW { left.min(inner - position % inner) } else { left }
+    }
+
+    /// The elements of one operand from a position on, as many as `scratch` holds.
+    pub(super) fn fetch_block<'s>(
+        &'s self,
+        source: usize,
+        position: usize,
+        scratch: &'s mut [C],
+    ) -> Block<'s, C> {
+        let inner = self.shape[self.shape.len() - 1];
+        self.fetch(&self.sources[source], position, scratch, inner)
     }
 
     fn fetch<'s>(

@@ -2,6 +2,7 @@
 
 mod binary;
 pub(crate) mod blocks;
+pub(crate) mod chain;
 mod ternary;
 pub(crate) mod unary;
 

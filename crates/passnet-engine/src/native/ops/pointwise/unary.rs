@@ -190,7 +190,7 @@ fn check(op: Unary, input: &Tensor) -> Result<DType> {
     Ok(if op.keeps_integers() { dtype } else { promote::float_type(dtype) })
 }
 
-fn real_block<T: Real>(op: Unary, inputs: &[Block<'_, T>], out: &mut [T]) {
+pub(super) fn real_block<T: Real>(op: Unary, inputs: &[Block<'_, T>], out: &mut [T]) {
     match inputs[0] {
         Block::Run(x) => kernel(op, x, out),
         Block::One(value) => {

@@ -1,5 +1,6 @@
 //! Largest and smallest elements, where they are, and truth over dimensions.
 
+use super::selection;
 use super::plan::{Fold, Reduction, Rows, by_rows, fold, reduce_rows};
 use crate::native::error::{Result, ensure};
 use crate::native::simd::multiversion;
@@ -46,18 +47,32 @@ fn better<T: PartialOrd>(extreme: Extreme, new: T, old: T) -> T {
     if wins || new != new { new } else { old }
 }
 
+#[inline(always)]
+pub(crate) fn best_of_run<T: Ordered>(extreme: Extreme, start: T, run: &[T]) -> T {
+    let (blocks, rest) = run.as_chunks::<16>();
+    let mut lanes = [start; 16];
+    for block in blocks {
+        for i in 0..16 {
+            lanes[i] = better(extreme, block[i], lanes[i]);
+        }
+    }
+    let mut best = start;
+    for value in lanes {
+        best = better(extreme, value, best);
+    }
+    for value in rest {
+        best = better(extreme, *value, best);
+    }
+    best
+}
+
 multiversion! {
     pub(crate) fn extreme_run[T: Ordered](extreme: Extreme, start: T, run: &[T]) -> T {
-        let mut lanes = [start; 16];
-        let blocks = run.chunks_exact(16);
-        let rest = blocks.remainder();
-        for block in blocks {
-            for (lane, v) in lanes.iter_mut().zip(block) {
-                *lane = better(extreme, *v, *lane);
-            }
+        // One loop per end of the order, so that the choice is not made for every element.
+        match extreme {
+            Extreme::Max => best_of_run(Extreme::Max, start, run),
+            Extreme::Min => best_of_run(Extreme::Min, start, run),
         }
-        let merged = lanes.iter().fold(start, |m, v| better(extreme, *v, m));
-        rest.iter().fold(merged, |m, v| better(extreme, *v, m))
     }
 }
 
@@ -240,18 +255,62 @@ fn compare<T: Ordered>(a: &T, b: &T) -> std::cmp::Ordering {
 /// `torch.sort` (always stable): sorted values and where they came from.
 pub fn sort(input: &Tensor, dim: i64, descending: bool) -> Result<(Tensor, Tensor)> {
     let length = if input.ndim() == 0 { 1 } else { input.size(dim)? };
-    ordered(input, dim, length, descending)
+    ordered(input, dim, length, &Order::Stable { descending })
 }
 
-/// `torch.topk`, in order.
-pub fn topk(input: &Tensor, k: usize, dim: i64, largest: bool) -> Result<(Tensor, Tensor)> {
+/// `torch.topk`; of equal elements it picks those that PyTorch picks.
+pub fn topk(
+    input: &Tensor,
+    k: usize,
+    dim: i64,
+    largest: bool,
+    in_order: bool,
+) -> Result<(Tensor, Tensor)> {
     let length = if input.ndim() == 0 { 1 } else { input.size(dim)? };
     ensure!(k <= length, Index, "selected index k out of range");
-    ordered(input, dim, k, largest)
+    ordered(input, dim, k, &Order::Best { largest, in_order })
+}
+
+/// How the elements of a row are ordered.
+enum Order {
+    /// All of them, equal ones as they stood.
+    Stable { descending: bool },
+    /// The first ones, as the C++ standard library selects them.
+    Best { largest: bool, in_order: bool },
+}
+
+/// The first `keep` positions of a row in an order.
+fn positions_in_order<T: Ordered>(row: &[T], keep: usize, order: &Order) -> Vec<usize> {
+    match order {
+        Order::Stable { descending } => {
+            let mut places: Vec<usize> = (0..row.len()).collect();
+            places.sort_by(|a, b| match descending {
+                true => compare(&row[*b], &row[*a]),
+                false => compare(&row[*a], &row[*b]),
+            });
+            places
+        }
+        Order::Best { largest, in_order } => {
+            let mut items: Vec<(T, usize)> = row.iter().copied().zip(0..).collect();
+            let before = |a: &(T, usize), b: &(T, usize)| match largest {
+                true => compare(&a.0, &b.0).is_gt(),
+                false => compare(&a.0, &b.0).is_lt(),
+            };
+            if keep.saturating_mul(64) <= row.len() {
+                selection::partial_sort(&mut items, keep, &before);
+            } else if keep > 0 {
+                selection::nth_element(&mut items, keep - 1, &before);
+                if *in_order {
+                    selection::sort(&mut items[..keep - 1], &before);
+                }
+            }
+            items[..keep].iter().map(|item| item.1).collect()
+        }
+    }
 }
 
 /// The first `keep` positions of each row in sorted order, and the values there.
-fn ordered(input: &Tensor, dim: i64, keep: usize, descending: bool) -> Result<(Tensor, Tensor)> {
+fn ordered(input: &Tensor, dim: i64, keep: usize, order: &Order) -> Result<(Tensor, Tensor)> {
     ensure!(!input.dtype().is_complex(), DType, "sort is not supported for complex tensors");
     if input.ndim() == 0 {
         return Ok((input.copy()?, Tensor::zeros(&[], DType::Int64)?));
@@ -266,20 +325,9 @@ fn ordered(input: &Tensor, dim: i64, keep: usize, descending: bool) -> Result<(T
             let view = reduction.reduced_last(input);
             let rows = Rows::<T>::new(view.values()?, reduction.length);
             for_each_weighted_chunk(&mut positions, keep, 16 * reduction.length / keep, |index, piece| {
-                let row = rows.row(index);
-                let mut order: Vec<usize> = (0..row.len()).collect();
-                let by_value = |a: &usize, b: &usize| match descending {
-                    true => compare(&row[*b], &row[*a]),
-                    false => compare(&row[*a], &row[*b]),
-                };
-                let by_both = |a: &usize, b: &usize| by_value(a, b).then(a.cmp(b));
-                if keep < row.len() / 4 {
-                    order.select_nth_unstable_by(keep, by_both);
-                    order.truncate(keep);
-                }
-                order.sort_unstable_by(by_both);
-                for (p, o) in piece.iter_mut().zip(order) {
-                    *p = o as i64;
+                let places = positions_in_order(rows.row(index), keep, order);
+                for (p, place) in piece.iter_mut().zip(places) {
+                    *p = place as i64;
                 }
             });
         });

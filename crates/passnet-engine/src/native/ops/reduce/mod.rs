@@ -3,6 +3,7 @@
 mod extremes;
 pub(crate) mod plan;
 mod scan;
+mod selection;
 mod softmax;
 mod sums;
 
@@ -13,5 +14,5 @@ pub(crate) use extremes::{Ordered, extreme_run};
 pub use scan::{Scan, scan};
 pub(crate) use softmax::exponentials;
 pub use softmax::{log_softmax, logsumexp, softmax};
-pub(crate) use sums::{Term, moments, sum_run};
+pub(crate) use sums::{Term, mean_and_var, moments, row_moments, sum_run};
 pub use sums::{mean, prod, std, sum, var, vector_norm};

@@ -1,8 +1,8 @@
 //! Softmax and its logarithm, and log-sum-exp.
 
-use super::extremes::{Extreme, extreme_run};
+use super::extremes::{Extreme, Ordered, best_of_run, extreme_run};
 use super::plan::{Reduction, by_rows};
-use super::sums::rounded;
+use super::sums::{LANES, STRETCH, add_lanes, lane_sum, rounded};
 use crate::native::error::{Result, ensure};
 use crate::native::simd::math::Real;
 use crate::native::simd::multiversion;
@@ -49,7 +49,11 @@ fn along(input: &Tensor, dim: i64, dtype: Option<DType>, kind: Kind) -> Result<T
     result.to_dtype(dtype)
 }
 
-fn rows<T: crate::native::ops::reduce::extremes::Ordered + Real>(
+/// Floats as kernels take them.
+trait RealOrdered: Real + Ordered {}
+impl<T: Real + Ordered> RealOrdered for T {}
+
+fn rows<T: RealOrdered>(
     input: &Tensor,
     d: usize,
     kind: Kind,
@@ -65,19 +69,14 @@ fn rows<T: crate::native::ops::reduce::extremes::Ordered + Real>(
     let per_chunk = (GRAIN / 4 / length.max(1)).max(1) * length.max(1);
     for_each_chunk(&mut out, per_chunk, |index, piece| {
         let from = &values[index * per_chunk..index * per_chunk + piece.len()];
+        if kind == Kind::Softmax {
+            return softmax_block(from, length, piece);
+        }
         for (row, out) in from.chunks(length).zip(piece.chunks_mut(length)) {
             let most = extreme_run(Extreme::Max, T::LOWEST, row);
-            match kind {
-                Kind::Softmax => {
-                    let sum = exponentials(row, most, out);
-                    scale(out, T::from_f64(sum));
-                }
-                Kind::LogSoftmax => {
-                    let sum = exponentials(row, most, out);
-                    let log = round(T::from_f64(round(T::from_f64(sum)).to_f64().ln()));
-                    shift(row, most, log, out, round);
-                }
-            }
+            let sum = exponentials(row, most, out);
+            let log = round(T::from_f64(round(T::from_f64(sum)).to_f64().ln()));
+            shift(row, most, log, out, round);
         }
     });
     let dense = Tensor::from_buffer(out, last_first.shape())?;
@@ -87,33 +86,28 @@ fn rows<T: crate::native::ops::reduce::extremes::Ordered + Real>(
 multiversion! {
     /// exp(x - most) for a row, and the sum of it.
     pub(crate) fn exponentials[T: Real](row: &[T], most: T, out: &mut [T]) -> f64 {
-        let mut total = 0.0;
-        for (x, o) in row.chunks(256).zip(out.chunks_mut(256)) {
-            for (o, v) in o.iter_mut().zip(x) {
-                *o = (*v - most).exp();
-            }
-            let mut lanes = [T::ZERO; 16];
-            let blocks = o.chunks_exact(16);
-            let rest = blocks.remainder();
-            for block in blocks {
-                for (lane, v) in lanes.iter_mut().zip(block) { *lane = *lane + *v; }
-            }
-            for (lane, v) in lanes.iter_mut().zip(rest) { *lane = *lane + *v; }
-            let mut width = 8;
-            while width > 0 {
-                for i in 0..width { lanes[i] = lanes[i] + lanes[i + width]; }
-                width /= 2;
-            }
-            total += lanes[0].to_f64();
-        }
-        total
+        row_exponentials(row, most, out)
     }
 }
 
+/// As `exponentials`, for kernels that are compiled for an instruction set themselves.
+#[inline(always)]
+fn row_exponentials<T: Real>(row: &[T], most: T, out: &mut [T]) -> f64 {
+    let out = &mut out[..row.len()];
+    for i in 0..row.len() {
+        out[i] = (row[i] - most).exp();
+    }
+    lane_sum!(T, out, lane, v => lane + v)
+}
+
 multiversion! {
-    fn scale[T: Real](out: &mut [T], sum: T) {
-        for o in out.iter_mut() {
-            *o = *o / sum;
+    fn softmax_block[T: RealOrdered](rows: &[T], length: usize, out: &mut [T]) {
+        for (row, out) in rows.chunks_exact(length).zip(out.chunks_exact_mut(length)) {
+            let most = best_of_run(Extreme::Max, T::LOWEST, row);
+            let sum = T::from_f64(row_exponentials(row, most, out));
+            for value in out.iter_mut() {
+                *value = *value / sum;
+            }
         }
     }
 }

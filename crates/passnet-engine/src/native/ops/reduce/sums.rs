@@ -12,9 +12,9 @@ use crate::native::tensor::{Buffer, Tensor, promote};
 use passnet_graph::DType;
 use std::marker::PhantomData;
 
-const LANES: usize = 16;
+pub(super) const LANES: usize = 16;
 /// Elements summed in single precision before they go into the double-precision total.
-const STRETCH: usize = 16 * LANES;
+pub(super) const STRETCH: usize = 16 * LANES;
 
 /// What is summed: x, |x|, x², (x-c)², |x|^p.
 #[derive(Debug, Clone, Copy)]
@@ -24,39 +24,52 @@ pub(crate) enum Term {
     Square,
 }
 
-multiversion! {
-    pub(crate) fn sum_run[T: Real](term: Term, run: &[T]) -> f64 {
+/// Sums over a run in lanes: `lane_sum!(T, run, lane, value => new lane)`. A macro, so that the loop is compiled for the
+/// instruction set of the kernel it stands in.
+macro_rules! lane_sum {
+    ($T:ty, $run:expr, $lane:ident, $value:ident => $term:expr) => {{
         let mut total = 0.0;
-        for stretch in run.chunks(STRETCH) {
-            let mut lanes = [T::ZERO; LANES];
-            let blocks = stretch.chunks_exact(LANES);
-            let rest = blocks.remainder();
-            match term {
-                Term::Value => for block in blocks {
-                    for (lane, v) in lanes.iter_mut().zip(block) { *lane = *lane + *v; }
-                },
-                Term::Absolute => for block in blocks {
-                    for (lane, v) in lanes.iter_mut().zip(block) { *lane = *lane + v.abs(); }
-                },
-                Term::Square => for block in blocks {
-                    for (lane, v) in lanes.iter_mut().zip(block) { *lane = v.fused(*v, *lane); }
-                },
+        for stretch in $run.chunks(STRETCH) {
+            let (blocks, rest) = stretch.as_chunks::<LANES>();
+            let mut lanes = [<$T>::ZERO; LANES];
+            for block in blocks {
+                for i in 0..LANES {
+                    let ($lane, $value) = (lanes[i], block[i]);
+                    lanes[i] = $term;
+                }
             }
-            for (lane, v) in lanes.iter_mut().zip(rest) {
-                *lane = *lane + match term {
-                    Term::Value => *v,
-                    Term::Absolute => v.abs(),
-                    Term::Square => *v * *v,
-                };
+            for (slot, value) in lanes.iter_mut().zip(rest) {
+                let ($lane, $value) = (*slot, *value);
+                *slot = $term;
             }
-            let mut width = LANES / 2;
-            while width > 0 {
-                for i in 0..width { lanes[i] = lanes[i] + lanes[i + width]; }
-                width /= 2;
-            }
-            total += lanes[0].to_f64();
+            total += add_lanes(lanes).to_f64();
         }
         total
+    }};
+}
+
+pub(super) use lane_sum;
+
+/// The sum of all lanes, halves added to halves.
+#[inline(always)]
+pub(super) fn add_lanes<T: Real>(mut lanes: [T; LANES]) -> T {
+    let mut width = LANES / 2;
+    while width > 0 {
+        for i in 0..width {
+            lanes[i] = lanes[i] + lanes[i + width];
+        }
+        width /= 2;
+    }
+    lanes[0]
+}
+
+multiversion! {
+    pub(crate) fn sum_run[T: Real](term: Term, run: &[T]) -> f64 {
+        match term {
+            Term::Value => lane_sum!(T, run, lane, v => lane + v),
+            Term::Absolute => lane_sum!(T, run, lane, v => lane + v.abs()),
+            Term::Square => lane_sum!(T, run, lane, v => v.fused(v, lane)),
+        }
     }
 }
 
@@ -210,41 +223,38 @@ pub fn prod(
     Tensor::from_buffer(out, &reduction.shape)?.to_dtype(dtype)
 }
 
-/// Mean and sum of squared deviations of a row, in double precision and two passes.
-pub(crate) fn moments<T: Real>(row: &[T]) -> (f64, f64) {
-    let mean = sum_run(Term::Value, row) / row.len() as f64;
-    (mean, squared_deviations(row, mean))
+multiversion! {
+    /// Mean and sum of squared deviations of a row, in double precision and two passes.
+    pub(crate) fn moments[T: Real](row: &[T]) -> (f64, f64) {
+        row_moments(row)
+    }
 }
 
-multiversion! {
-    fn squared_deviations[T: Real](row: &[T], mean: f64) -> f64 {
-        let center = T::from_f64(mean);
-        // The rounding of the centre is corrected below: sum (x-m)² = sum (x-c)² - n (m-c)².
-        let shift = mean - center.to_f64();
-        let mut total = 0.0;
-        for stretch in row.chunks(STRETCH) {
-            let mut lanes = [T::ZERO; LANES];
-            let blocks = stretch.chunks_exact(LANES);
-            let rest = blocks.remainder();
-            for block in blocks {
-                for (lane, v) in lanes.iter_mut().zip(block) {
-                    let d = *v - center;
-                    *lane = d.fused(d, *lane);
-                }
-            }
-            for (lane, v) in lanes.iter_mut().zip(rest) {
-                let d = *v - center;
-                *lane = d.fused(d, *lane);
-            }
-            let mut width = LANES / 2;
-            while width > 0 {
-                for i in 0..width { lanes[i] = lanes[i] + lanes[i + width]; }
-                width /= 2;
-            }
-            total += lanes[0].to_f64();
-        }
-        (total - row.len() as f64 * shift * shift).max(0.0 * total)
-    }
+/// As `moments`, for kernels that are compiled for an instruction set themselves.
+#[inline(always)]
+pub(crate) fn row_moments<T: Real>(row: &[T]) -> (f64, f64) {
+    let mean = lane_sum!(T, row, lane, v => lane + v) / row.len() as f64;
+    let center = T::from_f64(mean);
+    // The rounding of the centre is corrected below: sum (x-m)² = sum (x-c)² - n (m-c)².
+    let shift = mean - center.to_f64();
+    let total: f64 = lane_sum!(T, row, lane, v => {
+        let d = v - center;
+        d.fused(d, lane)
+    });
+    (mean, (total - row.len() as f64 * shift * shift).max(0.0 * total))
+}
+
+/// Means and variances (without correction) in double precision, before rounding.
+pub(crate) fn mean_and_var(input: &Tensor, dims: &[i64]) -> Result<(Vec<f64>, Vec<f64>)> {
+    let reduction = Reduction::new(input, Some(dims), false)?;
+    let length = reduction.length as f64;
+    let pair = |(mean, squares): (f64, f64)| Complex { re: mean, im: squares / length };
+    let both = if input.dtype() == DType::Float64 {
+        by_rows::<f64, _>(input, &reduction, |row| pair(moments(row)))?
+    } else {
+        by_rows::<f32, _>(input, &reduction, |row| pair(moments(row)))?
+    };
+    Ok(both.iter().map(|pair| (pair.re, pair.im)).unzip())
 }
 
 /// Variance with `correction` degrees of freedom taken off.

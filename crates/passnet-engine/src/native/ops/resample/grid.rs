@@ -98,11 +98,19 @@ impl Sampler {
         };
         match self.mode {
             GridMode::Nearest => {
-                let at = [bounded(2), bounded(1), bounded(0)].map(|v| v.round_ties_even() as i64);
-                self.push(&mut taps, at, 1.0);
+                let position = [bounded(2), bounded(1), bounded(0)];
+                // A point that is not a number lies outside.
+                if !position.iter().any(|v| v.is_nan()) {
+                    self.push(&mut taps, position.map(|v| v.round_ties_even() as i64), 1.0);
+                }
             }
             GridMode::Bilinear => {
                 let position = [bounded(2), bounded(1), bounded(0)];
+                // Weights of a point at infinity are not numbers, and neither is the result.
+                if position.iter().any(|v| !v.is_finite()) {
+                    taps.push((0, f32::NAN));
+                    return taps;
+                }
                 let base = position.map(f32::floor);
                 for corner in 0..8u8 {
                     let mut weight = 1.0;

@@ -4,7 +4,8 @@ use crate::native::error::{Result, ensure};
 use crate::native::ops::indexing::index_select;
 use crate::native::ops::pool::adaptive_avg_pool;
 use crate::native::simd::math::Real;
-use crate::native::simd::parallel::for_each_weighted_chunk;
+use crate::native::simd::multiversion;
+use crate::native::simd::parallel::{GRAIN, for_each_weighted_chunk};
 use crate::native::tensor::layout::{Dims, looks_channels_last, numel};
 use crate::native::tensor::{Buffer, Tensor};
 use passnet_graph::DType;
@@ -247,32 +248,91 @@ fn separable<T: Real>(input: &Tensor, options: &Interpolation) -> Result<Tensor>
         let inner: usize = shape[d + 1..].iter().product();
         let mut next = Buffer::<T>::new(numel(&shape)?)?;
         let plane = shape[d] * inner;
-        for_each_weighted_chunk(&mut next, plane, 4, |index, target| {
-            let source = &current[index * size * inner..(index + 1) * size * inner];
-            apply(source, target, &taps, inner);
-        });
+        match Pairs::new(&taps).filter(|_| inner == 1) {
+            Some(pairs) => {
+                let lines = (GRAIN / 4 / plane).max(1);
+                for_each_weighted_chunk(&mut next, lines * plane, 4, |index, target| {
+                    let count = target.len() / plane;
+                    let source = &current[index * lines * size..][..count * size];
+                    apply_pairs(source, size, target, &pairs);
+                });
+            }
+            None => for_each_weighted_chunk(&mut next, plane, 4, |index, target| {
+                let source = &current[index * size * inner..(index + 1) * size * inner];
+                apply(source, target, &taps, inner);
+            }),
+        }
         current = next;
     }
     Tensor::from_buffer(current, &shape)
 }
 
-/// Combines lines of `inner` elements by their weights.
-fn apply<T: Real>(source: &[T], target: &mut [T], taps: &[(usize, Vec<T>)], inner: usize) {
-    for (line, (first, weights)) in target.chunks_mut(inner).zip(taps) {
-        if inner == 1 {
-            let mut sum = T::ZERO;
-            for (v, w) in source[*first..].iter().zip(weights) {
-                sum = v.fused(*w, sum);
+multiversion! {
+    /// Combines lines of `inner` elements by their weights.
+    fn apply[T: Real](source: &[T], target: &mut [T], taps: &[(usize, Vec<T>)], inner: usize) {
+        for (line, (first, weights)) in target.chunks_mut(inner).zip(taps) {
+            if inner == 1 {
+                let mut sum = T::ZERO;
+                for (v, w) in source[*first..].iter().zip(weights) {
+                    sum = v.fused(*w, sum);
+                }
+                line[0] = sum;
+            } else if let [a, b] = weights[..] {
+                let from = &source[first * inner..(first + 2) * inner];
+                let (upper, lower) = from.split_at(inner);
+                for ((o, x), y) in line.iter_mut().zip(upper).zip(lower) {
+                    *o = y.fused(b, x.fused(a, T::ZERO));
+                }
+            } else {
+                line.fill(T::ZERO);
+                for (k, w) in weights.iter().enumerate() {
+                    let from = &source[(first + k) * inner..][..inner];
+                    for (o, v) in line.iter_mut().zip(from) {
+                        *o = v.fused(*w, *o);
+                    }
+                }
             }
-            line[0] = sum;
-            continue;
         }
-        line.fill(T::ZERO);
-        for (k, w) in weights.iter().enumerate() {
-            let from = &source[(first + k) * inner..][..inner];
-            for (o, v) in line.iter_mut().zip(from) {
-                *o = v.fused(*w, *o);
+    }
+}
+
+multiversion! {
+    /// Neighbouring elements of many lines, where at most two are combined: `target = a·source[first] + b·source[second]`.
+    fn apply_pairs[T: Real](source: &[T], size: usize, target: &mut [T], pairs: &Pairs<T>) {
+        let width = pairs.first.len();
+        let (first, second) = (&pairs.first[..width], &pairs.second[..width]);
+        let (a, b) = (&pairs.a[..width], &pairs.b[..width]);
+        for (from, line) in source.chunks_exact(size).zip(target.chunks_exact_mut(width)) {
+            for i in 0..width {
+                line[i] = from[second[i]].fused(b[i], from[first[i]] * a[i]);
             }
         }
+    }
+}
+
+/// Two taps for each position of a line.
+struct Pairs<T> {
+    first: Vec<usize>,
+    second: Vec<usize>,
+    a: Vec<T>,
+    b: Vec<T>,
+}
+
+impl<T: Real> Pairs<T> {
+    /// Nothing where some position combines more than two elements.
+    fn new(taps: &[(usize, Vec<T>)]) -> Option<Self> {
+        let mut pairs = Pairs { first: vec![], second: vec![], a: vec![], b: vec![] };
+        for (first, weights) in taps {
+            let (a, b) = match weights[..] {
+                [a] => (a, T::ZERO),
+                [a, b] => (a, b),
+                _ => return None,
+            };
+            pairs.first.push(*first);
+            pairs.second.push(first + usize::from(weights.len() == 2));
+            pairs.a.push(a);
+            pairs.b.push(b);
+        }
+        Some(pairs)
     }
 }
