@@ -20,6 +20,7 @@ use passnet_engine::native::ops::resample::{
     GridMode, GridPadding, Interpolation, Mode, grid_sample, interpolate,
 };
 use passnet_engine::native::ops::{creation, einsum, indexing, matmul, movement};
+use passnet_engine::native::random::Generator;
 use passnet_engine::native::{Arg, Result, Scalar, Tensor};
 use passnet_graph::DType;
 use serde_json::Value;
@@ -259,8 +260,12 @@ fn run_product(op: &str, x: &[Tensor], p: &Params<'_>) -> Result<Vec<Tensor>> {
                 attn_mask: None,
                 average_weights: true,
                 causal: false,
+                static_k: None,
+                static_v: None,
+                dropout: 0.0,
             };
-            let (out, weights) = multi_head_attention(&x[0], &x[1], &x[1], &layer)?;
+            let (out, weights) =
+                multi_head_attention(&x[0], &x[1], &x[1], &layer, &mut Generator::new(0))?;
             return Ok(std::iter::once(out).chain(weights).collect());
         }
         _ => panic!("unknown operation `{op}`"),
@@ -345,7 +350,7 @@ fn run_norm(op: &str, x: &[Tensor], p: &Params<'_>) -> Result<Vec<Tensor>> {
         }
         "group_norm" => norm::group_norm(&x[0], p.size("groups"), x.get(1), x.get(2), 1e-5),
         "rms_norm" => norm::rms_norm(&x[0], &p.sizes("shape"), x.get(1), p.float("eps")),
-        "normalize" => norm::normalize(&x[0], 2.0, p.int("dim"), 1e-12),
+        "normalize" => norm::normalize(&x[0], 2.0, &[p.int("dim")], 1e-12),
         "weight_norm" => norm::weight_norm(&x[0], &x[1], p.int("dim")),
         _ => panic!("unknown operation `{op}`"),
     };

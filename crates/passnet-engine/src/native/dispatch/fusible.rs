@@ -26,13 +26,18 @@ pub(crate) fn classify(args: &Args<'_>) -> Option<Fusible> {
         return None;
     }
     match args.op {
-        Op::Round => {
-            (args.int("decimals").ok()? == 0).then_some(Fusible::Unary(Unary::Round))
-        }
-        Op::Logit | Op::Hardtanh | Op::LeakyRelu | Op::Elu | Op::Celu | Op::Selu | Op::Gelu
-        | Op::Softplus | Op::Hardshrink | Op::Softshrink | Op::Threshold => {
-            pointwise::activation_function(args).ok().map(Fusible::Unary)
-        }
+        Op::Round => (args.int("decimals").ok()? == 0).then_some(Fusible::Unary(Unary::Round)),
+        Op::Logit
+        | Op::Hardtanh
+        | Op::LeakyRelu
+        | Op::Elu
+        | Op::Celu
+        | Op::Selu
+        | Op::Gelu
+        | Op::Softplus
+        | Op::Hardshrink
+        | Op::Softshrink
+        | Op::Threshold => pointwise::activation_function(args).ok().map(Fusible::Unary),
         Op::Add | Op::Sub | Op::Rsub | Op::Mul | Op::Div | Op::Maximum | Op::Minimum => {
             if unknown(args.value("alpha")) || unknown(args.value("rounding_mode")) {
                 return None;
@@ -40,7 +45,9 @@ pub(crate) fn classify(args: &Args<'_>) -> Option<Fusible> {
             pointwise::arithmetic_function(args).ok().map(Fusible::Binary)
         }
         Op::Pow => match args.values.get(1).map(|value| &**value) {
-            Some(Value::Number(exponent)) if unknown(args.first()) => Some(Fusible::Power(*exponent)),
+            Some(Value::Number(exponent)) if unknown(args.first()) => {
+                Some(Fusible::Power(*exponent))
+            }
             _ => None,
         },
         Op::Dropout | Op::Dropout1d | Op::Dropout2d | Op::Dropout3d => {
@@ -51,7 +58,8 @@ pub(crate) fn classify(args: &Args<'_>) -> Option<Fusible> {
         }
         Op::BatchNorm => {
             let idle = matches!(args.value("training"), Value::Number(flag) if flag.is_zero());
-            let known = ["running_mean", "running_var"].iter().all(|name| unknown(args.value(name)));
+            let known =
+                ["running_mean", "running_var"].iter().all(|name| unknown(args.value(name)));
             let number = matches!(args.value("eps"), Value::Number(_));
             (idle && known && number).then_some(Fusible::BatchNorm)
         }

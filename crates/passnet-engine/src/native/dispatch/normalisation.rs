@@ -129,7 +129,11 @@ fn dropout(args: &Args<'_>) -> Result<Value> {
         generator.bernoulli_like(input, 1.0 - p)?
     } else {
         // Whole channels are dropped together.
-        ensure!(input.ndim() >= 2, Shape, "Feature dropout requires at least 2 dimensions in the input");
+        ensure!(
+            input.ndim() >= 2,
+            Shape,
+            "Feature dropout requires at least 2 dimensions in the input"
+        );
         let mut shape = input.shape().to_vec();
         shape.iter_mut().skip(2).for_each(|size| *size = 1);
         generator.bernoulli_like(&Tensor::zeros(&shape, input.dtype())?, 1.0 - p)?

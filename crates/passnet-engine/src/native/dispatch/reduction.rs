@@ -249,7 +249,8 @@ fn running_extreme(args: &Args<'_>) -> Result<Value> {
 
 fn topk(args: &Args<'_>) -> Result<Value> {
     let (k, dim) = (args.size("k")?, args.int("dim")?);
-    let (values, places) = reduce::topk(args.input()?, k, dim, args.flag("largest")?, args.flag("sorted")?)?;
+    let (values, places) =
+        reduce::topk(args.input()?, k, dim, args.flag("largest")?, args.flag("sorted")?)?;
     Ok(pair(values, places))
 }
 

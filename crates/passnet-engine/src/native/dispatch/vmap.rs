@@ -119,6 +119,8 @@ pub(crate) fn apply(args: &Args<'_>) -> Result<Value> {
         Op::To | Op::Detach | Op::Bool | Op::Long | Op::Int | Op::Float | Op::Clone => {
             pointwise(args)
         }
+        Op::ZerosLike | Op::OnesLike | Op::EmptyLike | Op::FullLike => pointwise(args),
+        Op::NewZeros | Op::NewOnes | Op::NewEmpty | Op::NewFull | Op::NewTensor => made_anew(args),
         Op::Dim | Op::Size | Op::Shape => property(args),
         op => bail!(Unsupported, "`{}` inside vmap is not supported yet", op.name()),
     }
@@ -183,6 +185,20 @@ fn pointwise(args: &Args<'_>) -> Result<Value> {
     match kernel(&inner)? {
         Value::Tensor(tensor) => Ok(wrapped(tensor, levels)),
         other => Ok(other),
+    }
+}
+
+/// `x.new_ones(size)`: of a mapped tensor only the type is used, and the result is the same for every hidden index.
+fn made_anew(args: &Args<'_>) -> Result<Value> {
+    let Value::Mapped(mapped) = args.first() else {
+        bail!(Unsupported, "`{}` with mapped arguments is not supported yet", args.op.name())
+    };
+    let mut values: SmallVec<[Cow<'_, Value>; 8]> = args.values.iter().cloned().collect();
+    values[0] = Cow::Owned(Value::Tensor(mapped.tensor.clone()));
+    let inner = Args { values: &values, dying: 0, wrote: Cell::new(false), ..*args };
+    match kernel(args.op) {
+        Some(kernel) => kernel(&inner),
+        None => bail!(Unsupported, "`{}` is not supported yet", args.op.name()),
     }
 }
 

@@ -37,7 +37,11 @@ pub(super) struct Group {
 enum Input {
     Node(u32),
     /// The factor (or the addend) of a batch normalisation: mean, variance, weight, bias and eps.
-    Statistics { nodes: [Option<u32>; 4], eps: f64, addend: bool },
+    Statistics {
+        nodes: [Option<u32>; 4],
+        eps: f64,
+        addend: bool,
+    },
 }
 
 /// What a node holds after the chain has run.
@@ -232,10 +236,12 @@ impl Builder {
                 Function::Binary(op)
             }
             Fusible::BatchNorm => {
-                let nodes = ["running_mean", "running_var", "weight", "bias"]
-                    .map(|name| match step.argument(name) {
-                        Some(Place::Node(node)) => Some(*node),
-                        _ => None,
+                let nodes =
+                    ["running_mean", "running_var", "weight", "bias"].map(|name| {
+                        match step.argument(name) {
+                            Some(Place::Node(node)) => Some(*node),
+                            _ => None,
+                        }
                     });
                 // Statistics that a link of this group has just written are not to be read from outside.
                 if nodes.iter().flatten().any(|node| self.objects.contains_key(node)) {
@@ -274,14 +280,12 @@ impl Builder {
             }
             let held = match self.contents[self.objects[&node]] {
                 Content::Outside(node) => Held::Node(node),
-                Content::Link(link) => {
-                    Held::Output(outputs.iter().position(|known| *known == link).unwrap_or_else(
-                        || {
-                            outputs.push(link);
-                            outputs.len() - 1
-                        },
-                    ))
-                }
+                Content::Link(link) => Held::Output(
+                    outputs.iter().position(|known| *known == link).unwrap_or_else(|| {
+                        outputs.push(link);
+                        outputs.len() - 1
+                    }),
+                ),
             };
             results.push((node, held));
         }

@@ -89,7 +89,9 @@ impl Program {
             let mut next = 0;
             while let Some(step) = self.steps.get(next) {
                 // Whoever watches nodes wants to see each of them.
-                if !O::ACTIVE && let Some(group) = groups.next_if(|group| group.first == next) {
+                if !O::ACTIVE
+                    && let Some(group) = groups.next_if(|group| group.first == next)
+                {
                     let last = &self.steps[next + group.length - 1];
                     let fused = group.run(&mut values, self.precision);
                     if fused.map_err(|error| located(last, &error))? {

@@ -18,7 +18,12 @@ pub enum MatrixNorm {
 const SWEEPS: usize = 60;
 
 /// The norm of every matrix that the two dimensions span.
-pub fn matrix_norm(input: &Tensor, norm: MatrixNorm, dims: [i64; 2], keepdim: bool) -> Result<Tensor> {
+pub fn matrix_norm(
+    input: &Tensor,
+    norm: MatrixNorm,
+    dims: [i64; 2],
+    keepdim: bool,
+) -> Result<Tensor> {
     ensure!(
         input.dtype().is_float(),
         DType,
@@ -49,7 +54,12 @@ pub fn matrix_norm(input: &Tensor, norm: MatrixNorm, dims: [i64; 2], keepdim: bo
     result.squeeze(Some(&[rows as i64, columns as i64]))
 }
 
-fn of_singular_values(input: &Tensor, norm: MatrixNorm, rows: usize, columns: usize) -> Result<Tensor> {
+fn of_singular_values(
+    input: &Tensor,
+    norm: MatrixNorm,
+    rows: usize,
+    columns: usize,
+) -> Result<Tensor> {
     let finish: fn(&[f64]) -> f64 = match norm {
         MatrixNorm::Nuclear => |values| values.iter().sum(),
         MatrixNorm::Order(2.0) => |values| values.iter().copied().fold(0.0, f64::max),

@@ -3,8 +3,8 @@
 use super::box_muller;
 use super::mersenne_twister::MersenneTwister;
 use crate::native::error::{Result, bail, ensure};
-use crate::native::tensor::element::{Element, with_element};
 use crate::native::ops::{pointwise, reduce};
+use crate::native::tensor::element::{Element, with_element};
 use crate::native::tensor::layout::{Dims, numel};
 use crate::native::tensor::{Buffer, Tensor};
 use half::{bf16, f16};

@@ -47,6 +47,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "DIR")]
     dump_dir: Option<PathBuf>,
 
+    /// Prepare every graph but do not run it: says which hold an operation that the engine lacks
+    #[arg(long)]
+    dry_run: bool,
+
     /// Run every graph again and again for this long, one graph at a time, and tell the best and the median time
     #[arg(long, value_name = "SECONDS")]
     time: Option<f64>,
@@ -121,11 +125,14 @@ pub fn run(args: RunArgs, output: &mut Output) -> Result<Outcome, CommandError> 
                 .with_hint("use `--dump-dir` for a tree of graphs"));
             }
             tally.count(&report);
+            if args.dry_run && report.result.is_ok() && !output.is_json() {
+                return output.line(format!("{path}: can run"));
+            }
             show(output, path, &report)
         },
     )?;
     if !output.is_json() && tally.graphs > 1 {
-        tally.show(output)?;
+        tally.show(output, args.dry_run)?;
     }
     output.flush()?;
     Ok(Outcome::failed_if(tally.ran < tally.graphs))
@@ -150,6 +157,9 @@ fn try_run(
     };
     let prepared =
         engine.prepare(&folder.graph, precision, &Wrappers::default()).map_err(Failure::Engine)?;
+    if args.dry_run {
+        return Ok(Vec::new());
+    }
     let memory_limit = usize::from(args.memory_limit) << 30;
     let drawn = Budget::new(memory_limit)
         .scope(|| draw_inputs(files, &folder.graph, args.seed, args.dtype))
@@ -384,8 +394,9 @@ impl Tally {
         }
     }
 
-    fn show(&self, output: &mut Output) -> Result<(), CommandError> {
-        output.line(format!("{} graphs, {} ran", self.graphs, self.ran))?;
+    fn show(&self, output: &mut Output, dry_run: bool) -> Result<(), CommandError> {
+        let done = if dry_run { "can run" } else { "ran" };
+        output.line(format!("{} graphs, {} {done}", self.graphs, self.ran))?;
         if self.failures.is_empty() {
             return Ok(());
         }

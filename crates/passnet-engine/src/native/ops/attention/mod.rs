@@ -6,6 +6,4 @@ mod scaled_dot_product;
 
 pub use multi_head::{MultiHead, multi_head_attention};
 pub use native::{SelfAttention, native_multi_head_attention};
-pub use scaled_dot_product::{
-    Attention, attention_with_dropout, scaled_dot_product_attention,
-};
+pub use scaled_dot_product::{Attention, attention_with_dropout, scaled_dot_product_attention};

@@ -88,8 +88,7 @@ pub fn multi_head_attention(
         Some(own) => Ok(own.clone()),
         None => split(projected),
     };
-    let (q, mut k, mut v) =
-        (split(&q)?, given(&layer.static_k, &k)?, given(&layer.static_v, &v)?);
+    let (q, mut k, mut v) = (split(&q)?, given(&layer.static_k, &k)?, given(&layer.static_v, &v)?);
     if layer.add_zero_attn {
         let zeros = Tensor::zeros(&[batch * layer.heads, 1, size], k.dtype())?;
         k = movement::cat(&[k, zeros.clone()], 1)?;

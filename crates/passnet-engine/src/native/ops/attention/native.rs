@@ -63,7 +63,11 @@ pub fn native_multi_head_attention(
                 2 => mask.unsqueeze(1)?.unsqueeze(1)?,
                 _ => mask.clone(),
             };
-            pointwise::masked_fill(&scores, &mask.to_dtype(DType::Bool)?, &f64::NEG_INFINITY.into())?
+            pointwise::masked_fill(
+                &scores,
+                &mask.to_dtype(DType::Bool)?,
+                &f64::NEG_INFINITY.into(),
+            )?
         }
         None => scores,
     };

@@ -221,7 +221,9 @@ fn dispatch<T: Real>(operands: &Operands, window: &Window, groups: usize) -> Res
             // Without a bias the product overwrites what the buffer held.
             let accumulate = bias.is_some() || channels == 0 || window.kernel_size() == 0;
             if accumulate {
-                for_each_chunk(&mut out, plane, |index, piece| piece.fill(bias_of(index % filters)));
+                for_each_chunk(&mut out, plane, |index, piece| {
+                    piece.fill(bias_of(index % filters))
+                });
             }
             forward::run(
                 &input,

@@ -94,7 +94,8 @@ fn one_bag(
             let places = Tensor::from_slice(kept, &[kept.len()])?;
             let weights = super::index_select(&weights.reshape(&[-1])?, 0, &places)?;
             // Sums of half-precision products are rounded once.
-            let wide = |t: Tensor| if t.dtype().size() == 2 { t.to_dtype(DType::Float32) } else { Ok(t) };
+            let wide =
+                |t: Tensor| if t.dtype().size() == 2 { t.to_dtype(DType::Float32) } else { Ok(t) };
             pointwise::mul(&wide(found)?.into(), &wide(weights)?.unsqueeze(1)?.into())?
         }
         None => found,
@@ -119,7 +120,8 @@ fn bag_starts(index: &Tensor, bag: &Bag<'_>) -> Result<Vec<usize>> {
         ),
         (1, Some(offsets)) => {
             ensure!(offsets.ndim() == 1, Shape, "offsets has to be a 1D Tensor");
-            let starts = checked_indices(offsets, index.numel().saturating_add(1), "embedding_bag()")?;
+            let starts =
+                checked_indices(offsets, index.numel().saturating_add(1), "embedding_bag()")?;
             ensure!(
                 starts.first().is_none_or(|first| *first == 0),
                 Value,
@@ -133,7 +135,9 @@ fn bag_starts(index: &Tensor, bag: &Bag<'_>) -> Result<Vec<usize>> {
             Ok(starts)
         }
         (1, None) => bail!(Value, "offsets has to be a 1D Tensor but got None"),
-        (ndim, _) => bail!(Shape, "input has to be 1D or 2D Tensor, but got Tensor of dimension {ndim}"),
+        (ndim, _) => {
+            bail!(Shape, "input has to be 1D or 2D Tensor, but got Tensor of dimension {ndim}")
+        }
     }
 }
 

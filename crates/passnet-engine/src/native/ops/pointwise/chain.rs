@@ -333,7 +333,7 @@ impl<C: Real> Resolved<C> {
         for operand in &self.operands {
             blocks.push(match operand {
                 From::Input(at) => inputs[*at],
-                From::Register(at) => Block::Run(&slots[*at]),
+                From::Register(at) => Block::Run(slots[*at]),
                 From::Constant(value) => Block::One(*value),
             });
         }

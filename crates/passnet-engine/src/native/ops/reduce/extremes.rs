@@ -1,7 +1,7 @@
 //! Largest and smallest elements, where they are, and truth over dimensions.
 
-use super::selection;
 use super::plan::{Fold, Reduction, Rows, by_rows, fold, reduce_rows};
+use super::selection;
 use crate::native::error::{Result, ensure};
 use crate::native::simd::multiversion;
 use crate::native::simd::parallel::for_each_weighted_chunk;

@@ -8,7 +8,11 @@
 const SHORT: usize = 16;
 
 /// The first `count` elements in order, the rest in some order.
-pub(super) fn partial_sort<T: Copy>(items: &mut [T], count: usize, before: &impl Fn(&T, &T) -> bool) {
+pub(super) fn partial_sort<T: Copy>(
+    items: &mut [T],
+    count: usize,
+    before: &impl Fn(&T, &T) -> bool,
+) {
     if count == 0 {
         return;
     }
@@ -143,12 +147,7 @@ fn heap_select<T: Copy>(items: &mut [T], count: usize, before: &impl Fn(&T, &T) 
 }
 
 /// Moves the top of the heap of `length` elements to `to`, and what was there into the heap.
-fn pop_heap<T: Copy>(
-    items: &mut [T],
-    length: usize,
-    to: usize,
-    before: &impl Fn(&T, &T) -> bool,
-) {
+fn pop_heap<T: Copy>(items: &mut [T], length: usize, to: usize, before: &impl Fn(&T, &T) -> bool) {
     let value = items[to];
     items[to] = items[0];
     adjust_heap(&mut items[..length], 0, value, before);

@@ -53,12 +53,7 @@ fn along(input: &Tensor, dim: i64, dtype: Option<DType>, kind: Kind) -> Result<T
 trait RealOrdered: Real + Ordered {}
 impl<T: Real + Ordered> RealOrdered for T {}
 
-fn rows<T: RealOrdered>(
-    input: &Tensor,
-    d: usize,
-    kind: Kind,
-    round: fn(T) -> T,
-) -> Result<Tensor> {
+fn rows<T: RealOrdered>(input: &Tensor, d: usize, kind: Kind, round: fn(T) -> T) -> Result<Tensor> {
     if input.ndim() == 0 {
         return rows::<T>(&input.unsqueeze(0)?, 0, kind, round)?.squeeze(None);
     }
