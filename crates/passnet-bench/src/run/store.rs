@@ -65,6 +65,8 @@ pub struct RunStore {
     folder: PathBuf,
     events: File,
     done: BTreeMap<String, GraphEvent>,
+    /// The key of the last result of each graph, by sample and graph: what a report shows.
+    latest: BTreeMap<(String, String), String>,
 }
 
 impl RunStore {
@@ -88,13 +90,30 @@ impl RunStore {
             events.set_len(parsed.whole_bytes).map_err(io(&path))?;
             events.seek(SeekFrom::End(0)).map_err(io(&path))?;
         }
-        let mut done = BTreeMap::new();
+        let mut store = RunStore {
+            folder: folder.to_path_buf(),
+            events,
+            done: BTreeMap::new(),
+            latest: BTreeMap::new(),
+        };
         for event in parsed.events {
             if let Event::Graph(graph) = event {
-                done.insert(graph.key.clone(), *graph);
+                store.note(*graph);
             }
         }
-        Ok(RunStore { folder: folder.to_path_buf(), events, done })
+        Ok(store)
+    }
+
+    fn note(&mut self, graph: GraphEvent) {
+        let place = (graph.sample.clone(), graph.evaluation.judged.graph.clone());
+        self.latest.insert(place, graph.key.clone());
+        self.done.insert(graph.key.clone(), graph);
+    }
+
+    /// Whether this is the result that a report would show for its graph.
+    pub fn is_latest(&self, graph: &GraphEvent) -> bool {
+        let place = (graph.sample.clone(), graph.evaluation.judged.graph.clone());
+        self.latest.get(&place) == Some(&graph.key)
     }
 
     /// What is already known for this key.
@@ -113,6 +132,9 @@ impl RunStore {
             // If even this fails the torn line is cut off when the run is opened again.
             let _ = self.events.set_len(before);
             return Err(io(&path)(error));
+        }
+        if let Event::Graph(graph) = event {
+            self.note((**graph).clone());
         }
         Ok(())
     }

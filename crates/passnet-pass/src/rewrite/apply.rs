@@ -104,7 +104,12 @@ impl<'g> Builder<'g> {
     fn new(old: &'g Graph, patch: &Patch) -> Self {
         let gone: FxHashSet<NodeId> = patch.removes.iter().map(|(id, _)| *id).collect();
         let kept = old.ids().filter(|id| !gone.contains(id));
-        let names = kept.map(|id| old.node(id).name.clone()).collect();
+        // A value with the wrapper's name would hide the wrapper from the printed call.
+        let wrappers = patch.adds.iter().filter_map(|call| call.target.replacement());
+        let names = kept
+            .map(|id| old.node(id).name.clone())
+            .chain(wrappers.map(|replacement| replacement.wrapper.clone()))
+            .collect();
         Builder { old, new: Graph::new(), moved: FxHashMap::default(), names }
     }
 

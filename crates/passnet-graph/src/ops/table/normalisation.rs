@@ -62,7 +62,7 @@ pub(super) static SPECS: &[OpSpec] = &[
     ),
     normalisation(
         Op::Normalize,
-        &["input:T, p:N=2.0, dim:Z=1, eps:N=1e-12"],
+        &["input:T, p:N=2.0, dim:Z=1, eps:N=1e-12, out:T=None"],
         &["torch.nn.functional.normalize"],
     ),
     normalisation(Op::WeightNorm, &["v:T, g:T, dim:I=0"], &["torch._weight_norm"]),
