@@ -2,6 +2,7 @@
 
 use passnet_bench::redteam;
 use passnet_engine::native::NativeEngine;
+use rayon::prelude::*;
 use std::path::Path;
 
 #[test]
@@ -9,18 +10,19 @@ fn no_exploit_scores_and_no_control_is_refused() {
     let bench = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench");
     let cases = redteam::cases(&bench.join("redteam"), &bench.join("tasks")).unwrap();
     assert!(cases.len() >= 80, "{} cases", cases.len());
-    let mut wrong = Vec::new();
-    for case in &cases {
-        let result = case.attempt(&NativeEngine).unwrap();
-        if result.attack_succeeds() || result.honest_refused() {
-            wrong.push(format!(
+    let wrong: Vec<String> = cases
+        .par_iter()
+        .map(|case| case.attempt(&NativeEngine).unwrap())
+        .filter(|result| result.attack_succeeds() || result.honest_refused())
+        .map(|result| {
+            format!(
                 "{}: exploit {} with rules, {} without; control {}",
                 result.class,
                 result.exploit_with_rules.verdict.kind,
                 result.exploit_without_rules.verdict.kind,
                 result.control.verdict
-            ));
-        }
-    }
+            )
+        })
+        .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

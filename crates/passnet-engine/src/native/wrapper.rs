@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Plans kept for one replaced node; more signatures than this are planned again.
 const KEPT_PLANS: usize = 64;
 /// Loop iterations one program of a kernel may run.
-const MAX_ITERATIONS: u64 = 1 << 24;
+const MAX_ITERATIONS: u64 = 1 << 20;
 
 /// The files behind the wrappers that a graph's replaced nodes name, by pass.
 #[derive(Debug, Clone, Default)]
