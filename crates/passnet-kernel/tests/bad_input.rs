@@ -144,7 +144,7 @@ fn endless_loops_stop() {
     let (m, p) = planned(&text).unwrap();
     let prepared = PreparedPlan::new(&m, p).unwrap();
     let mut x = vec![0u8; 256];
-    let limited = RunOptions { threads: 1, iterations: 10_000 };
+    let limited = RunOptions { threads: 1, iterations: 10_000, ..RunOptions::default() };
     let error = prepared.run(vec![&mut x], limited).unwrap_err();
     assert!(error.to_string().contains("without end"), "{error}");
 }
@@ -202,7 +202,7 @@ proptest! {
         }
         let programs: u64 = prepared.launches().map(|(l, _)| l.programs()).sum();
         if programs < 10_000 {
-            let _ = fixture.run(&prepared, RunOptions { threads: 1, iterations: 100_000 });
+            let _ = fixture.run(&prepared, RunOptions { threads: 1, iterations: 100_000, ..RunOptions::default() });
         }
     }
 
