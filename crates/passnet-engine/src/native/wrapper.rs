@@ -67,17 +67,14 @@ impl WrapperCall {
         let mut own = plan.own_buffers(context.poison)?;
         {
             let lent = Lent::new(&plan, arguments)?;
-            let mut options = RunOptions {
+            let options = RunOptions {
                 iterations: MAX_ITERATIONS,
                 deadline: context.deadline,
                 ..RunOptions::default()
             };
-            if lent.overlaps {
-                options.threads = 1;
-            }
             let buffers = plan.lay_out(&lent, &mut own);
             // SAFETY: `own` buffers are borrowed here alone; lent ones are locked in `lent`, exclusively where the plan may
-            // write, and one thread runs where two of them may be the same memory.
+            // write, and those overlap no other buffer.
             unsafe { plan.prepared.run_lent(buffers, options) }.map_err(|error| {
                 match error.fault.kind {
                     FaultKind::Deadline => err!(Timeout, "{error}"),
@@ -249,8 +246,6 @@ impl SignedPlan {
 struct Lent<'a> {
     /// By index of the plan's buffers; empty where the plan brings its own.
     buffers: Vec<LentBuffer>,
-    /// Whether the plan may write memory that it sees through more than one buffer.
-    overlaps: bool,
     _locks: Vec<Lock<'a>>,
 }
 
@@ -278,11 +273,7 @@ impl<'a> Lent<'a> {
                 tensors.push((buffer, tensor_argument(arguments, index)?));
             }
         }
-        let mut lent = Lent {
-            buffers: vec![LentBuffer::EMPTY; specs.len()],
-            overlaps: false,
-            _locks: Vec::new(),
-        };
+        let mut lent = Lent { buffers: vec![LentBuffer::EMPTY; specs.len()], _locks: Vec::new() };
         let mut done: Vec<bool> = vec![false; tensors.len()];
         for first in 0..tensors.len() {
             if done[first] {
@@ -293,7 +284,13 @@ impl<'a> Lent<'a> {
                 .filter(|&other| tensors[other].1.shares_storage(storage))
                 .collect();
             let writes = group.iter().any(|&member| plan.written[tensors[member].0]);
-            lent.overlaps |= writes && group.len() > 1;
+            if writes && group.len() > 1 {
+                // The executor takes buffers for disjoint and may reorder accesses to different ones.
+                bail!(
+                    Unsupported,
+                    "an argument that the wrapper writes shares memory with another one"
+                );
+            }
             let mut lock = match writes {
                 true => Lock::Exclusive(storage.write()?),
                 false => Lock::Shared(storage.read()?),

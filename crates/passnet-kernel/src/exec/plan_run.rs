@@ -177,8 +177,7 @@ impl PreparedPlan {
     ///
     /// # Safety
     /// The buffers must be valid until the call returns. Nobody else may write them meanwhile, nor read those that
-    /// [`written`](Self::written) says the plan may write. Where such a buffer overlaps another one, `options` must
-    /// allow one thread only.
+    /// [`written`](Self::written) says the plan may write; such a buffer overlaps no other one.
     pub unsafe fn run_lent(
         &self,
         buffers: Vec<LentBuffer>,
