@@ -225,3 +225,15 @@ proptest! {
         }
     }
 }
+
+/// PyTorch 2.11: `1.702 * torch.tensor([3.0], dtype=torch.bfloat16)` is 5.09375, not 5.125.
+#[test]
+fn a_number_before_a_product_is_not_rounded_to_half() {
+    let x = Tensor::from_slice(&[3.0f32], &[1]).unwrap().to_dtype(DType::BFloat16).unwrap();
+    for product in
+        [pointwise::mul(&1.702.into(), &(&x).into()), pointwise::mul(&(&x).into(), &1.702.into())]
+    {
+        let wide = product.unwrap().to_dtype(DType::Float32).unwrap();
+        assert_eq!(wide.to_vec::<f32>().unwrap(), [5.09375]);
+    }
+}

@@ -196,13 +196,17 @@ struct Parsed {
 }
 
 fn parse(path: &Path, file: &mut File) -> Result<Parsed, RunError> {
-    let length = file.metadata().map_err(io(path))?.len();
-    if length > MAX_EVENTS_BYTES {
+    let metadata = file.metadata().map_err(io(path))?;
+    // A device or a pipe may have no end.
+    if !metadata.is_file() {
+        return Err(io(path)(std::io::Error::other("not a regular file")));
+    }
+    if metadata.len() > MAX_EVENTS_BYTES {
         return Err(io(path)(std::io::Error::other("the run is too large")));
     }
     file.seek(SeekFrom::Start(0)).map_err(io(path))?;
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(io(path))?;
+    file.take(MAX_EVENTS_BYTES).read_to_end(&mut bytes).map_err(io(path))?;
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
     let mut events = Vec::new();
     for (index, line) in bytes[..whole].split(|byte| *byte == b'\n').enumerate() {
@@ -265,6 +269,18 @@ mod tests {
         std::fs::write(&path, "{\"event\":\"end\",\"graphs\":1}\n!!\n").unwrap();
         let error = read(folder.path()).unwrap_err();
         assert!(matches!(error, RunError::Damaged { line: 2, .. }), "{error}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_full_disk_is_an_error_that_names_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut store = RunStore::open(folder.path()).unwrap();
+        store.append(&Event::End { graphs: 1 }).unwrap();
+        store.events = OpenOptions::new().append(true).open("/dev/full").unwrap();
+        let error = store.append(&Event::End { graphs: 2 }).unwrap_err().to_string();
+        assert!(error.contains(EVENTS) && error.contains("No space left"), "{error}");
+        assert_eq!(read(folder.path()).unwrap(), [Event::End { graphs: 1 }]);
     }
 
     #[test]

@@ -70,9 +70,9 @@ impl Binary {
     }
 
     /// Products and quotients keep a 0-d second operand in full precision beside a half-precision tensor; everything else
-    /// rounds it first.
-    pub(super) fn keeps_second(self) -> bool {
-        matches!(self, Binary::Mul | Binary::Div)
+    /// rounds it first. A number before a `*` is the second operand for torch: Python hands the product to the tensor.
+    pub(super) fn keeps_number(self, place: usize) -> bool {
+        matches!((self, place), (Binary::Mul, _) | (Binary::Div, 1))
     }
 
     fn divides(self) -> bool {
@@ -137,7 +137,8 @@ fn operands(op: Binary, a: &Arg, b: &Arg, dtype: DType) -> Result<(Tensor, Tenso
         let tensor = arg.to_tensor()?;
         if narrow && tensor.ndim() == 0 && !keep { tensor.to_dtype(dtype) } else { Ok(tensor) }
     };
-    Ok((convert(a, false)?, convert(b, op.keeps_second())?))
+    let number_first = matches!(a, Arg::Scalar(_)) && op.keeps_number(0);
+    Ok((convert(a, number_first)?, convert(b, op.keeps_number(1))?))
 }
 
 fn check(op: Binary, dtype: DType, a: &Arg, b: &Arg) -> Result<()> {

@@ -190,7 +190,7 @@ impl Chain {
                         (Source::Input(at), _) => From::Input(at),
                         (Source::Register(at), _) => From::Register(at),
                         (Source::Constant(value), Function::Binary(op))
-                            if narrow && !(place == 1 && op.keeps_second()) =>
+                            if narrow && !op.keeps_number(place) =>
                         {
                             From::Constant(C::from_f64(rounded(value, dtype)))
                         }
