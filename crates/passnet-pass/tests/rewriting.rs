@@ -57,9 +57,9 @@ fn several_outputs_are_read_by_subscripts() {
             "p = in_0.sin()\nq = p.cos()\nr = p + q\nreturn (r,)"
         ),
         [
-            "wrapper = wrapper(in_0)",
-            "p = getitem(wrapper, 0)",
-            "q = getitem(wrapper, 1)",
+            "wrapper_1 = wrapper(in_0)",
+            "p = getitem(wrapper_1, 0)",
+            "q = getitem(wrapper_1, 1)",
             "r = add(p, q)",
             "return r"
         ]
@@ -100,9 +100,9 @@ fn use_before_definition_with_several_outputs_is_sorted_out() {
         ),
         [
             "late = exp(in_1)",
-            "wrapper = wrapper(in_0, late)",
-            "a = getitem(wrapper, 0)",
-            "b = getitem(wrapper, 1)",
+            "wrapper_1 = wrapper(in_0, late)",
+            "a = getitem(wrapper_1, 0)",
+            "b = getitem(wrapper_1, 1)",
             "early = add(a, 1)",
             "return early, b"
         ]
