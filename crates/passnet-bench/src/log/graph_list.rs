@@ -78,7 +78,7 @@ mod tests {
             GraphList::parse("l", b"graphs/a/x\n\n./graphs//b/x/\nuid\tgraphs/c\ngraphs/a/x\n");
         let list = list.unwrap();
         assert_eq!(list.paths(), ["graphs/a/x", "./graphs//b/x/", "graphs/c"]);
-        assert_eq!(list.position("/work/sample/graphs/a/x"), Some(0));
+        assert_eq!(list.position("/data/sample/graphs/a/x"), Some(0));
         assert_eq!(list.position("sample/../graphs/b/x"), Some(1));
         assert_eq!(list.position("graphs/c/"), Some(2));
         assert_eq!(list.position("othergraphs/c"), None);
