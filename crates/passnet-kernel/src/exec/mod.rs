@@ -5,6 +5,7 @@
 
 mod block_run;
 mod fault;
+mod group_access;
 mod group_run;
 mod lane;
 mod launch;

@@ -24,7 +24,7 @@ pub(super) struct Machine<'t, 'm> {
     pub(super) tracker: Option<&'t mut Tracker>,
     /// Scratch of the running group, kept to avoid allocation.
     pub(super) pointers: Vec<*mut u8>,
-    pub(super) prepared: Vec<super::group_run::Prepared>,
+    pub(super) prepared: Vec<super::group_access::Prepared>,
     pub(super) prefetch: Prefetch,
     /// Whether two buffers share memory: then nothing stands in for anything.
     pub(super) overlapping: bool,

@@ -5,10 +5,12 @@
 
 mod arguments;
 mod binary;
+mod branches;
 mod builder;
 mod builtins;
 mod control;
 mod expr;
+mod loops;
 mod math;
 mod memory;
 mod reduction;

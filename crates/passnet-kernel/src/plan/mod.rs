@@ -9,6 +9,7 @@ mod interp;
 mod launch;
 mod methods;
 mod tensor;
+mod tensor_methods;
 mod torch_api;
 mod value;
 

@@ -1,0 +1,305 @@
+//! Truth, comparison, arithmetic, subscripts.
+
+use super::{Interp, Result};
+use crate::consts::{self, Const};
+use crate::plan::value::Value;
+use passnet_graph::syntax::Ranged;
+use passnet_graph::syntax::ast::{CmpOp, Expr, Operator};
+use passnet_graph::{Device, Diagnostic};
+use std::rc::Rc;
+
+impl<'a> Interp<'a> {
+    pub(in crate::plan) fn truthy(&self, at: &impl Ranged, value: &Value<'a>) -> Result<bool> {
+        Ok(match value {
+            Value::Const(c) => c.truthy(),
+            Value::Tuple(items) => !items.is_empty(),
+            Value::List(id) => !self.lists[id.0].is_empty(),
+            Value::Dict(id) => !self.dicts[id.0].is_empty(),
+            Value::Tensor(_) => {
+                return Err(
+                    self.outside(at, "a wrapper cannot branch on tensor data: it sees shapes only")
+                );
+            }
+            _ => true,
+        })
+    }
+
+    pub(in crate::plan) fn equal(&self, a: &Value<'a>, b: &Value<'a>) -> bool {
+        match (a, b) {
+            (Value::Const(x), Value::Const(y)) => consts::equal(x, y),
+            (Value::DType(x), Value::DType(y)) => x == y,
+            (Value::Device(x), Value::Device(y)) => x == y,
+            (Value::Device(d), Value::Const(Const::Str(s)))
+            | (Value::Const(Const::Str(s)), Value::Device(d)) => Device::from_name(s) == Some(*d),
+            (Value::Tuple(x), Value::Tuple(y)) => {
+                x.len() == y.len() && x.iter().zip(y.iter()).all(|(x, y)| self.equal(x, y))
+            }
+            (Value::Tensor(x), Value::Tensor(y)) => Rc::ptr_eq(x, y),
+            (Value::Path(x), Value::Path(y)) => x == y,
+            (Value::Kernel(x), Value::Kernel(y)) => std::ptr::eq(x.def, y.def),
+            (Value::Function(x, _), Value::Function(y, _)) => std::ptr::eq(x.def, y.def),
+            _ => false,
+        }
+    }
+
+    /// A list or tuple index, negative ones from the end.
+    pub(in crate::plan) fn index(
+        &self,
+        at: &impl Ranged,
+        key: &Value<'a>,
+        len: usize,
+    ) -> Result<usize> {
+        let Some(i) = key.as_int() else {
+            return Err(self.error(at, format!("an index is an integer, not {}", key.describe())));
+        };
+        let resolved = if i < 0 { i + len as i64 } else { i };
+        usize::try_from(resolved)
+            .ok()
+            .filter(|&i| i < len)
+            .ok_or_else(|| self.error(at, format!("index {i} is out of range for {len} items")))
+    }
+
+    /// As Python's `str` shows it.
+    pub(in crate::plan) fn text(&self, value: &Value<'a>) -> String {
+        match value {
+            Value::Const(c) => c.to_string(),
+            Value::DType(d) => d.to_string(),
+            Value::Device(d) => d.to_string(),
+            Value::Tuple(items) => {
+                let items: Vec<String> = items.iter().take(64).map(|v| self.text(v)).collect();
+                format!("({}{})", items.join(", "), if items.len() == 1 { "," } else { "" })
+            }
+            other => other.describe(),
+        }
+    }
+
+    pub(in crate::plan) fn arithmetic_error(
+        &self,
+        at: &impl Ranged,
+        value: &Value<'a>,
+    ) -> Diagnostic {
+        match value {
+            Value::Tensor(_) => {
+                self.outside(at, "a wrapper cannot compute with tensors; a kernel can")
+            }
+            other => self.error(at, format!("cannot compute with {}", other.describe())),
+        }
+    }
+
+    pub(in crate::plan) fn binary(
+        &mut self,
+        at: &impl Ranged,
+        op: Operator,
+        a: &Value<'a>,
+        b: &Value<'a>,
+    ) -> Result<Value<'a>> {
+        match (a, b) {
+            (Value::Const(x), Value::Const(y)) => {
+                consts::binary(op, x, y).map(Value::Const).map_err(|m| self.error(at, m))
+            }
+            (Value::Tensor(_), _) | (_, Value::Tensor(_)) => {
+                Err(self.outside(at, "a wrapper cannot compute with tensors; a kernel can"))
+            }
+            (Value::Tuple(_), Value::Tuple(_)) | (Value::List(_), Value::List(_))
+                if op == Operator::Add =>
+            {
+                let mut items = self.iterate(at, a)?;
+                items.extend(self.iterate(at, b)?);
+                Ok(if matches!(a, Value::Tuple(_)) {
+                    Value::tuple(items)
+                } else {
+                    self.new_list(items)
+                })
+            }
+            (Value::Tuple(_) | Value::List(_), Value::Const(Const::Int(n)))
+            | (Value::Const(Const::Int(n)), Value::Tuple(_) | Value::List(_))
+                if op == Operator::Mult =>
+            {
+                let sequence = if matches!(a, Value::Const(_)) { b } else { a };
+                let items = self.iterate(at, sequence)?;
+                let n = usize::try_from(*n).unwrap_or(0);
+                if items.len().saturating_mul(n) > 1 << 16 {
+                    return Err(self.error(at, "sequence is too long"));
+                }
+                let repeated: Vec<Value<'a>> =
+                    items.iter().cycle().take(items.len() * n).cloned().collect();
+                Ok(if matches!(sequence, Value::Tuple(_)) {
+                    Value::tuple(repeated)
+                } else {
+                    self.new_list(repeated)
+                })
+            }
+            _ => {
+                let culprit = if matches!(a, Value::Const(_)) { b } else { a };
+                Err(self.arithmetic_error(at, culprit))
+            }
+        }
+    }
+
+    pub(super) fn compare(
+        &mut self,
+        at: &impl Ranged,
+        op: CmpOp,
+        a: &Value<'a>,
+        b: &Value<'a>,
+    ) -> Result<bool> {
+        match op {
+            CmpOp::Is | CmpOp::IsNot => {
+                let same = match (a, b) {
+                    (Value::Const(x), Value::Const(y)) => {
+                        x.type_name() == y.type_name() && consts::equal(x, y)
+                    }
+                    (Value::List(x), Value::List(y)) => x == y,
+                    _ => self.deep_equal(at, a, b)?,
+                };
+                Ok(same == (op == CmpOp::Is))
+            }
+            CmpOp::Eq | CmpOp::NotEq => {
+                if matches!(a, Value::Tensor(_)) || matches!(b, Value::Tensor(_)) {
+                    return Err(self
+                        .outside(at, "a wrapper cannot compare tensor data: it sees shapes only"));
+                }
+                Ok(self.deep_equal(at, a, b)? == (op == CmpOp::Eq))
+            }
+            CmpOp::In | CmpOp::NotIn => {
+                let found = match (a, b) {
+                    (Value::Const(x), Value::Const(y @ Const::Str(_))) => {
+                        consts::compare(CmpOp::In, x, y).map_err(|m| self.error(at, m))?
+                    }
+                    _ => {
+                        let items = self.iterate(at, b)?;
+                        let mut found = false;
+                        for item in &items {
+                            found |= self.deep_equal(at, a, item)?;
+                        }
+                        found
+                    }
+                };
+                Ok(found == (op == CmpOp::In))
+            }
+            _ => {
+                match (a, b) {
+                    (Value::Const(x), Value::Const(y)) => {
+                        consts::compare(op, x, y).map_err(|m| self.error(at, m))
+                    }
+                    (Value::Tensor(_), _) | (_, Value::Tensor(_)) => Err(self
+                        .outside(at, "a wrapper cannot compare tensor data: it sees shapes only")),
+                    _ => Err(self
+                        .error(at, format!("cannot order {} and {}", a.describe(), b.describe()))),
+                }
+            }
+        }
+    }
+
+    /// Equality that looks into sequences.
+    pub(super) fn deep_equal(
+        &mut self,
+        at: &impl Ranged,
+        a: &Value<'a>,
+        b: &Value<'a>,
+    ) -> Result<bool> {
+        self.step(at)?;
+        let sequences = |v: &Value<'a>| matches!(v, Value::Tuple(_) | Value::List(_));
+        if !(sequences(a) && sequences(b)) {
+            return Ok(self.equal(a, b));
+        }
+        let (x, y) = (self.iterate(at, a)?, self.iterate(at, b)?);
+        if x.len() != y.len() {
+            return Ok(false);
+        }
+        self.nesting += 1;
+        let mut same = true;
+        for (x, y) in x.iter().zip(&y) {
+            same &= self.deep_equal(at, x, y)?;
+        }
+        self.nesting -= 1;
+        Ok(same)
+    }
+
+    pub(super) fn subscript(
+        &mut self,
+        at: &Expr,
+        value: &Value<'a>,
+        key: Value<'a>,
+    ) -> Result<Value<'a>> {
+        match value {
+            Value::Kernel(f) => Ok(Value::Launcher(*f, Rc::new(key))),
+            Value::Tensor(t) => {
+                let t = Rc::clone(t);
+                self.tensor_index(at, &t, &key)
+            }
+            Value::Tuple(_) | Value::List(_) | Value::Const(Const::Str(_)) => {
+                let items = self.iterate(at, value)?;
+                if let Value::Slice(parts) = &key {
+                    let picked = self.slice(at, &items, parts)?;
+                    return Ok(match value {
+                        Value::List(_) => self.new_list(picked),
+                        Value::Tuple(_) => Value::tuple(picked),
+                        _ => Value::str(picked.iter().map(|v| self.text(v)).collect::<String>()),
+                    });
+                }
+                let index = self.index(at, &key, items.len())?;
+                Ok(items[index].clone())
+            }
+            Value::Dict(id) => {
+                let found = self.dicts[id.0].iter().position(|(k, _)| self.equal(k, &key));
+                let found = match found {
+                    Some(i) => Some(i),
+                    None => {
+                        let keys: Vec<Value<'a>> =
+                            self.dicts[id.0].iter().map(|(k, _)| k.clone()).collect();
+                        let mut hit = None;
+                        for (i, k) in keys.iter().enumerate() {
+                            if self.deep_equal(at, k, &key)? {
+                                hit = Some(i);
+                            }
+                        }
+                        hit
+                    }
+                };
+                match found {
+                    Some(i) => Ok(self.dicts[id.0][i].1.clone()),
+                    None => Err(self.error(at, format!("no key {} in the dict", self.text(&key)))),
+                }
+            }
+            // `typing.Tuple[int]` and the like.
+            Value::Path(p) => Ok(Value::Path(Rc::clone(p))),
+            other => Err(self.error(at, format!("{} cannot be indexed", other.describe()))),
+        }
+    }
+
+    pub(in crate::plan) fn slice(
+        &self,
+        at: &impl Ranged,
+        items: &[Value<'a>],
+        parts: &[Value<'a>; 3],
+    ) -> Result<Vec<Value<'a>>> {
+        let len = items.len() as i64;
+        let step = if parts[2].is_none() { 1 } else { parts[2].as_int().unwrap_or(0) };
+        if step == 0 {
+            return Err(self.error(at, "slice step cannot be zero"));
+        }
+        let clamp = |v: &Value<'a>, default: i64, low: i64, high: i64| match v.as_int() {
+            Some(i) if !v.is_none() => {
+                (if i < 0 { i.saturating_add(len) } else { i }).clamp(low, high)
+            }
+            _ => default,
+        };
+        let mut out = Vec::new();
+        if step > 0 {
+            let (mut i, end) = (clamp(&parts[0], 0, 0, len), clamp(&parts[1], len, 0, len));
+            while i < end {
+                out.push(items[i as usize].clone());
+                i = i.saturating_add(step);
+            }
+        } else {
+            let (mut i, end) =
+                (clamp(&parts[0], len - 1, -1, len - 1), clamp(&parts[1], -1, -1, len - 1));
+            while i > end {
+                out.push(items[i as usize].clone());
+                i = i.saturating_add(step);
+            }
+        }
+        Ok(out)
+    }
+}
