@@ -12,13 +12,45 @@ pub enum Const {
     None,
     Bool(bool),
     Int(i64),
-    Float(f64),
+    Float(#[serde(with = "float_text")] f64),
     Str(String),
     /// An element type such as `tl.float32`.
     Elem(Elem),
     /// A pointer type such as `tl.pointer_type(tl.float32)`.
     Pointer(Elem),
     Tuple(Vec<Const>),
+}
+
+/// Floats in plans, infinities and NaN included: JSON has no numbers for those, so they are written as text.
+pub(crate) mod float_text {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Written {
+        Number(f64),
+        Text(String),
+    }
+
+    pub(crate) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+        match value.is_finite() {
+            true => Written::Number(*value).serialize(to),
+            false => Written::Text(value.to_string()).serialize(to),
+        }
+    }
+
+    pub(crate) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<f64, D::Error> {
+        match Written::deserialize(from)? {
+            Written::Number(value) => Ok(value),
+            Written::Text(text) => match text.as_str() {
+                "inf" => Ok(f64::INFINITY),
+                "-inf" => Ok(f64::NEG_INFINITY),
+                "NaN" => Ok(f64::NAN),
+                _ => Err(D::Error::custom(format!("`{text}` is no number"))),
+            },
+        }
+    }
 }
 
 impl Const {

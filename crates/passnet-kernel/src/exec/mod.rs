@@ -21,6 +21,6 @@ mod views;
 
 pub use fault::{Fault, FaultKind};
 pub use memory::{LentBuffer, Memory};
-pub use plan_run::{PreparedPlan, RunError, RunOptions, Written};
+pub use plan_run::{PreparedPlan, RunError, RunOptions, Written, element_bytes};
 
-pub(crate) use plan_run::{element_bytes, for_elements};
+pub(crate) use plan_run::for_elements;

@@ -9,11 +9,13 @@ use super::views::{for_rows, plain};
 use crate::consts::Const;
 use crate::frontend;
 use crate::ir::Function;
+use crate::ir::verify::verify;
 use crate::modules::ModuleSet;
 use crate::plan::{ArgValue, Init, Launch, LaunchPlan, Step, View};
 use crate::types::Elem;
 use passnet_graph::{DType, Diagnostic};
 use std::fmt;
+use std::ops::Range;
 use std::time::Instant;
 
 /// Loop iterations one program may run unless the caller says otherwise.
@@ -95,6 +97,48 @@ impl PreparedPlan {
         Ok(PreparedPlan { plan, steps })
     }
 
+    /// Lowers a plan whose kernels are tile IR already, one for each launch in order. Both may come from outside:
+    /// the kernels are verified, the plan's numbers are not trusted.
+    pub fn from_functions(
+        plan: LaunchPlan,
+        functions: Vec<Function>,
+    ) -> Result<PreparedPlan, Diagnostic> {
+        let mut functions = functions.into_iter();
+        let mut steps = Vec::new();
+        for step in &plan.steps {
+            let Step::Launch(launch) = step else {
+                steps.push(PreparedStep { launch: None });
+                continue;
+            };
+            let Some(function) = functions.next() else {
+                return Err(Diagnostic::file(
+                    &launch.file,
+                    "the plan has more launches than kernels",
+                ));
+            };
+            let broken = |message: String| {
+                Diagnostic::file(&launch.file, format!("kernel `{}`: {message}", launch.kernel))
+            };
+            verify(&function).map_err(broken)?;
+            for param in &function.params {
+                let arg = launch.args.iter().find(|a| a.name == param.name);
+                let pointer = matches!(arg.map(|a| &a.value), Some(ArgValue::Buffer(_)));
+                if pointer != function.ty(param.value).is_ptr() {
+                    return Err(broken(format!("`{}` is a pointer on one side only", param.name)));
+                }
+            }
+            let prepared = prepare(launch, &function)?;
+            steps.push(PreparedStep { launch: Some((Box::new(prepared), function)) });
+        }
+        match functions.next() {
+            Some(function) => Err(Diagnostic::file(
+                function.files.first().cloned().unwrap_or_default(),
+                format!("no launch of the plan is left for the kernel `{}`", function.name),
+            )),
+            None => Ok(PreparedPlan { plan, steps }),
+        }
+    }
+
     pub fn plan(&self) -> &LaunchPlan {
         &self.plan
     }
@@ -170,7 +214,7 @@ impl PreparedPlan {
 
     /// Runs all steps on the plan's buffers, which [`initialize`](Self::initialize) has prepared.
     pub fn run(&self, buffers: Vec<&mut [u8]>, options: RunOptions) -> Result<(), RunError> {
-        self.run_on(&Memory::new(buffers), options)
+        self.run_on(&Memory::new(buffers), 0..self.steps.len(), options)
     }
 
     /// Like [`run`](Self::run), on buffers named by address.
@@ -184,11 +228,31 @@ impl PreparedPlan {
         options: RunOptions,
     ) -> Result<(), RunError> {
         // SAFETY: the caller's promise.
-        self.run_on(&unsafe { Memory::lent(buffers) }, options)
+        unsafe { self.run_steps_lent(buffers, 0..self.steps.len(), options) }
     }
 
-    fn run_on(&self, memory: &Memory<'_>, options: RunOptions) -> Result<(), RunError> {
-        for (step, prepared) in self.plan.steps.iter().zip(&self.steps) {
+    /// Like [`run_lent`](Self::run_lent), for some of the steps; those beyond the end do not exist and are skipped.
+    ///
+    /// # Safety
+    /// As for [`run_lent`](Self::run_lent).
+    pub unsafe fn run_steps_lent(
+        &self,
+        buffers: Vec<LentBuffer>,
+        steps: Range<usize>,
+        options: RunOptions,
+    ) -> Result<(), RunError> {
+        // SAFETY: the caller's promise.
+        self.run_on(&unsafe { Memory::lent(buffers) }, steps, options)
+    }
+
+    fn run_on(
+        &self,
+        memory: &Memory<'_>,
+        steps: Range<usize>,
+        options: RunOptions,
+    ) -> Result<(), RunError> {
+        let both = self.plan.steps.iter().zip(&self.steps);
+        for (step, prepared) in both.take(steps.end).skip(steps.start) {
             match (step, &prepared.launch) {
                 (Step::Launch(launch), Some((kernel, function))) => {
                     kernel
@@ -310,7 +374,7 @@ fn prepare(launch: &Launch, function: &Function) -> Result<PreparedLaunch, Diagn
 }
 
 /// A constant as it lies in memory.
-pub(crate) fn element_bytes(value: &Const, dtype: DType) -> Vec<u8> {
+pub fn element_bytes(value: &Const, dtype: DType) -> Vec<u8> {
     let Some(elem) = Elem::from_dtype(dtype) else { return vec![0; dtype.size()] };
     let float = value.as_float().unwrap_or(0.0);
     let int = value.as_int().unwrap_or(float as i64);

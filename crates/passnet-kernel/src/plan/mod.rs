@@ -132,7 +132,7 @@ pub enum ArgValue {
         value: i64,
         elem: Elem,
     },
-    Float(f64),
+    Float(#[serde(with = "crate::consts::float_text")] f64),
     /// Compile-time.
     Const(Const),
 }
