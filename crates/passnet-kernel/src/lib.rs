@@ -2,6 +2,7 @@
 
 pub mod check;
 mod consts;
+pub mod excerpt;
 pub mod exec;
 pub mod fixture;
 pub mod frontend;

@@ -24,6 +24,7 @@ use crate::types::{Elem, Type};
 use builder::Builder;
 pub(crate) use expr::is_constexpr;
 use passnet_graph::Diagnostic;
+use passnet_graph::syntax::ast::Expr;
 use passnet_graph::syntax::{Ranged, Source};
 use std::collections::BTreeMap;
 use value::{Scope, Value};
@@ -70,6 +71,28 @@ pub fn compile(
         return Err(source.at(function.def.name.range(), format!("internal error: {broken}")));
     }
     Ok(result)
+}
+
+/// What a constant expression of a module stands for.
+#[derive(Debug)]
+pub(crate) enum Constant {
+    Value(Const),
+    /// Something from outside the pass, by its dotted path.
+    Path(String),
+}
+
+/// Evaluates an expression at the top level of a module, as a kernel that names it would.
+pub(crate) fn constant(modules: &ModuleSet, module: usize, expression: &Expr) -> Result<Constant> {
+    let prelude = ModuleSet::new(Vec::new())?;
+    let mut compiler = Compiler::new(modules, &prelude);
+    compiler.place.module = module;
+    match compiler.expr(expression)? {
+        Value::Path(path) => Ok(Constant::Path(path)),
+        value => match value.to_const() {
+            Some(value) => Ok(Constant::Value(value)),
+            None => Err(compiler.error(expression, "this is not a constant that a kernel can use")),
+        },
+    }
 }
 
 /// Which set of files a function belongs to.

@@ -26,6 +26,7 @@ impl<'a> Interp<'a> {
         let config = chosen.map(|i| configs[i].clone());
         let mut num_warps = config.as_ref().map_or(4, |c| c.num_warps);
         let mut num_stages = config.as_ref().map_or(3, |c| c.num_stages);
+        let (mut enable_fp_fusion, mut maxnreg) = (true, None);
         let parameters: Vec<_> = kernel.def.parameters.iter_non_variadic_params().collect();
         let mut bound: Vec<Option<Value<'a>>> = vec![None; parameters.len()];
         if args.positional.len() > parameters.len() {
@@ -51,7 +52,10 @@ impl<'a> Interp<'a> {
             match key.as_str() {
                 "num_warps" => num_warps = self.small_int(&at, &key, &value)?,
                 "num_stages" => num_stages = self.small_int(&at, &key, &value)?,
-                "num_ctas" | "maxnreg" | "enable_fp_fusion" | "debug" => {}
+                "enable_fp_fusion" => enable_fp_fusion = self.truthy(&at, &value)?,
+                "maxnreg" if value.is_none() => {}
+                "maxnreg" => maxnreg = Some(self.small_int(&at, &key, &value)?),
+                "num_ctas" | "debug" => {}
                 _ => {
                     return Err(
                         self.error(&at, format!("the kernel `{name}` has no argument `{key}`"))
@@ -109,6 +113,8 @@ impl<'a> Interp<'a> {
             args: launch_args,
             num_warps,
             num_stages,
+            enable_fp_fusion,
+            maxnreg,
             configs,
             config: chosen,
             file: self.modules.source(self.module()).path().to_string(),

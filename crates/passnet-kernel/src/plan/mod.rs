@@ -110,12 +110,23 @@ pub struct Launch {
     pub args: Vec<LaunchArg>,
     pub num_warps: u32,
     pub num_stages: u32,
+    /// Whether a product and a sum may become one operation with one rounding; a GPU compiler asks.
+    #[serde(default = "allowed")]
+    pub enable_fp_fusion: bool,
+    /// The most registers a thread may use; a GPU compiler asks.
+    #[serde(default)]
+    pub maxnreg: Option<u32>,
     /// All tuning candidates of the kernel; empty when it has none.
     pub configs: Vec<Config>,
     /// Which of them `args` holds.
     pub config: Option<usize>,
     pub file: String,
     pub line: u32,
+}
+
+/// Triton fuses unless it is told not to.
+fn allowed() -> bool {
+    true
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
