@@ -3,5 +3,6 @@
 pub mod dump;
 pub mod engine;
 pub mod native;
+pub mod sandbox;
 
 pub use engine::{Engine, EngineError, ErrorKind, Precision, Prepared, RunOptions, Value};

@@ -1,0 +1,159 @@
+//! Runs a program where it can do no harm: it sees the files it needs and a temporary folder of its own, and no network,
+//! no devices, no other processes; time, memory, processes and output are bounded, and nothing survives the end.
+//!
+//! Layers: namespaces (user, mount, process, network, IPC, host name) with a root of their own; landlock, where the kernel
+//! has it; a system-call filter; resource limits and a watcher. Namespaces and the filter are never done without: a
+//! machine that has none of them gets a [`Refusal`], not a weaker sandbox. What the child does between `clone` and `exec`
+//! is in `linux/child`, prepared in `linux/root`, watched from `linux/watch`.
+
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod linux;
+#[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+#[path = "elsewhere.rs"]
+mod linux;
+mod python;
+mod self_check;
+
+pub use python::Interpreter;
+pub use self_check::{Check, self_check};
+
+use linux::{Program, landlock_version};
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A program to run, and what it may see and use.
+#[derive(Debug, Clone)]
+pub struct Job {
+    pub program: PathBuf,
+    pub arguments: Vec<OsString>,
+    /// The whole environment; nothing is inherited.
+    pub environment: Vec<(String, String)>,
+    /// Files and folders that it may read and execute; system libraries come on their own.
+    pub readable: Vec<PathBuf>,
+    pub input: Vec<u8>,
+    pub limits: Limits,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    pub time: Duration,
+    /// Bytes that all its processes may hold together, and address space of each.
+    pub memory: u64,
+    pub processes: u32,
+    pub open_files: u32,
+    /// Bytes of its temporary folder, which lies in memory.
+    pub scratch: u64,
+    /// Bytes it may print; errors beyond a few kilobytes are dropped.
+    pub output: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            time: Duration::from_secs(60),
+            memory: 4 << 30,
+            processes: 32,
+            open_files: 256,
+            scratch: 256 << 20,
+            output: 64 << 20,
+        }
+    }
+}
+
+/// What a program left behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    pub ending: Ending,
+    pub output: Vec<u8>,
+    /// What it said on its error stream, cut to the end of it.
+    pub errors: String,
+}
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    Exit(i32),
+    Signal(i32),
+    /// It was stopped for taking too much of this.
+    Time,
+    Memory,
+    Processes,
+    Output,
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Ending::Exit(code) => write!(f, "ended with code {code}"),
+            Ending::Signal(signal) => write!(f, "was ended by signal {signal}"),
+            Ending::Time => f.write_str("took longer than it may"),
+            Ending::Memory => f.write_str("used more memory than it may"),
+            Ending::Processes => f.write_str("started more processes than it may"),
+            Ending::Output => f.write_str("printed more than it may"),
+        }
+    }
+}
+
+/// Why nothing runs on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// What could not be set up.
+    pub layer: &'static str,
+    pub reason: String,
+    /// How a person may enable it.
+    pub hint: &'static str,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no sandbox on this machine: {}: {}", self.layer, self.reason)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// Which layers are in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Layers {
+    /// User, mount, process, network, IPC and host-name namespaces, with a root of their own.
+    pub namespaces: bool,
+    /// A filter of system calls.
+    pub seccomp: bool,
+    /// The version of landlock; none where the kernel lacks it, which the mount namespace makes good.
+    pub landlock: Option<u32>,
+}
+
+/// A machine's sandbox, tried out.
+#[derive(Debug, Clone)]
+pub struct Sandbox {
+    layers: Layers,
+}
+
+impl Sandbox {
+    /// The strongest sandbox that this machine has, after one trial that runs nothing.
+    pub fn strongest() -> Result<Sandbox, Refusal> {
+        let sandbox = Sandbox {
+            layers: Layers { namespaces: true, seccomp: true, landlock: landlock_version() },
+        };
+        let finished = linux::run(&Program::trial(&sandbox.layers)?, &[], Limits::default())?;
+        match finished.ending {
+            Ending::Exit(0) => Ok(sandbox),
+            other => Err(Refusal {
+                layer: "trial",
+                reason: format!("an empty program {other}"),
+                hint: "the machine may be short of memory or processes",
+            }),
+        }
+    }
+
+    pub fn layers(&self) -> Layers {
+        self.layers
+    }
+
+    /// Runs a program to its end, or to the end of what it may use.
+    pub fn run(&self, job: &Job) -> Result<Finished, Refusal> {
+        linux::run(&Program::new(job, &self.layers)?, &job.input, job.limits)
+    }
+}

@@ -1,0 +1,75 @@
+//! Tries to break out of the sandbox in every way it claims to stop, and to do what a program must be able to do.
+
+use super::{Ending, Finished, Interpreter, Job, Limits, Refusal, Sandbox};
+use std::time::Duration;
+
+/// One claim of the sandbox, tried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// `files`, `network`, `processes`, `memory`, `time`, `devices`, `output` or `work`.
+    pub area: &'static str,
+    pub claim: String,
+    pub holds: bool,
+}
+
+const SCRIPT: &str = include_str!("self_check.py");
+
+/// Runs all checks with a Python in the sandbox. The file named `secret` must be one that the sandbox does not show.
+pub fn self_check(sandbox: &Sandbox, python: &Interpreter) -> Result<Vec<Check>, Refusal> {
+    let limits = Limits {
+        time: Duration::from_secs(20),
+        memory: 512 << 20,
+        processes: 8,
+        scratch: 8 << 20,
+        output: 1 << 20,
+        ..Limits::default()
+    };
+    let run = |mode: &str, limits: Limits| -> Result<Finished, Refusal> {
+        // What the parent has must not be seen: its process number, a file of its own.
+        let parent = std::process::id().to_string();
+        let job: Job = python.job(SCRIPT, &[mode, &parent], Vec::new(), limits);
+        sandbox.run(&job)
+    };
+    let mut checks = Vec::new();
+    let probes = run("probes", limits)?;
+    for line in String::from_utf8_lossy(&probes.output).lines() {
+        let mut parts = line.splitn(3, ' ');
+        if let (Some(holds), Some(area), Some(claim)) = (parts.next(), parts.next(), parts.next()) {
+            let area = AREAS.iter().find(|known| **known == area).copied().unwrap_or("work");
+            checks.push(Check { area, claim: claim.into(), holds: holds == "ok" });
+        }
+    }
+    let mut note = |area, claim: &str, holds: bool| {
+        checks.push(Check { area, claim: claim.into(), holds });
+    };
+    note("work", "a program runs to its end", probes.ending == Ending::Exit(0));
+    let short = Limits { time: Duration::from_millis(1500), ..limits };
+    note("time", "an endless loop is stopped", run("loop", short)?.ending == Ending::Time);
+    note(
+        "time",
+        "a process that leaves its session is stopped too",
+        run("daemon", short)?.ending == Ending::Time,
+    );
+    let bomb = run("fork", limits)?.ending;
+    note(
+        "processes",
+        "a fork bomb is stopped",
+        matches!(bomb, Ending::Processes | Ending::Exit(3)),
+    );
+    note(
+        "memory",
+        "one large allocation fails",
+        run("allocate", limits)?.ending == Ending::Exit(3),
+    );
+    let shared = run("share", limits)?.ending;
+    note(
+        "memory",
+        "several processes cannot take more together",
+        matches!(shared, Ending::Memory | Ending::Exit(3)),
+    );
+    note("output", "endless output is stopped", run("print", limits)?.ending == Ending::Output);
+    Ok(checks)
+}
+
+const AREAS: &[&str] =
+    &["files", "network", "processes", "memory", "time", "devices", "output", "work"];

@@ -1,0 +1,119 @@
+//! The sandbox on this machine. Where the machine has no namespaces, every test says so and checks the refusal instead.
+
+use passnet_engine::sandbox::{Ending, Interpreter, Limits, Sandbox, self_check};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+fn sandbox() -> Option<Sandbox> {
+    match Sandbox::strongest() {
+        Ok(sandbox) => Some(sandbox),
+        Err(refusal) => {
+            eprintln!("skipped: {refusal}");
+            assert!(!refusal.reason.is_empty() && !refusal.hint.is_empty());
+            None
+        }
+    }
+}
+
+/// `PASSNET_PYTHON`, or the first Python of the path.
+fn python() -> Option<Interpreter> {
+    let named = std::env::var_os("PASSNET_PYTHON").map(PathBuf::from);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join("python3"));
+    let python = named.into_iter().chain(found).find_map(|path| Interpreter::ask(&path).ok());
+    if python.is_none() {
+        eprintln!("skipped: no python3 on this machine");
+    }
+    python
+}
+
+fn run(script: &str, input: &[u8], limits: Limits) -> Option<passnet_engine::sandbox::Finished> {
+    let (sandbox, python) = (sandbox()?, python()?);
+    Some(sandbox.run(&python.job(script, &["one", "two"], input.to_vec(), limits)).unwrap())
+}
+
+#[test]
+fn every_claim_holds() {
+    let (Some(sandbox), Some(python)) = (sandbox(), python()) else { return };
+    let checks = self_check(&sandbox, &python).unwrap();
+    let broken: Vec<_> = checks.iter().filter(|check| !check.holds).collect();
+    assert!(broken.is_empty(), "{broken:#?}");
+    for area in ["files", "network", "processes", "memory", "time", "devices", "output", "work"] {
+        assert!(checks.iter().any(|check| check.area == area), "{area} is not checked");
+    }
+    assert!(checks.len() > 40, "only {} checks", checks.len());
+}
+
+#[test]
+fn input_arguments_output_and_errors_pass_through() {
+    let script = "import sys; d = sys.stdin.buffer.read(); sys.stdout.buffer.write(d[::-1]); \
+                  print(sys.argv[1:], file=sys.stderr); sys.exit(5)";
+    // More than a pipe holds, both ways.
+    let input: Vec<u8> = (0..1 << 20).map(|i| (i % 251) as u8).collect();
+    let Some(finished) = run(script, &input, Limits::default()) else { return };
+    assert_eq!(finished.ending, Ending::Exit(5));
+    assert!(finished.output.iter().eq(input.iter().rev()));
+    assert_eq!(finished.errors, "['one', 'two']\n");
+}
+
+#[test]
+fn a_program_that_does_not_read_its_input_ends_as_it_likes() {
+    let Some(finished) = run("pass", &vec![0; 1 << 20], Limits::default()) else { return };
+    assert_eq!((finished.ending, finished.output.len()), (Ending::Exit(0), 0));
+}
+
+#[test]
+fn a_crash_is_a_signal() {
+    let script = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)";
+    let Some(finished) = run(script, &[], Limits::default()) else { return };
+    assert_eq!(finished.ending, Ending::Signal(11));
+}
+
+#[test]
+fn many_errors_are_cut_and_do_not_stop_it() {
+    let script = "import sys\nfor i in range(20000): print('line', i, file=sys.stderr)";
+    let Some(finished) = run(script, &[], Limits::default()) else { return };
+    assert_eq!(finished.ending, Ending::Exit(0));
+    assert!(finished.errors.len() < 40_000 && finished.errors.ends_with("line 19999\n"));
+}
+
+#[test]
+fn background_processes_do_not_outlive_it() {
+    let script = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    time.sleep(600)";
+    let begin = Instant::now();
+    let limits = Limits { time: Duration::from_secs(300), ..Limits::default() };
+    let Some(finished) = run(script, &[], limits) else { return };
+    assert_eq!(finished.ending, Ending::Exit(0));
+    assert!(begin.elapsed() < Duration::from_secs(200), "it waited for the one it left behind");
+}
+
+#[test]
+fn several_run_at_once() {
+    let (Some(sandbox), Some(python)) = (sandbox(), python()) else { return };
+    std::thread::scope(|scope| {
+        for number in 0..6 {
+            let (sandbox, python) = (&sandbox, &python);
+            scope.spawn(move || {
+                let job = python.job(
+                    "print(input())",
+                    &[],
+                    format!("{number}\n").into(),
+                    Limits::default(),
+                );
+                let finished = sandbox.run(&job).unwrap();
+                assert_eq!(finished.output, format!("{number}\n").as_bytes());
+            });
+        }
+    });
+}
+
+#[test]
+fn a_program_that_is_not_there_is_refused() {
+    let (Some(sandbox), Some(python)) = (sandbox(), python()) else { return };
+    let mut job = python.job("", &[], Vec::new(), Limits::default());
+    job.program = "/no/such/program".into();
+    let refusal = sandbox.run(&job).unwrap_err();
+    assert_eq!(refusal.layer, "starting the program");
+    job.readable.push("/proc".into());
+    assert_eq!(sandbox.run(&job).unwrap_err().layer, "files");
+}
