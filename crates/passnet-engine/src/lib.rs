@@ -4,5 +4,6 @@ pub mod dump;
 pub mod engine;
 pub mod native;
 pub mod sandbox;
+pub mod torch;
 
 pub use engine::{Engine, EngineError, ErrorKind, Precision, Prepared, RunOptions, Value};

@@ -43,7 +43,7 @@ pub fn self_check(sandbox: &Sandbox, python: &Interpreter) -> Result<Vec<Check>,
         checks.push(Check { area, claim: claim.into(), holds });
     };
     note("work", "a program runs to its end", probes.ending == Ending::Exit(0));
-    let short = Limits { time: Duration::from_millis(1500), ..limits };
+    let short = Limits { time: Duration::from_millis(500), ..limits };
     note("time", "an endless loop is stopped", run("loop", short)?.ending == Ending::Time);
     note(
         "time",

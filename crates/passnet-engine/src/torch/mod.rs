@@ -1,0 +1,3 @@
+//! The engine that runs graphs with PyTorch.
+
+pub mod compile;
