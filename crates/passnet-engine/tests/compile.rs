@@ -7,18 +7,24 @@ use passnet_engine::torch::compile::{Compiler, Cubin};
 use passnet_graph::syntax::Source;
 use passnet_kernel::fixture::Fixture;
 use passnet_kernel::plan::{Launch, Step};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Past the test harness, which would keep it to itself.
+fn skipped(reason: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {reason}");
+}
+
 fn compiler(cache: &Path) -> Option<Compiler> {
     let Some(python) = std::env::var_os("PASSNET_PYTHON") else {
-        eprintln!("skipped: PASSNET_PYTHON names no Python with Triton");
+        skipped("PASSNET_PYTHON names no Python with Triton");
         return None;
     };
     match Sandbox::strongest() {
         Ok(sandbox) => Some(Compiler::new(PathBuf::from(python), cache.into(), sandbox)),
         Err(refusal) => {
-            eprintln!("skipped: {refusal}");
+            skipped(&refusal.to_string());
             None
         }
     }

@@ -270,7 +270,7 @@ fn become_program(
         check(Stage::Limits, libc::chdir(SCRATCH.as_ptr()))?;
         libc::umask(0o077);
         // Everything else closes itself on `exec`, the report last of all; this catches what the process inherited.
-        check(Stage::Limits, close_range(3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC as u32))?;
+        check(Stage::Limits, close_range(3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC))?;
     }
     set_limits(program)?;
     drop_capabilities()?;
