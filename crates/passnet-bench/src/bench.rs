@@ -1,7 +1,7 @@
 //! Samples in, judged graphs out: the loop around [`evaluate`].
 
 use crate::candidate::Candidate;
-use crate::evaluate::{EvaluateOptions, Evaluation, evaluate};
+use crate::evaluate::{EvaluateOptions, Evaluation, Subject, evaluate};
 use crate::run::{Event, FORMAT, GraphEvent, Machine, RunError, RunStore, Start};
 use crate::sample::Sample;
 use crate::timing::TimingOptions;
@@ -20,6 +20,8 @@ pub enum Compiler {
     Pass,
     /// Eager against itself: whatever differs is noise.
     Eager,
+    /// TorchInductor, where the engine has it.
+    Inductor,
 }
 
 impl Compiler {
@@ -27,6 +29,7 @@ impl Compiler {
         match self {
             Compiler::Pass => "pass",
             Compiler::Eager => "eager",
+            Compiler::Inductor => "inductor",
         }
     }
 }
@@ -73,7 +76,7 @@ impl Bench<'_> {
         each: &mut dyn FnMut(&GraphEvent),
     ) -> Result<Vec<GraphEvent>, RunError> {
         let candidate = match self.compiler {
-            Compiler::Eager => Ok(None),
+            Compiler::Eager | Compiler::Inductor => Ok(None),
             Compiler::Pass => {
                 Candidate::load(passes, sample.input_pass_folder().as_deref(), self.rules).map(Some)
             }
@@ -136,7 +139,13 @@ impl Bench<'_> {
             }
         }
         let evaluation = match candidate {
-            Ok(candidate) => evaluate(self.engine, &files, candidate.as_ref(), &self.options),
+            Ok(candidate) => {
+                let subject = match self.compiler {
+                    Compiler::Inductor => Subject::Inductor,
+                    Compiler::Eager | Compiler::Pass => candidate.as_ref().into(),
+                };
+                evaluate(self.engine, &files, subject, &self.options)
+            }
             Err(verdict) => Evaluation::without_run(graph, (**verdict).clone()),
         };
         Ok(GraphEvent {
@@ -197,7 +206,7 @@ impl Bench<'_> {
         for sample in samples.iter().step_by(step) {
             let Some(graph) = sample.graphs.first() else { continue };
             let Ok(files) = sample.graph_files(graph) else { continue };
-            let evaluation = evaluate(self.engine, &files, None, &options);
+            let evaluation = evaluate(self.engine, &files, Subject::Eager, &options);
             if let Some(speedup) = evaluation.judged.speedup {
                 floor = floor.max(speedup.ln().abs().exp_m1());
             }

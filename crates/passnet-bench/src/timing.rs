@@ -38,8 +38,19 @@ const WARMUP_SHARE: f64 = 0.2;
 pub struct Timings {
     pub eager: Vec<f64>,
     pub candidate: Vec<f64>,
+    /// Of these, what the device itself was busy with; empty where it cannot tell.
+    pub eager_device: Vec<f64>,
+    pub candidate_device: Vec<f64>,
     /// Seconds that went into calls of both sides, warm-up included.
     pub measured: f64,
+}
+
+/// What one call took, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CallTime {
+    pub seconds: f64,
+    /// Of these, what the device itself was busy with, where it can tell.
+    pub device: Option<f64>,
 }
 
 /// One side of a comparison.
@@ -49,8 +60,8 @@ pub trait Side {
     /// Makes call number `call` ready, outside the clock.
     fn prepare(&mut self, call: usize) -> Result<(), Self::Error>;
 
-    /// The call itself.
-    fn call(&mut self) -> Result<(), Self::Error>;
+    /// The call itself, timed where it happens.
+    fn call(&mut self) -> Result<CallTime, Self::Error>;
 
     /// Looks at what the call gave, outside the clock.
     fn finish(&mut self) -> Result<(), Self::Error>;
@@ -69,8 +80,8 @@ pub fn race<E>(
         if call > 0 && started.elapsed() > budget.mul_f64(WARMUP_SHARE) {
             break;
         }
-        timings.measured += timed(eager, call)?;
-        timings.measured += timed(candidate, call)?;
+        timings.measured += timed(eager, call)?.seconds;
+        timings.measured += timed(candidate, call)?.seconds;
     }
     let started = Instant::now();
     let mut planned = options.trials.max(LEAST_TRIALS);
@@ -86,9 +97,11 @@ pub fn race<E>(
                 let second = timed(candidate, call)?;
                 (timed(eager, call)?, second)
             };
-            timings.eager.push(first);
-            timings.candidate.push(second);
-            timings.measured += first + second;
+            timings.eager.push(first.seconds);
+            timings.candidate.push(second.seconds);
+            timings.eager_device.extend(first.device);
+            timings.candidate_device.extend(second.device);
+            timings.measured += first.seconds + second.seconds;
             if timings.eager.len() >= LEAST_TRIALS && started.elapsed() > limit {
                 return Ok(timings);
             }
@@ -103,13 +116,11 @@ pub fn race<E>(
     }
 }
 
-fn timed<E>(side: &mut dyn Side<Error = E>, call: usize) -> Result<f64, E> {
+fn timed<E>(side: &mut dyn Side<Error = E>, call: usize) -> Result<CallTime, E> {
     side.prepare(call)?;
-    let started = Instant::now();
-    side.call()?;
-    let seconds = started.elapsed().as_secs_f64();
+    let time = side.call()?;
     side.finish()?;
-    Ok(seconds)
+    Ok(time)
 }
 
 /// The speed-up with its interval; `None` without timings.
@@ -126,16 +137,18 @@ pub fn one_after_the_other<E>(
     let alone = |side: &mut dyn Side<Error = E>| -> Result<(Vec<f64>, f64), E> {
         let mut measured = 0.0;
         for call in 0..options.warmup {
-            measured += timed(side, call)?;
+            measured += timed(side, call)?.seconds;
         }
         let trials = 0..options.trials.max(LEAST_TRIALS);
-        let times = trials.map(|call| timed(side, call)).collect::<Result<Vec<_>, E>>()?;
+        let times =
+            trials.map(|call| Ok(timed(side, call)?.seconds)).collect::<Result<Vec<_>, E>>()?;
         measured += times.iter().sum::<f64>();
         Ok((times, measured))
     };
     let (candidate, candidate_measured) = alone(candidate)?;
     let (eager, eager_measured) = alone(eager)?;
-    Ok(Timings { eager, candidate, measured: candidate_measured + eager_measured })
+    let measured = candidate_measured + eager_measured;
+    Ok(Timings { eager, candidate, measured, ..Timings::default() })
 }
 
 #[cfg(test)]
@@ -159,10 +172,11 @@ mod tests {
             Ok(())
         }
 
-        fn call(&mut self) -> Result<(), usize> {
+        fn call(&mut self) -> Result<CallTime, usize> {
             self.calls += 1;
+            let started = Instant::now();
             std::hint::black_box((0..100).sum::<usize>());
-            Ok(())
+            Ok(CallTime { seconds: started.elapsed().as_secs_f64(), device: None })
         }
 
         fn finish(&mut self) -> Result<(), usize> {

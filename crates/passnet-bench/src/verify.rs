@@ -13,6 +13,7 @@ use crate::tolerance::{BASELINE, FLOAT_TYPES, LEVELS, LOWEST, Ladder, Tolerance,
 use crate::verdict::{ElementPair, Evidence, ValueEvidence, Verdict, VerdictKind, WorstError};
 use element::{BLOCK, Element};
 use passnet_graph::DType;
+use rayon::prelude::*;
 use tensor::{dispatch_pair, index_of};
 
 /// How values are compared.
@@ -138,7 +139,10 @@ pub fn ladders_by_format(
         return None;
     }
     dispatch_pair!(expected.data, actual.data, |e, a| {
-        FLOAT_TYPES.map(|format| Scan::run(e, a, tolerances(format).as_ref(), rules).ladder())
+        FLOAT_TYPES.map(|format| {
+            let level = lowest_level(e, a, tolerances(format).as_ref(), rules);
+            Ladder::right_from(LOWEST + level as i32)
+        })
     })
 }
 
@@ -168,9 +172,22 @@ pub fn ladder(
     Ok(Some(Ladder::right_from(LOWEST + level as i32)))
 }
 
-/// The lowest level that accepts all elements, found block by block: whole blocks are tested at the level reached so
-/// far, in loops that vectorise.
+/// Elements that one thread looks at before another may take over.
+const PIECE: usize = 1 << 15;
+
+/// The lowest level that accepts all elements.
 fn lowest_level<T: Element>(
+    expected: &[T],
+    actual: &[T],
+    ladder: Option<&[Tolerance; LEVELS]>,
+    rules: Rules,
+) -> usize {
+    let pieces = expected.par_chunks(PIECE).zip(actual.par_chunks(PIECE));
+    pieces.map(|(e, a)| lowest_level_of_piece(e, a, ladder, rules)).max().unwrap_or(0)
+}
+
+/// Found block by block: whole blocks are tested at the level reached so far, in loops that vectorise.
+fn lowest_level_of_piece<T: Element>(
     expected: &[T],
     actual: &[T],
     ladder: Option<&[Tolerance; LEVELS]>,

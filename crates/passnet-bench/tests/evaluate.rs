@@ -37,6 +37,16 @@ class Program_weight_tensor_meta_y:
     data = None
 ";
 
+/// Says that the first dimension may change.
+const CONSTRAINTS: &str = "
+from sympy import Symbol
+S0 = Symbol(\"S0\")
+dynamic_dim_constraint_symbols = [S0]
+dynamic_dim_constraint_symbol2example_value = {S0: 16}
+dynamic_dim_constraint_relations = []
+dynamic_dim_constraint_input_shapes = [([S0, 100], \"x\"), ([S0, 100], \"y\")]
+";
+
 /// An honest pass; the tests change one thing at a time.
 const PASS: &str = "
 import torch
@@ -117,7 +127,7 @@ fn an_honest_pass_is_correct_timed_and_asked_everything() {
     assert_eq!(evaluation.dtype, "float32");
     assert_eq!(evaluation.operations, ["mul", "relu"]);
     let passed = |check: &&Check| check.outcome == CheckOutcome::Passed;
-    assert_eq!(evaluation.checks.iter().filter(passed).count(), 12, "{:?}", evaluation.checks);
+    assert_eq!(evaluation.checks.iter().filter(passed).count(), 14, "{:?}", evaluation.checks);
 }
 
 #[test]
@@ -187,6 +197,23 @@ fn right_on_ordinary_values_only_is_not_right() {
     let evaluation = evaluated(&capped);
     assert_eq!(evaluation.judged.verdict.kind, VerdictKind::Accuracy);
     assert!(evaluation.judged.verdict.to_string().contains("with large values"), "{evaluation:?}");
+}
+
+/// 16 rows of 100 are computed whatever the size is.
+#[test]
+fn right_at_one_size_only_is_wrong_where_sizes_may_change_and_told_elsewhere() {
+    let fixed = with("n = x.numel()", "n = 1600").replace("empty_like", "zeros_like");
+    let candidate = load(&fixed, false).unwrap();
+    let promised = files().with(FileName::InputTensorConstraints, CONSTRAINTS);
+    let evaluation = evaluate(&NativeEngine, &promised, Some(&candidate), &options());
+    assert_eq!(evaluation.judged.verdict.kind, VerdictKind::Accuracy, "{evaluation:?}");
+    let text = evaluation.judged.verdict.to_string();
+    assert!(text.contains("with sizes one larger (S0=17)"), "{text}");
+
+    let evaluation = evaluated(&fixed);
+    assert_eq!(evaluation.judged.verdict.kind, VerdictKind::Correct, "{evaluation:?}");
+    let larger = evaluation.checks.iter().find(|check| check.name == "sizes one larger").unwrap();
+    assert_eq!(larger.outcome, CheckOutcome::Advice, "{larger:?}");
 }
 
 #[test]

@@ -12,6 +12,14 @@ pub trait Engine: fmt::Debug {
     /// The name that `--engine` takes.
     fn name(&self) -> &'static str;
 
+    /// Prepares a graph as TorchInductor compiles it; engines without PyTorch cannot.
+    fn prepare_inductor(&self, _graph: &Graph) -> Result<Box<dyn Prepared>, EngineError> {
+        Err(EngineError::graph(
+            ErrorKind::Unsupported,
+            format!("the {} engine has no TorchInductor", self.name()),
+        ))
+    }
+
     /// Checks and prepares a graph, whose replaced nodes call `wrappers`.
     fn prepare(
         &self,
@@ -27,9 +35,37 @@ pub trait Prepared: fmt::Debug + Send + Sync {
     /// the tensor given here, as torch would: pass copies to keep the originals.
     fn run(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Value>, EngineError>;
 
+    /// Puts draws of inputs where the engine computes, for calls that are timed there. `verified` holds what each draw
+    /// must give, or nothing. `None` where the caller can time [`run`](Self::run) itself.
+    fn stage(
+        &self,
+        _draws: &[Vec<Value>],
+        _verified: &[Vec<Value>],
+        _options: &RunOptions,
+    ) -> Result<Option<Box<dyn Staged + '_>>, EngineError> {
+        Ok(None)
+    }
+
     /// Runs the graph with every kernel of a pass watched: accesses out of bounds, races, reads of memory nothing
     /// wrote, outputs with holes, and what can be proved about them.
     fn check(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Finding>, EngineError>;
+}
+
+/// Inputs that lie where an engine computes.
+pub trait Staged {
+    /// One timed call on a draw.
+    fn call(&mut self, draw: usize) -> Result<Called, EngineError>;
+}
+
+/// What one timed call showed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Called {
+    /// From before the call until its outputs are there.
+    pub seconds: f64,
+    /// Of these, what the device itself was busy with, where it can tell.
+    pub device_seconds: Option<f64>,
+    /// The first output that is not, bit by bit, what was verified.
+    pub different_output: Option<usize>,
 }
 
 /// In which types a graph computes.

@@ -1,4 +1,5 @@
-//! Running graphs. `native` is a CPU tensor library with PyTorch's semantics, in process, with no Python.
+//! Running graphs. `native` is a CPU tensor library with PyTorch's semantics, in process, with no Python; `torch` is
+//! PyTorch itself, in a trusted process of its own.
 
 pub mod dump;
 pub mod engine;
@@ -6,4 +7,6 @@ pub mod native;
 pub mod sandbox;
 pub mod torch;
 
-pub use engine::{Engine, EngineError, ErrorKind, Precision, Prepared, RunOptions, Value};
+pub use engine::{
+    Called, Engine, EngineError, ErrorKind, Precision, Prepared, RunOptions, Staged, Value,
+};

@@ -12,6 +12,7 @@ pub mod infer;
 pub mod ops;
 pub mod print;
 pub mod read;
+pub mod resize;
 pub mod stats;
 pub mod syntax;
 

@@ -1,6 +1,7 @@
 //! A graph and its rewritten form, prepared, with the inputs both will see.
 
 use super::tensors::Flat;
+use super::verification::no_memory;
 use super::{EvaluateOptions, candidate_failure, eager_failure};
 use crate::verdict::{Verdict, VerdictKind};
 use passnet_engine::native::folder::draw_inputs;
@@ -9,10 +10,19 @@ use passnet_engine::{Engine, EngineError, Precision, Prepared, RunOptions, Value
 use passnet_graph::graph::effects::Effects;
 use passnet_graph::{DType, Graph, GraphFiles};
 use rayon::prelude::*;
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The reference seeds its generator with this before every call.
 const CALL_SEED: u64 = 1024;
+
+/// What plays against eager, ready to be prepared.
+#[derive(Debug)]
+pub(super) enum UnderTest<'a> {
+    Eager,
+    Inductor,
+    Rewritten(Graph, &'a Wrappers),
+}
 
 /// Both sides of an evaluation.
 #[derive(Debug)]
@@ -21,7 +31,7 @@ pub(super) struct Case {
     pub(super) candidate: Box<dyn Prepared>,
     /// The graph in float64; `None` where the engine cannot.
     oracle: Option<Box<dyn Prepared>>,
-    /// Whether there is a candidate at all, or eager plays both parts.
+    /// Whether passes are under test.
     pub(super) is_rewritten: bool,
     /// One set of inputs per draw.
     pub(super) draws: Vec<Vec<Value>>,
@@ -30,6 +40,22 @@ pub(super) struct Case {
     pub(super) memory_limit: usize,
     call_seconds: f64,
     pub(super) thorough: bool,
+    calls: Mutex<Calls>,
+}
+
+/// Calls of both sides before timing begins. They warm up like any others.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Calls {
+    eager: usize,
+    candidate: usize,
+    pub(super) seconds: f64,
+}
+
+impl Calls {
+    /// Calls that each side has had.
+    pub(super) fn of_each_side(self) -> usize {
+        self.eager.min(self.candidate)
+    }
 }
 
 /// What one run gave.
@@ -54,29 +80,27 @@ impl Run {
 impl Case {
     pub(super) fn new(
         engine: &dyn Engine,
-        files: &GraphFiles,
         graph: &Graph,
-        rewritten: Option<(Graph, &Wrappers)>,
+        under_test: UnderTest<'_>,
+        draws: Vec<Vec<Value>>,
         options: &EvaluateOptions,
     ) -> Result<Case, Box<Verdict>> {
         let none = Wrappers::default();
         let eager = engine
             .prepare(graph, Precision::AsWritten, &none)
             .map_err(|error| eager_failure(&error))?;
-        let is_rewritten = rewritten.is_some();
-        let candidate = match rewritten {
-            Some((graph, wrappers)) => engine
+        let is_rewritten = matches!(under_test, UnderTest::Rewritten(..));
+        let candidate = match under_test {
+            UnderTest::Rewritten(graph, wrappers) => engine
                 .prepare(&graph, Precision::AsWritten, wrappers)
                 .map_err(|error| candidate_failure(&error))?,
-            None => engine
+            UnderTest::Inductor => {
+                engine.prepare_inductor(graph).map_err(|error| candidate_failure(&error))?
+            }
+            UnderTest::Eager => engine
                 .prepare(graph, Precision::AsWritten, &none)
                 .map_err(|error| eager_failure(&error))?,
         };
-        let draws = (0..=options.draws as u64)
-            .into_par_iter()
-            .map(|draw| draw_inputs(files, graph, options.seed.wrapping_add(draw), None))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| Verdict::new(VerdictKind::ReferenceFail).because(error.to_string()))?;
         let effects = Effects::of(graph);
         let writes_inputs = graph.calls().any(|(id, _)| {
             effects.writes(id).any(|written| written.index() < graph.placeholder_count())
@@ -91,6 +115,7 @@ impl Case {
             memory_limit: options.memory_limit,
             call_seconds: options.call_seconds.clamp(0.0, 1e6),
             thorough: options.thorough,
+            calls: Mutex::default(),
         })
     }
 
@@ -109,14 +134,39 @@ impl Case {
         }
     }
 
+    /// Inputs for a run that only eager's own effects can change: shared where the graph writes none of them.
+    pub(super) fn inputs_for_eager(&self, inputs: &[Value]) -> Result<Vec<Value>, Box<Verdict>> {
+        match self.writes_inputs {
+            true => copies(inputs).map_err(|error| no_memory(&error)),
+            false => Ok(inputs.to_vec()),
+        }
+    }
+
     /// Runs eager on inputs that nothing else uses.
     pub(super) fn run_eager(&self, fresh: Vec<Value>) -> Result<Run, Box<Verdict>> {
-        self.run(&*self.eager, fresh, false).map_err(|error| eager_failure(&error))
+        let started = Instant::now();
+        let run = self.run(&*self.eager, fresh, false);
+        self.count(started, |calls| calls.eager += 1);
+        run.map_err(|error| eager_failure(&error))
     }
 
     /// Runs the candidate with its uninitialised memory poisoned.
     pub(super) fn run_candidate(&self, fresh: Vec<Value>) -> Result<Run, Box<Verdict>> {
-        self.run(&*self.candidate, fresh, true).map_err(|error| candidate_failure(&error))
+        let started = Instant::now();
+        let run = self.run(&*self.candidate, fresh, true);
+        self.count(started, |calls| calls.candidate += 1);
+        run.map_err(|error| candidate_failure(&error))
+    }
+
+    /// The calls of both sides so far, one after the other.
+    pub(super) fn calls(&self) -> Calls {
+        *self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count(&self, started: Instant, side: impl FnOnce(&mut Calls)) {
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        calls.seconds += started.elapsed().as_secs_f64();
+        side(&mut calls);
     }
 
     /// The outputs in float64; `None` where the engine cannot give them.
@@ -145,4 +195,19 @@ pub(super) fn copies(inputs: &[Value]) -> TensorResult<Vec<Value>> {
             other => Ok(other.clone()),
         })
         .collect()
+}
+
+/// One set of inputs per seed.
+pub(super) fn draw_all(
+    files: &GraphFiles,
+    graph: &Graph,
+    options: &EvaluateOptions,
+) -> Result<Vec<Vec<Value>>, Box<Verdict>> {
+    (0..=options.draws as u64)
+        .into_par_iter()
+        .map(|draw| draw_inputs(files, graph, options.seed.wrapping_add(draw), None))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| {
+            Box::new(Verdict::new(VerdictKind::ReferenceFail).because(error.to_string()))
+        })
 }

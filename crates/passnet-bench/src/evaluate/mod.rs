@@ -5,13 +5,18 @@
 //! decides whether that ladder may be believed.
 
 mod case;
+mod extremes;
 mod oracle;
+mod other_shapes;
+mod pair;
 mod race;
+mod spent;
 mod stress;
 mod tensors;
 mod verification;
 
 pub use oracle::Accuracy;
+pub use spent::Spent;
 pub use verification::{Check, CheckOutcome, OutputSummary};
 
 use crate::candidate::{Candidate, Rewrites};
@@ -20,10 +25,11 @@ use crate::stats::{Decision, RatioInterval};
 use crate::timing::{TimingOptions, Timings};
 use crate::tolerance::Ladder;
 use crate::verdict::{Evidence, Verdict, VerdictKind};
-use case::Case;
+use case::{Case, UnderTest, draw_all};
 use passnet_engine::{Engine, EngineError, ErrorKind};
-use passnet_graph::{Diagnostic, GraphFiles, read};
+use passnet_graph::{Diagnostic, GraphFiles, GraphFolder, read};
 use serde::{Deserialize, Serialize};
+use spent::timed;
 use std::time::Instant;
 
 /// How to evaluate.
@@ -49,7 +55,7 @@ impl Default for EvaluateOptions {
         EvaluateOptions {
             timing: TimingOptions::default(),
             seed: passnet_engine::native::inputs::DEFAULT_SEED,
-            draws: 3,
+            draws: 2,
             thorough: true,
             noise_floor: 0.0,
             memory_limit: 8 << 30,
@@ -73,6 +79,11 @@ pub struct Evaluation {
     pub eager_ms: Vec<f64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidate_ms: Vec<f64>,
+    /// Medians of what the device itself was busy with, where it can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eager_device_ms: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate_device_ms: Option<f64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rewrites: Vec<Rewrites>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -87,6 +98,9 @@ pub struct Evaluation {
     /// Type of the first float input, and the operations, for scores by group.
     pub dtype: String,
     pub operations: Vec<String>,
+    /// Seconds of the harness itself, by stage.
+    #[serde(default)]
+    pub spent: Spent,
     /// Seconds spent in timed and warm-up calls, and in all.
     pub measured_seconds: f64,
     pub seconds: f64,
@@ -105,6 +119,8 @@ impl Evaluation {
             decision: None,
             eager_ms: Vec::new(),
             candidate_ms: Vec::new(),
+            eager_device_ms: None,
+            candidate_device_ms: None,
             rewrites: Vec::new(),
             outputs: Vec::new(),
             accuracy: None,
@@ -112,6 +128,7 @@ impl Evaluation {
             remarks: Vec::new(),
             dtype: String::new(),
             operations: Vec::new(),
+            spent: Spent::default(),
             measured_seconds: 0.0,
             seconds: 0.0,
         }
@@ -133,16 +150,32 @@ impl Evaluation {
     }
 }
 
-/// Evaluates a candidate on one graph; without a candidate, eager against itself.
-pub fn evaluate(
+/// What is held against eager.
+#[derive(Debug, Clone, Copy)]
+pub enum Subject<'a> {
+    /// Eager itself: whatever differs is noise.
+    Eager,
+    /// The graph as TorchInductor compiles it.
+    Inductor,
+    Passes(&'a Candidate),
+}
+
+impl<'a> From<Option<&'a Candidate>> for Subject<'a> {
+    fn from(candidate: Option<&'a Candidate>) -> Self {
+        candidate.map_or(Subject::Eager, Subject::Passes)
+    }
+}
+
+/// Evaluates a subject, or the passes of a candidate, on one graph.
+pub fn evaluate<'a>(
     engine: &dyn Engine,
     files: &GraphFiles,
-    candidate: Option<&Candidate>,
+    subject: impl Into<Subject<'a>>,
     options: &EvaluateOptions,
 ) -> Evaluation {
     let started = Instant::now();
     let mut evaluation = Evaluation::new(&files.path);
-    if let Err(verdict) = stages(engine, files, candidate, options, &mut evaluation) {
+    if let Err(verdict) = stages(engine, files, subject.into(), options, &mut evaluation) {
         evaluation.judged.verdict = *verdict;
     }
     if !evaluation.judged.verdict.kind.is_comparable() {
@@ -160,7 +193,8 @@ pub(crate) fn race_itself(
     options: &EvaluateOptions,
 ) -> Option<[Timings; 2]> {
     let graph = read::read_folder(files).ok()?.graph;
-    let case = Case::new(engine, files, &graph, None, options).ok()?;
+    let draws = draw_all(files, &graph, options).ok()?;
+    let case = Case::new(engine, &graph, UnderTest::Eager, draws, options).ok()?;
     race::against_itself(&case, options).ok()
 }
 
@@ -168,34 +202,55 @@ pub(crate) fn race_itself(
 fn stages(
     engine: &dyn Engine,
     files: &GraphFiles,
-    candidate: Option<&Candidate>,
+    subject: Subject<'_>,
     options: &EvaluateOptions,
     evaluation: &mut Evaluation,
 ) -> Result<(), Box<Verdict>> {
-    let folder = read::read_folder(files).map_err(|errors| {
-        errors.iter().fold(Verdict::new(VerdictKind::ReferenceFail), |verdict, error| {
-            verdict.because(error.to_string())
-        })
-    })?;
-    let graph = folder.graph;
+    let started = Instant::now();
+    let folder = read_graph_folder(files)?;
+    let graph = &folder.graph;
     let mut operations: Vec<String> =
         graph.calls().filter_map(|(_, call)| call.op()).map(|op| op.name().to_string()).collect();
     operations.sort();
     operations.dedup();
     evaluation.operations = operations;
-    let rewritten = match candidate {
-        Some(candidate) => {
+    let under_test = match subject {
+        Subject::Passes(candidate) => {
             evaluation.remarks.clone_from(&candidate.remarks);
-            let rewritten = candidate.rewrite(&graph)?;
+            let rewritten = candidate.rewrite(graph)?;
             evaluation.rewrites = rewritten.rewrites;
-            Some((rewritten.graph, candidate.wrappers()))
+            UnderTest::Rewritten(rewritten.graph, candidate.wrappers())
         }
-        None => None,
+        Subject::Inductor => UnderTest::Inductor,
+        Subject::Eager => UnderTest::Eager,
     };
-    let case = Case::new(engine, files, &graph, rewritten, options)?;
+    let draws = timed(&mut evaluation.spent.inputs, || draw_all(files, graph, options))?;
+    let case = Case::new(engine, graph, under_test, draws, options)?;
+    evaluation.spent.prepare = started.elapsed().as_secs_f64() - evaluation.spent.inputs;
     evaluation.dtype = case.dtype();
     let verified = verification::verify(&case, evaluation)?;
+    if let Subject::Passes(candidate) = subject
+        && options.thorough
+        && evaluation.judged.verdict.kind == VerdictKind::Correct
+    {
+        let started = Instant::now();
+        let draw = &case.draws[0];
+        if let Some(verdict) =
+            other_shapes::try_other_shapes(engine, &folder, candidate, options, draw, evaluation)
+        {
+            evaluation.judged.verdict = verdict;
+            evaluation.judged.ladder = Ladder::NONE;
+        }
+        evaluation.spent.shapes = started.elapsed().as_secs_f64();
+    }
     race::time(&case, verified, options, evaluation)
+}
+
+fn read_graph_folder(files: &GraphFiles) -> Result<GraphFolder, Box<Verdict>> {
+    read::read_folder(files).map_err(|errors| {
+        let verdict = Verdict::new(VerdictKind::ReferenceFail);
+        Box::new(errors.iter().fold(verdict, |verdict, error| verdict.because(error.to_string())))
+    })
 }
 
 /// What went wrong on the side that is given.

@@ -5,6 +5,7 @@
 
 use super::tensors::Flat;
 use crate::tolerance::{BASELINE, Tolerance};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// A stress input may cost a candidate so many times eager's own worst error.
@@ -20,52 +21,71 @@ pub struct Accuracy {
     pub candidate: f64,
 }
 
-/// The elements of one output of each side as float64.
-struct Triple {
-    eager: Vec<f64>,
-    candidate: Vec<f64>,
-    truth: Vec<f64>,
+/// Elements that one thread looks at before another may take over.
+const PIECE: usize = 1 << 12;
+
+/// One element of eager, of the candidate, and of the truth.
+type Element = (f64, f64, f64);
+
+/// One output of each side.
+struct Triple<'a> {
+    eager: &'a Flat,
+    candidate: &'a Flat,
+    truth: &'a Flat,
     tolerance: Tolerance,
 }
 
-impl Triple {
+impl<'a> Triple<'a> {
     /// `None` where the output is no float, or the three do not correspond.
-    fn of(eager: &Flat, candidate: &Flat, truth: &Flat) -> Option<Triple> {
+    fn of(eager: &'a Flat, candidate: &'a Flat, truth: &'a Flat) -> Option<Triple<'a>> {
         let tolerance = Tolerance::of(eager.dtype(), BASELINE)?;
-        let triple = Triple {
-            eager: eager.reals()?,
-            candidate: candidate.reals()?,
-            truth: truth.reals()?,
-            tolerance,
-        };
-        let n = triple.truth.len();
-        (triple.eager.len() == n && triple.candidate.len() == n).then_some(triple)
+        let are_real = eager.is_real() && candidate.is_real() && truth.is_real();
+        let same = eager.len() == truth.len() && candidate.len() == truth.len();
+        (are_real && same).then_some(Triple { eager, candidate, truth, tolerance })
     }
 
     fn allowed(&self, truth: f64) -> f64 {
         self.tolerance.atol + self.tolerance.rtol * truth.abs()
     }
 
-    fn elements(&self) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
-        let pairs = self.eager.iter().zip(&self.candidate).zip(&self.truth);
-        pairs.map(|((eager, candidate), truth)| (*eager, *candidate, *truth))
+    /// What `of` makes of each piece of the elements, pieces on several threads.
+    fn pieces<R: Send>(
+        &self,
+        of: impl Fn(&mut dyn Iterator<Item = Element>) -> R + Send + Sync,
+    ) -> impl ParallelIterator<Item = R> {
+        let length = self.truth.len();
+        (0..length.div_ceil(PIECE)).into_par_iter().map(move |piece| {
+            let range = piece * PIECE..length.min((piece + 1) * PIECE);
+            let eager = self.eager.reals(range.clone());
+            let candidate = self.candidate.reals(range.clone());
+            let truth = self.truth.reals(range);
+            let pairs = eager.iter().zip(&candidate).zip(&truth);
+            of(&mut pairs.map(|((eager, candidate), truth)| (*eager, *candidate, *truth)))
+        })
     }
 
     /// The largest finite distance of eager and of the candidate.
     fn worst(&self) -> (f64, f64) {
-        let mut worst = (0.0f64, 0.0f64);
-        for (eager, candidate, truth) in self.elements().filter(|(.., truth)| truth.is_finite()) {
-            let unit = self.allowed(truth);
-            let distance = |x: f64| Some((x - truth).abs() / unit).filter(|d| d.is_finite());
-            worst.0 = worst.0.max(distance(eager).unwrap_or(0.0));
-            worst.1 = worst.1.max(distance(candidate).unwrap_or(f64::INFINITY));
-        }
-        worst
+        let larger = |one: (f64, f64), two: (f64, f64)| (one.0.max(two.0), one.1.max(two.1));
+        let worst = self.pieces(|elements| {
+            let finite = elements.filter(|(.., truth)| truth.is_finite());
+            finite.fold((0.0f64, 0.0f64), |worst, (eager, candidate, truth)| {
+                let unit = self.allowed(truth);
+                let distance = |x: f64| Some((x - truth).abs() / unit).filter(|d| d.is_finite());
+                let eager = distance(eager).unwrap_or(0.0);
+                larger(worst, (eager, distance(candidate).unwrap_or(f64::INFINITY)))
+            })
+        });
+        worst.reduce(|| (0.0, 0.0), larger)
     }
 }
 
 /// All outputs of the three, or nothing where they do not correspond.
-fn triples(eager: &[Flat], candidate: &[Flat], truth: &[Flat]) -> Option<Vec<Triple>> {
+fn triples<'a>(
+    eager: &'a [Flat],
+    candidate: &'a [Flat],
+    truth: &'a [Flat],
+) -> Option<Vec<Triple<'a>>> {
     if eager.len() != candidate.len() || eager.len() != truth.len() {
         return None;
     }
@@ -108,7 +128,7 @@ fn judge(
     eager: &[Flat],
     candidate: &[Flat],
     truth: &[Flat],
-    right: impl Fn(&Triple, (f64, f64, f64)) -> bool,
+    right: impl Fn(&Triple<'_>, Element) -> bool + Send + Sync,
 ) -> bool {
     if eager.len() != candidate.len() || eager.len() != truth.len() {
         return false;
@@ -118,12 +138,17 @@ fn judge(
             return false;
         }
         match Triple::of(eager, candidate, truth) {
-            Some(triple) => triple.elements().all(|element| {
-                let (eager, candidate, _) = element;
-                eager == candidate
-                    || (eager.is_nan() && candidate.is_nan())
-                    || right(&triple, element)
-            }),
+            Some(triple) => triple
+                .pieces(|elements| {
+                    let mut elements = elements;
+                    Iterator::all(&mut elements, |element| {
+                        let (eager, candidate, _) = element;
+                        eager == candidate
+                            || (eager.is_nan() && candidate.is_nan())
+                            || right(&triple, element)
+                    })
+                })
+                .all(|is_right| is_right),
             None => crate::verify::compare(
                 &[eager.view()],
                 &[candidate.view()],

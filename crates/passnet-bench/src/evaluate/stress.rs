@@ -6,6 +6,7 @@
 use passnet_engine::Value;
 use passnet_engine::native::{Result, Tensor};
 use passnet_graph::DType;
+use rayon::prelude::*;
 
 /// A way to change inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,18 +86,25 @@ impl Stress {
             _ => (DType::Float32, 1e4, 1e-40),
         };
         if wide == DType::Float64 {
-            let values = tensor.to_vec::<f64>()?;
-            let changed =
-                |(index, value): (usize, &f64)| self.value(index, *value, large, denormal);
-            let changed: Vec<f64> = values.iter().enumerate().map(changed).collect();
-            return Tensor::from_slice(&changed, tensor.shape());
+            let mut values = tensor.to_vec::<f64>()?;
+            self.change(&mut values, |value| self.value(value.0, *value.1, large, denormal));
+            return Tensor::from_slice(&values, tensor.shape());
         }
-        let values = tensor.to_dtype(wide)?.to_vec::<f32>()?;
-        let changed = |(index, value): (usize, &f32)| {
-            self.value(index, f64::from(*value), large, denormal) as f32
-        };
-        let changed: Vec<f32> = values.iter().enumerate().map(changed).collect();
-        Tensor::from_slice(&changed, tensor.shape())?.to_dtype(tensor.dtype())
+        let mut values = tensor.to_vec::<f32>()?;
+        self.change(&mut values, |value| {
+            self.value(value.0, f64::from(*value.1), large, denormal) as f32
+        });
+        Tensor::from_slice(&values, tensor.shape())?.to_dtype(tensor.dtype())
+    }
+
+    /// Replaces every value by what `of` makes of its place and itself, on several threads.
+    fn change<T: Copy + Send + Sync>(self, values: &mut [T], of: impl Fn((usize, &T)) -> T + Sync) {
+        const PIECE: usize = 1 << 14;
+        values.par_chunks_mut(PIECE).enumerate().for_each(|(piece, values)| {
+            for (index, value) in values.iter_mut().enumerate() {
+                *value = of((piece * PIECE + index, value));
+            }
+        });
     }
 
     fn value(self, index: usize, value: f64, large: f64, denormal: f64) -> f64 {

@@ -1,11 +1,14 @@
 //! Engine values as the comparison wants them.
 
 use crate::verify::{TensorData, TensorView};
+use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use passnet_engine::Value;
 use passnet_engine::dump::output_tensors;
+use passnet_engine::native::tensor::{Complex, Truth};
 use passnet_engine::native::{Result, Tensor};
 use passnet_graph::DType;
+use std::ops::Range;
 
 /// The elements of a tensor in row-major order, owned.
 #[derive(Debug, Clone)]
@@ -30,30 +33,23 @@ enum Elements {
     C128(Vec<[f64; 2]>),
 }
 
-fn words<const N: usize, T>(bytes: &[u8], read: impl Fn([u8; N]) -> T) -> Vec<T> {
-    bytes.as_chunks::<N>().0.iter().map(|chunk| read(*chunk)).collect()
-}
-
 impl Flat {
     pub(super) fn of(tensor: &Tensor) -> Result<Flat> {
-        let bytes = tensor.to_bytes()?;
-        let pairs = |values: Vec<f32>| values.as_chunks::<2>().0.to_vec();
         let elements = match tensor.dtype() {
-            DType::Bool => Elements::Bool(bytes.iter().map(|byte| *byte != 0).collect()),
-            DType::UInt8 => Elements::U8(bytes),
-            DType::Int8 => Elements::I8(words(&bytes, i8::from_le_bytes)),
-            DType::Int16 => Elements::I16(words(&bytes, i16::from_le_bytes)),
-            DType::Int32 => Elements::I32(words(&bytes, i32::from_le_bytes)),
-            DType::Int64 => Elements::I64(words(&bytes, i64::from_le_bytes)),
-            DType::Float16 => Elements::F16(words(&bytes, f16::from_le_bytes)),
-            DType::BFloat16 => Elements::BF16(words(&bytes, bf16::from_le_bytes)),
-            DType::Float32 => Elements::F32(words(&bytes, f32::from_le_bytes)),
-            DType::Float64 => Elements::F64(words(&bytes, f64::from_le_bytes)),
-            DType::Complex64 => Elements::C64(pairs(words(&bytes, f32::from_le_bytes))),
-            DType::Complex128 => {
-                let values = words(&bytes, f64::from_le_bytes);
-                Elements::C128(values.as_chunks::<2>().0.to_vec())
+            DType::Bool => {
+                Elements::Bool(tensor.to_elements::<Truth>()?.iter().map(|t| t.0 != 0).collect())
             }
+            DType::UInt8 => Elements::U8(tensor.to_elements()?),
+            DType::Int8 => Elements::I8(tensor.to_elements()?),
+            DType::Int16 => Elements::I16(tensor.to_elements()?),
+            DType::Int32 => Elements::I32(tensor.to_elements()?),
+            DType::Int64 => Elements::I64(tensor.to_elements()?),
+            DType::Float16 => Elements::F16(tensor.to_elements()?),
+            DType::BFloat16 => Elements::BF16(tensor.to_elements()?),
+            DType::Float32 => Elements::F32(tensor.to_elements()?),
+            DType::Float64 => Elements::F64(tensor.to_elements()?),
+            DType::Complex64 => Elements::C64(pairs(tensor.to_elements()?)),
+            DType::Complex128 => Elements::C128(pairs(tensor.to_elements()?)),
         };
         Ok(Flat { shape: tensor.shape().to_vec(), elements })
     }
@@ -89,18 +85,35 @@ impl Flat {
         &self.shape
     }
 
-    /// Float elements as float64; `None` for other types.
-    pub(super) fn reals(&self) -> Option<Vec<f64>> {
-        Some(match &self.elements {
-            Elements::F16(data) => data.iter().map(|x| x.to_f64()).collect(),
-            Elements::BF16(data) => data.iter().map(|x| x.to_f64()).collect(),
-            Elements::F32(data) => data.iter().map(|x| f64::from(*x)).collect(),
-            Elements::F64(data) => data.clone(),
-            _ => return None,
-        })
+    pub(super) fn len(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// Whether its elements are floats.
+    pub(super) fn is_real(&self) -> bool {
+        self.dtype().is_float()
+    }
+
+    /// Some float elements as float64; other types have none.
+    pub(super) fn reals(&self, range: Range<usize>) -> Vec<f64> {
+        let mut reals = vec![0.0; range.len()];
+        match &self.elements {
+            Elements::F16(data) => data[range].convert_to_f64_slice(&mut reals),
+            Elements::BF16(data) => data[range].convert_to_f64_slice(&mut reals),
+            Elements::F32(data) => {
+                reals.iter_mut().zip(&data[range]).for_each(|(real, x)| *real = f64::from(*x));
+            }
+            Elements::F64(data) => reals.copy_from_slice(&data[range]),
+            _ => reals.clear(),
+        }
+        reals
     }
 }
 
 pub(super) fn views(flats: &[Flat]) -> Vec<TensorView<'_>> {
     flats.iter().map(Flat::view).collect()
+}
+
+fn pairs<T>(values: Vec<Complex<T>>) -> Vec<[T; 2]> {
+    values.into_iter().map(|value| [value.re, value.im]).collect()
 }

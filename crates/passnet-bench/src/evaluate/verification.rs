@@ -1,18 +1,17 @@
 //! Is the candidate right?
 
+use super::Evaluation;
 use super::case::{Case, Run, copies};
-use super::stress::Stress;
-use super::tensors::{Flat, views};
-use super::{Evaluation, oracle};
+use super::extremes::try_extremes;
+use super::pair::Pair;
+use super::spent::timed;
 use crate::number::Number;
 use crate::tolerance::{BASELINE, Ladder};
 use crate::verdict::{Evidence, Verdict, VerdictKind};
-use crate::verify::{self, Comparison, Rules};
 use passnet_engine::Value;
 use passnet_engine::dump::output_tensors;
 use passnet_engine::native::{Tensor, TensorError};
 use passnet_kernel::check::Severity;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// One question beyond the reference's, and its answer.
@@ -51,56 +50,104 @@ pub(super) fn verify(
     case: &Case,
     evaluation: &mut Evaluation,
 ) -> Result<Vec<Vec<Value>>, Box<Verdict>> {
-    let mut verified = Vec::with_capacity(case.draws.len());
-    let mut ladder = Ladder::ALL;
-    let mut wrong: Option<Verdict> = None;
-    for (index, inputs) in case.draws.iter().enumerate() {
-        let eager = case.run_eager(fresh(inputs)?)?;
+    let mut spent = evaluation.spent;
+    let (mut ladder, mut wrong, verified) =
+        own_time(case, &mut spent.compare, || compare_draws(case, evaluation))?;
+    if case.is_rewritten && case.thorough {
+        // A candidate that is wrong on ordinary inputs is scored by how wrong; extreme ones would add nothing.
+        if wrong.is_none()
+            && let Some(verdict) =
+                own_time(case, &mut spent.stress, || try_extremes(case, evaluation))?
+        {
+            wrong = Some(verdict);
+            ladder = Ladder::NONE;
+        }
+        timed(&mut spent.watch, || watch_kernels(case, evaluation))?;
+    }
+    evaluation.spent = spent;
+    evaluation.judged.ladder = ladder;
+    evaluation.judged.verdict = wrong.unwrap_or_else(|| Verdict::new(VerdictKind::Correct));
+    Ok(verified)
+}
+
+/// Does work and adds its seconds to a stage, calls of the two sides left out.
+fn own_time<R>(case: &Case, stage: &mut f64, work: impl FnOnce() -> R) -> R {
+    let before = case.calls().seconds;
+    let result = timed(stage, work);
+    *stage -= case.calls().seconds - before;
+    result
+}
+
+/// The ladder over all draws, the verdict on the first wrong one, and the candidate's outputs.
+type Compared = (Ladder, Option<Verdict>, Vec<Vec<Value>>);
+
+fn compare_draws(case: &Case, evaluation: &mut Evaluation) -> Result<Compared, Box<Verdict>> {
+    let first = &case.draws[0];
+    let eager = case.run_eager(case.inputs_for_eager(first)?)?;
+    let candidate = case.run_candidate(fresh(first)?)?;
+    let pair = Pair::new(case, &eager, &candidate)?;
+    let comparison = pair.compare()?;
+    if !comparison.verdict.kind.is_comparable() {
+        return Err(Box::new(comparison.verdict));
+    }
+    evaluation.outputs = pair.summaries(&comparison);
+    evaluation.accuracy = pair.accuracy(case, first)?;
+    if case.is_rewritten {
+        first_draw_checks(case, first, &eager, &candidate, evaluation)?;
+    }
+    let mut draws = vec![judge_draw(case, first, &pair, comparison.ladder, candidate.outputs)];
+    for inputs in &case.draws[1..] {
+        let eager = case.run_eager(case.inputs_for_eager(inputs)?)?;
         let candidate = case.run_candidate(fresh(inputs)?)?;
         let pair = Pair::new(case, &eager, &candidate)?;
-        let comparison = pair.compare()?;
-        if !comparison.verdict.kind.is_comparable() {
-            return Err(Box::new(comparison.verdict));
-        }
-        let mut found = comparison.ladder;
-        let accuracy = match index == 0 || !found.is_right_at(BASELINE) {
-            true => pair.measure(case, inputs)?,
-            false => None,
-        };
-        if !found.is_right_at(BASELINE) && accuracy.as_ref().is_some_and(|a| a.as_accurate) {
-            found = Ladder::from_fn(|t| t >= BASELINE || comparison.ladder.is_right_at(t));
+        draws.push(match pair.ladder()? {
+            Some(ladder) => judge_draw(case, inputs, &pair, ladder, candidate.outputs),
+            None => Err(Box::new(pair.compare()?.verdict)),
+        });
+    }
+    let mut ladder = Ladder::ALL;
+    let mut wrong = None;
+    let mut verified = Vec::with_capacity(draws.len());
+    for (index, draw) in draws.into_iter().enumerate() {
+        let draw = draw?;
+        if draw.is_forgiven {
             evaluation.remarks.push(Evidence::Message {
                 text: format!(
                     "draw {index}: outside eager's tolerance, but as close to the float64 result as eager"
                 ),
             });
         }
-        if index == 0 {
-            evaluation.outputs = pair.summaries(&comparison);
-            evaluation.accuracy = accuracy.map(|accuracy| accuracy.worst);
-            if case.is_rewritten {
-                first_draw_checks(case, inputs, &eager, &candidate, evaluation)?;
-            }
-        }
-        if !found.is_right_at(BASELINE) && wrong.is_none() {
-            wrong = Some(comparison.verdict);
-        }
-        ladder = ladder.and(found);
-        verified.push(candidate.outputs);
+        ladder = ladder.and(draw.ladder);
+        wrong = wrong.or(draw.wrong);
+        verified.push(draw.outputs);
     }
-    if case.is_rewritten && case.thorough {
-        // A candidate that is wrong on ordinary inputs is scored by how wrong; extreme ones would add nothing.
-        if wrong.is_none()
-            && let Some(verdict) = stress(case, evaluation)?
-        {
-            wrong = Some(verdict);
-            ladder = Ladder::NONE;
-        }
-        watch_kernels(case, evaluation)?;
+    Ok((ladder, wrong, verified))
+}
+
+/// What one draw of inputs showed.
+struct Draw {
+    ladder: Ladder,
+    wrong: Option<Verdict>,
+    /// Outside eager's tolerance, but as close to float64 as eager.
+    is_forgiven: bool,
+    outputs: Vec<Value>,
+}
+
+fn judge_draw(
+    case: &Case,
+    inputs: &[Value],
+    pair: &Pair,
+    ladder: Ladder,
+    outputs: Vec<Value>,
+) -> Result<Draw, Box<Verdict>> {
+    if ladder.is_right_at(BASELINE) {
+        return Ok(Draw { ladder, wrong: None, is_forgiven: false, outputs });
     }
-    evaluation.judged.ladder = ladder;
-    evaluation.judged.verdict = wrong.unwrap_or_else(|| Verdict::new(VerdictKind::Correct));
-    Ok(verified)
+    if pair.is_as_accurate(case, inputs)? {
+        let ladder = Ladder::from_fn(|t| t >= BASELINE || ladder.is_right_at(t));
+        return Ok(Draw { ladder, wrong: None, is_forgiven: true, outputs });
+    }
+    Ok(Draw { ladder, wrong: Some(pair.compare()?.verdict), is_forgiven: false, outputs })
 }
 
 fn fresh(inputs: &[Value]) -> Result<Vec<Value>, Box<Verdict>> {
@@ -108,61 +155,8 @@ fn fresh(inputs: &[Value]) -> Result<Vec<Value>, Box<Verdict>> {
 }
 
 /// The harness itself could not get at the data.
-fn no_memory(error: &TensorError) -> Box<Verdict> {
+pub(super) fn no_memory(error: &TensorError) -> Box<Verdict> {
     Box::new(Verdict::new(VerdictKind::ReferenceFail).because(error.to_string()))
-}
-
-/// The outputs of both sides, flat.
-struct Pair {
-    eager: Vec<Flat>,
-    candidate: Vec<Flat>,
-}
-
-struct Measured {
-    worst: oracle::Accuracy,
-    as_accurate: bool,
-}
-
-impl Pair {
-    fn new(case: &Case, eager: &Run, candidate: &Run) -> Result<Pair, Box<Verdict>> {
-        let flat = |run: &Run| run.flat(case.writes_inputs).map_err(|error| no_memory(&error));
-        Ok(Pair { eager: flat(eager)?, candidate: flat(candidate)? })
-    }
-
-    fn compare(&self) -> Result<Comparison, Box<Verdict>> {
-        verify::compare(&views(&self.eager), &views(&self.candidate), Rules::Strict).map_err(
-            |error| Box::new(Verdict::new(VerdictKind::RuntimeFail).because(error.to_string())),
-        )
-    }
-
-    /// Holds both sides against the float64 result.
-    fn measure(&self, case: &Case, inputs: &[Value]) -> Result<Option<Measured>, Box<Verdict>> {
-        let Some(truth) = case.run_oracle(fresh(inputs)?) else { return Ok(None) };
-        let worst = oracle::accuracy(&self.eager, &self.candidate, &truth);
-        Ok(worst.map(|worst| Measured {
-            worst,
-            as_accurate: oracle::as_accurate_as_eager(&self.eager, &self.candidate, &truth),
-        }))
-    }
-
-    fn summaries(&self, comparison: &Comparison) -> Vec<OutputSummary> {
-        let sides = self.eager.iter().zip(&self.candidate);
-        let outputs = comparison.outputs.iter().zip(sides);
-        outputs
-            .map(|(report, (eager, candidate))| OutputSummary {
-                dtype: report.dtype.name().into(),
-                equal: report.is_equal(),
-                ladders: verify::ladders_by_format(
-                    &eager.view(),
-                    &candidate.view(),
-                    Rules::Reference,
-                )
-                .unwrap_or([Ladder::NONE; 4]),
-                max_error: report.worst_absolute.as_ref().map_or(Number(0.0), |worst| worst.error),
-                mean_error: Number(report.mean_error),
-            })
-            .collect()
-    }
 }
 
 /// What a candidate may not do whatever its numbers are.
@@ -233,76 +227,6 @@ pub(super) fn first_difference(
 
 fn passed(name: &str) -> Check {
     Check { name: name.into(), outcome: CheckOutcome::Passed, detail: String::new() }
-}
-
-/// Tries extreme inputs. Gives the first wrong result that counts; a candidate that fails to run ends the evaluation.
-fn stress(case: &Case, evaluation: &mut Evaluation) -> Result<Option<Verdict>, Box<Verdict>> {
-    let answers: Vec<_> =
-        Stress::ALL.par_iter().map(|stress| (*stress, stressed(case, *stress))).collect();
-    let mut wrong = None;
-    for (stress, answer) in answers {
-        let (outcome, detail) = match answer? {
-            Answer::Right => (CheckOutcome::Passed, String::new()),
-            Answer::NoQuestion => (CheckOutcome::Skipped, "eager refuses".into()),
-            Answer::Wrong(verdict) if stress.is_advice() => {
-                (CheckOutcome::Advice, verdict.to_string())
-            }
-            Answer::Wrong(mut verdict) => {
-                let detail = verdict.to_string();
-                let named = Evidence::Message { text: format!("with {}", stress.name()) };
-                verdict.evidence.insert(0, named);
-                match verdict.kind.is_comparable() {
-                    true => wrong.get_or_insert(verdict),
-                    false => return Err(Box::new(verdict)),
-                };
-                (CheckOutcome::Failed, detail)
-            }
-        };
-        evaluation.checks.push(Check { name: stress.name().into(), outcome, detail });
-    }
-    Ok(wrong)
-}
-
-enum Answer {
-    Right,
-    Wrong(Verdict),
-    /// Eager refuses such inputs, so there is nothing to ask.
-    NoQuestion,
-}
-
-fn stressed(case: &Case, stress: Stress) -> Result<Answer, Box<Verdict>> {
-    let changed = || stress.apply(&case.draws[0]).map_err(|error| no_memory(&error));
-    let Ok(eager) = case.run_eager(changed()?) else { return Ok(Answer::NoQuestion) };
-    let verdict = match case.run_candidate(changed()?) {
-        Ok(candidate) => stressed_verdict(case, stress, &eager, &candidate, changed)?,
-        Err(verdict) => Some(*verdict),
-    };
-    Ok(verdict.map_or(Answer::Right, Answer::Wrong))
-}
-
-/// `None` where the candidate is right.
-fn stressed_verdict(
-    case: &Case,
-    stress: Stress,
-    eager: &Run,
-    candidate: &Run,
-    changed: impl Fn() -> Result<Vec<Value>, Box<Verdict>>,
-) -> Result<Option<Verdict>, Box<Verdict>> {
-    let pair = Pair::new(case, eager, candidate)?;
-    let comparison = pair.compare()?;
-    if comparison.ladder.is_right_at(BASELINE) {
-        return Ok(None);
-    }
-    if let Some(truth) = case.run_oracle(changed()?) {
-        let right = match stress.changes_values() {
-            true => oracle::survives_stress(&pair.eager, &pair.candidate, &truth),
-            false => oracle::as_accurate_as_eager(&pair.eager, &pair.candidate, &truth),
-        };
-        if right {
-            return Ok(None);
-        }
-    }
-    Ok(Some(comparison.verdict))
 }
 
 /// Runs the kernels under watch; what they touch wrongly is a failure even where the numbers came out right.

@@ -10,7 +10,7 @@ use half::{bf16, f16};
 pub(super) const BLOCK: usize = 64;
 
 /// What the scan needs to know about an element type.
-pub(super) trait Element: Copy {
+pub(super) trait Element: Copy + Sync {
     /// Equal without looking further; cheap enough to run over every element. May answer no for equal values
     /// (signed zeros), never yes for unequal ones or for NaN.
     fn plainly_equal(self, other: Self) -> bool;

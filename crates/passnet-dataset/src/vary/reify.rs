@@ -8,6 +8,7 @@
 
 use super::roles::{Domain, Role, symbol_roles};
 use passnet_graph::read::{Constraints, ShapeDim};
+use passnet_graph::resize::Assignment;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -28,9 +29,6 @@ pub enum Rule {
     /// Values spread over a grid within the budget.
     Grid,
 }
-
-/// A value for each symbol, in the order of the symbols.
-pub type Assignment = Vec<(String, i64)>;
 
 /// Nine assignments, ascending by the product of their values.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,10 +5,8 @@
 //! that equals one made before (a piece the changed size does not reach) is not written twice.
 
 use super::dtypes::convert;
-use super::generalise::Generalised;
 use super::reify::{VARIANTS, reify};
 use super::roles::Domain;
-use super::symbols::{find_symbols, with_sizes};
 use crate::describe::Made;
 use crate::layout::{self, ORIGINAL_SHAPE};
 use crate::progress::Progress;
@@ -17,6 +15,7 @@ use crate::store::{Kind, Provenance, Record, Store, StoreError, Variant};
 use passnet_graph::cut::cut_with;
 use passnet_graph::infer::{Inference, infer_folder};
 use passnet_graph::read::{GraphFolder, read_folder};
+use passnet_graph::resize::{Generalised, find_symbols, with_sizes};
 use passnet_graph::{DType, Digest, GraphFiles, identify, stats};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;

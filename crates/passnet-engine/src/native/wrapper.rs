@@ -34,20 +34,65 @@ impl Wrappers {
         self.passes.insert(pass.into(), Arc::new(files));
     }
 
+    /// The wrapper that a replaced node names.
+    pub(crate) fn wrapper(&self, replacement: &Replacement) -> Option<Wrapper> {
+        let files = self.passes.get(&replacement.pass)?.clone();
+        Some(Wrapper { files, replacement: replacement.clone() })
+    }
+
     pub(super) fn call(&self, replacement: &Replacement) -> Option<WrapperCall> {
-        Some(WrapperCall {
-            files: self.passes.get(&replacement.pass)?.clone(),
-            replacement: replacement.clone(),
-            plans: Mutex::default(),
-        })
+        Some(WrapperCall { wrapper: self.wrapper(replacement)?, plans: Mutex::default() })
+    }
+}
+
+/// A pass's wrapper in the place of the code it replaces.
+#[derive(Debug, Clone)]
+pub(crate) struct Wrapper {
+    pub(crate) files: Arc<ModuleSet>,
+    pub(crate) replacement: Replacement,
+}
+
+impl Wrapper {
+    /// The plan for arguments of this signature, and for each of its buffers whether a kernel may write into it.
+    pub(crate) fn plan(&self, signature: &[HostArg]) -> Result<(PreparedPlan, Vec<bool>)> {
+        let replacement = &self.replacement;
+        let plan = plan(&self.files, &replacement.wrapper, signature, PlanLimits::default())
+            .map_err(|error| err!(Plan, "{error}"))?;
+        if plan.returns.len() != replacement.outputs {
+            bail!(
+                Plan,
+                "`{}` returns {} tensors, but the pattern has {} outputs",
+                replacement.wrapper,
+                plan.returns.len(),
+                replacement.outputs
+            );
+        }
+        let prepared =
+            PreparedPlan::new(&self.files, plan).map_err(|error| err!(Plan, "{error}"))?;
+        let written = prepared.written();
+        let specs = prepared.plan().buffers.iter().zip(&written);
+        for (spec, written) in specs {
+            if let Init::Input(index) = spec.init
+                && written.is_certain()
+                && !replacement.writes.contains(&index)
+            {
+                bail!(
+                    Plan,
+                    "`{}` writes into its argument `{}`, which the replaced code leaves alone",
+                    replacement.wrapper,
+                    spec.name
+                );
+            }
+        }
+        let written = written.iter().map(|written| written.is_possible()).collect();
+        Ok((prepared, written))
     }
 }
 
 /// A replaced node.
 #[derive(Debug)]
 pub(super) struct WrapperCall {
-    files: Arc<ModuleSet>,
-    replacement: Replacement,
+    wrapper: Wrapper,
     plans: Mutex<Vec<Arc<SignedPlan>>>,
 }
 
@@ -104,8 +149,8 @@ impl WrapperCall {
         let mut lent: Vec<&mut [u8]> = buffers.iter_mut().map(|buffer| &mut buffer[..]).collect();
         plan.prepared.initialize(&mut lent);
         Ok(check::check(
-            &self.files,
-            &self.replacement.wrapper,
+            &self.wrapper.files,
+            &self.wrapper.replacement.wrapper,
             &plan.signature,
             &plan.prepared,
             lent,
@@ -135,36 +180,7 @@ impl WrapperCall {
                 })
             })
             .collect::<Result<Vec<_>>>()?;
-        let replacement = &self.replacement;
-        let plan = plan(&self.files, &replacement.wrapper, &signature, PlanLimits::default())
-            .map_err(|error| err!(Plan, "{error}"))?;
-        if plan.returns.len() != replacement.outputs {
-            bail!(
-                Plan,
-                "`{}` returns {} tensors, but the pattern has {} outputs",
-                replacement.wrapper,
-                plan.returns.len(),
-                replacement.outputs
-            );
-        }
-        let prepared =
-            PreparedPlan::new(&self.files, plan).map_err(|error| err!(Plan, "{error}"))?;
-        let written = prepared.written();
-        let specs = prepared.plan().buffers.iter().zip(&written);
-        for (spec, written) in specs {
-            if let Init::Input(index) = spec.init
-                && written.is_certain()
-                && !replacement.writes.contains(&index)
-            {
-                bail!(
-                    Plan,
-                    "`{}` writes into its argument `{}`, which the replaced code leaves alone",
-                    replacement.wrapper,
-                    spec.name
-                );
-            }
-        }
-        let written = written.iter().map(|written| written.is_possible()).collect();
+        let (prepared, written) = self.wrapper.plan(&signature)?;
         Ok(SignedPlan { signature, prepared, written })
     }
 

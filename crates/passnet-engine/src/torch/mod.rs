@@ -1,3 +1,357 @@
-//! The engine that runs graphs with PyTorch.
+//! The engine that runs graphs with PyTorch, on a CPU or a GPU, in a trusted process of its own.
+//!
+//! Graphs go to the worker as text that we print, replaced nodes as launch plans that we make; pass files stay here.
+//! The worker may fall (a kernel crashes it, memory runs out, a call hangs): the call that felled it reports what
+//! happened, and the next one finds a new worker with its graph loaded again.
 
 pub mod compile;
+mod frames;
+mod package;
+mod planner;
+mod text;
+mod wire;
+mod worker;
+
+pub use worker::{WorkerInfo, WorkerOptions};
+
+use crate::engine::{
+    Called, Engine, EngineError, ErrorKind, Precision, Prepared, RunOptions, Staged, Value,
+};
+use crate::native::{NativeEngine, Tensor, Wrappers};
+use frames::Frame;
+use package::Package;
+use passnet_graph::graph::Annotation;
+use passnet_graph::{Device, Graph, NodeKind};
+use passnet_kernel::check::Finding;
+use planner::PlanMaker;
+use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use wire::Outgoing;
+use worker::{Worker, refusal};
+
+/// How long one call may take where the caller does not say.
+const CALL_LIMIT: Duration = Duration::from_secs(60);
+/// Compiling with TorchInductor happens inside the first call.
+const COMPILE_LIMIT: Duration = Duration::from_secs(300);
+
+/// Runs graphs with PyTorch.
+#[derive(Debug, Clone)]
+pub struct TorchEngine {
+    host: Arc<Host>,
+}
+
+/// The worker and what must be known to replace it.
+#[derive(Debug)]
+struct Host {
+    options: WorkerOptions,
+    device: Device,
+    package: Package,
+    state: Mutex<State>,
+    next_graph: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    worker: Option<Worker>,
+    /// Graphs that the living worker knows.
+    loaded: BTreeSet<u64>,
+    /// Workers started so far.
+    started: usize,
+}
+
+impl TorchEngine {
+    /// Starts a worker, so that what is missing on this machine shows at once.
+    pub fn start(options: WorkerOptions) -> Result<TorchEngine, EngineError> {
+        let device = Device::from_name(&options.device).ok_or_else(|| {
+            EngineError::graph(ErrorKind::Arguments, format!("no device `{}`", options.device))
+        })?;
+        let package = Package::lay_out().map_err(|error| {
+            let text = format!("the worker's files cannot be laid out: {error}");
+            EngineError::graph(ErrorKind::Internal, text)
+        })?;
+        let next_graph = AtomicU64::new(0);
+        let host = Host { options, device, package, state: Mutex::default(), next_graph };
+        drop(host.living()?);
+        Ok(TorchEngine { host: Arc::new(host) })
+    }
+
+    /// What the worker says of itself.
+    pub fn info(&self) -> Result<WorkerInfo, EngineError> {
+        let state = self.host.living()?;
+        Ok(state.worker.as_ref().map(|worker| worker.info.clone()).unwrap_or_default())
+    }
+
+    /// How many workers were started: one, unless some fell.
+    pub fn workers_started(&self) -> usize {
+        self.host.lock().started
+    }
+
+    fn load(
+        &self,
+        graph: &Graph,
+        wrappers: &Wrappers,
+        compiler: &'static str,
+    ) -> Result<Box<dyn Prepared>, EngineError> {
+        let text = text::print(graph, self.host.device)?;
+        let plans = PlanMaker::new(&text.replaced, wrappers, &self.host.options)?;
+        let is_number = |kind: &NodeKind| matches!(kind, NodeKind::Placeholder(Annotation::SymInt));
+        let prepared = TorchGraph {
+            host: self.host.clone(),
+            id: self.host.next_graph.fetch_add(1, Ordering::Relaxed),
+            text: text.text,
+            compiler,
+            plans: Mutex::new(plans),
+            numbers: graph.placeholders().iter().map(|node| is_number(&node.kind)).collect(),
+            native: crate::native::Program::compile(graph, Precision::AsWritten, wrappers),
+        };
+        // What PyTorch cannot compile shows now, not in the first call.
+        prepared.host.with(&prepared, |_, _| Ok(()))?;
+        Ok(Box::new(prepared))
+    }
+}
+
+impl Engine for TorchEngine {
+    fn name(&self) -> &'static str {
+        "torch"
+    }
+
+    fn prepare(
+        &self,
+        graph: &Graph,
+        precision: Precision,
+        wrappers: &Wrappers,
+    ) -> Result<Box<dyn Prepared>, EngineError> {
+        match precision {
+            Precision::AsWritten => self.load(graph, wrappers, "eager"),
+            // One yardstick for all engines.
+            Precision::Double => NativeEngine.prepare(graph, precision, wrappers),
+        }
+    }
+
+    fn prepare_inductor(&self, graph: &Graph) -> Result<Box<dyn Prepared>, EngineError> {
+        self.load(graph, &Wrappers::default(), "inductor")
+    }
+}
+
+impl Host {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state with a living worker in it.
+    fn living(&self) -> Result<MutexGuard<'_, State>, EngineError> {
+        let mut state = self.lock();
+        if state.worker.is_none() {
+            state.worker = Some(Worker::start(&self.options, self.package.folder())?);
+            state.loaded.clear();
+            state.started += 1;
+        }
+        Ok(state)
+    }
+
+    /// Works with a worker that knows the graph. A worker that falls is forgotten.
+    fn with<R>(
+        &self,
+        graph: &TorchGraph,
+        work: impl FnOnce(&mut Worker, &mut PlanMaker) -> Result<R, EngineError>,
+    ) -> Result<R, EngineError> {
+        let mut state = self.living()?;
+        let State { worker: Some(worker), loaded, .. } = &mut *state else {
+            return Err(EngineError::graph(ErrorKind::Internal, "there is no worker"));
+        };
+        let mut plans = graph.plans.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut result = Ok(());
+        if !loaded.contains(&graph.id) {
+            let load = json!({
+                "call": "load",
+                "graph": graph.id,
+                "text": graph.text,
+                "plans": plans.count(),
+                "compiler": graph.compiler,
+            });
+            result = answer(worker, load, &[], CALL_LIMIT, &mut plans).map(|_| ());
+            if result.is_ok() {
+                loaded.insert(graph.id);
+            }
+        }
+        let result = result.and_then(|()| work(worker, &mut plans));
+        if !worker.is_alive() {
+            state.worker = None;
+        }
+        result
+    }
+}
+
+/// One request and its reply; a refusal is an error.
+fn answer(
+    worker: &mut Worker,
+    message: Json,
+    parts: &[Vec<u8>],
+    limit: Duration,
+    plans: &mut PlanMaker,
+) -> Result<Frame, EngineError> {
+    let frame = worker.request(message, parts, limit, &mut |wanted| plans.answer(wanted))?;
+    match refusal(&frame.message) {
+        None => Ok(frame),
+        Some(error) => Err(error),
+    }
+}
+
+/// A graph that the worker runs.
+struct TorchGraph {
+    host: Arc<Host>,
+    id: u64,
+    text: String,
+    compiler: &'static str,
+    plans: Mutex<PlanMaker>,
+    /// Which placeholders are plain integers.
+    numbers: Vec<bool>,
+    /// The same graph here, for watching its kernels.
+    native: Result<crate::native::Program, EngineError>,
+}
+
+impl fmt::Debug for TorchGraph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TorchGraph")
+            .field("id", &self.id)
+            .field("compiler", &self.compiler)
+            .finish()
+    }
+}
+
+impl Drop for TorchGraph {
+    fn drop(&mut self) {
+        let mut state = self.host.lock();
+        if state.loaded.remove(&self.id)
+            && let Some(worker) = &mut state.worker
+        {
+            let drop = json!({"call": "drop", "graph": self.id});
+            let _ = worker.request(drop, &[], CALL_LIMIT, &mut |_| (json!({}), Vec::new()));
+        }
+    }
+}
+
+impl TorchGraph {
+    fn limit(&self, options: &RunOptions) -> Duration {
+        let limit = options.time_limit.unwrap_or(CALL_LIMIT);
+        if self.compiler == "inductor" { limit.max(COMPILE_LIMIT) } else { limit.max(CALL_LIMIT) }
+    }
+
+    fn inputs(&self, inputs: &[Value], out: &mut Outgoing) -> Result<Vec<Json>, EngineError> {
+        let described = inputs.iter().zip(&self.numbers).map(|(value, is_number)| match value {
+            Value::Tensor(tensor) if *is_number => {
+                let number = tensor.item().map_err(|error| wire::tensor_error(&error))?;
+                out.value(&Value::Number(number))
+            }
+            value => out.value(value),
+        });
+        described.collect()
+    }
+}
+
+impl Prepared for TorchGraph {
+    fn run(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Value>, EngineError> {
+        let mut out = Outgoing::default();
+        let described = self.inputs(inputs, &mut out)?;
+        let message = json!({
+            "call": "run",
+            "graph": self.id,
+            "inputs": described,
+            "seed": options.seed,
+            "poison": options.poison,
+        });
+        let frame = self.host.with(self, |worker, plans| {
+            answer(worker, message, &out.parts, self.limit(options), plans)
+        })?;
+        outputs(&frame, inputs).ok_or_else(garbled)
+    }
+
+    fn stage(
+        &self,
+        draws: &[Vec<Value>],
+        verified: &[Vec<Value>],
+        options: &RunOptions,
+    ) -> Result<Option<Box<dyn Staged + '_>>, EngineError> {
+        for (index, inputs) in draws.iter().enumerate() {
+            let mut out = Outgoing::default();
+            let described = self.inputs(inputs, &mut out)?;
+            let mut expected = Vec::new();
+            let tensors =
+                crate::dump::output_tensors(verified.get(index).map_or(&[], Vec::as_slice))
+                    .map_err(|error| wire::tensor_error(&error))?;
+            for tensor in &tensors {
+                expected.push(out.tensor(tensor).map_err(|error| wire::tensor_error(&error))?);
+            }
+            let message = json!({
+                "call": "stage",
+                "graph": self.id,
+                "draw": index,
+                "inputs": described,
+                "expected": expected,
+            });
+            self.host.with(self, |worker, plans| {
+                answer(worker, message, &out.parts, CALL_LIMIT, plans)
+            })?;
+        }
+        Ok(Some(Box::new(StagedGraph { graph: self, options: options.clone() })))
+    }
+
+    fn check(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Finding>, EngineError> {
+        match &self.native {
+            Ok(program) => program.check(inputs, options),
+            Err(error) => Err(error.clone()),
+        }
+    }
+}
+
+struct StagedGraph<'a> {
+    graph: &'a TorchGraph,
+    options: RunOptions,
+}
+
+impl Staged for StagedGraph<'_> {
+    fn call(&mut self, draw: usize) -> Result<Called, EngineError> {
+        let graph = self.graph;
+        let message = json!({
+            "call": "call", "graph": graph.id, "draw": draw, "seed": self.options.seed,
+        });
+        let frame = graph.host.with(graph, |worker, plans| {
+            answer(worker, message, &[], graph.limit(&self.options), plans)
+        })?;
+        let number = |key: &str| frame.message.get(key).and_then(Json::as_f64);
+        Ok(Called {
+            seconds: number("seconds").ok_or_else(garbled)?,
+            device_seconds: number("device_seconds"),
+            different_output: number("different").map(|output| output as usize),
+        })
+    }
+}
+
+fn garbled() -> EngineError {
+    EngineError::graph(ErrorKind::Internal, "the PyTorch worker's reply makes no sense")
+}
+
+/// The outputs of a reply; inputs that the run changed are changed here too.
+fn outputs(frame: &Frame, inputs: &[Value]) -> Option<Vec<Value>> {
+    let entries = |key: &str| -> Option<Vec<&Map<String, Json>>> {
+        frame.message.get(key)?.as_array()?.iter().map(Json::as_object).collect()
+    };
+    let input = |entry: &Map<String, Json>, key: &str| -> Option<&Tensor> {
+        let index = entry.get(key)?.as_u64()?;
+        inputs.get(usize::try_from(index).ok()?)?.as_tensor()
+    };
+    for entry in entries("changed")? {
+        input(entry, "index")?.copy_from(&wire::tensor(entry, &frame.bytes)?).ok()?;
+    }
+    let mut outputs = Vec::new();
+    for entry in entries("outputs")? {
+        let content = wire::tensor(entry, &frame.bytes)?;
+        let view = input(entry, "input").and_then(|input| wire::view_of(input, entry, &content));
+        outputs.push(Value::Tensor(view.unwrap_or(content)));
+    }
+    Some(outputs)
+}

@@ -28,26 +28,30 @@ impl BufferState {
         }
     }
 
-    fn is_defined(&self, byte: usize) -> bool {
-        self.defined.get(byte / 64).is_some_and(|w| w >> (byte % 64) & 1 != 0)
-    }
-
-    fn define(&mut self, byte: usize) {
-        if let Some(w) = self.defined.get_mut(byte / 64) {
-            *w |= 1 << (byte % 64);
-        }
-    }
-
     pub(crate) fn define_range(&mut self, from: usize, to: usize) {
-        for byte in from..to {
-            self.define(byte);
+        for (word, bits) in words(from, to) {
+            if let Some(known) = self.defined.get_mut(word) {
+                *known |= bits;
+            }
         }
     }
 
     /// First byte of a range that holds no defined data.
     pub(crate) fn first_undefined(&self, from: usize, to: usize) -> Option<usize> {
-        (from..to).find(|&b| !self.is_defined(b))
+        words(from, to).find_map(|(word, bits)| {
+            let missing = bits & !self.defined.get(word).copied().unwrap_or(0);
+            (missing != 0).then(|| word * 64 + missing.trailing_zeros() as usize)
+        })
     }
+}
+
+/// The words of a bit set that a range touches, with the bits of the range in each.
+fn words(from: usize, to: usize) -> impl Iterator<Item = (usize, u64)> {
+    (from / 64..to.div_ceil(64)).map(move |word| {
+        let (first, last) = (from.max(word * 64) - word * 64, to.min(word * 64 + 64) - word * 64);
+        let below = |bit: usize| if bit == 64 { u64::MAX } else { (1 << bit) - 1 };
+        (word, below(last) & !below(first))
+    })
 }
 
 /// Something worth reporting that does not stop the run.
@@ -101,23 +105,36 @@ impl Tracker {
         }
     }
 
-    fn write(&mut self, buffer: usize, from: usize, changed: &[bool], loc: Loc, program: [u32; 3]) {
+    fn write(&mut self, write: &Write<'_>, loc: Loc, program: [u32; 3]) {
         let me = self.linear(program) + 1;
+        let &Write { buffer, from, before, after } = write;
         let Some(state) = self.buffers.get_mut(buffer) else { return };
-        let mut race = None;
-        for (i, &differs) in changed.iter().enumerate() {
-            let byte = from + i;
-            state.define(byte);
-            let Some(writer) = state.writer.get_mut(byte) else { continue };
-            if *writer != NOBODY && *writer != me && differs && race.is_none() {
-                race = Some((byte / state.elem_size, *writer - 1));
-            }
-            *writer = me;
-        }
-        if let Some((element, other)) = race {
-            self.observe(FaultKind::Race { buffer, element: element as i64, other }, loc, program);
+        let to = (from + after.len()).min(state.writer.len());
+        state.define_range(from, to);
+        let Some(writers) = state.writer.get_mut(from..to) else { return };
+        // Nearly always nobody else wrote here; that question has no branches and vectorises.
+        let is_mine = |all: bool, writer: &u32| all & ((*writer == NOBODY) | (*writer == me));
+        let race = match writers.iter().fold(true, is_mine) {
+            true => None,
+            false => writers.iter().zip(before.iter().zip(after)).position(|(writer, bytes)| {
+                *writer != NOBODY && *writer != me && bytes.0 != bytes.1
+            }),
+        };
+        let other = race.and_then(|at| writers.get(at).map(|writer| (at, *writer - 1)));
+        writers.fill(me);
+        if let Some((at, other)) = other {
+            let element = ((from + at) / state.elem_size) as i64;
+            self.observe(FaultKind::Race { buffer, element, other }, loc, program);
         }
     }
+}
+
+/// Bytes of a buffer as they were and as they are now.
+struct Write<'a> {
+    buffer: usize,
+    from: usize,
+    before: &'a [u8],
+    after: &'a [u8],
 }
 
 impl Machine<'_, '_> {
@@ -160,8 +177,8 @@ impl Machine<'_, '_> {
         if let Some(t) = &mut self.tracker {
             // SAFETY: as above.
             let after = unsafe { std::slice::from_raw_parts(ptr, bytes) };
-            let changed: Vec<bool> = before.iter().zip(after).map(|(a, b)| a != b).collect();
-            t.write(buffer, offset as usize, &changed, loc, program);
+            let write = Write { buffer, from: offset as usize, before: &before, after };
+            t.write(&write, loc, program);
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod curve;
 pub mod dataset;
+mod engine;
 pub mod graph;
 pub mod kernel;
 pub mod pass;

@@ -105,7 +105,8 @@ pub(super) fn histogram(histogram: &Histogram, page: &mut Markup) {
     const WIDTH: f64 = 680.0;
     const ROW: f64 = 20.0;
     const LEFT: f64 = 120.0;
-    const RIGHT: f64 = 50.0;
+    /// Room for a count and the name of the line beside the longest bar.
+    const RIGHT: f64 = 120.0;
     let height = ROW * histogram.bins.len() as f64 + 20.0;
     let largest = histogram.largest().max(1) as f64;
     let bars: Vec<String> =

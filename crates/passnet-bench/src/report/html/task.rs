@@ -146,10 +146,10 @@ fn checks(checks: &[Check], page: &mut Markup) {
 
 fn notes(graph: &GraphRecord, page: &mut Markup) {
     let evaluation = &graph.event.evaluation;
-    let rewrites = evaluation
-        .rewrites
-        .iter()
-        .map(|done| format!("{} rewrote {} places", done.pass, done.count));
+    let rewrites = evaluation.rewrites.iter().map(|done| {
+        let places = if done.count == 1 { "place" } else { "places" };
+        format!("{} rewrote {} {places}", done.pass, done.count)
+    });
     let evidence = evaluation.judged.verdict.evidence.iter().map(ToString::to_string);
     let remarks = evaluation.remarks.iter().map(|remark| format!("remark: {remark}"));
     let all: Vec<String> = evidence.chain(remarks).chain(rewrites).collect();

@@ -200,6 +200,18 @@ impl Tensor {
         Ok(bytes[start..start + dense.numel() * dense.dtype.size()].to_vec())
     }
 
+    /// The bytes from the first element to the last one that the strides reach.
+    pub fn reached_bytes(&self) -> Result<Vec<u8>> {
+        if self.numel() == 0 {
+            return Ok(Vec::new());
+        }
+        let span = self.shape.iter().zip(&self.strides).map(|(size, stride)| (size - 1) * stride);
+        let size = self.dtype.size();
+        let start = self.offset * size;
+        let end = start + (span.sum::<usize>() + 1) * size;
+        Ok(self.read::<u8>()?[start..end].to_vec())
+    }
+
     pub fn zeros(shape: &[usize], dtype: DType) -> Result<Self> {
         let bytes = layout::numel(shape)?
             .checked_mul(dtype.size())
@@ -338,6 +350,12 @@ impl Tensor {
     /// The elements in row-major order, converted.
     pub fn to_vec<T: Compute>(&self) -> Result<Vec<T>> {
         Ok(self.values::<T>()?.to_vec())
+    }
+
+    /// The elements in row-major order; the type must be the tensor's own.
+    pub fn to_elements<T: Element>(&self) -> Result<Vec<T>> {
+        ensure!(self.dtype == T::DTYPE, Value, "elements are {}, not {}", self.dtype, T::DTYPE);
+        Ok(self.words::<T>()?.to_vec())
     }
 
     /// The only element.

@@ -3,6 +3,7 @@
 mod self_check;
 mod show;
 
+use super::engine::EngineArgs;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, warn};
 use crate::progress::Bar;
@@ -15,7 +16,7 @@ use passnet_bench::score::Parameters;
 use passnet_bench::timing::TimingOptions;
 use passnet_bench::verdict::VerdictKind;
 use passnet_dataset::progress::Task;
-use passnet_engine::native::NativeEngine;
+use passnet_engine::Engine;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
@@ -24,6 +25,7 @@ Examples:
   passnet bench bench/tasks --passes bench/passes        all bundled tasks with their passes
   passnet bench SAMPLE --passes my_pass --out runs/mine  one task, one pass folder, results kept
   passnet bench bench/tasks --compiler eager             eager against itself: the noise of this machine
+  passnet bench bench/tasks --engine torch --compiler inductor   TorchInductor against eager PyTorch
   passnet bench --self-check                             all exploits and their honest controls
 The same command with the same --out goes on where it was stopped.")]
 pub struct BenchArgs {
@@ -35,9 +37,8 @@ pub struct BenchArgs {
     #[arg(long, value_name = "DIR")]
     passes: Option<PathBuf>,
 
-    /// Where graphs run
-    #[arg(long, value_enum, default_value_t = EngineArg::Native)]
-    engine: EngineArg,
+    #[command(flatten)]
+    engine: EngineArgs,
 
     /// What is compared with eager
     #[arg(long, value_enum, default_value_t = CompilerArg::Pass)]
@@ -85,19 +86,15 @@ pub struct BenchArgs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum EngineArg {
-    Native,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum CompilerArg {
     Pass,
     Eager,
+    /// TorchInductor; needs `--engine torch`
+    Inductor,
 }
 
 impl BenchArgs {
-    fn bench(&self) -> Bench<'static> {
-        let EngineArg::Native = self.engine;
+    fn bench<'a>(&self, engine: &'a dyn Engine) -> Bench<'a> {
         let timing = TimingOptions {
             warmup: self.warmup,
             trials: self.trials,
@@ -105,10 +102,11 @@ impl BenchArgs {
             ..TimingOptions::default()
         };
         Bench {
-            engine: &NativeEngine,
+            engine,
             compiler: match self.compiler {
                 CompilerArg::Pass => Compiler::Pass,
                 CompilerArg::Eager => Compiler::Eager,
+                CompilerArg::Inductor => Compiler::Inductor,
             },
             options: EvaluateOptions {
                 timing,
@@ -126,7 +124,8 @@ pub fn run(args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     }
     let parameters = Parameters::checked(args.b, args.p).map_err(CommandError::input)?;
     let samples = read_samples(&args.samples)?;
-    let mut bench = args.bench();
+    let engine = args.engine.start()?;
+    let mut bench = args.bench(&*engine);
     let mut store = match &args.out {
         Some(folder) => Some(RunStore::open(folder).map_err(store_error)?),
         None => None,

@@ -7,7 +7,6 @@ use crate::progress::Bar;
 use passnet_bench::redteam::{self, CaseResult};
 use passnet_bench::same;
 use passnet_dataset::progress::Task;
-use passnet_engine::native::NativeEngine;
 use serde_json::json;
 use std::path::Path;
 
@@ -20,22 +19,23 @@ pub(super) fn run(args: &BenchArgs, out: &mut Output) -> Result<Outcome, Command
     let suite = args.suite.as_deref().unwrap_or(Path::new(SUITE));
     let tasks = args.samples.first().map_or(Path::new(TASKS), |path| path.as_path());
     let cases = redteam::cases(suite, tasks)?;
+    let engine = args.engine.start()?;
     let bar = Bar::new();
     let mut task = Task::begin(&bar, "attacking", Some(cases.len() as u64));
     let mut results = Vec::with_capacity(cases.len());
     for case in &cases {
-        results.push(case.attempt(&NativeEngine).map_err(super::store_error)?);
+        results.push(case.attempt(&*engine).map_err(super::store_error)?);
         task.advance(1);
     }
     drop(task);
     let succeeded = results.iter().filter(|case| case.attack_succeeds()).count();
     let refused = results.iter().filter(|case| case.honest_refused()).count();
     let samples = super::read_samples(&[tasks.to_path_buf()])?;
-    let mut bench = args.bench();
+    let mut bench = args.bench(&*engine);
     bench.options.noise_floor = bench.measure_noise(&samples);
     let total = samples.iter().map(|sample| sample.graphs.len() as u64).sum();
     let mut task = Task::begin(&bar, "racing eager against itself", Some(total));
-    let noise = same::race(&NativeEngine, &samples, &bench.options, &mut || task.advance(1));
+    let noise = same::race(&*engine, &samples, &bench.options, &mut || task.advance(1));
     drop(task);
     if out.is_json() {
         out.json(&json!({

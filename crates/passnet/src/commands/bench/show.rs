@@ -3,6 +3,7 @@
 use crate::commands::curve::print_curve;
 use crate::error::CommandError;
 use crate::output::{Output, table};
+use passnet_bench::evaluate::Spent;
 use passnet_bench::run::GraphEvent;
 use passnet_bench::score::{Outcome, Parameters, Score, Scoring, geometric_mean};
 use passnet_bench::stats::Decision;
@@ -97,7 +98,10 @@ impl Shown<'_> {
             seconds,
             self.events.len(),
             measured
-        ))
+        ))?;
+        let spent: Spent = self.events.iter().map(|e| e.evaluation.spent).sum();
+        let stages = spent.stages().map(|(stage, seconds)| format!("{stage} {seconds:.1}"));
+        out.line(format!("the harness itself: {} s", stages.join(", ")))
     }
 
     /// One row per sample: a person looks at tasks first.

@@ -8,10 +8,10 @@
 //! equals a known symbolic size is that size.
 
 use super::literals::{self, Use};
-use passnet_graph::graph::Annotation;
-use passnet_graph::infer::{Dim, TensorType, Value, infer_with, inputs_from};
-use passnet_graph::read::{Constraints, GraphFolder, ShapeDim};
-use passnet_graph::{Arg, Call, Graph, NodeId, NodeKind};
+use crate::graph::Annotation;
+use crate::infer::{Dim, TensorType, Value, infer_with, inputs_from};
+use crate::read::{Constraints, GraphFolder, ShapeDim};
+use crate::{Arg, Call, Graph, NodeId, NodeKind};
 use std::collections::BTreeMap;
 
 /// A graph whose sizes are expressions over the symbols of its constraints.

@@ -1,20 +1,24 @@
 //! Which dimensions of a graph's inputs may change: those recorded as symbols, or else those that inference says can
 //! be one larger.
 
-use super::generalise::Generalised;
-use super::reify::Assignment;
-use passnet_graph::NodeKind;
-use passnet_graph::graph::Annotation;
-use passnet_graph::infer::{Failure, infer_folder};
-use passnet_graph::read::{Constraints, GraphFolder, Number, ShapeDim, TensorMeta};
+use super::{Assignment, Generalised};
+use crate::NodeKind;
+use crate::graph::Annotation;
+use crate::infer::{Failure, infer_folder};
+use crate::read::{Constraints, GraphFolder, Number, ShapeDim, TensorMeta};
 
 /// Different sizes that are tried; inputs of one graph have fewer.
 const MAX_TRIES: usize = 12;
 
+/// Whether a graph's own constraints name dimensions that may change.
+pub fn records_symbols(constraints: &Constraints) -> bool {
+    let symbolic = |shape: &[ShapeDim]| shape.iter().any(|d| matches!(d, ShapeDim::Symbol(_)));
+    constraints.input_shapes.iter().any(|(_, shape)| symbolic(shape))
+}
+
 /// The recorded symbols, or those found by trying.
 pub fn find_symbols(folder: &GraphFolder) -> Constraints {
-    let recorded = |shape: &Vec<ShapeDim>| shape.iter().any(|d| matches!(d, ShapeDim::Symbol(_)));
-    if folder.constraints.input_shapes.iter().any(|(_, shape)| recorded(shape)) {
+    if records_symbols(&folder.constraints) {
         return folder.constraints.clone();
     }
     let mut found = Constraints {
@@ -111,7 +115,7 @@ pub fn with_sizes(
     folder: &GraphFolder,
     generalised: &Generalised,
     values: &Assignment,
-) -> Result<(GraphFolder, passnet_graph::infer::Inference), NoVariant> {
+) -> Result<(GraphFolder, crate::infer::Inference), NoVariant> {
     let value = |name: &str| values.iter().find(|(symbol, _)| symbol == name).map(|(_, v)| *v);
     // Integer arguments are symbols of their own and keep their value.
     let own = |name: &str| {

@@ -1,8 +1,8 @@
 //! The literals of a call that are sizes: what `view`, `expand`, `arange`, `zeros`, slices and the like say about
 //! shapes in plain numbers. They are the ones that have to follow when an input changes its size.
 
-use passnet_graph::ops::Op;
-use passnet_graph::{Arg, Call};
+use crate::ops::Op;
+use crate::{Arg, Call};
 
 /// How a call uses its sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

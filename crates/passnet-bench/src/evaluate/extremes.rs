@@ -1,0 +1,76 @@
+//! Is the candidate right on extreme inputs?
+
+use super::Evaluation;
+use super::case::Case;
+use super::oracle;
+use super::pair::Pair;
+use super::stress::Stress;
+use super::verification::{Check, CheckOutcome, no_memory};
+use crate::verdict::{Evidence, Verdict};
+use passnet_engine::Value;
+
+/// Tries extreme inputs. Gives the first wrong result that counts; a candidate that fails to run ends the evaluation.
+pub(super) fn try_extremes(
+    case: &Case,
+    evaluation: &mut Evaluation,
+) -> Result<Option<Verdict>, Box<Verdict>> {
+    let mut wrong = None;
+    for stress in Stress::ALL {
+        let (outcome, detail) = match answer(case, stress)? {
+            Answer::Right => (CheckOutcome::Passed, String::new()),
+            Answer::NoQuestion => (CheckOutcome::Skipped, "eager refuses".into()),
+            Answer::Wrong(verdict) if stress.is_advice() => {
+                (CheckOutcome::Advice, verdict.to_string())
+            }
+            Answer::Wrong(mut verdict) => {
+                let detail = verdict.to_string();
+                let named = Evidence::Message { text: format!("with {}", stress.name()) };
+                verdict.evidence.insert(0, named);
+                match verdict.kind.is_comparable() {
+                    true => wrong.get_or_insert(verdict),
+                    false => return Err(Box::new(verdict)),
+                };
+                (CheckOutcome::Failed, detail)
+            }
+        };
+        evaluation.checks.push(Check { name: stress.name().into(), outcome, detail });
+    }
+    Ok(wrong)
+}
+
+enum Answer {
+    Right,
+    Wrong(Verdict),
+    /// Eager refuses such inputs, so there is nothing to ask.
+    NoQuestion,
+}
+
+fn answer(case: &Case, stress: Stress) -> Result<Answer, Box<Verdict>> {
+    let changed = stress.apply(&case.draws[0]).map_err(|error| no_memory(&error))?;
+    let Ok(eager) = case.run_eager(case.inputs_for_eager(&changed)?) else {
+        return Ok(Answer::NoQuestion);
+    };
+    let candidate = match case.run_candidate(case.inputs_for_eager(&changed)?) {
+        Ok(candidate) => candidate,
+        Err(verdict) => return Ok(Answer::Wrong(*verdict)),
+    };
+    let pair = Pair::new(case, &eager, &candidate)?;
+    if pair.is_right()? || is_forgiven(case, stress, &pair, &changed)? {
+        return Ok(Answer::Right);
+    }
+    Ok(Answer::Wrong(pair.compare()?.verdict))
+}
+
+/// Whether float64 says that eager itself is no better.
+fn is_forgiven(
+    case: &Case,
+    stress: Stress,
+    pair: &Pair,
+    changed: &[Value],
+) -> Result<bool, Box<Verdict>> {
+    let Some(truth) = case.run_oracle(case.inputs_for_eager(changed)?) else { return Ok(false) };
+    Ok(match stress.changes_values() {
+        true => oracle::survives_stress(&pair.eager, &pair.candidate, &truth),
+        false => oracle::as_accurate_as_eager(&pair.eager, &pair.candidate, &truth),
+    })
+}

@@ -1,0 +1,64 @@
+//! Where the harness's own time goes: everything that is not a timed call.
+
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// Seconds of each stage of an evaluation, timed calls left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spent {
+    /// Reading, rewriting, planning.
+    pub prepare: f64,
+    /// Drawing inputs.
+    pub inputs: f64,
+    /// Running both sides on all draws and comparing.
+    pub compare: f64,
+    /// Extreme inputs.
+    pub stress: f64,
+    /// Other shapes.
+    pub shapes: f64,
+    /// Kernels under watch.
+    pub watch: f64,
+    /// Around the timed calls: fresh inputs, checked outputs, intervals.
+    pub around_calls: f64,
+}
+
+impl Spent {
+    /// The stages by name, in the order they run.
+    pub fn stages(&self) -> [(&'static str, f64); 7] {
+        [
+            ("prepare", self.prepare),
+            ("inputs", self.inputs),
+            ("compare", self.compare),
+            ("extreme inputs", self.stress),
+            ("other shapes", self.shapes),
+            ("watched kernels", self.watch),
+            ("around timed calls", self.around_calls),
+        ]
+    }
+
+    pub fn total(&self) -> f64 {
+        self.stages().iter().map(|(_, seconds)| seconds).sum()
+    }
+}
+
+impl std::iter::Sum for Spent {
+    fn sum<I: Iterator<Item = Spent>>(all: I) -> Spent {
+        all.fold(Spent::default(), |sum, one| Spent {
+            prepare: sum.prepare + one.prepare,
+            inputs: sum.inputs + one.inputs,
+            compare: sum.compare + one.compare,
+            stress: sum.stress + one.stress,
+            shapes: sum.shapes + one.shapes,
+            watch: sum.watch + one.watch,
+            around_calls: sum.around_calls + one.around_calls,
+        })
+    }
+}
+
+/// Does work and adds its seconds to a stage.
+pub(super) fn timed<R>(stage: &mut f64, work: impl FnOnce() -> R) -> R {
+    let started = Instant::now();
+    let result = work();
+    *stage += started.elapsed().as_secs_f64();
+    result
+}

@@ -1,0 +1,115 @@
+//! Frames between the engine and its worker: a fixed head, a JSON object, then raw bytes (see `frames.py`).
+
+use serde_json::{Map, Value as Json};
+use std::io::{self, Read, Write};
+
+const MAGIC: [u8; 4] = *b"PNW1";
+/// Changes whenever the meaning of a message does.
+pub(super) const VERSION: u32 = 1;
+const MAX_JSON: u32 = 64 << 20;
+const MAX_BYTES: u64 = 16 << 30;
+/// Raw bytes are read in pieces, so that a lying head cannot take memory that never comes.
+const PIECE: u64 = 64 << 20;
+
+/// One message.
+#[derive(Debug)]
+pub(super) struct Frame {
+    pub(super) message: Map<String, Json>,
+    pub(super) bytes: Vec<u8>,
+}
+
+pub(super) fn write(
+    into: &mut impl Write,
+    message: &Json,
+    parts: &[impl AsRef<[u8]>],
+) -> io::Result<()> {
+    let text = serde_json::to_vec(message)?;
+    let too_long = || io::Error::new(io::ErrorKind::InvalidInput, "the message is too long");
+    let json = u32::try_from(text.len()).ok().filter(|n| *n <= MAX_JSON).ok_or_else(too_long)?;
+    let bytes: u64 = parts.iter().map(|part| part.as_ref().len() as u64).sum();
+    into.write_all(&MAGIC)?;
+    into.write_all(&json.to_le_bytes())?;
+    into.write_all(&bytes.to_le_bytes())?;
+    into.write_all(&text)?;
+    for part in parts {
+        into.write_all(part.as_ref())?;
+    }
+    into.flush()
+}
+
+pub(super) fn read(from: &mut impl Read) -> io::Result<Frame> {
+    let mut head = [0; 16];
+    from.read_exact(&mut head)?;
+    let broken = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_string());
+    let (magic, rest) = head.split_at(4);
+    let (json, bytes) = rest.split_at(4);
+    if magic != MAGIC {
+        return Err(broken("a frame begins with other bytes than it must"));
+    }
+    let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b));
+    let (json, bytes) = (number(json), number(bytes));
+    if json > u64::from(MAX_JSON) || bytes > MAX_BYTES {
+        return Err(broken("a frame is longer than frames may be"));
+    }
+    let text = take(from, json)?;
+    let message = match serde_json::from_slice(&text) {
+        Ok(Json::Object(message)) => message,
+        Ok(_) => return Err(broken("a frame holds no object")),
+        Err(error) => return Err(broken(&format!("a frame holds no JSON: {error}"))),
+    };
+    Ok(Frame { message, bytes: take(from, bytes)? })
+}
+
+fn take(from: &mut impl Read, count: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut left = count;
+    while left > 0 {
+        let piece = left.min(PIECE);
+        if from.take(piece).read_to_end(&mut bytes)? as u64 != piece {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        left -= piece;
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_frame_comes_back_as_it_went() {
+        let mut pipe = Vec::new();
+        write(&mut pipe, &json!({"call": "run"}), &[&b"abc"[..], &b"de"[..]]).unwrap();
+        let frame = read(&mut pipe.as_slice()).unwrap();
+        assert_eq!(Json::Object(frame.message), json!({"call": "run"}));
+        assert_eq!(frame.bytes, b"abcde");
+    }
+
+    proptest! {
+        /// Whatever comes down a pipe is a frame or an error: no panic, no memory that never came.
+        #[test]
+        fn any_bytes_are_a_frame_or_an_error(
+            bytes in prop::collection::vec(any::<u8>(), 0..200),
+            magic in any::<bool>(),
+        ) {
+            let mut pipe = if magic { MAGIC.to_vec() } else { Vec::new() };
+            pipe.extend(bytes);
+            let _ = read(&mut pipe.as_slice());
+        }
+
+        #[test]
+        fn a_damaged_frame_is_never_read_as_another(at in 0usize..40, flip in 1u8..) {
+            let mut pipe = Vec::new();
+            let message = json!({"outputs": [1, 2, 3]});
+            write(&mut pipe, &message, &[b"12345678"]).unwrap();
+            let at = at % 16;
+            pipe[at] ^= flip;
+            if let Ok(frame) = read(&mut pipe.as_slice()) {
+                prop_assert!(frame.bytes.len() < 8, "only a shorter payload can pass: {frame:?}");
+            }
+        }
+    }
+}

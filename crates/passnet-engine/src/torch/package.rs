@@ -1,0 +1,72 @@
+//! The worker's Python files, carried in this binary and laid out where Python can import them.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Names below the package folder, and texts.
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        [$(($name, include_str!(concat!("../../../../python/", $name)))),*]
+    };
+}
+
+const FILES: [(&str, &str); 8] = files![
+    "passnet/__init__.py",
+    "passnet/worker/__init__.py",
+    "passnet/worker/__main__.py",
+    "passnet/worker/frames.py",
+    "passnet/worker/graphs.py",
+    "passnet/worker/plans.py",
+    "passnet/worker/serve.py",
+    "passnet/worker/tensors.py",
+];
+
+/// A folder of our own with the package in it, removed in the end.
+#[derive(Debug)]
+pub(super) struct Package {
+    folder: PathBuf,
+}
+
+impl Package {
+    pub(super) fn lay_out() -> io::Result<Package> {
+        let folder = private_folder()?;
+        let package = Package { folder };
+        for (name, text) in FILES {
+            let path = package.folder.join(name);
+            if let Some(parent) = path.parent() {
+                std::fs::create_dir_all(parent)?;
+            }
+            std::fs::write(path, text)?;
+        }
+        Ok(package)
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Package {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A new folder that only we can enter: a name someone else made first is not taken.
+fn private_folder() -> io::Result<PathBuf> {
+    let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos());
+    for attempt in 0..16u32 {
+        let name = format!("passnet-worker-{}-{time:x}-{attempt}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        match builder.create(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}

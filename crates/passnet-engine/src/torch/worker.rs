@@ -1,0 +1,276 @@
+//! The worker process: started, spoken to, watched, and replaced when it falls.
+
+use super::frames::{self, Frame, VERSION};
+use crate::engine::{EngineError, ErrorKind};
+use serde_json::{Map, Value as Json, json};
+use std::io::{self, BufReader, BufWriter, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often the worker is looked after while it works.
+const WATCH: Duration = Duration::from_millis(50);
+/// Importing PyTorch and opening a device takes its time.
+const START_LIMIT: Duration = Duration::from_secs(180);
+/// The end of the worker's standard error that is kept for messages.
+const KEPT_ERRORS: usize = 4096;
+
+/// How to start a worker.
+#[derive(Debug, Clone)]
+pub struct WorkerOptions {
+    /// A Python with PyTorch.
+    pub python: PathBuf,
+    /// The native plan runner, where plans are to run.
+    pub runner: Option<PathBuf>,
+    /// `cpu` or `cuda`.
+    pub device: String,
+    /// Threads that PyTorch may use on the CPU; 0 leaves it to PyTorch.
+    pub threads: usize,
+    /// The most memory the process may hold, in bytes.
+    pub memory_limit: u64,
+}
+
+/// What the worker says of itself.
+#[derive(Debug, Clone, Default)]
+pub struct WorkerInfo {
+    pub python: String,
+    pub torch: String,
+    pub triton: Option<String>,
+    pub device: String,
+    pub capability: Option<[u32; 2]>,
+}
+
+/// A living worker.
+#[derive(Debug)]
+pub(super) struct Worker {
+    child: Child,
+    input: BufWriter<ChildStdin>,
+    replies: Receiver<io::Result<Frame>>,
+    errors: Arc<Mutex<Vec<u8>>>,
+    memory_limit: u64,
+    pub(super) info: WorkerInfo,
+    next: u64,
+}
+
+/// A request that gave no reply: the worker is gone.
+#[derive(Debug)]
+pub(super) struct Fallen {
+    pub(super) kind: ErrorKind,
+    pub(super) message: String,
+}
+
+impl From<Fallen> for EngineError {
+    fn from(fallen: Fallen) -> EngineError {
+        EngineError::graph(fallen.kind, fallen.message)
+    }
+}
+
+/// Answers the worker's requests for plans in the middle of a call.
+pub(super) type Planner<'a> = dyn FnMut(&Map<String, Json>) -> (Json, Vec<Vec<u8>>) + 'a;
+
+impl Worker {
+    /// Starts a worker from the package in a folder.
+    pub(super) fn start(options: &WorkerOptions, package: &Path) -> Result<Worker, EngineError> {
+        let mut command = Command::new(&options.python);
+        command.args(["-m", "passnet.worker", "--device", &options.device]);
+        if let Some(runner) = &options.runner {
+            command.arg("--runner").arg(runner);
+        }
+        if options.threads > 0 {
+            command.args(["--threads", &options.threads.to_string()]);
+        }
+        command
+            .env("PYTHONPATH", package)
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let missing = |error: &dyn std::fmt::Display| {
+            EngineError::graph(
+                ErrorKind::Internal,
+                format!("cannot start {}: {error}", options.python.display()),
+            )
+        };
+        let mut child = command.spawn().map_err(|error| missing(&error))?;
+        let (Some(stdin), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(missing(&"its pipes are not there"));
+        };
+        let (sender, replies) = channel();
+        std::thread::spawn(move || {
+            let mut reader = BufReader::with_capacity(1 << 16, stdout);
+            loop {
+                let frame = frames::read(&mut reader);
+                let is_over = frame.is_err();
+                if sender.send(frame).is_err() || is_over {
+                    return;
+                }
+            }
+        });
+        let errors = Arc::new(Mutex::new(Vec::new()));
+        let kept = errors.clone();
+        std::thread::spawn(move || keep_end(stderr, &kept));
+        let mut worker = Worker {
+            child,
+            input: BufWriter::with_capacity(1 << 16, stdin),
+            replies,
+            errors,
+            memory_limit: options.memory_limit,
+            info: WorkerInfo::default(),
+            next: 0,
+        };
+        let hello = json!({"call": "hello", "version": VERSION});
+        let reply = worker
+            .request(hello, &[], START_LIMIT, &mut |_| (json!({"error": "not now"}), Vec::new()))?
+            .message;
+        if let Some(error) = refusal(&reply) {
+            return Err(error);
+        }
+        let text = |key: &str| reply.get(key).and_then(Json::as_str).map(str::to_string);
+        let capability = reply.get("capability").and_then(super::wire::sizes);
+        worker.info = WorkerInfo {
+            python: text("python").unwrap_or_default(),
+            torch: text("torch").unwrap_or_default(),
+            triton: text("triton"),
+            device: text("device").unwrap_or_default(),
+            capability: match capability.as_deref() {
+                Some([major, minor]) => Some([*major as u32, *minor as u32]),
+                _ => None,
+            },
+        };
+        Ok(worker)
+    }
+
+    /// Sends a request and waits for its reply, making plans on the way where the worker asks for them.
+    pub(super) fn request(
+        &mut self,
+        mut message: Json,
+        parts: &[Vec<u8>],
+        limit: Duration,
+        planner: &mut Planner<'_>,
+    ) -> Result<Frame, Fallen> {
+        self.next += 1;
+        message["id"] = json!(self.next);
+        let deadline = Instant::now() + limit;
+        if let Err(error) = frames::write(&mut self.input, &message, parts) {
+            return Err(self.fall(ErrorKind::Kernel, &format!("it reads no more ({error})")));
+        }
+        loop {
+            let frame = self.wait(deadline)?;
+            if let Some(Json::Object(wanted)) = frame.message.get("plan") {
+                let (answer, parts) = planner(wanted);
+                if let Err(error) = frames::write(&mut self.input, &answer, &parts) {
+                    return Err(
+                        self.fall(ErrorKind::Kernel, &format!("it reads no more ({error})"))
+                    );
+                }
+                continue;
+            }
+            if frame.message.get("id").and_then(Json::as_u64) != Some(self.next) {
+                return Err(self.fall(ErrorKind::Internal, "it answers another question"));
+            }
+            return Ok(frame);
+        }
+    }
+
+    fn wait(&mut self, deadline: Instant) -> Result<Frame, Fallen> {
+        loop {
+            match self.replies.recv_timeout(WATCH) {
+                Ok(Ok(frame)) => return Ok(frame),
+                Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    return Err(self.fall(ErrorKind::Kernel, "it ended"));
+                }
+                Ok(Err(error)) => return Err(self.fall(ErrorKind::Internal, &error.to_string())),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(self.fall(ErrorKind::Kernel, "it ended"));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if Instant::now() > deadline {
+                return Err(self.fall(ErrorKind::Timeout, "it took too long"));
+            }
+            if resident_bytes(self.child.id()).is_some_and(|held| held > self.memory_limit) {
+                return Err(self.fall(ErrorKind::Memory, "it took more memory than it may"));
+            }
+        }
+    }
+
+    /// Ends the process and says why.
+    fn fall(&mut self, kind: ErrorKind, why: &str) -> Fallen {
+        let status = self.end();
+        let how = match status {
+            Some(status) if !status.success() => format!(", {status}"),
+            _ => String::new(),
+        };
+        let errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = String::from_utf8_lossy(&errors);
+        let last = last.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let last = if last.is_empty() { String::new() } else { format!(": {}", last.trim()) };
+        Fallen { kind, message: format!("the PyTorch worker fell: {why}{how}{last}") }
+    }
+
+    /// Whether the process is still there.
+    pub(super) fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    fn end(&mut self) -> Option<ExitStatus> {
+        // A process that ended by itself says how; one that hangs is killed.
+        if let Ok(Some(status)) = self.child.try_wait() {
+            return Some(status);
+        }
+        std::thread::sleep(WATCH);
+        if let Ok(Some(status)) = self.child.try_wait() {
+            return Some(status);
+        }
+        let _ = self.child.kill();
+        self.child.wait().ok()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The error that a reply reports.
+pub(super) fn refusal(reply: &Map<String, Json>) -> Option<EngineError> {
+    if reply.get("ok").and_then(Json::as_bool) == Some(true) {
+        return None;
+    }
+    let text = |key: &str| reply.get(key).and_then(Json::as_str).unwrap_or_default();
+    let kind = match text("kind") {
+        "plan" => ErrorKind::Plan,
+        "memory" => ErrorKind::Memory,
+        "cuda" => ErrorKind::Kernel,
+        "unsupported" => ErrorKind::Unsupported,
+        _ => ErrorKind::Value,
+    };
+    let line = reply.get("line").and_then(Json::as_u64).unwrap_or(0);
+    let mut error = EngineError::graph(kind, text("message"));
+    error.line = u32::try_from(line).unwrap_or(0);
+    Some(error)
+}
+
+fn keep_end(mut from: impl Read, into: &Mutex<Vec<u8>>) {
+    let mut piece = [0; 1024];
+    while let Ok(count @ 1..) = from.read(&mut piece) {
+        let mut kept = into.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend_from_slice(&piece[..count]);
+        let surplus = kept.len().saturating_sub(KEPT_ERRORS);
+        kept.drain(..surplus);
+    }
+}
+
+/// What a process holds in memory; `None` where the system does not say.
+fn resident_bytes(process: u32) -> Option<u64> {
+    const PAGE: u64 = 4096;
+    let text = std::fs::read_to_string(format!("/proc/{process}/statm")).ok()?;
+    let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * PAGE)
+}

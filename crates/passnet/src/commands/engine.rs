@@ -1,0 +1,70 @@
+//! Where graphs run: the options that several commands share.
+
+use crate::error::CommandError;
+use clap::{Args, ValueEnum};
+use passnet_engine::Engine;
+use passnet_engine::native::NativeEngine;
+use passnet_engine::torch::{TorchEngine, WorkerOptions};
+use std::path::PathBuf;
+
+/// File name of the native plan runner.
+const RUNNER: &str = "libpassnet_runner.so";
+
+#[derive(Debug, Args)]
+pub struct EngineArgs {
+    /// Where graphs run
+    #[arg(long, value_enum, default_value_t = EngineArg::Native)]
+    pub engine: EngineArg,
+
+    /// Device of the torch engine
+    #[arg(long, default_value = "cpu", value_parser = ["cpu", "cuda"])]
+    pub device: String,
+
+    /// A Python with PyTorch, for the torch engine
+    #[arg(long, env = "PASSNET_PYTHON", default_value = "python3", value_name = "PATH")]
+    pub python: PathBuf,
+
+    /// The native plan runner of the torch engine; else the one beside this program
+    #[arg(long, env = "PASSNET_RUNNER", value_name = "FILE")]
+    pub runner: Option<PathBuf>,
+
+    /// GiB that the torch engine's worker may hold
+    #[arg(long, default_value_t = 32, value_name = "GIB")]
+    pub worker_memory: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EngineArg {
+    /// Our own, on the CPU, in this process
+    Native,
+    /// PyTorch, in a process of its own
+    Torch,
+}
+
+impl EngineArgs {
+    pub fn start(&self) -> Result<Box<dyn Engine>, CommandError> {
+        match self.engine {
+            EngineArg::Native => Ok(Box::new(NativeEngine)),
+            EngineArg::Torch => Ok(Box::new(self.start_torch()?)),
+        }
+    }
+
+    fn start_torch(&self) -> Result<TorchEngine, CommandError> {
+        let options = WorkerOptions {
+            python: self.python.clone(),
+            runner: self.runner.clone().or_else(beside_this_program),
+            device: self.device.clone(),
+            threads: 0,
+            memory_limit: self.worker_memory << 30,
+        };
+        TorchEngine::start(options).map_err(|error| CommandError::Lacking {
+            message: error.to_string(),
+            hint: "name a Python with PyTorch by `--python PATH` or PASSNET_PYTHON".into(),
+        })
+    }
+}
+
+fn beside_this_program() -> Option<PathBuf> {
+    let path = std::env::current_exe().ok()?.parent()?.join(RUNNER);
+    path.is_file().then_some(path)
+}

@@ -1,0 +1,3 @@
+from passnet.worker.serve import main
+
+raise SystemExit(main())

@@ -1,0 +1,100 @@
+"""A graph that is loaded: its text compiled, its replaced nodes bound to plans, its draws of inputs staged."""
+
+import time
+from collections import deque
+from typing import Any, Callable
+
+import torch
+
+from passnet.worker.plans import Plan, PlanCall
+from passnet.worker.tensors import flatten, same_bits
+
+# The copies that the last calls used are held, so that the next one lies elsewhere.
+HELD = 2
+
+
+class Graph:
+    def __init__(
+        self,
+        text: str,
+        plans: int,
+        compiler: str,
+        device: torch.device,
+        ask: Callable[[int, list[Any]], Plan],
+    ) -> None:
+        self.device = device
+        self.plan_calls = [PlanCall(index, ask) for index in range(plans)]
+        scope: dict[str, Any] = {f"passnet_plan_{index}": call for index, call in enumerate(self.plan_calls)}
+        # The text is printed by the Rust side from its own table of operations; nothing else is compiled here.
+        exec(compile(text, f"<graph {id(self)}>", "exec"), scope)
+        module = scope["GraphModule"]()
+        if compiler == "inductor":
+            torch._dynamo.reset()
+            module = torch.compile(module, backend="inductor")
+        self.forward = module.forward if compiler == "eager" else module
+        self.draws: dict[int, tuple[list[Any], list[torch.Tensor]]] = {}
+        self.held: deque[list[Any]] = deque(maxlen=HELD)
+
+    def run(self, inputs: list[Any], seed: int, poison: bool) -> list[torch.Tensor]:
+        for call in self.plan_calls:
+            call.poison = poison
+        try:
+            torch.manual_seed(seed)
+            result = self.forward(*inputs)
+        finally:
+            for call in self.plan_calls:
+                call.poison = False
+        outputs: list[torch.Tensor] = []
+        flatten(result, outputs)
+        self.synchronize()
+        return outputs
+
+    def stage(self, draw: int, inputs: list[Any], expected: list[torch.Tensor]) -> None:
+        self.draws[draw] = inputs, expected
+
+    def timed_call(self, draw: int, seed: int) -> dict[str, Any]:
+        """One call on fresh copies of a draw, its outputs compared with what they must be."""
+        staged, expected = self.draws[draw]
+        inputs = [value.clone() if isinstance(value, torch.Tensor) else value for value in staged]
+        self.held.append(inputs)
+        self.synchronize()
+        cuda = self.device.type == "cuda"
+        events = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if cuda else []
+        started = time.perf_counter()
+        torch.manual_seed(seed)
+        if cuda:
+            events[0].record()
+        result = self.forward(*inputs)
+        if cuda:
+            events[1].record()
+            torch.cuda.synchronize(self.device)
+        seconds = time.perf_counter() - started
+        outputs: list[torch.Tensor] = []
+        flatten(result, outputs)
+        different = None
+        if expected:
+            if len(outputs) != len(expected):
+                different = min(len(outputs), len(expected))
+            else:
+                pairs = enumerate(zip(outputs, expected, strict=True))
+                different = next((i for i, (one, two) in pairs if not same_bits(one, two)), None)
+        return {
+            "seconds": seconds,
+            "device_seconds": events[0].elapsed_time(events[1]) / 1e3 if cuda else None,
+            "different": different,
+        }
+
+    def alias(self, output: torch.Tensor, inputs: list[Any]) -> int | None:
+        """The input whose memory an output shares."""
+        address = output.untyped_storage().data_ptr() if output.numel() else 0
+        for index, value in enumerate(inputs):
+            if isinstance(value, torch.Tensor) and value.numel() and value.untyped_storage().data_ptr() == address:
+                return index
+        return None
+
+    def same(self, one: torch.Tensor, two: torch.Tensor) -> bool:
+        return same_bits(one, two)
+
+    def synchronize(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)

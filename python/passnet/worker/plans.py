@@ -1,0 +1,220 @@
+"""Replaced nodes: launch plans replayed by the native runner on torch's memory and torch's current stream."""
+
+import ctypes
+from typing import Any, Callable
+
+import torch
+
+from passnet.worker.tensors import DTYPES
+
+
+class PlanError(Exception):
+    """A plan could not be made or did not run."""
+
+
+class Runner:
+    """The native library."""
+
+    def __init__(self, path: str) -> None:
+        library = ctypes.CDLL(path)
+        pointer, size = ctypes.c_void_p, ctypes.c_size_t
+        library.pn_version.restype = ctypes.c_uint32
+        library.pn_plan_cpu.argtypes = [ctypes.c_char_p, size]
+        library.pn_plan_cpu.restype = pointer
+        library.pn_plan_cuda.argtypes = [ctypes.c_char_p, size, ctypes.c_char_p, size]
+        library.pn_plan_cuda.restype = pointer
+        library.pn_plan_run.argtypes = [pointer, pointer, size, size, size, ctypes.c_uint64]
+        library.pn_plan_run.restype = ctypes.c_int32
+        library.pn_error.argtypes = [ctypes.c_char_p, size]
+        library.pn_error.restype = size
+        if library.pn_version() != 1:
+            raise PlanError(f"the runner {path} has version {library.pn_version()}, not 1")
+        self.library = library
+        self.run = library.pn_plan_run
+
+    def error(self) -> str:
+        buffer = ctypes.create_string_buffer(4096)
+        length = self.library.pn_error(buffer, len(buffer))
+        return buffer.raw[:length].decode(errors="replace")
+
+    def load(self, text: bytes, cubins: bytes | None) -> int:
+        if cubins is None:
+            handle = self.library.pn_plan_cpu(text, len(text))
+        else:
+            handle = self.library.pn_plan_cuda(text, len(text), cubins, len(cubins))
+        if not handle:
+            raise PlanError(self.error())
+        return handle
+
+
+class Plan:
+    """One plan, ready: only addresses change from call to call."""
+
+    def __init__(self, runner: Runner, handle: int, plan: dict[str, Any], device: torch.device) -> None:
+        self.runner, self.handle, self.device = runner, handle, device
+        self.buffers = plan["buffers"]
+        self.steps = plan["steps"]
+        self.addresses = (ctypes.c_uint64 * len(self.buffers))()
+        self.inputs: list[tuple[int, int]] = []
+        self.fresh: list[tuple[int, Callable[[], torch.Tensor], bool]] = []
+        whole = {}
+        for view in plan["returns"]:
+            buffer = self.buffers[view["buffer"]]
+            if view["offset"] == 0 and view["dtype"] == buffer["dtype"] and is_whole(view, buffer["elements"]):
+                whole.setdefault(view["buffer"], view)
+        for index, buffer in enumerate(self.buffers):
+            init = buffer["init"]
+            if isinstance(init, dict) and "input" in init:
+                self.inputs.append((index, init["input"]))
+                continue
+            dtype = DTYPES[buffer["dtype"]]
+            view = whole.get(index)
+            shape, stride = (view["shape"], view["stride"]) if view else ([buffer["elements"]], [1])
+            self.fresh.append((index, allocator(shape, stride, dtype, device), init == "uninitialized"))
+        self.returns = [
+            (view["buffer"], None if whole.get(view["buffer"]) is view else view) for view in plan["returns"]
+        ]
+        self.is_sequence = len(self.returns) != 1
+        self.ranges = list(step_ranges(self.steps, device))
+
+    def __call__(self, arguments: tuple[Any, ...], poison: bool) -> Any:
+        addresses = self.addresses
+        tensors: list[torch.Tensor | None] = [None] * len(self.buffers)
+        for index, argument in self.inputs:
+            tensor = arguments[argument]
+            tensors[index] = tensor
+            addresses[index] = tensor.data_ptr()
+        for index, allocate, uninitialised in self.fresh:
+            tensor = allocate()
+            if poison and uninitialised:
+                poison_memory(tensor)
+            tensors[index] = tensor
+            addresses[index] = tensor.data_ptr()
+        stream = torch._C._cuda_getCurrentRawStream(self.device.index or 0) if self.device.type == "cuda" else 0
+        for first, last in self.ranges:
+            if last > first or first == 0:
+                if self.runner.run(self.handle, addresses, len(addresses), first, last, stream) != 0:
+                    raise PlanError(self.runner.error())
+            if last < len(self.steps):
+                self.torch_step(self.steps[last], tensors)
+        results = [tensors[buffer] if view is None else look(tensors[buffer], view) for buffer, view in self.returns]
+        return tuple(results) if self.is_sequence else results[0]
+
+    def torch_step(self, step: dict[str, Any], tensors: list[torch.Tensor | None]) -> None:
+        """Copies and fills between launches, which torch does on its stream."""
+        if "copy" in step:
+            copy = step["copy"]
+            look(tensors[copy["to"]["buffer"]], copy["to"]).copy_(look(tensors[copy["from"]["buffer"]], copy["from"]))
+        elif "fill" in step:
+            fill = step["fill"]
+            look(tensors[fill["view"]["buffer"]], fill["view"]).fill_(constant(fill["value"]))
+
+
+def step_ranges(steps: list[dict[str, Any]], device: torch.device):
+    """Runs of steps that the runner does itself; on a GPU, torch does the one after each."""
+    if device.type != "cuda":
+        yield 0, len(steps)
+        return
+    first = 0
+    for index, step in enumerate(steps):
+        if "launch" not in step:
+            yield first, index
+            first = index + 1
+    yield first, len(steps)
+
+
+def allocator(shape: list[int], stride: list[int], dtype: torch.dtype, device: torch.device):
+    shape, stride = tuple(shape), tuple(stride)
+    dense = torch.empty(shape, device="meta").stride() == stride
+    if dense:
+        return lambda: torch.empty(shape, dtype=dtype, device=device)
+    return lambda: torch.empty_strided(shape, stride, dtype=dtype, device=device)
+
+
+def is_whole(view: dict[str, Any], elements: int) -> bool:
+    """Whether a view without gaps covers its buffer, so that the buffer can be made in that shape at once."""
+    reached, count = 1, 1
+    for size, stride in zip(view["shape"], view["stride"], strict=True):
+        if size == 0 or stride < 0:
+            return False
+        reached += (size - 1) * stride
+        count *= size
+    return reached == count == elements
+
+
+def poison_memory(tensor: torch.Tensor) -> None:
+    """All ones is NaN in every float type; a bool must stay a bool."""
+    flat = tensor.as_strided((tensor.untyped_storage().nbytes() // tensor.dtype.itemsize,), (1,))
+    flat.view(torch.uint8).fill_(1 if tensor.dtype == torch.bool else 0xFF)
+
+
+def look(tensor: torch.Tensor, view: dict[str, Any]) -> torch.Tensor:
+    dtype = DTYPES[view["dtype"]]
+    if tensor.dtype != dtype:
+        tensor = tensor.view(dtype)
+    return tensor.as_strided(view["shape"], view["stride"], tensor.storage_offset() + view["offset"])
+
+
+def constant(value: Any) -> Any:
+    """A plain constant as the plan writes it: `{"float": 1.5}`, `{"int": 3}`, `{"bool": true}`."""
+    if isinstance(value, dict):
+        ((_, inner),) = value.items()
+        return float(inner) if isinstance(inner, str) else inner
+    return value
+
+
+class PlanCall:
+    """What a replaced node calls: picks the plan for its arguments, and asks for one where there is none."""
+
+    def __init__(self, index: int, ask: Callable[[int, list[Any]], Plan]) -> None:
+        self.index, self.ask = index, ask
+        self.plans: list[tuple[tuple[Any, ...], Plan]] = []
+        self.poison = False
+
+    def __call__(self, *arguments: Any) -> Any:
+        for signature, plan in self.plans:
+            if fits(signature, arguments):
+                return plan(arguments, self.poison)
+        plan = self.ask(self.index, [describe(argument) for argument in arguments])
+        self.plans.append((tuple(signature_of(argument) for argument in arguments), plan))
+        return plan(arguments, self.poison)
+
+
+def signature_of(argument: Any) -> Any:
+    if isinstance(argument, torch.Tensor):
+        return argument.dtype, argument.shape, argument.stride(), argument.data_ptr() % 16 == 0
+    return argument
+
+
+def fits(signature: tuple[Any, ...], arguments: tuple[Any, ...]) -> bool:
+    for known, argument in zip(signature, arguments):
+        if isinstance(argument, torch.Tensor):
+            dtype, shape, stride, aligned = known
+            if (
+                argument.dtype is not dtype
+                or argument.shape != shape
+                or argument.stride() != stride
+                or (argument.data_ptr() % 16 == 0) is not aligned
+            ):
+                return False
+        elif type(argument) is not type(known) or argument != known:
+            return False
+    return len(signature) == len(arguments)
+
+
+def describe(argument: Any) -> dict[str, Any]:
+    """An argument as the planner wants it: no data, only what it looks like."""
+    if isinstance(argument, torch.Tensor):
+        return {
+            "tensor": {
+                "shape": list(argument.shape),
+                "stride": list(argument.stride()),
+                "dtype": str(argument.dtype).removeprefix("torch."),
+                "aligned": argument.data_ptr() % 16 == 0,
+            }
+        }
+    if argument is None or isinstance(argument, bool | int | float | str):
+        return {"value": argument}
+    if isinstance(argument, tuple | list | torch.Size):
+        return {"items": [describe(item) for item in argument]}
+    return {"unknown": type(argument).__name__}

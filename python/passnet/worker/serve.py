@@ -1,0 +1,221 @@
+"""The worker's loop: one request, one reply, until the other side closes the pipe."""
+
+import argparse
+import os
+import platform
+import sys
+import time
+import traceback
+from typing import Any
+
+import torch
+
+from passnet.worker.frames import VERSION, BrokenFrame, read_frame, write_frame
+from passnet.worker.graphs import Graph
+from passnet.worker.plans import Plan, PlanError, Runner
+from passnet.worker.tensors import from_wire, to_wire
+
+
+class Worker:
+    def __init__(self, device: torch.device, runner: Runner | None, reader: Any, writer: Any) -> None:
+        self.device, self.runner = device, runner
+        self.reader, self.writer = reader, writer
+        self.graphs: dict[int, Graph] = {}
+
+    def serve(self) -> None:
+        while True:
+            try:
+                request, data = read_frame(self.reader)
+            except EOFError:
+                return
+            parts: list[memoryview] = []
+            fatal = False
+            try:
+                call = CALLS.get(request.get("call"))
+                if call is None:
+                    raise ValueError(f"there is no call {request.get('call')!r}")
+                reply = {"ok": True, **call(self, request, memoryview(data), parts)}
+            except (BrokenFrame, EOFError, OSError):
+                raise
+            except BaseException as error:  # noqa: BLE001 - whatever a graph raises is its result
+                parts = []
+                kind, fatal = classify(error)
+                reply = {"ok": False, "kind": kind, "message": message_of(error), "line": line_of(error)}
+            reply["id"] = request.get("id")
+            write_frame(self.writer, reply, parts)
+            if fatal:
+                # The CUDA context is lost: only a new process can go on.
+                os._exit(3)
+
+    def ask_for_plan(self, graph: int, node: int, arguments: list[Any]) -> Plan:
+        """In the middle of a call: the other side makes plans."""
+        write_frame(self.writer, {"plan": {"graph": graph, "node": node, "arguments": arguments}})
+        answer, cubins = read_frame(self.reader)
+        if "error" in answer:
+            raise PlanError(answer["error"])
+        if self.runner is None:
+            raise PlanError("the worker was started without the native runner")
+        is_cuda = self.device.type == "cuda"
+        handle = self.runner.load(answer["text"].encode(), bytes(cubins) if is_cuda else None)
+        return Plan(self.runner, handle, answer["plan"], self.device)
+
+    def hello(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
+        if request.get("version") != VERSION:
+            raise ValueError(f"protocol version {request.get('version')} is not {VERSION}")
+        try:
+            import triton
+
+            triton_version = triton.__version__
+        except ImportError:
+            triton_version = None
+        cuda = self.device.type == "cuda"
+        return {
+            "version": VERSION,
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "triton": triton_version,
+            "device": torch.cuda.get_device_name(self.device) if cuda else platform.processor() or "cpu",
+            "capability": list(torch.cuda.get_device_capability(self.device)) if cuda else None,
+            "threads": torch.get_num_threads(),
+        }
+
+    def load(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
+        index = request["graph"]
+        ask = lambda node, arguments: self.ask_for_plan(index, node, arguments)  # noqa: E731
+        self.graphs[index] = Graph(request["text"], request["plans"], request["compiler"], self.device, ask)
+        return {}
+
+    def drop(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
+        self.graphs.pop(request["graph"], None)
+        return {}
+
+    def run(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
+        """Runs on inputs that come along; gives outputs, which of them are views of inputs, and changed inputs."""
+        graph = self.graphs[request["graph"]]
+        inputs = self.inputs(request["inputs"], data)
+        before = [value.clone() if isinstance(value, torch.Tensor) else value for value in inputs]
+        outputs = graph.run(inputs, request["seed"], request["poison"])
+        at = 0
+        described, changed = [], []
+        for output in outputs:
+            entry = to_wire(output, parts, at)
+            entry["input"] = graph.alias(output, inputs)
+            entry["offset"] = output.storage_offset()
+            at += entry["bytes"][1]
+            described.append(entry)
+        for index, (old, new) in enumerate(zip(before, inputs, strict=True)):
+            if isinstance(new, torch.Tensor) and not graph.same(old, new):
+                entry = to_wire(new, parts, at)
+                at += entry["bytes"][1]
+                changed.append({"index": index, **entry})
+        return {"outputs": described, "changed": changed}
+
+    def stage(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
+        """Keeps one draw of inputs here, and what a call on it must give."""
+        graph = self.graphs[request["graph"]]
+        inputs = self.inputs(request["inputs"], data)
+        expected = [from_wire(entry, data, self.device) for entry in request["expected"]]
+        graph.stage(request["draw"], inputs, expected)
+        return {}
+
+    def call(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
+        """One timed call on a staged draw."""
+        return self.graphs[request["graph"]].timed_call(request["draw"], request["seed"])
+
+    def inputs(self, described: list[dict], data: memoryview) -> list[Any]:
+        return [
+            entry["value"] if "value" in entry else from_wire(entry, data, self.device) for entry in described
+        ]
+
+    def rates(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
+        """What this device reaches: bytes copied and products of matrices, per second."""
+        cuda = self.device.type == "cuda"
+        size = (1 << 30) if cuda else (1 << 26)
+        source = torch.empty(size, dtype=torch.uint8, device=self.device).fill_(1)
+        target = torch.empty_like(source)
+        n = 8192 if cuda else 1024
+        matrix = torch.randn(n, n, device=self.device, dtype=torch.float16 if cuda else torch.float32)
+        copy = self.best_of(lambda: target.copy_(source))
+        product = self.best_of(lambda: matrix @ matrix)
+        return {"bytes_per_second": 2 * size / copy, "flops_per_second": 2 * n**3 / product}
+
+    def best_of(self, work: Any, repeats: int = 10) -> float:
+        best = float("inf")
+        for _ in range(repeats):
+            self.synchronize()
+            started = time.perf_counter()
+            work()
+            self.synchronize()
+            best = min(best, time.perf_counter() - started)
+        return best
+
+    def synchronize(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+
+CALLS = {
+    "hello": Worker.hello,
+    "load": Worker.load,
+    "drop": Worker.drop,
+    "run": Worker.run,
+    "stage": Worker.stage,
+    "call": Worker.call,
+    "rates": Worker.rates,
+}
+
+
+def classify(error: BaseException) -> tuple[str, bool]:
+    """The kind of a failure, and whether this process can go on after it."""
+    text = str(error)
+    if isinstance(error, PlanError):
+        return "plan", False
+    if isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or "can't allocate memory" in text:
+        return "memory", False
+    if "CUDA error" in text or "cudaError" in text or "device-side assert" in text or "CUDA_ERROR" in text:
+        return "cuda", True
+    if isinstance(error, NotImplementedError):
+        return "unsupported", False
+    return "error", False
+
+
+def message_of(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    text = lines[0] if lines else ""
+    return f"{type(error).__name__}: {text}"[:2000]
+
+
+def line_of(error: BaseException) -> int:
+    """Line of the graph's text where it happened; 0 where that is not known."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if frame.filename.startswith("<graph "):
+            return frame.lineno or 0
+    return 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="passnet.worker", description=__doc__)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--runner", help="the native plan runner, a shared library")
+    parser.add_argument("--threads", type=int, default=0, help="threads torch may use on the CPU")
+    arguments = parser.parse_args()
+    # Frames own the standard output; whatever else prints goes to the standard error.
+    writer = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    reader = os.fdopen(os.dup(0), "rb", buffering=1 << 16)
+    device = torch.device(arguments.device)
+    if arguments.threads:
+        torch.set_num_threads(arguments.threads)
+    if device.type == "cuda":
+        device = torch.device("cuda", device.index or 0)
+        torch.cuda.set_device(device)
+        torch.cuda.init()
+        torch.empty(1, device=device)
+    # As the reference has it: products of float32 in full precision.
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cudnn.allow_tf32 = False
+    runner = Runner(arguments.runner) if arguments.runner else None
+    with torch.no_grad():
+        Worker(device, runner, reader, writer).serve()
+    return 0

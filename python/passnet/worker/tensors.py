@@ -1,0 +1,57 @@
+"""Tensors as frames carry them: shape, strides, dtype, and the elements they reach in their memory."""
+
+import math
+from typing import Any
+
+import torch
+
+DTYPES = {
+    str(dtype).removeprefix("torch."): dtype
+    for dtype in (
+        torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.bfloat16,
+        torch.float32, torch.float64, torch.complex64, torch.complex128,
+    )
+}
+
+
+def from_wire(described: dict[str, Any], data: memoryview, device: torch.device) -> torch.Tensor:
+    """A fresh tensor with the strides the other side has."""
+    dtype = DTYPES[described["dtype"]]
+    shape, stride = described["shape"], described["stride"]
+    if math.prod(shape) == 0:
+        return torch.empty_strided(shape, stride, dtype=dtype, device=device)
+    start, length = described["bytes"]
+    elements = torch.frombuffer(data, dtype=dtype, count=length // dtype.itemsize, offset=start)
+    return elements.to(device, copy=True).as_strided(shape, stride)
+
+
+def to_wire(tensor: torch.Tensor, parts: list[memoryview], at: int) -> dict[str, Any]:
+    """Appends the elements in row-major order."""
+    dense = tensor.detach().resolve_conj().resolve_neg().to("cpu").contiguous()
+    raw = memoryview(dense.view(-1).view(torch.uint8).numpy()) if dense.numel() else memoryview(b"")
+    parts.append(raw)
+    return {
+        "dtype": str(tensor.dtype).removeprefix("torch."),
+        "shape": list(tensor.shape),
+        "stride": list(tensor.stride()),
+        "bytes": [at, raw.nbytes],
+    }
+
+
+def flatten(value: Any, into: list[torch.Tensor]) -> None:
+    """Every tensor of a result, in order; numbers become 0-d tensors."""
+    if isinstance(value, torch.Tensor):
+        into.append(value)
+    elif isinstance(value, bool | int | float | complex):
+        into.append(torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None))
+    elif isinstance(value, tuple | list):
+        for item in value:
+            flatten(item, into)
+
+
+def same_bits(one: torch.Tensor, two: torch.Tensor) -> bool:
+    if one.dtype != two.dtype or one.shape != two.shape:
+        return False
+    if one.numel() == 0:
+        return True
+    return torch.equal(one.contiguous().view(-1).view(torch.uint8), two.contiguous().view(-1).view(torch.uint8))

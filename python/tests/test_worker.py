@@ -1,0 +1,108 @@
+"""The worker as a process, spoken to in frames: `python -m unittest tests.test_worker` (needs PyTorch)."""
+
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+ROOT = Path(__file__).resolve().parents[1]
+
+GRAPH = """import torch
+
+class GraphModule(torch.nn.Module):
+
+    def forward(self, x, y):
+        tmp_0 = x * y
+        tmp_1 = torch.nn.functional.relu(tmp_0, inplace=False)
+        tmp_0 = None
+        return (tmp_1, x)
+"""
+
+
+@unittest.skipIf(torch is None, "PyTorch is not installed")
+class WorkerTest(unittest.TestCase):
+    def setUp(self):
+        from passnet.worker import frames
+
+        self.frames = frames
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "passnet.worker", "--device", "cpu", "--threads", "1"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self.id = 0
+
+    def tearDown(self):
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            pipe.close()
+
+    def ask(self, message, tensors=()):
+        """One request; gives the reply and its raw bytes."""
+        from passnet.worker.tensors import to_wire
+
+        self.id += 1
+        parts, entries, at = [], [], 0
+        for tensor in tensors:
+            entry = to_wire(tensor, parts, at)
+            at += entry["bytes"][1]
+            entries.append(entry)
+        if tensors:
+            message["inputs"] = entries
+        self.frames.write_frame(self.process.stdin, {**message, "id": self.id}, parts)
+        reply, data = self.frames.read_frame(self.process.stdout)
+        self.assertEqual(reply["id"], self.id)
+        return reply, data
+
+    def loaded(self):
+        reply, _ = self.ask({"call": "load", "graph": 1, "text": GRAPH, "plans": 0, "compiler": "eager"})
+        self.assertTrue(reply["ok"], reply)
+
+    def test_a_graph_runs_as_in_torch(self):
+        from passnet.worker.tensors import from_wire
+
+        reply, _ = self.ask({"call": "hello", "version": self.frames.VERSION})
+        self.assertEqual(reply["torch"], torch.__version__)
+        self.loaded()
+        x, y = torch.randn(3, 5), torch.randn(3, 5)
+        reply, data = self.ask({"call": "run", "graph": 1, "seed": 1, "poison": False}, [x, y])
+        first, second = reply["outputs"]
+        got = from_wire(first, memoryview(data), torch.device("cpu"))
+        self.assertTrue(torch.equal(got, torch.relu(x * y)))
+        self.assertEqual((first["input"], second["input"]), (None, 0), "the second output is the first input")
+        self.assertEqual(reply["changed"], [])
+
+    def test_timed_calls_are_compared_with_what_was_verified(self):
+        self.loaded()
+        x, y = torch.randn(3, 5), torch.randn(3, 5)
+        self.ask({"call": "stage", "graph": 1, "draw": 0, "expected": []}, [x, y])
+        reply, _ = self.ask({"call": "call", "graph": 1, "draw": 0, "seed": 1})
+        self.assertGreater(reply["seconds"], 0.0)
+        self.assertIsNone(reply["different"])
+
+    def test_what_a_graph_raises_is_its_result_and_the_worker_goes_on(self):
+        self.loaded()
+        reply, _ = self.ask({"call": "run", "graph": 1, "seed": 1, "poison": False}, [torch.ones(3), torch.ones(4)])
+        self.assertFalse(reply["ok"])
+        self.assertIn("size of tensor", reply["message"])
+        self.assertGreater(reply["line"], 0)
+        reply, _ = self.ask({"call": "no such call"})
+        self.assertFalse(reply["ok"])
+        self.loaded()
+
+    def test_other_bytes_than_frames_end_it(self):
+        self.process.stdin.write(b"GET / HTTP/1.1\r\n\r\n" * 4)
+        self.process.stdin.flush()
+        self.assertNotEqual(self.process.wait(timeout=60), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
