@@ -33,8 +33,6 @@ use std::time::Duration;
 use wire::Outgoing;
 use worker::{Worker, refusal};
 
-/// How long one call may take where the caller does not say.
-const CALL_LIMIT: Duration = Duration::from_secs(60);
 /// Compiling with TorchInductor happens inside the first call.
 const COMPILE_LIMIT: Duration = Duration::from_secs(300);
 
@@ -173,7 +171,7 @@ impl Host {
                 "plans": plans.count(),
                 "compiler": graph.compiler,
             });
-            result = answer(worker, load, &[], CALL_LIMIT, &mut plans).map(|_| ());
+            result = answer(worker, load, &[], self.options.call_limit, &mut plans).map(|_| ());
             if result.is_ok() {
                 loaded.insert(graph.id);
             }
@@ -230,15 +228,16 @@ impl Drop for TorchGraph {
             && let Some(worker) = &mut state.worker
         {
             let drop = json!({"call": "drop", "graph": self.id});
-            let _ = worker.request(drop, &[], CALL_LIMIT, &mut |_| (json!({}), Vec::new()));
+            let limit = self.host.options.call_limit;
+            let _ = worker.request(drop, &[], limit, &mut |_| (json!({}), Vec::new()));
         }
     }
 }
 
 impl TorchGraph {
     fn limit(&self, options: &RunOptions) -> Duration {
-        let limit = options.time_limit.unwrap_or(CALL_LIMIT);
-        if self.compiler == "inductor" { limit.max(COMPILE_LIMIT) } else { limit.max(CALL_LIMIT) }
+        let limit = options.time_limit.unwrap_or_default().max(self.host.options.call_limit);
+        if self.compiler == "inductor" { limit.max(COMPILE_LIMIT) } else { limit }
     }
 
     fn inputs(&self, inputs: &[Value], out: &mut Outgoing) -> Result<Vec<Json>, EngineError> {
@@ -294,7 +293,7 @@ impl Prepared for TorchGraph {
                 "expected": expected,
             });
             self.host.with(self, |worker, plans| {
-                answer(worker, message, &out.parts, CALL_LIMIT, plans)
+                answer(worker, message, &out.parts, self.limit(options), plans)
             })?;
         }
         Ok(Some(Box::new(StagedGraph { graph: self, options: options.clone() })))

@@ -30,6 +30,8 @@ pub struct WorkerOptions {
     pub threads: usize,
     /// The most memory the process may hold, in bytes.
     pub memory_limit: u64,
+    /// How long one call may take, where the caller does not allow more.
+    pub call_limit: Duration,
 }
 
 /// What the worker says of itself.

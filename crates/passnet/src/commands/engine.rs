@@ -6,9 +6,12 @@ use passnet_engine::Engine;
 use passnet_engine::native::NativeEngine;
 use passnet_engine::torch::{TorchEngine, WorkerOptions};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// File name of the native plan runner.
 const RUNNER: &str = "libpassnet_runner.so";
+/// How long one call of a graph may take.
+const CALL_LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Args)]
 pub struct EngineArgs {
@@ -56,6 +59,7 @@ impl EngineArgs {
             device: self.device.clone(),
             threads: 0,
             memory_limit: self.worker_memory << 30,
+            call_limit: CALL_LIMIT,
         };
         TorchEngine::start(options).map_err(|error| CommandError::Lacking {
             message: error.to_string(),

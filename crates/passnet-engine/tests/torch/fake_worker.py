@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Speaks the worker's protocol without PyTorch, and goes wrong once, in the way its file name says."""
+
+import json
+import os
+import signal
+import struct
+import sys
+import time
+from pathlib import Path
+
+HEAD = struct.Struct("<4sIQ")
+ME = Path(__file__)
+FAULT = ME.stem
+MARK = ME.with_suffix(".done")
+
+
+def read():
+    magic, json_length, byte_length = HEAD.unpack(sys.stdin.buffer.read(HEAD.size))
+    return json.loads(sys.stdin.buffer.read(json_length)), sys.stdin.buffer.read(byte_length)
+
+
+def frame(message, data=b""):
+    text = json.dumps(message).encode()
+    return HEAD.pack(b"PNW1", len(text), len(data)) + text + data
+
+
+def send(raw):
+    sys.stdout.buffer.write(raw)
+    sys.stdout.buffer.flush()
+
+
+def go_wrong(reply):
+    if FAULT == "killed":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if FAULT == "exits":
+        print("out of luck", file=sys.stderr, flush=True)
+        os._exit(7)
+    if FAULT == "hangs":
+        time.sleep(3600)
+    if FAULT == "hoards":
+        hoard = bytearray(os.urandom(1024)) * (400 << 10)
+        time.sleep(3600)
+        del hoard
+    if FAULT == "garbage":
+        send(b"Traceback (most recent call last):\n" * 4)
+        time.sleep(3600)
+    if FAULT == "half":
+        send(reply[: len(reply) // 2])
+        os._exit(0)
+    if FAULT == "stranger":
+        send(frame({"ok": True, "id": 123456}))
+        time.sleep(3600)
+
+
+def main():
+    while True:
+        try:
+            request, data = read()
+        except struct.error:
+            return
+        reply = {"ok": True, "id": request["id"]}
+        if request["call"] == "hello":
+            send(frame({**reply, "version": 1, "python": "3", "torch": "none", "device": "fake"}))
+            continue
+        if request["call"] == "run":
+            entry = {**request["inputs"][0], "input": None, "offset": 0}
+            raw = frame({**reply, "outputs": [entry], "changed": []}, data)
+            if not MARK.exists():
+                MARK.touch()
+                go_wrong(raw)
+            send(raw)
+            continue
+        send(frame(reply))
+
+
+main()
