@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Runs graphs. Engines differ in where they compute, never in what a graph means.
-pub trait Engine: fmt::Debug {
+pub trait Engine: fmt::Debug + Send + Sync {
     /// The name that `--engine` takes.
     fn name(&self) -> &'static str;
 

@@ -14,6 +14,7 @@ mod spent;
 mod stress;
 mod tensors;
 mod verification;
+mod watch;
 
 pub use oracle::Accuracy;
 pub use spent::Spent;
@@ -26,11 +27,13 @@ use crate::timing::{TimingOptions, Timings};
 use crate::tolerance::Ladder;
 use crate::verdict::{Evidence, Verdict, VerdictKind};
 use case::{Case, UnderTest, draw_all};
+use other_shapes::{OtherShapes, try_other_shapes};
 use passnet_engine::{Engine, EngineError, ErrorKind};
 use passnet_graph::{Diagnostic, GraphFiles, GraphFolder, read};
 use serde::{Deserialize, Serialize};
 use spent::timed;
 use std::time::Instant;
+use verification::passed;
 
 /// How to evaluate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -231,17 +234,27 @@ fn stages(
     let verified = verification::verify(&case, evaluation)?;
     if let Subject::Passes(candidate) = subject
         && options.thorough
-        && evaluation.judged.verdict.kind == VerdictKind::Correct
     {
-        let started = Instant::now();
-        let draw = &case.draws[0];
-        if let Some(verdict) =
-            other_shapes::try_other_shapes(engine, &folder, candidate, options, draw, evaluation)
-        {
+        let is_right = evaluation.judged.verdict.kind == VerdictKind::Correct;
+        let mut spent = evaluation.spent.beside;
+        // Watching takes one thread.
+        let (watched, shapes) = timed(&mut spent, || {
+            rayon::join(
+                || watch::watch_kernels(&case),
+                || match is_right {
+                    true => try_other_shapes(engine, &folder, candidate, options, &case.draws[0]),
+                    false => OtherShapes::default(),
+                },
+            )
+        });
+        evaluation.spent.beside = spent;
+        evaluation.remarks.extend(watched?);
+        evaluation.checks.push(passed("kernels stay inside their memory, without races"));
+        evaluation.checks.extend(shapes.checks);
+        if let Some(verdict) = shapes.wrong {
             evaluation.judged.verdict = verdict;
             evaluation.judged.ladder = Ladder::NONE;
         }
-        evaluation.spent.shapes = started.elapsed().as_secs_f64();
     }
     race::time(&case, verified, options, evaluation)
 }

@@ -4,10 +4,10 @@
 //! right there too. Where they are silent, inference finds the dimensions that could change; what goes wrong there is
 //! only told, for nobody promised such inputs.
 
+use super::EvaluateOptions;
 use super::case::{Case, UnderTest};
 use super::pair::Pair;
 use super::verification::{Check, CheckOutcome, no_memory};
-use super::{EvaluateOptions, Evaluation};
 use crate::candidate::Candidate;
 use crate::verdict::{Evidence, Verdict, VerdictKind};
 use passnet_engine::native::{Result as TensorResult, Tensor};
@@ -41,19 +41,26 @@ impl Change {
     }
 }
 
-/// Tries other sizes. Gives the first wrong result that counts.
+/// What trying other sizes showed.
+#[derive(Debug, Default)]
+pub(super) struct OtherShapes {
+    pub(super) checks: Vec<Check>,
+    /// The first wrong result that counts.
+    pub(super) wrong: Option<Verdict>,
+}
+
+/// Tries other sizes.
 pub(super) fn try_other_shapes(
     engine: &dyn Engine,
     folder: &GraphFolder,
     candidate: &Candidate,
     options: &EvaluateOptions,
     draw: &[Value],
-    evaluation: &mut Evaluation,
-) -> Option<Verdict> {
+) -> OtherShapes {
     let is_promised = records_symbols(&folder.constraints);
     let symbolic = GraphFolder { constraints: find_symbols(folder), ..folder.clone() };
     let generalised = Generalised::new(&symbolic);
-    let mut wrong = None;
+    let mut found = OtherShapes::default();
     for change in Change::ALL {
         let Some((sizes, variant)) = resized(&symbolic, &generalised, change) else { continue };
         let sizes: Vec<String> =
@@ -72,15 +79,15 @@ pub(super) fn try_other_shapes(
                     let mut verdict = *verdict;
                     let text = format!("with {} ({sizes})", change.name());
                     verdict.evidence.insert(0, Evidence::Message { text });
-                    wrong.get_or_insert(verdict);
+                    found.wrong.get_or_insert(verdict);
                     (CheckOutcome::Failed, detail)
                 }
                 _ => (CheckOutcome::Advice, format!("{sizes}: {verdict}")),
             },
         };
-        evaluation.checks.push(Check { name: change.name().into(), outcome, detail });
+        found.checks.push(Check { name: change.name().into(), outcome, detail });
     }
-    wrong
+    found
 }
 
 /// The graph with all its symbols changed, or else with the first one that can change alone.

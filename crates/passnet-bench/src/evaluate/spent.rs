@@ -14,24 +14,21 @@ pub struct Spent {
     pub compare: f64,
     /// Extreme inputs.
     pub stress: f64,
-    /// Other shapes.
-    pub shapes: f64,
-    /// Kernels under watch.
-    pub watch: f64,
+    /// Kernels under watch and other sizes, side by side.
+    pub beside: f64,
     /// Around the timed calls: fresh inputs, checked outputs, intervals.
     pub around_calls: f64,
 }
 
 impl Spent {
     /// The stages by name, in the order they run.
-    pub fn stages(&self) -> [(&'static str, f64); 7] {
+    pub fn stages(&self) -> [(&'static str, f64); 6] {
         [
             ("prepare", self.prepare),
             ("inputs", self.inputs),
             ("compare", self.compare),
             ("extreme inputs", self.stress),
-            ("other shapes", self.shapes),
-            ("watched kernels", self.watch),
+            ("watched kernels and other sizes", self.beside),
             ("around timed calls", self.around_calls),
         ]
     }
@@ -48,8 +45,7 @@ impl std::iter::Sum for Spent {
             inputs: sum.inputs + one.inputs,
             compare: sum.compare + one.compare,
             stress: sum.stress + one.stress,
-            shapes: sum.shapes + one.shapes,
-            watch: sum.watch + one.watch,
+            beside: sum.beside + one.beside,
             around_calls: sum.around_calls + one.around_calls,
         })
     }

@@ -11,7 +11,6 @@ use crate::verdict::{Evidence, Verdict, VerdictKind};
 use passnet_engine::Value;
 use passnet_engine::dump::output_tensors;
 use passnet_engine::native::{Tensor, TensorError};
-use passnet_kernel::check::Severity;
 use serde::{Deserialize, Serialize};
 
 /// One question beyond the reference's, and its answer.
@@ -62,7 +61,6 @@ pub(super) fn verify(
             wrong = Some(verdict);
             ladder = Ladder::NONE;
         }
-        timed(&mut spent.watch, || watch_kernels(case, evaluation))?;
     }
     evaluation.spent = spent;
     evaluation.judged.ladder = ladder;
@@ -150,7 +148,7 @@ fn judge_draw(
     Ok(Draw { ladder, wrong: Some(pair.compare()?.verdict), is_forgiven: false, outputs })
 }
 
-fn fresh(inputs: &[Value]) -> Result<Vec<Value>, Box<Verdict>> {
+pub(super) fn fresh(inputs: &[Value]) -> Result<Vec<Value>, Box<Verdict>> {
     copies(inputs).map_err(|error| no_memory(&error))
 }
 
@@ -225,35 +223,6 @@ pub(super) fn first_difference(
     Ok(None)
 }
 
-fn passed(name: &str) -> Check {
+pub(super) fn passed(name: &str) -> Check {
     Check { name: name.into(), outcome: CheckOutcome::Passed, detail: String::new() }
-}
-
-/// Runs the kernels under watch; what they touch wrongly is a failure even where the numbers came out right.
-fn watch_kernels(case: &Case, evaluation: &mut Evaluation) -> Result<(), Box<Verdict>> {
-    let inputs = fresh(&case.draws[0])?;
-    let findings = case
-        .candidate
-        .check(&inputs, &case.run_options(false))
-        .map_err(|error| super::candidate_failure(&error))?;
-    let mut errors = Vec::new();
-    for finding in findings {
-        let is_error = finding.severity == Severity::Error;
-        let evidence = Evidence::Rule {
-            rule: finding.rule.into(),
-            file: finding.file,
-            line: finding.line as usize,
-            message: finding.message,
-        };
-        match is_error {
-            true => errors.push(evidence),
-            false => evaluation.remarks.push(evidence),
-        }
-    }
-    if !errors.is_empty() {
-        let verdict = Verdict { kind: VerdictKind::RuntimeFail, evidence: errors };
-        return Err(Box::new(verdict));
-    }
-    evaluation.checks.push(passed("kernels stay inside their memory, without races"));
-    Ok(())
 }

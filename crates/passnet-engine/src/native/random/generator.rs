@@ -39,7 +39,11 @@ impl Generator {
 
     /// A uniform number with as many random bits as the type's mantissa has.
     fn uniform_f32(&mut self, digits: u32) -> f32 {
-        (self.engine.next_u32() & ((1 << digits) - 1)) as f32 * (1.0 / (1u32 << digits) as f32)
+        uniform_of(self.engine.next_u32(), digits)
+    }
+
+    fn uniforms(&mut self, values: &mut [f32]) {
+        self.engine.fill(values, |word| uniform_of(word, f32::MANTISSA_DIGITS));
     }
 
     fn uniform(&mut self, dtype: DType) -> f64 {
@@ -69,15 +73,11 @@ impl Generator {
         match dtype {
             DType::Float32 if count >= BLOCK => {
                 let mut buffer = Buffer::<f32>::new(count)?;
-                for value in buffer.iter_mut() {
-                    *value = self.uniform_f32(f32::MANTISSA_DIGITS);
-                }
+                self.uniforms(&mut buffer);
                 box_muller::transform(&mut buffer);
                 if !count.is_multiple_of(BLOCK) {
                     let tail = &mut buffer[count - BLOCK..];
-                    for value in tail.iter_mut() {
-                        *value = self.uniform_f32(f32::MANTISSA_DIGITS);
-                    }
+                    self.uniforms(tail);
                     box_muller::transform(tail);
                 }
                 Tensor::from_buffer(buffer, shape)
@@ -316,6 +316,11 @@ impl Generator {
             Tensor::from_buffer(buffer, probabilities.shape())
         })
     }
+}
+
+#[inline(always)]
+fn uniform_of(word: u32, digits: u32) -> f32 {
+    (word & ((1 << digits) - 1)) as f32 * (1.0 / (1u32 << digits) as f32)
 }
 
 /// One block in a type other than float32; the half types round after each step, as their C++ operators do.

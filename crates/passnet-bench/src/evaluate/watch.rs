@@ -1,0 +1,32 @@
+//! Do the candidate's kernels touch only what they may?
+
+use super::candidate_failure;
+use super::case::Case;
+use super::verification::fresh;
+use crate::verdict::{Evidence, Verdict, VerdictKind};
+use passnet_kernel::check::Severity;
+
+/// Runs the kernels under watch; what they touch wrongly is a failure even where the numbers came out right. Gives what
+/// is worth a remark.
+pub(super) fn watch_kernels(case: &Case) -> Result<Vec<Evidence>, Box<Verdict>> {
+    let inputs = fresh(&case.draws[0])?;
+    let findings = case
+        .candidate
+        .check(&inputs, &case.run_options(false))
+        .map_err(|error| candidate_failure(&error))?;
+    let (mut errors, mut remarks) = (Vec::new(), Vec::new());
+    for finding in findings {
+        let is_error = finding.severity == Severity::Error;
+        let evidence = Evidence::Rule {
+            rule: finding.rule.into(),
+            file: finding.file,
+            line: finding.line as usize,
+            message: finding.message,
+        };
+        if is_error { errors.push(evidence) } else { remarks.push(evidence) }
+    }
+    match errors.is_empty() {
+        true => Ok(remarks),
+        false => Err(Box::new(Verdict { kind: VerdictKind::RuntimeFail, evidence: errors })),
+    }
+}
