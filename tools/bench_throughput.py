@@ -4,7 +4,7 @@ The reference starts one Python with PyTorch for every graph, compiles the model
 hands the graph on, then calls both sides 25 + 100 times. That is done here for every STEP-th graph of the tasks;
 `passnet bench` evaluates all of them with their passes (and asks much more).
 
-    python tools/bench_throughput.py --passnet target/release/passnet [--step 16] bench/tasks bench/passes
+    python tools/bench_throughput.py --passnet target/release/passnet [--step 16] [--engine torch] bench/tasks bench/passes
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ def main() -> None:
     parser.add_argument("--passnet", required=True, help="a release build of passnet")
     parser.add_argument("--step", type=int, default=16, help="the reference's method is run on every so many graphs")
     parser.add_argument("--threads", type=int, default=2, help="threads of PyTorch")
+    parser.add_argument("--engine", default="native", choices=["native", "torch"], help="the engine of passnet bench")
     parser.add_argument("tasks", type=Path)
     parser.add_argument("passes", type=Path)
     arguments = parser.parse_args()
@@ -70,6 +71,8 @@ def main() -> None:
     )
     start = time.perf_counter()
     command = [arguments.passnet, "bench", str(arguments.tasks), "--passes", str(arguments.passes), "--json"]
+    if arguments.engine == "torch":
+        command += ["--engine", "torch", "--python", sys.executable]
     output = subprocess.run(command, stdout=subprocess.PIPE, check=False).stdout
     ours = len(graphs) / (time.perf_counter() - start) * 60
     correct = sum(graph["verdict"] == "correct" for graph in json.loads(output)["graphs"])

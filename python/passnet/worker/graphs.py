@@ -29,7 +29,6 @@ class Graph:
         exec(compile(text, f"<graph {id(self)}>", "exec"), scope)
         module = scope["GraphModule"]()
         if compiler == "inductor":
-            torch._dynamo.reset()
             module = torch.compile(module, backend="inductor")
         self.forward = module.forward if compiler == "eager" else module
         self.draws: dict[int, tuple[list[Any], list[torch.Tensor]]] = {}
