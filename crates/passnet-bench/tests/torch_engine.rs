@@ -31,6 +31,7 @@ fn engine() -> Option<TorchEngine> {
     let options = WorkerOptions {
         python: python.into(),
         runner: Some(runner),
+        cache: std::env::temp_dir(),
         device: "cpu".into(),
         threads: 2,
         memory_limit: 8 << 30,

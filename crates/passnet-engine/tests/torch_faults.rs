@@ -23,6 +23,7 @@ fn options(python: &Path) -> WorkerOptions {
     WorkerOptions {
         python: python.to_path_buf(),
         runner: None,
+        cache: std::env::temp_dir(),
         device: "cpu".into(),
         threads: 1,
         memory_limit: 200 << 20,

@@ -18,6 +18,8 @@ use crate::engine::{
     Called, Engine, EngineError, ErrorKind, Precision, Prepared, RunOptions, Staged, Value,
 };
 use crate::native::{NativeEngine, Tensor, Wrappers};
+use crate::sandbox::Sandbox;
+use compile::Compiler;
 use frames::Frame;
 use package::Package;
 use passnet_graph::graph::Annotation;
@@ -48,6 +50,8 @@ struct Host {
     options: WorkerOptions,
     device: Device,
     package: Package,
+    /// Where the worker computes on a GPU.
+    compiler: Option<Arc<Compiler>>,
     state: Mutex<State>,
     next_graph: AtomicU64,
 }
@@ -71,9 +75,24 @@ impl TorchEngine {
             let text = format!("the worker's files cannot be laid out: {error}");
             EngineError::graph(ErrorKind::Internal, text)
         })?;
-        let next_graph = AtomicU64::new(0);
-        let host = Host { options, device, package, state: Mutex::default(), next_graph };
-        drop(host.living()?);
+        let mut host = Host {
+            options,
+            device,
+            package,
+            compiler: None,
+            state: Mutex::default(),
+            next_graph: AtomicU64::new(0),
+        };
+        let capability = host.living()?.worker.as_ref().and_then(|worker| worker.info.capability);
+        if let Some([major, minor]) = capability {
+            let sandbox = Sandbox::strongest().map_err(|refusal| {
+                let text = format!("kernels are compiled in a sandbox only: {refusal}");
+                EngineError::graph(ErrorKind::Unsupported, text)
+            })?;
+            let cache = host.options.cache.clone();
+            let compiler = Compiler::new(host.options.python.clone(), cache, sandbox);
+            host.compiler = Some(Arc::new(compiler.with_capability(major, minor)));
+        }
         Ok(TorchEngine { host: Arc::new(host) })
     }
 
@@ -95,7 +114,7 @@ impl TorchEngine {
         compiler: &'static str,
     ) -> Result<Box<dyn Prepared>, EngineError> {
         let text = text::print(graph, self.host.device)?;
-        let plans = PlanMaker::new(&text.replaced, wrappers, &self.host.options)?;
+        let plans = PlanMaker::new(&text.replaced, wrappers, self.host.compiler.clone())?;
         let is_number = |kind: &NodeKind| matches!(kind, NodeKind::Placeholder(Annotation::SymInt));
         let prepared = TorchGraph {
             host: self.host.clone(),

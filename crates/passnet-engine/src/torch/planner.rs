@@ -1,6 +1,6 @@
 //! Answers the worker's questions for plans: arguments in, a launch plan and its kernels out.
 
-use super::worker::WorkerOptions;
+use super::compile::{Compiler, Cubin};
 use crate::engine::{EngineError, ErrorKind};
 use crate::native::Wrappers;
 use crate::native::wrapper::Wrapper;
@@ -8,8 +8,9 @@ use passnet_graph::graph::Replacement;
 use passnet_graph::{DType, Device};
 use passnet_kernel::Const;
 use passnet_kernel::exec::PreparedPlan;
-use passnet_kernel::plan::{HostArg, TensorSpec};
+use passnet_kernel::plan::{HostArg, Init, TensorSpec};
 use serde_json::{Map, Value as Json, json};
+use std::sync::Arc;
 
 /// Deeper nesting than this in an argument is refused.
 const MAX_DEPTH: usize = 8;
@@ -18,20 +19,15 @@ const MAX_DEPTH: usize = 8;
 #[derive(Debug)]
 pub(super) struct PlanMaker {
     wrappers: Vec<Wrapper>,
-    target: Target,
-}
-
-#[derive(Debug)]
-enum Target {
-    Cpu,
-    Cuda,
+    /// Compiles kernels for the worker's GPU; `None` where it computes on the CPU.
+    compiler: Option<Arc<Compiler>>,
 }
 
 impl PlanMaker {
     pub(super) fn new(
         replaced: &[Replacement],
         wrappers: &Wrappers,
-        options: &WorkerOptions,
+        compiler: Option<Arc<Compiler>>,
     ) -> Result<PlanMaker, EngineError> {
         let find = |replacement: &Replacement| {
             wrappers.wrapper(replacement).ok_or_else(|| {
@@ -39,10 +35,7 @@ impl PlanMaker {
                 EngineError::graph(ErrorKind::Plan, text)
             })
         };
-        Ok(PlanMaker {
-            wrappers: replaced.iter().map(find).collect::<Result<_, _>>()?,
-            target: if options.device.starts_with("cuda") { Target::Cuda } else { Target::Cpu },
-        })
+        Ok(PlanMaker { wrappers: replaced.iter().map(find).collect::<Result<_, _>>()?, compiler })
     }
 
     pub(super) fn count(&self) -> usize {
@@ -73,9 +66,24 @@ impl PlanMaker {
             })
             .collect::<Result<Vec<_>, _>>()?;
         let (prepared, _) = wrapper.plan(&signature).map_err(|error| error.to_string())?;
-        match self.target {
-            Target::Cpu => Ok((cpu_plan(&prepared), Vec::new())),
-            Target::Cuda => Err("plans for a GPU are not made yet".into()),
+        match &self.compiler {
+            None => Ok((cpu_plan(&prepared), Vec::new())),
+            Some(compiler) => {
+                let plan = prepared.plan();
+                let is_aligned = |init: &Init| match init {
+                    Init::Input(index) => arguments.get(*index).is_some_and(is_aligned),
+                    // Fresh memory comes from PyTorch's allocator, which rounds to 512 bytes.
+                    _ => true,
+                };
+                let alignment: Vec<bool> =
+                    plan.buffers.iter().map(|buffer| is_aligned(&buffer.init)).collect();
+                let cubins = compiler
+                    .compile_plan(&wrapper.files, plan, &alignment)
+                    .map_err(|error| error.to_string())?;
+                let (kernels, code) = Cubin::pack(&cubins);
+                let text = json!({ "plan": plan, "kernels": kernels }).to_string();
+                Ok((json!({ "plan": plan, "text": text }), vec![code]))
+            }
         }
     }
 }
@@ -85,6 +93,11 @@ fn cpu_plan(prepared: &PreparedPlan) -> Json {
     let kernels: Vec<String> = prepared.functions().map(ToString::to_string).collect();
     let text = json!({ "plan": prepared.plan(), "kernels": kernels }).to_string();
     json!({ "plan": prepared.plan(), "text": text })
+}
+
+/// Whether a tensor begins at an address divisible by 16.
+fn is_aligned(argument: &Json) -> bool {
+    argument.get("tensor").and_then(|tensor| tensor.get("aligned")) == Some(&Json::Bool(true))
 }
 
 /// An argument as the worker describes it.

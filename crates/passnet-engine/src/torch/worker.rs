@@ -24,6 +24,8 @@ pub struct WorkerOptions {
     pub python: PathBuf,
     /// The native plan runner, where plans are to run.
     pub runner: Option<PathBuf>,
+    /// Where compiled kernels are kept.
+    pub cache: PathBuf,
     /// `cpu` or `cuda`.
     pub device: String,
     /// Threads that PyTorch may use on the CPU; 0 leaves it to PyTorch.

@@ -56,6 +56,7 @@ impl EngineArgs {
         let options = WorkerOptions {
             python: self.python.clone(),
             runner: self.runner.clone().or_else(beside_this_program),
+            cache: cache_folder(),
             device: self.device.clone(),
             threads: 0,
             memory_limit: self.worker_memory << 30,
@@ -66,6 +67,16 @@ impl EngineArgs {
             hint: "name a Python with PyTorch by `--python PATH` or PASSNET_PYTHON".into(),
         })
     }
+}
+
+/// Where compiled kernels are kept between runs.
+fn cache_folder() -> PathBuf {
+    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let root = named("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| named("HOME").map(|home| PathBuf::from(home).join(".cache")))
+        .unwrap_or_else(std::env::temp_dir);
+    root.join("passnet").join("cubins")
 }
 
 fn beside_this_program() -> Option<PathBuf> {
