@@ -184,3 +184,32 @@ fn a_damaged_cache_is_compiled_anew_or_refused() {
     assert_eq!(compile(&compiler, &fixture), made);
     assert_eq!(std::fs::read(&files[0]).unwrap(), whole);
 }
+
+/// All demonstration passes and all kernel files: minutes of compilation. Run it with `--ignored`.
+#[test]
+#[ignore = "compiles some 200 kernels"]
+fn every_kernel_of_the_repository_becomes_a_cubin() {
+    let cache = tempfile::tempdir().unwrap();
+    let Some(compiler) = compiler(cache.path()) else { return };
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let list = |folder: &str| {
+        let entries = std::fs::read_dir(repository.join(folder)).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect::<Vec<_>>()
+    };
+    let passes = list("bench/passes");
+    let passes =
+        passes.iter().map(|path| path.join(path.file_name().unwrap()).with_extension("py"));
+    let mut files = list("crates/passnet-kernel/tests/kernels");
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "py"));
+    files.extend(passes);
+    let failures: Vec<String> = files
+        .iter()
+        .filter_map(|file| {
+            let fixture = Fixture::new(Source::read(file).unwrap()).unwrap();
+            let aligned = vec![true; fixture.plan.buffers.len()];
+            let made = compiler.compile_plan(&fixture.modules, &fixture.plan, &aligned);
+            made.err().map(|error| error.to_string())
+        })
+        .collect();
+    assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), files.len(), failures.join("\n"));
+}

@@ -41,6 +41,8 @@ enum Command {
     /// Build, inspect and export a dataset of graphs
     #[command(subcommand)]
     Dataset(commands::dataset::DatasetCommand),
+    /// Show what this machine can do, and how to enable the rest
+    Doctor(commands::doctor::DoctorArgs),
     /// Read, check, print and identify graphs
     #[command(subcommand)]
     Graph(commands::graph::GraphCommand),
@@ -86,6 +88,7 @@ fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
     match command {
         Command::Bench(args) => commands::bench::run(args, output),
         Command::Dataset(command) => commands::dataset::run(command, output),
+        Command::Doctor(args) => commands::doctor::run(args, output),
         Command::Graph(command) => commands::graph::run(command, output),
         Command::Kernel(command) => commands::kernel::run(command, output),
         Command::Pass(command) => commands::pass::run(command, output),

@@ -79,7 +79,8 @@ fn cache_folder() -> PathBuf {
     root.join("passnet").join("cubins")
 }
 
-fn beside_this_program() -> Option<PathBuf> {
+/// The plan runner, where it was installed with this program.
+pub fn beside_this_program() -> Option<PathBuf> {
     let path = std::env::current_exe().ok()?.parent()?.join(RUNNER);
     path.is_file().then_some(path)
 }

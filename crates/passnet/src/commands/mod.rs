@@ -4,6 +4,7 @@ pub mod bench;
 pub mod curve;
 pub mod dataset;
 mod engine;
+pub mod doctor;
 pub mod graph;
 pub mod kernel;
 pub mod pass;
