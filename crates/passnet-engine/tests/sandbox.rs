@@ -123,3 +123,33 @@ fn a_program_that_is_not_there_is_refused() {
     job.readable.push("/proc".into());
     assert_eq!(sandbox.run(&job).unwrap_err().layer, "files");
 }
+
+/// Runs the next test where the kernel allows no more namespaces.
+#[test]
+fn without_namespaces_there_is_a_refusal_and_no_weaker_sandbox() {
+    let this = std::env::current_exe().unwrap();
+    let forbid = "echo 0 > /proc/sys/user/max_user_namespaces || exit 42; \
+                  exec \"$0\" --exact refusal_names_the_layer --ignored";
+    let output = std::process::Command::new("unshare")
+        .args(["--user", "--map-root-user", "sh", "-c", forbid])
+        .arg(this)
+        .output();
+    match output {
+        Ok(output) if output.status.success() => {
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(text.contains("1 passed"), "{text}");
+        }
+        Ok(output) if output.status.code() == Some(101) => {
+            panic!("{}", String::from_utf8_lossy(&output.stdout));
+        }
+        _ => skipped("`unshare` cannot forbid namespaces here"),
+    }
+}
+
+#[test]
+#[ignore = "started by the test above, in a namespace that allows no further ones"]
+fn refusal_names_the_layer() {
+    let refusal = Sandbox::strongest().unwrap_err();
+    assert_eq!(refusal.layer, "namespaces");
+    assert!(refusal.hint.contains("user namespaces"), "{refusal}");
+}

@@ -3,8 +3,8 @@
 pub mod bench;
 pub mod curve;
 pub mod dataset;
-mod engine;
 pub mod doctor;
+mod engine;
 pub mod graph;
 pub mod kernel;
 pub mod pass;

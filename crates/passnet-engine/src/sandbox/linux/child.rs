@@ -8,6 +8,11 @@ use super::root::{OLD_ROOT, SCRATCH, Step};
 use super::{landlock, seccomp};
 use std::ffi::{CStr, c_char, c_int, c_ulong, c_void};
 
+/// Compilers start a thread for each core.
+const TASKS_OF_A_PROCESS: u64 = 16;
+/// Processor time for each second of the clock, on all cores together.
+const CORES: u64 = 8;
+
 /// Where setting up stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -291,11 +296,13 @@ fn become_program(
 
 fn set_limits(program: &Program) -> Done {
     let limits = &program.limits;
-    let seconds = limits.time.as_secs().saturating_add(1).saturating_mul(8);
+    // The kernel counts threads, too; processes themselves are counted by the watcher.
+    let tasks = u64::from(limits.processes) * TASKS_OF_A_PROCESS;
+    let seconds = limits.time.as_secs().saturating_add(1).saturating_mul(CORES);
     for (resource, value) in [
         (libc::RLIMIT_AS, limits.memory),
         (libc::RLIMIT_NOFILE, u64::from(limits.open_files)),
-        (libc::RLIMIT_NPROC, u64::from(limits.processes)),
+        (libc::RLIMIT_NPROC, tasks),
         (libc::RLIMIT_FSIZE, limits.scratch),
         (libc::RLIMIT_CPU, seconds),
         (libc::RLIMIT_CORE, 0),

@@ -332,7 +332,12 @@ fn refusal(stage: Option<Stage>, error: io::Error) -> Refusal {
             ("starting the program", "it must exist, be executable and have its libraries")
         }
     };
-    Refusal { layer, reason: error.to_string(), hint }
+    let reason = match (stage, error.raw_os_error()) {
+        // `clone` says so where `user.max_user_namespaces` is reached; no disk is meant.
+        (None, Some(libc::ENOSPC | libc::EUSERS)) => "no more of them are allowed".into(),
+        _ => error.to_string(),
+    };
+    Refusal { layer, reason, hint }
 }
 
 #[cfg(test)]

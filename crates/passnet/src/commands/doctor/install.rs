@@ -22,11 +22,14 @@ pub(super) fn default_folder() -> Option<PathBuf> {
 }
 
 /// Makes the environment and gives its Python. What is there already is kept.
-pub(super) fn install(folder: &Path, python: Option<&Path>) -> Result<PathBuf, CommandError> {
-    let folder = match folder.as_os_str().is_empty() {
-        false => folder.to_path_buf(),
-        true => default_folder().ok_or_else(|| CommandError::input("no home folder; name one"))?,
-    };
+pub(super) fn install(
+    folder: Option<&Path>,
+    python: Option<&Path>,
+) -> Result<PathBuf, CommandError> {
+    let folder = folder
+        .map(Path::to_path_buf)
+        .or_else(default_folder)
+        .ok_or_else(|| CommandError::input("no home folder; name one"))?;
     let folder = std::path::absolute(folder)?;
     let own = folder.join("bin/python");
     let uv = on_path("uv");

@@ -25,8 +25,8 @@ pub struct DoctorArgs {
     python: Option<PathBuf>,
 
     /// Make a virtual environment with PyTorch from PyPI
-    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "")]
-    install_torch: Option<PathBuf>,
+    #[arg(long, value_name = "DIR")]
+    install_torch: Option<Option<PathBuf>>,
 
     /// Try to break out of the sandbox in every way it claims to stop
     #[arg(long)]
@@ -59,7 +59,7 @@ struct Report {
 
 pub fn run(args: DoctorArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     let installed = match &args.install_torch {
-        Some(folder) => Some(install::install(folder, args.python.as_deref())?),
+        Some(folder) => Some(install::install(folder.as_deref(), args.python.as_deref())?),
         None => None,
     };
     let named = installed.or_else(|| args.python.clone());
