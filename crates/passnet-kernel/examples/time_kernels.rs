@@ -18,19 +18,35 @@ struct Loaded {
     path: String,
     text: String,
     prepared: PreparedPlan,
-    buffers: Vec<Vec<u8>>,
+    buffers: Vec<Aligned>,
 }
 
 fn load(path: &str) -> Result<Loaded, Box<dyn Error>> {
     let text = std::fs::read_to_string(path)?;
     let fixture = Fixture::new(Source::read(Path::new(path))?)?;
     let prepared = fixture.prepare()?;
-    let buffers = fixture.buffers(&prepared);
+    let buffers = fixture.buffers(&prepared).iter().map(|b| Aligned::new(b)).collect();
     Ok(Loaded { path: path.to_string(), text, prepared, buffers })
 }
 
-fn slices(buffers: &mut [Vec<u8>]) -> Vec<&mut [u8]> {
-    buffers.iter_mut().map(Vec::as_mut_slice).collect()
+/// Bytes that begin at a cache line, as those of PyTorch's tensors do.
+struct Aligned {
+    bytes: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+impl Aligned {
+    fn new(data: &[u8]) -> Aligned {
+        let mut bytes = vec![0; data.len() + 64];
+        let start = bytes.as_ptr().align_offset(64);
+        bytes[start..start + data.len()].copy_from_slice(data);
+        Aligned { bytes, start, len: data.len() }
+    }
+}
+
+fn slices(buffers: &mut [Aligned]) -> Vec<&mut [u8]> {
+    buffers.iter_mut().map(|b| &mut b.bytes[b.start..b.start + b.len]).collect()
 }
 
 /// Seconds that the threads of this process have been on a core, where the system tells.
@@ -69,14 +85,14 @@ fn answer(
         Ok(words.get(i).ok_or("a command needs a kernel and a count")?.parse()?)
     };
     let kernel = kernels.get_mut(number(1)?).ok_or("no such kernel")?;
-    let bytes: usize = kernel.buffers.iter().map(Vec::len).sum();
+    let bytes: usize = kernel.buffers.iter().map(|b| b.len).sum();
     let times = match words[0] {
         "run" => {
             time(number(2)?, || Ok(kernel.prepared.run(slices(&mut kernel.buffers), options)?))?
         }
         "copy" => {
-            let from = vec![1u8; bytes / 2];
-            let mut to = vec![0u8; bytes / 2];
+            let mut both = [Aligned::new(&vec![1; bytes / 2]), Aligned::new(&vec![0; bytes / 2])];
+            let [from, to] = &mut slices(&mut both)[..] else { return Err("two".into()) };
             let part = (bytes / 2).div_ceil(options.threads).max(1);
             time(number(2)?, || {
                 to.par_chunks_mut(part)

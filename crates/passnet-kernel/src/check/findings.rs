@@ -1,10 +1,10 @@
 //! What the checker reports, and the run that produces it.
 
 use super::analysis::analyze;
-use super::rules;
+use super::{layouts, rules};
 use crate::exec::{Fault, FaultKind, PreparedPlan};
 use crate::modules::ModuleSet;
-use crate::plan::{HostArg, LaunchPlan, PlanLimits, Step, plan};
+use crate::plan::{HostArg, Init, LaunchPlan, Step};
 use serde::Serialize;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -34,7 +34,7 @@ pub fn check(
     wrapper: &str,
     args: &[HostArg],
     prepared: &PreparedPlan,
-    buffers: Vec<&mut [u8]>,
+    mut buffers: Vec<&mut [u8]>,
 ) -> Vec<Finding> {
     let plan_data = prepared.plan();
     let mut findings = Vec::new();
@@ -47,18 +47,28 @@ pub fn check(
         rules::limits(launch, function, &mut findings);
     }
     rules::aliasing(plan_data, modules, &mut findings);
-    let relaid = rules::permuted_arguments(args);
-    if relaid != args
-        && let Ok(other) = plan(modules, wrapper, &relaid, PlanLimits::default())
-    {
-        rules::strides(plan_data, &other, &relaid, modules, &mut findings);
+    let packed = layouts::packed_inputs(plan_data, args, &buffers);
+    // Kept only where they are needed again: the run may write them.
+    let originals = if packed.is_empty() { Vec::new() } else { inputs(plan_data, &buffers) };
+    let lent = buffers.iter_mut().map(|b| &mut **b).collect();
+    if dynamic(prepared, lent, &functions, &mut findings) && !packed.is_empty() {
+        let first = (plan_data, buffers.as_slice());
+        findings.extend(layouts::strides(modules, wrapper, args, first, &packed, &originals));
     }
-    dynamic(prepared, buffers, &functions, &mut findings);
     findings.sort_by(|a, b| {
         (b.severity, &a.file, a.line, a.rule).cmp(&(a.severity, &b.file, b.line, b.rule))
     });
     findings.dedup_by(|a, b| a.rule == b.rule && a.file == b.file && a.line == b.line);
     findings
+}
+
+/// The bytes of each input, by its number.
+fn inputs(plan: &LaunchPlan, buffers: &[&mut [u8]]) -> Vec<(usize, Vec<u8>)> {
+    let input = |(spec, bytes): (&crate::plan::BufferSpec, &&mut [u8])| match spec.init {
+        Init::Input(index) => Some((index, bytes.to_vec())),
+        _ => None,
+    };
+    plan.buffers.iter().zip(buffers).filter_map(input).collect()
 }
 
 pub(super) fn launches(plan: &LaunchPlan) -> impl Iterator<Item = &crate::plan::Launch> {
@@ -68,12 +78,13 @@ pub(super) fn launches(plan: &LaunchPlan) -> impl Iterator<Item = &crate::plan::
     })
 }
 
+/// A run with bookkeeping; says whether it came to its end.
 fn dynamic(
     prepared: &PreparedPlan,
     buffers: Vec<&mut [u8]>,
     functions: &[&crate::ir::Function],
     findings: &mut Vec<Finding>,
-) {
+) -> bool {
     let plan = prepared.plan();
     let (checked, failure) = prepared.run_checked(buffers);
     // Position of a step among the launches.
@@ -124,7 +135,7 @@ fn dynamic(
     }
     if let Some(error) = &failure {
         report(&error.fault, &error.kernel, error.file.clone());
-        return;
+        return false;
     }
     for (index, (hole, view)) in checked.holes.iter().zip(&plan.returns).enumerate() {
         if let Some(element) = hole {
@@ -142,4 +153,5 @@ fn dynamic(
             });
         }
     }
+    true
 }

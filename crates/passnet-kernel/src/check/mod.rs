@@ -3,6 +3,7 @@
 mod analysis;
 mod findings;
 mod independence;
+mod layouts;
 mod linear;
 mod rules;
 

@@ -5,7 +5,7 @@ use super::findings::{Finding, Severity, launches};
 use super::linear::{Linear, SymKind};
 use crate::ir::{AtomicOp, Function, Op};
 use crate::modules::ModuleSet;
-use crate::plan::{ArgValue, HostArg, Init, Launch, LaunchPlan, Step};
+use crate::plan::{ArgValue, Init, Launch, LaunchPlan};
 use crate::types::Elem;
 
 /// Shared memory a block may use on a current data-centre GPU.
@@ -211,74 +211,6 @@ pub(super) fn aliasing(plan: &LaunchPlan, modules: &ModuleSet, out: &mut Vec<Fin
                 file: modules.source(0).path().to_string(),
                 line: launches(plan).last().map_or(0, |l| l.line),
                 message: format!("output {index} is the memory of the argument `{}`", buffer.name),
-                proved: true,
-            });
-        }
-    }
-}
-
-/// The arguments with every matrix stored column by column.
-pub(super) fn permuted_arguments(args: &[HostArg]) -> Vec<HostArg> {
-    args.iter()
-        .map(|a| match a {
-            HostArg::Tensor(t) if t.shape.iter().filter(|&&d| d > 1).count() >= 2 => {
-                let mut t = t.clone();
-                let mut next = 1;
-                for d in 0..t.shape.len() {
-                    t.stride[d] = next;
-                    next *= t.shape[d].max(1);
-                }
-                HostArg::Tensor(t)
-            }
-            other => other.clone(),
-        })
-        .collect()
-}
-
-/// A launch that is the same for another memory layout of an input reads it wrongly.
-pub(super) fn strides(
-    plan: &LaunchPlan,
-    other: &LaunchPlan,
-    args: &[HostArg],
-    modules: &ModuleSet,
-    out: &mut Vec<Finding>,
-) {
-    if plan.steps.len() != other.steps.len() {
-        return;
-    }
-    for (a, b) in plan.steps.iter().zip(&other.steps) {
-        let (Step::Launch(a), Step::Launch(b)) = (a, b) else { return };
-        let numbers = |l: &Launch| -> Vec<ArgValue> {
-            l.args
-                .iter()
-                .filter(|x| !matches!(x.value, ArgValue::Buffer(_)))
-                .map(|x| x.value.clone())
-                .collect()
-        };
-        if numbers(a) != numbers(b) {
-            continue;
-        }
-        // Elementwise kernels do not care, as long as all tensors of the launch are laid out alike.
-        let layouts: Vec<(&Vec<i64>, &Vec<i64>)> = b
-            .args
-            .iter()
-            .filter_map(|x| match &x.value {
-                ArgValue::Buffer(v) if v.numel() > 1 => Some((&v.shape, &v.stride)),
-                _ => None,
-            })
-            .collect();
-        let alike = layouts.windows(2).all(|w| w[0] == w[1]);
-        let relaid = b.args.iter().find(|x| {
-            matches!(&x.value, ArgValue::Buffer(v) if matches!(other.buffers.get(v.buffer).map(|s| &s.init),
-                Some(Init::Input(i)) if matches!(args.get(*i), Some(HostArg::Tensor(t)) if t.shape.iter().filter(|&&d| d > 1).count() >= 2)))
-        });
-        if let (false, Some(arg)) = (alike, relaid) {
-            out.push(Finding {
-                rule: "stride-assumption",
-                severity: Severity::Warning,
-                file: modules.source(a.module).path().to_string(),
-                line: a.line,
-                message: format!("the launch of `{}` does not depend on the strides of `{}`: another memory layout would be read wrongly", a.kernel, arg.name),
                 proved: true,
             });
         }

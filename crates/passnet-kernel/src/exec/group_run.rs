@@ -9,6 +9,10 @@ use super::views::for_rows;
 
 impl<'t> Machine<'t, '_> {
     pub(super) fn group(&mut self, group: &'t Group) -> Result<()> {
+        #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+        if self.native(group) {
+            return Ok(());
+        }
         let mut prepared = std::mem::take(&mut self.prepared);
         prepared.clear();
         for access in &group.accesses {
@@ -53,7 +57,15 @@ impl<'t> Machine<'t, '_> {
         }
         self.pointers = pointers;
         self.prepared = prepared;
-        result
+        result?;
+        for reduction in &group.reductions {
+            if let (Place::Full(from), _) = group.places[usize::from(reduction.from.0)] {
+                let (to, from) = (self.arena(reduction.to), self.arena(from));
+                // SAFETY: the block holds the group's lanes and the result has a place of its own.
+                unsafe { (reduction.f)(to, from, 1, group.lanes, 1) };
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn src(&self, src: Src, pointers: &[*mut u8]) -> *const u8 {
@@ -82,7 +94,7 @@ impl<'t> Machine<'t, '_> {
         for micro in &group.micros {
             self.prefetch.step();
             match micro {
-                Micro::Map { f, dst, a, b, c, cost } => {
+                Micro::Map { f, dst, a, b, c, cost, .. } => {
                     let d = pointers[usize::from(dst.0)];
                     let [a, b, c] = [*a, *b, *c];
                     let from =

@@ -56,6 +56,7 @@ impl<'m> Memory<'m> {
     }
 
     /// The buffer an address belongs to and the offset in it; pointers slightly before a buffer count as its own.
+    #[inline]
     pub(crate) fn locate(&self, address: i64) -> (usize, i64) {
         let index = (address.wrapping_add(1 << (SHIFT - 1)) >> SHIFT) - 1;
         let index = index.clamp(0, self.buffers.len().max(1) as i64 - 1);
@@ -63,6 +64,7 @@ impl<'m> Memory<'m> {
     }
 
     /// A pointer to bytes `[address + low, address + high)`, if all of them lie in one buffer.
+    #[inline]
     pub(crate) fn resolve(&self, address: i64, low: i64, high: i64) -> Option<(usize, *mut u8)> {
         let (index, offset) = self.locate(address.wrapping_add(low));
         let &(start, len) = self.buffers.get(index)?;

@@ -11,6 +11,8 @@ mod lane;
 mod launch;
 mod lower;
 mod memory;
+#[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+mod native;
 mod plan_run;
 mod prefetch;
 mod run;
@@ -23,4 +25,4 @@ pub use fault::{Fault, FaultKind};
 pub use memory::{LentBuffer, Memory};
 pub use plan_run::{PreparedPlan, RunError, RunOptions, Written, element_bytes};
 
-pub(crate) use plan_run::for_elements;
+pub(crate) use plan_run::{for_elements, lanes_as_f64};

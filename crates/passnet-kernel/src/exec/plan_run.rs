@@ -388,6 +388,22 @@ pub fn element_bytes(value: &Const, dtype: DType) -> Vec<u8> {
     }
 }
 
+/// Packed floats as numbers; `None` for other types.
+pub(crate) fn lanes_as_f64(bytes: &[u8], dtype: DType) -> Option<Vec<f64>> {
+    let elem = Elem::from_dtype(dtype).filter(|e| e.is_float())?;
+    let load = super::simd::load_row(super::simd::Isa::Base, elem);
+    let number = |element: &[u8]| {
+        let mut word = [0u64; 1];
+        // SAFETY: one element of this type is read, and a word holds any lane.
+        unsafe { load(word.as_mut_ptr().cast(), element.as_ptr(), 0, 1) };
+        match elem {
+            Elem::F64 => f64::from_bits(word[0]),
+            _ => f64::from(f32::from_bits(word[0] as u32)),
+        }
+    };
+    Some(bytes.chunks_exact(elem.size()).map(number).collect())
+}
+
 /// Byte addresses of a view's elements, in row-major order.
 pub(crate) fn for_elements(view: &View, mut visit: impl FnMut(i64)) {
     let numel = usize::try_from(view.numel()).unwrap_or(0);

@@ -26,6 +26,9 @@ pub(super) struct Machine<'t, 'm> {
     pub(super) pointers: Vec<*mut u8>,
     pub(super) prepared: Vec<super::group_access::Prepared>,
     pub(super) prefetch: Prefetch,
+    /// What the machine code of a group finds behind its argument pointer.
+    #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+    pub(super) words: Vec<u64>,
     /// Whether two buffers share memory: then nothing stands in for anything.
     pub(super) overlapping: bool,
     /// Where each access of the tape was when its group last ran.
@@ -53,6 +56,8 @@ impl<'t, 'm> Machine<'t, 'm> {
             pointers: Vec::new(),
             prepared: Vec::new(),
             prefetch: Prefetch::new(),
+            #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+            words: vec![0; tape.code.as_ref().map_or(0, |code| code.words)],
             overlapping: memory.overlapping(),
             last_base: vec![std::ptr::null_mut(); tape.accesses],
         }

@@ -3,7 +3,7 @@
 
 use super::lane::Lane;
 use super::simd::{Kernel, LoadRow, StoreRow};
-use crate::ir::{AtomicOp, Loc};
+use crate::ir::{AtomicOp, BinaryOp, CmpOp, Loc, ReduceOp, UnaryOp};
 use crate::types::Elem;
 use smallvec::SmallVec;
 
@@ -92,10 +92,25 @@ impl Cost {
     }
 }
 
+/// What a kernel does to `f32` lanes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LaneOp {
+    Unary(UnaryOp),
+    Binary(BinaryOp),
+    Compare(CmpOp),
+    Select,
+    Fma,
+    Sigmoid,
+    RoundF16,
+    RoundBF16,
+}
+
 #[derive(Debug, Clone)]
 pub(crate) enum Micro {
     Map {
         f: Kernel,
+        /// What the kernel does, where it works on `f32` lanes.
+        op: Option<LaneOp>,
         dst: VReg,
         a: Src,
         b: Src,
@@ -151,6 +166,58 @@ pub(crate) enum Micro {
     },
 }
 
+/// Registers that a micro reads.
+pub(crate) fn reads(micro: &Micro, accesses: &[Access]) -> SmallVec<[VReg; 4]> {
+    let mut used = SmallVec::new();
+    let mut src = |s: &Src| {
+        if let Src::V(r) = s {
+            used.push(*r);
+        }
+    };
+    match micro {
+        Micro::Map { a, b, c, .. } => [a, b, c].into_iter().for_each(&mut src),
+        Micro::SelectBox { a, b, .. } => [a, b].into_iter().for_each(&mut src),
+        Micro::Store { src: s, .. } => src(s),
+        _ => {}
+    }
+    if let Micro::Load { access, .. } | Micro::Store { access, .. } = micro {
+        let a = &accesses[*access];
+        src(&a.other);
+        if let PtrForm::Lanes(r) = a.ptr {
+            used.push(r);
+        }
+        if let MaskForm::Lanes(r) = a.mask {
+            used.push(r);
+        }
+    }
+    used
+}
+
+/// The register a micro writes.
+pub(crate) fn written(micro: &Micro) -> Option<VReg> {
+    match micro {
+        Micro::Map { dst, .. }
+        | Micro::Iota { dst, .. }
+        | Micro::Divided { dst, .. }
+        | Micro::SelectBox { dst, .. }
+        | Micro::BoxMask { dst, .. }
+        | Micro::Strided { dst, .. }
+        | Micro::Splat { dst, .. }
+        | Micro::Load { dst, .. } => Some(*dst),
+        Micro::Store { .. } => None,
+    }
+}
+
+/// A reduction of all lanes of one of a group's blocks.
+#[derive(Debug, Clone)]
+pub(crate) struct Reduction {
+    pub(crate) f: super::simd::ReduceKernel,
+    pub(crate) op: ReduceOp,
+    pub(crate) from: VReg,
+    /// Where the result goes in the arena.
+    pub(crate) to: usize,
+}
+
 /// Where a group's register lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -174,6 +241,10 @@ pub(crate) struct Group {
     pub(crate) stored: Vec<(VReg, usize)>,
     /// Number of this group's first access among those of the tape.
     pub(crate) first_access: usize,
+    /// Done when all lanes are.
+    pub(crate) reductions: Vec<Reduction>,
+    #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+    pub(crate) native: Option<Box<super::native::NativeGroup>>,
 }
 
 /// A strided view of arena lanes: byte offset and strides in lanes.
@@ -419,4 +490,6 @@ pub(crate) struct Tape {
     /// Loads and stores of all groups.
     pub(crate) accesses: usize,
     pub(crate) has_atomics: bool,
+    #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+    pub(crate) code: Option<super::native::Code>,
 }

@@ -1,5 +1,5 @@
 # wrapper: run
-# input: x float32 [9, 20] normal
+# input: x float32 [9, 20] normal stride [1, 9]
 # expect: stride-assumption
 import torch
 import triton

@@ -1,6 +1,7 @@
 # wrapper: run
 # input: x float32 [300] normal
 # tolerance: 1e-4
+# expect: atomic-order
 import torch
 import triton
 import triton.language as tl

@@ -1,4 +1,5 @@
 # wrapper: run
+# input: like int64 [64] arange
 # value: 77
 import torch
 import triton
@@ -11,7 +12,7 @@ def random_kernel(out_ptr, seed, BLOCK: tl.constexpr):
     tl.store(out_ptr + i, tl.randint(seed, i).to(tl.int64))
 
 
-def run(seed):
-    out = torch.empty((64,), dtype=torch.int64, device="cpu")
+def run(like, seed):
+    out = torch.empty_like(like)
     random_kernel[(1,)](out, seed, BLOCK=64)
     return out

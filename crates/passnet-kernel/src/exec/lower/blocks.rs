@@ -3,7 +3,7 @@
 use super::{Lower, Rep, Result};
 use crate::exec::lane::Lane;
 use crate::exec::simd;
-use crate::exec::tape::{AxisSizes, Combine, SReg, Step};
+use crate::exec::tape::{AxisSizes, Combine, Place, Reduction, SReg, Step, written};
 use crate::ir::{Inst, Op, ReduceOp, ValueId};
 use crate::types::{Elem, Type};
 
@@ -59,7 +59,10 @@ impl Lower<'_> {
                 let f =
                     f.ok_or_else(|| self.error("this reduction is not supported for floats"))?;
                 let to = self.target(inst.results[0]);
-                self.steps.push(Step::Reduce { f, to, from, axis: axis_sizes(&ty, *axis) });
+                let (lane, axis) = (Lane::of(&ty), axis_sizes(&ty, *axis));
+                if !self.joins_group(f, *op, (from, to), lane, &axis) {
+                    self.steps.push(Step::Reduce { f, to, from, axis });
+                }
                 if matches!(op, ReduceOp::Sum | ReduceOp::Prod) {
                     self.exact(inst.results[0], to);
                 }
@@ -178,6 +181,29 @@ impl Lower<'_> {
                 Ok(())
             }
             other => Err(self.error(format!("internal error: {other} is not a block operation"))),
+        }
+    }
+
+    /// A reduction of all lanes of a block that the last step computes is done along with it.
+    fn joins_group(
+        &mut self,
+        f: simd::ReduceKernel,
+        op: ReduceOp,
+        (from, to): (usize, usize),
+        lane: Lane,
+        axis: &AxisSizes,
+    ) -> bool {
+        let Some(Step::Group(group)) = self.steps.last_mut() else { return false };
+        let all = axis.outer == 1 && axis.inner == 1 && axis.size == group.lanes;
+        let computed = group.micros.iter().filter_map(written);
+        let block =
+            computed.into_iter().find(|r| group.places[usize::from(r.0)].0 == Place::Full(from));
+        match block {
+            Some(from) if all && lane == Lane::F32 => {
+                group.reductions.push(Reduction { f, op, from, to });
+                true
+            }
+            _ => false,
         }
     }
 

@@ -4,7 +4,7 @@ use super::scalar::gcd;
 use super::{Lower, Rep, Result};
 use crate::exec::lane::Lane;
 use crate::exec::simd::{self, Mode};
-use crate::exec::tape::{BoundKind, Bounds, Cost, SReg, Src, Step, VReg};
+use crate::exec::tape::{BoundKind, Bounds, Cost, LaneOp, SReg, Src, Step, VReg};
 use crate::exec::views::{Strides, collapse};
 use crate::ir::{BinaryOp, CmpOp, Inst, Op, UnaryOp, ValueId};
 use crate::types::{Elem, Shape, Type};
@@ -276,29 +276,35 @@ impl Lower<'_> {
                     lane = Lane::I32;
                 }
                 let f = self.kernel(simd::unary(isa, *op, lane), op.name())?;
-                self.map_of_cost(f, out_lane, [a, Src::None, Src::None], unary_cost(*op, lane))?
+                let args = [a, Src::None, Src::None];
+                let known = floats(lane, LaneOp::Unary(*op));
+                self.map_of(f, known, out_lane, args, unary_cost(*op, lane))?
             }
             Op::Binary(op) => {
                 let (a, b) = (self.operand(inst.args[0])?, self.operand(inst.args[1])?);
                 let f = self.kernel(simd::binary(isa, *op, lane, elem, mode(a, b)), op.name())?;
-                self.map_of_cost(f, out_lane, [a, b, Src::None], binary_cost(*op))?
+                let known = floats(lane, LaneOp::Binary(*op));
+                self.map_of(f, known, out_lane, [a, b, Src::None], binary_cost(*op))?
             }
             Op::Compare(op) => {
                 let (a, b) = (self.operand(inst.args[0])?, self.operand(inst.args[1])?);
                 let f = simd::compare(isa, *op, lane, elem, mode(a, b));
-                self.map(f, out_lane, [a, b, Src::None])?
+                let known = floats(lane, LaneOp::Compare(*op));
+                self.map_of(f, known, out_lane, [a, b, Src::None], Cost::Light)?
             }
             Op::Select => {
                 let c = Src::V(self.lanes(inst.args[0])?);
                 let (a, b) = (self.operand(inst.args[1])?, self.operand(inst.args[2])?);
                 let f = simd::select(isa, lane, mode(a, b));
-                self.map(f, out_lane, [c, a, b])?
+                let known = floats(lane, LaneOp::Select);
+                self.map_of(f, known, out_lane, [c, a, b], Cost::Light)?
             }
             Op::Fma => {
                 let a = Src::V(self.lanes(inst.args[0])?);
                 let (b, c) = (self.operand(inst.args[1])?, self.operand(inst.args[2])?);
                 let f = simd::fma(isa, lane, mode(b, c));
-                self.map(f, out_lane, [a, b, c])?
+                let known = floats(lane, LaneOp::Fma);
+                self.map_of(f, known, out_lane, [a, b, c], Cost::Light)?
             }
             Op::Cast => {
                 let a = self.lanes(inst.args[0])?;
@@ -360,7 +366,15 @@ impl Lower<'_> {
 
     pub(super) fn narrowed(&mut self, reg: VReg, elem: Elem, lane: Lane) -> Result<VReg> {
         match simd::narrow(self.isa, elem, lane) {
-            Some(f) => self.map(f, lane, [Src::V(reg), Src::None, Src::None]),
+            Some(f) => {
+                let known = match elem {
+                    Elem::F16 => Some(LaneOp::RoundF16),
+                    Elem::BF16 => Some(LaneOp::RoundBF16),
+                    _ => None,
+                };
+                let args = [Src::V(reg), Src::None, Src::None];
+                self.map_of(f, known, lane, args, Cost::Light)
+            }
             None => Ok(reg),
         }
     }
@@ -401,6 +415,11 @@ impl Lower<'_> {
         )?;
         self.map(add, Lane::I64, [base, bytes, Src::None])
     }
+}
+
+/// The operation, if it works on `f32` lanes.
+fn floats(lane: Lane, op: LaneOp) -> Option<LaneOp> {
+    (lane == Lane::F32).then_some(op)
 }
 
 fn unary_cost(op: UnaryOp, lane: Lane) -> Cost {

@@ -3,7 +3,7 @@
 use super::Lower;
 use crate::exec::lane::Lane;
 use crate::exec::simd::{self, Kernel, Mode};
-use crate::exec::tape::{Cost, Micro, SReg, Src, VReg};
+use crate::exec::tape::{Cost, LaneOp, Micro, SReg, Src, VReg};
 use crate::ir::{BinaryOp, UnaryOp};
 use crate::types::Elem;
 
@@ -16,7 +16,8 @@ impl Lower<'_> {
             {
                 let f = simd::sigmoid(self.isa);
                 let (a, b, c) = (Src::V(x), Src::None, Src::None);
-                micros[at] = Micro::Map { f, dst, a, b, c, cost: Cost::Heavy };
+                let op = Some(LaneOp::Sigmoid);
+                micros[at] = Micro::Map { f, op, dst, a, b, c, cost: Cost::Heavy };
             }
         }
     }

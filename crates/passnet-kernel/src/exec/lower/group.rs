@@ -4,7 +4,8 @@ use super::{Lower, Rep, Result};
 use crate::exec::lane::Lane;
 use crate::exec::simd::Kernel;
 use crate::exec::tape::{
-    Access, Bounds, CHUNK, Cost, Dims, Group, Micro, Place, SReg, Src, Step, VReg,
+    Access, Bounds, CHUNK, Cost, Dims, Group, LaneOp, Micro, Place, SReg, Src, Step, VReg, reads,
+    written,
 };
 use crate::exec::views::{Strides, collapse, is_row_major, row_major};
 use crate::ir::ValueId;
@@ -35,41 +36,12 @@ impl GroupBuilder {
         VReg(self.registers.len() as u16 - 1)
     }
 
-    /// Registers that a micro reads.
-    fn reads(&self, micro: &Micro) -> Vec<VReg> {
-        let mut used = Vec::new();
-        let mut src = |s: &Src| {
-            if let Src::V(r) = s {
-                used.push(*r);
-            }
-        };
-        match micro {
-            Micro::Map { a, b, c, .. } => [a, b, c].into_iter().for_each(&mut src),
-            Micro::SelectBox { a, b, .. } => [a, b].into_iter().for_each(&mut src),
-            Micro::Store { src: s, .. } => src(s),
-            _ => {}
-        }
-        if let Micro::Load { access, .. } | Micro::Store { access, .. } = micro {
-            let a = &self.accesses[*access];
-            if let crate::exec::tape::PtrForm::Lanes(r) = a.ptr {
-                used.push(r);
-            }
-            if let crate::exec::tape::MaskForm::Lanes(r) = a.mask {
-                used.push(r);
-            }
-            if let Src::V(r) = a.other {
-                used.push(r);
-            }
-        }
-        used
-    }
-
     /// Marks the stores of values that a kernel computes for them alone.
     fn mark_only_uses(&mut self) {
-        let mut reads = vec![0u32; self.registers.len()];
+        let mut uses = vec![0u32; self.registers.len()];
         let mut computed = vec![false; self.registers.len()];
         for micro in &self.micros {
-            self.reads(micro).iter().for_each(|r| reads[usize::from(r.0)] += 1);
+            reads(micro, &self.accesses).iter().for_each(|r| uses[usize::from(r.0)] += 1);
             if let Micro::Map { dst, .. } = micro {
                 computed[usize::from(dst.0)] = true;
             }
@@ -77,7 +49,7 @@ impl GroupBuilder {
         for micro in &mut self.micros {
             if let Micro::Store { src: Src::V(r), only_use, .. } = micro {
                 let r = usize::from(r.0);
-                *only_use = computed[r] && reads[r] == 1 && self.registers[r].1.is_none();
+                *only_use = computed[r] && uses[r] == 1 && self.registers[r].1.is_none();
             }
         }
     }
@@ -92,7 +64,7 @@ impl GroupBuilder {
                 None => true,
             };
             if needed {
-                self.reads(&micro).iter().for_each(|r| read[usize::from(r.0)] = true);
+                reads(&micro, &self.accesses).iter().for_each(|r| read[usize::from(r.0)] = true);
                 kept.push(micro);
             }
         }
@@ -110,21 +82,6 @@ fn chunk_lanes(g: &GroupBuilder, slots: usize) -> usize {
     let bytes = 4 * (slots + full + 2 * g.accesses.len());
     let lanes = (CACHE / bytes.max(1)).clamp(128, CHUNK);
     1 << lanes.ilog2()
-}
-
-/// The register a micro writes.
-fn written(micro: &Micro) -> Option<VReg> {
-    match micro {
-        Micro::Map { dst, .. }
-        | Micro::Iota { dst, .. }
-        | Micro::Divided { dst, .. }
-        | Micro::SelectBox { dst, .. }
-        | Micro::BoxMask { dst, .. }
-        | Micro::Strided { dst, .. }
-        | Micro::Splat { dst, .. }
-        | Micro::Load { dst, .. } => Some(*dst),
-        Micro::Store { .. } => None,
-    }
 }
 
 impl Lower<'_> {
@@ -232,12 +189,13 @@ impl Lower<'_> {
 
     /// Appends a kernel whose result is not an SSA value of its own.
     pub(super) fn map(&mut self, f: Kernel, lane: Lane, args: [Src; 3]) -> Result<VReg> {
-        self.map_of_cost(f, lane, args, Cost::Light)
+        self.map_of(f, None, lane, args, Cost::Light)
     }
 
-    pub(super) fn map_of_cost(
+    pub(super) fn map_of(
         &mut self,
         f: Kernel,
+        op: Option<LaneOp>,
         lane: Lane,
         args: [Src; 3],
         cost: Cost,
@@ -245,7 +203,7 @@ impl Lower<'_> {
         let g = self.open()?;
         let dst = g.register(lane, None);
         let [a, b, c] = args;
-        g.micros.push(Micro::Map { f, dst, a, b, c, cost });
+        g.micros.push(Micro::Map { f, op, dst, a, b, c, cost });
         Ok(dst)
     }
 
@@ -367,6 +325,9 @@ impl Lower<'_> {
             places,
             stored,
             first_access,
+            reductions: Vec::new(),
+            #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+            native: None,
         };
         if !group.micros.is_empty() {
             self.steps.push(Step::Group(Box::new(group)));
@@ -431,7 +392,7 @@ fn assign_slots(g: &GroupBuilder) -> (Vec<(Place, Lane)>, usize) {
     let mut last = vec![0usize; count];
     let mut was_read = vec![false; count];
     for (i, micro) in g.micros.iter().enumerate() {
-        for r in g.reads(micro) {
+        for r in reads(micro, &g.accesses) {
             last[usize::from(r.0)] = i;
             was_read[usize::from(r.0)] = true;
         }

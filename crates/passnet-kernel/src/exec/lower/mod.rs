@@ -153,7 +153,11 @@ pub(crate) fn lower(f: &Function, bounds: &[Bound], grid: [u32; 3]) -> Result<Ta
     }
     lower.block(&f.body)?;
     lower.close_group()?;
+    #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+    let code = crate::exec::native::compile(&mut lower.steps, lower.isa);
     Ok(Tape {
+        #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+        code,
         steps: lower.steps,
         image: lower.image,
         arena_bytes: lower.arena.high_water(),

@@ -5,6 +5,7 @@
 
 use super::access::{LoadRow, StoreRow};
 use super::map::Kernel;
+use super::math::ROUNDER;
 use std::arch::x86_64::*;
 
 macro_rules! avx512 {
@@ -41,20 +42,25 @@ avx512! {
 
 avx512! {
     fn exp_of_remainder(r: __m512, n: __m512) -> __m512 {
-        let p = poly(r, &[1.987_569_1e-4, 1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 0.166_666_66, 0.5]);
-        let p = _mm512_add_ps(_mm512_fmadd_ps(p, _mm512_mul_ps(r, r), r), set(1.0));
-        _mm512_scalef_ps(p, n)
+        let p = [1.987_569_1e-4, 1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 0.166_666_66, 0.5, 1.0, 1.0];
+        _mm512_scalef_ps(poly(r, &p), n)
+    }
+}
+
+avx512! {
+    fn exp_in_range(x: __m512) -> __m512 {
+        let n = _mm512_fmadd_ps(x, set(std::f32::consts::LOG2_E), set(ROUNDER));
+        let n = _mm512_sub_ps(n, set(ROUNDER));
+        let r = _mm512_fmadd_ps(n, set(-0.693_359_4), x);
+        let r = _mm512_fmadd_ps(n, set(2.121_944_4e-4), r);
+        exp_of_remainder(r, n)
     }
 }
 
 avx512! {
     fn exp(x: __m512) -> __m512 {
         // The second operand is taken for NaN: x stays.
-        let c = _mm512_min_ps(set(89.0), _mm512_max_ps(set(-104.0), x));
-        let n = round_even(_mm512_mul_ps(c, set(std::f32::consts::LOG2_E)));
-        let r = _mm512_fmadd_ps(n, set(-0.693_359_4), c);
-        let r = _mm512_fmadd_ps(n, set(2.121_944_4e-4), r);
-        exp_of_remainder(r, n)
+        exp_in_range(_mm512_min_ps(set(89.0), _mm512_max_ps(set(-104.0), x)))
     }
 }
 
@@ -87,19 +93,17 @@ avx512! {
         let s = _mm512_mul_ps(x, x);
         let p = poly(s, &[-5.704_988_6e-3, 2.063_908_8e-2, -5.373_971_6e-2, 0.133_314_42, -0.333_332_8]);
         let small = _mm512_fmadd_ps(_mm512_mul_ps(p, s), x, x);
-        let e = exp(_mm512_mul_ps(set(2.0), _mm512_min_ps(a, set(20.0))));
+        let e = exp_in_range(_mm512_mul_ps(set(2.0), _mm512_min_ps(a, set(20.0))));
         let large = _mm512_sub_ps(set(1.0), _mm512_div_ps(set(2.0), _mm512_add_ps(e, set(1.0))));
-        let is_small = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(a, set(0.625));
-        let y = _mm512_mask_blend_ps(is_small, with_sign_of(large, x), small);
-        let is_nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(x, x);
-        _mm512_mask_blend_ps(is_nan, y, x)
+        let is_large = _mm512_cmp_ps_mask::<_CMP_GE_OQ>(a, set(0.625));
+        _mm512_mask_blend_ps(is_large, small, with_sign_of(large, x))
     }
 }
 
 avx512! {
     fn erf(x: __m512) -> __m512 {
-        let t = _mm512_abs_ps(x);
-        let s = _mm512_mul_ps(x, x);
+        let t = _mm512_min_ps(set(4.0), _mm512_abs_ps(x));
+        let s = _mm512_mul_ps(t, t);
         let r = _mm512_fmadd_ps(set(-1.728_534_7e-5), t, set(3.831_971_3e-4));
         let u = _mm512_fmadd_ps(set(-3.883_964_4e-3), t, set(2.425_462_2e-2));
         let mut r = _mm512_fmadd_ps(r, s, u);
@@ -107,13 +111,11 @@ avx512! {
             r = _mm512_fmadd_ps(r, t, set(c));
         }
         let r = _mm512_fmsub_ps(r, t, t);
-        let large = with_sign_of(_mm512_sub_ps(set(1.0), exp(r)), x);
+        let large = with_sign_of(_mm512_sub_ps(set(1.0), exp_in_range(r)), x);
         let q = poly(s, &[-5.967_617e-4, 4.991_194e-3, -2.676_813_5e-2, 0.112_819_925, -0.376_125_34, 0.128_379_17]);
         let small = _mm512_fmadd_ps(q, x, x);
         let is_large = _mm512_cmp_ps_mask::<_CMP_GT_OQ>(t, set(0.927_734_4));
-        let y = _mm512_mask_blend_ps(is_large, small, large);
-        let is_nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(x, x);
-        _mm512_mask_blend_ps(is_nan, y, x)
+        _mm512_mask_blend_ps(is_large, small, large)
     }
 }
 

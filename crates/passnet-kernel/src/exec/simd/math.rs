@@ -9,8 +9,8 @@ fn pow2i(n: i32) -> f32 {
 /// `2^n` in two factors, so that results may be subnormal or overflow to infinity.
 #[inline(always)]
 fn scale(p: f32, n: f32) -> f32 {
-    // Adding 1.5 * 2^23 leaves the integer in the low mantissa bits; unlike a cast this needs no range checks.
-    let n = (n + 12_582_912.0).to_bits() as i32 - 0x4b40_0000;
+    // Unlike a cast this needs no range checks.
+    let n = (n + ROUNDER).to_bits() as i32 - 0x4b40_0000;
     let half = n >> 1;
     p * pow2i(half) * pow2i(n - half)
 }
@@ -23,16 +23,25 @@ fn exp_poly(r: f32) -> f32 {
     p = p.mul_add(r, 4.166_579_6e-2);
     p = p.mul_add(r, 0.166_666_66);
     p = p.mul_add(r, 0.5);
-    p.mul_add(r * r, r) + 1.0
+    p = p.mul_add(r, 1.0);
+    p.mul_add(r, 1.0)
+}
+
+/// Adding it rounds to an integer, which is then in the low mantissa bits.
+pub(crate) const ROUNDER: f32 = 12_582_912.0;
+
+/// For arguments whose results are neither subnormal nor infinite, and a little beyond.
+#[inline(always)]
+fn exp_in_range(x: f32) -> f32 {
+    let n = x.mul_add(std::f32::consts::LOG2_E, ROUNDER) - ROUNDER;
+    let r = n.mul_add(-0.693_359_4, x);
+    let r = n.mul_add(2.121_944_4e-4, r);
+    scale(exp_poly(r), n)
 }
 
 #[inline(always)]
 pub(super) fn exp(x: f32) -> f32 {
-    let c = x.clamp(-104.0, 89.0);
-    let n = (c * std::f32::consts::LOG2_E).round_ties_even();
-    let r = n.mul_add(-0.693_359_4, c);
-    let r = n.mul_add(2.121_944_4e-4, r);
-    scale(exp_poly(r), n)
+    exp_in_range(x.clamp(-104.0, 89.0))
 }
 
 /// As the chain of operations computes it, rounding after each.
@@ -119,16 +128,17 @@ pub(super) fn tanh(x: f32) -> f32 {
     p = p.mul_add(s, 0.133_314_42);
     p = p.mul_add(s, -0.333_332_8);
     let small = (p * s).mul_add(x, x);
-    let e = exp(2.0 * a.min(20.0));
+    let e = exp_in_range(2.0 * a.min(20.0));
     let large = (1.0 - 2.0 / (e + 1.0)).copysign(x);
-    let y = if a < 0.625 { small } else { large };
-    if x.is_nan() { x } else { y }
+    // NaN is not large: it comes out of the polynomial.
+    if a >= 0.625 { large } else { small }
 }
 
 #[inline(always)]
 pub(super) fn erf(x: f32) -> f32 {
-    let t = x.abs();
-    let s = x * x;
+    // Beyond, the result is one; NaN stays.
+    let t = if x.abs() > 4.0 { 4.0 } else { x.abs() };
+    let s = t * t;
     let mut r = (-1.728_534_7e-5f32).mul_add(t, 3.831_971_3e-4);
     let u = (-3.883_964_4e-3f32).mul_add(t, 2.425_462_2e-2);
     r = r.mul_add(s, u);
@@ -136,7 +146,7 @@ pub(super) fn erf(x: f32) -> f32 {
     r = r.mul_add(t, -0.634_846_7);
     r = r.mul_add(t, -0.128_717_51);
     r = r.mul_add(t, -t);
-    let large = (1.0 - exp(r)).copysign(x);
+    let large = (1.0 - exp_in_range(r)).copysign(x);
     let mut q = -5.967_617e-4f32;
     q = q.mul_add(s, 4.991_194e-3);
     q = q.mul_add(s, -2.676_813_5e-2);
@@ -144,8 +154,8 @@ pub(super) fn erf(x: f32) -> f32 {
     q = q.mul_add(s, -0.376_125_34);
     q = q.mul_add(s, 0.128_379_17);
     let small = q.mul_add(x, x);
-    let y = if t > 0.927_734_4 { large } else { small };
-    if x.is_nan() { x } else { y }
+    // NaN is not large: it comes out of the polynomial.
+    if t > 0.927_734_4 { large } else { small }
 }
 
 /// Quadrant and remainder of `x` modulo half pi, reduced in `f64`.

@@ -18,8 +18,8 @@ pub(crate) type ReduceKernel = unsafe fn(*mut u8, *const u8, usize, usize, usize
 /// As for [`ReduceKernel`].
 pub(crate) type ScanKernel = unsafe fn(*mut u8, *const u8, usize, usize, usize, bool);
 
-/// Independent partial results of a reduction along the contiguous axis: enough to hide latency.
-const PARTIALS: usize = 32;
+/// Independent partial results of a reduction along the contiguous axis: the lanes of the widest register.
+const PARTIALS: usize = 16;
 
 #[inline(always)]
 unsafe fn reduce_body<F: Map2<A = T, B = T, R = T>, T: Copy>(

@@ -1,0 +1,580 @@
+//! From a group to a loop over sixteen lanes at a time that keeps every value in a register.
+//!
+//! A group becomes two functions: one for lanes where no mask is off, one that computes the masks of each access.
+//! What the code cannot express (other lane types, gathers, too many values) stays with the interpreter.
+
+use super::assembler::*;
+use super::layout::{Layout, WIDTH, Walk};
+use crate::exec::lane::Lane;
+use crate::exec::tape::{
+    Access, Bounds, Group, LaneOp, MaskForm, Micro, Place, Src, VReg, reads, written,
+};
+use crate::ir::{BinaryOp, CmpOp, ReduceOp, UnaryOp};
+use crate::types::Elem;
+
+/// Registers that hold addresses.
+const POINTERS: [Gpr; 8] = [R8, R10, R11, RBX, RBP, R12, R13, R14];
+/// The last lane from which a whole turn of the wide loop is left.
+const LIMIT: Gpr = R15;
+/// Registers that belong to the caller.
+const SAVED: [Gpr; 6] = [RBX, RBP, R12, R13, R14, R15];
+
+/// The mask of an access, where masks are computed.
+const BOX: K = K(2);
+
+/// Bytes ahead of the lanes at work whose cache lines are asked for: about what the next program will need.
+const AHEAD: i32 = 4096;
+
+/// Vector registers in all.
+const REGISTERS: u8 = 32;
+/// Mask registers in all.
+const MASKS: u8 = 8;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Held {
+    Nothing,
+    Lanes(Zmm),
+    Mask(K),
+}
+
+/// One of the registers' sets that work side by side, each on sixteen lanes.
+struct Way {
+    held: Vec<Held>,
+    scratch: Scratch,
+}
+
+struct Emit<'a> {
+    group: &'a Group,
+    layout: &'a Layout,
+    /// Address registers: of the accesses, then of the views.
+    pointers: Vec<(Gpr, Walk)>,
+    last_use: Vec<usize>,
+    free: Vec<Zmm>,
+    free_masks: Vec<K>,
+    ways: Vec<Way>,
+    accumulators: Vec<Zmm>,
+    masked: bool,
+}
+
+/// Writes one function for a group and says where it begins. Masks are computed, or taken to be on.
+pub(super) fn function(
+    asm: &mut Assembler,
+    group: &Group,
+    layout: &Layout,
+    masked: bool,
+) -> Option<usize> {
+    if layout.walks.len() > POINTERS.len() {
+        return None;
+    }
+    let mut last_use = vec![0; group.places.len()];
+    for (i, micro) in group.micros.iter().enumerate() {
+        for r in reads(micro, &group.accesses) {
+            last_use[usize::from(r.0)] = i;
+        }
+    }
+    let before = asm.code.len();
+    let most = if masked { 1 } else { layout.row / WIDTH };
+    // As many side by side as the registers allow.
+    [4, 2, 1].into_iter().filter(|&ways| ways <= most).find_map(|ways| {
+        asm.code.truncate(before);
+        asm.align();
+        let start = asm.code.len();
+        let mut emit = Emit {
+            group,
+            layout,
+            pointers: POINTERS.into_iter().zip(layout.walks.iter().copied()).collect(),
+            last_use: last_use.clone(),
+            free: Vec::new(),
+            free_masks: Vec::new(),
+            ways: Vec::new(),
+            accumulators: Vec::new(),
+            masked,
+        };
+        emit.function(asm, ways)?;
+        Some(start)
+    })
+}
+
+impl Emit<'_> {
+    fn function(&mut self, asm: &mut Assembler, ways: usize) -> Option<()> {
+        SAVED.into_iter().for_each(|r| asm.push(r));
+        asm.move_gpr(RAX, RCX);
+        asm.move_gpr(RCX, R8);
+        let accesses = self.group.accesses.len();
+        for (i, &(register, walk)) in self.pointers.iter().enumerate() {
+            if i < accesses {
+                asm.load_gpr(register, RDI, 8 * i as i32);
+            } else {
+                asm.add_to(register, R9, walk.start);
+            }
+        }
+        self.accumulators = (0..self.group.reductions.len() as u8).map(Zmm).collect();
+        for (i, &register) in self.accumulators.iter().enumerate() {
+            let from = Operand::Fixed { base: RDI, offset: self.layout.accumulator(i) };
+            asm.load(register, from);
+        }
+        let rows = self.layout.rows;
+        if rows > 1 {
+            asm.push_number(i32::try_from(rows).ok()?);
+        }
+        let row = asm.code.len();
+        if rows > 1 {
+            asm.clear_index();
+        }
+        self.turns(asm, ways)?;
+        let even = self.layout.row.is_multiple_of(ways * WIDTH);
+        if ways > 1 && !(rows > 1 && even) {
+            self.turns(asm, 1)?;
+        }
+        if rows > 1 {
+            for &(register, walk) in &self.pointers {
+                if walk.outer != 0 {
+                    asm.add_to(register, register, walk.outer);
+                }
+            }
+            asm.add_to(R9, R9, i32::try_from(self.layout.row * 4).ok()?);
+            asm.count_down(row);
+            asm.pop(RAX);
+        }
+        for (i, &register) in self.accumulators.iter().enumerate() {
+            let to = Operand::Fixed { base: RDI, offset: self.layout.accumulator(i) };
+            asm.store(to, register, K0);
+        }
+        SAVED.into_iter().rev().for_each(|r| asm.pop(r));
+        asm.finish();
+        Some(())
+    }
+
+    /// A loop that takes so many times sixteen lanes a turn, as long as there are as many.
+    fn turns(&mut self, asm: &mut Assembler, ways: usize) -> Option<()> {
+        let values = REGISTERS - 4 * ways as u8;
+        self.free = (self.accumulators.len() as u8..values).rev().map(Zmm).collect();
+        let first_mask = if self.masked { BOX.0 + 1 } else { 1 + ways as u8 };
+        self.free_masks = (first_mask..MASKS).map(K).collect();
+        self.ways = (0..ways as u8)
+            .map(|way| Way {
+                held: vec![Held::Nothing; self.group.places.len()],
+                scratch: Scratch {
+                    lanes: [0, 1, 2, 3].map(|i| Zmm(values + 4 * way + i)),
+                    mask: K(1 + way),
+                },
+            })
+            .collect();
+        let lanes = (ways * WIDTH) as i32;
+        asm.add_to(LIMIT, RCX, -lanes);
+        let skip = asm.skip_if_greater(RAX, LIMIT);
+        asm.align();
+        let again = asm.code.len();
+        for (i, micro) in self.group.micros.iter().enumerate() {
+            asm.interleaved(ways, |asm, way| {
+                asm.scratch = self.ways[way].scratch;
+                self.micro(asm, way, i, micro)
+            })?;
+            self.reduce(asm, micro)?;
+            self.release(i);
+        }
+        asm.add_to(RAX, RAX, lanes);
+        asm.repeat_if_at_most(RAX, LIMIT, again);
+        asm.land(skip);
+        Some(())
+    }
+
+    /// Gives back the registers of values that are not read after this micro.
+    fn release(&mut self, at: usize) {
+        for way in &mut self.ways {
+            for (held, last_use) in way.held.iter_mut().zip(&self.last_use) {
+                if *last_use <= at {
+                    match std::mem::replace(held, Held::Nothing) {
+                        Held::Lanes(z) => self.free.push(z),
+                        Held::Mask(k) => self.free_masks.push(k),
+                        Held::Nothing => {}
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds what the micro computed to the reductions, in the order of the lanes.
+    fn reduce(&mut self, asm: &mut Assembler, micro: &Micro) -> Option<()> {
+        let Some(dst) = written(micro) else { return Some(()) };
+        for (reduction, &sum) in self.group.reductions.iter().zip(&self.accumulators) {
+            if reduction.from != dst {
+                continue;
+            }
+            for way in &self.ways {
+                let Held::Lanes(value) = way.held[usize::from(dst.0)] else { return None };
+                asm.scratch = way.scratch;
+                let [a, ..] = way.scratch.lanes;
+                match reduction.op {
+                    ReduceOp::Sum => asm.op(ADD, sum, sum, value),
+                    ReduceOp::Prod => asm.op(MUL, sum, sum, value),
+                    ReduceOp::Max => extreme(asm, MAX, (a, sum, value), false),
+                    ReduceOp::Min => extreme(asm, MIN, (a, sum, value), false),
+                    _ => return None,
+                }
+                if matches!(reduction.op, ReduceOp::Max | ReduceOp::Min) {
+                    asm.load(sum, a.into());
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn full(&self, way: usize, r: VReg) -> Option<Operand> {
+        match self.group.places[usize::from(r.0)] {
+            (Place::Full(offset), Lane::F32) => Some(Operand::Lanes {
+                base: R9,
+                scale: 4,
+                offset: i32::try_from(offset + 4 * WIDTH * way).ok()?,
+            }),
+            _ => None,
+        }
+    }
+
+    fn operand(&mut self, asm: &mut Assembler, way: usize, src: Src) -> Option<Operand> {
+        match src {
+            Src::S(r) => Some(Operand::Spread { base: RSI, offset: i32::try_from(r.0 * 8).ok()? }),
+            Src::V(r) => match self.ways[way].held[usize::from(r.0)] {
+                Held::Lanes(z) => Some(Operand::Reg(z)),
+                Held::Mask(_) => None,
+                // A block of an earlier group.
+                Held::Nothing => {
+                    let from = self.full(way, r)?;
+                    let to = self.free.pop()?;
+                    asm.load(to, from);
+                    self.ways[way].held[usize::from(r.0)] = Held::Lanes(to);
+                    Some(Operand::Reg(to))
+                }
+            },
+            Src::None => None,
+        }
+    }
+
+    /// The operand in a register: its own, or the given one.
+    fn register(&mut self, asm: &mut Assembler, way: usize, src: Src, spare: usize) -> Option<Zmm> {
+        match self.operand(asm, way, src)? {
+            Operand::Reg(z) => Some(z),
+            other => {
+                let spare = asm.scratch.lanes[spare];
+                asm.load(spare, other);
+                Some(spare)
+            }
+        }
+    }
+
+    /// A value is complete: it is stored if it is a block of its own.
+    fn define(&mut self, asm: &mut Assembler, way: usize, dst: VReg, value: Zmm) -> Option<()> {
+        let (place, lane) = self.group.places[usize::from(dst.0)];
+        if lane != Lane::F32 {
+            return None;
+        }
+        if let Place::Full(_) = place {
+            let to = self.full(way, dst)?;
+            asm.store(to, value, K0);
+        }
+        self.ways[way].held[usize::from(dst.0)] = Held::Lanes(value);
+        Some(())
+    }
+
+    /// The lanes of a box as a mask.
+    fn mask(&self, asm: &mut Assembler, bounds: &Bounds) -> Option<K> {
+        let index = self.layout.boxes.iter().position(|b| b == bounds)?;
+        let (low, high) = self.layout.limits(index);
+        let [a, ..] = asm.scratch.lanes;
+        asm.spread_index(a, RAX);
+        asm.op(INT_ADD, a, a, Operand::Fixed { base: RDX, offset: 0 });
+        asm.int_compare(BOX, a, Operand::Spread { base: RDI, offset: high }, INT_LT, K0);
+        asm.int_compare(BOX, a, Operand::Spread { base: RDI, offset: low }, INT_GE, BOX);
+        Some(BOX)
+    }
+
+    fn access_mask(&self, asm: &mut Assembler, access: &Access) -> Option<K> {
+        match &access.mask {
+            MaskForm::Box(bounds) if self.masked => self.mask(asm, bounds),
+            MaskForm::Lanes(_) => None,
+            _ => Some(K0),
+        }
+    }
+
+    fn micro(&mut self, asm: &mut Assembler, way: usize, at: usize, micro: &Micro) -> Option<()> {
+        match micro {
+            Micro::Map { op, dst, a, b, c, .. } => self.map(asm, way, (*op)?, *dst, [*a, *b, *c]),
+            Micro::Splat { dst, from } => {
+                let to = self.free.pop()?;
+                let from = self.operand(asm, way, Src::S(*from))?;
+                asm.load(to, from);
+                self.define(asm, way, *dst, to)
+            }
+            Micro::SelectBox { dst, bounds, a, b, .. } => {
+                let to = self.free.pop()?;
+                let a = self.operand(asm, way, *a)?;
+                asm.load(to, a);
+                if self.masked {
+                    let other = self.operand(asm, way, *b)?;
+                    let k = self.mask(asm, bounds)?;
+                    let [a, ..] = asm.scratch.lanes;
+                    asm.load(a, other);
+                    asm.masked(BLEND, to, a, to, k);
+                }
+                self.define(asm, way, *dst, to)
+            }
+            Micro::Strided { dst, .. } => {
+                let views = self.group.micros[..at].iter();
+                let index = views.filter(|m| matches!(m, Micro::Strided { .. })).count();
+                let (base, walk) = self.pointers[self.group.accesses.len() + index];
+                let to = self.free.pop()?;
+                self.read(asm, way, to, base, walk, Elem::F32, K0)?;
+                self.define(asm, way, *dst, to)
+            }
+            Micro::Load { dst, access } => {
+                let a = &self.group.accesses[*access];
+                let (base, walk) = self.pointers[*access];
+                let to = self.free.pop()?;
+                let k = self.access_mask(asm, a)?;
+                if k != K0 {
+                    let other = match a.other {
+                        Src::None => asm.number(0.0),
+                        other => self.operand(asm, way, other)?,
+                    };
+                    asm.load(to, other);
+                }
+                self.read(asm, way, to, base, walk, a.elem, k)?;
+                if walk.inner != 0 && !self.masked {
+                    let size = a.elem.size() as u8;
+                    let offset = AHEAD + offset(size, way);
+                    asm.prefetch(Operand::Lanes { base, scale: size, offset });
+                }
+                self.define(asm, way, *dst, to)
+            }
+            Micro::Store { src, access, .. } => {
+                let a = &self.group.accesses[*access];
+                let (base, walk) = self.pointers[*access];
+                let value = self.register(asm, way, *src, 1)?;
+                let k = self.access_mask(asm, a)?;
+                let size = a.elem.size() as u8;
+                if i64::from(walk.inner) != i64::from(size) {
+                    return None;
+                }
+                let to = Operand::Lanes { base, scale: size, offset: offset(size, way) };
+                if !self.masked {
+                    let offset = AHEAD + offset(size, way);
+                    asm.prefetch_write(Operand::Lanes { base, scale: size, offset });
+                }
+                match a.elem {
+                    Elem::F32 => asm.store(to, value, k),
+                    Elem::F16 => asm.store_f16(to, value, k),
+                    Elem::BF16 => asm.store_bf16(to, value, k),
+                    _ => return None,
+                }
+                Some(())
+            }
+            Micro::Iota { .. } | Micro::Divided { .. } | Micro::BoxMask { .. } => None,
+        }
+    }
+
+    /// Lanes from memory where the mask is on; `to` keeps the others.
+    fn read(
+        &mut self,
+        asm: &mut Assembler,
+        way: usize,
+        to: Zmm,
+        base: Gpr,
+        walk: Walk,
+        elem: Elem,
+        k: K,
+    ) -> Option<()> {
+        let size = elem.size() as u8;
+        if walk.inner == 0 {
+            if elem != Elem::F32 {
+                return None;
+            }
+            asm.masked(SPREAD, to, Zmm(0), Operand::Fixed { base, offset: 0 }, k);
+            return Some(());
+        }
+        let from = Operand::Lanes { base, scale: size, offset: offset(size, way) };
+        match elem {
+            Elem::F32 => asm.masked(MOV, to, Zmm(0), from, k),
+            Elem::F16 => asm.masked(FROM_HALF, to, Zmm(0), from, k),
+            Elem::BF16 => {
+                let [a, ..] = asm.scratch.lanes;
+                asm.zeroed(WIDEN_16, a, from, k);
+                asm.shift_left(a, a, 16);
+                asm.masked(MOV, to, Zmm(0), a, k);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn map(
+        &mut self,
+        asm: &mut Assembler,
+        way: usize,
+        op: LaneOp,
+        dst: VReg,
+        [a, b, c]: [Src; 3],
+    ) -> Option<()> {
+        if let LaneOp::Compare(op) = op {
+            return self.compare(asm, way, op, dst, a, b);
+        }
+        let to = self.free.pop()?;
+        match op {
+            LaneOp::Unary(op) => {
+                let x = self.register(asm, way, a, 1)?;
+                self.unary(asm, op, to, x)?;
+            }
+            LaneOp::Sigmoid => {
+                let x = self.register(asm, way, a, 1)?;
+                asm.sigmoid(to, x);
+            }
+            LaneOp::RoundF16 => {
+                let x = self.register(asm, way, a, 1)?;
+                asm.round_f16(to, x);
+            }
+            LaneOp::RoundBF16 => {
+                let x = self.register(asm, way, a, 1)?;
+                asm.round_bf16(to, x);
+            }
+            LaneOp::Binary(op) => self.binary(asm, way, op, to, a, b)?,
+            LaneOp::Fma => {
+                let (x, y, z) = (
+                    self.operand(asm, way, a)?,
+                    self.register(asm, way, b, 1)?,
+                    self.operand(asm, way, c)?,
+                );
+                asm.load(to, x);
+                asm.op(FMA, to, y, z);
+            }
+            LaneOp::Select => {
+                let Src::V(condition) = a else { return None };
+                let Held::Mask(k) = self.ways[way].held[usize::from(condition.0)] else {
+                    return None;
+                };
+                let (yes, no) = (self.operand(asm, way, b)?, self.register(asm, way, c, 1)?);
+                asm.masked(BLEND, to, no, yes, k);
+            }
+            LaneOp::Compare(_) => return None,
+        }
+        self.define(asm, way, dst, to)
+    }
+
+    fn compare(
+        &mut self,
+        asm: &mut Assembler,
+        way: usize,
+        op: CmpOp,
+        dst: VReg,
+        a: Src,
+        b: Src,
+    ) -> Option<()> {
+        if let (Place::Full(_), _) = self.group.places[usize::from(dst.0)] {
+            return None;
+        }
+        let (x, y) = (self.register(asm, way, a, 1)?, self.operand(asm, way, b)?);
+        let how = match op {
+            CmpOp::Eq => EQ,
+            CmpOp::Ne => NE,
+            CmpOp::Lt => LT,
+            CmpOp::Le => LE,
+            CmpOp::Gt => GT,
+            CmpOp::Ge => GE,
+        };
+        let k = self.free_masks.pop()?;
+        asm.compare(k, x, y, how, K0);
+        self.ways[way].held[usize::from(dst.0)] = Held::Mask(k);
+        Some(())
+    }
+
+    fn binary(
+        &mut self,
+        asm: &mut Assembler,
+        way: usize,
+        op: BinaryOp,
+        to: Zmm,
+        a: Src,
+        b: Src,
+    ) -> Option<()> {
+        let x = self.register(asm, way, a, 1)?;
+        let simple = match op {
+            BinaryOp::Add => Some(ADD),
+            BinaryOp::Sub => Some(SUB),
+            BinaryOp::Mul => Some(MUL),
+            BinaryOp::Div => Some(DIV),
+            _ => None,
+        };
+        if let Some(code) = simple {
+            let y = self.operand(asm, way, b)?;
+            asm.op(code, to, x, y);
+            return Some(());
+        }
+        let y = self.register(asm, way, b, 0)?;
+        match op {
+            BinaryOp::Max => extreme(asm, MAX, (to, x, y), false),
+            BinaryOp::Min => extreme(asm, MIN, (to, x, y), false),
+            BinaryOp::MaxNan => extreme(asm, MAX, (to, x, y), true),
+            BinaryOp::MinNan => extreme(asm, MIN, (to, x, y), true),
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn unary(&mut self, asm: &mut Assembler, op: UnaryOp, to: Zmm, x: Zmm) -> Option<()> {
+        match op {
+            UnaryOp::Neg => {
+                let sign = asm.number(-0.0);
+                asm.op(XOR, to, x, sign);
+            }
+            UnaryOp::Abs => {
+                let rest = asm.bits(0x7fff_ffff);
+                asm.op(AND, to, x, rest);
+            }
+            UnaryOp::Exp => asm.exp(to, x),
+            UnaryOp::Exp2 => asm.exp2(to, x),
+            UnaryOp::Log => asm.log(to, x),
+            UnaryOp::Tanh => asm.tanh(to, x),
+            UnaryOp::Erf => asm.erf(to, x),
+            UnaryOp::Sqrt => asm.unary(SQRT, to, x),
+            UnaryOp::Rsqrt => {
+                let [a, b, ..] = asm.scratch.lanes;
+                asm.unary(SQRT, a, x);
+                let one = asm.number(1.0);
+                asm.load(b, one);
+                asm.op(DIV, to, b, a);
+            }
+            UnaryOp::Floor => asm.round(to, x, DOWN),
+            UnaryOp::Ceil => asm.round(to, x, UP),
+            UnaryOp::Trunc => asm.round(to, x, TO_ZERO),
+            UnaryOp::Rint => asm.round(to, x, NEAREST),
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+/// Where the lanes of a way begin.
+fn offset(size: u8, way: usize) -> i32 {
+    i32::from(size) * (WIDTH * way) as i32
+}
+
+/// The smaller or larger of two; where the first is NaN the second, or NaN if that is to `spread`.
+fn extreme(asm: &mut Assembler, code: Code, (to, x, y): (Zmm, Zmm, Zmm), spread: bool) {
+    let k = asm.scratch.mask;
+    asm.compare(k, x, x, UNORDERED, K0);
+    if spread {
+        asm.op(code, to, x, y);
+        asm.masked(BLEND, to, to, x, k);
+    } else {
+        asm.op(code, to, y, x);
+        asm.masked(BLEND, to, to, y, k);
+    }
+}
+
+/// Whether the code of a group may be tried at all: no other lanes than `f32`, and masks that stay inside.
+pub(super) fn is_candidate(group: &Group) -> bool {
+    group.micros.iter().all(|micro| match written(micro) {
+        Some(dst) => {
+            matches!(group.places[usize::from(dst.0)], (_, Lane::F32) | (Place::Slot(_), Lane::B8))
+        }
+        None => true,
+    })
+}

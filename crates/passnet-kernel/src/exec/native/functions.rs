@@ -1,0 +1,268 @@
+//! Elementary functions as code: operation for operation what [`super::super::simd::math`] does, so the bits agree.
+//!
+//! Each takes the registers of its result and argument, which differ, and may use the scratch registers.
+
+use super::assembler::*;
+use crate::exec::simd::ROUNDER;
+use std::f32::consts::{LN_2, LOG2_E};
+
+impl Assembler {
+    /// `to = p[0] * x^n + p[1] * x^(n-1) + …`
+    fn poly(&mut self, to: Zmm, x: Zmm, p: &[f32]) {
+        let first = self.number(p[0]);
+        self.load(to, first);
+        for &c in &p[1..] {
+            let c = self.number(c);
+            self.op(FMA, to, x, c);
+        }
+    }
+
+    /// `to = exp(r) * 2^n`
+    fn exp_of_remainder(&mut self, to: Zmm, r: Zmm, n: Zmm) {
+        let p = [
+            1.987_569_1e-4,
+            1.398_199_9e-3,
+            8.333_452e-3,
+            4.166_579_6e-2,
+            0.166_666_66,
+            0.5,
+            1.0,
+            1.0,
+        ];
+        self.poly(to, r, &p);
+        self.op(SCALE, to, to, n);
+    }
+
+    /// Uses the first three scratch registers; `x` may be the first.
+    pub(super) fn exp(&mut self, to: Zmm, x: Zmm) {
+        let [a, b, ..] = self.scratch.lanes;
+        // The second operand is taken for NaN: x stays.
+        let low = self.number(-104.0);
+        self.load(b, low);
+        self.op(MAX, b, b, x);
+        let high = self.number(89.0);
+        self.load(a, high);
+        self.op(MIN, b, a, b);
+        self.exp_in_range(to);
+    }
+
+    /// The exponential of the second scratch register, which is small enough; uses the third.
+    fn exp_in_range(&mut self, to: Zmm) {
+        let [_, b, c, _] = self.scratch.lanes;
+        let (log2e, rounder) = (self.number(LOG2_E), self.number(ROUNDER));
+        self.load(c, log2e);
+        self.op(FMA, c, b, rounder);
+        self.op(SUB, c, c, rounder);
+        let high = self.number(-0.693_359_4);
+        self.op(FMA_INTO, b, c, high);
+        let low = self.number(2.121_944_4e-4);
+        self.op(FMA_INTO, b, c, low);
+        self.exp_of_remainder(to, b, c);
+    }
+
+    pub(super) fn exp2(&mut self, to: Zmm, x: Zmm) {
+        let [a, b, c, _] = self.scratch.lanes;
+        let low = self.number(-151.0);
+        self.load(b, low);
+        self.op(MAX, b, b, x);
+        let high = self.number(129.0);
+        self.load(a, high);
+        self.op(MIN, b, a, b);
+        self.round(c, b, NEAREST);
+        self.op(SUB, b, b, c);
+        let ln2 = self.number(LN_2);
+        self.op(MUL, b, b, ln2);
+        self.exp_of_remainder(to, b, c);
+    }
+
+    pub(super) fn sigmoid(&mut self, to: Zmm, x: Zmm) {
+        let [.., d] = self.scratch.lanes;
+        let sign = self.number(-0.0);
+        self.op(XOR, d, x, sign);
+        self.exp(to, d);
+        let one = self.number(1.0);
+        self.op(ADD, to, to, one);
+        self.load(d, one);
+        self.op(DIV, to, d, to);
+    }
+
+    /// NaN of the argument is the result.
+    fn keep_nan(&mut self, to: Zmm, x: Zmm) {
+        let k = self.scratch.mask;
+        self.compare(k, x, x, UNORDERED, K0);
+        self.masked(BLEND, to, to, x, k);
+    }
+
+    pub(super) fn tanh(&mut self, to: Zmm, x: Zmm) {
+        let ([a, b, _, d], k) = (self.scratch.lanes, self.scratch.mask);
+        let rest = self.bits(0x7fff_ffff);
+        self.op(AND, d, x, rest);
+        let (most, two, one) = (self.number(20.0), self.number(2.0), self.number(1.0));
+        self.op(MIN, b, d, most);
+        self.op(MUL, b, b, two);
+        self.exp_in_range(to);
+        self.op(ADD, to, to, one);
+        self.load(a, two);
+        self.op(DIV, to, a, to);
+        self.load(a, one);
+        self.op(SUB, a, a, to);
+        self.copy_sign(a, x);
+        self.op(MUL, b, x, x);
+        let p = [-5.704_988_6e-3, 2.063_908_8e-2, -5.373_971_6e-2, 0.133_314_42, -0.333_332_8];
+        self.poly(to, b, &p);
+        self.op(MUL, to, to, b);
+        self.op(FMA, to, x, x);
+        // NaN is not large: it comes out of the polynomial.
+        let edge = self.number(0.625);
+        self.compare(k, d, edge, GE, K0);
+        self.masked(BLEND, to, to, a, k);
+    }
+
+    pub(super) fn erf(&mut self, to: Zmm, x: Zmm) {
+        let ([a, b, c, d], k) = (self.scratch.lanes, self.scratch.mask);
+        let rest = self.bits(0x7fff_ffff);
+        self.op(AND, d, x, rest);
+        let most = self.number(4.0);
+        self.load(a, most);
+        self.op(MIN, d, a, d);
+        self.op(MUL, a, d, d);
+        let [r, r0] = [self.number(-1.728_534_7e-5), self.number(3.831_971_3e-4)];
+        self.load(b, r);
+        self.op(FMA, b, d, r0);
+        let [u, u0] = [self.number(-3.883_964_4e-3), self.number(2.425_462_2e-2)];
+        self.load(c, u);
+        self.op(FMA, c, d, u0);
+        self.op(FMA, b, a, c);
+        for coefficient in [-0.106_777_88, -0.634_846_7, -0.128_717_51] {
+            let coefficient = self.number(coefficient);
+            self.op(FMA, b, d, coefficient);
+        }
+        self.op(FMS, b, d, d);
+        self.exp_in_range(to);
+        let one = self.number(1.0);
+        self.load(b, one);
+        self.op(SUB, b, b, to);
+        self.copy_sign(b, x);
+        let q = [
+            -5.967_617e-4,
+            4.991_194e-3,
+            -2.676_813_5e-2,
+            0.112_819_925,
+            -0.376_125_34,
+            0.128_379_17,
+        ];
+        self.poly(to, a, &q);
+        self.op(FMA, to, x, x);
+        // NaN is not large: it comes out of the polynomial.
+        let edge = self.number(0.927_734_4);
+        self.compare(k, d, edge, GT, K0);
+        self.masked(BLEND, to, to, b, k);
+    }
+
+    pub(super) fn log(&mut self, to: Zmm, x: Zmm) {
+        let ([a, b, c, d], k) = (self.scratch.lanes, self.scratch.mask);
+        // Mantissa in [sqrt(1/2), sqrt(2)) minus one, and the exponent; subnormals are scaled first.
+        let least = self.number(f32::MIN_POSITIVE);
+        self.compare(k, x, least, LT, K0);
+        self.load(a, Operand::Reg(x));
+        let scale = self.number(8_388_608.0);
+        self.masked(MUL, a, x, scale, k);
+        let root = self.bits(0x3f35_04f3);
+        self.op(INT_SUB, b, a, root);
+        self.shift_right_signed(b, b, 23);
+        self.shift_left(c, b, 23);
+        self.op(INT_SUB, c, a, c);
+        let one = self.number(1.0);
+        self.op(SUB, c, c, one);
+        self.unary(INT_TO_FLOAT, b, b);
+        let shifted = self.number(23.0);
+        self.masked(SUB, b, b, shifted, k);
+        let p = [
+            7.037_683_6e-2,
+            -0.115_146_1,
+            0.116_769_98,
+            -0.124_201_41,
+            0.142_493_23,
+            -0.166_680_57,
+            0.200_007_15,
+            -0.249_999_94,
+            0.333_333_3,
+        ];
+        self.poly(d, c, &p);
+        for _ in 0..3 {
+            self.op(MUL, d, d, c);
+        }
+        let low = self.number(-2.121_944_4e-4);
+        self.op(FMA_INTO, d, b, low);
+        self.op(MUL, a, c, c);
+        let half = self.number(-0.5);
+        self.op(FMA_INTO, d, a, half);
+        self.op(ADD, to, c, d);
+        let high = self.number(0.693_359_4);
+        self.op(FMA_INTO, to, b, high);
+        let infinity = self.number(f32::INFINITY);
+        self.compare(k, x, infinity, EQ, K0);
+        self.masked(BLEND, to, to, x, k);
+        let zero = self.number(0.0);
+        self.compare(k, x, zero, EQ, K0);
+        let minus_infinity = self.number(f32::NEG_INFINITY);
+        self.masked(BLEND, to, to, minus_infinity, k);
+        // Below zero, or no number.
+        self.compare(k, x, zero, 9, K0);
+        let nan = self.number(f32::NAN);
+        self.masked(BLEND, to, to, nan, k);
+    }
+
+    /// Rounds to the nearest `float16` value.
+    pub(super) fn round_f16(&mut self, to: Zmm, x: Zmm) {
+        let [a, ..] = self.scratch.lanes;
+        self.to_half(a, x);
+        self.unary(FROM_HALF, to, a);
+        self.keep_nan(to, x);
+    }
+
+    /// Rounds to the nearest `bfloat16` value.
+    pub(super) fn round_bf16(&mut self, to: Zmm, x: Zmm) {
+        let ([a, ..], k) = (self.scratch.lanes, self.scratch.mask);
+        let one = self.bits(1);
+        self.shift_right(a, x, 16);
+        self.op(INT_AND, a, a, one);
+        self.op(INT_ADD, a, a, x);
+        let half = self.bits(0x7fff);
+        self.op(INT_ADD, a, a, half);
+        let kept = self.bits(0xffff_0000);
+        self.op(INT_AND, to, a, kept);
+        self.compare(k, x, x, UNORDERED, K0);
+        let quiet = self.bits(0x0040_0000);
+        self.masked(INT_OR, to, x, quiet, k);
+    }
+
+    /// Lanes as `float16` in memory, NaN as the one quiet NaN.
+    pub(super) fn store_f16(&mut self, to: Operand, x: Zmm, k: K) {
+        let ([a, ..], spare) = (self.scratch.lanes, self.scratch.mask);
+        self.compare(spare, x, x, UNORDERED, K0);
+        let sign = self.number(-0.0);
+        self.load(a, sign);
+        self.op(AND, a, a, x);
+        let nan = self.number(f32::NAN);
+        self.op(OR, a, a, nan);
+        self.masked(BLEND, a, x, a, spare);
+        self.store_half(to, a, k);
+    }
+
+    /// Lanes as `bfloat16` in memory.
+    pub(super) fn store_bf16(&mut self, to: Operand, x: Zmm, k: K) {
+        let ([a, ..], spare) = (self.scratch.lanes, self.scratch.mask);
+        let one = self.bits(1);
+        self.shift_right(a, x, 16);
+        self.op(INT_AND, a, a, one);
+        self.op(INT_ADD, a, a, x);
+        let half = self.bits(0x7fff);
+        self.op(INT_ADD, a, a, half);
+        self.compare(spare, x, x, UNORDERED, K0);
+        let quiet = self.bits(0x0040_0000);
+        self.masked(INT_OR, a, x, quiet, spare);
+        self.shift_right(a, a, 16);
+        self.store_16(to, a, k);
+    }
+}
