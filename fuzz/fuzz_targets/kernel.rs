@@ -46,7 +46,7 @@ fuzz_target!(|text: &str| {
 });
 
 fn run(fixture: &Fixture, prepared: &PreparedPlan) {
-    let options = |threads| RunOptions { threads, iterations: MAX_ITERATIONS };
+    let options = |threads| RunOptions { threads, iterations: MAX_ITERATIONS, deadline: None };
     let Ok(one) = fixture.run(prepared, options(1)) else { return };
     let two = fixture.run(prepared, options(2)).expect("threads change nothing");
     assert_eq!(one.data, two.data);

@@ -225,13 +225,11 @@ impl<'t> Machine<'t, '_> {
             }
             _ => call(native.whole, 0, layout.row),
         }
-        let partials = accesses + 2 * layout.boxes.len();
         for (i, r) in group.reductions.iter().enumerate() {
-            let at = partials + i * WIDTH / 2;
-            let mut lanes: [f32; WIDTH] = [0.0; WIDTH];
-            for (pair, word) in lanes.as_chunks_mut::<2>().0.iter_mut().zip(&self.words[at..]) {
-                *pair = [f32::from_bits(*word as u32), f32::from_bits((*word >> 32) as u32)];
-            }
+            let at = layout.accumulator(i) as usize / 8;
+            let partials = self.words[at..at + WIDTH / 2].as_ptr().cast::<[f32; WIDTH]>();
+            // SAFETY: eight words hold sixteen lanes, of any bits.
+            let lanes = unsafe { partials.read_unaligned() };
             let to = self.arena(r.to).cast::<f32>();
             // SAFETY: the lowering gave the result a place of one lane in the arena.
             unsafe { to.write(total(r.op, lanes)) };
@@ -251,17 +249,18 @@ fn identity(op: ReduceOp) -> f32 {
 }
 
 /// The partial results folded in halves, as the interpreter folds them.
-fn total(op: ReduceOp, mut lanes: [f32; WIDTH]) -> f32 {
-    let combine = |x: f32, y: f32| match op {
-        ReduceOp::Sum => x + y,
-        ReduceOp::Prod => x * y,
-        ReduceOp::Max if x.is_nan() || y > x => y,
-        ReduceOp::Min if x.is_nan() || y < x => y,
-        _ => x,
-    };
-    let mut width = WIDTH;
-    while width > 1 {
-        width /= 2;
+fn total(op: ReduceOp, lanes: [f32; WIDTH]) -> f32 {
+    match op {
+        ReduceOp::Sum => fold(lanes, |x, y| x + y),
+        ReduceOp::Prod => fold(lanes, |x, y| x * y),
+        ReduceOp::Max => fold(lanes, |x, y| if x.is_nan() || y > x { y } else { x }),
+        _ => fold(lanes, |x, y| if x.is_nan() || y < x { y } else { x }),
+    }
+}
+
+#[inline(always)]
+fn fold(mut lanes: [f32; WIDTH], combine: impl Fn(f32, f32) -> f32) -> f32 {
+    for width in [8, 4, 2, 1] {
         for i in 0..width {
             lanes[i] = combine(lanes[i], lanes[i + width]);
         }
