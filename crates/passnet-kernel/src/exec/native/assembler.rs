@@ -292,7 +292,7 @@ impl Assembler {
     }
 
     /// Rounds to a half and keeps it in the low half of `to`.
-    pub(super) fn to_half(&mut self, to: Zmm, from: Zmm) {
+    pub(super) fn narrow_half(&mut self, to: Zmm, from: Zmm) {
         self.vector(TO_HALF, from.0, 0, Operand::Reg(to), (K0, false));
         self.code.push(NEAREST);
     }

@@ -323,7 +323,7 @@ impl Emit<'_> {
                 let index = views.filter(|m| matches!(m, Micro::Strided { .. })).count();
                 let (base, walk) = self.pointers[self.group.accesses.len() + index];
                 let to = self.free.pop()?;
-                self.read(asm, way, to, base, walk, Elem::F32, K0)?;
+                self.read(asm, way, to, (base, walk), Elem::F32, K0)?;
                 self.define(asm, way, *dst, to)
             }
             Micro::Load { dst, access } => {
@@ -338,7 +338,7 @@ impl Emit<'_> {
                     };
                     asm.load(to, other);
                 }
-                self.read(asm, way, to, base, walk, a.elem, k)?;
+                self.read(asm, way, to, (base, walk), a.elem, k)?;
                 if walk.inner != 0 && !self.masked {
                     let size = a.elem.size() as u8;
                     let offset = AHEAD + offset(size, way);
@@ -374,12 +374,11 @@ impl Emit<'_> {
 
     /// Lanes from memory where the mask is on; `to` keeps the others.
     fn read(
-        &mut self,
+        &self,
         asm: &mut Assembler,
         way: usize,
         to: Zmm,
-        base: Gpr,
-        walk: Walk,
+        (base, walk): (Gpr, Walk),
         elem: Elem,
         k: K,
     ) -> Option<()> {

@@ -216,7 +216,7 @@ impl Assembler {
     /// Rounds to the nearest `float16` value.
     pub(super) fn round_f16(&mut self, to: Zmm, x: Zmm) {
         let [a, ..] = self.scratch.lanes;
-        self.to_half(a, x);
+        self.narrow_half(a, x);
         self.unary(FROM_HALF, to, a);
         self.keep_nan(to, x);
     }

@@ -64,8 +64,9 @@ fn split(x: f32) -> (f32, f32) {
     let tiny = x < f32::MIN_POSITIVE;
     let y = if tiny { x * 8_388_608.0 } else { x };
     let bits = y.to_bits() as i32;
-    let e = (bits - 0x3f35_04f3) >> 23;
-    let m = f32::from_bits((bits - (e << 23)) as u32);
+    // Negative numbers and NaN pass through here too; their result is replaced at the end.
+    let e = bits.wrapping_sub(0x3f35_04f3) >> 23;
+    let m = f32::from_bits(bits.wrapping_sub(e << 23) as u32);
     let e = e as f32 - if tiny { 23.0 } else { 0.0 };
     (m - 1.0, e)
 }
