@@ -5,8 +5,9 @@ use passnet_engine::native::Wrappers;
 use passnet_graph::syntax::Source;
 use passnet_graph::{Diagnostic, Graph};
 use passnet_kernel::ModuleSet;
-use passnet_pass::explain;
+use passnet_pass::explain::{self, Explanation, NamedGraph};
 use passnet_pass::load::{Bindings, LoadOptions, PassSet, load};
+use passnet_pass::matcher::MatchOptions;
 use passnet_pass::rewrite::{self, RunOptions, Stop};
 use passnet_pass::rules::{self, Severity};
 use passnet_pass::trace::{Dialect, Pass, trace};
@@ -115,6 +116,13 @@ impl Candidate {
 
     pub fn wrappers(&self) -> &Wrappers {
         &self.wrappers
+    }
+
+    /// Each pass on its own against a graph: where it matches, or what keeps it from matching and what to change.
+    pub fn explain(&self, graph: NamedGraph<'_>) -> Vec<Explanation> {
+        let options = MatchOptions::default();
+        let explained = |pass| explain::explain(&self.set.program, pass, graph, &options);
+        self.passes.iter().map(explained).collect()
     }
 
     /// Applies the passes in order; the verdict says why nothing changed.

@@ -36,6 +36,9 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Let language models write passes: run, resume, show, export, serve
+    #[command(subcommand)]
+    Agent(commands::agent::AgentCommand),
     /// Evaluate passes on samples: match, rewrite, verify, time, score
     Bench(commands::bench::BenchArgs),
     /// Build, inspect and export a dataset of graphs
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
     match command {
+        Command::Agent(command) => commands::agent::run(command, output),
         Command::Bench(args) => commands::bench::run(args, output),
         Command::Dataset(command) => commands::dataset::run(command, output),
         Command::Doctor(args) => commands::doctor::run(args, output),

@@ -176,9 +176,29 @@ pub fn evaluate<'a>(
     subject: impl Into<Subject<'a>>,
     options: &EvaluateOptions,
 ) -> Evaluation {
+    staged(engine, files, subject.into(), options, true)
+}
+
+/// As [`evaluate`] with everything but the timing: a verdict in milliseconds, and no speed-up.
+pub fn check(
+    engine: &dyn Engine,
+    files: &GraphFiles,
+    candidate: &Candidate,
+    options: &EvaluateOptions,
+) -> Evaluation {
+    staged(engine, files, Subject::Passes(candidate), options, false)
+}
+
+fn staged(
+    engine: &dyn Engine,
+    files: &GraphFiles,
+    subject: Subject<'_>,
+    options: &EvaluateOptions,
+    is_timed: bool,
+) -> Evaluation {
     let started = Instant::now();
     let mut evaluation = Evaluation::new(&files.path);
-    if let Err(verdict) = stages(engine, files, subject.into(), options, &mut evaluation) {
+    if let Err(verdict) = stages(engine, files, subject, options, is_timed, &mut evaluation) {
         evaluation.judged.verdict = *verdict;
     }
     if !evaluation.judged.verdict.kind.is_comparable() {
@@ -207,6 +227,7 @@ fn stages(
     files: &GraphFiles,
     subject: Subject<'_>,
     options: &EvaluateOptions,
+    is_timed: bool,
     evaluation: &mut Evaluation,
 ) -> Result<(), Box<Verdict>> {
     let started = Instant::now();
@@ -256,7 +277,10 @@ fn stages(
             evaluation.judged.ladder = Ladder::NONE;
         }
     }
-    race::time(&case, verified, options, evaluation)
+    if is_timed {
+        race::time(&case, verified, options, evaluation)?;
+    }
+    Ok(())
 }
 
 fn read_graph_folder(files: &GraphFiles) -> Result<GraphFolder, Box<Verdict>> {

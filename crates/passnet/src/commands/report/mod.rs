@@ -1,5 +1,6 @@
 //! `passnet report`: what stored runs found.
 
+pub mod agent;
 mod compare;
 mod files;
 mod leaderboard;
@@ -8,6 +9,7 @@ mod single;
 use crate::error::{CommandError, Outcome};
 use crate::output::Output;
 use clap::Args;
+use passnet_agent::run::{RunFolder, is_agent_run};
 use passnet_bench::report::RunRecord;
 use passnet_bench::run::{RunError, is_run};
 use passnet_bench::score::Parameters;
@@ -19,13 +21,14 @@ One run      its score, ES(t), speed-ups, groups, worst offenders and failures
 Two runs     what got faster, slower, right or wrong from the first to the second, and whether that
              is more than noise
 More runs    a leaderboard over the graphs that all of them have
+A run of an agent counts with the best attempt at each task; what its model achieved comes first
 
 Examples:
   passnet bench bench/tasks --passes bench/passes --out runs/one
   passnet report runs/one --html one.html
   passnet report runs/one runs/two")]
 pub struct ReportArgs {
-    /// Run folders that `passnet bench --out` wrote
+    /// Run folders that `passnet bench --out` or `passnet agent run --out` wrote
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
 
@@ -50,6 +53,13 @@ pub struct ReportArgs {
 /// A report that could be made is a success, whatever it says.
 pub fn run(args: ReportArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     let parameters = Parameters::checked(args.b, args.p).map_err(CommandError::input)?;
+    if args.reference_files.is_none() {
+        agent::show(&args.runs, parameters, out)?;
+        if args.runs.iter().all(|path| has_no_settled_task(path)) {
+            out.flush()?;
+            return Ok(Outcome::Done);
+        }
+    }
     let runs: Vec<RunRecord> =
         args.runs.iter().map(|path| read_run(path)).collect::<Result<_, _>>()?;
     if let Some(folder) = &args.reference_files {
@@ -72,7 +82,17 @@ pub fn run(args: ReportArgs, out: &mut Output) -> Result<Outcome, CommandError> 
     Ok(Outcome::Done)
 }
 
+/// Whether an agent works here that has not finished any task yet: there are metrics, but no results.
+fn has_no_settled_task(path: &Path) -> bool {
+    let best = RunFolder::reader(path).best_run();
+    is_agent_run(path) && RunRecord::read(&best).map_or(true, |run| run.graphs.is_empty())
+}
+
 fn read_run(path: &Path) -> Result<RunRecord, CommandError> {
+    if is_agent_run(path) {
+        let run = read_run(&RunFolder::reader(path).best_run())?;
+        return Ok(RunRecord { name: path.display().to_string(), ..run });
+    }
     if !is_run(path) {
         let message = format!("{}: no run here", path.display());
         return Err(CommandError::input(message)

@@ -1,0 +1,465 @@
+//! The loop: ask the model, record what it said, do what it asked, record what came of it.
+//!
+//! An attempt is the sum of its events. Live or after a kill, the state comes from applying them one by one, so going
+//! on is nothing special: the recorded events are applied, the files rebuilt, and the loop entered.
+
+use crate::budget::{EndReason, Limits, Purse, Spent};
+use crate::chat::{Assistant, Message, Reply, Stop, ToolCall, ToolSpec};
+use crate::episode::Episode;
+use crate::evaluator::Evaluator;
+use crate::model::retry::{self, Pace, Patience, Retry};
+use crate::model::{ErrorKind, Model, ModelError, Prices, Request, text_calls};
+use crate::prompt::{CallStyle, Prompts};
+use crate::secrets::Redactor;
+use crate::task::Task;
+use crate::tools::{self, MAX_ARGUMENT_BYTES, Tool};
+use crate::trajectory::{
+    BestEvent, End, Event, FORMAT, Log, ModelInfo, ReplyEvent, ResultEvent, Start, TrajectoryError,
+};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// Replies in a row without a call before an attempt is given up.
+const MAX_IDLE: u32 = 3;
+/// Calls of one reply that are done; the others are refused.
+const MAX_DONE: usize = 16;
+/// Characters of what a model said beside its calls.
+const MAX_CONTENT: usize = 256 << 10;
+
+/// Everything that attempts share.
+#[derive(Debug)]
+pub struct Agent {
+    pub model: Box<dyn Model>,
+    pub info: ModelInfo,
+    pub redactor: Redactor,
+    pub evaluator: Arc<Evaluator>,
+    pub prompts: Prompts,
+    pub calls: CallStyle,
+    pub limits: Limits,
+    pub prices: Option<Prices>,
+    pub patience: Patience,
+    pub pace: Pace,
+    pub purse: Purse,
+}
+
+/// Why the work on an attempt, and on the whole run, must stop.
+#[derive(Debug)]
+pub enum AgentError {
+    /// The record cannot be written; nothing may happen that is not recorded.
+    Record(TrajectoryError),
+    /// The key or the model name is wrong: the other attempts would fail too.
+    Denied(ModelError),
+    /// Our own mistake.
+    Bug(String),
+}
+
+impl From<TrajectoryError> for AgentError {
+    fn from(error: TrajectoryError) -> Self {
+        AgentError::Record(error)
+    }
+}
+
+impl fmt::Display for AgentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AgentError::Record(error) => error.fmt(f),
+            AgentError::Denied(error) => error.fmt(f),
+            AgentError::Bug(message) => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for AgentError {}
+
+/// An attempt under way.
+struct Attempt<'a> {
+    agent: &'a Agent,
+    episode: Episode,
+    log: Log,
+    specs: Vec<ToolSpec>,
+    messages: Vec<Message>,
+    spent: Spent,
+    step: u32,
+    /// Calls of the last reply that are not done yet, with their places in it.
+    pending: Vec<(usize, ToolCall)>,
+    /// Whether they stood in the text, so that results are told in the text too.
+    is_text: bool,
+    last_stop: Stop,
+    idle: u32,
+    /// The step of a best version that a kill kept out of the record.
+    unrecorded_best: Option<u32>,
+}
+
+impl Agent {
+    /// Works on a task until an end; goes on with what the log holds. `keep_best` stores each new best version before
+    /// the record mentions it.
+    pub fn attempt(
+        &self,
+        task: &Arc<Task>,
+        number: u32,
+        log: Log,
+        past: &[Event],
+        keep_best: &dyn Fn(&Episode) -> Result<(), TrajectoryError>,
+    ) -> Result<End, AgentError> {
+        let mut attempt = Attempt {
+            agent: self,
+            episode: Episode::new(task.clone(), self.evaluator.clone()),
+            log,
+            specs: if self.calls == CallStyle::Native { tools::specs() } else { Vec::new() },
+            messages: Vec::new(),
+            spent: Spent { cost: self.prices.map(|_| 0.0), ..Spent::default() },
+            step: 0,
+            pending: Vec::new(),
+            is_text: false,
+            last_stop: Stop::Done,
+            idle: 0,
+            unrecorded_best: None,
+        };
+        for event in past {
+            attempt.replay(event);
+        }
+        for event in attempt.opening(task, number).into_iter().skip(past.len()) {
+            attempt.record(event)?;
+        }
+        if let (Some(step), Some(best)) = (attempt.unrecorded_best, attempt.episode.best()) {
+            let (score, files) = (best.score, best.files.clone());
+            attempt.record(Event::Best(Box::new(BestEvent { step, score, files })))?;
+        }
+        attempt.run(keep_best)
+    }
+}
+
+impl Attempt<'_> {
+    /// The events every attempt begins with.
+    fn opening(&self, task: &Arc<Task>, number: u32) -> Vec<Event> {
+        let start = Start {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").into(),
+            task: task.id.clone(),
+            sample: task.sample.name.clone(),
+            folder: task.sample.folder.display().to_string(),
+            graphs: task.graphs.len(),
+            attempt: number,
+            model: self.agent.info.clone(),
+            limits: self.agent.limits.clone(),
+            calls: self.agent.calls,
+            prompts: self.agent.prompts.digest(),
+            time: now(),
+        };
+        let mut messages = self.agent.prompts.messages(task, &self.agent.limits, self.agent.calls);
+        if let Some(Message::User { content }) = messages.last_mut() {
+            content.push_str(&self.notice());
+        }
+        let messages = messages.into_iter().map(|message| Event::Message { message });
+        std::iter::once(Event::Start(Box::new(start))).chain(messages).collect()
+    }
+
+    fn run(
+        mut self,
+        keep_best: &dyn Fn(&Episode) -> Result<(), TrajectoryError>,
+    ) -> Result<End, AgentError> {
+        loop {
+            while !self.pending.is_empty() {
+                self.perform_next(keep_best)?;
+            }
+            if let Some(reason) = self.over() {
+                return self.end(reason, String::new());
+            }
+            self.remind()?;
+            match self.ask() {
+                Ok(reply) => self.take(reply)?,
+                Err((error, _)) if error.kind == ErrorKind::Denied => {
+                    return Err(AgentError::Denied(error));
+                }
+                Err((error, seconds)) => {
+                    self.spent.seconds += seconds;
+                    let reason = match self.agent.limits.reached(&self.spent) {
+                        Some(reason) => reason,
+                        None => EndReason::ModelError,
+                    };
+                    return self.end(reason, error.to_string());
+                }
+            }
+        }
+    }
+
+    fn over(&self) -> Option<EndReason> {
+        if self.episode.is_submitted() {
+            return Some(EndReason::Submitted);
+        }
+        if self.idle >= MAX_IDLE {
+            let refused = self.last_stop == Stop::Refusal;
+            return Some(if refused { EndReason::Refused } else { EndReason::NoAction });
+        }
+        let limit = self.agent.limits.reached(&self.spent);
+        limit.or_else(|| self.agent.purse.is_empty().then_some(EndReason::RunBudget))
+    }
+
+    fn ask(&self) -> Result<(Reply, Vec<Retry>, f64), (ModelError, f64)> {
+        let started = Instant::now();
+        let limits = &self.agent.limits;
+        let seconds = (limits.seconds - self.spent.seconds).min(limits.call_seconds);
+        let left = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
+        let far = Duration::from_secs(1 << 30);
+        let request = Request {
+            messages: &self.messages,
+            tools: &self.specs,
+            deadline: started + left.min(far),
+        };
+        let mut retries = Vec::new();
+        let agent = self.agent;
+        let reply =
+            retry::reply(&*agent.model, &request, &agent.patience, &agent.pace, &mut retries);
+        let seconds = started.elapsed().as_secs_f64();
+        for retry in &mut retries {
+            retry.message = agent.redactor.text(&retry.message);
+        }
+        match reply {
+            Ok(reply) => Ok((reply, retries, seconds)),
+            Err(mut error) => {
+                error.message = agent.redactor.text(&error.message);
+                Err((error, seconds))
+            }
+        }
+    }
+
+    /// Cleans a reply and records it.
+    fn take(
+        &mut self,
+        (reply, retries, seconds): (Reply, Vec<Retry>, f64),
+    ) -> Result<(), AgentError> {
+        let step = self.step + 1;
+        let message = clean(reply.message, step, &self.agent.redactor);
+        let mut text_calls = Vec::new();
+        if message.tool_calls.is_empty() {
+            text_calls = text_calls::find(&message.content, |name| Tool::from_name(name).is_some());
+            for (index, call) in text_calls.iter_mut().enumerate() {
+                call.id = call_id(step, index);
+            }
+        }
+        let cost = self.agent.prices.map(|prices| prices.cost(&reply.usage));
+        self.agent.purse.spend(cost.unwrap_or(0.0));
+        self.record(Event::Reply(Box::new(ReplyEvent {
+            step,
+            message,
+            text_calls,
+            stop: reply.stop,
+            usage: reply.usage,
+            cost,
+            seconds,
+            retries,
+            time: now(),
+        })))
+    }
+
+    /// A model that made no call is told so; whatever came last, the model does not answer itself.
+    fn remind(&mut self) -> Result<(), AgentError> {
+        if !matches!(self.messages.last(), Some(Message::Assistant(_))) {
+            return Ok(());
+        }
+        let reminder = match self.last_stop {
+            Stop::Length | Stop::Flood => "Your reply was cut off before a tool call; be shorter.",
+            _ => "There was no tool call. Call a tool; `submit` when you are done.",
+        };
+        let content = format!("{reminder}{}", self.notice());
+        self.record(Event::Message { message: Message::User { content } })
+    }
+
+    fn perform_next(
+        &mut self,
+        keep_best: &dyn Fn(&Episode) -> Result<(), TrajectoryError>,
+    ) -> Result<(), AgentError> {
+        let (index, call) = self.pending[0].clone();
+        let seen = match index < MAX_DONE && !self.episode.is_submitted() {
+            true => self.episode.perform(&call).map_err(AgentError::Bug)?,
+            false => refused("not done: too many calls in one reply, or after `submit`"),
+        };
+        let mut content = seen.content;
+        if seen.is_error && self.last_stop == Stop::Length {
+            content.push_str("\nyour reply was cut off by the limit on its length");
+        }
+        if self.pending.len() == 1 {
+            content.push_str(&self.notice());
+        }
+        let step = self.step;
+        if seen.is_best {
+            keep_best(&self.episode)?;
+        }
+        self.record(Event::Result(Box::new(ResultEvent {
+            step,
+            index,
+            id: call.id,
+            tool: call.name,
+            content,
+            is_error: seen.is_error,
+            assessment: seen.assessment,
+            seconds: seen.seconds,
+            waited_seconds: seen.waited,
+            time: now(),
+        })))?;
+        if let (true, Some(best)) = (seen.is_best, self.episode.best()) {
+            let (score, files) = (best.score, best.files.clone());
+            self.record(Event::Best(Box::new(BestEvent { step, score, files })))?;
+        }
+        Ok(())
+    }
+
+    fn end(mut self, reason: EndReason, detail: String) -> Result<End, AgentError> {
+        let best = self.episode.best().map(|best| best.score);
+        let end = End { reason, detail, spent: self.spent, best, time: now() };
+        self.record(Event::End(Box::new(end.clone())))?;
+        Ok(end)
+    }
+
+    /// What is left, at the end of whatever the model reads next.
+    fn notice(&self) -> String {
+        match self.agent.limits.steps.saturating_sub(self.step) {
+            0 | 1 => "\n\nThis is your last step. Please submit your answer NOW.".into(),
+            left => format!("\n\nSteps remaining: {left}"),
+        }
+    }
+
+    fn record(&mut self, event: Event) -> Result<(), AgentError> {
+        self.log.append(&event)?;
+        self.apply(&event);
+        Ok(())
+    }
+
+    /// A recorded event, seen again after a stop: the files change as they did.
+    fn replay(&mut self, event: &Event) {
+        match event {
+            Event::Result(result) => {
+                let call = self.pending.iter().find(|(index, _)| *index == result.index);
+                if let Some((index, call)) = call
+                    && *index < MAX_DONE
+                {
+                    let call = call.clone();
+                    self.episode.replay(&call);
+                }
+                let score = result.assessment.as_ref().and_then(|found| found.score);
+                let before = self.episode.best().map(|best| best.score);
+                if let Some(score) = score
+                    && before.is_none_or(|before| score > before)
+                {
+                    self.unrecorded_best = Some(result.step);
+                    let files = self.episode.files().clone();
+                    self.episode.restore_best(score, files);
+                }
+            }
+            Event::Best(best) => {
+                self.unrecorded_best = None;
+                self.episode.restore_best(best.score, best.files.clone());
+            }
+            Event::Reply(reply) => self.agent.purse.spend(reply.cost.unwrap_or(0.0)),
+            Event::Start(_) | Event::Message { .. } | Event::End(_) => {}
+        }
+        self.apply(event);
+    }
+
+    /// The one place where events change the conversation and the accounts.
+    fn apply(&mut self, event: &Event) {
+        match event {
+            Event::Message { message } => self.say(message.clone()),
+            Event::Reply(reply) => {
+                self.step = reply.step;
+                self.spent.steps = reply.step;
+                self.spent.usage += reply.usage;
+                // A flood is cut before it enters the conversation.
+                let is_flood = reply.stop == Stop::Flood;
+                self.spent.context = if is_flood { 0 } else { reply.usage.total() };
+                self.spent.seconds += reply.seconds;
+                self.spent.cost = match (self.spent.cost, reply.cost) {
+                    (None, None) => None,
+                    (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
+                };
+                self.last_stop = reply.stop;
+                self.is_text = !reply.text_calls.is_empty();
+                self.pending = reply.calls().iter().cloned().enumerate().collect();
+                self.idle = if self.pending.is_empty() { self.idle + 1 } else { 0 };
+                self.messages.push(Message::Assistant(reply.message.clone()));
+            }
+            Event::Result(result) => {
+                self.spent.seconds += result.seconds;
+                self.pending.retain(|(index, _)| *index != result.index);
+                let content = result.content.clone();
+                self.say(match self.is_text {
+                    true => Message::User {
+                        content: format!("Result of `{}`:\n{content}", result.tool),
+                    },
+                    false => Message::Tool {
+                        id: result.id.clone(),
+                        name: result.tool.clone(),
+                        content,
+                        is_error: result.is_error,
+                    },
+                });
+            }
+            Event::Start(_) | Event::Best(_) | Event::End(_) => {}
+        }
+    }
+
+    /// Two messages of the user in a row become one: many servers insist on turns.
+    fn say(&mut self, message: Message) {
+        match (self.messages.last_mut(), message) {
+            (Some(Message::User { content: last }), Message::User { content }) => {
+                last.push_str("\n\n");
+                last.push_str(&content);
+            }
+            (_, message) => self.messages.push(message),
+        }
+    }
+}
+
+fn refused(text: &str) -> crate::episode::Observation {
+    crate::episode::Observation {
+        content: text.into(),
+        is_error: true,
+        assessment: None,
+        is_best: false,
+        seconds: 0.0,
+        waited: 0.0,
+    }
+}
+
+fn call_id(step: u32, index: usize) -> String {
+    format!("call_{step}_{index}")
+}
+
+/// A reply as it may be kept: no secrets, no floods, calls with names and ids of their own.
+fn clean(message: Assistant, step: u32, redactor: &Redactor) -> Assistant {
+    let text = |text: String| cut(redactor.text(&text), MAX_CONTENT);
+    let mut tool_calls: Vec<ToolCall> = Vec::new();
+    for (index, call) in message.tool_calls.into_iter().enumerate() {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let is_known = tool_calls.iter().any(|known| known.id == call.id);
+        let is_good = !call.id.is_empty() && call.id.len() <= 64 && call.id.chars().all(is_plain);
+        let id = match is_good && !is_known {
+            true => redactor.text(&call.id),
+            false => call_id(step, index),
+        };
+        // Providers refuse conversations with odd names in them; the tool is told apart by ours anyway.
+        let name: String =
+            redactor.text(&call.name).chars().filter(|c| is_plain(*c)).take(64).collect();
+        let name = if name.is_empty() { "unnamed".into() } else { name };
+        let arguments = match call.arguments.len() > MAX_ARGUMENT_BYTES {
+            true => format!("{{\"{}\": {}}}", tools::TOO_LARGE, call.arguments.len()),
+            false => redactor.arguments(&call.arguments),
+        };
+        tool_calls.push(ToolCall { id, name, arguments });
+    }
+    Assistant { content: text(message.content), reasoning: message.reasoning.map(text), tool_calls }
+}
+
+fn cut(mut text: String, limit: usize) -> String {
+    if text.len() > limit {
+        let end = (0..=limit).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.truncate(end);
+        text.push_str("… [cut]");
+    }
+    text
+}
+
+pub(crate) fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64())
+}

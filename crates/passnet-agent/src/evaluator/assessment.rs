@@ -1,0 +1,119 @@
+//! What the evaluator found, as a trajectory stores it.
+
+use super::Question;
+use passnet_bench::evaluate::{CheckOutcome, Evaluation};
+use passnet_bench::stats::{Decision, median};
+use passnet_bench::verdict::{Evidence, Verdict, VerdictKind};
+use serde::{Deserialize, Serialize};
+
+/// The answer to one question about the passes of an attempt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Assessment {
+    pub question: Question,
+    /// AS over all graphs of the task; only an evaluation has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score: Option<f64>,
+    /// Graphs of the task; a check may have looked at some of them only.
+    pub graphs_in_task: usize,
+    pub graphs: Vec<GraphAssessment>,
+    /// What was noticed about the passes themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<Evidence>,
+}
+
+/// One graph, by its number in the task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GraphAssessment {
+    pub graph: usize,
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speedup: Option<f64>,
+    /// Where the speed-up lies with 99 % confidence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<(f64, f64)>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+    /// The strictest tolerance at which the numbers are right.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub right_from: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eager_ms: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidate_ms: Option<f64>,
+    /// The time this machine takes to move the graph's inputs and outputs once: no pass can be faster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roofline_ms: Option<f64>,
+    /// Rewritten places.
+    #[serde(default)]
+    pub matches: usize,
+    /// What to change, where we know it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<String>,
+}
+
+impl Assessment {
+    pub fn count(&self, kind: VerdictKind) -> usize {
+        self.graphs.iter().filter(|graph| graph.verdict.kind == kind).count()
+    }
+
+    /// Whether every graph of the task was looked at and is right.
+    pub fn is_all_correct(&self) -> bool {
+        self.graphs.len() == self.graphs_in_task
+            && self.count(VerdictKind::Correct) == self.graphs_in_task
+    }
+}
+
+impl GraphAssessment {
+    pub(super) fn new(graph: usize, verdict: Verdict) -> Self {
+        GraphAssessment {
+            graph,
+            verdict,
+            speedup: None,
+            interval: None,
+            decision: None,
+            right_from: None,
+            eager_ms: None,
+            candidate_ms: None,
+            roofline_ms: None,
+            matches: 0,
+            advice: Vec::new(),
+        }
+    }
+
+    pub(super) fn of(graph: usize, evaluation: &Evaluation) -> Self {
+        let is_advice = |outcome: CheckOutcome| outcome == CheckOutcome::Advice;
+        let advice = evaluation.checks.iter().filter(|check| is_advice(check.outcome));
+        GraphAssessment {
+            speedup: evaluation.judged.speedup,
+            interval: evaluation.interval.map(|interval| (interval.low, interval.high)),
+            decision: evaluation.decision,
+            right_from: evaluation.judged.ladder.first_right(),
+            eager_ms: median(&evaluation.eager_ms),
+            candidate_ms: median(&evaluation.candidate_ms),
+            matches: evaluation.rewrites.iter().map(|rewrites| rewrites.count).sum(),
+            advice: advice.map(|check| format!("{}: {}", check.name, check.detail)).collect(),
+            ..GraphAssessment::new(graph, evaluation.judged.verdict.clone())
+        }
+    }
+}
+
+/// Takes the place where the files lay during an evaluation out of all texts.
+pub(super) fn without_place(evidence: &mut [Evidence], place: &str) {
+    for item in evidence {
+        let texts: [Option<&mut String>; 2] = match item {
+            Evidence::Node { message, .. } => [Some(message), None],
+            Evidence::Rule { file, message, .. } => [Some(file), Some(message)],
+            Evidence::LogLine { text, .. } | Evidence::Message { text } => [Some(text), None],
+            Evidence::Values(_)
+            | Evidence::Dtype { .. }
+            | Evidence::Shape { .. }
+            | Evidence::OutputCount { .. } => [None, None],
+        };
+        for text in texts.into_iter().flatten() {
+            if text.contains(place) {
+                *text = text.replace(place, "");
+            }
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Pass folders judged with PassBench.
+
+use super::assessment::without_place;
+use super::roofline::Roofline;
+use super::{Answer, Assessment, Files, GraphAssessment, Question};
+use crate::task::Task;
+use crate::workspace::FOLDER;
+use passnet_bench::candidate::Candidate;
+use passnet_bench::evaluate::{EvaluateOptions, Evaluation, check, evaluate};
+use passnet_bench::run::GraphEvent;
+use passnet_bench::score::{Outcome, Parameters, Score, Scoring};
+use passnet_bench::verdict::{Verdict, VerdictKind};
+use passnet_engine::Engine;
+use passnet_pass::explain::NamedGraph;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Graphs whose misses are explained at length.
+const EXPLAINED: usize = 3;
+/// Seconds after which a check stops looking at further graphs.
+const CHECK_SECONDS: u64 = 20;
+
+/// How passes are judged.
+pub struct Judge {
+    pub engine: Box<dyn Engine + Send>,
+    pub options: EvaluateOptions,
+    /// Whether the integrity rules may refuse a pass.
+    pub rules: bool,
+    pub parameters: Parameters,
+    /// Seconds for all graphs of one evaluation; the graphs behind it time out.
+    pub evaluation_seconds: f64,
+    roofline: Roofline,
+}
+
+impl std::fmt::Debug for Judge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Judge").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl Judge {
+    pub fn new(engine: Box<dyn Engine + Send>, options: EvaluateOptions) -> Self {
+        Judge {
+            engine,
+            options,
+            rules: true,
+            parameters: Parameters::default(),
+            evaluation_seconds: 600.0,
+            roofline: Roofline::default(),
+        }
+    }
+
+    /// Loads and traces the passes from a folder that exists only that long.
+    fn load(&self, task: &Task, files: &Files) -> std::io::Result<Loaded> {
+        let place = TempDir::new()?;
+        let folder = place.path().join(FOLDER);
+        std::fs::create_dir(&folder)?;
+        for (name, text) in files {
+            std::fs::write(folder.join(name), text)?;
+        }
+        let inputs = task.sample.input_pass_folder();
+        let mut candidate = Candidate::load(&folder, inputs.as_deref(), self.rules);
+        let shown = format!("{}/", place.path().display());
+        match &mut candidate {
+            Ok(candidate) => without_place(&mut candidate.remarks, &shown),
+            Err(verdict) => without_place(&mut verdict.evidence, &shown),
+        }
+        Ok(Loaded { candidate, place: shown })
+    }
+
+    /// Where the passes match, without running anything.
+    pub(super) fn matches(&self, task: &Task, files: &Files) -> std::io::Result<Answer> {
+        let loaded = self.load(task, files)?;
+        let mut explained = 0;
+        let mut graphs = Vec::new();
+        for (index, graph) in task.graphs.iter().enumerate() {
+            let (Some(files), Some(folder)) = (&graph.files, &graph.folder) else {
+                graphs.push(GraphAssessment::new(index, unreadable(graph.problem.as_deref())));
+                continue;
+            };
+            let candidate = match &loaded.candidate {
+                Ok(candidate) => candidate,
+                Err(verdict) => {
+                    graphs.push(GraphAssessment::new(index, (**verdict).clone()));
+                    continue;
+                }
+            };
+            graphs.push(match candidate.rewrite(&folder.graph) {
+                Ok(rewritten) => GraphAssessment {
+                    matches: rewritten.rewrites.iter().map(|rewrites| rewrites.count).sum(),
+                    ..GraphAssessment::new(index, Verdict::new(VerdictKind::Correct))
+                },
+                Err(verdict) => {
+                    let mut found = GraphAssessment::new(index, *verdict);
+                    if explained < EXPLAINED {
+                        explained += 1;
+                        let name = files.path.as_str();
+                        let named = NamedGraph { name, graph: &folder.graph, source: None };
+                        found.advice = changes(candidate, named);
+                    }
+                    found
+                }
+            });
+        }
+        Ok(self.answer(task, Question::Match, loaded, graphs, Vec::new()))
+    }
+
+    /// Everything but time: numbers on one draw of inputs, kernels under watch.
+    pub(super) fn check(&mut self, task: &Task, files: &Files) -> std::io::Result<Answer> {
+        let options = EvaluateOptions { draws: 0, ..self.options.clone() };
+        let until = Instant::now() + Duration::from_secs(CHECK_SECONDS);
+        let mut run = self.begin_with(task, files, Question::Check, options, until)?;
+        while run.next_graph(self) {}
+        Ok(run.finish(self))
+    }
+
+    /// Begins an evaluation that goes on graph by graph.
+    pub(super) fn begin<'t>(&self, task: &'t Task, files: &Files) -> std::io::Result<Run<'t>> {
+        let limit = Duration::try_from_secs_f64(self.evaluation_seconds).unwrap_or(Duration::MAX);
+        let now = Instant::now();
+        let until = now.checked_add(limit).unwrap_or(now + Duration::from_secs(1 << 30));
+        self.begin_with(task, files, Question::Evaluate, self.options.clone(), until)
+    }
+
+    fn begin_with<'t>(
+        &self,
+        task: &'t Task,
+        files: &Files,
+        question: Question,
+        options: EvaluateOptions,
+        until: Instant,
+    ) -> std::io::Result<Run<'t>> {
+        let loaded = self.load(task, files)?;
+        let (graphs, events) = (Vec::new(), Vec::new());
+        Ok(Run { task, loaded, question, options, until, graphs, events })
+    }
+
+    fn answer(
+        &self,
+        task: &Task,
+        question: Question,
+        loaded: Loaded,
+        mut graphs: Vec<GraphAssessment>,
+        events: Vec<GraphEvent>,
+    ) -> Answer {
+        for graph in &mut graphs {
+            without_place(&mut graph.verdict.evidence, &loaded.place);
+        }
+        let outcomes: Vec<Outcome> =
+            events.iter().map(|event| event.evaluation.judged.outcome(Scoring::Strict)).collect();
+        let score = match question {
+            Question::Evaluate => Score::of(&outcomes, self.parameters).map(|s| s.aggregated),
+            Question::Match | Question::Check => None,
+        };
+        let remarks = loaded.candidate.map(|candidate| candidate.remarks).unwrap_or_default();
+        let graphs_in_task = task.graphs.len();
+        Answer {
+            assessment: Assessment { question, score, graphs_in_task, graphs, remarks },
+            events,
+        }
+    }
+}
+
+/// Passes as loaded, and the folder's name to be taken out of messages.
+struct Loaded {
+    candidate: Result<Candidate, Box<Verdict>>,
+    place: String,
+}
+
+/// An evaluation or check under way.
+pub(super) struct Run<'t> {
+    task: &'t Task,
+    loaded: Loaded,
+    question: Question,
+    options: EvaluateOptions,
+    until: Instant,
+    graphs: Vec<GraphAssessment>,
+    events: Vec<GraphEvent>,
+}
+
+impl Run<'_> {
+    /// Judges the next graph; whether there was one.
+    pub(super) fn next_graph(&mut self, judge: &mut Judge) -> bool {
+        let index = self.graphs.len();
+        let Some(graph) = self.task.graphs.get(index) else { return false };
+        let is_late = Instant::now() >= self.until;
+        if is_late && self.question == Question::Check {
+            return false;
+        }
+        let without = |verdict: Verdict| Evaluation::without_run(&graph.name, verdict);
+        let mut evaluation = match (&graph.files, &self.loaded.candidate) {
+            (None, _) => without(unreadable(graph.problem.as_deref())),
+            (_, Err(verdict)) => without((**verdict).clone()),
+            (Some(_), Ok(_)) if is_late => without(
+                Verdict::new(VerdictKind::Timeout)
+                    .because("the evaluation took too long before this graph"),
+            ),
+            (Some(files), Ok(candidate)) => match self.question {
+                Question::Check => check(&*judge.engine, files, candidate, &self.options),
+                _ => evaluate(&*judge.engine, files, Some(candidate), &self.options),
+            },
+        };
+        without_place(&mut evaluation.judged.verdict.evidence, &self.loaded.place);
+        without_place(&mut evaluation.remarks, &self.loaded.place);
+        let mut found = GraphAssessment::of(index, &evaluation);
+        if found.candidate_ms.is_some() {
+            found.roofline_ms = graph.traffic.map(|bytes| judge.roofline.milliseconds(bytes));
+        }
+        if found.verdict.kind == VerdictKind::NoMatch
+            && self.graphs.iter().filter(|graph| !graph.advice.is_empty()).count() < EXPLAINED
+            && let (Ok(candidate), Some(folder)) = (&self.loaded.candidate, &graph.folder)
+        {
+            let named = NamedGraph { name: &graph.name, graph: &folder.graph, source: None };
+            found.advice = changes(candidate, named);
+        }
+        self.graphs.push(found);
+        self.events.push(GraphEvent {
+            sample: self.task.sample.name.clone(),
+            key: String::new(),
+            artefacts: Vec::new(),
+            evaluation,
+        });
+        true
+    }
+
+    pub(super) fn finish(self, judge: &Judge) -> Answer {
+        judge.answer(self.task, self.question, self.loaded, self.graphs, self.events)
+    }
+}
+
+fn unreadable(problem: Option<&str>) -> Verdict {
+    Verdict::new(VerdictKind::ReferenceFail).because(problem.unwrap_or("the graph cannot be read"))
+}
+
+/// What would have to change for the passes to match.
+fn changes(candidate: &Candidate, named: NamedGraph<'_>) -> Vec<String> {
+    let mut advice = Vec::new();
+    for explanation in candidate.explain(named).into_iter().filter(|found| found.matches == 0) {
+        if explanation.differences.is_empty() {
+            advice.push(format!("pass `{}`: {}", explanation.pass, explanation.reason));
+        }
+        for difference in explanation.differences {
+            let change = difference.change;
+            advice.push(format!("pass `{}`: {}; {change}", explanation.pass, difference.message));
+        }
+    }
+    advice
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use passnet_bench::verdict::Evidence;
+
+    #[test]
+    fn the_place_of_the_files_is_no_business_of_the_model() {
+        let mut evidence = vec![
+            Evidence::Message { text: "/tmp/x1/pass_dir/a.py:3: wrong".into() },
+            Evidence::Rule {
+                rule: "r".into(),
+                file: "/tmp/x1/pass_dir/a.py".into(),
+                line: 1,
+                message: "see /tmp/x1/pass_dir/b.py".into(),
+            },
+        ];
+        without_place(&mut evidence, "/tmp/x1/");
+        let shown: Vec<String> = evidence.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["pass_dir/a.py:3: wrong", "pass_dir/a.py:1: see pass_dir/b.py [r]"]);
+    }
+}

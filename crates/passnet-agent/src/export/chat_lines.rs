@@ -1,0 +1,68 @@
+//! Chat JSONL for supervised fine-tuning: one conversation a line.
+
+use super::{conversation, files_digest, tool_list};
+use crate::run::AttemptRecord;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// Which attempts are worth learning from.
+#[derive(Debug, Clone, Default)]
+pub struct ChatFilter {
+    /// Only attempts whose best version is right on every graph.
+    pub success: bool,
+    /// The least score of the best version.
+    pub min_score: Option<f64>,
+    /// Of several attempts with the same best files only the shortest.
+    pub deduplicate: bool,
+    /// The most characters of a conversation.
+    pub max_chars: Option<usize>,
+    /// Leave out what came after the best version.
+    pub until_best: bool,
+}
+
+/// The lines, in the order of the attempts; those that go on are left out.
+pub fn chat_lines(attempts: &[AttemptRecord], filter: &ChatFilter) -> Vec<Value> {
+    let mut lines: Vec<(Option<String>, usize, Value)> = Vec::new();
+    for attempt in attempts.iter().filter(|attempt| attempt.is_finished()) {
+        let score = attempt.best_score();
+        let is_wanted = (!filter.success || attempt.is_correct())
+            && filter.min_score.is_none_or(|least| score.is_some_and(|score| score >= least));
+        if !is_wanted {
+            continue;
+        }
+        let until = attempt.best.as_ref().map(|best| best.step).filter(|_| filter.until_best);
+        let messages = conversation(attempt, until);
+        let chars: usize = messages.iter().map(|message| message.to_string().len()).sum();
+        if filter.max_chars.is_some_and(|most| chars > most) {
+            continue;
+        }
+        let line = json!({
+            "task": attempt.start.task,
+            "attempt": attempt.start.attempt,
+            "model": attempt.start.model.name,
+            "score": score,
+            "correct": attempt.is_correct(),
+            "messages": messages,
+            "tools": tool_list(),
+        });
+        lines.push((files_digest(attempt), chars, line));
+    }
+    if filter.deduplicate {
+        let mut order: Vec<usize> = (0..lines.len()).collect();
+        order.sort_by_key(|index| (lines[*index].1, *index));
+        let mut seen = BTreeSet::new();
+        let kept: BTreeSet<usize> = order
+            .into_iter()
+            // Attempts without a best version have nothing in common.
+            .filter(|index| {
+                lines[*index].0.as_ref().is_none_or(|digest| seen.insert(digest.clone()))
+            })
+            .collect();
+        let mut index = 0;
+        lines.retain(|_| {
+            index += 1;
+            kept.contains(&(index - 1))
+        });
+    }
+    lines.into_iter().map(|(_, _, line)| line).collect()
+}

@@ -1,0 +1,104 @@
+//! Language models behind one small trait, and the two protocols that speak to them.
+//!
+//! [`Endpoint`] says where a model is and how to talk to it; the key comes from the environment and lives in a
+//! [`Secret`](crate::secrets::Secret) that cannot be printed. [`retry`] decides what is worth another try.
+
+mod anthropic;
+mod arguments;
+mod endpoint;
+mod http;
+mod openai;
+mod price;
+pub mod retry;
+pub mod sse;
+pub mod text_calls;
+
+pub use anthropic::Anthropic;
+pub use endpoint::{Endpoint, EndpointError, Protocol, Sampling};
+pub use openai::OpenAi;
+pub use price::Prices;
+
+use crate::chat::{Message, Reply, ToolSpec};
+use std::fmt;
+use std::time::{Duration, Instant};
+
+/// Something that continues a conversation.
+pub trait Model: Send + Sync + fmt::Debug {
+    fn reply(&self, request: &Request<'_>) -> Result<Reply, ModelError>;
+}
+
+/// What a model is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    pub messages: &'a [Message],
+    /// Empty where tool calls travel as text.
+    pub tools: &'a [ToolSpec],
+    /// The call is given up then.
+    pub deadline: Instant,
+}
+
+/// A call that gave no reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelError {
+    pub kind: ErrorKind,
+    pub message: String,
+    /// What the server asks us to wait.
+    pub retry_after: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// 429 and its like.
+    RateLimited,
+    /// 5xx.
+    Server,
+    Timeout,
+    Connection,
+    /// The stream ended before the reply did.
+    Truncated,
+    /// Not the protocol.
+    Malformed,
+    /// The server understood and declines this request (400, 413, 422).
+    BadRequest,
+    /// The key or the model name is wrong (401, 403, 404): no other request will fare better.
+    Denied,
+}
+
+impl ModelError {
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        ModelError { kind, message: message.into(), retry_after: None }
+    }
+
+    pub fn is_worth_another_try(&self) -> bool {
+        !matches!(self.kind, ErrorKind::BadRequest | ErrorKind::Denied)
+    }
+}
+
+impl ErrorKind {
+    pub const fn name(self) -> &'static str {
+        match self {
+            ErrorKind::RateLimited => "rate_limited",
+            ErrorKind::Server => "server",
+            ErrorKind::Timeout => "timeout",
+            ErrorKind::Connection => "connection",
+            ErrorKind::Truncated => "truncated",
+            ErrorKind::Malformed => "malformed",
+            ErrorKind::BadRequest => "bad_request",
+            ErrorKind::Denied => "denied",
+        }
+    }
+}
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind.name(), self.message)
+    }
+}
+
+impl std::error::Error for ModelError {}
+
+/// Bytes of one reply, all its texts together; more is a flood.
+pub(crate) const MAX_REPLY_BYTES: usize = 4 << 20;
+/// Tool calls of one reply that are kept.
+pub(crate) const MAX_CALLS: usize = 64;

@@ -1,0 +1,225 @@
+//! A run: k attempts at each of many tasks, some at a time, all recorded in one folder.
+//!
+//! The same command on the same folder goes on where it stopped: finished attempts are read, unfinished ones continued
+//! from their last event, missing ones begun. When a task's attempts are done, the results of the best one go into a
+//! PassBench run store, so every report works on an agent's run.
+
+mod folder;
+mod record;
+mod settings;
+mod store;
+
+pub use folder::{RunFolder, is_agent_run};
+pub use record::{AttemptRecord, Evaluated, read_attempts};
+pub use settings::{Mismatch, Settings};
+
+use crate::agent::{Agent, AgentError};
+use crate::episode::Episode;
+use crate::task::Task;
+use crate::trajectory::{End, Event, Log, TrajectoryError};
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use store::BestStore;
+
+/// Why a run could not go on.
+#[derive(Debug)]
+pub enum RunError {
+    Agent(AgentError),
+    Store(passnet_bench::run::RunError),
+    Io {
+        path: std::path::PathBuf,
+        error: std::io::Error,
+    },
+    /// Another process works in the folder.
+    InUse(std::path::PathBuf),
+    /// The folder holds a run under other conditions.
+    Settings(Mismatch),
+    /// A file that is not what it should be.
+    Damaged {
+        path: std::path::PathBuf,
+        message: String,
+    },
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Agent(error) => error.fmt(f),
+            RunError::Store(error) => error.fmt(f),
+            RunError::Io { path, error } => write!(f, "{}: {error}", path.display()),
+            RunError::InUse(path) => {
+                write!(f, "{}: another process works on this run", path.display())
+            }
+            RunError::Settings(mismatch) => mismatch.fmt(f),
+            RunError::Damaged { path, message } => write!(f, "{}: {message}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl From<AgentError> for RunError {
+    fn from(error: AgentError) -> Self {
+        RunError::Agent(error)
+    }
+}
+
+impl From<TrajectoryError> for RunError {
+    fn from(error: TrajectoryError) -> Self {
+        RunError::Agent(AgentError::Record(error))
+    }
+}
+
+impl From<passnet_bench::run::RunError> for RunError {
+    fn from(error: passnet_bench::run::RunError) -> Self {
+        RunError::Store(error)
+    }
+}
+
+pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> RunError + '_ {
+    |error| RunError::Io { path: path.to_path_buf(), error }
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub struct Plan {
+    pub tasks: Vec<Arc<Task>>,
+    /// Independent attempts at each task.
+    pub attempts: u32,
+    /// Attempts at a time.
+    pub jobs: usize,
+}
+
+/// News for whoever watches.
+#[derive(Debug)]
+pub enum News<'a> {
+    /// An attempt of an earlier call, finished then.
+    Known {
+        task: &'a str,
+        attempt: u32,
+    },
+    Ended {
+        task: &'a str,
+        attempt: u32,
+        end: &'a End,
+    },
+}
+
+/// Threads of attempts mostly wait for the network.
+const STACK_BYTES: usize = 1 << 20;
+
+/// An attempt that is not finished yet.
+struct Job {
+    task: usize,
+    attempt: u32,
+}
+
+/// Works on all attempts that are not finished. An error stops those that have not begun; the others are recorded.
+pub fn run(
+    agent: &Agent,
+    folder: &RunFolder,
+    plan: &Plan,
+    news: &(dyn Fn(&News<'_>) + Sync),
+) -> Result<(), RunError> {
+    let store = Mutex::new(BestStore::open(folder)?);
+    let mut jobs = Vec::new();
+    let mut left: Vec<AtomicUsize> = plan.tasks.iter().map(|_| AtomicUsize::new(0)).collect();
+    // Breadth first: a run that is stopped early has seen every task.
+    for attempt in 0..plan.attempts {
+        for (index, task) in plan.tasks.iter().enumerate() {
+            match finished(folder, task, attempt)? {
+                Some(cost) => {
+                    agent.purse.spend(cost);
+                    news(&News::Known { task: &task.id, attempt });
+                }
+                None => {
+                    *left[index].get_mut() += 1;
+                    jobs.push(Job { task: index, attempt });
+                }
+            }
+        }
+    }
+    for task in &plan.tasks {
+        // Here, where the stack is large: graphs may be deep.
+        task.facts();
+    }
+    let settle = |task: &Task| -> Result<(), RunError> {
+        store.lock().unwrap_or_else(PoisonError::into_inner).settle(folder, task, plan.attempts)
+    };
+    for (task, left) in plan.tasks.iter().zip(&left) {
+        if left.load(Ordering::Relaxed) == 0 {
+            settle(task)?;
+        }
+    }
+    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let failure: Mutex<Option<RunError>> = Mutex::new(None);
+    let work = || {
+        while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let task = &plan.tasks[job.task];
+            let done = attempt(agent, folder, task, job.attempt).and_then(|end| {
+                news(&News::Ended { task: &task.id, attempt: job.attempt, end: &end });
+                match end.reason.is_final() && left[job.task].fetch_sub(1, Ordering::AcqRel) == 1 {
+                    true => settle(task),
+                    false => Ok(()),
+                }
+            });
+            if let Err(error) = done {
+                stop.store(true, Ordering::Relaxed);
+                failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..plan.jobs.clamp(1, jobs.len().max(1)) {
+            let spawned =
+                std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, work);
+            if let Err(error) = spawned {
+                // Those that run will do the rest; with none there is nobody.
+                let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
+                failure.get_or_insert(RunError::Io { path: "threads".into(), error });
+                break;
+            }
+        }
+    });
+    match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some(error) => Err(error),
+        None if left.iter().all(|left| left.load(Ordering::Acquire) == 0) => {
+            let graphs = plan.tasks.iter().map(|task| task.graphs.len()).sum();
+            store.into_inner().unwrap_or_else(PoisonError::into_inner).finish(graphs)
+        }
+        None => Ok(()),
+    }
+}
+
+/// What a finished attempt cost; `None` where there is something left to do.
+fn finished(folder: &RunFolder, task: &Task, attempt: u32) -> Result<Option<f64>, RunError> {
+    let path = folder.trajectory(&task.id, attempt);
+    if !path.exists() {
+        return Ok(None);
+    }
+    let events = crate::trajectory::read(&path)?;
+    Ok(match events.last() {
+        Some(Event::End(end)) if end.reason.is_final() => Some(end.spent.cost.unwrap_or(0.0)),
+        _ => None,
+    })
+}
+
+fn attempt(
+    agent: &Agent,
+    folder: &RunFolder,
+    task: &Arc<Task>,
+    number: u32,
+) -> Result<End, RunError> {
+    let (log, past) = Log::open(&folder.trajectory(&task.id, number))?;
+    let keep = |episode: &Episode| {
+        folder
+            .keep_best(&task.id, number, episode)
+            .map_err(|(path, error)| TrajectoryError::Io { path, error })
+    };
+    Ok(agent.attempt(task, number, log, &past, &keep)?)
+}

@@ -1,0 +1,152 @@
+//! An attempt as its trajectory tells it: the facts that reports and exports need.
+
+use super::{RunError, RunFolder, io};
+use crate::budget::EndReason;
+use crate::evaluator::{Files, Question};
+use crate::trajectory::{self, BestEvent, End, Event, Start, TrajectoryError};
+use passnet_bench::verdict::VerdictKind;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// One evaluation of an attempt.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Evaluated {
+    pub step: u32,
+    pub score: f64,
+    /// Whether every graph was right.
+    pub is_correct: bool,
+    /// Verdicts of the graphs that were not, with their numbers.
+    pub failures: BTreeMap<VerdictKind, usize>,
+}
+
+/// One attempt.
+#[derive(Debug, Clone)]
+pub struct AttemptRecord {
+    pub events: Vec<Event>,
+    pub start: Start,
+    pub evaluations: Vec<Evaluated>,
+    pub best: Option<BestEvent>,
+    /// Missing while the attempt goes on.
+    pub end: Option<End>,
+}
+
+impl AttemptRecord {
+    pub fn read(path: &Path) -> Result<AttemptRecord, RunError> {
+        let events = trajectory::read(path)?;
+        let no_start = || RunError::Damaged {
+            path: path.to_path_buf(),
+            message: "the trajectory has no beginning".into(),
+        };
+        AttemptRecord::of(events).ok_or_else(no_start)
+    }
+
+    /// `None` without a beginning.
+    pub fn of(events: Vec<Event>) -> Option<AttemptRecord> {
+        let Some(Event::Start(start)) = events.first() else { return None };
+        let start = (**start).clone();
+        let mut record = AttemptRecord {
+            events: Vec::new(),
+            start,
+            evaluations: Vec::new(),
+            best: None,
+            end: None,
+        };
+        for event in &events {
+            match event {
+                Event::Result(result) => {
+                    let Some(found) = &result.assessment else { continue };
+                    let (Some(score), Question::Evaluate) = (found.score, found.question) else {
+                        continue;
+                    };
+                    let mut failures = BTreeMap::new();
+                    let wrong = found.graphs.iter().map(|graph| graph.verdict.kind);
+                    for kind in wrong.filter(|kind| *kind != VerdictKind::Correct) {
+                        *failures.entry(kind).or_insert(0) += 1;
+                    }
+                    let (step, is_correct) = (result.step, found.is_all_correct());
+                    record.evaluations.push(Evaluated { step, score, is_correct, failures });
+                }
+                Event::Best(best) => record.best = Some((**best).clone()),
+                Event::End(end) => record.end = Some((**end).clone()),
+                // Whatever follows an end continues the attempt.
+                Event::Reply(_) => record.end = None,
+                Event::Start(_) | Event::Message { .. } => {}
+            }
+        }
+        record.events = events;
+        Some(record)
+    }
+
+    pub fn best_score(&self) -> Option<f64> {
+        self.best.as_ref().map(|best| best.score)
+    }
+
+    pub fn best_files(&self) -> impl Iterator<Item = (&String, &String)> {
+        let files: Option<&Files> = self.best.as_ref().map(|best| &best.files);
+        files.into_iter().flatten()
+    }
+
+    /// The evaluation of the best version: the first with its score.
+    pub fn best_evaluation(&self) -> Option<&Evaluated> {
+        let best = self.best.as_ref()?;
+        self.evaluations.iter().find(|found| found.step == best.step && found.score == best.score)
+    }
+
+    /// Whether the best version is right on every graph.
+    pub fn is_correct(&self) -> bool {
+        self.best_evaluation().is_some_and(|found| found.is_correct)
+    }
+
+    pub fn is_finished(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| end.reason.is_final())
+    }
+
+    pub fn reason(&self) -> Option<EndReason> {
+        self.end.as_ref().map(|end| end.reason)
+    }
+
+    pub fn steps(&self) -> u32 {
+        let step = |event: &Event| match event {
+            Event::Reply(reply) => Some(reply.step),
+            _ => None,
+        };
+        self.events.iter().rev().find_map(step).unwrap_or(0)
+    }
+}
+
+/// All attempts of a run that have begun, by task and number.
+pub fn read_attempts(root: &Path) -> Result<Vec<AttemptRecord>, RunError> {
+    let folder = RunFolder::reader(root);
+    let mut found = Vec::new();
+    for task in names(&folder.attempts())? {
+        let mut numbers: Vec<u32> =
+            names(&folder.attempts().join(&task))?.iter().filter_map(|n| n.parse().ok()).collect();
+        numbers.sort_unstable();
+        for number in numbers {
+            let path = folder.trajectory(&task, number);
+            match AttemptRecord::read(&path) {
+                Ok(record) => found.push(record),
+                // Stopped before its first line was whole.
+                Err(RunError::Damaged { .. }) => {}
+                Err(RunError::Agent(crate::agent::AgentError::Record(TrajectoryError::Io {
+                    ..
+                }))) if !path.exists() => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn names(folder: &Path) -> Result<Vec<String>, RunError> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(io(folder))? {
+        let entry = entry.map_err(io(folder))?;
+        if entry.file_type().map_err(io(folder))?.is_dir() {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}

@@ -1,0 +1,123 @@
+//! What a trajectory records.
+
+use crate::budget::{EndReason, Limits, Spent};
+use crate::chat::{Assistant, Message, Stop, ToolCall, Usage};
+use crate::evaluator::{Assessment, Files};
+use crate::model::retry::Retry;
+use crate::model::{Protocol, Sampling};
+use crate::prompt::CallStyle;
+use serde::{Deserialize, Serialize};
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    Start(Box<Start>),
+    /// A message that came neither from the model nor from a tool.
+    Message {
+        message: Message,
+    },
+    Reply(Box<ReplyEvent>),
+    Result(Box<ResultEvent>),
+    Best(Box<BestEvent>),
+    End(Box<End>),
+}
+
+/// The conditions of an attempt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Start {
+    pub format: u32,
+    /// Of the program.
+    pub version: String,
+    pub task: String,
+    /// The sample's own name and folder, as they were given.
+    pub sample: String,
+    pub folder: String,
+    pub graphs: usize,
+    /// Counted from 0.
+    pub attempt: u32,
+    pub model: ModelInfo,
+    pub limits: Limits,
+    pub calls: CallStyle,
+    /// Digest of the prompt templates.
+    pub prompts: String,
+    /// Seconds since 1970.
+    pub time: f64,
+}
+
+/// A model's address, without its key.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelInfo {
+    pub name: String,
+    pub protocol: Protocol,
+    pub base_url: String,
+    #[serde(default)]
+    pub sampling: Sampling,
+}
+
+/// What the model said in a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReplyEvent {
+    /// Counted from 1.
+    pub step: u32,
+    pub message: Assistant,
+    /// Calls that stood in the text; the message has none of its own then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub text_calls: Vec<ToolCall>,
+    pub stop: Stop,
+    pub usage: Usage,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+    pub seconds: f64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retries: Vec<Retry>,
+    pub time: f64,
+}
+
+impl ReplyEvent {
+    /// The calls of a reply, wherever they stood.
+    pub fn calls(&self) -> &[ToolCall] {
+        match self.text_calls.is_empty() {
+            true => &self.message.tool_calls,
+            false => &self.text_calls,
+        }
+    }
+}
+
+/// What a tool answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ResultEvent {
+    pub step: u32,
+    /// Which call of the reply.
+    pub index: usize,
+    pub id: String,
+    pub tool: String,
+    pub content: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_error: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assessment: Option<Assessment>,
+    pub seconds: f64,
+    #[serde(default)]
+    pub waited_seconds: f64,
+    pub time: f64,
+}
+
+/// A version better than all before, whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BestEvent {
+    pub step: u32,
+    pub score: f64,
+    pub files: Files,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    pub reason: EndReason,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub detail: String,
+    pub spent: Spent,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<f64>,
+    pub time: f64,
+}

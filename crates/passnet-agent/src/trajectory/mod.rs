@@ -1,0 +1,13 @@
+//! Trajectories: every message, call, verdict, score, token and second of an attempt, one JSON object a line.
+//!
+//! The file only grows and is written line by line as things happen. A killed process leaves at most a torn last line,
+//! which is cut off when the attempt goes on. `docs/agent.md` describes the format.
+
+mod event;
+mod log;
+
+pub use event::{BestEvent, End, Event, ModelInfo, ReplyEvent, ResultEvent, Start};
+pub use log::{Log, TrajectoryError, read};
+
+/// Changes whenever the meaning of a stored field does.
+pub const FORMAT: u32 = 1;

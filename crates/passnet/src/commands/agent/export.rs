@@ -1,0 +1,134 @@
+//! `passnet agent export`
+
+use super::attempts;
+use crate::error::{CommandError, Outcome};
+use crate::output::{Output, warn};
+use clap::{Args, ValueEnum};
+use passnet_agent::export::{
+    ChatFilter, PairFilter, chat_lines, completions, preference_pairs, trajectories,
+};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  passnet agent export runs/gpt --to sft --out sft.jsonl --success --min-score 1.0 --dedup
+  passnet agent export runs/gpt --to preference --out pairs.jsonl
+  passnet agent export runs/gpt --to reference --out exp        writes exp.jsonl and exp_completions.jsonl")]
+pub struct ExportArgs {
+    /// Folders that `passnet agent run --out` wrote
+    #[arg(required = true, value_name = "RUN")]
+    runs: Vec<PathBuf>,
+
+    /// Chat lines for fine-tuning, pairs of attempts, or the files of the reference
+    #[arg(long, value_enum, default_value_t = Format::Sft)]
+    to: Format,
+
+    /// The file to write; for the reference, the experiment's name with its folder
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+
+    /// Only attempts whose best version is right on every graph
+    #[arg(long)]
+    success: bool,
+
+    /// Only attempts whose best version scores at least this
+    #[arg(long, value_name = "AS")]
+    min_score: Option<f64>,
+
+    /// Of attempts with the same best files keep the shortest
+    #[arg(long)]
+    dedup: bool,
+
+    /// Only conversations of at most so many characters
+    #[arg(long, value_name = "N")]
+    max_chars: Option<usize>,
+
+    /// Leave out what came after the best version
+    #[arg(long)]
+    until_best: bool,
+
+    /// Pairs: the better score over the worse one, at least
+    #[arg(long, default_value_t = 1.1, value_name = "R")]
+    min_ratio: f64,
+
+    /// Pairs of one task, at most
+    #[arg(long, default_value_t = 4, value_name = "N")]
+    max_pairs: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Sft,
+    Preference,
+    Reference,
+}
+
+pub fn run(args: &ExportArgs, out: &mut Output) -> Result<Outcome, CommandError> {
+    let mut found = Vec::new();
+    for run in &args.runs {
+        found.extend(attempts(run)?);
+    }
+    let unfinished = found.iter().filter(|attempt| !attempt.is_finished()).count();
+    if unfinished > 0 {
+        warn(&format!("note: {unfinished} attempts are not finished and are left out"));
+    }
+    found.retain(|attempt| attempt.is_finished());
+    let files: Vec<(PathBuf, Vec<Value>)> = match args.to {
+        Format::Sft => {
+            let filter = ChatFilter {
+                success: args.success,
+                min_score: args.min_score,
+                deduplicate: args.dedup,
+                max_chars: args.max_chars,
+                until_best: args.until_best,
+            };
+            vec![(args.out.clone(), chat_lines(&found, &filter))]
+        }
+        Format::Preference => {
+            let filter = PairFilter {
+                min_ratio: args.min_ratio,
+                max_pairs: args.max_pairs,
+                ..PairFilter::default()
+            };
+            vec![(args.out.clone(), preference_pairs(&found, filter))]
+        }
+        Format::Reference => {
+            let name = args.out.file_name().map_or("passnet".into(), |name| name.to_string_lossy());
+            let lines = trajectories(&found, &name);
+            vec![
+                (args.out.with_file_name(format!("{name}.jsonl")), lines),
+                (args.out.with_file_name(format!("{name}_completions.jsonl")), completions(&found)),
+            ]
+        }
+    };
+    let mut written = Vec::new();
+    for (path, lines) in &files {
+        write_lines(path, lines)?;
+        written.push(json!({ "file": path.display().to_string(), "lines": lines.len() }));
+        if !out.is_json() {
+            out.line(format!("{}: {} lines", path.display(), lines.len()))?;
+        }
+    }
+    if out.is_json() {
+        out.json(&json!({ "attempts": found.len(), "written": written }))?;
+    }
+    out.flush()?;
+    Ok(Outcome::Done)
+}
+
+/// Whole or not at all: a reader never finds half a file.
+fn write_lines(path: &Path, lines: &[Value]) -> Result<(), CommandError> {
+    let named = |error: std::io::Error| CommandError::input(format!("{}: {error}", path.display()));
+    let mut partial = path.as_os_str().to_os_string();
+    partial.push(format!(".{}.partial", std::process::id()));
+    let partial = PathBuf::from(partial);
+    let mut file = std::io::BufWriter::new(std::fs::File::create(&partial).map_err(named)?);
+    for line in lines {
+        writeln!(file, "{line}").map_err(named)?;
+    }
+    file.flush().map_err(named)?;
+    std::fs::rename(&partial, path).map_err(named)
+}

@@ -1,0 +1,256 @@
+//! `passnet agent run`
+
+use super::session;
+use crate::error::{CommandError, Outcome};
+use crate::output::Output;
+use clap::{Args, ValueEnum};
+use passnet_agent::budget::Limits;
+use passnet_agent::model::retry::Patience;
+use passnet_agent::model::{Prices, Protocol, Sampling};
+use passnet_agent::prompt::CallStyle;
+use passnet_agent::run::Settings;
+use passnet_agent::trajectory::ModelInfo;
+use passnet_bench::evaluate::EvaluateOptions;
+use passnet_bench::timing::TimingOptions;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The key is read from the environment (OPENAI_API_KEY or ANTHROPIC_API_KEY, or the variable that --key-variable
+names); it is never written anywhere. The same command with the same --out goes on where it was stopped.
+
+Examples:
+  passnet agent run bench/tasks/swiglu --model gpt-5 --out runs/gpt
+  passnet agent run bench/tasks --protocol anthropic --model claude-sonnet-4-6 --attempts 4 --jobs 8 --out runs/c
+  passnet agent run bench/tasks --model local --base-url http://127.0.0.1:8080/v1 --calls text --out runs/local
+  passnet report runs/gpt runs/c                         compare the models
+
+Exit codes: 0 every attempt solved its task; 1 some did not; 2 bad usage, or the provider refuses the key.")]
+pub struct RunArgs {
+    /// Sample folders, or folders of them
+    #[arg(required = true, value_name = "TASKS")]
+    tasks: Vec<PathBuf>,
+
+    /// The model's name at its provider
+    #[arg(long)]
+    model: String,
+
+    /// Where the provider is [default: the protocol's own]
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+
+    /// How the provider speaks
+    #[arg(long, value_enum, default_value_t = ProtocolArg::Openai)]
+    protocol: ProtocolArg,
+
+    /// The environment variable that holds the key [default: the protocol's own]
+    #[arg(long, value_name = "NAME")]
+    key_variable: Option<String>,
+
+    /// Send the key to another machine without encryption
+    #[arg(long)]
+    allow_http: bool,
+
+    /// How the model calls tools: as its provider does, or as JSON in its text
+    #[arg(long, value_enum, default_value_t = CallsArg::Native)]
+    calls: CallsArg,
+
+    /// A folder with prompt templates of your own (see `passnet agent prompts`)
+    #[arg(long, value_name = "DIR")]
+    prompts: Option<PathBuf>,
+
+    /// Keep everything in this folder, and go on with what is there
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+
+    /// Independent attempts at each task
+    #[arg(long, short = 'k', default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    attempts: u32,
+
+    /// Attempts at a time
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=4096))]
+    jobs: u64,
+
+    /// Replies of the model in one attempt
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    max_steps: u32,
+
+    /// Tokens of one attempt, all calls together
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<u64>,
+
+    /// Tokens of one call: the longest conversation
+    #[arg(long, default_value_t = 131_072, value_name = "N")]
+    max_context: u64,
+
+    /// Tokens of one reply
+    #[arg(long, value_name = "N")]
+    max_output: Option<u64>,
+
+    /// Seconds of one attempt, without waiting for the evaluator
+    #[arg(long, default_value_t = 50_000.0, value_name = "S")]
+    max_seconds: f64,
+
+    /// Seconds of one call
+    #[arg(long, default_value_t = 7200.0, value_name = "S")]
+    call_seconds: f64,
+
+    /// Money for one attempt, in the currency of the prices
+    #[arg(long, value_name = "M", requires = "price_in")]
+    max_cost: Option<f64>,
+
+    /// Money for the whole run
+    #[arg(long, value_name = "M", requires = "price_in")]
+    run_cost: Option<f64>,
+
+    /// Price of a million prompt tokens
+    #[arg(long, value_name = "M", requires = "price_out")]
+    price_in: Option<f64>,
+
+    /// Price of a million tokens of replies
+    #[arg(long, value_name = "M", requires = "price_in")]
+    price_out: Option<f64>,
+
+    /// Price of a million prompt tokens from the provider's cache [default: a tenth of --price-in]
+    #[arg(long, value_name = "M", requires = "price_in")]
+    price_cached: Option<f64>,
+
+    /// Calls a minute at most, over all attempts
+    #[arg(long, value_name = "N")]
+    calls_per_minute: Option<f64>,
+
+    /// Tries after a failed call
+    #[arg(long, default_value_t = 6, value_name = "N")]
+    retries: u32,
+
+    /// Left to the provider unless given
+    #[arg(long)]
+    temperature: Option<f64>,
+
+    #[command(flatten)]
+    judging: Judging,
+}
+
+/// How passes are judged.
+#[derive(Debug, Args)]
+pub struct Judging {
+    /// Calls of each side before timing
+    #[arg(long, default_value_t = 25)]
+    warmup: usize,
+
+    /// Timed calls of each side; more where the result is not clear yet
+    #[arg(long, default_value_t = 100)]
+    trials: usize,
+
+    /// Seconds of timing for one graph, about
+    #[arg(long, default_value_t = 0.4, value_name = "S")]
+    seconds: f64,
+
+    /// Only what the reference asks: no extreme inputs, no watched kernels
+    #[arg(long)]
+    quick: bool,
+
+    /// Let passes through that the integrity rules refuse
+    #[arg(long)]
+    no_rules: bool,
+
+    /// Seconds for one evaluation; the graphs behind it time out
+    #[arg(long, default_value_t = 600.0, value_name = "S")]
+    evaluation_seconds: f64,
+}
+
+impl Judging {
+    pub(super) fn options(&self) -> EvaluateOptions {
+        let timing = TimingOptions {
+            warmup: self.warmup,
+            trials: self.trials,
+            seconds: self.seconds,
+            ..TimingOptions::default()
+        };
+        EvaluateOptions { timing, thorough: !self.quick, ..EvaluateOptions::default() }
+    }
+
+    pub(super) fn rules(&self) -> bool {
+        !self.no_rules
+    }
+
+    pub(super) fn evaluation_seconds(&self) -> f64 {
+        self.evaluation_seconds
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ProtocolArg {
+    Openai,
+    Anthropic,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum CallsArg {
+    Native,
+    Text,
+}
+
+/// Prompt tokens from a cache cost about so much of the ordinary price.
+const CACHED_SHARE: f64 = 0.1;
+
+impl RunArgs {
+    fn settings(&self) -> Settings {
+        let protocol = match self.protocol {
+            ProtocolArg::Openai => Protocol::OpenAi,
+            ProtocolArg::Anthropic => Protocol::Anthropic,
+        };
+        let base_url = self.base_url.clone().unwrap_or_else(|| protocol.default_base_url().into());
+        let prices = self.price_in.zip(self.price_out).map(|(input, output)| Prices {
+            input,
+            output,
+            cached: self.price_cached.unwrap_or(input * CACHED_SHARE),
+            cache_written: input,
+        });
+        Settings {
+            format: Settings::FORMAT,
+            model: ModelInfo {
+                name: self.model.clone(),
+                protocol,
+                base_url,
+                sampling: Sampling {
+                    temperature: self.temperature,
+                    max_output_tokens: self.max_output,
+                },
+            },
+            key_variable: self
+                .key_variable
+                .clone()
+                .unwrap_or_else(|| protocol.key_variable().into()),
+            allow_http: self.allow_http,
+            calls: match self.calls {
+                CallsArg::Native => CallStyle::Native,
+                CallsArg::Text => CallStyle::Text,
+            },
+            prompts: self.prompts.clone(),
+            prompt_digest: String::new(),
+            tasks: self.tasks.clone(),
+            attempts: self.attempts,
+            jobs: usize::try_from(self.jobs).unwrap_or(1),
+            limits: Limits {
+                steps: self.max_steps,
+                tokens: self.max_tokens,
+                context: Some(self.max_context),
+                cost: self.max_cost,
+                seconds: self.max_seconds,
+                call_seconds: self.call_seconds,
+            },
+            prices,
+            run_cost: self.run_cost,
+            calls_per_minute: self.calls_per_minute,
+            evaluate: self.judging.options(),
+            rules: self.judging.rules(),
+            evaluation_seconds: self.judging.evaluation_seconds(),
+        }
+    }
+}
+
+pub fn run(args: &RunArgs, out: &mut Output) -> Result<Outcome, CommandError> {
+    let patience = Patience { retries: args.retries, ..Patience::default() };
+    session::work(args.settings(), &args.out, patience, out)
+}

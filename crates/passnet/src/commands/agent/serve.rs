@@ -1,0 +1,91 @@
+//! `passnet agent serve`
+
+use super::run::Judging;
+use super::session;
+use crate::error::{CommandError, Outcome};
+use crate::output::{Output, warn};
+use clap::Args;
+use passnet_agent::evaluator::{Evaluator, Judge};
+use passnet_agent::secrets::Secret;
+use passnet_agent::server::{Server, ServerLimits};
+use passnet_engine::native::NativeEngine;
+use serde_json::json;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The variable that may hold a token.
+const TOKEN: &str = "PASSNET_TOKEN";
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Prints its address and serves until it is killed. On other addresses than this machine's own it wants a token: clients
+send `authorization: Bearer TOKEN`, the server reads it from PASSNET_TOKEN. `docs/agent.md` describes the requests;
+`python/examples/environment_client.py` is a client.
+
+Examples:
+  passnet agent serve bench/tasks
+  passnet agent serve bench/tasks --listen 127.0.0.1:8765 --max-steps 20 --quick")]
+pub struct ServeArgs {
+    /// Sample folders, or folders of them
+    #[arg(required = true, value_name = "TASKS")]
+    tasks: Vec<PathBuf>,
+
+    /// Where to listen; port 0 takes any that is free
+    #[arg(long, default_value = "127.0.0.1:8765", value_name = "ADDRESS")]
+    listen: SocketAddr,
+
+    /// A folder with prompt templates of your own
+    #[arg(long, value_name = "DIR")]
+    prompts: Option<PathBuf>,
+
+    /// Steps of one episode
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    max_steps: u32,
+
+    /// Episodes open at once
+    #[arg(long, default_value_t = 4096)]
+    max_episodes: usize,
+
+    /// Seconds after which an unused episode may be forgotten
+    #[arg(long, default_value_t = 1800, value_name = "S")]
+    idle: u64,
+
+    #[command(flatten)]
+    judging: Judging,
+}
+
+pub fn run(args: &ServeArgs, out: &mut Output) -> Result<Outcome, CommandError> {
+    let prompts = session::prompts(args.prompts.as_deref())?;
+    let tasks: Vec<_> = session::tasks(&args.tasks)?.into_iter().map(Arc::new).collect();
+    let mut judge = Judge::new(Box::new(NativeEngine), args.judging.options());
+    judge.rules = args.judging.rules();
+    judge.evaluation_seconds = args.judging.evaluation_seconds();
+    let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty()).map(Secret::new);
+    let limits = ServerLimits {
+        steps: args.max_steps,
+        episodes: args.max_episodes,
+        idle: Duration::from_secs(args.idle),
+        ..ServerLimits::default()
+    };
+    let count = tasks.len();
+    let listen = || -> std::io::Result<Server> {
+        let listener = TcpListener::bind(args.listen)?;
+        let evaluator = Arc::new(Evaluator::start(judge)?);
+        Server::start(listener, tasks, evaluator, &prompts, limits, token)
+    };
+    let server = listen().map_err(|error| {
+        let error = CommandError::input(format!("{}: {error}", args.listen));
+        error.with_hint(format!("set {TOKEN} to listen on addresses that others can reach"))
+    })?;
+    let address = server.address();
+    match out.is_json() {
+        true => out.json(&json!({ "address": address.to_string(), "tasks": count }))?,
+        false => out.line(format!("http://{address} serves {count} tasks"))?,
+    }
+    out.flush()?;
+    warn("stop it with ctrl-c");
+    server.wait();
+    Ok(Outcome::Done)
+}

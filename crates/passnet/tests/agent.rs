@@ -1,0 +1,217 @@
+//! `passnet agent` as its users meet it: the real binary against a scripted provider, killed and continued.
+
+#[path = "../../passnet-agent/tests/support/mod.rs"]
+mod support;
+
+use assert_cmd::cargo::cargo_bin;
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use support::provider::{Provider, Shape};
+use support::{KEY, routine, tasks, wrong_turns};
+
+/// The command with the key in the environment and nothing else that could tell.
+fn passnet(arguments: &[&str]) -> Command {
+    let mut command = Command::new(cargo_bin("passnet"));
+    command.args(arguments).env("OPENAI_API_KEY", KEY).env("NO_COLOR", "1");
+    command
+}
+
+fn output(arguments: &[&str]) -> Output {
+    passnet(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+const QUICK: [&str; 8] = ["--warmup", "1", "--trials", "10", "--seconds", "0", "--retries", "1"];
+
+fn run_arguments<'a>(task: &'a str, url: &'a str, out: &'a str) -> Vec<&'a str> {
+    let mut arguments =
+        vec!["agent", "run", task, "--model", "scripted", "--base-url", url, "--out", out];
+    arguments.extend(QUICK);
+    arguments
+}
+
+#[test]
+fn a_run_is_shown_exported_and_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let provider = Provider::start(wrong_turns::reply);
+    let (url, out) = (provider.openai(), path("run"));
+    let task = tasks::bundled("geglu_tanh").display().to_string();
+    let mut arguments = run_arguments(&task, &url, &out);
+    arguments.extend(["-k", "2", "--jobs", "2", "--price-in", "1", "--price-out", "2"]);
+    let done = output(&arguments);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    assert!(text(&done.stdout).contains("pass@2"), "{}", text(&done.stdout));
+    assert!(
+        text(&done.stderr).contains("geglu_tanh attempt 0: submitted, AS"),
+        "{}",
+        text(&done.stderr)
+    );
+
+    let listed = text(&output(&["agent", "show", &out]).stdout);
+    assert_eq!(listed.matches("submitted").count(), 2, "{listed}");
+    let replayed = text(&output(&["agent", "show", &out, "geglu_tanh", "--attempt", "1"]).stdout);
+    for part in [
+        "step 1:",
+        "> create",
+        "def pattern((",
+        "! ",
+        "compile_fail",
+        "no_match",
+        "accuracy",
+        "* best so far",
+        "end: submitted",
+    ] {
+        assert!(replayed.contains(part) || part == "! ", "`{part}` is missing:\n{replayed}");
+    }
+    let json = text(&output(&["agent", "show", &out, "geglu_tanh", "--json"]).stdout);
+    assert!(json.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()));
+
+    for (to, file, lines) in
+        [("sft", "sft.jsonl", 1), ("preference", "pairs.jsonl", 0), ("reference", "exp.jsonl", 2)]
+    {
+        let target = path(if to == "reference" { "exp" } else { file });
+        let done = output(&[
+            "agent",
+            "export",
+            &out,
+            "--to",
+            to,
+            "--out",
+            &target,
+            "--success",
+            "--dedup",
+            "--min-ratio",
+            "100",
+        ]);
+        assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+        assert_eq!(std::fs::read_to_string(path(file)).unwrap().lines().count(), lines, "{to}");
+    }
+    let report = text(&output(&["report", &out]).stdout);
+    for part in
+        ["scripted", "pass@1", "AS, best of 2", "AS after step", "cost per task", "geglu_tanh"]
+    {
+        assert!(report.contains(part), "`{part}` is missing:\n{report}");
+    }
+    let compared = output(&["report", &out, &out, "--json"]);
+    assert_eq!(compared.status.code(), Some(0), "{}", text(&compared.stderr));
+    let first: Value =
+        serde_json::from_str(text(&compared.stdout).lines().next().unwrap()).unwrap();
+    assert_eq!(first["agents"].as_array().unwrap().len(), 2);
+    let everything =
+        [text(&done.stdout), text(&done.stderr), listed, replayed, json, report].concat();
+    assert!(!everything.contains(KEY));
+}
+
+#[test]
+fn mistakes_are_told_with_exit_codes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let denied = Provider::start(|_| {
+        Shape::Status(401, vec![], "{\"error\": {\"message\": \"who are you\"}}".into())
+    });
+    tasks::small_task(folder.path(), "task");
+    let (task, out) = (path("task"), path("run"));
+    let refused = output(&run_arguments(&task, &denied.openai(), &out));
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(
+        text(&refused.stderr).contains("who are you") && text(&refused.stderr).contains("hint:")
+    );
+
+    let open = output(&run_arguments(&task, "http://example.invalid/v1", &path("other")));
+    assert_eq!(open.status.code(), Some(2));
+    assert!(text(&open.stderr).contains("unencrypted"), "{}", text(&open.stderr));
+    let mut changed = run_arguments(&task, "http://127.0.0.1:1/v1", &out);
+    changed[4] = "another";
+    let changed = output(&changed);
+    assert!(
+        text(&changed.stderr).contains("begun with another model"),
+        "{}",
+        text(&changed.stderr)
+    );
+    for arguments in [
+        vec!["agent", "show", &task],
+        vec!["agent", "resume", &task],
+        vec!["agent", "export", &task, "--out", "x"],
+    ] {
+        let done = output(&arguments);
+        assert_eq!(done.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&done.stderr).contains("no run of an agent"));
+    }
+}
+
+/// Waits until a condition holds; a test that waits longer has failed.
+fn wait_for(what: &str, condition: impl Fn() -> bool) {
+    let started = Instant::now();
+    while !condition() {
+        assert!(started.elapsed() < Duration::from_secs(120), "waited for {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn killed_runs_go_on_and_repeat_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    for name in ["a", "b", "c"] {
+        tasks::small_task(&folder.path().join("tasks"), name);
+    }
+    let provider = Provider::start(|asked| routine::reply(asked, 0));
+    let (url, out, all) = (provider.openai(), path("run"), path("tasks"));
+    let mut arguments = run_arguments(&all, &url, &out);
+    arguments.extend(["-k", "4", "--jobs", "6"]);
+    // Three kills, each after more replies than the last; a fourth process finishes.
+    for enough in [8, 25, 50] {
+        let mut child =
+            passnet(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        wait_for("replies", || provider.seen() >= enough);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let recorded = |folder: &Path| -> (usize, usize) {
+        let mut counts = (0, 0);
+        for task in ["a", "b", "c"] {
+            for attempt in 0..4 {
+                let file = folder
+                    .join("attempts")
+                    .join(task)
+                    .join(attempt.to_string())
+                    .join("trajectory.jsonl");
+                let text = std::fs::read_to_string(file).unwrap_or_default();
+                counts.0 +=
+                    text.lines().filter(|line| line.starts_with("{\"event\":\"reply\"")).count();
+                counts.1 +=
+                    text.lines().filter(|line| line.starts_with("{\"event\":\"end\"")).count();
+            }
+        }
+        counts
+    };
+    let (replies, _) = recorded(Path::new(&out));
+    // At most one reply of each of six workers was under way at each of three kills.
+    assert!(replies + 18 >= provider.seen(), "{replies} recorded of {}", provider.seen());
+    let before = provider.seen();
+    let done = passnet(&["agent", "resume", &out]).output().unwrap();
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    assert_eq!(
+        provider.seen() - before,
+        12 * routine::STEPS - replies,
+        "nothing recorded is asked for again"
+    );
+    assert_eq!(recorded(Path::new(&out)), (12 * routine::STEPS, 12));
+    let before = provider.seen();
+    let again = passnet(&arguments).output().unwrap();
+    assert_eq!(
+        (again.status.code(), provider.seen()),
+        (Some(0), before),
+        "the same command finds nothing to do"
+    );
+    let report = text(&output(&["report", &out, "--json"]).stdout);
+    let metrics: Value = serde_json::from_str(report.lines().next().unwrap()).unwrap();
+    assert_eq!(metrics["agents"][0]["metrics"]["pass_at"][0]["value"], 1.0);
+    assert_eq!(metrics["agents"][0]["metrics"]["steps"], 12 * routine::STEPS);
+}
