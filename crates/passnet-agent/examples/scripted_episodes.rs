@@ -1,6 +1,6 @@
 //! A thousand scripted episodes at once, over the real protocol on loopback.
 //!
-//!     cargo run --release -p passnet-agent --example scripted_episodes -- [EPISODES] [JOBS]
+//!     cargo run --release -p passnet-agent --example scripted_episodes -- [EPISODES] [JOBS] [WAVES]
 //!
 //! The scripted provider runs in the same process, so the figures are upper bounds of what the harness costs.
 
@@ -24,7 +24,7 @@ fn main() {
     let argument = |at: usize, default: usize| {
         std::env::args().nth(at).and_then(|text| text.parse().ok()).unwrap_or(default)
     };
-    let (episodes, jobs) = (argument(1, 1000), argument(2, 1000));
+    let (episodes, jobs, waves) = (argument(1, 1000), argument(2, 1000), argument(3, 2));
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tasks = [tasks::small_task(folder.path(), "task")];
     let number = AtomicUsize::new(0);
@@ -37,7 +37,7 @@ fn main() {
     });
     let mut out = std::io::stdout();
     let mut say = |text: String| writeln!(out, "{text}").expect("somebody listens");
-    for wave in 1..=2 {
+    for wave in 1..=waves {
         let run = folder.path().join(format!("run{wave}"));
         let agent = agent(&provider.openai(), Protocol::OpenAi);
         let (started, cpu, seen) = (Instant::now(), cpu_seconds(), provider.seen());
@@ -60,6 +60,8 @@ fn main() {
             }
         }
         drop(attempts);
+        // Files and memory of one wave are nothing to the next.
+        std::fs::remove_dir_all(&run).expect("the run's folder");
         let asked = provider.seen() - seen;
         say(format!(
             "wave {wave}: {episodes} episodes, {jobs} at a time, {wall:.1} s, {cpu:.1} s of processor time"

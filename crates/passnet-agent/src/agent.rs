@@ -4,7 +4,8 @@
 //! on is nothing special: the recorded events are applied, the files rebuilt, and the loop entered.
 
 use crate::budget::{EndReason, Limits, Purse, Spent};
-use crate::chat::{Assistant, Message, Reply, Stop, ToolCall, ToolSpec};
+use crate::chat::{Message, Reply, Stop, ToolCall, ToolSpec};
+use crate::clean::{call_id, clean};
 use crate::episode::Episode;
 use crate::evaluator::Evaluator;
 use crate::model::retry::{self, Pace, Patience, Retry};
@@ -12,7 +13,7 @@ use crate::model::{ErrorKind, Model, ModelError, Prices, Request, text_calls};
 use crate::prompt::{CallStyle, Prompts};
 use crate::secrets::Redactor;
 use crate::task::Task;
-use crate::tools::{self, MAX_ARGUMENT_BYTES, Tool};
+use crate::tools::{self, Tool};
 use crate::trajectory::{
     BestEvent, End, Event, FORMAT, Log, ModelInfo, ReplyEvent, ResultEvent, Start, TrajectoryError,
 };
@@ -24,8 +25,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const MAX_IDLE: u32 = 3;
 /// Calls of one reply that are done; the others are refused.
 const MAX_DONE: usize = 16;
-/// Characters of what a model said beside its calls.
-const MAX_CONTENT: usize = 256 << 10;
 
 /// Everything that attempts share.
 #[derive(Debug)]
@@ -236,6 +235,8 @@ impl Attempt<'_> {
             text_calls = text_calls::find(&message.content, |name| Tool::from_name(name).is_some());
             for (index, call) in text_calls.iter_mut().enumerate() {
                 call.id = call_id(step, index);
+                // Escapes in the text may have hidden something.
+                call.arguments = self.agent.redactor.arguments(&call.arguments);
             }
         }
         let cost = self.agent.prices.map(|prices| prices.cost(&reply.usage));
@@ -420,44 +421,6 @@ fn refused(text: &str) -> crate::episode::Observation {
         seconds: 0.0,
         waited: 0.0,
     }
-}
-
-fn call_id(step: u32, index: usize) -> String {
-    format!("call_{step}_{index}")
-}
-
-/// A reply as it may be kept: no secrets, no floods, calls with names and ids of their own.
-fn clean(message: Assistant, step: u32, redactor: &Redactor) -> Assistant {
-    let text = |text: String| cut(redactor.text(&text), MAX_CONTENT);
-    let mut tool_calls: Vec<ToolCall> = Vec::new();
-    for (index, call) in message.tool_calls.into_iter().enumerate() {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-        let is_known = tool_calls.iter().any(|known| known.id == call.id);
-        let is_good = !call.id.is_empty() && call.id.len() <= 64 && call.id.chars().all(is_plain);
-        let id = match is_good && !is_known {
-            true => redactor.text(&call.id),
-            false => call_id(step, index),
-        };
-        // Providers refuse conversations with odd names in them; the tool is told apart by ours anyway.
-        let name: String =
-            redactor.text(&call.name).chars().filter(|c| is_plain(*c)).take(64).collect();
-        let name = if name.is_empty() { "unnamed".into() } else { name };
-        let arguments = match call.arguments.len() > MAX_ARGUMENT_BYTES {
-            true => format!("{{\"{}\": {}}}", tools::TOO_LARGE, call.arguments.len()),
-            false => redactor.arguments(&call.arguments),
-        };
-        tool_calls.push(ToolCall { id, name, arguments });
-    }
-    Assistant { content: text(message.content), reasoning: message.reasoning.map(text), tool_calls }
-}
-
-fn cut(mut text: String, limit: usize) -> String {
-    if text.len() > limit {
-        let end = (0..=limit).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        text.truncate(end);
-        text.push_str("… [cut]");
-    }
-    text
 }
 
 pub(crate) fn now() -> f64 {

@@ -7,6 +7,7 @@
 pub mod agent;
 pub mod budget;
 pub mod chat;
+mod clean;
 pub mod episode;
 pub mod evaluator;
 pub mod export;

@@ -60,8 +60,15 @@ impl fmt::Debug for Redactor {
 
 impl Redactor {
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
-        let mut known: Vec<String> =
-            secrets.into_iter().filter(|secret| secret.len() >= MIN_LENGTH).collect();
+        let secrets = secrets.into_iter().filter(|secret| secret.len() >= MIN_LENGTH);
+        // Also as a model would spell it in JSON to hide it.
+        let spelt = |secret: String| {
+            let escaped: String =
+                secret.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+            let upper = escaped.to_uppercase().replace("\\U", "\\u");
+            [secret, escaped, upper]
+        };
+        let mut known: Vec<String> = secrets.flat_map(spelt).collect();
         known.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         known.dedup();
         Redactor { known }

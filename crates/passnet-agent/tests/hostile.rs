@@ -216,10 +216,18 @@ fn secrets_that_come_back_are_kept_nowhere() {
         let folder = tempfile::tempdir().unwrap();
         let task = small_task(folder.path(), "task");
         let escaped: String = KEY.chars().map(|c| format!("\\u{:04x}", c as u32)).collect();
+        let half: String = KEY
+            .chars()
+            .enumerate()
+            .map(|(at, c)| if at % 2 == 0 { c.to_string() } else { format!("\\u{:04x}", c as u32) })
+            .collect();
         let shaped = format!("sk-ant-{}", "a1B2".repeat(12));
         let page = format!("{{\"error\": {{\"message\": \"bad key {KEY}\"}}}}");
         let steps = vec![
             Shape::Say(format!("your key is {KEY}, or {shaped}")),
+            Shape::Say(format!(
+                "```json\n{{\"tool\": \"create\", \"arguments\": {{\"path\": \"c.py\", \"file_text\": \"{escaped} {half}\"}}}}\n```"
+            )),
             Shape::Calls(vec![
                 create(MANIFEST, "[\"fuse\"]"),
                 create("fuse.py", &format!("# {KEY}\n{PASS}")),

@@ -31,6 +31,8 @@ pub struct Prompts {
     system: Template,
     task: Template,
     text_calls: Template,
+    /// A whole pass, shown as it is.
+    example: String,
 }
 
 /// The files of a prompt folder, with what is built in.
@@ -39,7 +41,7 @@ const FILES: [(&str, &str); 3] = [
     ("task.md", include_str!("../../prompts/task.md")),
     ("text_calls.md", include_str!("../../prompts/text_calls.md")),
 ];
-const EXAMPLE: &str = include_str!("../../prompts/example.py");
+const EXAMPLE: (&str, &str) = ("example.py", include_str!("../../prompts/example.py"));
 /// The marks that each file may use.
 const MARKS: [&[&str]; 3] = [
     &["max_steps"],
@@ -60,23 +62,20 @@ const MARKS: [&[&str]; 3] = [
 
 impl Prompts {
     pub fn built_in() -> Self {
-        Prompts::from(|index| Ok(FILES[index].1.to_string()))
+        Prompts::from(|(_, built_in)| Ok(built_in.to_string()))
             .unwrap_or_else(|error| unreachable!("the tests read the built-in prompts: {error}"))
     }
 
     /// The templates of a folder; files it lacks are the built-in ones.
     pub fn read(folder: &Path) -> Result<Self, TemplateError> {
-        Prompts::from(|index| {
-            let (name, built_in) = FILES[index];
-            template::read_or(&folder.join(name), built_in)
-        })
+        Prompts::from(|(name, built_in)| template::read_or(&folder.join(name), built_in))
     }
 
     /// Writes the built-in templates into a folder, to be edited. Existing files stay.
     pub fn write(folder: &Path) -> std::io::Result<Vec<String>> {
         std::fs::create_dir_all(folder)?;
         let mut written = Vec::new();
-        for (name, text) in FILES {
+        for (name, text) in FILES.into_iter().chain([EXAMPLE]) {
             let path = folder.join(name);
             if !path.exists() {
                 std::fs::write(&path, text)?;
@@ -86,16 +85,21 @@ impl Prompts {
         Ok(written)
     }
 
-    fn from(text: impl Fn(usize) -> Result<String, TemplateError>) -> Result<Self, TemplateError> {
-        let parsed = |index: usize| Template::parse(FILES[index].0, &text(index)?, MARKS[index]);
-        Ok(Prompts { system: parsed(0)?, task: parsed(1)?, text_calls: parsed(2)? })
+    fn from(
+        text: impl Fn((&str, &str)) -> Result<String, TemplateError>,
+    ) -> Result<Self, TemplateError> {
+        let parsed =
+            |index: usize| Template::parse(FILES[index].0, &text(FILES[index])?, MARKS[index]);
+        let example = text(EXAMPLE)?.trim().to_string();
+        Ok(Prompts { system: parsed(0)?, task: parsed(1)?, text_calls: parsed(2)?, example })
     }
 
     /// A digest of all templates: two runs with the same one asked in the same words.
     pub fn digest(&self) -> String {
         let mut hasher = blake3::Hasher::new();
-        for template in [&self.system, &self.task, &self.text_calls] {
-            hasher.update(template.text().as_bytes());
+        let texts = [self.system.text(), self.task.text(), self.text_calls.text(), &self.example];
+        for text in texts {
+            hasher.update(text.as_bytes());
             hasher.update(&[0]);
         }
         hasher.finalize().to_hex()[..16].to_string()
@@ -123,7 +127,7 @@ impl Prompts {
         let mut values: Vec<(&str, &str)> =
             task.facts().iter().map(|(name, value)| (*name, value.as_str())).collect();
         values.push(("max_steps", &steps));
-        values.push(("example", EXAMPLE.trim()));
+        values.push(("example", &self.example));
         vec![
             Message::System { content: system },
             Message::User { content: self.task.fill(&values) },
@@ -146,7 +150,7 @@ mod tests {
     fn the_built_in_prompts_are_well_formed_and_can_be_replaced_one_by_one() {
         let built_in = Prompts::built_in();
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(Prompts::write(folder.path()).unwrap().len(), 3);
+        assert_eq!(Prompts::write(folder.path()).unwrap().len(), 4);
         assert_eq!(Prompts::read(folder.path()).unwrap().digest(), built_in.digest());
         std::fs::write(folder.path().join("system.md"), "Only {{max_steps}} steps").unwrap();
         let own = Prompts::read(folder.path()).unwrap();
