@@ -4,7 +4,7 @@
 //! on is nothing special: the recorded events are applied, the files rebuilt, and the loop entered.
 
 use crate::budget::{EndReason, Limits, Purse, Spent};
-use crate::chat::{Message, Reply, Stop, ToolCall, ToolSpec};
+use crate::chat::{Message, Reply, Stop, ToolCall, ToolSpec, push};
 use crate::clean::{call_id, clean};
 use crate::episode::Episode;
 use crate::evaluator::Evaluator;
@@ -175,6 +175,7 @@ impl Attempt<'_> {
                     self.spent.seconds += seconds;
                     let reason = match self.agent.limits.reached(&self.spent) {
                         Some(reason) => reason,
+                        None if error.is_too_long() => EndReason::ContextLimit,
                         None => EndReason::ModelError,
                     };
                     return self.end(reason, error.to_string());
@@ -361,7 +362,7 @@ impl Attempt<'_> {
     /// The one place where events change the conversation and the accounts.
     fn apply(&mut self, event: &Event) {
         match event {
-            Event::Message { message } => self.say(message.clone()),
+            Event::Message { message } => push(&mut self.messages, message.clone()),
             Event::Reply(reply) => {
                 self.step = reply.step;
                 self.spent.steps = reply.step;
@@ -383,31 +384,9 @@ impl Attempt<'_> {
             Event::Result(result) => {
                 self.spent.seconds += result.seconds;
                 self.pending.retain(|(index, _)| *index != result.index);
-                let content = result.content.clone();
-                self.say(match self.is_text {
-                    true => Message::User {
-                        content: format!("Result of `{}`:\n{content}", result.tool),
-                    },
-                    false => Message::Tool {
-                        id: result.id.clone(),
-                        name: result.tool.clone(),
-                        content,
-                        is_error: result.is_error,
-                    },
-                });
+                push(&mut self.messages, result.message(self.is_text));
             }
             Event::Start(_) | Event::Best(_) | Event::End(_) => {}
-        }
-    }
-
-    /// Two messages of the user in a row become one: many servers insist on turns.
-    fn say(&mut self, message: Message) {
-        match (self.messages.last_mut(), message) {
-            (Some(Message::User { content: last }), Message::User { content }) => {
-                last.push_str("\n\n");
-                last.push_str(&content);
-            }
-            (_, message) => self.messages.push(message),
         }
     }
 }

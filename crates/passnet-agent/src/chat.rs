@@ -132,6 +132,17 @@ impl Message {
     }
 }
 
+/// Adds a message to a conversation. Two of the user in a row become one: many servers insist on turns.
+pub fn push(messages: &mut Vec<Message>, message: Message) {
+    match (messages.last_mut(), message) {
+        (Some(Message::User { content: last }), Message::User { content }) => {
+            last.push_str("\n\n");
+            last.push_str(&content);
+        }
+        (_, message) => messages.push(message),
+    }
+}
+
 /// A tool as a model is told about it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolSpec {

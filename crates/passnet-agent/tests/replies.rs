@@ -210,6 +210,15 @@ fn what_does_not_pass_is_not_tried_again() {
         let seen = attempt_with(protocol, limits.clone(), refused(400));
         assert_eq!((seen.end, seen.provider.seen()), (Ok(EndReason::ModelError), 1));
         assert!(seen.text.contains("too long"));
+        for said in [
+            "prompt is too long: 9 tokens > 8 maximum",
+            "exceeds the available context size (8 tokens)",
+        ] {
+            let page = json!({ "error": { "message": said } }).to_string();
+            let script = move |_: &Asked<'_>| Shape::Status(400, vec![], page.clone());
+            let seen = attempt_with(protocol, limits.clone(), script);
+            assert_eq!((seen.end, seen.provider.seen()), (Ok(EndReason::ContextLimit), 1));
+        }
         for status in [401, 403, 404] {
             let seen = attempt_with(protocol, limits.clone(), refused(status));
             assert_eq!((seen.end, seen.provider.seen()), (Err(ErrorKind::Denied), 1));

@@ -231,7 +231,7 @@ fn the_python_client_runs() {
         Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
     });
     let Some(python) = python else {
-        // No print: the test harness shows what a test writes only if it fails.
+        support::skipped("there is no python3 for the client");
         return;
     };
     let task = Arc::new(Task::read(&bundled("geglu_tanh")).unwrap());

@@ -215,7 +215,7 @@ impl Run<'_> {
         }
         self.graphs.push(found);
         self.events.push(GraphEvent {
-            sample: self.task.sample.name.clone(),
+            sample: self.task.id.clone(),
             key: String::new(),
             artefacts: Vec::new(),
             evaluation,

@@ -8,47 +8,30 @@ pub use chat_lines::{ChatFilter, chat_lines};
 pub use preference::{PairFilter, preference_pairs};
 pub use reference::{completions, trajectories};
 
-use crate::chat::Message;
+use crate::chat::{Message, push};
 use crate::run::AttemptRecord;
 use crate::tools;
 use crate::trajectory::Event;
 use serde_json::{Value, json};
 
-/// A conversation in the form trainers read: the messages of the chat-completions protocol.
+/// A conversation in the form trainers read: the messages of the chat-completions protocol, as the model saw them.
 fn conversation(attempt: &AttemptRecord, until_step: Option<u32>) -> Vec<Value> {
-    let is_over = |step: u32| until_step.is_some_and(|until| step > until);
-    let mut messages = Vec::new();
+    let mut messages: Vec<Message> = Vec::new();
     let mut is_text = false;
-    let mut step = 0;
     for event in &attempt.events {
-        match event {
-            Event::Message { message } if !is_over(step + u32::from(step > 0)) || step == 0 => {
-                messages.push(plain(message));
-            }
+        let message = match event {
+            Event::Message { message } => message.clone(),
+            Event::Reply(reply) if until_step.is_some_and(|until| reply.step > until) => break,
             Event::Reply(reply) => {
-                step = reply.step;
-                if is_over(step) {
-                    break;
-                }
                 is_text = !reply.text_calls.is_empty();
-                messages.push(plain(&Message::Assistant(reply.message.clone())));
+                Message::Assistant(reply.message.clone())
             }
-            Event::Result(result) => messages.push(match is_text {
-                true => json!({
-                    "role": "user",
-                    "content": format!("Result of `{}`:\n{}", result.tool, result.content),
-                }),
-                false => json!({
-                    "role": "tool",
-                    "tool_call_id": result.id,
-                    "name": result.tool,
-                    "content": result.content,
-                }),
-            }),
-            _ => {}
-        }
+            Event::Result(result) => result.message(is_text),
+            Event::Start(_) | Event::Best(_) | Event::End(_) => continue,
+        };
+        push(&mut messages, message);
     }
-    messages
+    messages.iter().map(plain).collect()
 }
 
 fn plain(message: &Message) -> Value {

@@ -70,6 +70,13 @@ impl ModelError {
         ModelError { kind, message: message.into(), retry_after: None }
     }
 
+    /// Whether the conversation no longer fits into the model, in the words of the servers we know.
+    pub fn is_too_long(&self) -> bool {
+        let said = self.message.to_lowercase();
+        let words = ["context length", "context size", "context window", "prompt is too long"];
+        self.kind == ErrorKind::BadRequest && words.iter().any(|words| said.contains(words))
+    }
+
     pub fn is_worth_another_try(&self) -> bool {
         !matches!(self.kind, ErrorKind::BadRequest | ErrorKind::Denied)
     }

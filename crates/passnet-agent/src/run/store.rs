@@ -99,7 +99,7 @@ fn events(
 fn never_evaluated(task: &Task, graph: &str) -> GraphEvent {
     let verdict = Verdict::new(VerdictKind::CompileFail).because("no attempt evaluated a pass");
     GraphEvent {
-        sample: task.sample.name.clone(),
+        sample: task.id.clone(),
         key: String::new(),
         artefacts: Vec::new(),
         evaluation: Evaluation::without_run(graph, verdict),

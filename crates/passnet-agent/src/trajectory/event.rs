@@ -103,6 +103,23 @@ pub struct ResultEvent {
     pub time: f64,
 }
 
+impl ResultEvent {
+    /// The answer as the model reads it: in the text, if the call stood in the text.
+    pub fn message(&self, is_text: bool) -> Message {
+        match is_text {
+            true => {
+                Message::User { content: format!("Result of `{}`:\n{}", self.tool, self.content) }
+            }
+            false => Message::Tool {
+                id: self.id.clone(),
+                name: self.tool.clone(),
+                content: self.content.clone(),
+                is_error: self.is_error,
+            },
+        }
+    }
+}
+
 /// A version better than all before, whole.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BestEvent {
