@@ -107,6 +107,13 @@ fn answers_name_the_place_and_the_next_thing_to_do() {
 }
 
 #[test]
+fn the_example_of_the_prompt_is_a_good_pass() {
+    let (_folder, mut episode) = episode_with(2, include_str!("../prompts/example.py"));
+    let text = perform(&mut episode, "check", json!({}));
+    assert!(text.contains("2 graphs: 2 correct"), "{text}");
+}
+
+#[test]
 fn the_prompt_tells_the_task_and_nothing_twice() {
     let task = Task::read(&bundled("geglu_tanh")).unwrap();
     let limits = passnet_agent::budget::Limits::default();
