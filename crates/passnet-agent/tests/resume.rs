@@ -65,7 +65,7 @@ fn a_trajectory_cut_anywhere_is_completed_to_the_same_one() {
     let provider = Provider::start(script);
     let agent = agent(&provider.openai(), Protocol::OpenAi);
     let run = folder.path().join("run");
-    run_in(&run, &agent, &[task.clone()], 1, 1);
+    run_in(&run, &agent, std::slice::from_ref(&task), 1, 1);
     let whole = outline(&read_attempts(&run).unwrap()[0]);
     assert_eq!(whole.last().unwrap().split(' ').nth(1), Some("submitted"));
     let path = run.join("attempts/task/0/trajectory.jsonl");
@@ -76,7 +76,7 @@ fn a_trajectory_cut_anywhere_is_completed_to_the_same_one() {
         // In the middle of the next line, as a kill would leave it.
         std::fs::write(&path, &text[..end + 5]).unwrap();
         let before = provider.seen();
-        run_in(&run, &agent, &[task.clone()], 1, 1);
+        run_in(&run, &agent, std::slice::from_ref(&task), 1, 1);
         assert_eq!(outline(&read_attempts(&run).unwrap()[0]), whole, "cut after {end} bytes");
         let replies = text[..*end].matches("{\"event\":\"reply\"").count();
         assert_eq!(provider.seen() - before, 5 - replies, "no reply is asked for twice");
@@ -98,7 +98,7 @@ fn an_attempt_that_failed_for_the_provider_s_sake_goes_on() {
         });
     let agent = agent(&provider.openai(), Protocol::OpenAi);
     let run = folder.path().join("run");
-    run_in(&run, &agent, &[task.clone()], 1, 1);
+    run_in(&run, &agent, std::slice::from_ref(&task), 1, 1);
     let record = read_attempts(&run).unwrap().remove(0);
     assert_eq!((record.reason(), record.steps()), (Some(EndReason::ModelError), 2));
     IS_DOWN.store(false, Ordering::SeqCst);
@@ -117,14 +117,14 @@ fn more_attempts_are_added_and_the_run_s_money_is_kept() {
     // One reply costs 560e-6: the money is spent in the middle of the second attempt.
     let mut poor = agent(&provider.openai(), Protocol::OpenAi);
     poor.purse = passnet_agent::budget::Purse::new(Some(7.0 * 560e-6 - 1e-9));
-    run_in(&run, &poor, &[task.clone()], 2, 1);
+    run_in(&run, &poor, std::slice::from_ref(&task), 2, 1);
     let reasons =
         |run| read_attempts(run).unwrap().iter().map(|r| r.reason().unwrap()).collect::<Vec<_>>();
     assert_eq!(reasons(&run), [EndReason::Submitted, EndReason::RunBudget]);
     let mut poor = agent(&provider.openai(), Protocol::OpenAi);
     poor.purse = passnet_agent::budget::Purse::new(Some(7.0 * 560e-6 - 1e-9));
     let before = provider.seen();
-    run_in(&run, &poor, &[task.clone()], 2, 1);
+    run_in(&run, &poor, std::slice::from_ref(&task), 2, 1);
     assert_eq!(provider.seen(), before, "what was spent stays spent");
     let rich = agent(&provider.openai(), Protocol::OpenAi);
     run_in(&run, &rich, &[task], 3, 2);

@@ -17,7 +17,7 @@ use std::path::Path;
 #[derive(Debug, Subcommand)]
 pub enum AgentCommand {
     /// Let a model work on tasks: k attempts each, everything recorded
-    Run(run::RunArgs),
+    Run(Box<run::RunArgs>),
     /// Go on with a run, with the settings it was begun with
     Resume(resume::ResumeArgs),
     /// List the attempts of a run, or replay one step by step
