@@ -59,6 +59,8 @@ enum Command {
     Report(commands::report::ReportArgs),
     /// Score a run, or a validation.log of the reference implementation
     Score(commands::score::ScoreArgs),
+    /// Write passes without a language model: analyse, generate, tune, evaluate
+    Solve(commands::solve::SolveArgs),
 }
 
 fn main() -> ExitCode {
@@ -98,5 +100,6 @@ fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
         Command::Pass(command) => commands::pass::run(command, output),
         Command::Report(args) => commands::report::run(args, output),
         Command::Score(args) => commands::score::run(args, output),
+        Command::Solve(args) => commands::solve::run(args, output),
     }
 }

@@ -157,13 +157,15 @@ impl Interp<'_> {
             Op::Broadcast => {
                 let (from, to) =
                     (self.f.ty(arg(0)).shape.clone(), self.f.ty(inst.results[0]).shape.clone());
+                // A block whose lanes are all the same may be known as a plain number, without lanes.
                 Some(relaned(&self.known[arg(0).index()], |lanes| {
-                    (0..to.len()).map(|d| if from[d] == to[d] { lanes[d] } else { 0 }).collect()
+                    let lane = |d: usize| lanes.get(d).copied().unwrap_or(0);
+                    (0..to.len()).map(|d| if from[d] == to[d] { lane(d) } else { 0 }).collect()
                 }))
             }
             Op::Reshape => self.reshape(inst),
             Op::Permute(order) => Some(relaned(&self.known[arg(0).index()], |lanes| {
-                order.iter().map(|&d| lanes[usize::from(d)]).collect()
+                order.iter().map(|&d| lanes.get(usize::from(d)).copied().unwrap_or(0)).collect()
             })),
             Op::Binary(op) => self.binary(inst, *op),
             Op::Unary(UnaryOp::Neg) => self.int(arg(0)).and_then(|x| x.times(-1)).map(Known::Int),

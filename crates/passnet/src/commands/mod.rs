@@ -11,3 +11,4 @@ pub mod kernel;
 pub mod pass;
 pub mod report;
 pub mod score;
+pub mod solve;

@@ -168,6 +168,17 @@ pub fn run(args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     Ok(Outcome::failed_if(events.iter().any(failed)))
 }
 
+/// Prints results the way `passnet bench` does.
+pub(crate) fn print_results(
+    run: Option<&Path>,
+    noise_floor: f64,
+    events: &[GraphEvent],
+    out: &mut Output,
+) -> Result<(), CommandError> {
+    let shown = show::Shown { run, noise_floor, parameters: Parameters::default(), events };
+    if out.is_json() { shown.json(out) } else { shown.print(out) }
+}
+
 fn read_samples(paths: &[PathBuf]) -> Result<Vec<Sample>, CommandError> {
     let folders = sample::find(paths)?;
     Ok(folders.iter().map(|folder| Sample::read(folder)).collect::<Result<_, _>>()?)
@@ -184,6 +195,6 @@ fn pass_folder(given: Option<&Path>, sample: &Sample) -> PathBuf {
     }
 }
 
-fn store_error(error: passnet_bench::run::RunError) -> CommandError {
+pub(crate) fn store_error(error: passnet_bench::run::RunError) -> CommandError {
     CommandError::input(error.to_string())
 }

@@ -1,0 +1,168 @@
+//! What one kernel computes: loops, values in order of definition, and where results go.
+
+use super::Size;
+use super::index::{AxisId, Index};
+use passnet_graph::NodeId;
+use std::collections::BTreeSet;
+
+/// Index of a value in [`Body::vars`].
+pub type VarId = usize;
+
+/// What kind of number a value is inside a kernel. Floats are computed in float32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    Bool,
+    Int,
+    Float,
+}
+
+/// How a reduction folds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fold {
+    Sum,
+    Max,
+    Min,
+}
+
+/// A condition on an index: `low <= index < high`, a side left out where it always holds.
+#[derive(Debug, Clone)]
+pub struct Guard {
+    pub index: Index,
+    pub low: Option<Size>,
+    pub high: Option<Size>,
+}
+
+impl Guard {
+    pub fn key(&self) -> String {
+        let side = |size: &Option<Size>| size.as_ref().map(|size| size.values().to_vec());
+        format!("{}:{:?}:{:?}", self.index.key(), side(&self.low), side(&self.high))
+    }
+}
+
+#[derive(Debug, Clone)]
+pub enum Code {
+    Load {
+        param: usize,
+        address: Index,
+        guards: Vec<Guard>,
+    },
+    /// A number given to the wrapper.
+    Number {
+        param: usize,
+    },
+    /// An expression over other values: `{0} * tl.sigmoid({0})`.
+    Text {
+        template: String,
+        operands: Vec<VarId>,
+    },
+    /// Rounded to the type that a node of the pattern has, as eager rounds what it stores.
+    Round {
+        value: VarId,
+        node: NodeId,
+    },
+    /// A size as a number.
+    Extent(Size),
+    /// An index as a number.
+    Place(Index),
+    /// Whether guards hold, as a condition.
+    Inside(Vec<Guard>),
+    /// A fold over the reduced loops.
+    Reduce {
+        fold: Fold,
+        value: VarId,
+    },
+    /// A fold over small unrolled loops, `(variable, count)` each; `body` is evaluated inside them.
+    Window {
+        fold: Fold,
+        loops: Vec<(usize, i64)>,
+        body: Vec<VarId>,
+        value: VarId,
+    },
+}
+
+#[derive(Debug, Clone)]
+pub struct Var {
+    /// The graph's name for it; helpers have none and are written where they are used.
+    pub name: Option<String>,
+    pub kind: Kind,
+    pub code: Code,
+    /// The loops it varies with.
+    pub axes: BTreeSet<AxisId>,
+}
+
+/// Where a result goes.
+#[derive(Debug, Clone)]
+pub struct Store {
+    /// The output's number, or the parameter that is updated in place.
+    pub target: Target,
+    pub address: Index,
+    pub value: VarId,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    Output(usize),
+    Param(usize),
+}
+
+/// A kernel before it is text.
+#[derive(Debug, Clone, Default)]
+pub struct Body {
+    pub axes: Vec<Size>,
+    /// The loops that reductions fold, outermost first.
+    pub reduced: Vec<AxisId>,
+    pub vars: Vec<Var>,
+    pub stores: Vec<Store>,
+}
+
+impl Body {
+    /// The values that another one is made of.
+    pub fn operands(&self, id: VarId) -> Vec<VarId> {
+        let mut found = Vec::new();
+        let index = |index: &Index, found: &mut Vec<VarId>| {
+            index.for_each_value(&mut |var| found.push(var));
+        };
+        match &self.vars[id].code {
+            Code::Load { address, guards, .. } => {
+                index(address, &mut found);
+                guards.iter().for_each(|guard| index(&guard.index, &mut found));
+            }
+            Code::Inside(guards) => {
+                guards.iter().for_each(|guard| index(&guard.index, &mut found));
+            }
+            Code::Text { operands, .. } => found.extend(operands),
+            Code::Place(place) => index(place, &mut found),
+            Code::Reduce { value, .. } | Code::Round { value, .. } => found.push(*value),
+            Code::Window { body, .. } => {
+                let inside: BTreeSet<VarId> = body.iter().copied().collect();
+                for var in body {
+                    found.extend(self.operands(*var).into_iter().filter(|v| !inside.contains(v)));
+                }
+            }
+            Code::Number { .. } | Code::Extent(_) => {}
+        }
+        found
+    }
+
+    /// Every address that is read or written, and every index that a condition looks at.
+    pub fn for_each_index(&self, visit: &mut impl FnMut(&Index)) {
+        for var in &self.vars {
+            match &var.code {
+                Code::Load { address, guards, .. } => {
+                    visit(address);
+                    guards.iter().for_each(|guard| visit(&guard.index));
+                }
+                Code::Place(index) => visit(index),
+                Code::Inside(guards) => guards.iter().for_each(|guard| visit(&guard.index)),
+                _ => {}
+            }
+        }
+        self.stores.iter().for_each(|store| visit(&store.address));
+    }
+
+    /// How many reductions a value waits for.
+    pub fn stage(&self, id: VarId) -> usize {
+        let below = self.operands(id).into_iter().map(|v| self.stage(v)).max().unwrap_or(0);
+        below + usize::from(matches!(self.vars[id].code, Code::Reduce { .. }))
+    }
+}

@@ -1,0 +1,332 @@
+//! Which nodes go together: every node joins the group of what it reads, as long as one kernel can compute both.
+//!
+//! Views cost nothing in eager, so they never start a group; those between members, and those that only a group reads,
+//! become part of it and change its indices.
+
+use super::piece::outputs_of;
+use super::{Body, Piece, Refusal, lower, refuse};
+use crate::form::Form;
+use passnet_graph::infer::Value;
+use passnet_graph::ops::{Class, Op};
+use passnet_graph::{Arg, Graph, NodeId};
+use std::collections::BTreeSet;
+
+/// Nodes that one kernel computes.
+#[derive(Debug)]
+pub struct Group {
+    pub members: BTreeSet<NodeId>,
+    pub piece: Piece,
+    pub body: Body,
+}
+
+/// A node that stays in the graph, and why.
+#[derive(Debug, Clone)]
+pub struct Left {
+    pub node: NodeId,
+    pub operation: String,
+    pub reason: String,
+}
+
+/// Groups the nodes of a form's graph, in the order of their last nodes.
+pub fn groups(form: &Form) -> (Vec<Group>, Vec<Left>) {
+    let mut finder = Finder::new(form);
+    let ids: Vec<NodeId> = form.graph().calls().map(|(id, _)| id).collect();
+    for id in ids {
+        if finder.is_work[id.index()] {
+            finder.place(id);
+        }
+    }
+    for index in 0..finder.groups.len() {
+        finder.absorb_views(index);
+    }
+    if finder.groups.iter().all(Option::is_none) {
+        finder.copy_smallest();
+    }
+    let mut groups: Vec<Group> = finder.groups.into_iter().flatten().collect();
+    groups.sort_by_key(|group| group.members.last().copied());
+    (groups, finder.left)
+}
+
+struct Finder<'f> {
+    form: &'f Form,
+    users: Vec<Vec<NodeId>>,
+    /// Whether a node computes or copies something that a kernel might.
+    is_work: Vec<bool>,
+    /// Whether a node is a view or an alias, free in eager.
+    is_free: Vec<bool>,
+    group_of: Vec<Option<usize>>,
+    groups: Vec<Option<Group>>,
+    left: Vec<Left>,
+}
+
+impl<'f> Finder<'f> {
+    fn new(form: &'f Form) -> Self {
+        let graph = form.graph();
+        let count = graph.nodes().len();
+        let mut is_free = vec![false; count];
+        let mut is_work = vec![false; count];
+        for (id, call) in graph.calls() {
+            let Ok(bound) = call.bind() else { continue };
+            is_free[id.index()] = is_alias(form, id) || bound.op == Op::Item;
+            is_work[id.index()] = !is_free[id.index()]
+                && matches!(form.members[0].types.value(id), Value::Tensor(_))
+                && match bound.class() {
+                    Class::Pointwise
+                    | Class::View
+                    | Class::Movement
+                    | Class::Reduction
+                    | Class::Normalisation
+                    | Class::Pooling
+                    | Class::Resampling => true,
+                    Class::Indexing => matches!(bound.op, Op::GetItem | Op::Embedding),
+                    _ => false,
+                };
+        }
+        Finder {
+            form,
+            users: graph.users(),
+            is_work,
+            is_free,
+            group_of: vec![None; count],
+            groups: Vec::new(),
+            left: Vec::new(),
+        }
+    }
+
+    fn graph(&self) -> &'f Graph {
+        self.form.graph()
+    }
+
+    fn place(&mut self, id: NodeId) {
+        let producers = self.producers(id);
+        let mut choices: Vec<Vec<usize>> = Vec::new();
+        if producers.len() > 1 {
+            choices.push(producers.clone());
+        }
+        choices.extend(producers.iter().rev().map(|group| vec![*group]));
+        for choice in choices {
+            let mut members = BTreeSet::from([id]);
+            for group in &choice {
+                members.extend(self.groups[*group].iter().flat_map(|group| &group.members));
+            }
+            self.add_between(id, &mut members);
+            if let Ok(group) = attempt(self.form, members, &self.is_free) {
+                for old in choice {
+                    self.groups[old] = None;
+                }
+                return self.keep(group);
+            }
+        }
+        match attempt(self.form, BTreeSet::from([id]), &self.is_free) {
+            Ok(group) => self.keep(group),
+            Err(reason) => {
+                let operation =
+                    self.graph().call(id).map_or(String::new(), |c| c.target.to_string());
+                self.left.push(Left { node: id, operation, reason: reason.0 });
+            }
+        }
+    }
+
+    fn keep(&mut self, group: Group) {
+        let index = self.groups.len();
+        for id in &group.members {
+            self.group_of[id.index()] = Some(index);
+        }
+        self.groups.push(Some(group));
+    }
+
+    /// The groups that a node reads, directly or through views, oldest first.
+    fn producers(&self, id: NodeId) -> Vec<usize> {
+        let mut found = BTreeSet::new();
+        let mut todo = vec![id];
+        while let Some(node) = todo.pop() {
+            let Some(call) = self.graph().call(node) else { continue };
+            call.for_each_input(|input| match self.group_of[input.index()] {
+                Some(group) => {
+                    found.insert(group);
+                }
+                None if self.is_free[input.index()] => todo.push(input),
+                None => {}
+            });
+        }
+        found.into_iter().collect()
+    }
+
+    /// Adds the views through which a node reads the members.
+    fn add_between(&self, id: NodeId, members: &mut BTreeSet<NodeId>) {
+        fn reaches(finder: &Finder<'_>, node: NodeId, members: &mut BTreeSet<NodeId>) -> bool {
+            if members.contains(&node) {
+                return true;
+            }
+            if !finder.is_free[node.index()] {
+                return false;
+            }
+            let mut inputs = Vec::new();
+            if let Some(call) = finder.graph().call(node) {
+                call.for_each_input(|input| inputs.push(input));
+            }
+            let mut found = false;
+            for input in inputs {
+                found |= reaches(finder, input, members);
+            }
+            if found {
+                members.insert(node);
+            }
+            found
+        }
+        let mut inputs = Vec::new();
+        if let Some(call) = self.graph().call(id) {
+            call.for_each_input(|input| inputs.push(input));
+        }
+        for input in inputs {
+            reaches(self, input, members);
+        }
+    }
+
+    /// With nothing to compute, the smallest view becomes a copy: the least that a pass can do.
+    fn copy_smallest(&mut self) {
+        let elements = |id: &NodeId| match self.form.members[0].types.value(*id) {
+            Value::Tensor(tensor) => tensor.elements(),
+            _ => i64::MAX,
+        };
+        let mut views: Vec<NodeId> =
+            self.graph().ids().filter(|id| self.is_free[id.index()]).collect();
+        views.sort_by_key(|id| (elements(id), *id));
+        let nothing_free = vec![false; self.is_free.len()];
+        for id in views {
+            // A list comes with everything that is taken from it.
+            let mut members = BTreeSet::from([id]);
+            if matches!(self.form.members[0].types.value(id), Value::Sequence(_)) {
+                members.extend(&self.users[id.index()]);
+            }
+            if let Ok(group) = attempt(self.form, members, &nothing_free) {
+                return self.keep(group);
+            }
+        }
+    }
+
+    /// Takes in the views that nobody but the group reads.
+    fn absorb_views(&mut self, index: usize) {
+        let Some(mut group) = self.groups[index].take() else { return };
+        loop {
+            let mut grown = None;
+            for input in inputs_of(self.graph(), &group.members).into_iter().rev() {
+                let Some(taken) = self.absorbable(input, &group.members) else { continue };
+                let mut members = group.members.clone();
+                members.extend(taken);
+                if let Ok(larger) = attempt(self.form, members, &self.is_free) {
+                    grown = Some(larger);
+                    break;
+                }
+            }
+            match grown {
+                Some(larger) => group = larger,
+                None => break,
+            }
+        }
+        for id in &group.members {
+            self.group_of[id.index()] = Some(index);
+        }
+        self.groups[index] = Some(group);
+    }
+
+    /// A free input with all that must come with it, if only the members use it.
+    fn absorbable(&self, input: NodeId, members: &BTreeSet<NodeId>) -> Option<BTreeSet<NodeId>> {
+        if !self.is_free[input.index()] || self.group_of[input.index()].is_some() {
+            return None;
+        }
+        let mut taken = BTreeSet::from([input]);
+        // A tensor out of a list comes with the list and everything taken from it.
+        let call = self.graph().call(input)?;
+        if let Some(list) = call.args.first().and_then(Arg::as_node)
+            && matches!(self.form.members[0].types.value(list), Value::Sequence(_))
+        {
+            taken.insert(list);
+            taken.extend(&self.users[list.index()]);
+        }
+        let owned = taken.iter().all(|id| {
+            let inside = |user: &NodeId| members.contains(user) || taken.contains(user);
+            self.users[id.index()].iter().all(inside) && !is_returned(self.graph(), *id)
+        });
+        owned.then_some(taken)
+    }
+}
+
+/// Whether a node is an alias of its first argument, or a list of such.
+fn is_alias(form: &Form, id: NodeId) -> bool {
+    let Some(call) = form.graph().call(id) else { return false };
+    let Ok(bound) = call.bind() else { return false };
+    if bound.mutated().is_some() {
+        return false;
+    }
+    let source = call.args.first().and_then(Arg::as_node);
+    let mut shared = form.members.iter().map(|member| {
+        match (member.types.value(id), source.map(|source| member.types.value(source))) {
+            (Value::Tensor(result), Some(Value::Tensor(source))) => {
+                result.shares_memory_with(source)
+            }
+            (Value::Sequence(_), Some(Value::Tensor(_))) => bound.class() == Class::View,
+            (Value::Tensor(_), Some(Value::Sequence(_))) => bound.op == Op::GetItem,
+            _ => false,
+        }
+    });
+    let unchanged = matches!(
+        bound.op,
+        Op::Dropout | Op::Dropout1d | Op::Dropout2d | Op::Dropout3d | Op::AlphaDropout
+    ) && !bound.is_random();
+    unchanged || shared.all(|shared| shared)
+}
+
+fn is_returned(graph: &Graph, id: NodeId) -> bool {
+    let mut returned = false;
+    for output in &graph.outputs {
+        output.for_each_node(&mut |node| returned |= node == id);
+    }
+    returned
+}
+
+fn inputs_of(graph: &Graph, members: &BTreeSet<NodeId>) -> Vec<NodeId> {
+    let mut inputs = BTreeSet::new();
+    for id in members {
+        if let Some(call) = graph.call(*id) {
+            call.for_each_input(|input| {
+                if !members.contains(&input) {
+                    inputs.insert(input);
+                }
+            });
+        }
+    }
+    inputs.into_iter().collect()
+}
+
+/// A group of these members, if they can be taken out together and one kernel computes them.
+fn attempt(form: &Form, members: BTreeSet<NodeId>, is_free: &[bool]) -> Result<Group, Refusal> {
+    let graph = form.graph();
+    check_convex(graph, &members)?;
+    let outputs = outputs_of(graph, &members);
+    if let Some(output) = outputs.iter().find(|output| is_free[output.index()]) {
+        refuse!("the view `{}` would become a copy", graph.node(*output).name);
+    }
+    let piece = Piece::new(form, &members)?;
+    let body = lower(&piece)?;
+    Ok(Group { members, piece, body })
+}
+
+/// No path may leave the members and come back.
+fn check_convex(graph: &Graph, members: &BTreeSet<NodeId>) -> Result<(), Refusal> {
+    let mut after = vec![false; graph.nodes().len()];
+    for (id, call) in graph.calls() {
+        let inside = members.contains(&id);
+        let mut late = false;
+        let mut reads_member = false;
+        call.for_each_input(|input| {
+            late |= after[input.index()];
+            reads_member |= members.contains(&input);
+        });
+        if inside && late {
+            refuse!("`{}` depends on something between", graph.node(id).name);
+        }
+        after[id.index()] = late || (!inside && reads_member);
+    }
+    Ok(())
+}

@@ -1,0 +1,463 @@
+//! Lowering: every output is pulled from the parameters, element by element, as a function of the kernel's loops.
+//!
+//! The loops are the dimensions of the largest output, split where a reshape on the way splits them. A reduction folds
+//! loops of its own or loops that its result does not vary with. Views and copies only change indices.
+
+mod movement;
+mod norm;
+mod outputs;
+mod pointwise;
+mod reduce;
+mod scalar;
+mod view;
+mod window;
+
+use super::body::{Body, Code, Guard, Kind, Store, Target, Var, VarId};
+use super::index::{Atom, AxisId, Index};
+use super::{Piece, Refusal, Size, product, refuse};
+use passnet_graph::infer::Value;
+use passnet_graph::ops::{Bound, Class, Op};
+use passnet_graph::{Arg, NodeId};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Loops are split at most this often.
+const MAX_SPLITS: usize = 12;
+/// A kernel longer than this is none that anybody wants to read.
+const MAX_VARS: usize = 400;
+
+/// Lowers a piece to one kernel, or says why that is not possible.
+pub fn lower(piece: &Piece) -> Result<Body, Refusal> {
+    let main = main_output(piece)?;
+    let mut layout: Vec<Vec<Size>> =
+        piece.shape(main)?.into_iter().map(|size| vec![size]).collect();
+    let mut folded: Option<Vec<Vec<Size>>> = None;
+    for _ in 0..MAX_SPLITS {
+        let mut lower = Lower::new(piece, &layout, folded.clone())?;
+        let done = lower.run(main);
+        if let Some((axis, parts)) = lower.split.take() {
+            split(&mut layout, &mut lower.folded, axis, &parts);
+            folded = lower.folded;
+            continue;
+        }
+        if lower.folded.is_some() && folded.is_none() {
+            // The loops that reductions brought along get their places first.
+            folded = lower.folded;
+            continue;
+        }
+        done?;
+        return Ok(lower.body);
+    }
+    Err(Refusal::new("reshapes split the loops too often"))
+}
+
+/// The output with the most elements.
+fn main_output(piece: &Piece) -> Result<NodeId, Refusal> {
+    let mut best: Option<(i64, NodeId)> = None;
+    for output in &piece.outputs {
+        let elements = piece.tensor(*output)?.elements();
+        if best.is_none_or(|(most, _)| elements >= most) {
+            best = Some((elements, *output));
+        }
+    }
+    best.map(|(_, output)| output).ok_or_else(|| Refusal::new("nothing is returned"))
+}
+
+fn split(
+    layout: &mut [Vec<Size>],
+    folded: &mut Option<Vec<Vec<Size>>>,
+    axis: AxisId,
+    parts: &[Size],
+) {
+    let mut next = 0;
+    for dim in layout.iter_mut().chain(folded.iter_mut().flatten()) {
+        if axis < next + dim.len() {
+            dim.splice(axis - next..=axis - next, parts.iter().cloned());
+            return;
+        }
+        next += dim.len();
+    }
+}
+
+/// One attempt with given loops.
+struct Lower<'p> {
+    piece: &'p Piece,
+    body: Body,
+    /// The index of every dimension of the main output.
+    main: Vec<Index>,
+    /// Loops that exist only to be folded, by reduced dimension; found on the way.
+    folded: Option<Vec<Vec<Size>>>,
+    folded_index: Vec<Index>,
+    /// Which loops reductions fold, once one has decided it.
+    reduced: Option<BTreeSet<AxisId>>,
+    memo: BTreeMap<String, VarId>,
+    /// How each value was first reached.
+    reached: BTreeMap<NodeId, Vec<Index>>,
+    guards: Vec<Guard>,
+    names: BTreeMap<String, usize>,
+    windows: usize,
+    /// A loop that must be split before this can work.
+    split: Option<(AxisId, Vec<Size>)>,
+}
+
+impl<'p> Lower<'p> {
+    fn new(
+        piece: &'p Piece,
+        layout: &[Vec<Size>],
+        folded: Option<Vec<Vec<Size>>>,
+    ) -> Result<Self, Refusal> {
+        let mut axes = Vec::new();
+        let mut place = |dims: &[Vec<Size>]| -> Result<Vec<Index>, Refusal> {
+            dims.iter()
+                .map(|parts| {
+                    let first = axes.len();
+                    axes.extend(parts.iter().cloned());
+                    mixed_radix(first, parts, piece.graphs)
+                })
+                .collect()
+        };
+        let main = place(layout)?;
+        let folded_index = place(folded.as_deref().unwrap_or_default())?;
+        Ok(Lower {
+            piece,
+            body: Body { axes, ..Body::default() },
+            main,
+            folded,
+            folded_index,
+            reduced: None,
+            memo: BTreeMap::new(),
+            reached: BTreeMap::new(),
+            guards: Vec::new(),
+            names: BTreeMap::new(),
+            windows: 0,
+            split: None,
+        })
+    }
+
+    fn run(&mut self, main: NodeId) -> Result<(), Refusal> {
+        let piece = self.piece;
+        let first = piece.last_value(main);
+        let index = self.main.clone();
+        let value = self.pull(first, &index)?;
+        let mut stored = BTreeMap::from([(first, (value, index))]);
+        let updates: Vec<(usize, NodeId)> = piece.updates().collect();
+        for wanted in piece.outputs.iter().copied().chain(updates.iter().map(|(_, last)| *last)) {
+            let last = piece.last_value(wanted);
+            if let Entry::Vacant(entry) = stored.entry(last) {
+                let index = self.place_of(last)?;
+                let value = self.pull(last, &index)?;
+                entry.insert((value, index));
+            }
+        }
+        for (number, output) in piece.outputs.iter().enumerate() {
+            if piece.updated_param(*output).is_some() {
+                continue;
+            }
+            let (value, index) = &stored[&piece.last_value(*output)];
+            // Two outputs that are one object share one store.
+            let earlier = piece.outputs[..number]
+                .iter()
+                .any(|other| piece.last_value(*other) == piece.last_value(*output));
+            if !earlier {
+                self.store(Target::Output(number), *output, index.clone(), *value)?;
+            }
+        }
+        for (param, last) in updates {
+            let (value, index) = stored[&last].clone();
+            self.store(Target::Param(param), NodeId::new(param), index, value)?;
+        }
+        self.check_updates()?;
+        self.body.reduced = self.reduced.iter().flatten().copied().collect();
+        self.check_reductions()
+    }
+
+    fn store(
+        &mut self,
+        target: Target,
+        node: NodeId,
+        index: Vec<Index>,
+        value: VarId,
+    ) -> Result<(), Refusal> {
+        let address = self.linear(&index, &self.piece.shape(node)?)?;
+        self.body.stores.push(Store { target, address, value });
+        Ok(())
+    }
+
+    /// The value of a node at an index.
+    fn pull(&mut self, node: NodeId, index: &[Index]) -> Result<VarId, Refusal> {
+        let parts: Vec<String> =
+            index.iter().map(Index::key).chain(self.guards.iter().map(Guard::key)).collect();
+        let key = format!("{}|{}", node.index(), parts.join("|"));
+        if let Some(var) = self.memo.get(&key) {
+            return Ok(*var);
+        }
+        if self.body.vars.len() > MAX_VARS {
+            refuse!("the kernel would be too long");
+        }
+        if self.guards.is_empty() {
+            self.reached.entry(node).or_insert_with(|| index.to_vec());
+        }
+        let var = match self.piece.graph.call(node) {
+            None => self.parameter(node, index)?,
+            Some(call) => {
+                let bound = call.bind().map_err(Refusal::new)?;
+                if self.piece.is_tensor(node) {
+                    self.piece.kind(node)?;
+                }
+                let var = self.call(node, &bound, index)?;
+                let var = self.rounded(node, &bound, var);
+                self.named(var, node)
+            }
+        };
+        self.memo.insert(key, var);
+        Ok(var)
+    }
+
+    /// Eager stores every result in the node's type. In half precision that shows, so it is done here too.
+    fn rounded(&mut self, node: NodeId, bound: &Bound<'_>, var: VarId) -> VarId {
+        let computes = matches!(
+            bound.class(),
+            Class::Pointwise | Class::Reduction | Class::Normalisation | Class::Pooling
+        );
+        let half = self.piece.dtypes(node).iter().any(|dtype| dtype.is_float() && dtype.size() < 4);
+        if !computes || !half || self.kind(var) != Kind::Float || self.is_stored_only(node) {
+            return var;
+        }
+        let axes = self.body.vars[var].axes.clone();
+        self.add(None, Kind::Float, Code::Round { value: var, node }, axes)
+    }
+
+    /// Whether a value goes nowhere but into memory, which rounds it anyway.
+    fn is_stored_only(&self, node: NodeId) -> bool {
+        let mut used = false;
+        for (_, call) in self.piece.graph.calls() {
+            call.for_each_input(|input| used |= input == node);
+        }
+        !used
+    }
+
+    /// Gives a value the graph's name for it, unless it has one already.
+    fn named(&mut self, var: VarId, node: NodeId) -> VarId {
+        let name = self.fresh(self.piece.name(node));
+        let known = &mut self.body.vars[var];
+        if known.name.is_none()
+            && matches!(known.code, Code::Text { .. } | Code::Reduce { .. } | Code::Round { .. })
+        {
+            known.name = Some(name);
+        }
+        var
+    }
+
+    fn fresh(&mut self, base: &str) -> String {
+        let count = self.names.entry(base.to_string()).or_insert(0);
+        *count += 1;
+        if *count == 1 { base.to_string() } else { format!("{base}_{count}") }
+    }
+
+    fn parameter(&mut self, node: NodeId, index: &[Index]) -> Result<VarId, Refusal> {
+        let param = node.index();
+        if !self.piece.is_tensor(node) {
+            let kind = self.piece.kind(node)?;
+            return Ok(self.add(None, kind, Code::Number { param }, BTreeSet::new()));
+        }
+        let kind = self.piece.kind(node)?;
+        let address = self.linear(index, &self.piece.shape(node)?)?;
+        let mut axes = self.axes_of(&address);
+        // A condition on loops that the place does not follow cannot lead outside.
+        let mut guards = self.guards.clone();
+        guards.retain(|guard| !self.axes_of(&guard.index).is_disjoint(&axes));
+        if guards.iter().any(|guard| !self.axes_of(&guard.index).is_subset(&axes)) {
+            refuse!("a condition looks at more loops than the place it guards");
+        }
+        guards.iter().for_each(|guard| axes.extend(self.axes_of(&guard.index)));
+        let name = self.fresh(self.piece.name(node));
+        Ok(self.add(Some(name), kind, Code::Load { param, address, guards }, axes))
+    }
+
+    fn axes_of(&self, index: &Index) -> BTreeSet<AxisId> {
+        let mut axes = BTreeSet::new();
+        index.for_each_axis(&mut |axis| {
+            axes.insert(axis);
+        });
+        index.for_each_value(&mut |var| axes.extend(&self.body.vars[var].axes));
+        axes
+    }
+
+    fn add(
+        &mut self,
+        name: Option<String>,
+        kind: Kind,
+        code: Code,
+        axes: BTreeSet<AxisId>,
+    ) -> VarId {
+        self.body.vars.push(Var { name, kind, code, axes });
+        self.body.vars.len() - 1
+    }
+
+    /// An expression over values: `{0}` and so on stand for them.
+    fn text(&mut self, kind: Kind, template: impl Into<String>, operands: &[VarId]) -> VarId {
+        let axes = operands.iter().flat_map(|v| self.body.vars[*v].axes.clone()).collect();
+        let code = Code::Text { template: template.into(), operands: operands.to_vec() };
+        self.add(None, kind, code, axes)
+    }
+
+    fn kind(&self, var: VarId) -> Kind {
+        self.body.vars[var].kind
+    }
+
+    /// The value as another kind of number.
+    fn cast(&mut self, var: VarId, kind: Kind) -> VarId {
+        if let Some(text) = self.literal_as(var, kind) {
+            return self.text(kind, text, &[]);
+        }
+        match (self.kind(var), kind) {
+            (from, to) if from == to => var,
+            (_, Kind::Float) => self.text(kind, "{0}.to(tl.float32)", &[var]),
+            (_, Kind::Int) => self.text(kind, "{0}.to(tl.int64)", &[var]),
+            (_, Kind::Bool) => self.text(kind, "({0} != 0)", &[var]),
+        }
+    }
+
+    /// A literal written as another kind of number.
+    fn literal_as(&self, var: VarId, kind: Kind) -> Option<String> {
+        let known = &self.body.vars[var];
+        let Code::Text { template, operands } = &known.code else { return None };
+        if !operands.is_empty() || known.kind >= kind {
+            return None;
+        }
+        let value = match template.as_str() {
+            "True" => 1.0,
+            "False" => 0.0,
+            other => other.parse::<f64>().ok()?,
+        };
+        Some(if kind == Kind::Float { pointwise::number(value) } else { format!("{value:.0}") })
+    }
+
+    /// The address of an index in a contiguous tensor.
+    fn linear(&self, index: &[Index], shape: &[Size]) -> Result<Index, Refusal> {
+        let mut address = Index::fixed(0, self.piece.graphs);
+        let mut stride = Size::fixed(1, self.piece.graphs);
+        for (index, size) in index.iter().zip(shape).rev() {
+            address = index.times(&stride)?.plus(&address)?;
+            stride = stride.times(size)?;
+        }
+        Ok(address)
+    }
+
+    /// Quotient and remainder; asks for a loop to be split where that makes them exact.
+    fn divide(&mut self, index: &Index, by: &Size) -> Result<(Index, Index), Refusal> {
+        let (quotient, rest) = index.divided(by, &self.body.axes)?;
+        let inexact =
+            matches!(quotient.terms.as_slice(), [(Atom::Div(..), factor)] if factor.is(1));
+        if inexact {
+            for (atom, factor) in &index.terms {
+                let Atom::Axis(axis) = atom else { continue };
+                let size = &self.body.axes[*axis];
+                let Some(low) = by.over(factor).filter(|low| !low.is(1) && !low.same(size)) else {
+                    continue;
+                };
+                if let Some(high) = size.over(&low).filter(|high| !high.is(1)) {
+                    self.split = Some((*axis, vec![high, low]));
+                    refuse!("a loop is split");
+                }
+            }
+        }
+        Ok((quotient, rest))
+    }
+
+    /// The value of a call at an index.
+    fn call(&mut self, node: NodeId, bound: &Bound<'_>, index: &[Index]) -> Result<VarId, Refusal> {
+        if bound.is_random() {
+            refuse!("`{}` draws random numbers", self.piece.name(node));
+        }
+        match bound.op {
+            Op::Dropout | Op::Dropout1d | Op::Dropout2d | Op::Dropout3d | Op::AlphaDropout => {
+                return self.input(node, bound, "input", index);
+            }
+            Op::Item => return self.input(node, bound, "input", &[]),
+            Op::GetItem | Op::IndexTensors | Op::Embedding => {
+                return self.indexing(node, bound, index);
+            }
+            _ => {}
+        }
+        match bound.class() {
+            Class::Pointwise => self.pointwise(node, bound, index),
+            Class::View => self.view(node, bound, index),
+            Class::Movement => self.movement(node, bound, index),
+            Class::Reduction => self.reduction(node, bound, index),
+            Class::Normalisation => self.normalisation(node, bound, index),
+            Class::Pooling | Class::Resampling => self.window(node, bound, index),
+            Class::Creation => self.creation(node, bound, index),
+            _ => Err(self.unsupported(bound)),
+        }
+    }
+
+    fn unsupported(&self, bound: &Bound<'_>) -> Refusal {
+        Refusal::new(format!("`{}` has no loop form here", bound.op.name()))
+    }
+
+    /// The node that an argument is, with updates in place taken into account.
+    fn argument(&self, call: NodeId, arg: &Arg) -> Option<NodeId> {
+        arg.as_node().map(|input| self.piece.current(call, input))
+    }
+
+    /// A tensor argument at an index of its own.
+    fn input(
+        &mut self,
+        call: NodeId,
+        bound: &Bound<'_>,
+        name: &str,
+        index: &[Index],
+    ) -> Result<VarId, Refusal> {
+        match self.argument(call, bound.arg(name)) {
+            Some(input) => self.pull(input, index),
+            None => Err(Refusal::new(format!("`{name}` of `{}` is no tensor", bound.op.name()))),
+        }
+    }
+
+    fn input_node(&self, call: NodeId, bound: &Bound<'_>, name: &str) -> Result<NodeId, Refusal> {
+        self.argument(call, bound.arg(name))
+            .ok_or_else(|| Refusal::new(format!("`{name}` of `{}` is no tensor", bound.op.name())))
+    }
+
+    /// A dimension argument.
+    fn dim(&self, arg: &Arg, rank: usize) -> Result<usize, Refusal> {
+        let value = arg.as_int().ok_or_else(|| Refusal::new("a dimension is not a number"))?;
+        let resolved = if value < 0 { value + rank as i64 } else { value };
+        let resolved = usize::try_from(resolved).ok().filter(|dim| *dim < rank.max(1));
+        resolved.ok_or_else(|| Refusal::new("a dimension is out of range"))
+    }
+
+    fn zero(&self) -> Index {
+        Index::fixed(0, self.piece.graphs)
+    }
+
+    fn fixed(&self, value: i64) -> Size {
+        Size::fixed(value, self.piece.graphs)
+    }
+
+    fn elements(&self, sizes: &[Size]) -> Result<Size, Refusal> {
+        product(sizes, self.piece.graphs)
+    }
+
+    /// Whether a node yields a list of tensors.
+    fn is_list(&self, node: NodeId) -> bool {
+        matches!(self.piece.values(node).first(), Some(Value::Sequence(_)))
+    }
+}
+
+/// The index of a dimension that consists of several loops, the first outermost.
+fn mixed_radix(first: AxisId, parts: &[Size], graphs: usize) -> Result<Index, Refusal> {
+    let mut index = Index::fixed(0, graphs);
+    let mut stride = Size::fixed(1, graphs);
+    for (offset, size) in parts.iter().enumerate().rev() {
+        // A dimension that is one whatever the inputs are needs no loop.
+        if size.constant() == Some(1) {
+            continue;
+        }
+        let axis = Index::atom(Atom::Axis(first + offset), graphs);
+        index = axis.times(&stride)?.plus(&index)?;
+        stride = stride.times(size)?;
+    }
+    Ok(index)
+}

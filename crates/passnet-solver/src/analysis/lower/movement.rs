@@ -1,0 +1,249 @@
+//! Copies to other places: concatenation, padding, rolling, flipping, repeating.
+
+use super::super::body::{Code, Guard, Kind, VarId};
+use super::super::index::Index;
+use super::super::{Refusal, Size, refuse};
+use super::Lower;
+use super::pointwise::number;
+use passnet_graph::ops::{Bound, Op};
+use passnet_graph::{Arg, NodeId};
+
+/// A join of more tensors than this is left alone: each of them is a branch.
+const MAX_PARTS: usize = 8;
+
+impl Lower<'_> {
+    pub(super) fn movement(
+        &mut self,
+        node: NodeId,
+        bound: &Bound<'_>,
+        index: &[Index],
+    ) -> Result<VarId, Refusal> {
+        match bound.op {
+            Op::Cat | Op::Stack => self.join(node, bound, index),
+            Op::Clone => self.input(node, bound, "input", index),
+            Op::Pad | Op::ConstantPadNd => self.pad(node, bound, index),
+            Op::Roll => self.roll(node, bound, index),
+            Op::Flip => {
+                let source = self.input_node(node, bound, "input")?;
+                let from = self.piece.shape(source)?;
+                let mut index = index.to_vec();
+                for dim in bound.rest("dims") {
+                    let dim = self.dim(dim, from.len())?;
+                    let last = from[dim].minus(&self.fixed(1))?;
+                    index[dim] = index[dim].times(&self.fixed(-1))?.offset(&last)?;
+                }
+                self.pull(source, &index)
+            }
+            Op::Repeat | Op::Tile => {
+                let source = self.input_node(node, bound, "input")?;
+                let from = self.piece.shape(source)?;
+                let to = self.piece.shape(node)?;
+                let skip = index.len() - from.len().min(index.len());
+                let mut moved = Vec::with_capacity(from.len());
+                for (dim, size) in from.iter().enumerate() {
+                    let index = &index[skip + dim];
+                    moved.push(if size.is(1) {
+                        self.zero()
+                    } else if size.same(&to[skip + dim]) {
+                        index.clone()
+                    } else {
+                        self.divide(index, size)?.1
+                    });
+                }
+                self.pull(source, &moved)
+            }
+            Op::RepeatInterleave => {
+                let source = self.input_node(node, bound, "input")?;
+                let rank = self.piece.shape(source)?.len();
+                let (Some(times), false) = (bound.int("repeats"), bound.arg("dim").is_none())
+                else {
+                    return Err(self.unsupported(bound));
+                };
+                let dim = self.dim(bound.arg("dim"), rank)?;
+                let mut index = index.to_vec();
+                index[dim] = self.divide(&index[dim].clone(), &self.fixed(times))?.0;
+                self.pull(source, &index)
+            }
+            Op::PixelShuffle => self.pixel_shuffle(node, bound, index),
+            Op::Tril | Op::Triu => {
+                let value = self.input(node, bound, "input", index)?;
+                let diagonal = bound.int("diagonal").unwrap_or(0);
+                let [.., row, column] = index else { return Err(self.unsupported(bound)) };
+                let distance = column.plus(&row.times(&self.fixed(-1))?)?;
+                let place = self.place(&distance);
+                let operator = if bound.op == Op::Tril { "<=" } else { ">=" };
+                let kind = self.kind(value);
+                Ok(self.text(
+                    kind,
+                    format!("tl.where({{0}} {operator} {diagonal}, {{1}}, 0)"),
+                    &[place, value],
+                ))
+            }
+            _ => Err(self.unsupported(bound)),
+        }
+    }
+
+    /// An index as a number.
+    pub(super) fn place(&mut self, index: &Index) -> VarId {
+        let axes = self.axes_of(index);
+        self.add(None, Kind::Int, Code::Place(index.clone()), axes)
+    }
+
+    /// Evaluates under a condition: loads outside it are masked.
+    pub(super) fn guarded<T>(
+        &mut self,
+        guards: &[Guard],
+        evaluate: impl FnOnce(&mut Self) -> Result<T, Refusal>,
+    ) -> Result<T, Refusal> {
+        let before = self.guards.len();
+        self.guards.extend_from_slice(guards);
+        let value = evaluate(self);
+        self.guards.truncate(before);
+        value
+    }
+
+    pub(super) fn inside(&mut self, guards: &[Guard]) -> VarId {
+        let axes = guards.iter().flat_map(|guard| self.axes_of(&guard.index)).collect();
+        self.add(None, Kind::Bool, Code::Inside(guards.to_vec()), axes)
+    }
+
+    fn join(&mut self, node: NodeId, bound: &Bound<'_>, index: &[Index]) -> Result<VarId, Refusal> {
+        let Some(items) = bound.arg("tensors").as_sequence() else {
+            return Err(self.unsupported(bound));
+        };
+        if items.is_empty() || items.len() > MAX_PARTS {
+            refuse!("a join of {} tensors", items.len());
+        }
+        let dim = self.dim(bound.arg("dim"), index.len())?;
+        let kind = self.piece.kind(node)?;
+        let mut parts: Vec<(Guard, VarId)> = Vec::new();
+        let mut start = self.fixed(0);
+        for (number, item) in items.iter().enumerate() {
+            let Some(source) = self.argument(node, item) else {
+                return Err(self.unsupported(bound));
+            };
+            let size = match bound.op {
+                Op::Stack => self.fixed(1),
+                _ => match self.piece.shape(source)?.get(dim) {
+                    Some(size) => size.clone(),
+                    None => refuse!("a join of tensors of other ranks"),
+                },
+            };
+            let end = start.plus(&size)?;
+            let guard = Guard {
+                index: index[dim].clone(),
+                low: (number > 0).then(|| start.clone()),
+                high: (number + 1 < items.len()).then(|| end.clone()),
+            };
+            let mut own = index.to_vec();
+            if bound.op == Op::Stack {
+                own.remove(dim);
+            } else {
+                own[dim] = own[dim].minus_size(&start)?;
+            }
+            let value =
+                self.guarded(std::slice::from_ref(&guard), |lower| lower.pull(source, &own))?;
+            parts.push((guard, self.cast(value, kind)));
+            start = end;
+        }
+        // From the last part to the first: `where(index < end, part, what follows)`.
+        let Some((_, mut value)) = parts.pop() else { return Err(self.unsupported(bound)) };
+        while let Some((guard, part)) = parts.pop() {
+            let upper = Guard { low: None, ..guard };
+            let inside = self.inside(&[upper]);
+            value = self.text(kind, "tl.where({0}, {1}, {2})", &[inside, part, value]);
+        }
+        Ok(value)
+    }
+
+    fn pad(&mut self, node: NodeId, bound: &Bound<'_>, index: &[Index]) -> Result<VarId, Refusal> {
+        if bound.arg("mode").as_str().is_some_and(|mode| mode != "constant") {
+            return Err(self.unsupported(bound));
+        }
+        let Some(widths) = bound.arg("pad").as_sequence() else {
+            return Err(self.unsupported(bound));
+        };
+        let source = self.input_node(node, bound, "input")?;
+        let from = self.piece.shape(source)?;
+        let mut moved = index.to_vec();
+        let mut guards = Vec::new();
+        for (pair, widths) in widths.chunks(2).enumerate() {
+            let [low, high] = widths else { return Err(self.unsupported(bound)) };
+            let Some(dim) = from.len().checked_sub(pair + 1) else {
+                return Err(self.unsupported(bound));
+            };
+            let (low, high) = (self.piece.size_arg(low)?, self.piece.size_arg(high)?);
+            moved[dim] = moved[dim].minus_size(&low)?;
+            if low.is(0) && high.is(0) {
+                continue;
+            }
+            guards.push(Guard {
+                index: moved[dim].clone(),
+                low: (low.largest() > 0).then(|| self.fixed(0)),
+                high: (high.largest() > 0).then(|| from[dim].clone()),
+            });
+        }
+        let value = self.guarded(&guards, |lower| lower.pull(source, &moved))?;
+        if guards.is_empty() {
+            return Ok(value);
+        }
+        let kind = self.kind(value);
+        let fill = match bound.arg("value") {
+            Arg::None => 0.0,
+            other => other.as_float().ok_or_else(|| self.unsupported(bound))?,
+        };
+        let fill = if kind == Kind::Float { number(fill) } else { (fill as i64).to_string() };
+        let inside = self.inside(&guards);
+        Ok(self.text(kind, format!("tl.where({{0}}, {{1}}, {fill})"), &[inside, value]))
+    }
+
+    fn roll(&mut self, node: NodeId, bound: &Bound<'_>, index: &[Index]) -> Result<VarId, Refusal> {
+        let source = self.input_node(node, bound, "input")?;
+        let from = self.piece.shape(source)?;
+        let list = |arg: &Arg| -> Option<Vec<i64>> {
+            match arg.as_sequence() {
+                Some(items) => items.iter().map(Arg::as_int).collect(),
+                None => arg.as_int().map(|value| vec![value]),
+            }
+        };
+        let (Some(shifts), Some(dims)) = (list(bound.arg("shifts")), list(bound.arg("dims")))
+        else {
+            return Err(self.unsupported(bound));
+        };
+        let mut moved = index.to_vec();
+        for (shift, dim) in shifts.iter().zip(&dims) {
+            let dim = self.dim(&Arg::Int(*dim), from.len())?;
+            let size = &from[dim];
+            if size.values().iter().any(|n| shift.abs() > *n) || *shift == 0 {
+                return Err(self.unsupported(bound));
+            }
+            let by: Size =
+                if *shift > 0 { size.minus(&self.fixed(*shift))? } else { self.fixed(-*shift) };
+            moved[dim] = self.divide(&moved[dim].offset(&by)?, size)?.1;
+        }
+        self.pull(source, &moved)
+    }
+
+    fn pixel_shuffle(
+        &mut self,
+        node: NodeId,
+        bound: &Bound<'_>,
+        index: &[Index],
+    ) -> Result<VarId, Refusal> {
+        let factor = bound.int("upscale_factor").ok_or_else(|| self.unsupported(bound))?;
+        let [batch @ .., channel, y, x] = index else { return Err(self.unsupported(bound)) };
+        let by = self.fixed(factor);
+        let (row, dy) = self.divide(y, &by)?;
+        let (column, dx) = self.divide(x, &by)?;
+        let channel = channel.times(&by)?.plus(&dy)?.times(&by)?.plus(&dx)?;
+        let mut moved = batch.to_vec();
+        moved.extend([channel, row, column]);
+        self.input(node, bound, "input", &moved)
+    }
+}
+
+impl Index {
+    fn minus_size(&self, by: &Size) -> Result<Index, Refusal> {
+        Ok(Index { terms: self.terms.clone(), constant: self.constant.minus(by)? })
+    }
+}

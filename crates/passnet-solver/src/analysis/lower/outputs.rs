@@ -1,0 +1,156 @@
+//! Where results lie in the loops, and what must hold before they are stored.
+
+use super::super::body::{Code, Target};
+use super::super::index::{Atom, AxisId, Index};
+use super::super::{Refusal, Size, refuse};
+use super::Lower;
+use passnet_graph::NodeId;
+use std::collections::BTreeSet;
+
+impl Lower<'_> {
+    /// An updated tensor may be read only where it is about to be written.
+    pub(super) fn check_updates(&self) -> Result<(), Refusal> {
+        for store in &self.body.stores {
+            let Target::Param(updated) = store.target else { continue };
+            for var in &self.body.vars {
+                if let Code::Load { param, address, .. } = &var.code
+                    && *param == updated
+                    && address.key() != store.address.key()
+                {
+                    refuse!(
+                        "`{}` is updated where others still read it",
+                        self.piece.graph.nodes()[updated].name
+                    );
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A reduction that does not vary with an outer loop would be computed again for each step of it.
+    pub(super) fn check_reductions(&self) -> Result<(), Refusal> {
+        let reduced = &self.body.reduced;
+        for var in &self.body.vars {
+            let Code::Reduce { value, .. } = &var.code else { continue };
+            let axes = &self.body.vars[*value].axes;
+            let missing = (0..self.body.axes.len())
+                .filter(|axis| !reduced.contains(axis) && !axes.contains(axis))
+                .any(|axis| self.body.axes[axis].largest() > 1);
+            if missing {
+                refuse!("a reduction would be repeated for every element it is spread over");
+            }
+            if !reduced.iter().any(|axis| axes.contains(axis)) {
+                refuse!("a reduction folds values that are all the same");
+            }
+        }
+        let row_store = self.body.stores.iter().any(|store| {
+            let mut own = BTreeSet::new();
+            store.address.for_each_axis(&mut |axis| {
+                own.insert(axis);
+            });
+            let varies = &self.body.vars[store.value].axes;
+            varies.iter().any(|axis| !own.contains(axis))
+        });
+        if row_store {
+            refuse!("a result varies with loops that its place does not");
+        }
+        // What is stored must be stored once: every loop that is not folded moves the place.
+        for store in &self.body.stores {
+            let mut own = BTreeSet::new();
+            store.address.for_each_axis(&mut |axis| {
+                own.insert(axis);
+            });
+            let still = (0..self.body.axes.len()).any(|axis| {
+                !reduced.contains(&axis)
+                    && !own.contains(&axis)
+                    && self.body.axes[axis].largest() > 1
+            });
+            if still {
+                refuse!("a smaller result would be stored again and again");
+            }
+        }
+        Ok(())
+    }
+
+    /// The index at which another output lies in the loops.
+    pub(super) fn place_of(&mut self, node: NodeId) -> Result<Vec<Index>, Refusal> {
+        let shape = self.piece.shape(node)?;
+        if let Some(index) = self.reached.get(&node)
+            && self.covers(index, &shape)
+        {
+            return Ok(index.clone());
+        }
+        let mut dims = self.main.iter();
+        let mut found = Vec::with_capacity(shape.len());
+        let sizes: Vec<Size> = self.main_sizes()?;
+        let mut at = 0;
+        for size in &shape {
+            if size.is(1) {
+                found.push(Index::fixed(0, self.piece.graphs));
+                continue;
+            }
+            loop {
+                let Some(index) = dims.next() else {
+                    refuse!("`{}` has another shape than the other results", self.piece.name(node))
+                };
+                at += 1;
+                if sizes[at - 1].same(size) {
+                    found.push(index.clone());
+                    break;
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    pub(super) fn main_sizes(&self) -> Result<Vec<Size>, Refusal> {
+        self.main
+            .iter()
+            .map(|index| {
+                let mut size = Size::fixed(1, self.piece.graphs);
+                for (atom, _) in &index.terms {
+                    if let Atom::Axis(axis) = atom {
+                        size = size.times(&self.body.axes[*axis])?;
+                    }
+                }
+                Ok(size)
+            })
+            .collect()
+    }
+
+    /// Whether an index reaches every element of a shape exactly once as the loops go round.
+    fn covers(&self, index: &[Index], shape: &[Size]) -> bool {
+        let mut used = BTreeSet::new();
+        for (index, size) in index.iter().zip(shape) {
+            if !index.constant.is(0) {
+                return false;
+            }
+            let mut terms: Vec<(AxisId, &Size)> = Vec::new();
+            for (atom, factor) in &index.terms {
+                let Atom::Axis(axis) = atom else { return false };
+                if !used.insert(*axis) {
+                    return false;
+                }
+                terms.push((*axis, factor));
+            }
+            terms.sort_by_key(|(_, factor)| factor.values().to_vec());
+            let mut reach = Size::fixed(1, self.piece.graphs);
+            for (axis, factor) in terms {
+                if !factor.same(&reach) {
+                    return false;
+                }
+                match reach.times(&self.body.axes[axis]) {
+                    Ok(next) => reach = next,
+                    Err(_) => return false,
+                }
+            }
+            if !reach.same(size) {
+                return false;
+            }
+        }
+        let all = (0..self.body.axes.len())
+            .filter(|axis| !self.reduced.as_ref().is_some_and(|reduced| reduced.contains(axis)));
+        let mut all = all.filter(|axis| self.body.axes[*axis].largest() > 1);
+        all.all(|axis| used.contains(&axis))
+    }
+}

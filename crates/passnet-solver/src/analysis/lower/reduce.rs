@@ -1,0 +1,268 @@
+//! Folds over dimensions.
+
+use super::super::body::{Code, Fold, Kind, VarId};
+use super::super::index::{Atom, AxisId, Index};
+use super::super::{Refusal, Size, refuse};
+use super::Lower;
+use passnet_graph::ops::{Bound, Op};
+use passnet_graph::{Arg, NodeId};
+use std::collections::BTreeSet;
+
+impl Lower<'_> {
+    pub(super) fn reduction(
+        &mut self,
+        node: NodeId,
+        bound: &Bound<'_>,
+        index: &[Index],
+    ) -> Result<VarId, Refusal> {
+        let source = self.input_node(node, bound, "input")?;
+        let from = self.piece.shape(source)?;
+        let dims = self.dims(bound, from.len())?;
+        let keep = bound.flag("keepdim");
+        let place = self.place_in_source(index, &from, &dims, keep)?;
+        match bound.op {
+            Op::Sum | Op::Mean => {
+                let x = self.pull(source, &place)?;
+                let x = self.cast(
+                    x,
+                    if self.piece.kind(node)? == Kind::Int { Kind::Int } else { Kind::Float },
+                );
+                let total = self.fold(Fold::Sum, x)?;
+                if bound.op == Op::Sum {
+                    return Ok(total);
+                }
+                let count = self.count(&from, &dims)?;
+                Ok(self.text(Kind::Float, "{0} / {1}", &[total, count]))
+            }
+            Op::Amax | Op::Amin => {
+                let x = self.pull(source, &place)?;
+                let fold = if bound.op == Op::Amax { Fold::Max } else { Fold::Min };
+                self.fold(fold, x)
+            }
+            Op::Var | Op::Std => self.variance(source, bound, &from, &dims, &place),
+            Op::Norm | Op::LinalgNorm | Op::VectorNorm => {
+                let order = match bound.op {
+                    Op::Norm => bound.arg("p"),
+                    _ => bound.arg("ord"),
+                };
+                let euclidean = order.is_none()
+                    || order.as_float() == Some(2.0)
+                    || order.as_str() == Some("fro");
+                if !euclidean {
+                    return Err(self.unsupported(bound));
+                }
+                let x = self.pull(source, &place)?;
+                let x = self.cast(x, Kind::Float);
+                let squares = self.text(Kind::Float, "{0} * {0}", &[x]);
+                let total = self.fold(Fold::Sum, squares)?;
+                Ok(self.text(Kind::Float, "tl.sqrt({0})", &[total]))
+            }
+            _ => Err(self.unsupported(bound)),
+        }
+    }
+
+    fn variance(
+        &mut self,
+        source: NodeId,
+        bound: &Bound<'_>,
+        from: &[Size],
+        dims: &[usize],
+        place: &[Index],
+    ) -> Result<VarId, Refusal> {
+        let correction = match bound.has("unbiased") {
+            true => i64::from(bound.arg("unbiased").as_bool().unwrap_or(true)),
+            false => bound.int("correction").unwrap_or(1),
+        };
+        let x = self.pull(source, place)?;
+        let x = self.cast(x, Kind::Float);
+        let (_, squares) = self.moments(x, from, dims)?;
+        let count = self.count(from, dims)?;
+        let template = match bound.op {
+            Op::Var => format!("{{0}} / ({{1}} - {correction})"),
+            _ => format!("tl.sqrt({{0}} / ({{1}} - {correction}))"),
+        };
+        Ok(self.text(Kind::Float, template, &[squares, count]))
+    }
+
+    /// The centred values and the sum of their squares.
+    pub(super) fn moments(
+        &mut self,
+        x: VarId,
+        from: &[Size],
+        dims: &[usize],
+    ) -> Result<(VarId, VarId), Refusal> {
+        let count = self.count(from, dims)?;
+        let total = self.fold(Fold::Sum, x)?;
+        let mean = self.text(Kind::Float, "{0} / {1}", &[total, count]);
+        let centred = self.text(Kind::Float, "{0} - {1}", &[x, mean]);
+        let name = self.fresh("centred");
+        self.body.vars[centred].name = Some(name);
+        let squares = self.text(Kind::Float, "{0} * {0}", &[centred]);
+        let sum = self.fold(Fold::Sum, squares)?;
+        Ok((centred, sum))
+    }
+
+    pub(super) fn count(&mut self, from: &[Size], dims: &[usize]) -> Result<VarId, Refusal> {
+        let sizes: Vec<Size> = dims.iter().map(|dim| from[*dim].clone()).collect();
+        let size = self.elements(&sizes)?;
+        Ok(self.extent(&size))
+    }
+
+    pub(super) fn fold(&mut self, fold: Fold, value: VarId) -> Result<VarId, Refusal> {
+        let kind = self.kind(value);
+        if kind == Kind::Bool {
+            refuse!("a fold of truth values");
+        }
+        let Some(reduced) = &self.reduced else { refuse!("no loop to fold") };
+        let axes = self.body.vars[value].axes.difference(reduced).copied().collect();
+        Ok(self.add(None, kind, Code::Reduce { fold, value }, axes))
+    }
+
+    /// The dimensions a reduction folds, in order; all of them where none is named.
+    fn dims(&self, bound: &Bound<'_>, rank: usize) -> Result<Vec<usize>, Refusal> {
+        let arg = bound.arg("dim");
+        let mut dims = match arg.as_sequence() {
+            Some(items) => {
+                items.iter().map(|dim| self.dim(dim, rank)).collect::<Result<Vec<_>, _>>()?
+            }
+            None if arg.is_none() => Vec::new(),
+            None => vec![self.dim(arg, rank)?],
+        };
+        if dims.is_empty() {
+            dims = (0..rank).collect();
+        }
+        dims.sort_unstable();
+        dims.dedup();
+        Ok(dims)
+    }
+
+    /// The index into what is folded: the result's, with the folded loops in the folded dimensions.
+    pub(super) fn place_in_source(
+        &mut self,
+        index: &[Index],
+        from: &[Size],
+        dims: &[usize],
+        keep: bool,
+    ) -> Result<Vec<Index>, Refusal> {
+        let mut outer = index.iter();
+        let mut place: Vec<Option<Index>> = Vec::with_capacity(from.len());
+        for dim in 0..from.len() {
+            if dims.contains(&dim) {
+                if keep {
+                    outer.next();
+                }
+                place.push(None);
+            } else {
+                let Some(index) = outer.next() else { refuse!("a reduction has another rank") };
+                place.push(Some(index.clone()));
+            }
+        }
+        let sizes: Vec<Size> = dims.iter().map(|dim| from[*dim].clone()).collect();
+        let loops = self.loops_for(index, &sizes)?;
+        let mut loops = loops.into_iter();
+        place
+            .into_iter()
+            .map(|index| match index {
+                Some(index) => Ok(index),
+                None => loops.next().ok_or_else(|| Refusal::new("too few folded loops")),
+            })
+            .collect()
+    }
+
+    /// Loops to fold: those already folded, those of the main output that the result does not vary with, or new ones.
+    fn loops_for(&mut self, index: &[Index], sizes: &[Size]) -> Result<Vec<Index>, Refusal> {
+        let mut used = BTreeSet::new();
+        for index in index {
+            used.extend(self.axes_of(index));
+        }
+        let main_sizes = self.main_sizes()?;
+        let mut dims = self.main.iter().zip(&main_sizes);
+        let mut found: Vec<Index> = Vec::new();
+        for size in sizes {
+            let fits = dims.find(|(index, own)| {
+                own.same(size) && self.axes_of(index).iter().all(|axis| !used.contains(axis))
+            });
+            match fits {
+                Some((index, _)) => found.push(index.clone()),
+                None => break,
+            }
+        }
+        if found.len() < sizes.len() {
+            found = match &self.folded {
+                None => {
+                    self.folded = Some(sizes.iter().map(|size| vec![size.clone()]).collect());
+                    refuse!("loops to fold are added");
+                }
+                Some(_) => self.folded_loops(sizes)?,
+            };
+        }
+        let axes: BTreeSet<AxisId> = found.iter().flat_map(|index| self.axes_of(index)).collect();
+        if axes.iter().any(|axis| used.contains(axis)) {
+            refuse!("a reduction of a reduction over the same loops");
+        }
+        self.decide(axes)?;
+        Ok(found)
+    }
+
+    fn folded_loops(&self, sizes: &[Size]) -> Result<Vec<Index>, Refusal> {
+        let own: Vec<Size> = self
+            .folded
+            .iter()
+            .flatten()
+            .map(|parts| self.elements(parts))
+            .collect::<Result<_, _>>()?;
+        let same = own.len() == sizes.len() && own.iter().zip(sizes).all(|(a, b)| a.same(b));
+        if !same {
+            refuse!("reductions over different dimensions");
+        }
+        Ok(self.folded_index.clone())
+    }
+
+    /// All reductions of a kernel fold the same loops.
+    pub(super) fn decide(&mut self, axes: BTreeSet<AxisId>) -> Result<(), Refusal> {
+        match &self.reduced {
+            None => {
+                self.reduced = Some(axes);
+                Ok(())
+            }
+            Some(known) if *known == axes => Ok(()),
+            Some(_) => Err(Refusal::new("reductions over different loops")),
+        }
+    }
+
+    /// Folds dimensions that the result still has: softmax and norms. Their indices must be whole loops.
+    pub(super) fn fold_dims(
+        &mut self,
+        index: &[Index],
+        from: &[Size],
+        dims: &[usize],
+    ) -> Result<(), Refusal> {
+        let mut axes = BTreeSet::new();
+        for dim in dims {
+            let index = &index[*dim];
+            let mut size = self.fixed(1);
+            for (atom, _) in &index.terms {
+                let Atom::Axis(axis) = atom else { refuse!("a normalised dimension is cut up") };
+                axes.insert(*axis);
+                size = size.times(&self.body.axes[*axis])?;
+            }
+            if !index.constant.is(0) || !size.same(&from[*dim]) {
+                refuse!("a normalised dimension is used in part");
+            }
+        }
+        for (dim, index) in index.iter().enumerate() {
+            if !dims.contains(&dim) && self.axes_of(index).iter().any(|axis| axes.contains(axis)) {
+                refuse!("a normalised dimension is mixed with another");
+            }
+        }
+        self.decide(axes)
+    }
+
+    /// A whole number or a dimension list as dimensions.
+    pub(super) fn dim_list(&self, arg: &Arg, rank: usize) -> Result<Vec<usize>, Refusal> {
+        match arg.as_sequence() {
+            Some(items) => items.iter().map(|dim| self.dim(dim, rank)).collect(),
+            None => Ok(vec![self.dim(arg, rank)?]),
+        }
+    }
+}

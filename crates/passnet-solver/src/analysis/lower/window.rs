@@ -1,0 +1,190 @@
+//! Pooling: folds over small windows that are unrolled inside the kernel.
+
+use super::super::body::{Code, Fold, Guard, Kind, VarId};
+use super::super::index::{Atom, Index};
+use super::super::{Refusal, Size};
+use super::Lower;
+use passnet_graph::ops::{Bound, Op};
+use passnet_graph::{Arg, NodeId};
+
+/// A window with more elements than this is a reduction of its own.
+const MAX_WINDOW: i64 = 64;
+
+impl Lower<'_> {
+    pub(super) fn window(
+        &mut self,
+        node: NodeId,
+        bound: &Bound<'_>,
+        index: &[Index],
+    ) -> Result<VarId, Refusal> {
+        match bound.op {
+            Op::AdaptiveAvgPool1d | Op::AdaptiveAvgPool2d | Op::AdaptiveAvgPool3d => {
+                self.global_average(node, bound, index)
+            }
+            Op::MaxPool1d | Op::MaxPool2d | Op::AvgPool1d | Op::AvgPool2d => {
+                self.pool(node, bound, index)
+            }
+            Op::Interpolate => self.nearest(node, bound, index),
+            _ => Err(self.unsupported(bound)),
+        }
+    }
+
+    /// Adaptive pooling to one element: a mean.
+    fn global_average(
+        &mut self,
+        node: NodeId,
+        bound: &Bound<'_>,
+        index: &[Index],
+    ) -> Result<VarId, Refusal> {
+        let source = self.input_node(node, bound, "input")?;
+        let from = self.piece.shape(source)?;
+        let to = self.piece.shape(node)?;
+        let pooled = match bound.op {
+            Op::AdaptiveAvgPool1d => 1,
+            Op::AdaptiveAvgPool2d => 2,
+            _ => 3,
+        };
+        let first = from.len().saturating_sub(pooled);
+        if to[first..].iter().any(|size| !size.is(1)) {
+            return Err(self.unsupported(bound));
+        }
+        let dims: Vec<usize> = (first..from.len()).collect();
+        let place = self.place_in_source(index, &from, &dims, true)?;
+        let x = self.pull(source, &place)?;
+        let x = self.cast(x, Kind::Float);
+        let total = self.fold(Fold::Sum, x)?;
+        let count = self.count(&from, &dims)?;
+        Ok(self.text(Kind::Float, "{0} / {1}", &[total, count]))
+    }
+
+    fn pool(&mut self, node: NodeId, bound: &Bound<'_>, index: &[Index]) -> Result<VarId, Refusal> {
+        let source = self.input_node(node, bound, "input")?;
+        // A computed input would be computed once for every window it lies in.
+        if !self.piece.is_param(source) {
+            return Err(Refusal::new("a window over computed values"));
+        }
+        let from = self.piece.shape(source)?;
+        let pooled = if matches!(bound.op, Op::MaxPool1d | Op::AvgPool1d) { 1 } else { 2 };
+        let list = |name: &str| -> Option<Vec<i64>> {
+            let arg = bound.arg(name);
+            match arg.as_sequence() {
+                Some([one]) => Some(vec![one.as_int()?; pooled]),
+                Some(items) => items.iter().map(Arg::as_int).collect(),
+                None => Some(vec![arg.as_int()?; pooled]),
+            }
+        };
+        let size = list("kernel_size").ok_or_else(|| self.unsupported(bound))?;
+        let stride = match bound.arg("stride") {
+            Arg::None => size.clone(),
+            Arg::Tuple(items) | Arg::List(items) if items.is_empty() => size.clone(),
+            _ => list("stride").ok_or_else(|| self.unsupported(bound))?,
+        };
+        let padding = list("padding").unwrap_or_else(|| vec![0; pooled]);
+        let dilation = if bound.has("dilation") { list("dilation") } else { None };
+        let dilation = dilation.unwrap_or_else(|| vec![1; pooled]);
+        let is_max = matches!(bound.op, Op::MaxPool1d | Op::MaxPool2d);
+        let count = size.iter().product::<i64>();
+        let lengths = [&size, &stride, &padding, &dilation];
+        let plain = lengths.iter().all(|list| list.len() == pooled)
+            && count <= MAX_WINDOW
+            && !bound.flag("return_indices")
+            && (is_max || (!bound.flag("ceil_mode") && bound.arg("divisor_override").is_none()));
+        if !plain {
+            return Err(self.unsupported(bound));
+        }
+        let first = from.len().saturating_sub(pooled);
+        let mut place = index.to_vec();
+        let mut loops = Vec::new();
+        let mut guards = Vec::new();
+        for dim in 0..pooled {
+            let window = self.windows;
+            self.windows += 1;
+            loops.push((window, size[dim]));
+            let offset = Index::atom(Atom::Window(window), self.piece.graphs)
+                .times(&self.fixed(dilation[dim]))?;
+            let at = index[first + dim]
+                .times(&self.fixed(stride[dim]))?
+                .plus(&offset)?
+                .offset(&self.fixed(-padding[dim]))?;
+            if padding[dim] > 0 || bound.flag("ceil_mode") {
+                guards.push(Guard {
+                    index: at.clone(),
+                    low: Some(self.fixed(0)),
+                    high: Some(from[first + dim].clone()),
+                });
+            }
+            place[first + dim] = at;
+        }
+        let before = self.body.vars.len();
+        let x = self.guarded(&guards, |lower| lower.pull(source, &place))?;
+        let mut value = self.cast(x, Kind::Float);
+        let fill = if is_max { "float(\"-inf\")" } else { "0.0" };
+        if !guards.is_empty() {
+            let inside = self.inside(&guards);
+            let template = format!("tl.where({{0}}, {{1}}, {fill})");
+            value = self.text(Kind::Float, template, &[inside, value]);
+        }
+        let body: Vec<VarId> = (before..self.body.vars.len()).collect();
+        let axes = body.iter().flat_map(|var| self.body.vars[*var].axes.clone()).collect();
+        let fold = if is_max { Fold::Max } else { Fold::Sum };
+        let name = self.fresh(self.piece.name(node));
+        let code = Code::Window { fold, loops, body, value };
+        let total = self.add(Some(name), Kind::Float, code, axes);
+        if is_max {
+            return Ok(total);
+        }
+        let padded = padding.iter().any(|p| *p > 0);
+        let include = !bound.has("count_include_pad") || bound.flag("count_include_pad");
+        if include || !padded {
+            return Ok(self.text(Kind::Float, format!("{{0}} / {count}"), &[total]));
+        }
+        self.windowed_mean(total, index, &from, first, [&size, &stride, &padding])
+    }
+
+    /// The mean over the part of a window that lies inside the tensor.
+    fn windowed_mean(
+        &mut self,
+        total: VarId,
+        index: &[Index],
+        from: &[Size],
+        first: usize,
+        [size, stride, padding]: [&[i64]; 3],
+    ) -> Result<VarId, Refusal> {
+        let mut divided = total;
+        for dim in 0..size.len() {
+            let start = index[first + dim]
+                .times(&self.fixed(stride[dim]))?
+                .offset(&self.fixed(-padding[dim]))?;
+            let start = self.place(&start);
+            let limit = self.extent(&from[first + dim].clone());
+            let template =
+                format!("(tl.minimum({{0}} + {}, {{1}}) - tl.maximum({{0}}, 0))", size[dim]);
+            let count = self.text(Kind::Int, template, &[start, limit]);
+            divided = self.text(Kind::Float, "{0} / {1}", &[divided, count]);
+        }
+        Ok(divided)
+    }
+
+    /// Nearest-neighbour enlargement by a whole factor.
+    fn nearest(
+        &mut self,
+        node: NodeId,
+        bound: &Bound<'_>,
+        index: &[Index],
+    ) -> Result<VarId, Refusal> {
+        if bound.arg("mode").as_str() != Some("nearest") {
+            return Err(self.unsupported(bound));
+        }
+        let source = self.input_node(node, bound, "input")?;
+        let from = self.piece.shape(source)?;
+        let to = self.piece.shape(node)?;
+        let mut place = index.to_vec();
+        for dim in 2..from.len() {
+            let Some(factor) = to[dim].over(&from[dim]) else {
+                return Err(self.unsupported(bound));
+            };
+            place[dim] = self.divide(&place[dim].clone(), &factor)?.0;
+        }
+        self.pull(source, &place)
+    }
+}

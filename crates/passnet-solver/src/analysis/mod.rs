@@ -1,0 +1,42 @@
+//! From a piece of a graph to a kernel: which nodes go together, what loops compute them.
+
+pub mod body;
+pub mod groups;
+pub mod index;
+mod lower;
+pub mod piece;
+mod size;
+pub mod space;
+
+pub use body::Body;
+pub use lower::lower;
+pub use piece::Piece;
+pub use size::{Size, product};
+
+use std::fmt;
+
+/// Why a piece of a graph is left alone.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Refusal(pub String);
+
+impl Refusal {
+    pub fn new(reason: impl Into<String>) -> Self {
+        Refusal(reason.into())
+    }
+
+    pub(crate) fn overflow() -> Self {
+        Refusal::new("a size is too large to compute with")
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Refuses with a formatted reason.
+macro_rules! refuse {
+    ($($part:tt)*) => { return Err($crate::analysis::Refusal::new(format!($($part)*))) };
+}
+pub(crate) use refuse;

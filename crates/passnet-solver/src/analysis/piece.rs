@@ -1,0 +1,515 @@
+//! A piece of a graph as a pattern: parameters, calls, outputs, and the sizes of everything for all graphs at once.
+
+use super::body::Kind;
+use super::{Refusal, Size, refuse};
+use crate::form::Form;
+use passnet_graph::dtype::Kind as NumberKind;
+use passnet_graph::graph::Annotation;
+use passnet_graph::infer::{self, Dim, Inference, Shape, TensorType, Value};
+use passnet_graph::ops::Class;
+use passnet_graph::{Arg, Call, DType, Graph, NodeId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a pattern takes.
+#[derive(Debug, Clone)]
+pub enum Param {
+    /// The value of a node of the form's graph.
+    Tensor(NodeId),
+    /// A Python number that differs among the graphs, or that another node gives.
+    Number,
+}
+
+/// A piece ready to be lowered.
+#[derive(Debug)]
+pub struct Piece {
+    /// The pattern: its placeholders are the parameters, in order.
+    pub graph: Graph,
+    pub params: Vec<Param>,
+    /// Number of graphs in the form.
+    pub graphs: usize,
+    /// For every node of the pattern its type in each graph.
+    types: Vec<Vec<Value>>,
+    symbolic: Inference,
+    /// For every call, what its arguments mean once updates in place are taken into account.
+    current: Vec<BTreeMap<NodeId, NodeId>>,
+    /// Distinct outputs of the pattern, in order.
+    pub outputs: Vec<NodeId>,
+    /// For every node the first name of the object it is: an updated tensor and all names of it are one.
+    object: Vec<NodeId>,
+    /// The last update of each object that is updated.
+    latest: BTreeMap<NodeId, NodeId>,
+}
+
+impl Piece {
+    /// The pattern of these nodes of a form's graph.
+    pub fn new(form: &Form, members: &BTreeSet<NodeId>) -> Result<Piece, Refusal> {
+        let mut builder = Builder::new(form, members);
+        builder.find_inputs()?;
+        let calls = builder.calls()?;
+        let (graph, params, origin) = builder.assemble(calls)?;
+        let types = origin
+            .iter()
+            .map(|origin| match origin {
+                Origin::Node(id) => {
+                    form.members.iter().map(|m| m.types.value(*id).clone()).collect()
+                }
+                Origin::Literal(values) => values.clone(),
+            })
+            .collect::<Vec<Vec<Value>>>();
+        let symbolic = symbolic_types(&graph, &types);
+        let mut piece = Piece {
+            outputs: graph.outputs.iter().filter_map(Arg::as_node).collect(),
+            graphs: form.count(),
+            current: Vec::new(),
+            object: Vec::new(),
+            latest: BTreeMap::new(),
+            graph,
+            params,
+            types,
+            symbolic,
+        };
+        piece.follow_updates()?;
+        Ok(piece)
+    }
+
+    pub fn is_param(&self, id: NodeId) -> bool {
+        id.index() < self.graph.placeholder_count()
+    }
+
+    pub fn name(&self, id: NodeId) -> &str {
+        &self.graph.node(id).name
+    }
+
+    /// What `input` stands for in the arguments of `call`.
+    pub fn current(&self, call: NodeId, input: NodeId) -> NodeId {
+        self.current[call.index()].get(&input).copied().unwrap_or(input)
+    }
+
+    pub fn values(&self, id: NodeId) -> &[Value] {
+        &self.types[id.index()]
+    }
+
+    /// The tensor type in the first graph.
+    pub fn tensor(&self, id: NodeId) -> Result<&TensorType, Refusal> {
+        match self.types[id.index()].first() {
+            Some(Value::Tensor(tensor)) => Ok(tensor),
+            _ => Err(Refusal::new(format!("`{}` is no tensor", self.name(id)))),
+        }
+    }
+
+    pub fn is_tensor(&self, id: NodeId) -> bool {
+        self.tensor(id).is_ok()
+    }
+
+    /// Its dtype in each graph.
+    pub fn dtypes(&self, id: NodeId) -> Vec<DType> {
+        let types = self.types[id.index()].iter().filter_map(Value::as_tensor);
+        types.map(|tensor| tensor.dtype).collect()
+    }
+
+    pub fn kind(&self, id: NodeId) -> Result<Kind, Refusal> {
+        match self.types[id.index()].first() {
+            Some(Value::Tensor(tensor)) => kind_of(tensor.dtype),
+            Some(Value::Scalar(scalar)) => kind_of(scalar.dtype()),
+            _ => Err(Refusal::new(format!("`{}` is no number", self.name(id)))),
+        }
+    }
+
+    /// The shape, with a formula for every size.
+    pub fn shape(&self, id: NodeId) -> Result<Vec<Size>, Refusal> {
+        shape_of(self.name(id), &self.types[id.index()], self.symbolic.value(id))
+    }
+
+    /// The shape of one element of a list of tensors.
+    pub fn element_shape(&self, id: NodeId, element: usize) -> Result<Vec<Size>, Refusal> {
+        let pick = |value: &Value| match value {
+            Value::Sequence(items) => items.get(element).cloned(),
+            _ => None,
+        };
+        let types: Option<Vec<Value>> = self.types[id.index()].iter().map(pick).collect();
+        let symbolic = pick(self.symbolic.value(id));
+        match (types, symbolic) {
+            (Some(types), Some(symbolic)) => shape_of(self.name(id), &types, &symbolic),
+            _ => Err(Refusal::new(format!("`{}` is no list of tensors", self.name(id)))),
+        }
+    }
+
+    /// A whole-number argument as a size: a literal, or a parameter of the pattern.
+    pub fn size_arg(&self, arg: &Arg) -> Result<Size, Refusal> {
+        match arg {
+            Arg::Node(id) => {
+                let value = |value: &Value| match value {
+                    Value::Scalar(scalar) => scalar.as_dim(),
+                    _ => None,
+                };
+                let dims: Option<Vec<Dim>> = self.types[id.index()].iter().map(value).collect();
+                match (dims, value(self.symbolic.value(*id))) {
+                    (Some(dims), Some(formula)) => {
+                        Ok(Size::new(dims.iter().map(|d| d.size).collect(), formula))
+                    }
+                    _ => Err(Refusal::new("a size is not known")),
+                }
+            }
+            other => match other.as_int() {
+                Some(value) => Ok(Size::fixed(value, self.graphs)),
+                None => Err(Refusal::new("a size is not known")),
+            },
+        }
+    }
+
+    /// The parameter that an output is, when the piece updates one in place and returns it.
+    pub fn updated_param(&self, output: NodeId) -> Option<usize> {
+        let root = self.object[output.index()];
+        (self.is_param(root) && self.latest.contains_key(&root)).then(|| root.index())
+    }
+
+    /// Parameters that are updated in place, with the value they end up with.
+    pub fn updates(&self) -> impl Iterator<Item = (usize, NodeId)> {
+        let updates = self.latest.iter().map(|(root, last)| (root.index(), *last));
+        updates.filter(|(root, _)| *root < self.graph.placeholder_count())
+    }
+
+    /// The value an output has at the end: torch returns the object, not what it was.
+    pub fn last_value(&self, output: NodeId) -> NodeId {
+        self.latest.get(&self.object[output.index()]).copied().unwrap_or(output)
+    }
+
+    /// Follows updates in place, so that later readers see the new value.
+    fn follow_updates(&mut self) -> Result<(), Refusal> {
+        self.current = vec![BTreeMap::new(); self.graph.nodes().len()];
+        self.object = self.graph.ids().collect();
+        let mut viewed = BTreeSet::new();
+        for (id, call) in self.graph.calls() {
+            let mut seen = BTreeMap::new();
+            call.for_each_input(|input| {
+                if let Some(now) = self.latest.get(&self.object[input.index()]) {
+                    seen.insert(input, *now);
+                }
+            });
+            self.current[id.index()] = seen;
+            let bound = call.bind().map_err(Refusal::new)?;
+            if let Some(target) = bound.mutated() {
+                let Some(target) = target.as_node() else {
+                    refuse!("`{}` updates something that is no value", self.name(id))
+                };
+                let root = self.object[target.index()];
+                if bound.class() == Class::View || viewed.contains(&root) {
+                    refuse!("`{}` updates memory that has views", self.name(id));
+                }
+                self.object[id.index()] = root;
+                self.latest.insert(root, id);
+            } else if let (Value::Tensor(result), Some(first)) =
+                (&self.types[id.index()][0], call.args.first().and_then(Arg::as_node))
+                && let Some(Value::Tensor(source)) = self.types[first.index()].first()
+                && result.shares_memory_with(source)
+            {
+                viewed.insert(self.object[first.index()]);
+                viewed.insert(id);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn kind_of(dtype: DType) -> Result<Kind, Refusal> {
+    match dtype {
+        DType::Float64 => Err(Refusal::new("float64 is left to the framework")),
+        _ => match dtype.kind() {
+            NumberKind::Bool => Ok(Kind::Bool),
+            NumberKind::Integer => Ok(Kind::Int),
+            NumberKind::Float => Ok(Kind::Float),
+            NumberKind::Complex => Err(Refusal::new("complex numbers are left to the framework")),
+        },
+    }
+}
+
+fn shape_of(name: &str, types: &[Value], symbolic: &Value) -> Result<Vec<Size>, Refusal> {
+    let tensors: Option<Vec<&TensorType>> = types.iter().map(Value::as_tensor).collect();
+    let Some(tensors) = tensors else { refuse!("`{name}` is no tensor") };
+    let rank = tensors[0].rank();
+    if tensors.iter().any(|tensor| tensor.rank() != rank || tensor.is_mapped()) {
+        refuse!("`{name}` has another rank in some graphs");
+    }
+    let formulas = symbolic.as_tensor().filter(|tensor| tensor.rank() == rank);
+    (0..rank)
+        .map(|dim| {
+            let values: Vec<i64> = tensors.iter().map(|tensor| tensor.shape[dim].size).collect();
+            let first = values[0];
+            let formula = formulas.and_then(|tensor| plain(&tensor.shape[dim]));
+            match formula {
+                Some(formula) if formula.size == first && !formula.to_string().contains('?') => {
+                    Ok(Size::new(values, formula))
+                }
+                _ if values.iter().all(|v| *v == first) => Ok(Size::new(values, Dim::fixed(first))),
+                _ => Err(Refusal::new(format!("no formula for a size of `{name}`"))),
+            }
+        })
+        .collect()
+}
+
+/// A formula that stays right when it is put into a product: divisions become one name in parentheses.
+fn plain(formula: &Dim) -> Option<Dim> {
+    let text = formula.to_string();
+    if !divides(&text) {
+        return Some(formula.clone());
+    }
+    // Side by side, the order of division and product cannot be read off the text.
+    let mut outside = String::new();
+    let mut inside = String::new();
+    let mut depth = 0;
+    for c in text.chars() {
+        depth += i32::from(c == '(') - i32::from(c == ')');
+        if depth == 0 { outside.push(c) } else { inside.push(c) }
+    }
+    let mixed = |part: &str| divides(part) && part.contains('*');
+    let clear = !mixed(&outside) && !divides(&inside);
+    clear.then(|| Dim::symbol(&format!("({text})"), formula.size))
+}
+
+fn divides(text: &str) -> bool {
+    text.contains("//") || text.contains('%')
+}
+
+/// Where a pattern's node comes from.
+enum Origin {
+    Node(NodeId),
+    Literal(Vec<Value>),
+}
+
+struct Builder<'f> {
+    form: &'f Form,
+    members: &'f BTreeSet<NodeId>,
+    /// Nodes outside that members use, in order of first use.
+    inputs: Vec<NodeId>,
+    /// Literals that differ among the graphs.
+    literals: Vec<(bool, Vec<Value>)>,
+}
+
+impl<'f> Builder<'f> {
+    fn new(form: &'f Form, members: &'f BTreeSet<NodeId>) -> Self {
+        Builder { form, members, inputs: Vec::new(), literals: Vec::new() }
+    }
+
+    fn find_inputs(&mut self) -> Result<(), Refusal> {
+        for &id in self.members {
+            let Some(call) = self.form.graph().call(id) else {
+                refuse!("an argument of the graph cannot be replaced")
+            };
+            call.for_each_input(|input| {
+                if !self.members.contains(&input) && !self.inputs.contains(&input) {
+                    self.inputs.push(input);
+                }
+            });
+        }
+        Ok(())
+    }
+
+    /// The members' calls with differing literals taken out: `Err` of a literal's number in their place.
+    fn calls(&mut self) -> Result<Vec<(NodeId, Call)>, Refusal> {
+        let mut calls = Vec::new();
+        for &id in self.members {
+            let variants: Vec<&Call> =
+                self.form.members.iter().filter_map(|member| member.graph.call(id)).collect();
+            if variants.len() != self.form.count() {
+                refuse!("the graphs of the form differ");
+            }
+            let mut call = variants[0].clone();
+            for index in 0..call.args.len() {
+                let args: Vec<&Arg> = variants.iter().map(|call| &call.args[index]).collect();
+                call.args[index] = self.merge(&args)?;
+            }
+            for index in 0..call.kwargs.len() {
+                let args: Vec<&Arg> = variants.iter().map(|call| &call.kwargs[index].1).collect();
+                call.kwargs[index].1 = self.merge(&args)?;
+            }
+            calls.push((id, call));
+        }
+        Ok(calls)
+    }
+
+    /// One argument for all graphs. Differing literals become nodes numbered beyond the form's graph.
+    fn merge(&mut self, args: &[&Arg]) -> Result<Arg, Refusal> {
+        let first = args[0];
+        if args.iter().all(|arg| *arg == first) {
+            return Ok(first.clone());
+        }
+        let number = |arg: &&Arg| match arg {
+            Arg::Int(value) => Some(Value::int(*value)),
+            Arg::Float(value) => Some(Value::float(*value)),
+            _ => None,
+        };
+        if let Some(values) = args.iter().map(number).collect::<Option<Vec<Value>>>() {
+            let whole = args.iter().all(|arg| matches!(arg, Arg::Int(_)));
+            let known = self.literals.iter().position(|(_, known)| *known == values);
+            let index = known.unwrap_or_else(|| {
+                self.literals.push((whole, values));
+                self.literals.len() - 1
+            });
+            return Ok(Arg::Node(NodeId::new(self.form.graph().nodes().len() + index)));
+        }
+        let parts: Option<Vec<&[Arg]>> = args.iter().map(|arg| Some(arg.parts())).collect();
+        let Some(parts) = parts.filter(|parts| {
+            !parts[0].is_empty() && parts.iter().all(|part| part.len() == parts[0].len())
+        }) else {
+            refuse!("an argument differs among the graphs")
+        };
+        let merged: Result<Vec<Arg>, Refusal> = (0..parts[0].len())
+            .map(|index| self.merge(&parts.iter().map(|part| &part[index]).collect::<Vec<_>>()))
+            .collect();
+        let merged = merged?;
+        Ok(match (first, <[Arg; 3]>::try_from(merged.clone())) {
+            (Arg::Slice(_), Ok(parts)) => Arg::Slice(Box::new(parts)),
+            (Arg::List(_), _) => Arg::List(merged),
+            _ => Arg::Tuple(merged),
+        })
+    }
+
+    fn assemble(
+        self,
+        calls: Vec<(NodeId, Call)>,
+    ) -> Result<(Graph, Vec<Param>, Vec<Origin>), Refusal> {
+        let form_graph = self.form.graph();
+        let mut graph = Graph::new();
+        let mut params = Vec::new();
+        let mut origin = Vec::new();
+        let mut map: BTreeMap<NodeId, NodeId> = BTreeMap::new();
+        for &input in &self.inputs {
+            let name = safe_name(&form_graph.node(input).name);
+            let id = graph.push_placeholder(name, Annotation::None, 0);
+            map.insert(input, id);
+            params.push(match self.form.members[0].types.value(input) {
+                Value::Tensor(_) => Param::Tensor(input),
+                Value::Scalar(_) => Param::Number,
+                other => refuse!(
+                    "`{}` is a {}, which a pattern cannot take",
+                    form_graph.node(input).name,
+                    other.type_name()
+                ),
+            });
+            origin.push(Origin::Node(input));
+        }
+        let beyond = form_graph.nodes().len();
+        let mut counts = [0usize; 2];
+        for (index, (whole, values)) in self.literals.into_iter().enumerate() {
+            let count = &mut counts[usize::from(whole)];
+            let name = format!("{}_{count}", if whole { "given" } else { "factor" });
+            *count += 1;
+            let id = graph.push_placeholder(name, Annotation::None, 0);
+            map.insert(NodeId::new(beyond + index), id);
+            params.push(Param::Number);
+            origin.push(Origin::Literal(values));
+        }
+        for (id, mut call) in calls {
+            let mut missing = false;
+            call.map_inputs(|input| match map.get(&input) {
+                Some(new) => Arg::Node(*new),
+                None => {
+                    missing = true;
+                    Arg::None
+                }
+            });
+            if missing {
+                refuse!("a value is used before it is made");
+            }
+            let new = graph.push_call(safe_name(&form_graph.node(id).name), call, 0);
+            map.insert(id, new);
+            origin.push(Origin::Node(id));
+        }
+        graph.outputs = outputs_of(form_graph, self.members)
+            .into_iter()
+            .filter_map(|id| map.get(&id).map(|id| Arg::Node(*id)))
+            .collect();
+        Ok((graph, params, origin))
+    }
+}
+
+/// Names that generated code gives to things of its own.
+const OWN_NAMES: &[&str] = &[
+    "block",
+    "candidate",
+    "centred",
+    "column",
+    "columns",
+    "count",
+    "extent",
+    "height",
+    "high",
+    "inside",
+    "lane",
+    "length",
+    "libdevice",
+    "low",
+    "offset",
+    "out",
+    "part",
+    "pattern",
+    "place",
+    "powers",
+    "row",
+    "rows",
+    "scale",
+    "start",
+    "stride",
+    "tl",
+    "torch",
+    "triton",
+    "width",
+];
+const OWN_BEGINNINGS: &[&str] = &[
+    "centred_", "column_", "extent_", "extreme_", "factor_", "given_", "high_", "length_", "low_",
+    "offset_", "out_", "part_", "powers_", "row_", "scale_", "size_", "stride_", "sum_", "total_",
+    "w0", "w1",
+];
+
+/// The graph's name for a value, changed where generated code would use it for something else.
+fn safe_name(name: &str) -> String {
+    let taken = OWN_NAMES.contains(&name) || OWN_BEGINNINGS.iter().any(|own| name.starts_with(own));
+    if taken { format!("g_{name}") } else { name.to_string() }
+}
+
+/// The members whose values are needed outside.
+pub fn outputs_of(graph: &Graph, members: &BTreeSet<NodeId>) -> Vec<NodeId> {
+    let mut needed = BTreeSet::new();
+    for (id, call) in graph.calls() {
+        if !members.contains(&id) {
+            call.for_each_input(|input| {
+                if members.contains(&input) {
+                    needed.insert(input);
+                }
+            });
+        }
+    }
+    for output in &graph.outputs {
+        output.for_each_node(&mut |id| {
+            if members.contains(&id) {
+                needed.insert(id);
+            }
+        });
+    }
+    needed.into_iter().collect()
+}
+
+/// Types with a formula for every size, over the sizes of the parameters.
+fn symbolic_types(graph: &Graph, types: &[Vec<Value>]) -> Inference {
+    let inputs: Vec<Value> = graph
+        .placeholders()
+        .iter()
+        .zip(types)
+        .map(|(node, types)| match &types[0] {
+            Value::Tensor(tensor) => {
+                let shape: Shape = (0..tensor.rank())
+                    .map(|dim| {
+                        let name = format!("{}.shape[{dim}]", node.name);
+                        Dim::symbol(&name, tensor.shape[dim].size)
+                    })
+                    .collect();
+                TensorType::contiguous(tensor.dtype, shape).into()
+            }
+            Value::Scalar(infer::Scalar::Int(Some(dim))) => {
+                Value::dim(Dim::symbol(&node.name, dim.size))
+            }
+            other => other.clone(),
+        })
+        .collect();
+    infer::infer(graph, &inputs)
+}

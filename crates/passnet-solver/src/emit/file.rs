@@ -1,0 +1,105 @@
+//! Pass files: one that stands alone, or several that share their kernels.
+//!
+//! The reference allows one replacement function for all passes of a task. Several passes therefore return one
+//! `dispatch`, and their last argument says which kernel is meant.
+
+use std::fmt::Write as _;
+
+/// The file that several passes share.
+pub const SHARED: &str = "kernels";
+
+/// The parts of a pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PassText {
+    pub stem: String,
+    pub(super) summary: String,
+    /// Imports that the pattern needs.
+    pub(super) imports: String,
+    pub(super) pattern: String,
+    /// Names that the pattern takes.
+    pub(super) parameters: Vec<String>,
+    /// Those that the wrapper takes.
+    pub(super) arguments: Vec<String>,
+    pub(super) kernel: String,
+    pub(super) wrapper: String,
+}
+
+impl PassText {
+    /// A file of its own.
+    pub fn alone(&self) -> String {
+        let arguments = tuple(&self.arguments);
+        format!(
+            "\"\"\"{}\n\"\"\"\n\n{}{}\n\n{}\n\ndef replacement_args({}):\n    return {arguments}\n\n\n{}\n\n{}\n\ndef replacement_func():\n    return {}\n",
+            self.summary,
+            self.imports,
+            kernel_imports(&[self]),
+            self.pattern,
+            self.parameters.join(", "),
+            self.kernel,
+            self.wrapper,
+            self.stem,
+        )
+    }
+
+    /// A file whose kernel stands in the shared one.
+    fn routed(&self) -> String {
+        let mut arguments = self.arguments.clone();
+        arguments.push(format!("\"{}\"", self.stem));
+        format!(
+            "\"\"\"{}\n\"\"\"\n\n{}import torch\n\nfrom pass_dir.{SHARED} import dispatch\n\n\n{}\n\ndef replacement_args({}):\n    return {}\n\n\ndef replacement_func():\n    return dispatch\n",
+            self.summary,
+            self.imports,
+            self.pattern,
+            self.parameters.join(", "),
+            tuple(&arguments),
+        )
+    }
+}
+
+/// All files of a solution, by stem; the passes are those that `passes` names, in its order.
+pub fn pass_files(passes: &[&PassText]) -> Vec<(String, String)> {
+    if let [only] = passes {
+        return vec![(only.stem.clone(), only.alone())];
+    }
+    let mut files: Vec<(String, String)> =
+        passes.iter().map(|pass| (pass.stem.clone(), pass.routed())).collect();
+    if !passes.is_empty() {
+        files.push((SHARED.to_string(), shared(passes)));
+    }
+    files
+}
+
+fn shared(passes: &[&PassText]) -> String {
+    let mut text = format!(
+        "\"\"\"The kernels of all passes of this task, behind one function.\"\"\"\n\n{}\n\n",
+        kernel_imports(passes)
+    );
+    for pass in passes {
+        let _ = write!(
+            text,
+            "{}\n\n{}\n\n",
+            pass.kernel,
+            pass.wrapper.trim_start_matches("@torch.fx.wrap\n")
+        );
+    }
+    text.push_str("@torch.fx.wrap\ndef dispatch(*args):\n    route = args[-1]\n");
+    for pass in passes {
+        let stem = &pass.stem;
+        let _ = write!(text, "    if route == \"{stem}\":\n        return {stem}(*args[:-1])\n");
+    }
+    text.push_str("    raise ValueError(route)\n");
+    text
+}
+
+fn kernel_imports(passes: &[&PassText]) -> String {
+    let library = passes.iter().any(|pass| pass.kernel.contains("libdevice."));
+    let extra = if library { "from triton.language.extra import libdevice\n" } else { "" };
+    format!("import torch\nimport triton\nimport triton.language as tl\n{extra}")
+}
+
+fn tuple(items: &[String]) -> String {
+    match items {
+        [only] => format!("({only},)"),
+        several => format!("({})", several.join(", ")),
+    }
+}

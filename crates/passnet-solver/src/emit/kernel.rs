@@ -1,0 +1,577 @@
+//! The kernel's text.
+
+use super::expression::{Binding, binding, fill, strip};
+use super::names::Names;
+use crate::analysis::body::{Body, Code, Fold, Guard, Kind, Target, VarId};
+use crate::analysis::index::{Atom, AxisId, Index};
+use crate::analysis::space::Space;
+use crate::analysis::{Piece, Refusal, Size, product};
+use passnet_graph::NodeId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the loops of a kernel look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// One loop, cut into blocks.
+    Flat,
+    /// Rows and columns, cut into tiles.
+    Tiled,
+    /// Whole rows, several in a tile.
+    Rows,
+    /// Rows walked through in blocks, once for each reduction and once for the result.
+    LongRows,
+}
+
+impl Shape {
+    pub(super) fn of(body: &Body, space: &Space, longest: i64) -> Shape {
+        if space.reduced.is_empty() {
+            return if space.kept.len() <= 1 { Shape::Flat } else { Shape::Tiled };
+        }
+        let sizes = space.reduced.iter().map(|axis| &body.axes[*axis]);
+        let graphs = body.axes.first().map_or(1, |size| size.values().len());
+        match product(sizes, graphs) {
+            Ok(size) if size.largest() <= longest => Shape::Rows,
+            _ => Shape::LongRows,
+        }
+    }
+}
+
+/// A kernel as text, and what its launch needs.
+#[derive(Debug)]
+pub struct KernelText {
+    pub text: String,
+    /// Tensor and number parameters it takes, by number.
+    pub params: Vec<usize>,
+    pub outputs: Vec<usize>,
+    /// Sizes it takes: name and formula.
+    pub sizes: Vec<(String, Size)>,
+    /// Names of the number of rows and of columns, or of their literal.
+    pub rows: String,
+    pub columns: String,
+}
+
+pub(super) struct Writer<'a> {
+    piece: &'a Piece,
+    pub(super) body: &'a Body,
+    shape: Shape,
+    pub(super) lanes: BTreeSet<AxisId>,
+    names: Names,
+    lines: Vec<String>,
+    pub(super) indent: usize,
+    axis_text: BTreeMap<AxisId, String>,
+    /// The loops that a row's number stands for, outermost first.
+    outer: Vec<AxisId>,
+    /// How each value that is defined is written.
+    pub(super) known: BTreeMap<VarId, String>,
+    pub(super) uses: Vec<usize>,
+    pub(super) temporaries: usize,
+}
+
+impl KernelText {
+    pub fn new(
+        piece: &Piece,
+        body: &Body,
+        space: &Space,
+        shape: Shape,
+        stem: &str,
+    ) -> Result<KernelText, Refusal> {
+        let lanes: BTreeSet<AxisId> = match shape {
+            Shape::Rows | Shape::LongRows => space.reduced.iter().copied().collect(),
+            _ => space.kept.last().copied().into_iter().collect(),
+        };
+        let mut writer = Writer {
+            piece,
+            body,
+            shape,
+            lanes,
+            names: Names::default(),
+            lines: Vec::new(),
+            indent: 1,
+            axis_text: BTreeMap::new(),
+            outer: Vec::new(),
+            known: BTreeMap::new(),
+            uses: count_uses(body),
+            temporaries: 0,
+        };
+        let (rows, columns) = writer.loops(space)?;
+        match shape {
+            Shape::LongRows => writer.long_rows(space, &columns)?,
+            _ => {
+                for store in 0..body.stores.len() {
+                    writer.store(store)?;
+                }
+            }
+        }
+        let (params, outputs) = arguments(body);
+        let text = writer.finish(stem, &params, &outputs);
+        Ok(KernelText { text, params, outputs, sizes: writer.names.given, rows, columns })
+    }
+}
+
+/// Which parameters and outputs a kernel touches.
+fn arguments(body: &Body) -> (Vec<usize>, Vec<usize>) {
+    let mut params = BTreeSet::new();
+    let mut outputs = BTreeSet::new();
+    for var in &body.vars {
+        match &var.code {
+            Code::Load { param, .. } | Code::Number { param } => {
+                params.insert(*param);
+            }
+            _ => {}
+        }
+    }
+    for store in &body.stores {
+        match store.target {
+            Target::Output(output) => outputs.insert(output),
+            Target::Param(param) => params.insert(param),
+        };
+    }
+    (params.into_iter().collect(), outputs.into_iter().collect())
+}
+
+fn count_uses(body: &Body) -> Vec<usize> {
+    let mut uses = vec![0; body.vars.len()];
+    let mut needed: BTreeSet<VarId> = BTreeSet::new();
+    let mut todo: Vec<VarId> = body.stores.iter().map(|store| store.value).collect();
+    todo.iter().for_each(|var| uses[*var] += 1);
+    while let Some(var) = todo.pop() {
+        if !needed.insert(var) {
+            continue;
+        }
+        let mut operands = body.operands(var);
+        if let Code::Window { body: inside, .. } = &body.vars[var].code {
+            // Values inside a window are written there, one line each.
+            operands.extend(inside);
+        }
+        for operand in operands {
+            uses[operand] += 1;
+            todo.push(operand);
+        }
+        if let Code::Text { template, operands } = &body.vars[var].code {
+            for (number, operand) in operands.iter().enumerate() {
+                let times = template.matches(&format!("{{{number}}}")).count();
+                uses[*operand] += times.saturating_sub(1);
+            }
+        }
+    }
+    uses
+}
+
+impl Writer<'_> {
+    pub(super) fn line(&mut self, text: impl AsRef<str>) {
+        self.lines.push(format!("{}{}", "    ".repeat(self.indent), text.as_ref()));
+    }
+
+    /// Writes the loop variables; gives the names of the number of rows and columns.
+    fn loops(&mut self, space: &Space) -> Result<(String, String), Refusal> {
+        let graphs = self.piece.graphs;
+        let axes = &self.body.axes;
+        let sizes = |loops: &[AxisId]| -> Result<Size, Refusal> {
+            product(loops.iter().map(|axis| &axes[*axis]), graphs)
+        };
+        if self.shape == Shape::Flat {
+            let size = self.names.text(&sizes(&space.kept)?, "count")?;
+            self.line("place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)");
+            self.line(format!("inside = place < {size}"));
+            self.axis_text.extend(space.kept.iter().map(|axis| (*axis, "place".to_string())));
+            return Ok(("1".into(), size));
+        }
+        let (outer, inner): (&[AxisId], &[AxisId]) = match self.shape {
+            Shape::Tiled => space.kept.split_at(space.kept.len() - 1),
+            _ => (&space.kept, &space.reduced),
+        };
+        let rows = self.names.text(&sizes(outer)?, "rows")?;
+        let columns = self.names.text(&sizes(inner)?, "columns")?;
+        self.line("row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]");
+        let start = match self.shape {
+            Shape::Tiled => "tl.program_id(1) * COLUMNS + ",
+            _ => "",
+        };
+        if self.shape == Shape::LongRows {
+            self.line("lane = tl.arange(0, COLUMNS)[None, :]");
+        } else {
+            self.line(format!("column = {start}tl.arange(0, COLUMNS)[None, :]"));
+        }
+        self.line(format!("row_inside = row < {rows}"));
+        if self.shape != Shape::LongRows {
+            self.line(format!("column_inside = column < {columns}"));
+            self.line("inside = row_inside & column_inside");
+        }
+        self.decompose("row", outer, "row")?;
+        self.outer = outer.to_vec();
+        if self.shape != Shape::LongRows {
+            self.decompose("column", inner, "column")?;
+        }
+        Ok((rows, columns))
+    }
+
+    /// The loops that one running number stands for.
+    pub(super) fn decompose(
+        &mut self,
+        running: &str,
+        loops: &[AxisId],
+        hint: &str,
+    ) -> Result<(), Refusal> {
+        if let [only] = loops {
+            self.axis_text.insert(*only, running.to_string());
+            return Ok(());
+        }
+        let mut stride = Size::fixed(1, self.piece.graphs);
+        for (place, axis) in loops.iter().enumerate().rev() {
+            let size = self.body.axes[*axis].clone();
+            let name = format!("{hint}_{place}");
+            let by = self.names.text(&stride, &format!("stride_{place}"))?;
+            let quotient =
+                if by == "1" { running.to_string() } else { format!("{running} // {by}") };
+            if place == 0 {
+                self.line(format!("{name} = {quotient}"));
+            } else {
+                let size = self.names.text(&size, &format!("size_{place}"))?;
+                self.line(format!("{name} = {quotient} % {size}"));
+            }
+            self.axis_text.insert(*axis, name);
+            stride = stride.times(&size)?;
+        }
+        Ok(())
+    }
+
+    /// The stride with which an index follows the row's number as a whole, if it does.
+    fn row_stride(&self, index: &Index) -> Result<Option<Size>, Refusal> {
+        let mut stride: Option<Size> = None;
+        for axis in self.outer.iter().rev() {
+            let own = index.terms.iter().find_map(|(atom, factor)| match atom {
+                Atom::Axis(own) if own == axis => Some(factor),
+                _ => None,
+            });
+            let Some(own) = own else { return Ok(None) };
+            let wanted = match &stride {
+                None => own.clone(),
+                Some(wanted) if wanted.same(own) => own.clone(),
+                Some(_) => return Ok(None),
+            };
+            stride = Some(wanted.times(&self.body.axes[*axis])?);
+        }
+        let last = self.outer.last().filter(|_| self.outer.len() > 1);
+        let first = last.and_then(|last| {
+            index.terms.iter().find_map(|(atom, factor)| match atom {
+                Atom::Axis(own) if own == last => Some(factor.clone()),
+                _ => None,
+            })
+        });
+        Ok(first)
+    }
+
+    fn index(&mut self, index: &Index) -> Result<String, Refusal> {
+        let mut parts = Vec::new();
+        let row = self.row_stride(index)?;
+        if let Some(stride) = &row {
+            parts.push(match stride.is(1) {
+                true => "row".to_string(),
+                false => format!("row * {}", self.names.text(stride, "stride")?),
+            });
+        }
+        let covered = |atom: &Atom| {
+            row.is_some() && matches!(atom, Atom::Axis(axis) if self.outer.contains(axis))
+        };
+        let mut terms: Vec<&(Atom, Size)> =
+            index.terms.iter().filter(|(atom, _)| !covered(atom)).collect();
+        terms.sort_by_key(|(_, factor)| std::cmp::Reverse(factor.values().to_vec()));
+        for (atom, factor) in terms {
+            let text = match atom {
+                Atom::Axis(axis) => self.axis_text.get(axis).cloned().unwrap_or_else(|| "0".into()),
+                Atom::Window(window) => format!("w{window}"),
+                Atom::Value(var) => self.value(*var)?,
+                Atom::Div(inner, by) => {
+                    let inner = self.index(inner)?;
+                    format!("({inner}) // {}", self.names.text(by, "part")?)
+                }
+                Atom::Mod(inner, by) => {
+                    let inner = self.index(inner)?;
+                    format!("({inner}) % {}", self.names.text(by, "part")?)
+                }
+            };
+            if factor.is(1) {
+                parts.push(text);
+            } else {
+                let factor = self.names.text(factor, "stride")?;
+                parts.push(match text.contains(' ') {
+                    true => format!("({text}) * {factor}"),
+                    false => format!("{text} * {factor}"),
+                });
+            }
+        }
+        if !index.constant.is(0) {
+            parts.push(self.names.text(&index.constant, "offset")?);
+        }
+        if parts.is_empty() {
+            parts.push("0".into());
+        }
+        Ok(parts.join(" + ").replace("+ -", "- "))
+    }
+
+    fn guards(&mut self, guards: &[Guard]) -> Result<String, Refusal> {
+        let mut parts = Vec::new();
+        for guard in guards {
+            let index = self.index(&guard.index)?;
+            let index = if index.contains(' ') { format!("({index})") } else { index };
+            if let Some(low) = &guard.low {
+                parts.push(format!("({index} >= {})", self.names.text(low, "low")?));
+            }
+            if let Some(high) = &guard.high {
+                parts.push(format!("({index} < {})", self.names.text(high, "high")?));
+            }
+        }
+        Ok(parts.join(" & "))
+    }
+
+    /// The mask for something that varies with these loops.
+    fn mask(&self, axes: &BTreeSet<AxisId>) -> Option<&'static str> {
+        let lanes = axes.iter().any(|axis| self.lanes.contains(axis));
+        let rows = axes.iter().any(|axis| !self.lanes.contains(axis));
+        match (self.shape, rows, lanes) {
+            (_, false, false) => None,
+            (Shape::Flat, ..) | (_, true, true) => Some("inside"),
+            (_, true, false) => Some("row_inside"),
+            (_, false, true) => Some("column_inside"),
+        }
+    }
+
+    /// The text of a value, written out first where it has a name of its own.
+    pub(super) fn value(&mut self, var: VarId) -> Result<String, Refusal> {
+        if let Some(text) = self.known.get(&var) {
+            return Ok(text.clone());
+        }
+        let text = self.expression(var)?;
+        let body = self.body;
+        let known = &body.vars[var];
+        let simple = matches!(&known.code, Code::Number { .. } | Code::Extent(_))
+            || matches!(&known.code, Code::Text { operands, .. } if operands.is_empty());
+        let name = match &known.name {
+            _ if simple => None,
+            Some(name) => Some(name.clone()),
+            None if self.uses[var] > 1 || matches!(known.code, Code::Reduce { .. }) => {
+                self.temporaries += 1;
+                Some(match &known.code {
+                    Code::Reduce { fold: Fold::Sum, .. } => format!("total_{}", self.temporaries),
+                    Code::Reduce { .. } => format!("extreme_{}", self.temporaries),
+                    _ => format!("part_{}", self.temporaries),
+                })
+            }
+            None => None,
+        };
+        let text = match name {
+            Some(name) if matches!(known.code, Code::Window { .. }) => name,
+            Some(name) => {
+                self.line(format!("{name} = {}", strip(&text)));
+                name
+            }
+            None => text,
+        };
+        self.known.insert(var, text.clone());
+        Ok(text)
+    }
+
+    fn expression(&mut self, var: VarId) -> Result<String, Refusal> {
+        let body = self.body;
+        let known = &body.vars[var];
+        match &known.code {
+            Code::Load { param, address, guards } => {
+                let name = self.piece.name(NodeId::new(*param)).to_string();
+                let place = self.index(address)?;
+                let mut mask: Vec<String> =
+                    self.mask(&known.axes).map(str::to_string).into_iter().collect();
+                if !guards.is_empty() {
+                    mask.push(self.guards(guards)?);
+                }
+                let zero = if known.kind == Kind::Float { "0.0" } else { "0" };
+                let masked = match mask.is_empty() {
+                    true => String::new(),
+                    false => format!(", mask={}, other={zero}", mask.join(" & ")),
+                };
+                let to = if known.kind == Kind::Float { ".to(tl.float32)" } else { "" };
+                let place = if place == "0" { String::new() } else { format!(" + {place}") };
+                Ok(format!("tl.load({name}_ptr{place}{masked}){to}"))
+            }
+            Code::Number { param } => Ok(self.piece.name(NodeId::new(*param)).to_string()),
+            Code::Extent(size) => self.names.text(size, "extent"),
+            Code::Place(index) => {
+                let text = self.index(index)?;
+                Ok(if text.contains(' ') { format!("({text})") } else { text })
+            }
+            Code::Inside(guards) => {
+                let text = self.guards(guards)?;
+                Ok(if guards.len() > 1 || text.contains(" & ") {
+                    format!("({text})")
+                } else {
+                    text
+                })
+            }
+            Code::Text { template, operands } => {
+                let mut texts = Vec::with_capacity(operands.len());
+                for operand in operands {
+                    texts.push(self.value(*operand)?);
+                }
+                Ok(fill(template, &texts))
+            }
+            Code::Round { value, node } => {
+                let text = self.value(*value)?;
+                let Some(to) = self.type_of(*node) else { return Ok(text) };
+                let text = match binding(&text) {
+                    Binding::Atom => text,
+                    _ => format!("({text})"),
+                };
+                Ok(format!("{text}.to({to}).to(tl.float32)"))
+            }
+            Code::Reduce { fold, value } => {
+                let text = self.value(*value)?;
+                let masked = self.masked(*fold, *value, &text);
+                Ok(format!("{}({masked}, axis=1, keep_dims=True)", fold_name(*fold)))
+            }
+            Code::Window { fold, loops, body: inside, value } => {
+                let name = known.name.clone().unwrap_or_else(|| "window".into());
+                self.windowed(&name, *fold, loops, inside, *value)?;
+                Ok(name)
+            }
+        }
+    }
+
+    /// The type that a node has in memory: that of something the kernel has a pointer to.
+    fn type_of(&self, node: NodeId) -> Option<String> {
+        let wanted = self.piece.dtypes(node);
+        let is_type = |id: NodeId| self.piece.is_tensor(id) && self.piece.dtypes(id) == wanted;
+        let outputs = self.body.stores.iter().find_map(|store| match store.target {
+            Target::Output(output) if is_type(self.piece.outputs[output]) => {
+                Some(output_name(&self.body.stores, output))
+            }
+            _ => None,
+        });
+        let name = outputs.or_else(|| {
+            let (params, _) = arguments(self.body);
+            let param = params.into_iter().map(NodeId::new).find(|id| is_type(*id))?;
+            Some(self.piece.name(param).to_string())
+        })?;
+        Some(format!("{name}_ptr.dtype.element_ty"))
+    }
+
+    /// A value with the lanes beyond the row's end out of the way.
+    pub(super) fn masked(&self, fold: Fold, value: VarId, text: &str) -> String {
+        // A masked load has zeros there already.
+        let loaded = matches!(&self.body.vars[value].code, Code::Load { .. });
+        if fold == Fold::Sum && loaded {
+            return text.to_string();
+        }
+        format!("tl.where(column_inside, {}, {})", strip(text), neutral(fold))
+    }
+
+    fn windowed(
+        &mut self,
+        name: &str,
+        fold: Fold,
+        loops: &[(usize, i64)],
+        inside: &[VarId],
+        value: VarId,
+    ) -> Result<(), Refusal> {
+        let body = self.body;
+        let members: BTreeSet<VarId> = inside.iter().copied().collect();
+        for var in inside {
+            for operand in body.operands(*var) {
+                if !members.contains(&operand) {
+                    self.value(operand)?;
+                }
+            }
+        }
+        let block = match self.shape {
+            Shape::Flat => "[BLOCK]",
+            _ => "[ROWS, COLUMNS]",
+        };
+        self.line(format!("{name} = tl.full({block}, {}, dtype=tl.float32)", neutral(fold)));
+        for (window, count) in loops {
+            self.line(format!("for w{window} in tl.static_range({count}):"));
+            self.indent += 1;
+        }
+        let text = self.value(value)?;
+        match fold {
+            Fold::Sum => self.line(format!("{name} += {}", strip(&text))),
+            // NaN wins, as in torch.
+            Fold::Max => {
+                self.line(format!("candidate = {}", strip(&text)));
+                self.line(format!(
+                    "{name} = tl.where((candidate > {name}) | (candidate != candidate), candidate, {name})"
+                ));
+            }
+            Fold::Min => self.line(format!("{name} = tl.minimum({name}, {})", strip(&text))),
+        }
+        self.indent -= loops.len();
+        Ok(())
+    }
+
+    pub(super) fn store(&mut self, number: usize) -> Result<(), Refusal> {
+        let body = self.body;
+        let store = &body.stores[number];
+        let value = self.value(store.value)?;
+        let pointer = match store.target {
+            Target::Output(output) => output_name(&body.stores, output),
+            Target::Param(param) => self.piece.name(NodeId::new(param)).to_string(),
+        };
+        let mut axes = BTreeSet::new();
+        store.address.for_each_axis(&mut |axis| {
+            axes.insert(axis);
+        });
+        let place = self.index(&store.address)?;
+        let place = if place == "0" { String::new() } else { format!(" + {place}") };
+        // A single element lies where the only row, or the only place, is.
+        let (place, mask) = match (self.mask(&axes), self.shape) {
+            (Some(mask), _) => (place, mask),
+            (None, Shape::Flat) => (format!("{place} + place"), "inside"),
+            (None, _) => (format!("{place} + row"), "row_inside"),
+        };
+        self.line(format!("tl.store({pointer}_ptr{place}, {}, mask={mask})", strip(&value)));
+        Ok(())
+    }
+
+    fn finish(&self, stem: &str, params: &[usize], outputs: &[usize]) -> String {
+        let mut arguments: Vec<String> = params
+            .iter()
+            .map(|param| {
+                let id = NodeId::new(*param);
+                let suffix = if self.piece.is_tensor(id) { "_ptr" } else { "" };
+                format!("{}{suffix}", self.piece.name(id))
+            })
+            .collect();
+        arguments
+            .extend(outputs.iter().map(|o| format!("{}_ptr", output_name(&self.body.stores, *o))));
+        arguments.extend(self.names.given.iter().map(|(name, _)| name.clone()));
+        match self.shape {
+            Shape::Flat => arguments.push("BLOCK: tl.constexpr".into()),
+            _ => arguments.extend(["ROWS: tl.constexpr".into(), "COLUMNS: tl.constexpr".into()]),
+        }
+        let line = format!("def {stem}_kernel({}):", arguments.join(", "));
+        let header = match line.len() <= 110 {
+            true => line,
+            false => format!("def {stem}_kernel(\n    {},\n):", arguments.join(",\n    ")),
+        };
+        format!("@triton.jit\n{header}\n{}\n", self.lines.join("\n"))
+    }
+}
+
+/// The name of an output's pointer: numbered where there are several.
+pub(super) fn output_name(stores: &[crate::analysis::body::Store], output: usize) -> String {
+    let count = stores.iter().filter(|s| matches!(s.target, Target::Output(_))).count();
+    if count > 1 { format!("out_{output}") } else { "out".into() }
+}
+
+pub(super) fn fold_name(fold: Fold) -> &'static str {
+    match fold {
+        Fold::Sum => "tl.sum",
+        Fold::Max => "tl.max",
+        Fold::Min => "tl.min",
+    }
+}
+
+pub(super) fn neutral(fold: Fold) -> &'static str {
+    match fold {
+        Fold::Sum => "0.0",
+        Fold::Max => "float(\"-inf\")",
+        Fold::Min => "float(\"inf\")",
+    }
+}

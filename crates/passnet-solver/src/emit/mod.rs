@@ -1,0 +1,119 @@
+//! From a kernel's description to a pass file that a person would be glad to read.
+
+mod expression;
+mod file;
+mod kernel;
+mod long_rows;
+mod names;
+mod pattern;
+mod wrapper;
+
+use crate::analysis::groups::Group;
+use crate::analysis::space::{Space, coalesce};
+use crate::analysis::{Body, Piece, Refusal};
+pub use file::{PassText, SHARED, pass_files};
+
+use kernel::{KernelText, Shape};
+use passnet_graph::NodeId;
+use passnet_graph::ops::{Class, Op};
+
+/// What tuning may change about a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Choice {
+    /// Elements that one program holds at a time; a power of two.
+    pub tile: usize,
+    pub warps: usize,
+}
+
+impl Default for Choice {
+    fn default() -> Self {
+        Choice { tile: 1024, warps: 4 }
+    }
+}
+
+/// A row up to this long is held whole; a longer one is walked through in blocks.
+const LONGEST_ROW: i64 = 16384;
+
+/// A group made ready to be written with different choices.
+#[derive(Debug)]
+pub struct Draft<'g> {
+    pub stem: String,
+    piece: &'g Piece,
+    body: Body,
+    space: Space,
+    shape: Shape,
+}
+
+impl<'g> Draft<'g> {
+    pub fn new(group: &'g Group, stem: String) -> Result<Draft<'g>, Refusal> {
+        let mut body = group.body.clone();
+        let space = coalesce(&mut body)?;
+        let shape = Shape::of(&body, &space, LONGEST_ROW);
+        Ok(Draft { stem, piece: &group.piece, body, space, shape })
+    }
+
+    /// What the kernel's loops look like.
+    pub fn kind(&self) -> &'static str {
+        match self.shape {
+            Shape::Flat => "pointwise over one loop",
+            Shape::Tiled => "pointwise over rows and columns",
+            Shape::Rows => "whole rows folded in one block",
+            Shape::LongRows => "long rows folded block by block",
+        }
+    }
+
+    /// The parts of the pass.
+    pub fn write(&self, choice: Choice) -> Result<PassText, Refusal> {
+        let kernel = KernelText::new(self.piece, &self.body, &self.space, self.shape, &self.stem)?;
+        let wrapper = wrapper::write(self.piece, &kernel, &self.stem, self.shape, choice)?;
+        let pattern = pattern::write(self.piece);
+        Ok(PassText {
+            stem: self.stem.clone(),
+            summary: format!(
+                "{}\n\nOne kernel: {}. Arithmetic in float32, rounded where eager stores.",
+                pattern::summary(self.piece),
+                self.kind()
+            ),
+            imports: pattern.imports,
+            pattern: pattern.text,
+            parameters: wrapper.parameters,
+            arguments: wrapper.arguments,
+            kernel: kernel.text,
+            wrapper: wrapper.text,
+        })
+    }
+}
+
+/// A file name that says what a group computes.
+pub fn stem_of(group: &Group) -> String {
+    let graph = &group.piece.graph;
+    let mut words: Vec<String> = Vec::new();
+    for (_, call) in graph.calls() {
+        let Some(op) = call.op() else { continue };
+        let free =
+            matches!(op.class(), Class::View | Class::Scalar | Class::Random) || op == Op::GetItem;
+        if free && graph.op_count() > 1 && words.len() + 1 < graph.op_count() && !copies(group) {
+            continue;
+        }
+        let word = op.name().trim_matches('_').to_string();
+        if words.last() != Some(&word) {
+            words.push(word);
+        }
+    }
+    words.truncate(5);
+    if words.is_empty() {
+        words.push("fused".into());
+    }
+    words.join("_")
+}
+
+/// Whether a group does nothing but copy.
+fn copies(group: &Group) -> bool {
+    let mut calls = group.piece.graph.calls();
+    calls.all(|(_, call)| call.op().is_some_and(|op| op.class() == Class::View))
+}
+
+/// The name of a parameter or value in generated code.
+pub(crate) fn name_of(piece: &Piece, id: NodeId) -> &str {
+    piece.name(id)
+}

@@ -1,0 +1,180 @@
+//! The host side: sizes from shapes, outputs, the launch.
+
+use super::Choice;
+use super::kernel::{KernelText, Shape};
+use super::name_of;
+use crate::analysis::{Piece, Refusal};
+use passnet_graph::NodeId;
+use std::fmt::Write as _;
+
+/// Columns of a tile when a row is walked through.
+const LONG_ROW_BLOCK: usize = 4096;
+
+/// A wrapper and what it takes.
+pub(super) struct Wrapper {
+    /// Names that the pattern takes.
+    pub(super) parameters: Vec<String>,
+    /// Those of them that the wrapper needs.
+    pub(super) arguments: Vec<String>,
+    pub(super) text: String,
+}
+
+pub(super) fn write(
+    piece: &Piece,
+    kernel: &KernelText,
+    stem: &str,
+    shape: Shape,
+    choice: Choice,
+) -> Result<Wrapper, Refusal> {
+    let parameters: Vec<String> =
+        piece.graph.placeholders().iter().map(|node| node.name.to_string()).collect();
+    let body = wrapper_body(piece, kernel, stem, shape, choice)?;
+    let arguments: Vec<String> =
+        parameters.iter().filter(|name| mentions(&body, name)).cloned().collect();
+    let text = format!("@torch.fx.wrap\ndef {stem}({}):\n{body}", arguments.join(", "));
+    Ok(Wrapper { parameters, arguments, text })
+}
+
+fn wrapper_body(
+    piece: &Piece,
+    kernel: &KernelText,
+    stem: &str,
+    shape: Shape,
+    choice: Choice,
+) -> Result<String, Refusal> {
+    let mut text = String::new();
+    let mut line = |content: String| {
+        let _ = writeln!(text, "    {content}");
+    };
+    let updated: Vec<usize> = piece.updates().map(|(param, _)| param).collect();
+    let tensors: Vec<&str> = kernel
+        .params
+        .iter()
+        .filter(|param| piece.is_tensor(NodeId::new(**param)) && !updated.contains(param))
+        .map(|param| name_of(piece, NodeId::new(*param)))
+        .collect();
+    for tensors in tensors.chunks(4) {
+        let copies: Vec<String> =
+            tensors.iter().map(|name| format!("{name}.contiguous()")).collect();
+        line(format!("{} = {}", tensors.join(", "), copies.join(", ")));
+    }
+    let single = kernel.outputs.len() == 1;
+    let out = |number: usize| if single { "out".to_string() } else { format!("out_{number}") };
+    for number in &kernel.outputs {
+        line(format!("{} = {}", out(*number), allocation(piece, piece.outputs[*number])?));
+    }
+    for (name, size) in &kernel.sizes {
+        line(format!("{name} = {}", spaced(&size.to_string())));
+    }
+    let (grid, constants) = launch(kernel, shape, choice, &mut line);
+    let mut arguments: Vec<String> =
+        kernel.params.iter().map(|param| name_of(piece, NodeId::new(*param)).to_string()).collect();
+    arguments.extend(kernel.outputs.iter().map(|number| out(*number)));
+    arguments.extend(kernel.sizes.iter().map(|(name, _)| name.clone()));
+    arguments.extend(constants);
+    if choice.warps != Choice::default().warps {
+        arguments.push(format!("num_warps={}", choice.warps));
+    }
+    let call = format!("{stem}_kernel[{grid}]({})", arguments.join(", "));
+    match call.len() <= 105 {
+        true => line(call),
+        false => {
+            line(format!("{stem}_kernel[{grid}]("));
+            line(format!("    {},", arguments.join(", ")));
+            line(")".into());
+        }
+    }
+    let returned: Vec<String> = piece
+        .outputs
+        .iter()
+        .map(|output| match piece.updated_param(*output) {
+            Some(param) => name_of(piece, NodeId::new(param)).to_string(),
+            None => {
+                let same = |other: &NodeId| piece.last_value(*other) == piece.last_value(*output);
+                out(piece.outputs.iter().position(same).unwrap_or(0))
+            }
+        })
+        .collect();
+    line(format!("return {}", returned.join(", ")));
+    Ok(text)
+}
+
+/// The grid, and the constants of a launch; how they follow from the sizes is written first.
+fn launch(
+    kernel: &KernelText,
+    shape: Shape,
+    choice: Choice,
+    line: &mut impl FnMut(String),
+) -> (String, Vec<String>) {
+    let (rows, columns, tile) = (&kernel.rows, &kernel.columns, choice.tile);
+    match shape {
+        Shape::Flat => {
+            line(format!("block = min(triton.next_power_of_2({columns}), {tile})"));
+            (format!("(triton.cdiv({columns}, block),)"), vec!["BLOCK=block".into()])
+        }
+        Shape::Tiled => {
+            line(format!("width = min(triton.next_power_of_2({columns}), {tile})"));
+            line(format!("height = max(1, {tile} // width)"));
+            let grid = format!("(triton.cdiv({rows}, height), triton.cdiv({columns}, width))");
+            (grid, vec!["ROWS=height".into(), "COLUMNS=width".into()])
+        }
+        Shape::Rows => {
+            line(format!("width = triton.next_power_of_2({columns})"));
+            line(format!("height = max(1, {tile} // width)"));
+            (
+                format!("(triton.cdiv({rows}, height),)"),
+                vec!["ROWS=height".into(), "COLUMNS=width".into()],
+            )
+        }
+        Shape::LongRows => {
+            let width = tile.max(LONG_ROW_BLOCK);
+            (format!("({rows},)"), vec!["ROWS=1".into(), format!("COLUMNS={width}")])
+        }
+    }
+}
+
+/// A new tensor for an output.
+fn allocation(piece: &Piece, output: NodeId) -> Result<String, Refusal> {
+    let shape = piece.shape(output)?;
+    let dtypes = piece.dtypes(output);
+    let params = (0..piece.params.len()).map(NodeId::new).filter(|id| piece.is_tensor(*id));
+    let params: Vec<NodeId> = params.collect();
+    let like = params.iter().find(|id| piece.dtypes(**id) == dtypes);
+    let dtype = match (like, dtypes.first()) {
+        (Some(like), _) => format!("{}.dtype", name_of(piece, *like)),
+        (None, Some(first)) if dtypes.iter().all(|dtype| dtype == first) => {
+            format!("torch.{}", first.name())
+        }
+        _ => return Err(Refusal::new("no formula for the dtype of a result")),
+    };
+    let Some(any) = params.first() else { return Err(Refusal::new("nothing to compute from")) };
+    let texts: Vec<String> = shape.iter().map(|size| spaced(&size.to_string())).collect();
+    let same = params.iter().find(|id| {
+        piece.dtypes(**id) == dtypes
+            && piece.shape(**id).is_ok_and(|own| {
+                own.len() == texts.len()
+                    && own.iter().zip(&texts).all(|(a, b)| spaced(&a.to_string()) == *b)
+            })
+    });
+    if let Some(same) = same {
+        return Ok(format!("torch.empty_like({})", name_of(piece, *same)));
+    }
+    let tuple = match texts.as_slice() {
+        [only] => format!("({only},)"),
+        several => format!("({})", several.join(", ")),
+    };
+    Ok(format!("torch.empty({tuple}, dtype={dtype}, device={}.device)", name_of(piece, *any)))
+}
+
+/// A formula with room around its operators.
+fn spaced(formula: &str) -> String {
+    formula.replace('*', " * ").replace("//", " // ").replace('%', " % ")
+}
+
+/// Whether a name occurs as a word.
+fn mentions(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| {
+        let word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        !word(text[..at].chars().next_back()) && !word(text[at + name.len()..].chars().next())
+    })
+}

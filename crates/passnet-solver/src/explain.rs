@@ -1,0 +1,185 @@
+//! What was fused, why it should pay, and what was measured: `explain.json` beside a solution.
+
+use crate::analysis::Piece;
+use crate::analysis::groups::{Group, Left};
+use crate::emit::Choice;
+use crate::form::Form;
+use passnet_graph::infer::Value;
+use passnet_graph::ops::Class;
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// The explanation of a whole solution.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// Digest of everything the solution depends on.
+    pub key: String,
+    pub task: String,
+    pub passes: Vec<PassExplanation>,
+    /// Passes that were tried and not kept, with the reason.
+    pub dropped: Vec<Dropped>,
+    /// Nodes that stay in the graph.
+    pub left: Vec<LeftNode>,
+    /// Graphs that could not be read.
+    pub unreadable: Vec<String>,
+    /// Whether any pass beats leaving the graph alone, where that was measured.
+    pub wins: Option<bool>,
+    pub seconds: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PassExplanation {
+    pub name: String,
+    /// What was fused, by the graph's names.
+    pub nodes: Vec<String>,
+    pub operations: Vec<String>,
+    /// What the kernel's loops look like.
+    pub kernel: String,
+    pub tile: usize,
+    pub warps: usize,
+    /// Graphs of the task the pass is written for.
+    pub graphs: usize,
+    pub estimate: Estimate,
+    /// Speed-up of the fused piece alone over eager, measured while tuning.
+    pub measured_speedup: Option<f64>,
+    /// Share of the memory's speed that the piece reached.
+    pub roofline: Option<f64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Dropped {
+    pub name: String,
+    pub reason: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LeftNode {
+    pub node: String,
+    pub operation: String,
+    pub reason: String,
+}
+
+/// The cost model: bytes and launches, for the largest graph of a form.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Bytes that eager moves, one operation at a time.
+    pub eager_bytes: f64,
+    pub fused_bytes: f64,
+    pub eager_launches: usize,
+    pub operations: f64,
+    pub expected_speedup: f64,
+}
+
+/// How fast this machine moves memory and starts work.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    pub bytes_per_second: f64,
+    pub seconds_per_launch: f64,
+}
+
+impl Rates {
+    /// Copies a few megabytes to see how fast memory is.
+    pub fn measure() -> Rates {
+        const WORDS: usize = 4 << 20;
+        let from = vec![1u64; WORDS];
+        let mut to = vec![0u64; WORDS];
+        let mut best = f64::INFINITY;
+        for _ in 0..4 {
+            let started = Instant::now();
+            to.copy_from_slice(std::hint::black_box(&from));
+            std::hint::black_box(&to);
+            best = best.min(started.elapsed().as_secs_f64());
+        }
+        // Eager's own cost of a step, measured on tiny graphs of the native engine.
+        Rates { bytes_per_second: (WORDS * 16) as f64 / best.max(1e-9), seconds_per_launch: 2e-6 }
+    }
+
+    fn seconds(&self, bytes: f64, launches: usize) -> f64 {
+        bytes / self.bytes_per_second + launches as f64 * self.seconds_per_launch
+    }
+}
+
+/// Bytes of a node's value in the largest graph.
+fn bytes(values: &[Value]) -> f64 {
+    let tensors = values.iter().filter_map(Value::as_tensor);
+    let sizes = tensors.map(|tensor| tensor.elements() as f64 * tensor.dtype.size() as f64);
+    sizes.fold(0.0, f64::max)
+}
+
+pub fn estimate(piece: &Piece, rates: &Rates) -> Estimate {
+    let mut eager_bytes = 0.0;
+    let mut launches = 0;
+    let mut operations = 0.0;
+    for (id, call) in piece.graph.calls() {
+        let Ok(bound) = call.bind() else { continue };
+        let free = matches!(bound.class(), Class::View | Class::Scalar | Class::Random);
+        if free {
+            continue;
+        }
+        launches += 1;
+        eager_bytes += bytes(piece.values(id));
+        call.for_each_input(|input| eager_bytes += bytes(piece.values(input)));
+        operations += bytes(piece.values(id)) / 4.0;
+    }
+    let params = piece.graph.ids().take(piece.params.len()).map(|id| bytes(piece.values(id)));
+    let outputs = piece.outputs.iter().map(|id| bytes(piece.values(*id)));
+    let fused_bytes: f64 = params.chain(outputs).sum();
+    let launches = launches.max(1);
+    let eager_bytes = eager_bytes.max(fused_bytes);
+    Estimate {
+        eager_bytes,
+        fused_bytes,
+        eager_launches: launches,
+        operations,
+        expected_speedup: rates.seconds(eager_bytes, launches) / rates.seconds(fused_bytes, 1),
+    }
+}
+
+/// Explains one pass.
+pub fn pass(
+    name: &str,
+    form: &Form,
+    group: &Group,
+    kernel: &str,
+    choice: Choice,
+    rates: &Rates,
+) -> PassExplanation {
+    let graph = form.graph();
+    PassExplanation {
+        name: name.to_string(),
+        nodes: group.members.iter().map(|id| graph.node(*id).name.to_string()).collect(),
+        operations: group
+            .members
+            .iter()
+            .filter_map(|id| graph.call(*id)?.op())
+            .map(|op| op.name().to_string())
+            .collect(),
+        kernel: kernel.to_string(),
+        tile: choice.tile,
+        warps: choice.warps,
+        graphs: form.count(),
+        estimate: estimate(&group.piece, rates),
+        measured_speedup: None,
+        roofline: None,
+    }
+}
+
+pub fn left(form: &Form, left: &[Left]) -> Vec<LeftNode> {
+    let node = |left: &Left| LeftNode {
+        node: form.graph().node(left.node).name.to_string(),
+        operation: left.operation.clone(),
+        reason: left.reason.clone(),
+    };
+    left.iter().map(node).collect()
+}
+
+/// Bytes that a fused piece reads and writes in one graph.
+pub fn moved_bytes(piece: &Piece, member: usize) -> f64 {
+    let params = piece.graph.ids().take(piece.params.len());
+    let values = params.chain(piece.outputs.iter().copied());
+    let size = |value: &Value| match value {
+        Value::Tensor(tensor) => tensor.elements() as f64 * tensor.dtype.size() as f64,
+        _ => 0.0,
+    };
+    values.filter_map(|id| piece.values(id).get(member).map(size)).sum()
+}

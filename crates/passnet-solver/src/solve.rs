@@ -1,0 +1,394 @@
+//! One task: read, group, write, measure, keep what pays.
+
+use crate::analysis::groups::{Group, groups};
+use crate::emit::{Choice, Draft, PassText, SHARED, pass_files, stem_of};
+use crate::explain::{self, Dropped, Explanation, Rates};
+use crate::form::{Form, TypedGraph, forms};
+use crate::tune::{self, Measured};
+use passnet_bench::candidate::Candidate;
+use passnet_bench::sample::Sample;
+use passnet_engine::Engine;
+use passnet_graph::GraphFiles;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// The order in which passes apply.
+const MANIFEST: &str = "sorted_output_pass_rule_names.json";
+/// What was done and why.
+pub const EXPLANATION: &str = "explain.json";
+/// A solution is found again only if it was made by the same rules.
+const RULES: &str = "1";
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct SolveOptions {
+    /// Whether to measure; without, every group becomes a pass with the usual choice.
+    pub tune: bool,
+    /// Seconds of timing for one choice.
+    pub seconds: f64,
+    /// Passes of one task.
+    pub most_passes: usize,
+}
+
+impl Default for SolveOptions {
+    fn default() -> Self {
+        SolveOptions { tune: true, seconds: 0.04, most_passes: 100 }
+    }
+}
+
+/// Why a task could not be worked on.
+#[derive(Debug)]
+pub enum SolveError {
+    Io {
+        path: PathBuf,
+        error: std::io::Error,
+    },
+    /// The task has no graph that can be read.
+    NoGraph {
+        task: String,
+        reasons: Vec<String>,
+    },
+    /// No piece of any graph has a kernel form.
+    NothingToFuse {
+        task: String,
+        reasons: Vec<String>,
+    },
+}
+
+impl fmt::Display for SolveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SolveError::Io { path, error } => write!(f, "{}: {error}", path.display()),
+            SolveError::NoGraph { task, reasons } => {
+                write!(f, "{task}: no graph can be read: {}", reasons.join("; "))
+            }
+            SolveError::NothingToFuse { task, reasons } => {
+                write!(f, "{task}: nothing to fuse: {}", reasons.join("; "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for SolveError {}
+
+/// Writes a pass folder for a task. A folder that already holds the solution of the same task is left as it is.
+pub fn solve(
+    engine: &dyn Engine,
+    rates: &Rates,
+    sample: &Sample,
+    folder: &Path,
+    options: &SolveOptions,
+) -> Result<Explanation, SolveError> {
+    let started = Instant::now();
+    let mut unreadable = Vec::new();
+    let mut typed = Vec::new();
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(format!("{RULES} {} {options:?}", env!("CARGO_PKG_VERSION")).as_bytes());
+    for graph in &sample.graphs {
+        let files = match sample.graph_files(graph) {
+            Ok(files) => files,
+            Err(error) => {
+                unreadable.push(error.to_string());
+                continue;
+            }
+        };
+        digest(&mut hasher, &files);
+        match TypedGraph::read(&files) {
+            Ok(graph) => typed.push(graph),
+            Err(errors) => unreadable.extend(errors.iter().map(ToString::to_string)),
+        }
+    }
+    let key = hasher.finalize().to_hex().to_string();
+    if let Some(known) = known(folder, &key) {
+        return Ok(known);
+    }
+    if typed.is_empty() {
+        return Err(SolveError::NoGraph { task: sample.name.clone(), reasons: unreadable });
+    }
+    let mut solver = Solver {
+        engine,
+        rates,
+        folder,
+        options,
+        passes: Vec::new(),
+        stems: BTreeSet::new(),
+        outlines: BTreeSet::new(),
+        explanation: Explanation {
+            key,
+            task: sample.name.clone(),
+            passes: Vec::new(),
+            dropped: Vec::new(),
+            left: Vec::new(),
+            unreadable,
+            wins: None,
+            seconds: 0.0,
+        },
+    };
+    let all = forms(typed);
+    for form in &all {
+        solver.form(form)?;
+    }
+    solver.check(&all)?;
+    solver.finish(started)
+}
+
+fn digest(hasher: &mut blake3::Hasher, files: &GraphFiles) {
+    for (name, bytes) in &files.files {
+        hasher.update(name.as_str().as_bytes());
+        hasher.update(&(bytes.len() as u64).to_le_bytes());
+        hasher.update(bytes);
+    }
+}
+
+fn known(folder: &Path, key: &str) -> Option<Explanation> {
+    let text = std::fs::read(folder.join(EXPLANATION)).ok()?;
+    let explanation: Explanation = serde_json::from_slice(&text).ok()?;
+    (explanation.key == key).then_some(explanation)
+}
+
+/// Writes passes and their order; what else lies in the folder is not touched.
+pub(crate) fn write_folder(folder: &Path, passes: &[&PassText]) -> Result<(), SolveError> {
+    let io = |path: &Path| {
+        let path = path.to_path_buf();
+        move |error| SolveError::Io { path, error }
+    };
+    std::fs::create_dir_all(folder).map_err(io(folder))?;
+    for (stem, text) in pass_files(passes) {
+        let path = folder.join(format!("{stem}.py"));
+        std::fs::write(&path, text).map_err(io(&path))?;
+    }
+    let stems: Vec<&str> = passes.iter().map(|pass| pass.stem.as_str()).collect();
+    let path = folder.join(MANIFEST);
+    let list = serde_json::to_string(&stems).unwrap_or_default();
+    std::fs::write(&path, format!("{list}\n")).map_err(io(&path))
+}
+
+struct Written {
+    stem: String,
+    text: PassText,
+    operations: usize,
+    /// Number of the form it is for.
+    form: usize,
+}
+
+struct Solver<'s> {
+    engine: &'s dyn Engine,
+    rates: &'s Rates,
+    folder: &'s Path,
+    options: &'s SolveOptions,
+    passes: Vec<Written>,
+    stems: BTreeSet<String>,
+    /// Patterns that are written already.
+    outlines: BTreeSet<String>,
+    explanation: Explanation,
+}
+
+impl Solver<'_> {
+    fn form(&mut self, form: &Form) -> Result<(), SolveError> {
+        let number = self.passes.iter().map(|pass| pass.form + 1).max().unwrap_or(0);
+        let (groups, left) = groups(form);
+        self.explanation.left.extend(explain::left(form, &left));
+        let mut neutral: Option<(f64, Written, explain::PassExplanation)> = None;
+        let mut kept = false;
+        for group in &groups {
+            if !self.outlines.insert(outline(group)) {
+                kept = true;
+                continue;
+            }
+            let stem = self.stem(stem_of(group));
+            let draft = match Draft::new(group, stem.clone()) {
+                Ok(draft) => draft,
+                Err(reason) => {
+                    self.drop_pass(&stem, &reason.0);
+                    continue;
+                }
+            };
+            let measured = match self.options.tune {
+                true => match tune::tune(
+                    self.engine,
+                    form,
+                    &group.piece,
+                    &draft,
+                    self.folder,
+                    self.options.seconds,
+                )? {
+                    Ok(measured) => measured,
+                    Err(reason) => {
+                        self.drop_pass(&stem, &reason);
+                        continue;
+                    }
+                },
+                false => None,
+            };
+            let choice = measured.map_or(Choice::default(), |measured| measured.choice);
+            let text = match draft.write(choice) {
+                Ok(text) => text,
+                Err(reason) => {
+                    self.drop_pass(&stem, &reason.0);
+                    continue;
+                }
+            };
+            let explanation = self.explain(form, group, &draft, choice, measured);
+            let written =
+                Written { stem, text, operations: group.piece.graph.op_count(), form: number };
+            let loss = measured.map_or(0.0, |m| m.seconds - m.eager_seconds);
+            if measured.is_some_and(|measured| measured.speedup < 1.0) {
+                // Slower than leaving it alone: kept only if the form has nothing better.
+                if neutral.as_ref().is_none_or(|(least, ..)| loss < *least) {
+                    if let Some((_, old, _)) = neutral.replace((loss, written, explanation)) {
+                        self.drop_pass(&old.stem, "slower than eager");
+                        self.remove(&old.stem)?;
+                    }
+                } else {
+                    self.drop_pass(&written.stem, "slower than eager");
+                    self.remove(&written.stem)?;
+                }
+                continue;
+            }
+            kept = true;
+            if measured.is_some() {
+                self.explanation.wins = Some(true);
+            }
+            self.passes.push(written);
+            self.explanation.passes.push(explanation);
+        }
+        if let Some((_, written, explanation)) = neutral {
+            if kept {
+                self.drop_pass(&written.stem, "slower than eager");
+                self.remove(&written.stem)?;
+            } else {
+                self.explanation.wins = Some(self.explanation.wins.unwrap_or(false));
+                self.passes.push(written);
+                self.explanation.passes.push(explanation);
+            }
+        }
+        Ok(())
+    }
+
+    fn explain(
+        &self,
+        form: &Form,
+        group: &Group,
+        draft: &Draft<'_>,
+        choice: Choice,
+        measured: Option<Measured>,
+    ) -> explain::PassExplanation {
+        let mut explanation =
+            explain::pass(&draft.stem, form, group, draft.kind(), choice, self.rates);
+        if let Some(measured) = measured {
+            explanation.measured_speedup = Some(measured.speedup);
+            let member = crate::trial::representative(&group.piece);
+            let moved = explain::moved_bytes(&group.piece, member);
+            let reached = moved / measured.seconds.max(1e-9) / self.rates.bytes_per_second;
+            explanation.roofline = Some(reached);
+        }
+        explanation
+    }
+
+    /// A file name that no other pass has.
+    fn stem(&mut self, base: String) -> String {
+        let numbered = (2..).map(|number| format!("{base}_{number}"));
+        let mut names = std::iter::once(base.clone()).chain(numbered);
+        let stem = names.find(|name| !self.stems.contains(name)).unwrap_or(base);
+        self.stems.insert(stem.clone());
+        stem
+    }
+
+    fn drop_pass(&mut self, name: &str, reason: &str) {
+        let dropped = Dropped { name: name.to_string(), reason: reason.to_string() };
+        self.explanation.dropped.push(dropped);
+    }
+
+    fn remove(&self, stem: &str) -> Result<(), SolveError> {
+        let path = self.folder.join(format!("{stem}.py"));
+        match std::fs::remove_file(&path) {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(SolveError::Io { path, error }),
+        }
+    }
+
+    /// Larger patterns first, so that no smaller one takes a part of them; then every pass must apply somewhere.
+    fn check(&mut self, forms: &[Form]) -> Result<(), SolveError> {
+        self.passes.sort_by_key(|pass| std::cmp::Reverse(pass.operations));
+        while !self.passes.is_empty() {
+            self.write()?;
+            let candidate = match Candidate::load(self.folder, None, true) {
+                Ok(candidate) => candidate,
+                Err(verdict) => {
+                    // One that the rules refuse or the reader cannot read: tell which by leaving one out at a time.
+                    let Some(pass) = self.passes.pop() else { break };
+                    self.drop_written(&pass.stem, &verdict.to_string())?;
+                    continue;
+                }
+            };
+            let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+            for member in forms.iter().flat_map(|form| &form.members) {
+                if let Ok(rewritten) = candidate.rewrite(&member.graph) {
+                    for rewrites in rewritten.rewrites {
+                        *counts.entry(rewrites.pass).or_insert(0) += rewrites.count;
+                    }
+                }
+            }
+            let idle = |pass: &Written| counts.get(&pass.stem).copied().unwrap_or(0) == 0;
+            let Some(at) = self.passes.iter().position(idle) else { break };
+            let pass = self.passes.remove(at);
+            self.drop_written(&pass.stem, "it applies nowhere once the others have")?;
+        }
+        self.passes.truncate(self.options.most_passes);
+        Ok(())
+    }
+
+    fn drop_written(&mut self, stem: &str, reason: &str) -> Result<(), SolveError> {
+        self.drop_pass(stem, reason);
+        self.explanation.passes.retain(|pass| pass.name != stem);
+        self.remove(stem)
+    }
+
+    fn write(&self) -> Result<(), SolveError> {
+        let passes: Vec<&PassText> = self.passes.iter().map(|pass| &pass.text).collect();
+        write_folder(self.folder, &passes)
+    }
+
+    fn finish(mut self, started: Instant) -> Result<Explanation, SolveError> {
+        for dropped in self.explanation.dropped.clone() {
+            if !self.passes.iter().any(|pass| pass.stem == dropped.name) {
+                self.remove(&dropped.name)?;
+            }
+        }
+        if self.passes.is_empty() {
+            let left =
+                self.explanation.left.iter().map(|l| format!("{}: {}", l.operation, l.reason));
+            let dropped =
+                self.explanation.dropped.iter().map(|d| format!("{}: {}", d.name, d.reason));
+            let reasons: BTreeSet<String> = left.chain(dropped).collect();
+            return Err(SolveError::NothingToFuse {
+                task: self.explanation.task,
+                reasons: reasons.into_iter().collect(),
+            });
+        }
+        if self.passes.len() == 1 {
+            self.remove(SHARED)?;
+        }
+        self.write()?;
+        let place = |name: &str| self.passes.iter().position(|pass| pass.stem == name);
+        self.explanation.passes.sort_by_key(|pass| place(&pass.name));
+        self.explanation.seconds = started.elapsed().as_secs_f64();
+        let path = self.folder.join(EXPLANATION);
+        let text = serde_json::to_string_pretty(&self.explanation).unwrap_or_default();
+        std::fs::write(&path, format!("{text}\n"))
+            .map_err(|error| SolveError::Io { path: path.clone(), error })?;
+        Ok(self.explanation)
+    }
+}
+
+/// A pattern without its names: equal ones match the same places.
+fn outline(group: &Group) -> String {
+    let graph = &group.piece.graph;
+    let mut text = format!("{}:{:?}", graph.placeholder_count(), graph.outputs);
+    for (_, call) in graph.calls() {
+        text.push_str(&format!("|{} {:?} {:?}", call.target, call.args, call.kwargs));
+    }
+    text
+}

@@ -1,0 +1,90 @@
+//! Bad input gets a clear answer, and a solved task is not solved again.
+
+mod common;
+
+use common::{GraphText, Task};
+use passnet_solver::solve::SolveError;
+
+fn task(inputs: &[&'static str], body: &[&'static str]) -> Task {
+    Task::new(&[GraphText { inputs: inputs.to_vec(), body: body.to_vec() }])
+}
+
+#[test]
+fn a_task_without_graphs_says_so() {
+    let mut task = task(&["x float32 [2, 3]"], &["tmp_0 = x + 1.0", "return (tmp_0,)"]);
+    task.sample.graphs.clear();
+    let error = task.solve().unwrap_err();
+    assert!(matches!(error, SolveError::NoGraph { .. }), "{error}");
+}
+
+#[test]
+fn an_unreadable_graph_is_named() {
+    let task = task(&["x float32 [2, 3]"], &["tmp_0 = x +", "return (tmp_0,)"]);
+    let text = task.solve().unwrap_err().to_string();
+    assert!(text.contains("model.py") && text.contains("no graph can be read"), "{text}");
+}
+
+#[test]
+fn one_bad_graph_does_not_spoil_the_others() {
+    let graph = |body: Vec<&'static str>| GraphText { inputs: vec!["x float32 [2, 3]"], body };
+    let task = Task::new(&[
+        graph(vec!["tmp_0 = x +", "return (tmp_0,)"]),
+        graph(vec!["tmp_0 = torch.sigmoid(x)", "return (tmp_0,)"]),
+    ]);
+    let explanation = task.solve().unwrap();
+    assert_eq!(explanation.passes.len(), 1);
+    assert_eq!(explanation.unreadable.len(), 1);
+}
+
+#[test]
+fn an_operation_without_a_loop_form_is_left_with_its_reason() {
+    let task = task(
+        &["x float32 [4, 9]"],
+        &["tmp_0 = torch.cumsum(x, 1)", "tmp_1 = torch.argsort(tmp_0)", "return (tmp_1,)"],
+    );
+    let text = task.solve().unwrap_err().to_string();
+    assert!(text.contains("nothing to fuse"), "{text}");
+    assert!(!task.passes().join("explain.json").exists());
+}
+
+#[test]
+fn an_unknown_operation_is_left_alone_and_the_rest_is_fused() {
+    let task = task(
+        &["x float32 [4, 9]"],
+        &[
+            "tmp_0 = torch.sigmoid(x)",
+            "tmp_1 = torch.cumsum(tmp_0, 1)",
+            "tmp_2 = tmp_1 * 2.0",
+            "tmp_3 = tmp_2 + x",
+            "return (tmp_3,)",
+        ],
+    );
+    let explanation = task.solve().unwrap();
+    let names: Vec<&str> = explanation.passes.iter().map(|pass| pass.name.as_str()).collect();
+    assert_eq!(names, ["mul_add", "sigmoid"]);
+    let verdicts = task.evaluate();
+    assert!(verdicts.iter().all(|e| e.judged.verdict.kind.to_string() == "correct"));
+}
+
+#[test]
+fn a_solved_task_is_found_again() {
+    let task = task(&["x float32 [4, 9]"], &["tmp_0 = torch.sigmoid(x)", "return (tmp_0,)"]);
+    let first = task.solve().unwrap();
+    let pass = task.passes().join("sigmoid.py");
+    std::fs::write(&pass, "# touched").unwrap();
+    assert_eq!(task.solve().unwrap(), first);
+    assert_eq!(std::fs::read_to_string(&pass).unwrap(), "# touched");
+}
+
+#[test]
+fn the_same_task_gives_the_same_passes() {
+    let body = ["tmp_0 = x.softmax(-1)", "tmp_1 = tmp_0 * 2.0", "return (tmp_1,)"];
+    let texts: Vec<String> = (0..2)
+        .map(|_| {
+            let task = task(&["x float32 [4, 9]"], &body);
+            task.solve().unwrap();
+            common::written(&task.passes())
+        })
+        .collect();
+    assert_eq!(texts[0], texts[1]);
+}

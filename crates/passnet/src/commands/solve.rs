@@ -1,0 +1,238 @@
+//! `passnet solve`: write passes without a language model, then evaluate them.
+
+use super::bench::{print_results, store_error};
+use super::engine::EngineArgs;
+use crate::error::{CommandError, Outcome};
+use crate::output::{Output, table, warn};
+use crate::progress::Bar;
+use clap::Args;
+use passnet_bench::bench::{Bench, Compiler};
+use passnet_bench::evaluate::EvaluateOptions;
+use passnet_bench::run::{Event, GraphEvent, RunStore};
+use passnet_bench::sample::{self, Sample};
+use passnet_bench::timing::TimingOptions;
+use passnet_bench::verdict::VerdictKind;
+use passnet_dataset::progress::Task;
+use passnet_solver::explain::{Explanation, Rates};
+use passnet_solver::solve::{SolveError, SolveOptions, solve};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+With --out DIR the passes of a task lie in DIR/passes/TASK with an explain.json that says what was fused and what it
+brings, and the results in DIR/run, for `passnet report`. Without, they go into each task's own `pass_dir`.
+A task that is solved already, with the same graphs and options, is not solved again.
+
+Examples:
+  passnet solve bench/tasks --out solved
+  passnet solve --list tasks.txt --out solved --graphs 3 --quick
+  passnet solve bench/tasks --out solved --engine torch --device cuda
+  passnet solve SAMPLE --no-tune --no-bench       write all passes, measure nothing (for another machine)
+  passnet report solved/run --html solved.html")]
+pub struct SolveArgs {
+    /// Sample folders, or folders of them
+    #[arg(required_unless_present = "list")]
+    samples: Vec<PathBuf>,
+
+    /// A file with one sample folder a line, or the path of its `graph_list.txt`
+    #[arg(long, value_name = "FILE")]
+    list: Option<PathBuf>,
+
+    /// Where passes and results go
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+
+    #[command(flatten)]
+    engine: EngineArgs,
+
+    /// Write every pass with the usual choices, without measuring
+    #[arg(long)]
+    no_tune: bool,
+
+    /// Do not evaluate the passes
+    #[arg(long)]
+    no_bench: bool,
+
+    /// Evaluate only this many graphs of each task, those with the smallest inputs
+    #[arg(long, value_name = "N")]
+    graphs: Option<usize>,
+
+    /// Evaluate without extreme inputs and watched kernels
+    #[arg(long)]
+    quick: bool,
+
+    /// Seconds of timing for one graph in the evaluation, about
+    #[arg(long, default_value_t = 0.4, value_name = "S")]
+    seconds: f64,
+}
+
+/// What became of one task.
+struct Solved {
+    name: String,
+    result: Result<Explanation, String>,
+}
+
+pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
+    let samples = read_samples(&args)?;
+    let options = SolveOptions { tune: !args.no_tune, ..SolveOptions::default() };
+    let rates = Rates::measure();
+    let engine = args.engine.start()?;
+    let bench = Bench {
+        engine: &*engine,
+        compiler: Compiler::Pass,
+        options: EvaluateOptions {
+            timing: TimingOptions { seconds: args.seconds, ..TimingOptions::default() },
+            thorough: !args.quick,
+            ..EvaluateOptions::default()
+        },
+        rules: true,
+    };
+    let mut store = match (&args.out, args.no_bench) {
+        (Some(folder), false) => Some(RunStore::open(&folder.join("run")).map_err(store_error)?),
+        _ => None,
+    };
+    if let Some(store) = &mut store {
+        store.append(&bench.start()).map_err(store_error)?;
+    }
+    let bar = Bar::new();
+    let mut task = Task::begin(&bar, "solving tasks", Some(samples.len() as u64));
+    let mut solved = Vec::with_capacity(samples.len());
+    let mut events: Vec<GraphEvent> = Vec::new();
+    for sample in &samples {
+        let folder = match &args.out {
+            Some(out) => out.join("passes").join(&sample.name),
+            None => sample.pass_folder(),
+        };
+        let result = solve(&*engine, &rates, sample, &folder, &options);
+        if let Err(error @ SolveError::Io { .. }) = &result {
+            return Err(CommandError::input(error.to_string()));
+        }
+        if !args.no_bench {
+            let judged = smallest(sample, args.graphs);
+            let found = bench.sample(&judged, &folder, store.as_mut(), &mut |_| ());
+            events.extend(found.map_err(store_error)?);
+        }
+        let result = result.map_err(|error| error.to_string());
+        solved.push(Solved { name: sample.name.clone(), result });
+        task.advance(1);
+    }
+    drop(task);
+    if let Some(store) = &mut store {
+        store.append(&Event::End { graphs: events.len() }).map_err(store_error)?;
+    }
+    let run = args.out.as_ref().map(|folder| folder.join("run"));
+    show(&solved, &events, run.as_deref(), out)?;
+    if args.out.is_none() && !args.no_bench && !out.is_json() {
+        warn("note: results were not kept; `--out DIR` keeps them for `passnet report`");
+    }
+    out.flush()?;
+    let unsolved = solved.iter().any(|solved| solved.result.is_err());
+    let wrong = |event: &GraphEvent| event.evaluation.judged.verdict.kind != VerdictKind::Correct;
+    Ok(Outcome::failed_if(unsolved || events.iter().any(wrong)))
+}
+
+fn read_samples(args: &SolveArgs) -> Result<Vec<Sample>, CommandError> {
+    let mut paths = args.samples.clone();
+    if let Some(list) = &args.list {
+        let text = std::fs::read_to_string(list)
+            .map_err(|error| CommandError::input(format!("{}: {error}", list.display())))?;
+        for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let path = Path::new(line);
+            let folder = match path.file_name().is_some_and(|name| name == "graph_list.txt") {
+                true => path.parent().unwrap_or(Path::new(".")),
+                false => path,
+            };
+            paths.push(folder.to_path_buf());
+        }
+    }
+    let folders = sample::find(&paths)?;
+    Ok(folders.iter().map(|folder| Sample::read(folder)).collect::<Result<_, _>>()?)
+}
+
+/// The sample with only its graphs of the smallest inputs.
+fn smallest(sample: &Sample, count: Option<usize>) -> Sample {
+    let Some(count) = count.filter(|count| *count < sample.graphs.len()) else {
+        return sample.clone();
+    };
+    let elements = |graph: &String| -> i64 {
+        let folder = sample
+            .graph_files(graph)
+            .ok()
+            .and_then(|files| passnet_graph::read::read_folder(&files).ok());
+        folder.map_or(i64::MAX, |folder| folder.metas.iter().map(|meta| meta.elements()).sum())
+    };
+    let mut graphs = sample.graphs.clone();
+    graphs.sort_by_cached_key(elements);
+    graphs.truncate(count);
+    Sample { graphs, ..sample.clone() }
+}
+
+fn show(
+    solved: &[Solved],
+    events: &[GraphEvent],
+    run: Option<&Path>,
+    out: &mut Output,
+) -> Result<(), CommandError> {
+    if out.is_json() {
+        let tasks: Vec<_> = solved
+            .iter()
+            .map(|solved| match &solved.result {
+                Ok(explanation) => json!({ "task": solved.name, "solution": explanation }),
+                Err(error) => json!({ "task": solved.name, "error": error }),
+            })
+            .collect();
+        out.json(&json!({ "tasks": tasks }))?;
+        if !events.is_empty() {
+            print_results(run, 0.0, events, out)?;
+        }
+        return Ok(());
+    }
+    let mut rows = table(["task", "passes", "fused", "left", "piece speed-up", "seconds"]);
+    for solved in solved {
+        let Ok(explanation) = &solved.result else { continue };
+        let fused: usize = explanation.passes.iter().map(|pass| pass.nodes.len()).sum();
+        let speedups: Vec<String> = explanation
+            .passes
+            .iter()
+            .map(|pass| pass.measured_speedup.map_or("-".into(), |s| format!("{s:.2}")))
+            .collect();
+        rows.add_row([
+            solved.name.chars().take(16).collect::<String>(),
+            explanation.passes.len().to_string(),
+            fused.to_string(),
+            explanation.left.len().to_string(),
+            speedups.join(" "),
+            format!("{:.2}", explanation.seconds),
+        ]);
+    }
+    out.table(&rows)?;
+    for solved in solved {
+        if let Err(error) = &solved.result {
+            out.line(format!("not solved: {error}"))?;
+        }
+    }
+    let mut seconds: Vec<f64> =
+        solved.iter().filter_map(|s| s.result.as_ref().ok()).map(|e| e.seconds).collect();
+    seconds.sort_by(f64::total_cmp);
+    let median = seconds.get(seconds.len() / 2).copied().unwrap_or(0.0);
+    let done = seconds.len();
+    out.line(format!("{done} of {} tasks solved, median {median:.2} s each", solved.len()))?;
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    for explanation in solved.iter().filter_map(|s| s.result.as_ref().ok()) {
+        for left in &explanation.left {
+            *reasons.entry(format!("{}: {}", left.operation, left.reason)).or_insert(0) += 1;
+        }
+    }
+    let mut reasons: Vec<(String, usize)> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(reason, count)| (std::cmp::Reverse(*count), reason.clone()));
+    for (reason, count) in reasons.iter().take(12) {
+        out.line(format!("  left alone {count:>4}  {reason}"))?;
+    }
+    if !events.is_empty() {
+        out.line("")?;
+        print_results(run, 0.0, events, out)?;
+    }
+    Ok(())
+}

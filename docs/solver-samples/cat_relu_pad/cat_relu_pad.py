@@ -1,0 +1,85 @@
+"""Fused: cat, relu, pad.
+
+One kernel: pointwise over rows and columns. Arithmetic in float32, rounded where eager stores.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+def pattern(in_0, in_1):
+    tmp_0 = torch.cat([in_0, in_1], dim=1)
+    tmp_1 = torch.nn.functional.relu(tmp_0, False)
+    tmp_2 = torch.nn.functional.pad(tmp_1, (1, 1, 1, 1), 'constant', 0)
+    return tmp_2
+
+
+def replacement_args(in_0, in_1):
+    return (in_0, in_1)
+
+
+@triton.jit
+def cat_relu_pad_kernel(
+    in_0_ptr,
+    in_1_ptr,
+    out_ptr,
+    rows,
+    columns,
+    size_2,
+    size_1,
+    stride_0,
+    high,
+    high_2,
+    high_3,
+    stride,
+    stride_2,
+    offset,
+    stride_3,
+    offset_2,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    row_inside = row < rows
+    column_inside = column < columns
+    inside = row_inside & column_inside
+    row_2 = row % size_2
+    row_1 = row // size_2 % size_1
+    row_0 = row // stride_0
+    in_0 = tl.load(in_0_ptr + row_0 * stride + row_1 * stride_2 + row_2 * high + column + offset, mask=inside & ((column - 1) >= 0) & ((column - 1) < high) & ((row_2 - 1) >= 0) & ((row_2 - 1) < high_2) & (row_1 < high_3), other=0.0).to(tl.float32)
+    in_1 = tl.load(in_1_ptr + row_0 * stride_3 + row_1 * stride_2 + row_2 * high + column + offset_2, mask=inside & ((column - 1) >= 0) & ((column - 1) < high) & ((row_2 - 1) >= 0) & ((row_2 - 1) < high_2) & (row_1 >= high_3), other=0.0).to(tl.float32)
+    tmp_0 = tl.where(row_1 < high_3, in_0, in_1)
+    tmp_1 = tl.where(tmp_0 < 0, 0, tmp_0).to(out_ptr.dtype.element_ty).to(tl.float32)
+    tmp_2 = tl.where(((column - 1) >= 0) & ((column - 1) < high) & ((row_2 - 1) >= 0) & ((row_2 - 1) < high_2), tmp_1, 0.0)
+    tl.store(out_ptr + row * columns + column, tmp_2, mask=inside)
+
+
+@torch.fx.wrap
+def cat_relu_pad(in_0, in_1):
+    in_0, in_1 = in_0.contiguous(), in_1.contiguous()
+    out = torch.empty((in_0.shape[0], in_0.shape[1] + in_1.shape[1], in_0.shape[2] + 2, in_0.shape[3] + 2), dtype=in_0.dtype, device=in_0.device)
+    rows = in_0.shape[0] * in_0.shape[1] * 2 + in_0.shape[0] * in_0.shape[1] * in_0.shape[2] + in_0.shape[0] * in_0.shape[2] * in_1.shape[1] + in_0.shape[0] * in_1.shape[1] * 2
+    columns = in_0.shape[3] + 2
+    size_2 = in_0.shape[2] + 2
+    size_1 = in_0.shape[1] + in_1.shape[1]
+    stride_0 = in_0.shape[1] * 2 + in_0.shape[1] * in_0.shape[2] + in_0.shape[2] * in_1.shape[1] + in_1.shape[1] * 2
+    high = in_0.shape[3]
+    high_2 = in_0.shape[2]
+    high_3 = in_0.shape[1]
+    stride = in_0.shape[1] * in_0.shape[2] * in_0.shape[3]
+    stride_2 = in_0.shape[2] * in_0.shape[3]
+    offset = -in_0.shape[3] - 1
+    stride_3 = in_1.shape[1] * in_1.shape[2] * in_1.shape[3]
+    offset_2 = -in_0.shape[1] * in_1.shape[2] * in_1.shape[3] - in_1.shape[3] - 1
+    width = min(triton.next_power_of_2(columns), 1024)
+    height = max(1, 1024 // width)
+    cat_relu_pad_kernel[(triton.cdiv(rows, height), triton.cdiv(columns, width))](
+        in_0, in_1, out, rows, columns, size_2, size_1, stride_0, high, high_2, high_3, stride, stride_2, offset, stride_3, offset_2, ROWS=height, COLUMNS=width,
+    )
+    return out
+
+
+def replacement_func():
+    return cat_relu_pad
