@@ -1,6 +1,7 @@
 //! One task: read, group, write, measure, keep what pays.
 
 use crate::analysis::groups::{Group, groups};
+use crate::analysis::piece::Param;
 use crate::emit::{Choice, Draft, PassText, SHARED, pass_files, stem_of};
 use crate::explain::{self, Dropped, Explanation, Rates};
 use crate::form::{Form, TypedGraph, forms};
@@ -8,7 +9,7 @@ use crate::tune::{self, Measured};
 use passnet_bench::candidate::Candidate;
 use passnet_bench::sample::Sample;
 use passnet_engine::Engine;
-use passnet_graph::GraphFiles;
+use passnet_graph::{GraphFiles, NodeId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -114,6 +115,8 @@ pub fn solve(
         passes: Vec::new(),
         stems: BTreeSet::new(),
         outlines: BTreeSet::new(),
+        places: BTreeMap::new(),
+        conflicts: BTreeSet::new(),
         explanation: Explanation {
             key,
             task: sample.name.clone(),
@@ -126,8 +129,14 @@ pub fn solve(
         },
     };
     let all = forms(typed);
-    for form in &all {
-        solver.form(form)?;
+    let grouped: Vec<_> = all.iter().map(groups).collect();
+    solver.conflicts = conflicts(grouped.iter().flat_map(|(groups, _)| groups));
+    for (number, (form, (groups, left))) in all.iter().zip(&grouped).enumerate() {
+        solver.explanation.left.extend(explain::left(form, left));
+        for group in groups {
+            *solver.places.entry((outline(group), number)).or_insert(0) += 1;
+        }
+        solver.form(form, groups)?;
     }
     solver.check(&all)?;
     solver.finish(started)
@@ -168,8 +177,7 @@ struct Written {
     stem: String,
     text: PassText,
     operations: usize,
-    /// Number of the form it is for.
-    form: usize,
+    outline: String,
 }
 
 struct Solver<'s> {
@@ -181,17 +189,23 @@ struct Solver<'s> {
     stems: BTreeSet<String>,
     /// Patterns that are written already.
     outlines: BTreeSet<String>,
+    /// In how many places of each form a pattern was found to fit, by pattern and form.
+    places: BTreeMap<(String, usize), usize>,
+    /// Patterns that no single kernel serves wherever they match.
+    conflicts: BTreeSet<String>,
     explanation: Explanation,
 }
 
 impl Solver<'_> {
-    fn form(&mut self, form: &Form) -> Result<(), SolveError> {
-        let number = self.passes.iter().map(|pass| pass.form + 1).max().unwrap_or(0);
-        let (groups, left) = groups(form);
-        self.explanation.left.extend(explain::left(form, &left));
+    fn form(&mut self, form: &Form, groups: &[Group]) -> Result<(), SolveError> {
         let mut neutral: Option<(f64, Written, explain::PassExplanation)> = None;
         let mut kept = false;
-        for group in &groups {
+        for group in groups {
+            if self.conflicts.contains(&loose_outline(group)) {
+                let reason = "its pattern also matches where another kernel is needed";
+                self.drop_pass(&stem_of(group), reason);
+                continue;
+            }
             if !self.outlines.insert(outline(group)) {
                 kept = true;
                 continue;
@@ -230,8 +244,8 @@ impl Solver<'_> {
                 }
             };
             let explanation = self.explain(form, group, &draft, choice, measured);
-            let written =
-                Written { stem, text, operations: group.piece.graph.op_count(), form: number };
+            let operations = group.piece.graph.op_count();
+            let written = Written { stem, text, operations, outline: outline(group) };
             let loss = measured.map_or(0.0, |m| m.seconds - m.eager_seconds);
             if measured.is_some_and(|measured| measured.speedup < 1.0) {
                 // Slower than leaving it alone: kept only if the form has nothing better.
@@ -324,12 +338,22 @@ impl Solver<'_> {
                 }
             };
             let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-            for member in forms.iter().flat_map(|form| &form.members) {
-                if let Ok(rewritten) = candidate.rewrite(&member.graph) {
+            let mut elsewhere: Option<String> = None;
+            for (number, form) in forms.iter().enumerate() {
+                for member in &form.members {
+                    let Ok(rewritten) = candidate.rewrite(&member.graph) else { continue };
                     for rewrites in rewritten.rewrites {
+                        if rewrites.count > self.expected(&rewrites.pass, number) {
+                            elsewhere = Some(rewrites.pass.clone());
+                        }
                         *counts.entry(rewrites.pass).or_insert(0) += rewrites.count;
                     }
                 }
+            }
+            if let Some(stem) = elsewhere {
+                self.passes.retain(|pass| pass.stem != stem);
+                self.drop_written(&stem, "its pattern also matches where it was not made for")?;
+                continue;
             }
             let idle = |pass: &Written| counts.get(&pass.stem).copied().unwrap_or(0) == 0;
             let Some(at) = self.passes.iter().position(idle) else { break };
@@ -338,6 +362,12 @@ impl Solver<'_> {
         }
         self.passes.truncate(self.options.most_passes);
         Ok(())
+    }
+
+    /// In how many places of a form a pass was made for.
+    fn expected(&self, stem: &str, form: usize) -> usize {
+        let pass = self.passes.iter().find(|pass| pass.stem == stem);
+        pass.and_then(|pass| self.places.get(&(pass.outline.clone(), form))).copied().unwrap_or(0)
     }
 
     fn drop_written(&mut self, stem: &str, reason: &str) -> Result<(), SolveError> {
@@ -381,6 +411,54 @@ impl Solver<'_> {
             .map_err(|error| SolveError::Io { path: path.clone(), error })?;
         Ok(self.explanation)
     }
+}
+
+/// Patterns that would match one another's places although their kernels differ: by rank, or by what broadcasts.
+fn conflicts<'g>(groups: impl Iterator<Item = &'g Group>) -> BTreeSet<String> {
+    let mut kernels: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for group in groups {
+        let text = Draft::new(group, "pass".into())
+            .and_then(|draft| draft.write(Choice::default()))
+            .map(|text| text.without_names(&group.piece));
+        if let Ok(text) = text {
+            kernels.entry(loose_outline(group)).or_default().insert(text);
+        }
+    }
+    kernels.retain(|_, texts| texts.len() > 1);
+    kernels.into_keys().collect()
+}
+
+/// A pattern without its names and numbers.
+fn loose_outline(group: &Group) -> String {
+    let numbers: BTreeSet<NodeId> = group
+        .piece
+        .params
+        .iter()
+        .enumerate()
+        .filter(|(_, param)| matches!(param, Param::Number))
+        .map(|(index, _)| NodeId::new(index))
+        .collect();
+    let first = group.piece.params.len();
+    let mut seen: Vec<NodeId> = Vec::new();
+    let mut text = String::new();
+    for (_, call) in group.piece.graph.calls() {
+        text.push_str(&format!("|{}", call.target));
+        for arg in call.all_args() {
+            arg.for_each_node(&mut |id| {
+                if numbers.contains(&id) {
+                    return;
+                }
+                // Parameters are numbered as they are met, calls by their distance from the first one.
+                let place = seen.iter().position(|known| *known == id).unwrap_or_else(|| {
+                    seen.push(id);
+                    seen.len() - 1
+                });
+                let kind = if id.index() < first { "p" } else { "c" };
+                text.push_str(&format!(" {kind}{place}"));
+            });
+        }
+    }
+    text
 }
 
 /// A pattern without its names: equal ones match the same places.

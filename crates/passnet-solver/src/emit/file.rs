@@ -3,6 +3,8 @@
 //! The reference allows one replacement function for all passes of a task. Several passes therefore return one
 //! `dispatch`, and their last argument says which kernel is meant.
 
+use crate::analysis::Piece;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// The file that several passes share.
@@ -39,6 +41,31 @@ impl PassText {
             self.wrapper,
             self.stem,
         )
+    }
+
+    /// Kernel and wrapper with the graph's names replaced by numbers: equal for equal computations.
+    pub fn without_names(&self, piece: &Piece) -> String {
+        let names: BTreeMap<&str, usize> =
+            piece.graph.nodes().iter().enumerate().map(|(at, node)| (&*node.name, at)).collect();
+        let mut text = String::new();
+        let mut word = String::new();
+        for c in format!("{}{} ", self.kernel, self.wrapper).chars() {
+            if c.is_alphanumeric() || c == '_' {
+                word.push(c);
+                continue;
+            }
+            let (name, suffix) = match word.strip_suffix("_ptr") {
+                Some(name) => (name, "_ptr"),
+                None => (word.as_str(), ""),
+            };
+            match names.get(name) {
+                Some(at) => text.push_str(&format!("n{at}{suffix}")),
+                None => text.push_str(&word),
+            }
+            word.clear();
+            text.push(c);
+        }
+        text
     }
 
     /// A file whose kernel stands in the shared one.

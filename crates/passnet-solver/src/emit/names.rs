@@ -14,10 +14,12 @@ impl Names {
         if let Some(value) = size.constant() {
             return Ok(value.to_string());
         }
-        if let Some((name, _)) = self.given.iter().find(|(_, known)| known.same(size)) {
+        // Equal by formula, not by chance: a pass may also apply where the sizes are others.
+        let formula = size.to_string();
+        if let Some((name, _)) = self.given.iter().find(|(_, known)| known.to_string() == formula) {
             return Ok(name.clone());
         }
-        if size.to_string().contains('?') {
+        if formula.contains('?') {
             return Err(Refusal::new("a size has no formula"));
         }
         let taken = |name: &str| self.given.iter().any(|(known, _)| known == name);
