@@ -84,9 +84,10 @@ class WorkerTest(unittest.TestCase):
         self.loaded()
         x, y = torch.randn(3, 5), torch.randn(3, 5)
         self.ask({"call": "stage", "graph": 1, "draw": 0, "expected": []}, [x, y])
-        reply, _ = self.ask({"call": "call", "graph": 1, "draw": 0, "seed": 1})
-        self.assertGreater(reply["seconds"], 0.0)
-        self.assertIsNone(reply["different"])
+        calls = {"call": "calls", "staged": 1, "graphs": [1, 1], "draws": [0, 0], "seed": 1}
+        reply, _ = self.ask(calls)
+        self.assertGreater(min(reply["seconds"]), 0.0)
+        self.assertEqual(reply["different"], [None, None])
 
     def test_what_a_graph_raises_is_its_result_and_the_worker_goes_on(self):
         self.loaded()

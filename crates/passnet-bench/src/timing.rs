@@ -38,19 +38,8 @@ const WARMUP_SHARE: f64 = 0.2;
 pub struct Timings {
     pub eager: Vec<f64>,
     pub candidate: Vec<f64>,
-    /// Of these, what the device itself was busy with; empty where it cannot tell.
-    pub eager_device: Vec<f64>,
-    pub candidate_device: Vec<f64>,
     /// Seconds that went into calls of both sides, warm-up included.
     pub measured: f64,
-}
-
-/// What one call took, in seconds.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct CallTime {
-    pub seconds: f64,
-    /// Of these, what the device itself was busy with, where it can tell.
-    pub device: Option<f64>,
 }
 
 /// One side of a comparison.
@@ -60,48 +49,81 @@ pub trait Side {
     /// Makes call number `call` ready, outside the clock.
     fn prepare(&mut self, call: usize) -> Result<(), Self::Error>;
 
-    /// The call itself, timed where it happens.
-    fn call(&mut self) -> Result<CallTime, Self::Error>;
+    /// The call itself.
+    fn call(&mut self) -> Result<(), Self::Error>;
 
     /// Looks at what the call gave, outside the clock.
     fn finish(&mut self) -> Result<(), Self::Error>;
 }
 
+/// Rounds of a race: in each, eager and the candidate are called once.
+pub trait Rounds {
+    type Error;
+
+    /// Plays rounds from number `first` on; gives the seconds of eager and of the candidate.
+    fn play(&mut self, first: usize, count: usize) -> Result<Vec<[f64; 2]>, Self::Error>;
+
+    /// How many rounds are best played at a time.
+    fn at_a_time(&self) -> usize;
+}
+
+/// Two sides called in this process.
+#[allow(missing_debug_implementations, reason = "sides need not be printable")]
+pub struct InTurns<'a, E> {
+    pub eager: &'a mut dyn Side<Error = E>,
+    pub candidate: &'a mut dyn Side<Error = E>,
+}
+
+impl<E> Rounds for InTurns<'_, E> {
+    type Error = E;
+
+    fn play(&mut self, first: usize, count: usize) -> Result<Vec<[f64; 2]>, E> {
+        (first..first + count)
+            .map(|call| {
+                // Who goes first changes, so that neither always finds the caches as the other left them.
+                if call.is_multiple_of(2) {
+                    let eager = timed(self.eager, call)?;
+                    Ok([eager, timed(self.candidate, call)?])
+                } else {
+                    let candidate = timed(self.candidate, call)?;
+                    Ok([timed(self.eager, call)?, candidate])
+                }
+            })
+            .collect()
+    }
+
+    fn at_a_time(&self) -> usize {
+        1
+    }
+}
+
 /// Times two sides against each other.
-pub fn race<E>(
-    eager: &mut dyn Side<Error = E>,
-    candidate: &mut dyn Side<Error = E>,
-    options: &TimingOptions,
-) -> Result<Timings, E> {
+pub fn race<E>(rounds: &mut dyn Rounds<Error = E>, options: &TimingOptions) -> Result<Timings, E> {
     let mut timings = Timings::default();
     let started = Instant::now();
     let budget = Duration::from_secs_f64(options.seconds.max(0.0));
-    for call in 0..options.warmup {
-        if call > 0 && started.elapsed() > budget.mul_f64(WARMUP_SHARE) {
+    let at_a_time = rounds.at_a_time().max(1);
+    let mut warm = 0;
+    while warm < options.warmup {
+        if warm > 0 && started.elapsed() > budget.mul_f64(WARMUP_SHARE) {
             break;
         }
-        timings.measured += timed(eager, call)?.seconds;
-        timings.measured += timed(candidate, call)?.seconds;
+        let count = at_a_time.min(options.warmup - warm);
+        let played = rounds.play(warm, count)?;
+        timings.measured += played.iter().flatten().sum::<f64>();
+        warm += count;
     }
     let started = Instant::now();
     let mut planned = options.trials.max(LEAST_TRIALS);
     let mut limit = budget;
     loop {
         while timings.eager.len() < planned {
-            let call = timings.eager.len();
-            // Who goes first changes, so that neither always finds the caches as the other left them.
-            let (first, second) = if call.is_multiple_of(2) {
-                let first = timed(eager, call)?;
-                (first, timed(candidate, call)?)
-            } else {
-                let second = timed(candidate, call)?;
-                (timed(eager, call)?, second)
-            };
-            timings.eager.push(first.seconds);
-            timings.candidate.push(second.seconds);
-            timings.eager_device.extend(first.device);
-            timings.candidate_device.extend(second.device);
-            timings.measured += first.seconds + second.seconds;
+            let first = timings.eager.len();
+            for [eager, candidate] in rounds.play(first, at_a_time.min(planned - first))? {
+                timings.eager.push(eager);
+                timings.candidate.push(candidate);
+                timings.measured += eager + candidate;
+            }
             if timings.eager.len() >= LEAST_TRIALS && started.elapsed() > limit {
                 return Ok(timings);
             }
@@ -116,11 +138,13 @@ pub fn race<E>(
     }
 }
 
-fn timed<E>(side: &mut dyn Side<Error = E>, call: usize) -> Result<CallTime, E> {
+fn timed<E>(side: &mut dyn Side<Error = E>, call: usize) -> Result<f64, E> {
     side.prepare(call)?;
-    let time = side.call()?;
+    let started = Instant::now();
+    side.call()?;
+    let seconds = started.elapsed().as_secs_f64();
     side.finish()?;
-    Ok(time)
+    Ok(seconds)
 }
 
 /// The speed-up with its interval; `None` without timings.
@@ -137,18 +161,17 @@ pub fn one_after_the_other<E>(
     let alone = |side: &mut dyn Side<Error = E>| -> Result<(Vec<f64>, f64), E> {
         let mut measured = 0.0;
         for call in 0..options.warmup {
-            measured += timed(side, call)?.seconds;
+            measured += timed(side, call)?;
         }
         let trials = 0..options.trials.max(LEAST_TRIALS);
-        let times =
-            trials.map(|call| Ok(timed(side, call)?.seconds)).collect::<Result<Vec<_>, E>>()?;
+        let times = trials.map(|call| timed(side, call)).collect::<Result<Vec<_>, E>>()?;
         measured += times.iter().sum::<f64>();
         Ok((times, measured))
     };
     let (candidate, candidate_measured) = alone(candidate)?;
     let (eager, eager_measured) = alone(eager)?;
     let measured = candidate_measured + eager_measured;
-    Ok(Timings { eager, candidate, measured, ..Timings::default() })
+    Ok(Timings { eager, candidate, measured })
 }
 
 #[cfg(test)]
@@ -172,17 +195,20 @@ mod tests {
             Ok(())
         }
 
-        fn call(&mut self) -> Result<CallTime, usize> {
+        fn call(&mut self) -> Result<(), usize> {
             self.calls += 1;
-            let started = Instant::now();
             std::hint::black_box((0..100).sum::<usize>());
-            Ok(CallTime { seconds: started.elapsed().as_secs_f64(), device: None })
+            Ok(())
         }
 
         fn finish(&mut self) -> Result<(), usize> {
             self.finished += 1;
             if self.fails_at == Some(self.finished) { Err(self.finished) } else { Ok(()) }
         }
+    }
+
+    fn turns<'a>(eager: &'a mut Counter, candidate: &'a mut Counter) -> InTurns<'a, usize> {
+        InTurns { eager, candidate }
     }
 
     fn options() -> TimingOptions {
@@ -192,7 +218,7 @@ mod tests {
     #[test]
     fn every_call_is_prepared_and_looked_at() {
         let (mut eager, mut candidate) = (Counter::default(), Counter::default());
-        let timings = race(&mut eager, &mut candidate, &options()).unwrap();
+        let timings = race(&mut turns(&mut eager, &mut candidate), &options()).unwrap();
         assert_eq!((timings.eager.len(), timings.candidate.len()), (100, 100));
         for side in [eager, candidate] {
             assert_eq!((side.prepared, side.calls, side.finished), (125, 125, 125));
@@ -203,7 +229,7 @@ mod tests {
     fn noise_is_answered_by_measuring_longer() {
         let (mut eager, mut candidate) = (Counter::default(), Counter::default());
         let never = TimingOptions { precision: -1.0, ..options() };
-        let timings = race(&mut eager, &mut candidate, &never).unwrap();
+        let timings = race(&mut turns(&mut eager, &mut candidate), &never).unwrap();
         assert_eq!(timings.eager.len(), 200, "twice the trials, once");
     }
 
@@ -211,14 +237,14 @@ mod tests {
     fn a_spent_budget_ends_the_race_with_what_there_is() {
         let (mut eager, mut candidate) = (Counter::default(), Counter::default());
         let hurried = TimingOptions { seconds: 0.0, ..options() };
-        let timings = race(&mut eager, &mut candidate, &hurried).unwrap();
+        let timings = race(&mut turns(&mut eager, &mut candidate), &hurried).unwrap();
         assert_eq!(timings.eager.len(), LEAST_TRIALS);
     }
 
     #[test]
     fn a_wrong_result_ends_the_race() {
         let mut candidate = Counter { fails_at: Some(30), ..Counter::default() };
-        let failed = race(&mut Counter::default(), &mut candidate, &options());
+        let failed = race(&mut turns(&mut Counter::default(), &mut candidate), &options());
         assert_eq!(failed.unwrap_err(), 30);
     }
 

@@ -35,15 +35,22 @@ pub trait Prepared: fmt::Debug + Send + Sync {
     /// the tensor given here, as torch would: pass copies to keep the originals.
     fn run(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Value>, EngineError>;
 
-    /// Puts draws of inputs where the engine computes, for calls that are timed there. `verified` holds what each draw
-    /// must give, or nothing. `None` where the caller can time [`run`](Self::run) itself.
-    fn stage(
-        &self,
+    /// Puts draws of inputs where the engine computes, for calls of this graph and of `eager` that are timed there.
+    /// `verified` holds what this graph must give for each draw. `None` where the caller can time
+    /// [`run`](Self::run) itself.
+    fn stage<'a>(
+        &'a self,
+        _eager: &'a dyn Prepared,
         _draws: &[Vec<Value>],
         _verified: &[Vec<Value>],
         _options: &RunOptions,
-    ) -> Result<Option<Box<dyn Staged + '_>>, EngineError> {
+    ) -> Result<Option<Box<dyn Staged + 'a>>, EngineError> {
         Ok(None)
+    }
+
+    /// The number under which an engine that computes elsewhere knows the graph.
+    fn remote_number(&self) -> Option<u64> {
+        None
     }
 
     /// Runs the graph with every kernel of a pass watched: accesses out of bounds, races, reads of memory nothing
@@ -51,10 +58,20 @@ pub trait Prepared: fmt::Debug + Send + Sync {
     fn check(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Finding>, EngineError>;
 }
 
-/// Inputs that lie where an engine computes.
+/// Two graphs whose inputs lie where an engine computes.
 pub trait Staged {
-    /// One timed call on a draw.
-    fn call(&mut self, draw: usize) -> Result<Called, EngineError>;
+    /// Timed calls, one after the other: whose turn it is, and on which draw.
+    fn calls(&mut self, turns: &[(Player, usize)]) -> Result<Vec<Called>, EngineError>;
+
+    /// What the device itself is busy with during a call, in seconds, where it can tell.
+    fn device_seconds(&mut self, player: Player) -> Result<Option<f64>, EngineError>;
+}
+
+/// Whose turn it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Player {
+    Eager,
+    Candidate,
 }
 
 /// What one timed call showed.
@@ -62,8 +79,6 @@ pub trait Staged {
 pub struct Called {
     /// From before the call until its outputs are there.
     pub seconds: f64,
-    /// Of these, what the device itself was busy with, where it can tell.
-    pub device_seconds: Option<f64>,
     /// The first output that is not, bit by bit, what was verified.
     pub different_output: Option<usize>,
 }

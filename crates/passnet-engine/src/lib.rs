@@ -8,5 +8,5 @@ pub mod sandbox;
 pub mod torch;
 
 pub use engine::{
-    Called, Engine, EngineError, ErrorKind, Precision, Prepared, RunOptions, Staged, Value,
+    Called, Engine, EngineError, ErrorKind, Player, Precision, Prepared, RunOptions, Staged, Value,
 };

@@ -1,5 +1,6 @@
 """A graph that is loaded: its text compiled, its replaced nodes bound to plans, its draws of inputs staged."""
 
+import statistics
 import time
 from collections import deque
 from typing import Any, Callable
@@ -11,6 +12,10 @@ from passnet.worker.tensors import flatten, same_bits
 
 # The copies that the last calls used are held, so that the next one lies elsewhere.
 HELD = 2
+# Calls from which the device's own time is taken.
+DEVICE_CALLS = 9
+# About half a millisecond.
+SLEEP_CYCLES = 1_000_000
 
 
 class Graph:
@@ -51,37 +56,48 @@ class Graph:
     def stage(self, draw: int, inputs: list[Any], expected: list[torch.Tensor]) -> None:
         self.draws[draw] = inputs, expected
 
-    def timed_call(self, draw: int, seed: int) -> dict[str, Any]:
-        """One call on fresh copies of a draw, its outputs compared with what they must be."""
-        staged, expected = self.draws[draw]
-        inputs = [value.clone() if isinstance(value, torch.Tensor) else value for value in staged]
-        self.held.append(inputs)
-        self.synchronize()
-        cuda = self.device.type == "cuda"
-        events = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if cuda else []
-        started = time.perf_counter()
+    def timed_call(
+        self, staged: list[Any], expected: list[torch.Tensor], seed: int
+    ) -> tuple[float, int | None]:
+        """One call on fresh copies of its inputs: its seconds, and the first output that is not what it must be."""
+        inputs = self.fresh(staged)
         torch.manual_seed(seed)
-        if cuda:
-            events[0].record()
+        self.synchronize()
+        started = time.perf_counter()
         result = self.forward(*inputs)
-        if cuda:
-            events[1].record()
-            torch.cuda.synchronize(self.device)
+        self.synchronize()
         seconds = time.perf_counter() - started
+        if not expected:
+            return seconds, None
         outputs: list[torch.Tensor] = []
         flatten(result, outputs)
-        different = None
-        if expected:
-            if len(outputs) != len(expected):
-                different = min(len(outputs), len(expected))
-            else:
-                pairs = enumerate(zip(outputs, expected, strict=True))
-                different = next((i for i, (one, two) in pairs if not same_bits(one, two)), None)
-        return {
-            "seconds": seconds,
-            "device_seconds": events[0].elapsed_time(events[1]) / 1e3 if cuda else None,
-            "different": different,
-        }
+        if len(outputs) != len(expected):
+            return seconds, min(len(outputs), len(expected))
+        pairs = enumerate(zip(outputs, expected, strict=True))
+        return seconds, next((i for i, (one, two) in pairs if not same_bits(one, two)), None)
+
+    def device_seconds(self, staged: list[Any], seed: int) -> float | None:
+        if self.device.type != "cuda":
+            return None
+        times = []
+        for _ in range(DEVICE_CALLS):
+            inputs = self.fresh(staged)
+            torch.manual_seed(seed)
+            # A kernel that keeps the device busy until all launches are queued: gaps between launches do not count.
+            torch.cuda._sleep(SLEEP_CYCLES)
+            events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
+            events[0].record()
+            self.forward(*inputs)
+            events[1].record()
+            torch.cuda.synchronize(self.device)
+            times.append(events[0].elapsed_time(events[1]) / 1e3)
+        return statistics.median(times)
+
+    def fresh(self, staged: list[Any]) -> list[Any]:
+        """Copies that lie elsewhere than those of the last calls."""
+        inputs = [value.clone() if isinstance(value, torch.Tensor) else value for value in staged]
+        self.held.append(inputs)
+        return inputs
 
     def alias(self, output: torch.Tensor, inputs: list[Any]) -> int | None:
         """The input whose memory an output shares."""

@@ -169,15 +169,71 @@ class PlanCall:
     def __init__(self, index: int, ask: Callable[[int, list[Any]], Plan]) -> None:
         self.index, self.ask = index, ask
         self.plans: list[tuple[tuple[Any, ...], Plan]] = []
+        self.quick: list[Callable[[tuple[Any, ...]], Any]] = []
         self.poison = False
 
     def __call__(self, *arguments: Any) -> Any:
+        if not self.poison:
+            for quick in self.quick:
+                result = quick(arguments)
+                if result is not MISS:
+                    return result
         for signature, plan in self.plans:
             if fits(signature, arguments):
                 return plan(arguments, self.poison)
         plan = self.ask(self.index, [describe(argument) for argument in arguments])
-        self.plans.append((tuple(signature_of(argument) for argument in arguments), plan))
+        signature = tuple(signature_of(argument) for argument in arguments)
+        self.plans.append((signature, plan))
+        quick = specialised(plan, signature)
+        if quick is not None:
+            self.quick.append(quick)
         return plan(arguments, self.poison)
+
+
+MISS = object()
+
+
+def specialised(plan: Plan, signature: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
+    """The same as checking the signature and running the plan, written out for this plan: most of a small kernel's time
+    is spent here. `None` for plans with copies between launches or with parts of buffers as results."""
+    if len(plan.ranges) != 1 or any(view is not None for _, view in plan.returns):
+        return None
+    if any(isinstance(known, tuple | list) and not is_tensor(known) for known in signature):
+        return None
+    names = [f"a{index}" for index in range(len(signature))]
+    scope: dict[str, Any] = {
+        "MISS": MISS, "PlanError": PlanError, "address": plan.addresses, "handle": plan.handle, "run": plan.runner.run,
+        "error": plan.runner.error, "stream": torch._C._cuda_getCurrentRawStream if plan.device.type == "cuda" else None,
+    }
+    body = [f"({', '.join(names)},) = arguments"] if names else []
+    for name, known in zip(names, signature, strict=True):
+        if is_tensor(known):
+            dtype, shape, stride, aligned = known
+            scope[f"{name}_dtype"], scope[f"{name}_shape"], scope[f"{name}_stride"] = dtype, shape, stride
+            test = f"{name}.dtype is {name}_dtype and {name}.shape == {name}_shape and {name}.stride() == {name}_stride"
+            body.append(f"if not ({test}): return MISS")
+            body.append(f"{name}_address = {name}.data_ptr()")
+            body.append(f"if {name}_address & 15 {'!=' if aligned else '=='} 0: return MISS")
+        else:
+            scope[f"{name}_known"] = known
+            body.append(f"if type({name}) is not type({name}_known) or {name} != {name}_known: return MISS")
+    for index, argument in plan.inputs:
+        body.append(f"address[{index}] = a{argument}_address")
+    for index, allocate, _ in plan.fresh:
+        scope[f"allocate_{index}"] = allocate
+        body += [f"b{index} = allocate_{index}()", f"address[{index}] = b{index}.data_ptr()"]
+    queue = f"stream({plan.device.index or 0})" if scope["stream"] else "0"
+    body.append(f"if run(handle, address, {len(plan.buffers)}, 0, {len(plan.steps)}, {queue}) != 0: raise PlanError(error())")
+    inputs = dict(plan.inputs)
+    results = [f"a{inputs[buffer]}" if buffer in inputs else f"b{buffer}" for buffer, _ in plan.returns]
+    body.append(f"return ({', '.join(results)},)" if plan.is_sequence else f"return {results[0]}")
+    exec("def quick(arguments):\n    " + "\n    ".join(body), scope)
+    return scope["quick"]
+
+
+def is_tensor(known: Any) -> bool:
+    """Whether a part of a signature stands for a tensor."""
+    return isinstance(known, tuple) and len(known) == 4 and isinstance(known[0], torch.dtype)
 
 
 def signature_of(argument: Any) -> Any:

@@ -1,6 +1,7 @@
 """The worker's loop: one request, one reply, until the other side closes the pipe."""
 
 import argparse
+import gc
 import os
 import platform
 import sys
@@ -118,9 +119,26 @@ class Worker:
         graph.stage(request["draw"], inputs, expected)
         return {}
 
-    def call(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
-        """One timed call on a staged draw."""
-        return self.graphs[request["graph"]].timed_call(request["draw"], request["seed"])
+    def calls(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
+        """Timed calls of several graphs in the order given, each on fresh copies of a staged draw."""
+        staged = self.graphs[request["staged"]]
+        seconds, different = [], []
+        gc.disable()
+        try:
+            for number, draw in zip(request["graphs"], request["draws"], strict=True):
+                inputs, expected = staged.draws[draw]
+                graph = self.graphs[number]
+                took, found = graph.timed_call(inputs, expected if graph is staged else [], request["seed"])
+                seconds.append(took)
+                different.append(found)
+        finally:
+            gc.enable()
+        return {"seconds": seconds, "different": different}
+
+    def device_time(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
+        """What the device is busy with during a call: the median of a few."""
+        inputs, _ = self.graphs[request["staged"]].draws[0]
+        return {"seconds": self.graphs[request["graph"]].device_seconds(inputs, request["seed"])}
 
     def inputs(self, described: list[dict], data: memoryview) -> list[Any]:
         return [
@@ -160,7 +178,8 @@ CALLS = {
     "drop": Worker.drop,
     "run": Worker.run,
     "stage": Worker.stage,
-    "call": Worker.call,
+    "calls": Worker.calls,
+    "device_time": Worker.device_time,
     "rates": Worker.rates,
 }
 

@@ -3,11 +3,10 @@
 use super::case::{Case, copies};
 use super::verification::first_difference;
 use super::{EvaluateOptions, Evaluation, candidate_failure, eager_failure};
-use crate::stats::median;
-use crate::timing::{self, CallTime, Side, Timings};
+use crate::timing::{self, InTurns, Rounds, Side, TimingOptions, Timings};
 use crate::verdict::{Verdict, VerdictKind};
 use passnet_engine::native::TensorError;
-use passnet_engine::{EngineError, Prepared, RunOptions, Staged, Value};
+use passnet_engine::{EngineError, Player, Prepared, RunOptions, Staged, Value};
 use std::time::Instant;
 
 /// Times both sides and writes the result into the evaluation. Every call of the candidate must give, bit by bit,
@@ -19,16 +18,34 @@ pub(super) fn time(
     evaluation: &mut Evaluation,
 ) -> Result<(), Box<Verdict>> {
     let started = Instant::now();
-    let mut eager = Runner::new(case, &*case.eager, eager_failure, Vec::new())?;
-    let mut candidate = Runner::new(case, &*case.candidate, candidate_failure, verified)?;
-    let mut plan = options.timing.clone();
-    if candidate.staged.is_none() {
-        // Verification has called both sides already, each call by itself: that much of the warm-up is done.
-        let calls = case.calls();
-        plan.warmup = plan.warmup.saturating_sub(calls.of_each_side());
-        evaluation.measured_seconds = calls.seconds;
-    }
-    let timings = timing::race(&mut eager, &mut candidate, &plan)?;
+    let run_options = case.run_options(false);
+    let staged = case
+        .candidate
+        .stage(&*case.eager, &case.draws, &verified, &run_options)
+        .map_err(|error| candidate_failure(&error))?;
+    let timings = match staged {
+        Some(staged) => {
+            let mut remote = Remote { staged, draws: case.draws.len() };
+            let timings = timing::race(&mut remote, &options.timing)?;
+            let mut device_ms = |player| match remote.staged.device_seconds(player) {
+                Ok(seconds) => Ok(seconds.map(|seconds| seconds * 1e3)),
+                Err(error) => Err(candidate_failure(&error)),
+            };
+            evaluation.eager_device_ms = device_ms(Player::Eager)?;
+            evaluation.candidate_device_ms = device_ms(Player::Candidate)?;
+            timings
+        }
+        None => {
+            // Verification has called both sides already, each call by itself: that much of the warm-up is done.
+            let calls = case.calls();
+            let mut plan = options.timing.clone();
+            plan.warmup = plan.warmup.saturating_sub(calls.of_each_side());
+            evaluation.measured_seconds = calls.seconds;
+            let mut eager = Runner::new(case, &*case.eager, eager_failure, Vec::new());
+            let mut candidate = Runner::new(case, &*case.candidate, candidate_failure, verified);
+            timing::race(&mut in_turns(&mut eager, &mut candidate), &plan)?
+        }
+    };
     evaluation.measured_seconds += timings.measured;
     evaluation.interval = timing::interval(&timings);
     evaluation.judged.speedup = evaluation.interval.map(|interval| interval.ratio);
@@ -37,9 +54,6 @@ pub(super) fn time(
     let milliseconds = |seconds: &[f64]| seconds.iter().map(|s| s * 1e3).collect();
     evaluation.eager_ms = milliseconds(&timings.eager);
     evaluation.candidate_ms = milliseconds(&timings.candidate);
-    let median_ms = |seconds: &[f64]| median(seconds).map(|seconds| seconds * 1e3);
-    evaluation.eager_device_ms = median_ms(&timings.eager_device);
-    evaluation.candidate_device_ms = median_ms(&timings.candidate_device);
     Ok(())
 }
 
@@ -48,18 +62,93 @@ pub(super) fn against_itself(
     case: &Case,
     options: &EvaluateOptions,
 ) -> Result<[Timings; 2], Box<Verdict>> {
+    let run_options = case.run_options(false);
+    let staged = case
+        .eager
+        .stage(&*case.eager, &case.draws, &[], &run_options)
+        .map_err(|error| eager_failure(&error))?;
+    if let Some(staged) = staged {
+        let mut remote = Remote { staged, draws: case.draws.len() };
+        let turns = timing::race(&mut remote, &options.timing)?;
+        return Ok([turns, remote.one_after_the_other(&options.timing)?]);
+    }
     let side = || Runner::new(case, &*case.eager, eager_failure, Vec::new());
-    let turns = timing::race(&mut side()?, &mut side()?, &options.timing)?;
-    let alone = timing::one_after_the_other(&mut side()?, &mut side()?, &options.timing)?;
+    let turns = timing::race(&mut in_turns(&mut side(), &mut side()), &options.timing)?;
+    let alone = timing::one_after_the_other(&mut side(), &mut side(), &options.timing)?;
     Ok([turns, alone])
+}
+
+fn in_turns<'a>(
+    eager: &'a mut Runner<'_>,
+    candidate: &'a mut Runner<'_>,
+) -> InTurns<'a, Box<Verdict>> {
+    InTurns { eager, candidate }
+}
+
+/// Both sides where an engine computes elsewhere and times the calls there.
+struct Remote<'a> {
+    staged: Box<dyn Staged + 'a>,
+    draws: usize,
+}
+
+impl Remote<'_> {
+    fn calls(&mut self, turns: &[(Player, usize)]) -> Result<Vec<f64>, Box<Verdict>> {
+        let called = self.staged.calls(turns).map_err(|error| candidate_failure(&error))?;
+        match called.iter().find_map(|call| call.different_output) {
+            Some(output) => Err(unstable(output)),
+            None => Ok(called.iter().map(|call| call.seconds).collect()),
+        }
+    }
+
+    /// The reference's way, for comparison.
+    fn one_after_the_other(&mut self, options: &TimingOptions) -> Result<Timings, Box<Verdict>> {
+        let mut alone = |player| -> Result<Vec<f64>, Box<Verdict>> {
+            let turns: Vec<_> =
+                (0..options.warmup + options.trials).map(|n| (player, n % self.draws)).collect();
+            let times = self.calls(&turns)?;
+            Ok(times[options.warmup.min(times.len())..].to_vec())
+        };
+        let (candidate, eager) = (alone(Player::Candidate)?, alone(Player::Eager)?);
+        let measured = candidate.iter().chain(&eager).sum();
+        Ok(Timings { eager, candidate, measured })
+    }
+}
+
+impl Rounds for Remote<'_> {
+    type Error = Box<Verdict>;
+
+    fn play(&mut self, first: usize, count: usize) -> Result<Vec<[f64; 2]>, Box<Verdict>> {
+        let rounds = first..first + count;
+        // As in this process: who goes first changes.
+        let order = |round: usize| match round.is_multiple_of(2) {
+            true => [Player::Eager, Player::Candidate],
+            false => [Player::Candidate, Player::Eager],
+        };
+        let turns: Vec<(Player, usize)> = rounds
+            .clone()
+            .flat_map(|round| order(round).map(|player| (player, round % self.draws)))
+            .collect();
+        let times = self.calls(&turns)?;
+        let pairs = rounds.zip(times.as_chunks::<2>().0);
+        Ok(pairs
+            .map(
+                |(round, &[one, two])| {
+                    if round.is_multiple_of(2) { [one, two] } else { [two, one] }
+                },
+            )
+            .collect())
+    }
+
+    /// Many: between requests the other process sleeps, and wakes up slow.
+    fn at_a_time(&self) -> usize {
+        25
+    }
 }
 
 /// One side, called on the draws in turn.
 struct Runner<'a> {
     case: &'a Case,
     side: &'a dyn Prepared,
-    /// Where the engine computes elsewhere, it keeps the inputs and times the calls there.
-    staged: Option<Box<dyn Staged + 'a>>,
     failure: fn(&EngineError) -> Box<Verdict>,
     options: RunOptions,
     /// What each draw must give; empty for the side that is not under test.
@@ -67,8 +156,6 @@ struct Runner<'a> {
     draw: usize,
     inputs: Vec<Value>,
     outputs: Vec<Value>,
-    /// The output of a staged call that is not the verified one.
-    different: Option<usize>,
 }
 
 impl<'a> Runner<'a> {
@@ -77,22 +164,17 @@ impl<'a> Runner<'a> {
         side: &'a dyn Prepared,
         failure: fn(&EngineError) -> Box<Verdict>,
         verified: Vec<Vec<Value>>,
-    ) -> Result<Self, Box<Verdict>> {
-        let options = case.run_options(false);
-        let staged =
-            side.stage(&case.draws, &verified, &options).map_err(|error| failure(&error))?;
-        Ok(Runner {
+    ) -> Self {
+        Runner {
             case,
             side,
-            staged,
             failure,
-            options,
+            options: case.run_options(false),
             verified,
             draw: 0,
             inputs: Vec::new(),
             outputs: Vec::new(),
-            different: None,
-        })
+        }
     }
 }
 
@@ -101,9 +183,6 @@ impl Side for Runner<'_> {
 
     fn prepare(&mut self, call: usize) -> Result<(), Box<Verdict>> {
         self.draw = call % self.case.draws.len();
-        if self.staged.is_some() {
-            return Ok(());
-        }
         let inputs = &self.case.draws[self.draw];
         self.inputs = match self.case.writes_inputs {
             true => copies(inputs).map_err(|error| exhausted(&error))?,
@@ -112,33 +191,25 @@ impl Side for Runner<'_> {
         Ok(())
     }
 
-    fn call(&mut self) -> Result<CallTime, Box<Verdict>> {
-        if let Some(staged) = &mut self.staged {
-            let called = staged.call(self.draw).map_err(|error| (self.failure)(&error))?;
-            self.different = called.different_output;
-            return Ok(CallTime { seconds: called.seconds, device: called.device_seconds });
-        }
-        let started = Instant::now();
+    fn call(&mut self) -> Result<(), Box<Verdict>> {
         self.outputs =
             self.side.run(&self.inputs, &self.options).map_err(|error| (self.failure)(&error))?;
-        Ok(CallTime { seconds: started.elapsed().as_secs_f64(), device: None })
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<(), Box<Verdict>> {
         let outputs = std::mem::take(&mut self.outputs);
         let Some(verified) = self.verified.get(self.draw) else { return Ok(()) };
-        let different = match self.staged.is_some() {
-            true => self.different,
-            false => first_difference(verified, &outputs)?,
-        };
-        match different {
+        match first_difference(verified, &outputs)? {
             None => Ok(()),
-            Some(output) => {
-                let text = format!("output {output} of a timed call differs from the verified one");
-                Err(Box::new(Verdict::new(VerdictKind::Unstable).because(text)))
-            }
+            Some(output) => Err(unstable(output)),
         }
     }
+}
+
+fn unstable(output: usize) -> Box<Verdict> {
+    let text = format!("output {output} of a timed call differs from the verified one");
+    Box::new(Verdict::new(VerdictKind::Unstable).because(text))
 }
 
 fn exhausted(error: &TensorError) -> Box<Verdict> {

@@ -15,7 +15,7 @@ mod worker;
 pub use worker::{WorkerInfo, WorkerOptions};
 
 use crate::engine::{
-    Called, Engine, EngineError, ErrorKind, Precision, Prepared, RunOptions, Staged, Value,
+    Called, Engine, EngineError, ErrorKind, Player, Precision, Prepared, RunOptions, Staged, Value,
 };
 use crate::native::{NativeEngine, Tensor, Wrappers};
 use crate::sandbox::Sandbox;
@@ -288,21 +288,26 @@ impl Prepared for TorchGraph {
         outputs(&frame, inputs).ok_or_else(garbled)
     }
 
-    fn stage(
-        &self,
+    fn remote_number(&self) -> Option<u64> {
+        Some(self.id)
+    }
+
+    fn stage<'a>(
+        &'a self,
+        eager: &'a dyn Prepared,
         draws: &[Vec<Value>],
         verified: &[Vec<Value>],
         options: &RunOptions,
-    ) -> Result<Option<Box<dyn Staged + '_>>, EngineError> {
+    ) -> Result<Option<Box<dyn Staged + 'a>>, EngineError> {
+        let Some(eager) = eager.remote_number() else { return Ok(None) };
         for (index, inputs) in draws.iter().enumerate() {
             let mut out = Outgoing::default();
             let described = self.inputs(inputs, &mut out)?;
             let mut expected = Vec::new();
-            let tensors =
-                crate::dump::output_tensors(verified.get(index).map_or(&[], Vec::as_slice))
-                    .map_err(|error| wire::tensor_error(&error))?;
-            for tensor in &tensors {
-                expected.push(out.tensor(tensor).map_err(|error| wire::tensor_error(&error))?);
+            let verified = verified.get(index).map_or(&[][..], Vec::as_slice);
+            let tensors = crate::dump::output_tensors(verified);
+            for tensor in tensors.map_err(|error| wire::tensor_error(&error))? {
+                expected.push(out.tensor(&tensor).map_err(|error| wire::tensor_error(&error))?);
             }
             let message = json!({
                 "call": "stage",
@@ -315,7 +320,7 @@ impl Prepared for TorchGraph {
                 answer(worker, message, &out.parts, self.limit(options), plans)
             })?;
         }
-        Ok(Some(Box::new(StagedGraph { graph: self, options: options.clone() })))
+        Ok(Some(Box::new(StagedGraphs { candidate: self, eager, options: options.clone() })))
     }
 
     fn check(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Finding>, EngineError> {
@@ -326,26 +331,57 @@ impl Prepared for TorchGraph {
     }
 }
 
-struct StagedGraph<'a> {
-    graph: &'a TorchGraph,
+/// Both graphs on the candidate's draws.
+struct StagedGraphs<'a> {
+    candidate: &'a TorchGraph,
+    /// The number of eager's graph.
+    eager: u64,
     options: RunOptions,
 }
 
-impl Staged for StagedGraph<'_> {
-    fn call(&mut self, draw: usize) -> Result<Called, EngineError> {
-        let graph = self.graph;
-        let message = json!({
-            "call": "call", "graph": graph.id, "draw": draw, "seed": self.options.seed,
+impl StagedGraphs<'_> {
+    fn ask(&self, mut message: Json, calls: usize) -> Result<Frame, EngineError> {
+        let graph = self.candidate;
+        message["staged"] = json!(graph.id);
+        message["seed"] = json!(self.options.seed);
+        let limit = graph.limit(&self.options).saturating_mul(u32::try_from(calls).unwrap_or(1));
+        graph.host.with(graph, |worker, plans| answer(worker, message, &[], limit, plans))
+    }
+
+    fn number(&self, player: Player) -> u64 {
+        match player {
+            Player::Eager => self.eager,
+            Player::Candidate => self.candidate.id,
+        }
+    }
+}
+
+impl Staged for StagedGraphs<'_> {
+    fn calls(&mut self, turns: &[(Player, usize)]) -> Result<Vec<Called>, EngineError> {
+        let graphs: Vec<u64> = turns.iter().map(|(player, _)| self.number(*player)).collect();
+        let draws: Vec<usize> = turns.iter().map(|(_, draw)| *draw).collect();
+        let message = json!({ "call": "calls", "graphs": graphs, "draws": draws });
+        let frame = self.ask(message, turns.len())?;
+        let list = |key: &str| frame.message.get(key).and_then(Json::as_array);
+        let (Some(seconds), Some(different)) = (list("seconds"), list("different")) else {
+            return Err(garbled());
+        };
+        if seconds.len() != turns.len() || different.len() != turns.len() {
+            return Err(garbled());
+        }
+        let called = seconds.iter().zip(different).map(|(seconds, different)| {
+            Some(Called {
+                seconds: seconds.as_f64()?,
+                different_output: different.as_u64().and_then(|n| usize::try_from(n).ok()),
+            })
         });
-        let frame = graph.host.with(graph, |worker, plans| {
-            answer(worker, message, &[], graph.limit(&self.options), plans)
-        })?;
-        let number = |key: &str| frame.message.get(key).and_then(Json::as_f64);
-        Ok(Called {
-            seconds: number("seconds").ok_or_else(garbled)?,
-            device_seconds: number("device_seconds"),
-            different_output: number("different").map(|output| output as usize),
-        })
+        called.collect::<Option<_>>().ok_or_else(garbled)
+    }
+
+    fn device_seconds(&mut self, player: Player) -> Result<Option<f64>, EngineError> {
+        let message = json!({ "call": "device_time", "graph": self.number(player) });
+        let frame = self.ask(message, 1)?;
+        Ok(frame.message.get("seconds").and_then(Json::as_f64))
     }
 }
 
