@@ -63,8 +63,17 @@ pub trait Staged {
     /// Timed calls, one after the other: whose turn it is, and on which draw.
     fn calls(&mut self, turns: &[(Player, usize)]) -> Result<Vec<Called>, EngineError>;
 
-    /// What the device itself is busy with during a call, in seconds, where it can tell.
-    fn device_seconds(&mut self, player: Player) -> Result<Option<f64>, EngineError>;
+    /// What a call costs the host and the device, each by itself.
+    fn costs(&mut self, player: Player) -> Result<Costs, EngineError>;
+}
+
+/// Seconds of one call, taken apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Costs {
+    /// Until the call returns, its work queued; on a CPU that is all of it.
+    pub host: Option<f64>,
+    /// The device at work, without the gaps between launches; `None` where it cannot tell.
+    pub device: Option<f64>,
 }
 
 /// Whose turn it is.

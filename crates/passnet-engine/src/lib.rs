@@ -8,5 +8,6 @@ pub mod sandbox;
 pub mod torch;
 
 pub use engine::{
-    Called, Engine, EngineError, ErrorKind, Player, Precision, Prepared, RunOptions, Staged, Value,
+    Called, Costs, Engine, EngineError, ErrorKind, Player, Precision, Prepared, RunOptions, Staged,
+    Value,
 };

@@ -135,10 +135,14 @@ class Worker:
             gc.enable()
         return {"seconds": seconds, "different": different}
 
-    def device_time(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
-        """What the device is busy with during a call: the median of a few."""
+    def costs(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
+        """What a call costs the host and the device, each by itself."""
         inputs, _ = self.graphs[request["staged"]].draws[0]
-        return {"seconds": self.graphs[request["graph"]].device_seconds(inputs, request["seed"])}
+        graph = self.graphs[request["graph"]]
+        return {
+            "host": graph.host_seconds(inputs, request["seed"]),
+            "device": graph.device_seconds(inputs, request["seed"]),
+        }
 
     def inputs(self, described: list[dict], data: memoryview) -> list[Any]:
         return [
@@ -179,7 +183,7 @@ CALLS = {
     "run": Worker.run,
     "stage": Worker.stage,
     "calls": Worker.calls,
-    "device_time": Worker.device_time,
+    "costs": Worker.costs,
     "rates": Worker.rates,
 }
 

@@ -28,7 +28,7 @@ use crate::tolerance::Ladder;
 use crate::verdict::{Evidence, Verdict, VerdictKind};
 use case::{Case, UnderTest, draw_all};
 use other_shapes::{OtherShapes, try_other_shapes};
-use passnet_engine::{Engine, EngineError, ErrorKind};
+use passnet_engine::{Costs, Engine, EngineError, ErrorKind};
 use passnet_graph::{Diagnostic, GraphFiles, GraphFolder, read};
 use serde::{Deserialize, Serialize};
 use spent::timed;
@@ -82,11 +82,11 @@ pub struct Evaluation {
     pub eager_ms: Vec<f64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidate_ms: Vec<f64>,
-    /// Medians of what the device itself was busy with, where it can tell.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub eager_device_ms: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub candidate_device_ms: Option<f64>,
+    /// What one call costs the host and the device, where the engine can tell.
+    #[serde(default, skip_serializing_if = "CallCosts::are_unknown")]
+    pub eager_costs: CallCosts,
+    #[serde(default, skip_serializing_if = "CallCosts::are_unknown")]
+    pub candidate_costs: CallCosts,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rewrites: Vec<Rewrites>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -109,6 +109,28 @@ pub struct Evaluation {
     pub seconds: f64,
 }
 
+/// Milliseconds of one call, taken apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct CallCosts {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_ms: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_ms: Option<f64>,
+}
+
+impl CallCosts {
+    fn are_unknown(&self) -> bool {
+        *self == CallCosts::default()
+    }
+}
+
+impl From<Costs> for CallCosts {
+    fn from(costs: Costs) -> Self {
+        let milliseconds = |seconds: Option<f64>| seconds.map(|seconds| seconds * 1e3);
+        CallCosts { host_ms: milliseconds(costs.host), device_ms: milliseconds(costs.device) }
+    }
+}
+
 impl Evaluation {
     fn new(graph: &str) -> Self {
         Evaluation {
@@ -122,8 +144,8 @@ impl Evaluation {
             decision: None,
             eager_ms: Vec::new(),
             candidate_ms: Vec::new(),
-            eager_device_ms: None,
-            candidate_device_ms: None,
+            eager_costs: CallCosts::default(),
+            candidate_costs: CallCosts::default(),
             rewrites: Vec::new(),
             outputs: Vec::new(),
             accuracy: None,

@@ -27,12 +27,12 @@ pub(super) fn time(
         Some(staged) => {
             let mut remote = Remote { staged, draws: case.draws.len() };
             let timings = timing::race(&mut remote, &options.timing)?;
-            let mut device_ms = |player| match remote.staged.device_seconds(player) {
-                Ok(seconds) => Ok(seconds.map(|seconds| seconds * 1e3)),
+            let mut costs = |player| match remote.staged.costs(player) {
+                Ok(costs) => Ok(costs.into()),
                 Err(error) => Err(candidate_failure(&error)),
             };
-            evaluation.eager_device_ms = device_ms(Player::Eager)?;
-            evaluation.candidate_device_ms = device_ms(Player::Candidate)?;
+            evaluation.eager_costs = costs(Player::Eager)?;
+            evaluation.candidate_costs = costs(Player::Candidate)?;
             timings
         }
         None => {

@@ -15,7 +15,8 @@ mod worker;
 pub use worker::{WorkerInfo, WorkerOptions};
 
 use crate::engine::{
-    Called, Engine, EngineError, ErrorKind, Player, Precision, Prepared, RunOptions, Staged, Value,
+    Called, Costs, Engine, EngineError, ErrorKind, Player, Precision, Prepared, RunOptions, Staged,
+    Value,
 };
 use crate::native::{NativeEngine, Tensor, Wrappers};
 use crate::sandbox::Sandbox;
@@ -378,10 +379,11 @@ impl Staged for StagedGraphs<'_> {
         called.collect::<Option<_>>().ok_or_else(garbled)
     }
 
-    fn device_seconds(&mut self, player: Player) -> Result<Option<f64>, EngineError> {
-        let message = json!({ "call": "device_time", "graph": self.number(player) });
+    fn costs(&mut self, player: Player) -> Result<Costs, EngineError> {
+        let message = json!({ "call": "costs", "graph": self.number(player) });
         let frame = self.ask(message, 1)?;
-        Ok(frame.message.get("seconds").and_then(Json::as_f64))
+        let seconds = |key: &str| frame.message.get(key).and_then(Json::as_f64);
+        Ok(Costs { host: seconds("host"), device: seconds("device") })
     }
 }
 
