@@ -1,11 +1,11 @@
 //! A graph and its rewritten form, prepared, with the inputs both will see.
 
-use super::tensors::Flat;
 use super::verification::no_memory;
 use super::{EvaluateOptions, candidate_failure, eager_failure};
 use crate::verdict::{Verdict, VerdictKind};
+use passnet_engine::dump::output_tensors;
 use passnet_engine::native::folder::draw_inputs;
-use passnet_engine::native::{Result as TensorResult, Wrappers};
+use passnet_engine::native::{Result as TensorResult, Tensor, Wrappers};
 use passnet_engine::{Engine, EngineError, Precision, Prepared, RunOptions, Value};
 use passnet_graph::graph::effects::Effects;
 use passnet_graph::{DType, Graph, GraphFiles};
@@ -67,13 +67,13 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// The outputs and, where the graph writes into its inputs, those too.
-    pub(super) fn flat(&self, with_inputs: bool) -> TensorResult<Vec<Flat>> {
-        let mut flats = Flat::outputs(&self.outputs)?;
+    /// The tensors of the outputs and, where the graph writes into its inputs, those too.
+    pub(super) fn tensors(&self, with_inputs: bool) -> TensorResult<Vec<Tensor>> {
+        let mut tensors = output_tensors(&self.outputs)?;
         if with_inputs {
-            flats.extend(Flat::outputs(&self.inputs)?);
+            tensors.extend(output_tensors(&self.inputs)?);
         }
-        Ok(flats)
+        Ok(tensors)
     }
 }
 
@@ -170,9 +170,9 @@ impl Case {
     }
 
     /// The outputs in float64; `None` where the engine cannot give them.
-    pub(super) fn run_oracle(&self, fresh: Vec<Value>) -> Option<Vec<Flat>> {
+    pub(super) fn run_oracle(&self, fresh: Vec<Value>) -> Option<Vec<Tensor>> {
         let run = self.run(&**self.oracle.as_ref()?, fresh, false).ok()?;
-        run.flat(self.writes_inputs).ok()
+        run.tensors(self.writes_inputs).ok()
     }
 
     fn run(

@@ -29,15 +29,15 @@ type Element = (f64, f64, f64);
 
 /// One output of each side.
 struct Triple<'a> {
-    eager: &'a Flat,
-    candidate: &'a Flat,
-    truth: &'a Flat,
+    eager: &'a Flat<'a>,
+    candidate: &'a Flat<'a>,
+    truth: &'a Flat<'a>,
     tolerance: Tolerance,
 }
 
 impl<'a> Triple<'a> {
     /// `None` where the output is no float, or the three do not correspond.
-    fn of(eager: &'a Flat, candidate: &'a Flat, truth: &'a Flat) -> Option<Triple<'a>> {
+    fn of(eager: &'a Flat<'a>, candidate: &'a Flat<'a>, truth: &'a Flat) -> Option<Triple<'a>> {
         let tolerance = Tolerance::of(eager.dtype(), BASELINE)?;
         let are_real = eager.is_real() && candidate.is_real() && truth.is_real();
         let same = eager.len() == truth.len() && candidate.len() == truth.len();
@@ -82,9 +82,9 @@ impl<'a> Triple<'a> {
 
 /// All outputs of the three, or nothing where they do not correspond.
 fn triples<'a>(
-    eager: &'a [Flat],
-    candidate: &'a [Flat],
-    truth: &'a [Flat],
+    eager: &'a [Flat<'_>],
+    candidate: &'a [Flat<'_>],
+    truth: &'a [Flat<'_>],
 ) -> Option<Vec<Triple<'a>>> {
     if eager.len() != candidate.len() || eager.len() != truth.len() {
         return None;
@@ -96,7 +96,11 @@ fn triples<'a>(
 }
 
 /// How far each side is from the truth.
-pub(super) fn accuracy(eager: &[Flat], candidate: &[Flat], truth: &[Flat]) -> Option<Accuracy> {
+pub(super) fn accuracy(
+    eager: &[Flat<'_>],
+    candidate: &[Flat<'_>],
+    truth: &[Flat<'_>],
+) -> Option<Accuracy> {
     let triples = triples(eager, candidate, truth).filter(|triples| !triples.is_empty())?;
     let worst = triples.iter().map(Triple::worst);
     let (eager, candidate) =
@@ -105,7 +109,11 @@ pub(super) fn accuracy(eager: &[Flat], candidate: &[Flat], truth: &[Flat]) -> Op
 }
 
 /// Whether every element of the candidate is as close to the truth as eager's, within the tolerance.
-pub(super) fn as_accurate_as_eager(eager: &[Flat], candidate: &[Flat], truth: &[Flat]) -> bool {
+pub(super) fn as_accurate_as_eager(
+    eager: &[Flat<'_>],
+    candidate: &[Flat<'_>],
+    truth: &[Flat<'_>],
+) -> bool {
     judge(eager, candidate, truth, |triple, (eager, candidate, truth)| {
         let allowed = triple.allowed(truth);
         (candidate - truth).abs() <= (eager - truth).abs() + allowed
@@ -113,7 +121,11 @@ pub(super) fn as_accurate_as_eager(eager: &[Flat], candidate: &[Flat], truth: &[
 }
 
 /// Whether the candidate stays within a few times eager's own worst error, where inputs are extreme.
-pub(super) fn survives_stress(eager: &[Flat], candidate: &[Flat], truth: &[Flat]) -> bool {
+pub(super) fn survives_stress(
+    eager: &[Flat<'_>],
+    candidate: &[Flat<'_>],
+    truth: &[Flat<'_>],
+) -> bool {
     let Some(worst) = triples(eager, candidate, truth) else { return false };
     let factors: Vec<f64> =
         worst.iter().map(|triple| (STRESS_FACTOR * triple.worst().0).max(1.0)).collect();
@@ -125,9 +137,9 @@ pub(super) fn survives_stress(eager: &[Flat], candidate: &[Flat], truth: &[Flat]
 
 /// Asks `right` about every float element; other types must be equal.
 fn judge(
-    eager: &[Flat],
-    candidate: &[Flat],
-    truth: &[Flat],
+    eager: &[Flat<'_>],
+    candidate: &[Flat<'_>],
+    truth: &[Flat<'_>],
     right: impl Fn(&Triple<'_>, Element) -> bool + Send + Sync,
 ) -> bool {
     if eager.len() != candidate.len() || eager.len() != truth.len() {
@@ -164,8 +176,10 @@ mod tests {
     use super::*;
     use passnet_engine::native::Tensor;
 
-    fn flat(values: &[f32]) -> Vec<Flat> {
-        vec![Flat::of(&Tensor::from_slice(values, &[values.len()]).unwrap()).unwrap()]
+    /// Tests may leak a few bytes.
+    fn flat(values: &[f32]) -> Vec<Flat<'static>> {
+        let tensor = Tensor::from_slice(values, &[values.len()]).unwrap();
+        vec![Flat::of(Box::leak(Box::new(tensor))).unwrap()]
     }
 
     #[test]

@@ -9,28 +9,42 @@ use crate::tolerance::{BASELINE, Ladder};
 use crate::verdict::{Verdict, VerdictKind};
 use crate::verify::{self, Comparison, MalformedTensor, Rules};
 use passnet_engine::Value;
+use passnet_engine::native::Tensor;
 
-/// The outputs of eager and of the candidate, flat.
+/// The outputs of eager and of the candidate.
 pub(super) struct Pair {
-    pub(super) eager: Vec<Flat>,
-    pub(super) candidate: Vec<Flat>,
+    eager: Vec<Tensor>,
+    candidate: Vec<Tensor>,
+}
+
+/// Both sides' elements, and the float64 result's where it is asked for.
+struct Flats<'a> {
+    eager: Vec<Flat<'a>>,
+    candidate: Vec<Flat<'a>>,
 }
 
 impl Pair {
     pub(super) fn new(case: &Case, eager: &Run, candidate: &Run) -> Result<Pair, Box<Verdict>> {
-        let flat = |run: &Run| run.flat(case.writes_inputs).map_err(|error| no_memory(&error));
-        Ok(Pair { eager: flat(eager)?, candidate: flat(candidate)? })
+        let tensors = |run: &Run| run.tensors(case.writes_inputs).map_err(|e| no_memory(&e));
+        Ok(Pair { eager: tensors(eager)?, candidate: tensors(candidate)? })
+    }
+
+    fn flats(&self) -> Result<Flats<'_>, Box<Verdict>> {
+        let flats = |tensors| Flat::all(tensors).map_err(|error| no_memory(&error));
+        Ok(Flats { eager: flats(&self.eager)?, candidate: flats(&self.candidate)? })
     }
 
     /// Everything there is to say about the differences.
     pub(super) fn compare(&self) -> Result<Comparison, Box<Verdict>> {
-        verify::compare(&views(&self.eager), &views(&self.candidate), Rules::Strict)
+        let flats = self.flats()?;
+        verify::compare(&views(&flats.eager), &views(&flats.candidate), Rules::Strict)
             .map_err(malformed)
     }
 
     /// Only the ladder, much faster; `None` where the outputs cannot be compared.
     pub(super) fn ladder(&self) -> Result<Option<Ladder>, Box<Verdict>> {
-        verify::ladder(&views(&self.eager), &views(&self.candidate), Rules::Strict)
+        let flats = self.flats()?;
+        verify::ladder(&views(&flats.eager), &views(&flats.candidate), Rules::Strict)
             .map_err(malformed)
     }
 
@@ -44,8 +58,7 @@ impl Pair {
         case: &Case,
         inputs: &[Value],
     ) -> Result<Option<Accuracy>, Box<Verdict>> {
-        let truth = case.run_oracle(case.inputs_for_eager(inputs)?);
-        Ok(truth.and_then(|truth| oracle::accuracy(&self.eager, &self.candidate, &truth)))
+        Ok(self.against_truth(case, inputs, oracle::accuracy)?.flatten())
     }
 
     /// Whether the candidate is as close to the float64 result as eager is.
@@ -54,16 +67,39 @@ impl Pair {
         case: &Case,
         inputs: &[Value],
     ) -> Result<bool, Box<Verdict>> {
-        let truth = case.run_oracle(case.inputs_for_eager(inputs)?);
-        Ok(truth.is_some_and(|truth| {
-            oracle::as_accurate_as_eager(&self.eager, &self.candidate, &truth)
-        }))
+        Ok(self.against_truth(case, inputs, oracle::as_accurate_as_eager)?.unwrap_or(false))
     }
 
-    pub(super) fn summaries(&self, comparison: &Comparison) -> Vec<OutputSummary> {
-        let sides = self.eager.iter().zip(&self.candidate);
+    /// Whether the candidate stays within a few times eager's own error.
+    pub(super) fn survives_stress(
+        &self,
+        case: &Case,
+        inputs: &[Value],
+    ) -> Result<bool, Box<Verdict>> {
+        Ok(self.against_truth(case, inputs, oracle::survives_stress)?.unwrap_or(false))
+    }
+
+    /// Asks about eager, the candidate and the float64 result; `None` where there is none.
+    fn against_truth<R>(
+        &self,
+        case: &Case,
+        inputs: &[Value],
+        ask: impl Fn(&[Flat<'_>], &[Flat<'_>], &[Flat<'_>]) -> R,
+    ) -> Result<Option<R>, Box<Verdict>> {
+        let Some(truth) = case.run_oracle(case.inputs_for_eager(inputs)?) else { return Ok(None) };
+        let truth = Flat::all(&truth).map_err(|error| no_memory(&error))?;
+        let flats = self.flats()?;
+        Ok(Some(ask(&flats.eager, &flats.candidate, &truth)))
+    }
+
+    pub(super) fn summaries(
+        &self,
+        comparison: &Comparison,
+    ) -> Result<Vec<OutputSummary>, Box<Verdict>> {
+        let flats = self.flats()?;
+        let sides = flats.eager.iter().zip(&flats.candidate);
         let outputs = comparison.outputs.iter().zip(sides);
-        outputs
+        Ok(outputs
             .map(|(report, (eager, candidate))| OutputSummary {
                 dtype: report.dtype.name().into(),
                 equal: report.is_equal(),
@@ -76,7 +112,7 @@ impl Pair {
                 max_error: report.worst_absolute.as_ref().map_or(Number(0.0), |worst| worst.error),
                 mean_error: Number(report.mean_error),
             })
-            .collect()
+            .collect())
     }
 }
 

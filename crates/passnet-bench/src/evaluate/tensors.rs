@@ -3,60 +3,57 @@
 use crate::verify::{TensorData, TensorView};
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
-use passnet_engine::Value;
-use passnet_engine::dump::output_tensors;
-use passnet_engine::native::tensor::{Complex, Truth};
+use passnet_engine::native::tensor::{Complex, Truth, Values};
 use passnet_engine::native::{Result, Tensor};
 use passnet_graph::DType;
 use std::ops::Range;
 
-/// The elements of a tensor in row-major order, owned.
-#[derive(Debug, Clone)]
-pub(super) struct Flat {
-    shape: Vec<usize>,
-    elements: Elements,
+/// The elements of a tensor in row-major order, where they lie.
+#[derive(Debug)]
+pub(super) struct Flat<'a> {
+    shape: &'a [usize],
+    elements: Elements<'a>,
 }
 
-#[derive(Debug, Clone)]
-enum Elements {
+#[derive(Debug)]
+enum Elements<'a> {
     Bool(Vec<bool>),
-    U8(Vec<u8>),
-    I8(Vec<i8>),
-    I16(Vec<i16>),
-    I32(Vec<i32>),
-    I64(Vec<i64>),
-    F16(Vec<f16>),
-    BF16(Vec<bf16>),
-    F32(Vec<f32>),
-    F64(Vec<f64>),
+    U8(Values<'a, u8>),
+    I8(Values<'a, i8>),
+    I16(Values<'a, i16>),
+    I32(Values<'a, i32>),
+    I64(Values<'a, i64>),
+    F16(Values<'a, f16>),
+    BF16(Values<'a, bf16>),
+    F32(Values<'a, f32>),
+    F64(Values<'a, f64>),
     C64(Vec<[f32; 2]>),
     C128(Vec<[f64; 2]>),
 }
 
-impl Flat {
-    pub(super) fn of(tensor: &Tensor) -> Result<Flat> {
+impl<'a> Flat<'a> {
+    pub(super) fn of(tensor: &'a Tensor) -> Result<Flat<'a>> {
         let elements = match tensor.dtype() {
             DType::Bool => {
-                Elements::Bool(tensor.to_elements::<Truth>()?.iter().map(|t| t.0 != 0).collect())
+                Elements::Bool(tensor.elements::<Truth>()?.iter().map(|t| t.0 != 0).collect())
             }
-            DType::UInt8 => Elements::U8(tensor.to_elements()?),
-            DType::Int8 => Elements::I8(tensor.to_elements()?),
-            DType::Int16 => Elements::I16(tensor.to_elements()?),
-            DType::Int32 => Elements::I32(tensor.to_elements()?),
-            DType::Int64 => Elements::I64(tensor.to_elements()?),
-            DType::Float16 => Elements::F16(tensor.to_elements()?),
-            DType::BFloat16 => Elements::BF16(tensor.to_elements()?),
-            DType::Float32 => Elements::F32(tensor.to_elements()?),
-            DType::Float64 => Elements::F64(tensor.to_elements()?),
-            DType::Complex64 => Elements::C64(pairs(tensor.to_elements()?)),
-            DType::Complex128 => Elements::C128(pairs(tensor.to_elements()?)),
+            DType::UInt8 => Elements::U8(tensor.elements()?),
+            DType::Int8 => Elements::I8(tensor.elements()?),
+            DType::Int16 => Elements::I16(tensor.elements()?),
+            DType::Int32 => Elements::I32(tensor.elements()?),
+            DType::Int64 => Elements::I64(tensor.elements()?),
+            DType::Float16 => Elements::F16(tensor.elements()?),
+            DType::BFloat16 => Elements::BF16(tensor.elements()?),
+            DType::Float32 => Elements::F32(tensor.elements()?),
+            DType::Float64 => Elements::F64(tensor.elements()?),
+            DType::Complex64 => Elements::C64(pairs(&tensor.elements()?)),
+            DType::Complex128 => Elements::C128(pairs(&tensor.elements()?)),
         };
-        Ok(Flat { shape: tensor.shape().to_vec(), elements })
+        Ok(Flat { shape: tensor.shape(), elements })
     }
 
-    /// Every tensor of a graph's outputs.
-    pub(super) fn outputs(values: &[Value]) -> Result<Vec<Flat>> {
-        output_tensors(values)?.iter().map(Flat::of).collect()
+    pub(super) fn all(tensors: &'a [Tensor]) -> Result<Vec<Flat<'a>>> {
+        tensors.iter().map(Flat::of).collect()
     }
 
     pub(super) fn view(&self) -> TensorView<'_> {
@@ -74,7 +71,7 @@ impl Flat {
             Elements::C64(data) => TensorData::C64(data),
             Elements::C128(data) => TensorData::C128(data),
         };
-        TensorView { shape: &self.shape, data }
+        TensorView { shape: self.shape, data }
     }
 
     pub(super) fn dtype(&self) -> DType {
@@ -82,7 +79,7 @@ impl Flat {
     }
 
     pub(super) fn shape(&self) -> &[usize] {
-        &self.shape
+        self.shape
     }
 
     pub(super) fn len(&self) -> usize {
@@ -110,10 +107,10 @@ impl Flat {
     }
 }
 
-pub(super) fn views(flats: &[Flat]) -> Vec<TensorView<'_>> {
+pub(super) fn views<'a>(flats: &'a [Flat<'_>]) -> Vec<TensorView<'a>> {
     flats.iter().map(Flat::view).collect()
 }
 
-fn pairs<T>(values: Vec<Complex<T>>) -> Vec<[T; 2]> {
-    values.into_iter().map(|value| [value.re, value.im]).collect()
+fn pairs<T: Copy>(values: &[Complex<T>]) -> Vec<[T; 2]> {
+    values.iter().map(|value| [value.re, value.im]).collect()
 }

@@ -88,7 +88,7 @@ fn compare_draws(case: &Case, evaluation: &mut Evaluation) -> Result<Compared, B
     if !comparison.verdict.kind.is_comparable() {
         return Err(Box::new(comparison.verdict));
     }
-    evaluation.outputs = pair.summaries(&comparison);
+    evaluation.outputs = pair.summaries(&comparison)?;
     evaluation.accuracy = pair.accuracy(case, first)?;
     if case.is_rewritten {
         first_draw_checks(case, first, &eager, &candidate, evaluation)?;

@@ -86,7 +86,7 @@ impl std::fmt::Debug for Tensor {
 
 /// Shared access to all elements of a tensor's storage.
 #[derive(Debug)]
-pub(crate) struct Read<'a, T> {
+pub struct Read<'a, T> {
     guard: RwLockReadGuard<'a, Memory>,
     element: PhantomData<T>,
 }
@@ -120,7 +120,7 @@ impl<T: Plain> DerefMut for Write<'_, T> {
 
 /// A tensor's elements in row-major order: borrowed where they lie so, copied or converted otherwise.
 #[derive(Debug)]
-pub(crate) enum Values<'a, T> {
+pub enum Values<'a, T> {
     Borrowed(Read<'a, T>, Range<usize>),
     Owned(Buffer<T>),
 }
@@ -360,10 +360,10 @@ impl Tensor {
         Ok(self.values::<T>()?.to_vec())
     }
 
-    /// The elements in row-major order; the type must be the tensor's own.
-    pub fn to_elements<T: Element>(&self) -> Result<Vec<T>> {
+    /// The elements in row-major order, borrowed where they lie so; the type must be the tensor's own.
+    pub fn elements<T: Element>(&self) -> Result<Values<'_, T>> {
         ensure!(self.dtype == T::DTYPE, Value, "elements are {}, not {}", self.dtype, T::DTYPE);
-        Ok(self.words::<T>()?.to_vec())
+        self.words::<T>()
     }
 
     /// The only element.
