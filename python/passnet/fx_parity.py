@@ -5,19 +5,23 @@ A case is a pattern and a graph, both as text, with the matches torch.fx finds: 
     python -m passnet.fx_parity generate --count 600 --seed 1 OUT.jsonl     random patterns in random graphs
     python -m passnet.fx_parity cut --count 400 --seed 1 CORPUS OUT.jsonl   pieces cut from real graphs
     python -m passnet.fx_parity bugs                                        torch.fx's known mistakes, live
-    python -m passnet.fx_parity time --patterns 20 CASES.jsonl              seconds torch.fx needs, every pattern on every graph
+    python -m passnet.fx_parity time < REQUEST.json                         seconds torch.fx needs, every pattern on every graph
 
-`PASSNET_FX_CASES=OUT.jsonl cargo test -p passnet-pass --test fx_parity` compares.
+`PASSNET_FX_CASES=OUT.jsonl cargo test -p passnet-pass --test fx_parity` compares. `time` is asked by the benchmark
+`crates/passnet-pass/examples/match_speed.rs`.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import gc
 import inspect
 import json
+import math
 import operator
 import random
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -445,22 +449,63 @@ def show_bugs() -> None:
         ("x", "return x.sin(), x.cos()"), ("x", "return x.tan(), x.tan()"))  # fmt: skip
 
 
-def seconds(cases: Path, patterns: int) -> float:
-    """How long torch.fx takes to match the first patterns against all graphs; both are ready beforehand."""
-    lines = [json.loads(line) for line in cases.read_text().splitlines()]
-    graphs = [build_graph(case["inputs"].split(", "), case["graph"]) for case in lines]
-    matchers = []
-    for case in lines[:patterns]:
-        pattern = trace_pattern(case["parameters"], case["pattern"])
-        matchers.append(SubgraphMatcher(pattern, match_output=False, match_placeholder=False, remove_overlapping_matches=True))
-    started = time.perf_counter()
-    for matcher in matchers:
-        for builder in graphs:
+# Time.
+
+
+def read_model(path: Path) -> GraphBuilder:
+    """The fx graph of a `model.py`, as written; `x = None` only ends a name."""
+    tree = ast.parse(path.read_text())
+    forward = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "forward")
+    builder = GraphBuilder([arg.arg for arg in forward.args.args if arg.arg != "self"])
+    for stmt in forward.body:
+        if not (isinstance(stmt, ast.Assign) and isinstance(stmt.value, ast.Constant) and stmt.value.value is None):
+            builder.statement(stmt)
+    return builder
+
+
+def read_pattern(path: Path) -> torch.fx.Graph:
+    """The traced `pattern` of a pass file, which is not imported."""
+    tree = ast.parse(path.read_text())
+    function = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "pattern")
+    return trace_pattern(ast.unparse(function.args), "\n".join(ast.unparse(stmt) for stmt in function.body))
+
+
+def time_matching(request: dict[str, Any], rounds: int) -> dict[str, Any]:
+    """Seconds torch.fx takes to match each pattern against all graphs, the best of some rounds.
+
+    Patterns and graphs are ready beforehand, and the garbage collector, which would walk through all graphs, is off.
+    """
+    if "cases" in request:
+        cases = request["cases"]
+        graphs = [build_graph(case["inputs"].split(", "), case["graph"]).graph for case in cases]
+        patterns = [trace_pattern(case["parameters"], case["pattern"]) for case in cases[: request["patterns"]]]
+        skipped: list[int] = []
+    else:
+        patterns = [read_pattern(Path(path)) for path in request["passes"]]
+        graphs, skipped = [], []
+        for index, path in enumerate(request["models"]):
             try:
-                matcher.match(builder.graph)
-            except KeyError:
-                pass
-    return time.perf_counter() - started
+                graphs.append(read_model(Path(path)).graph)
+            except (Unsupported, KeyError, AttributeError):
+                skipped.append(index)
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    answers = []
+    for pattern in patterns:
+        matcher = SubgraphMatcher(pattern, match_output=False, match_placeholder=False, remove_overlapping_matches=True)
+        best = math.inf
+        for _ in range(rounds):
+            matches = 0
+            started = time.perf_counter()
+            for graph in graphs:
+                try:
+                    matches += len(matcher.match(graph))
+                except KeyError:
+                    pass
+            best = min(best, time.perf_counter() - started)
+        answers.append({"seconds": best, "matches": matches})
+    return {"skipped": skipped, "patterns": answers}
 
 
 def main() -> None:
@@ -475,14 +520,13 @@ def main() -> None:
         command.add_argument("output", type=Path)
     commands.add_parser("bugs")
     timing = commands.add_parser("time")
-    timing.add_argument("--patterns", type=int, default=20)
-    timing.add_argument("cases", type=Path)
+    timing.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     if args.command == "bugs":
         show_bugs()
         return
     if args.command == "time":
-        print(f"{seconds(args.cases, args.patterns):.6f}")
+        print(json.dumps(time_matching(json.load(sys.stdin), args.rounds)))
         return
     cases = generate(args.count, args.seed) if args.command == "generate" else cut(args.corpus, args.count, args.seed)
     args.output.write_text("".join(json.dumps(case) + "\n" for case in cases))

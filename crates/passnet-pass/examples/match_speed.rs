@@ -1,136 +1,303 @@
-//! How fast patterns are matched, against torch.fx on the same work in the same run.
+//! How fast passes are matched, against torch.fx on the same work in the same run.
 //!
-//! `cargo run --release -p passnet-pass --example match_speed -- CASES.jsonl [PYTHON]`, where the cases come from
-//! `python -m passnet.fx_parity generate|cut` and PYTHON has PyTorch. One core is used on both sides.
+//! ```text
+//! match_speed PYTHON --passes bench/passes --in GRAPHS [--graphs 10000]
+//! match_speed PYTHON --cases CASES.jsonl
+//! ```
+//!
+//! The first form matches every pass of a tree of pass folders against the graph folders below GRAPHS; the second
+//! one the first patterns of a file made by `python -m passnet.fx_parity generate|cut` against all its graphs.
+//! PYTHON must have PyTorch.
+//!
+//! Both sides are given patterns that are ready and graphs that are parsed: `fx.Graph` there, [`Graph`] here. Timed
+//! there is `SubgraphMatcher.match` alone, with Python's garbage collector off; timed here is everything from the
+//! parsed graph on: its index is made anew for every pass (`cold`), or made once and used by all passes (`kept`, the
+//! making included). torch.fx keeps users and order in its graph, so it has no such work. One core, the best of
+//! several rounds on both sides.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use passnet_graph::Graph;
 use passnet_graph::read::read_model;
 use passnet_graph::syntax::Source;
-use passnet_pass::load::{Bindings, PassFile, Program};
-use passnet_pass::matcher::{self, MatchOptions, Pattern, TargetGraph, reference};
+use passnet_pass::load::{Bindings, LoadOptions, PassFile, Program, load};
+use passnet_pass::matcher::reference::{self, ReferencePattern};
+use passnet_pass::matcher::{self, MatchOptions, Pattern, TargetGraph};
 use passnet_pass::trace::{Dialect, trace};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::error::Error;
-use std::process::Command;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Patterns that are timed; each is matched against every graph.
+/// Rounds of which the best counts.
+const ROUNDS: usize = 3;
+/// Patterns taken from a file of cases.
 const PATTERNS: usize = 20;
-/// Graphs that one pass is matched against in the last measurement.
-const CORPUS: usize = 10_000;
+const USAGE: &str = "usage: match_speed PYTHON (--passes DIR --in GRAPHS [--graphs N] | --cases FILE)";
+
+type Fallible<T> = Result<T, Box<dyn Error>>;
+
+/// A pattern in both dialects.
+struct Traced {
+    name: String,
+    plain: Graph,
+    fx: Graph,
+}
+
+#[derive(Default)]
+struct Work {
+    patterns: Vec<Traced>,
+    graphs: Vec<Graph>,
+    /// The same for Python: what to build patterns and graphs from.
+    request: Value,
+}
+
+/// Seconds and matches of one pass over all graphs.
+#[derive(Clone, Copy)]
+struct Cost {
+    seconds: f64,
+    matches: usize,
+}
+
+fn main() -> Fallible<()> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let option = |name: &str| {
+        args.iter().position(|arg| arg == name).and_then(|index| args.get(index + 1))
+    };
+    let python = args.first().ok_or(USAGE)?;
+    let mut work = match (option("--passes"), option("--in"), option("--cases")) {
+        (Some(passes), Some(graphs), None) => {
+            let most = option("--graphs").map_or(Ok(10_000), |text| text.parse())?;
+            from_folders(Path::new(passes), Path::new(graphs), most)?
+        }
+        (None, None, Some(cases)) => from_cases(Path::new(cases))?,
+        _ => return Err(USAGE.into()),
+    };
+    let theirs = ask_torch(python, &work.request)?;
+    // What torch.fx cannot build is nobody's work.
+    let skipped = theirs["skipped"].as_array().cloned().unwrap_or_default();
+    let skipped: Vec<u64> = skipped.iter().filter_map(Value::as_u64).collect();
+    let mut index = 0;
+    work.graphs.retain(|_| {
+        index += 1;
+        !skipped.contains(&(index - 1))
+    });
+    report(&work, &theirs)
+}
+
+fn report(work: &Work, theirs: &Value) -> Fallible<()> {
+    let count = work.graphs.len();
+    let operations: usize = work.graphs.iter().map(Graph::op_count).sum();
+    println!(
+        "{} passes, {count} graphs of {:.1} operations; seconds for one pass on all graphs",
+        work.patterns.len(),
+        operations as f64 / count.max(1) as f64
+    );
+    println!(
+        "{:26} {:>9} {:>7} | {:>9} {:>6} {:>7} | {:>9} {:>6} {:>7}",
+        "", "torch.fx", "matches", "reference", "ratio", "matches", "default", "ratio", "matches"
+    );
+    let options = MatchOptions::default();
+    let mut ratios: [Vec<(f64, &str)>; 2] = Default::default();
+    let mut differ = Vec::new();
+    let mut slowest = 0.0_f64;
+    for (pattern, answer) in work.patterns.iter().zip(theirs["patterns"].as_array().into_iter().flatten()) {
+        let torch = Cost {
+            seconds: answer["seconds"].as_f64().ok_or("no seconds")?,
+            matches: answer["matches"].as_u64().ok_or("no matches")? as usize,
+        };
+        let fx = ReferencePattern::new(&pattern.fx);
+        let by_reference = best_of(|| {
+            let found = |graph: &Graph| reference::matches(&fx, &TargetGraph::new(graph));
+            work.graphs.iter().map(|graph| found(graph).map_or(0, |found| found.len())).sum()
+        });
+        let plain = Pattern::new(&pattern.plain);
+        let by_default = best_of(|| {
+            let found = |graph: &Graph| matcher::matches(&plain, &TargetGraph::new(graph), &options);
+            work.graphs.iter().map(|graph| found(graph).len()).sum()
+        });
+        println!(
+            "{:26} {:>9.4} {:>7} | {:>9.6} {:>5.0}x {:>7} | {:>9.6} {:>5.0}x {:>7}",
+            pattern.name,
+            torch.seconds,
+            torch.matches,
+            by_reference.seconds,
+            torch.seconds / by_reference.seconds,
+            by_reference.matches,
+            by_default.seconds,
+            torch.seconds / by_default.seconds,
+            by_default.matches,
+        );
+        if torch.matches != by_reference.matches {
+            differ.push(pattern.name.as_str());
+        }
+        slowest = slowest.max(by_default.seconds);
+        for (ratios, cost) in ratios.iter_mut().zip([by_reference, by_default]) {
+            ratios.push((torch.seconds / cost.seconds, &pattern.name));
+        }
+    }
+    for (ratios, name) in ratios.iter().zip(["reference semantics", "default semantics"]) {
+        let mean = ratios.iter().map(|(ratio, _)| ratio.ln()).sum::<f64>() / ratios.len() as f64;
+        let worst = ratios.iter().min_by(|a, b| a.0.total_cmp(&b.0)).ok_or("no pass")?;
+        println!(
+            "{name}, cold: {:.0}x torch.fx in geometric mean, least {:.0}x ({})",
+            mean.exp(),
+            worst.0,
+            worst.1
+        );
+    }
+    kept(work, theirs, &options);
+    println!("slowest pass, cold, default semantics: {:.1} ms", slowest * 1e3);
+    match differ.is_empty() {
+        true => println!("reference semantics finds as many matches as torch.fx, for every pass"),
+        false => println!("DIFFERENT NUMBERS OF MATCHES: {}", differ.join(", ")),
+    }
+    Ok(())
+}
+
+/// All passes over graphs whose index is kept from pass to pass.
+fn kept(work: &Work, theirs: &Value, options: &MatchOptions) {
+    let torch: f64 = theirs["patterns"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|answer| answer["seconds"].as_f64())
+        .sum();
+    let patterns: Vec<_> = work.patterns.iter().map(|p| Pattern::new(&p.plain)).collect();
+    let fx: Vec<_> = work.patterns.iter().map(|p| ReferencePattern::new(&p.fx)).collect();
+    let by_default = best_of(|| {
+        let targets: Vec<_> = work.graphs.iter().map(TargetGraph::new).collect();
+        let on_all = |pattern: &Pattern<'_>| -> usize {
+            targets.iter().map(|target| matcher::matches(pattern, target, options).len()).sum()
+        };
+        patterns.iter().map(on_all).sum()
+    });
+    let by_reference = best_of(|| {
+        let targets: Vec<_> = work.graphs.iter().map(TargetGraph::new).collect();
+        let found = |pattern: &ReferencePattern<'_>, target: &TargetGraph<'_>| {
+            reference::matches(pattern, target).map_or(0, |found| found.len())
+        };
+        fx.iter().map(|p| targets.iter().map(|t| found(p, t)).sum::<usize>()).sum()
+    });
+    for (name, cost) in [("reference semantics", by_reference), ("default semantics", by_default)] {
+        let pairs = (work.patterns.len() * work.graphs.len()) as f64;
+        println!(
+            "{name}, kept: {:.0}x torch.fx on all passes together ({:.3} us a pair, torch.fx {:.1})",
+            torch / cost.seconds,
+            cost.seconds * 1e6 / pairs,
+            torch * 1e6 / pairs
+        );
+    }
+}
+
+fn best_of(mut run: impl FnMut() -> usize) -> Cost {
+    let mut best = Cost { seconds: f64::INFINITY, matches: 0 };
+    for _ in 0..ROUNDS {
+        let started = Instant::now();
+        let matches = run();
+        best = Cost { seconds: best.seconds.min(started.elapsed().as_secs_f64()), matches };
+    }
+    best
+}
+
+fn ask_torch(python: &str, request: &Value) -> Fallible<Value> {
+    let mut child = Command::new(python)
+        .args(["-W", "ignore", "-m", "passnet.fx_parity", "time", "--rounds"])
+        .arg(ROUNDS.to_string())
+        .env("PYTHONPATH", concat!(env!("CARGO_MANIFEST_DIR"), "/../../python"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    child.stdin.take().ok_or("no pipe")?.write_all(request.to_string().as_bytes())?;
+    let output = child.wait_with_output()?;
+    Ok(serde_json::from_slice(&output.stdout)?)
+}
+
+fn from_folders(passes: &Path, graphs: &Path, most: usize) -> Fallible<Work> {
+    let mut work = Work::default();
+    let mut files = Vec::new();
+    for folder in below(passes, "sorted_output_pass_rule_names.json")? {
+        let set = load(&folder, &LoadOptions::default());
+        for file in &set.passes {
+            work.patterns.push(traced(&set.program, file)?);
+            files.push(set.program.module(file.module).source.path().to_string());
+        }
+    }
+    let folders = below(graphs, "model.py")?;
+    // Evenly over the tree, which is sorted by model.
+    let kept = folders.len().min(most);
+    let mut models = Vec::new();
+    for index in 0..kept {
+        let path = folders[index * folders.len() / kept].join("model.py");
+        let Ok(graph) = read_model(&Source::read(&path)?) else { continue };
+        work.graphs.push(graph);
+        models.push(path.display().to_string());
+    }
+    work.request = json!({ "passes": files, "models": models });
+    Ok(work)
+}
+
+fn from_cases(path: &Path) -> Fallible<Work> {
+    let lines = std::fs::read_to_string(path)?;
+    let cases: Vec<Value> = lines.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let mut work = Work { request: json!({ "cases": cases, "patterns": PATTERNS }), ..Work::default() };
+    for (index, case) in cases.iter().enumerate() {
+        let text = |key: &str| case[key].as_str().unwrap_or_default();
+        let model = format!(
+            "import torch\nclass GraphModule(torch.nn.Module):\n    def forward(self, {}):\n{}",
+            text("inputs"),
+            indent(text("graph"), 8)
+        );
+        work.graphs.push(read_model(&Source::new("model.py", model))?);
+        if index < PATTERNS {
+            let parameters = text("parameters");
+            let pass = format!(
+                "import operator\nimport torch\nimport torch.nn.functional as F\n\
+                 def pattern({parameters}):\n{}def replacement_args({parameters}):\n    return ({parameters},)\n\
+                 def wrapper(*args):\n    return None\ndef replacement_func():\n    return wrapper\n",
+                indent(text("pattern"), 4)
+            );
+            let program = Program::from_source(Source::new(format!("case_{index}.py"), pass))?;
+            let module = program.ids().next().ok_or("an empty program")?;
+            let file = PassFile { name: format!("case {index}"), module, is_input: false };
+            work.patterns.push(traced(&program, &file)?);
+        }
+    }
+    Ok(work)
+}
+
+fn traced(program: &Program, file: &PassFile) -> Fallible<Traced> {
+    let bindings = Bindings::of(program);
+    let graph = |dialect| -> Fallible<Graph> {
+        match trace(program, &bindings, file, dialect) {
+            Ok(pass) => Ok(pass.pattern.graph),
+            Err(errors) => Err(errors.first().map(ToString::to_string).unwrap_or_default().into()),
+        }
+    };
+    let fx = reference::normalise(&graph(Dialect::Fx)?);
+    Ok(Traced { name: file.name.clone(), plain: graph(Dialect::Plain)?, fx })
+}
 
 fn indent(body: &str, spaces: usize) -> String {
     body.lines().map(|line| format!("{}{line}\n", " ".repeat(spaces))).collect()
 }
 
-fn read_graph(case: &Value) -> Result<Graph, Box<dyn Error>> {
-    let text = |key: &str| case[key].as_str().unwrap_or_default();
-    let model = format!(
-        "import torch\nclass GraphModule(torch.nn.Module):\n    def forward(self, {}):\n{}",
-        text("inputs"),
-        indent(text("graph"), 8)
-    );
-    Ok(read_model(&Source::new("model.py", model))?)
-}
-
-fn read_pattern(case: &Value, dialect: Dialect) -> Result<Graph, Box<dyn Error>> {
-    let text = |key: &str| case[key].as_str().unwrap_or_default();
-    let parameters = text("parameters");
-    let pass = format!(
-        "import operator\nimport torch\nimport torch.nn.functional as F\n\
-         def pattern({parameters}):\n{}def replacement_args({parameters}):\n    return ({parameters},)\n\
-         def wrapper(*args):\n    return None\ndef replacement_func():\n    return wrapper\n",
-        indent(text("pattern"), 4)
-    );
-    let program = Program::from_source(Source::new("pass.py", pass))?;
-    let bindings = Bindings::of(&program);
-    let module = program.ids().next().ok_or("an empty program")?;
-    let file = PassFile { name: "pass".into(), module, is_input: false };
-    let traced = trace(&program, &bindings, &file, dialect);
-    let pass =
-        traced.map_err(|errors| errors.first().map(ToString::to_string).unwrap_or_default())?;
-    Ok(pass.pattern.graph)
-}
-
-fn main() -> Result<(), Box<dyn Error>> {
-    let mut args = std::env::args().skip(1);
-    let path = args.next().ok_or("usage: match_speed CASES.jsonl [PYTHON]")?;
-    let cases: Vec<Value> = std::fs::read_to_string(&path)?
-        .lines()
-        .map(serde_json::from_str)
-        .collect::<Result<_, _>>()?;
-    let graphs: Vec<Graph> = cases.iter().map(read_graph).collect::<Result<_, _>>()?;
-    let first = &cases[..cases.len().min(PATTERNS)];
-    let plain: Vec<Graph> =
-        first.iter().map(|case| read_pattern(case, Dialect::Plain)).collect::<Result<_, _>>()?;
-    let fx: Vec<Graph> = first
-        .iter()
-        .map(|case| Ok(reference::normalise(&read_pattern(case, Dialect::Fx)?)))
-        .collect::<Result<_, Box<dyn Error>>>()?;
-    let pairs = plain.len() * graphs.len();
-    let nodes: usize = graphs.iter().map(Graph::op_count).sum();
-    println!("{pairs} pairs, {:.1} operations a graph", nodes as f64 / graphs.len() as f64);
-
-    // Both sides start from graphs that are ready to be searched: torch.fx keeps users and order in its graph,
-    // here they are worked out by this first pass over the corpus, which is timed too.
-    let options = MatchOptions::default();
-    let started = Instant::now();
-    let targets: Vec<TargetGraph<'_>> = graphs.iter().map(TargetGraph::new).collect();
-    let index = started.elapsed().as_secs_f64();
-    println!("index                {:8.3} us a graph", index * 1e6 / graphs.len() as f64);
-    let started = Instant::now();
-    let mut matches = 0;
-    for pattern in &plain {
-        let pattern = Pattern::new(pattern);
-        for target in &targets {
-            matches += matcher::matches(&pattern, target, &options).len();
+/// Every folder below a root that holds a file of this name, sorted.
+fn below(root: &Path, name: &str) -> Fallible<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut todo = vec![root.to_path_buf()];
+    while let Some(folder) = todo.pop() {
+        if folder.join(name).is_file() {
+            found.push(folder.clone());
+        }
+        for entry in std::fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                todo.push(path);
+            }
         }
     }
-    let ours = started.elapsed().as_secs_f64();
-    println!("default semantics    {:8.3} us a pair, {matches} matches", ours * 1e6 / pairs as f64);
-
-    let started = Instant::now();
-    let mut found = 0;
-    for pattern in &fx {
-        for graph in &graphs {
-            found += reference::find(pattern, graph).map_or(0, |matches| matches.len());
-        }
-    }
-    let imitation = started.elapsed().as_secs_f64();
-    println!(
-        "reference semantics  {:8.3} us a pair, {found} matches",
-        imitation * 1e6 / pairs as f64
-    );
-
-    let mut slowest = 0.0_f64;
-    for pattern in &plain {
-        let pattern = Pattern::new(pattern);
-        let started = Instant::now();
-        for graph in graphs.iter().cycle().take(CORPUS) {
-            matcher::matches(&pattern, &TargetGraph::new(graph), &options);
-        }
-        slowest = slowest.max(started.elapsed().as_secs_f64());
-    }
-    println!("one pass on {CORPUS} graphs, index included: at most {:.1} ms", slowest * 1e3);
-
-    if let Some(python) = args.next() {
-        let output = Command::new(python)
-            .args(["-W", "ignore", "-m", "passnet.fx_parity", "time", "--patterns"])
-            .arg(plain.len().to_string())
-            .arg(&path)
-            .env("PYTHONPATH", concat!(env!("CARGO_MANIFEST_DIR"), "/../../python"))
-            .output()?;
-        let torch: f64 = String::from_utf8_lossy(&output.stdout)
-            .trim()
-            .parse()
-            .map_err(|_| String::from_utf8_lossy(&output.stderr).into_owned())?;
-        println!("torch.fx             {:8.3} us a pair", torch * 1e6 / pairs as f64);
-        println!(
-            "default semantics is {:.0}x torch.fx, reference semantics {:.0}x",
-            torch / ours,
-            torch / imitation
-        );
-    }
-    Ok(())
+    found.sort();
+    Ok(found)
 }

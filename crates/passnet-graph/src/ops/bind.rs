@@ -3,6 +3,7 @@
 use super::{Alias, Class, Entry, Op, Param, Signature};
 use crate::graph::{Arg, Call, Target};
 use smallvec::SmallVec;
+use std::fmt;
 
 /// A call whose arguments have been assigned to parameters, defaults filled in.
 #[derive(Debug)]
@@ -124,68 +125,112 @@ pub fn bind(call: &Call) -> Result<Bound<'_>, String> {
             Err(why) => reason = Some(reason.unwrap_or(why)),
         }
     }
-    let why = reason.unwrap_or_else(|| "it has no signature".into());
-    Err(format!("`{}` does not take these arguments: {why}", call.target.path()))
+    let path = call.target.path();
+    match reason {
+        Some(why) => Err(format!("`{path}` does not take these arguments: {why}")),
+        None => Err(format!("`{path}` does not take these arguments: it has no signature")),
+    }
+}
+
+/// Why a signature does not take the arguments of a call; put into words only if no other one does either.
+#[derive(Debug, Clone, Copy)]
+enum Mismatch<'a> {
+    TooMany { takes: usize, got: usize },
+    NoParameter(&'a str),
+    TwoValues(&'a str),
+    Missing(&'static str),
+    Type(&'static Param),
+}
+
+impl fmt::Display for Mismatch<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Mismatch::TooMany { takes, got } => {
+                write!(f, "takes at most {takes} positional arguments, got {got}")
+            }
+            Mismatch::NoParameter(name) => write!(f, "has no parameter `{name}`"),
+            Mismatch::TwoValues(name) => write!(f, "got two values for `{name}`"),
+            Mismatch::Missing(name) => write!(f, "misses `{name}`"),
+            Mismatch::Type(param) => {
+                let ty = format!("{:?}", param.ty).to_lowercase();
+                write!(f, "`{}` must be a {ty}", param.name.to_lowercase())
+            }
+        }
+    }
 }
 
 fn try_bind<'a>(
     call: &'a Call,
     signature: &'static Signature,
-) -> Result<SmallVec<[Value<'a>; 8]>, String> {
-    let mut slots: SmallVec<[Option<Value<'a>>; 8]> =
-        SmallVec::from_elem(None, signature.params.len());
-    let mut next = 0;
-    let mut position = 0;
-    while position < call.args.len() {
-        let arg = &call.args[position];
-        let Some(param) = signature.params.get(next).filter(|param| !param.keyword_only) else {
-            return Err(format!(
-                "takes at most {next} positional arguments, got {}",
-                call.args.len()
-            ));
+) -> Result<SmallVec<[Value<'a>; 8]>, Mismatch<'a>> {
+    let mut values: SmallVec<[Value<'a>; 8]> = SmallVec::new();
+    let mut rest = &call.args[..];
+    while let Some((arg, later)) = rest.split_first() {
+        let place = signature.params.get(values.len()).filter(|param| !param.keyword_only);
+        let Some(param) = place else {
+            return Err(Mismatch::TooMany { takes: values.len(), got: call.args.len() });
         };
         if param.variadic {
-            slots[next] = Some(bind_rest(&call.args[position..], param)?);
-            position = call.args.len();
-        } else {
-            check_type(arg, param)?;
-            slots[next] = Some(Value::Given(arg));
-            position += 1;
+            values.push(bind_rest(rest, param)?);
+            break;
         }
-        next += 1;
+        check_type(arg, param)?;
+        values.push(Value::Given(arg));
+        rest = later;
     }
-    for (name, arg) in &call.kwargs {
-        if is_ignored_keyword(name) {
-            continue;
-        }
-        let index = signature
-            .position(name)
-            .or_else(|| signature.position(keyword_alias(name)?))
-            .ok_or_else(|| format!("has no parameter `{name}`"))?;
-        let param = &signature.params[index];
-        if slots[index].is_some() {
-            return Err(format!("got two values for `{name}`"));
-        }
-        slots[index] = Some(if param.variadic {
-            bind_rest(std::slice::from_ref(arg), param)?
-        } else {
-            check_type(arg, param)?;
-            Value::Given(arg)
+    let positional = values.len();
+    every_keyword_fits(call, signature, positional)?;
+    for param in &signature.params[positional..] {
+        let keyword = call.kwargs.iter().find(|(name, _)| names(name, param, signature));
+        values.push(match (keyword, &param.default) {
+            (Some((_, arg)), _) if param.variadic => bind_rest(std::slice::from_ref(arg), param)?,
+            (Some((_, arg)), _) => {
+                check_type(arg, param)?;
+                Value::Given(arg)
+            }
+            (None, _) if param.variadic => Value::Rest(&[]),
+            (None, Some(default)) => Value::Default(default),
+            (None, None) => return Err(Mismatch::Missing(param.name)),
         });
     }
-    let filled = slots.into_iter().zip(&signature.params).map(|(slot, param)| match slot {
-        Some(value) => Ok(value),
-        None if param.variadic => Ok(Value::Rest(&[])),
-        None => match &param.default {
-            Some(default) => Ok(Value::Default(default)),
-            None => Err(format!("misses `{}`", param.name)),
-        },
-    });
-    filled.collect()
+    Ok(values)
+}
+
+/// Whether a keyword of a call means this parameter.
+fn names(keyword: &str, param: &Param, signature: &Signature) -> bool {
+    !is_ignored_keyword(keyword)
+        && (keyword == param.name
+            || (keyword_alias(keyword) == Some(param.name)
+                && signature.position(keyword).is_none()))
+}
+
+/// Every keyword names a parameter that neither a positional argument nor another keyword has filled.
+fn every_keyword_fits<'a>(
+    call: &'a Call,
+    signature: &'static Signature,
+    positional: usize,
+) -> Result<(), Mismatch<'a>> {
+    for (index, (keyword, _)) in call.kwargs.iter().enumerate() {
+        if is_ignored_keyword(keyword) {
+            continue;
+        }
+        let named = |param: &Param| names(keyword, param, signature);
+        let Some(place) = signature.params.iter().position(named) else {
+            return Err(Mismatch::NoParameter(keyword));
+        };
+        let param = &signature.params[place];
+        let before = call.kwargs[..index].iter();
+        if place < positional
+            || before.into_iter().any(|(other, _)| names(other, param, signature))
+        {
+            return Err(Mismatch::TwoValues(keyword));
+        }
+    }
+    Ok(())
 }
 
 /// A variadic parameter takes `f(1, 2)` and `f((1, 2))` alike.
-fn bind_rest<'a>(args: &'a [Arg], param: &Param) -> Result<Value<'a>, String> {
+fn bind_rest<'a>(args: &'a [Arg], param: &'static Param) -> Result<Value<'a>, Mismatch<'a>> {
     let items = match args {
         [Arg::Tuple(items) | Arg::List(items)] => items,
         _ => args,
@@ -196,13 +241,9 @@ fn bind_rest<'a>(args: &'a [Arg], param: &Param) -> Result<Value<'a>, String> {
     Ok(Value::Rest(items))
 }
 
-fn check_type(arg: &Arg, param: &Param) -> Result<(), String> {
+fn check_type(arg: &Arg, param: &'static Param) -> Result<(), Mismatch<'static>> {
     let none_allowed = arg.is_none() && matches!(param.default, Some(Arg::None));
-    if none_allowed || param.ty.accepts(arg) {
-        Ok(())
-    } else {
-        Err(format!("`{}` must be a {:?}", param.name, param.ty).to_lowercase())
-    }
+    if none_allowed || param.ty.accepts(arg) { Ok(()) } else { Err(Mismatch::Type(param)) }
 }
 
 /// NumPy's names, which torch accepts too.

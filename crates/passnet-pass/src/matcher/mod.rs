@@ -4,6 +4,7 @@
 //! `F.relu(x)`, `x.relu()` and `torch.relu(input=x)` are the same call, and a match is refused when taking
 //! its nodes out would change what the rest of the graph computes. [`reference`] imitates torch.fx instead.
 
+mod arguments;
 mod compare;
 mod difference;
 mod pattern;
@@ -81,21 +82,21 @@ pub fn matches(
     target: &TargetGraph<'_>,
     options: &MatchOptions,
 ) -> Vec<Match> {
-    if pattern.lacks_any(target) {
-        return Vec::new();
-    }
-    let mut search = search::Search::new(pattern, target, options, 0).without_record();
-    let start = pattern.rarest(target);
     let mut matches: Vec<Match> = Vec::new();
-    let overlaps =
-        |matches: &[Match], node: &NodeId| matches.iter().any(|m| m.nodes.contains(node));
-    for candidate in target.with_key(pattern.key(start)) {
-        if overlaps(&matches, &candidate) {
+    let Some((key, start)) = pattern.start_in(target) else { return matches };
+    let mut search = search::Search::without_record(pattern, target, options);
+    // For every node whether a match has it; empty until there is one.
+    let mut taken: Vec<bool> = Vec::new();
+    let is_taken = |taken: &[bool], id: NodeId| taken.get(id.index()).is_some_and(|taken| *taken);
+    for candidate in target.with_key(key) {
+        if is_taken(&taken, candidate) {
             continue;
         }
         if let Some(found) = search.from(start, candidate)
-            && !found.nodes.iter().any(|node| overlaps(&matches, node))
+            && !found.nodes.iter().any(|node| is_taken(&taken, *node))
         {
+            taken.resize(target.graph.nodes().len(), false);
+            found.nodes.iter().for_each(|node| taken[node.index()] = true);
             matches.push(found);
         }
     }
@@ -105,9 +106,10 @@ pub fn matches(
 /// The deepest attempt of a search that finds nothing.
 fn why_not(pattern: &Pattern<'_>, target: &TargetGraph<'_>, options: &MatchOptions) -> Miss {
     let mut search = search::Search::new(pattern, target, options, 0);
-    let start = pattern.rarest(target);
-    for candidate in target.with_key(pattern.key(start)) {
-        search.from(start, candidate);
+    if let Some((key, start)) = pattern.start_in(target) {
+        for candidate in target.with_key(key) {
+            search.from(start, candidate);
+        }
     }
     match search.best {
         Some(near) if !search.is_exhausted() => Miss::Partial(*near),
@@ -121,12 +123,9 @@ pub fn find_first(
     target: &TargetGraph<'_>,
     options: &MatchOptions,
 ) -> Option<Match> {
-    if pattern.lacks_any(target) {
-        return None;
-    }
-    let mut search = search::Search::new(pattern, target, options, 0).without_record();
-    let start = pattern.rarest(target);
-    target.with_key(pattern.key(start)).find_map(|candidate| search.from(start, candidate))
+    let (key, start) = pattern.start_in(target)?;
+    let mut search = search::Search::without_record(pattern, target, options);
+    target.with_key(key).find_map(|candidate| search.from(start, candidate))
 }
 
 /// The closest place for a pattern that does not match: tried from each of its operations, with up to
@@ -143,7 +142,8 @@ pub fn nearest(
     for allowed in 0..=edits {
         for start in pattern.calls() {
             let mut search = search::Search::new(pattern, target, options, allowed);
-            for candidate in target.with_key(pattern.key(start)).take(CANDIDATES) {
+            let Some(key) = pattern.key(start) else { continue };
+            for candidate in target.with_key(key).take(CANDIDATES) {
                 if let Some(near) = search.near(start, candidate)
                     && is_close(&near, pattern)
                 {

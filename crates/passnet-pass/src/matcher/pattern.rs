@@ -1,7 +1,7 @@
 //! A pattern made ready for searching.
 
 use super::Miss;
-use super::target::{TargetGraph, key_of};
+use super::target::{Key, KeySet, TargetGraph, key_of};
 use passnet_graph::ops::Bound;
 use passnet_graph::{Call, Graph, NodeId};
 
@@ -9,24 +9,32 @@ use passnet_graph::{Call, Graph, NodeId};
 #[derive(Debug)]
 pub struct Pattern<'p> {
     pub graph: &'p Graph,
-    bound: Vec<Option<Bound<'p>>>,
-    keys: Vec<u64>,
+    calls: Vec<PatternCall<'p>>,
     outputs: Vec<NodeId>,
     /// How often each operation occurs, with the last node that has it.
-    needed: Vec<(u64, usize, NodeId)>,
+    needed: Vec<(Key, usize, NodeId)>,
+    keys: KeySet,
+}
+
+#[derive(Debug)]
+struct PatternCall<'p> {
+    key: Key,
+    bound: Option<Bound<'p>>,
+    /// The operations that compute its arguments.
+    inputs: Vec<Key>,
 }
 
 impl<'p> Pattern<'p> {
     pub fn new(graph: &'p Graph) -> Self {
-        let count = graph.nodes().len();
-        let mut bound = Vec::with_capacity(count);
-        let mut keys = vec![0; count];
-        let mut needed: Vec<(u64, usize, NodeId)> = Vec::new();
-        bound.resize_with(graph.placeholder_count(), || None);
+        let mut calls: Vec<PatternCall<'p>> = Vec::with_capacity(graph.op_count());
+        let mut needed: Vec<(Key, usize, NodeId)> = Vec::new();
         for (id, call) in graph.calls() {
-            bound.push(call.bind().ok());
             let key = key_of(call);
-            keys[id.index()] = key;
+            let mut inputs = Vec::new();
+            call.for_each_input(|input| inputs.extend(graph.call(input).map(key_of)));
+            inputs.sort_unstable();
+            inputs.dedup();
+            calls.push(PatternCall { key, bound: call.bind().ok(), inputs });
             match needed.iter_mut().find(|(known, ..)| *known == key) {
                 Some((_, times, last)) => {
                     *times += 1;
@@ -43,7 +51,7 @@ impl<'p> Pattern<'p> {
                 }
             });
         }
-        Pattern { graph, bound, keys, outputs, needed }
+        Pattern { graph, calls, outputs, needed, keys: KeySet::of(graph) }
     }
 
     pub fn calls(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
@@ -63,12 +71,28 @@ impl<'p> Pattern<'p> {
         self.graph.call(id)
     }
 
-    pub(super) fn bound(&self, id: NodeId) -> Option<&Bound<'p>> {
-        self.bound[id.index()].as_ref()
+    fn prepared(&self, id: NodeId) -> Option<&PatternCall<'p>> {
+        self.calls.get(id.index().checked_sub(self.graph.placeholder_count())?)
     }
 
-    pub(super) fn key(&self, id: NodeId) -> u64 {
-        self.keys[id.index()]
+    pub(super) fn bound(&self, id: NodeId) -> Option<&Bound<'p>> {
+        self.prepared(id)?.bound.as_ref()
+    }
+
+    /// `None` for an argument of the pattern.
+    pub(super) fn key(&self, id: NodeId) -> Option<Key> {
+        Some(self.prepared(id)?.key)
+    }
+
+    /// Whether a call of the graph has inputs computed by the operations that a call of the pattern wants them
+    /// from: what fails this cannot match, whatever its literals.
+    pub(super) fn inputs_may_fit(&self, id: NodeId, target: &TargetGraph<'_>, call: &Call) -> bool {
+        let Some(prepared) = self.prepared(id) else { return true };
+        prepared.inputs.iter().all(|wanted| {
+            let mut found = false;
+            call.for_each_input(|input| found = found || target.key(input) == Some(*wanted));
+            found
+        })
     }
 
     pub(super) fn updates_in_place(&self, id: NodeId) -> bool {
@@ -83,19 +107,27 @@ impl<'p> Pattern<'p> {
         })
     }
 
-    /// Whether the graph lacks an operation of the pattern.
-    pub(super) fn lacks_any(&self, target: &TargetGraph<'_>) -> bool {
-        self.needed.iter().any(|&(key, wanted, _)| target.count(key) < wanted)
-    }
-
     /// How many occurrences of operations the graph lacks.
     pub fn lacking(&self, target: &TargetGraph<'_>) -> usize {
         self.needed.iter().map(|&(key, wanted, _)| wanted.saturating_sub(target.count(key))).sum()
     }
 
-    /// The operation to start from: the one with the fewest places in the graph.
-    pub(super) fn rarest(&self, target: &TargetGraph<'_>) -> NodeId {
-        let rarest = self.needed.iter().min_by_key(|(key, _, id)| (target.count(*key), id.index()));
-        rarest.map_or(NodeId::new(0), |&(_, _, id)| id)
+    /// The operation to start from, the one with the fewest places in the graph; `None` if the graph lacks an
+    /// operation or the pattern has none.
+    pub(super) fn start_in(&self, target: &TargetGraph<'_>) -> Option<(Key, NodeId)> {
+        if !target.may_have(&self.keys) {
+            return None;
+        }
+        let mut rarest: Option<(usize, NodeId, Key)> = None;
+        for &(key, wanted, id) in &self.needed {
+            let count = target.count(key);
+            if count < wanted {
+                return None;
+            }
+            if rarest.is_none_or(|(least, known, _)| (count, id) < (least, known)) {
+                rarest = Some((count, id, key));
+            }
+        }
+        rarest.map(|(_, id, key)| (key, id))
     }
 }

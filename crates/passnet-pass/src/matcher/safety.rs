@@ -5,24 +5,21 @@
 //! memory in another order than the pattern's; and nodes in between that need a part of the match and are needed
 //! by another part.
 
+use super::search::Binding;
 use super::target::EffectInfo;
 use super::{Difference, DifferenceKind, Pattern, TargetGraph};
-use passnet_graph::{Arg, NodeId};
+use passnet_graph::NodeId;
+use smallvec::SmallVec;
 
 /// The reasons against a match whose arguments fit; with `first_only` the rest is not looked for.
 pub(super) fn check(
     pattern: &Pattern<'_>,
     target: &TargetGraph<'_>,
-    bindings: &[Option<Arg>],
+    bindings: &[Binding<'_>],
     first_only: bool,
 ) -> Vec<Difference> {
-    let mut members: Vec<Member> = pattern
-        .calls()
-        .filter_map(|id| {
-            let graph = bindings[id.index()].as_ref()?.as_node()?;
-            Some(Member { graph, pattern: id })
-        })
-        .collect();
+    let member = |id: NodeId| Some(Member { graph: bindings[id.index()].node()?, pattern: id });
+    let mut members: SmallVec<[Member; 24]> = pattern.calls().filter_map(member).collect();
     members.sort_unstable_by_key(|member| member.graph);
     let matched = Matched { pattern, target, members, bindings };
     let mut found = Vec::new();
@@ -49,8 +46,8 @@ struct Member {
 struct Matched<'m, 'p, 'g> {
     pattern: &'m Pattern<'p>,
     target: &'m TargetGraph<'g>,
-    members: Vec<Member>,
-    bindings: &'m [Option<Arg>],
+    members: SmallVec<[Member; 24]>,
+    bindings: &'m [Binding<'m>],
 }
 
 impl Matched<'_, '_, '_> {
@@ -82,7 +79,7 @@ impl Matched<'_, '_, '_> {
     /// An argument of the pattern cannot be something that the match takes away.
     fn taps(&self, found: &mut Vec<Difference>) {
         let Some(&first) = self.members.first() else { return };
-        for binding in self.bindings.iter().take(self.pattern.graph.placeholder_count()).flatten() {
+        for binding in self.bindings.iter().take(self.pattern.graph.placeholder_count()) {
             let mut inside = None;
             binding.for_each_node(&mut |id| {
                 if self.contains(id) {
@@ -153,7 +150,6 @@ impl Matched<'_, '_, '_> {
 
     /// A returned value that shares memory with something outside becomes new memory: nobody may write it.
     fn aliases(&self, info: &EffectInfo, found: &mut Vec<Difference>) {
-        let graph = self.target.graph;
         for &member in &self.members {
             let returned = self.pattern.outputs().contains(&member.pattern);
             if !returned || self.pattern.updates_in_place(member.pattern) {
@@ -163,12 +159,12 @@ impl Matched<'_, '_, '_> {
             if self.contains(root) {
                 continue;
             }
-            let writer = graph.calls().find(|(id, _)| {
+            let writer = info.writers.iter().copied().find(|id| {
                 *id > member.graph
                     && !self.contains(*id)
                     && info.effects.writes(*id).any(|written| written == root)
             });
-            if let Some((by, _)) = writer {
+            if let Some(by) = writer {
                 found.push(self.report(member, DifferenceKind::AliasWritten { by }));
             }
         }
@@ -177,6 +173,14 @@ impl Matched<'_, '_, '_> {
     /// Taken together the matched nodes must not depend on something that depends on them.
     fn between(&self, info: &EffectInfo, found: &mut Vec<Difference>) {
         let (Some(first), Some(last)) = (self.members.first(), self.members.last()) else { return };
+        // Only a value that is used outside before the last matched node can come back to it.
+        let leaves = |member: &Member| {
+            let users = self.target.users(member.graph).iter();
+            users.take_while(|user| **user < last.graph).any(|user| !self.contains(*user))
+        };
+        if !info.is_ordered && !self.members.iter().any(leaves) {
+            return;
+        }
         let graph = self.target.graph;
         let start = first.graph.index();
         let mut after = vec![false; last.graph.index() + 1 - start];

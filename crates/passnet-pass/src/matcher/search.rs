@@ -1,10 +1,13 @@
 //! The search itself: bind a call of the pattern to a call of the graph, walk up through the arguments, then
 //! out to users that are not bound yet. Choices (users, swapped operands) are undone by a trail.
+//!
+//! Most attempts fail at once, so failing costs nothing but the comparisons: no list on the heap, no difference
+//! put into words unless somebody asked for the reason.
 
-use super::compare::{is_commutative, is_irrelevant, same_literal};
+use super::compare::is_commutative;
 use super::{Difference, DifferenceKind, Match, MatchOptions, Pattern, TargetGraph, safety};
-use passnet_graph::ops::{Bound, Op, ParamType, Value};
-use passnet_graph::{Arg, Call, NodeId};
+use passnet_graph::{Arg, NodeId};
+use smallvec::{SmallVec, smallvec};
 
 /// An attempt that failed, or would have without some differences.
 #[derive(Debug, Clone)]
@@ -25,13 +28,47 @@ impl NearMiss {
     }
 }
 
+/// What a node of the pattern stands for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Binding<'g> {
+    Free,
+    Node(NodeId),
+    /// Only for arguments of the pattern: a literal, or a list with nodes in it.
+    Value(&'g Arg),
+}
+
+impl Binding<'_> {
+    pub(super) fn node(self) -> Option<NodeId> {
+        match self {
+            Binding::Node(id) => Some(id),
+            Binding::Free | Binding::Value(_) => None,
+        }
+    }
+
+    pub(super) fn for_each_node(self, visit: &mut impl FnMut(NodeId)) {
+        match self {
+            Binding::Free => {}
+            Binding::Node(id) => visit(id),
+            Binding::Value(arg) => arg.for_each_node(visit),
+        }
+    }
+
+    pub(super) fn arg(self) -> Option<Arg> {
+        match self {
+            Binding::Free => None,
+            Binding::Node(id) => Some(Arg::Node(id)),
+            Binding::Value(arg) => Some(arg.clone()),
+        }
+    }
+}
+
 pub(super) struct Search<'s, 'p, 'g> {
-    pattern: &'s Pattern<'p>,
-    target: &'s TargetGraph<'g>,
+    pub(super) pattern: &'s Pattern<'p>,
+    pub(super) target: &'s TargetGraph<'g>,
     options: &'s MatchOptions,
-    bindings: Vec<Option<Arg>>,
+    pub(super) bindings: SmallVec<[Binding<'g>; 24]>,
     /// Pattern nodes in the order in which they were bound.
-    trail: Vec<NodeId>,
+    trail: SmallVec<[NodeId; 24]>,
     matched: usize,
     /// Differences overlooked so far, and how many may be.
     overlooked: Vec<Difference>,
@@ -43,34 +80,38 @@ pub(super) struct Search<'s, 'p, 'g> {
 }
 
 /// Pairs of calls still to be compared.
-type Todo = Vec<(NodeId, NodeId)>;
+pub(super) type Todo = SmallVec<[(NodeId, NodeId); 16]>;
 
 impl<'s, 'p, 'g> Search<'s, 'p, 'g> {
+    /// A search that says where the pattern fits, and why it does not elsewhere.
     pub(super) fn new(
         pattern: &'s Pattern<'p>,
         target: &'s TargetGraph<'g>,
         options: &'s MatchOptions,
         allowed: usize,
     ) -> Self {
+        Search { records: true, allowed, ..Self::without_record(pattern, target, options) }
+    }
+
+    /// A search that only says where the pattern fits.
+    pub(super) fn without_record(
+        pattern: &'s Pattern<'p>,
+        target: &'s TargetGraph<'g>,
+        options: &'s MatchOptions,
+    ) -> Self {
         Search {
             pattern,
             target,
             options,
-            bindings: vec![None; pattern.graph.nodes().len()],
-            trail: Vec::new(),
+            bindings: smallvec![Binding::Free; pattern.graph.nodes().len()],
+            trail: SmallVec::new(),
             matched: 0,
             overlooked: Vec::new(),
-            allowed,
+            allowed: 0,
             steps: 0,
-            records: true,
+            records: false,
             best: None,
         }
-    }
-
-    /// A search that only says where the pattern fits, not why it does not elsewhere.
-    pub(super) fn without_record(mut self) -> Self {
-        self.records = false;
-        self
     }
 
     pub(super) fn is_exhausted(&self) -> bool {
@@ -79,15 +120,15 @@ impl<'s, 'p, 'g> Search<'s, 'p, 'g> {
 
     /// The match in which `start` stands for `candidate`.
     pub(super) fn from(&mut self, start: NodeId, candidate: NodeId) -> Option<Match> {
-        let found = self.solve(vec![(start, candidate)]).then(|| self.accepted());
+        let found = self.solve(smallvec![(start, candidate)]).then(|| self.accepted());
         self.undo(0, 0);
         found
     }
 
     /// The same, with some differences overlooked.
     pub(super) fn near(&mut self, start: NodeId, candidate: NodeId) -> Option<NearMiss> {
-        let found = self.solve(vec![(start, candidate)]).then(|| NearMiss {
-            bindings: self.bindings.clone(),
+        let found = self.solve(smallvec![(start, candidate)]).then(|| NearMiss {
+            bindings: self.bound_values(),
             matched: self.matched,
             differences: self.overlooked.clone(),
             complete: true,
@@ -96,25 +137,29 @@ impl<'s, 'p, 'g> Search<'s, 'p, 'g> {
         found
     }
 
+    fn bound_values(&self) -> Vec<Option<Arg>> {
+        self.bindings.iter().map(|binding| binding.arg()).collect()
+    }
+
     fn accepted(&self) -> Match {
         let node = |id: &NodeId| self.graph_node(*id);
         let mut nodes: Vec<NodeId> = self.pattern.calls().filter_map(|id| node(&id)).collect();
         nodes.sort_unstable();
         Match {
-            bindings: self.bindings.iter().map(|b| b.clone().unwrap_or(Arg::None)).collect(),
+            bindings: self.bindings.iter().map(|b| b.arg().unwrap_or(Arg::None)).collect(),
             nodes,
             outputs: self.pattern.outputs().iter().filter_map(node).collect(),
         }
     }
 
     pub(super) fn graph_node(&self, pattern: NodeId) -> Option<NodeId> {
-        self.bindings[pattern.index()].as_ref().and_then(Arg::as_node)
+        self.bindings[pattern.index()].node()
     }
 
     fn undo(&mut self, trail: usize, overlooked: usize) {
         while self.trail.len() > trail {
             if let Some(id) = self.trail.pop() {
-                self.bindings[id.index()] = None;
+                self.bindings[id.index()] = Binding::Free;
                 self.matched -= usize::from(!self.pattern.is_placeholder(id));
             }
         }
@@ -135,14 +180,14 @@ impl<'s, 'p, 'g> Search<'s, 'p, 'g> {
                         return false;
                     }
                 }
-                Entered::New => match self.swappable(pattern) {
-                    None => {
-                        if !self.arguments(pattern, graph, false, &mut todo) {
-                            return false;
-                        }
+                Entered::New if self.is_swappable(pattern) => {
+                    return self.try_both_orders(pattern, graph, &todo);
+                }
+                Entered::New => {
+                    if !self.arguments(pattern, graph, false, &mut todo) {
+                        return false;
                     }
-                    Some(()) => return self.try_both_orders(pattern, graph, &todo),
-                },
+                }
             }
         }
         self.extend()
@@ -162,7 +207,10 @@ impl<'s, 'p, 'g> Search<'s, 'p, 'g> {
 
     /// Every started branch is finished: go on with a user of a bound value, or check the whole match.
     fn extend(&mut self) -> bool {
-        let bound = |id: NodeId| self.bindings[id.index()].is_some();
+        if self.matched == self.pattern.graph.op_count() {
+            return self.check();
+        }
+        let bound = |id: NodeId| !matches!(self.bindings[id.index()], Binding::Free);
         let next = self.pattern.calls().find(|&id| {
             let mut reached = false;
             if let (false, Some(call)) = (bound(id), self.pattern.call(id)) {
@@ -176,12 +224,17 @@ impl<'s, 'p, 'g> Search<'s, 'p, 'g> {
         if let Some(call) = self.pattern.call(next) {
             call.for_each_input(|input| from = from.or(self.graph_node(input)));
         }
+        self.try_candidates(next, from)
+    }
+
+    /// Tries every place for a call of the pattern: the users of a value, or the whole graph.
+    fn try_candidates(&mut self, next: NodeId, from: Option<NodeId>) -> bool {
         let key = self.pattern.key(next);
         let target = self.target;
         let marks = (self.trail.len(), self.overlooked.len());
         let mut found_any = false;
         let attempt = |search: &mut Self, candidate: NodeId| {
-            let found = search.solve(vec![(next, candidate)]);
+            let found = search.solve(smallvec![(next, candidate)]);
             if !found {
                 search.undo(marks.0, marks.1);
             }
@@ -189,7 +242,7 @@ impl<'s, 'p, 'g> Search<'s, 'p, 'g> {
         };
         match from {
             None => {
-                for candidate in target.with_key(key) {
+                for candidate in key.into_iter().flat_map(|key| target.with_key(key)) {
                     found_any = true;
                     if attempt(self, candidate) {
                         return true;
@@ -198,7 +251,7 @@ impl<'s, 'p, 'g> Search<'s, 'p, 'g> {
             }
             Some(from) => {
                 let users = target.users(from);
-                let same_key = |id: NodeId| target.key(id) == Some(key);
+                let same_key = |id: NodeId| target.key(id) == key;
                 for &candidate in users.iter().filter(|id| same_key(**id)) {
                     found_any = true;
                     if attempt(self, candidate) {
@@ -216,37 +269,43 @@ impl<'s, 'p, 'g> Search<'s, 'p, 'g> {
         }
         if !found_any {
             let kind = DifferenceKind::NoUser;
-            self.differs(Difference { pattern: next, graph: from, kind });
+            self.differs(|| Difference { pattern: next, graph: from, kind });
         }
         false
     }
 
     /// Checks that concern the match as a whole.
     fn check(&mut self) -> bool {
-        let first_only = !self.records && self.allowed == 0;
+        let first_only = !self.wants_reasons();
         for difference in safety::check(self.pattern, self.target, &self.bindings, first_only) {
-            if !self.differs(difference) {
+            if !self.differs(|| difference) {
                 return false;
             }
         }
         true
     }
 
+    /// Whether anybody wants to know what differs.
+    fn wants_reasons(&self) -> bool {
+        self.records || self.allowed > 0
+    }
+
     /// Notes a difference: true if it may be overlooked.
-    fn differs(&mut self, difference: Difference) -> bool {
+    fn differs(&mut self, describe: impl FnOnce() -> Difference) -> bool {
+        if !self.wants_reasons() {
+            return false;
+        }
+        let difference = describe();
         if self.overlooked.len() < self.allowed && difference.kind.is_edit() {
             self.overlooked.push(difference);
             return true;
-        }
-        if !self.records {
-            return false;
         }
         let score = self.matched as isize - self.overlooked.len() as isize;
         if self.best.as_ref().is_none_or(|best| score > best.score()) {
             let mut differences = self.overlooked.clone();
             differences.push(difference);
             self.best = Some(Box::new(NearMiss {
-                bindings: self.bindings.clone(),
+                bindings: self.bound_values(),
                 matched: self.matched,
                 differences,
                 complete: false,
@@ -255,267 +314,58 @@ impl<'s, 'p, 'g> Search<'s, 'p, 'g> {
         false
     }
 
-    fn difference(&mut self, pattern: NodeId, graph: NodeId, kind: DifferenceKind) -> bool {
-        self.differs(Difference { pattern, graph: Some(graph), kind })
+    /// Notes a difference between two calls: true if it may be overlooked.
+    pub(super) fn difference(
+        &mut self,
+        pattern: NodeId,
+        graph: NodeId,
+        kind: impl FnOnce() -> DifferenceKind,
+    ) -> bool {
+        self.differs(|| Difference { pattern, graph: Some(graph), kind: kind() })
     }
 
     /// Binds a call of the pattern to a node of the graph.
     fn enter(&mut self, pattern: NodeId, graph: NodeId) -> Entered {
         if let Some(known) = self.graph_node(pattern) {
-            if known == graph {
-                return Entered::Known;
-            }
-            let kind = DifferenceKind::NotTheSame { parameter: "".into() };
-            return if self.difference(pattern, graph, kind) {
-                Entered::Known
-            } else {
-                Entered::Refused
-            };
+            let same = known == graph
+                || self.difference(pattern, graph, || DifferenceKind::NotTheSame {
+                    parameter: "".into(),
+                });
+            return if same { Entered::Known } else { Entered::Refused };
         }
-        if self.target.key(graph).is_none() {
-            self.difference(pattern, graph, DifferenceKind::NotComputed);
+        let Some(call) = self.target.graph.call(graph) else {
+            self.difference(pattern, graph, || DifferenceKind::NotComputed);
             return Entered::Refused;
-        }
-        if self
-            .trail
-            .iter()
-            .any(|&id| !self.pattern.is_placeholder(id) && self.graph_node(id) == Some(graph))
+        };
+        let same = self.target.key(graph) == self.pattern.key(pattern);
+        if !self.wants_reasons()
+            && !(same && self.pattern.inputs_may_fit(pattern, self.target, call))
         {
-            self.difference(pattern, graph, DifferenceKind::Shared);
             return Entered::Refused;
         }
-        let same = self.target.key(graph) == Some(self.pattern.key(pattern));
-        if !same && !self.difference(pattern, graph, DifferenceKind::Operation) {
+        let is_taken = |id: &NodeId| {
+            !self.pattern.is_placeholder(*id) && self.graph_node(*id) == Some(graph)
+        };
+        if self.trail.iter().any(is_taken) {
+            self.difference(pattern, graph, || DifferenceKind::Shared);
             return Entered::Refused;
         }
-        self.bind(pattern, Arg::Node(graph));
+        if !same && !self.difference(pattern, graph, || DifferenceKind::Operation) {
+            return Entered::Refused;
+        }
+        self.bind(pattern, Binding::Node(graph));
         self.matched += 1;
         if same { Entered::New } else { Entered::Other }
     }
 
-    fn bind(&mut self, pattern: NodeId, value: Arg) {
-        self.bindings[pattern.index()] = Some(value);
+    pub(super) fn bind(&mut self, pattern: NodeId, value: Binding<'g>) {
+        self.bindings[pattern.index()] = value;
         self.trail.push(pattern);
     }
 
-    fn swappable(&self, pattern: NodeId) -> Option<()> {
-        let op = self.pattern.call(pattern)?.op()?;
-        (self.options.commutative && is_commutative(op)).then_some(())
-    }
-
-    /// After a difference of operation, the inputs are still paired, in order, as far as they go.
-    fn compare_loosely(&mut self, pattern: NodeId, graph: NodeId, todo: &mut Todo) -> bool {
-        let (Some(p), Some(g)) = (self.pattern.call(pattern), self.target.graph.call(graph)) else {
-            return false;
-        };
-        let (mut wanted, mut found) = (Vec::new(), Vec::new());
-        p.for_each_input(|id| wanted.push(id));
-        g.for_each_input(|id| found.push(id));
-        let site = Site { pattern, graph, op: None, ty: ParamType::Any, parameter: "input" };
-        wanted
-            .into_iter()
-            .zip(found)
-            .all(|(p, g)| self.unify(&Arg::Node(p), &Arg::Node(g), &site, todo))
-    }
-
-    fn arguments(
-        &mut self,
-        pattern: NodeId,
-        graph: NodeId,
-        swapped: bool,
-        todo: &mut Todo,
-    ) -> bool {
-        let Some(g_call) = self.target.graph.call(graph) else { return false };
-        let Some(p_call) = self.pattern.call(pattern) else { return false };
-        let search_pattern = self.pattern;
-        match (search_pattern.bound(pattern), g_call.bind()) {
-            (Some(p), Ok(g)) => {
-                if p.is_in_place() != g.is_in_place() {
-                    let in_pattern = p.is_in_place();
-                    // An update in place may stand for a plain operation where nothing sees the difference:
-                    // that is decided once the whole match is known.
-                    if in_pattern
-                        && !self.difference(pattern, graph, DifferenceKind::InPlace { in_pattern })
-                    {
-                        return false;
-                    }
-                }
-                self.bound_arguments(pattern, graph, p, &g, swapped, todo)
-            }
-            (None, Err(_)) => self.raw_arguments(pattern, graph, p_call, g_call, todo),
-            _ => self.difference(pattern, graph, DifferenceKind::Arguments),
-        }
-    }
-
-    fn bound_arguments(
-        &mut self,
-        pattern: NodeId,
-        graph: NodeId,
-        p: &Bound<'_>,
-        g: &Bound<'_>,
-        swapped: bool,
-        todo: &mut Todo,
-    ) -> bool {
-        let same_layout = std::ptr::eq(p.signature, g.signature)
-            || p.signature.params.len() == g.signature.params.len();
-        if !same_layout {
-            return self.by_name(pattern, graph, p, g, todo);
-        }
-        // Backwards, so that the first argument is looked at first when the pairs are popped.
-        for (index, param) in p.signature.params.iter().enumerate().rev() {
-            if is_irrelevant(param.name) {
-                continue;
-            }
-            let other = match index {
-                0 | 1 if swapped => 1 - index,
-                _ => index,
-            };
-            let site = Site { pattern, graph, op: Some(p.op), ty: param.ty, parameter: param.name };
-            if !self.unify_values(p.values[index], g.values[other], &site, todo) {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Two overloads of one operation: parameters meet by name, and what only one side has must be at its
-    /// default.
-    fn by_name(
-        &mut self,
-        pattern: NodeId,
-        graph: NodeId,
-        p: &Bound<'_>,
-        g: &Bound<'_>,
-        todo: &mut Todo,
-    ) -> bool {
-        for (index, param) in p.signature.params.iter().enumerate().rev() {
-            if is_irrelevant(param.name) {
-                continue;
-            }
-            let site = Site { pattern, graph, op: Some(p.op), ty: param.ty, parameter: param.name };
-            let fits = match g.signature.position(param.name) {
-                Some(other) => self.unify_values(p.values[index], g.values[other], &site, todo),
-                None => {
-                    is_default(p.values[index], param.default.as_ref())
-                        || self.difference(pattern, graph, DifferenceKind::Arguments)
-                }
-            };
-            if !fits {
-                return false;
-            }
-        }
-        let only_in_graph = g.signature.params.iter().zip(&g.values).all(|(param, value)| {
-            is_irrelevant(param.name)
-                || p.has(param.name)
-                || is_default(*value, param.default.as_ref())
-        });
-        only_in_graph || self.difference(pattern, graph, DifferenceKind::Arguments)
-    }
-
-    /// Calls the table does not know are compared as they are written.
-    fn raw_arguments(
-        &mut self,
-        pattern: NodeId,
-        graph: NodeId,
-        p: &Call,
-        g: &Call,
-        todo: &mut Todo,
-    ) -> bool {
-        let names =
-            |call: &Call| call.kwargs.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-        if p.target != g.target || p.args.len() != g.args.len() || names(p) != names(g) {
-            return self.difference(pattern, graph, DifferenceKind::Arguments);
-        }
-        let site = Site { pattern, graph, op: None, ty: ParamType::Any, parameter: "argument" };
-        p.all_args().zip(g.all_args()).all(|(p, g)| self.unify(p, g, &site, todo))
-    }
-
-    fn unify_values(
-        &mut self,
-        p: Value<'_>,
-        g: Value<'_>,
-        site: &Site<'_>,
-        todo: &mut Todo,
-    ) -> bool {
-        match (p, g) {
-            (Value::Rest(p), Value::Rest(g)) => self.unify_items(p, g, site, todo),
-            (Value::Given(Arg::Node(_)), Value::Default(_)) => {
-                let kind = DifferenceKind::Omitted { parameter: site.parameter.into() };
-                self.difference(site.pattern, site.graph, kind)
-            }
-            (Value::Given(p) | Value::Default(p), Value::Given(g) | Value::Default(g)) => {
-                self.unify(p, g, site, todo)
-            }
-            (Value::Rest(p), Value::Given(g) | Value::Default(g)) => {
-                let g = g.as_sequence().unwrap_or(std::slice::from_ref(g));
-                self.unify_items(p, g, site, todo)
-            }
-            (Value::Given(p) | Value::Default(p), Value::Rest(g)) => {
-                let p = p.as_sequence().unwrap_or(std::slice::from_ref(p));
-                self.unify_items(p, g, site, todo)
-            }
-        }
-    }
-
-    fn unify_items(&mut self, p: &[Arg], g: &[Arg], site: &Site<'_>, todo: &mut Todo) -> bool {
-        if p.len() != g.len() {
-            let parameter = site.parameter.into();
-            let kind = DifferenceKind::Length { parameter, pattern: p.len(), graph: g.len() };
-            return self.difference(site.pattern, site.graph, kind);
-        }
-        p.iter().zip(g).rev().all(|(p, g)| self.unify(p, g, site, todo))
-    }
-
-    fn unify(&mut self, p: &Arg, g: &Arg, site: &Site<'_>, todo: &mut Todo) -> bool {
-        let parameter = || site.parameter.into();
-        match (p, g) {
-            (Arg::Node(p), g) if self.pattern.is_placeholder(*p) => self.placeholder(*p, g, site),
-            (Arg::Node(p), Arg::Node(g)) => {
-                todo.push((*p, *g));
-                true
-            }
-            (Arg::Node(_), _) => {
-                let kind = DifferenceKind::NotComputed;
-                self.difference(site.pattern, site.graph, kind)
-            }
-            (literal, Arg::Node(_)) => {
-                let literal = literal.clone();
-                let kind = DifferenceKind::LiteralOrValue {
-                    parameter: parameter(),
-                    literal,
-                    in_pattern: true,
-                };
-                self.difference(site.pattern, site.graph, kind)
-            }
-            (
-                Arg::Tuple(p_items) | Arg::List(p_items),
-                Arg::Tuple(g_items) | Arg::List(g_items),
-            ) => self.unify_items(p_items, g_items, site, todo),
-            (Arg::Slice(p), Arg::Slice(g)) => self.unify_items(&p[..], &g[..], site, todo),
-            (p, g) => {
-                same_literal(p, g, site.ty, site.op) || {
-                    let (pattern, graph) = (p.clone(), g.clone());
-                    let kind = DifferenceKind::Literal { parameter: parameter(), pattern, graph };
-                    self.difference(site.pattern, site.graph, kind)
-                }
-            }
-        }
-    }
-
-    /// An argument of the pattern stands for any value, the same wherever it is used.
-    fn placeholder(&mut self, p: NodeId, g: &Arg, site: &Site<'_>) -> bool {
-        match &self.bindings[p.index()] {
-            None => {
-                self.bind(p, g.clone());
-                true
-            }
-            Some(known) => {
-                same_literal(known, g, ParamType::Any, None) || {
-                    let kind = DifferenceKind::NotTheSame { parameter: site.parameter.into() };
-                    self.difference(site.pattern, site.graph, kind)
-                }
-            }
-        }
+    fn is_swappable(&self, pattern: NodeId) -> bool {
+        self.options.commutative
+            && self.pattern.call(pattern).and_then(|call| call.op()).is_some_and(is_commutative)
     }
 }
 
@@ -526,21 +376,4 @@ enum Entered {
     /// Bound although the operation differs.
     Other,
     Refused,
-}
-
-/// Where two arguments are compared.
-struct Site<'a> {
-    pattern: NodeId,
-    graph: NodeId,
-    op: Option<Op>,
-    ty: ParamType,
-    parameter: &'a str,
-}
-
-fn is_default(value: Value<'_>, default: Option<&Arg>) -> bool {
-    match value {
-        Value::Default(_) => true,
-        Value::Given(arg) => default == Some(arg),
-        Value::Rest(items) => items.is_empty(),
-    }
 }

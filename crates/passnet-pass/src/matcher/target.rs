@@ -2,27 +2,74 @@
 
 use passnet_graph::graph::Target;
 use passnet_graph::graph::effects::Effects;
+use passnet_graph::ops::Bound;
 use passnet_graph::{Call, Graph, NodeId};
 use rustc_hash::FxHasher;
 use std::cell::OnceCell;
 use std::hash::{Hash, Hasher};
 
-/// A graph with an index by operation; users and effects are worked out when first asked for.
+/// A graph and what searches ask of it. Only the set of operations is worked out at once, because most patterns
+/// ask for nothing else; the rest when it is first needed, once for all patterns.
 #[derive(Debug)]
 pub struct TargetGraph<'g> {
     pub graph: &'g Graph,
-    /// Calls sorted by operation, then by position.
-    index: Vec<(u64, NodeId)>,
-    /// The key of every call, in graph order.
-    keys: Vec<u64>,
+    present: KeySet,
+    /// Calls sorted by operation, then by position: the key in the upper half, the node in the lower.
+    index: OnceCell<Box<[u64]>>,
+    /// The arguments of every call, laid out by its signature.
+    bound: OnceCell<Box<[OnceCell<Option<Bound<'g>>>]>>,
     users: OnceCell<Users>,
     effects: OnceCell<EffectInfo>,
 }
 
+/// What an operation is looked up by. Known operations of all spellings share one key; other callees may, rarely,
+/// share theirs with another.
+pub(super) type Key = u32;
+
+/// A set of keys, exact for known operations: a key that is not in it is surely absent.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct KeySet([u64; KeySet::WORDS]);
+
+impl KeySet {
+    const WORDS: usize = 8;
+
+    pub(super) fn insert(&mut self, key: Key) {
+        self.0[key as usize / 64 % Self::WORDS] |= 1 << (key % 64);
+    }
+
+    pub(super) fn is_subset(&self, other: &KeySet) -> bool {
+        self.0.iter().zip(&other.0).fold(0, |missing, (own, other)| missing | (own & !other)) == 0
+    }
+
+    /// The operations of a graph.
+    pub(super) fn of(graph: &Graph) -> Self {
+        let mut keys = KeySet::default();
+        graph.calls().for_each(|(_, call)| keys.insert(key_of(call)));
+        keys
+    }
+}
+
+pub(super) fn key_of(call: &Call) -> Key {
+    match &call.target {
+        Target::Known(spelling) => spelling.op as Key,
+        Target::Unknown { kind, path } => hashed(&(1, *kind, path)),
+        Target::Replacement(replacement) => hashed(&(2, &replacement.pass, &replacement.wrapper)),
+    }
+}
+
+fn hashed(value: &impl Hash) -> Key {
+    let mut hasher = FxHasher::default();
+    value.hash(&mut hasher);
+    (hasher.finish() >> 32) as Key | 1 << 31
+}
+
+/// Who uses each value, one list after the other.
 #[derive(Debug)]
-pub(super) struct Users {
-    lists: Vec<Vec<NodeId>>,
-    returned: Vec<bool>,
+struct Users {
+    lists: Box<[NodeId]>,
+    /// Where the list of each value starts, and where the last one ends.
+    starts: Box<[u32]>,
+    returned: Box<[bool]>,
 }
 
 #[derive(Debug)]
@@ -30,65 +77,74 @@ pub(super) struct EffectInfo {
     pub effects: Effects,
     /// Earlier nodes that a node must stay after without using them.
     pub order: Vec<Vec<NodeId>>,
-}
-
-/// What an operation is looked up by. Known operations of all spellings share one key.
-pub(super) fn key_of(call: &Call) -> u64 {
-    match &call.target {
-        Target::Known(spelling) => spelling.op as u64,
-        Target::Unknown { kind, path } => hashed(&(1, *kind, path)),
-        Target::Replacement(replacement) => hashed(&(2, &replacement.pass, &replacement.wrapper)),
-    }
-}
-
-fn hashed(value: &impl Hash) -> u64 {
-    let mut hasher = FxHasher::default();
-    value.hash(&mut hasher);
-    hasher.finish() | 1 << 63
+    /// Whether any node has such a one.
+    pub is_ordered: bool,
+    /// The nodes that write memory, in graph order.
+    pub writers: Vec<NodeId>,
 }
 
 impl<'g> TargetGraph<'g> {
     pub fn new(graph: &'g Graph) -> Self {
-        let mut index: Vec<(u64, NodeId)> =
-            graph.calls().map(|(id, call)| (key_of(call), id)).collect();
-        let keys = index.iter().map(|(key, _)| *key).collect();
-        index.sort_unstable();
-        TargetGraph { graph, index, keys, users: OnceCell::new(), effects: OnceCell::new() }
+        TargetGraph {
+            graph,
+            present: KeySet::of(graph),
+            index: OnceCell::new(),
+            bound: OnceCell::new(),
+            users: OnceCell::new(),
+            effects: OnceCell::new(),
+        }
+    }
+
+    /// Whether the graph may have all these operations; if not, it surely lacks one.
+    pub(super) fn may_have(&self, keys: &KeySet) -> bool {
+        keys.is_subset(&self.present)
     }
 
     /// The key of a call; `None` for an input of the graph.
-    pub(super) fn key(&self, id: NodeId) -> Option<u64> {
-        let call = id.index().checked_sub(self.graph.placeholder_count())?;
-        self.keys.get(call).copied()
+    pub(super) fn key(&self, id: NodeId) -> Option<Key> {
+        self.graph.call(id).map(key_of)
     }
 
-    fn range(&self, key: u64) -> &[(u64, NodeId)] {
-        let start = self.index.partition_point(|(known, _)| *known < key);
-        let length = self.index[start..].partition_point(|(known, _)| *known == key);
-        &self.index[start..start + length]
+    fn range(&self, key: Key) -> &[u64] {
+        let index = self.index.get_or_init(|| {
+            let entry = |(id, call): (NodeId, &Call)| {
+                u64::from(key_of(call)) << 32 | id.index() as u64 & u64::from(u32::MAX)
+            };
+            let mut index: Box<[u64]> = self.graph.calls().map(entry).collect();
+            index.sort_unstable();
+            index
+        });
+        let start = index.partition_point(|entry| entry >> 32 < u64::from(key));
+        let length = index[start..].partition_point(|entry| entry >> 32 == u64::from(key));
+        &index[start..start + length]
     }
 
-    pub(super) fn count(&self, key: u64) -> usize {
+    pub(super) fn count(&self, key: Key) -> usize {
         self.range(key).len()
     }
 
     /// The calls of one operation, in graph order.
-    pub(super) fn with_key(&self, key: u64) -> impl Iterator<Item = NodeId> {
-        self.range(key).iter().map(|(_, id)| *id)
+    pub(super) fn with_key(&self, key: Key) -> impl Iterator<Item = NodeId> {
+        self.range(key).iter().map(|entry| NodeId::new((entry & u64::from(u32::MAX)) as usize))
+    }
+
+    /// The arguments of a call laid out by its operation's signature, if they fit one.
+    pub(super) fn bound(&self, id: NodeId) -> Option<&Bound<'g>> {
+        let bound = self.bound.get_or_init(|| {
+            std::iter::repeat_with(OnceCell::new).take(self.graph.op_count()).collect()
+        });
+        let cell = bound.get(id.index().checked_sub(self.graph.placeholder_count())?)?;
+        cell.get_or_init(|| self.graph.call(id)?.bind().ok()).as_ref()
     }
 
     fn users_info(&self) -> &Users {
-        self.users.get_or_init(|| {
-            let mut returned = vec![false; self.graph.nodes().len()];
-            for output in &self.graph.outputs {
-                output.for_each_node(&mut |id| returned[id.index()] = true);
-            }
-            Users { lists: self.graph.users(), returned }
-        })
+        self.users.get_or_init(|| Users::of(self.graph))
     }
 
     pub fn users(&self, id: NodeId) -> &[NodeId] {
-        &self.users_info().lists[id.index()]
+        let users = self.users_info();
+        let (start, end) = (users.starts[id.index()], users.starts[id.index() + 1]);
+        &users.lists[start as usize..end as usize]
     }
 
     pub fn is_returned(&self, id: NodeId) -> bool {
@@ -99,7 +155,48 @@ impl<'g> TargetGraph<'g> {
         self.effects.get_or_init(|| {
             let effects = Effects::of(self.graph);
             let order = effects.order(self.graph);
-            EffectInfo { effects, order }
+            EffectInfo {
+                is_ordered: order.iter().any(|earlier| !earlier.is_empty()),
+                writers: self.graph.ids().filter(|id| effects.mutates(*id)).collect(),
+                effects,
+                order,
+            }
         })
+    }
+}
+
+impl Users {
+    /// Two walks over the arguments: one to count, one to fill in.
+    fn of(graph: &Graph) -> Self {
+        let count = graph.nodes().len();
+        let mut starts = vec![0_u32; count + 1].into_boxed_slice();
+        for_each_use(graph, |used, _| starts[used.index() + 1] += 1);
+        for index in 0..count {
+            starts[index + 1] += starts[index];
+        }
+        let mut next = starts.clone();
+        let mut lists = vec![NodeId::new(0); starts[count] as usize].into_boxed_slice();
+        for_each_use(graph, |used, user| {
+            let place = &mut next[used.index()];
+            lists[*place as usize] = user;
+            *place += 1;
+        });
+        let mut returned = vec![false; count].into_boxed_slice();
+        for output in &graph.outputs {
+            output.for_each_node(&mut |id| returned[id.index()] = true);
+        }
+        Users { lists, starts, returned }
+    }
+}
+
+/// Every use of a value, in graph order; a call that uses a value twice counts once.
+fn for_each_use(graph: &Graph, mut visit: impl FnMut(NodeId, NodeId)) {
+    let mut last_user = vec![None; graph.nodes().len()].into_boxed_slice();
+    for (user, call) in graph.calls() {
+        call.for_each_input(|used| {
+            if last_user[used.index()].replace(user) != Some(user) {
+                visit(used, user);
+            }
+        });
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Patch, RewriteError, apply};
 use crate::load::Program;
-use crate::matcher::{MatchOptions, Outcome, Pattern, TargetGraph, find, find_first};
+use crate::matcher::{MatchOptions, Pattern, TargetGraph, find, find_first};
 use crate::trace::Pass;
 use passnet_graph::Graph;
 use rustc_hash::FxHashSet;
@@ -79,18 +79,10 @@ fn run_pass(
     // What the pass put into the graph, by name: names are unique and patches keep them.
     let mut own: FxHashSet<Box<str>> = FxHashSet::default();
     let (stop, miss) = loop {
-        let target = TargetGraph::new(&graph);
-        let found = if patches.is_empty() {
-            let Outcome { mut matches, miss } = find(&pattern, &target, &options.matching);
-            match matches.is_empty() {
-                true => break (Stop::Saturated, miss),
-                false => matches.swap_remove(0),
-            }
-        } else {
-            match find_first(&pattern, &target, &options.matching) {
-                Some(found) => found,
-                None => break (Stop::Saturated, None),
-            }
+        let Some(found) = find_first(&pattern, &TargetGraph::new(&graph), &options.matching) else {
+            let never = patches.is_empty();
+            let miss = never.then(|| find(&pattern, &TargetGraph::new(&graph), &options.matching));
+            break (Stop::Saturated, miss.and_then(|outcome| outcome.miss));
         };
         if found.nodes.iter().any(|id| own.contains(&graph.node(*id).name)) {
             break (Stop::MatchesItself, None);
