@@ -158,9 +158,11 @@ fn limits_bound_size_and_number() {
 
 #[test]
 fn a_single_file_is_a_pass_of_its_own() {
-    let folder = folder(&[("solo.py", PASS)]);
+    let folder = folder(&[("solo.py", PASS), ("notes.txt", "")]);
     let set = load(&folder.path().join("solo.py"), &LoadOptions::default());
     assert_eq!(names(&set), ["solo"]);
-    let set = load(&folder.path().join("nothing.txt"), &LoadOptions::default());
+    let set = load(&folder.path().join("notes.txt"), &LoadOptions::default());
     assert!(set.errors[0].message.contains("neither a folder nor a `.py` file"));
+    let set = load(&folder.path().join("nothing.txt"), &LoadOptions::default());
+    assert!(set.errors[0].message.contains("no such file or folder"));
 }

@@ -200,7 +200,21 @@ fn a_dependency_cycle_is_refused() {
     assert_eq!(reference_count("x, y", "return x.sin(), y.cos()", body), 0);
 }
 
-// Known bugs of torch.fx, and what happens here instead. `python/passnet/fx_parity.py --bugs` shows them live.
+/// The list of deliberate differences stands in the documentation of the matcher, with the name of a test for each.
+#[test]
+fn every_deliberate_difference_has_its_test() {
+    let tests =
+        [include_str!("matching.rs"), include_str!("rewriting.rs"), include_str!("trace.rs")]
+            .concat();
+    let listed = include_str!("../src/matcher/mod.rs").lines().filter(|l| l.starts_with("//! - "));
+    let names: Vec<&str> = listed.filter_map(|line| line.split('`').rev().nth(1)).collect();
+    assert!(names.len() >= 18, "{names:?}");
+    for name in names {
+        assert!(tests.contains(&format!("#[test]\nfn {name}()")), "no test `{name}`");
+    }
+}
+
+// Known bugs of torch.fx, and what happens here instead. `python -m passnet.fx_parity bugs` shows them live.
 
 #[test]
 fn false_match_when_an_argument_is_bound_to_a_list_that_holds_a_matched_node() {

@@ -138,6 +138,12 @@ fn a_keyword_named_out_is_a_write_like_any_other() {
         ["a = sin(in_0)", "b = torch.add(in_1, a, in_2)", "c = relu(b)", "return c"],
         "the write into in_2 would be lost"
     );
+    // Even where the pattern has the keyword too: the wrapper is not asked to write into the argument.
+    let body = "a = torch.add(in_0, in_1, out=in_2)\nb = a.relu()\nreturn (b, in_2)";
+    assert_eq!(
+        after("x, y, z", "return torch.add(x, y, out=z).relu()", body),
+        ["a = torch.add(in_0, in_1, in_2)", "b = relu(a)", "return b, in_2"]
+    );
 }
 
 #[test]
@@ -167,6 +173,11 @@ fn a_pass_that_matches_its_own_output_is_stopped() {
     let report = rewrite(&loaded, &graph("a = in_0.relu()\nreturn (a,)"));
     assert_eq!(report.applied[0].stop, Stop::MatchesItself);
     assert_eq!(report.applied[0].patches.len(), 1);
+    // What it did not make itself is rewritten all the same.
+    let report =
+        rewrite(&loaded, &graph("a = in_0.relu()\nb = a.sin()\nc = b.relu()\nreturn (c,)"));
+    assert_eq!(report.applied[0].stop, Stop::MatchesItself);
+    assert_eq!(report.applied[0].patches.len(), 2);
 }
 
 #[test]

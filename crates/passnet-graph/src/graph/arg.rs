@@ -103,12 +103,11 @@ impl Arg {
         }
     }
 
+    #[inline]
     pub fn for_each_node(&self, visit: &mut impl FnMut(NodeId)) {
-        if let Arg::Node(id) = self {
-            visit(*id);
-        }
-        for part in self.parts() {
-            part.for_each_node(visit);
+        match self {
+            Arg::Node(id) => visit(*id),
+            compound => compound.parts().iter().for_each(|part| part.for_each_node(visit)),
         }
     }
 

@@ -3,8 +3,9 @@
 //! The analysis is conservative: a result that may be a view is treated as one, and an operation the table
 //! does not know is treated as if it wrote into all its arguments.
 
-use super::{Arg, Graph, NodeId};
-use crate::ops::{Alias, Class};
+use super::{Arg, Call, Graph, NodeId};
+use crate::ops::{Alias, Bound, Class};
+use std::borrow::Borrow;
 
 /// The effects of a graph's calls.
 #[derive(Debug)]
@@ -21,6 +22,15 @@ pub struct Effects {
 
 impl Effects {
     pub fn of(graph: &Graph) -> Self {
+        Self::with(graph, |_, call| call.bind().ok())
+    }
+
+    /// The same for a caller that has the calls laid out already; `bind` gives `None` for those that do not fit
+    /// their operation.
+    pub fn with<'g, B: Borrow<Bound<'g>>>(
+        graph: &'g Graph,
+        bind: impl Fn(NodeId, &'g Call) -> Option<B>,
+    ) -> Self {
         let count = graph.nodes().len();
         let mut effects = Effects {
             roots: (0..count).map(NodeId::new).collect(),
@@ -37,8 +47,8 @@ impl Effects {
                 }
                 continue;
             }
-            match call.bind() {
-                Ok(bound) => {
+            match bind(id, call).as_ref().map(Borrow::borrow) {
+                Some(bound) => {
                     if let Some(target) = bound.mutated() {
                         effects.write(id, target);
                     }
@@ -50,7 +60,7 @@ impl Effects {
                     effects.global[id.index()] =
                         bound.is_random() || bound.class() == Class::Effect;
                 }
-                Err(_) => {
+                None => {
                     for arg in call.all_args() {
                         effects.write(id, arg);
                     }
@@ -71,13 +81,12 @@ impl Effects {
     /// A list of tensors (as `meshgrid` takes) may share memory with each of its elements.
     fn join_first(&mut self, id: NodeId, first: Option<&Arg>) {
         let Some(first) = first else { return };
-        let mut sources = Vec::new();
-        first.for_each_node(&mut |source| sources.push(source));
-        for source in sources {
-            let (a, b) = (find(&self.roots, id), find(&self.roots, source));
+        let roots = &mut self.roots;
+        first.for_each_node(&mut |source| {
+            let (a, b) = (find(roots, id), find(roots, source));
             let (low, high) = if a < b { (a, b) } else { (b, a) };
-            self.roots[high.index()] = low;
-        }
+            roots[high.index()] = low;
+        });
     }
 
     /// Whether two values may share memory.

@@ -220,8 +220,7 @@ fn every_keyword_fits<'a>(
         };
         let param = &signature.params[place];
         let before = call.kwargs[..index].iter();
-        if place < positional
-            || before.into_iter().any(|(other, _)| names(other, param, signature))
+        if place < positional || before.into_iter().any(|(other, _)| names(other, param, signature))
         {
             return Err(Mismatch::TwoValues(keyword));
         }

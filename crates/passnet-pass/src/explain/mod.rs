@@ -11,7 +11,9 @@ pub use place::Place;
 pub use render::render;
 
 use crate::load::Program;
-use crate::matcher::{self, Difference, MatchOptions, Miss, NearMiss, Pattern, TargetGraph};
+use crate::matcher::{
+    self, Difference, DifferenceKind, MatchOptions, Miss, NearMiss, Pattern, TargetGraph,
+};
 use crate::trace::Pass;
 use passnet_graph::syntax::Source;
 use passnet_graph::{Graph, NodeId};
@@ -182,10 +184,14 @@ fn align(
         .map(|id| {
             let bound = bindings.get(id.index()).and_then(Option::as_ref);
             let counterpart: Option<NodeId> = bound.and_then(passnet_graph::Arg::as_node);
+            let differs = differences.iter().find(|difference| difference.pattern == id);
+            // Where another operation stands, that one is shown.
+            let other = differs.filter(|difference| difference.kind == DifferenceKind::Operation);
+            let shown = counterpart.or(other.and_then(|difference| difference.graph));
             Aligned {
                 pattern: Place::in_pass(program, pass, id),
-                graph: counterpart.map(|id| Place::in_graph(named, id)),
-                fits: counterpart.is_some() && differences.iter().all(|d| d.pattern != id),
+                graph: shown.map(|id| Place::in_graph(named, id)),
+                fits: counterpart.is_some() && differs.is_none(),
             }
         })
         .collect()

@@ -1,9 +1,9 @@
 //! How widely a pass applies: over a corpus, in how many graphs, models and distinct structures it matches,
 //! with which shapes and dtypes, and where one change would make it match.
 
-use crate::explain::{Explanation, NamedGraph, explain};
+use crate::explain::{Explanation, NamedGraph, brief, explain};
 use crate::load::Program;
-use crate::matcher::{MatchOptions, Pattern, TargetGraph, find, nearest};
+use crate::matcher::{DifferenceKind, MatchOptions, NearMiss, Pattern, TargetGraph, find, nearest};
 use crate::trace::Pass;
 use passnet_graph::infer::{Inference, infer_folder};
 use passnet_graph::{Arg, Digest, Graph, GraphFolder, identify};
@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Clone)]
 pub struct Observation {
     pub matches: Vec<Site>,
+    /// Why there is none, in one sentence.
+    pub reason: Option<String>,
     /// Identity of the graph without literals, shapes and names.
     pub structure: Option<Digest>,
     /// The one change that would make the pass match, if there is one.
@@ -45,9 +47,11 @@ pub fn observe(
     if found.matches.is_empty() {
         // Only a graph that has all operations but one can be a single change away.
         let promising = pattern.lacking(&target) <= 1
-            && nearest(&pattern, &target, options, 1).is_some_and(|near| near.complete);
+            && nearest(&pattern, &target, options, 1)
+                .is_some_and(|near| near.complete && is_telling(&near, &pattern));
         let near = promising.then(|| Box::new(explain(program, pass, named, options)));
-        return Observation { matches: Vec::new(), structure: None, near };
+        let reason = found.miss.map(|miss| brief(pass, named.graph, &miss));
+        return Observation { matches: Vec::new(), reason, structure: None, near };
     }
     let taps = pass.pattern.graph.placeholder_count();
     let types = infer_folder(folder);
@@ -58,9 +62,16 @@ pub fn observe(
     });
     Observation {
         matches: sites.collect(),
+        reason: None,
         structure: Some(identify(named.graph, &folder.metas).structure),
         near: None,
     }
+}
+
+/// In a pattern of two operations, another one in place of either is no near miss but half a pattern.
+fn is_telling(near: &NearMiss, pattern: &Pattern<'_>) -> bool {
+    let other = near.differences.iter().filter(|d| d.kind == DifferenceKind::Operation).count();
+    other * 2 < pattern.graph.op_count()
 }
 
 fn tap(graph: &Graph, types: &Inference, arg: &Arg) -> String {
@@ -88,6 +99,8 @@ pub struct Generality {
     pub dtypes: BTreeMap<String, usize>,
     /// Single changes that would make more graphs match, with how many and an example.
     pub near_misses: BTreeMap<String, NearMissCount>,
+    /// What stopped the closest attempt in the other graphs without a match, with how many graphs.
+    pub reasons: BTreeMap<String, usize>,
     #[serde(skip)]
     models: BTreeSet<String>,
     #[serde(skip)]
@@ -117,6 +130,9 @@ impl Generality {
             self.near_misses.entry(difference.message.clone()).or_insert_with(fresh).graphs += 1;
         }
         if observation.matches.is_empty() {
+            if let (None, Some(reason)) = (&observation.near, &observation.reason) {
+                *self.reasons.entry(reason.clone()).or_insert(0) += 1;
+            }
             return;
         }
         self.graphs_matched += 1;

@@ -25,11 +25,17 @@ impl Manifest {
 
     fn parse(source: &Source) -> Result<Self, Vec<Diagnostic>> {
         let value: Value = serde_json::from_str(source.text()).map_err(|error| {
-            vec![Diagnostic {
-                line: error.line(),
-                column: error.column(),
-                ..Diagnostic::file(source.path(), format!("not valid JSON: {error}"))
-            }]
+            let text = error.to_string();
+            let reason = text.split(" at line ").next().unwrap_or(&text);
+            let message = format!("not valid JSON: {reason}");
+            vec![
+                Diagnostic {
+                    line: error.line(),
+                    column: error.column().max(1),
+                    ..Diagnostic::file(source.path(), message)
+                }
+                .with_hint("a JSON list of pass names, for example `[\"fuse_add_relu\"]`"),
+            ]
         })?;
         let Value::Array(items) = value else {
             return Err(vec![

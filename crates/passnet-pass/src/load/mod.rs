@@ -90,6 +90,23 @@ pub fn load(path: &Path, options: &LoadOptions) -> PassSet {
     PassSet { program, passes, errors: set.errors, notes: set.notes }
 }
 
+/// What to do about a folder without a list of passes: it may hold pass folders, or loose pass files.
+fn how_to_name_passes(folder: &Path) -> String {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let paths = entries.take(Limits::default().passes).map(|entry| entry.path());
+    let is_pass_folder = |path: &PathBuf| path.join(Manifest::OUTPUT).is_file();
+    let inner = paths.filter(is_pass_folder).min();
+    match inner.as_deref().and_then(Path::file_name) {
+        Some(name) => format!(
+            "it holds pass folders: give one of them, such as `{}`",
+            folder.join(name).display()
+        ),
+        None => "it holds a JSON list of file stems in the order of application, for example \
+                 `[\"fuse_add_relu\"]`; a single pass file can be given by its own path"
+            .into(),
+    }
+}
+
 /// A pass named by a manifest, not read yet.
 struct Listed {
     name: String,
@@ -113,10 +130,16 @@ impl Selection {
                 root: root.to_path_buf(),
                 is_input: false,
             }),
-            _ => self.errors.push(
-                Diagnostic::file(path.display().to_string(), "neither a folder nor a `.py` file")
-                    .with_hint("give a pass folder or one pass file"),
-            ),
+            _ => {
+                let message = match path.exists() {
+                    true => "neither a folder nor a `.py` file",
+                    false => "no such file or folder",
+                };
+                self.errors.push(
+                    Diagnostic::file(path.display().to_string(), message)
+                        .with_hint("give a pass folder or one pass file"),
+                );
+            }
         }
     }
 
@@ -129,7 +152,7 @@ impl Selection {
                     folder.join(Manifest::OUTPUT).display().to_string(),
                     "no such file, so no pass of this folder is applied",
                 )
-                .with_hint("it holds a JSON list of file stems in the order of application"),
+                .with_hint(how_to_name_passes(folder)),
             );
             Vec::new()
         });

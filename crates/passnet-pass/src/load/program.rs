@@ -212,7 +212,9 @@ impl Loader {
         }
         let path = root.join(format!("{name}.py"));
         if !path.exists() {
-            return Err(Diagnostic::file(path.display().to_string(), "no such file"));
+            return Err(Diagnostic::file(path.display().to_string(), "no such file").with_hint(
+                "give a pass folder, or a pass file that exists; a folder's list names file stems",
+            ));
         }
         let first = self.program.modules.len();
         let id = self.read(root_index, name.to_string(), &path)?;
@@ -256,7 +258,9 @@ impl Loader {
         let size = std::fs::metadata(&real).map_err(describe)?.len();
         if size > self.limits.file_bytes {
             let limit = self.limits.file_bytes;
-            return refuse(format!("file has {size} bytes, more than the limit of {limit}"));
+            let message = format!("file has {size} bytes, more than the limit of {limit}");
+            return Err(Diagnostic::file(&shown, message)
+                .with_hint("a pass is a page of source; tables and weights do not belong in it"));
         }
         self.bytes += size;
         if self.bytes > self.limits.total_bytes {

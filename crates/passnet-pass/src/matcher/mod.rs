@@ -3,6 +3,34 @@
 //! The default semantics compares meaning: calls are laid out by the operation table on both sides, so that
 //! `F.relu(x)`, `x.relu()` and `torch.relu(input=x)` are the same call, and a match is refused when taking
 //! its nodes out would change what the rest of the graph computes. [`reference`] imitates torch.fx instead.
+//!
+//! # Where the default differs from torch.fx on purpose
+//!
+//! Each line names the test that shows it.
+//!
+//! More matches:
+//! - spellings of one operation are one operation: `spellings_of_one_operation_meet`
+//! - omitted defaults, keywords or positions: `defaults_and_keywords_do_not_matter`
+//! - literals by value: `literals_are_compared_by_value_where_their_type_does_not_matter`
+//! - operands in the other order, if asked: `operands_are_exchanged_only_on_request`
+//! - two arguments bound to one value: `two_arguments_may_stand_for_one_value`
+//! - an unseen update in place: `an_update_in_place_may_stand_for_a_plain_operation_if_nobody_sees_it`
+//! - results nobody uses: `a_result_nobody_uses_is_replaced_too`
+//! - `x += y` in a pattern is an update: `in_place_updates_differ_between_the_dialects`
+//!
+//! Fewer, because the result would change:
+//! - random and other effects: `random_nodes_are_never_taken_out`
+//! - writes in between: `a_write_between_the_matched_nodes_is_respected`
+//! - inputs that are updated: `an_input_updated_in_place_must_be_updated_by_the_pattern_too`
+//! - views written later: `a_returned_view_must_not_be_written_later`
+//!
+//! torch.fx's own mistakes, shown live by `python -m passnet.fx_parity bugs`:
+//! - adjacent matches that refer to erased nodes: `adjacent_matches_do_not_refer_to_erased_nodes`
+//! - false matches: `false_match_when_an_argument_is_bound_to_a_list_that_holds_a_matched_node`
+//! - identity replacement: `identity_replacement_is_refused_while_tracing`
+//! - a keyword named `out`: `a_keyword_named_out_is_a_write_like_any_other`
+//! - use before definition with several outputs: `use_before_definition_with_several_outputs_is_sorted_out`
+//! - `KeyError` for an operation that is absent: `an_operation_without_candidate_is_no_match_not_a_crash`
 
 mod arguments;
 mod compare;

@@ -29,10 +29,12 @@ pub(super) fn check(
         return found;
     }
     let info = target.effects();
-    matched.effects(info, &mut found);
-    matched.writes(info, &mut found);
-    matched.aliases(info, &mut found);
-    matched.order(info, &mut found);
+    if let Some(info) = info {
+        matched.effects(info, &mut found);
+        matched.writes(info, &mut found);
+        matched.aliases(info, &mut found);
+        matched.order(info, &mut found);
+    }
     matched.between(info, &mut found);
     found
 }
@@ -171,14 +173,14 @@ impl Matched<'_, '_, '_> {
     }
 
     /// Taken together the matched nodes must not depend on something that depends on them.
-    fn between(&self, info: &EffectInfo, found: &mut Vec<Difference>) {
+    fn between(&self, info: Option<&EffectInfo>, found: &mut Vec<Difference>) {
         let (Some(first), Some(last)) = (self.members.first(), self.members.last()) else { return };
         // Only a value that is used outside before the last matched node can come back to it.
         let leaves = |member: &Member| {
             let users = self.target.users(member.graph).iter();
             users.take_while(|user| **user < last.graph).any(|user| !self.contains(*user))
         };
-        if !info.is_ordered && !self.members.iter().any(leaves) {
+        if info.is_none() && !self.members.iter().any(leaves) {
             return;
         }
         let graph = self.target.graph;
@@ -196,7 +198,9 @@ impl Matched<'_, '_, '_> {
                 }
             };
             call.for_each_input(&mut visit);
-            info.order[index].iter().copied().for_each(&mut visit);
+            if let Some(info) = info {
+                info.order[index].iter().copied().for_each(&mut visit);
+            }
             match culprit {
                 Some(node) if inside => {
                     let at = self.members.iter().find(|member| member.graph == id).copied();

@@ -343,9 +343,8 @@ impl<'s, 'p, 'g> Search<'s, 'p, 'g> {
         {
             return Entered::Refused;
         }
-        let is_taken = |id: &NodeId| {
-            !self.pattern.is_placeholder(*id) && self.graph_node(*id) == Some(graph)
-        };
+        let is_taken =
+            |id: &NodeId| !self.pattern.is_placeholder(*id) && self.graph_node(*id) == Some(graph);
         if self.trail.iter().any(is_taken) {
             self.difference(pattern, graph, || DifferenceKind::Shared);
             return Entered::Refused;

@@ -19,7 +19,7 @@ pub struct TargetGraph<'g> {
     /// The arguments of every call, laid out by its signature.
     bound: OnceCell<Box<[OnceCell<Option<Bound<'g>>>]>>,
     users: OnceCell<Users>,
-    effects: OnceCell<EffectInfo>,
+    effects: OnceCell<Option<EffectInfo>>,
 }
 
 /// What an operation is looked up by. Known operations of all spellings share one key; other callees may, rarely,
@@ -72,13 +72,12 @@ struct Users {
     returned: Box<[bool]>,
 }
 
+/// Effects of a graph that has any.
 #[derive(Debug)]
 pub(super) struct EffectInfo {
     pub effects: Effects,
     /// Earlier nodes that a node must stay after without using them.
     pub order: Vec<Vec<NodeId>>,
-    /// Whether any node has such a one.
-    pub is_ordered: bool,
     /// The nodes that write memory, in graph order.
     pub writers: Vec<NodeId>,
 }
@@ -151,52 +150,51 @@ impl<'g> TargetGraph<'g> {
         self.users_info().returned[id.index()]
     }
 
-    pub(super) fn effects(&self) -> &EffectInfo {
-        self.effects.get_or_init(|| {
-            let effects = Effects::of(self.graph);
-            let order = effects.order(self.graph);
-            EffectInfo {
-                is_ordered: order.iter().any(|earlier| !earlier.is_empty()),
-                writers: self.graph.ids().filter(|id| effects.mutates(*id)).collect(),
-                effects,
-                order,
+    /// Who writes what, and which orders matter; `None` if no call does more than compute its result.
+    pub(super) fn effects(&self) -> Option<&EffectInfo> {
+        let work_out = || {
+            if self.graph.calls().all(|(id, _)| self.bound(id).is_some_and(|b| !b.has_effect())) {
+                return None;
             }
-        })
+            let effects = Effects::with(self.graph, |id, _| self.bound(id));
+            let order = effects.order(self.graph);
+            let writers = self.graph.ids().filter(|id| effects.mutates(*id)).collect();
+            Some(EffectInfo { effects, order, writers })
+        };
+        self.effects.get_or_init(work_out).as_ref()
     }
 }
 
 impl Users {
-    /// Two walks over the arguments: one to count, one to fill in.
     fn of(graph: &Graph) -> Self {
         let count = graph.nodes().len();
         let mut starts = vec![0_u32; count + 1].into_boxed_slice();
-        for_each_use(graph, |used, _| starts[used.index() + 1] += 1);
+        // Every use in graph order; a call that uses a value twice counts once. No call is the first node and uses
+        // something, so that node can stand for nobody.
+        let mut uses: Vec<(NodeId, NodeId)> = Vec::with_capacity(count * 2);
+        let mut last_user = vec![NodeId::new(0); count].into_boxed_slice();
+        for (user, call) in graph.calls() {
+            call.for_each_input(|used| {
+                if std::mem::replace(&mut last_user[used.index()], user) != user {
+                    uses.push((used, user));
+                    starts[used.index() + 1] += 1;
+                }
+            });
+        }
         for index in 0..count {
             starts[index + 1] += starts[index];
         }
         let mut next = starts.clone();
-        let mut lists = vec![NodeId::new(0); starts[count] as usize].into_boxed_slice();
-        for_each_use(graph, |used, user| {
+        let mut lists = vec![NodeId::new(0); uses.len()].into_boxed_slice();
+        for (used, user) in uses {
             let place = &mut next[used.index()];
             lists[*place as usize] = user;
             *place += 1;
-        });
+        }
         let mut returned = vec![false; count].into_boxed_slice();
         for output in &graph.outputs {
             output.for_each_node(&mut |id| returned[id.index()] = true);
         }
         Users { lists, starts, returned }
-    }
-}
-
-/// Every use of a value, in graph order; a call that uses a value twice counts once.
-fn for_each_use(graph: &Graph, mut visit: impl FnMut(NodeId, NodeId)) {
-    let mut last_user = vec![None; graph.nodes().len()].into_boxed_slice();
-    for (user, call) in graph.calls() {
-        call.for_each_input(|used| {
-            if last_user[used.index()].replace(user) != Some(user) {
-                visit(used, user);
-            }
-        });
     }
 }

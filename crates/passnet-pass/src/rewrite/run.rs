@@ -2,7 +2,7 @@
 
 use super::{Patch, RewriteError, apply};
 use crate::load::Program;
-use crate::matcher::{MatchOptions, Pattern, TargetGraph, find, find_first};
+use crate::matcher::{Match, MatchOptions, Pattern, TargetGraph, find, find_first, matches};
 use crate::trace::Pass;
 use passnet_graph::Graph;
 use rustc_hash::FxHashSet;
@@ -28,7 +28,7 @@ impl Default for RunOptions {
 pub enum Stop {
     /// Nothing more to match.
     Saturated,
-    /// The pass matches what it produced itself, and would go on for ever.
+    /// All that is left to match is what the pass produced itself: it would go on for ever.
     MatchesItself,
     PatchLimit,
     GrowthLimit,
@@ -84,9 +84,17 @@ fn run_pass(
             let miss = never.then(|| find(&pattern, &TargetGraph::new(&graph), &options.matching));
             break (Stop::Saturated, miss.and_then(|outcome| outcome.miss));
         };
-        if found.nodes.iter().any(|id| own.contains(&graph.node(*id).name)) {
-            break (Stop::MatchesItself, None);
-        }
+        let is_own =
+            |found: &Match| found.nodes.iter().any(|id| own.contains(&graph.node(*id).name));
+        let found = if is_own(&found) {
+            let all = matches(&pattern, &TargetGraph::new(&graph), &options.matching);
+            match all.into_iter().find(|found| !is_own(found)) {
+                Some(other) => other,
+                None => break (Stop::MatchesItself, None),
+            }
+        } else {
+            found
+        };
         if patches.len() >= options.patches {
             break (Stop::PatchLimit, None);
         }

@@ -119,11 +119,10 @@ impl<'a> Interpreter<'a> {
     pub(super) fn enter(&mut self, module: ModuleId, range: TextRange) -> Result<(), Diagnostic> {
         self.depth += 1;
         if self.depth > MAX_CALL_DEPTH {
-            return Err(self.error(
-                module,
-                range,
-                format!("functions call each other more than {MAX_CALL_DEPTH} deep"),
-            ));
+            let message = format!("functions call each other more than {MAX_CALL_DEPTH} deep");
+            return Err(self
+                .error(module, range, message)
+                .with_hint("a pattern is a straight line of operations: write them out"));
         }
         Ok(())
     }

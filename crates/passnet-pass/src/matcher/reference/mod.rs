@@ -88,7 +88,8 @@ impl<'p> ReferencePattern<'p> {
             });
         }
         let starts = returned.iter().copied().filter(|id| !used[id.index()]);
-        let anchors = starts.map(|node| Anchor { node, keys: operations_of(graph, node) }).collect();
+        let anchors =
+            starts.map(|node| Anchor { node, keys: operations_of(graph, node) }).collect();
         ReferencePattern { graph, calls, returned, anchors }
     }
 
@@ -168,8 +169,7 @@ pub fn matches(
     if anchors.is_empty() {
         return Ok(Vec::new());
     }
-    let mut matcher =
-        Matcher { pattern, target, map: Map::new(), found: Vec::new(), steps: 0 };
+    let mut matcher = Matcher { pattern, target, map: Map::new(), found: Vec::new(), steps: 0 };
     matcher.backtrack(&anchors)?;
     let mut kept: Vec<Match> = Vec::new();
     for map in std::mem::take(&mut matcher.found) {

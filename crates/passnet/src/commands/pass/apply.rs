@@ -1,6 +1,6 @@
 //! `passnet pass apply`
 
-use super::Passes;
+use super::{Passes, counted};
 use crate::error::{CommandError, Outcome, render_diagnostic};
 use crate::output::{Output, warn};
 use crate::paths::for_each_graph;
@@ -130,13 +130,14 @@ fn show(
     for (applied, reason) in done {
         let stop = match applied.stop {
             Stop::Saturated => "",
-            Stop::MatchesItself => ", stopped: it matches what it made itself",
+            Stop::MatchesItself => ", stopped: all that still matches is what it made itself",
             Stop::PatchLimit => ", stopped: too many rewrites",
             Stop::GrowthLimit => ", stopped: the graph grows too much",
         };
         let count = applied.patches.len();
         let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-        output.line(format!("# {}: {count} rewrites{stop}{reason}", applied.pass))?;
+        let count = counted(count, "rewrite", "rewrites");
+        output.line(format!("# {}: {count}{stop}{reason}", applied.pass))?;
     }
     if with_model {
         output.line(rewritten.model.trim_end())?;

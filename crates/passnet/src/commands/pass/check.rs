@@ -1,15 +1,19 @@
 //! `passnet pass check`
 
+use super::counted;
 use super::prepare::require_some;
 use crate::error::{CommandError, Outcome, render_diagnostic};
 use crate::output::Output;
 use clap::Args;
 use passnet_graph::Diagnostic;
-use passnet_pass::load::{Bindings, LoadOptions, PassSet, load};
-use passnet_pass::rules::{self, Finding, RULES, Severity};
+use passnet_pass::load::{Bindings, LoadOptions, PassSet, Program, load};
+use passnet_pass::rules::{self, Example, Finding, RULES, Severity};
 use passnet_pass::trace::{Dialect, trace};
 use serde_json::json;
 use std::path::PathBuf;
+
+/// Of a source line that a finding is about.
+const SHOWN_COLUMNS: usize = 110;
 
 #[derive(Debug, Args)]
 pub struct CheckArgs {
@@ -37,7 +41,8 @@ pub fn run(args: CheckArgs, output: &mut Output) -> Result<Outcome, CommandError
     for set in &sets {
         for error in &set.errors {
             failed += 1;
-            show(output, &error.file, std::slice::from_ref(error), &[], &[])?;
+            let errors = std::slice::from_ref(error);
+            show(output, &set.program, &error.file, errors, &[], &[])?;
         }
         let bindings = Bindings::of(&set.program);
         for file in &set.passes {
@@ -50,11 +55,11 @@ pub fn run(args: CheckArgs, output: &mut Output) -> Result<Outcome, CommandError
             let warnings = traced.map(|pass| pass.warnings).unwrap_or_default();
             let refused = findings.iter().any(|finding| finding.severity == Severity::Refuse);
             failed += usize::from(refused || !errors.is_empty());
-            show(output, &file.name, &errors, &warnings, &findings)?;
+            show(output, &set.program, &file.name, &errors, &warnings, &findings)?;
         }
     }
     if !output.is_json() {
-        output.line(format!("{passes} passes checked, {failed} failed"))?;
+        output.line(format!("{} checked, {failed} failed", counted(passes, "pass", "passes")))?;
     }
     output.flush()?;
     Ok(Outcome::failed_if(failed > 0))
@@ -62,6 +67,7 @@ pub fn run(args: CheckArgs, output: &mut Output) -> Result<Outcome, CommandError
 
 fn show(
     output: &mut Output,
+    program: &Program,
     pass: &str,
     errors: &[Diagnostic],
     warnings: &[Diagnostic],
@@ -84,7 +90,13 @@ fn show(
     for finding in findings {
         let Finding { rule, file, line, column, message, .. } = finding;
         let severity = severity_name(finding.severity);
-        output.line(format!("{severity}: {message} [{rule}]\n --> {file}:{line}:{column}"))?;
+        let place = format!(" --> {file}:{line}:{column}");
+        output.line(format!("{severity}: {message} [{rule}]\n{place}"))?;
+        let source = program.ids().map(|id| &program.module(id).source);
+        if let Some(source) = source.into_iter().find(|source| source.path() == file) {
+            let text: String = source.line_text(*line).trim().chars().take(SHOWN_COLUMNS).collect();
+            output.line(format!("  | {text}"))?;
+        }
     }
     for warning in warnings {
         output.line(format!("warning: {warning}"))?;
@@ -97,6 +109,17 @@ fn severity_name(severity: Severity) -> &'static str {
         Severity::Note => "note",
         Severity::Warn => "warning",
         Severity::Refuse => "refused",
+    }
+}
+
+/// What is special about an example: its own lines, or the first ones of a whole file.
+fn excerpt(example: &Example) -> String {
+    match example {
+        Example::Lines { top, body } => {
+            let lines = top.lines().chain(body.lines());
+            lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n          ")
+        }
+        Example::File(text) => text.trim_end().replace('\n', "\n          "),
     }
 }
 
@@ -117,7 +140,9 @@ fn list_rules(output: &mut Output) -> Result<(), CommandError> {
         output.line(format!("{} ({})", rule.id, severity_name(rule.severity)))?;
         output.line(format!("  what    {}", rule.what))?;
         output.line(format!("  why     {}", rule.why))?;
-        output.line(format!("  limits  {}\n", rule.limits))?;
+        output.line(format!("  limits  {}", rule.limits))?;
+        output.line(format!("  trips   {}", excerpt(&rule.example)))?;
+        output.line(format!("  fine    {}\n", excerpt(&rule.honest)))?;
     }
     Ok(())
 }

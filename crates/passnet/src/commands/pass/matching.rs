@@ -1,7 +1,7 @@
 //! `passnet pass match`
 
 use super::prepare::read_graph;
-use super::{Matching, Passes, Semantics};
+use super::{Matching, Passes, Semantics, counted};
 use crate::error::{CommandError, Outcome, render_diagnostic};
 use crate::output::{Output, table, warn};
 use crate::paths::for_each_graph;
@@ -157,13 +157,17 @@ fn by_reference(index: usize, pass: &Pass, named: NamedGraph<'_>) -> Row {
 
 fn show(output: &mut Output, total: &Generality) -> Result<(), CommandError> {
     output.line(format!(
-        "pass {}: {} matches in {} of {} graphs",
-        total.pass, total.matches, total.graphs_matched, total.graphs
+        "pass {}: {} in {} of {}",
+        total.pass,
+        counted(total.matches, "match", "matches"),
+        total.graphs_matched,
+        counted(total.graphs, "graph", "graphs"),
     ))?;
     if total.models_matched > 0 {
         output.line(format!(
-            "  {} models, {} distinct structures",
-            total.models_matched, total.structures_matched
+            "  {}, {}",
+            counted(total.models_matched, "model", "models"),
+            counted(total.structures_matched, "distinct structure", "distinct structures"),
         ))?;
     }
     if !total.taps.is_empty() {
@@ -175,17 +179,53 @@ fn show(output: &mut Output, total: &Generality) -> Result<(), CommandError> {
         }
         output.table(&rows)?;
         if taps.len() > SHOWN {
-            output.line(format!("  and {} other combinations", taps.len() - SHOWN))?;
+            let rest = counted(taps.len() - SHOWN, "other combination", "other combinations");
+            output.line(format!("  and {rest}"))?;
         }
     }
+    near_misses(output, total)?;
+    reasons(output, total)
+}
+
+/// Single changes that would make more graphs match, the most rewarding first.
+fn near_misses(output: &mut Output, total: &Generality) -> Result<(), CommandError> {
     let mut near: Vec<_> = total.near_misses.iter().collect();
     near.sort_by(|a, b| b.1.graphs.cmp(&a.1.graphs).then(a.0.cmp(b.0)));
     if !near.is_empty() {
         output.line("  one change away:")?;
     }
     for (message, count) in near.iter().take(SHOWN) {
-        output.line(format!("  {:>6} graphs: {message}", count.graphs))?;
-        output.line(format!("         {} (for example {})", count.change, count.example))?;
+        let graphs = counted(count.graphs, "graph", "graphs");
+        output.line(format!("  {graphs:>13}: {}", shortened(message)))?;
+        output.line(format!("{:17}{}", "", shortened(&count.change)))?;
+        output.line(format!("{:17}for example in {}", "", count.example))?;
+    }
+    Ok(())
+}
+
+/// Text with long argument lists cut off, for a line of a table.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 140;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_string(),
+    }
+}
+
+/// What stands in the way elsewhere, the most common first.
+fn reasons(output: &mut Output, total: &Generality) -> Result<(), CommandError> {
+    let mut reasons: Vec<_> = total.reasons.iter().collect();
+    reasons.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
+    if !reasons.is_empty() {
+        output.line("  no match elsewhere because:")?;
+    }
+    for (reason, count) in reasons.iter().take(SHOWN) {
+        output.line(format!("  {:>13}: {reason}", counted(**count, "graph", "graphs")))?;
+    }
+    if let Some(rest) = reasons.get(SHOWN..).filter(|rest| !rest.is_empty()) {
+        let graphs: usize = rest.iter().map(|(_, count)| **count).sum();
+        let reasons = counted(rest.len(), "other reason", "other reasons");
+        output.line(format!("  {:>13}: {reasons}", counted(graphs, "graph", "graphs")))?;
     }
     Ok(())
 }

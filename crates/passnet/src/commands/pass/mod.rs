@@ -25,27 +25,41 @@ Exit code 1 means that a pass has errors or is refused by a rule.")]
     Check(check::CheckArgs),
     /// Show what `pattern` and `replacement_args` mean as graphs
     #[command(after_help = "\
-Example:
-  passnet pass trace fuse.py")]
+Examples:
+  passnet pass trace fuse.py
+  passnet pass trace pass_dir/ --json       pattern, arguments and wrapper of every pass
+
+Exit code 1 means that a pass cannot be loaded or traced; the error says at which line, and why.")]
     Trace(trace::TraceArgs),
     /// Say where passes match, and how widely they apply
     #[command(after_help = "\
 Examples:
   passnet pass match pass_dir/ --in graphs/resnet18
   passnet pass match fuse.py --in corpus.tar.zst        over a whole corpus
+  passnet pass match fuse.py --in corpus.tar.zst --summary --json
   passnet pass match fuse.py --in graphs/ --json        one JSON object for each pass and graph
+  passnet pass match fuse.py --in graphs/ --semantics reference     what torch.fx would find
 
 Exit code 1 means that a pass matches nowhere.")]
     Match(matching::MatchArgs),
     /// Rewrite graphs with passes and print them
     #[command(after_help = "\
-Example:
-  passnet pass apply pass_dir/ --in graphs/resnet18 --out rewritten/")]
+Examples:
+  passnet pass apply pass_dir/ --in graphs/resnet18
+  passnet pass apply pass_dir/ --in graphs/ --out rewritten/        one folder for each graph
+  passnet pass apply pass_dir/ --in graphs/resnet18 --input-passes const_pass_dir/
+
+Passes apply in the order of their list, each until it matches nowhere any more. Exit code 1 means that no pass
+changed a graph, or that a pass has errors.")]
     Apply(apply::ApplyArgs),
     /// Say why a pass does not match a graph, and what to change
     #[command(after_help = "\
-Example:
-  passnet pass explain fuse.py --in graphs/resnet18")]
+Examples:
+  passnet pass explain fuse.py --in graphs/resnet18
+  passnet pass explain fuse.py --in graphs/resnet18 --json          for an agent
+  passnet pass explain fuse.py --in graphs/resnet18 --commutative
+
+In the table `=` marks operations that fit and `!` those that do not. Exit code 1 means that a pass does not match.")]
     Explain(explain::ExplainArgs),
 }
 
@@ -87,6 +101,11 @@ pub enum Semantics {
     Default,
     /// As torch.fx does it for the reference
     Reference,
+}
+
+/// `1 graph`, `2 graphs`.
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 pub fn run(command: PassCommand, output: &mut Output) -> Result<Outcome, CommandError> {

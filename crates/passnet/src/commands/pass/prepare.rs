@@ -77,7 +77,12 @@ pub fn require_some(sets: &[PassSet]) -> Result<(), CommandError> {
     if sets.iter().any(|set| !set.passes.is_empty()) {
         return Ok(());
     }
-    let errors: Vec<Diagnostic> = sets.iter().flat_map(|set| set.errors.iter().cloned()).collect();
+    // Without an error, a note says why a folder has no pass.
+    let said = |set: &PassSet| match set.errors.is_empty() {
+        true => set.notes.clone(),
+        false => set.errors.clone(),
+    };
+    let errors: Vec<Diagnostic> = sets.iter().flat_map(said).collect();
     match errors.is_empty() {
         false => Err(CommandError::Located(errors)),
         true => Err(CommandError::input("no pass to work with")
