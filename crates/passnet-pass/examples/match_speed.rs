@@ -10,10 +10,11 @@
 //! PYTHON must have PyTorch.
 //!
 //! Both sides are given patterns that are ready and graphs that are parsed: `fx.Graph` there, [`Graph`] here. Timed
-//! there is `SubgraphMatcher.match` alone, with Python's garbage collector off; timed here is everything from the
-//! parsed graph on: its index is made anew for every pass (`cold`), or made once and used by all passes (`kept`, the
-//! making included). torch.fx keeps users and order in its graph, so it has no such work. Both sides use one thread and
-//! report its CPU time, the best of several rounds, so that a busy machine favours neither.
+//! there is `SubgraphMatcher.match` alone, with Python's garbage collector off; torch.fx keeps users, order and a table
+//! of nodes by target in its graph. Timed here are two ways. `kept`: every graph has its set of operations, as a corpus
+//! in memory would; its index, users, effects and laid out arguments are worked out inside the timed region by the first
+//! pass that needs them and kept for the next ones. `cold`: all of it is made anew for every pass and every graph. Both
+//! sides use one thread and report its CPU time, the best of several rounds, so that a busy machine favours neither.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use passnet_graph::Graph;
@@ -88,8 +89,27 @@ fn main() -> Fallible<()> {
 fn report(work: &Work, theirs: &Value) -> Fallible<()> {
     let count = work.graphs.len();
     let operations: usize = work.graphs.iter().map(Graph::op_count).sum();
+    let torch = theirs["patterns"].as_array().into_iter().flatten().map(|answer| {
+        let seconds = answer["seconds"].as_f64().ok_or("no seconds")?;
+        Ok(Cost { seconds, matches: answer["matches"].as_u64().ok_or("no matches")? as usize })
+    });
+    let torch: Vec<Cost> = torch.collect::<Fallible<_>>()?;
+    let options = MatchOptions::default();
+    let plain: Vec<_> = work.patterns.iter().map(|p| Pattern::new(&p.plain)).collect();
+    let fx: Vec<_> = work.patterns.iter().map(|p| ReferencePattern::new(&p.fx)).collect();
+    let by_default = |index: usize, target: &TargetGraph<'_>| {
+        matcher::matches(&plain[index], target, &options).len()
+    };
+    let by_reference = |index: usize, target: &TargetGraph<'_>| {
+        reference::matches(&fx[index], target).map_or(0, |found| found.len())
+    };
+    let sides = [
+        ("reference", Side::measure(work, &by_reference)),
+        ("default", Side::measure(work, &by_default)),
+    ];
+
     println!(
-        "{} passes, {count} graphs of {:.1} operations; seconds for one pass on all graphs",
+        "{} passes, {count} graphs of {:.1} operations; CPU milliseconds for one pass on all graphs, index kept",
         work.patterns.len(),
         operations as f64 / count.max(1) as f64
     );
@@ -97,60 +117,43 @@ fn report(work: &Work, theirs: &Value) -> Fallible<()> {
         "{:26} {:>9} {:>7} | {:>9} {:>6} {:>7} | {:>9} {:>6} {:>7}",
         "", "torch.fx", "matches", "reference", "ratio", "matches", "default", "ratio", "matches"
     );
-    let options = MatchOptions::default();
-    let mut ratios: [Vec<(f64, &str)>; 2] = Default::default();
-    let mut differ = Vec::new();
-    let mut slowest = 0.0_f64;
-    for (pattern, answer) in
-        work.patterns.iter().zip(theirs["patterns"].as_array().into_iter().flatten())
-    {
-        let torch = Cost {
-            seconds: answer["seconds"].as_f64().ok_or("no seconds")?,
-            matches: answer["matches"].as_u64().ok_or("no matches")? as usize,
-        };
-        let fx = ReferencePattern::new(&pattern.fx);
-        let by_reference = best_of(|| {
-            let found = |graph: &Graph| reference::matches(&fx, &TargetGraph::new(graph));
-            work.graphs.iter().map(|graph| found(graph).map_or(0, |found| found.len())).sum()
-        });
-        let plain = Pattern::new(&pattern.plain);
-        let by_default = best_of(|| {
-            let found =
-                |graph: &Graph| matcher::matches(&plain, &TargetGraph::new(graph), &options);
-            work.graphs.iter().map(|graph| found(graph).len()).sum()
-        });
-        println!(
-            "{:26} {:>9.4} {:>7} | {:>9.6} {:>5.0}x {:>7} | {:>9.6} {:>5.0}x {:>7}",
-            pattern.name,
-            torch.seconds,
-            torch.matches,
-            by_reference.seconds,
-            torch.seconds / by_reference.seconds,
-            by_reference.matches,
-            by_default.seconds,
-            torch.seconds / by_default.seconds,
-            by_default.matches,
-        );
-        if torch.matches != by_reference.matches {
-            differ.push(pattern.name.as_str());
+    for (index, (pattern, torch)) in work.patterns.iter().zip(&torch).enumerate() {
+        print!("{:26} {:>9.1} {:>7}", pattern.name, torch.seconds * 1e3, torch.matches);
+        for (_, side) in &sides {
+            let Cost { seconds, matches } = side.kept[index];
+            print!(" | {:>9.3} {:>5.0}x {matches:>7}", seconds * 1e3, torch.seconds / seconds);
         }
-        slowest = slowest.max(by_default.seconds);
-        for (ratios, cost) in ratios.iter_mut().zip([by_reference, by_default]) {
-            ratios.push((torch.seconds / cost.seconds, &pattern.name));
-        }
+        println!();
     }
-    for (ratios, name) in ratios.iter().zip(["reference semantics", "default semantics"]) {
-        let mean = ratios.iter().map(|(ratio, _)| ratio.ln()).sum::<f64>() / ratios.len() as f64;
-        let worst = ratios.iter().min_by(|a, b| a.0.total_cmp(&b.0)).ok_or("no pass")?;
+    let torch_total: f64 = torch.iter().map(|cost| cost.seconds).sum();
+    for (name, side) in &sides {
+        println!("{name} semantics");
+        for (how, costs) in [("kept", &side.kept), ("cold", &side.cold)] {
+            let ratios = torch.iter().zip(costs).map(|(torch, own)| torch.seconds / own.seconds);
+            let ratios: Vec<(f64, &Traced)> = ratios.zip(&work.patterns).collect();
+            let mean =
+                ratios.iter().map(|(ratio, _)| ratio.ln()).sum::<f64>() / ratios.len() as f64;
+            let worst = ratios.iter().min_by(|a, b| a.0.total_cmp(&b.0)).ok_or("no pass")?;
+            let own = costs.iter().map(|cost| cost.seconds).sum::<f64>();
+            let index = if how == "kept" { side.index } else { 0.0 };
+            println!(
+                "  {how}: {:.0}x torch.fx in geometric mean, least {:.0}x ({}); all passes together {:.0}x, the index included",
+                mean.exp(),
+                worst.0,
+                worst.1.name,
+                torch_total / (own + index),
+            );
+        }
+        let slowest = side.cold.iter().map(|cost| cost.seconds).fold(0.0, f64::max);
         println!(
-            "{name}, cold: {:.0}x torch.fx in geometric mean, least {:.0}x ({})",
-            mean.exp(),
-            worst.0,
-            worst.1
+            "  slowest pass, cold: {:.1} ms; index: {:.1} ms",
+            slowest * 1e3,
+            side.index * 1e3
         );
     }
-    kept(work, theirs, &options);
-    println!("slowest pass, cold, default semantics: {:.1} ms", slowest * 1e3);
+    let differ = torch.iter().zip(&sides[0].1.kept).zip(&work.patterns);
+    let differ = differ.filter(|((torch, own), _)| torch.matches != own.matches);
+    let differ: Vec<&str> = differ.map(|(_, pattern)| pattern.name.as_str()).collect();
     match differ.is_empty() {
         true => println!("reference semantics finds as many matches as torch.fx, for every pass"),
         false => println!("DIFFERENT NUMBERS OF MATCHES: {}", differ.join(", ")),
@@ -158,49 +161,45 @@ fn report(work: &Work, theirs: &Value) -> Fallible<()> {
     Ok(())
 }
 
-/// All passes over graphs whose index is kept from pass to pass.
-fn kept(work: &Work, theirs: &Value, options: &MatchOptions) {
-    let torch: f64 = theirs["patterns"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|answer| answer["seconds"].as_f64())
-        .sum();
-    let patterns: Vec<_> = work.patterns.iter().map(|p| Pattern::new(&p.plain)).collect();
-    let fx: Vec<_> = work.patterns.iter().map(|p| ReferencePattern::new(&p.fx)).collect();
-    let by_default = best_of(|| {
-        let targets: Vec<_> = work.graphs.iter().map(TargetGraph::new).collect();
-        let on_all = |pattern: &Pattern<'_>| -> usize {
-            targets.iter().map(|target| matcher::matches(pattern, target, options).len()).sum()
-        };
-        patterns.iter().map(on_all).sum()
-    });
-    let by_reference = best_of(|| {
-        let targets: Vec<_> = work.graphs.iter().map(TargetGraph::new).collect();
-        let found = |pattern: &ReferencePattern<'_>, target: &TargetGraph<'_>| {
-            reference::matches(pattern, target).map_or(0, |found| found.len())
-        };
-        fx.iter().map(|p| targets.iter().map(|t| found(p, t)).sum::<usize>()).sum()
-    });
-    for (name, cost) in [("reference semantics", by_reference), ("default semantics", by_default)] {
-        let pairs = (work.patterns.len() * work.graphs.len()) as f64;
-        println!(
-            "{name}, kept: {:.0}x torch.fx on all passes together ({:.3} us a pair, torch.fx {:.1})",
-            torch / cost.seconds,
-            cost.seconds * 1e6 / pairs,
-            torch * 1e6 / pairs
-        );
+/// What one semantics costs, for every pass.
+struct Side {
+    /// Making the index of all graphs.
+    index: f64,
+    /// The index is there, and what the passes before worked out about a graph.
+    kept: Vec<Cost>,
+    /// Everything is worked out anew.
+    cold: Vec<Cost>,
+}
+
+impl Side {
+    fn measure(work: &Work, search: &dyn Fn(usize, &TargetGraph<'_>) -> usize) -> Self {
+        let none = Cost { seconds: f64::INFINITY, matches: 0 };
+        let count = work.patterns.len();
+        let mut side =
+            Side { index: f64::INFINITY, kept: vec![none; count], cold: vec![none; count] };
+        for _ in 0..ROUNDS {
+            let started = cpu_seconds();
+            let targets: Vec<_> = work.graphs.iter().map(TargetGraph::new).collect();
+            side.index = side.index.min(cpu_seconds() - started);
+            for (pass, best) in side.kept.iter_mut().enumerate() {
+                best.improve(|| targets.iter().map(|target| search(pass, target)).sum());
+            }
+            for (pass, best) in side.cold.iter_mut().enumerate() {
+                let found = |graph| search(pass, &TargetGraph::new(graph));
+                best.improve(|| work.graphs.iter().map(found).sum());
+            }
+        }
+        side
     }
 }
 
-fn best_of(mut run: impl FnMut() -> usize) -> Cost {
-    let mut best = Cost { seconds: f64::INFINITY, matches: 0 };
-    for _ in 0..ROUNDS {
+impl Cost {
+    /// Keeps the better time.
+    fn improve(&mut self, run: impl FnOnce() -> usize) {
         let started = cpu_seconds();
-        let matches = run();
-        best = Cost { seconds: best.seconds.min(cpu_seconds() - started), matches };
+        self.matches = run();
+        self.seconds = self.seconds.min(cpu_seconds() - started);
     }
-    best
 }
 
 /// CPU time of this process so far: what Python's `time.process_time` gives.

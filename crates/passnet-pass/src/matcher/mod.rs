@@ -111,6 +111,9 @@ pub fn matches(
     options: &MatchOptions,
 ) -> Vec<Match> {
     let mut matches: Vec<Match> = Vec::new();
+    if !pattern.may_occur_in(target) {
+        return matches;
+    }
     let Some((key, start)) = pattern.start_in(target) else { return matches };
     let mut search = search::Search::without_record(pattern, target, options);
     // For every node whether a match has it; empty until there is one.
@@ -151,7 +154,7 @@ pub fn find_first(
     target: &TargetGraph<'_>,
     options: &MatchOptions,
 ) -> Option<Match> {
-    let (key, start) = pattern.start_in(target)?;
+    let (key, start) = pattern.may_occur_in(target).then(|| pattern.start_in(target))??;
     let mut search = search::Search::without_record(pattern, target, options);
     target.with_key(key).find_map(|candidate| search.from(start, candidate))
 }

@@ -14,6 +14,7 @@ pub struct Pattern<'p> {
     /// How often each operation occurs, with the last node that has it.
     needed: Vec<(Key, usize, NodeId)>,
     keys: KeySet,
+    edges: KeySet,
 }
 
 #[derive(Debug)]
@@ -51,7 +52,8 @@ impl<'p> Pattern<'p> {
                 }
             });
         }
-        Pattern { graph, calls, outputs, needed, keys: KeySet::of(graph) }
+        let (keys, edges) = (KeySet::of(graph), KeySet::of_edges(graph));
+        Pattern { graph, calls, outputs, needed, keys, edges }
     }
 
     pub fn calls(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
@@ -112,12 +114,14 @@ impl<'p> Pattern<'p> {
         self.needed.iter().map(|&(key, wanted, _)| wanted.saturating_sub(target.count(key))).sum()
     }
 
+    /// Whether the graph may match: it has the pattern's operations, and each one's result used by the right ones.
+    pub(super) fn may_occur_in(&self, target: &TargetGraph<'_>) -> bool {
+        target.may_have(&self.keys) && target.may_have_edges(&self.edges)
+    }
+
     /// The operation to start from, the one with the fewest places in the graph; `None` if the graph lacks an
     /// operation or the pattern has none.
     pub(super) fn start_in(&self, target: &TargetGraph<'_>) -> Option<(Key, NodeId)> {
-        if !target.may_have(&self.keys) {
-            return None;
-        }
         let mut rarest: Option<(usize, NodeId, Key)> = None;
         for &(key, wanted, id) in &self.needed {
             let count = target.count(key);

@@ -14,6 +14,7 @@ use std::hash::{Hash, Hasher};
 pub struct TargetGraph<'g> {
     pub graph: &'g Graph,
     present: KeySet,
+    edges: OnceCell<KeySet>,
     /// Calls sorted by operation, then by position: the key in the upper half, the node in the lower.
     index: OnceCell<Box<[u64]>>,
     /// The arguments of every call, laid out by its signature.
@@ -26,7 +27,8 @@ pub struct TargetGraph<'g> {
 /// share theirs with another.
 pub(super) type Key = u32;
 
-/// A set of keys, exact for known operations: a key that is not in it is surely absent.
+/// A set of keys, exact for known operations: a key that is not in it is surely absent. Edges between operations are
+/// kept in the same form, where two may share a place.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct KeySet([u64; KeySet::WORDS]);
 
@@ -41,12 +43,31 @@ impl KeySet {
         self.0.iter().zip(&other.0).fold(0, |missing, (own, other)| missing | (own & !other)) == 0
     }
 
+    /// Which operations use results of which.
+    pub(super) fn of_edges(graph: &Graph) -> Self {
+        let mut edges = KeySet::default();
+        for (_, call) in graph.calls() {
+            let user = key_of(call);
+            call.for_each_input(|input| {
+                if let Some(producer) = graph.call(input) {
+                    edges.insert(edge_key(key_of(producer), user));
+                }
+            });
+        }
+        edges
+    }
+
     /// The operations of a graph.
     pub(super) fn of(graph: &Graph) -> Self {
         let mut keys = KeySet::default();
         graph.calls().for_each(|(_, call)| keys.insert(key_of(call)));
         keys
     }
+}
+
+/// What the edge between two operations is looked up by.
+pub(super) fn edge_key(producer: Key, user: Key) -> Key {
+    (producer.wrapping_mul(0x9E37_79B1) ^ user.wrapping_mul(0x85EB_CA77)) >> 20
 }
 
 pub(super) fn key_of(call: &Call) -> Key {
@@ -87,6 +108,7 @@ impl<'g> TargetGraph<'g> {
         TargetGraph {
             graph,
             present: KeySet::of(graph),
+            edges: OnceCell::new(),
             index: OnceCell::new(),
             bound: OnceCell::new(),
             users: OnceCell::new(),
@@ -97,6 +119,11 @@ impl<'g> TargetGraph<'g> {
     /// Whether the graph may have all these operations; if not, it surely lacks one.
     pub(super) fn may_have(&self, keys: &KeySet) -> bool {
         keys.is_subset(&self.present)
+    }
+
+    /// Whether the graph may have all these edges between operations; if not, it surely lacks one.
+    pub(super) fn may_have_edges(&self, edges: &KeySet) -> bool {
+        edges.is_subset(self.edges.get_or_init(|| KeySet::of_edges(self.graph)))
     }
 
     /// The key of a call; `None` for an input of the graph.

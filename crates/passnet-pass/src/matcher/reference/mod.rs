@@ -9,7 +9,7 @@ mod functions;
 pub use functions::normalise;
 
 use super::search::Binding;
-use super::target::{Key, KeySet, key_of};
+use super::target::{Key, KeySet, edge_key, key_of};
 use super::{Match, TargetGraph};
 use functions::identity;
 use passnet_graph::graph::CalleeKind;
@@ -63,8 +63,9 @@ struct PatternCall<'p> {
 #[derive(Debug)]
 struct Anchor {
     node: NodeId,
-    /// The operations that it is computed by, its own included.
+    /// The operations that it is computed by, its own included, and which uses results of which.
     keys: KeySet,
+    edges: KeySet,
 }
 
 impl<'p> ReferencePattern<'p> {
@@ -88,8 +89,11 @@ impl<'p> ReferencePattern<'p> {
             });
         }
         let starts = returned.iter().copied().filter(|id| !used[id.index()]);
-        let anchors =
-            starts.map(|node| Anchor { node, keys: operations_of(graph, node) }).collect();
+        let anchor = |node| {
+            let (keys, edges) = operations_of(graph, node);
+            Anchor { node, keys, edges }
+        };
+        let anchors = starts.map(anchor).collect();
         ReferencePattern { graph, calls, returned, anchors }
     }
 
@@ -129,8 +133,9 @@ fn object(call: &Call) -> &str {
     }
 }
 
-fn operations_of(graph: &Graph, node: NodeId) -> KeySet {
-    let mut keys = KeySet::default();
+/// The operations that a value is computed by, and the edges between them.
+fn operations_of(graph: &Graph, node: NodeId) -> (KeySet, KeySet) {
+    let (mut keys, mut edges) = (KeySet::default(), KeySet::default());
     let mut reached = vec![false; graph.nodes().len()];
     let mut todo = vec![node];
     while let Some(id) = todo.pop() {
@@ -138,11 +143,17 @@ fn operations_of(graph: &Graph, node: NodeId) -> KeySet {
             continue;
         }
         if let Some(call) = graph.call(id) {
-            keys.insert(key_of(call));
-            call.for_each_input(|input| todo.push(input));
+            let user = key_of(call);
+            keys.insert(user);
+            call.for_each_input(|input| {
+                todo.push(input);
+                if let Some(producer) = graph.call(input) {
+                    edges.insert(edge_key(key_of(producer), user));
+                }
+            });
         }
     }
-    keys
+    (keys, edges)
 }
 
 /// All matches that torch.fx would return, in its order.
@@ -156,7 +167,9 @@ pub fn matches(
     target: &TargetGraph<'_>,
 ) -> Result<Vec<Match>, ReferenceError> {
     // A match, and an exception too, takes one anchor whose operations are all there.
-    if !pattern.anchors.iter().any(|anchor| target.may_have(&anchor.keys)) {
+    let may_match =
+        |anchor: &Anchor| target.may_have(&anchor.keys) && target.may_have_edges(&anchor.edges);
+    if !pattern.anchors.iter().any(may_match) {
         return Ok(Vec::new());
     }
     let candidates = |anchor: &Anchor| {

@@ -217,7 +217,8 @@ fn reasons(output: &mut Output, total: &Generality) -> Result<(), CommandError> 
     let mut reasons: Vec<_> = total.reasons.iter().collect();
     reasons.sort_by(|a, b| b.1.cmp(a.1).then(a.0.cmp(b.0)));
     if !reasons.is_empty() {
-        output.line("  no match elsewhere because:")?;
+        let elsewhere = if total.matches > 0 { " elsewhere" } else { "" };
+        output.line(format!("  no match{elsewhere} because:"))?;
     }
     for (reason, count) in reasons.iter().take(SHOWN) {
         output.line(format!("  {:>13}: {reason}", counted(**count, "graph", "graphs")))?;
