@@ -1,0 +1,82 @@
+"""The table of docs/h200.md from three runs on one machine.
+
+    passnet bench bench/tasks --passes bench/passes --engine torch --device cuda --out runs/passes
+    passnet bench bench/tasks --compiler inductor --engine torch --device cuda --quick --out runs/inductor
+    passnet bench bench/tasks --compiler eager --engine torch --device cuda --quick --out runs/eager
+    python tools/gpu_table.py --passnet target/release/passnet runs/passes runs/inductor runs/eager
+"""
+
+import argparse
+import json
+import math
+import statistics
+import subprocess
+from pathlib import Path
+
+
+def graphs(run: Path) -> dict[str, dict]:
+    """The last result of every graph that was timed."""
+    found = {}
+    for line in (run / "events.jsonl").read_text().splitlines():
+        event = json.loads(line)
+        if event.get("event") == "graph":
+            found[f"{event['sample']}/{event['graph'].removeprefix('graphs/')}"] = event
+    return found
+
+
+def microseconds(event: dict | None, side: str) -> float | None:
+    times = event.get(f"{side}_ms") if event else None
+    return statistics.median(times) * 1e3 if times else None
+
+
+def cost(event: dict | None, side: str, part: str) -> float | None:
+    value = event.get(f"{side}_costs", {}).get(f"{part}_ms") if event else None
+    return None if value is None else value * 1e3
+
+
+def mean(values: list[float]) -> float:
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else float("nan")
+
+
+def shown(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--passnet", required=True)
+    parser.add_argument("runs", type=Path, nargs=3, metavar=("PASSES", "INDUCTOR", "EAGER"))
+    arguments = parser.parse_args()
+    names = ["passes", "TorchInductor", "eager against itself"]
+    runs = [graphs(run) for run in arguments.runs]
+
+    print("| against eager | graphs | correct | AS | speed-up | " + " | ".join(f"ES({t})" for t in (-8, -6, -5, -4, 0, 4)) + " |")
+    print("|---|" + "---|" * 10)
+    for name, path, run in zip(names, arguments.runs, runs, strict=True):
+        text = subprocess.run([arguments.passnet, "score", str(path), "--json"], stdout=subprocess.PIPE, check=True).stdout
+        score = json.loads(text)
+        speedups = [e["speedup"] for e in run.values() if e.get("verdict") == "correct" and e.get("speedup")]
+        correct = sum(e.get("verdict") == "correct" for e in run.values())
+        curve = " | ".join(f"{score['es'][str(t)]:.3f}" for t in (-8, -6, -5, -4, 0, 4))
+        print(f"| {name} | {len(run)} | {correct} | {score['as']:.3f} | {mean(speedups):.3f} | {curve} |")
+
+    passes, inductor, _ = runs
+    rows = []
+    for name in sorted(passes):
+        own, other = passes[name], inductor.get(name)
+        rows.append([
+            microseconds(own, "eager"), microseconds(other, "candidate"), microseconds(own, "candidate"),
+            cost(own, "eager", "host"), cost(other, "candidate", "host"), cost(own, "candidate", "host"),
+            cost(own, "eager", "device"), cost(other, "candidate", "device"), cost(own, "candidate", "device"),
+        ])
+    print("\nMicroseconds of one call: end to end (synchronised), the host alone, the device alone.\n")
+    print("| graph | eager | Inductor | pass | host: eager | Inductor | pass | device: eager | Inductor | pass |")
+    print("|---|" + "---|" * 9)
+    means = [mean([row[i] for row in rows if row[i]]) for i in range(9)]
+    print("| geometric mean | " + " | ".join(map(shown, means)) + " |")
+    for name, row in zip(sorted(passes), rows, strict=True):
+        print(f"| {name} | " + " | ".join(map(shown, row)) + " |")
+
+
+if __name__ == "__main__":
+    main()
