@@ -16,7 +16,7 @@ use passnet_pass::matcher::{MatchOptions, Pattern, TargetGraph, find};
 use passnet_pass::rewrite::{Patch, apply};
 use passnet_pass::trace::{Dialect, Pass, trace};
 use serde_json::{Value as Json, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A wrapper and one signature of inputs.
 pub struct Case {
@@ -122,11 +122,27 @@ fn modules(program: &Program, first: ModuleId) -> Result<ModuleSet, Diagnostic> 
     ModuleSet::new(files.collect())
 }
 
+/// A folder that is no pass: the kernel files in it, in the order of their names.
+fn described_files(folder: &Path, cases: &mut Vec<Case>) -> Result<(), Vec<Diagnostic>> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path());
+    let is_kernel = |p: &PathBuf| p.is_file() && p.extension().is_some_and(|e| e == "py");
+    let mut files: Vec<PathBuf> = entries.filter(is_kernel).collect();
+    files.sort();
+    if files.is_empty() {
+        return Err(vec![Diagnostic::file(folder.display().to_string(), "no pass in this folder")]);
+    }
+    let mut errors = Vec::new();
+    for file in &files {
+        errors.extend(described(file, cases).err().into_iter().flatten());
+    }
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
 /// Files that describe their inputs themselves, with the helper files they import.
 fn described(path: &Path, cases: &mut Vec<Case>) -> Result<(), Vec<Diagnostic>> {
     let set = load(path, &LoadOptions::default());
     if set.passes.is_empty() && set.errors.is_empty() {
-        return Err(vec![Diagnostic::file(path.display().to_string(), "no pass in this folder")]);
+        return described_files(path, cases);
     }
     let mut errors = set.errors;
     for file in &set.passes {

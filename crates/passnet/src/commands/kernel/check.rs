@@ -112,7 +112,11 @@ fn show(
     out: &mut Output,
 ) -> Result<(), CommandError> {
     let how = if proved { "all accesses proved in bounds" } else { "bounds checked by running" };
-    out.line(format!("{}: {} findings; {how}", case.title(), findings.len()))?;
+    let count = match findings.len() {
+        1 => "1 finding".to_string(),
+        n => format!("{n} findings"),
+    };
+    out.line(format!("{}: {count}; {how}", case.title()))?;
     for f in findings {
         let proof = if f.proved { "proved" } else { "observed" };
         let severity = format!("{:?}", f.severity).to_lowercase();
