@@ -338,9 +338,8 @@ impl<'s, 'p, 'g> Search<'s, 'p, 'g> {
             return Entered::Refused;
         };
         let same = self.target.key(graph) == self.pattern.key(pattern);
-        if !self.wants_reasons()
-            && !(same && self.pattern.inputs_may_fit(pattern, self.target, call))
-        {
+        let may_fit = same && self.pattern.inputs_may_fit(pattern, self.target, call);
+        if !self.wants_reasons() && !may_fit {
             return Entered::Refused;
         }
         let is_taken =
