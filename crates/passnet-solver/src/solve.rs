@@ -1,15 +1,16 @@
 //! One task: read, group, write, measure, keep what pays.
 
 use crate::analysis::groups::{Group, groups};
-use crate::analysis::piece::Param;
 use crate::emit::{Choice, Draft, PassText, SHARED, pass_files, stem_of};
 use crate::explain::{self, Dropped, Explanation, Rates};
 use crate::form::{Form, TypedGraph, forms};
 use crate::tune::{self, Measured};
 use passnet_bench::candidate::Candidate;
+use passnet_bench::evaluate::{EvaluateOptions, check};
 use passnet_bench::sample::Sample;
+use passnet_bench::verdict::VerdictKind;
 use passnet_engine::Engine;
-use passnet_graph::{GraphFiles, NodeId};
+use passnet_graph::GraphFiles;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -109,6 +110,7 @@ pub fn solve(
     }
     let mut solver = Solver {
         engine,
+        sample,
         rates,
         folder,
         options,
@@ -116,7 +118,6 @@ pub fn solve(
         stems: BTreeSet::new(),
         outlines: BTreeSet::new(),
         places: BTreeMap::new(),
-        conflicts: BTreeSet::new(),
         explanation: Explanation {
             key,
             task: sample.name.clone(),
@@ -130,7 +131,6 @@ pub fn solve(
     };
     let all = forms(typed);
     let grouped: Vec<_> = all.iter().map(groups).collect();
-    solver.conflicts = conflicts(grouped.iter().flat_map(|(groups, _)| groups));
     for (number, (form, (groups, left))) in all.iter().zip(&grouped).enumerate() {
         solver.explanation.left.extend(explain::left(form, left));
         for group in groups {
@@ -182,6 +182,7 @@ struct Written {
 
 struct Solver<'s> {
     engine: &'s dyn Engine,
+    sample: &'s Sample,
     rates: &'s Rates,
     folder: &'s Path,
     options: &'s SolveOptions,
@@ -191,8 +192,6 @@ struct Solver<'s> {
     outlines: BTreeSet<String>,
     /// In how many places of each form a pattern was found to fit, by pattern and form.
     places: BTreeMap<(String, usize), usize>,
-    /// Patterns that no single kernel serves wherever they match.
-    conflicts: BTreeSet<String>,
     explanation: Explanation,
 }
 
@@ -201,11 +200,6 @@ impl Solver<'_> {
         let mut neutral: Option<(f64, Written, explain::PassExplanation)> = None;
         let mut kept = false;
         for group in groups {
-            if self.conflicts.contains(&loose_outline(group)) {
-                let reason = "its pattern also matches where another kernel is needed";
-                self.drop_pass(&stem_of(group), reason);
-                continue;
-            }
             if !self.outlines.insert(outline(group)) {
                 kept = true;
                 continue;
@@ -339,12 +333,20 @@ impl Solver<'_> {
             };
             let mut counts: BTreeMap<String, usize> = BTreeMap::new();
             let mut elsewhere: Option<String> = None;
+            let mut right: BTreeSet<usize> = BTreeSet::new();
             for (number, form) in forms.iter().enumerate() {
                 for member in &form.members {
                     let Ok(rewritten) = candidate.rewrite(&member.graph) else { continue };
                     for rewrites in rewritten.rewrites {
-                        if rewrites.count > self.expected(&rewrites.pass, number) {
-                            elsewhere = Some(rewrites.pass.clone());
+                        if rewrites.count > self.expected(&rewrites.pass, number)
+                            && !right.contains(&number)
+                        {
+                            match self.is_right(&candidate, form) {
+                                true => {
+                                    right.insert(number);
+                                }
+                                false => elsewhere = Some(rewrites.pass.clone()),
+                            }
                         }
                         *counts.entry(rewrites.pass).or_insert(0) += rewrites.count;
                     }
@@ -352,7 +354,7 @@ impl Solver<'_> {
             }
             if let Some(stem) = elsewhere {
                 self.passes.retain(|pass| pass.stem != stem);
-                self.drop_written(&stem, "its pattern also matches where it was not made for")?;
+                self.drop_written(&stem, "its pattern also matches where it is wrong")?;
                 continue;
             }
             let idle = |pass: &Written| counts.get(&pass.stem).copied().unwrap_or(0) == 0;
@@ -362,6 +364,17 @@ impl Solver<'_> {
         }
         self.passes.truncate(self.options.most_passes);
         Ok(())
+    }
+
+    /// Runs the smallest graph of a form: a pass that matches where it was not made for must be right there too.
+    fn is_right(&self, candidate: &Candidate, form: &Form) -> bool {
+        let elements =
+            |member: &&TypedGraph| -> i64 { member.metas.iter().map(|meta| meta.elements()).sum() };
+        let Some(member) = form.members.iter().min_by_key(elements) else { return false };
+        let Ok(files) = self.sample.graph_files(&member.path) else { return false };
+        let options = EvaluateOptions { draws: 0, thorough: false, ..EvaluateOptions::default() };
+        let evaluation = check(self.engine, &files, candidate, &options);
+        evaluation.judged.verdict.kind == VerdictKind::Correct
     }
 
     /// In how many places of a form a pass was made for.
@@ -413,60 +426,13 @@ impl Solver<'_> {
     }
 }
 
-/// Patterns that would match one another's places although their kernels differ: by rank, or by what broadcasts.
-fn conflicts<'g>(groups: impl Iterator<Item = &'g Group>) -> BTreeSet<String> {
-    let mut kernels: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for group in groups {
-        let text = Draft::new(group, "pass".into())
-            .and_then(|draft| draft.write(Choice::default()))
-            .map(|text| text.without_names(&group.piece));
-        if let Ok(text) = text {
-            kernels.entry(loose_outline(group)).or_default().insert(text);
-        }
-    }
-    kernels.retain(|_, texts| texts.len() > 1);
-    kernels.into_keys().collect()
-}
-
-/// A pattern without its names and numbers.
-fn loose_outline(group: &Group) -> String {
-    let numbers: BTreeSet<NodeId> = group
-        .piece
-        .params
-        .iter()
-        .enumerate()
-        .filter(|(_, param)| matches!(param, Param::Number))
-        .map(|(index, _)| NodeId::new(index))
-        .collect();
-    let first = group.piece.params.len();
-    let mut seen: Vec<NodeId> = Vec::new();
-    let mut text = String::new();
-    for (_, call) in group.piece.graph.calls() {
-        text.push_str(&format!("|{}", call.target));
-        for arg in call.all_args() {
-            arg.for_each_node(&mut |id| {
-                if numbers.contains(&id) {
-                    return;
-                }
-                // Parameters are numbered as they are met, calls by their distance from the first one.
-                let place = seen.iter().position(|known| *known == id).unwrap_or_else(|| {
-                    seen.push(id);
-                    seen.len() - 1
-                });
-                let kind = if id.index() < first { "p" } else { "c" };
-                text.push_str(&format!(" {kind}{place}"));
-            });
-        }
-    }
-    text
-}
-
-/// A pattern without its names: equal ones match the same places.
+/// A pattern and its kernel without names: where one is right, an equal one is.
 fn outline(group: &Group) -> String {
     let graph = &group.piece.graph;
     let mut text = format!("{}:{:?}", graph.placeholder_count(), graph.outputs);
     for (_, call) in graph.calls() {
         text.push_str(&format!("|{} {:?} {:?}", call.target, call.args, call.kwargs));
     }
-    text
+    let kernel = Draft::new(group, "pass".into()).and_then(|draft| draft.write(Choice::default()));
+    text + &kernel.map_or(String::new(), |kernel| kernel.without_names(&group.piece))
 }

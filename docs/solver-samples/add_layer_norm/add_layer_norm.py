@@ -28,6 +28,7 @@ def add_layer_norm_kernel(
     out_1_ptr,
     rows,
     columns,
+    stride,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
@@ -37,7 +38,7 @@ def add_layer_norm_kernel(
     column_inside = column < columns
     inside = row_inside & column_inside
     in_1 = tl.load(in_1_ptr + row * columns + column, mask=inside, other=0.0).to(tl.float32)
-    in_0 = tl.load(in_0_ptr + row * columns + column, mask=inside, other=0.0).to(tl.float32)
+    in_0 = tl.load(in_0_ptr + row * stride + column, mask=inside, other=0.0).to(tl.float32)
     tmp_0 = (in_1 + in_0).to(out_0_ptr.dtype.element_ty).to(tl.float32)
     tl.store(out_0_ptr + row * columns + column, tmp_0, mask=inside)
     total_1 = tl.sum(tl.where(column_inside, tmp_0, 0.0), axis=1, keep_dims=True)
@@ -56,10 +57,11 @@ def add_layer_norm(in_1, in_0, w_0, w_1):
     out_1 = torch.empty_like(in_1)
     rows = in_1.shape[0] * in_1.shape[1]
     columns = in_1.shape[2]
+    stride = in_0.shape[2]
     width = triton.next_power_of_2(columns)
     height = max(1, 1024 // width)
     add_layer_norm_kernel[(triton.cdiv(rows, height),)](
-        in_1, in_0, w_0, w_1, out_0, out_1, rows, columns, ROWS=height, COLUMNS=width,
+        in_1, in_0, w_0, w_1, out_0, out_1, rows, columns, stride, ROWS=height, COLUMNS=width,
     )
     return out_0, out_1
 

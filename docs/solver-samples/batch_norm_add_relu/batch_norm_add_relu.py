@@ -32,6 +32,7 @@ def batch_norm_add_relu_kernel(
     rows,
     columns,
     size_1,
+    stride,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
@@ -49,7 +50,7 @@ def batch_norm_add_relu_kernel(
     scale = w_2 / tl.sqrt(w_1 + 1e-5)
     w_3 = tl.load(w_3_ptr + row_1, mask=row_inside, other=0.0).to(tl.float32)
     tmp_0 = ((in_0 - w_0) * scale + w_3).to(out_ptr.dtype.element_ty).to(tl.float32)
-    in_1 = tl.load(in_1_ptr + row * columns + column, mask=inside, other=0.0).to(tl.float32)
+    in_1 = tl.load(in_1_ptr + row * stride + column, mask=inside, other=0.0).to(tl.float32)
     tmp_1 = (tmp_0 + in_1).to(out_ptr.dtype.element_ty).to(tl.float32)
     tmp_2 = tl.where(tmp_1 < 0, 0, tmp_1)
     tl.store(out_ptr + row * columns + column, tmp_2, mask=inside)
@@ -63,10 +64,11 @@ def batch_norm_add_relu(in_0, w_0, w_1, w_2, w_3, in_1):
     rows = in_0.shape[0] * in_0.shape[1]
     columns = in_0.shape[2] * in_0.shape[3]
     size_1 = in_0.shape[1]
+    stride = in_1.shape[2] * in_1.shape[3]
     width = min(triton.next_power_of_2(columns), 1024)
     height = max(1, 1024 // width)
     batch_norm_add_relu_kernel[(triton.cdiv(rows, height), triton.cdiv(columns, width))](
-        in_0, w_0, w_1, w_2, w_3, in_1, out, rows, columns, size_1, ROWS=height, COLUMNS=width,
+        in_0, w_0, w_1, w_2, w_3, in_1, out, rows, columns, size_1, stride, ROWS=height, COLUMNS=width,
     )
     return out
 

@@ -36,6 +36,8 @@ def cat_relu_pad_kernel(
     stride_2,
     offset,
     stride_3,
+    stride_4,
+    stride_5,
     offset_2,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
@@ -49,7 +51,7 @@ def cat_relu_pad_kernel(
     row_1 = row // size_2 % size_1
     row_0 = row // stride_0
     in_0 = tl.load(in_0_ptr + row_0 * stride + row_1 * stride_2 + row_2 * high + column + offset, mask=inside & ((column - 1) >= 0) & ((column - 1) < high) & ((row_2 - 1) >= 0) & ((row_2 - 1) < high_2) & (row_1 < high_3), other=0.0).to(tl.float32)
-    in_1 = tl.load(in_1_ptr + row_0 * stride_3 + row_1 * stride_2 + row_2 * high + column + offset_2, mask=inside & ((column - 1) >= 0) & ((column - 1) < high) & ((row_2 - 1) >= 0) & ((row_2 - 1) < high_2) & (row_1 >= high_3), other=0.0).to(tl.float32)
+    in_1 = tl.load(in_1_ptr + row_0 * stride_3 + row_1 * stride_4 + row_2 * stride_5 + column + offset_2, mask=inside & ((column - 1) >= 0) & ((column - 1) < high) & ((row_2 - 1) >= 0) & ((row_2 - 1) < high_2) & (row_1 >= high_3), other=0.0).to(tl.float32)
     tmp_0 = tl.where(row_1 < high_3, in_0, in_1)
     tmp_1 = tl.where(tmp_0 < 0, 0, tmp_0).to(out_ptr.dtype.element_ty).to(tl.float32)
     tmp_2 = tl.where(((column - 1) >= 0) & ((column - 1) < high) & ((row_2 - 1) >= 0) & ((row_2 - 1) < high_2), tmp_1, 0.0)
@@ -72,11 +74,13 @@ def cat_relu_pad(in_0, in_1):
     stride_2 = in_0.shape[2] * in_0.shape[3]
     offset = -in_0.shape[3] - 1
     stride_3 = in_1.shape[1] * in_1.shape[2] * in_1.shape[3]
+    stride_4 = in_1.shape[2] * in_1.shape[3]
+    stride_5 = in_1.shape[3]
     offset_2 = -in_0.shape[1] * in_1.shape[2] * in_1.shape[3] - in_1.shape[3] - 1
     width = min(triton.next_power_of_2(columns), 1024)
     height = max(1, 1024 // width)
     cat_relu_pad_kernel[(triton.cdiv(rows, height), triton.cdiv(columns, width))](
-        in_0, in_1, out, rows, columns, size_2, size_1, stride_0, high, high_2, high_3, stride, stride_2, offset, stride_3, offset_2, ROWS=height, COLUMNS=width,
+        in_0, in_1, out, rows, columns, size_2, size_1, stride_0, high, high_2, high_3, stride, stride_2, offset, stride_3, stride_4, stride_5, offset_2, ROWS=height, COLUMNS=width,
     )
     return out
 

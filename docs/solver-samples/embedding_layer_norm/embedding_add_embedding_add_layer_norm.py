@@ -36,6 +36,8 @@ def embedding_add_embedding_add_layer_norm_kernel(
     rows,
     columns,
     size_1,
+    stride,
+    stride_2,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
@@ -49,10 +51,10 @@ def embedding_add_embedding_add_layer_norm_kernel(
     in_0 = tl.load(in_0_ptr + row, mask=row_inside, other=0)
     w_0 = tl.load(w_0_ptr + in_0 * columns + column, mask=inside, other=0.0).to(tl.float32)
     in_2 = tl.load(in_2_ptr + row, mask=row_inside, other=0)
-    w_2 = tl.load(w_2_ptr + in_2 * columns + column, mask=inside, other=0.0).to(tl.float32)
+    w_2 = tl.load(w_2_ptr + in_2 * stride + column, mask=inside, other=0.0).to(tl.float32)
     tmp_2 = (w_0 + w_2).to(out_ptr.dtype.element_ty).to(tl.float32)
     in_1 = tl.load(in_1_ptr + row_1, mask=row_inside, other=0)
-    w_1 = tl.load(w_1_ptr + in_1 * columns + column, mask=inside, other=0.0).to(tl.float32)
+    w_1 = tl.load(w_1_ptr + in_1 * stride_2 + column, mask=inside, other=0.0).to(tl.float32)
     tmp_4 = (tmp_2 + w_1).to(out_ptr.dtype.element_ty).to(tl.float32)
     total_1 = tl.sum(tl.where(column_inside, tmp_4, 0.0), axis=1, keep_dims=True)
     centred = tmp_4 - total_1 / columns
@@ -71,10 +73,12 @@ def embedding_add_embedding_add_layer_norm(in_0, w_0, in_2, w_2, in_1, w_1, w_3,
     rows = in_0.shape[0] * in_0.shape[1]
     columns = w_0.shape[1]
     size_1 = in_0.shape[1]
+    stride = w_2.shape[1]
+    stride_2 = w_1.shape[1]
     width = triton.next_power_of_2(columns)
     height = max(1, 1024 // width)
     embedding_add_embedding_add_layer_norm_kernel[(triton.cdiv(rows, height),)](
-        in_0, w_0, in_2, w_2, in_1, w_1, w_3, w_4, out, rows, columns, size_1, ROWS=height, COLUMNS=width,
+        in_0, w_0, in_2, w_2, in_1, w_1, w_3, w_4, out, rows, columns, size_1, stride, stride_2, ROWS=height, COLUMNS=width,
     )
     return out
 

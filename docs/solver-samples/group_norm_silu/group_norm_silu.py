@@ -27,7 +27,6 @@ def group_norm_silu_kernel(
     rows,
     columns,
     size_1,
-    size_1_2,
     stride,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
@@ -37,11 +36,11 @@ def group_norm_silu_kernel(
     row_inside = row < rows
     column_inside = column < columns
     inside = row_inside & column_inside
-    row_1 = row % size_1
-    row_0 = row // size_1
-    column_1 = column % size_1_2
-    column_0 = column // size_1_2
-    in_0 = tl.load(in_0_ptr + row * columns + column_0 * size_1_2 + column_1, mask=inside, other=0.0).to(tl.float32)
+    row_1 = row % 32
+    row_0 = row // 32
+    column_1 = column % size_1
+    column_0 = column // size_1
+    in_0 = tl.load(in_0_ptr + row * columns + column_0 * size_1 + column_1, mask=inside, other=0.0).to(tl.float32)
     total_1 = tl.sum(in_0, axis=1, keep_dims=True)
     centred = in_0 - total_1 / columns
     total_2 = tl.sum(tl.where(column_inside, centred * centred, 0.0), axis=1, keep_dims=True)
@@ -49,22 +48,21 @@ def group_norm_silu_kernel(
     w_1 = tl.load(w_1_ptr + row_1 * stride + column_0, mask=inside, other=0.0).to(tl.float32)
     tmp_0 = (centred * tl.rsqrt(total_2 / columns + 1e-6) * w_0 + w_1).to(out_ptr.dtype.element_ty).to(tl.float32)
     tmp_1 = tmp_0 * tl.sigmoid(tmp_0)
-    tl.store(out_ptr + row * columns + column_0 * size_1_2 + column_1, tmp_1, mask=inside)
+    tl.store(out_ptr + row * columns + column_0 * size_1 + column_1, tmp_1, mask=inside)
 
 
 @torch.fx.wrap
 def group_norm_silu(in_0, w_0, w_1):
     in_0, w_0, w_1 = in_0.contiguous(), w_0.contiguous(), w_1.contiguous()
     out = torch.empty_like(in_0)
-    rows = in_0.shape[0] * in_0.shape[1] // in_0.shape[1] // 32
-    columns = in_0.shape[2] * in_0.shape[3] * in_0.shape[1] // 32
-    size_1 = in_0.shape[1] // in_0.shape[1] // 32
-    size_1_2 = in_0.shape[2] * in_0.shape[3]
-    stride = in_0.shape[1] // 32
+    rows = in_0.shape[0] * 32
+    columns = (in_0.shape[1] // 32) * in_0.shape[2] * in_0.shape[3]
+    size_1 = in_0.shape[2] * in_0.shape[3]
+    stride = (in_0.shape[1] // 32)
     width = triton.next_power_of_2(columns)
     height = max(1, 1024 // width)
     group_norm_silu_kernel[(triton.cdiv(rows, height),)](
-        in_0, w_0, w_1, out, rows, columns, size_1, size_1_2, stride, ROWS=height, COLUMNS=width,
+        in_0, w_0, w_1, out, rows, columns, size_1, stride, ROWS=height, COLUMNS=width,
     )
     return out
 

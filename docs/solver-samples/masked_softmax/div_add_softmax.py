@@ -27,6 +27,7 @@ def div_add_softmax_kernel(
     rows,
     columns,
     size_1,
+    stride,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
@@ -39,7 +40,7 @@ def div_add_softmax_kernel(
     row_0 = row // size_1
     in_0 = tl.load(in_0_ptr + row * columns + column, mask=inside, other=0.0).to(tl.float32)
     tmp_0 = (in_0 / 8.0).to(out_ptr.dtype.element_ty).to(tl.float32)
-    in_1 = tl.load(in_1_ptr + row_0 * columns + column, mask=inside, other=0.0).to(tl.float32)
+    in_1 = tl.load(in_1_ptr + row_0 * stride + column, mask=inside, other=0.0).to(tl.float32)
     tmp_1 = (tmp_0 + in_1).to(out_ptr.dtype.element_ty).to(tl.float32)
     extreme_1 = tl.max(tl.where(column_inside, tmp_1, float("-inf")), axis=1, keep_dims=True)
     powers = tl.exp(tmp_1 - extreme_1)
@@ -55,10 +56,11 @@ def div_add_softmax(in_0, in_1):
     rows = in_0.shape[0] * in_0.shape[1] * in_0.shape[2]
     columns = in_0.shape[3]
     size_1 = in_0.shape[1] * in_0.shape[2]
+    stride = in_1.shape[1] * in_1.shape[2] * in_1.shape[3]
     width = triton.next_power_of_2(columns)
     height = max(1, 1024 // width)
     div_add_softmax_kernel[(triton.cdiv(rows, height),)](
-        in_0, in_1, out, rows, columns, size_1, ROWS=height, COLUMNS=width,
+        in_0, in_1, out, rows, columns, size_1, stride, ROWS=height, COLUMNS=width,
     )
     return out
 

@@ -35,6 +35,7 @@ def cat_add_kernel(
     stride_2,
     offset,
     part,
+    stride_3,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
@@ -48,7 +49,7 @@ def cat_add_kernel(
     w_0 = tl.load(w_0_ptr + row_1 * columns + column, mask=inside & (row_1 < high), other=0.0).to(tl.float32)
     in_0 = tl.load(in_0_ptr + row_0 * stride + column * stride_2 + ((row_1 + offset) // part) * part + (row_1 + offset) % part, mask=inside & (row_1 >= high), other=0.0).to(tl.float32)
     tmp_3 = tl.where(row_1 < high, w_0, in_0)
-    w_1 = tl.load(w_1_ptr + row_1 * columns + column, mask=inside, other=0.0).to(tl.float32)
+    w_1 = tl.load(w_1_ptr + row_1 * stride_3 + column, mask=inside, other=0.0).to(tl.float32)
     tmp_4 = tmp_3 + w_1
     tl.store(out_ptr + row * columns + column, tmp_4, mask=inside)
 
@@ -65,10 +66,11 @@ def cat_add(in_0, w_0, w_1, given_0):
     stride_2 = in_0.shape[2] * in_0.shape[3]
     offset = -w_0.shape[1]
     part = in_0.shape[3]
+    stride_3 = w_1.shape[2]
     width = min(triton.next_power_of_2(columns), 1024)
     height = max(1, 1024 // width)
     cat_add_kernel[(triton.cdiv(rows, height), triton.cdiv(columns, width))](
-        in_0, w_0, w_1, out, rows, columns, size_1, high, stride, stride_2, offset, part, ROWS=height, COLUMNS=width,
+        in_0, w_0, w_1, out, rows, columns, size_1, high, stride, stride_2, offset, part, stride_3, ROWS=height, COLUMNS=width,
     )
     return out
 

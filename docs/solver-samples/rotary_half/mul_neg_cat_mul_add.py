@@ -32,8 +32,10 @@ def mul_neg_cat_mul_add_kernel(
     rows,
     columns,
     size_1,
+    stride,
     high,
     offset,
+    stride_2,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
@@ -45,13 +47,13 @@ def mul_neg_cat_mul_add_kernel(
     row_1 = row % size_1
     row_0 = row // size_1
     in_0 = tl.load(in_0_ptr + row * columns + column, mask=inside, other=0.0).to(tl.float32)
-    in_1 = tl.load(in_1_ptr + row_1 * columns + column, mask=inside, other=0.0).to(tl.float32)
+    in_1 = tl.load(in_1_ptr + row_1 * stride + column, mask=inside, other=0.0).to(tl.float32)
     tmp_0 = (in_0 * in_1).to(out_ptr.dtype.element_ty).to(tl.float32)
     in_0_2 = tl.load(in_0_ptr + row * columns + column + 32, mask=inside & (column < high), other=0.0).to(tl.float32)
     tmp_3 = (-in_0_2).to(out_ptr.dtype.element_ty).to(tl.float32)
     in_0_3 = tl.load(in_0_ptr + row * columns + column + offset, mask=inside & (column >= high), other=0.0).to(tl.float32)
     tmp_4 = tl.where(column < high, tmp_3, in_0_3)
-    in_2 = tl.load(in_2_ptr + row_1 * columns + column, mask=inside, other=0.0).to(tl.float32)
+    in_2 = tl.load(in_2_ptr + row_1 * stride_2 + column, mask=inside, other=0.0).to(tl.float32)
     tmp_5 = (tmp_4 * in_2).to(out_ptr.dtype.element_ty).to(tl.float32)
     tmp_6 = tmp_0 + tmp_5
     tl.store(out_ptr + row * columns + column, tmp_6, mask=inside)
@@ -64,12 +66,14 @@ def mul_neg_cat_mul_add(in_0, in_1, in_2):
     rows = in_0.shape[0] * in_0.shape[1] * in_0.shape[2]
     columns = in_0.shape[3]
     size_1 = in_0.shape[2]
+    stride = in_1.shape[3]
     high = in_0.shape[3] - 32
     offset = -in_0.shape[3] + 32
+    stride_2 = in_2.shape[3]
     width = min(triton.next_power_of_2(columns), 1024)
     height = max(1, 1024 // width)
     mul_neg_cat_mul_add_kernel[(triton.cdiv(rows, height), triton.cdiv(columns, width))](
-        in_0, in_1, in_2, out, rows, columns, size_1, high, offset, ROWS=height, COLUMNS=width,
+        in_0, in_1, in_2, out, rows, columns, size_1, stride, high, offset, stride_2, ROWS=height, COLUMNS=width,
     )
     return out
 

@@ -22,13 +22,22 @@ def replacement_args(in_0):
 
 
 @triton.jit
-def silu_mul_kernel(in_0_ptr, out_ptr, rows, columns, stride, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+def silu_mul_kernel(
+    in_0_ptr,
+    out_ptr,
+    rows,
+    columns,
+    stride,
+    offset,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
     column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     row_inside = row < rows
     column_inside = column < columns
     inside = row_inside & column_inside
-    in_0 = tl.load(in_0_ptr + row * stride + column + columns, mask=inside, other=0.0).to(tl.float32)
+    in_0 = tl.load(in_0_ptr + row * stride + column + offset, mask=inside, other=0.0).to(tl.float32)
     in_0_2 = tl.load(in_0_ptr + row * stride + column, mask=inside, other=0.0).to(tl.float32)
     tmp_3 = (in_0_2 * tl.sigmoid(in_0_2)).to(out_ptr.dtype.element_ty).to(tl.float32)
     tmp_4 = in_0 * tmp_3
@@ -42,10 +51,11 @@ def silu_mul(in_0):
     rows = in_0.shape[0] * in_0.shape[1]
     columns = (in_0.shape[2] - (in_0.shape[2] + 1) // 2)
     stride = in_0.shape[2]
+    offset = ((in_0.shape[2] + 1) // 2)
     width = min(triton.next_power_of_2(columns), 1024)
     height = max(1, 1024 // width)
     silu_mul_kernel[(triton.cdiv(rows, height), triton.cdiv(columns, width))](
-        in_0, out, rows, columns, stride, ROWS=height, COLUMNS=width,
+        in_0, out, rows, columns, stride, offset, ROWS=height, COLUMNS=width,
     )
     return out
 
