@@ -1,0 +1,122 @@
+"""`python -m passnet.extract`: capture one model, or a catalogue."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from . import catalogue
+from .errors import CaptureError
+from .model import Entry
+from .pool import Limits, Plan, Pool
+from .results import read, summary
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    try:
+        chosen = _chosen(options)
+    except (CaptureError, OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    if options.list_only:
+        catalogue.write_list(options.out, chosen)
+        print(f"{len(chosen)} models listed in {options.out}", file=sys.stderr)
+        return 0
+    return _extract(options, chosen)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m passnet.extract", description=__doc__)
+    add = parser.add_argument
+    add("models", nargs="*", metavar="FILE.py:FACTORY", help="factories of modules with inputs")
+    add("--catalogue", default="", help=f"comma-separated: {', '.join(catalogue.SOURCES)}, or all")
+    add("--list", type=Path, help="a list of models written by --list-only")
+    add("--list-only", action="store_true", help="write the list of models to --out and capture nothing")
+    add("--only", default="*", help="models whose FAMILY/NAME matches, such as 'timm/resnet*'")
+    add("--shard", default="0/1", help="K/N: every N-th model, beginning with the K-th")
+    add("--out", type=Path, required=True, help="the folder for samples/ and results.jsonl")
+    add("--jobs", type=int, default=1, help="models at a time")
+    add("--time-limit", type=float, default=240.0, help="seconds for one model")
+    add("--memory-limit-mb", type=int, default=6_144, help="resident memory of one model")
+    add("--seconds", type=float, help="stop after so many seconds; run again to continue")
+    add("--retry-failed", action="store_true", help="try models again that failed before")
+    add("--dynamic", action="store_true", help="symbolic sizes")
+    add("--fullgraph", action="store_true", help="refuse models whose graph breaks")
+    add("--pause-file", type=Path, help="begin nothing while this file exists")
+    add("--json", action="store_true", help="one JSON line for each model on stdout")
+    return parser
+
+
+def _chosen(options: argparse.Namespace) -> list[Entry]:
+    chosen = [
+        Entry("own", _name_of(spec), "file", {"factory": spec}) for spec in options.models
+    ]
+    if options.list is not None:
+        chosen += catalogue.read_list(options.list)
+    if options.catalogue:
+        names = list(catalogue.SOURCES) if options.catalogue == "all" else options.catalogue.split(",")
+        chosen += catalogue.entries(names, options.only)
+    if not chosen:
+        raise CaptureError("bad request", "nothing to capture: name a FILE.py:FACTORY or a --catalogue")
+    part, _, parts = options.shard.partition("/")
+    return chosen[int(part) :: int(parts)]
+
+
+def _name_of(spec: str) -> str:
+    path, _, factory = spec.rpartition(":")
+    return f"{Path(path).stem}_{factory}"
+
+
+def _extract(options: argparse.Namespace, chosen: list[Entry]) -> int:
+    limits = Limits(seconds=options.time_limit, memory=options.memory_limit_mb << 20)
+    plan = Plan(
+        out=options.out,
+        jobs=max(options.jobs, 1),
+        limits=limits,
+        seconds=options.seconds,
+        retry_failed=options.retry_failed,
+        dynamic=options.dynamic,
+        fullgraph=options.fullgraph,
+        pause_file=options.pause_file,
+    )
+    warm({entry.source for entry in chosen})
+    start = time.monotonic()
+
+    def report(record: dict[str, Any], done: int, total: int) -> None:
+        if options.json:
+            print(json.dumps(record, sort_keys=True), flush=True)
+        left = (time.monotonic() - start) / done * (total - done)
+        what = record.get("kind") or f"{record.get('graphs')} graphs"
+        print(f"{done}/{total} {record['id']}: {what}, {left / 60:.0f} min left", file=sys.stderr, flush=True)
+
+    Pool(plan, catalogue.build, report).run(chosen)
+    wanted = {entry.id for entry in chosen}
+    records = {name: r for name, r in read(options.out / "results.jsonl").items() if name in wanted}
+    found = summary(records)
+    print(json.dumps({"summary": found}, sort_keys=True), flush=True)
+    return 0 if found["captured"] == len(chosen) else 1
+
+
+def warm(sources: set[str]) -> None:
+    """Loads what every model needs once, so that a fork per model is cheap."""
+    import torch
+
+    from .capture import capture
+
+    torch.set_num_threads(1)
+    capture(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU()), (torch.ones(1, 2),))
+    for source, package in (("timm", "timm"), ("torchvision", "torchvision"), ("transformers", "transformers.modeling_utils")):
+        if source in sources:
+            try:
+                __import__(package)
+            except ImportError:
+                pass  # every model of it will say so
+
+
+if __name__ == "__main__":
+    sys.exit(main())
