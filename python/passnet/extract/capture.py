@@ -17,7 +17,7 @@ import torch._dynamo
 from torch._dynamo.utils import counters
 
 from .errors import CaptureError
-from .fx_text import Written, write_graph
+from .fx_text import Argument, Written, write_graph
 
 # What a symbolic size or a number read from a tensor stands for in files.
 SYMBOL_EXAMPLE = 4
@@ -26,10 +26,13 @@ MOST_GRAPHS = 64
 
 @dataclass(frozen=True)
 class Captured:
-    """One graph: its text, and the value of each argument when it was captured."""
+    """One graph: its text, and each argument as it was when captured."""
 
     written: Written
-    arguments: list[tuple[str, Any]]
+
+    @property
+    def arguments(self) -> list[Argument]:
+        return self.written.arguments
 
 
 @dataclass
@@ -55,21 +58,28 @@ def capture(
 
     def backend(graph_module: torch.fx.GraphModule, examples: list[Any]) -> Callable[..., Any]:
         written = write_graph(graph_module, examples)
-        signature = str([_signature(value) for _, value in written.arguments])
+        signature = str([_signature(argument.value) for argument in written.arguments])
         if (written.code, signature) in seen:
             result.repeats += 1
         else:
             seen.add((written.code, signature))
-            result.graphs.append(Captured(written, written.arguments))
+            result.graphs.append(Captured(written))
         if len(result.graphs) > MOST_GRAPHS:
             raise CaptureError("too many graphs", f"more than {MOST_GRAPHS} graphs in one model")
         return _stand_in(graph_module)
 
     run_captured(module, args, kwargs or {}, backend, dynamic=dynamic, fullgraph=fullgraph)
-    result.breaks = [reason for reason, _ in counters["graph_break"].most_common()]
+    if len(result.graphs) > 1:
+        result.breaks = _reasons()
     if not result.graphs:
         raise CaptureError("no graph", "the module computes nothing that dynamo captures")
     return result
+
+
+def _reasons() -> list[str]:
+    """The first line of each of dynamo's explanations."""
+    explained = (counters["unimplemented"] + counters["graph_break"]).most_common()
+    return list(dict.fromkeys(text.strip().splitlines()[0] for text, _ in explained if text.strip()))
 
 
 def run_captured(

@@ -7,9 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from .capture import Capture, Captured, example_size
+from .fx_text import Argument
 from .metadata import Describer
 
 MARKER = "graph_net.json"
@@ -32,7 +31,7 @@ def write_graph_folder(folder: Path, graph: Captured, describer: Describer, fact
     if (folder / MARKER).exists():
         raise FileExistsError(f"{folder} already holds a graph")
     code = graph.written.code
-    metas = [describer.record(name, value) for name, value in graph.arguments]
+    metas = [describer.record(argument.name, argument.value) for argument in graph.arguments]
     (folder / "model.py").write_text(code)
     (folder / "weight_meta.py").write_text("\n\n".join(metas))
     (folder / "input_meta.py").write_text("")
@@ -42,7 +41,7 @@ def write_graph_folder(folder: Path, graph: Captured, describer: Describer, fact
     (folder / MARKER).write_text(json.dumps(header, indent=4) + "\n")
 
 
-def _constraints(arguments: list[tuple[str, Any]]) -> str:
+def _constraints(arguments: list[Argument]) -> str:
     """Sizes of all tensors; a symbol for each symbolic size of an input, with its example."""
     symbols: dict[str, tuple[str, int]] = {}
 
@@ -53,9 +52,9 @@ def _constraints(arguments: list[tuple[str, Any]]) -> str:
         return symbol
 
     shapes = []
-    for name, value in sorted(arguments, key=lambda argument: argument[0]):
-        if isinstance(value, torch.Tensor):
-            shapes.append(f'    ([{", ".join(written(size) for size in value.shape)}], "{name}"),\n')
+    for argument in sorted(arguments, key=lambda argument: argument.name):
+        if argument.size is not None:
+            shapes.append(f'    ([{", ".join(written(size) for size in argument.size)}], "{argument.name}"),\n')
     names = [symbol for symbol, _ in symbols.values()]
     examples = ", ".join(f"{symbol}: {example}" for symbol, example in symbols.values())
     lines = ["from sympy import Symbol\n\n"]

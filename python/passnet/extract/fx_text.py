@@ -30,14 +30,22 @@ _RENAMED = {
 }
 _AUTOCAST = {"_enter_autocast", "_exit_autocast"}
 # What FX may refer to in a graph's text; anything else is a function from outside PyTorch.
-_KNOWN_GLOBALS = {"torch", "device", "inf", "nan", "NoneType", "fx_pytree", "pytree"}
+_KNOWN_GLOBALS = {"torch", "device", "inf", "nan", "getattr", "NoneType", "fx_pytree", "pytree"}
+_PUBLIC_METHODS = {"__abs__": "abs", "__neg__": "neg", "__invert__": "bitwise_not"}
+
+
+@dataclass(frozen=True)
+class Argument:
+    name: str
+    value: Any
+    # Sizes of a tensor, symbols where they were symbolic.
+    size: tuple[Any, ...] | None = None
 
 
 @dataclass(frozen=True)
 class Written:
     code: str
-    # Argument names in order, with the values they had.
-    arguments: list[tuple[str, Any]]
+    arguments: list[Argument]
 
 
 def write_graph(graph_module: torch.fx.GraphModule, examples: list[Any]) -> Written:
@@ -49,6 +57,9 @@ def write_graph(graph_module: torch.fx.GraphModule, examples: list[Any]) -> Writ
     _remove_autocast(graph)
     values |= _constants_as_arguments(graph, graph_module)
     _devices_to_cpu(graph)
+    for node in graph.nodes:
+        if node.op == "call_method":
+            node.target = _PUBLIC_METHODS.get(node.target, node.target)
     _refuse_unknown(graph)
     source = graph.python_code("self")
     unknown = sorted(set(source.globals) - _KNOWN_GLOBALS)
@@ -56,7 +67,15 @@ def write_graph(graph_module: torch.fx.GraphModule, examples: list[Any]) -> Writ
         raise CaptureError("outside torch", f"the graph calls `{unknown[0]}`, which is not PyTorch's")
     code = _header(source.src) + _indented(public_names(source.src))
     placeholders = [n for n in graph.nodes if n.op == "placeholder"]
-    return Written(code, [(str(node.target), values[node]) for node in placeholders])
+    return Written(code, [_argument(node, values[node]) for node in placeholders])
+
+
+def _argument(node: torch.fx.Node, value: Any) -> Argument:
+    size = None
+    if isinstance(value, torch.Tensor):
+        seen = node.meta.get("example_value")
+        size = tuple(seen.shape if isinstance(seen, torch.Tensor) else value.shape)
+    return Argument(str(node.target), value, size)
 
 
 def public_names(code: str) -> str:
@@ -141,6 +160,11 @@ def _devices_to_cpu(graph: torch.fx.Graph) -> None:
 
 def _refuse_unknown(graph: torch.fx.Graph) -> None:
     for node in graph.nodes:
+        if node.op == "call_function" and isinstance(node.target, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+            packet = getattr(node.target, "overloadpacket", node.target)
+            name = packet._qualified_op_name
+            if name.split("::")[0] not in ("aten", "prims"):
+                raise CaptureError("outside torch", f"the graph calls `{name.replace('::', '.')}`, which is not PyTorch's")
         if node.op == "call_module":
             raise CaptureError("nested graph", f"`{node.target}` is a module inside the graph")
         if node.op == "call_function" and isinstance(node.target, torch._ops.HigherOrderOperator):

@@ -77,6 +77,13 @@ class Recipe:
             target.set_(self.storage, step.offset, step.size, step.stride)
             step.operation(target, *step.arguments, **step.options)
 
+    def key(self) -> str | None:
+        """The same for recipes of the same distribution; none where a step holds values of its own."""
+        whole = [step for step in self.steps if step.whole]
+        if any(_tensors(list(step.arguments)) for step in whole):
+            return None
+        return str([(str(step.operation), step.arguments) for step in whole]) + str(self.dtype)
+
     def sample(self, elements: int) -> torch.Tensor:
         """Values of the same distribution, the same ones each time."""
         with torch.random.fork_rng(devices=[]):
@@ -111,10 +118,18 @@ class LazyInit(TorchDispatchMode):
         self.threshold = threshold
         self.recipes: dict[int, Recipe] = {}
         self._views: dict[Any, bool] = {}
+        self._samples: dict[tuple[str | None, int], torch.Tensor] = {}
 
     def sample_of(self, tensor: torch.Tensor) -> torch.Tensor | None:
         recipe = self._recipe(tensor)
-        return None if recipe is None else recipe.sample(tensor.numel())
+        if recipe is None:
+            return None
+        key = (recipe.key(), min(tensor.numel(), SAMPLE_ELEMENTS))
+        if key[0] is None:
+            return recipe.sample(tensor.numel())
+        if key not in self._samples:
+            self._samples[key] = recipe.sample(tensor.numel())
+        return self._samples[key]
 
     def write_all(self) -> None:
         """Runs every postponed initialiser."""

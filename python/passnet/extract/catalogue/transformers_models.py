@@ -42,6 +42,8 @@ def build(entry: Entry) -> Model:
     for part in (config, *_parts(config)):
         if hasattr(part, "use_cache"):
             part.use_cache = False
+        # The default calls an operation of the package's own, which no graph can carry.
+        part._experts_implementation = "batched_mm"
     model = made(config)
     return inputs_of(model, config)
 
