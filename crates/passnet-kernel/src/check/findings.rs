@@ -1,7 +1,7 @@
 //! What the checker reports, and the run that produces it.
 
 use super::analysis::analyze;
-use super::{layouts, rules};
+use super::{layouts, rules, screen};
 use crate::exec::{Fault, FaultKind, PreparedPlan};
 use crate::modules::ModuleSet;
 use crate::plan::{HostArg, Init, LaunchPlan, Step};
@@ -39,19 +39,24 @@ pub fn check(
     let plan_data = prepared.plan();
     let mut findings = Vec::new();
     let functions: Vec<_> = prepared.functions().collect();
+    let mut analyses = Vec::with_capacity(functions.len());
     for (launch, function) in launches(plan_data).zip(&functions) {
         let analysis = analyze(function, launch);
         rules::bounds(plan_data, launch, function, &analysis, &mut findings);
         rules::overflow(launch, function, &analysis, &mut findings);
         rules::atomics(launch, function, &mut findings);
         rules::limits(launch, function, &mut findings);
+        analyses.push(analysis);
     }
     rules::aliasing(plan_data, modules, &mut findings);
     let packed = layouts::packed_inputs(plan_data, args, &buffers);
     // Kept only where they are needed again: the run may write them.
     let originals = if packed.is_empty() { Vec::new() } else { inputs(plan_data, &buffers) };
-    let lent = buffers.iter_mut().map(|b| &mut **b).collect();
-    if dynamic(prepared, lent, &functions, &mut findings) && !packed.is_empty() {
+    let came_to_its_end = screen::observes_nothing(prepared, &functions, &analyses, &mut buffers) || {
+        let lent = buffers.iter_mut().map(|b| &mut **b).collect();
+        dynamic(prepared, lent, &functions, &mut findings)
+    };
+    if came_to_its_end && !packed.is_empty() {
         let first = (plan_data, buffers.as_slice());
         findings.extend(layouts::strides(modules, wrapper, args, first, &packed, &originals));
     }

@@ -6,6 +6,7 @@ mod independence;
 mod layouts;
 mod linear;
 mod rules;
+mod screen;
 
 pub use findings::{Finding, Severity, check};
 

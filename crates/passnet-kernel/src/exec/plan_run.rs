@@ -245,7 +245,7 @@ impl PreparedPlan {
         self.run_on(&unsafe { Memory::lent(buffers) }, steps, options)
     }
 
-    fn run_on(
+    pub(crate) fn run_on(
         &self,
         memory: &Memory<'_>,
         steps: Range<usize>,

@@ -136,6 +136,7 @@ impl<'a> Interp<'a> {
                     None => Vec::new(),
                 };
                 match name {
+                    "set" => return self.new_set(&at, items),
                     "reversed" => items.reverse(),
                     "sorted" => {
                         let mut keys: Vec<Const> = Vec::new();

@@ -49,7 +49,7 @@ impl<'a> Interp<'a> {
             }
             Expr::Set(s) => {
                 let items = self.sequence_items(&s.elts)?;
-                Ok(self.new_list(items))
+                self.new_set(e, items)
             }
             Expr::Dict(d) => {
                 let mut items = Vec::new();
@@ -141,32 +141,14 @@ impl<'a> Interp<'a> {
             }
             Expr::Call(c) => self.call(c),
             Expr::ListComp(c) => {
-                let mut out = Vec::new();
-                self.comprehension(&c.generators, &mut |this| {
-                    let value = this.expr(&c.elt)?;
-                    out.push(value);
-                    Ok(())
-                })?;
-                Ok(self.new_list(out))
+                let items = self.collected(&c.generators, &c.elt)?;
+                Ok(self.new_list(items))
             }
             Expr::SetComp(c) => {
-                let mut out = Vec::new();
-                self.comprehension(&c.generators, &mut |this| {
-                    let value = this.expr(&c.elt)?;
-                    out.push(value);
-                    Ok(())
-                })?;
-                Ok(self.new_list(out))
+                let items = self.collected(&c.generators, &c.elt)?;
+                self.new_set(e, items)
             }
-            Expr::Generator(c) => {
-                let mut out = Vec::new();
-                self.comprehension(&c.generators, &mut |this| {
-                    let value = this.expr(&c.elt)?;
-                    out.push(value);
-                    Ok(())
-                })?;
-                Ok(Value::tuple(out))
-            }
+            Expr::Generator(c) => Ok(Value::tuple(self.collected(&c.generators, &c.elt)?)),
             Expr::DictComp(c) => {
                 let dict = self.new_dict(Vec::new());
                 let Value::Dict(id) = dict else { return Ok(dict) };
@@ -183,6 +165,40 @@ impl<'a> Interp<'a> {
             }
             other => Err(self.outside(other, "this expression is not allowed in a wrapper")),
         }
+    }
+
+    /// What a comprehension gives for each round, in order.
+    fn collected(
+        &mut self,
+        generators: &'a [Comprehension],
+        element: &'a Expr,
+    ) -> Result<Vec<Value<'a>>> {
+        let mut items = Vec::new();
+        self.comprehension(generators, &mut |this| {
+            items.push(this.expr(element)?);
+            Ok(())
+        })?;
+        Ok(items)
+    }
+
+    /// A set: a list in which each value is once, in order of appearance.
+    pub(in crate::plan) fn new_set(
+        &mut self,
+        at: &impl Ranged,
+        items: Vec<Value<'a>>,
+    ) -> Result<Value<'a>> {
+        let mut distinct: Vec<Value<'a>> = Vec::new();
+        for item in items {
+            let mut is_new = true;
+            for known in &distinct {
+                self.step(at)?;
+                is_new &= !self.equal(known, &item);
+            }
+            if is_new {
+                distinct.push(item);
+            }
+        }
+        Ok(self.new_list(distinct))
     }
 
     pub(super) fn sequence_items(&mut self, items: &'a [Expr]) -> Result<Vec<Value<'a>>> {

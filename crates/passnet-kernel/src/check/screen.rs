@@ -1,0 +1,115 @@
+//! A quick answer to what a run with bookkeeping looks for.
+//!
+//! Every run checks bounds. Where programs are proved independent there are no races either, and what is left is whether
+//! memory is read before it is written and whether outputs have holes. Both show when the plan runs twice, on fresh memory
+//! filled in opposite ways: a byte that comes out the same both times was written, and from nothing but defined data.
+
+use super::analysis::Analysis;
+use super::findings::launches;
+use crate::exec::{Memory, PreparedPlan, RunOptions, Written};
+use crate::ir::Function;
+use crate::plan::{ArgValue, Init, Launch, LaunchPlan, Step};
+
+/// Fills of fresh memory, each the other's complement.
+const FILLS: [u8; 2] = [0x5a, 0xa5];
+
+/// Whether a run with bookkeeping on these buffers would certainly observe nothing. If so they hold the plan's results,
+/// otherwise what they held at first, except for memory that nobody initialises.
+pub(super) fn observes_nothing(
+    prepared: &PreparedPlan,
+    functions: &[&Function],
+    analyses: &[Analysis],
+    buffers: &mut [&mut [u8]],
+) -> bool {
+    let plan = prepared.plan();
+    let is_input = |index: usize| matches!(plan.buffers[index].init, Init::Input(_));
+    let writes_input =
+        prepared.written().iter().enumerate().any(|(i, &w)| w != Written::Never && is_input(i));
+    if writes_input || !prepared.parallel().iter().all(|&independent| independent) {
+        return false;
+    }
+    let Some(reads) = reads(plan, functions, analyses) else { return false };
+    let mut second: Vec<Vec<u8>> = Vec::with_capacity(buffers.len());
+    for (index, buffer) in buffers.iter_mut().enumerate() {
+        let is_fresh = matches!(plan.buffers[index].init, Init::Uninitialized);
+        if is_fresh {
+            buffer.fill(FILLS[0]);
+        }
+        second.push(match (is_fresh, is_input(index)) {
+            (true, _) => vec![FILLS[1]; buffer.len()],
+            // Nothing writes it: both runs share the first one.
+            (false, true) => Vec::new(),
+            (false, false) => buffer.to_vec(),
+        });
+    }
+    let is_clean = ran_alike(prepared, &reads, buffers, &mut second);
+    if !is_clean {
+        prepared.initialize(buffers);
+    }
+    is_clean
+}
+
+/// Runs step by step in both memories, as long as what a step reads is the same in both.
+fn ran_alike(
+    prepared: &PreparedPlan,
+    reads: &[Vec<usize>],
+    first: &mut [&mut [u8]],
+    second: &mut [Vec<u8>],
+) -> bool {
+    let plan = prepared.plan();
+    let alike = |first: &[&mut [u8]], second: &[Vec<u8>], index: usize| {
+        matches!(plan.buffers[index].init, Init::Input(_)) || *first[index] == *second[index]
+    };
+    for (step, reads) in reads.iter().enumerate() {
+        if !reads.iter().all(|&buffer| alike(first, second, buffer)) {
+            return false;
+        }
+        let run = |buffers: Vec<&mut [u8]>| {
+            let memory = Memory::new(buffers);
+            prepared.run_on(&memory, step..step + 1, RunOptions::default()).is_ok()
+        };
+        if !run(first.iter_mut().map(|buffer| &mut **buffer).collect()) {
+            return false;
+        }
+        let pairs = first.iter_mut().zip(second.iter_mut()).enumerate();
+        let lent = pairs.map(|(index, (a, b))| match plan.buffers[index].init {
+            Init::Input(_) => &mut **a,
+            _ => b.as_mut_slice(),
+        });
+        if !run(lent.collect()) {
+            return false;
+        }
+    }
+    plan.returns.iter().all(|view| alike(first, second, view.buffer))
+}
+
+/// The buffers that each step reads; nothing where a pointer cannot be traced.
+fn reads(
+    plan: &LaunchPlan,
+    functions: &[&Function],
+    analyses: &[Analysis],
+) -> Option<Vec<Vec<usize>>> {
+    let known: Vec<(&Launch, &Function, &Analysis)> = launches(plan)
+        .zip(functions)
+        .zip(analyses)
+        .map(|((launch, function), analysis)| (launch, *function, analysis))
+        .collect();
+    let mut kernels = known.into_iter();
+    let of_step = |step: &Step| match step {
+        Step::Launch(_) => {
+            let (launch, function, analysis) = kernels.next()?;
+            let loads = analysis.touches.iter().filter(|touch| !touch.store || touch.atomic);
+            let buffer = |touch: &super::analysis::Touch| {
+                let name = &function.params[touch.param?].name;
+                match &launch.args.iter().find(|arg| arg.name == *name)?.value {
+                    ArgValue::Buffer(view) => Some(view.buffer),
+                    _ => None,
+                }
+            };
+            loads.map(buffer).collect()
+        }
+        Step::Copy { from, .. } => Some(vec![from.buffer]),
+        Step::Fill { .. } => Some(Vec::new()),
+    };
+    plan.steps.iter().map(of_step).collect()
+}
