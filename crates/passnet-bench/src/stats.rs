@@ -110,6 +110,35 @@ impl Xoshiro256 {
     pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next_u64()) * bound as u128) >> 64) as usize
     }
+
+    /// Uniform between 0 and 1, neither of them.
+    fn unit(&mut self) -> f64 {
+        ((self.next_u64() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
+    }
+
+    /// Standard normal, by Marsaglia's polar method.
+    fn normal(&mut self) -> f64 {
+        loop {
+            let (x, y) = (2.0 * self.unit() - 1.0, 2.0 * self.unit() - 1.0);
+            let square = x * x + y * y;
+            if square < 1.0 {
+                return x * (-2.0 * square.ln() / square).sqrt();
+            }
+        }
+    }
+
+    /// Gamma with a shape of at least 1, by Marsaglia and Tsang's method.
+    fn gamma(&mut self, shape: f64) -> f64 {
+        let d = shape - 1.0 / 3.0;
+        let c = 1.0 / (9.0 * d).sqrt();
+        loop {
+            let x = self.normal();
+            let v = (1.0 + c * x).powi(3);
+            if v > 0.0 && self.unit().ln() < 0.5 * x * x + d - d * v + d * v.ln() {
+                return d * v;
+            }
+        }
+    }
 }
 
 /// A speed-up and where it lies with the asked-for confidence.
@@ -145,11 +174,10 @@ impl Bootstrap {
             return None;
         }
         let mut random = Xoshiro256::seeded(self.seed);
-        let mut counts = Vec::new();
         let mut ratios: Vec<f64> = (0..self.resamples.max(1))
             .map(|_| {
-                let top = resampled_median(&eager, &mut random, &mut counts);
-                top / resampled_median(&candidate, &mut random, &mut counts)
+                let top = resampled_median(&eager, &mut random);
+                top / resampled_median(&candidate, &mut random)
             })
             .collect();
         ratios.sort_by(f64::total_cmp);
@@ -212,28 +240,20 @@ pub fn sign_test(better: usize, worse: usize) -> f64 {
     (2.0 * tail).min(1.0)
 }
 
-/// The median of as many draws with replacement from a sorted list. Counting how often each rank was drawn gives
-/// the draw in sorted order without sorting it.
-fn resampled_median(sorted: &[f64], random: &mut Xoshiro256, counts: &mut Vec<u32>) -> f64 {
+/// The median of as many draws with replacement from a sorted list. The draws need not be made: where the middle of n
+/// uniform numbers lies is beta distributed, and the next larger one is the least of those above it.
+fn resampled_median(sorted: &[f64], random: &mut Xoshiro256) -> f64 {
     let n = sorted.len();
-    counts.clear();
-    counts.resize(n, 0);
-    for _ in 0..n {
-        counts[random.below(n)] += 1;
+    let at = |place: f64| sorted[((place * n as f64) as usize).min(n - 1)];
+    let below = (n - 1) / 2;
+    let (a, b) = (random.gamma((below + 1) as f64), random.gamma((n - below) as f64));
+    let place = a / (a + b);
+    if n % 2 == 1 {
+        return at(place);
     }
-    let (low, high) = ((n - 1) / 2, n / 2);
-    let mut seen = 0;
-    let mut low_value = None;
-    for (&value, &count) in sorted.iter().zip(counts.iter()) {
-        seen += count as usize;
-        if low_value.is_none() && seen > low {
-            low_value = Some(value);
-        }
-        if seen > high {
-            return (low_value.unwrap_or(value) + value) / 2.0;
-        }
-    }
-    sorted[n - 1]
+    let above = (n - below - 1) as f64;
+    let next = 1.0 - (1.0 - place) * random.unit().powf(1.0 / above);
+    (at(place) + at(next)) / 2.0
 }
 
 /// What a measured ratio allows us to say.
@@ -363,6 +383,29 @@ mod tests {
         assert!(together.high - together.low > 2.0 * (apart.high - apart.low));
         assert_eq!(bootstrap.mean_of_groups(&[]), None);
         assert_eq!(bootstrap.mean_of_groups(&[vec![]]), None);
+    }
+
+    /// Against draws that are really made.
+    #[test]
+    fn resampled_medians_are_distributed_as_if_drawn() {
+        const ROUNDS: usize = 20_000;
+        for n in [1, 2, 5, 10, 31] {
+            let values: Vec<f64> = (0..n).map(|i| (i * i) as f64).collect();
+            let mut random = Xoshiro256::seeded(7);
+            let mut short: Vec<f64> =
+                (0..ROUNDS).map(|_| resampled_median(&values, &mut random)).collect();
+            let draw = |_| {
+                let draws: Vec<f64> = (0..n).map(|_| values[random.below(n)]).collect();
+                median(&draws).unwrap()
+            };
+            let mut long: Vec<f64> = (0..ROUNDS).map(draw).collect();
+            short.sort_by(f64::total_cmp);
+            long.sort_by(f64::total_cmp);
+            // Kolmogorov and Smirnov, with room for one in a million.
+            let share = |all: &[f64], x: f64| all.partition_point(|y| *y <= x) as f64 / ROUNDS as f64;
+            let apart = long.iter().map(|x| (share(&long, *x) - share(&short, *x)).abs());
+            assert!(apart.fold(0.0, f64::max) < 2.7 * (2.0 / ROUNDS as f64).sqrt(), "{n}");
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub struct TimingOptions {
 
 impl Default for TimingOptions {
     fn default() -> Self {
-        TimingOptions { warmup: 25, trials: 100, max_trials: 400, precision: 0.03, seconds: 2.0 }
+        TimingOptions { warmup: 25, trials: 100, max_trials: 200, precision: 0.03, seconds: 2.0 }
     }
 }
 
@@ -115,6 +115,7 @@ pub fn race<E>(rounds: &mut dyn Rounds<Error = E>, options: &TimingOptions) -> R
     }
     let started = Instant::now();
     let mut planned = options.trials.max(LEAST_TRIALS);
+    let more = (planned / 4).max(1);
     let mut limit = budget;
     loop {
         while timings.eager.len() < planned {
@@ -130,10 +131,10 @@ pub fn race<E>(rounds: &mut dyn Rounds<Error = E>, options: &TimingOptions) -> R
         }
         let precise = interval(&timings)
             .is_none_or(|found| (found.high - found.low) / 2.0 <= options.precision * found.ratio);
-        if precise || planned >= options.max_trials || limit > budget {
+        if precise || planned >= options.max_trials {
             return Ok(timings);
         }
-        planned = (planned * 2).min(options.max_trials);
+        planned = (planned + more).min(options.max_trials);
         limit = budget * 2;
     }
 }

@@ -87,38 +87,68 @@ impl Stress {
         };
         if wide == DType::Float64 {
             let mut values = tensor.to_vec::<f64>()?;
-            self.change(&mut values, |value| self.value(value.0, *value.1, large, denormal));
+            self.change(&mut values, large, denormal);
             return Tensor::from_slice(&values, tensor.shape());
         }
         let mut values = tensor.to_vec::<f32>()?;
-        self.change(&mut values, |value| {
-            self.value(value.0, f64::from(*value.1), large, denormal) as f32
-        });
+        self.change(&mut values, large as f32, denormal as f32);
         Tensor::from_slice(&values, tensor.shape())?.to_dtype(tensor.dtype())
     }
 
-    /// Replaces every value by what `of` makes of its place and itself, on several threads.
-    fn change<T: Copy + Send + Sync>(self, values: &mut [T], of: impl Fn((usize, &T)) -> T + Sync) {
-        const PIECE: usize = 1 << 14;
-        values.par_chunks_mut(PIECE).enumerate().for_each(|(piece, values)| {
-            for (index, value) in values.iter_mut().enumerate() {
-                *value = of((piece * PIECE + index, value));
+    /// Replaces every value, on several threads.
+    fn change<T: Real>(self, values: &mut [T], large: T, denormal: T) {
+        // A multiple of the periods below.
+        const PIECE: usize = 7 * 997 * 4;
+        let scales: [T; 7] = [1.0, 1e-3, 10.0, 1e-2, 30.0, 1e-1, 3.0].map(T::from_f32);
+        values.par_chunks_mut(PIECE).for_each(|piece| match self {
+            Stress::Large => piece.iter_mut().for_each(|value| *value = *value * large),
+            Stress::Tiny => piece.iter_mut().for_each(|value| *value = *value * scales[1]),
+            Stress::Mixed => {
+                for values in piece.chunks_mut(scales.len()) {
+                    values.iter_mut().zip(scales).for_each(|(value, scale)| *value = *value * scale);
+                }
             }
+            Stress::Zeros => {
+                let zeros = [T::from_f32(0.0), T::from_f32(-0.0)];
+                piece.chunks_mut(2).for_each(|pair| pair.copy_from_slice(&zeros[..pair.len()]));
+            }
+            Stress::Denormal => {
+                piece.iter_mut().for_each(|value| *value = denormal.copysign(*value));
+            }
+            // Few, and far apart: most rows stay finite.
+            Stress::Infinite => {
+                let infinity = T::from_f32(f32::INFINITY);
+                let few = piece.iter_mut().skip(3).step_by(997);
+                few.for_each(|value| *value = infinity.copysign(*value));
+            }
+            Stress::Misaligned | Stress::Transposed => {}
         });
     }
+}
 
-    fn value(self, index: usize, value: f64, large: f64, denormal: f64) -> f64 {
-        match self {
-            Stress::Large => value * large,
-            Stress::Tiny => value * 1e-3,
-            Stress::Mixed => value * [1.0, 1e-3, 10.0, 1e-2, 30.0, 1e-1, 3.0][index % 7],
-            Stress::Zeros if index.is_multiple_of(2) => 0.0,
-            Stress::Zeros => -0.0,
-            Stress::Denormal => denormal.copysign(value),
-            // Few, and far apart: most rows stay finite.
-            Stress::Infinite if index % 997 == 3 => f64::INFINITY.copysign(value),
-            _ => value,
-        }
+/// The floating-point types that values are changed in.
+trait Real: Copy + Send + Sync + std::ops::Mul<Output = Self> {
+    fn from_f32(value: f32) -> Self;
+    fn copysign(self, sign: Self) -> Self;
+}
+
+impl Real for f32 {
+    fn from_f32(value: f32) -> Self {
+        value
+    }
+
+    fn copysign(self, sign: Self) -> Self {
+        f32::copysign(self, sign)
+    }
+}
+
+impl Real for f64 {
+    fn from_f32(value: f32) -> Self {
+        f64::from(value)
+    }
+
+    fn copysign(self, sign: Self) -> Self {
+        f64::copysign(self, sign)
     }
 }
 
