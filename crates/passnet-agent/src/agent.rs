@@ -15,8 +15,9 @@ use crate::secrets::Redactor;
 use crate::task::Task;
 use crate::tools::{self, Tool};
 use crate::trajectory::{
-    BestEvent, End, Event, FORMAT, Log, ModelInfo, ReplyEvent, ResultEvent, Start, TrajectoryError,
+    BestEvent, End, Event, FORMAT, Log, ModelInfo, ReplyEvent, ResultEvent, Start,
 };
+use passnet_bench::event_log::LogError;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -46,15 +47,15 @@ pub struct Agent {
 #[derive(Debug)]
 pub enum AgentError {
     /// The record cannot be written; nothing may happen that is not recorded.
-    Record(TrajectoryError),
+    Record(LogError),
     /// The key or the model name is wrong: the other attempts would fail too.
     Denied(ModelError),
     /// Our own mistake.
     Bug(String),
 }
 
-impl From<TrajectoryError> for AgentError {
-    fn from(error: TrajectoryError) -> Self {
+impl From<LogError> for AgentError {
+    fn from(error: LogError) -> Self {
         AgentError::Record(error)
     }
 }
@@ -99,7 +100,7 @@ impl Agent {
         number: u32,
         log: Log,
         past: &[Event],
-        keep_best: &dyn Fn(&Episode) -> Result<(), TrajectoryError>,
+        keep_best: &dyn Fn(&Episode) -> Result<(), LogError>,
     ) -> Result<End, AgentError> {
         let mut attempt = Attempt {
             agent: self,
@@ -156,7 +157,7 @@ impl Attempt<'_> {
 
     fn run(
         mut self,
-        keep_best: &dyn Fn(&Episode) -> Result<(), TrajectoryError>,
+        keep_best: &dyn Fn(&Episode) -> Result<(), LogError>,
     ) -> Result<End, AgentError> {
         loop {
             while !self.pending.is_empty() {
@@ -270,7 +271,7 @@ impl Attempt<'_> {
 
     fn perform_next(
         &mut self,
-        keep_best: &dyn Fn(&Episode) -> Result<(), TrajectoryError>,
+        keep_best: &dyn Fn(&Episode) -> Result<(), LogError>,
     ) -> Result<(), AgentError> {
         let (index, call) = self.pending[0].clone();
         let seen = match index < MAX_DONE && !self.episode.is_submitted() {

@@ -2,7 +2,8 @@
 
 use crate::candidate::Candidate;
 use crate::evaluate::{EvaluateOptions, Evaluation, Subject, evaluate};
-use crate::run::{Event, FORMAT, GraphEvent, Machine, RunError, RunStore, Start};
+use crate::event_log::LogError;
+use crate::run::{Event, FORMAT, GraphEvent, Machine, RunStore, Start};
 use crate::sample::Sample;
 use crate::timing::TimingOptions;
 use crate::verdict::Verdict;
@@ -74,7 +75,7 @@ impl Bench<'_> {
         passes: &Path,
         mut store: Option<&mut RunStore>,
         each: &mut dyn FnMut(&GraphEvent),
-    ) -> Result<Vec<GraphEvent>, RunError> {
+    ) -> Result<Vec<GraphEvent>, LogError> {
         let candidate = match self.compiler {
             Compiler::Eager | Compiler::Inductor => Ok(None),
             Compiler::Pass => {
@@ -116,7 +117,7 @@ impl Bench<'_> {
         graph: &str,
         candidate: &Result<Option<Candidate>, Box<Verdict>>,
         store: Option<&RunStore>,
-    ) -> Result<GraphEvent, RunError> {
+    ) -> Result<GraphEvent, LogError> {
         let files = match sample.graph_files(graph) {
             Ok(files) => files,
             Err(error) => {

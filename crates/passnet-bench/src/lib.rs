@@ -6,6 +6,7 @@
 pub mod bench;
 pub mod candidate;
 pub mod evaluate;
+pub mod event_log;
 pub mod front;
 pub mod log;
 pub mod number;

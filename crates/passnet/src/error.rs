@@ -1,6 +1,7 @@
 //! How a command ends, and how errors are shown.
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use passnet_bench::event_log::LogError;
 use passnet_graph::Diagnostic;
 use std::io::{IsTerminal, Write};
 
@@ -85,6 +86,12 @@ impl CommandError {
 impl From<std::io::Error> for CommandError {
     fn from(error: std::io::Error) -> Self {
         CommandError::Io(error)
+    }
+}
+
+impl From<LogError> for CommandError {
+    fn from(error: LogError) -> Self {
+        CommandError::input(error.to_string())
     }
 }
 

@@ -16,7 +16,8 @@ pub use settings::{Mismatch, Settings};
 use crate::agent::{Agent, AgentError};
 use crate::episode::Episode;
 use crate::task::Task;
-use crate::trajectory::{End, Event, Log, TrajectoryError};
+use crate::trajectory::{End, Event, Log};
+use passnet_bench::event_log::{self, LogError};
 use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -27,11 +28,7 @@ use store::BestStore;
 #[derive(Debug)]
 pub enum RunError {
     Agent(AgentError),
-    Store(passnet_bench::run::RunError),
-    Io {
-        path: std::path::PathBuf,
-        error: std::io::Error,
-    },
+    Log(LogError),
     /// Another process works in the folder.
     InUse(std::path::PathBuf),
     /// The folder holds a run under other conditions.
@@ -47,8 +44,7 @@ impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RunError::Agent(error) => error.fmt(f),
-            RunError::Store(error) => error.fmt(f),
-            RunError::Io { path, error } => write!(f, "{}: {error}", path.display()),
+            RunError::Log(error) => error.fmt(f),
             RunError::InUse(path) => {
                 write!(f, "{}: another process works on this run", path.display())
             }
@@ -66,20 +62,14 @@ impl From<AgentError> for RunError {
     }
 }
 
-impl From<TrajectoryError> for RunError {
-    fn from(error: TrajectoryError) -> Self {
-        RunError::Agent(AgentError::Record(error))
-    }
-}
-
-impl From<passnet_bench::run::RunError> for RunError {
-    fn from(error: passnet_bench::run::RunError) -> Self {
-        RunError::Store(error)
+impl From<LogError> for RunError {
+    fn from(error: LogError) -> Self {
+        RunError::Log(error)
     }
 }
 
 pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> RunError + '_ {
-    |error| RunError::Io { path: path.to_path_buf(), error }
+    |error| RunError::Log(event_log::io(path)(error))
 }
 
 /// What is to be done.
@@ -181,7 +171,7 @@ pub fn run(
             if let Err(error) = spawned {
                 // Those that run will do the rest; with none there is nobody.
                 let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
-                failure.get_or_insert(RunError::Io { path: "threads".into(), error });
+                failure.get_or_insert(io(Path::new("threads"))(error));
                 break;
             }
         }
@@ -219,7 +209,7 @@ fn attempt(
     let keep = |episode: &Episode| {
         folder
             .keep_best(&task.id, number, episode)
-            .map_err(|(path, error)| TrajectoryError::Io { path, error })
+            .map_err(|(path, error)| LogError::Io { path, error })
     };
     Ok(agent.attempt(task, number, log, &past, &keep)?)
 }

@@ -3,7 +3,8 @@
 use super::{RunError, RunFolder, io};
 use crate::budget::EndReason;
 use crate::evaluator::{Files, Question};
-use crate::trajectory::{self, BestEvent, End, Event, Start, TrajectoryError};
+use crate::trajectory::{self, BestEvent, End, Event, Start};
+use passnet_bench::event_log::LogError;
 use passnet_bench::verdict::VerdictKind;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -129,9 +130,7 @@ pub fn read_attempts(root: &Path) -> Result<Vec<AttemptRecord>, RunError> {
                 Ok(record) => found.push(record),
                 // Stopped before its first line was whole.
                 Err(RunError::Damaged { .. }) => {}
-                Err(RunError::Agent(crate::agent::AgentError::Record(TrajectoryError::Io {
-                    ..
-                }))) if !path.exists() => {}
+                Err(RunError::Log(LogError::Io { .. })) if !path.exists() => {}
                 Err(error) => return Err(error),
             }
         }

@@ -1,11 +1,13 @@
 //! What a trajectory records.
 
+use super::FORMAT;
 use crate::budget::{EndReason, Limits, Spent};
 use crate::chat::{Assistant, Message, Stop, ToolCall, Usage};
 use crate::evaluator::{Assessment, Files};
 use crate::model::retry::Retry;
 use crate::model::{Protocol, Sampling};
 use crate::prompt::CallStyle;
+use passnet_bench::event_log::LoggedEvent;
 use serde::{Deserialize, Serialize};
 
 /// One line.
@@ -21,6 +23,23 @@ pub enum Event {
     Result(Box<ResultEvent>),
     Best(Box<BestEvent>),
     End(Box<End>),
+}
+
+impl LoggedEvent for Event {
+    const NAME: &'static str = "trajectory";
+    const FORMAT: u32 = FORMAT;
+
+    fn format(&self) -> Option<u32> {
+        match self {
+            Event::Start(start) => Some(start.format),
+            _ => None,
+        }
+    }
+
+    /// What an attempt is remembered by; its other steps come too fast for a disk.
+    fn is_worth_a_sync(&self) -> bool {
+        matches!(self, Event::Best(_) | Event::End(_))
+    }
 }
 
 /// The conditions of an attempt.

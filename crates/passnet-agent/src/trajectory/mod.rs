@@ -4,10 +4,12 @@
 //! which is cut off when the attempt goes on. `docs/agent.md` describes the format.
 
 mod event;
-mod log;
 
 pub use event::{BestEvent, End, Event, ModelInfo, ReplyEvent, ResultEvent, Start};
-pub use log::{Log, TrajectoryError, read};
+pub use passnet_bench::event_log::read;
+
+/// A trajectory being written.
+pub type Log = passnet_bench::event_log::EventLog<Event>;
 
 /// Changes whenever the meaning of a stored field does.
 pub const FORMAT: u32 = 1;

@@ -1,6 +1,7 @@
 //! A run as its store remembers it.
 
-use crate::run::{self, Event, GraphEvent, RunError, Start};
+use crate::event_log::LogError;
+use crate::run::{self, Event, GraphEvent, Start};
 use crate::score::{Outcome, Scoring};
 use crate::tolerance::BASELINE;
 use serde::Serialize;
@@ -79,7 +80,7 @@ pub struct RunRecord {
 
 impl RunRecord {
     /// Reads a run folder.
-    pub fn read(folder: &Path) -> Result<RunRecord, RunError> {
+    pub fn read(folder: &Path) -> Result<RunRecord, LogError> {
         let events = run::read(folder)?;
         let name = folder.display().to_string();
         Ok(RunRecord { folder: Some(folder.to_path_buf()), ..RunRecord::of(&name, events) })

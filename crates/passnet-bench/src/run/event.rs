@@ -1,6 +1,8 @@
 //! What a run store records.
 
+use super::FORMAT;
 use crate::evaluate::{EvaluateOptions, Evaluation};
+use crate::event_log::LoggedEvent;
 use serde::{Deserialize, Serialize};
 
 /// One line of `events.jsonl`.
@@ -13,6 +15,22 @@ pub enum Event {
     End {
         graphs: usize,
     },
+}
+
+impl LoggedEvent for Event {
+    const NAME: &'static str = "run";
+    const FORMAT: u32 = FORMAT;
+
+    fn format(&self) -> Option<u32> {
+        match self {
+            Event::Start(start) => Some(start.format),
+            _ => None,
+        }
+    }
+
+    fn is_worth_a_sync(&self) -> bool {
+        true
+    }
 }
 
 /// The conditions of what follows; a continued run begins with another one.

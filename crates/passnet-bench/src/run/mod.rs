@@ -8,7 +8,7 @@ mod event;
 mod store;
 
 pub use event::{Event, GraphEvent, Machine, Start};
-pub use store::{RunError, RunStore, is_run, read, read_object};
+pub use store::{RunStore, is_run, read, read_object};
 
 /// Changes whenever the meaning of a stored field does.
 pub const FORMAT: u32 = 1;

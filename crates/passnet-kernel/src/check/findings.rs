@@ -52,10 +52,11 @@ pub fn check(
     let packed = layouts::packed_inputs(plan_data, args, &buffers);
     // Kept only where they are needed again: the run may write them.
     let originals = if packed.is_empty() { Vec::new() } else { inputs(plan_data, &buffers) };
-    let came_to_its_end = screen::observes_nothing(prepared, &functions, &analyses, &mut buffers) || {
-        let lent = buffers.iter_mut().map(|b| &mut **b).collect();
-        dynamic(prepared, lent, &functions, &mut findings)
-    };
+    let came_to_its_end = screen::observes_nothing(prepared, &functions, &analyses, &mut buffers)
+        || {
+            let lent = buffers.iter_mut().map(|b| &mut **b).collect();
+            dynamic(prepared, lent, &functions, &mut findings)
+        };
     if came_to_its_end && !packed.is_empty() {
         let first = (plan_data, buffers.as_slice());
         findings.extend(layouts::strides(modules, wrapper, args, first, &packed, &originals));

@@ -7,6 +7,7 @@ pub mod dataset;
 pub mod doctor;
 mod engine;
 pub mod graph;
+mod judging;
 pub mod kernel;
 pub mod pass;
 pub mod report;

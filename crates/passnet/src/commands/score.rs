@@ -1,7 +1,7 @@
 //! `passnet score`: what a run or a reference log is worth, as the reference counts and as it should be counted.
 
 use crate::commands::curve::print_curve;
-use crate::commands::report::{no_results, store_error};
+use crate::commands::report::no_results;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table};
 use clap::{Args, ValueEnum};
@@ -84,7 +84,7 @@ fn judge_run(args: &ScoreArgs, parameters: Parameters) -> Result<LogReport, Comm
     if args.graph_list.is_some() {
         return Err(CommandError::input("`--graph-list` is for logs; a run knows its graphs"));
     }
-    let run = RunRecord::read(&args.path).map_err(store_error)?;
+    let run = RunRecord::read(&args.path)?;
     if run.graphs.is_empty() {
         return Err(no_results(&args.path));
     }

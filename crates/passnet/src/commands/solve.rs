@@ -1,6 +1,6 @@
 //! `passnet solve`: write passes without a language model, then evaluate them.
 
-use super::bench::{print_results, store_error};
+use super::bench::print_results;
 use super::engine::EngineArgs;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table, warn};
@@ -90,11 +90,11 @@ pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
         rules: true,
     };
     let mut store = match (&args.out, args.no_bench) {
-        (Some(folder), false) => Some(RunStore::open(&folder.join("run")).map_err(store_error)?),
+        (Some(folder), false) => Some(RunStore::open(&folder.join("run"))?),
         _ => None,
     };
     if let Some(store) = &mut store {
-        store.append(&bench.start()).map_err(store_error)?;
+        store.append(&bench.start())?;
     }
     let bar = Bar::new();
     let mut task = Task::begin(&bar, "solving tasks", Some(samples.len() as u64));
@@ -112,7 +112,7 @@ pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
         if !args.no_bench {
             let judged = smallest(sample, args.graphs);
             let found = bench.sample(&judged, &folder, store.as_mut(), &mut |_| ());
-            events.extend(found.map_err(store_error)?);
+            events.extend(found?);
         }
         let result = result.map_err(|error| error.to_string());
         solved.push(Solved { name: sample.name.clone(), result });
@@ -120,7 +120,7 @@ pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     }
     drop(task);
     if let Some(store) = &mut store {
-        store.append(&Event::End { graphs: events.len() }).map_err(store_error)?;
+        store.append(&Event::End { graphs: events.len() })?;
     }
     let run = args.out.as_ref().map(|folder| folder.join("run"));
     show(&solved, &events, run.as_deref(), out)?;

@@ -1,6 +1,7 @@
 //! `passnet agent run`
 
 use super::session;
+use crate::commands::judging::Judging;
 use crate::error::{CommandError, Outcome};
 use crate::output::Output;
 use clap::{Args, ValueEnum};
@@ -10,8 +11,6 @@ use passnet_agent::model::{Prices, Protocol, Sampling};
 use passnet_agent::prompt::CallStyle;
 use passnet_agent::run::Settings;
 use passnet_agent::trajectory::ModelInfo;
-use passnet_bench::evaluate::EvaluateOptions;
-use passnet_bench::timing::TimingOptions;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -128,55 +127,18 @@ pub struct RunArgs {
     temperature: Option<f64>,
 
     #[command(flatten)]
-    judging: Judging,
+    judging: AgentJudging,
 }
 
-/// How passes are judged.
+/// How an agent's passes are judged.
 #[derive(Debug, Args)]
-pub struct Judging {
-    /// Calls of each side before timing
-    #[arg(long, default_value_t = 25)]
-    warmup: usize,
-
-    /// Timed calls of each side; more where the result is not clear yet
-    #[arg(long, default_value_t = 100)]
-    trials: usize,
-
-    /// Seconds of timing for one graph, about
-    #[arg(long, default_value_t = 0.4, value_name = "S")]
-    seconds: f64,
-
-    /// Only what the reference asks: no extreme inputs, no watched kernels
-    #[arg(long)]
-    quick: bool,
-
-    /// Let passes through that the integrity rules refuse
-    #[arg(long)]
-    no_rules: bool,
+pub struct AgentJudging {
+    #[command(flatten)]
+    pub(super) judging: Judging,
 
     /// Seconds for one evaluation; the graphs behind it time out
     #[arg(long, default_value_t = 600.0, value_name = "S")]
-    evaluation_seconds: f64,
-}
-
-impl Judging {
-    pub(super) fn options(&self) -> EvaluateOptions {
-        let timing = TimingOptions {
-            warmup: self.warmup,
-            trials: self.trials,
-            seconds: self.seconds,
-            ..TimingOptions::default()
-        };
-        EvaluateOptions { timing, thorough: !self.quick, ..EvaluateOptions::default() }
-    }
-
-    pub(super) fn rules(&self) -> bool {
-        !self.no_rules
-    }
-
-    pub(super) fn evaluation_seconds(&self) -> f64 {
-        self.evaluation_seconds
-    }
+    pub(super) evaluation_seconds: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -243,9 +205,9 @@ impl RunArgs {
             prices,
             run_cost: self.run_cost,
             calls_per_minute: self.calls_per_minute,
-            evaluate: self.judging.options(),
-            rules: self.judging.rules(),
-            evaluation_seconds: self.judging.evaluation_seconds(),
+            evaluate: self.judging.judging.options(),
+            rules: self.judging.judging.rules(),
+            evaluation_seconds: self.judging.evaluation_seconds,
         }
     }
 }

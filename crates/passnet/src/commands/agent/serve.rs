@@ -1,6 +1,6 @@
 //! `passnet agent serve`
 
-use super::run::Judging;
+use super::run::AgentJudging;
 use super::session;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, warn};
@@ -53,15 +53,15 @@ pub struct ServeArgs {
     idle: u64,
 
     #[command(flatten)]
-    judging: Judging,
+    judging: AgentJudging,
 }
 
 pub fn run(args: &ServeArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     let prompts = session::prompts(args.prompts.as_deref())?;
     let tasks: Vec<_> = session::tasks(&args.tasks)?.into_iter().map(Arc::new).collect();
-    let mut judge = Judge::new(Box::new(NativeEngine), args.judging.options());
-    judge.rules = args.judging.rules();
-    judge.evaluation_seconds = args.judging.evaluation_seconds();
+    let mut judge = Judge::new(Box::new(NativeEngine), args.judging.judging.options());
+    judge.rules = args.judging.judging.rules();
+    judge.evaluation_seconds = args.judging.evaluation_seconds;
     let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty()).map(Secret::new);
     let limits = ServerLimits {
         steps: args.max_steps,

@@ -4,16 +4,15 @@ mod self_check;
 mod show;
 
 use super::engine::EngineArgs;
+use super::judging::Judging;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, warn};
 use crate::progress::Bar;
 use clap::{Args, ValueEnum};
 use passnet_bench::bench::{Bench, Compiler};
-use passnet_bench::evaluate::EvaluateOptions;
 use passnet_bench::run::{Event, GraphEvent, RunStore};
 use passnet_bench::sample::{self, Sample};
 use passnet_bench::score::Parameters;
-use passnet_bench::timing::TimingOptions;
 use passnet_bench::verdict::VerdictKind;
 use passnet_dataset::progress::Task;
 use passnet_engine::Engine;
@@ -48,25 +47,8 @@ pub struct BenchArgs {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Calls of each side before timing
-    #[arg(long, default_value_t = 25)]
-    warmup: usize,
-
-    /// Timed calls of each side; more where the result is not clear yet
-    #[arg(long, default_value_t = 100)]
-    trials: usize,
-
-    /// Seconds of timing for one graph, about
-    #[arg(long, default_value_t = 0.4, value_name = "S")]
-    seconds: f64,
-
-    /// Only what the reference asks: no extreme inputs, no watched kernels
-    #[arg(long)]
-    quick: bool,
-
-    /// Let passes through that the integrity rules refuse
-    #[arg(long)]
-    no_rules: bool,
+    #[command(flatten)]
+    judging: Judging,
 
     /// Attack the benchmark with all known exploits and race eager against itself
     #[arg(long)]
@@ -95,12 +77,6 @@ enum CompilerArg {
 
 impl BenchArgs {
     fn bench<'a>(&self, engine: &'a dyn Engine) -> Bench<'a> {
-        let timing = TimingOptions {
-            warmup: self.warmup,
-            trials: self.trials,
-            seconds: self.seconds,
-            ..TimingOptions::default()
-        };
         Bench {
             engine,
             compiler: match self.compiler {
@@ -108,12 +84,8 @@ impl BenchArgs {
                 CompilerArg::Eager => Compiler::Eager,
                 CompilerArg::Inductor => Compiler::Inductor,
             },
-            options: EvaluateOptions {
-                timing,
-                thorough: !self.quick,
-                ..EvaluateOptions::default()
-            },
-            rules: !self.no_rules,
+            options: self.judging.options(),
+            rules: self.judging.rules(),
         }
     }
 }
@@ -127,12 +99,12 @@ pub fn run(args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     let engine = args.engine.start()?;
     let mut bench = args.bench(&*engine);
     let mut store = match &args.out {
-        Some(folder) => Some(RunStore::open(folder).map_err(store_error)?),
+        Some(folder) => Some(RunStore::open(folder)?),
         None => None,
     };
     bench.options.noise_floor = bench.measure_noise(&samples);
     if let Some(store) = &mut store {
-        store.append(&bench.start()).map_err(store_error)?;
+        store.append(&bench.start())?;
     }
     let bar = Bar::new();
     let total = samples.iter().map(|sample| sample.graphs.len() as u64).sum();
@@ -140,14 +112,12 @@ pub fn run(args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     let mut events: Vec<GraphEvent> = Vec::new();
     for sample in &samples {
         let passes = pass_folder(args.passes.as_deref(), sample);
-        let found = bench
-            .sample(sample, &passes, store.as_mut(), &mut |_| task.advance(1))
-            .map_err(store_error)?;
+        let found = bench.sample(sample, &passes, store.as_mut(), &mut |_| task.advance(1))?;
         events.extend(found);
     }
     drop(task);
     if let Some(store) = &mut store {
-        store.append(&Event::End { graphs: events.len() }).map_err(store_error)?;
+        store.append(&Event::End { graphs: events.len() })?;
     }
     let shown = show::Shown {
         run: args.out.as_deref(),
@@ -193,8 +163,4 @@ fn pass_folder(given: Option<&Path>, sample: &Sample) -> PathBuf {
         }
         Some(given) => given.join(&sample.name),
     }
-}
-
-pub(crate) fn store_error(error: passnet_bench::run::RunError) -> CommandError {
-    CommandError::input(error.to_string())
 }

@@ -24,7 +24,7 @@ pub(super) fn run(args: &BenchArgs, out: &mut Output) -> Result<Outcome, Command
     let mut task = Task::begin(&bar, "attacking", Some(cases.len() as u64));
     let mut results = Vec::with_capacity(cases.len());
     for case in &cases {
-        results.push(case.attempt(&*engine).map_err(super::store_error)?);
+        results.push(case.attempt(&*engine)?);
         task.advance(1);
     }
     drop(task);

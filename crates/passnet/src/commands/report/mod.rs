@@ -11,7 +11,7 @@ use crate::output::Output;
 use clap::Args;
 use passnet_agent::run::{RunFolder, is_agent_run};
 use passnet_bench::report::RunRecord;
-use passnet_bench::run::{RunError, is_run};
+use passnet_bench::run::is_run;
 use passnet_bench::score::Parameters;
 use std::path::{Path, PathBuf};
 
@@ -98,7 +98,7 @@ fn read_run(path: &Path) -> Result<RunRecord, CommandError> {
         return Err(CommandError::input(message)
             .with_hint("a run is a folder that `passnet bench SAMPLES --out DIR` wrote"));
     }
-    let run = RunRecord::read(path).map_err(store_error)?;
+    let run = RunRecord::read(path)?;
     if run.graphs.is_empty() {
         return Err(no_results(path));
     }
@@ -109,10 +109,6 @@ fn read_run(path: &Path) -> Result<RunRecord, CommandError> {
 pub fn no_results(path: &Path) -> CommandError {
     CommandError::input(format!("{}: the run has no results yet", path.display()))
         .with_hint("the `passnet bench` command that began it goes on with it")
-}
-
-pub fn store_error(error: RunError) -> CommandError {
-    CommandError::input(error.to_string())
 }
 
 /// Rows shown to people before the rest is only counted.

@@ -1,0 +1,45 @@
+//! Arguments that say how passes are judged, for every command that judges.
+
+use clap::Args;
+use passnet_bench::evaluate::EvaluateOptions;
+use passnet_bench::timing::TimingOptions;
+
+/// How passes are judged.
+#[derive(Debug, Args)]
+pub struct Judging {
+    /// Calls of each side before timing
+    #[arg(long, default_value_t = 25)]
+    warmup: usize,
+
+    /// Timed calls of each side; more where the result is not clear yet
+    #[arg(long, default_value_t = 100)]
+    trials: usize,
+
+    /// Seconds of timing for one graph, about
+    #[arg(long, default_value_t = 0.4, value_name = "S")]
+    seconds: f64,
+
+    /// Only what the reference asks: no extreme inputs, no watched kernels
+    #[arg(long)]
+    quick: bool,
+
+    /// Let passes through that the integrity rules refuse
+    #[arg(long)]
+    no_rules: bool,
+}
+
+impl Judging {
+    pub fn options(&self) -> EvaluateOptions {
+        let timing = TimingOptions {
+            warmup: self.warmup,
+            trials: self.trials,
+            seconds: self.seconds,
+            ..TimingOptions::default()
+        };
+        EvaluateOptions { timing, thorough: !self.quick, ..EvaluateOptions::default() }
+    }
+
+    pub fn rules(&self) -> bool {
+        !self.no_rules
+    }
+}
