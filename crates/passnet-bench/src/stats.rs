@@ -4,6 +4,8 @@
 //! distribution; a generator of our own with a fixed seed, so that the same timings always give the same answer.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What a log reports about one list of timings, each number rounded to six significant digits.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -110,35 +112,6 @@ impl Xoshiro256 {
     pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next_u64()) * bound as u128) >> 64) as usize
     }
-
-    /// Uniform between 0 and 1, neither of them.
-    fn unit(&mut self) -> f64 {
-        ((self.next_u64() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
-    }
-
-    /// Standard normal, by Marsaglia's polar method.
-    fn normal(&mut self) -> f64 {
-        loop {
-            let (x, y) = (2.0 * self.unit() - 1.0, 2.0 * self.unit() - 1.0);
-            let square = x * x + y * y;
-            if square < 1.0 {
-                return x * (-2.0 * square.ln() / square).sqrt();
-            }
-        }
-    }
-
-    /// Gamma with a shape of at least 1, by Marsaglia and Tsang's method.
-    fn gamma(&mut self, shape: f64) -> f64 {
-        let d = shape - 1.0 / 3.0;
-        let c = 1.0 / (9.0 * d).sqrt();
-        loop {
-            let x = self.normal();
-            let v = (1.0 + c * x).powi(3);
-            if v > 0.0 && self.unit().ln() < 0.5 * x * x + d - d * v + d * v.ln() {
-                return d * v;
-            }
-        }
-    }
 }
 
 /// A speed-up and where it lies with the asked-for confidence.
@@ -173,13 +146,14 @@ impl Bootstrap {
         if eager[0] <= 0.0 || candidate[0] <= 0.0 {
             return None;
         }
-        let mut random = Xoshiro256::seeded(self.seed);
-        let mut ratios: Vec<f64> = (0..self.resamples.max(1))
-            .map(|_| {
-                let top = resampled_median(&eager, &mut random);
-                top / resampled_median(&candidate, &mut random)
-            })
-            .collect();
+        let eager_ranks = self.median_ranks(eager.len(), self.seed);
+        let candidate_ranks = self.median_ranks(candidate.len(), self.seed.wrapping_add(1));
+        let median = |sorted: &[f64], [low, high]: [u32; 2]| {
+            (sorted[low as usize] + sorted[high as usize]) / 2.0
+        };
+        let drawn = eager_ranks.iter().zip(candidate_ranks.iter());
+        let mut ratios: Vec<f64> =
+            drawn.map(|(top, bottom)| median(&eager, *top) / median(&candidate, *bottom)).collect();
         ratios.sort_by(f64::total_cmp);
         let tail = (1.0 - self.confidence.clamp(0.0, 1.0)) / 2.0;
         Some(RatioInterval {
@@ -188,9 +162,25 @@ impl Bootstrap {
             high: quantile(&ratios, 1.0 - tail),
         })
     }
-}
 
-impl Bootstrap {
+    /// Which of `n` sorted values are in the middle of each draw of as many. That does not depend on the values, and few
+    /// counts occur in a run, so the draws are made once.
+    fn median_ranks(&self, n: usize, seed: u64) -> Arc<[[u32; 2]]> {
+        type Known = BTreeMap<(usize, usize, u64), Arc<[[u32; 2]]>>;
+        static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
+        const MOST_KNOWN: usize = 256;
+        let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MOST_KNOWN {
+            known.clear();
+        }
+        let draw = || {
+            let mut random = Xoshiro256::seeded(seed);
+            let mut counts = vec![0; n];
+            (0..self.resamples.max(1)).map(|_| middle_of_a_draw(&mut random, &mut counts)).collect()
+        };
+        known.entry((n, self.resamples, seed)).or_insert_with(draw).clone()
+    }
+
     /// The interval of the mean over all values of all groups. Whole groups are drawn, because values of one group
     /// go together: four graphs of one task are not four independent findings. `None` without values.
     pub fn mean_of_groups(&self, groups: &[Vec<f64>]) -> Option<MeanInterval> {
@@ -240,20 +230,23 @@ pub fn sign_test(better: usize, worse: usize) -> f64 {
     (2.0 * tail).min(1.0)
 }
 
-/// The median of as many draws with replacement from a sorted list. The draws need not be made: where the middle of n
-/// uniform numbers lies is beta distributed, and the next larger one is the least of those above it.
-fn resampled_median(sorted: &[f64], random: &mut Xoshiro256) -> f64 {
-    let n = sorted.len();
-    let at = |place: f64| sorted[((place * n as f64) as usize).min(n - 1)];
-    let below = (n - 1) / 2;
-    let (a, b) = (random.gamma((below + 1) as f64), random.gamma((n - below) as f64));
-    let place = a / (a + b);
-    if n % 2 == 1 {
-        return at(place);
+/// The ranks in the middle of as many draws with replacement as there are counts. Counting how often each rank was drawn
+/// gives the draw in sorted order without sorting it.
+fn middle_of_a_draw(random: &mut Xoshiro256, counts: &mut [u32]) -> [u32; 2] {
+    let n = counts.len();
+    counts.fill(0);
+    for _ in 0..n {
+        counts[random.below(n)] += 1;
     }
-    let above = (n - below - 1) as f64;
-    let next = 1.0 - (1.0 - place) * random.unit().powf(1.0 / above);
-    (at(place) + at(next)) / 2.0
+    let rank_of = |place: usize| {
+        let mut seen = 0;
+        let reached = counts.iter().position(|count| {
+            seen += *count as usize;
+            seen > place
+        });
+        reached.unwrap_or(n - 1) as u32
+    };
+    [rank_of((n - 1) / 2), rank_of(n / 2)]
 }
 
 /// What a measured ratio allows us to say.
@@ -383,29 +376,6 @@ mod tests {
         assert!(together.high - together.low > 2.0 * (apart.high - apart.low));
         assert_eq!(bootstrap.mean_of_groups(&[]), None);
         assert_eq!(bootstrap.mean_of_groups(&[vec![]]), None);
-    }
-
-    /// Against draws that are really made.
-    #[test]
-    fn resampled_medians_are_distributed_as_if_drawn() {
-        const ROUNDS: usize = 20_000;
-        for n in [1, 2, 5, 10, 31] {
-            let values: Vec<f64> = (0..n).map(|i| (i * i) as f64).collect();
-            let mut random = Xoshiro256::seeded(7);
-            let mut short: Vec<f64> =
-                (0..ROUNDS).map(|_| resampled_median(&values, &mut random)).collect();
-            let draw = |_| {
-                let draws: Vec<f64> = (0..n).map(|_| values[random.below(n)]).collect();
-                median(&draws).unwrap()
-            };
-            let mut long: Vec<f64> = (0..ROUNDS).map(draw).collect();
-            short.sort_by(f64::total_cmp);
-            long.sort_by(f64::total_cmp);
-            // Kolmogorov and Smirnov, with room for one in a million.
-            let share = |all: &[f64], x: f64| all.partition_point(|y| *y <= x) as f64 / ROUNDS as f64;
-            let apart = long.iter().map(|x| (share(&long, *x) - share(&short, *x)).abs());
-            assert!(apart.fold(0.0, f64::max) < 2.7 * (2.0 / ROUNDS as f64).sqrt(), "{n}");
-        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::stress::Stress;
 use super::verification::{Check, CheckOutcome, no_memory};
 use crate::verdict::{Evidence, Verdict};
 use passnet_engine::Value;
+use rayon::prelude::*;
 
 /// Tries extreme inputs. Gives the first wrong result that counts; a candidate that fails to run ends the evaluation.
 pub(super) fn try_extremes(
@@ -14,8 +15,14 @@ pub(super) fn try_extremes(
     evaluation: &mut Evaluation,
 ) -> Result<Option<Verdict>, Box<Verdict>> {
     let mut wrong = None;
-    for stress in Stress::ALL {
-        let (outcome, detail) = match answer(case, stress)? {
+    // Inputs are made two kinds at a time: most of that work takes one thread.
+    let made = Stress::ALL.chunks(2).flat_map(|kinds| {
+        let made = |stress: &Stress| (*stress, stress.apply(&case.draws[0]));
+        kinds.par_iter().map(made).collect::<Vec<_>>()
+    });
+    for (stress, changed) in made {
+        let changed = changed.map_err(|error| no_memory(&error))?;
+        let (outcome, detail) = match answer(case, stress, &changed)? {
             Answer::Right => (CheckOutcome::Passed, String::new()),
             Answer::NoQuestion => (CheckOutcome::Skipped, "eager refuses".into()),
             Answer::Wrong(verdict) if stress.is_advice() => {
@@ -44,17 +51,16 @@ enum Answer {
     NoQuestion,
 }
 
-fn answer(case: &Case, stress: Stress) -> Result<Answer, Box<Verdict>> {
-    let changed = stress.apply(&case.draws[0]).map_err(|error| no_memory(&error))?;
-    let Ok(eager) = case.run_eager(case.inputs_for_eager(&changed)?) else {
+fn answer(case: &Case, stress: Stress, changed: &[Value]) -> Result<Answer, Box<Verdict>> {
+    let Ok(eager) = case.run_eager(case.inputs_for_eager(changed)?) else {
         return Ok(Answer::NoQuestion);
     };
-    let candidate = match case.run_candidate(case.inputs_for_eager(&changed)?) {
+    let candidate = match case.run_candidate(case.inputs_for_eager(changed)?) {
         Ok(candidate) => candidate,
         Err(verdict) => return Ok(Answer::Wrong(*verdict)),
     };
     let pair = Pair::new(case, &eager, &candidate)?;
-    if pair.is_right()? || is_forgiven(case, stress, &pair, &changed)? {
+    if pair.is_right()? || is_forgiven(case, stress, &pair, changed)? {
         return Ok(Answer::Right);
     }
     Ok(Answer::Wrong(pair.compare()?.verdict))

@@ -105,7 +105,10 @@ impl Stress {
             Stress::Tiny => piece.iter_mut().for_each(|value| *value = *value * scales[1]),
             Stress::Mixed => {
                 for values in piece.chunks_mut(scales.len()) {
-                    values.iter_mut().zip(scales).for_each(|(value, scale)| *value = *value * scale);
+                    values
+                        .iter_mut()
+                        .zip(scales)
+                        .for_each(|(value, scale)| *value = *value * scale);
                 }
             }
             Stress::Zeros => {

@@ -293,7 +293,7 @@ impl Tensor {
         let (one_bytes, two_bytes) = (one.read::<u8>()?, two.read::<u8>()?);
         let (one, two) = (&one_bytes[range(&one)], &two_bytes[range(&two)]);
         // Comparing is as fast as memory is; long tensors are worth a second thread.
-        const PIECE: usize = 1 << 20;
+        const PIECE: usize = 1 << 18;
         Ok(match one.len() > PIECE {
             true => one.par_chunks(PIECE).zip(two.par_chunks(PIECE)).all(|(one, two)| one == two),
             false => one == two,
