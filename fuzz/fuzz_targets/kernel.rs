@@ -55,7 +55,7 @@ fn run(fixture: &Fixture, prepared: &PreparedPlan) {
     let wrapper = fixture.wrapper().expect("it was planned");
     check(&fixture.modules, &wrapper, &fixture.header.host_args(), prepared, lent);
     for (view, data) in one.views.iter().zip(&one.data) {
-        let checked = passnet_kernel::fixture::gather(view, &buffers[view.buffer]);
+        let checked = passnet_kernel::exec::gather(view, &buffers[view.buffer]);
         assert_eq!(checked, *data, "the checked mode differs");
     }
 }

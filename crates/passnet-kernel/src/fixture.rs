@@ -11,7 +11,7 @@
 //! Data come from a counter-based generator that `python/passnet/triton_parity.py` repeats bit for bit.
 
 use crate::consts::Const;
-use crate::exec::{PreparedPlan, RunError, RunOptions, element_bytes};
+use crate::exec::{PreparedPlan, RunError, RunOptions, element_bytes, gather};
 use crate::modules::ModuleSet;
 use crate::plan::{HostArg, Init, LaunchPlan, PlanLimits, TensorSpec, View, plan};
 use passnet_graph::syntax::Source;
@@ -306,17 +306,4 @@ impl Fixture {
         let data = self.plan.returns.iter().map(|v| gather(v, &buffers[v.buffer])).collect();
         Ok(Outputs { views: self.plan.returns.clone(), data })
     }
-}
-
-/// The elements of a view, packed.
-pub fn gather(view: &View, bytes: &[u8]) -> Vec<u8> {
-    let size = view.dtype.size();
-    let mut out = Vec::new();
-    crate::exec::for_elements(view, |at| {
-        let at = usize::try_from(at).unwrap_or(usize::MAX);
-        if let Some(element) = at.checked_add(size).and_then(|end| bytes.get(at..end)) {
-            out.extend_from_slice(element);
-        }
-    });
-    out
 }

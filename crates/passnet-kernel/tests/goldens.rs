@@ -5,8 +5,8 @@
 
 use passnet_graph::DType;
 use passnet_graph::syntax::Source;
-use passnet_kernel::exec::RunOptions;
-use passnet_kernel::fixture::{Fixture, gather};
+use passnet_kernel::exec::{RunOptions, gather};
+use passnet_kernel::fixture::Fixture;
 use passnet_kernel::ir;
 use safetensors::SafeTensors;
 use std::path::{Path, PathBuf};

@@ -3,8 +3,8 @@
 
 use passnet_graph::syntax::Source;
 use passnet_kernel::check::check;
-use passnet_kernel::exec::RunOptions;
-use passnet_kernel::fixture::{Fixture, gather};
+use passnet_kernel::exec::{RunOptions, gather};
+use passnet_kernel::fixture::Fixture;
 
 /// Every sign and exponent, and numbers of ordinary size.
 fn samples(count: usize, seed: u64) -> Vec<f32> {

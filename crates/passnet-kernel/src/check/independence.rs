@@ -52,6 +52,29 @@ pub(super) fn independent(f: &Function, launch: &Launch, analysis: &Analysis) ->
     })
 }
 
+/// The axes of the grid by how far apart neighbouring programs store, the nearest first; as they are where that is not
+/// known.
+pub(super) fn order_of_axes(launch: &Launch, analysis: &Analysis) -> [usize; 3] {
+    let store = analysis.touches.iter().find(|touch| touch.store);
+    let Some(bytes) = store.and_then(|store| store.bytes.as_ref()) else { return [0, 1, 2] };
+    let mut symbols = analysis.programs.iter();
+    let mut steps = [0; 3];
+    for (axis, step) in steps.iter_mut().enumerate() {
+        // An axis with one program has no symbol.
+        if launch.grid[axis] > 1
+            && let Some(symbol) = symbols.next()
+        {
+            *step = match bytes.terms.get(symbol) {
+                Some(factor) => factor.unsigned_abs(),
+                None => return [0, 1, 2],
+            };
+        }
+    }
+    let mut order = [0, 1, 2];
+    order.sort_by_key(|axis| steps[*axis]);
+    order
+}
+
 /// All accesses to one written buffer together: what one program touches, no other does.
 fn disjoint(touches: &[&Touch], analysis: &Analysis) -> bool {
     let Some(first) = touches.first() else { return true };

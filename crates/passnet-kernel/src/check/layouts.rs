@@ -5,8 +5,7 @@
 //! that passes strides, calls `.contiguous()`, or treats all tensors alike elementwise gives the same numbers.
 
 use super::findings::{Finding, Severity, launches};
-use crate::exec::{PreparedPlan, RunOptions, lanes_as_f64};
-use crate::fixture::gather;
+use crate::exec::{PreparedPlan, RunOptions, gather, lanes_as_f64};
 use crate::modules::ModuleSet;
 use crate::plan::{ArgValue, HostArg, Init, LaunchPlan, PlanLimits, TensorSpec, View, plan};
 use passnet_graph::DType;

@@ -38,10 +38,12 @@ pub(crate) fn stores(launch: &Launch, function: &Function) -> Vec<(usize, Writte
     stores
 }
 
-/// Whether no program of the launch touches a byte that another program writes.
-pub(crate) fn programs_are_independent(launch: &Launch, function: &Function) -> bool {
+/// If no program of the launch touches a byte that another program writes: the axes of the grid in the order that goes
+/// through memory in the smallest steps, the fastest axis first.
+pub(crate) fn independent_order(launch: &Launch, function: &Function) -> Option<[usize; 3]> {
     let analysis = analysis::analyze(function, launch);
     independence::independent(function, launch, &analysis)
+        .then(|| independence::order_of_axes(launch, &analysis))
 }
 
 /// Whether every access of the launch is proved to stay inside its buffer, for all data.

@@ -18,6 +18,8 @@ pub(crate) struct PreparedLaunch {
     grid: [u32; 3],
     /// Whether programs provably touch no byte that another writes.
     independent: bool,
+    /// The axes of the grid, the one that changes fastest first.
+    order: [usize; 3],
 }
 
 /// Programs a thread takes at a time, at least.
@@ -30,11 +32,12 @@ impl PreparedLaunch {
         f: &Function,
         bounds: &[Bound],
         grid: [u32; 3],
-        independent: bool,
+        independent_order: Option<[usize; 3]>,
     ) -> Result<PreparedLaunch, LowerError> {
         let tape = lower(f, bounds, grid)?;
-        let independent = independent && !tape.has_atomics;
-        Ok(PreparedLaunch { tape, grid, independent })
+        let independent_order = independent_order.filter(|_| !tape.has_atomics);
+        let order = independent_order.unwrap_or([0, 1, 2]);
+        Ok(PreparedLaunch { tape, grid, independent: independent_order.is_some(), order })
     }
 
     pub(crate) fn is_parallel(&self) -> bool {
@@ -46,8 +49,14 @@ impl PreparedLaunch {
     }
 
     fn program(&self, index: usize) -> [u32; 3] {
-        let (x, y) = (self.grid[0] as usize, self.grid[1] as usize);
-        [(index % x) as u32, (index / x % y) as u32, (index / x / y) as u32]
+        let mut program = [0; 3];
+        let mut rest = index;
+        for axis in self.order {
+            let size = self.grid[axis] as usize;
+            program[axis] = (rest % size) as u32;
+            rest /= size;
+        }
+        program
     }
 
     /// Looks at the clock, but not for every program: many are shorter than the look.

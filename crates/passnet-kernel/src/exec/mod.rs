@@ -19,10 +19,12 @@ mod run;
 mod simd;
 mod tape;
 mod track;
+mod transfer;
 mod views;
 
 pub use fault::{Fault, FaultKind};
 pub use memory::{LentBuffer, Memory};
 pub use plan_run::{PreparedPlan, RunError, RunOptions, Written, element_bytes};
+pub use transfer::gather;
 
-pub(crate) use plan_run::{for_elements, lanes_as_f64};
+pub(crate) use plan_run::lanes_as_f64;

@@ -5,7 +5,8 @@ use super::launch::PreparedLaunch;
 use super::lower::Bound;
 use super::memory::{LentBuffer, Memory};
 use super::track::{BufferState, Observation, Tracker};
-use super::views::{for_rows, plain};
+use super::transfer::{copy, fill_view, for_runs};
+
 use crate::consts::Const;
 use crate::frontend;
 use crate::ir::Function;
@@ -361,8 +362,8 @@ fn prepare(launch: &Launch, function: &Function) -> Result<PreparedLaunch, Diagn
             },
         });
     }
-    let independent = crate::check::programs_are_independent(launch, function);
-    PreparedLaunch::new(function, &bounds, launch.grid, independent).map_err(|e| {
+    let order = crate::check::independent_order(launch, function);
+    PreparedLaunch::new(function, &bounds, launch.grid, order).map_err(|e| {
         let mut d = Diagnostic::file(
             function.file(e.loc),
             format!("kernel `{}`: {}", launch.kernel, e.message),
@@ -404,67 +405,33 @@ pub(crate) fn lanes_as_f64(bytes: &[u8], dtype: DType) -> Option<Vec<f64>> {
     Some(bytes.chunks_exact(elem.size()).map(number).collect())
 }
 
-/// Byte addresses of a view's elements, in row-major order.
-pub(crate) fn for_elements(view: &View, mut visit: impl FnMut(i64)) {
-    let numel = usize::try_from(view.numel()).unwrap_or(0);
-    let size = view.dtype.size() as i64;
-    let shape: Vec<u32> =
-        view.shape.iter().map(|&d| u32::try_from(d).unwrap_or(u32::MAX)).collect();
-    let dims = plain(&shape, &view.stride);
-    for_rows(&dims, 0, numel, |_, run, offset, stride| {
-        for i in 0..run as i64 {
-            visit((view.offset + offset + i * stride) * size);
-        }
-    });
-}
-
-fn copy(memory: &Memory<'_>, from: &View, to: &View) {
-    let size = from.dtype.size();
-    let mut sources = Vec::new();
-    for_elements(from, |at| sources.push(at));
-    let mut next = sources.into_iter();
-    for_elements(to, |at| {
-        let Some(source) = next.next() else { return };
-        let pair = (
-            memory.resolve(Memory::address(from.buffer, source), 0, size as i64),
-            memory.resolve(Memory::address(to.buffer, at), 0, size as i64),
-        );
-        if let (Some((_, s)), Some((_, d))) = pair {
-            // SAFETY: both elements were resolved inside their buffers; `copy` allows overlap.
-            unsafe { std::ptr::copy(s, d, size) };
-        }
-    });
-}
-
-fn fill_view(memory: &Memory<'_>, view: &View, value: &Const) {
-    let bytes = element_bytes(value, view.dtype);
-    for_elements(view, |at| {
-        if let Some((_, d)) =
-            memory.resolve(Memory::address(view.buffer, at), 0, bytes.len() as i64)
-        {
-            // SAFETY: the element was resolved inside its buffer.
-            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), d, bytes.len()) };
-        }
-    });
-}
-
 fn define(tracker: &mut Tracker, view: &View) {
-    let size = view.dtype.size();
     if let Some(state) = tracker.buffers.get_mut(view.buffer) {
-        for_elements(view, |at| state.define_range(at as usize, at as usize + size));
+        let mut define = |start: i64, length: usize| {
+            state.define_range(start as usize, start as usize + length);
+        };
+        for_runs(view, |run| match run.is_packed() {
+            true => define(run.start, run.elements * run.size),
+            false => run.addresses().for_each(|address| define(address, run.size)),
+        });
     }
 }
 
+/// The first element of a view that holds no defined data.
 fn first_hole(tracker: &Tracker, view: &View) -> Option<i64> {
-    let size = view.dtype.size();
     let state = tracker.buffers.get(view.buffer)?;
     let mut hole = None;
-    let mut index = 0;
-    for_elements(view, |at| {
-        if hole.is_none() && state.first_undefined(at as usize, at as usize + size).is_some() {
-            hole = Some(index);
+    let mut before = 0;
+    for_runs(view, |run| {
+        let undefined = |address: i64| {
+            let start = address as usize;
+            state.first_undefined(start, start + run.size).is_some()
+        };
+        let end = run.start + run.reach();
+        if hole.is_none() && state.first_undefined(run.start as usize, end as usize).is_some() {
+            hole = run.addresses().position(undefined).map(|at| (before + at) as i64);
         }
-        index += 1;
+        before += run.elements;
     });
     hole
 }
