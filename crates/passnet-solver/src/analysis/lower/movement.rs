@@ -141,8 +141,9 @@ impl Lower<'_> {
             } else {
                 own[dim] = own[dim].minus_size(&start)?;
             }
-            let value =
-                self.guarded(std::slice::from_ref(&guard), |lower| lower.pull(source, &own))?;
+            // The only part is everywhere.
+            let guards = if items.len() == 1 { &[] } else { std::slice::from_ref(&guard) };
+            let value = self.guarded(guards, |lower| lower.pull(source, &own))?;
             parts.push((guard, self.cast(value, kind)));
             start = end;
         }
