@@ -1,6 +1,6 @@
 //! One task: read, group, write, measure, keep what pays.
 
-use crate::analysis::groups::{Group, groups};
+use crate::analysis::groups::{Group, groups, smallest};
 use crate::emit::{Choice, Draft, PassText, SHARED, pass_files, stem_of};
 use crate::explain::{self, Dropped, Explanation, Rates};
 use crate::form::{Form, TypedGraph, forms};
@@ -18,10 +18,12 @@ use std::time::Instant;
 
 /// The order in which passes apply.
 const MANIFEST: &str = "sorted_output_pass_rule_names.json";
+/// Pieces of one node that are tried where nothing wins.
+const MOST_SMALLEST: usize = 5;
 /// What was done and why.
 pub const EXPLANATION: &str = "explain.json";
 /// A solution is found again only if it was made by the same rules.
-const RULES: &str = "1";
+const RULES: &str = "2";
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct SolveOptions {
@@ -136,7 +138,7 @@ pub fn solve(
         for group in groups {
             *solver.places.entry((outline(group), number)).or_insert(0) += 1;
         }
-        solver.form(form, groups)?;
+        solver.form(number, form, groups)?;
     }
     solver.check(&all)?;
     solver.finish(started)
@@ -195,83 +197,117 @@ struct Solver<'s> {
     explanation: Explanation,
 }
 
+/// A pass that is written, with how it did alone.
+struct Made {
+    written: Written,
+    explanation: explain::PassExplanation,
+    measured: Option<Measured>,
+}
+
+impl Made {
+    /// Seconds that a call loses; below zero where it wins.
+    fn loss(&self) -> f64 {
+        self.measured.map_or(0.0, |measured| measured.seconds - measured.eager_seconds)
+    }
+}
+
 impl Solver<'_> {
-    fn form(&mut self, form: &Form, groups: &[Group]) -> Result<(), SolveError> {
-        let mut neutral: Option<(f64, Written, explain::PassExplanation)> = None;
+    fn form(&mut self, number: usize, form: &Form, groups: &[Group]) -> Result<(), SolveError> {
+        let mut neutral: Option<Made> = None;
         let mut kept = false;
         for group in groups {
             if !self.outlines.insert(outline(group)) {
                 kept = true;
                 continue;
             }
-            let stem = self.stem(stem_of(group));
-            let draft = match Draft::new(group, stem.clone()) {
-                Ok(draft) => draft,
-                Err(reason) => {
-                    self.drop_pass(&stem, &reason.0);
-                    continue;
-                }
-            };
-            let measured = match self.options.tune {
-                true => match tune::tune(
-                    self.engine,
-                    form,
-                    &group.piece,
-                    &draft,
-                    self.folder,
-                    self.options.seconds,
-                )? {
-                    Ok(measured) => measured,
-                    Err(reason) => {
-                        self.drop_pass(&stem, &reason);
-                        continue;
-                    }
-                },
-                false => None,
-            };
-            let choice = measured.map_or(Choice::default(), |measured| measured.choice);
-            let text = match draft.write(choice) {
-                Ok(text) => text,
-                Err(reason) => {
-                    self.drop_pass(&stem, &reason.0);
-                    continue;
-                }
-            };
-            let explanation = self.explain(form, group, &draft, choice, measured);
-            let operations = group.piece.graph.op_count();
-            let written = Written { stem, text, operations, outline: outline(group) };
-            let loss = measured.map_or(0.0, |m| m.seconds - m.eager_seconds);
-            if measured.is_some_and(|measured| measured.speedup < 1.0) {
-                // Slower than leaving it alone: kept only if the form has nothing better.
-                if neutral.as_ref().is_none_or(|(least, ..)| loss < *least) {
-                    if let Some((_, old, _)) = neutral.replace((loss, written, explanation)) {
-                        self.drop_pass(&old.stem, "slower than eager");
-                        self.remove(&old.stem)?;
-                    }
-                } else {
-                    self.drop_pass(&written.stem, "slower than eager");
-                    self.remove(&written.stem)?;
-                }
+            let Some(made) = self.make(form, group)? else { continue };
+            if made.measured.is_some_and(|measured| measured.speedup < 1.0) {
+                self.keep_lesser_loss(&mut neutral, made)?;
                 continue;
             }
             kept = true;
-            if measured.is_some() {
+            if made.measured.is_some() {
                 self.explanation.wins = Some(true);
             }
-            self.passes.push(written);
-            self.explanation.passes.push(explanation);
+            self.passes.push(made.written);
+            self.explanation.passes.push(made.explanation);
         }
-        if let Some((_, written, explanation)) = neutral {
+        if neutral.is_some() && !kept {
+            // Slower than leaving it alone: the least that a pass can do costs least.
+            for group in &smallest(form, MOST_SMALLEST) {
+                if self.outlines.insert(outline(group))
+                    && let Some(made) = self.make(form, group)?
+                {
+                    *self.places.entry((outline(group), number)).or_insert(0) += 1;
+                    self.keep_lesser_loss(&mut neutral, made)?;
+                }
+            }
+        }
+        if let Some(made) = neutral {
             if kept {
-                self.drop_pass(&written.stem, "slower than eager");
-                self.remove(&written.stem)?;
+                self.drop_slower(&made.written.stem)?;
             } else {
                 self.explanation.wins = Some(self.explanation.wins.unwrap_or(false));
-                self.passes.push(written);
-                self.explanation.passes.push(explanation);
+                self.passes.push(made.written);
+                self.explanation.passes.push(made.explanation);
             }
         }
         Ok(())
+    }
+
+    /// Writes and measures a group; nothing where that does not work, with the reason noted.
+    fn make(&mut self, form: &Form, group: &Group) -> Result<Option<Made>, SolveError> {
+        let stem = self.stem(stem_of(group));
+        let draft = match Draft::new(group, stem.clone()) {
+            Ok(draft) => draft,
+            Err(reason) => {
+                self.drop_pass(&stem, &reason.0);
+                return Ok(None);
+            }
+        };
+        let measured = match self.options.tune {
+            true => match tune::tune(
+                self.engine,
+                form,
+                &group.piece,
+                &draft,
+                self.folder,
+                self.options.seconds,
+            )? {
+                Ok(measured) => measured,
+                Err(reason) => {
+                    self.drop_pass(&stem, &reason);
+                    return Ok(None);
+                }
+            },
+            false => None,
+        };
+        let choice = measured.map_or(Choice::default(), |measured| measured.choice);
+        let text = match draft.write(choice) {
+            Ok(text) => text,
+            Err(reason) => {
+                self.drop_pass(&stem, &reason.0);
+                return Ok(None);
+            }
+        };
+        let explanation = self.explain(form, group, &draft, choice, measured);
+        let operations = group.piece.graph.op_count();
+        let written = Written { stem, text, operations, outline: outline(group) };
+        Ok(Some(Made { written, explanation, measured }))
+    }
+
+    /// Keeps the pass that loses less, and drops the other.
+    fn keep_lesser_loss(&mut self, kept: &mut Option<Made>, new: Made) -> Result<(), SolveError> {
+        let dropped = match kept {
+            Some(old) if old.loss() <= new.loss() => Some(new),
+            _ => kept.replace(new),
+        };
+        dropped.map_or(Ok(()), |made| self.drop_slower(&made.written.stem))
+    }
+
+    fn drop_slower(&mut self, stem: &str) -> Result<(), SolveError> {
+        self.drop_pass(stem, "slower than eager");
+        self.remove(stem)
     }
 
     fn explain(
@@ -405,7 +441,10 @@ impl Solver<'_> {
                 self.explanation.left.iter().map(|l| format!("{}: {}", l.operation, l.reason));
             let dropped =
                 self.explanation.dropped.iter().map(|d| format!("{}: {}", d.name, d.reason));
-            let reasons: BTreeSet<String> = left.chain(dropped).collect();
+            let mut reasons: BTreeSet<String> = left.chain(dropped).collect();
+            if reasons.is_empty() {
+                reasons.insert("all it computes is left to the framework's libraries".into());
+            }
             return Err(SolveError::NothingToFuse {
                 task: self.explanation.task,
                 reasons: reasons.into_iter().collect(),

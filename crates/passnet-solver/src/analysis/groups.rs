@@ -47,6 +47,32 @@ pub fn groups(form: &Form) -> (Vec<Group>, Vec<Left>) {
     (groups, finder.left)
 }
 
+/// Pieces of one node each, the least work first: what a pass can do where nothing is worth doing.
+pub fn smallest(form: &Form, most: usize) -> Vec<Group> {
+    let finder = Finder::new(form);
+    let graph = form.graph();
+    let elements = |id: NodeId| match form.members[0].types.value(id) {
+        Value::Tensor(tensor) => tensor.elements(),
+        _ => 0,
+    };
+    let cost = |id: NodeId, call: &Call| {
+        // Its pattern would match all its like.
+        let alike = graph.calls().filter(|(_, other)| other.target == call.target).count();
+        let mut moved = elements(id);
+        call.for_each_input(|input| moved += elements(input));
+        (alike, moved)
+    };
+    let mut nodes: Vec<((usize, i64), NodeId)> = graph
+        .calls()
+        .filter(|(id, _)| finder.is_work[id.index()] || finder.is_free[id.index()])
+        .map(|(id, call)| (cost(id, call), id))
+        .collect();
+    nodes.sort_unstable();
+    let nothing_free = vec![false; graph.nodes().len()];
+    let alone = |(_, id)| attempt(form, BTreeSet::from([id]), &nothing_free).ok();
+    nodes.into_iter().filter_map(alone).take(most).collect()
+}
+
 struct Finder<'f> {
     form: &'f Form,
     users: Vec<Vec<NodeId>>,
