@@ -88,8 +88,11 @@ fn compare_draws(case: &Case, evaluation: &mut Evaluation) -> Result<Compared, B
     if !comparison.verdict.kind.is_comparable() {
         return Err(Box::new(comparison.verdict));
     }
-    evaluation.outputs = pair.summaries(&comparison)?;
-    evaluation.accuracy = pair.accuracy(case, first)?;
+    // Either takes one thread for the most part.
+    let (outputs, accuracy) =
+        rayon::join(|| pair.summaries(&comparison), || pair.accuracy(case, first));
+    evaluation.outputs = outputs?;
+    evaluation.accuracy = accuracy?;
     if case.is_rewritten {
         first_draw_checks(case, first, &eager, &candidate, evaluation)?;
     }
