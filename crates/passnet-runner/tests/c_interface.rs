@@ -1,8 +1,8 @@
 //! The C interface as a Python process uses it: plans as JSON, buffers by address.
 
 use passnet_graph::syntax::Source;
-use passnet_kernel::exec::{PreparedPlan, RunOptions};
-use passnet_kernel::fixture::{Fixture, gather};
+use passnet_kernel::exec::{PreparedPlan, RunOptions, gather};
+use passnet_kernel::fixture::Fixture;
 use passnet_kernel::plan::{Init, Step};
 use passnet_runner::{
     BAD_CALL, KERNEL_FAILED, Plan, pn_error, pn_plan_cpu, pn_plan_cuda, pn_plan_free, pn_plan_run,
