@@ -1,6 +1,7 @@
 //! Checks of kernels and plans: proved from linear forms where possible, observed while running otherwise.
 
 mod analysis;
+mod control_flow;
 mod findings;
 mod independence;
 mod layouts;

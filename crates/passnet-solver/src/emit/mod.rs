@@ -1,5 +1,6 @@
 //! From a kernel's description to a pass file that a person would be glad to read.
 
+mod address;
 mod expression;
 mod file;
 mod kernel;
