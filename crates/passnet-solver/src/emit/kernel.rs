@@ -2,8 +2,8 @@
 
 use super::expression::{Binding, binding, fill, strip};
 use super::names::Names;
-use crate::analysis::body::{Body, Code, Fold, Guard, Kind, Target, VarId};
-use crate::analysis::index::{Atom, AxisId, Index};
+use crate::analysis::body::{Body, Code, Fold, Kind, Target, VarId};
+use crate::analysis::index::AxisId;
 use crate::analysis::space::Space;
 use crate::analysis::{Piece, Refusal, Size, product};
 use passnet_graph::NodeId;
