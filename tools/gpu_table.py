@@ -1,4 +1,4 @@
-"""The table of docs/h200.md from three runs on one machine.
+"""The table of docs/h200.md from runs on one machine; the third one is optional.
 
     passnet bench bench/tasks --passes bench/passes --engine torch --device cuda --out runs/passes
     passnet bench bench/tasks --compiler inductor --engine torch --device cuda --quick --out runs/inductor
@@ -45,22 +45,26 @@ def shown(value: float | None) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--passnet", required=True)
-    parser.add_argument("runs", type=Path, nargs=3, metavar=("PASSES", "INDUCTOR", "EAGER"))
+    parser.add_argument("passes", type=Path)
+    parser.add_argument("inductor", type=Path)
+    parser.add_argument("eager", type=Path, nargs="?")
     arguments = parser.parse_args()
-    names = ["passes", "TorchInductor", "eager against itself"]
-    runs = [graphs(run) for run in arguments.runs]
+    paths = {"passes": arguments.passes, "TorchInductor": arguments.inductor}
+    if arguments.eager:
+        paths["eager against itself"] = arguments.eager
+    runs = {name: graphs(path) for name, path in paths.items()}
 
     print("| against eager | graphs | correct | AS | speed-up | " + " | ".join(f"ES({t})" for t in (-8, -6, -5, -4, 0, 4)) + " |")
     print("|---|" + "---|" * 10)
-    for name, path, run in zip(names, arguments.runs, runs, strict=True):
-        text = subprocess.run([arguments.passnet, "score", str(path), "--json"], stdout=subprocess.PIPE, check=True).stdout
+    for name, run in runs.items():
+        text = subprocess.run([arguments.passnet, "score", str(paths[name]), "--json"], stdout=subprocess.PIPE, check=True).stdout
         score = json.loads(text)
         speedups = [e["speedup"] for e in run.values() if e.get("verdict") == "correct" and e.get("speedup")]
         correct = sum(e.get("verdict") == "correct" for e in run.values())
         curve = " | ".join(f"{score['es'][str(t)]:.3f}" for t in (-8, -6, -5, -4, 0, 4))
         print(f"| {name} | {len(run)} | {correct} | {score['as']:.3f} | {mean(speedups):.3f} | {curve} |")
 
-    passes, inductor, _ = runs
+    passes, inductor = runs["passes"], runs["TorchInductor"]
     rows = []
     for name in sorted(passes):
         own, other = passes[name], inductor.get(name)
