@@ -1,13 +1,16 @@
 //! Launch plans replayed behind a C interface, for a Python process that owns the tensors.
 //!
 //! A plan is made once (`pn_plan_cpu`, `pn_plan_cuda`), run any number of times on the addresses of its buffers
-//! (`pn_plan_run`), and freed (`pn_plan_free`). Nothing here allocates tensors, chooses streams or knows Python.
+//! (`pn_plan_run`), and freed (`pn_plan_free`). These functions allocate no tensors, choose no streams and know no Python;
+//! what does is in `python`, for calls that must cost next to nothing.
 //!
 //! Failures are negative codes or null; `pn_error` gives the calling thread the text of its last one. Panics stop here.
 
 mod cpu;
 mod cuda;
 mod failure;
+#[cfg(unix)]
+pub mod python;
 mod request;
 
 pub use failure::{BAD_CALL, CUDA_FAILED, KERNEL_FAILED, OUR_BUG};
@@ -16,7 +19,7 @@ use failure::Failure;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Changes whenever a function's meaning or the JSON it reads does.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A plan ready to run; opaque to callers.
 #[derive(Debug)]

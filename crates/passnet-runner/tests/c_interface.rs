@@ -87,8 +87,8 @@ fn run_in_two(plan: *mut Plan, addresses: &[u64], steps: usize) -> i32 {
 }
 
 #[test]
-fn version_is_one() {
-    assert_eq!(pn_version(), 1);
+fn version_is_two() {
+    assert_eq!(pn_version(), 2);
 }
 
 #[test]

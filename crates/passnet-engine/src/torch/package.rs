@@ -11,13 +11,14 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str); 8] = files![
+const FILES: [(&str, &str); 9] = files![
     "passnet/__init__.py",
     "passnet/worker/__init__.py",
     "passnet/worker/__main__.py",
     "passnet/worker/frames.py",
     "passnet/worker/graphs.py",
     "passnet/worker/plans.py",
+    "passnet/worker/quick.py",
     "passnet/worker/serve.py",
     "passnet/worker/tensors.py",
 ];

@@ -1,0 +1,91 @@
+"""Calls straight into the native runner: who is served, who goes the slow way. Needs PyTorch, and `PASSNET_RUNNER`."""
+
+import gc
+import os
+import unittest
+import weakref
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+RUNNER = os.environ.get("PASSNET_RUNNER")
+
+
+@unittest.skipIf(torch is None or not RUNNER, "needs PyTorch and PASSNET_RUNNER")
+class QuickCallTest(unittest.TestCase):
+    def setUp(self):
+        from passnet.launch_cost import ELEMENTS, load_plan
+        from passnet.worker.plans import PlanCall, Runner
+
+        self.elements = ELEMENTS
+        runner = Runner(RUNNER)
+        self.asked = []
+        cpu = torch.device("cpu")
+
+        def ask(node, arguments):
+            self.asked.append(arguments)
+            return load_plan(runner, cpu)
+
+        self.call = PlanCall(0, ask, runner)
+        self.quick = runner.quick
+        self.function = self.call.function()
+
+    def tensors(self, dtype=None):
+        return tuple(torch.randn(self.elements).to(dtype or torch.float32) for _ in range(2))
+
+    def test_the_second_call_is_served_natively(self):
+        self.assertIsNotNone(self.call.handle, "this PyTorch is known to the native side")
+        x, y = self.tensors()
+        self.assertTrue(torch.equal(self.function(x, y), x + y))
+        kept, self.call.plans = self.call.plans, []
+        x, y = self.tensors()
+        self.assertTrue(torch.equal(self.function(x, y), x + y))
+        self.assertEqual(len(self.asked), 1)
+        self.assertTrue(kept)
+
+    def test_results_are_fresh_and_nothing_is_kept_alive(self):
+        x, y = self.tensors()
+        first = self.function(x, y)
+        copy = first.clone()
+        second = self.function(y, y)
+        self.assertNotEqual(first.data_ptr(), second.data_ptr())
+        self.assertTrue(torch.equal(first, copy))
+        gone = weakref.ref(second)
+        del second
+        self.assertIsNone(gone(), "the caller had the only reference")
+        call = weakref.ref(self.call)
+        self.function = self.call = None
+        gc.collect()
+        self.assertIsNone(call(), "a function that is gone lets its plans go")
+
+    def test_other_arguments_are_asked_about(self):
+        x, y = self.tensors()
+        self.function(x, y)
+        others = [
+            (x.view(-1, 2), y.view(-1, 2)),
+            (x.to(torch.int32), y.to(torch.int32)),
+            (torch.randn(2 * self.elements)[::2], y),
+            (torch.randn(self.elements + 1)[1:], y),
+            (x, 1.0),
+            (x,),
+        ]
+        for count, arguments in enumerate(others, start=2):
+            try:
+                self.function(*arguments)
+            except Exception:  # noqa: BLE001 - the plan does not fit them; what counts is who was asked
+                pass
+            self.assertEqual(len(self.asked), count, arguments)
+
+    def test_stages_are_measured(self):
+        x, y = self.tensors()
+        self.function(x, y)
+        stages = self.quick.measure(self.call.handle, (x, y), 10)
+        self.assertEqual(len(stages), 3)
+        self.assertGreater(min(stages), 0.0)
+        self.assertIsNone(self.quick.measure(self.call.handle, (x, x.view(2, -1)), 1))
+
+
+if __name__ == "__main__":
+    unittest.main()
