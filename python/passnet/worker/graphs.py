@@ -7,7 +7,7 @@ from typing import Any, Callable
 
 import torch
 
-from passnet.worker.plans import Plan, PlanCall
+from passnet.worker.plans import Plan, PlanCall, Runner
 from passnet.worker.tensors import flatten, same_bits
 
 # The copies that the last calls used are held, so that the next one lies elsewhere.
@@ -16,6 +16,8 @@ HELD = 2
 DEVICE_CALLS = 9
 # Short enough that no queue fills up.
 SERIES = 20
+# More than any GPU's cache holds.
+CACHE_BYTES = 256 << 20
 # About half a millisecond.
 SLEEP_CYCLES = 1_000_000
 
@@ -28,10 +30,12 @@ class Graph:
         compiler: str,
         device: torch.device,
         ask: Callable[[int, list[Any]], Plan],
+        runner: Runner | None,
     ) -> None:
         self.device = device
-        self.plan_calls = [PlanCall(index, ask) for index in range(plans)]
-        scope: dict[str, Any] = {f"passnet_plan_{index}": call for index, call in enumerate(self.plan_calls)}
+        self.plan_calls = {f"passnet_plan_{index}": PlanCall(index, ask, runner) for index in range(plans)}
+        self.functions = {name: call.function() for name, call in self.plan_calls.items()}
+        self.scope = scope = dict(self.functions)
         # The text is printed by the Rust side from its own table of operations; nothing else is compiled here.
         exec(compile(text, f"<graph {id(self)}>", "exec"), scope)
         module = scope["GraphModule"]()
@@ -42,14 +46,17 @@ class Graph:
         self.held: deque[list[Any]] = deque(maxlen=HELD)
 
     def run(self, inputs: list[Any], seed: int, poison: bool) -> list[torch.Tensor]:
-        for call in self.plan_calls:
+        # Only the slow way poisons fresh memory; the graph finds what it calls in its scope.
+        for name, call in self.plan_calls.items():
             call.poison = poison
+            self.scope[name] = call if poison else self.functions[name]
         try:
             torch.manual_seed(seed)
             result = self.forward(*inputs)
         finally:
-            for call in self.plan_calls:
+            for name, call in self.plan_calls.items():
                 call.poison = False
+                self.scope[name] = self.functions[name]
         outputs: list[torch.Tensor] = []
         flatten(result, outputs)
         self.synchronize()
@@ -94,13 +101,17 @@ class Graph:
         self.synchronize()
         return statistics.median(times)
 
-    def device_seconds(self, staged: list[Any], seed: int) -> float | None:
+    def device_seconds(self, staged: list[Any], seed: int, cold: bool) -> float | None:
+        """The device at work; `cold` with nothing of the inputs left in its cache."""
         if self.device.type != "cuda":
             return None
         times = []
+        cache = torch.empty(CACHE_BYTES, dtype=torch.uint8, device=self.device) if cold else None
         for _ in range(DEVICE_CALLS):
             inputs = self.fresh(staged)
             torch.manual_seed(seed)
+            if cache is not None:
+                cache.zero_()
             # A kernel that keeps the device busy until all launches are queued: gaps between launches do not count.
             torch.cuda._sleep(SLEEP_CYCLES)
             events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]

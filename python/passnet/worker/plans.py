@@ -5,11 +5,36 @@ from typing import Any, Callable
 
 import torch
 
+from passnet.worker.quick import QuickCalls, empty_strided
 from passnet.worker.tensors import DTYPES
+
+# Of the runner's interface.
+VERSION = 2
 
 
 class PlanError(Exception):
     """A plan could not be made or did not run."""
+
+
+class RemoteError(Exception):
+    """The other side has no plan, or what it ran for us failed; it says of what kind that is."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
+class RemotePass:
+    """In the place of a plan: a wrapper that runs elsewhere, in a sandbox."""
+
+    def __init__(self, call: Callable[[tuple[Any, ...]], Any]) -> None:
+        self.call = call
+
+    def __call__(self, arguments: tuple[Any, ...], poison: bool) -> Any:
+        return self.call(arguments)
+
+    def add_to(self, call: int, arguments: tuple[Any, ...]) -> None:
+        """There is nothing to replay."""
 
 
 class Runner:
@@ -27,10 +52,13 @@ class Runner:
         library.pn_plan_run.restype = ctypes.c_int32
         library.pn_error.argtypes = [ctypes.c_char_p, size]
         library.pn_error.restype = size
-        if library.pn_version() != 1:
-            raise PlanError(f"the runner {path} has version {library.pn_version()}, not 1")
+        library.pn_plan_free.argtypes = [pointer]
+        library.pn_plan_free.restype = None
+        if library.pn_version() != VERSION:
+            raise PlanError(f"the runner {path} has version {library.pn_version()}, not {VERSION}")
         self.library = library
         self.run = library.pn_plan_run
+        self.quick = QuickCalls(path, PlanError)
 
     def error(self) -> str:
         buffer = ctypes.create_string_buffer(4096)
@@ -56,7 +84,7 @@ class Plan:
         self.steps = plan["steps"]
         self.addresses = (ctypes.c_uint64 * len(self.buffers))()
         self.inputs: list[tuple[int, int]] = []
-        self.fresh: list[tuple[int, Callable[[], torch.Tensor], bool]] = []
+        self.fresh: list[tuple[int, Allocation, bool]] = []
         whole = {}
         for view in plan["returns"]:
             buffer = self.buffers[view["buffer"]]
@@ -70,7 +98,7 @@ class Plan:
             dtype = DTYPES[buffer["dtype"]]
             view = whole.get(index)
             shape, stride = (view["shape"], view["stride"]) if view else ([buffer["elements"]], [1])
-            self.fresh.append((index, allocator(shape, stride, dtype, device), init == "uninitialized"))
+            self.fresh.append((index, allocation(shape, stride, dtype, device), init == "uninitialized"))
         self.returns = [
             (view["buffer"], None if whole.get(view["buffer"]) is view else view) for view in plan["returns"]
         ]
@@ -84,8 +112,8 @@ class Plan:
             tensor = arguments[argument]
             tensors[index] = tensor
             addresses[index] = tensor.data_ptr()
-        for index, allocate, uninitialised in self.fresh:
-            tensor = allocate()
+        for index, (allocate, with_arguments), uninitialised in self.fresh:
+            tensor = allocate(*with_arguments)
             if poison and uninitialised:
                 poison_memory(tensor)
             tensors[index] = tensor
@@ -99,6 +127,31 @@ class Plan:
                 self.torch_step(self.steps[last], tensors)
         results = [tensors[buffer] if view is None else look(tensors[buffer], view) for buffer, view in self.returns]
         return tuple(results) if self.is_sequence else results[0]
+
+    def __del__(self) -> None:
+        self.runner.library.pn_plan_free(self.handle)
+
+    def add_to(self, call: int, arguments: tuple[Any, ...]) -> None:
+        """Teaches a native call this plan, where it can replay it alone: no copies between launches, no parts of buffers as
+        results, nothing but tensors and plain values as arguments."""
+        plain = (bool, int, float, str, type(None))
+        if (
+            len(self.ranges) != 1
+            or any(view is not None for _, view in self.returns)
+            or not all(type(argument) is torch.Tensor or type(argument) in plain for argument in arguments)
+        ):
+            return
+        inputs = dict(self.inputs)
+        layout = {
+            "buffers": [inputs.get(index) for index in range(len(self.buffers))],
+            "returns": [buffer for buffer, _ in self.returns],
+            "is_sequence": self.is_sequence,
+            "steps": len(self.steps),
+            "device": (self.device.index or 0) if self.device.type == "cuda" else None,
+        }
+        fresh = tuple(allocate for _, allocate, _ in self.fresh)
+        if not self.runner.quick.add(call, self.handle, layout, arguments, fresh):
+            raise PlanError(self.runner.error())
 
     def torch_step(self, step: dict[str, Any], tensors: list[torch.Tensor | None]) -> None:
         """Copies and fills between launches, which torch does on its stream."""
@@ -123,12 +176,16 @@ def step_ranges(steps: list[dict[str, Any]], device: torch.device):
     yield first, len(steps)
 
 
-def allocator(shape: list[int], stride: list[int], dtype: torch.dtype, device: torch.device):
-    shape, stride = tuple(shape), tuple(stride)
-    dense = torch.empty(shape, device="meta").stride() == stride
-    if dense:
-        return lambda: torch.empty(shape, dtype=dtype, device=device)
-    return lambda: torch.empty_strided(shape, stride, dtype=dtype, device=device)
+# A function and its arguments.
+Allocation = tuple[Callable[..., torch.Tensor], tuple[Any, ...]]
+
+
+def allocation(shape: list[int], stride: list[int], dtype: torch.dtype, device: torch.device) -> Allocation:
+    arguments = tuple(shape), tuple(stride), dtype
+    quickest = empty_strided(device)
+    if quickest is not None:
+        return quickest, arguments
+    return lambda shape, stride, dtype: torch.empty_strided(shape, stride, dtype=dtype, device=device), arguments
 
 
 def is_whole(view: dict[str, Any], elements: int) -> bool:
@@ -164,76 +221,37 @@ def constant(value: Any) -> Any:
 
 
 class PlanCall:
-    """What a replaced node calls: picks the plan for its arguments, and asks for one where there is none."""
+    """What a replaced node calls: picks the plan for its arguments, and asks for one where there is none.
 
-    def __init__(self, index: int, ask: Callable[[int, list[Any]], Plan]) -> None:
+    `function` is what the graph calls when nothing is watched: the native one, which knows every plan that it can replay
+    by itself and comes here with the rest.
+    """
+
+    def __init__(self, index: int, ask: Callable[[int, list[Any]], Plan | RemotePass], runner: Runner | None) -> None:
         self.index, self.ask = index, ask
-        self.plans: list[tuple[tuple[Any, ...], Plan]] = []
-        self.quick: list[Callable[[tuple[Any, ...]], Any]] = []
+        self.plans: list[tuple[tuple[Any, ...], Plan | RemotePass]] = []
         self.poison = False
+        self.runner = runner
+        made = runner.quick.make(self) if runner else None
+        # The function holds this object, so this object must not hold the function.
+        self.handle = made[1] if made else None
+        self.made = made
+
+    def function(self) -> Callable[..., Any]:
+        """To be asked for once; whoever asks keeps it."""
+        made, self.made = self.made, None
+        return made[0] if made else self
 
     def __call__(self, *arguments: Any) -> Any:
-        if not self.poison:
-            for quick in self.quick:
-                result = quick(arguments)
-                if result is not MISS:
-                    return result
         for signature, plan in self.plans:
             if fits(signature, arguments):
                 return plan(arguments, self.poison)
         plan = self.ask(self.index, [describe(argument) for argument in arguments])
         signature = tuple(signature_of(argument) for argument in arguments)
         self.plans.append((signature, plan))
-        quick = specialised(plan, signature)
-        if quick is not None:
-            self.quick.append(quick)
+        if self.handle is not None and self.runner is not None:
+            plan.add_to(self.handle, arguments)
         return plan(arguments, self.poison)
-
-
-MISS = object()
-
-
-def specialised(plan: Plan, signature: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
-    """The same as checking the signature and running the plan, written out for this plan: most of a small kernel's time
-    is spent here. `None` for plans with copies between launches or with parts of buffers as results."""
-    if len(plan.ranges) != 1 or any(view is not None for _, view in plan.returns):
-        return None
-    if any(isinstance(known, tuple | list) and not is_tensor(known) for known in signature):
-        return None
-    names = [f"a{index}" for index in range(len(signature))]
-    scope: dict[str, Any] = {
-        "MISS": MISS, "PlanError": PlanError, "address": plan.addresses, "handle": plan.handle, "run": plan.runner.run,
-        "error": plan.runner.error, "stream": torch._C._cuda_getCurrentRawStream if plan.device.type == "cuda" else None,
-    }
-    body = [f"({', '.join(names)},) = arguments"] if names else []
-    for name, known in zip(names, signature, strict=True):
-        if is_tensor(known):
-            dtype, shape, stride, aligned = known
-            scope[f"{name}_dtype"], scope[f"{name}_shape"], scope[f"{name}_stride"] = dtype, shape, stride
-            test = f"{name}.dtype is {name}_dtype and {name}.shape == {name}_shape and {name}.stride() == {name}_stride"
-            body.append(f"if not ({test}): return MISS")
-            body.append(f"{name}_address = {name}.data_ptr()")
-            body.append(f"if {name}_address & 15 {'!=' if aligned else '=='} 0: return MISS")
-        else:
-            scope[f"{name}_known"] = known
-            body.append(f"if type({name}) is not type({name}_known) or {name} != {name}_known: return MISS")
-    for index, argument in plan.inputs:
-        body.append(f"address[{index}] = a{argument}_address")
-    for index, allocate, _ in plan.fresh:
-        scope[f"allocate_{index}"] = allocate
-        body += [f"b{index} = allocate_{index}()", f"address[{index}] = b{index}.data_ptr()"]
-    queue = f"stream({plan.device.index or 0})" if scope["stream"] else "0"
-    body.append(f"if run(handle, address, {len(plan.buffers)}, 0, {len(plan.steps)}, {queue}) != 0: raise PlanError(error())")
-    inputs = dict(plan.inputs)
-    results = [f"a{inputs[buffer]}" if buffer in inputs else f"b{buffer}" for buffer, _ in plan.returns]
-    body.append(f"return ({', '.join(results)},)" if plan.is_sequence else f"return {results[0]}")
-    exec("def quick(arguments):\n    " + "\n    ".join(body), scope)
-    return scope["quick"]
-
-
-def is_tensor(known: Any) -> bool:
-    """Whether a part of a signature stands for a tensor."""
-    return isinstance(known, tuple) and len(known) == 4 and isinstance(known[0], torch.dtype)
 
 
 def signature_of(argument: Any) -> Any:

@@ -13,8 +13,8 @@ import torch
 
 from passnet.worker.frames import VERSION, BrokenFrame, read_frame, write_frame
 from passnet.worker.graphs import Graph
-from passnet.worker.plans import Plan, PlanError, Runner
-from passnet.worker.tensors import from_wire, to_wire
+from passnet.worker.plans import Plan, PlanError, RemoteError, RemotePass, Runner
+from passnet.worker.tensors import from_wire, to_wire, to_wire_argument
 
 
 class Worker:
@@ -48,17 +48,30 @@ class Worker:
                 # The CUDA context is lost: only a new process can go on.
                 os._exit(3)
 
-    def ask_for_plan(self, graph: int, node: int, arguments: list[Any]) -> Plan:
+    def ask_for_plan(self, graph: int, node: int, arguments: list[Any]) -> Plan | RemotePass:
         """In the middle of a call: the other side makes plans."""
         write_frame(self.writer, {"plan": {"graph": graph, "node": node, "arguments": arguments}})
         answer, cubins = read_frame(self.reader)
         if "error" in answer:
-            raise PlanError(answer["error"])
+            raise RemoteError(answer["kind"], answer["error"])
+        if answer.get("remote"):
+            return RemotePass(lambda arguments: self.call_sandboxed(graph, node, arguments))
         if self.runner is None:
             raise PlanError("the worker was started without the native runner")
         is_cuda = self.device.type == "cuda"
         handle = self.runner.load(answer["text"].encode(), bytes(cubins) if is_cuda else None)
         return Plan(self.runner, handle, answer["plan"], self.device)
+
+    def call_sandboxed(self, graph: int, node: int, arguments: tuple[Any, ...]) -> Any:
+        """A wrapper that the other side runs in its sandbox; what comes back was looked at there."""
+        parts: list[memoryview] = []
+        described = [to_wire_argument(argument, parts) for argument in arguments]
+        write_frame(self.writer, {"remote": {"graph": graph, "node": node, "arguments": described}}, parts)
+        answer, data = read_frame(self.reader)
+        if "error" in answer:
+            raise RemoteError(answer["kind"], answer["error"])
+        outputs = [from_wire(entry, memoryview(data), self.device) for entry in answer["outputs"]]
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def hello(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
         if request.get("version") != VERSION:
@@ -83,7 +96,7 @@ class Worker:
     def load(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
         index = request["graph"]
         ask = lambda node, arguments: self.ask_for_plan(index, node, arguments)  # noqa: E731
-        self.graphs[index] = Graph(request["text"], request["plans"], request["compiler"], self.device, ask)
+        self.graphs[index] = Graph(request["text"], request["plans"], request["compiler"], self.device, ask, self.runner)
         return {}
 
     def drop(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
@@ -141,7 +154,8 @@ class Worker:
         graph = self.graphs[request["graph"]]
         return {
             "host": graph.host_seconds(inputs, request["seed"]),
-            "device": graph.device_seconds(inputs, request["seed"]),
+            "device": graph.device_seconds(inputs, request["seed"], cold=False),
+            "cold": graph.device_seconds(inputs, request["seed"], cold=True),
         }
 
     def inputs(self, described: list[dict], data: memoryview) -> list[Any]:
@@ -191,6 +205,8 @@ CALLS = {
 def classify(error: BaseException) -> tuple[str, bool]:
     """The kind of a failure, and whether this process can go on after it."""
     text = str(error)
+    if isinstance(error, RemoteError):
+        return error.kind, False
     if isinstance(error, PlanError):
         return "plan", False
     if isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or "can't allocate memory" in text:

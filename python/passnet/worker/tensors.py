@@ -1,5 +1,6 @@
 """Tensors as frames carry them: shape, strides, dtype, and the elements they reach in their memory."""
 
+import ctypes
 import math
 from typing import Any
 
@@ -28,7 +29,7 @@ def from_wire(described: dict[str, Any], data: memoryview, device: torch.device)
 def to_wire(tensor: torch.Tensor, parts: list[memoryview], at: int) -> dict[str, Any]:
     """Appends the elements in row-major order."""
     dense = tensor.detach().resolve_conj().resolve_neg().to("cpu").contiguous()
-    raw = memoryview(dense.view(-1).view(torch.uint8).numpy()) if dense.numel() else memoryview(b"")
+    raw = bytes_of(dense)
     parts.append(raw)
     return {
         "dtype": str(tensor.dtype).removeprefix("torch."),
@@ -36,6 +37,30 @@ def to_wire(tensor: torch.Tensor, parts: list[memoryview], at: int) -> dict[str,
         "stride": list(tensor.stride()),
         "bytes": [at, raw.nbytes],
     }
+
+
+def bytes_of(dense: torch.Tensor) -> memoryview:
+    """The memory of a contiguous tensor of the CPU, which it keeps alive. Without NumPy, which PyTorch does not need."""
+    if dense.numel() == 0:
+        return memoryview(b"")
+    memory = (ctypes.c_uint8 * (dense.numel() * dense.element_size())).from_address(dense.data_ptr())
+    memory.tensor = dense
+    return memoryview(memory).cast("B")
+
+
+def to_wire_argument(value: Any, parts: list[memoryview]) -> dict[str, Any]:
+    """An argument with all that a wrapper can ask of it; `from_wire` reads its tensors."""
+    if isinstance(value, torch.Tensor):
+        at = sum(part.nbytes for part in parts)
+        reached = 1 + sum((size - 1) * stride for size, stride in zip(value.shape, value.stride(), strict=True))
+        flat = value.detach().as_strided((reached if value.numel() else 0,), (1,))
+        entry = to_wire(flat, parts, at)
+        return {**entry, "shape": list(value.shape), "stride": list(value.stride())}
+    if isinstance(value, tuple | list):
+        return {"items": [to_wire_argument(item, parts) for item in value]}
+    if value is None or isinstance(value, bool | int | float | str):
+        return {"value": value}
+    raise NotImplementedError(f"an argument of type {type(value).__name__} cannot go into the sandbox")
 
 
 def flatten(value: Any, into: list[torch.Tensor]) -> None:
