@@ -63,7 +63,7 @@ pub trait Rounds {
     /// Plays rounds from number `first` on; gives the seconds of eager and of the candidate.
     fn play(&mut self, first: usize, count: usize) -> Result<Vec<[f64; 2]>, Self::Error>;
 
-    /// How many rounds are best played at a time.
+    /// How many rounds are best played next, without looking at the clock in between.
     fn at_a_time(&self) -> usize;
 }
 
@@ -102,13 +102,12 @@ pub fn race<E>(rounds: &mut dyn Rounds<Error = E>, options: &TimingOptions) -> R
     let mut timings = Timings::default();
     let started = Instant::now();
     let budget = Duration::from_secs_f64(options.seconds.max(0.0));
-    let at_a_time = rounds.at_a_time().max(1);
     let mut warm = 0;
     while warm < options.warmup {
         if warm > 0 && started.elapsed() > budget.mul_f64(WARMUP_SHARE) {
             break;
         }
-        let count = at_a_time.min(options.warmup - warm);
+        let count = rounds.at_a_time().max(1).min(options.warmup - warm);
         let played = rounds.play(warm, count)?;
         timings.measured += played.iter().flatten().sum::<f64>();
         warm += count;
@@ -120,7 +119,8 @@ pub fn race<E>(rounds: &mut dyn Rounds<Error = E>, options: &TimingOptions) -> R
     loop {
         while timings.eager.len() < planned {
             let first = timings.eager.len();
-            for [eager, candidate] in rounds.play(first, at_a_time.min(planned - first))? {
+            let count = rounds.at_a_time().max(1).min(planned - first);
+            for [eager, candidate] in rounds.play(first, count)? {
                 timings.eager.push(eager);
                 timings.candidate.push(candidate);
                 timings.measured += eager + candidate;

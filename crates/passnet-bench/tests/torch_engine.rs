@@ -1,11 +1,20 @@
 //! The torch engine against the native one, live: needs a Python with PyTorch, named by `PASSNET_PYTHON`.
 
+use half::{bf16, f16};
 use passnet_bench::candidate::Candidate;
-use passnet_bench::evaluate::{EvaluateOptions, Subject, evaluate};
+use passnet_bench::evaluate::{EvaluateOptions, Evaluation, Subject, evaluate};
 use passnet_bench::sample::Sample;
+use passnet_bench::score::Scoring;
 use passnet_bench::timing::TimingOptions;
+use passnet_bench::tolerance::{BASELINE, Tolerance};
 use passnet_bench::verdict::VerdictKind;
+use passnet_engine::dump::output_tensors;
+use passnet_engine::native::folder::draw_inputs;
+use passnet_engine::native::{NativeEngine, Tensor, Wrappers};
 use passnet_engine::torch::{TorchEngine, WorkerOptions};
+use passnet_engine::{Engine, Precision, RunOptions, Tier};
+use passnet_graph::read::read_folder;
+use passnet_graph::{DType, Graph, GraphFiles};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -17,6 +26,10 @@ fn runner() -> Option<PathBuf> {
 }
 
 fn engine() -> Option<TorchEngine> {
+    engine_of(Tier::Plan)
+}
+
+fn engine_of(tier: Tier) -> Option<TorchEngine> {
     let say = |text: &[u8]| {
         let _ = std::io::Write::write_all(&mut std::io::stderr(), text);
     };
@@ -36,6 +49,7 @@ fn engine() -> Option<TorchEngine> {
         threads: 2,
         memory_limit: 8 << 30,
         call_limit: Duration::from_secs(120),
+        tier,
     };
     Some(TorchEngine::start(options).unwrap())
 }
@@ -48,23 +62,35 @@ fn options() -> EvaluateOptions {
     }
 }
 
-/// Every bundled pass, replayed on PyTorch's memory and held against eager PyTorch.
-#[test]
-fn bundled_passes_are_right_beside_eager_pytorch() {
-    let Some(engine) = engine() else { return };
-    let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench");
-    let mut tasks: Vec<PathBuf> = std::fs::read_dir(bundled.join("tasks"))
+fn bundled() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench")
+}
+
+/// Every bundled task, and the name of each of its graphs.
+fn bundled_samples() -> Vec<Sample> {
+    let mut tasks: Vec<PathBuf> = std::fs::read_dir(bundled().join("tasks"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.is_dir())
         .collect();
     tasks.sort();
-    let mut wrong = Vec::new();
-    for task in tasks {
-        let sample = Sample::read(&task).unwrap();
-        let candidate = Candidate::load(&bundled.join("passes").join(&sample.name), None, true);
-        let candidate = candidate.unwrap_or_else(|verdict| panic!("{}: {verdict}", sample.name));
+    tasks.iter().map(|task| Sample::read(task).unwrap()).collect()
+}
+
+fn bundled_pass(sample: &Sample) -> Candidate {
+    let candidate = Candidate::load(&bundled().join("passes").join(&sample.name), None, true);
+    candidate.unwrap_or_else(|verdict| panic!("{}: {verdict}", sample.name))
+}
+
+/// Every bundled pass, replayed on PyTorch's memory and held against eager PyTorch.
+#[test]
+fn bundled_passes_are_right_beside_eager_pytorch() {
+    let Some(engine) = engine() else { return };
+    let (mut wrong, mut graphs) = (Vec::new(), 0);
+    for sample in bundled_samples() {
+        let candidate = bundled_pass(&sample);
         for graph in &sample.graphs {
+            graphs += 1;
             let files = sample.graph_files(graph).unwrap();
             let evaluation = evaluate(&engine, &files, Some(&candidate), &options());
             let verdict = evaluation.judged.verdict;
@@ -74,7 +100,81 @@ fn bundled_passes_are_right_beside_eager_pytorch() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(graphs >= 128, "only {graphs} graphs");
     assert_eq!(engine.workers_started(), 1, "no worker fell");
+}
+
+/// Every bundled graph, as it is and rewritten, on the same inputs in both engines.
+#[test]
+fn both_engines_compute_the_same() {
+    let Some(torch) = engine() else { return };
+    let (mut wrong, mut graphs) = (Vec::new(), 0);
+    for sample in bundled_samples() {
+        let candidate = bundled_pass(&sample);
+        for name in &sample.graphs {
+            graphs += 1;
+            let files = sample.graph_files(name).unwrap();
+            let graph = read_folder(&files).unwrap().graph;
+            let rewritten = candidate.rewrite(&graph).unwrap().graph;
+            let none = Wrappers::default();
+            for (what, graph, wrappers) in
+                [("eager", &graph, &none), ("pass", &rewritten, candidate.wrappers())]
+            {
+                let native = run(&NativeEngine, &files, graph, wrappers);
+                let torch = run(&torch, &files, graph, wrappers);
+                if let Some(difference) = difference(&native, &torch) {
+                    wrong.push(format!("{} {name}, {what}: {difference}", sample.name));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(graphs >= 128, "only {graphs} graphs");
+}
+
+fn run(engine: &dyn Engine, files: &GraphFiles, graph: &Graph, wrappers: &Wrappers) -> Vec<Tensor> {
+    let original = read_folder(files).unwrap().graph;
+    let inputs = draw_inputs(files, &original, 123, None).unwrap();
+    let prepared = engine.prepare(graph, Precision::AsWritten, wrappers).unwrap();
+    output_tensors(&prepared.run(&inputs, &RunOptions::default()).unwrap()).unwrap()
+}
+
+/// Where two engines differ by more than the baseline tolerance of the type.
+fn difference(native: &[Tensor], torch: &[Tensor]) -> Option<String> {
+    if native.len() != torch.len() {
+        return Some(format!("{} outputs and {}", native.len(), torch.len()));
+    }
+    native.iter().zip(torch).find_map(|(one, two)| {
+        if one.dtype() != two.dtype() || one.shape() != two.shape() {
+            return Some(format!(
+                "{:?} {:?}",
+                (one.dtype(), one.shape()),
+                (two.dtype(), two.shape())
+            ));
+        }
+        let (a, b) = (one.to_bytes().unwrap(), two.to_bytes().unwrap());
+        let Some(tolerance) = Tolerance::of(one.dtype(), BASELINE) else {
+            return (a != b).then(|| "integers differ".to_string());
+        };
+        let (a, b) = (numbers(&a, one.dtype()), numbers(&b, one.dtype()));
+        let wrong = a.iter().zip(&b).filter(|(a, b)| {
+            let is_near = (*a - *b).abs() <= tolerance.atol + tolerance.rtol * b.abs();
+            !(is_near || a == b || a.is_nan() && b.is_nan())
+        });
+        let wrong = wrong.count();
+        (wrong > 0).then(|| format!("{wrong} of {} elements", a.len()))
+    })
+}
+
+fn numbers(bytes: &[u8], dtype: DType) -> Vec<f64> {
+    let chunks = bytes.chunks_exact(dtype.size());
+    let number = |chunk: &[u8]| match *chunk {
+        [a, b] if dtype == DType::BFloat16 => bf16::from_le_bytes([a, b]).to_f64(),
+        [a, b] => f16::from_le_bytes([a, b]).to_f64(),
+        [a, b, c, d] => f64::from(f32::from_le_bytes([a, b, c, d])),
+        ref wide => f64::from_le_bytes(wide.try_into().unwrap()),
+    };
+    chunks.map(number).collect()
 }
 
 /// Eager PyTorch against itself through the same door.
@@ -89,4 +189,83 @@ fn eager_pytorch_is_equal_to_itself() {
         assert_eq!(evaluation.judged.verdict.kind, VerdictKind::Correct, "{evaluation:?}");
         assert_eq!(evaluation.judged.ladder.first_right(), Some(-10));
     }
+}
+
+/// A pass for the task `swiglu` whose wrapper begins with `body` and then computes with PyTorch, which no plan can.
+fn swiglu_with(body: &str) -> (tempfile::TempDir, Candidate) {
+    let folder = tempfile::tempdir().unwrap();
+    let pass = format!(
+        "import torch\n\ndef pattern(gate_up):\n    gate, up = gate_up.chunk(2, dim=-1)\n    \
+         return up * torch.nn.functional.silu(gate, inplace=False)\n\n\
+         def replacement_args(gate_up):\n    return (gate_up,)\n\n\
+         def right(gate_up):\n    gate, up = gate_up.chunk(2, dim=-1)\n    \
+         return up * torch.nn.functional.silu(gate)\n\n\
+         @torch.fx.wrap\ndef wrapper(gate_up):\n{body}\n\n\
+         def replacement_func():\n    return wrapper\n"
+    );
+    std::fs::write(folder.path().join("mine.py"), pass).unwrap();
+    let listed = folder.path().join("sorted_output_pass_rule_names.json");
+    std::fs::write(listed, r#"["mine"]"#).unwrap();
+    // The rules would refuse most of these before anything runs; here the structure must hold without them.
+    let candidate = Candidate::load(folder.path(), None, false);
+    (folder, candidate.unwrap_or_else(|verdict| panic!("{verdict}")))
+}
+
+fn swiglu(engine: &TorchEngine, body: &str) -> Evaluation {
+    let sample = Sample::read(&bundled().join("tasks/swiglu")).unwrap();
+    let files = sample.graph_files(&sample.graphs[0]).unwrap();
+    let (_folder, candidate) = swiglu_with(body);
+    evaluate(engine, &files, Some(&candidate), &options())
+}
+
+fn kind(evaluation: &Evaluation) -> VerdictKind {
+    evaluation.judged.verdict.kind
+}
+
+#[test]
+fn a_pass_without_a_plan_runs_in_the_compatibility_tier_only() {
+    let (Some(plan), Some(compat)) = (engine(), engine_of(Tier::Compat)) else { return };
+    let body = "    return right(gate_up)";
+    let without = swiglu(&plan, body);
+    assert_eq!(kind(&without), VerdictKind::CompileFail, "{}", without.judged.verdict);
+    assert_eq!(without.tier, Tier::Plan);
+    let with = swiglu(&compat, body);
+    assert_eq!(kind(&with), VerdictKind::Correct, "{}", with.judged.verdict);
+    assert_eq!((with.tier, with.judged.speedup), (Tier::Compat, None));
+    assert_eq!(with.judged.outcome(Scoring::Strict).speedup_at(BASELINE), None, "not scored");
+    // A pass that has a plan is not sent there.
+    let sample = Sample::read(&bundled().join("tasks/swiglu")).unwrap();
+    let files = sample.graph_files(&sample.graphs[0]).unwrap();
+    let planned = evaluate(&compat, &files, Some(&bundled_pass(&sample)), &options());
+    assert_eq!((kind(&planned), planned.tier), (VerdictKind::Correct, Tier::Plan));
+    assert!(planned.judged.speedup.is_some());
+}
+
+#[test]
+fn nothing_is_won_by_cheating_in_the_compatibility_tier() {
+    let Some(compat) = engine_of(Tier::Compat) else { return };
+    let secret = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let secret = secret.path().display().to_string();
+    let reads = format!("    open({secret:?}).read()\n    return right(gate_up)");
+    let connects = "    import socket\n    socket.socket().connect(('127.0.0.1', 1))\n    return right(gate_up)";
+    let starts = "    import subprocess\n    subprocess.run(['/bin/true'], check=True)\n    return right(gate_up)";
+    for body in [reads.as_str(), connects, starts] {
+        let evaluation = swiglu(&compat, body);
+        assert_eq!(kind(&evaluation), VerdictKind::RuntimeFail, "{}", evaluation.judged.verdict);
+    }
+    // Whatever is patched, printed or claimed inside, the comparison happens outside.
+    let patches = "    import time\n    torch.allclose = torch.equal = lambda *_, **__: True\n    \
+                   time.perf_counter = lambda: 0.0\n    print('status: success, speedup 100')\n    \
+                   return right(gate_up) * 0";
+    let evaluation = swiglu(&compat, patches);
+    assert_eq!(kind(&evaluation), VerdictKind::Accuracy, "{}", evaluation.judged.verdict);
+    assert_eq!(evaluation.judged.speedup, None);
+    let writes_frames =
+        "    import os\n    os.write(3, b'PNW1' + b'\\xff' * 12)\n    return right(gate_up)";
+    let hangs = "    import os\n    os.kill(os.getpid(), 9)";
+    for body in [writes_frames, hangs] {
+        let evaluation = swiglu(&compat, body);
+        assert_eq!(kind(&evaluation), VerdictKind::RuntimeFail, "{}", evaluation.judged.verdict);
+    }
+    assert_eq!(compat.workers_started(), 1, "the trusted worker never fell");
 }

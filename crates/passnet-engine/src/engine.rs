@@ -3,6 +3,7 @@
 use crate::native::{Scalar, Tensor, TensorError, Wrappers};
 use passnet_graph::{DType, Graph};
 use passnet_kernel::check::Finding;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,6 +49,11 @@ pub trait Prepared: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
+    /// How the replaced nodes have run so far.
+    fn tier(&self) -> Tier {
+        Tier::Plan
+    }
+
     /// The number under which an engine that computes elsewhere knows the graph.
     fn remote_number(&self) -> Option<u64> {
         None
@@ -56,6 +62,30 @@ pub trait Prepared: fmt::Debug + Send + Sync {
     /// Runs the graph with every kernel of a pass watched: accesses out of bounds, races, reads of memory nothing
     /// wrote, outputs with holes, and what can be proved about them.
     fn check(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Finding>, EngineError>;
+}
+
+/// How the code of passes runs, and what its results are therefore worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// As launch plans, replayed by us: nothing of a pass runs but its kernels.
+    #[default]
+    Plan,
+    /// What cannot become a plan runs inside PyTorch in a sandbox, and is not timed.
+    Compat,
+}
+
+impl Tier {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Tier::Plan => "plan",
+            Tier::Compat => "compat",
+        }
+    }
+
+    pub fn is_plan(&self) -> bool {
+        *self == Tier::Plan
+    }
 }
 
 /// Two graphs whose inputs lie where an engine computes.
@@ -74,6 +104,8 @@ pub struct Costs {
     pub host: Option<f64>,
     /// The device at work, without the gaps between launches; `None` where it cannot tell.
     pub device: Option<f64>,
+    /// The same with nothing of the inputs left in the device's cache.
+    pub cold: Option<f64>,
 }
 
 /// Whose turn it is.

@@ -9,5 +9,5 @@ pub mod torch;
 
 pub use engine::{
     Called, Costs, Engine, EngineError, ErrorKind, Player, Precision, Prepared, RunOptions, Staged,
-    Value,
+    Tier, Value,
 };

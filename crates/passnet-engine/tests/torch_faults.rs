@@ -4,7 +4,7 @@
 
 use passnet_engine::native::{Tensor, Wrappers};
 use passnet_engine::torch::{TorchEngine, WorkerOptions};
-use passnet_engine::{Engine, ErrorKind, Precision, RunOptions, Value};
+use passnet_engine::{Engine, ErrorKind, Precision, RunOptions, Tier, Value};
 use passnet_graph::Graph;
 use passnet_graph::read::read_model;
 use passnet_graph::syntax::Source;
@@ -28,6 +28,7 @@ fn options(python: &Path) -> WorkerOptions {
         threads: 1,
         memory_limit: 200 << 20,
         call_limit: Duration::from_secs(2),
+        tier: Tier::Plan,
     }
 }
 

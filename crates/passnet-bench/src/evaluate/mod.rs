@@ -28,12 +28,16 @@ use crate::tolerance::Ladder;
 use crate::verdict::{Evidence, Verdict, VerdictKind};
 use case::{Case, UnderTest, draw_all};
 use other_shapes::{OtherShapes, try_other_shapes};
-use passnet_engine::{Costs, Engine, EngineError, ErrorKind};
+use passnet_engine::{Costs, Engine, EngineError, ErrorKind, Tier};
 use passnet_graph::{Diagnostic, GraphFiles, GraphFolder, read};
 use serde::{Deserialize, Serialize};
 use spent::timed;
 use std::time::Instant;
 use verification::passed;
+
+/// What is said of a graph whose passes ran in the compatibility tier.
+const UNTIMED: &str = "compatibility tier: ran in a sandboxed PyTorch, compared by the trusted side; kernels not \
+    watched, not timed, not scored";
 
 /// How to evaluate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,6 +55,9 @@ pub struct EvaluateOptions {
     pub memory_limit: usize,
     /// Seconds that the kernels of passes may take in one call.
     pub call_seconds: f64,
+    /// The least of tiers that passes may run in; the engine knows how.
+    #[serde(default, skip_serializing_if = "Tier::is_plan")]
+    pub tier: Tier,
 }
 
 impl Default for EvaluateOptions {
@@ -63,6 +70,7 @@ impl Default for EvaluateOptions {
             noise_floor: 0.0,
             memory_limit: 8 << 30,
             call_seconds: 20.0,
+            tier: Tier::Plan,
         }
     }
 }
@@ -72,6 +80,9 @@ impl Default for EvaluateOptions {
 pub struct Evaluation {
     #[serde(flatten)]
     pub judged: JudgedGraph,
+    /// How the code of passes ran. Only plans are timed and scored.
+    #[serde(default, skip_serializing_if = "Tier::is_plan")]
+    pub tier: Tier,
     /// Where the speed-up lies with 99 % confidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<RatioInterval>,
@@ -116,6 +127,9 @@ pub struct CallCosts {
     pub host_ms: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_ms: Option<f64>,
+    /// The device again, its cache emptied before every call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cold_ms: Option<f64>,
 }
 
 impl CallCosts {
@@ -127,7 +141,11 @@ impl CallCosts {
 impl From<Costs> for CallCosts {
     fn from(costs: Costs) -> Self {
         let milliseconds = |seconds: Option<f64>| seconds.map(|seconds| seconds * 1e3);
-        CallCosts { host_ms: milliseconds(costs.host), device_ms: milliseconds(costs.device) }
+        CallCosts {
+            host_ms: milliseconds(costs.host),
+            device_ms: milliseconds(costs.device),
+            cold_ms: milliseconds(costs.cold),
+        }
     }
 }
 
@@ -140,6 +158,7 @@ impl Evaluation {
                 ladder: Ladder::NONE,
                 speedup: None,
             },
+            tier: Tier::Plan,
             interval: None,
             decision: None,
             eager_ms: Vec::new(),
@@ -274,7 +293,14 @@ fn stages(
     let case = Case::new(engine, graph, under_test, draws, options)?;
     evaluation.spent.prepare = started.elapsed().as_secs_f64() - evaluation.spent.inputs;
     evaluation.dtype = case.dtype();
-    let verified = verification::verify(&case, evaluation)?;
+    let verified = verification::verify(&case, evaluation);
+    evaluation.tier = case.candidate.tier();
+    let verified = verified?;
+    if evaluation.tier == Tier::Compat {
+        // A process that keeps running between calls may keep results, too: its speed means nothing.
+        evaluation.remarks.push(Evidence::Message { text: UNTIMED.into() });
+        return Ok(());
+    }
     if let Subject::Passes(candidate) = subject
         && options.thorough
     {

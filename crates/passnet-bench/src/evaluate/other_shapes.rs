@@ -10,7 +10,7 @@ use super::pair::Pair;
 use super::verification::{Check, CheckOutcome, no_memory};
 use crate::candidate::Candidate;
 use crate::verdict::{Evidence, Verdict, VerdictKind};
-use passnet_engine::native::{Result as TensorResult, Tensor};
+use passnet_engine::native::{NativeEngine, Result as TensorResult, Tensor};
 use passnet_engine::{Engine, Value};
 use passnet_graph::read::GraphFolder;
 use passnet_graph::resize::{Assignment, Generalised, find_symbols, records_symbols, with_sizes};
@@ -61,7 +61,8 @@ pub(super) fn try_other_shapes(
     let symbolic = GraphFolder { constraints: find_symbols(folder), ..folder.clone() };
     let generalised = Generalised::new(&symbolic);
     let mut found = OtherShapes::default();
-    // Advice is worth one try.
+    // Advice is worth one try, and no compiling for a GPU: the native engine runs the same kernels.
+    let engine = if is_promised { engine } else { &NativeEngine };
     let changes = if is_promised { &Change::ALL[..] } else { &Change::ALL[..1] };
     for &change in changes {
         let Some((sizes, variant)) = resized(&symbolic, &generalised, change) else { continue };

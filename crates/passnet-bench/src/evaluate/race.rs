@@ -25,7 +25,7 @@ pub(super) fn time(
         .map_err(|error| candidate_failure(&error))?;
     let timings = match staged {
         Some(staged) => {
-            let mut remote = Remote { staged, draws: case.draws.len() };
+            let mut remote = Remote::new(staged, case);
             let timings = timing::race(&mut remote, &options.timing)?;
             let mut costs = |player| match remote.staged.costs(player) {
                 Ok(costs) => Ok(costs.into()),
@@ -68,7 +68,7 @@ pub(super) fn against_itself(
         .stage(&*case.eager, &case.draws, &[], &run_options)
         .map_err(|error| eager_failure(&error))?;
     if let Some(staged) = staged {
-        let mut remote = Remote { staged, draws: case.draws.len() };
+        let mut remote = Remote::new(staged, case);
         let turns = timing::race(&mut remote, &options.timing)?;
         return Ok([turns, remote.one_after_the_other(&options.timing)?]);
     }
@@ -89,9 +89,21 @@ fn in_turns<'a>(
 struct Remote<'a> {
     staged: Box<dyn Staged + 'a>,
     draws: usize,
+    /// Seconds of a round, all told, as the last request showed.
+    round: Option<f64>,
 }
 
-impl Remote<'_> {
+/// A request should take about this long: between requests the other process sleeps, and wakes up slow.
+const REQUEST_SECONDS: f64 = 0.05;
+const MOST_ROUNDS: usize = 25;
+/// Played before anything is known.
+const FIRST_ROUNDS: usize = 2;
+
+impl<'a> Remote<'a> {
+    fn new(staged: Box<dyn Staged + 'a>, case: &Case) -> Remote<'a> {
+        Remote { staged, draws: case.draws.len(), round: None }
+    }
+
     fn calls(&mut self, turns: &[(Player, usize)]) -> Result<Vec<f64>, Box<Verdict>> {
         let called = self.staged.calls(turns).map_err(|error| candidate_failure(&error))?;
         match called.iter().find_map(|call| call.different_output) {
@@ -128,7 +140,9 @@ impl Rounds for Remote<'_> {
             .clone()
             .flat_map(|round| order(round).map(|player| (player, round % self.draws)))
             .collect();
+        let started = Instant::now();
         let times = self.calls(&turns)?;
+        self.round = Some(started.elapsed().as_secs_f64() / count.max(1) as f64);
         let pairs = rounds.zip(times.as_chunks::<2>().0);
         Ok(pairs
             .map(
@@ -139,9 +153,12 @@ impl Rounds for Remote<'_> {
             .collect())
     }
 
-    /// Many: between requests the other process sleeps, and wakes up slow.
     fn at_a_time(&self) -> usize {
-        25
+        match self.round {
+            None => FIRST_ROUNDS,
+            // A round that took no time at all saturates.
+            Some(seconds) => ((REQUEST_SECONDS / seconds) as usize).clamp(1, MOST_ROUNDS),
+        }
     }
 }
 

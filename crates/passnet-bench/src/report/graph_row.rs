@@ -4,6 +4,7 @@ use super::GraphRecord;
 use crate::evaluate::{Accuracy, Check};
 use crate::stats::Decision;
 use crate::verdict::{Evidence, VerdictKind};
+use passnet_engine::Tier;
 use serde::Serialize;
 
 /// The keys `passnet bench --json` gives for a graph.
@@ -12,6 +13,7 @@ pub struct GraphRow<'a> {
     pub sample: &'a str,
     pub graph: &'a str,
     pub verdict: VerdictKind,
+    pub tier: Tier,
     pub speedup: Option<f64>,
     pub interval: Option<[f64; 2]>,
     pub decision: Option<Decision>,
@@ -30,6 +32,7 @@ impl<'a> GraphRow<'a> {
             sample: &record.event.sample,
             graph: &evaluation.judged.graph,
             verdict: evaluation.judged.verdict.kind,
+            tier: evaluation.tier,
             speedup: evaluation.judged.speedup,
             interval: evaluation.interval.map(|interval| [interval.low, interval.high]),
             decision: evaluation.decision,

@@ -16,6 +16,8 @@ pub struct Standing {
     pub task_correctness_rate: f64,
     /// Graphs of this run that other runs do not have.
     pub left_out: usize,
+    /// Graphs among the counted ones that ran in the compatibility tier: they count as failed.
+    pub compat: usize,
 }
 
 /// The same graph under the same name.
@@ -30,9 +32,14 @@ pub fn leaderboard(runs: &[RunRecord], parameters: Parameters) -> Vec<Standing> 
     let common = common.unwrap_or_default();
     let standing = |run: &RunRecord| {
         let mut samples: Vec<Vec<Outcome>> = Vec::new();
+        let mut compat = 0;
         for graphs in run.samples().into_values() {
             let counted = graphs.into_iter().filter(|graph| common.contains(&key(graph)));
-            samples.push(counted.map(|graph| graph.outcome()).collect());
+            let outcome = |graph: &GraphRecord| {
+                compat += usize::from(!graph.event.evaluation.tier.is_plan());
+                graph.outcome()
+            };
+            samples.push(counted.map(outcome).collect());
         }
         samples.retain(|outcomes| !outcomes.is_empty());
         let outcomes = samples.concat();
@@ -41,6 +48,7 @@ pub fn leaderboard(runs: &[RunRecord], parameters: Parameters) -> Vec<Standing> 
             score: Score::of(&outcomes, parameters)?,
             task_correctness_rate: sample_correctness_rate(samples.iter().map(Vec::as_slice))?,
             left_out: run.graphs.len() - outcomes.len(),
+            compat,
         })
     };
     let mut standings: Vec<Standing> = runs.iter().filter_map(standing).collect();

@@ -1,6 +1,7 @@
 //! Other systems than Linux on x86-64 and 64-bit ARM: nothing runs.
 
 use super::{Finished, Job, Layers, Limits, Refusal};
+use std::io::{PipeReader, PipeWriter};
 
 pub(super) fn landlock_version() -> Option<u32> {
     None
@@ -20,6 +21,23 @@ impl Program {
 }
 
 pub(super) fn run(_: &Program, _: &[u8], _: Limits) -> Result<Finished, Refusal> {
+    Err(refusal())
+}
+
+/// No program runs.
+#[derive(Debug)]
+pub(super) struct Running;
+
+impl Running {
+    pub(super) fn end(&mut self) -> Option<Result<Finished, Refusal>> {
+        None
+    }
+}
+
+pub(super) fn start_session(
+    _: &Program,
+    _: Limits,
+) -> Result<(Running, PipeWriter, PipeReader), Refusal> {
     Err(refusal())
 }
 

@@ -17,9 +17,10 @@ mod self_check;
 pub use python::Interpreter;
 pub use self_check::{Check, self_check};
 
-use linux::{Program, landlock_version};
+use linux::{Program, Running, landlock_version};
 use std::ffi::OsString;
 use std::fmt;
+use std::io::{PipeReader, PipeWriter};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -155,5 +156,35 @@ impl Sandbox {
     /// Runs a program to its end, or to the end of what it may use.
     pub fn run(&self, job: &Job) -> Result<Finished, Refusal> {
         linux::run(&Program::new(job, &self.layers)?, &job.input, job.limits)
+    }
+
+    /// Starts a program that is spoken to while it runs; its `input` is not used, and its output is the caller's to bound.
+    pub fn start(&self, job: &Job) -> Result<Session, Refusal> {
+        let (running, input, output) =
+            linux::start_session(&Program::new(job, &self.layers)?, job.limits)?;
+        Ok(Session { running, pipes: Some((input, output)) })
+    }
+}
+
+/// A program in the sandbox with the ends of its pipes; it ends with this.
+#[derive(Debug)]
+pub struct Session {
+    running: Running,
+    pipes: Option<(PipeWriter, PipeReader)>,
+}
+
+impl Session {
+    /// Its standard input and output, once.
+    pub fn pipes(&mut self) -> Option<(PipeWriter, PipeReader)> {
+        self.pipes.take()
+    }
+
+    /// Ends it, and says how it ended (where it had not yet, it was killed) and what it wrote on its error stream.
+    pub fn end(&mut self) -> (Ending, String) {
+        match self.running.end() {
+            Some(Ok(finished)) => (finished.ending, finished.errors),
+            Some(Err(refusal)) => (Ending::Exit(1), refusal.to_string()),
+            None => (Ending::Exit(0), String::new()),
+        }
     }
 }

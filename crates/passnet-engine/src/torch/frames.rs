@@ -38,6 +38,11 @@ pub(super) fn write(
 }
 
 pub(super) fn read(from: &mut impl Read) -> io::Result<Frame> {
+    read_up_to(from, MAX_BYTES)
+}
+
+/// A frame with so many raw bytes at most.
+pub(super) fn read_up_to(from: &mut impl Read, most: u64) -> io::Result<Frame> {
     let mut head = [0; 16];
     from.read_exact(&mut head)?;
     let broken = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_string());
@@ -48,7 +53,7 @@ pub(super) fn read(from: &mut impl Read) -> io::Result<Frame> {
     }
     let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b));
     let (json, bytes) = (number(json), number(bytes));
-    if json > u64::from(MAX_JSON) || bytes > MAX_BYTES {
+    if json > u64::from(MAX_JSON) || bytes > most {
         return Err(broken("a frame is longer than frames may be"));
     }
     let text = take(from, json)?;

@@ -4,6 +4,7 @@
 //! The worker may fall (a kernel crashes it, memory runs out, a call hangs): the call that felled it reports what
 //! happened, and the next one finds a new worker with its graph loaded again.
 
+mod compat;
 pub mod compile;
 mod frames;
 mod package;
@@ -16,14 +17,15 @@ pub use worker::{WorkerInfo, WorkerOptions};
 
 use crate::engine::{
     Called, Costs, Engine, EngineError, ErrorKind, Player, Precision, Prepared, RunOptions, Staged,
-    Value,
+    Tier, Value,
 };
 use crate::native::{NativeEngine, Tensor, Wrappers};
 use crate::sandbox::Sandbox;
+use compat::Compat;
 use compile::Compiler;
 use frames::Frame;
 use package::Package;
-use passnet_graph::graph::Annotation;
+use passnet_graph::graph::{Annotation, Replacement};
 use passnet_graph::{Device, Graph, NodeKind};
 use passnet_kernel::check::Finding;
 use planner::PlanMaker;
@@ -53,6 +55,8 @@ struct Host {
     package: Package,
     /// Where the worker computes on a GPU.
     compiler: Option<Arc<Compiler>>,
+    /// Where the compatibility tier was asked for.
+    compat: Option<Arc<Compat>>,
     state: Mutex<State>,
     next_graph: AtomicU64,
 }
@@ -81,9 +85,13 @@ impl TorchEngine {
             device,
             package,
             compiler: None,
+            compat: None,
             state: Mutex::default(),
             next_graph: AtomicU64::new(0),
         };
+        if host.options.tier == Tier::Compat {
+            host.compat = Some(Arc::new(host.compatibility()?));
+        }
         let capability = host.living()?.worker.as_ref().and_then(|worker| worker.info.capability);
         if let Some([major, minor]) = capability {
             let sandbox = Sandbox::strongest().map_err(|refusal| {
@@ -115,7 +123,7 @@ impl TorchEngine {
         compiler: &'static str,
     ) -> Result<Box<dyn Prepared>, EngineError> {
         let text = text::print(graph, self.host.device)?;
-        let plans = PlanMaker::new(&text.replaced, wrappers, self.host.compiler.clone())?;
+        let plans = self.host.plan_maker(&text.replaced, wrappers)?;
         let is_number = |kind: &NodeKind| matches!(kind, NodeKind::Placeholder(Annotation::SymInt));
         let prepared = TorchGraph {
             host: self.host.clone(),
@@ -156,6 +164,29 @@ impl Engine for TorchEngine {
 }
 
 impl Host {
+    /// What the compatibility tier needs, or why this machine does not have it.
+    fn compatibility(&self) -> Result<Compat, EngineError> {
+        let unsupported = |text: String| EngineError::graph(ErrorKind::Unsupported, text);
+        if self.device != Device::CPU {
+            let text =
+                "the compatibility tier runs on the CPU only: there is no GPU in the sandbox";
+            return Err(unsupported(text.into()));
+        }
+        let sandbox = Sandbox::strongest().map_err(|refusal| {
+            unsupported(format!("the compatibility tier runs in a sandbox only: {refusal}"))
+        })?;
+        let WorkerOptions { python, memory_limit, threads, call_limit, .. } = &self.options;
+        Compat::new(sandbox, python, *memory_limit, *threads, *call_limit).map_err(unsupported)
+    }
+
+    fn plan_maker(
+        &self,
+        replaced: &[Replacement],
+        wrappers: &Wrappers,
+    ) -> Result<PlanMaker, EngineError> {
+        PlanMaker::new(replaced, wrappers, self.compiler.clone(), self.compat.clone())
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -212,7 +243,7 @@ fn answer(
     limit: Duration,
     plans: &mut PlanMaker,
 ) -> Result<Frame, EngineError> {
-    let frame = worker.request(message, parts, limit, &mut |wanted| plans.answer(wanted))?;
+    let frame = worker.request(message, parts, limit, &mut |question| plans.answer(question))?;
     match refusal(&frame.message) {
         None => Ok(frame),
         Some(error) => Err(error),
@@ -291,6 +322,10 @@ impl Prepared for TorchGraph {
 
     fn remote_number(&self) -> Option<u64> {
         Some(self.id)
+    }
+
+    fn tier(&self) -> Tier {
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner).tier()
     }
 
     fn stage<'a>(
@@ -383,7 +418,7 @@ impl Staged for StagedGraphs<'_> {
         let message = json!({ "call": "costs", "graph": self.number(player) });
         let frame = self.ask(message, 1)?;
         let seconds = |key: &str| frame.message.get(key).and_then(Json::as_f64);
-        Ok(Costs { host: seconds("host"), device: seconds("device") })
+        Ok(Costs { host: seconds("host"), device: seconds("device"), cold: seconds("cold") })
     }
 }
 

@@ -1,7 +1,9 @@
 //! Answers the worker's questions for plans: arguments in, a launch plan and its kernels out.
 
+use super::compat::{Compat, Failed, SandboxedPass};
 use super::compile::{Compiler, Cubin};
-use crate::engine::{EngineError, ErrorKind};
+use super::frames::Frame;
+use crate::engine::{EngineError, ErrorKind, Tier};
 use crate::native::Wrappers;
 use crate::native::wrapper::Wrapper;
 use passnet_graph::graph::Replacement;
@@ -10,6 +12,7 @@ use passnet_kernel::Const;
 use passnet_kernel::exec::PreparedPlan;
 use passnet_kernel::plan::{HostArg, Init, TensorSpec};
 use serde_json::{Map, Value as Json, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Deeper nesting than this in an argument is refused.
@@ -21,6 +24,11 @@ pub(super) struct PlanMaker {
     wrappers: Vec<Wrapper>,
     /// Compiles kernels for the worker's GPU; `None` where it computes on the CPU.
     compiler: Option<Arc<Compiler>>,
+    /// Runs wrappers that cannot become plans, where that was asked for.
+    compat: Option<Arc<Compat>>,
+    /// Those that run so, by node.
+    sandboxed: BTreeMap<usize, SandboxedPass>,
+    tier: Tier,
 }
 
 impl PlanMaker {
@@ -28,6 +36,7 @@ impl PlanMaker {
         replaced: &[Replacement],
         wrappers: &Wrappers,
         compiler: Option<Arc<Compiler>>,
+        compat: Option<Arc<Compat>>,
     ) -> Result<PlanMaker, EngineError> {
         let find = |replacement: &Replacement| {
             wrappers.wrapper(replacement).ok_or_else(|| {
@@ -35,7 +44,18 @@ impl PlanMaker {
                 EngineError::graph(ErrorKind::Plan, text)
             })
         };
-        Ok(PlanMaker { wrappers: replaced.iter().map(find).collect::<Result<_, _>>()?, compiler })
+        Ok(PlanMaker {
+            wrappers: replaced.iter().map(find).collect::<Result<_, _>>()?,
+            compiler,
+            compat,
+            sandboxed: BTreeMap::new(),
+            tier: Tier::Plan,
+        })
+    }
+
+    /// How the replaced nodes have run so far.
+    pub(super) fn tier(&self) -> Tier {
+        self.tier
     }
 
     pub(super) fn count(&self) -> usize {
@@ -43,16 +63,64 @@ impl PlanMaker {
     }
 
     /// The message and the raw bytes that answer a question.
-    pub(super) fn answer(&mut self, wanted: &Map<String, Json>) -> (Json, Vec<Vec<u8>>) {
-        match self.plan(wanted) {
-            Ok(answer) => answer,
-            Err(message) => (json!({ "error": message }), Vec::new()),
+    pub(super) fn answer(&mut self, question: &Frame) -> (Json, Vec<Vec<u8>>) {
+        let object = |key: &str| question.message.get(key).and_then(Json::as_object);
+        let answer = match (object("plan"), object("remote")) {
+            (Some(wanted), _) => self.plan(wanted).or_else(|message| {
+                let failed = Failed { kind: "plan", message };
+                if self.compat.is_none() { Err(failed) } else { self.sandbox(wanted, failed) }
+            }),
+            (None, Some(wanted)) => self.remote(wanted, &question.bytes),
+            (None, None) => {
+                Err(Failed { kind: "error", message: "the worker asks for nothing".into() })
+            }
+        };
+        answer.unwrap_or_else(|failed| {
+            (json!({ "error": failed.message, "kind": failed.kind }), Vec::new())
+        })
+    }
+
+    /// A wrapper that cannot become a plan runs in the sandbox from here on.
+    fn sandbox(
+        &mut self,
+        wanted: &Map<String, Json>,
+        why: Failed,
+    ) -> Result<(Json, Vec<Vec<u8>>), Failed> {
+        let (Some(compat), Some(node)) = (&self.compat, node_of(wanted)) else { return Err(why) };
+        let Some(wrapper) = self.wrappers.get(node) else { return Err(why) };
+        self.tier = Tier::Compat;
+        if !self.sandboxed.contains_key(&node) {
+            self.sandboxed.insert(node, SandboxedPass::start(compat, wrapper)?);
         }
+        Ok((json!({ "remote": true }), Vec::new()))
+    }
+
+    /// One call of such a wrapper.
+    fn remote(
+        &mut self,
+        wanted: &Map<String, Json>,
+        bytes: &[u8],
+    ) -> Result<(Json, Vec<Vec<u8>>), Failed> {
+        let missing = || Failed {
+            kind: "error",
+            message: "the worker calls a pass that is not in the sandbox".into(),
+        };
+        let node = node_of(wanted).ok_or_else(missing)?;
+        let wrapper = self.wrappers.get(node).ok_or_else(missing)?;
+        let compat = self.compat.as_ref().ok_or_else(missing)?;
+        let mut pass = match self.sandboxed.remove(&node) {
+            Some(pass) => pass,
+            None => SandboxedPass::start(compat, wrapper)?,
+        };
+        let arguments = wanted.get("arguments").ok_or_else(missing)?;
+        // One that fails is not asked again: the next call finds a new process.
+        let answer = pass.call(arguments, bytes, wrapper.replacement.outputs)?;
+        self.sandboxed.insert(node, pass);
+        Ok(answer)
     }
 
     fn plan(&self, wanted: &Map<String, Json>) -> Result<(Json, Vec<Vec<u8>>), String> {
-        let node = wanted.get("node").and_then(Json::as_u64).and_then(|n| usize::try_from(n).ok());
-        let wrapper = node.and_then(|node| self.wrappers.get(node));
+        let wrapper = node_of(wanted).and_then(|node| self.wrappers.get(node));
         let arguments = wanted.get("arguments").and_then(Json::as_array);
         let (Some(wrapper), Some(arguments)) = (wrapper, arguments) else {
             return Err("the worker asks for a plan that no node needs".into());
@@ -86,6 +154,10 @@ impl PlanMaker {
             }
         }
     }
+}
+
+fn node_of(wanted: &Map<String, Json>) -> Option<usize> {
+    wanted.get("node").and_then(Json::as_u64).and_then(|node| usize::try_from(node).ok())
 }
 
 /// A plan with its kernels as tile IR, which the runner reads.

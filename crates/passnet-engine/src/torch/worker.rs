@@ -1,7 +1,7 @@
 //! The worker process: started, spoken to, watched, and replaced when it falls.
 
 use super::frames::{self, Frame, VERSION};
-use crate::engine::{EngineError, ErrorKind};
+use crate::engine::{EngineError, ErrorKind, Tier};
 use serde_json::{Map, Value as Json, json};
 use std::io::{self, BufReader, BufWriter, Read};
 use std::path::{Path, PathBuf};
@@ -34,6 +34,8 @@ pub struct WorkerOptions {
     pub memory_limit: u64,
     /// How long one call may take, where the caller does not allow more.
     pub call_limit: Duration,
+    /// Whether passes that cannot become launch plans may run in the sandbox.
+    pub tier: Tier,
 }
 
 /// What the worker says of itself.
@@ -71,8 +73,8 @@ impl From<Fallen> for EngineError {
     }
 }
 
-/// Answers the worker's requests for plans in the middle of a call.
-pub(super) type Planner<'a> = dyn FnMut(&Map<String, Json>) -> (Json, Vec<Vec<u8>>) + 'a;
+/// Answers the worker's requests for plans, or for calls of sandboxed passes, in the middle of a call.
+pub(super) type Planner<'a> = dyn FnMut(&Frame) -> (Json, Vec<Vec<u8>>) + 'a;
 
 impl Worker {
     /// Starts a worker from the package in a folder.
@@ -164,8 +166,8 @@ impl Worker {
         }
         loop {
             let frame = self.wait(deadline)?;
-            if let Some(Json::Object(wanted)) = frame.message.get("plan") {
-                let (answer, parts) = planner(wanted);
+            if frame.message.contains_key("plan") || frame.message.contains_key("remote") {
+                let (answer, parts) = planner(&frame);
                 if let Err(error) = frames::write(&mut self.input, &answer, &parts) {
                     return Err(
                         self.fall(ErrorKind::Kernel, &format!("it reads no more ({error})"))
@@ -253,6 +255,7 @@ pub(super) fn refusal(reply: &Map<String, Json>) -> Option<EngineError> {
         "memory" => ErrorKind::Memory,
         "cuda" => ErrorKind::Kernel,
         "unsupported" => ErrorKind::Unsupported,
+        "timeout" => ErrorKind::Timeout,
         _ => ErrorKind::Value,
     };
     let line = reply.get("line").and_then(Json::as_u64).unwrap_or(0);

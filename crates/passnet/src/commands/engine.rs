@@ -2,9 +2,9 @@
 
 use crate::error::CommandError;
 use clap::{Args, ValueEnum};
-use passnet_engine::Engine;
 use passnet_engine::native::NativeEngine;
 use passnet_engine::torch::{TorchEngine, WorkerOptions};
+use passnet_engine::{Engine, Tier};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -31,6 +31,11 @@ pub struct EngineArgs {
     #[arg(long, env = "PASSNET_RUNNER", value_name = "FILE")]
     pub runner: Option<PathBuf>,
 
+    /// How passes may run: `compat` lets those that cannot become launch plans run in a sandboxed PyTorch, labelled
+    /// so, not timed and not scored (torch engine, CPU)
+    #[arg(long, value_enum, default_value_t = TierArg::Plan)]
+    pub tier: TierArg,
+
     /// GiB that the torch engine's worker may hold
     #[arg(long, default_value_t = 32, value_name = "GIB")]
     pub worker_memory: u64,
@@ -44,9 +49,29 @@ pub enum EngineArg {
     Torch,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TierArg {
+    /// As launch plans only
+    Plan,
+    /// In a sandboxed PyTorch, where no plan can be made
+    Compat,
+}
+
+impl From<TierArg> for Tier {
+    fn from(tier: TierArg) -> Tier {
+        match tier {
+            TierArg::Plan => Tier::Plan,
+            TierArg::Compat => Tier::Compat,
+        }
+    }
+}
+
 impl EngineArgs {
     pub fn start(&self) -> Result<Box<dyn Engine>, CommandError> {
         match self.engine {
+            EngineArg::Native if self.tier == TierArg::Compat => {
+                Err(CommandError::input("`--tier compat` needs `--engine torch`".to_string()))
+            }
             EngineArg::Native => Ok(Box::new(NativeEngine)),
             EngineArg::Torch => Ok(Box::new(self.start_torch()?)),
         }
@@ -61,10 +86,13 @@ impl EngineArgs {
             threads: 0,
             memory_limit: self.worker_memory << 30,
             call_limit: CALL_LIMIT,
+            tier: self.tier.into(),
         };
         TorchEngine::start(options).map_err(|error| CommandError::Lacking {
             message: error.to_string(),
-            hint: "name a Python with PyTorch by `--python PATH` or PASSNET_PYTHON".into(),
+            hint: "name a Python with PyTorch by `--python PATH` or PASSNET_PYTHON; `passnet doctor` says what \
+                   this machine has"
+                .into(),
         })
     }
 }

@@ -71,6 +71,9 @@ fn graph_row(graph: &GraphRecord, page: &mut Markup) {
     let class = if judged.verdict.kind == VerdictKind::Correct { "right" } else { "wrong" };
     page.open("td", &[]);
     page.element("span", &[("class", class)], judged.verdict.kind.name());
+    if !graph.event.evaluation.tier.is_plan() {
+        page.element("span", &[("class", "note")], " compatibility tier, not timed");
+    }
     page.close("td");
     page.open("td", &[]);
     match (judged.speedup, &evaluation.interval) {

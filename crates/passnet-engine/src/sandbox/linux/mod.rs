@@ -12,4 +12,4 @@ mod watch;
 
 pub(super) use landlock::version as landlock_version;
 pub(super) use program::Program;
-pub(super) use watch::run;
+pub(super) use watch::{Running, run, start_session};

@@ -5,6 +5,9 @@ use super::program::{Program, pointers};
 use crate::sandbox::{Ending, Finished, Limits, Refusal};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How often memory and processes are looked at.
@@ -34,6 +37,53 @@ pub(in crate::sandbox) fn run(
     watched.finish()
 }
 
+/// Starts a program that the caller speaks to; a thread watches it.
+pub(in crate::sandbox) fn start_session(
+    program: &Program,
+    limits: Limits,
+) -> Result<(Running, PipeWriter, PipeReader), Refusal> {
+    let missing = || refusal(None, io::Error::other("its pipes are not there"));
+    let mut watched = start(program).map_err(|error| refusal(None, error))?;
+    let input = watched.input.take().ok_or_else(missing)?;
+    let output = watched.output.pipe.take().ok_or_else(missing)?;
+    // SAFETY: changes a flag of our own descriptor.
+    unsafe { libc::fcntl(input.as_raw_fd(), libc::F_SETFL, 0) };
+    let cancelled = Arc::new(AtomicBool::new(false));
+    watched.cancelled = cancelled.clone();
+    let watcher = std::thread::spawn(move || {
+        // Where the pipes cannot be followed any more, the program is ended with them.
+        let _ = watched.follow(&[], limits);
+        watched.finish()
+    });
+    Ok((Running { cancelled, watcher: Some(watcher) }, input, output))
+}
+
+/// A program that a thread watches; ended when dropped.
+#[derive(Debug)]
+pub(in crate::sandbox) struct Running {
+    cancelled: Arc<AtomicBool>,
+    watcher: Option<JoinHandle<Result<Finished, Refusal>>>,
+}
+
+impl Running {
+    /// Ends it and says how it ended; `None` where that was said before.
+    pub(in crate::sandbox) fn end(&mut self) -> Option<Result<Finished, Refusal>> {
+        // One that ends by itself at this moment may say how.
+        std::thread::sleep(LOOK);
+        self.cancelled.store(true, Ordering::Relaxed);
+        self.watcher.take()?.join().ok()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+        if let Some(watcher) = self.watcher.take() {
+            let _ = watcher.join();
+        }
+    }
+}
+
 /// A running child with our ends of its pipes; ended when dropped.
 struct Watched {
     pid: libc::pid_t,
@@ -44,6 +94,8 @@ struct Watched {
     status: Stream,
     stopped: Option<Ending>,
     reaped: bool,
+    /// Set by whoever wants it ended.
+    cancelled: Arc<AtomicBool>,
 }
 
 /// A pipe read until it ends.
@@ -81,6 +133,7 @@ fn start(program: &Program) -> io::Result<Watched> {
             status: our_status.into(),
             stopped: None,
             reaped: false,
+            cancelled: Arc::default(),
         }),
         _ => Err(io::Error::last_os_error()),
     }
@@ -143,6 +196,9 @@ impl Watched {
             if self.output.content.len() > limits.output {
                 self.stop(Ending::Output);
                 self.output.content.clear();
+            }
+            if self.cancelled.load(Ordering::Relaxed) {
+                self.stop(Ending::Signal(libc::SIGKILL));
             }
             let now = Instant::now();
             if now.duration_since(begin) > limits.time {

@@ -10,6 +10,7 @@ use crate::output::{Output, warn};
 use crate::progress::Bar;
 use clap::{Args, ValueEnum};
 use passnet_bench::bench::{Bench, Compiler};
+use passnet_bench::evaluate::EvaluateOptions;
 use passnet_bench::run::{Event, GraphEvent, RunStore};
 use passnet_bench::sample::{self, Sample};
 use passnet_bench::score::Parameters;
@@ -84,7 +85,7 @@ impl BenchArgs {
                 CompilerArg::Eager => Compiler::Eager,
                 CompilerArg::Inductor => Compiler::Inductor,
             },
-            options: self.judging.options(),
+            options: EvaluateOptions { tier: self.engine.tier.into(), ..self.judging.options() },
             rules: self.judging.rules(),
         }
     }

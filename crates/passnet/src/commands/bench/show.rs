@@ -3,7 +3,7 @@
 use crate::commands::curve::print_curve;
 use crate::error::CommandError;
 use crate::output::{Output, table};
-use passnet_bench::evaluate::Spent;
+use passnet_bench::evaluate::{CallCosts, Evaluation, Spent};
 use passnet_bench::run::GraphEvent;
 use passnet_bench::score::{Outcome, Parameters, Score, Scoring, geometric_mean};
 use passnet_bench::stats::Decision;
@@ -43,6 +43,7 @@ impl Shown<'_> {
                     "sample": event.sample,
                     "graph": evaluation.judged.graph,
                     "verdict": evaluation.judged.verdict.kind,
+                    "tier": evaluation.tier,
                     "speedup": evaluation.judged.speedup,
                     "interval": interval,
                     "decision": evaluation.decision,
@@ -73,6 +74,15 @@ impl Shown<'_> {
         print_curve(&score.es, out)?;
         let summary = &score.summary;
         out.line("")?;
+        let compat = self.events.iter().filter(|e| !e.evaluation.tier.is_plan());
+        let right = compat.clone().filter(|e| is_right(e)).count();
+        let compat = compat.count();
+        if compat > 0 {
+            out.line(format!(
+                "compatibility tier: {compat} graphs ran in a sandboxed PyTorch, {right} of them right; not timed, \
+                 not scored"
+            ))?;
+        }
         out.line(format!("AS        {:.4}", score.aggregated))?;
         out.line(format!(
             "correct   {} of {} graphs at t = {BASELINE}",
@@ -91,6 +101,7 @@ impl Shown<'_> {
             count(Decision::Slower),
             self.noise_floor * 100.0
         ))?;
+        self.print_costs(out)?;
         let measured: f64 = self.events.iter().map(|e| e.evaluation.measured_seconds).sum();
         let seconds: f64 = self.events.iter().map(|e| e.evaluation.seconds).sum();
         out.line(format!(
@@ -102,6 +113,29 @@ impl Shown<'_> {
         let spent: Spent = self.events.iter().map(|e| e.evaluation.spent).sum();
         let stages = spent.stages().map(|(stage, seconds)| format!("{stage} {seconds:.1}"));
         out.line(format!("the harness itself: {} s", stages.join(", ")))
+    }
+
+    /// What a call costs the host and the device, where the engine could tell.
+    fn print_costs(&self, out: &mut Output) -> Result<(), CommandError> {
+        let mean = |of: &dyn Fn(&CallCosts) -> Option<f64>,
+                    costs: fn(&Evaluation) -> &CallCosts| {
+            let known = self.events.iter().filter_map(|e| of(costs(&e.evaluation)));
+            geometric_mean(known).map_or("-".into(), |ms| format!("{:.1}", ms * 1e3))
+        };
+        let sides: [(&str, fn(&Evaluation) -> &CallCosts); 2] =
+            [("eager", |e| &e.eager_costs), ("candidate", |e| &e.candidate_costs)];
+        if self.events.iter().all(|e| e.evaluation.candidate_costs.host_ms.is_none()) {
+            return Ok(());
+        }
+        for (side, costs) in sides {
+            out.line(format!(
+                "one call  {side:9}  host {} µs, device {} µs, device with a cold cache {} µs (geometric means)",
+                mean(&|c| c.host_ms, costs),
+                mean(&|c| c.device_ms, costs),
+                mean(&|c| c.cold_ms, costs)
+            ))?;
+        }
+        Ok(())
     }
 
     /// One row per sample: a person looks at tasks first.
@@ -133,9 +167,7 @@ impl Shown<'_> {
     }
 
     fn print_failures(&self, out: &mut Output) -> Result<(), CommandError> {
-        let failed =
-            |event: &&GraphEvent| event.evaluation.judged.verdict.kind != VerdictKind::Correct;
-        let failures: Vec<&GraphEvent> = self.events.iter().filter(failed).collect();
+        let failures: Vec<&GraphEvent> = self.events.iter().filter(|e| !is_right(e)).collect();
         if failures.is_empty() {
             return Ok(());
         }
@@ -146,4 +178,8 @@ impl Shown<'_> {
         }
         Ok(())
     }
+}
+
+fn is_right(event: &GraphEvent) -> bool {
+    event.evaluation.judged.verdict.kind == VerdictKind::Correct
 }

@@ -7,8 +7,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Triton comes with it. The oldest whose compiler the kernels are compiled with.
-const PACKAGE: &str = "torch>=2.9";
+/// Triton comes with PyTorch: the oldest whose compiler the kernels are compiled with. Triton's interpreter, which the
+/// compatibility tier uses, needs NumPy.
+const PACKAGES: [&str; 2] = ["torch>=2.9", "numpy"];
 /// For `uv`, which can bring its own.
 const PYTHON: &str = "3.12";
 
@@ -37,19 +38,19 @@ pub(super) fn install(
         warn(&format!("making a virtual environment in {}", folder.display()));
         make(&folder, uv.as_deref(), python)?;
     }
-    warn(&format!("installing {PACKAGE} from PyPI; this takes minutes and several gigabytes"));
+    let listed = PACKAGES.join(" and ");
+    warn(&format!("installing {listed} from PyPI; this takes minutes and several gigabytes"));
+    let packages = PACKAGES.map(OsStr::new);
     match &uv {
-        Some(uv) => step(
-            uv,
-            [
-                OsStr::new("pip"),
-                "install".as_ref(),
-                "--python".as_ref(),
-                own.as_ref(),
-                PACKAGE.as_ref(),
-            ],
-        )?,
-        None => step(&own, ["-m", "pip", "install", "--disable-pip-version-check", PACKAGE])?,
+        Some(uv) => {
+            let command =
+                [OsStr::new("pip"), "install".as_ref(), "--python".as_ref(), own.as_ref()];
+            step(uv, command.into_iter().chain(packages))?;
+        }
+        None => {
+            let command = ["-m", "pip", "install", "--disable-pip-version-check"].map(OsStr::new);
+            step(&own, command.into_iter().chain(packages))?;
+        }
     }
     warn(&format!("done: `export PASSNET_PYTHON={}` makes every command use it", own.display()));
     Ok(own)

@@ -39,5 +39,13 @@ pub(super) fn show(
     out.table(&rows)?;
     out.line("")?;
     let graphs = standings[0].score.summary.graphs;
-    out.line(format!("Over {} that all runs have.", count(graphs, "graph")))
+    out.line(format!("Over {} that all runs have.", count(graphs, "graph")))?;
+    for standing in standings.iter().filter(|standing| standing.compat > 0) {
+        out.line(format!(
+            "{}: {} of the compatibility tier, not timed, counted as failed.",
+            printable(&standing.run),
+            count(standing.compat, "graph")
+        ))?;
+    }
+    Ok(())
 }
