@@ -13,6 +13,7 @@ use passnet_kernel::exec::PreparedPlan;
 use passnet_kernel::plan::{HostArg, Init, TensorSpec};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 /// Deeper nesting than this in an argument is refused.
@@ -89,8 +90,8 @@ impl PlanMaker {
         let (Some(compat), Some(node)) = (&self.compat, node_of(wanted)) else { return Err(why) };
         let Some(wrapper) = self.wrappers.get(node) else { return Err(why) };
         self.tier = Tier::Compat;
-        if !self.sandboxed.contains_key(&node) {
-            self.sandboxed.insert(node, SandboxedPass::start(compat, wrapper)?);
+        if let Entry::Vacant(place) = self.sandboxed.entry(node) {
+            place.insert(SandboxedPass::start(compat, wrapper)?);
         }
         Ok((json!({ "remote": true }), Vec::new()))
     }

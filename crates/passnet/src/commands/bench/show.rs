@@ -117,25 +117,23 @@ impl Shown<'_> {
 
     /// What a call costs the host and the device, where the engine could tell.
     fn print_costs(&self, out: &mut Output) -> Result<(), CommandError> {
-        let mean = |of: &dyn Fn(&CallCosts) -> Option<f64>,
-                    costs: fn(&Evaluation) -> &CallCosts| {
-            let known = self.events.iter().filter_map(|e| of(costs(&e.evaluation)));
-            geometric_mean(known).map_or("-".into(), |ms| format!("{:.1}", ms * 1e3))
-        };
-        let sides: [(&str, fn(&Evaluation) -> &CallCosts); 2] =
-            [("eager", |e| &e.eager_costs), ("candidate", |e| &e.candidate_costs)];
         if self.events.iter().all(|e| e.evaluation.candidate_costs.host_ms.is_none()) {
             return Ok(());
         }
-        for (side, costs) in sides {
+        let mean = |of: &dyn Fn(&Evaluation) -> Option<f64>| {
+            let known = self.events.iter().filter_map(|e| of(&e.evaluation));
+            geometric_mean(known).map_or("-".into(), |ms| format!("{:.1}", ms * 1e3))
+        };
+        let mut side = |name: &str, costs: &dyn Fn(&Evaluation) -> CallCosts| {
             out.line(format!(
-                "one call  {side:9}  host {} µs, device {} µs, device with a cold cache {} µs (geometric means)",
-                mean(&|c| c.host_ms, costs),
-                mean(&|c| c.device_ms, costs),
-                mean(&|c| c.cold_ms, costs)
-            ))?;
-        }
-        Ok(())
+                "one call  {name:9}  host {} µs, device {} µs, device with a cold cache {} µs (geometric means)",
+                mean(&|e| costs(e).host_ms),
+                mean(&|e| costs(e).device_ms),
+                mean(&|e| costs(e).cold_ms)
+            ))
+        };
+        side("eager", &|e| e.eager_costs)?;
+        side("candidate", &|e| e.candidate_costs)
     }
 
     /// One row per sample: a person looks at tasks first.
