@@ -136,7 +136,13 @@ fn both_engines_compute_the_same() {
     assert!(graphs >= 128, "only {graphs} graphs");
 }
 
-fn run(engine: &dyn Engine, files: &GraphFiles, graph: &Graph, wrappers: &Wrappers) -> Vec<Tensor> {
+fn run(
+    engine: &dyn Engine,
+    files: &GraphFiles,
+    graph: &Graph,
+    wrappers: &Wrappers,
+    precision: Precision,
+) -> Vec<Tensor> {
     let original = read_folder(files).unwrap().graph;
     let inputs = draw_inputs(files, &original, 123, None).unwrap();
     let prepared = engine.prepare(graph, precision, wrappers).unwrap();
