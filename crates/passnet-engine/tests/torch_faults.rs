@@ -27,7 +27,7 @@ fn options(python: &Path) -> WorkerOptions {
         device: "cpu".into(),
         threads: 1,
         memory_limit: 200 << 20,
-        call_limit: Duration::from_secs(2),
+        call_limit: Duration::from_secs(6),
         tier: Tier::Plan,
     }
 }
