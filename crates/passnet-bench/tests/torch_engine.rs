@@ -105,7 +105,8 @@ fn bundled_passes_are_right_beside_eager_pytorch() {
 }
 
 /// Every bundled graph, as it is and rewritten, on the same inputs in both engines: within the baseline tolerance of each
-/// other, or the native one within it of the float64 result (half precision: PyTorch rounds in other places).
+/// other, or the native one not much further from the float64 result than PyTorch is. (In half precision every operation
+/// rounds, and where results cancel one last bit of an intermediate one is more than the tolerance of the result.)
 #[test]
 fn both_engines_compute_the_same() {
     let Some(torch) = engine() else { return };
@@ -126,8 +127,10 @@ fn both_engines_compute_the_same() {
                 let torch = run(&torch, &files, graph, wrappers, as_written);
                 let Some(found) = difference(&native, &torch) else { continue };
                 let truth = run(&NativeEngine, &files, &original, &none, Precision::Double);
-                if let Some(far) = far_from(&truth, &native) {
-                    wrong.push(format!("{} {name}, {what}: {found}; {far}", sample.name));
+                let (ours, theirs) = (worst(&truth, &native), worst(&truth, &torch));
+                if ours > MOST_BEYOND * theirs {
+                    let errors = format!("{ours:.2} tolerances from float64, PyTorch {theirs:.2}");
+                    wrong.push(format!("{} {name}, {what}: {found}; {errors}", sample.name));
                 }
             }
         }
@@ -172,15 +175,21 @@ fn difference(native: &[Tensor], torch: &[Tensor]) -> Option<String> {
     })
 }
 
-/// Where results are further from the float64 ones than the baseline tolerance of their type.
-fn far_from(truth: &[Tensor], found: &[Tensor]) -> Option<String> {
-    truth.iter().zip(found).find_map(|(truth, found)| {
-        let tolerance = Tolerance::of(found.dtype(), BASELINE)?;
+/// How much further from the float64 result than PyTorch the native engine may be.
+const MOST_BEYOND: f64 = 1.5;
+
+/// The largest distance from the float64 result, in baseline tolerances.
+fn worst(truth: &[Tensor], found: &[Tensor]) -> f64 {
+    let mut worst = 0.0f64;
+    for (truth, found) in truth.iter().zip(found) {
+        let Some(tolerance) = Tolerance::of(found.dtype(), BASELINE) else { continue };
         let truth = numbers(&truth.to_bytes().unwrap(), truth.dtype());
-        let found = numbers(&found.to_bytes().unwrap(), found.dtype());
-        let wrong = count_wrong(&truth, &found, tolerance);
-        (wrong > 0).then(|| format!("{wrong} far from the float64 result"))
-    })
+        for (truth, found) in truth.iter().zip(numbers(&found.to_bytes().unwrap(), found.dtype())) {
+            worst =
+                worst.max((found - truth).abs() / (tolerance.atol + tolerance.rtol * truth.abs()));
+        }
+    }
+    worst
 }
 
 fn count_wrong(expected: &[f64], found: &[f64], tolerance: Tolerance) -> usize {
