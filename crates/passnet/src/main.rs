@@ -46,6 +46,8 @@ enum Command {
     Dataset(commands::dataset::DatasetCommand),
     /// Show what this machine can do, and how to enable the rest
     Doctor(commands::doctor::DoctorArgs),
+    /// Turn PyTorch models into graphs: one's own, or a catalogue of thousands
+    Extract(commands::extract::ExtractArgs),
     /// Read, check, print and identify graphs
     #[command(subcommand)]
     Graph(commands::graph::GraphCommand),
@@ -95,6 +97,7 @@ fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
         Command::Bench(args) => commands::bench::run(args, output),
         Command::Dataset(command) => commands::dataset::run(command, output),
         Command::Doctor(args) => commands::doctor::run(args, output),
+        Command::Extract(args) => commands::extract::run(args, output),
         Command::Graph(command) => commands::graph::run(command, output),
         Command::Kernel(command) => commands::kernel::run(command, output),
         Command::Pass(command) => commands::pass::run(command, output),

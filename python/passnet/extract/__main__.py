@@ -11,12 +11,13 @@ from typing import Any
 
 from . import catalogue
 from .errors import CaptureError
+from .job import run as run_job
 from .model import Entry
-from .pool import Limits, Plan, Pool
+from .pool import Job, Limits, Plan, Pool
 from .results import read, summary
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None, job: Job = run_job) -> int:
     options = _parser().parse_args(arguments)
     try:
         chosen = _chosen(options)
@@ -27,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
         catalogue.write_list(options.out, chosen)
         print(f"{len(chosen)} models listed in {options.out}", file=sys.stderr)
         return 0
-    return _extract(options, chosen)
+    return _extract(options, chosen, job)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -72,7 +73,7 @@ def _name_of(spec: str) -> str:
     return f"{Path(path).stem}_{factory}"
 
 
-def _extract(options: argparse.Namespace, chosen: list[Entry]) -> int:
+def _extract(options: argparse.Namespace, chosen: list[Entry], job: Job) -> int:
     limits = Limits(seconds=options.time_limit, memory=options.memory_limit_mb << 20)
     plan = Plan(
         out=options.out,
@@ -94,7 +95,7 @@ def _extract(options: argparse.Namespace, chosen: list[Entry]) -> int:
         what = record.get("kind") or f"{record.get('graphs')} graphs"
         print(f"{done}/{total} {record['id']}: {what}, {left / 60:.0f} min left", file=sys.stderr, flush=True)
 
-    Pool(plan, catalogue.build, report).run(chosen)
+    Pool(plan, catalogue.build, report, job).run(chosen)
     wanted = {entry.id for entry in chosen}
     records = {name: r for name, r in read(options.out / "results.jsonl").items() if name in wanted}
     found = summary(records)

@@ -49,7 +49,7 @@ def run(
     except CaptureError as error:
         return failure(error.kind, error.message)
     except Exception as error:  # noqa: BLE001 - a model's own code may raise anything
-        return _failure_of(error)
+        return failure_of(error)
     return {
         "outcome": "captured",
         "graphs": len(folders),
@@ -64,7 +64,7 @@ def failure(kind: str, reason: str) -> dict[str, Any]:
     return {"outcome": "failed", "kind": kind, "reason": _short(reason)}
 
 
-def _failure_of(error: Exception) -> dict[str, Any]:
+def failure_of(error: Exception) -> dict[str, Any]:
     cause: BaseException = error
     while isinstance(cause.__cause__, Exception):
         if isinstance(cause, CaptureError):

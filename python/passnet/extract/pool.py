@@ -74,14 +74,18 @@ class _Child:
 
 
 Build = Callable[[Entry], Callable[[], Model]]
+Job = Callable[..., dict[str, Any]]
 Report = Callable[[dict[str, Any], int, int], None]
 
 
 class Pool:
-    def __init__(self, plan: Plan, build: Build, report: Report = lambda *_: None) -> None:
+    def __init__(
+        self, plan: Plan, build: Build, report: Report = lambda *_: None, job: Job = run_job
+    ) -> None:
         self.plan = plan
         self.build = build
         self.report = report
+        self.job = job
         plan.out.mkdir(parents=True, exist_ok=True)
         self.results = Results(plan.out / "results.jsonl")
         self.children: list[_Child] = []
@@ -157,7 +161,7 @@ class Pool:
 
         try:
             build = self.build(entry)
-            answer = run_job(
+            answer = self.job(
                 build,
                 folder,
                 {"source": entry.source, "model_name": entry.name},
@@ -247,6 +251,7 @@ class Pool:
 def _isolate(limits: Limits, parent: int) -> None:
     """A session of its own, no terminal, no output, no life after the parent."""
     os.setsid()
+    _keep_priority()
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
@@ -256,6 +261,14 @@ def _isolate(limits: Limits, parent: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (limits.address_space, limits.address_space))
     sys.setrecursionlimit(20_000)
+
+
+def _keep_priority() -> None:
+    """A new session is a new scheduling group on Linux, which would forget how nice the parent is."""
+    try:
+        Path("/proc/self/autogroup").write_text(str(os.nice(0)))
+    except OSError:
+        pass  # no such groups here
 
 
 def _resident(pid: int) -> int:

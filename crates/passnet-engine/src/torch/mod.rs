@@ -7,7 +7,7 @@
 mod compat;
 pub mod compile;
 mod frames;
-mod package;
+pub mod package;
 mod planner;
 mod text;
 mod wire;
@@ -76,7 +76,7 @@ impl TorchEngine {
         let device = Device::from_name(&options.device).ok_or_else(|| {
             EngineError::graph(ErrorKind::Arguments, format!("no device `{}`", options.device))
         })?;
-        let package = Package::lay_out().map_err(|error| {
+        let package = Package::lay_out(&package::WORKER).map_err(|error| {
             let text = format!("the worker's files cannot be laid out: {error}");
             EngineError::graph(ErrorKind::Internal, text)
         })?;

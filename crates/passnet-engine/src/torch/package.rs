@@ -1,4 +1,4 @@
-//! The worker's Python files, carried in this binary and laid out where Python can import them.
+//! Python files carried in this binary and laid out where Python can import them; the worker's among them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str); 9] = files![
+pub(super) const WORKER: [(&str, &str); 9] = files![
     "passnet/__init__.py",
     "passnet/worker/__init__.py",
     "passnet/worker/__main__.py",
@@ -25,15 +25,16 @@ const FILES: [(&str, &str); 9] = files![
 
 /// A folder of our own with the package in it, removed in the end.
 #[derive(Debug)]
-pub(super) struct Package {
+pub struct Package {
     folder: PathBuf,
 }
 
 impl Package {
-    pub(super) fn lay_out() -> io::Result<Package> {
+    /// Writes files, named by their paths below the folder.
+    pub fn lay_out(files: &[(&str, &str)]) -> io::Result<Package> {
         let folder = private_folder()?;
         let package = Package { folder };
-        for (name, text) in FILES {
+        for (name, text) in files {
             let path = package.folder.join(name);
             if let Some(parent) = path.parent() {
                 std::fs::create_dir_all(parent)?;
@@ -43,7 +44,7 @@ impl Package {
         Ok(package)
     }
 
-    pub(super) fn folder(&self) -> &Path {
+    pub fn folder(&self) -> &Path {
         &self.folder
     }
 }
@@ -58,7 +59,7 @@ impl Drop for Package {
 fn private_folder() -> io::Result<PathBuf> {
     let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos());
     for attempt in 0..16u32 {
-        let name = format!("passnet-worker-{}-{time:x}-{attempt}", std::process::id());
+        let name = format!("passnet-python-{}-{time:x}-{attempt}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         let mut builder = std::fs::DirBuilder::new();
         #[cfg(unix)]

@@ -6,6 +6,7 @@ pub mod curve;
 pub mod dataset;
 pub mod doctor;
 mod engine;
+pub mod extract;
 pub mod graph;
 mod judging;
 pub mod kernel;

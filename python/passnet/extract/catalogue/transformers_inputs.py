@@ -15,6 +15,7 @@ TEXT = 128
 DECODER_TEXT = 32
 WAVE = 16_000
 AUDIO_FRAMES = 400
+CHOICES = 2
 _TEXT_FIRST = ("input_ids", "input_features", "input_values", "pixel_values", "pixel_values_videos")
 
 
@@ -84,18 +85,28 @@ class _Maker:
         return min(TEXT, longest) if isinstance(longest, int) and longest > 0 else TEXT
 
     def _input_ids(self) -> torch.Tensor:
-        return self._tokens(self._length(), self._vocabulary())
+        tokens = self._tokens(self._length(), self._vocabulary())
+        return self._per_choice(tokens)
+
+    def _per_choice(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Heads that choose between answers take a text for each of them."""
+        if not type(self.module).__name__.endswith("MultipleChoice"):
+            return tokens
+        limits = [limits for known, limits in self.ranges if known is tokens]
+        choices = tokens.unsqueeze(1).repeat(1, CHOICES, *[1] * (tokens.dim() - 1))
+        self.ranges += [(choices, limit) for limit in limits]
+        return choices
 
     def _decoder_input_ids(self) -> torch.Tensor:
         return self._tokens(DECODER_TEXT, self._vocabulary())
 
     def _attention_mask(self) -> torch.Tensor:
-        mask = torch.ones(1, self.kwargs["input_ids"].shape[1], dtype=torch.long)
+        mask = torch.ones(self.kwargs["input_ids"].shape, dtype=torch.long)
         self.ranges.append((mask, Range(1, 1)))
         return mask
 
     def _bbox(self) -> torch.Tensor:
-        boxes = torch.zeros(1, self.kwargs["input_ids"].shape[1], 4, dtype=torch.long)
+        boxes = torch.zeros(*self.kwargs["input_ids"].shape, 4, dtype=torch.long)
         self.ranges.append((boxes, Range(0, 0)))
         return boxes
 

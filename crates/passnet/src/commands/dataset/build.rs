@@ -1,23 +1,43 @@
 //! `passnet dataset build`
 
+use super::build_report;
 use super::decompose::{self, PieceArg};
 use super::{Workers, import, sorted_reasons, split, stage_json, vary};
+use crate::commands::extract::{self, CaptureArgs, Catalogue, Record};
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table, warn};
 use crate::progress::Bar;
 use clap::Args;
+use passnet_dataset::decompose::run::Method;
 use passnet_dataset::pipeline::{BuildOptions, Step, StepResult, build};
 use passnet_dataset::source::{self, Limits};
 use passnet_dataset::stage::StageReport;
-use passnet_dataset::store::Store;
+use passnet_dataset::stats::stats;
+use passnet_dataset::store::{Kind, Store};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub struct BuildArgs {
     /// A folder tree or archive of whole models
-    #[arg(long, value_name = "PATH")]
-    from: PathBuf,
+    #[arg(long, value_name = "PATH", required_unless_present = "from_catalogue")]
+    from: Option<PathBuf>,
+
+    /// Capture the models of these packages first, as `passnet extract` does
+    #[arg(long, value_enum, value_delimiter = ',', requires = "models", conflicts_with = "from")]
+    from_catalogue: Vec<Catalogue>,
+
+    /// Where captured models go
+    #[arg(long, value_name = "DIR", requires = "from_catalogue")]
+    models: Option<PathBuf>,
+
+    #[command(flatten)]
+    capture: CaptureArgs,
+
+    /// Write what was built as a page, with pictures
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
 
     /// The store file; made if there is none
     #[arg(long, value_name = "FILE")]
@@ -56,11 +76,22 @@ pub fn run(args: BuildArgs, output: &mut Output) -> Result<Outcome, CommandError
         vary: args.variants.options(Vec::new()),
         evaluation: args.evaluation,
     };
-    let source = source::open(&args.from, Limits::default())?;
+    let records = capture_models(&args)?;
+    let source = source::open(&models_of(&args)?, Limits::default())?;
     let mut store = Store::open_for_writing(&args.store, workers)?;
     let steps = build(&mut store, source, &options, &Bar::new(), |step| {
         warn(&format!("{}: {}", step.name, summary(&step.result)));
     })?;
+    if let Some(path) = &args.report {
+        let kinds: Vec<Kind> =
+            std::iter::once(Kind::Full).chain(options.methods.iter().map(Method::kind)).collect();
+        let stats = stats(&store, &kinds, workers, &Bar::new())?;
+        let built: Vec<(String, f64, String)> = steps
+            .iter()
+            .map(|step| (step.name.clone(), step.time.as_secs_f64(), summary(&step.result)))
+            .collect();
+        std::fs::write(path, build_report::page(&records, &built, &stats))?;
+    }
     if output.is_json() {
         steps.iter().try_for_each(|step| output.json(&to_json(step)))?;
     } else {
@@ -68,6 +99,27 @@ pub fn run(args: BuildArgs, output: &mut Output) -> Result<Outcome, CommandError
     }
     let failed = |step: &Step| matches!(&step.result, StepResult::Import(r) if r.failed > 0);
     Ok(Outcome::failed_if(steps.iter().any(failed)))
+}
+
+/// Captures the models of the catalogue, where that was asked for, and sets those aside that break a constraint.
+fn capture_models(args: &BuildArgs) -> Result<BTreeMap<String, Record>, CommandError> {
+    match (&args.from, &args.models) {
+        (None, Some(models)) => {
+            extract::capture(&[], &args.from_catalogue, models, &args.capture)?;
+            extract::check(models)?;
+            extract::records(models)
+        }
+        _ => Ok(BTreeMap::new()),
+    }
+}
+
+/// Where the models are.
+fn models_of(args: &BuildArgs) -> Result<PathBuf, CommandError> {
+    match (&args.from, &args.models) {
+        (Some(from), _) => Ok(from.clone()),
+        (None, Some(models)) => Ok(models.join(extract::SAMPLES)),
+        (None, None) => Err(CommandError::input("`--from` or `--from-catalogue` is needed")),
+    }
 }
 
 fn to_json(step: &Step) -> Value {

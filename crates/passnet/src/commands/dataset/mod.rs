@@ -1,6 +1,7 @@
 //! `passnet dataset`: from whole models to tasks, in one store file.
 
 mod build;
+mod build_report;
 mod decompose;
 mod dedup;
 mod export;
@@ -24,13 +25,14 @@ use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub enum DatasetCommand {
-    /// Run the whole pipeline: import, decompose, dedup, vary, sample, split
+    /// Run the whole pipeline: extract, import, decompose, dedup, vary, sample, split
     #[command(after_help = "\
-Example:
+Examples:
   passnet dataset build --from graphs.tar.zst --store corpus.pnds
+  passnet dataset build --from-catalogue all --models captured/ --store corpus.pnds --report report.html
 
 Run it again after an interruption: it continues. The same source gives the same store content.")]
-    Build(build::BuildArgs),
+    Build(Box<build::BuildArgs>),
     /// Bring graphs from folder trees or archives into a store
     #[command(after_help = "\
 Example:
@@ -75,7 +77,7 @@ Parquet needs a build with the feature `parquet`; without it the exit code is 3.
 
 pub fn run(command: DatasetCommand, output: &mut Output) -> Result<Outcome, CommandError> {
     let outcome = match command {
-        DatasetCommand::Build(args) => build::run(args, output),
+        DatasetCommand::Build(args) => build::run(*args, output),
         DatasetCommand::Import(args) => import::run(args, output),
         DatasetCommand::Stats(args) => stats::run(args, output),
         DatasetCommand::Dedup(args) => dedup::run(args, output),

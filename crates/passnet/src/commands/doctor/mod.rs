@@ -2,7 +2,7 @@
 
 mod install;
 mod machine;
-mod python;
+pub(super) mod python;
 
 use crate::commands::engine::beside_this_program;
 use crate::error::{CommandError, Outcome};

@@ -73,19 +73,23 @@ pub(super) fn look(path: &Path) -> Result<Found, String> {
     Ok(Found { interpreter, libraries: answer.unwrap_or_default() })
 }
 
-/// The first that is there: PASSNET_PYTHON, our own environment, any of the path.
-pub(super) fn find() -> Result<Found, String> {
+/// The first that is there: the named one, PASSNET_PYTHON, our own environment, any of the path.
+pub(in crate::commands) fn choose(named: Option<&Path>) -> Result<PathBuf, String> {
+    if let Some(named) = named {
+        return Ok(named.to_owned());
+    }
     if let Some(named) = std::env::var_os("PASSNET_PYTHON").filter(|path| !path.is_empty()) {
-        return look(Path::new(&named));
+        return Ok(named.into());
     }
     let own = super::install::default_folder().map(|folder| folder.join("bin/python"));
     if let Some(own) = own.filter(|path| path.exists()) {
-        return look(&own);
+        return Ok(own);
     }
-    match on_path("python3") {
-        Some(python) => look(&python),
-        None => Err("no python3 on the path".into()),
-    }
+    on_path("python3").ok_or_else(|| "no python3 on the path".into())
+}
+
+pub(super) fn find() -> Result<Found, String> {
+    look(&choose(None)?)
 }
 
 /// A program of the path.

@@ -1,0 +1,78 @@
+//! Captured graphs read back: identified, and held against the constraints of the dataset.
+
+use crate::error::CommandError;
+use crate::paths::for_each_graph;
+use passnet_dataset::verify::verify_graph;
+use passnet_graph::check::check_folder;
+use passnet_graph::{GraphFiles, identify, read};
+use serde_json::json;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+/// Where graphs are, below the folder of an extraction.
+pub const SAMPLES: &str = "samples";
+const REFUSED: &str = "refused";
+const REASONS: &str = "refused.jsonl";
+
+/// One graph as it was read back.
+#[derive(Debug)]
+pub struct Checked {
+    pub path: String,
+    pub operations: usize,
+    /// The three digests, where the graph can be read: structure, with literals, with shapes.
+    pub identity: Option<[String; 3]>,
+    /// The first constraint that it does not meet.
+    pub problem: Option<String>,
+}
+
+/// Looks at every graph of an extraction. Those that break a constraint are moved aside, so that what remains can be
+/// imported whole.
+pub fn check(out: &Path) -> Result<Vec<Checked>, CommandError> {
+    let samples = out.join(SAMPLES);
+    let mut found = Vec::new();
+    if !samples.is_dir() {
+        return Ok(found);
+    }
+    for_each_graph(
+        std::slice::from_ref(&samples),
+        look_at,
+        |path, (operations, identity, problem)| {
+            found.push(Checked { path: path.into(), operations, identity, problem });
+            Ok(())
+        },
+    )?;
+    for graph in &found {
+        if let Some(problem) = &graph.problem {
+            set_aside(out, &samples, &graph.path, problem)?;
+        }
+    }
+    Ok(found)
+}
+
+fn look_at(files: &GraphFiles) -> (usize, Option<[String; 3]>, Option<String>) {
+    let folder = match read::read_folder(files) {
+        Ok(folder) => folder,
+        Err(errors) => return (0, None, errors.first().map(ToString::to_string)),
+    };
+    let identity = identify(&folder.graph, &folder.metas);
+    let digests = [identity.structure, identity.literals, identity.full];
+    let problem = check_folder(&files.path, &folder).first().map(|error| error.message.clone());
+    let problem = problem.or_else(|| {
+        let violations = verify_graph(files, None);
+        violations.first().map(|v| format!("not {}: {}", v.constraint.as_str(), v.reason))
+    });
+    (folder.graph.op_count(), Some(digests.map(|digest| digest.to_string())), problem)
+}
+
+fn set_aside(out: &Path, samples: &Path, path: &str, problem: &str) -> Result<(), CommandError> {
+    let Ok(below) = Path::new(path).strip_prefix(samples) else { return Ok(()) };
+    let place = out.join(REFUSED).join(below);
+    if let Some(parent) = place.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    // The reason first: a kill in between leaves a graph that is looked at again.
+    let mut reasons = OpenOptions::new().create(true).append(true).open(out.join(REASONS))?;
+    writeln!(reasons, "{}", json!({"path": below, "reason": problem}))?;
+    Ok(fs::rename(path, place)?)
+}

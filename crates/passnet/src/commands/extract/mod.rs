@@ -1,0 +1,119 @@
+//! `passnet extract`: PyTorch models become graph folders, captured in Python, checked and identified here.
+
+mod check;
+mod package;
+mod python;
+mod show;
+
+pub use check::{SAMPLES, check};
+pub use python::{Record, capture, records};
+pub use show::failures;
+
+use crate::error::{CommandError, Outcome};
+use crate::output::Output;
+use clap::{Args, ValueEnum};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  passnet extract my_model.py:factory --out graphs/
+  passnet extract --catalogue timm --only 'timm/resnet*' --out graphs/ --jobs 8
+  passnet extract --catalogue all --out graphs/ --seconds 3600      run again to continue
+
+A factory returns (module, inputs): a tensor, a tuple of them, or a dictionary of arguments. Graphs go to
+OUT/samples/FAMILY/MODEL, with a folder subgraph_K for each graph where the model's graph breaks; what was
+tried, and why a model failed, is in OUT/results.jsonl. Nothing is downloaded, no weights are loaded.
+Graphs that do not meet the dataset's constraints are moved to OUT/refused, with reasons in refused.jsonl.
+Exit code 1 means that some models gave no graph or a refused one; the others are there.")]
+pub struct ExtractArgs {
+    /// Factories of modules with inputs
+    #[arg(value_name = "FILE.py:FACTORY", required_unless_present = "catalogue")]
+    models: Vec<String>,
+
+    /// Models of these packages, as far as they are installed
+    #[arg(long, value_enum, value_delimiter = ',')]
+    catalogue: Vec<Catalogue>,
+
+    /// The folder for samples/ and results.jsonl
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+
+    #[command(flatten)]
+    capture: CaptureArgs,
+}
+
+/// How models are captured.
+#[derive(Debug, Args)]
+pub struct CaptureArgs {
+    /// Of the catalogue, models whose FAMILY/NAME matches
+    #[arg(long, default_value = "*", value_name = "PATTERN")]
+    pub only: String,
+
+    /// A Python with PyTorch and the packages; else PASSNET_PYTHON, the environment of `passnet doctor`, python3
+    #[arg(long, value_name = "PATH")]
+    pub python: Option<PathBuf>,
+
+    /// Models at a time (default: one for each core)
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+
+    /// Seconds that one model may take
+    #[arg(long, default_value_t = 240, value_name = "SECONDS")]
+    pub time_limit: u64,
+
+    /// MiB that one model may hold
+    #[arg(long, default_value_t = 6144, value_name = "MIB")]
+    pub memory_limit: u64,
+
+    /// Begin no model after so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub seconds: Option<u64>,
+
+    /// Try models again that failed before
+    #[arg(long)]
+    pub retry_failed: bool,
+
+    /// Keep sizes symbolic where the model allows it
+    #[arg(long)]
+    pub dynamic: bool,
+
+    /// Refuse models whose graph breaks
+    #[arg(long)]
+    pub full_graph: bool,
+}
+
+/// A package of PyPI whose models are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub enum Catalogue {
+    All,
+    Timm,
+    Torchvision,
+    Transformers,
+    Torchaudio,
+    #[value(name = "torch_geometric")]
+    TorchGeometric,
+}
+
+impl Catalogue {
+    fn package(self) -> &'static str {
+        match self {
+            Catalogue::All => "all",
+            Catalogue::Timm => "timm",
+            Catalogue::Torchvision => "torchvision",
+            Catalogue::Transformers => "transformers",
+            Catalogue::Torchaudio => "torchaudio",
+            Catalogue::TorchGeometric => "torch_geometric",
+        }
+    }
+}
+
+pub fn run(args: ExtractArgs, output: &mut Output) -> Result<Outcome, CommandError> {
+    capture(&args.models, &args.catalogue, &args.out, &args.capture)?;
+    let records = records(&args.out)?;
+    let graphs = check(&args.out)?;
+    show::show(output, &records, &graphs)?;
+    let failed = records.values().any(|record| !record.is_captured());
+    Ok(Outcome::failed_if(failed || graphs.iter().any(|graph| graph.problem.is_some())))
+}

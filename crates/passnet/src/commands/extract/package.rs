@@ -1,0 +1,58 @@
+//! The extractor's Python files, carried in this binary.
+
+/// Names below the package folder, and texts.
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../../../python/", $name)))),*]
+    };
+}
+
+pub(super) const FILES: &[(&str, &str)] = files![
+    "passnet/__init__.py",
+    "passnet/extract/__init__.py",
+    "passnet/extract/__main__.py",
+    "passnet/extract/capture.py",
+    "passnet/extract/catalogue/__init__.py",
+    "passnet/extract/catalogue/geometric.py",
+    "passnet/extract/catalogue/timm_models.py",
+    "passnet/extract/catalogue/torchaudio_models.py",
+    "passnet/extract/catalogue/torchvision_models.py",
+    "passnet/extract/catalogue/transformers_inputs.py",
+    "passnet/extract/catalogue/transformers_models.py",
+    "passnet/extract/catalogue/transformers_sizes.json",
+    "passnet/extract/compare.py",
+    "passnet/extract/errors.py",
+    "passnet/extract/folder.py",
+    "passnet/extract/fx_text.py",
+    "passnet/extract/job.py",
+    "passnet/extract/lazy_init.py",
+    "passnet/extract/metadata.py",
+    "passnet/extract/model.py",
+    "passnet/extract/pool.py",
+    "passnet/extract/requirements.txt",
+    "passnet/extract/results.py",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::FILES;
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    #[test]
+    fn every_file_of_the_package_is_carried() {
+        let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python");
+        let mut there = BTreeSet::new();
+        for folder in ["passnet/extract", "passnet/extract/catalogue"] {
+            for item in std::fs::read_dir(python.join(folder)).unwrap() {
+                let path = item.unwrap().path();
+                if path.is_file() {
+                    there.insert(path.strip_prefix(&python).unwrap().display().to_string());
+                }
+            }
+        }
+        let carried: BTreeSet<String> = FILES.iter().map(|(name, _)| name.to_string()).collect();
+        let missing: Vec<_> = there.difference(&carried).collect();
+        assert!(missing.is_empty(), "not carried: {missing:?}");
+    }
+}
