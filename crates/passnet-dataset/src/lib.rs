@@ -1,5 +1,6 @@
 //! The corpus: graphs read from folders and archives, kept in one store file, cut, varied, grouped and exported.
 
+pub mod benchmark;
 pub mod content;
 pub mod decompose;
 pub mod dedup;

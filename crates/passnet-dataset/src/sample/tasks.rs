@@ -154,7 +154,7 @@ fn member(record: &Record, files: &GraphFiles) -> Option<Member> {
     })
 }
 
-fn save(store: &mut Store, tasks: &[StoredTask]) -> Result<(), StoreError> {
+pub(crate) fn save(store: &mut Store, tasks: &[StoredTask]) -> Result<(), StoreError> {
     let body = |task: &StoredTask| {
         // Kinds share tasks of one id when both hold the same graphs; the kind keeps them apart.
         let key = format!("{}/{}", task.kind.as_str(), task.id);

@@ -1,5 +1,6 @@
 //! `passnet dataset`: from whole models to tasks, in one store file.
 
+mod benchmark;
 mod build;
 mod build_report;
 mod decompose;
@@ -65,6 +66,16 @@ Examples:
 The constraints: runnable, serialisable, decomposable, analysable, custom operations available.
 Exit code 1 means that at least one graph does not meet one of them.")]
     Verify(verify::VerifyArgs),
+    /// Put evaluation tasks that run and compute something into a small store of their own
+    #[command(after_help = "\
+Examples:
+  passnet dataset split corpus.pnds --evaluation 300
+  passnet dataset benchmark corpus.pnds --tasks 200 --out evaluation.pnds
+  passnet dataset export evaluation.pnds --out evaluation/ && passnet bench evaluation/samples
+
+Every graph is run twice by the native engine, with different inputs. Left out are graphs that do not run, that
+are too large, that launch nothing, and those whose outputs are constant or not numbers.")]
+    Benchmark(benchmark::BenchmarkArgs),
     /// Write graphs and tasks as other tools read them: PassNet's folders, or Parquet tables
     #[command(after_help = "\
 Examples:
@@ -77,6 +88,7 @@ Parquet needs a build with the feature `parquet`; without it the exit code is 3.
 
 pub fn run(command: DatasetCommand, output: &mut Output) -> Result<Outcome, CommandError> {
     let outcome = match command {
+        DatasetCommand::Benchmark(args) => benchmark::run(args, output),
         DatasetCommand::Build(args) => build::run(*args, output),
         DatasetCommand::Import(args) => import::run(args, output),
         DatasetCommand::Stats(args) => stats::run(args, output),
