@@ -71,8 +71,11 @@ pub fn run(args: BenchmarkArgs, output: &mut Output) -> Result<Outcome, CommandE
 /// Does a graph run, and does it compute something? The reasons are few, to be counted.
 fn judge(files: &GraphFiles) -> Result<(), String> {
     let folder = read::read_folder(files).map_err(|_| "cannot be read")?;
-    let size = |shape: &[i64]| shape.iter().map(|d| usize::try_from(*d).unwrap_or(0)).product();
-    let elements: usize = folder.metas.iter().map(|meta| size(&meta.shape)).sum();
+    let size = |shape: &[i64]| -> usize {
+        let sizes = shape.iter().map(|size| usize::try_from(*size).unwrap_or(0));
+        sizes.fold(1, usize::saturating_mul)
+    };
+    let elements = folder.metas.iter().map(|meta| size(&meta.shape)).fold(0, usize::saturating_add);
     if elements > MOST_ELEMENTS {
         return Err("too large".into());
     }
