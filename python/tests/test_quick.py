@@ -35,6 +35,17 @@ class QuickCallTest(unittest.TestCase):
     def tensors(self, dtype=None):
         return tuple(torch.randn(self.elements).to(dtype or torch.float32) for _ in range(2))
 
+    def test_memory_of_another_device_is_refused(self):
+        from passnet.worker.plans import PlanError
+
+        x, y = self.tensors()
+        self.function(x, y)
+        elsewhere = x.to("meta")
+        for _ in range(2):
+            with self.assertRaisesRegex(PlanError, "argument 0 of the wrapper lies on meta, its kernels run on cpu"):
+                self.function(elsewhere, y)
+        self.function(x, y)
+
     def test_the_second_call_is_served_natively(self):
         self.assertIsNotNone(self.call.handle, "this PyTorch is known to the native side")
         x, y = self.tensors()

@@ -247,6 +247,8 @@ class PlanCall:
             if fits(signature, arguments):
                 return plan(arguments, self.poison)
         plan = self.ask(self.index, [describe(argument) for argument in arguments])
+        if isinstance(plan, Plan):
+            check_devices(arguments, plan.device)
         signature = tuple(signature_of(argument) for argument in arguments)
         self.plans.append((signature, plan))
         if self.handle is not None and self.runner is not None:
@@ -254,18 +256,26 @@ class PlanCall:
         return plan(arguments, self.poison)
 
 
+def check_devices(arguments: tuple[Any, ...], device: torch.device) -> None:
+    """A kernel must not be given memory that its device cannot reach: graphs may make tensors on the CPU in between."""
+    for number, argument in enumerate(arguments):
+        if isinstance(argument, torch.Tensor) and argument.device.type != device.type:
+            raise PlanError(f"argument {number} of the wrapper lies on {argument.device}, its kernels run on {device}")
+
+
 def signature_of(argument: Any) -> Any:
     if isinstance(argument, torch.Tensor):
-        return argument.dtype, argument.shape, argument.stride(), argument.data_ptr() % 16 == 0
+        return argument.dtype, argument.device, argument.shape, argument.stride(), argument.data_ptr() % 16 == 0
     return argument
 
 
 def fits(signature: tuple[Any, ...], arguments: tuple[Any, ...]) -> bool:
     for known, argument in zip(signature, arguments):
         if isinstance(argument, torch.Tensor):
-            dtype, shape, stride, aligned = known
+            dtype, device, shape, stride, aligned = known
             if (
                 argument.dtype is not dtype
+                or argument.device != device
                 or argument.shape != shape
                 or argument.stride() != stride
                 or (argument.data_ptr() % 16 == 0) is not aligned
