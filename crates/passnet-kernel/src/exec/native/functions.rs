@@ -221,15 +221,21 @@ impl Assembler {
         self.keep_nan(to, x);
     }
 
+    /// Adds half a unit of the last place of `bfloat16`, and not quite that where the place is even: what is above the
+    /// place is then rounded.
+    fn add_half_bf16(&mut self, to: Zmm, x: Zmm) {
+        let one = self.bits(1);
+        self.shift_right(to, x, 16);
+        self.op(INT_AND, to, to, one);
+        self.op(INT_ADD, to, to, x);
+        let half = self.bits(0x7fff);
+        self.op(INT_ADD, to, to, half);
+    }
+
     /// Rounds to the nearest `bfloat16` value.
     pub(super) fn round_bf16(&mut self, to: Zmm, x: Zmm) {
         let ([a, ..], k) = (self.scratch.lanes, self.scratch.mask);
-        let one = self.bits(1);
-        self.shift_right(a, x, 16);
-        self.op(INT_AND, a, a, one);
-        self.op(INT_ADD, a, a, x);
-        let half = self.bits(0x7fff);
-        self.op(INT_ADD, a, a, half);
+        self.add_half_bf16(a, x);
         let kept = self.bits(0xffff_0000);
         self.op(INT_AND, to, a, kept);
         self.compare(k, x, x, UNORDERED, K0);
@@ -253,12 +259,7 @@ impl Assembler {
     /// Lanes as `bfloat16` in memory.
     pub(super) fn store_bf16(&mut self, to: Operand, x: Zmm, k: K) {
         let ([a, ..], spare) = (self.scratch.lanes, self.scratch.mask);
-        let one = self.bits(1);
-        self.shift_right(a, x, 16);
-        self.op(INT_AND, a, a, one);
-        self.op(INT_ADD, a, a, x);
-        let half = self.bits(0x7fff);
-        self.op(INT_ADD, a, a, half);
+        self.add_half_bf16(a, x);
         self.compare(spare, x, x, UNORDERED, K0);
         let quiet = self.bits(0x0040_0000);
         self.masked(INT_OR, a, x, quiet, spare);
