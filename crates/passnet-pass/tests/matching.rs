@@ -168,6 +168,12 @@ fn an_update_in_place_may_stand_for_a_plain_operation_if_nobody_sees_it() {
         stopped_by("x, y", "return (x + y).relu()", seen),
         DifferenceKind::WriteSeen { .. }
     ));
+    // The match itself may be the one that sees it: `v` shows the updated `a`, the pattern's view would not.
+    let seen_inside = "a = in_0.sin()\nt = a.add_(in_1)\nv = a.transpose(0, 1)\nreturn (t, v)";
+    assert!(matches!(
+        stopped_by("x, y", "return x + y, x.transpose(0, 1)", seen_inside),
+        DifferenceKind::WriteSeen { .. }
+    ));
 }
 
 #[test]

@@ -110,6 +110,26 @@ fn use_before_definition_with_several_outputs_is_sorted_out() {
 }
 
 #[test]
+fn effects_on_different_memory_may_trade_places() {
+    // `first` needs the replacement and goes after it; `second`, which writes elsewhere, does not have to wait.
+    assert_eq!(
+        after(
+            "x, y",
+            "return x.sin(), y.cos()",
+            "a = in_0.sin()\nfirst = a.add_(1)\nsecond = in_1.add_(2)\nb = in_2.cos()\nreturn (first, second, b)"
+        ),
+        [
+            "second = add_(in_1, 2)",
+            "wrapper_1 = wrapper(in_0, in_2)",
+            "a = getitem(wrapper_1, 0)",
+            "b = getitem(wrapper_1, 1)",
+            "first = add_(a, 1)",
+            "return first, second, b"
+        ]
+    );
+}
+
+#[test]
 fn identity_replacement_is_refused_while_tracing() {
     // A pattern that returns its argument makes torch.fx replace a value by itself and erase it.
     let text = pattern("x", "return x");

@@ -102,8 +102,9 @@ impl Matched<'_, '_, '_> {
         }
     }
 
-    /// A node that updates in place may stand for a plain operation of the pattern only if nobody else looks
-    /// at the memory afterwards. Where the pattern updates too, the replacement is asked to do the same.
+    /// A node that updates in place may stand for a plain operation of the pattern only if nobody looks at the
+    /// memory afterwards but through its result: not the rest of the graph, and not the match itself by another
+    /// name. Where the pattern updates too, the replacement is asked to do the same.
     fn writes(&self, info: &EffectInfo, found: &mut Vec<Difference>) {
         let graph = self.target.graph;
         for &member in &self.members {
@@ -115,20 +116,25 @@ impl Matched<'_, '_, '_> {
                     found.push(self.report(member, DifferenceKind::InputUpdated));
                     continue;
                 }
-                let shares = |id: NodeId| !self.contains(id) && info.effects.root(id) == root;
+                // The result of the update, and what is made of it in the same memory.
+                let mut results = vec![member.graph];
+                let stale = |results: &[NodeId], id: NodeId| {
+                    info.effects.root(id) == root && results.binary_search(&id).is_err()
+                };
                 let mut seen = None;
-                for (id, call) in graph.calls() {
-                    if id > member.graph && !self.contains(id) {
-                        call.for_each_input(|input| {
-                            if shares(input) {
-                                seen = seen.or(Some(id));
-                            }
-                        });
+                for (id, call) in graph.calls().skip_while(|(id, _)| *id <= member.graph) {
+                    call.for_each_input(|input| {
+                        if stale(&results, input) {
+                            seen = seen.or(Some(id));
+                        }
+                    });
+                    if info.effects.root(id) == root {
+                        results.push(id);
                     }
                 }
                 let mut returned = false;
                 for output in &graph.outputs {
-                    output.for_each_node(&mut |id| returned |= shares(id));
+                    output.for_each_node(&mut |id| returned |= stale(&results, id));
                 }
                 if seen.is_some() || returned {
                     found.push(self.report(member, DifferenceKind::WriteSeen { by: seen }));
