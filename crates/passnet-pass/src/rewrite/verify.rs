@@ -80,7 +80,11 @@ fn effects_in_order(
     let last = added.last().unwrap_or(first);
     // A removed call is wherever the patch is: it starts with the first added call and ends with the last.
     let place = |id: NodeId, of_patch: NodeId| {
-        if removed.contains(&id) { Some(of_patch) } else { by_name.get(&*before.node(id).name).copied() }
+        if removed.contains(&id) {
+            Some(of_patch)
+        } else {
+            by_name.get(&*before.node(id).name).copied()
+        }
     };
     let order = Effects::of(before).order(before);
     for (id, earlier) in before.ids().zip(&order) {

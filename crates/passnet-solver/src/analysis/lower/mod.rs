@@ -26,6 +26,14 @@ const MAX_SPLITS: usize = 12;
 /// A kernel longer than this is none that anybody wants to read.
 const MAX_VARS: usize = 400;
 
+/// A call, and where in its result a value is wanted.
+#[derive(Debug, Clone, Copy)]
+struct Wanted<'w, 'g> {
+    node: NodeId,
+    bound: &'w Bound<'g>,
+    index: &'w [Index],
+}
+
 /// Lowers a piece to one kernel, or says why that is not possible.
 pub fn lower(piece: &Piece) -> Result<Body, Refusal> {
     let main = main_output(piece)?;
@@ -204,7 +212,7 @@ impl<'p> Lower<'p> {
                 if self.piece.is_tensor(node) {
                     self.piece.kind(node)?;
                 }
-                let var = self.call(node, &bound, index)?;
+                let var = self.call(Wanted { node, bound: &bound, index })?;
                 let var = self.rounded(node, &bound, var);
                 self.named(var, node)
             }
@@ -366,7 +374,8 @@ impl<'p> Lower<'p> {
     }
 
     /// The value of a call at an index.
-    fn call(&mut self, node: NodeId, bound: &Bound<'_>, index: &[Index]) -> Result<VarId, Refusal> {
+    fn call(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         if bound.is_random() {
             refuse!("`{}` draws random numbers", self.piece.name(node));
         }
@@ -376,18 +385,18 @@ impl<'p> Lower<'p> {
             }
             Op::Item => return self.input(node, bound, "input", &[]),
             Op::GetItem | Op::IndexTensors | Op::Embedding => {
-                return self.indexing(node, bound, index);
+                return self.indexing(wanted);
             }
             _ => {}
         }
         match bound.class() {
-            Class::Pointwise => self.pointwise(node, bound, index),
-            Class::View => self.view(node, bound, index),
-            Class::Movement => self.movement(node, bound, index),
-            Class::Reduction => self.reduction(node, bound, index),
-            Class::Normalisation => self.normalisation(node, bound, index),
-            Class::Pooling | Class::Resampling => self.window(node, bound, index),
-            Class::Creation => self.creation(node, bound, index),
+            Class::Pointwise => self.pointwise(wanted),
+            Class::View => self.view(wanted),
+            Class::Movement => self.movement(wanted),
+            Class::Reduction => self.reduction(wanted),
+            Class::Normalisation => self.normalisation(wanted),
+            Class::Pooling | Class::Resampling => self.window(wanted),
+            Class::Creation => self.creation(wanted),
             _ => Err(self.unsupported(bound)),
         }
     }

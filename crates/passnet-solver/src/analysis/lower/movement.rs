@@ -3,26 +3,22 @@
 use super::super::body::{Code, Guard, Kind, VarId};
 use super::super::index::Index;
 use super::super::{Refusal, Size, refuse};
-use super::Lower;
 use super::pointwise::number;
-use passnet_graph::ops::{Bound, Op};
-use passnet_graph::{Arg, NodeId};
+use super::{Lower, Wanted};
+use passnet_graph::Arg;
+use passnet_graph::ops::Op;
 
 /// A join of more tensors than this is left alone: each of them is a branch.
 const MAX_PARTS: usize = 8;
 
 impl Lower<'_> {
-    pub(super) fn movement(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-    ) -> Result<VarId, Refusal> {
+    pub(super) fn movement(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         match bound.op {
-            Op::Cat | Op::Stack => self.join(node, bound, index),
+            Op::Cat | Op::Stack => self.join(wanted),
             Op::Clone => self.input(node, bound, "input", index),
-            Op::Pad | Op::ConstantPadNd => self.pad(node, bound, index),
-            Op::Roll => self.roll(node, bound, index),
+            Op::Pad | Op::ConstantPadNd => self.pad(wanted),
+            Op::Roll => self.roll(wanted),
             Op::Flip => {
                 let source = self.input_node(node, bound, "input")?;
                 let from = self.piece.shape(source)?;
@@ -64,7 +60,7 @@ impl Lower<'_> {
                 index[dim] = self.divide(&index[dim].clone(), &self.fixed(times))?.0;
                 self.pull(source, &index)
             }
-            Op::PixelShuffle => self.pixel_shuffle(node, bound, index),
+            Op::PixelShuffle => self.pixel_shuffle(wanted),
             Op::Tril | Op::Triu => {
                 let value = self.input(node, bound, "input", index)?;
                 let diagonal = bound.int("diagonal").unwrap_or(0);
@@ -107,7 +103,8 @@ impl Lower<'_> {
         self.add(None, Kind::Bool, Code::Inside(guards.to_vec()), axes)
     }
 
-    fn join(&mut self, node: NodeId, bound: &Bound<'_>, index: &[Index]) -> Result<VarId, Refusal> {
+    fn join(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         let Some(items) = bound.arg("tensors").as_sequence() else {
             return Err(self.unsupported(bound));
         };
@@ -157,7 +154,8 @@ impl Lower<'_> {
         Ok(value)
     }
 
-    fn pad(&mut self, node: NodeId, bound: &Bound<'_>, index: &[Index]) -> Result<VarId, Refusal> {
+    fn pad(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         if bound.arg("mode").as_str().is_some_and(|mode| mode != "constant") {
             return Err(self.unsupported(bound));
         }
@@ -198,7 +196,8 @@ impl Lower<'_> {
         Ok(self.text(kind, format!("tl.where({{0}}, {{1}}, {fill})"), &[inside, value]))
     }
 
-    fn roll(&mut self, node: NodeId, bound: &Bound<'_>, index: &[Index]) -> Result<VarId, Refusal> {
+    fn roll(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         let source = self.input_node(node, bound, "input")?;
         let from = self.piece.shape(source)?;
         let list = |arg: &Arg| -> Option<Vec<i64>> {
@@ -225,12 +224,8 @@ impl Lower<'_> {
         self.pull(source, &moved)
     }
 
-    fn pixel_shuffle(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-    ) -> Result<VarId, Refusal> {
+    fn pixel_shuffle(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         let factor = bound.int("upscale_factor").ok_or_else(|| self.unsupported(bound))?;
         let [batch @ .., channel, y, x] = index else { return Err(self.unsupported(bound)) };
         let by = self.fixed(factor);

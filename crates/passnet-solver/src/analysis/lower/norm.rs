@@ -3,25 +3,21 @@
 use super::super::body::{Fold, Kind, VarId};
 use super::super::index::Index;
 use super::super::{Refusal, Size, refuse};
-use super::Lower;
 use super::pointwise::number;
+use super::{Lower, Wanted};
 use passnet_graph::ops::{Bound, Op};
 use passnet_graph::{Arg, NodeId};
 
 impl Lower<'_> {
-    pub(super) fn normalisation(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-    ) -> Result<VarId, Refusal> {
+    pub(super) fn normalisation(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { bound, .. } = wanted;
         match bound.op {
-            Op::BatchNorm => self.batch_norm(node, bound, index),
-            Op::LayerNorm | Op::RmsNorm => self.layer_norm(node, bound, index),
-            Op::GroupNorm => self.group_norm(node, bound, index),
-            Op::Softmax | Op::LogSoftmax => self.softmax(node, bound, index),
-            Op::Normalize => self.normalize(node, bound, index),
-            Op::Glu => self.glu(node, bound, index),
+            Op::BatchNorm => self.batch_norm(wanted),
+            Op::LayerNorm | Op::RmsNorm => self.layer_norm(wanted),
+            Op::GroupNorm => self.group_norm(wanted),
+            Op::Softmax | Op::LogSoftmax => self.softmax(wanted),
+            Op::Normalize => self.normalize(wanted),
+            Op::Glu => self.glu(wanted),
             _ => Err(self.unsupported(bound)),
         }
     }
@@ -74,12 +70,8 @@ impl Lower<'_> {
         Ok(value)
     }
 
-    fn batch_norm(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-    ) -> Result<VarId, Refusal> {
+    fn batch_norm(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         if bound.flag("training") {
             refuse!("batch norm in training updates its statistics");
         }
@@ -108,12 +100,8 @@ impl Lower<'_> {
         }
     }
 
-    fn layer_norm(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-    ) -> Result<VarId, Refusal> {
+    fn layer_norm(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         let source = self.input_node(node, bound, "input")?;
         let from = self.piece.shape(source)?;
         let width = bound.arg("normalized_shape").as_sequence().map_or(1, <[Arg]>::len);
@@ -154,12 +142,8 @@ impl Lower<'_> {
         ))
     }
 
-    fn group_norm(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-    ) -> Result<VarId, Refusal> {
+    fn group_norm(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         let source = self.input_node(node, bound, "input")?;
         let from = self.piece.shape(source)?;
         let groups = bound.int("num_groups").ok_or_else(|| self.unsupported(bound))?;
@@ -187,12 +171,8 @@ impl Lower<'_> {
         self.affine(node, bound, std::slice::from_ref(channel), value)
     }
 
-    fn softmax(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-    ) -> Result<VarId, Refusal> {
+    fn softmax(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         let source = self.input_node(node, bound, "input")?;
         let from = self.piece.shape(source)?;
         let dim = self.dim(bound.arg("dim"), from.len())?;
@@ -213,12 +193,8 @@ impl Lower<'_> {
         Ok(self.text(Kind::Float, "{0} / {1}", &[powers, total]))
     }
 
-    fn normalize(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-    ) -> Result<VarId, Refusal> {
+    fn normalize(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         if bound.float("p") != Some(2.0) {
             return Err(self.unsupported(bound));
         }
@@ -237,7 +213,8 @@ impl Lower<'_> {
         Ok(self.text(Kind::Float, "{0} / tl.where({1} < {2}, {2}, {1})", &[x, length, eps]))
     }
 
-    fn glu(&mut self, node: NodeId, bound: &Bound<'_>, index: &[Index]) -> Result<VarId, Refusal> {
+    fn glu(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         let source = self.input_node(node, bound, "input")?;
         let from = self.piece.shape(source)?;
         let dim = self.dim(bound.arg("dim"), from.len())?;

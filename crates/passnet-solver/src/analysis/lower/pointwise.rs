@@ -3,18 +3,14 @@
 use super::super::body::{Code, Kind, VarId};
 use super::super::index::Index;
 use super::super::{Refusal, Size, refuse};
-use super::Lower;
+use super::{Lower, Wanted};
 use passnet_graph::ops::{Bound, Op};
 use passnet_graph::{Arg, NodeId};
 use std::collections::BTreeSet;
 
 impl Lower<'_> {
-    pub(super) fn pointwise(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-    ) -> Result<VarId, Refusal> {
+    pub(super) fn pointwise(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         let result = self.piece.kind(node)?;
         if let Some(template) = unary(bound.op) {
             let x = self.operand(node, bound.arg("input"), index)?;
@@ -35,10 +31,10 @@ impl Lower<'_> {
         }
         match bound.op {
             Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Rsub | Op::Maximum | Op::Minimum => {
-                self.arithmetic(node, bound, index, result)
+                self.arithmetic(wanted, result)
             }
-            Op::Pow => self.power(node, bound, index, result),
-            Op::FloorDivide | Op::Remainder => self.modular(node, bound, index, result),
+            Op::Pow => self.power(wanted, result),
+            Op::FloorDivide | Op::Remainder => self.modular(wanted, result),
             Op::Neg | Op::Positive | Op::Abs | Op::Square => {
                 let x = self.operand(node, bound.arg("input"), index)?;
                 let x = self.cast(x, result);
@@ -58,13 +54,11 @@ impl Lower<'_> {
                 let x = self.cast(x, Kind::Bool);
                 Ok(self.text(Kind::Bool, "({0} == 0)", &[x]))
             }
-            Op::Where | Op::WhereMethod | Op::MaskedFill => self.choice(node, bound, index, result),
-            Op::Clamp | Op::ClampMin | Op::ClampMax | Op::Hardtanh => {
-                self.clamp(node, bound, index, result)
-            }
-            Op::Addcmul | Op::Addcdiv | Op::Lerp => self.ternary(node, bound, index),
-            Op::Prelu => self.prelu(node, bound, index),
-            _ => self.activation(node, bound, index),
+            Op::Where | Op::WhereMethod | Op::MaskedFill => self.choice(wanted, result),
+            Op::Clamp | Op::ClampMin | Op::ClampMax | Op::Hardtanh => self.clamp(wanted, result),
+            Op::Addcmul | Op::Addcdiv | Op::Lerp => self.ternary(wanted),
+            Op::Prelu => self.prelu(wanted),
+            _ => self.activation(wanted),
         }
     }
 
@@ -141,13 +135,8 @@ impl Lower<'_> {
         Ok([a, b])
     }
 
-    fn arithmetic(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-        result: Kind,
-    ) -> Result<VarId, Refusal> {
+    fn arithmetic(&mut self, wanted: Wanted<'_, '_>, result: Kind) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         if !bound.arg("rounding_mode").is_none() || bound.float("alpha").is_some_and(|a| a != 1.0) {
             return Err(self.unsupported(bound));
         }
@@ -168,13 +157,8 @@ impl Lower<'_> {
         Ok(self.cast(value, result))
     }
 
-    fn power(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-        result: Kind,
-    ) -> Result<VarId, Refusal> {
+    fn power(&mut self, wanted: Wanted<'_, '_>, result: Kind) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         let x = self.operand(node, bound.arg("input"), index)?;
         let exponent = bound.arg("exponent");
         if let Some(exponent) = exponent.as_float() {
@@ -213,13 +197,8 @@ impl Lower<'_> {
         if literal { self.text(Kind::Float, "({1} * 0.0 + {0})", &[var, like]) } else { var }
     }
 
-    fn modular(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-        result: Kind,
-    ) -> Result<VarId, Refusal> {
+    fn modular(&mut self, wanted: Wanted<'_, '_>, result: Kind) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         let [a, b] = self.pair(node, bound, "other", index)?;
         if result != Kind::Float {
             return Err(self.unsupported(bound));
@@ -232,13 +211,8 @@ impl Lower<'_> {
         Ok(self.text(result, "{0} - {1} * {2}", &[a, b, quotient]))
     }
 
-    fn choice(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-        result: Kind,
-    ) -> Result<VarId, Refusal> {
+    fn choice(&mut self, wanted: Wanted<'_, '_>, result: Kind) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         let (condition, yes, no) = match bound.op {
             Op::MaskedFill => ("mask", "value", "input"),
             _ => ("condition", "input", "other"),
@@ -251,13 +225,8 @@ impl Lower<'_> {
         Ok(self.text(result, "tl.where({0}, {1}, {2})", &[condition, yes, no]))
     }
 
-    fn clamp(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-        result: Kind,
-    ) -> Result<VarId, Refusal> {
+    fn clamp(&mut self, wanted: Wanted<'_, '_>, result: Kind) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         let x = self.operand(node, bound.arg("input"), index)?;
         let mut x = self.cast(x, result);
         let sides = match bound.op {
@@ -276,12 +245,8 @@ impl Lower<'_> {
         Ok(x)
     }
 
-    fn ternary(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-    ) -> Result<VarId, Refusal> {
+    fn ternary(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         let names = match bound.op {
             Op::Lerp => ["input", "end", "weight"],
             _ => ["input", "tensor1", "tensor2"],
@@ -303,12 +268,8 @@ impl Lower<'_> {
         Ok(self.text(Kind::Float, template, &operands))
     }
 
-    fn prelu(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-    ) -> Result<VarId, Refusal> {
+    fn prelu(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         let x = self.operand(node, bound.arg("input"), index)?;
         let weight = self.input_node(node, bound, "weight")?;
         let own = self.piece.shape(weight)?;
@@ -322,12 +283,8 @@ impl Lower<'_> {
         Ok(self.text(Kind::Float, "tl.where({0} > 0, {0}, {0} * {1})", &[x, weight]))
     }
 
-    fn activation(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-    ) -> Result<VarId, Refusal> {
+    fn activation(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         let x = self.operand(node, bound.arg("input"), index)?;
         let x = self.cast(x, self.piece.kind(node)?);
         let kind = self.kind(x);

@@ -3,18 +3,14 @@
 use super::super::body::{Code, Fold, Kind, VarId};
 use super::super::index::{Atom, AxisId, Index};
 use super::super::{Refusal, Size, refuse};
-use super::Lower;
+use super::{Lower, Wanted};
 use passnet_graph::ops::{Bound, Op};
 use passnet_graph::{Arg, NodeId};
 use std::collections::BTreeSet;
 
 impl Lower<'_> {
-    pub(super) fn reduction(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-    ) -> Result<VarId, Refusal> {
+    pub(super) fn reduction(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         let source = self.input_node(node, bound, "input")?;
         let from = self.piece.shape(source)?;
         let dims = self.dims(bound, from.len())?;

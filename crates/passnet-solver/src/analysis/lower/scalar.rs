@@ -3,18 +3,13 @@
 use super::super::Refusal;
 use super::super::body::{Kind, VarId};
 use super::super::index::Index;
-use super::Lower;
 use super::pointwise::number;
-use passnet_graph::NodeId;
+use super::{Lower, Wanted};
 use passnet_graph::ops::{Bound, Op};
 
 impl Lower<'_> {
-    pub(super) fn creation(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-    ) -> Result<VarId, Refusal> {
+    pub(super) fn creation(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         let kind = self.piece.kind(node)?;
         let fill = match bound.op {
             Op::Zeros | Op::ZerosLike | Op::NewZeros => Some(0.0),

@@ -3,18 +3,14 @@
 use super::super::body::{Kind, VarId};
 use super::super::index::{Atom, Index};
 use super::super::{Refusal, Size, refuse};
-use super::Lower;
+use super::{Lower, Wanted};
 use passnet_graph::infer::Value;
-use passnet_graph::ops::{Bound, Op};
+use passnet_graph::ops::Op;
 use passnet_graph::{Arg, NodeId};
 
 impl Lower<'_> {
-    pub(super) fn view(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-    ) -> Result<VarId, Refusal> {
+    pub(super) fn view(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         let source = self
             .argument(
                 node,
@@ -189,14 +185,10 @@ impl Lower<'_> {
     }
 
     /// `x[...]`, gathers and embeddings.
-    pub(super) fn indexing(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-    ) -> Result<VarId, Refusal> {
+    pub(super) fn indexing(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         match bound.op {
-            Op::Embedding => self.embedding(node, bound, index),
+            Op::Embedding => self.embedding(wanted),
             Op::GetItem => {
                 let source = self.input_node(node, bound, "input")?;
                 if self.is_list(source) {
@@ -208,12 +200,8 @@ impl Lower<'_> {
         }
     }
 
-    fn embedding(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-    ) -> Result<VarId, Refusal> {
+    fn embedding(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         if !bound.arg("max_norm").is_none() {
             return Err(self.unsupported(bound));
         }

@@ -3,39 +3,29 @@
 use super::super::body::{Code, Fold, Guard, Kind, VarId};
 use super::super::index::{Atom, Index};
 use super::super::{Refusal, Size};
-use super::Lower;
-use passnet_graph::ops::{Bound, Op};
-use passnet_graph::{Arg, NodeId};
+use super::{Lower, Wanted};
+use passnet_graph::Arg;
+use passnet_graph::ops::Op;
 
 /// A window with more elements than this is a reduction of its own.
 const MAX_WINDOW: i64 = 64;
 
 impl Lower<'_> {
-    pub(super) fn window(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-    ) -> Result<VarId, Refusal> {
+    pub(super) fn window(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { bound, .. } = wanted;
         match bound.op {
             Op::AdaptiveAvgPool1d | Op::AdaptiveAvgPool2d | Op::AdaptiveAvgPool3d => {
-                self.global_average(node, bound, index)
+                self.global_average(wanted)
             }
-            Op::MaxPool1d | Op::MaxPool2d | Op::AvgPool1d | Op::AvgPool2d => {
-                self.pool(node, bound, index)
-            }
-            Op::Interpolate => self.nearest(node, bound, index),
+            Op::MaxPool1d | Op::MaxPool2d | Op::AvgPool1d | Op::AvgPool2d => self.pool(wanted),
+            Op::Interpolate => self.nearest(wanted),
             _ => Err(self.unsupported(bound)),
         }
     }
 
     /// Adaptive pooling to one element: a mean.
-    fn global_average(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-    ) -> Result<VarId, Refusal> {
+    fn global_average(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         let source = self.input_node(node, bound, "input")?;
         let from = self.piece.shape(source)?;
         let to = self.piece.shape(node)?;
@@ -57,7 +47,8 @@ impl Lower<'_> {
         Ok(self.text(Kind::Float, "{0} / {1}", &[total, count]))
     }
 
-    fn pool(&mut self, node: NodeId, bound: &Bound<'_>, index: &[Index]) -> Result<VarId, Refusal> {
+    fn pool(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         let source = self.input_node(node, bound, "input")?;
         // A computed input would be computed once for every window it lies in.
         if !self.piece.is_param(source) {
@@ -166,12 +157,8 @@ impl Lower<'_> {
     }
 
     /// Nearest-neighbour enlargement by a whole factor.
-    fn nearest(
-        &mut self,
-        node: NodeId,
-        bound: &Bound<'_>,
-        index: &[Index],
-    ) -> Result<VarId, Refusal> {
+    fn nearest(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
         if bound.arg("mode").as_str() != Some("nearest") {
             return Err(self.unsupported(bound));
         }
