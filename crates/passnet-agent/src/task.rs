@@ -3,11 +3,11 @@
 //! Names of samples and graphs are foreign text. Folders get safe names, and a model knows graphs by number.
 
 use passnet_bench::report::printable;
+use passnet_bench::roofline::Work;
 use passnet_bench::sample::Sample;
-use passnet_graph::infer::infer_folder;
 use passnet_graph::print::print_model;
 use passnet_graph::read::{self, GraphFolder};
-use passnet_graph::{Arg, Diagnostic, GraphFiles, NodeId};
+use passnet_graph::{Diagnostic, GraphFiles};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -32,8 +32,8 @@ pub struct TaskGraph {
     pub name: String,
     pub files: Option<GraphFiles>,
     pub folder: Option<GraphFolder>,
-    /// Bytes of all inputs and outputs: what a perfect pass has to move. `None` where a type is not known.
-    pub traffic: Option<u64>,
+    /// What a perfect pass has to do. `None` where a type is not known.
+    pub work: Option<Work>,
     pub problem: Option<String>,
 }
 
@@ -116,26 +116,15 @@ impl TaskGraph {
         let name = name.to_string();
         match found {
             Ok((files, folder)) => {
-                let traffic = traffic(&folder);
-                TaskGraph { name, files: Some(files), folder: Some(folder), traffic, problem: None }
+                let work = Work::of(&folder);
+                TaskGraph { name, files: Some(files), folder: Some(folder), work, problem: None }
             }
             Err(problem) => {
-                let (files, folder, traffic) = (None, None, None);
-                TaskGraph { name, files, folder, traffic, problem: Some(problem) }
+                let (files, folder, work) = (None, None, None);
+                TaskGraph { name, files, folder, work, problem: Some(problem) }
             }
         }
     }
-}
-
-fn traffic(folder: &GraphFolder) -> Option<u64> {
-    let types = infer_folder(folder);
-    let bytes = |id: NodeId| {
-        let tensor = types.value(id).as_tensor()?;
-        u64::try_from(tensor.elements()).ok()?.checked_mul(tensor.dtype.size() as u64)
-    };
-    let inputs = (0..folder.graph.placeholder_count()).map(NodeId::new);
-    let outputs = folder.graph.outputs.iter().filter_map(Arg::as_node);
-    inputs.chain(outputs).try_fold(0u64, |sum, id| sum.checked_add(bytes(id)?))
 }
 
 /// A folder name from foreign text; where something had to be replaced, a digest keeps it apart from others.

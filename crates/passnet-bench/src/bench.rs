@@ -3,6 +3,7 @@
 use crate::candidate::Candidate;
 use crate::evaluate::{EvaluateOptions, Evaluation, Subject, evaluate};
 use crate::event_log::LogError;
+use crate::roofline::Roofline;
 use crate::run::{Event, FORMAT, GraphEvent, Machine, RunStore, Start};
 use crate::sample::Sample;
 use crate::timing::TimingOptions;
@@ -50,6 +51,7 @@ pub struct Bench<'a> {
     pub options: EvaluateOptions,
     /// Whether the integrity rules may refuse a pass.
     pub rules: bool,
+    pub roofline: Roofline,
 }
 
 impl Bench<'_> {
@@ -139,7 +141,7 @@ impl Bench<'_> {
                 }
             }
         }
-        let evaluation = match candidate {
+        let mut evaluation = match candidate {
             Ok(candidate) => {
                 let subject = match self.compiler {
                     Compiler::Inductor => Subject::Inductor,
@@ -149,6 +151,7 @@ impl Bench<'_> {
             }
             Err(verdict) => Evaluation::without_run(graph, (**verdict).clone()),
         };
+        evaluation.roofline_ms = self.roofline.milliseconds(self.engine, &evaluation);
         Ok(GraphEvent {
             sample: sample.name.clone(),
             key: self.key(sample, &files, candidate),

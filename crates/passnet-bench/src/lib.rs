@@ -12,6 +12,7 @@ pub mod log;
 pub mod number;
 pub mod redteam;
 pub mod report;
+pub mod roofline;
 pub mod run;
 pub mod same;
 pub mod sample;

@@ -6,6 +6,7 @@
 use crate::bench::{Bench, Compiler};
 use crate::evaluate::EvaluateOptions;
 use crate::event_log::LogError;
+use crate::roofline::Roofline;
 use crate::sample::Sample;
 use crate::timing::TimingOptions;
 use crate::verdict::{Verdict, VerdictKind};
@@ -94,7 +95,13 @@ impl Case {
     /// Tries the exploit both ways, and the control with the rules on.
     pub fn attempt(&self, engine: &dyn Engine) -> Result<CaseResult, LogError> {
         let attempt = |folder: &str, rules: bool| -> Result<Attempt, LogError> {
-            let bench = Bench { engine, compiler: Compiler::Pass, options: self.options(), rules };
+            let bench = Bench {
+                engine,
+                compiler: Compiler::Pass,
+                options: self.options(),
+                rules,
+                roofline: Roofline::default(),
+            };
             let passes = self.folder.join(folder);
             // One wrong graph is enough to reject a pass, so the rest need not be looked at.
             for graph in &self.sample.graphs {

@@ -21,6 +21,13 @@ pub trait Engine: fmt::Debug + Send + Sync {
         ))
     }
 
+    /// The fewest seconds in which the engine's device moves so many bytes, half of them read and half written; `None`
+    /// where that cannot be measured.
+    fn copy_seconds(&self, bytes: u64) -> Option<f64>;
+
+    /// Multiplications and additions a second of a large product of matrices of that type on the engine's device.
+    fn flops_per_second(&self, dtype: DType) -> Option<f64>;
+
     /// Checks and prepares a graph, whose replaced nodes call `wrappers`.
     fn prepare(
         &self,

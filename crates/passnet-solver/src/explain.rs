@@ -4,10 +4,10 @@ use crate::analysis::Piece;
 use crate::analysis::groups::{Group, Left};
 use crate::emit::Choice;
 use crate::form::Form;
+use passnet_engine::Engine;
 use passnet_graph::infer::Value;
 use passnet_graph::ops::Class;
 use serde::{Deserialize, Serialize};
-use std::time::Instant;
 
 /// The explanation of a whole solution.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -78,20 +78,13 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Copies a few megabytes to see how fast memory is.
-    pub fn measure() -> Rates {
-        const WORDS: usize = 4 << 20;
-        let from = vec![1u64; WORDS];
-        let mut to = vec![0u64; WORDS];
-        let mut best = f64::INFINITY;
-        for _ in 0..4 {
-            let started = Instant::now();
-            to.copy_from_slice(std::hint::black_box(&from));
-            std::hint::black_box(&to);
-            best = best.min(started.elapsed().as_secs_f64());
-        }
+    /// What the engine's device reaches on a few megabytes.
+    pub fn measure(engine: &dyn Engine) -> Rates {
+        const BYTES: u64 = 64 << 20;
+        // Where nobody can tell, bytes are as good as free and launches decide.
+        let copy = engine.copy_seconds(BYTES).unwrap_or(f64::MIN_POSITIVE);
         // Eager's own cost of a step, measured on tiny graphs of the native engine.
-        Rates { bytes_per_second: (WORDS * 16) as f64 / best.max(1e-9), seconds_per_launch: 2e-6 }
+        Rates { bytes_per_second: BYTES as f64 / copy, seconds_per_launch: 2e-6 }
     }
 
     fn seconds(&self, bytes: f64, launches: usize) -> f64 {

@@ -7,6 +7,7 @@ from typing import Any, Callable
 
 import torch
 
+from passnet.worker.clock import device_seconds
 from passnet.worker.plans import Plan, PlanCall, Runner
 from passnet.worker.tensors import flatten, same_bits
 
@@ -18,8 +19,6 @@ DEVICE_CALLS = 9
 SERIES = 20
 # More than any GPU's cache holds.
 CACHE_BYTES = 256 << 20
-# About half a millisecond.
-SLEEP_CYCLES = 1_000_000
 
 
 class Graph:
@@ -112,14 +111,7 @@ class Graph:
             torch.manual_seed(seed)
             if cache is not None:
                 cache.zero_()
-            # A kernel that keeps the device busy until all launches are queued: gaps between launches do not count.
-            torch.cuda._sleep(SLEEP_CYCLES)
-            events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]
-            events[0].record()
-            self.forward(*inputs)
-            events[1].record()
-            torch.cuda.synchronize(self.device)
-            times.append(events[0].elapsed_time(events[1]) / 1e3)
+            times.append(device_seconds(self.device, lambda inputs=inputs: self.forward(*inputs)))
         return statistics.median(times)
 
     def fresh(self, staged: list[Any]) -> list[Any]:

@@ -5,7 +5,6 @@ import gc
 import os
 import platform
 import sys
-import time
 import traceback
 from typing import Any
 
@@ -14,7 +13,8 @@ import torch
 from passnet.worker.frames import VERSION, BrokenFrame, read_frame, write_frame
 from passnet.worker.graphs import Graph
 from passnet.worker.plans import Plan, PlanError, RemoteError, RemotePass, Runner
-from passnet.worker.tensors import from_wire, to_wire, to_wire_argument
+from passnet.worker.rates import copy_seconds, flops_per_second
+from passnet.worker.tensors import DTYPES, from_wire, to_wire, to_wire_argument
 
 
 class Worker:
@@ -163,31 +163,11 @@ class Worker:
             entry["value"] if "value" in entry else from_wire(entry, data, self.device) for entry in described
         ]
 
-    def rates(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
-        """What this device reaches: bytes copied and products of matrices, per second."""
-        cuda = self.device.type == "cuda"
-        size = (1 << 30) if cuda else (1 << 26)
-        source = torch.empty(size, dtype=torch.uint8, device=self.device).fill_(1)
-        target = torch.empty_like(source)
-        n = 8192 if cuda else 1024
-        matrix = torch.randn(n, n, device=self.device, dtype=torch.float16 if cuda else torch.float32)
-        copy = self.best_of(lambda: target.copy_(source))
-        product = self.best_of(lambda: matrix @ matrix)
-        return {"bytes_per_second": 2 * size / copy, "flops_per_second": 2 * n**3 / product}
+    def copy(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
+        return {"seconds": copy_seconds(self.device, request["bytes"])}
 
-    def best_of(self, work: Any, repeats: int = 10) -> float:
-        best = float("inf")
-        for _ in range(repeats):
-            self.synchronize()
-            started = time.perf_counter()
-            work()
-            self.synchronize()
-            best = min(best, time.perf_counter() - started)
-        return best
-
-    def synchronize(self) -> None:
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
+    def product(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
+        return {"flops_per_second": flops_per_second(self.device, DTYPES[request["dtype"]])}
 
 
 CALLS = {
@@ -198,7 +178,8 @@ CALLS = {
     "stage": Worker.stage,
     "calls": Worker.calls,
     "costs": Worker.costs,
-    "rates": Worker.rates,
+    "copy": Worker.copy,
+    "product": Worker.product,
 }
 
 

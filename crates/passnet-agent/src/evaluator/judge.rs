@@ -1,12 +1,12 @@
 //! Pass folders judged with PassBench.
 
 use super::assessment::without_place;
-use super::roofline::Roofline;
 use super::{Answer, Assessment, Files, GraphAssessment, Question};
 use crate::task::Task;
 use crate::workspace::FOLDER;
 use passnet_bench::candidate::Candidate;
 use passnet_bench::evaluate::{EvaluateOptions, Evaluation, check, evaluate};
+use passnet_bench::roofline::Roofline;
 use passnet_bench::run::GraphEvent;
 use passnet_bench::score::{Outcome, Parameters, Score, Scoring};
 use passnet_bench::verdict::{Verdict, VerdictKind};
@@ -204,7 +204,7 @@ impl Run<'_> {
         without_place(&mut evaluation.remarks, &self.loaded.place);
         let mut found = GraphAssessment::of(index, &evaluation);
         if found.candidate_ms.is_some() {
-            found.roofline_ms = graph.traffic.map(|bytes| judge.roofline.milliseconds(bytes));
+            found.roofline_ms = judge.roofline.milliseconds(&*judge.engine, &evaluation);
         }
         if found.verdict.kind == VerdictKind::NoMatch
             && self.graphs.iter().filter(|graph| !graph.advice.is_empty()).count() < EXPLAINED

@@ -6,7 +6,6 @@
 
 mod assessment;
 mod judge;
-mod roofline;
 
 pub use assessment::{Assessment, GraphAssessment};
 pub use judge::Judge;

@@ -171,7 +171,7 @@ fn fusion(folder: &GraphFolder) -> String {
 }
 
 fn traffic(task: &Task) -> String {
-    let bytes: Vec<u64> = task.graphs.iter().filter_map(|graph| graph.traffic).collect();
+    let bytes: Vec<u64> = task.graphs.iter().filter_map(|graph| Some(graph.work?.bytes)).collect();
     let mebi = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     match (bytes.iter().min(), bytes.iter().max()) {
         (Some(least), Some(most)) => format!(

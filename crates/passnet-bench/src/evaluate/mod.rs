@@ -21,8 +21,9 @@ pub use spent::Spent;
 pub use verification::{Check, CheckOutcome, OutputSummary};
 
 use crate::candidate::{Candidate, Rewrites};
+use crate::roofline::Work;
 use crate::score::JudgedGraph;
-use crate::stats::{Decision, RatioInterval};
+use crate::stats::{Decision, RatioInterval, median};
 use crate::timing::{TimingOptions, Timings};
 use crate::tolerance::Ladder;
 use crate::verdict::{Evidence, Verdict, VerdictKind};
@@ -98,6 +99,11 @@ pub struct Evaluation {
     pub eager_costs: CallCosts,
     #[serde(default, skip_serializing_if = "CallCosts::are_unknown")]
     pub candidate_costs: CallCosts,
+    /// What the graph has to do at the least, and the milliseconds that takes on the engine's device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Work>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roofline_ms: Option<f64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rewrites: Vec<Rewrites>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -165,6 +171,8 @@ impl Evaluation {
             candidate_ms: Vec::new(),
             eager_costs: CallCosts::default(),
             candidate_costs: CallCosts::default(),
+            work: None,
+            roofline_ms: None,
             rewrites: Vec::new(),
             outputs: Vec::new(),
             accuracy: None,
@@ -176,6 +184,13 @@ impl Evaluation {
             measured_seconds: 0.0,
             seconds: 0.0,
         }
+    }
+
+    /// Which share of what its device can do the candidate reaches: the least time there can be, as a share of the
+    /// device's, or of the whole call's where the engine cannot tell them apart.
+    pub fn roofline_share(&self) -> Option<f64> {
+        let took = self.candidate_costs.device_ms.or_else(|| median(&self.candidate_ms))?;
+        Some(self.roofline_ms? / took)
     }
 
     /// A graph that was never run.
@@ -279,6 +294,7 @@ fn stages(
     operations.sort();
     operations.dedup();
     evaluation.operations = operations;
+    evaluation.work = Work::of(&folder);
     let under_test = match subject {
         Subject::Passes(candidate) => {
             evaluation.remarks.clone_from(&candidate.remarks);

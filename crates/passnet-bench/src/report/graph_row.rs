@@ -1,7 +1,7 @@
 //! One graph as machines see it.
 
-use super::GraphRecord;
 use crate::evaluate::{Accuracy, Check};
+use crate::run::GraphEvent;
 use crate::stats::Decision;
 use crate::verdict::{Evidence, VerdictKind};
 use passnet_engine::Tier;
@@ -17,6 +17,8 @@ pub struct GraphRow<'a> {
     pub speedup: Option<f64>,
     pub interval: Option<[f64; 2]>,
     pub decision: Option<Decision>,
+    /// Share of what the device can do.
+    pub roofline: Option<f64>,
     pub right_from: Option<i32>,
     pub dtype: &'a str,
     pub accuracy: Option<Accuracy>,
@@ -26,16 +28,17 @@ pub struct GraphRow<'a> {
 }
 
 impl<'a> GraphRow<'a> {
-    pub fn of(record: &'a GraphRecord) -> Self {
-        let evaluation = &record.event.evaluation;
+    pub fn of(event: &'a GraphEvent) -> Self {
+        let evaluation = &event.evaluation;
         GraphRow {
-            sample: &record.event.sample,
+            sample: &event.sample,
             graph: &evaluation.judged.graph,
             verdict: evaluation.judged.verdict.kind,
             tier: evaluation.tier,
             speedup: evaluation.judged.speedup,
             interval: evaluation.interval.map(|interval| [interval.low, interval.high]),
             decision: evaluation.decision,
+            roofline: evaluation.roofline_share(),
             right_from: evaluation.judged.ladder.first_right(),
             dtype: &evaluation.dtype,
             accuracy: evaluation.accuracy,

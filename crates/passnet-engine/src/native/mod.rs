@@ -13,6 +13,7 @@ pub mod inputs;
 pub mod ops;
 pub mod profile;
 pub mod random;
+pub mod rates;
 pub(crate) mod simd;
 pub mod tensor;
 pub mod wrapper;

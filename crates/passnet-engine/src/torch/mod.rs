@@ -26,7 +26,7 @@ use compile::Compiler;
 use frames::Frame;
 use package::Package;
 use passnet_graph::graph::{Annotation, Replacement};
-use passnet_graph::{Device, Graph, NodeKind};
+use passnet_graph::{DType, Device, Graph, NodeKind};
 use passnet_kernel::check::Finding;
 use planner::PlanMaker;
 use serde_json::{Map, Value as Json, json};
@@ -145,6 +145,14 @@ impl Engine for TorchEngine {
         "torch"
     }
 
+    fn copy_seconds(&self, bytes: u64) -> Option<f64> {
+        self.host.rate(json!({ "call": "copy", "bytes": bytes }), "seconds")
+    }
+
+    fn flops_per_second(&self, dtype: DType) -> Option<f64> {
+        self.host.rate(json!({ "call": "product", "dtype": dtype.name() }), "flops_per_second")
+    }
+
     fn prepare(
         &self,
         graph: &Graph,
@@ -164,6 +172,16 @@ impl Engine for TorchEngine {
 }
 
 impl Host {
+    /// What the worker measures of its device.
+    fn rate(&self, question: Json, key: &str) -> Option<f64> {
+        let mut state = self.living().ok()?;
+        let no_plans = &mut |_: &Frame| (json!({"error": "not now"}), Vec::new());
+        let reply =
+            state.worker.as_mut()?.request(question, &[], self.options.call_limit, no_plans);
+        let rate = reply.ok()?.message.get(key)?.as_f64()?;
+        (rate.is_finite() && rate > 0.0).then_some(rate)
+    }
+
     /// What the compatibility tier needs, or why this machine does not have it.
     fn compatibility(&self) -> Result<Compat, EngineError> {
         let unsupported = |text: String| EngineError::graph(ErrorKind::Unsupported, text);

@@ -11,14 +11,16 @@ macro_rules! files {
     };
 }
 
-pub(super) const WORKER: [(&str, &str); 9] = files![
+pub(super) const WORKER: [(&str, &str); 11] = files![
     "passnet/__init__.py",
     "passnet/worker/__init__.py",
     "passnet/worker/__main__.py",
+    "passnet/worker/clock.py",
     "passnet/worker/frames.py",
     "passnet/worker/graphs.py",
     "passnet/worker/plans.py",
     "passnet/worker/quick.py",
+    "passnet/worker/rates.py",
     "passnet/worker/serve.py",
     "passnet/worker/tensors.py",
 ];

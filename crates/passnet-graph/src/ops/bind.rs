@@ -24,16 +24,24 @@ pub enum Value<'a> {
     Rest(&'a [Arg]),
 }
 
+impl<'a> Value<'a> {
+    /// The one argument there is.
+    pub fn arg(&self) -> Option<&'a Arg> {
+        match self {
+            Value::Given(arg) => Some(arg),
+            Value::Default(arg) => Some(arg),
+            Value::Rest(_) => None,
+        }
+    }
+}
+
 static NONE: Arg = Arg::None;
 
 impl<'a> Bound<'a> {
     /// The value of a parameter; `None` for one this overload does not have.
     pub fn arg(&self, name: &str) -> &'a Arg {
-        match self.signature.position(name).map(|index| self.values[index]) {
-            Some(Value::Given(arg)) => arg,
-            Some(Value::Default(arg)) => arg,
-            Some(Value::Rest(_)) | None => &NONE,
-        }
+        let value = self.signature.position(name).and_then(|index| self.values[index].arg());
+        value.unwrap_or(&NONE)
     }
 
     /// What a variadic parameter collected.

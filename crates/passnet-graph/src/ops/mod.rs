@@ -6,6 +6,7 @@
 //! are compared and interpreted through [`bind`], which lays the arguments out by the signature.
 
 mod bind;
+mod flops;
 mod kinds;
 mod op;
 mod signature;
@@ -13,6 +14,7 @@ mod spelling;
 mod table;
 
 pub use bind::{Bound, Value, bind};
+pub use flops::flops;
 pub use kinds::{Alias, Class};
 pub use op::Op;
 pub use signature::{Param, ParamType, Signature};

@@ -8,6 +8,7 @@ use crate::progress::Bar;
 use clap::Args;
 use passnet_bench::bench::{Bench, Compiler};
 use passnet_bench::evaluate::EvaluateOptions;
+use passnet_bench::roofline::Roofline;
 use passnet_bench::run::{Event, GraphEvent, RunStore};
 use passnet_bench::sample::{self, Sample};
 use passnet_bench::timing::TimingOptions;
@@ -77,8 +78,8 @@ struct Solved {
 pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     let samples = read_samples(&args)?;
     let options = SolveOptions { tune: !args.no_tune, ..SolveOptions::default() };
-    let rates = Rates::measure();
     let engine = args.engine.start()?;
+    let rates = Rates::measure(&*engine);
     let bench = Bench {
         engine: &*engine,
         compiler: Compiler::Pass,
@@ -88,6 +89,7 @@ pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
             ..EvaluateOptions::default()
         },
         rules: true,
+        roofline: Roofline::default(),
     };
     let mut store = match (&args.out, args.no_bench) {
         (Some(folder), false) => Some(RunStore::open(&folder.join("run"))?),

@@ -48,6 +48,7 @@ pub(super) fn write(
             "graph",
             "verdict",
             "speed-up",
+            "roofline",
             "right from",
             "accuracy",
             "checks",
@@ -86,6 +87,8 @@ fn graph_row(graph: &GraphRecord, page: &mut Markup) {
         (speedup, _) => page.text(&speedup.map_or("-".into(), ratio_text)),
     }
     page.close("td");
+    let share = evaluation.roofline_share();
+    page.element("td", &[], &share.map_or("-".into(), |share| format!("{:.0} %", share * 100.0)));
     let right = judged.ladder.first_right().map_or("never".into(), |t| format!("t = {t}"));
     page.element("td", &[], &right);
     let accuracy = evaluation.accuracy.map_or("-".into(), |accuracy| {

@@ -11,8 +11,9 @@ pub use compile::{Program, Step};
 pub use run::{NodeTime, Observer};
 
 use crate::engine::{Engine, EngineError, Precision, Prepared, RunOptions, Value};
+use crate::native::rates;
 use crate::native::wrapper::Wrappers;
-use passnet_graph::Graph;
+use passnet_graph::{DType, Graph};
 use passnet_kernel::check::Finding;
 
 /// The engine that runs graphs in this process, on the CPU.
@@ -22,6 +23,14 @@ pub struct NativeEngine;
 impl Engine for NativeEngine {
     fn name(&self) -> &'static str {
         "native"
+    }
+
+    fn copy_seconds(&self, bytes: u64) -> Option<f64> {
+        Some(rates::copy_seconds(bytes))
+    }
+
+    fn flops_per_second(&self, dtype: DType) -> Option<f64> {
+        rates::flops_per_second(dtype).ok()
     }
 
     fn prepare(

@@ -15,6 +15,7 @@ use passnet_agent::run::{self, News, Plan, RunFolder, Settings, read_attempts};
 use passnet_agent::secrets::{Redactor, Secret};
 use passnet_agent::task::Task;
 use passnet_bench::bench::{Bench, Compiler};
+use passnet_bench::roofline::Roofline;
 use passnet_bench::sample::Sample;
 use passnet_bench::score::Parameters;
 use passnet_engine::native::NativeEngine;
@@ -33,6 +34,7 @@ pub(super) fn judge(settings: &mut Settings, tasks: &[Task]) -> Judge {
         compiler: Compiler::Eager,
         options: settings.evaluate.clone(),
         rules: settings.rules,
+        roofline: Roofline::default(),
     };
     let samples: Vec<Sample> = tasks.iter().map(|task| task.sample.clone()).collect();
     settings.evaluate.noise_floor = bench.measure_noise(&samples);

@@ -11,6 +11,7 @@ use crate::progress::Bar;
 use clap::{Args, ValueEnum};
 use passnet_bench::bench::{Bench, Compiler};
 use passnet_bench::evaluate::EvaluateOptions;
+use passnet_bench::roofline::Roofline;
 use passnet_bench::run::{Event, GraphEvent, RunStore};
 use passnet_bench::sample::{self, Sample};
 use passnet_bench::score::Parameters;
@@ -87,6 +88,7 @@ impl BenchArgs {
             },
             options: EvaluateOptions { tier: self.engine.tier.into(), ..self.judging.options() },
             rules: self.judging.rules(),
+            roofline: Roofline::default(),
         }
     }
 }

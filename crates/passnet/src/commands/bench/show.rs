@@ -4,12 +4,13 @@ use crate::commands::curve::print_curve;
 use crate::error::CommandError;
 use crate::output::{Output, table};
 use passnet_bench::evaluate::{CallCosts, Evaluation, Spent};
+use passnet_bench::report::GraphRow;
 use passnet_bench::run::GraphEvent;
 use passnet_bench::score::{Outcome, Parameters, Score, Scoring, geometric_mean};
 use passnet_bench::stats::Decision;
 use passnet_bench::tolerance::BASELINE;
 use passnet_bench::verdict::VerdictKind;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -33,29 +34,7 @@ impl Shown<'_> {
     /// One object: the documented keys first, then what else is known.
     pub(super) fn json(&self, out: &mut Output) -> Result<(), CommandError> {
         let score = self.score();
-        let graphs: Vec<Value> = self
-            .events
-            .iter()
-            .map(|event| {
-                let evaluation = &event.evaluation;
-                let interval = evaluation.interval.map(|interval| [interval.low, interval.high]);
-                json!({
-                    "sample": event.sample,
-                    "graph": evaluation.judged.graph,
-                    "verdict": evaluation.judged.verdict.kind,
-                    "tier": evaluation.tier,
-                    "speedup": evaluation.judged.speedup,
-                    "interval": interval,
-                    "decision": evaluation.decision,
-                    "right_from": evaluation.judged.ladder.first_right(),
-                    "dtype": evaluation.dtype,
-                    "accuracy": evaluation.accuracy,
-                    "checks": evaluation.checks,
-                    "remarks": evaluation.remarks,
-                    "evidence": evaluation.judged.verdict.evidence,
-                })
-            })
-            .collect();
+        let graphs: Vec<GraphRow<'_>> = self.events.iter().map(GraphRow::of).collect();
         out.json(&json!({
             "run": self.run.map(|run| run.display().to_string()),
             "as": score.as_ref().map(|score| score.aggregated),
@@ -101,6 +80,14 @@ impl Shown<'_> {
             count(Decision::Slower),
             self.noise_floor * 100.0
         ))?;
+        let all: Vec<&GraphEvent> = self.events.iter().collect();
+        if let Some(reached) = roofline(&all) {
+            out.line(format!(
+                "roofline  {} reached: the least time its device could take, as a share of what the candidate took \
+                 (geometric mean)",
+                share(Some(reached))
+            ))?;
+        }
         self.print_costs(out)?;
         let measured: f64 = self.events.iter().map(|e| e.evaluation.measured_seconds).sum();
         let seconds: f64 = self.events.iter().map(|e| e.evaluation.seconds).sum();
@@ -142,7 +129,9 @@ impl Shown<'_> {
         for event in self.events {
             samples.entry(&event.sample).or_default().push(event);
         }
-        let mut rows = table(["task", "graphs", "correct", "AS", "speed-up", "slowest", "fastest"]);
+        let mut rows = table([
+            "task", "graphs", "correct", "AS", "speed-up", "slowest", "fastest", "roofline",
+        ]);
         for (name, events) in samples {
             let judged: Vec<_> = events.iter().map(|event| &event.evaluation.judged).collect();
             let outcomes: Vec<Outcome> =
@@ -159,6 +148,7 @@ impl Shown<'_> {
                 number(geometric_mean(speedups.iter().copied())),
                 number(speedups.iter().copied().reduce(f64::min)),
                 number(speedups.iter().copied().reduce(f64::max)),
+                share(roofline(&events)),
             ]);
         }
         out.table(&rows)
@@ -180,4 +170,14 @@ impl Shown<'_> {
 
 fn is_right(event: &GraphEvent) -> bool {
     event.evaluation.judged.verdict.kind == VerdictKind::Correct
+}
+
+/// Which share of what their device can do the right graphs reach.
+fn roofline(events: &[&GraphEvent]) -> Option<f64> {
+    let right = events.iter().filter(|event| is_right(event));
+    geometric_mean(right.filter_map(|event| event.evaluation.roofline_share()))
+}
+
+fn share(share: Option<f64>) -> String {
+    share.map_or("-".into(), |share| format!("{:.0} %", share * 100.0))
 }

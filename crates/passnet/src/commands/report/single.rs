@@ -57,7 +57,8 @@ fn json_of(
         "b": parameters.b,
         "p": parameters.p,
     });
-    let graphs: Vec<GraphRow<'_>> = run.graphs.iter().map(GraphRow::of).collect();
+    let graphs: Vec<GraphRow<'_>> =
+        run.graphs.iter().map(|graph| GraphRow::of(&graph.event)).collect();
     let report = value(serde_json::to_value(report))?;
     if let (Some(object), Value::Object(report)) = (object.as_object_mut(), report) {
         object.extend(report);
