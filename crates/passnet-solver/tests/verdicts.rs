@@ -67,6 +67,27 @@ fn an_unknown_operation_is_left_alone_and_the_rest_is_fused() {
 }
 
 #[test]
+fn a_tensor_made_without_a_device_is_left_to_the_cpu() {
+    let task = task(
+        &["x float32 [4, 9]"],
+        &[
+            "tmp_0 = torch.arange(9)",
+            "tmp_1 = tmp_0 * 2",
+            "tmp_2 = tmp_1.to(device=device(type='cuda', index=0))",
+            "tmp_3 = torch.sigmoid(x)",
+            "tmp_4 = tmp_3 + tmp_2",
+            "return (tmp_4,)",
+        ],
+    );
+    let explanation = task.solve().unwrap();
+    let names: Vec<&str> = explanation.passes.iter().map(|pass| pass.name.as_str()).collect();
+    assert_eq!(names, ["sigmoid_add"], "on a GPU the product would be the host's");
+    let left = &explanation.left;
+    assert!(left.iter().any(|left| left.reason.contains("without a device")), "{left:?}");
+    assert!(task.evaluate().iter().all(|e| e.judged.verdict.kind.to_string() == "correct"));
+}
+
+#[test]
 fn a_solved_task_is_found_again() {
     let task = task(&["x float32 [4, 9]"], &["tmp_0 = torch.sigmoid(x)", "return (tmp_0,)"]);
     let first = task.solve().unwrap();
