@@ -79,3 +79,87 @@ impl Roofline {
         Some((work.bytes as f64 * per_byte?).max(work.flops as f64 / rate?) * 1e3)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Sample;
+    use crate::stats::RatioInterval;
+    use crate::verdict::{Verdict, VerdictKind};
+    use passnet_engine::native::Wrappers;
+    use passnet_engine::{EngineError, ErrorKind, Precision, Prepared};
+    use passnet_graph::Graph;
+    use passnet_graph::read::read_folder;
+    use std::path::Path;
+
+    /// A device that moves a byte in a nanosecond and computes a billion times a second.
+    #[derive(Debug)]
+    struct Device;
+
+    impl Engine for Device {
+        fn name(&self) -> &'static str {
+            "device"
+        }
+
+        fn copy_seconds(&self, bytes: u64) -> Option<f64> {
+            Some(bytes as f64 * 1e-9)
+        }
+
+        fn flops_per_second(&self, _: DType) -> Option<f64> {
+            Some(1e9)
+        }
+
+        fn prepare(
+            &self,
+            _: &Graph,
+            _: Precision,
+            _: &Wrappers,
+        ) -> Result<Box<dyn Prepared>, EngineError> {
+            Err(EngineError::graph(ErrorKind::Unsupported, "it only measures"))
+        }
+    }
+
+    fn timed(work: Work) -> Evaluation {
+        let mut evaluation = Evaluation::without_run("g", Verdict::new(VerdictKind::Correct));
+        evaluation.work = Some(work);
+        evaluation.interval = Some(RatioInterval { ratio: 1.0, low: 1.0, high: 1.0 });
+        evaluation.candidate_ms = vec![8.0, 2.0, 4.0];
+        evaluation
+    }
+
+    #[test]
+    fn a_graph_moves_its_inputs_and_outputs_and_computes_its_operations() {
+        let task = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/tasks/swiglu");
+        let sample = Sample::read(&task).unwrap();
+        let folder = read_folder(&sample.graph_files(&sample.graphs[0]).unwrap()).unwrap();
+        let work = Work::of(&folder).unwrap();
+        let inputs: i64 = folder
+            .metas
+            .iter()
+            .map(|meta| meta.shape.iter().product::<i64>() * meta.dtype.size() as i64)
+            .sum();
+        assert!(work.bytes > inputs as u64 && work.bytes <= 2 * inputs as u64, "{work:?}");
+        assert!(work.flops > 0);
+    }
+
+    #[test]
+    fn the_longer_of_moving_and_computing_is_the_least_time() {
+        let roofline = Roofline::default();
+        let memory = timed(Work { bytes: 3_000_000, flops: 10 });
+        assert!((roofline.milliseconds(&Device, &memory).unwrap() - 3.0).abs() < 1e-9);
+        let arithmetic = timed(Work { bytes: 8, flops: 5_000_000 });
+        assert!((roofline.milliseconds(&Device, &arithmetic).unwrap() - 5.0).abs() < 1e-9);
+        let untimed = Evaluation { interval: None, ..memory };
+        assert_eq!(roofline.milliseconds(&Device, &untimed), None);
+    }
+
+    #[test]
+    fn the_share_is_of_the_device_where_it_is_known() {
+        let mut evaluation = timed(Work { bytes: 1, flops: 1 });
+        assert_eq!(evaluation.roofline_share(), None);
+        evaluation.roofline_ms = Some(1.0);
+        assert_eq!(evaluation.roofline_share(), Some(0.25), "of the median call");
+        evaluation.candidate_costs.device_ms = Some(2.0);
+        assert_eq!(evaluation.roofline_share(), Some(0.5));
+    }
+}
