@@ -91,7 +91,17 @@ fn main() -> ExitCode {
     }
 }
 
+/// Makes this thread one of those that compute: what it starts in parallel begins here at once, instead of when another
+/// thread has woken up. Not for commands in which other threads compute while this one waits: it would be missing.
+fn compute_here() {
+    // Only a pool that is there already could refuse, and it would do.
+    let _ = rayon::ThreadPoolBuilder::new().use_current_thread().build_global();
+}
+
 fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
+    if matches!(command, Command::Bench(_) | Command::Solve(_)) {
+        compute_here();
+    }
     match command {
         Command::Agent(command) => commands::agent::run(command, output),
         Command::Bench(args) => commands::bench::run(args, output),

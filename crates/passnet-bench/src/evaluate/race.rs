@@ -129,6 +129,10 @@ impl<'a> Remote<'a> {
 impl Rounds for Remote<'_> {
     type Error = Box<Verdict>;
 
+    fn warm_up(&mut self, first: usize, count: usize) -> Result<f64, Box<Verdict>> {
+        Ok(self.play(first, count)?.iter().flatten().sum())
+    }
+
     fn play(&mut self, first: usize, count: usize) -> Result<Vec<[f64; 2]>, Box<Verdict>> {
         let rounds = first..first + count;
         // As in this process: who goes first changes.
@@ -199,6 +203,7 @@ impl Side for Runner<'_> {
     type Error = Box<Verdict>;
 
     fn prepare(&mut self, call: usize) -> Result<(), Box<Verdict>> {
+        self.outputs.clear();
         self.draw = call % self.case.draws.len();
         let inputs = &self.case.draws[self.draw];
         self.inputs = match self.case.writes_inputs {
