@@ -1,11 +1,12 @@
 //! How fast is the candidate?
 
 use super::case::{Case, copies};
-use super::verification::first_difference;
+use super::verification::no_memory;
 use super::{EvaluateOptions, Evaluation, candidate_failure, eager_failure};
 use crate::timing::{self, InTurns, Rounds, Side, TimingOptions, Timings};
 use crate::verdict::{Verdict, VerdictKind};
-use passnet_engine::native::TensorError;
+use passnet_engine::dump::output_tensors;
+use passnet_engine::native::{Fingerprint, FingerprintKey, TensorError};
 use passnet_engine::{EngineError, Player, Prepared, RunOptions, Staged, Value};
 use std::time::Instant;
 
@@ -41,8 +42,9 @@ pub(super) fn time(
             let mut plan = options.timing.clone();
             plan.warmup = plan.warmup.saturating_sub(calls.of_each_side());
             evaluation.measured_seconds = calls.seconds;
-            let mut eager = Runner::new(case, &*case.eager, eager_failure, Vec::new());
-            let mut candidate = Runner::new(case, &*case.candidate, candidate_failure, verified);
+            let mut eager = Runner::new(case, &*case.eager, eager_failure);
+            let mut candidate = Runner::new(case, &*case.candidate, candidate_failure);
+            candidate.expect(verified)?;
             timing::race(&mut in_turns(&mut eager, &mut candidate), &plan)?
         }
     };
@@ -72,7 +74,7 @@ pub(super) fn against_itself(
         let turns = timing::race(&mut remote, &options.timing)?;
         return Ok([turns, remote.one_after_the_other(&options.timing)?]);
     }
-    let side = || Runner::new(case, &*case.eager, eager_failure, Vec::new());
+    let side = || Runner::new(case, &*case.eager, eager_failure);
     let turns = timing::race(&mut in_turns(&mut side(), &mut side()), &options.timing)?;
     let alone = timing::one_after_the_other(&mut side(), &mut side(), &options.timing)?;
     Ok([turns, alone])
@@ -172,8 +174,9 @@ struct Runner<'a> {
     side: &'a dyn Prepared,
     failure: fn(&EngineError) -> Box<Verdict>,
     options: RunOptions,
-    /// What each draw must give; empty for the side that is not under test.
-    verified: Vec<Vec<Value>>,
+    key: FingerprintKey,
+    /// Of what each draw must give; empty for the side that is not under test.
+    verified: Vec<Vec<Fingerprint>>,
     draw: usize,
     inputs: Vec<Value>,
     outputs: Vec<Value>,
@@ -184,18 +187,31 @@ impl<'a> Runner<'a> {
         case: &'a Case,
         side: &'a dyn Prepared,
         failure: fn(&EngineError) -> Box<Verdict>,
-        verified: Vec<Vec<Value>>,
     ) -> Self {
         Runner {
             case,
             side,
             failure,
             options: case.run_options(false),
-            verified,
+            key: FingerprintKey::random(),
+            verified: Vec::new(),
             draw: 0,
             inputs: Vec::new(),
             outputs: Vec::new(),
         }
+    }
+
+    /// From now on every timed call must give what was verified.
+    fn expect(&mut self, verified: Vec<Vec<Value>>) -> Result<(), Box<Verdict>> {
+        let prints = verified.iter().map(|outputs| self.fingerprints(outputs));
+        self.verified = prints.collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    fn fingerprints(&self, outputs: &[Value]) -> Result<Vec<Fingerprint>, Box<Verdict>> {
+        let tensors = output_tensors(outputs).map_err(|error| no_memory(&error))?;
+        let prints = tensors.iter().map(|tensor| tensor.fingerprint(&self.key));
+        prints.collect::<Result<_, _>>().map_err(|error| no_memory(&error))
     }
 }
 
@@ -222,10 +238,12 @@ impl Side for Runner<'_> {
     fn finish(&mut self) -> Result<(), Box<Verdict>> {
         let outputs = std::mem::take(&mut self.outputs);
         let Some(verified) = self.verified.get(self.draw) else { return Ok(()) };
-        match first_difference(verified, &outputs)? {
-            None => Ok(()),
-            Some(output) => Err(unstable(output)),
+        let found = self.fingerprints(&outputs)?;
+        if found == *verified {
+            return Ok(());
         }
+        let same = found.iter().zip(verified).take_while(|(found, verified)| found == verified);
+        Err(unstable(same.count()))
     }
 }
 

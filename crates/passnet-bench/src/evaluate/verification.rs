@@ -3,14 +3,17 @@
 use super::Evaluation;
 use super::case::{Case, Run, copies};
 use super::extremes::try_extremes;
+use super::oracle::Accuracy;
 use super::pair::Pair;
 use super::spent::timed;
 use crate::number::Number;
 use crate::tolerance::{BASELINE, Ladder};
 use crate::verdict::{Evidence, Verdict, VerdictKind};
+use crate::verify::Comparison;
 use passnet_engine::Value;
 use passnet_engine::dump::output_tensors;
 use passnet_engine::native::{Tensor, TensorError};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 /// One question beyond the reference's, and its answer.
@@ -80,32 +83,28 @@ fn own_time<R>(case: &Case, stage: &mut f64, work: impl FnOnce() -> R) -> R {
 type Compared = (Ladder, Option<Verdict>, Vec<Vec<Value>>);
 
 fn compare_draws(case: &Case, evaluation: &mut Evaluation) -> Result<Compared, Box<Verdict>> {
+    // Calls come first, one after the other; looking at what they gave takes all threads.
     let first = &case.draws[0];
-    let eager = case.run_eager(case.inputs_for_eager(first)?)?;
-    let candidate = case.run_candidate(fresh(first)?)?;
+    let (eager, candidate) = run_both(case, first)?;
+    let others: Vec<_> = case.draws[1..].iter().map(|draw| (draw, run_both(case, draw))).collect();
     let pair = Pair::new(case, &eager, &candidate)?;
-    let comparison = pair.compare()?;
-    if !comparison.verdict.kind.is_comparable() {
-        return Err(Box::new(comparison.verdict));
-    }
-    // Either takes one thread for the most part.
-    let (outputs, accuracy) =
-        rayon::join(|| pair.summaries(&comparison), || pair.accuracy(case, first));
-    evaluation.outputs = outputs?;
-    evaluation.accuracy = accuracy?;
+    let (compared, others) = rayon::join(
+        || look_closely(case, first, &pair),
+        || {
+            others
+                .into_par_iter()
+                .map(|(draw, runs)| judge_runs(case, draw, runs?))
+                .collect::<Vec<_>>()
+        },
+    );
+    let (comparison, outputs, accuracy) = compared?;
+    evaluation.outputs = outputs;
+    evaluation.accuracy = accuracy;
     if case.is_rewritten {
         first_draw_checks(case, first, &eager, &candidate, evaluation)?;
     }
     let mut draws = vec![judge_draw(case, first, &pair, comparison.ladder, candidate.outputs)];
-    for inputs in &case.draws[1..] {
-        let eager = case.run_eager(case.inputs_for_eager(inputs)?)?;
-        let candidate = case.run_candidate(fresh(inputs)?)?;
-        let pair = Pair::new(case, &eager, &candidate)?;
-        draws.push(match pair.ladder()? {
-            Some(ladder) => judge_draw(case, inputs, &pair, ladder, candidate.outputs),
-            None => Err(Box::new(pair.compare()?.verdict)),
-        });
-    }
+    draws.extend(others);
     let mut ladder = Ladder::ALL;
     let mut wrong = None;
     let mut verified = Vec::with_capacity(draws.len());
@@ -123,6 +122,35 @@ fn compare_draws(case: &Case, evaluation: &mut Evaluation) -> Result<Compared, B
         verified.push(draw.outputs);
     }
     Ok((ladder, wrong, verified))
+}
+
+fn run_both(case: &Case, inputs: &[Value]) -> Result<(Run, Run), Box<Verdict>> {
+    let eager = case.run_eager(case.inputs_for_eager(inputs)?)?;
+    Ok((eager, case.run_candidate(fresh(inputs)?)?))
+}
+
+/// Everything there is to say about one draw; an error where the outputs cannot be compared.
+fn look_closely(
+    case: &Case,
+    inputs: &[Value],
+    pair: &Pair,
+) -> Result<(Comparison, Vec<OutputSummary>, Option<Accuracy>), Box<Verdict>> {
+    let comparison = pair.compare()?;
+    if !comparison.verdict.kind.is_comparable() {
+        return Err(Box::new(comparison.verdict));
+    }
+    let (outputs, accuracy) =
+        rayon::join(|| pair.summaries(&comparison), || pair.accuracy(case, inputs));
+    Ok((comparison, outputs?, accuracy?))
+}
+
+fn judge_runs(case: &Case, inputs: &[Value], runs: (Run, Run)) -> Result<Draw, Box<Verdict>> {
+    let (eager, candidate) = runs;
+    let pair = Pair::new(case, &eager, &candidate)?;
+    match pair.ladder()? {
+        Some(ladder) => judge_draw(case, inputs, &pair, ladder, candidate.outputs),
+        None => Err(Box::new(pair.compare()?.verdict)),
+    }
 }
 
 /// What one draw of inputs showed.

@@ -6,6 +6,7 @@
 
 pub mod copy;
 pub mod element;
+mod fingerprint;
 pub mod layout;
 pub mod memory;
 pub mod promote;
@@ -14,6 +15,7 @@ mod scalar;
 mod views;
 
 pub use element::{Complex, Compute, Element, Truth};
+pub use fingerprint::{Fingerprint, FingerprintKey};
 pub use layout::Dims;
 pub use memory::{Budget, Buffer};
 pub use scalar::Scalar;
@@ -286,18 +288,20 @@ impl Tensor {
             return Ok(false);
         }
         let (one, two) = (self.contiguous()?, other.contiguous()?);
-        let range = |tensor: &Tensor| {
-            let start = tensor.offset * tensor.dtype.size();
-            start..start + tensor.numel() * tensor.dtype.size()
-        };
         let (one_bytes, two_bytes) = (one.read::<u8>()?, two.read::<u8>()?);
-        let (one, two) = (&one_bytes[range(&one)], &two_bytes[range(&two)]);
+        let (one, two) = (&one_bytes[one.byte_range()], &two_bytes[two.byte_range()]);
         // Comparing is as fast as memory is; long tensors are worth a second thread.
         const PIECE: usize = 1 << 18;
         Ok(match one.len() > PIECE {
             true => one.par_chunks(PIECE).zip(two.par_chunks(PIECE)).all(|(one, two)| one == two),
             false => one == two,
         })
+    }
+
+    /// Where a contiguous tensor lies in its memory.
+    fn byte_range(&self) -> Range<usize> {
+        let start = self.offset * self.dtype.size();
+        start..start + self.numel() * self.dtype.size()
     }
 
     /// Whether nothing else holds this tensor's memory, so that it may be reused for a result.

@@ -1,0 +1,142 @@
+//! Does a tensor hold the bits that another one held? Told without keeping the other, and so by reading half as much.
+//!
+//! A fingerprint is a universal hash under a key that nobody knows beforehand: two tensors that differ have the same one
+//! with a probability of about 2^-32, whoever made them.
+
+use super::{Result, Tensor};
+use crate::native::simd::multiversion;
+use passnet_graph::DType;
+use rayon::prelude::*;
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+/// 64-bit words that one sum of products takes.
+const WORDS: usize = 512;
+const BLOCK: usize = WORDS * 8;
+/// Bytes that are worth a second thread.
+const PIECE: usize = 1 << 18;
+/// Sums of blocks are the coefficients of a polynomial over this field.
+const PRIME: u64 = (1 << 61) - 1;
+
+/// What fingerprints are taken with: those of one key can be compared.
+#[derive(Clone)]
+pub struct FingerprintKey {
+    words: Box<[u64; WORDS]>,
+    point: u64,
+}
+
+/// The key is a secret.
+impl std::fmt::Debug for FingerprintKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("FingerprintKey")
+    }
+}
+
+impl FingerprintKey {
+    pub fn random() -> Self {
+        let random = || RandomState::new().build_hasher().finish();
+        FingerprintKey {
+            words: Box::new(std::array::from_fn(|_| random())),
+            point: random() % PRIME,
+        }
+    }
+
+    fn of_bytes(&self, bytes: &[u8]) -> u64 {
+        let pieces: Vec<u64> = match bytes.len() > PIECE {
+            true => bytes.par_chunks(PIECE).map(|piece| self.of_piece(piece)).collect(),
+            false => bytes.chunks(PIECE).map(|piece| self.of_piece(piece)).collect(),
+        };
+        self.join(pieces.into_iter())
+    }
+
+    fn of_piece(&self, piece: &[u8]) -> u64 {
+        let (blocks, rest) = piece.as_chunks::<BLOCK>();
+        let mut last = [0; BLOCK];
+        last[..rest.len()].copy_from_slice(rest);
+        let whole = blocks.iter().map(|block| products(block, &self.words));
+        self.join(whole.chain((!rest.is_empty()).then(|| products(&last, &self.words))))
+    }
+
+    fn join(&self, parts: impl Iterator<Item = u64>) -> u64 {
+        parts.fold(0, |hash, part| {
+            let product = u128::from(hash) * u128::from(self.point) + u128::from(part);
+            (product % u128::from(PRIME)) as u64
+        })
+    }
+}
+
+multiversion! {
+    /// The sum of products of neighbouring 32-bit halves, each with its key added.
+    fn products(block: &[u8; BLOCK], key: &[u64; WORDS]) -> u64 {
+        let mut sum = 0u64;
+        for (word, key) in block.as_chunks::<8>().0.iter().zip(key) {
+            let word = u64::from_le_bytes(*word);
+            let low = (word as u32).wrapping_add(*key as u32);
+            let high = ((word >> 32) as u32).wrapping_add((*key >> 32) as u32);
+            sum = sum.wrapping_add(u64::from(low) * u64::from(high));
+        }
+        sum
+    }
+}
+
+/// Stands for type, shape and every bit of every element.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fingerprint {
+    dtype: DType,
+    shape: Vec<usize>,
+    hash: u64,
+}
+
+impl Tensor {
+    pub fn fingerprint(&self, key: &FingerprintKey) -> Result<Fingerprint> {
+        let tensor = self.contiguous()?;
+        let bytes = tensor.read::<u8>()?;
+        let hash = key.of_bytes(&bytes[tensor.byte_range()]);
+        Ok(Fingerprint { dtype: self.dtype(), shape: self.shape().to_vec(), hash })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bit_counts_wherever_it_is() {
+        let key = FingerprintKey::random();
+        for length in [1, 7, 8, BLOCK - 1, BLOCK, BLOCK + 3, PIECE + BLOCK + 5] {
+            let mut bytes: Vec<u8> = (0..length).map(|i| (i * 31 % 251) as u8).collect();
+            let before = key.of_bytes(&bytes);
+            assert_eq!(key.of_bytes(&bytes), before);
+            for at in [0, length / 2, length - 1] {
+                for bit in [0, 3, 7] {
+                    bytes[at] ^= 1 << bit;
+                    assert_ne!(key.of_bytes(&bytes), before, "bit {bit} of byte {at} of {length}");
+                    bytes[at] ^= 1 << bit;
+                }
+            }
+            if length > 8 * BLOCK {
+                let half = length / 2;
+                bytes.rotate_left(half);
+                assert_ne!(key.of_bytes(&bytes), before, "the order counts too");
+            }
+        }
+    }
+
+    #[test]
+    fn type_and_shape_count_and_strides_do_not() {
+        let key = FingerprintKey::random();
+        let print = |tensor: &Tensor| tensor.fingerprint(&key).unwrap();
+        let values: Vec<f32> = (0..12).map(|i| i as f32).collect();
+        let tensor = Tensor::from_slice(&values, &[3, 4]).unwrap();
+        assert_ne!(print(&tensor), print(&Tensor::from_slice(&values, &[4, 3]).unwrap()));
+        let transposed = tensor.transpose(0, 1).unwrap();
+        assert_eq!(print(&transposed), print(&transposed.contiguous().unwrap()));
+        let zeros = |dtype| Tensor::zeros(&[2], dtype).unwrap();
+        assert_ne!(print(&zeros(DType::Float32)), print(&zeros(DType::Int32)));
+    }
+
+    #[test]
+    fn keys_differ() {
+        let print = || FingerprintKey::random().of_bytes(b"the same");
+        assert_ne!(print(), print());
+    }
+}
