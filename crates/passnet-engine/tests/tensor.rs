@@ -237,3 +237,17 @@ fn a_number_before_a_product_is_not_rounded_to_half() {
         assert_eq!(wide.to_vec::<f32>().unwrap(), [5.09375]);
     }
 }
+
+#[test]
+fn elements_fill_another_shape_over_and_over() {
+    let tensor = Tensor::from_slice(&[1.0f32, 2.0, 3.0, 4.0], &[2, 2]).unwrap();
+    let turned = tensor.transpose(0, 1).unwrap();
+    assert_eq!(
+        turned.cycled(&[6]).unwrap().to_vec::<f32>().unwrap(),
+        [1.0, 3.0, 2.0, 4.0, 1.0, 3.0]
+    );
+    assert_eq!(turned.cycled(&[1, 3]).unwrap().to_vec::<f32>().unwrap(), [1.0, 3.0, 2.0]);
+    let nothing = Tensor::zeros(&[0], DType::Int64).unwrap();
+    assert_eq!(nothing.cycled(&[2]).unwrap().to_vec::<i64>().unwrap(), [0, 0]);
+    assert_eq!(nothing.cycled(&[0, 3]).unwrap().numel(), 0);
+}

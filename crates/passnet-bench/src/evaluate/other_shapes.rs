@@ -10,7 +10,7 @@ use super::pair::Pair;
 use super::verification::{Check, CheckOutcome, no_memory};
 use crate::candidate::Candidate;
 use crate::verdict::{Evidence, Verdict, VerdictKind};
-use passnet_engine::native::{NativeEngine, Result as TensorResult, Tensor};
+use passnet_engine::native::{NativeEngine, Result as TensorResult};
 use passnet_engine::{Engine, Value};
 use passnet_graph::read::GraphFolder;
 use passnet_graph::resize::{Assignment, Generalised, find_symbols, records_symbols, with_sizes};
@@ -120,18 +120,10 @@ fn stretched_to(variant: &GraphFolder, draw: &[Value]) -> TensorResult<Vec<Value
         let meta = variant.metas.iter().find(|meta| *meta.name == *node.name);
         let (Value::Tensor(tensor), Some(meta)) = (value, meta) else { return Ok(value.clone()) };
         let shape: Vec<usize> = meta.shape.iter().map(|size| (*size).max(0) as usize).collect();
-        if shape == tensor.shape() {
-            return Ok(value.clone());
+        match shape == tensor.shape() {
+            true => Ok(value.clone()),
+            false => tensor.cycled(&shape).map(Value::Tensor),
         }
-        let count = shape.iter().product::<usize>() * tensor.dtype().size();
-        let mut bytes = tensor.to_bytes()?;
-        let whole = bytes.len().max(1);
-        while bytes.len() < count && !bytes.is_empty() {
-            let more = whole.min(count - bytes.len());
-            bytes.extend_from_within(..more);
-        }
-        bytes.resize(count, 0);
-        Tensor::from_bytes(&bytes, &shape, tensor.dtype()).map(Value::Tensor)
     });
     values.collect()
 }

@@ -135,13 +135,16 @@ fn look_closely(
     inputs: &[Value],
     pair: &Pair,
 ) -> Result<(Comparison, Vec<OutputSummary>, Option<Accuracy>), Box<Verdict>> {
-    let comparison = pair.compare()?;
-    if !comparison.verdict.kind.is_comparable() {
-        return Err(Box::new(comparison.verdict));
-    }
-    let (outputs, accuracy) =
-        rayon::join(|| pair.summaries(&comparison), || pair.accuracy(case, inputs));
-    Ok((comparison, outputs?, accuracy?))
+    let compare = || {
+        let comparison = pair.compare()?;
+        match comparison.verdict.kind.is_comparable() {
+            true => pair.summaries(&comparison).map(|outputs| (comparison, outputs)),
+            false => Err(Box::new(comparison.verdict)),
+        }
+    };
+    let (compared, accuracy) = rayon::join(compare, || pair.accuracy(case, inputs));
+    let (comparison, outputs) = compared?;
+    Ok((comparison, outputs, accuracy?))
 }
 
 fn judge_runs(case: &Case, inputs: &[Value], runs: (Run, Run)) -> Result<Draw, Box<Verdict>> {

@@ -198,9 +198,25 @@ impl Tensor {
     /// The elements in row-major order as bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let dense = self.contiguous()?;
-        let start = dense.offset * dense.dtype.size();
         let bytes = dense.read::<u8>()?;
-        Ok(bytes[start..start + dense.numel() * dense.dtype.size()].to_vec())
+        Ok(bytes[dense.byte_range()].to_vec())
+    }
+
+    /// A tensor of another shape with these elements in row-major order, over and over where there is more room.
+    pub fn cycled(&self, shape: &[usize]) -> Result<Self> {
+        let dense = self.contiguous()?;
+        let bytes = dense.read::<u8>()?;
+        let source = &bytes[dense.byte_range()];
+        let mut buffer =
+            Buffer::<u8>::new(layout::numel(shape)?.saturating_mul(self.dtype.size()))?;
+        if source.is_empty() {
+            buffer.fill(0);
+        } else {
+            for part in buffer.chunks_mut(source.len()) {
+                part.copy_from_slice(&source[..part.len()]);
+            }
+        }
+        Self::from_memory(buffer.into_memory(), self.dtype, shape)
     }
 
     /// The bytes from the first element to the last one that the strides reach.
