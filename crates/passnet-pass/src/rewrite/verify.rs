@@ -77,7 +77,7 @@ fn effects_in_order(
         .collect();
     let mut added = after.calls().map(|(id, _)| id).filter(|id| !staying.contains(id));
     let Some(first) = added.next() else { return Err("the patch added nothing".into()) };
-    let last = added.last().unwrap_or(first);
+    let last = added.next_back().unwrap_or(first);
     // A removed call is wherever the patch is: it starts with the first added call and ends with the last.
     let place = |id: NodeId, of_patch: NodeId| {
         if removed.contains(&id) {
