@@ -17,6 +17,7 @@ mod plan_run;
 mod prefetch;
 mod run;
 mod simd;
+mod strided;
 mod tape;
 mod track;
 mod transfer;

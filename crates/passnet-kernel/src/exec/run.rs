@@ -4,9 +4,9 @@ use super::fault::{Fault, FaultKind};
 use super::lane::Lane;
 use super::memory::Memory;
 use super::prefetch::Prefetch;
+use super::strided::copy_lanes;
 use super::tape::{BoundKind, Group, IntOp, SReg, Step, Tape};
 use super::track::Tracker;
-use super::views::for_rows;
 use crate::types::Elem;
 
 pub(super) type Result<T> = std::result::Result<T, Box<Fault>>;
@@ -314,24 +314,9 @@ impl<'t, 'm> Machine<'t, 'm> {
         from: &super::tape::ArenaView,
         size: usize,
     ) {
-        let lanes: usize = from.dims.iter().map(|d| d.0).product();
         let (target, source) = (self.arena(to.offset), self.arena(from.offset));
-        for_rows(&from.dims, 0, lanes, |at, run, offset, stride| {
-            for_rows(&to.dims, at, run, |inner, count, to_offset, to_stride| {
-                for i in 0..count {
-                    let s = offset + (inner + i) as i64 * stride;
-                    let d = to_offset + i as i64 * to_stride;
-                    // SAFETY: both views stay inside their blocks, which the lowering made large enough.
-                    unsafe {
-                        std::ptr::copy_nonoverlapping(
-                            source.offset(s as isize * size as isize),
-                            target.offset(d as isize * size as isize),
-                            size,
-                        );
-                    }
-                }
-            });
-        });
+        // SAFETY: both views stay inside their blocks, which the lowering made large enough.
+        unsafe { copy_lanes(target, &to.dims, source, &from.dims, size) };
     }
 
     fn combine(&mut self, c: &'t super::tape::Combine) -> Result<()> {

@@ -98,13 +98,16 @@ fn reduce(x: f32) -> (i32, f32) {
 
 #[inline(always)]
 pub(crate) fn exp(x: f32) -> f32 {
-    // Outside, the result is zero or infinite; NaN passes both comparisons and reaches the polynomial.
+    // Outside, the result is zero or infinite; NaN passes both comparisons and reaches the polynomial. A result that
+    // underflows takes the processor a hundred times as long, and masked scores are all such: they are left out.
+    let vanishes = x < -104.0;
     let clamped = if x > 89.0 { 89.0 } else { x };
-    let clamped = if clamped < -104.0 { -104.0 } else { clamped };
+    let clamped = if vanishes { 0.0 } else { clamped };
     let (n, r) = reduce(clamped);
     let half = n >> 1;
     // Two factors, so that results near the ends of the range neither overflow nor vanish too early.
-    (1.0 + expm1_reduced(r)) * power_of_two(half) * power_of_two(n.wrapping_sub(half))
+    let value = (1.0 + expm1_reduced(r)) * power_of_two(half) * power_of_two(n.wrapping_sub(half));
+    if vanishes { 0.0 } else { value }
 }
 
 #[inline(always)]

@@ -116,6 +116,8 @@ pub(super) const LE: u8 = 2;
 pub(super) const UNORDERED: u8 = 3;
 pub(super) const NE: u8 = 4;
 pub(super) const GE: u8 = 13;
+/// True for NaN.
+pub(super) const NOT_LT: u8 = 21;
 pub(super) const GT: u8 = 14;
 /// Predicates of integer comparisons.
 pub(super) const INT_LT: u8 = 1;

@@ -3,7 +3,7 @@
 //! Each takes the registers of its result and argument, which differ, and may use the scratch registers.
 
 use super::assembler::*;
-use crate::exec::simd::ROUNDER;
+use crate::exec::simd::{EXP_VANISHES, EXP2_VANISHES, ROUNDER};
 use std::f32::consts::{LN_2, LOG2_E};
 
 impl Assembler {
@@ -33,17 +33,22 @@ impl Assembler {
         self.op(SCALE, to, to, n);
     }
 
-    /// Uses the first three scratch registers; `x` may be the first.
-    pub(super) fn exp(&mut self, to: Zmm, x: Zmm) {
-        let [a, b, ..] = self.scratch.lanes;
+    /// `x` in the second scratch register, at most `high`, and zero where it is below `low`; the mask says where not.
+    fn bounded(&mut self, x: Zmm, low: f32, high: f32) {
+        let ([a, b, ..], k) = (self.scratch.lanes, self.scratch.mask);
+        let (low, high) = (self.number(low), self.number(high));
+        self.compare(k, x, low, NOT_LT, K0);
+        self.zeroed(MOV, b, x.into(), k);
         // The second operand is taken for NaN: x stays.
-        let low = self.number(-104.0);
-        self.load(b, low);
-        self.op(MAX, b, b, x);
-        let high = self.number(89.0);
         self.load(a, high);
         self.op(MIN, b, a, b);
+    }
+
+    /// Uses the first three scratch registers and the mask; `x` may be the first.
+    pub(super) fn exp(&mut self, to: Zmm, x: Zmm) {
+        self.bounded(x, EXP_VANISHES, 89.0);
         self.exp_in_range(to);
+        self.zeroed(MOV, to, to.into(), self.scratch.mask);
     }
 
     /// The exponential of the second scratch register, which is small enough; uses the third.
@@ -61,18 +66,14 @@ impl Assembler {
     }
 
     pub(super) fn exp2(&mut self, to: Zmm, x: Zmm) {
-        let [a, b, c, _] = self.scratch.lanes;
-        let low = self.number(-151.0);
-        self.load(b, low);
-        self.op(MAX, b, b, x);
-        let high = self.number(129.0);
-        self.load(a, high);
-        self.op(MIN, b, a, b);
+        let [_, b, c, _] = self.scratch.lanes;
+        self.bounded(x, EXP2_VANISHES, 129.0);
         self.round(c, b, NEAREST);
         self.op(SUB, b, b, c);
         let ln2 = self.number(LN_2);
         self.op(MUL, b, b, ln2);
         self.exp_of_remainder(to, b, c);
+        self.zeroed(MOV, to, to.into(), self.scratch.mask);
     }
 
     pub(super) fn sigmoid(&mut self, to: Zmm, x: Zmm) {

@@ -5,7 +5,7 @@
 
 use super::access::{LoadRow, StoreRow};
 use super::map::Kernel;
-use super::math::ROUNDER;
+use super::math::{EXP_VANISHES, EXP2_VANISHES, ROUNDER};
 use std::arch::x86_64::*;
 
 macro_rules! avx512 {
@@ -59,17 +59,20 @@ avx512! {
 
 avx512! {
     fn exp(x: __m512) -> __m512 {
+        let stays = _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(x, set(EXP_VANISHES));
         // The second operand is taken for NaN: x stays.
-        exp_in_range(_mm512_min_ps(set(89.0), _mm512_max_ps(set(-104.0), x)))
+        let c = _mm512_min_ps(set(89.0), _mm512_maskz_mov_ps(stays, x));
+        _mm512_maskz_mov_ps(stays, exp_in_range(c))
     }
 }
 
 avx512! {
     fn exp2(x: __m512) -> __m512 {
-        let c = _mm512_min_ps(set(129.0), _mm512_max_ps(set(-151.0), x));
+        let stays = _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(x, set(EXP2_VANISHES));
+        let c = _mm512_min_ps(set(129.0), _mm512_maskz_mov_ps(stays, x));
         let n = round_even(c);
         let r = _mm512_mul_ps(_mm512_sub_ps(c, n), set(std::f32::consts::LN_2));
-        exp_of_remainder(r, n)
+        _mm512_maskz_mov_ps(stays, exp_of_remainder(r, n))
     }
 }
 

@@ -39,9 +39,17 @@ fn exp_in_range(x: f32) -> f32 {
     scale(exp_poly(r), n)
 }
 
+/// Below this a result is zero. One that underflows takes the processor a hundred times as long as any other, and the
+/// lanes behind a row's end are all such in a softmax: they are left out.
+pub(crate) const EXP_VANISHES: f32 = -104.0;
+/// The same for powers of two.
+pub(crate) const EXP2_VANISHES: f32 = -151.0;
+
 #[inline(always)]
 pub(super) fn exp(x: f32) -> f32 {
-    exp_in_range(x.clamp(-104.0, 89.0))
+    let vanishes = x < EXP_VANISHES;
+    let value = exp_in_range(if vanishes { 0.0 } else { x.clamp(EXP_VANISHES, 89.0) });
+    if vanishes { 0.0 } else { value }
 }
 
 /// As the chain of operations computes it, rounding after each.
@@ -52,10 +60,12 @@ pub(super) fn sigmoid(x: f32) -> f32 {
 
 #[inline(always)]
 pub(super) fn exp2(x: f32) -> f32 {
-    let c = x.clamp(-151.0, 129.0);
+    let vanishes = x < EXP2_VANISHES;
+    let c = if vanishes { 0.0 } else { x.clamp(EXP2_VANISHES, 129.0) };
     let n = c.round_ties_even();
     let r = (c - n) * std::f32::consts::LN_2;
-    scale(exp_poly(r), n)
+    let value = scale(exp_poly(r), n);
+    if vanishes { 0.0 } else { value }
 }
 
 /// Mantissa in [sqrt(1/2), sqrt(2)) minus one, and the exponent.
