@@ -58,7 +58,7 @@ def cat_relu_pad(first, second):
     channels = first_channels + second_channels
     out = torch.empty((batch, channels, height + 2, width + 2), dtype=first.dtype, device=first.device)
     columns = triton.next_power_of_2(width + 2)
-    rows = max(1, 2048 // columns)
+    rows = max(1, min(triton.next_power_of_2(height + 2), 2048 // columns))
     cat_relu_pad_kernel[(batch * channels, triton.cdiv(height + 2, rows))](
         first, second, out, first_channels, second_channels, height, width, ROWS=rows, COLUMNS=columns
     )

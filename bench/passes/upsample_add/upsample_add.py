@@ -45,7 +45,7 @@ def upsample_add(coarse, lateral):
     lateral = lateral.expand(batch, channels, 2 * height, 2 * width).contiguous()
     out = torch.empty_like(lateral)
     columns = triton.next_power_of_2(width)
-    rows = max(1, 1024 // columns)
+    rows = max(1, min(triton.next_power_of_2(height), 1024 // columns))
     upsample_add_kernel[(batch * channels, triton.cdiv(height, rows))](
         coarse, lateral, out, height, width, ROWS=rows, COLUMNS=columns
     )
