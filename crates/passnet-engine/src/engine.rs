@@ -21,6 +21,11 @@ pub trait Engine: fmt::Debug + Send + Sync {
         ))
     }
 
+    /// Whether tensors that a graph makes without naming a device lie where it runs.
+    fn computes_on_host(&self) -> bool {
+        true
+    }
+
     /// The fewest seconds in which the engine's device moves so many bytes, half of them read and half written; `None`
     /// where that cannot be measured.
     fn copy_seconds(&self, bytes: u64) -> Option<f64>;

@@ -2,9 +2,9 @@
 
 use passnet_graph::graph::NodeKind;
 use passnet_graph::infer::{Inference, Value, infer_folder};
-use passnet_graph::ops::Op;
+use passnet_graph::ops::{Class, Op};
 use passnet_graph::read::read_folder;
-use passnet_graph::{Arg, Diagnostic, Graph, GraphFiles, TensorMeta};
+use passnet_graph::{Arg, Diagnostic, Graph, GraphFiles, NodeId, TensorMeta};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -32,6 +32,8 @@ impl TypedGraph {
 pub struct Form {
     /// At least one.
     pub members: Vec<TypedGraph>,
+    /// Whether a node's tensor is out of a kernel's reach, because it lies in the host's memory.
+    on_host: Vec<bool>,
 }
 
 impl Form {
@@ -42,6 +44,38 @@ impl Form {
     pub fn count(&self) -> usize {
         self.members.len()
     }
+
+    pub fn is_on_host(&self, id: NodeId) -> bool {
+        self.on_host.get(id.index()).copied().unwrap_or(false)
+    }
+
+    /// For a run on a GPU: tensors that the graph makes without a device are not there.
+    pub fn leave_host_tensors(&mut self) {
+        self.on_host = on_host(self);
+    }
+}
+
+/// For every node whether its tensor was made without a device, or of nothing but such tensors: then it is the host's,
+/// and eager lets operations of the CPU and single numbers use it. A kernel cannot.
+fn on_host(form: &Form) -> Vec<bool> {
+    let graph = form.graph();
+    let is_tensor = |id: NodeId| form.members[0].types.value(id).as_tensor().is_some();
+    let mut on_host = vec![false; graph.nodes().len()];
+    for (id, call) in graph.calls() {
+        let Ok(bound) = call.bind() else { continue };
+        let mut tensors = 0;
+        let mut others = false;
+        call.for_each_input(|input| {
+            if is_tensor(input) {
+                tensors += 1;
+                others |= !on_host[input.index()];
+            }
+        });
+        let is_made = matches!(bound.class(), Class::Creation | Class::Random) && tensors == 0;
+        let is_moved = matches!(bound.arg("device"), Arg::Device(_));
+        on_host[id.index()] = !is_moved && (is_made || (tensors > 0 && !others));
+    }
+    on_host
 }
 
 /// Sorts graphs into forms, the largest form first.
@@ -53,7 +87,11 @@ pub fn forms(graphs: Vec<TypedGraph>) -> Vec<Form> {
         if !found.contains_key(&key) {
             order.push(key.clone());
         }
-        found.entry(key).or_insert_with(|| Form { members: Vec::new() }).members.push(graph);
+        found
+            .entry(key)
+            .or_insert_with(|| Form { members: Vec::new(), on_host: Vec::new() })
+            .members
+            .push(graph);
     }
     let mut forms: Vec<Form> = order.iter().filter_map(|key| found.remove(key)).collect();
     forms.sort_by_key(|form| std::cmp::Reverse(form.count()));

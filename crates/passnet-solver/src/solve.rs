@@ -23,7 +23,7 @@ const MOST_SMALLEST: usize = 5;
 /// What was done and why.
 pub const EXPLANATION: &str = "explain.json";
 /// A solution is found again only if it was made by the same rules.
-const RULES: &str = "3";
+const RULES: &str = "4";
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct SolveOptions {
@@ -131,7 +131,10 @@ pub fn solve(
             seconds: 0.0,
         },
     };
-    let all = forms(typed);
+    let mut all = forms(typed);
+    if !engine.computes_on_host() {
+        all.iter_mut().for_each(Form::leave_host_tensors);
+    }
     let grouped: Vec<_> = all.iter().map(groups).collect();
     for (number, (form, (groups, left))) in all.iter().zip(&grouped).enumerate() {
         solver.explanation.left.extend(explain::left(form, left));
@@ -216,8 +219,10 @@ impl Solver<'_> {
         let mut neutral: Option<Made> = None;
         let mut kept = false;
         for group in groups {
-            if !self.outlines.insert(outline(group)) {
-                kept = true;
+            let outline = outline(group);
+            if !self.outlines.insert(outline.clone()) {
+                // Written before; it may have been dropped since.
+                kept |= self.passes.iter().any(|pass| pass.outline == outline);
                 continue;
             }
             let Some(made) = self.make(form, group)? else { continue };
@@ -402,15 +407,14 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Runs the smallest graph of a form: a pass that matches where it was not made for must be right there too.
+    /// Runs the graphs of a form: a pass that matches where it was not made for must be right there too.
     fn is_right(&self, candidate: &Candidate, form: &Form) -> bool {
-        let elements =
-            |member: &&TypedGraph| -> i64 { member.metas.iter().map(|meta| meta.elements()).sum() };
-        let Some(member) = form.members.iter().min_by_key(elements) else { return false };
-        let Ok(files) = self.sample.graph_files(&member.path) else { return false };
         let options = EvaluateOptions { draws: 0, thorough: false, ..EvaluateOptions::default() };
-        let evaluation = check(self.engine, &files, candidate, &options);
-        evaluation.judged.verdict.kind == VerdictKind::Correct
+        form.members.iter().all(|member| {
+            let Ok(files) = self.sample.graph_files(&member.path) else { return false };
+            let evaluation = check(self.engine, &files, candidate, &options);
+            evaluation.judged.verdict.kind == VerdictKind::Correct
+        })
     }
 
     /// In how many places of a form a pass was made for.

@@ -145,6 +145,10 @@ impl Engine for TorchEngine {
         "torch"
     }
 
+    fn computes_on_host(&self) -> bool {
+        self.host.device == Device::CPU
+    }
+
     fn copy_seconds(&self, bytes: u64) -> Option<f64> {
         self.host.rate(json!({ "call": "copy", "bytes": bytes }), "seconds")
     }

@@ -3,7 +3,6 @@
 //! Views cost nothing in eager, so they never start a group; those between members, and those that only a group reads,
 //! become part of it and change its indices.
 
-use super::host::on_host;
 use super::piece::outputs_of;
 use super::{Body, Piece, Refusal, lower, refuse};
 use crate::form::Form;
@@ -353,9 +352,8 @@ fn attempt(form: &Form, members: BTreeSet<NodeId>, is_free: &[bool]) -> Result<G
     if let Some(output) = outputs.iter().find(|output| is_free[output.index()]) {
         refuse!("the view `{}` would become a copy", graph.node(*output).name);
     }
-    let on_host = on_host(form);
     let mut touched = inputs_of(graph, &members).into_iter().chain(outputs);
-    if let Some(id) = touched.find(|id| on_host[id.index()]) {
+    if let Some(id) = touched.find(|id| form.is_on_host(*id)) {
         refuse!("`{}` is made without a device, so on the CPU", graph.node(id).name);
     }
     let piece = Piece::new(form, &members)?;

@@ -2,7 +2,6 @@
 
 pub mod body;
 pub mod groups;
-mod host;
 pub mod index;
 mod lower;
 pub mod piece;

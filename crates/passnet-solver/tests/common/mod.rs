@@ -46,8 +46,11 @@ impl Task {
     }
 
     pub fn solve(&self) -> Result<Explanation, SolveError> {
-        let options = SolveOptions { tune: false, ..SolveOptions::default() };
-        solve(&NativeEngine, &RATES, &self.sample, &self.passes(), &options)
+        self.solve_with(&SolveOptions { tune: false, ..SolveOptions::default() })
+    }
+
+    pub fn solve_with(&self, options: &SolveOptions) -> Result<Explanation, SolveError> {
+        solve(&NativeEngine, &RATES, &self.sample, &self.passes(), options)
     }
 
     /// All graphs under the solution, verified thoroughly and hardly timed.
