@@ -179,6 +179,18 @@ fn errors_name_the_node_and_the_line() {
             vec![float(&[2])],
             ErrorKind::Unsupported,
         ),
+        (
+            "x: torch.Tensor",
+            "a = x + 1; z = torch.arange(float('inf')); return (z,)",
+            vec![float(&[2])],
+            ErrorKind::Value,
+        ),
+        (
+            two,
+            "a = x + 1; z = torch.conv2d(a, y, None, (9223372036854775807, 1), (4611686018427387904, 1)); return (z,)",
+            vec![float(&[1, 1, 4, 4]), float(&[1, 1, 3, 3])],
+            ErrorKind::Value,
+        ),
         (two, "a = x + 1; z = a & y; return (z,)", vec![float(&[2]), float(&[2])], ErrorKind::Type),
     ];
     for (arguments, body, inputs, kind) in cases {

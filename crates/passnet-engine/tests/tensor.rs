@@ -125,7 +125,54 @@ fn bad_input_is_an_error() {
     assert!(conv(0, 0, 1).is_err());
     assert!(conv(1, 0, usize::MAX).is_err());
     assert!(conv(1, usize::MAX / 4, 1).is_err());
+    assert!(conv(usize::MAX / 4, usize::MAX / 4, 1).is_err());
+    assert!(conv(1, 1 << 45, 1 << 45).is_err(), "a padded image that fits nowhere");
+    assert!(conv(1 << 45, 1 << 45, 1).is_ok(), "of which hardly anything is seen");
+    assert!(conv(1, usize::MAX / 2, usize::MAX / 2).is_err());
     assert!(conv(1, 1, 1).is_ok());
+}
+
+/// NaN and infinity are values like others: they come out where torch lets them out, and no operation trips over them.
+#[test]
+fn what_is_no_number_is_carried_along() {
+    let (nan, inf) = (f32::NAN, f32::INFINITY);
+    let x = Tensor::from_slice(&[1.0, nan, -inf, inf, 0.0], &[5]).unwrap();
+    let bits = |t: Tensor| -> Vec<String> {
+        t.to_vec::<f32>().unwrap().iter().map(|v| format!("{v}")).collect()
+    };
+    assert_eq!(bits(pointwise::unary(Unary::Relu, &x).unwrap()), ["1", "NaN", "0", "inf", "0"]);
+    let clamped = pointwise::clamp(&x, Some(&(-1.0).into()), Some(&2.0.into())).unwrap();
+    assert_eq!(bits(clamped), ["1", "NaN", "-1", "2", "0"]);
+    let (values, places) = reduce::sort(&x, 0, false).unwrap();
+    assert_eq!(bits(values), ["-inf", "0", "1", "inf", "NaN"]);
+    assert_eq!(ints(&places), [2, 4, 0, 3, 1]);
+    assert!(bits(reduce::softmax(&x, 0, None).unwrap()).iter().all(|v| v == "NaN"));
+    let all = [
+        reduce::sum(&x, None, false, None),
+        reduce::mean(&x, None, false, None),
+        norm::layer_norm(&x, &[5], None, None, 1e-5),
+        matmul::matmul(&x, &x),
+    ];
+    for result in all {
+        assert!(result.unwrap().to_vec::<f32>().unwrap().iter().all(|v| v.is_nan()));
+    }
+    for dtype in [DType::Int64, DType::Int32, DType::UInt8, DType::Bool] {
+        assert_eq!(x.to_dtype(dtype).unwrap().numel(), 5);
+    }
+    let image = Tensor::full(&[1, 1, 4, 4], Scalar::Float(f64::INFINITY), DType::Float32).unwrap();
+    let weight = Tensor::full(&[1, 1, 3, 3], Scalar::Float(1.0), DType::Float32).unwrap();
+    let options = Convolution {
+        stride: vec![1],
+        padding: Padding::Explicit(vec![1]),
+        dilation: vec![1],
+        groups: 1,
+    };
+    let out = convolution(&image, &weight, None, &options).unwrap();
+    assert!(bits(out).iter().all(|v| v == "inf"));
+    let ends = [(f64::NAN, 1.0), (0.0, f64::INFINITY), (f64::NEG_INFINITY, 0.0)];
+    for (start, end) in ends {
+        assert!(creation::arange(start.into(), end.into(), 1i64.into(), DType::Float32).is_err());
+    }
 }
 
 #[test]

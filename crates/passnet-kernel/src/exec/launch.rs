@@ -6,9 +6,10 @@ use super::memory::Memory;
 use super::plan_run::RunOptions;
 use super::run::Machine;
 use super::tape::Tape;
+use super::team::run_tasks;
 use super::track::Tracker;
 use crate::ir::{Function, Loc};
-use rayon::prelude::*;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// A kernel lowered for one launch.
@@ -85,20 +86,18 @@ impl PreparedLaunch {
         }
         // Enough batches to balance, few enough that setting up a machine does not show.
         let batch = programs.div_ceil(options.threads * 4).max(MIN_BATCH);
-        let batches: Vec<(usize, usize)> = (0..programs)
-            .step_by(batch)
-            .map(|start| (start, (start + batch).min(programs)))
-            .collect();
-        let failures: Vec<(usize, Box<Fault>)> = batches
-            .into_par_iter()
-            .filter_map(|(start, end)| {
-                let mut machine = Machine::new(&self.tape, memory, None, options.iterations);
-                (start..end).find_map(|i| {
-                    let ran = self.in_time(i, options).and_then(|()| machine.run(self.program(i)));
-                    ran.err().map(|fault| (i, fault))
-                })
-            })
-            .collect();
+        let failures = Mutex::new(Vec::new());
+        run_tasks(programs.div_ceil(batch), options.threads, &|task, _| {
+            let mut machine = Machine::new(&self.tape, memory, None, options.iterations);
+            for i in task * batch..programs.min((task + 1) * batch) {
+                let ran = self.in_time(i, options).and_then(|()| machine.run(self.program(i)));
+                if let Err(fault) = ran {
+                    failures.lock().unwrap_or_else(PoisonError::into_inner).push((i, fault));
+                    break;
+                }
+            }
+        });
+        let failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
         match failures.into_iter().min_by_key(|(i, _)| *i) {
             Some((_, fault)) => Err(fault),
             None => Ok(()),

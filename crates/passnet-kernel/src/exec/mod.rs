@@ -19,6 +19,7 @@ mod run;
 mod simd;
 mod strided;
 mod tape;
+mod team;
 mod track;
 mod transfer;
 mod views;
@@ -26,6 +27,7 @@ mod views;
 pub use fault::{Fault, FaultKind};
 pub use memory::{LentBuffer, Memory};
 pub use plan_run::{PreparedPlan, RunError, RunOptions, Written, element_bytes};
+pub use team::run_tasks;
 pub use transfer::gather;
 
 pub(crate) use plan_run::lanes_as_f64;

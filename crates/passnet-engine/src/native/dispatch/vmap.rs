@@ -7,8 +7,10 @@
 use super::{Args, kernel};
 use crate::engine::{Mapped, Value};
 use crate::native::error::{Result, bail, ensure};
+use crate::native::ops::creation::arange;
 use crate::native::ops::indexing;
 use crate::native::tensor::Tensor;
+use passnet_graph::DType;
 use passnet_graph::ops::{Class, Op};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -115,6 +117,7 @@ pub(crate) fn apply(args: &Args<'_>) -> Result<Value> {
     );
     match args.op {
         Op::GetItem => subscript(args),
+        Op::IndexTensors => index(args),
         op if op.class() == Class::Pointwise => pointwise(args),
         Op::To | Op::Detach | Op::Bool | Op::Long | Op::Int | Op::Float | Op::Clone => {
             pointwise(args)
@@ -216,26 +219,57 @@ fn property(args: &Args<'_>) -> Result<Value> {
     })
 }
 
-/// `x[i, j]` where `x` is not mapped and mapped tensors index its first dimensions.
+/// `x[i, j]` by index tensors, or a view of a mapped tensor.
 fn subscript(args: &Args<'_>) -> Result<Value> {
-    let Value::Tensor(input) = args.value("input") else {
-        return views(args);
-    };
+    let input = args.value("input");
     let one = [args.value("index").clone()];
     let items: &[Value] = match args.value("index") {
         Value::Sequence(items) => items,
         _ => &one,
     };
+    let is_tensor = |item: &Value| matches!(item, Value::Tensor(_) | Value::Mapped(_));
+    if matches!(input, Value::Mapped(_)) && !items.iter().all(is_tensor) {
+        return views(args);
+    }
+    pick(input, items)
+}
+
+/// `torch.ops.aten.index(x, [i, j])`.
+fn index(args: &Args<'_>) -> Result<Value> {
+    match args.value("indices") {
+        Value::Sequence(items) => pick(args.value("input"), items),
+        item => pick(args.value("input"), std::slice::from_ref(item)),
+    }
+}
+
+/// Elements of `input` at index tensors over its first dimensions.
+fn pick(input: &Value, items: &[Value]) -> Result<Value> {
     ensure!(
         items.iter().all(|item| matches!(item, Value::Tensor(_) | Value::Mapped(_))),
         Unsupported,
         "a subscript inside vmap by anything but index tensors is not supported yet"
     );
-    let levels = levels_of(items.iter());
+    let (tensor, own): (&Tensor, &[i64]) = match input {
+        Value::Tensor(tensor) => (tensor, &[]),
+        Value::Mapped(mapped) => (&mapped.tensor, &mapped.levels),
+        other => return Err(super::args::wrong_type("input", "Tensor", other)),
+    };
+    let levels = levels_of(items.iter().chain([input]));
     let rank = items.iter().map(rank_of).max().unwrap_or(0);
-    let picks =
-        items.iter().map(|item| aligned(item, &levels, rank)).collect::<Result<Vec<_>>>()?;
-    Ok(wrapped(indexing::index(input, &picks)?, levels))
+    // Along its hidden dimensions the input is read at each index's own place.
+    let mut picks = Vec::with_capacity(own.len() + items.len());
+    for (d, level) in own.iter().enumerate() {
+        let mut shape = vec![1; levels.len() + rank];
+        let place = levels.iter().position(|known| known == level).unwrap_or(0);
+        shape[place] = tensor.shape()[d];
+        let size = (tensor.shape()[d] as i64).into();
+        let places = arange(0i64.into(), size, 1i64.into(), DType::Int64)?;
+        picks.push(Some(places.reshape_to(&shape)?));
+    }
+    for item in items {
+        picks.push(aligned(item, &levels, rank)?);
+    }
+    Ok(wrapped(indexing::index(tensor, &picks)?, levels))
 }
 
 /// `x[None]`, `x[:, None]` of a mapped tensor: the visible dimensions follow the hidden ones.

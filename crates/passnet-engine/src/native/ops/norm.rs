@@ -7,7 +7,7 @@ use crate::native::simd::math::Real;
 use crate::native::simd::multiversion;
 use crate::native::simd::parallel::{GRAIN, for_each_chunk};
 use crate::native::tensor::layout::{Dims, looks_channels_last};
-use crate::native::tensor::{Arg, Buffer, Scalar, Tensor};
+use crate::native::tensor::{Arg, Buffer, Scalar, Tensor, Values};
 use passnet_graph::DType;
 
 /// Parameters of a batch or instance normalisation; statistics are updated in place when training.
@@ -283,15 +283,7 @@ fn normalize_rows<T: Real>(
 ) -> Result<Tensor> {
     let length: usize = normalized.iter().product();
     let values = input.values::<T>()?;
-    let table = |t: Option<&Tensor>, default: f64| -> Result<Buffer<T>> {
-        let mut buffer = Buffer::<T>::new(length)?;
-        match t {
-            Some(t) => buffer.copy_from_slice(&t.values::<T>()?),
-            None => buffer.fill(T::constant(default)),
-        }
-        Ok(buffer)
-    };
-    let (weight, bias) = (table(weight, 1.0)?, table(bias, 0.0)?);
+    let (weight, bias) = (table_or::<T>(weight, length, 1.0)?, table_or::<T>(bias, length, 0.0)?);
     let mut out = Buffer::<T>::new(values.len())?;
     if let Some(rows) = (GRAIN / 2).checked_div(length) {
         let rows = rows.max(1);
@@ -301,6 +293,16 @@ fn normalize_rows<T: Real>(
         });
     }
     Tensor::from_buffer(out, input.shape())
+}
+
+/// A weight or bias as it lies in memory, or `length` times the same number.
+fn table_or<T: Real>(given: Option<&Tensor>, length: usize, number: f64) -> Result<Values<'_, T>> {
+    if let Some(given) = given {
+        return given.values();
+    }
+    let mut table = Buffer::<T>::new(length)?;
+    table.fill(T::constant(number));
+    Ok(Values::Owned(table))
 }
 
 multiversion! {

@@ -345,24 +345,25 @@ pub fn adaptive_avg_pool(input: &Tensor, sizes: &[Option<usize>]) -> Result<Tens
         let values = planes.volume.values::<T>()?;
         let mut out = Buffer::<T>::new(numel(&shape)?)?;
         let plane: usize = size.iter().product();
-        let [_, rows, columns] = output;
-        for_each_weighted_chunk(&mut out, output.iter().product(), plane / output.iter().product::<usize>().max(1) + 1, |index, target| {
+        let ranges: [Vec<_>; 3] = std::array::from_fn(|d| {
+            (0..output[d]).map(|o| adaptive_range(o, size[d], output[d])).collect()
+        });
+        let outputs: usize = output.iter().product();
+        for_each_weighted_chunk(&mut out, outputs, plane / outputs.max(1) + 1, |index, target| {
             let source = &values[index * plane..(index + 1) * plane];
-            for (at, o) in target.iter_mut().enumerate() {
-                let ranges = [
-                    adaptive_range(at / (rows * columns), size[0], output[0]),
-                    adaptive_range(at / columns % rows, size[1], output[1]),
-                    adaptive_range(at % columns, size[2], output[2]),
-                ];
-                let mut sum = T::ZERO;
-                for d in ranges[0].clone() {
-                    for h in ranges[1].clone() {
-                        let line = &source[(d * size[1] + h) * size[2]..][ranges[2].clone()];
-                        sum = line.iter().fold(sum, |s, v| s + *v);
+            let lines = ranges[0].iter().flat_map(|d| ranges[1].iter().map(move |h| (d, h)));
+            for ((depth, height), line) in lines.zip(target.chunks_mut(output[2].max(1))) {
+                for (width, o) in ranges[2].iter().zip(line) {
+                    let mut sum = T::ZERO;
+                    for d in depth.clone() {
+                        for h in height.clone() {
+                            let line = &source[(d * size[1] + h) * size[2]..][width.clone()];
+                            sum = line.iter().fold(sum, |s, v| s + *v);
+                        }
                     }
+                    let count = depth.len() * height.len() * width.len();
+                    *o = sum / T::constant(count as f64);
                 }
-                let count: usize = ranges.iter().map(ExactSizeIterator::len).product();
-                *o = sum / T::constant(count as f64);
             }
         });
         Tensor::from_buffer(out, &shape)?.to_dtype(input.dtype())?

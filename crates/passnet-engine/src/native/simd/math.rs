@@ -6,12 +6,14 @@
 // Coefficients are given in full, to be rounded once by the compiler.
 #![allow(clippy::excessive_precision)]
 
+use super::vector::Vectors;
 use crate::native::tensor::element::Compute;
 use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 
 /// The types in which kernels compute.
 pub(crate) trait Real:
     Compute
+    + Vectors
     + PartialOrd
     + Add<Output = Self>
     + Sub<Output = Self>

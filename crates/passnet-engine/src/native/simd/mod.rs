@@ -7,6 +7,7 @@
 pub(crate) mod convert;
 pub(crate) mod math;
 pub(crate) mod parallel;
+pub(crate) mod vector;
 
 use std::sync::LazyLock;
 

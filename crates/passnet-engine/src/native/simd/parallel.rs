@@ -3,10 +3,21 @@
 //! Chunk sizes depend on the data alone, so results do not depend on the number of threads.
 
 use crate::native::tensor::element::Plain;
-use rayon::prelude::*;
+use passnet_kernel::exec::run_tasks;
+use std::marker::PhantomData;
 
 /// Elements below which another thread costs more than it brings.
 pub(crate) const GRAIN: usize = 32 * 1024;
+
+/// How many threads share the work, at most.
+pub(crate) fn threads() -> usize {
+    rayon::current_num_threads()
+}
+
+/// Calls `work(task, thread)` for each task, in any order; tasks of one thread (below `threads()`) never overlap.
+pub(crate) fn for_each_task(tasks: usize, work: impl Fn(usize, usize) + Sync) {
+    run_tasks(tasks, threads(), &work);
+}
 
 /// Calls `work(index, chunk)` for each chunk of `out`; serially where there is little to do.
 pub(crate) fn for_each_chunk<T: Plain>(
@@ -25,12 +36,48 @@ pub(crate) fn for_each_weighted_chunk<T: Plain>(
     work: impl Fn(usize, &mut [T]) + Sync + Send,
 ) {
     let chunk = chunk.max(1);
-    if out.len() <= chunk
-        || out.len().saturating_mul(weight) < 2 * GRAIN
-        || rayon::current_num_threads() == 1
-    {
+    let total = out.len();
+    if total <= chunk || total.saturating_mul(weight) < 2 * GRAIN {
         out.chunks_mut(chunk).enumerate().for_each(|(i, piece)| work(i, piece));
-    } else {
-        out.par_chunks_mut(chunk).enumerate().for_each(|(i, piece)| work(i, piece));
+        return;
+    }
+    // Threads take several small chunks at a time.
+    let together = (GRAIN / 2 / chunk.saturating_mul(weight)).max(1);
+    let chunks = total.div_ceil(chunk);
+    let shared = Shared::new(out);
+    for_each_task(chunks.div_ceil(together), |task, _| {
+        for index in task * together..chunks.min((task + 1) * together) {
+            let start = index * chunk;
+            // SAFETY: every chunk is visited by one task, once.
+            work(index, unsafe { shared.slice(start, chunk.min(total - start)) });
+        }
+    });
+}
+
+/// Elements that several threads write at once, each its own.
+#[derive(Clone, Copy)]
+pub(crate) struct Shared<'a, T> {
+    start: *mut T,
+    len: usize,
+    elements: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: whoever takes a slice promises that nobody else has any of it.
+unsafe impl<T: Send> Send for Shared<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Shared<'_, T> {}
+
+impl<'a, T> Shared<'a, T> {
+    pub(crate) fn new(elements: &'a mut [T]) -> Self {
+        Shared { start: elements.as_mut_ptr(), len: elements.len(), elements: PhantomData }
+    }
+
+    /// # Safety
+    /// While the slice is used, no other slice of these elements overlaps it.
+    #[expect(clippy::mut_from_ref, reason = "the caller promises that slices do not overlap")]
+    pub(crate) unsafe fn slice(&self, start: usize, len: usize) -> &mut [T] {
+        assert!(start <= self.len && len <= self.len - start, "a slice out of bounds");
+        // SAFETY: inside the elements; exclusive by the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(start), len) }
     }
 }

@@ -22,7 +22,7 @@ const POOL_LIMIT: usize = 1 << 30;
 /// What a thread may hold unless it set a budget of its own.
 const DEFAULT_LIMIT: usize = 1 << 36;
 
-/// A memory budget with its current and highest use.
+/// A memory budget with its current and highest use, counted as PyTorch counts: bytes that were asked for.
 #[derive(Debug)]
 pub struct Budget {
     limit: usize,
@@ -130,13 +130,28 @@ fn pool() -> MutexGuard<'static, Pool> {
     POOL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Rounds up so that nearby sizes share blocks: four steps in each power of two.
-fn size_class(bytes: usize) -> Option<usize> {
-    if bytes <= 256 {
-        return Some(256);
+impl Pool {
+    /// The smallest free block that holds `capacity` bytes and is at most an eighth larger.
+    fn take(&mut self, capacity: usize) -> Option<Block> {
+        let (found, blocks) = self.free.range_mut(capacity..=capacity + capacity / 8).next()?;
+        let (found, block) = (*found, blocks.pop());
+        if blocks.is_empty() {
+            self.free.remove(&found);
+        }
+        self.bytes -= found;
+        block
     }
-    let step = (1usize << (usize::BITS - 1 - (bytes - 1).leading_zeros())) / 4;
-    Some(bytes.checked_add(step - 1)? / step * step)
+
+    fn keep(&mut self, block: Block) {
+        if self.bytes + block.capacity > POOL_LIMIT {
+            // Sizes that nobody asks for any more would fill the pool for good.
+            *self = Pool::default();
+        }
+        if block.capacity <= POOL_LIMIT {
+            self.bytes += block.capacity;
+            self.free.entry(block.capacity).or_default().push(block);
+        }
+    }
 }
 
 /// An owned buffer of bytes, charged to a budget and returned to the pool when dropped.
@@ -162,19 +177,12 @@ impl Memory {
     pub(crate) fn new(len: usize, zeroed: bool) -> Result<Self> {
         let budget = Budget::current();
         let too_large = || TensorError::Allocation { requested: len, available: budget.limit };
-        let capacity = size_class(len).ok_or_else(too_large)?;
-        budget.charge(capacity)?;
-        let reused = {
-            let mut pool = pool();
-            let block = pool.free.get_mut(&capacity).and_then(Vec::pop);
-            if block.is_some() {
-                pool.bytes -= capacity;
-            }
-            block
-        };
+        let capacity = len.max(1).checked_next_multiple_of(ALIGNMENT).ok_or_else(too_large)?;
+        budget.charge(len)?;
+        let reused = pool().take(capacity);
         let was_reused = reused.is_some();
         let Some(block) = reused.or_else(|| Block::new(capacity)) else {
-            budget.used.fetch_sub(capacity, Ordering::Relaxed);
+            budget.used.fetch_sub(len, Ordering::Relaxed);
             return Err(too_large());
         };
         let start = block.aligned();
@@ -202,12 +210,8 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         let Some(block) = self.block.take() else { return };
-        self.budget.used.fetch_sub(block.capacity, Ordering::Relaxed);
-        let mut pool = pool();
-        if pool.bytes + block.capacity <= POOL_LIMIT {
-            pool.bytes += block.capacity;
-            pool.free.entry(block.capacity).or_default().push(block);
-        }
+        self.budget.used.fetch_sub(self.len, Ordering::Relaxed);
+        pool().keep(block);
     }
 }
 
@@ -275,13 +279,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn size_classes_waste_at_most_a_quarter() {
-        for bytes in 1..10_000 {
-            let class = size_class(bytes).unwrap();
-            assert!(class >= bytes);
-            assert!(bytes <= 256 || class <= bytes + bytes / 4 + 1, "{bytes} {class}");
+    fn freed_blocks_serve_requests_of_nearly_their_size() {
+        let mut pool = Pool::default();
+        for capacity in [1024, 1088, 4096] {
+            pool.keep(Block::new(capacity).unwrap());
         }
-        assert_eq!(size_class(usize::MAX), None);
+        assert_eq!(pool.take(1000).unwrap().capacity, 1024);
+        assert_eq!(pool.take(1024).unwrap().capacity, 1088);
+        assert!(pool.take(1024).is_none(), "a block four times too large is left alone");
+        assert_eq!(pool.bytes, 4096);
+        assert!(pool.take(4096).is_some());
+        assert_eq!((pool.bytes, pool.free.len()), (0, 0));
     }
 
     #[test]
@@ -291,13 +299,13 @@ mod tests {
             let kept = Buffer::<f32>::new(1000).unwrap();
             assert!(matches!(
                 Buffer::<f32>::new(2000),
-                Err(TensorError::Allocation { requested: 8192, .. })
+                Err(TensorError::Allocation { requested: 8000, .. })
             ));
             drop(kept);
             assert!(Buffer::<f32>::new(2000).is_ok());
         });
         assert_eq!(budget.used(), 0);
-        assert_eq!(budget.peak(), 8192);
+        assert_eq!(budget.peak(), 8000);
         assert!(Buffer::<f64>::new(usize::MAX / 8).is_err());
     }
 

@@ -365,6 +365,12 @@ impl Tensor {
         Ok(Strided { data, strides: layout::contiguous_strides(&self.shape) })
     }
 
+    /// The elements at their own strides, as raw words of the same width.
+    pub(crate) fn strided_words<W: Plain>(&self) -> Result<Strided<'_, W>> {
+        let data = Values::Borrowed(self.read()?, self.offset..usize::MAX);
+        Ok(Strided { data, strides: self.strides.clone() })
+    }
+
     /// The elements in row-major order as what they are, or as raw words of the same width.
     pub(crate) fn words<W: Plain>(&self) -> Result<Values<'_, W>> {
         if self.is_contiguous() {

@@ -1,10 +1,19 @@
-//! Convolutions in which each filter sees one channel: no product worth a matrix, so lines are summed directly.
+//! Convolutions in which each filter sees one channel: no product worth a matrix, so runs of memory are summed directly.
 
+use super::padded::Padded;
 use super::window::Window;
+use crate::native::error::Result;
 use crate::native::simd::math::Real;
-use crate::native::simd::multiversion;
-use crate::native::simd::parallel::for_each_weighted_chunk;
-use smallvec::SmallVec;
+use crate::native::simd::parallel::{Shared, for_each_task, threads};
+use crate::native::simd::vector::{MOST_LANES, Vector, VectorKernel};
+use crate::native::tensor::Buffer;
+
+/// Vectors summed at a time, enough to hide how long one addition takes.
+const VECTORS: usize = 4;
+/// Elements that are read beyond the last position, at most.
+const SLACK: usize = VECTORS * MOST_LANES;
+/// Products that one task computes, at least.
+const WORK: usize = 1 << 15;
 
 pub(super) fn run<T: Real>(
     input: &[T],
@@ -14,121 +23,78 @@ pub(super) fn run<T: Real>(
     channels: usize,
     filters: usize,
     bias: &(impl Fn(usize) -> T + Sync + Send),
-) {
+) -> Result<()> {
     let (plane_in, plane, taps) = (window.input_size(), window.output_size(), window.kernel_size());
+    let padded = Padded::new(window)?;
     let multiplier = filters / channels;
-    for_each_weighted_chunk(out, plane, taps, |index, target| {
-        let (image, filter) = (index / filters, index % filters);
-        let channel = image * channels + filter / multiplier;
-        target.fill(bias(filter));
-        convolve(
-            &input[channel * plane_in..(channel + 1) * plane_in],
-            &weight[filter * taps..(filter + 1) * taps],
-            target,
-            window,
-        );
-    });
-}
-
-multiversion! {
-    fn convolve[T: Real](source: &[T], weight: &[T], target: &mut [T], window: &Window) {
-        let [_, rows, columns] = window.output;
-        // Columns in which no tap hangs over an edge are summed in registers, several at a time; the others one by one.
-        let inside = (0..window.kernel[2]).fold(0..columns, |inside, tap| {
-            let valid = window.valid(2, tap);
-            inside.start.max(valid.start)..inside.end.min(valid.end)
-        });
-        let mut seen: SmallVec<[(&[T], &[T]); 9]> = SmallVec::new();
-        for (index, line) in target.chunks_mut(columns).enumerate() {
-            find_seen(source, weight, window, [index / rows, index % rows], &mut seen);
-            let mut column = 0;
-            while column < columns {
-                let left = if column >= inside.start && window.stride[2] <= 2 {
-                    inside.end.saturating_sub(column)
-                } else {
-                    0
-                };
-                column += match left {
-                    16.. => sum::<T, 16>(&seen, window, column, line),
-                    8.. => sum::<T, 8>(&seen, window, column, line),
-                    4.. => sum::<T, 4>(&seen, window, column, line),
-                    _ => sum_one(&seen, window, column, line),
-                };
-            }
+    let planes = out.len() / plane;
+    let together = (WORK / (plane * taps)).clamp(1, planes);
+    let tasks = planes.div_ceil(together);
+    let shared = Shared::new(out);
+    // Every thread has a volume of its own; what lies between a channel's elements stays zero.
+    let volume_len = padded.len + SLACK;
+    let reach = padded.offsets.iter().max().map_or(0, |offset| offset + padded.positions);
+    assert!(reach <= padded.len, "a tap beyond the padded volume");
+    let mut volumes = Buffer::<T>::zeroed(threads().min(tasks) * volume_len)?;
+    let volumes = Shared::new(&mut volumes);
+    let work = |task: usize, thread: usize| {
+        // SAFETY: tasks of one thread follow one another.
+        let volume = unsafe { volumes.slice(thread * volume_len, volume_len) };
+        for index in task * together..planes.min((task + 1) * together) {
+            let (image, filter) = (index / filters, index % filters);
+            let channel = image * channels + filter / multiplier;
+            padded.fill(&input[channel * plane_in..(channel + 1) * plane_in], volume);
+            T::run_vectors(Correlation {
+                volume,
+                padded: &padded,
+                reach,
+                weights: &weight[filter * taps..(filter + 1) * taps],
+                bias: bias(filter),
+                // SAFETY: each plane is one task's.
+                target: unsafe { shared.slice(index * plane, plane) },
+            });
         }
-    }
+    };
+    for_each_task(tasks, work);
+    Ok(())
 }
 
-/// Every line of the input that the kernel sees from one line of the output, with the kernel's taps for it.
-#[inline(always)]
-fn find_seen<'a, T>(
-    source: &'a [T],
-    weight: &'a [T],
-    window: &Window,
-    [depth, row]: [usize; 2],
-    seen: &mut SmallVec<[(&'a [T], &'a [T]); 9]>,
-) {
-    let [_, height, width] = window.input;
-    let [kd, kh, kw] = window.kernel;
-    seen.clear();
-    for td in 0..kd {
-        let Some(d) = window.source(0, depth, td) else { continue };
-        for th in 0..kh {
-            let Some(h) = window.source(1, row, th) else { continue };
-            let from = &source[(d * height + h) * width..][..width];
-            seen.push((from, &weight[(td * kh + th) * kw..][..kw]));
-        }
-    }
+/// One filter over one channel.
+struct Correlation<'a, T> {
+    volume: &'a [T],
+    padded: &'a Padded,
+    /// Where the last position's farthest tap lies.
+    reach: usize,
+    weights: &'a [T],
+    bias: T,
+    target: &'a mut [T],
 }
 
-/// Adds to `W` columns in which every tap is inside; gives their number.
-#[inline(always)]
-fn sum<T: Real, const W: usize>(
-    seen: &[(&[T], &[T])],
-    window: &Window,
-    column: usize,
-    line: &mut [T],
-) -> usize {
-    let (stride, dilation) = (window.stride[2], window.dilation[2]);
-    let start = column * stride - window.before[2];
-    let line = &mut line[column..column + W];
-    let mut sums = [T::ZERO; W];
-    sums.copy_from_slice(line);
-    for (from, taps) in seen {
-        for (tap, factor) in taps.iter().enumerate() {
-            let run = &from[start + tap * dilation..];
-            if stride == 1 {
-                let run = &run[..W];
-                for i in 0..W {
-                    sums[i] = run[i].fused(*factor, sums[i]);
-                }
-            } else {
-                let run = &run[..2 * W - 1];
-                for i in 0..W {
-                    sums[i] = run[2 * i].fused(*factor, sums[i]);
+impl<T: Real> VectorKernel<T> for Correlation<'_, T> {
+    #[inline(always)]
+    fn run<V: Vector<T>>(self) {
+        assert!(self.reach + SLACK <= self.volume.len());
+        let step = VECTORS * V::LANES;
+        let mut tile = [T::ZERO; SLACK];
+        for first in (0..self.padded.positions).step_by(step) {
+            let mut sums = [V::splat(self.bias); VECTORS];
+            for (offset, weight) in self.padded.offsets.iter().zip(self.weights) {
+                let weight = V::splat(*weight);
+                for (i, sum) in sums.iter_mut().enumerate() {
+                    // SAFETY: a position lies below `positions`, and at most SLACK elements are read from there on.
+                    let seen =
+                        unsafe { V::load(self.volume.as_ptr().add(offset + first + i * V::LANES)) };
+                    *sum = seen.fused(weight, *sum);
                 }
             }
-        }
-    }
-    line.copy_from_slice(&sums);
-    W
-}
-
-#[inline(always)]
-fn sum_one<T: Real>(
-    seen: &[(&[T], &[T])],
-    window: &Window,
-    column: usize,
-    line: &mut [T],
-) -> usize {
-    let mut sum = line[column];
-    for (from, taps) in seen {
-        for (tap, factor) in taps.iter().enumerate() {
-            if let Some(at) = window.source(2, column, tap) {
-                sum = from[at].fused(*factor, sum);
+            for (i, sum) in sums.into_iter().enumerate() {
+                // SAFETY: the tile has room for VECTORS vectors.
+                unsafe { sum.store(tile.as_mut_ptr().add(i * V::LANES)) }
+            }
+            for run in self.padded.runs(first, step) {
+                self.target[run.output..run.output + run.len]
+                    .copy_from_slice(&tile[run.position..run.position + run.len]);
             }
         }
     }
-    line[column] = sum;
-    1
 }

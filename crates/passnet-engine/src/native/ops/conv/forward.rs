@@ -1,9 +1,13 @@
-//! Convolution as matrix products: patches of the input are laid out as columns, a strip of output positions at a time.
+//! Convolution as sums over runs of memory, without laying out what each position sees.
 
+use super::padded::{Padded, Run};
 use super::window::Window;
-use crate::native::ops::gemm::{Matrix, Sizes, Target, multiply};
+use crate::native::error::Result;
+use crate::native::ops::gemm::{COLUMNS, Factors, Matrix, Sizes, Target, multiply, multiply_panel};
 use crate::native::simd::math::Real;
-use rayon::prelude::*;
+use crate::native::simd::parallel::{Shared, for_each_task, for_each_weighted_chunk};
+use crate::native::tensor::Buffer;
+use smallvec::SmallVec;
 
 #[derive(Clone, Copy)]
 pub(super) struct Channels {
@@ -13,144 +17,157 @@ pub(super) struct Channels {
     pub(super) groups: usize,
 }
 
-/// Elements of patches laid out at a time: about half a second-level cache.
-const STRIP: usize = 128 * 1024;
+/// Filters of one task, at most: their weights stay in the second-level cache.
+const FILTERS: usize = 64;
+/// Products of one task, at least.
+const WORK: usize = 1 << 18;
 
-/// A buffer that strips of one output are written into at once.
-#[derive(Clone, Copy)]
-struct SharedOut<T>(*mut T, usize);
-// SAFETY: strips write disjoint columns of the output, and the loop ends before the buffer is used again.
-unsafe impl<T: Send> Send for SharedOut<T> {}
-// SAFETY: as above.
-unsafe impl<T: Send> Sync for SharedOut<T> {}
-
-impl<T> SharedOut<T> {
-    fn target(&self, offset: usize, row_stride: usize) -> Target<T> {
-        debug_assert!(offset <= self.1);
-        // SAFETY: `offset` is inside the buffer; the caller's rows and columns are its own (see the loop below).
-        unsafe { Target::shared(self.0.add(offset), self.1 - offset, row_stride, 1) }
-    }
-}
-
-/// Writes the convolution to `out`, or adds it to the bias that `out` already holds.
 pub(super) fn run<T: Real>(
     input: &[T],
     weight: &[T],
     out: &mut [T],
     window: &Window,
     size: Channels,
-    accumulate: bool,
-) {
+    bias: &(impl Fn(usize) -> T + Sync + Send),
+) -> Result<()> {
     let (plane_in, plane) = (window.input_size(), window.output_size());
-    let (per_group, filters) = (size.channels / size.groups, size.filters / size.groups);
-    let taps = window.kernel_size();
-    let k = per_group * taps;
+    let per_group = size.channels / size.groups;
+    let k = per_group * window.kernel_size();
     if k == 0 {
-        return;
+        for_each_weighted_chunk(out, plane, 1, |index, target| {
+            target.fill(bias(index % size.filters))
+        });
+        return Ok(());
     }
-    let strip = if window.is_pointwise() {
-        plane
-    } else {
-        (STRIP / k / 16 * 16).clamp(64, 16 * 1024).min(plane)
-    };
-    let strips = plane.div_ceil(strip);
-    let products = size.batch * size.groups;
-    let shared = SharedOut(out.as_mut_ptr(), out.len());
-    let task = |index: usize, parallel: bool| {
-        let (product, strip_index) = (index / strips, index % strips);
-        let (image, group) = (product / size.groups, product % size.groups);
-        let source = &input[(image * size.channels + group * per_group) * plane_in..]
-            [..per_group * plane_in];
-        let weights = &weight[group * filters * k..][..filters * k];
-        let first = strip_index * strip;
-        let count = strip.min(plane - first);
-        let target_at = (image * size.filters + group * filters) * plane + first;
-        let sizes = Sizes { m: filters, n: count, k };
-        // Each task has its own image, group and strip of columns: targets never overlap.
-        let target = shared.target(target_at, plane);
-        if window.is_pointwise() {
-            let patches = Matrix::rows(source, plane);
-            multiply(sizes, target, accumulate, Matrix::rows(weights, k), patches, parallel);
-        } else {
-            let mut patches = vec![T::ZERO; k * count];
-            lay_out(source, &mut patches, window, first, count);
-            multiply(
-                sizes,
-                target,
-                accumulate,
-                Matrix::rows(weights, k),
-                Matrix::rows(&patches, count),
-                parallel,
-            );
-        }
-    };
-    let tasks = products * strips;
-    let work = plane * k * filters;
-    if tasks == 1 || (window.is_pointwise() && products < 4) {
-        (0..tasks).for_each(|i| task(i, true));
-    } else if work < 1 << 14 || rayon::current_num_threads() == 1 {
-        (0..tasks).for_each(|i| task(i, false));
-    } else {
-        (0..tasks).into_par_iter().for_each(|i| task(i, false));
+    if window.sees_all() && size.groups == 1 {
+        see_all(input, weight, out, size, k, bias);
+        return Ok(());
     }
-}
-
-/// Row `channel × taps + tap` of `patches` holds what that tap sees at each of `count` output positions from `first` on.
-fn lay_out<T: Real>(source: &[T], patches: &mut [T], window: &Window, first: usize, count: usize) {
-    let plane = window.input_size();
-    let [_, height, width] = window.input;
-    let [_, rows, columns] = window.output;
-    let [kd, kh, kw] = window.kernel;
-    let taps = window.kernel_size();
-    for (row_index, row) in patches.chunks_mut(count).enumerate() {
-        let (channel, tap) = (row_index / taps, row_index % taps);
-        let (td, th, tw) = (tap / (kh * kw), tap / kw % kh, tap % kw);
-        debug_assert!(td < kd);
-        let source = &source[channel * plane..(channel + 1) * plane];
-        let valid = window.valid(2, tw);
-        let mut done = 0;
-        while done < count {
-            let position = first + done;
-            let (od, oh, ow) =
-                (position / (rows * columns), position / columns % rows, position % columns);
-            let run = (columns - ow).min(count - done);
-            let target = &mut row[done..done + run];
-            match (window.source(0, od, td), window.source(1, oh, th)) {
-                (Some(d), Some(h)) => {
-                    let line = &source[(d * height + h) * width..][..width];
-                    copy_line(line, target, window, ow, tw, &valid);
-                }
-                _ => target.fill(T::ZERO),
+    let padded = Padded::new(window)?;
+    let mut copy;
+    let (source, channel_len) = if padded.is_plain() {
+        (input, plane_in)
+    } else {
+        copy = Buffer::<T>::new(size.batch * size.channels * padded.len + COLUMNS)?;
+        for_each_weighted_chunk(&mut copy, padded.len, 1, |channel, target| {
+            target.fill(T::ZERO);
+            if let Some(from) = input.get(channel * plane_in..(channel + 1) * plane_in) {
+                padded.fill(from, target);
             }
-            done += run;
-        }
+        });
+        (&*copy, padded.len)
+    };
+    let offsets: Vec<usize> = (0..per_group)
+        .flat_map(|channel| padded.offsets.iter().map(move |offset| channel * channel_len + offset))
+        .collect();
+    let convolution =
+        Convolution { weight, window, size, padded: &padded, source, channel_len, offsets };
+    convolution.run(Shared::new(out), bias);
+    Ok(())
+}
+
+struct Convolution<'a, T> {
+    weight: &'a [T],
+    window: &'a Window,
+    size: Channels,
+    padded: &'a Padded,
+    source: &'a [T],
+    channel_len: usize,
+    /// Where the channels and taps of a group lie.
+    offsets: Vec<usize>,
+}
+
+impl<T: Real> Convolution<'_, T> {
+    fn run(&self, out: Shared<'_, T>, bias: &(impl Fn(usize) -> T + Sync + Send)) {
+        let filters = self.size.filters / self.size.groups;
+        let panels = self.padded.positions.div_ceil(COLUMNS);
+        let together = filters.min(FILTERS);
+        let blocks = filters.div_ceil(together);
+        let per_panel = together * self.offsets.len() * COLUMNS.min(self.padded.positions);
+        let panels_together = (WORK / per_panel).clamp(1, panels);
+        let strips = panels.div_ceil(panels_together);
+        let products = self.size.batch * self.size.groups;
+        let task = |index: usize| {
+            let (product, rest) = (index / (blocks * strips), index % (blocks * strips));
+            let (block, strip) = (rest / strips, rest % strips);
+            let rows = block * together..filters.min((block + 1) * together);
+            for panel in strip * panels_together..panels.min((strip + 1) * panels_together) {
+                self.panel(product, rows.clone(), [panel, panels], out, bias);
+            }
+        };
+        let tasks = products * blocks * strips;
+        // Small groups are handed out several at a time.
+        let several = (WORK / (per_panel * panels_together)).clamp(1, tasks);
+        for_each_task(tasks.div_ceil(several), |many, _| {
+            (many * several..tasks.min((many + 1) * several)).for_each(task);
+        });
+    }
+
+    /// The filters `rows` of one group of one image, at the positions of one panel.
+    fn panel(
+        &self,
+        product: usize,
+        rows: std::ops::Range<usize>,
+        [panel, panels]: [usize; 2],
+        out: Shared<'_, T>,
+        bias: &(impl Fn(usize) -> T + Sync + Send),
+    ) {
+        let size = self.size;
+        let (image, group) = (product / size.groups, product % size.groups);
+        let filters = size.filters / size.groups;
+        let k = self.offsets.len();
+        let plane = self.window.output_size();
+        // Panels of as equal a width as whole vectors allow.
+        let vectors = self.padded.positions.div_ceil(T::LANES);
+        let first = panel * vectors / panels * T::LANES;
+        let positions =
+            ((panel + 1) * vectors / panels * T::LANES).min(self.padded.positions) - first;
+        let channel = image * size.channels + group * (size.channels / size.groups);
+        let source = &self.source[channel * self.channel_len + first..];
+        let row = group * filters + rows.start;
+        let weights = &self.weight[row * k..(row + rows.len()) * k];
+        let runs: SmallVec<[Run; 8]> = self.padded.runs(first, positions).collect();
+        let sink = |filter: usize, from: usize, sums: &[T]| {
+            let filter = row + filter;
+            let addend = bias(filter);
+            for run in &runs {
+                let start = run.position.max(from);
+                let end = (run.position + run.len).min(from + sums.len());
+                if start >= end {
+                    continue;
+                }
+                let at =
+                    (image * size.filters + filter) * plane + run.output + start - run.position;
+                // SAFETY: every output belongs to one filter and one position, and so to one task.
+                let target = unsafe { out.slice(at, end - start) };
+                for (o, sum) in target.iter_mut().zip(&sums[start - from..]) {
+                    *o = *sum + addend;
+                }
+            }
+        };
+        let factors = Factors { data: weights, stride: k, rows: rows.len() };
+        multiply_panel(factors, source, &self.offsets, positions, sink);
     }
 }
 
-/// One output line's worth of what a tap sees: zeros where it hangs over the edge.
-fn copy_line<T: Real>(
-    line: &[T],
-    target: &mut [T],
-    window: &Window,
-    from: usize,
-    tap: usize,
-    valid: &std::ops::Range<usize>,
+/// One position that sees a whole image is a product of matrices.
+fn see_all<T: Real>(
+    input: &[T],
+    weight: &[T],
+    out: &mut [T],
+    size: Channels,
+    k: usize,
+    bias: &(impl Fn(usize) -> T + Sync + Send),
 ) {
-    let until = from + target.len();
-    let (start, end) = (valid.start.clamp(from, until), valid.end.clamp(from, until));
-    target[..start - from].fill(T::ZERO);
-    target[end.max(start) - from..].fill(T::ZERO);
-    if start >= end {
-        return;
+    for (index, target) in out.iter_mut().enumerate() {
+        *target = bias(index % size.filters);
     }
-    let stride = window.stride[2];
-    let source = start * stride + tap * window.dilation[2] - window.before[2];
-    let middle = &mut target[start - from..end - from];
-    if stride == 1 {
-        middle.copy_from_slice(&line[source..source + middle.len()]);
-    } else {
-        for (o, v) in middle.iter_mut().zip(line[source..].iter().step_by(stride)) {
-            *o = *v;
-        }
-    }
+    multiply(
+        Sizes { m: size.batch, n: size.filters, k },
+        Target::new(out, size.filters, 1),
+        true,
+        Matrix::rows(input, k),
+        Matrix::rows(weight, k).transposed(),
+        true,
+    );
 }

@@ -2,12 +2,12 @@
 
 mod depthwise;
 mod forward;
+mod padded;
 mod transposed;
 mod window;
 
 use crate::native::error::{Result, ensure};
 use crate::native::simd::math::Real;
-use crate::native::simd::parallel::for_each_chunk;
 use crate::native::tensor::layout::{Dims, looks_channels_last};
 use crate::native::tensor::{Buffer, Tensor};
 use passnet_graph::DType;
@@ -212,27 +212,13 @@ fn dispatch<T: Real>(operands: &Operands, window: &Window, groups: usize) -> Res
     let shape = [batch, filters, window.output[0], window.output[1], window.output[2]];
     let count = crate::native::tensor::layout::numel(&shape)?;
     let mut out = Buffer::<T>::new(count)?;
-    let plane = window.output_size();
     if count > 0 {
         let bias_of = |filter: usize| bias.as_ref().map_or(T::ZERO, |b| b[filter]);
         if groups == channels && filters.is_multiple_of(channels) && channels > 1 {
-            depthwise::run(&input, &weight, &mut out, window, channels, filters, &bias_of);
+            depthwise::run(&input, &weight, &mut out, window, channels, filters, &bias_of)?;
         } else {
-            // Without a bias the product overwrites what the buffer held.
-            let accumulate = bias.is_some() || channels == 0 || window.kernel_size() == 0;
-            if accumulate {
-                for_each_chunk(&mut out, plane, |index, piece| {
-                    piece.fill(bias_of(index % filters))
-                });
-            }
-            forward::run(
-                &input,
-                &weight,
-                &mut out,
-                window,
-                forward::Channels { batch, channels, filters, groups },
-                accumulate,
-            );
+            let size = forward::Channels { batch, channels, filters, groups };
+            forward::run(&input, &weight, &mut out, window, size, &bias_of)?;
         }
     }
     Tensor::from_buffer(out, &shape)

@@ -2,6 +2,9 @@
 
 use crate::native::error::{Result, ensure};
 
+/// No memory holds a padded volume larger than this, and sizes below it do not overflow.
+const MOST_PADDED: usize = 1 << 48;
+
 /// Sizes are `[depth, height, width]`; `before` is the padding ahead of the volume.
 #[derive(Debug, Clone)]
 pub(crate) struct Window {
@@ -34,6 +37,7 @@ impl Window {
                 Shape,
                 "Calculated padded input size per channel: ({padded}). Kernel size: ({reach}). Kernel size can't be greater than actual input size"
             );
+            ensure!(padded <= MOST_PADDED, Value, "padding of {padded} elements is too large");
             output[d] = (padded - reach) / stride[d] + 1;
         }
         Ok(Window { input, output, kernel, stride, before, dilation })
@@ -69,6 +73,14 @@ impl Window {
             && self.stride == [1; 3]
             && self.before == [0; 3]
             && self.input == self.output
+    }
+
+    /// Whether the one position sees every element of the input, in order.
+    pub(crate) fn sees_all(&self) -> bool {
+        self.output == [1; 3]
+            && self.kernel == self.input
+            && self.before == [0; 3]
+            && (0..3).all(|d| self.kernel[d] == 1 || self.dilation[d] == 1)
     }
 
     /// The input coordinate under kernel tap `tap` at output position `at`, where it is not padding.

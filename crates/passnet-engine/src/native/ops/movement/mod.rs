@@ -8,9 +8,11 @@ use super::indexing::index_select;
 use crate::native::error::{Result, ensure};
 use crate::native::simd::parallel::{GRAIN, for_each_chunk};
 use crate::native::tensor::copy::gather_words;
-use crate::native::tensor::element::with_width;
-use crate::native::tensor::layout::{Dims, channels_last_order, looks_channels_last, numel};
-use crate::native::tensor::{Buffer, Scalar, Tensor};
+use crate::native::tensor::element::{Plain, with_width};
+use crate::native::tensor::layout::{
+    Dims, Runs, channels_last_order, contiguous_strides, looks_channels_last, numel,
+};
+use crate::native::tensor::{Buffer, Scalar, Tensor, Values};
 use passnet_graph::DType;
 
 /// `torch.cat`: types are promoted, empty vectors are skipped.
@@ -70,22 +72,49 @@ fn join(parts: &[Tensor], d: usize, dtype: DType) -> Result<Tensor> {
                 start += length;
             }
         } else if let Some(rows) = GRAIN.checked_div(total) {
-            let values = parts.iter().map(|t| t.words::<W>()).collect::<Result<Vec<_>>>()?;
-            let lengths: Vec<usize> = parts.iter().map(|t| t.shape()[d] * inner).collect();
+            let parts = parts.iter().map(|t| Rows::<W>::new(t, d)).collect::<Result<Vec<_>>>()?;
             let rows = rows.max(1);
             for_each_chunk(&mut out, rows * total, |index, piece| {
                 for (r, row) in piece.chunks_mut(total).enumerate() {
                     let at = index * rows + r;
                     let mut start = 0;
-                    for (values, length) in values.iter().zip(&lengths) {
-                        row[start..start + length].copy_from_slice(&values[at * length..(at + 1) * length]);
-                        start += length;
+                    for part in &parts {
+                        row[start..start + part.length].copy_from_slice(part.row(at));
+                        start += part.length;
                     }
                 }
             });
         }
         Tensor::from_memory(out.into_memory(), dtype, &shape)
     })
+}
+
+/// A tensor as rows: all that lies at one index of the dimensions before the `d`-th.
+struct Rows<'a, W> {
+    values: Values<'a, W>,
+    length: usize,
+    /// Where rows start, unless they follow one another.
+    starts: Option<Vec<usize>>,
+}
+
+impl<'a, W: Plain> Rows<'a, W> {
+    fn new(tensor: &'a Tensor, d: usize) -> Result<Self> {
+        let (shape, strides) = (tensor.shape(), tensor.strides());
+        let length = shape[d..].iter().product();
+        let in_order = contiguous_strides(&shape[d..]);
+        let is_run = (d..shape.len()).all(|i| shape[i] == 1 || strides[i] == in_order[i - d]);
+        // Rows that are runs of memory are read where they lie.
+        if !is_run || tensor.is_contiguous() {
+            return Ok(Rows { values: tensor.words()?, length, starts: None });
+        }
+        let starts = Runs::new(&shape[..d], &strides[..d], 0).collect();
+        Ok(Rows { values: tensor.strided_words()?.data, length, starts: Some(starts) })
+    }
+
+    fn row(&self, index: usize) -> &[W] {
+        let start = self.starts.as_ref().map_or(index * self.length, |starts| starts[index]);
+        &self.values[start..start + self.length]
+    }
 }
 
 pub fn stack(tensors: &[Tensor], dim: i64) -> Result<Tensor> {

@@ -9,11 +9,10 @@ use super::unary::{self, Unary};
 use crate::native::error::Result;
 use crate::native::simd::convert::{Load, Store, cast_mut, loader, storer};
 use crate::native::simd::math::Real;
-use crate::native::simd::parallel::GRAIN;
+use crate::native::simd::parallel::{GRAIN, Shared, for_each_task};
 use crate::native::tensor::layout::{self, Dims, Operand};
 use crate::native::tensor::{Buffer, Scalar, Tensor};
 use passnet_graph::DType;
-use rayon::prelude::*;
 use smallvec::SmallVec;
 
 /// What a link computes.
@@ -146,26 +145,18 @@ impl Chain {
             registers: self.registers,
             rounding: Rounding::new(dtype),
         };
-        let mut chunks: Vec<SmallVec<[&mut [u8]; 2]>> = Vec::new();
-        for buffer in &mut buffers {
-            for (index, piece) in buffer.chunks_mut(GRAIN * size).enumerate() {
-                match chunks.get_mut(index) {
-                    Some(chunk) => chunk.push(piece),
-                    None => chunks.push(SmallVec::from_iter([piece])),
-                }
-            }
-        }
-        if count < 2 * GRAIN || rayon::current_num_threads() == 1 {
-            for (index, mut pieces) in chunks.into_iter().enumerate() {
-                machine.run(&plan, index * GRAIN, &mut pieces);
-            }
-        } else {
-            chunks
-                .into_par_iter()
-                .enumerate()
-                .for_each(|(index, mut pieces)| machine.run(&plan, index * GRAIN, &mut pieces));
-        }
-        drop(plan);
+        let shared: SmallVec<[Shared<'_, u8>; 2]> =
+            buffers.iter_mut().map(|buffer| Shared::new(buffer)).collect();
+        let piece = if count < 2 * GRAIN { count } else { GRAIN };
+        for_each_task(count.div_ceil(piece.max(1)), |task, _| {
+            let start = task * piece;
+            let bytes = piece.min(count - start) * size;
+            // SAFETY: each task has its own piece of every buffer.
+            let mut pieces: SmallVec<[&mut [u8]; 2]> =
+                shared.iter().map(|all| unsafe { all.slice(start * size, bytes) }).collect();
+            machine.run(&plan, start, &mut pieces);
+        });
+        drop((plan, shared));
         buffers
             .into_iter()
             .map(|buffer| {

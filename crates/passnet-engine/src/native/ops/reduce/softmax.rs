@@ -6,7 +6,7 @@ use super::sums::{LANES, STRETCH, add_lanes, lane_sum, rounded};
 use crate::native::error::{Result, ensure};
 use crate::native::simd::math::Real;
 use crate::native::simd::multiversion;
-use crate::native::simd::parallel::{GRAIN, for_each_chunk};
+use crate::native::simd::parallel::{GRAIN, Shared, for_each_task, for_each_weighted_chunk};
 use crate::native::tensor::{Buffer, Tensor};
 use passnet_graph::DType;
 
@@ -49,6 +49,9 @@ fn along(input: &Tensor, dim: i64, dtype: Option<DType>, kind: Kind) -> Result<T
     result.to_dtype(dtype)
 }
 
+/// What an exponential costs, in additions.
+const EXPONENTIAL: usize = 8;
+
 /// Floats as kernels take them.
 trait RealOrdered: Real + Ordered {}
 impl<T: Real + Ordered> RealOrdered for T {}
@@ -57,12 +60,16 @@ fn rows<T: RealOrdered>(input: &Tensor, d: usize, kind: Kind, round: fn(T) -> T)
     if input.ndim() == 0 {
         return rows::<T>(&input.unsqueeze(0)?, 0, kind, round)?.squeeze(None);
     }
-    let last_first = input.movedim(&[d as i64], &[-1])?;
     let length = input.shape()[d];
+    let inner = input.shape()[d + 1..].iter().product();
+    if kind == Kind::Softmax && inner > 1 && input.is_contiguous() {
+        return columns::<T>(input, length, inner);
+    }
+    let last_first = input.movedim(&[d as i64], &[-1])?;
     let values = last_first.values::<T>()?;
     let mut out = Buffer::<T>::new(values.len())?;
-    let per_chunk = (GRAIN / 4 / length.max(1)).max(1) * length.max(1);
-    for_each_chunk(&mut out, per_chunk, |index, piece| {
+    let per_chunk = (GRAIN / EXPONENTIAL / length.max(1)).max(1) * length.max(1);
+    for_each_weighted_chunk(&mut out, per_chunk, EXPONENTIAL, |index, piece| {
         let from = &values[index * per_chunk..index * per_chunk + piece.len()];
         if kind == Kind::Softmax {
             return softmax_block(from, length, piece);
@@ -103,6 +110,73 @@ multiversion! {
             for value in out.iter_mut() {
                 *value = *value / sum;
             }
+        }
+    }
+}
+
+/// Columns taken together: their maxima and sums stay in the first-level cache.
+const COLUMNS: usize = 256;
+
+/// Softmax over the middle of `[outer, length, inner]`, many columns at a time.
+fn columns<T: RealOrdered>(input: &Tensor, length: usize, inner: usize) -> Result<Tensor> {
+    let values = input.values::<T>()?;
+    let mut out = Buffer::<T>::new(values.len())?;
+    let shared = Shared::new(&mut out);
+    let strips = inner.div_ceil(COLUMNS);
+    let outer = values.len() / (length * inner).max(1);
+    let task = |task: usize| {
+        let (start, first) = (task / strips * length * inner, task % strips * COLUMNS);
+        let count = COLUMNS.min(inner - first);
+        let (mut most, mut sums) = ([T::LOWEST; COLUMNS], [T::ZERO; COLUMNS]);
+        let (most, sums) = (&mut most[..count], &mut sums[..count]);
+        let row = |r: usize| start + r * inner + first;
+        for r in 0..length {
+            keep_most(most, &values[row(r)..row(r) + count]);
+        }
+        for r in 0..length {
+            // SAFETY: each task has its own columns.
+            let target = unsafe { shared.slice(row(r), count) };
+            add_exponentials(&values[row(r)..row(r) + count], most, target, sums);
+        }
+        for r in 0..length {
+            // SAFETY: as above.
+            divide(unsafe { shared.slice(row(r), count) }, sums);
+        }
+    };
+    if values.len() * EXPONENTIAL < 2 * GRAIN {
+        (0..outer * strips).for_each(task);
+    } else {
+        // Short columns are handed out several at a time.
+        let together = (GRAIN / EXPONENTIAL / (length * COLUMNS.min(inner))).max(1);
+        for_each_task((outer * strips).div_ceil(together), |many, _| {
+            (many * together..(outer * strips).min((many + 1) * together)).for_each(task);
+        });
+    }
+    Tensor::from_buffer(out, input.shape())
+}
+
+multiversion! {
+    fn keep_most[T: RealOrdered](most: &mut [T], row: &[T]) {
+        for (most, value) in most.iter_mut().zip(row) {
+            *most = most.most(*value);
+        }
+    }
+}
+
+multiversion! {
+    fn add_exponentials[T: RealOrdered](row: &[T], most: &[T], out: &mut [T], sums: &mut [T]) {
+        for i in 0..row.len().min(out.len()).min(most.len()).min(sums.len()) {
+            let value = (row[i] - most[i]).exp();
+            out[i] = value;
+            sums[i] = sums[i] + value;
+        }
+    }
+}
+
+multiversion! {
+    fn divide[T: RealOrdered](row: &mut [T], sums: &[T]) {
+        for (value, sum) in row.iter_mut().zip(sums) {
+            *value = *value / *sum;
         }
     }
 }

@@ -1,0 +1,320 @@
+//! The one door to the matrix-multiply kernels.
+
+mod dots;
+mod panel;
+
+use crate::native::simd::math::Real;
+use crate::native::simd::parallel::{for_each_task, for_each_weighted_chunk};
+use ::gemm::Parallelism;
+use dots::Dots;
+pub(crate) use panel::{COLUMNS, Factors, multiply_panel};
+use smallvec::SmallVec;
+
+/// Products of an element's sum and its factors below which another thread costs more than it brings.
+const WORTH_SHARING: usize = 1 << 17;
+/// Rows shorter than this are not worth a dot product of their own: its last step costs as much as sixteen products.
+const LONG_ROW: usize = 128;
+/// Right matrices up to this width are read where they lie; of wider ones every row is on another page of memory.
+const NARROW: usize = 1024;
+
+/// A matrix somewhere in a slice.
+#[derive(Clone, Copy)]
+pub(crate) struct Matrix<'a, T> {
+    pub(crate) data: &'a [T],
+    pub(crate) row_stride: usize,
+    pub(crate) column_stride: usize,
+}
+
+impl<'a, T> Matrix<'a, T> {
+    /// Row-major with rows `columns` long.
+    pub(crate) fn rows(data: &'a [T], columns: usize) -> Self {
+        Matrix { data, row_stride: columns, column_stride: 1 }
+    }
+
+    pub(crate) fn transposed(self) -> Self {
+        Matrix { row_stride: self.column_stride, column_stride: self.row_stride, ..self }
+    }
+}
+
+/// Elements a matrix spans, from its first to its last.
+fn extent(rows: usize, columns: usize, row_stride: usize, column_stride: usize) -> usize {
+    if rows == 0 || columns == 0 {
+        0
+    } else {
+        (rows - 1) * row_stride + (columns - 1) * column_stride + 1
+    }
+}
+
+/// Where the product goes: columns `column_stride` apart, rows `row_stride` apart.
+#[derive(Clone, Copy)]
+pub(crate) struct Target<T> {
+    pointer: *mut T,
+    len: usize,
+    row_stride: usize,
+    column_stride: usize,
+}
+
+impl<T> Target<T> {
+    pub(crate) fn new(data: &mut [T], row_stride: usize, column_stride: usize) -> Self {
+        Target { pointer: data.as_mut_ptr(), len: data.len(), row_stride, column_stride }
+    }
+
+    /// The part that starts at a row and a column.
+    fn from(self, row: usize, column: usize) -> Self {
+        let offset = row * self.row_stride + column * self.column_stride;
+        assert!(offset < self.len, "a part of the target out of bounds");
+        // SAFETY: inside the target.
+        Target { pointer: unsafe { self.pointer.add(offset) }, len: self.len - offset, ..self }
+    }
+}
+
+impl<T: Real> Target<T> {
+    /// Stores neighbouring elements of a row, or adds to them.
+    #[inline(always)]
+    fn put_row(&self, row: usize, column: usize, values: &[T], accumulate: bool) {
+        for (i, value) in values.iter().enumerate() {
+            self.put(row, column + i, *value, accumulate);
+        }
+    }
+
+    /// Stores one element, or adds to it.
+    #[inline(always)]
+    fn put(&self, row: usize, column: usize, value: T, accumulate: bool) {
+        let offset = row * self.row_stride + column * self.column_stride;
+        assert!(offset < self.len, "an element of the target out of bounds");
+        // SAFETY: inside the target, which nobody else accesses (`new` takes `&mut`).
+        unsafe {
+            let element = self.pointer.add(offset);
+            element.write(if accumulate { element.read() + value } else { value });
+        }
+    }
+}
+
+// SAFETY: a target is exclusive, and parts of it handed to several threads do not overlap.
+unsafe impl<T: Send> Send for Target<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Sync for Target<T> {}
+
+/// Sizes of a product: (m × k) · (k × n).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
+    pub(crate) m: usize,
+    pub(crate) n: usize,
+    pub(crate) k: usize,
+}
+
+/// `target = a·b`, or `target += a·b` where `accumulate`; each element's sum over k runs in an order that only the sizes decide.
+pub(crate) fn multiply<T: Real>(
+    sizes: Sizes,
+    target: Target<T>,
+    accumulate: bool,
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    parallel: bool,
+) {
+    let Sizes { m, n, k } = sizes;
+    assert!(
+        a.data.len() >= extent(m, k, a.row_stride, a.column_stride),
+        "left matrix out of bounds"
+    );
+    assert!(
+        b.data.len() >= extent(k, n, b.row_stride, b.column_stride),
+        "right matrix out of bounds"
+    );
+    assert!(
+        target.len >= extent(m, n, target.row_stride, target.column_stride),
+        "target out of bounds"
+    );
+    if m == 0 || n == 0 {
+        return;
+    }
+    let product = Product { a, b, accumulate };
+    // Threads share out rows or columns, whichever are more; how many pieces there are follows from the sizes alone.
+    let pieces = m.saturating_mul(n).saturating_mul(k) / WORTH_SHARING;
+    if !parallel || pieces < 2 {
+        return product.run(sizes, target);
+    }
+    let by_rows = m > n;
+    let length = if by_rows { m } else { n };
+    let piece = length.div_ceil(pieces.min(MOST_PIECES)).next_multiple_of(PIECE_STEP);
+    for_each_task(length.div_ceil(piece), |task, _| {
+        let first = task * piece;
+        let count = piece.min(length - first);
+        if by_rows {
+            let a = Matrix { data: &a.data[first * a.row_stride..], ..a };
+            Product { a, ..product }.run(Sizes { m: count, ..sizes }, target.from(first, 0));
+        } else {
+            let b = Matrix { data: &b.data[first * b.column_stride..], ..b };
+            Product { b, ..product }.run(Sizes { n: count, ..sizes }, target.from(0, first));
+        }
+    });
+}
+
+/// Pieces of one product, at most: more would copy the shared matrix too often.
+const MOST_PIECES: usize = 8;
+/// Rows or columns of a piece are a multiple of this, so that kernels work on whole vectors.
+const PIECE_STEP: usize = 16;
+
+#[derive(Clone, Copy)]
+struct Product<'a, T> {
+    a: Matrix<'a, T>,
+    b: Matrix<'a, T>,
+    accumulate: bool,
+}
+
+impl<T: Real> Product<'_, T> {
+    /// One product on this thread; its matrices were checked to lie inside their slices.
+    fn run(self, sizes: Sizes, target: Target<T>) {
+        let Product { a, b, accumulate } = self;
+        let Sizes { m, n, k } = sizes;
+        if a.column_stride == 1 && b.row_stride == 1 && (k >= LONG_ROW || m == 1 || n == 1) {
+            let (a_stride, b_stride) = (a.row_stride, b.column_stride);
+            let (a, b) = (a.data, b.data);
+            return T::run_vectors(Dots { sizes, target, accumulate, a, a_stride, b, b_stride });
+        }
+        if a.column_stride == 1 && b.column_stride == 1 && n <= NARROW && k > 0 {
+            let factors = Factors { data: a.data, stride: a.row_stride, rows: m };
+            let offsets: SmallVec<[usize; 128]> = (0..k).map(|i| i * b.row_stride).collect();
+            for first in (0..n).step_by(COLUMNS) {
+                let columns = COLUMNS.min(n - first);
+                multiply_panel(
+                    factors,
+                    &b.data[first..],
+                    &offsets,
+                    columns,
+                    |row, column, sums| {
+                        let count = sums.len().min(columns - column);
+                        target.put_row(row, first + column, &sums[..count], accumulate);
+                    },
+                );
+            }
+            return;
+        }
+        // SAFETY: all three matrices lie inside their slices (the caller's promise); the target is exclusive (`new` takes
+        // `&mut`), so it overlaps neither operand.
+        unsafe {
+            ::gemm::gemm(
+                m,
+                n,
+                k,
+                target.pointer,
+                target.column_stride as isize,
+                target.row_stride as isize,
+                accumulate,
+                a.data.as_ptr(),
+                a.column_stride as isize,
+                a.row_stride as isize,
+                b.data.as_ptr(),
+                b.column_stride as isize,
+                b.row_stride as isize,
+                T::ONE,
+                T::ONE,
+                false,
+                false,
+                false,
+                Parallelism::None,
+            );
+        }
+    }
+}
+
+/// Many products of the same sizes into consecutive row-major matrices of `out`.
+pub(crate) fn multiply_batch<'a, T: Real>(
+    sizes: Sizes,
+    out: &mut [T],
+    accumulate: bool,
+    operands: impl Fn(usize) -> (Matrix<'a, T>, Matrix<'a, T>) + Sync + Send,
+) {
+    let plane = sizes.m * sizes.n;
+    if plane == 0 {
+        return;
+    }
+    let batch = out.len() / plane;
+    // Large products share out their own work; small ones are handed out whole.
+    if batch < 4 || sizes.m.saturating_mul(sizes.n).saturating_mul(sizes.k) >= 1 << 24 {
+        for (i, out) in out.chunks_mut(plane).enumerate() {
+            let (a, b) = operands(i);
+            multiply(sizes, Target::new(out, sizes.n, 1), accumulate, a, b, true);
+        }
+    } else {
+        let group = ((1 << 16) / plane.saturating_mul(sizes.k).max(1)).max(1);
+        for_each_weighted_chunk(out, group * plane, sizes.k / 4 + 1, |index, piece| {
+            for (i, out) in piece.chunks_mut(plane).enumerate() {
+                let (a, b) = operands(index * group + i);
+                multiply(sizes, Target::new(out, sizes.n, 1), accumulate, a, b, false);
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Elements that are sums of few bits, so that every order of summing is exact.
+    fn matrix(count: usize, seed: usize) -> Vec<f32> {
+        (0..count).map(|i| ((i * 7 + seed * 3) % 11) as f32 - 5.0).collect()
+    }
+
+    fn check(sizes: Sizes, a_transposed: bool, b_transposed: bool, accumulate: bool) {
+        let Sizes { m, n, k } = sizes;
+        let (a, b) = (matrix(m * k, 1), matrix(k * n, 2));
+        let left =
+            if a_transposed { Matrix::rows(&a, m).transposed() } else { Matrix::rows(&a, k) };
+        let right =
+            if b_transposed { Matrix::rows(&b, k).transposed() } else { Matrix::rows(&b, n) };
+        let mut out = matrix(m * n, 3);
+        let expected: Vec<f32> = (0..m * n)
+            .map(|at| {
+                let (row, column) = (at / n, at % n);
+                let products = (0..k).map(|i| {
+                    a[row * left.row_stride + i * left.column_stride]
+                        * b[i * right.row_stride + column * right.column_stride]
+                });
+                products.sum::<f32>() + if accumulate { out[at] } else { 0.0 }
+            })
+            .collect();
+        multiply(sizes, Target::new(&mut out, n, 1), accumulate, left, right, true);
+        assert_eq!(out, expected, "{sizes:?} {a_transposed} {b_transposed} {accumulate}");
+    }
+
+    #[test]
+    fn products_of_all_layouts_are_right() {
+        let sizes: &[[usize; 3]] = if cfg!(miri) {
+            &[[3, 5, 130], [1, 7, 9], [9, 17, 4]]
+        } else {
+            &[
+                [1, 1, 1],
+                [11, 70, 300],
+                [7, 1, 33],
+                [1, 50, 129],
+                [13, 100, 5],
+                [65, 49, 128],
+                [130, 67, 140],
+                [8, 1030, 16],
+            ]
+        };
+        for &[m, n, k] in sizes {
+            for accumulate in [false, true] {
+                // The kernels behind other layouts are not ours.
+                check(Sizes { m, n, k }, false, false, accumulate);
+                check(Sizes { m, n, k: k.max(LONG_ROW) }, false, true, accumulate);
+                if !cfg!(miri) {
+                    check(Sizes { m, n, k }, true, false, accumulate);
+                    check(Sizes { m, n, k }, false, true, accumulate);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_sum_is_zero() {
+        let mut out = [7.0f32; 6];
+        let empty = Matrix { data: &[], row_stride: 0, column_stride: 1 };
+        let target = Target::new(&mut out, 3, 1);
+        if !cfg!(miri) {
+            multiply(Sizes { m: 2, n: 3, k: 0 }, target, false, empty, empty, true);
+            assert_eq!(out, [0.0; 6]);
+        }
+    }
+}

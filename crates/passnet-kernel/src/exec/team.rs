@@ -1,0 +1,266 @@
+//! Threads that wait for work without going to sleep at once, shared by kernels and by the engine's own operations.
+//!
+//! Most steps of a graph take microseconds, as long as waking a sleeping thread does. Helpers therefore look for the
+//! next step's work for a while before they sleep, and the thread that runs the graph takes tasks itself instead of
+//! waiting for them: at worst it does them all.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a helper looks for more work before it sleeps.
+const PATIENCE: Duration = Duration::from_micros(200);
+
+/// In `gate`: whether the job takes helpers; below it the number that joined, above it the number of the job.
+const OPEN: u64 = 1 << 16;
+const JOINED: u64 = OPEN - 1;
+const JOB: u64 = OPEN << 1;
+
+/// What all threads work on.
+#[derive(Clone, Copy)]
+struct Job {
+    work: *const (dyn Fn(usize, usize) + Sync),
+    tasks: usize,
+    /// Helpers beyond this number stay out.
+    helpers: u64,
+}
+
+struct Team {
+    /// Held by the thread whose job it is.
+    owner: Mutex<()>,
+    helpers: usize,
+    gate: AtomicU64,
+    job: JobCell,
+    next: AtomicUsize,
+    finished: AtomicU64,
+    panicked: AtomicUsize,
+    sleeping: AtomicUsize,
+    bed: Mutex<()>,
+    bell: Condvar,
+}
+
+/// Written by the owner while the gate is shut, read by helpers that passed the gate.
+struct JobCell(Cell<Option<Job>>);
+// SAFETY: the gate orders all accesses: the owner writes only while it is shut and nobody is inside, and helpers read only
+// between joining (which sees the owner's write) and reporting that they finished.
+unsafe impl Sync for JobCell {}
+// SAFETY: as above; the work itself is `Sync`, and the owner waits for every helper before the work ends.
+unsafe impl Send for JobCell {}
+
+static TEAM: OnceLock<Team> = OnceLock::new();
+
+thread_local! {
+    /// Whether this thread is doing a task: tasks start no further ones.
+    static BUSY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls `work(task, thread)` for each task once, on at most `threads` threads; tasks of one thread number never overlap.
+pub fn run_tasks(tasks: usize, threads: usize, work: &(dyn Fn(usize, usize) + Sync)) {
+    let serially = || (0..tasks).for_each(|task| work(task, 0));
+    if tasks < 2 || threads < 2 || BUSY.get() {
+        return serially();
+    }
+    let team = TEAM.get_or_init(Team::new);
+    start_helpers(team);
+    // Another graph has the helpers: this one gets on alone.
+    let Ok(_owner) = team.owner.try_lock() else { return serially() };
+    team.run(tasks, threads, work);
+}
+
+fn start_helpers(team: &'static Team) {
+    static STARTED: OnceLock<()> = OnceLock::new();
+    STARTED.get_or_init(|| {
+        for _ in 0..team.helpers {
+            // Without a thread the others do the work.
+            let _ = std::thread::Builder::new().name("engine".into()).spawn(|| team.help());
+        }
+    });
+}
+
+impl Team {
+    fn new() -> Self {
+        Team {
+            owner: Mutex::new(()),
+            helpers: rayon::current_num_threads().clamp(2, 256) - 1,
+            gate: AtomicU64::new(0),
+            job: JobCell(Cell::new(None)),
+            next: AtomicUsize::new(0),
+            finished: AtomicU64::new(0),
+            panicked: AtomicUsize::new(0),
+            sleeping: AtomicUsize::new(0),
+            bed: Mutex::new(()),
+            bell: Condvar::new(),
+        }
+    }
+
+    /// The owner's part.
+    fn run(&self, tasks: usize, threads: usize, work: &(dyn Fn(usize, usize) + Sync)) {
+        // SAFETY: only the lifetime changes. Helpers use the work between joining and reporting; the gate is shut and all
+        // of them are waited for before this function returns or unwinds.
+        let work: *const (dyn Fn(usize, usize) + Sync) = unsafe {
+            std::mem::transmute::<
+                *const (dyn Fn(usize, usize) + Sync),
+                *const (dyn Fn(usize, usize) + Sync),
+            >(work)
+        };
+        self.job.0.set(Some(Job { work, tasks, helpers: threads as u64 - 1 }));
+        self.next.store(0, Ordering::Relaxed);
+        self.finished.store(0, Ordering::Relaxed);
+        self.panicked.store(0, Ordering::Relaxed);
+        let number = (self.gate.load(Ordering::Relaxed) / JOB).wrapping_add(1) % (u64::MAX / JOB);
+        self.gate.store(number * JOB + OPEN, Ordering::SeqCst);
+        if self.sleeping.load(Ordering::SeqCst) > 0 {
+            let _bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
+            self.bell.notify_all();
+        }
+        let own = catch_unwind(AssertUnwindSafe(|| self.take_tasks(work, tasks, 0)));
+        let joined = self.gate.swap(number * JOB, Ordering::AcqRel) & JOINED;
+        let mut looks = 0u32;
+        while self.finished.load(Ordering::Acquire) < joined {
+            looks += 1;
+            if looks.is_multiple_of(64) {
+                // On a busy machine the helper may be waiting for this very core.
+                std::thread::yield_now();
+            }
+            std::hint::spin_loop();
+        }
+        self.job.0.set(None);
+        if let Err(panic) = own {
+            resume_unwind(panic);
+        }
+        assert!(self.panicked.load(Ordering::Relaxed) == 0, "a task of a parallel loop panicked");
+    }
+
+    fn take_tasks(&self, work: *const (dyn Fn(usize, usize) + Sync), tasks: usize, thread: usize) {
+        let _busy = Busy::new();
+        loop {
+            let task = self.next.fetch_add(1, Ordering::Relaxed);
+            if task >= tasks {
+                break;
+            }
+            // SAFETY: the owner keeps the work alive until all who joined have finished.
+            unsafe { (*work)(task, thread) };
+        }
+    }
+
+    /// A helper's life.
+    fn help(&self) {
+        let mut last = 0;
+        loop {
+            let gate = self.wait_for_job(last);
+            last = gate / JOB;
+            let joined =
+                self.gate.compare_exchange(gate, gate + 1, Ordering::AcqRel, Ordering::Relaxed);
+            if joined.is_err() {
+                // Another helper came first, or the job is over: look again.
+                last = last.wrapping_sub(1);
+                std::hint::spin_loop();
+                continue;
+            }
+            let earlier = gate & JOINED;
+            if let Some(job) = self.job.0.get()
+                && earlier < job.helpers
+            {
+                let thread = earlier as usize + 1;
+                let own = || self.take_tasks(job.work, job.tasks, thread);
+                if catch_unwind(AssertUnwindSafe(own)).is_err() {
+                    self.panicked.store(1, Ordering::Relaxed);
+                }
+            }
+            self.finished.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// The gate of a job other than `last`, open.
+    fn wait_for_job(&self, last: u64) -> u64 {
+        let is_new = |gate: u64| gate & OPEN != 0 && gate / JOB != last;
+        let begin = Instant::now();
+        loop {
+            for _ in 0..64 {
+                let gate = self.gate.load(Ordering::Acquire);
+                if is_new(gate) {
+                    return gate;
+                }
+                std::hint::spin_loop();
+            }
+            // Whoever else has work goes first.
+            std::thread::yield_now();
+            if begin.elapsed() > PATIENCE {
+                let mut bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
+                self.sleeping.fetch_add(1, Ordering::SeqCst);
+                while !is_new(self.gate.load(Ordering::SeqCst)) {
+                    bed = self.bell.wait(bed).unwrap_or_else(PoisonError::into_inner);
+                }
+                self.sleeping.fetch_sub(1, Ordering::SeqCst);
+            }
+        }
+    }
+}
+
+/// Marks the thread while it does tasks.
+struct Busy;
+
+impl Busy {
+    fn new() -> Self {
+        BUSY.set(true);
+        Busy
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        BUSY.set(false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_task_is_done_once() {
+        for tasks in [0, 1, 2, 7, 1000] {
+            for threads in [1, 2, 4] {
+                let done: Vec<AtomicUsize> = (0..tasks).map(|_| AtomicUsize::new(0)).collect();
+                run_tasks(tasks, threads, &|task, thread| {
+                    assert!(thread < threads);
+                    // A loop inside a loop runs on the same thread.
+                    run_tasks(3, threads, &|_, _| {
+                        done[task].fetch_add(1, Ordering::Relaxed);
+                    });
+                });
+                assert!(done.iter().all(|count| count.load(Ordering::Relaxed) == 3));
+            }
+        }
+    }
+
+    #[test]
+    fn many_short_jobs_from_many_threads_lose_nothing() {
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    for _ in 0..if cfg!(miri) { 5 } else { 2000 } {
+                        let sum = AtomicUsize::new(0);
+                        run_tasks(5, 4, &|task, _| {
+                            sum.fetch_add(task, Ordering::Relaxed);
+                        });
+                        assert_eq!(sum.load(Ordering::Relaxed), 10);
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_panic_reaches_the_caller_and_spoils_nothing() {
+        let result = catch_unwind(|| run_tasks(8, 4, &|task, _| assert!(task != 5, "five")));
+        assert!(result.is_err());
+        let sum = AtomicUsize::new(0);
+        run_tasks(8, 4, &|task, _| {
+            sum.fetch_add(task, Ordering::Relaxed);
+        });
+        assert_eq!(sum.load(Ordering::Relaxed), 28);
+    }
+}
