@@ -2,7 +2,8 @@
 //!
 //! More tasks than wanted are put on the evaluation side of a split, so that those that do not run or show nothing can
 //! be left out; of the rest the ones that show most transitions are taken, as the split itself does. Training tasks
-//! were kept apart from all of them already.
+//! were kept apart from all of them already; which structures those hold is noted in the set, so that anyone can check
+//! it without the rest of the dataset.
 
 use crate::progress::Progress;
 use crate::sample::buckets::PieceKind;
@@ -10,7 +11,7 @@ use crate::sample::identity::{SampleId, Uid};
 use crate::sample::split::{self, choose_evaluation};
 use crate::sample::tasks::{Side, StoredTask, TaskGraph, load, save};
 use crate::stage;
-use crate::store::{Entry, Record, Store, StoreError};
+use crate::store::{Entry, Record, Store, StoreError, StoreErrorKind};
 use passnet_graph::GraphFiles;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,14 @@ use std::num::NonZeroUsize;
 
 /// A graph is stored with so many others in one transaction.
 const BATCH: usize = 256;
+/// A task is given up after so many times the graphs that it may keep.
+const PATIENCE: usize = 3;
+/// An operation is rare if at most one task in so many has it.
+const RARE: usize = 100;
+const TRAINING_NOTE: &str = "training structures";
+/// Hexadecimal digits of a structure's digest in the note: two different structures among 10^5 and 10^4 share them
+/// with probability 10^-5.
+const NOTED_DIGITS: usize = 12;
 
 /// Says why a graph does not belong into a benchmark, if so.
 pub type Judge<'a> = &'a (dyn Fn(&GraphFiles) -> Result<(), String> + Sync);
@@ -40,6 +49,18 @@ pub struct KindReport {
     pub passed: usize,
     pub tasks: usize,
     pub graphs: usize,
+    /// Operations that occur in any task of this kind, and those that chosen tasks have.
+    pub operations: Shown,
+    /// The same of operations that at most one task in a hundred has.
+    pub rare_operations: Shown,
+    pub transitions: Shown,
+}
+
+/// How many of something there are, and how many of them the chosen tasks show.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Shown {
+    pub all: usize,
+    pub shown: usize,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -47,6 +68,8 @@ pub struct BenchmarkReport {
     pub kinds: BTreeMap<&'static str, KindReport>,
     /// Graphs that did not pass, by reason.
     pub refused: BTreeMap<String, u64>,
+    /// Different structures on the training side, none of which is in the set.
+    pub training_structures: usize,
 }
 
 /// Tries the evaluation tasks of `store` and puts the best of those that pass into `out`.
@@ -57,98 +80,236 @@ pub fn benchmark(
     options: BenchmarkOptions,
     progress: &dyn Progress,
 ) -> Result<BenchmarkReport, StoreError> {
-    let mut candidates: Vec<StoredTask> = load(store)?;
-    candidates.retain(|task| task.side == Some(Side::Evaluation));
+    let tasks: Vec<StoredTask> = load(store)?;
     let mut report = BenchmarkReport::default();
-    let passed = try_graphs(store, &candidates, judge, options.workers, progress, &mut report)?;
+    let is_candidate = |task: &&StoredTask| task.side == Some(Side::Evaluation);
+    let candidates: Vec<&StoredTask> = tasks.iter().filter(is_candidate).collect();
+    let passed = Trials { store, judge, options, progress }.run(&candidates, &mut report)?;
     let mut chosen = Vec::new();
     for kind in [PieceKind::Fusible, PieceKind::Typical] {
-        let of_kind = candidates.iter().filter(|task| task.kind == kind);
+        let of_kind: Vec<&StoredTask> = tasks.iter().filter(|task| task.kind == kind).collect();
         let left: Vec<StoredTask> =
-            of_kind.clone().filter_map(|task| reduced(task, &passed, options.graphs)).collect();
+            passed.iter().filter(|task| task.kind == kind).cloned().collect();
         let views: Vec<split::Task<'_>> =
             left.iter().map(|task| split::Task { ops: &task.ops, structures: &[] }).collect();
         let best: BTreeSet<usize> = choose_evaluation(&views, options.tasks).into_iter().collect();
+        let passed = left.len();
+        let taken = left.into_iter().enumerate().filter(|(place, _)| best.contains(place));
+        let taken: Vec<StoredTask> = taken.map(|(_, task)| task).collect();
         let line = KindReport {
-            candidates: of_kind.count(),
-            passed: left.len(),
-            tasks: best.len(),
-            graphs: best.iter().filter_map(|place| Some(left.get(*place)?.graphs.len())).sum(),
+            candidates: candidates.iter().filter(|task| task.kind == kind).count(),
+            passed,
+            tasks: taken.len(),
+            graphs: taken.iter().map(|task| task.graphs.len()).sum(),
+            ..coverage(&of_kind, &taken)
         };
         report.kinds.insert(kind.as_str(), line);
-        let taken = left.into_iter().enumerate().filter(|(place, _)| best.contains(place));
-        chosen.extend(taken.map(|(_, task)| task));
+        chosen.extend(taken);
     }
+    let training = training_structures(store, &tasks)?;
+    report.training_structures = training.len();
     let paths: BTreeSet<&str> =
         chosen.iter().flat_map(|task| &task.graphs).map(|graph| graph.path.as_str()).collect();
-    copy(store, out, &paths)?;
+    copy(store, out, &paths, &training)?;
     save(out, &chosen)?;
+    let noted: Vec<&str> =
+        training.iter().filter_map(|digest| digest.get(..NOTED_DIGITS)).collect();
+    out.set_note(TRAINING_NOTE, &noted.concat())?;
     Ok(report)
 }
 
-/// The variant of every graph that passed, by path.
-fn try_graphs(
+/// The paths of a set's graphs whose structure stands on the training side of the dataset that it was chosen from,
+/// and with how many structures they were compared.
+pub fn overlap_with_training(set: &Store) -> Result<(Vec<String>, usize), StoreError> {
+    let noted = set.note(TRAINING_NOTE)?.unwrap_or_default();
+    let training: BTreeSet<&[u8]> = noted.as_bytes().chunks(NOTED_DIGITS).collect();
+    let mut found = Vec::new();
+    for record in set.entries() {
+        let record = record?;
+        let digits = record.description.digests.structure.as_bytes().get(..NOTED_DIGITS);
+        if digits.is_some_and(|digits| training.contains(digits)) {
+            found.push(record.path);
+        }
+    }
+    Ok((found, training.len()))
+}
+
+/// Trying the graphs of tasks, those of other dtypes and sizes first, until each task has enough.
+struct Trials<'a> {
+    store: &'a Store,
+    judge: Judge<'a>,
+    options: BenchmarkOptions,
+    progress: &'a dyn Progress,
+}
+
+/// One task on trial: its graphs in the order in which they are tried, and how far that went.
+struct Trial<'a> {
+    task: &'a StoredTask,
+    order: Vec<&'a TaskGraph>,
+    tried: usize,
+    passed: Vec<&'a TaskGraph>,
+}
+
+impl<'a> Trials<'a> {
+    /// The tasks that have graphs which pass, with those alone and under new ids.
+    fn run(
+        &self,
+        candidates: &[&'a StoredTask],
+        report: &mut BenchmarkReport,
+    ) -> Result<Vec<StoredTask>, StoreError> {
+        let trials: Result<Vec<Trial<'_>>, _> =
+            candidates.iter().map(|task| self.prepare(task)).collect();
+        let mut trials = trials?;
+        let mut verdicts: BTreeMap<&str, bool> = BTreeMap::new();
+        loop {
+            let next: Vec<Vec<&TaskGraph>> =
+                trials.iter_mut().map(|trial| trial.next(self.options.graphs)).collect();
+            let paths: BTreeSet<&str> = next.iter().flatten().map(|g| g.path.as_str()).collect();
+            if paths.is_empty() {
+                break;
+            }
+            let new = paths.into_iter().filter(|path| !verdicts.contains_key(path)).collect();
+            verdicts.extend(self.judge(new, report)?);
+            for (trial, graphs) in trials.iter_mut().zip(next) {
+                let passes = |graph: &&TaskGraph| verdicts.get(graph.path.as_str()) == Some(&true);
+                trial.passed.extend(graphs.into_iter().filter(passes));
+            }
+        }
+        Ok(trials.iter().filter_map(Trial::result).collect())
+    }
+
+    fn prepare(&self, task: &'a StoredTask) -> Result<Trial<'a>, StoreError> {
+        let mut order = Vec::with_capacity(task.graphs.len());
+        for graph in &task.graphs {
+            if let Some(record) = self.store.get(&graph.path)? {
+                let variant = record.description.variant.map(|v| (v.dtype, v.shape_index));
+                order.push((graph, variant.unwrap_or_default()));
+            }
+        }
+        let (mut dtypes, mut shapes) = (BTreeSet::new(), BTreeSet::new());
+        // Stable: among graphs that show nothing new, the order of uids stays.
+        order.sort_by_cached_key(|(_, (dtype, shape))| {
+            !(dtypes.insert(dtype.clone()) | shapes.insert(*shape))
+        });
+        let order = order.into_iter().map(|(graph, _)| graph).collect();
+        Ok(Trial { task, order, tried: 0, passed: Vec::new() })
+    }
+
+    /// Whether each graph passes, by path.
+    fn judge<'p>(
+        &self,
+        paths: Vec<&'p str>,
+        report: &mut BenchmarkReport,
+    ) -> Result<BTreeMap<&'p str, bool>, StoreError> {
+        let mut records: Vec<Record> = Vec::new();
+        for path in &paths {
+            records.extend(self.store.get(path)?);
+        }
+        let mut passed = BTreeSet::new();
+        let look = |_: &Record, files: &GraphFiles| (self.judge)(files);
+        let workers = self.options.workers;
+        let name = "trying graphs";
+        stage::read_all(
+            self.store,
+            records,
+            name,
+            workers,
+            self.progress,
+            look,
+            |record, verdict| {
+                match verdict {
+                    Ok(()) => drop(passed.insert(record.path)),
+                    Err(reason) => *report.refused.entry(reason).or_default() += 1,
+                }
+                Ok(())
+            },
+        )?;
+        Ok(paths.into_iter().map(|path| (path, passed.contains(path))).collect())
+    }
+}
+
+impl<'a> Trial<'a> {
+    /// As many graphs as the task still lacks.
+    fn next(&mut self, most: usize) -> Vec<&'a TaskGraph> {
+        let end = self.order.len().min(most.saturating_mul(PATIENCE));
+        let lacking = most.saturating_sub(self.passed.len());
+        let until = self.tried.saturating_add(lacking).min(end);
+        let next = self.order.get(self.tried..until).unwrap_or_default().to_vec();
+        self.tried = until;
+        next
+    }
+
+    fn result(&self) -> Option<StoredTask> {
+        let mut graphs: Vec<TaskGraph> = self.passed.iter().map(|graph| (*graph).clone()).collect();
+        graphs.sort_by(|a, b| a.uid.cmp(&b.uid));
+        let uids: Vec<Uid> = graphs.iter().filter_map(|graph| graph.uid.parse().ok()).collect();
+        let id = SampleId::of(&uids).to_string();
+        (!graphs.is_empty()).then(|| StoredTask { id, graphs, ..self.task.clone() })
+    }
+}
+
+/// How much of what all tasks show the chosen ones show.
+fn coverage(all: &[&StoredTask], chosen: &[StoredTask]) -> KindReport {
+    let mut tasks_with: BTreeMap<&str, usize> = BTreeMap::new();
+    for task in all {
+        for op in task.ops.iter().collect::<BTreeSet<_>>() {
+            *tasks_with.entry(op).or_default() += 1;
+        }
+    }
+    let chosen_ops: BTreeSet<&str> =
+        chosen.iter().flat_map(|t| &t.ops).map(String::as_str).collect();
+    let is_rare = |op: &&str| tasks_with.get(*op).is_some_and(|count| count * RARE <= all.len());
+    let pairs = |tasks: &mut dyn Iterator<Item = &StoredTask>| {
+        let pairs = tasks.flat_map(|task| task.ops.windows(2).map(<[String]>::to_vec));
+        pairs.collect::<BTreeSet<_>>().len()
+    };
+    KindReport {
+        operations: Shown { all: tasks_with.len(), shown: chosen_ops.len() },
+        rare_operations: Shown {
+            all: tasks_with.keys().filter(|op| is_rare(op)).count(),
+            shown: chosen_ops.iter().filter(|op| is_rare(op)).count(),
+        },
+        transitions: Shown {
+            all: pairs(&mut all.iter().copied()),
+            shown: pairs(&mut chosen.iter()),
+        },
+        ..KindReport::default()
+    }
+}
+
+/// The structure of every graph of a training task.
+fn training_structures(
     store: &Store,
     tasks: &[StoredTask],
-    judge: Judge<'_>,
-    workers: NonZeroUsize,
-    progress: &dyn Progress,
-    report: &mut BenchmarkReport,
-) -> Result<BTreeMap<String, (String, u32)>, StoreError> {
+) -> Result<BTreeSet<String>, StoreError> {
+    let training = tasks.iter().filter(|task| task.side == Some(Side::Training));
     let paths: BTreeSet<&str> =
-        tasks.iter().flat_map(|task| &task.graphs).map(|graph| graph.path.as_str()).collect();
-    let mut records: Vec<Record> = Vec::new();
-    for path in paths {
-        records.extend(store.get(path)?);
+        training.flat_map(|task| &task.graphs).map(|graph| graph.path.as_str()).collect();
+    let mut structures = BTreeSet::new();
+    for record in store.entries() {
+        let record = record?;
+        if paths.contains(record.path.as_str()) {
+            structures.insert(record.description.digests.structure);
+        }
     }
-    let mut passed = BTreeMap::new();
-    let look = |_: &Record, files: &GraphFiles| judge(files);
-    stage::read_all(
-        store,
-        records,
-        "trying graphs",
-        workers,
-        progress,
-        look,
-        |record, verdict| {
-            match verdict {
-                Ok(()) => {
-                    let variant = record.description.variant.map(|v| (v.dtype, v.shape_index));
-                    passed.insert(record.path, variant.unwrap_or_default());
-                }
-                Err(reason) => *report.refused.entry(reason).or_default() += 1,
-            }
-            Ok(())
-        },
-    )?;
-    Ok(passed)
+    Ok(structures)
 }
 
-/// The task with those of its graphs that passed, under a new id; `None` if there are none.
-fn reduced(
-    task: &StoredTask,
-    passed: &BTreeMap<String, (String, u32)>,
-    most: usize,
-) -> Option<StoredTask> {
-    let mut left: Vec<(&TaskGraph, &(String, u32))> =
-        task.graphs.iter().filter_map(|graph| Some((graph, passed.get(&graph.path)?))).collect();
-    let (mut dtypes, mut shapes) = (BTreeSet::new(), BTreeSet::new());
-    // Stable: among graphs that show nothing new, the order of uids stays.
-    left.sort_by_cached_key(|(_, (dtype, shape))| {
-        !(dtypes.insert(dtype.clone()) | shapes.insert(*shape))
-    });
-    left.truncate(most);
-    let mut graphs: Vec<TaskGraph> = left.into_iter().map(|(graph, _)| graph.clone()).collect();
-    graphs.sort_by(|a, b| a.uid.cmp(&b.uid));
-    let uids: Vec<Uid> = graphs.iter().filter_map(|graph| graph.uid.parse().ok()).collect();
-    let id = SampleId::of(&uids).to_string();
-    (!graphs.is_empty()).then(|| StoredTask { id, graphs, ..task.clone() })
-}
-
-fn copy(store: &Store, out: &mut Store, paths: &BTreeSet<&str>) -> Result<(), StoreError> {
+/// Copies graphs, and refuses one whose structure is known from training.
+fn copy(
+    store: &Store,
+    out: &mut Store,
+    paths: &BTreeSet<&str>,
+    training: &BTreeSet<String>,
+) -> Result<(), StoreError> {
     let mut batch = Vec::new();
     for path in paths {
         if let Some(record) = store.get(path)? {
+            if training.contains(&record.description.digests.structure) {
+                let message = format!("`{path}` stands on both sides of the split");
+                let kind = StoreErrorKind::Damaged(message);
+                return Err(StoreError { store: store.path().to_owned(), kind });
+            }
             let graph = store.load(&record)?;
             batch.push(Entry { graph, description: record.description });
         }

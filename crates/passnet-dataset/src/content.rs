@@ -23,7 +23,7 @@ impl ContentKey {
         Self::truncate(hasher.finalize())
     }
 
-    fn truncate(hash: blake3::Hash) -> Self {
+    pub(crate) fn truncate(hash: blake3::Hash) -> Self {
         let mut key = [0; 16];
         key.copy_from_slice(&hash.as_bytes()[..16]);
         Self(key)

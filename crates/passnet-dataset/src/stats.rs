@@ -17,6 +17,8 @@ pub struct Stats {
     pub graphs: u64,
     /// Bytes of the store's file.
     pub store_bytes: u64,
+    /// Key of all graphs and tasks of the store: two builds from one source have the same.
+    pub content: String,
     pub kinds: BTreeMap<&'static str, KindStats>,
     /// By operation, over all kinds looked at.
     pub ops: BTreeMap<String, OpStats>,
@@ -97,8 +99,12 @@ pub fn stats(
     for kind in kinds {
         records.extend(store.of_kind(*kind)?);
     }
-    let mut stats =
-        Stats { graphs: records.len() as u64, store_bytes: store.size()?, ..Stats::default() };
+    let mut stats = Stats {
+        graphs: records.len() as u64,
+        store_bytes: store.size()?,
+        content: store.content()?.to_string(),
+        ..Stats::default()
+    };
     let mut gathered: BTreeMap<&'static str, Gathering> = BTreeMap::new();
     stage::read_all(store, records, "reading graphs", workers, progress, look, |record, seen| {
         for (op, calls) in &seen.ops {

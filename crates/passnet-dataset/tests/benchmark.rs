@@ -3,7 +3,7 @@
 mod common;
 
 use common::corpus;
-use passnet_dataset::benchmark::{BenchmarkOptions, benchmark};
+use passnet_dataset::benchmark::{BenchmarkOptions, benchmark, overlap_with_training};
 use passnet_dataset::decompose::run::Method;
 use passnet_dataset::decompose::typical::TypicalOptions;
 use passnet_dataset::dedup::Level;
@@ -11,11 +11,12 @@ use passnet_dataset::pipeline::{BuildOptions, build};
 use passnet_dataset::progress::Silent;
 use passnet_dataset::sample::tasks::{Side, load};
 use passnet_dataset::source::{self, Limits};
-use passnet_dataset::store::Store;
+use passnet_dataset::store::{Store, StoreErrorKind};
 use passnet_dataset::vary::run::VaryOptions;
 use passnet_graph::GraphFiles;
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::TempDir;
 
 fn built(folder: &TempDir) -> Store {
@@ -70,4 +71,45 @@ fn where_nothing_passes_nothing_is_taken() {
     let judge = |_: &GraphFiles| Err("no".to_string());
     let report = benchmark(&store, &mut out, &judge, options, &Silent).unwrap();
     assert_eq!((report.kinds["typical"].passed, out.len().unwrap()), (0, 0));
+}
+
+#[test]
+fn a_task_with_enough_graphs_is_not_tried_further() {
+    let folder = TempDir::new().unwrap();
+    let store = built(&folder);
+    let mut out = Store::open_for_writing(&folder.path().join("out"), NonZeroUsize::MIN).unwrap();
+    let options = BenchmarkOptions { tasks: 2, graphs: 2, workers: NonZeroUsize::MIN };
+    let tried = AtomicUsize::new(0);
+    // The first graph of all fails, so one task needs a second round.
+    let judge = |_: &GraphFiles| match tried.fetch_add(1, Ordering::Relaxed) {
+        0 => Err("the first".to_string()),
+        _ => Ok(()),
+    };
+    let report = benchmark(&store, &mut out, &judge, options, &Silent).unwrap();
+    let kind = &report.kinds["typical"];
+    assert_eq!((kind.tasks, kind.graphs, tried.into_inner()), (2, 4, 5));
+    assert!(kind.operations.shown > 0 && kind.operations.shown <= kind.operations.all);
+    assert!(kind.transitions.shown > 0 && kind.transitions.shown <= kind.transitions.all);
+}
+
+#[test]
+fn structures_of_training_are_noted_and_refused() {
+    let folder = TempDir::new().unwrap();
+    let mut store = built(&folder);
+    let options = BenchmarkOptions { tasks: 1, graphs: 9, workers: NonZeroUsize::MIN };
+    let mut out = Store::open_for_writing(&folder.path().join("out"), NonZeroUsize::MIN).unwrap();
+    let report = benchmark(&store, &mut out, &|_| Ok(()), options, &Silent).unwrap();
+    let noted = overlap_with_training(&out).unwrap();
+    assert_eq!(noted, (Vec::new(), report.training_structures));
+
+    // The same graphs once more, as a task for training.
+    let mut tasks = store.tasks().unwrap();
+    for (id, body) in tasks.clone() {
+        let leaked = body.replace("\"evaluation\"", "\"training\"");
+        tasks.push((format!("{id}0"), leaked));
+    }
+    store.set_tasks(&tasks).unwrap();
+    let mut out = Store::open_for_writing(&folder.path().join("bad"), NonZeroUsize::MIN).unwrap();
+    let error = benchmark(&store, &mut out, &|_| Ok(()), options, &Silent).unwrap_err();
+    assert!(matches!(error.kind, StoreErrorKind::Damaged(why) if why.contains("both sides")));
 }

@@ -421,3 +421,41 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn content_is_what_is_stored_and_not_how_it_came_in() {
+    let (dir, path) = place();
+    let other = dir.path().join("other.store");
+    let (mut one, mut two) = (writer(&path), writer(&other));
+    one.insert(&[entry(1), entry(2)]).unwrap();
+    two.insert(&[entry(3), entry(2)]).unwrap();
+    assert_ne!(one.content().unwrap(), two.content().unwrap());
+    two.insert(&[entry(1)]).unwrap();
+    let extra = entry(3).graph.path;
+    two.remove([extra.as_str()]).unwrap();
+    two.compact(&Silent).unwrap();
+    assert_eq!(one.content().unwrap(), two.content().unwrap());
+    one.set_tasks(&[("a".into(), "{}".into())]).unwrap();
+    assert_ne!(one.content().unwrap(), two.content().unwrap());
+}
+
+#[test]
+fn a_sealed_store_is_one_file_with_its_notes() {
+    let (dir, path) = place();
+    let mut store = writer(&path);
+    store.insert(&[entry(1)]).unwrap();
+    store.set_note("origin", "somewhere").unwrap();
+    store.set_note("origin", "here").unwrap();
+    store.seal().unwrap();
+    let read = Store::open(&path).unwrap();
+    assert_eq!(read.note("origin").unwrap().as_deref(), Some("here"));
+    assert_eq!(read.note("nothing").unwrap(), None);
+    assert_eq!(
+        read.load(&read.get(&entry(1).graph.path).unwrap().unwrap()).unwrap(),
+        entry(1).graph
+    );
+    let mut files: Vec<_> =
+        fs::read_dir(dir.path()).unwrap().map(|file| file.unwrap().file_name()).collect();
+    files.retain(|name| !name.to_string_lossy().ends_with(".lock"));
+    assert_eq!(files, ["corpus.store"]);
+}

@@ -48,6 +48,9 @@ fn in_place_operations_read_before_they_write() {
 
 #[test]
 fn empty_and_scalar_tensors() {
+    // The second column of no rows begins beyond its storage.
+    let column = Tensor::zeros(&[0, 2], DType::Int64).unwrap().select(1, 1).unwrap();
+    assert_eq!(ints(&column), [0; 0]);
     let empty = Tensor::zeros(&[0, 3], DType::Float32).unwrap();
     assert_eq!(reduce::sum(&empty, None, false, None).unwrap().item().unwrap(), Scalar::Float(0.0));
     assert_eq!(reduce::sum(&empty, Some(&[1]), false, None).unwrap().shape(), [0]);

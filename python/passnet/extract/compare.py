@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import importlib.util
 import sys
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ import torch
 from .capture import run_captured
 from .errors import CaptureError
 from .fx_text import write_graph
-from .job import SEED, failure, failure_of
+from .job import SEED, attempt
 from .model import Model
 
 
@@ -34,8 +33,8 @@ def compare(
     stage: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Compares one model; the answer is a line of the results file."""
-    start = time.process_time()
-    try:
+
+    def work() -> dict[str, Any]:
         stage("building")
         torch.manual_seed(SEED)
         model = build()
@@ -50,17 +49,9 @@ def compare(
         torch.manual_seed(SEED)
         found = _tensors(run_captured(module, model.args, model.kwargs, graphs, dynamic=dynamic, fullgraph=fullgraph))
         worst = _largest_difference(expected, found)
-    except CaptureError as error:
-        return failure(error.kind, error.message)
-    except Exception as error:  # noqa: BLE001 - a model's own code may raise anything
-        return failure_of(error)
-    return {
-        "outcome": "captured",
-        "graphs": graphs.count,
-        "outputs": len(expected),
-        "largest_difference": worst,
-        "cpu_seconds": round(time.process_time() - start, 2),
-    }
+        return {"graphs": graphs.count, "outputs": len(expected), "largest_difference": worst}
+
+    return attempt(work)
 
 
 class _Graphs:

@@ -31,8 +31,8 @@ def run(
     stage: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Captures a model into `folder`; the answer is what a line of the results file says of it."""
-    start = time.process_time()
-    try:
+
+    def work() -> dict[str, Any]:
         stage("building")
         torch.manual_seed(SEED)
         with LazyInit() as weights:
@@ -44,20 +44,28 @@ def run(
         describer = Describer(weights)
         for tensor, limits in model.ranges:
             describer.remember(tensor, limits)
-        facts = {**facts, **model.facts, "torch_version": torch.__version__.split("+")[0], "dynamic": dynamic}
-        folders = write_capture(folder, found, describer, facts)
+        settings = {"torch_version": torch.__version__.split("+")[0], "dynamic": dynamic}
+        folders = write_capture(folder, found, describer, {**facts, **model.facts, **settings})
+        return {
+            "graphs": len(folders),
+            "repeats": found.repeats,
+            "parameters": sum(parameter.numel() for parameter in model.module.parameters()),
+            "breaks": [_short(reason) for reason in found.breaks[:3]],
+        }
+
+    return attempt(work)
+
+
+def attempt(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What `work` says of a model, or why it failed: a line of the results file."""
+    start = time.process_time()
+    try:
+        answer = work()
     except CaptureError as error:
         return failure(error.kind, error.message)
     except Exception as error:  # noqa: BLE001 - a model's own code may raise anything
         return failure_of(error)
-    return {
-        "outcome": "captured",
-        "graphs": len(folders),
-        "repeats": found.repeats,
-        "parameters": sum(parameter.numel() for parameter in model.module.parameters()),
-        "breaks": [_short(reason) for reason in found.breaks[:3]],
-        "cpu_seconds": round(time.process_time() - start, 2),
-    }
+    return {"outcome": "captured", **answer, "cpu_seconds": round(time.process_time() - start, 2)}
 
 
 def failure(kind: str, reason: str) -> dict[str, Any]:

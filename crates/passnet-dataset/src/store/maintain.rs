@@ -69,6 +69,12 @@ impl Store {
         Ok(dropped)
     }
 
+    /// Closes a store for shipping: read from then on without other files beside it, be it where nothing can be
+    /// written.
+    pub fn seal(self) -> Result<(), StoreError> {
+        self.pragma("journal_mode", "DELETE")
+    }
+
     /// Bytes of the store's content.
     pub fn size(&self) -> Result<u64, StoreError> {
         let pragma = |name| -> Result<i64, StoreError> {

@@ -15,6 +15,7 @@ mod entry;
 mod error;
 mod maintain;
 mod mark;
+mod note;
 mod read;
 mod schema;
 mod write;

@@ -69,6 +69,25 @@ impl Store {
         rows.collect::<Result<_, _>>().map_err(sqlite)
     }
 
+    /// A key of all that the store holds: paths, files and tasks, however they came in.
+    pub fn content(&self) -> Result<ContentKey, StoreError> {
+        let sqlite = |error| self.sqlite(error);
+        let mut hasher = blake3::Hasher::new();
+        // Neither paths nor tasks hold the zero byte that ends each.
+        let sql = "SELECT path, content FROM entry ORDER BY path";
+        let mut statement = self.connection.prepare(sql).map_err(sqlite)?;
+        let mut rows = statement.query([]).map_err(sqlite)?;
+        while let Some(row) = rows.next().map_err(sqlite)? {
+            let (path, key): (String, [u8; 16]) =
+                (row.get(0).map_err(sqlite)?, row.get(1).map_err(sqlite)?);
+            hasher.update(path.as_bytes()).update(&[0]).update(&key);
+        }
+        for (id, body) in self.tasks()? {
+            hasher.update(id.as_bytes()).update(&[0]).update(body.as_bytes()).update(&[0]);
+        }
+        Ok(ContentKey::truncate(hasher.finalize()))
+    }
+
     /// All files of an entry, checked against its content key.
     pub fn load(&self, record: &Record) -> Result<GraphFiles, StoreError> {
         let snapshot = self.snapshot()?;

@@ -131,7 +131,11 @@ impl<T: Plain> Deref for Values<'_, T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
         match self {
-            Values::Borrowed(read, range) => &read[range.start..range.end.min(read.len())],
+            Values::Borrowed(read, range) => {
+                // A view of nothing may begin beyond its storage: the second column of no rows.
+                let end = range.end.min(read.len());
+                &read[range.start.min(end)..end]
+            }
             Values::Owned(buffer) => buffer,
         }
     }

@@ -1,9 +1,9 @@
 //! `passnet dataset build`
 
-use super::build_report;
+use super::build_report::{self, Models};
 use super::decompose::{self, PieceArg};
 use super::{Workers, import, sorted_reasons, split, stage_json, vary};
-use crate::commands::extract::{self, CaptureArgs, Catalogue, Record};
+use crate::commands::extract::{self, CaptureArgs, Catalogue};
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table, warn};
 use crate::progress::Bar;
@@ -15,7 +15,6 @@ use passnet_dataset::stage::StageReport;
 use passnet_dataset::stats::stats;
 use passnet_dataset::store::{Kind, Store};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -76,7 +75,7 @@ pub fn run(args: BuildArgs, output: &mut Output) -> Result<Outcome, CommandError
         vary: args.variants.options(Vec::new()),
         evaluation: args.evaluation,
     };
-    let records = capture_models(&args)?;
+    let models = capture_models(&args)?;
     let source = source::open(&models_of(&args)?, Limits::default())?;
     let mut store = Store::open_for_writing(&args.store, workers)?;
     let steps = build(&mut store, source, &options, &Bar::new(), |step| {
@@ -90,26 +89,28 @@ pub fn run(args: BuildArgs, output: &mut Output) -> Result<Outcome, CommandError
             .iter()
             .map(|step| (step.name.clone(), step.time.as_secs_f64(), summary(&step.result)))
             .collect();
-        std::fs::write(path, build_report::page(&records, &built, &stats))?;
+        std::fs::write(path, build_report::page(models.as_ref(), &built, &stats))?;
     }
     if output.is_json() {
         steps.iter().try_for_each(|step| output.json(&to_json(step)))?;
     } else {
         show(output, &steps)?;
+        output.line(format!("content {}", store.content()?))?;
     }
     let failed = |step: &Step| matches!(&step.result, StepResult::Import(r) if r.failed > 0);
     Ok(Outcome::failed_if(steps.iter().any(failed)))
 }
 
 /// Captures the models of the catalogue, where that was asked for, and sets those aside that break a constraint.
-fn capture_models(args: &BuildArgs) -> Result<BTreeMap<String, Record>, CommandError> {
+fn capture_models(args: &BuildArgs) -> Result<Option<Models>, CommandError> {
     match (&args.from, &args.models) {
         (None, Some(models)) => {
             extract::capture(&[], &args.from_catalogue, models, &args.capture)?;
             extract::check(models)?;
-            extract::records(models)
+            let (records, refused) = (extract::records(models)?, extract::refused(models)?);
+            Ok(Some(Models { records, refused }))
         }
-        _ => Ok(BTreeMap::new()),
+        _ => Ok(None),
     }
 }
 

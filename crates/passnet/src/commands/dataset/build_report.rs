@@ -14,9 +14,17 @@ const STYLE: &str = "body{font:15px/1.5 sans-serif;max-width:62em;margin:2em aut
     table{border-collapse:collapse;margin:.5em 0 1.5em}td,th{padding:.15em .8em .15em 0;text-align:left;\
     vertical-align:top}td.n{text-align:right;font-variant-numeric:tabular-nums}rect{fill:#4472a8}";
 
+/// What an extraction gave.
+#[derive(Debug)]
+pub(super) struct Models {
+    pub records: BTreeMap<String, Record>,
+    /// Why graphs were set aside, by path.
+    pub refused: BTreeMap<String, String>,
+}
+
 /// Steps are names, seconds and results.
 pub(super) fn page(
-    records: &BTreeMap<String, Record>,
+    models: Option<&Models>,
     steps: &[(String, f64, String)],
     stats: &Stats,
 ) -> String {
@@ -24,8 +32,8 @@ pub(super) fn page(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Dataset build</title>\
          <style>{STYLE}</style><h1>Dataset build</h1>"
     );
-    if !records.is_empty() {
-        extraction(&mut page, records);
+    if let Some(models) = models {
+        extraction(&mut page, models);
     }
     let rows = stats.kinds.iter().map(|(kind, one)| {
         let counts = [one.graphs, one.unique_full, one.unique_literals, one.unique_structure];
@@ -34,6 +42,10 @@ pub(super) fn page(
     let head =
         ["kind", "graphs", "unique with shapes", "unique with literals", "unique structures"];
     table(&mut page, "Graphs", &head, rows);
+    push(
+        &mut page,
+        format_args!("<p>Content {}, {:.1} MB.", stats.content, stats.store_bytes as f64 / 1e6),
+    );
     for (kind, one) in &stats.kinds {
         families(&mut page, kind, one);
         sizes(&mut page, kind, one);
@@ -46,7 +58,7 @@ pub(super) fn page(
     page
 }
 
-fn extraction(page: &mut String, records: &BTreeMap<String, Record>) {
+fn extraction(page: &mut String, Models { records, refused }: &Models) {
     let captured = records.values().filter(|record| record.is_captured()).count();
     let graphs: u64 = records.values().map(|record| record.graphs).sum();
     push(
@@ -64,6 +76,17 @@ fn extraction(page: &mut String, records: &BTreeMap<String, Record>) {
         vec![cell(&kind), number(failed.len() as u64), cell(&example)]
     });
     table(page, "Models without a graph", &["because", "models", "for example"], rows);
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (path, reason) in refused {
+        reasons.entry(reason).or_default().push(path);
+    }
+    let mut reasons: Vec<_> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, paths)| std::cmp::Reverse(paths.len()));
+    let rows = reasons.into_iter().map(|(reason, paths)| {
+        let example = paths.first().copied().unwrap_or_default();
+        vec![cell(reason), number(paths.len() as u64), cell(example)]
+    });
+    table(page, "Graphs set aside", &["because", "graphs", "for example"], rows);
 }
 
 fn families(page: &mut String, kind: &str, one: &KindStats) {

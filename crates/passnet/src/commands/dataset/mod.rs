@@ -10,6 +10,7 @@ mod import;
 mod sample;
 mod split;
 mod stats;
+mod trial;
 mod vary;
 mod verify;
 
@@ -70,11 +71,12 @@ Exit code 1 means that at least one graph does not meet one of them.")]
     #[command(after_help = "\
 Examples:
   passnet dataset split corpus.pnds --evaluation 300
-  passnet dataset benchmark corpus.pnds --tasks 200 --out evaluation.pnds
+  passnet dataset benchmark corpus.pnds --tasks 200 --engine torch --out evaluation.pnds
   passnet dataset export evaluation.pnds --out evaluation/ && passnet bench evaluation/samples
 
-Every graph is run twice by the native engine, with different inputs. Left out are graphs that do not run, that
-are too large, that launch nothing, and those whose outputs are constant or not numbers.")]
+Graphs are run twice by the native engine, with different inputs, and with `--engine torch` by PyTorch as well. Left
+out are graphs that do not run, that are too large, that launch nothing, and those whose outputs are constant or not
+numbers.")]
     Benchmark(benchmark::BenchmarkArgs),
     /// Write graphs and tasks as other tools read them: PassNet's folders, or Parquet tables
     #[command(after_help = "\

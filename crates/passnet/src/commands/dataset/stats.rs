@@ -38,6 +38,7 @@ pub fn run(args: StatsArgs, output: &mut Output) -> Result<Outcome, CommandError
 
 fn show(output: &mut Output, stats: &Stats, top: usize) -> Result<(), CommandError> {
     output.line(format!("{} graphs, {:.1} MB", stats.graphs, stats.store_bytes as f64 / 1e6))?;
+    output.line(format!("content {}", stats.content))?;
     let mut shown = table([
         "kind",
         "graphs",

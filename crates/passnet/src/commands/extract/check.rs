@@ -5,7 +5,8 @@ use crate::paths::for_each_graph;
 use passnet_dataset::verify::verify_graph;
 use passnet_graph::check::check_folder;
 use passnet_graph::{GraphFiles, identify, read};
-use serde_json::json;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
@@ -48,6 +49,17 @@ pub fn check(out: &Path) -> Result<Vec<Checked>, CommandError> {
         }
     }
     Ok(found)
+}
+
+/// Why graphs were moved aside, in this run and in earlier ones, by path. Lines that a kill tore are passed over.
+pub fn refused(out: &Path) -> Result<BTreeMap<String, String>, CommandError> {
+    let path = out.join(REASONS);
+    let text = if path.is_file() { fs::read(path)? } else { Vec::new() };
+    let line = |line: &[u8]| -> Option<(String, String)> {
+        let value: Value = serde_json::from_slice(line).ok()?;
+        Some((value["path"].as_str()?.into(), value["reason"].as_str()?.into()))
+    };
+    Ok(text.split(|byte| *byte == b'\n').filter_map(line).collect())
 }
 
 fn look_at(files: &GraphFiles) -> (usize, Option<[String; 3]>, Option<String>) {

@@ -5,7 +5,7 @@ mod package;
 mod python;
 mod show;
 
-pub use check::{SAMPLES, check};
+pub use check::{SAMPLES, check, refused};
 pub use python::{Record, capture, records};
 pub use show::failures;
 

@@ -1,0 +1,98 @@
+//! Does a graph belong into a benchmark: does it run, and does it compute something? The reasons are few, to be counted.
+
+use passnet_engine::native::folder::draw_inputs;
+use passnet_engine::native::tensor::Budget;
+use passnet_engine::native::{NativeEngine, Tensor, Wrappers};
+use passnet_engine::{Engine, Precision, RunOptions, Value, dump};
+use passnet_graph::ops::{Class, Op};
+use passnet_graph::{GraphFiles, GraphFolder, read};
+
+const MEMORY: usize = 4 << 30;
+/// Two draws of inputs.
+const SEEDS: [u64; 2] = [123, 124];
+
+/// What a graph must stand.
+#[derive(Debug)]
+pub(super) struct Trial {
+    /// A graph whose arguments have more elements takes too long to evaluate.
+    pub most_elements: usize,
+    /// An engine beside the native one in which the graph must give outputs of the same types.
+    pub other: Option<Box<dyn Engine>>,
+}
+
+impl Trial {
+    pub(super) fn judge(&self, files: &GraphFiles) -> Result<(), String> {
+        let folder = read::read_folder(files).map_err(|_| "cannot be read")?;
+        let sizes = folder.metas.iter().map(|meta| elements(&meta.shape));
+        if sizes.fold(0, usize::saturating_add) > self.most_elements {
+            return Err("too large".into());
+        }
+        let idle = [Class::View, Class::Creation];
+        let works = |op: Op| !idle.contains(&op.class());
+        if !folder.graph.calls().any(|(_, call)| call.op().is_some_and(works)) {
+            return Err("launches nothing".into());
+        }
+        let [first, second] = SEEDS.map(|seed| outputs(&NativeEngine, files, &folder, seed));
+        let (first, second) = (first?, second?);
+        if first.iter().map(looks_constant).collect::<Result<Vec<_>, _>>()?.iter().all(|is| *is) {
+            return Err("every output is constant".into());
+        }
+        if bytes(&first)? == bytes(&second)? {
+            return Err("outputs do not depend on what is drawn".into());
+        }
+        let Some(other) = &self.other else { return Ok(()) };
+        let theirs = outputs(other.as_ref(), files, &folder, SEEDS[0])
+            .map_err(|reason| format!("{}: {reason}", other.name()))?;
+        let types = |all: &[Tensor]| -> Vec<_> {
+            all.iter().map(|tensor| (tensor.dtype(), tensor.shape().to_vec())).collect()
+        };
+        match types(&first) == types(&theirs) {
+            true => Ok(()),
+            false => Err(format!("{}: outputs of other types", other.name())),
+        }
+    }
+}
+
+fn elements(shape: &[i64]) -> usize {
+    let sizes = shape.iter().map(|size| usize::try_from(*size).unwrap_or(0));
+    sizes.fold(1, usize::saturating_mul)
+}
+
+/// All tensors that the graph gives for one draw.
+fn outputs(
+    engine: &dyn Engine,
+    files: &GraphFiles,
+    folder: &GraphFolder,
+    seed: u64,
+) -> Result<Vec<Tensor>, String> {
+    let prepared = engine
+        .prepare(&folder.graph, Precision::AsWritten, &Wrappers::default())
+        .map_err(|error| format!("does not run: {}", error.kind.name()))?;
+    let drawn: Vec<Value> = Budget::new(MEMORY)
+        .scope(|| draw_inputs(files, &folder.graph, seed, None))
+        .map_err(|_| "inputs cannot be drawn")?;
+    let options = RunOptions { seed, memory_limit: MEMORY, ..RunOptions::default() };
+    let values = prepared
+        .run(&drawn, &options)
+        .map_err(|error| format!("does not run: {}", error.kind.name()))?;
+    dump::output_tensors(&values).map_err(|error| error.to_string())
+}
+
+/// Whether all elements are the same; one alone tells nothing. What is not a number is an error.
+fn looks_constant(tensor: &Tensor) -> Result<bool, String> {
+    if !tensor.dtype().is_float() {
+        let bytes = tensor.to_bytes().map_err(|error| error.to_string())?;
+        let mut elements = bytes.chunks(tensor.dtype().size());
+        let first = elements.next();
+        return Ok(bytes.len() > tensor.dtype().size() && elements.all(|one| Some(one) == first));
+    }
+    let values = tensor.to_vec::<f64>().map_err(|error| error.to_string())?;
+    if values.iter().any(|value| value.is_nan()) {
+        return Err("an output is not a number".into());
+    }
+    Ok(values.len() > 1 && values.iter().all(|value| Some(value) == values.first()))
+}
+
+fn bytes(tensors: &[Tensor]) -> Result<Vec<Vec<u8>>, String> {
+    tensors.iter().map(|tensor| tensor.to_bytes().map_err(|error| error.to_string())).collect()
+}
