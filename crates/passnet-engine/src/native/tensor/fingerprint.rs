@@ -1,7 +1,8 @@
 //! Does a tensor hold the bits that another one held? Told without keeping the other, and so by reading half as much.
 //!
 //! A fingerprint is a universal hash under a key that nobody knows beforehand: two tensors that differ have the same one
-//! with a probability of about 2^-32, whoever made them.
+//! with a probability below 2^-27, whoever made them: 2^-32 that the sums of a block agree, a few times that because they
+//! are taken modulo a prime.
 
 use super::{Result, Tensor};
 use crate::native::simd::multiversion;
@@ -14,14 +15,16 @@ const WORDS: usize = 512;
 const BLOCK: usize = WORDS * 8;
 /// Bytes that are worth a second thread.
 const PIECE: usize = 1 << 18;
-/// Sums of blocks are the coefficients of a polynomial over this field.
+/// Sums of blocks are the coefficients of a polynomial over this field, in one variable within a piece and in another
+/// among pieces: each block has a term of its own.
 const PRIME: u64 = (1 << 61) - 1;
 
 /// What fingerprints are taken with: those of one key can be compared.
 #[derive(Clone)]
 pub struct FingerprintKey {
     words: Box<[u64; WORDS]>,
-    point: u64,
+    /// Where the polynomial is taken: for the blocks of a piece, for the pieces.
+    points: [u64; 2],
 }
 
 /// The key is a secret.
@@ -36,7 +39,7 @@ impl FingerprintKey {
         let random = || RandomState::new().build_hasher().finish();
         FingerprintKey {
             words: Box::new(std::array::from_fn(|_| random())),
-            point: random() % PRIME,
+            points: [random() % PRIME, random() % PRIME],
         }
     }
 
@@ -45,7 +48,7 @@ impl FingerprintKey {
             true => bytes.par_chunks(PIECE).map(|piece| self.of_piece(piece)).collect(),
             false => bytes.chunks(PIECE).map(|piece| self.of_piece(piece)).collect(),
         };
-        self.join(pieces.into_iter())
+        polynomial(pieces.into_iter(), self.points[1])
     }
 
     fn of_piece(&self, piece: &[u8]) -> u64 {
@@ -53,15 +56,16 @@ impl FingerprintKey {
         let mut last = [0; BLOCK];
         last[..rest.len()].copy_from_slice(rest);
         let whole = blocks.iter().map(|block| products(block, &self.words));
-        self.join(whole.chain((!rest.is_empty()).then(|| products(&last, &self.words))))
+        let rest = (!rest.is_empty()).then(|| products(&last, &self.words));
+        polynomial(whole.chain(rest), self.points[0])
     }
+}
 
-    fn join(&self, parts: impl Iterator<Item = u64>) -> u64 {
-        parts.fold(0, |hash, part| {
-            let product = u128::from(hash) * u128::from(self.point) + u128::from(part);
-            (product % u128::from(PRIME)) as u64
-        })
-    }
+fn polynomial(coefficients: impl Iterator<Item = u64>, point: u64) -> u64 {
+    coefficients.fold(0, |value, coefficient| {
+        let sum = u128::from(value) * u128::from(point) + u128::from(coefficient);
+        (sum % u128::from(PRIME)) as u64
+    })
 }
 
 multiversion! {
@@ -118,6 +122,21 @@ mod tests {
                 bytes.rotate_left(half);
                 assert_ne!(key.of_bytes(&bytes), before, "the order counts too");
             }
+        }
+    }
+
+    #[test]
+    fn every_block_has_a_place_of_its_own() {
+        let key = FingerprintKey::random();
+        let pieces: Vec<u8> = (0..3 * PIECE).map(|i| (i / BLOCK * 37 + i % 5) as u8).collect();
+        let before = key.of_bytes(&pieces);
+        // The last block of a piece, and blocks near the beginning of the next one.
+        let last = PIECE - BLOCK;
+        for other in [PIECE - 2 * BLOCK, PIECE, PIECE + BLOCK, 2 * PIECE - 2 * BLOCK, 2 * PIECE] {
+            let mut swapped = pieces.clone();
+            let (head, tail) = swapped.split_at_mut(last.max(other));
+            head[last.min(other)..][..BLOCK].swap_with_slice(&mut tail[..BLOCK]);
+            assert_ne!(key.of_bytes(&swapped), before, "blocks at {last} and {other} swapped");
         }
     }
 
