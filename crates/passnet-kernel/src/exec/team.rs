@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 /// How long a helper looks for more work before it sleeps.
@@ -64,8 +64,13 @@ pub fn run_tasks(tasks: usize, threads: usize, work: &(dyn Fn(usize, usize) + Sy
     }
     let team = TEAM.get_or_init(Team::new);
     start_helpers(team);
-    // Another graph has the helpers: this one gets on alone.
-    let Ok(_owner) = team.owner.try_lock() else { return serially() };
+    let _owner = match team.owner.try_lock() {
+        Ok(owner) => owner,
+        // A task panicked once; the team was left in order.
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        // Another graph has the helpers: this one gets on alone.
+        Err(TryLockError::WouldBlock) => return serially(),
+    };
     team.run(tasks, threads, work);
 }
 
