@@ -24,12 +24,18 @@ pub(crate) trait Vector<T>: Copy {
     fn fused(self, factor: Self, addend: Self) -> Self;
 }
 
-/// The sum of all lanes, halves added to halves.
+/// The sum of all lanes of a vector.
 #[inline(always)]
 pub(crate) fn sum<T: Real, V: Vector<T>>(vector: V) -> T {
     let mut lanes = [T::ZERO; MOST_LANES];
     // SAFETY: no vector has more than MOST_LANES lanes.
     unsafe { vector.store(lanes.as_mut_ptr()) };
+    add_lanes(lanes)
+}
+
+/// The sum of all lanes, halves added to halves.
+#[inline(always)]
+pub(crate) fn add_lanes<T: Real>(mut lanes: [T; MOST_LANES]) -> T {
     let mut half = MOST_LANES / 2;
     while half > 0 {
         for i in 0..half {

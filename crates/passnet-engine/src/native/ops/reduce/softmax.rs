@@ -2,11 +2,12 @@
 
 use super::extremes::{Extreme, Ordered, best_of_run, extreme_run};
 use super::plan::{Reduction, by_rows};
-use super::sums::{LANES, STRETCH, add_lanes, lane_sum, rounded};
+use super::sums::{LANES, STRETCH, lane_sum, rounded};
 use crate::native::error::{Result, ensure};
 use crate::native::simd::math::Real;
 use crate::native::simd::multiversion;
 use crate::native::simd::parallel::{GRAIN, Shared, for_each_task, for_each_weighted_chunk};
+use crate::native::simd::vector::add_lanes;
 use crate::native::tensor::{Buffer, Tensor};
 use passnet_graph::DType;
 

@@ -7,12 +7,13 @@ use super::plan::{Fold, Reduction, by_rows, fold};
 use crate::native::error::{Result, ensure};
 use crate::native::simd::math::Real;
 use crate::native::simd::multiversion;
+use crate::native::simd::vector::{MOST_LANES, add_lanes};
 use crate::native::tensor::element::{Complex, Element, with_element};
 use crate::native::tensor::{Buffer, Tensor, promote};
 use passnet_graph::DType;
 use std::marker::PhantomData;
 
-pub(super) const LANES: usize = 16;
+pub(super) const LANES: usize = MOST_LANES;
 /// Elements summed in single precision before they go into the double-precision total.
 pub(super) const STRETCH: usize = 16 * LANES;
 
@@ -49,19 +50,6 @@ macro_rules! lane_sum {
 }
 
 pub(super) use lane_sum;
-
-/// The sum of all lanes, halves added to halves.
-#[inline(always)]
-pub(super) fn add_lanes<T: Real>(mut lanes: [T; LANES]) -> T {
-    let mut width = LANES / 2;
-    while width > 0 {
-        for i in 0..width {
-            lanes[i] = lanes[i] + lanes[i + width];
-        }
-        width /= 2;
-    }
-    lanes[0]
-}
 
 multiversion! {
     pub(crate) fn sum_run[T: Real](term: Term, run: &[T]) -> f64 {
