@@ -21,7 +21,7 @@ const ADVICE: usize = 4;
 const EVIDENCE: usize = 300;
 /// Characters of the whole answer.
 const MAX_CHARS: usize = 4000;
-/// Within this factor of the memory floor there is nothing left to gain.
+/// Within this factor of the hardware floor there is nothing left to gain.
 const NEAR_FLOOR: f64 = 1.3;
 
 /// The answer to a question about the passes. `best` is the best score before it.
@@ -103,7 +103,7 @@ fn line(out: &mut String, task: &Task, question: Question, graph: &GraphAssessme
         let _ =
             write!(out, ", {} ms against eager's {} ms", ratio_text(candidate), ratio_text(eager));
         if let Some(floor) = graph.roofline_ms {
-            let _ = write!(out, ", memory floor {} ms", ratio_text(floor));
+            let _ = write!(out, ", hardware floor {} ms", ratio_text(floor));
         }
     }
     if question == Question::Match && graph.matches > 0 {
@@ -223,7 +223,7 @@ fn general_advice(graph: &GraphAssessment) -> Option<&'static str> {
         VerdictKind::Timeout => "fewer and larger programs: the kernels take too long",
         VerdictKind::Correct => match (graph.decision?, graph.candidate_ms, graph.roofline_ms) {
             (_, Some(candidate), Some(floor)) if candidate < floor * NEAR_FLOOR => {
-                "this is close to the memory floor; `submit` unless other variants are slow"
+                "this is close to the hardware floor; `submit` unless other variants are slow"
             }
             (Decision::Slower, ..) => {
                 "slower than eager: one pass over memory, larger blocks, fewer programs, no copies in the wrapper"

@@ -88,7 +88,7 @@ fn answers_name_the_place_and_the_next_thing_to_do() {
             vec!["try: ", "pass_dir/fuse.py"],
         ),
         (PASS.to_string(), "check", vec!["2 correct", "`evaluate` times it"]),
-        (PASS.to_string(), "evaluate", vec!["x eager", "memory floor", "first evaluation"]),
+        (PASS.to_string(), "evaluate", vec!["x eager", "hardware floor", "first evaluation"]),
     ] {
         let (_folder, mut episode) = episode_with(2, &pass);
         let text = perform(&mut episode, question, json!({}));

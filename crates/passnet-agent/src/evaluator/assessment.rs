@@ -41,7 +41,8 @@ pub struct GraphAssessment {
     pub eager_ms: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate_ms: Option<f64>,
-    /// The time this machine takes to move the graph's inputs and outputs once: no pass can be faster.
+    /// The time this machine takes to move the graph's inputs and outputs once, or for its arithmetic: no pass can be
+    /// faster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roofline_ms: Option<f64>,
     /// Rewritten places.
