@@ -21,7 +21,9 @@ def temperature_log_softmax_kernel(logit_ptr, out_ptr, width, BLOCK: tl.constexp
     column = tl.arange(0, BLOCK)
     inside = column < width
     place = tl.program_id(0) * width + column
-    scaled = tl.load(logit_ptr + place, mask=inside, other=float("-inf")).to(tl.float32) / 0.7
+    logit = tl.load(logit_ptr + place, mask=inside, other=float("-inf")).to(tl.float32)
+    # Rounded before anything is subtracted: a compiler may make one step of an ordinary quotient and a difference.
+    scaled = tl.div_rn(logit, 0.7)
     shifted = scaled - tl.max(scaled, axis=0)
     total = tl.sum(tl.exp(shifted), axis=0)
     tl.store(out_ptr + place, shifted - tl.log(total), mask=inside)

@@ -23,7 +23,7 @@ const MOST_SMALLEST: usize = 5;
 /// What was done and why.
 pub const EXPLANATION: &str = "explain.json";
 /// A solution is found again only if it was made by the same rules.
-const RULES: &str = "4";
+const RULES: &str = "5";
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct SolveOptions {

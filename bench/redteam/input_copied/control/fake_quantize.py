@@ -25,7 +25,7 @@ def fake_quantize_kernel(x_ptr, step_ptr, out_ptr, width, BLOCK: tl.constexpr):
     place = tl.program_id(0) * width + column
     x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
     step = tl.load(step_ptr + column, mask=inside, other=1.0).to(tl.float32)
-    scaled = (x / step).to(dtype).to(tl.float32)
+    scaled = tl.div_rn(x, step).to(dtype).to(tl.float32)
     level = libdevice.rint(scaled)
     # Comparisons, unlike minimum and maximum, let NaN through as eager does.
     level = tl.where(level < -128.0, -128.0, level)

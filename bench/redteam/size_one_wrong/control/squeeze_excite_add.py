@@ -45,7 +45,7 @@ def squeeze_excite_add(logits, features, shortcut):
     planes = channels if batch == 1 else batch * channels
     block = min(triton.next_power_of_2(pixels), 1024)
     squeeze_excite_add_kernel[(planes, triton.cdiv(pixels, block))](
-        logits, features, shortcut, out, pixels, BLOCK=block
+        logits, features, shortcut, out, pixels, BLOCK=block, enable_fp_fusion=False
     )
     return out
 

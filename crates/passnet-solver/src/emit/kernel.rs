@@ -48,6 +48,8 @@ pub struct KernelText {
     /// Names of the number of rows and of columns, or of their literal.
     pub rows: String,
     pub columns: String,
+    /// Whether it rounds on the way, where eager stores something.
+    pub rounds: bool,
 }
 
 pub(super) struct Writer<'a> {
@@ -104,7 +106,8 @@ impl KernelText {
         }
         let (params, outputs) = arguments(body);
         let text = writer.finish(stem, &params, &outputs);
-        Ok(KernelText { text, params, outputs, sizes: writer.names.given, rows, columns })
+        let rounds = body.vars.iter().any(|var| matches!(var.code, Code::Round { .. }));
+        Ok(KernelText { text, params, outputs, sizes: writer.names.given, rows, columns, rounds })
     }
 }
 

@@ -3,6 +3,7 @@
 mod address;
 mod expression;
 mod file;
+mod formula;
 mod kernel;
 mod long_rows;
 mod names;

@@ -1,6 +1,7 @@
 //! The host side: sizes from shapes, outputs, the launch.
 
 use super::Choice;
+use super::formula::{readable, spaced};
 use super::kernel::{KernelText, Shape};
 use super::name_of;
 use crate::analysis::{Piece, Refusal};
@@ -63,8 +64,12 @@ fn wrapper_body(
     for number in &kernel.outputs {
         line(format!("{} = {}", out(*number), allocation(piece, piece.outputs[*number])?));
     }
+    let rank_of = |name: &str| {
+        let param = (0..piece.params.len()).map(NodeId::new).find(|id| name_of(piece, *id) == name);
+        Some(piece.shape(param?).ok()?.len())
+    };
     for (name, size) in &kernel.sizes {
-        line(format!("{name} = {}", spaced(&size.to_string())));
+        line(format!("{name} = {}", readable(&size.to_string(), rank_of)));
     }
     let (grid, constants) = launch(kernel, shape, choice, &mut line);
     let mut arguments: Vec<String> =
@@ -74,6 +79,10 @@ fn wrapper_body(
     arguments.extend(constants);
     if choice.warps != Choice::default().warps {
         arguments.push(format!("num_warps={}", choice.warps));
+    }
+    if kernel.rounds {
+        // A compiler for GPUs would multiply and add in one step, without the rounding in between.
+        arguments.push("enable_fp_fusion=False".into());
     }
     let call = format!("{stem}_kernel[{grid}]({})", arguments.join(", "));
     match call.len() <= 105 {
@@ -164,11 +173,6 @@ fn allocation(piece: &Piece, output: NodeId) -> Result<String, Refusal> {
         several => format!("({})", several.join(", ")),
     };
     Ok(format!("torch.empty({tuple}, dtype={dtype}, device={}.device)", name_of(piece, *any)))
-}
-
-/// A formula with room around its operators.
-fn spaced(formula: &str) -> String {
-    formula.replace('*', " * ").replace("//", " // ").replace('%', " % ")
 }
 
 /// Whether a name occurs as a word.
