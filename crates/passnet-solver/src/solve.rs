@@ -1,10 +1,10 @@
 //! One task: read, group, write, measure, keep what pays.
 
-use crate::analysis::groups::{Group, groups, smallest};
-use crate::emit::{Choice, Draft, PassText, SHARED, pass_files, stem_of};
+use crate::analysis::groups::{Group, groups};
+use crate::emit::{Choice, Draft, PassText, SHARED, pass_files};
 use crate::explain::{self, Dropped, Explanation, Rates};
 use crate::form::{Form, TypedGraph, forms};
-use crate::tune::{self, Measured};
+use crate::select::Made;
 use passnet_bench::candidate::Candidate;
 use passnet_bench::evaluate::{EvaluateOptions, check};
 use passnet_bench::sample::Sample;
@@ -18,12 +18,10 @@ use std::time::Instant;
 
 /// The order in which passes apply.
 const MANIFEST: &str = "sorted_output_pass_rule_names.json";
-/// Pieces of one node that are tried where nothing wins.
-const MOST_SMALLEST: usize = 5;
 /// What was done and why.
 pub const EXPLANATION: &str = "explain.json";
 /// A solution is found again only if it was made by the same rules.
-const RULES: &str = "5";
+const RULES: &str = "6";
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct SolveOptions {
@@ -117,6 +115,7 @@ pub fn solve(
         folder,
         options,
         passes: Vec::new(),
+        spares: Vec::new(),
         stems: BTreeSet::new(),
         outlines: BTreeSet::new(),
         places: BTreeMap::new(),
@@ -144,6 +143,9 @@ pub fn solve(
         solver.form(number, form, groups)?;
     }
     solver.check(&all)?;
+    if options.tune {
+        solver.look_at_whole_graphs(&all, started)?;
+    }
     solver.finish(started)
 }
 
@@ -178,173 +180,32 @@ pub(crate) fn write_folder(folder: &Path, passes: &[&PassText]) -> Result<(), So
     std::fs::write(&path, format!("{list}\n")).map_err(io(&path))
 }
 
-struct Written {
-    stem: String,
-    text: PassText,
-    operations: usize,
-    outline: String,
+pub(crate) struct Written {
+    pub(crate) stem: String,
+    pub(crate) text: PassText,
+    pub(crate) operations: usize,
+    pub(crate) outline: String,
 }
 
-struct Solver<'s> {
-    engine: &'s dyn Engine,
-    sample: &'s Sample,
-    rates: &'s Rates,
-    folder: &'s Path,
-    options: &'s SolveOptions,
-    passes: Vec<Written>,
-    stems: BTreeSet<String>,
+pub(crate) struct Solver<'s> {
+    pub(crate) engine: &'s dyn Engine,
+    pub(crate) sample: &'s Sample,
+    pub(crate) rates: &'s Rates,
+    pub(crate) folder: &'s Path,
+    pub(crate) options: &'s SolveOptions,
+    pub(crate) passes: Vec<Written>,
+    /// Passes that do not pay, with the form they were made for.
+    pub(crate) spares: Vec<(usize, Made)>,
+    pub(crate) stems: BTreeSet<String>,
     /// Patterns that are written already.
-    outlines: BTreeSet<String>,
+    pub(crate) outlines: BTreeSet<String>,
     /// In how many places of each form a pattern was found to fit, by pattern and form.
-    places: BTreeMap<(String, usize), usize>,
-    explanation: Explanation,
-}
-
-/// A pass that is written, with how it did alone.
-struct Made {
-    written: Written,
-    explanation: explain::PassExplanation,
-    measured: Option<Measured>,
-}
-
-impl Made {
-    /// Seconds that a call loses; below zero where it wins.
-    fn loss(&self) -> f64 {
-        self.measured.map_or(0.0, |measured| measured.seconds - measured.eager_seconds)
-    }
+    pub(crate) places: BTreeMap<(String, usize), usize>,
+    pub(crate) explanation: Explanation,
 }
 
 impl Solver<'_> {
-    fn form(&mut self, number: usize, form: &Form, groups: &[Group]) -> Result<(), SolveError> {
-        let mut neutral: Option<Made> = None;
-        let mut kept = false;
-        for group in groups {
-            let outline = outline(group);
-            if !self.outlines.insert(outline.clone()) {
-                // Written before; it may have been dropped since.
-                kept |= self.passes.iter().any(|pass| pass.outline == outline);
-                continue;
-            }
-            let Some(made) = self.make(form, group)? else { continue };
-            if made.measured.is_some_and(|measured| measured.speedup < 1.0) {
-                self.keep_lesser_loss(&mut neutral, made)?;
-                continue;
-            }
-            kept = true;
-            if made.measured.is_some() {
-                self.explanation.wins = Some(true);
-            }
-            self.passes.push(made.written);
-            self.explanation.passes.push(made.explanation);
-        }
-        if neutral.is_some() && !kept {
-            // Slower than leaving it alone: the least that a pass can do costs least.
-            for group in &smallest(form, MOST_SMALLEST) {
-                if self.outlines.insert(outline(group))
-                    && let Some(made) = self.make(form, group)?
-                {
-                    *self.places.entry((outline(group), number)).or_insert(0) += 1;
-                    self.keep_lesser_loss(&mut neutral, made)?;
-                }
-            }
-        }
-        if let Some(made) = neutral {
-            if kept {
-                self.drop_slower(&made.written.stem)?;
-            } else {
-                self.explanation.wins = Some(self.explanation.wins.unwrap_or(false));
-                self.passes.push(made.written);
-                self.explanation.passes.push(made.explanation);
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes and measures a group; nothing where that does not work, with the reason noted.
-    fn make(&mut self, form: &Form, group: &Group) -> Result<Option<Made>, SolveError> {
-        let stem = self.stem(stem_of(group));
-        let draft = match Draft::new(group, stem.clone()) {
-            Ok(draft) => draft,
-            Err(reason) => {
-                self.drop_pass(&stem, &reason.0);
-                return Ok(None);
-            }
-        };
-        let measured = match self.options.tune {
-            true => match tune::tune(
-                self.engine,
-                form,
-                &group.piece,
-                &draft,
-                self.folder,
-                self.options.seconds,
-            )? {
-                Ok(measured) => measured,
-                Err(reason) => {
-                    self.drop_pass(&stem, &reason);
-                    return Ok(None);
-                }
-            },
-            false => None,
-        };
-        let choice = measured.map_or(Choice::default(), |measured| measured.choice);
-        let text = match draft.write(choice) {
-            Ok(text) => text,
-            Err(reason) => {
-                self.drop_pass(&stem, &reason.0);
-                return Ok(None);
-            }
-        };
-        let explanation = self.explain(form, group, &draft, choice, measured);
-        let operations = group.piece.graph.op_count();
-        let written = Written { stem, text, operations, outline: outline(group) };
-        Ok(Some(Made { written, explanation, measured }))
-    }
-
-    /// Keeps the pass that loses less, and drops the other.
-    fn keep_lesser_loss(&mut self, kept: &mut Option<Made>, new: Made) -> Result<(), SolveError> {
-        let dropped = match kept {
-            Some(old) if old.loss() <= new.loss() => Some(new),
-            _ => kept.replace(new),
-        };
-        dropped.map_or(Ok(()), |made| self.drop_slower(&made.written.stem))
-    }
-
-    fn drop_slower(&mut self, stem: &str) -> Result<(), SolveError> {
-        self.drop_pass(stem, "slower than eager");
-        self.remove(stem)
-    }
-
-    fn explain(
-        &self,
-        form: &Form,
-        group: &Group,
-        draft: &Draft<'_>,
-        choice: Choice,
-        measured: Option<Measured>,
-    ) -> explain::PassExplanation {
-        let mut explanation =
-            explain::pass(&draft.stem, form, group, draft.kind(), choice, self.rates);
-        if let Some(measured) = measured {
-            explanation.measured_speedup = Some(measured.speedup);
-            let member = crate::trial::representative(&group.piece);
-            let moved = explain::moved_bytes(&group.piece, member);
-            let reached = moved / measured.seconds.max(1e-9) / self.rates.bytes_per_second;
-            explanation.roofline = Some(reached);
-        }
-        explanation
-    }
-
-    /// A file name that no other pass has.
-    fn stem(&mut self, base: String) -> String {
-        let numbered = (2..).map(|number| format!("{base}_{number}"));
-        let mut names = std::iter::once(base.clone()).chain(numbered);
-        let stem = names.find(|name| !self.stems.contains(name)).unwrap_or(base);
-        self.stems.insert(stem.clone());
-        stem
-    }
-
-    fn drop_pass(&mut self, name: &str, reason: &str) {
+    pub(crate) fn drop_pass(&mut self, name: &str, reason: &str) {
         let dropped = Dropped { name: name.to_string(), reason: reason.to_string() };
         self.explanation.dropped.push(dropped);
     }
@@ -359,7 +220,7 @@ impl Solver<'_> {
     }
 
     /// Larger patterns first, so that no smaller one takes a part of them; then every pass must apply somewhere.
-    fn check(&mut self, forms: &[Form]) -> Result<(), SolveError> {
+    pub(crate) fn check(&mut self, forms: &[Form]) -> Result<(), SolveError> {
         self.passes.sort_by_key(|pass| std::cmp::Reverse(pass.operations));
         while !self.passes.is_empty() {
             self.write()?;
@@ -423,7 +284,7 @@ impl Solver<'_> {
         pass.and_then(|pass| self.places.get(&(pass.outline.clone(), form))).copied().unwrap_or(0)
     }
 
-    fn drop_written(&mut self, stem: &str, reason: &str) -> Result<(), SolveError> {
+    pub(crate) fn drop_written(&mut self, stem: &str, reason: &str) -> Result<(), SolveError> {
         self.drop_pass(stem, reason);
         self.explanation.passes.retain(|pass| pass.name != stem);
         self.remove(stem)
@@ -470,7 +331,7 @@ impl Solver<'_> {
 }
 
 /// A pattern and its kernel without names: where one is right, an equal one is.
-fn outline(group: &Group) -> String {
+pub(crate) fn outline(group: &Group) -> String {
     let graph = &group.piece.graph;
     let mut text = format!("{}:{:?}", graph.placeholder_count(), graph.outputs);
     for (_, call) in graph.calls() {

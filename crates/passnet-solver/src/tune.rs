@@ -26,6 +26,18 @@ pub struct Measured {
     pub seconds: f64,
 }
 
+/// Right on one draw, and timed shortly.
+pub(crate) fn quick(seconds: f64) -> EvaluateOptions {
+    let timing = TimingOptions {
+        warmup: 2,
+        trials: 12,
+        max_trials: 12,
+        seconds,
+        ..TimingOptions::default()
+    };
+    EvaluateOptions { timing, draws: 0, thorough: false, ..EvaluateOptions::default() }
+}
+
 /// Tries choices for a draft. `Err` holds the reason why the piece is not right or does not run.
 pub fn tune(
     engine: &dyn Engine,
@@ -47,19 +59,7 @@ pub fn tune(
             Ok(candidate) => candidate,
             Err(verdict) => return Ok(Err(verdict.to_string())),
         };
-        let options = EvaluateOptions {
-            timing: TimingOptions {
-                warmup: 2,
-                trials: 12,
-                max_trials: 12,
-                seconds,
-                ..TimingOptions::default()
-            },
-            draws: 0,
-            thorough: false,
-            ..EvaluateOptions::default()
-        };
-        let evaluation = evaluate(engine, &files, Some(&candidate), &options);
+        let evaluation = evaluate(engine, &files, Some(&candidate), &quick(seconds));
         if evaluation.judged.verdict.kind != VerdictKind::Correct {
             // The piece alone cannot be drawn as the graph would: leave the judgement to the whole graph.
             if evaluation.judged.verdict.kind == VerdictKind::ReferenceFail {

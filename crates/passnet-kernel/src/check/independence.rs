@@ -123,7 +123,9 @@ fn window(touch: &Touch, analysis: &Analysis) -> Option<(i128, i128)> {
         }
     }
     for condition in &touch.conditions {
-        if let Some(cap) = capped(condition, bytes, &digits, analysis, &touch.shape) {
+        if let Some((capped, cap)) = capped(condition, bytes, &digits, analysis, &touch.shape)
+            && capped.len() == digits.len()
+        {
             high = high.min(low + cap);
         }
     }
@@ -213,52 +215,79 @@ fn radix(store: &Touch, analysis: &Analysis) -> bool {
     }
     // Small weights first; among equals, the program's own lanes before other programs.
     digits.sort_by_key(|(weight, _, digit)| (*weight, matches!(digit, Digit::Program(_))));
-    let size = store.elem.size() as i128;
-    let mut reach = size;
+    let mut reaches = Reaches { groups: Vec::new() };
     let mut included: Vec<Digit> = Vec::new();
     let mut seen_program = false;
     for (weight, count, digit) in digits {
         let program = matches!(digit, Digit::Program(_));
+        let reach = store.elem.size() as i128 + reaches.sum();
         if (program || seen_program) && weight < reach {
             return false;
         }
         seen_program |= program;
-        reach += weight * count;
         included.push(digit);
+        reaches.groups.push((vec![digit], weight * count));
         for condition in &store.conditions {
-            if let Some(cap) = capped(condition, bytes, &included, analysis, &store.shape) {
-                reach = reach.min(cap + size);
+            if let Some((digits, cap)) = capped(condition, bytes, &included, analysis, &store.shape)
+            {
+                reaches.cap(&digits, cap);
             }
         }
     }
     true
 }
 
-/// If the condition bounds exactly the included digits, in the same proportion as the address: how far they reach.
+/// How far groups of digits reach, each group together.
+struct Reaches {
+    groups: Vec<(Vec<Digit>, i128)>,
+}
+
+impl Reaches {
+    fn sum(&self) -> i128 {
+        self.groups.iter().map(|(_, reach)| reach).sum()
+    }
+
+    /// Takes into account that these digits together reach no further, where they are whole groups.
+    fn cap(&mut self, digits: &[Digit], cap: i128) {
+        let (inside, outside): (Vec<_>, Vec<_>) = std::mem::take(&mut self.groups)
+            .into_iter()
+            .partition(|(group, _)| group.iter().all(|digit| digits.contains(digit)));
+        self.groups = outside;
+        if inside.iter().map(|(group, _)| group.len()).sum::<usize>() == digits.len() {
+            let sum: i128 = inside.iter().map(|(_, reach)| reach).sum();
+            self.groups.push((digits.to_vec(), sum.min(cap)));
+        } else {
+            self.groups.extend(inside);
+        }
+    }
+}
+
+/// If the condition bounds some of the included digits, in the same proportion as the address: which, and how far they
+/// reach together.
 fn capped(
     condition: &Linear,
     bytes: &Linear,
     included: &[Digit],
     analysis: &Analysis,
     shape: &[u32],
-) -> Option<i128> {
+) -> Option<(Vec<Digit>, i128)> {
     let mut ratio: Option<i64> = None;
     let mut lowest = 0i128;
-    let mut count = 0;
-    let mut agree = |c: i64, weight: i64, low: i64| {
+    let mut digits = Vec::new();
+    let mut agree = |digit: &Digit, c: i64, weight: i64, low: i64| {
         if c <= 0 || weight <= 0 || weight % c != 0 || ratio.is_some_and(|r| r != weight / c) {
             return false;
         }
         ratio = Some(weight / c);
         lowest += i128::from(c) * i128::from(low);
-        count += 1;
+        digits.push(*digit);
         true
     };
     for (&sym, &c) in &condition.terms {
         let weight = bytes.terms.get(&sym).copied().unwrap_or(0);
-        let present =
-            included.iter().any(|d| matches!(d, Digit::Program(s) | Digit::Loop(s) if *s == sym));
-        if !present || !agree(c, weight, analysis.symbols[sym.0 as usize].low) {
+        let is_sym = |d: &&Digit| matches!(d, Digit::Program(s) | Digit::Loop(s) if *s == sym);
+        let digit = included.iter().find(is_sym)?;
+        if !agree(digit, c, weight, analysis.symbols[sym.0 as usize].low) {
             return None;
         }
     }
@@ -267,14 +296,12 @@ fn capped(
             continue;
         }
         let weight = bytes.lanes.get(d).copied().unwrap_or(0);
-        if !included.contains(&Digit::Lane(d)) || !agree(c, weight, 0) {
+        let digit = included.iter().find(|digit| **digit == Digit::Lane(d))?;
+        if !agree(digit, c, weight, 0) {
             return None;
         }
     }
-    if count != included.len() {
-        return None;
-    }
     // constant + sum < 0, so the sum is at most -constant - 1.
     let most = -i128::from(condition.constant) - 1 - lowest;
-    Some(i128::from(ratio?) * most.max(0))
+    Some((digits, i128::from(ratio?) * most.max(0)))
 }

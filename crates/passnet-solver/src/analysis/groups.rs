@@ -345,7 +345,16 @@ fn inputs_of(graph: &Graph, members: &BTreeSet<NodeId>) -> Vec<NodeId> {
 }
 
 /// A group of these members, if they can be taken out together and one kernel computes them.
-fn attempt(form: &Form, members: BTreeSet<NodeId>, is_free: &[bool]) -> Result<Group, Refusal> {
+/// Whether a node is a view or an alias, free in eager, for every node.
+pub(super) fn free_nodes(form: &Form) -> Vec<bool> {
+    Finder::new(form).is_free
+}
+
+pub(super) fn attempt(
+    form: &Form,
+    members: BTreeSet<NodeId>,
+    is_free: &[bool],
+) -> Result<Group, Refusal> {
     let graph = form.graph();
     check_convex(graph, &members)?;
     let outputs = outputs_of(graph, &members);

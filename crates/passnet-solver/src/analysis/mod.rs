@@ -4,6 +4,7 @@ pub mod body;
 pub mod groups;
 pub mod index;
 mod lower;
+pub mod parts;
 pub mod piece;
 mod size;
 pub mod space;

@@ -1,0 +1,190 @@
+//! Which pieces of a form become passes: those that pay, whole or in parts; else the one that costs least.
+
+use crate::analysis::groups::{Group, smallest};
+use crate::analysis::parts::parts;
+use crate::emit::{Choice, Draft, stem_of};
+use crate::explain;
+use crate::form::Form;
+use crate::solve::{SolveError, Solver, Written, outline};
+use crate::tune::{self, Measured};
+use std::collections::BTreeSet;
+
+/// Pieces of one node that are tried where nothing wins.
+const MOST_SMALLEST: usize = 5;
+/// A piece pays from this speed-up on: what is nearer to 1 may be noise.
+const PAYS: f64 = 1.02;
+
+/// A pass that is written, with how it did alone.
+pub(crate) struct Made {
+    pub(crate) written: Written,
+    pub(crate) explanation: explain::PassExplanation,
+    measured: Option<Measured>,
+}
+
+impl Made {
+    /// Seconds that a call loses; below zero where it wins.
+    fn loss(&self) -> f64 {
+        self.measured.map_or(0.0, |measured| measured.seconds - measured.eager_seconds)
+    }
+
+    /// What was not measured is believed.
+    fn pays(&self) -> bool {
+        self.measured.is_none_or(|measured| measured.speedup >= PAYS)
+    }
+}
+
+impl Solver<'_> {
+    pub(crate) fn form(
+        &mut self,
+        number: usize,
+        form: &Form,
+        groups: &[Group],
+    ) -> Result<(), SolveError> {
+        let mut losers: Vec<Made> = Vec::new();
+        let mut kept = false;
+        for group in groups {
+            let outline = outline(group);
+            if !self.outlines.insert(outline.clone()) {
+                // Written before; it may have been dropped since.
+                kept |= self.passes.iter().any(|pass| pass.outline == outline);
+                continue;
+            }
+            match self.make(form, group)? {
+                Some(made) if made.pays() => {
+                    self.keep(made);
+                    kept = true;
+                    continue;
+                }
+                Some(made) => losers.push(made),
+                None => {}
+            }
+            kept |= self.keep_parts(number, form, parts(form, group), &mut losers)?;
+        }
+        if !kept && !losers.is_empty() {
+            // Slower than leaving it alone: the least that a pass can do costs least.
+            let least = smallest(form, MOST_SMALLEST);
+            kept = self.keep_parts(number, form, least, &mut losers)?;
+        }
+        losers.sort_by(|a, b| a.loss().total_cmp(&b.loss()));
+        let mut losers = losers.into_iter();
+        if !kept && let Some(made) = losers.next() {
+            self.explanation.wins = Some(self.explanation.wins.unwrap_or(false));
+            self.passes.push(made.written);
+            self.explanation.passes.push(made.explanation);
+        }
+        for made in losers {
+            self.drop_pass(&made.written.stem, "slower than eager");
+            self.spares.push((number, made));
+        }
+        Ok(())
+    }
+
+    /// Keeps the pieces that pay, those first that save most; none that overlaps one that is kept.
+    fn keep_parts(
+        &mut self,
+        number: usize,
+        form: &Form,
+        parts: Vec<Group>,
+        losers: &mut Vec<Made>,
+    ) -> Result<bool, SolveError> {
+        let mut tried = Vec::new();
+        for part in parts {
+            let outline = outline(&part);
+            if self.outlines.insert(outline.clone())
+                && let Some(made) = self.make(form, &part)?
+            {
+                *self.places.entry((outline, number)).or_insert(0) += 1;
+                tried.push((part.members, made));
+            }
+        }
+        tried.sort_by(|(_, a), (_, b)| a.loss().total_cmp(&b.loss()));
+        let mut taken = BTreeSet::new();
+        for (members, made) in tried {
+            if made.pays() && taken.is_disjoint(&members) {
+                taken.extend(members);
+                self.keep(made);
+            } else {
+                losers.push(made);
+            }
+        }
+        Ok(!taken.is_empty())
+    }
+
+    fn keep(&mut self, made: Made) {
+        if made.measured.is_some() {
+            self.explanation.wins = Some(true);
+        }
+        self.passes.push(made.written);
+        self.explanation.passes.push(made.explanation);
+    }
+
+    /// Writes and measures a group; nothing where that does not work, with the reason noted.
+    fn make(&mut self, form: &Form, group: &Group) -> Result<Option<Made>, SolveError> {
+        let stem = self.stem(stem_of(group));
+        let draft = match Draft::new(group, stem.clone()) {
+            Ok(draft) => draft,
+            Err(reason) => {
+                self.drop_pass(&stem, &reason.0);
+                return Ok(None);
+            }
+        };
+        let measured = match self.options.tune {
+            true => match tune::tune(
+                self.engine,
+                form,
+                &group.piece,
+                &draft,
+                self.folder,
+                self.options.seconds,
+            )? {
+                Ok(measured) => measured,
+                Err(reason) => {
+                    self.drop_pass(&stem, &reason);
+                    return Ok(None);
+                }
+            },
+            false => None,
+        };
+        let choice = measured.map_or(Choice::default(), |measured| measured.choice);
+        let text = match draft.write(choice) {
+            Ok(text) => text,
+            Err(reason) => {
+                self.drop_pass(&stem, &reason.0);
+                return Ok(None);
+            }
+        };
+        let explanation = self.explain(form, group, &draft, choice, measured);
+        let operations = group.piece.graph.op_count();
+        let written = Written { stem, text, operations, outline: outline(group) };
+        Ok(Some(Made { written, explanation, measured }))
+    }
+
+    fn explain(
+        &self,
+        form: &Form,
+        group: &Group,
+        draft: &Draft<'_>,
+        choice: Choice,
+        measured: Option<Measured>,
+    ) -> explain::PassExplanation {
+        let mut explanation =
+            explain::pass(&draft.stem, form, group, draft.kind(), choice, self.rates);
+        if let Some(measured) = measured {
+            explanation.measured_speedup = Some(measured.speedup);
+            let member = crate::trial::representative(&group.piece);
+            let moved = explain::moved_bytes(&group.piece, member);
+            let reached = moved / measured.seconds.max(1e-9) / self.rates.bytes_per_second;
+            explanation.roofline = Some(reached);
+        }
+        explanation
+    }
+
+    /// A file name that no other pass has.
+    fn stem(&mut self, base: String) -> String {
+        let numbered = (2..).map(|number| format!("{base}_{number}"));
+        let mut names = std::iter::once(base.clone()).chain(numbered);
+        let stem = names.find(|name| !self.stems.contains(name)).unwrap_or(base);
+        self.stems.insert(stem.clone());
+        stem
+    }
+}
