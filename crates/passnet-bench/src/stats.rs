@@ -122,63 +122,119 @@ pub struct RatioInterval {
     pub high: f64,
 }
 
+/// Of the intervals by which something is called faster or slower.
+pub const CONFIDENCE: f64 = 0.99;
+
 /// How an interval is found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bootstrap {
     pub resamples: usize,
-    /// Two-sided, for example 0.99.
-    pub confidence: f64,
     pub seed: u64,
 }
 
 impl Default for Bootstrap {
     fn default() -> Self {
-        Bootstrap { resamples: 2000, confidence: 0.99, seed: 123 }
+        Bootstrap { resamples: 2000, seed: 123 }
+    }
+}
+
+/// A ratio, and what it might have been.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resampled {
+    ratio: f64,
+    /// Sorted.
+    ratios: Vec<f64>,
+}
+
+impl Resampled {
+    /// Where the ratio lies with this confidence, two-sided, for example 0.99.
+    pub fn interval(&self, confidence: f64) -> RatioInterval {
+        let tail = (1.0 - confidence.clamp(0.0, 1.0)) / 2.0;
+        RatioInterval {
+            low: quantile(&self.ratios, tail),
+            ratio: self.ratio,
+            high: quantile(&self.ratios, 1.0 - tail),
+        }
+    }
+}
+
+/// Timings of one side in order, and which round each is of.
+struct Ranked {
+    values: Vec<f64>,
+    rounds: Vec<usize>,
+}
+
+impl Ranked {
+    fn new(timings: &[f64]) -> Option<Ranked> {
+        if timings.is_empty() || timings.iter().any(|time| !(time.is_finite() && *time > 0.0)) {
+            return None;
+        }
+        let mut rounds: Vec<usize> = (0..timings.len()).collect();
+        rounds.sort_by(|a, b| timings[*a].total_cmp(&timings[*b]));
+        Some(Ranked { values: rounds.iter().map(|round| timings[*round]).collect(), rounds })
+    }
+
+    /// The median of a draw, given how often each round is in it.
+    fn median_of(&self, counts: &[u16]) -> f64 {
+        let n = self.values.len();
+        let (low, high) = ((n - 1) / 2, n / 2);
+        let mut seen = 0;
+        let mut at_low = None;
+        for (value, round) in self.values.iter().zip(&self.rounds) {
+            seen += usize::from(counts[*round]);
+            if seen > low {
+                let at_low = *at_low.get_or_insert(*value);
+                if seen > high {
+                    return (at_low + value) / 2.0;
+                }
+            }
+        }
+        self.values[n - 1]
     }
 }
 
 impl Bootstrap {
-    /// The interval of `median(eager) / median(candidate)`: both lists are drawn again with replacement, many
-    /// times, and the quantiles of the ratio are read off. `None` for empty, non-finite or non-positive timings.
-    pub fn ratio_of_medians(&self, eager: &[f64], candidate: &[f64]) -> Option<RatioInterval> {
-        let eager = sorted(eager)?;
-        let candidate = sorted(candidate)?;
-        if eager[0] <= 0.0 || candidate[0] <= 0.0 {
+    /// What `median(eager) / median(candidate)` might have been: rounds, in which each side was called once, are drawn
+    /// again with replacement, many times. Rounds are drawn whole, because what disturbs one call of a round is likely to
+    /// disturb the other. `None` for empty, non-finite or non-positive timings, or without a partner for each.
+    pub fn ratio_of_medians(&self, eager: &[f64], candidate: &[f64]) -> Option<Resampled> {
+        if eager.len() != candidate.len() {
             return None;
         }
-        let eager_ranks = self.median_ranks(eager.len(), self.seed);
-        let candidate_ranks = self.median_ranks(candidate.len(), self.seed.wrapping_add(1));
-        let median = |sorted: &[f64], [low, high]: [u32; 2]| {
-            (sorted[low as usize] + sorted[high as usize]) / 2.0
-        };
-        let drawn = eager_ranks.iter().zip(candidate_ranks.iter());
-        let mut ratios: Vec<f64> =
-            drawn.map(|(top, bottom)| median(&eager, *top) / median(&candidate, *bottom)).collect();
+        let (eager, candidate) = (Ranked::new(eager)?, Ranked::new(candidate)?);
+        let n = eager.values.len();
+        let draws = self.draws(n);
+        let mut ratios: Vec<f64> = draws
+            .chunks_exact(n)
+            .map(|counts| eager.median_of(counts) / candidate.median_of(counts))
+            .collect();
         ratios.sort_by(f64::total_cmp);
-        let tail = (1.0 - self.confidence.clamp(0.0, 1.0)) / 2.0;
-        Some(RatioInterval {
-            low: quantile(&ratios, tail),
-            ratio: quantile(&eager, 0.5) / quantile(&candidate, 0.5),
-            high: quantile(&ratios, 1.0 - tail),
-        })
+        let ratio = quantile(&eager.values, 0.5) / quantile(&candidate.values, 0.5);
+        Some(Resampled { ratio, ratios })
     }
 
-    /// Which of `n` sorted values are in the middle of each draw of as many. That does not depend on the values, and few
-    /// counts occur in a run, so the draws are made once.
-    fn median_ranks(&self, n: usize, seed: u64) -> Arc<[[u32; 2]]> {
-        type Known = BTreeMap<(usize, usize, u64), Arc<[[u32; 2]]>>;
+    /// How often each of `n` rounds is in each draw. That does not depend on the timings, and few counts of rounds occur
+    /// in a run, so the draws are made once.
+    fn draws(&self, n: usize) -> Arc<[u16]> {
+        type Known = BTreeMap<(usize, usize, u64), Arc<[u16]>>;
         static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
-        const MOST_KNOWN: usize = 256;
+        const MOST_KNOWN: usize = 32;
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST_KNOWN {
             known.clear();
         }
         let draw = || {
-            let mut random = Xoshiro256::seeded(seed);
-            let mut counts = vec![0; n];
-            (0..self.resamples.max(1)).map(|_| middle_of_a_draw(&mut random, &mut counts)).collect()
+            let mut random = Xoshiro256::seeded(self.seed);
+            let mut draws = vec![0u16; n * self.resamples.max(1)];
+            for counts in draws.chunks_exact_mut(n) {
+                for _ in 0..n {
+                    let count = &mut counts[random.below(n)];
+                    *count = count.saturating_add(1);
+                }
+            }
+            draws.into()
         };
-        known.entry((n, self.resamples, seed)).or_insert_with(draw).clone()
+        known.entry((n, self.resamples, self.seed)).or_insert_with(draw).clone()
     }
 
     /// The interval of the mean over all values of all groups. Whole groups are drawn, because values of one group
@@ -200,7 +256,7 @@ impl Bootstrap {
             })
             .collect();
         means.sort_by(f64::total_cmp);
-        let tail = (1.0 - self.confidence.clamp(0.0, 1.0)) / 2.0;
+        let tail = (1.0 - CONFIDENCE) / 2.0;
         Some(MeanInterval {
             low: quantile(&means, tail),
             mean: whole,
@@ -228,25 +284,6 @@ pub fn sign_test(better: usize, worse: usize) -> f64 {
         tail += (log_choose - n as f64 * std::f64::consts::LN_2).exp();
     }
     (2.0 * tail).min(1.0)
-}
-
-/// The ranks in the middle of as many draws with replacement as there are counts. Counting how often each rank was drawn
-/// gives the draw in sorted order without sorting it.
-fn middle_of_a_draw(random: &mut Xoshiro256, counts: &mut [u32]) -> [u32; 2] {
-    let n = counts.len();
-    counts.fill(0);
-    for _ in 0..n {
-        counts[random.below(n)] += 1;
-    }
-    let rank_of = |place: usize| {
-        let mut seen = 0;
-        let reached = counts.iter().position(|count| {
-            seen += *count as usize;
-            seen > place
-        });
-        reached.unwrap_or(n - 1) as u32
-    };
-    [rank_of((n - 1) / 2), rank_of(n / 2)]
 }
 
 /// What a measured ratio allows us to say.
@@ -332,16 +369,38 @@ mod tests {
         (0..n).map(|_| center * (1.0 + random.below(1000) as f64 / 10_000.0)).collect()
     }
 
+    fn interval(eager: &[f64], candidate: &[f64]) -> RatioInterval {
+        Bootstrap::default().ratio_of_medians(eager, candidate).unwrap().interval(CONFIDENCE)
+    }
+
+    /// Where both sides of a round are slow together, their ratio is known better than either time.
+    #[test]
+    fn what_disturbs_both_sides_of_a_round_does_not_widen_the_interval() {
+        let eager = noisy(2.0, 1, 101);
+        let together: Vec<f64> = eager.iter().map(|time| time / 2.0).collect();
+        let apart = noisy(1.0, 2, 101);
+        let width = |i: RatioInterval| i.high - i.low;
+        assert!(width(interval(&eager, &together)) < 1e-12);
+        assert!(width(interval(&eager, &apart)) > 0.01);
+    }
+
+    #[test]
+    fn more_confidence_takes_a_wider_interval() {
+        let resampled =
+            Bootstrap::default().ratio_of_medians(&noisy(2.0, 1, 60), &noisy(1.0, 2, 60)).unwrap();
+        let (sure, surer) = (resampled.interval(0.95), resampled.interval(0.99));
+        assert!(surer.low < sure.low && sure.high < surer.high, "{sure:?} {surer:?}");
+    }
+
     #[test]
     fn a_real_difference_is_seen_and_a_tie_is_called_a_tie() {
-        let bootstrap = Bootstrap::default();
         let eager = noisy(2.0, 1, 100);
-        let twice = bootstrap.ratio_of_medians(&eager, &noisy(1.0, 2, 100)).unwrap();
+        let twice = interval(&eager, &noisy(1.0, 2, 100));
         assert!(twice.low > 1.9 && twice.high < 2.1, "{twice:?}");
         assert_eq!(twice.decide(0.02), Decision::Faster);
-        let half = bootstrap.ratio_of_medians(&eager, &noisy(4.0, 3, 100)).unwrap();
+        let half = interval(&eager, &noisy(4.0, 3, 100));
         assert_eq!(half.decide(0.02), Decision::Slower);
-        let same = bootstrap.ratio_of_medians(&eager, &noisy(2.0, 4, 100)).unwrap();
+        let same = interval(&eager, &noisy(2.0, 4, 100));
         assert_eq!(same.decide(0.0), Decision::Tie, "{same:?}");
         let narrow = RatioInterval { low: 1.011, ratio: 1.012, high: 1.013 };
         assert_eq!(narrow.decide(0.0), Decision::Faster);
@@ -385,22 +444,26 @@ mod tests {
             assert_eq!(bootstrap.ratio_of_medians(bad, &[1.0]), None);
             assert_eq!(bootstrap.ratio_of_medians(&[1.0], bad), None);
         }
-        let one = bootstrap.ratio_of_medians(&[3.0], &[2.0]).unwrap();
+        assert_eq!(bootstrap.ratio_of_medians(&[1.0, 2.0], &[1.0]), None, "a round has two calls");
+        let one = interval(&[3.0], &[2.0]);
         assert_eq!((one.low, one.ratio, one.high), (1.5, 1.5, 1.5));
     }
 
     proptest! {
         #[test]
         fn intervals_are_ordered_repeatable_and_scale_free(
-            eager in prop::collection::vec(0.1f64..10.0, 1..40),
-            candidate in prop::collection::vec(0.1f64..10.0, 1..40),
+            rounds in prop::collection::vec((0.1f64..10.0, 0.1f64..10.0), 1..40),
         ) {
+            let (eager, candidate): (Vec<f64>, Vec<f64>) = rounds.into_iter().unzip();
             let bootstrap = Bootstrap { resamples: 200, ..Bootstrap::default() };
-            let a = bootstrap.ratio_of_medians(&eager, &candidate).unwrap();
+            let found = |eager: &[f64], candidate: &[f64]| {
+                bootstrap.ratio_of_medians(eager, candidate).unwrap().interval(CONFIDENCE)
+            };
+            let a = found(&eager, &candidate);
             prop_assert!(a.low <= a.high);
-            prop_assert_eq!(a, bootstrap.ratio_of_medians(&eager, &candidate).unwrap());
+            prop_assert_eq!(a, found(&eager, &candidate));
             let scaled = |v: &[f64]| v.iter().map(|x| x * 4.0).collect::<Vec<_>>();
-            prop_assert_eq!(a, bootstrap.ratio_of_medians(&scaled(&eager), &scaled(&candidate)).unwrap());
+            prop_assert_eq!(a, found(&scaled(&eager), &scaled(&candidate)));
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Eager and candidate are timed in turns, so that whatever the machine does meanwhile happens to both, on several
 //! sets of inputs in turn. Noise is answered by measuring longer. What is left of it shows in the interval.
 
-use crate::stats::{Bootstrap, RatioInterval};
+use crate::stats::{Bootstrap, CONFIDENCE, RatioInterval, Resampled};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ pub struct TimingOptions {
     pub trials: usize,
     /// The most timed calls when the interval is still too wide.
     pub max_trials: usize,
-    /// Half the width of the interval, relative to the ratio, that is precise enough.
+    /// Half the width of the interval of 95 %, relative to the ratio, that is precise enough.
     pub precision: f64,
     /// Seconds after which the planned trials are cut short; measuring longer may take as much again.
     pub seconds: f64,
@@ -30,6 +30,8 @@ impl Default for TimingOptions {
 
 /// Fewer timed calls than this say nothing.
 const LEAST_TRIALS: usize = 10;
+/// How sure a ratio is to lie within the wanted precision.
+const PRECISION_CONFIDENCE: f64 = 0.95;
 /// Warming up takes at most this share of the budget.
 const WARMUP_SHARE: f64 = 0.2;
 
@@ -137,7 +139,8 @@ pub fn race<E>(rounds: &mut dyn Rounds<Error = E>, options: &TimingOptions) -> R
                 return Ok(timings);
             }
         }
-        let precise = interval(&timings)
+        let precise = resampled(&timings).map(|found| found.interval(PRECISION_CONFIDENCE));
+        let precise = precise
             .is_none_or(|found| (found.high - found.low) / 2.0 <= options.precision * found.ratio);
         if precise || planned >= options.max_trials {
             return Ok(timings);
@@ -162,6 +165,10 @@ fn timed<E>(side: &mut dyn Side<Error = E>, call: usize) -> Result<f64, E> {
 
 /// The speed-up with its interval; `None` without timings.
 pub fn interval(timings: &Timings) -> Option<RatioInterval> {
+    Some(resampled(timings)?.interval(CONFIDENCE))
+}
+
+fn resampled(timings: &Timings) -> Option<Resampled> {
     Bootstrap::default().ratio_of_medians(&timings.eager, &timings.candidate)
 }
 

@@ -21,7 +21,7 @@ const MANIFEST: &str = "sorted_output_pass_rule_names.json";
 /// What was done and why.
 pub const EXPLANATION: &str = "explain.json";
 /// A solution is found again only if it was made by the same rules.
-const RULES: &str = "6";
+const RULES: &str = "7";
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct SolveOptions {
@@ -143,8 +143,9 @@ pub fn solve(
         solver.form(number, form, groups)?;
     }
     solver.check(&all)?;
+    solver.serve_the_rest(&all)?;
     if options.tune {
-        solver.look_at_whole_graphs(&all, started)?;
+        solver.look_at_whole_graphs(&all)?;
     }
     solver.finish(started)
 }
@@ -310,6 +311,10 @@ impl Solver<'_> {
             if reasons.is_empty() {
                 reasons.insert("all it computes is left to the framework's libraries".into());
             }
+            self.remove(SHARED)?;
+            // Whatever was tried leaves nothing behind; a folder with other things in it stays.
+            let _ = std::fs::remove_file(self.folder.join(MANIFEST));
+            let _ = std::fs::remove_dir(self.folder);
             return Err(SolveError::NothingToFuse {
                 task: self.explanation.task,
                 reasons: reasons.into_iter().collect(),

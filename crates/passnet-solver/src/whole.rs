@@ -19,7 +19,7 @@ const SLOWER: f64 = 0.98;
 /// What is tried must be this much better.
 const BETTER: f64 = 1.02;
 /// After so long nothing more is tried.
-const PATIENCE: Duration = Duration::from_millis(2500);
+const PATIENCE: Duration = Duration::from_millis(1500);
 /// Elements of a graph that is timed by preference.
 const WANTED_ELEMENTS: f64 = (1 << 18) as f64;
 
@@ -32,12 +32,30 @@ enum Change {
 }
 
 impl Solver<'_> {
+    /// A form whose own pieces were tried for another one, and did not pay there, may be left without a pass: then it
+    /// gets the best of them, for a graph that no pass applies to scores nothing.
+    pub(crate) fn serve_the_rest(&mut self, forms: &[Form]) -> Result<(), SolveError> {
+        let mut added = false;
+        for form in forms {
+            if self.serve_all(std::slice::from_ref(form), &self.texts())? {
+                continue;
+            }
+            for spare in 0..self.spares.len() {
+                let text = &self.spares[spare].1.written.text;
+                if self.serve_all(std::slice::from_ref(form), &[text])? {
+                    self.make_change(Change::Instead(spare), &BTreeSet::new())?;
+                    self.explanation.wins = Some(self.explanation.wins.unwrap_or(false));
+                    added = true;
+                    break;
+                }
+            }
+        }
+        if added { self.check(forms) } else { Ok(()) }
+    }
+
     /// Times a graph of every form with all passes; where it is slower than eager, looks for better ones.
-    pub(crate) fn look_at_whole_graphs(
-        &mut self,
-        forms: &[Form],
-        started: Instant,
-    ) -> Result<(), SolveError> {
+    pub(crate) fn look_at_whole_graphs(&mut self, forms: &[Form]) -> Result<(), SolveError> {
+        let started = Instant::now();
         let mut changed = false;
         for (number, form) in forms.iter().enumerate() {
             let member = representative(form);
@@ -84,6 +102,9 @@ impl Solver<'_> {
     }
 
     fn candidate(&self, passes: &[&PassText]) -> Result<Option<Candidate>, SolveError> {
+        if passes.is_empty() {
+            return Ok(None);
+        }
         write_folder(self.folder, passes)?;
         Ok(Candidate::load(self.folder, None, true).ok())
     }
