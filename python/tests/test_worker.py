@@ -45,25 +45,31 @@ class WorkerTest(unittest.TestCase):
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             pipe.close()
 
-    def ask(self, message, tensors=()):
+    def ask(self, message, tensors=(), expected=()):
         """One request; gives the reply and its raw bytes."""
         from passnet.worker.tensors import to_wire
 
         self.id += 1
         parts, entries, at = [], [], 0
-        for tensor in tensors:
+        for tensor in (*tensors, *expected):
             entry = to_wire(tensor, parts, at)
             at += entry["bytes"][1]
             entries.append(entry)
         if tensors:
-            message["inputs"] = entries
+            message["inputs"] = entries[: len(tensors)]
+        if expected:
+            message["expected"] = entries[len(tensors) :]
         self.frames.write_frame(self.process.stdin, {**message, "id": self.id}, parts)
         reply, data = self.frames.read_frame(self.process.stdout)
         self.assertEqual(reply["id"], self.id)
         return reply, data
 
     def loaded(self):
-        reply, _ = self.ask({"call": "load", "graph": 1, "text": GRAPH, "plans": 0, "compiler": "eager"})
+        self.load(GRAPH, writes_inputs=False)
+
+    def load(self, text, writes_inputs):
+        request = {"call": "load", "graph": 1, "text": text, "plans": 0, "compiler": "eager"}
+        reply, _ = self.ask({**request, "writes_inputs": writes_inputs})
         self.assertTrue(reply["ok"], reply)
 
     def test_a_graph_runs_as_in_torch(self):
@@ -88,6 +94,22 @@ class WorkerTest(unittest.TestCase):
         reply, _ = self.ask(calls)
         self.assertGreater(min(reply["seconds"]), 0.0)
         self.assertEqual(reply["different"], [None, None])
+
+    def test_a_graph_that_changes_its_inputs_gets_copies(self):
+        text = GRAPH.replace("x * y", "x.add_(y)")
+        self.load(text, writes_inputs=True)
+        x, y = torch.ones(3), torch.ones(3)
+        self.ask({"call": "stage", "graph": 1, "draw": 0}, [x, y], expected=[x + y, x + y])
+        reply, _ = self.ask({"call": "calls", "staged": 1, "graphs": [1] * 9, "draws": [0] * 9, "seed": 1})
+        self.assertEqual(reply["different"], [None] * 9)
+
+    def test_calls_find_their_inputs_in_another_place_each_time(self):
+        from passnet.worker.graphs import PLACES, Draw
+
+        draw = Draw([torch.ones(4), 7], [])
+        places = [draw.take(copy=False)[0].data_ptr() for _ in range(2 * PLACES)]
+        self.assertEqual(len(set(places)), PLACES)
+        self.assertTrue(all(one != two for one, two in zip(places, places[1:], strict=False)))
 
     def test_what_a_graph_raises_is_its_result_and_the_worker_goes_on(self):
         self.loaded()

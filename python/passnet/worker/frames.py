@@ -10,7 +10,7 @@ import struct
 from typing import Any, BinaryIO
 
 MAGIC = b"PNW1"
-VERSION = 1
+VERSION = 2
 HEAD = struct.Struct("<4sIQ")
 MAX_JSON = 64 << 20
 MAX_BYTES = 16 << 30

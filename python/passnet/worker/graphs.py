@@ -11,14 +11,35 @@ from passnet.worker.clock import device_seconds
 from passnet.worker.plans import Plan, PlanCall, Runner
 from passnet.worker.tensors import flatten, same_bits
 
-# The copies that the last calls used are held, so that the next one lies elsewhere.
-HELD = 2
+# Copies of a draw, all in different places, which calls take in turn.
+PLACES = 3
+# Draws larger than this are copied for every call instead.
+MOST_BYTES = 1 << 28
 # Calls from which the device's own time is taken, and series of calls from which the host's is.
 DEVICE_CALLS = 9
 # Short enough that no queue fills up.
 SERIES = 20
 # More than any GPU's cache holds.
 CACHE_BYTES = 256 << 20
+
+
+class Draw:
+    """Inputs of timed calls, and what a call on them must give."""
+
+    def __init__(self, inputs: list[Any], expected: list[torch.Tensor]) -> None:
+        self.expected = expected
+        tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+        is_small = sum(tensor.numel() * tensor.element_size() for tensor in tensors) <= MOST_BYTES
+        self.places = deque([inputs, *(copied(inputs) for _ in range(PLACES - 1 if is_small else 0))])
+
+    def take(self, copy: bool) -> list[Any]:
+        """The inputs somewhere else than last time; as a copy of its own where the call will change them."""
+        self.places.rotate()
+        return copied(self.places[0]) if copy or len(self.places) == 1 else self.places[0]
+
+
+def copied(inputs: list[Any]) -> list[Any]:
+    return [value.clone() if isinstance(value, torch.Tensor) else value for value in inputs]
 
 
 class Graph:
@@ -30,8 +51,10 @@ class Graph:
         device: torch.device,
         ask: Callable[[int, list[Any]], Plan],
         runner: Runner | None,
+        writes_inputs: bool = False,
     ) -> None:
         self.device = device
+        self.writes_inputs = writes_inputs
         self.plan_calls = {f"passnet_plan_{index}": PlanCall(index, ask, runner) for index in range(plans)}
         self.functions = {name: call.function() for name, call in self.plan_calls.items()}
         self.scope = scope = dict(self.functions)
@@ -41,8 +64,7 @@ class Graph:
         if compiler == "inductor":
             module = torch.compile(module, backend="inductor")
         self.forward = module.forward if compiler == "eager" else module
-        self.draws: dict[int, tuple[list[Any], list[torch.Tensor]]] = {}
-        self.held: deque[list[Any]] = deque(maxlen=HELD)
+        self.draws: dict[int, Draw] = {}
 
     def run(self, inputs: list[Any], seed: int, poison: bool) -> list[torch.Tensor]:
         # Only the slow way poisons fresh memory; the graph finds what it calls in its scope.
@@ -62,33 +84,31 @@ class Graph:
         return outputs
 
     def stage(self, draw: int, inputs: list[Any], expected: list[torch.Tensor]) -> None:
-        self.draws[draw] = inputs, expected
+        self.draws[draw] = Draw(inputs, expected)
 
-    def timed_call(
-        self, staged: list[Any], expected: list[torch.Tensor], seed: int
-    ) -> tuple[float, int | None]:
-        """One call on fresh copies of its inputs: its seconds, and the first output that is not what it must be."""
-        inputs = self.fresh(staged)
+    def timed_call(self, draw: Draw, is_checked: bool, seed: int) -> tuple[float, int | None]:
+        """One call on a draw: its seconds, and the first output that is not what it must be."""
+        inputs = draw.take(self.writes_inputs)
         torch.manual_seed(seed)
         self.synchronize()
         started = time.perf_counter()
         result = self.forward(*inputs)
         self.synchronize()
         seconds = time.perf_counter() - started
-        if not expected:
+        if not is_checked or not draw.expected:
             return seconds, None
         outputs: list[torch.Tensor] = []
         flatten(result, outputs)
-        if len(outputs) != len(expected):
-            return seconds, min(len(outputs), len(expected))
-        pairs = enumerate(zip(outputs, expected, strict=True))
+        if len(outputs) != len(draw.expected):
+            return seconds, min(len(outputs), len(draw.expected))
+        pairs = enumerate(zip(outputs, draw.expected, strict=True))
         return seconds, next((i for i, (one, two) in pairs if not same_bits(one, two)), None)
 
-    def host_seconds(self, staged: list[Any], seed: int) -> float | None:
+    def host_seconds(self, draw: Draw, seed: int) -> float | None:
         """Until a call returns, its work queued: the median of short series of calls that nothing waits for."""
         if self.device.type != "cuda":
             return None
-        inputs = self.fresh(staged)
+        inputs = draw.take(self.writes_inputs)
         torch.manual_seed(seed)
         times = []
         for _ in range(DEVICE_CALLS):
@@ -100,25 +120,19 @@ class Graph:
         self.synchronize()
         return statistics.median(times)
 
-    def device_seconds(self, staged: list[Any], seed: int, cold: bool) -> float | None:
+    def device_seconds(self, draw: Draw, seed: int, cold: bool) -> float | None:
         """The device at work; `cold` with nothing of the inputs left in its cache."""
         if self.device.type != "cuda":
             return None
         times = []
         cache = torch.empty(CACHE_BYTES, dtype=torch.uint8, device=self.device) if cold else None
         for _ in range(DEVICE_CALLS):
-            inputs = self.fresh(staged)
+            inputs = draw.take(self.writes_inputs)
             torch.manual_seed(seed)
             if cache is not None:
                 cache.zero_()
             times.append(device_seconds(self.device, lambda inputs=inputs: self.forward(*inputs)))
         return statistics.median(times)
-
-    def fresh(self, staged: list[Any]) -> list[Any]:
-        """Copies that lie elsewhere than those of the last calls."""
-        inputs = [value.clone() if isinstance(value, torch.Tensor) else value for value in staged]
-        self.held.append(inputs)
-        return inputs
 
     def alias(self, output: torch.Tensor, inputs: list[Any]) -> int | None:
         """The input whose memory an output shares."""

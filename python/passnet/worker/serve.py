@@ -96,7 +96,15 @@ class Worker:
     def load(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
         index = request["graph"]
         ask = lambda node, arguments: self.ask_for_plan(index, node, arguments)  # noqa: E731
-        self.graphs[index] = Graph(request["text"], request["plans"], request["compiler"], self.device, ask, self.runner)
+        self.graphs[index] = Graph(
+            request["text"],
+            request["plans"],
+            request["compiler"],
+            self.device,
+            ask,
+            self.runner,
+            request["writes_inputs"],
+        )
         return {}
 
     def drop(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
@@ -133,15 +141,14 @@ class Worker:
         return {}
 
     def calls(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
-        """Timed calls of several graphs in the order given, each on fresh copies of a staged draw."""
+        """Timed calls of several graphs in the order given, each on a staged draw, in another place than the last one."""
         staged = self.graphs[request["staged"]]
         seconds, different = [], []
         gc.disable()
         try:
             for number, draw in zip(request["graphs"], request["draws"], strict=True):
-                inputs, expected = staged.draws[draw]
                 graph = self.graphs[number]
-                took, found = graph.timed_call(inputs, expected if graph is staged else [], request["seed"])
+                took, found = graph.timed_call(staged.draws[draw], graph is staged, request["seed"])
                 seconds.append(took)
                 different.append(found)
         finally:
@@ -150,12 +157,12 @@ class Worker:
 
     def costs(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
         """What a call costs the host and the device, each by itself."""
-        inputs, _ = self.graphs[request["staged"]].draws[0]
+        draw = self.graphs[request["staged"]].draws[0]
         graph = self.graphs[request["graph"]]
         return {
-            "host": graph.host_seconds(inputs, request["seed"]),
-            "device": graph.device_seconds(inputs, request["seed"], cold=False),
-            "cold": graph.device_seconds(inputs, request["seed"], cold=True),
+            "host": graph.host_seconds(draw, request["seed"]),
+            "device": graph.device_seconds(draw, request["seed"], cold=False),
+            "cold": graph.device_seconds(draw, request["seed"], cold=True),
         }
 
     def inputs(self, described: list[dict], data: memoryview) -> list[Any]:

@@ -101,10 +101,7 @@ impl Case {
                 .prepare(graph, Precision::AsWritten, &none)
                 .map_err(|error| eager_failure(&error))?,
         };
-        let effects = Effects::of(graph);
-        let writes_inputs = graph.calls().any(|(id, _)| {
-            effects.writes(id).any(|written| written.index() < graph.placeholder_count())
-        });
+        let writes_inputs = Effects::of(graph).write_inputs(graph);
         Ok(Case {
             eager,
             candidate,

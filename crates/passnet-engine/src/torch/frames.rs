@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 
 const MAGIC: [u8; 4] = *b"PNW1";
 /// Changes whenever the meaning of a message does.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 const MAX_JSON: u32 = 64 << 20;
 const MAX_BYTES: u64 = 16 << 30;
 /// Raw bytes are read in pieces, so that a lying head cannot take memory that never comes.

@@ -25,6 +25,7 @@ use compat::Compat;
 use compile::Compiler;
 use frames::Frame;
 use package::Package;
+use passnet_graph::graph::effects::Effects;
 use passnet_graph::graph::{Annotation, Replacement};
 use passnet_graph::{DType, Device, Graph, NodeKind};
 use passnet_kernel::check::Finding;
@@ -132,6 +133,7 @@ impl TorchEngine {
             compiler,
             plans: Mutex::new(plans),
             numbers: graph.placeholders().iter().map(|node| is_number(&node.kind)).collect(),
+            writes_inputs: Effects::of(graph).write_inputs(graph),
             native: crate::native::Program::compile(graph, Precision::AsWritten, wrappers),
         };
         // What PyTorch cannot compile shows now, not in the first call.
@@ -243,6 +245,7 @@ impl Host {
                 "text": graph.text,
                 "plans": plans.count(),
                 "compiler": graph.compiler,
+                "writes_inputs": graph.writes_inputs,
             });
             result = answer(worker, load, &[], self.options.call_limit, &mut plans).map(|_| ());
             if result.is_ok() {
@@ -281,6 +284,7 @@ struct TorchGraph {
     plans: Mutex<PlanMaker>,
     /// Which placeholders are plain integers.
     numbers: Vec<bool>,
+    writes_inputs: bool,
     /// The same graph here, for watching its kernels.
     native: Result<crate::native::Program, EngineError>,
 }

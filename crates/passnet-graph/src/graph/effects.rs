@@ -103,6 +103,12 @@ impl Effects {
         self.writes[id.index()].iter().map(|root| find(&self.roots, *root))
     }
 
+    /// Whether a call changes what the graph was given.
+    pub fn write_inputs(&self, graph: &Graph) -> bool {
+        let is_input = |written: NodeId| written.index() < graph.placeholder_count();
+        graph.calls().any(|(id, _)| self.writes(id).any(is_input))
+    }
+
     pub fn mutates(&self, id: NodeId) -> bool {
         !self.writes[id.index()].is_empty()
     }
