@@ -5,7 +5,7 @@
 
 use super::{Sizes, Target};
 use crate::native::simd::math::Real;
-use crate::native::simd::vector::{Vector, VectorKernel, sum};
+use crate::native::simd::vector::{Vector, VectorKernel};
 
 /// Rows of the right matrix taken together.
 pub(super) const COLUMNS: usize = 4;
@@ -79,7 +79,7 @@ impl<T: Real> Dots<'_, T> {
         }
         for r in 0..R {
             for c in 0..C {
-                let mut total = sum(sums[r][c]);
+                let mut total = sums[r][c].total();
                 for at in whole..k {
                     total = a[r][at].fused(b[c][at], total);
                 }
