@@ -11,7 +11,7 @@ pub(super) const ROWS: usize = 8;
 /// Columns of a panel, at most.
 pub(crate) const COLUMNS: usize = 3 * MOST_LANES;
 /// Products that are summed before they join the total: keeps rounding errors of long sums small.
-const PARTIAL: usize = 512;
+const PARTIAL: usize = 128;
 
 /// Factors of the left: one row of `offsets.len()` for each row of the result, `stride` apart.
 #[derive(Clone, Copy)]
