@@ -87,6 +87,8 @@ struct Blocks {
     /// Rows of one task's block of columns.
     group: usize,
     groups: usize,
+    /// Where the lines of a widened right block start, for panels.
+    offsets: Vec<usize>,
 }
 
 impl Blocks {
@@ -104,7 +106,10 @@ impl Blocks {
         let column_blocks = n.div_ceil(columns);
         let cuts = TASKS.div_ceil(batch * column_blocks);
         let group = m.div_ceil(cuts).next_multiple_of(rows);
-        Blocks { dots, rows, columns, column_blocks, group, groups: m.div_ceil(group) }
+        let line = columns.next_multiple_of(f32::LANES);
+        let offsets = if dots { Vec::new() } else { (0..k).map(|i| i * line).collect() };
+        let groups = m.div_ceil(group);
+        Blocks { dots, rows, columns, column_blocks, group, groups, offsets }
     }
 
     /// From one line of a widened right block to the next.
@@ -152,11 +157,6 @@ impl HalfProduct<'_> {
         let mut scratch = Buffer::<f32>::new(users * own)?;
         let scratch = Shared::new(&mut scratch);
         let out = Shared::new(out);
-        let offsets: Vec<usize> = if blocks.dots {
-            Vec::new()
-        } else {
-            (0..k).map(|i| i * blocks.right_line(k)).collect()
-        };
         for_each_task_of(tasks, users, |task, thread| {
             // SAFETY: tasks of one thread follow one another.
             let scratch = unsafe { scratch.slice(thread * own, own) };
@@ -171,7 +171,7 @@ impl HalfProduct<'_> {
                     column,
                     width: blocks.columns.min(n - column),
                 };
-                self.run_unit(blocks, &unit, scratch, &mut held, &offsets, out, dtype);
+                self.run_unit(blocks, &unit, scratch, &mut held, out, dtype);
             }
         });
         Ok(())
@@ -184,7 +184,6 @@ impl HalfProduct<'_> {
         unit: &Unit,
         scratch: &mut [f32],
         held: &mut Option<(usize, usize)>,
-        offsets: &[usize],
         out: Shared<'_, u8>,
         dtype: DType,
     ) {
@@ -218,7 +217,7 @@ impl HalfProduct<'_> {
                 });
             } else {
                 let factors = Factors { data: left, stride: k, rows };
-                multiply_panel(factors, right, offsets, width, |row, from, sums| {
+                multiply_panel(factors, right, &blocks.offsets, width, |row, from, sums| {
                     let count = sums.len().min(width - from);
                     tile[row * width + from..][..count].copy_from_slice(&sums[..count]);
                 });
