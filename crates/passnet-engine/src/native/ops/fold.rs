@@ -3,6 +3,8 @@
 use super::conv::{Window, gather_back};
 use crate::native::error::{Result, ensure};
 use crate::native::simd::parallel::for_each_weighted_chunk;
+use crate::native::tensor::element::with_width;
+use crate::native::tensor::layout::{Runs, numel};
 use crate::native::tensor::{Buffer, Tensor};
 use passnet_graph::DType;
 
@@ -42,26 +44,29 @@ pub fn unfold(input: &Tensor, patches: &Patches) -> Result<Tensor> {
     );
     let (batch, channels) = (input.shape()[0], input.shape()[1]);
     let window = patches.window(input.shape()[2], input.shape()[3])?;
-    let (taps, positions, plane) =
-        (window.kernel_size(), window.output_size(), window.input_size());
-    let dtype = input.dtype();
-    let values = input.values::<f64>()?;
+    let (taps, positions) = (window.kernel_size(), window.output_size());
     let [_, kh, kw] = window.kernel;
     let columns = window.output[2];
-    let mut out = Buffer::<f64>::new(batch * channels * taps * positions)?;
+    // Elements only move.
+    with_width!(input.dtype(), W => {
+    let values = input.strided_words::<W>()?;
+    let starts: Vec<usize> = Runs::new(&input.shape()[..2], &values.strides[..2], 0).collect();
+    let [row_stride, column_stride] = [values.strides[2], values.strides[3]];
+    let mut out = Buffer::<W>::new(numel(&[batch, channels, taps, positions])?)?;
     for_each_weighted_chunk(&mut out, positions, 2, |index, row| {
         let (channel, tap) = (index / taps, index % taps);
         let (th, tw) = (tap / kw % kh, tap % kw);
-        let source = &values[channel * plane..(channel + 1) * plane];
+        let start = starts[channel];
         for (at, o) in row.iter_mut().enumerate() {
             let found = (window.source(1, at / columns, th), window.source(2, at % columns, tw));
             *o = match found {
-                (Some(h), Some(w)) => source[h * window.input[2] + w],
-                _ => 0.0,
+                (Some(h), Some(w)) => values.data[start + h * row_stride + w * column_stride],
+                _ => W::default(),
             };
         }
     });
-    Tensor::from_buffer(out, &[batch, channels * taps, positions])?.to_dtype(dtype)
+    Tensor::from_memory(out.into_memory(), input.dtype(), &[batch, channels * taps, positions])
+    })
 }
 
 /// The reverse of `unfold`: overlapping patches are added.

@@ -1,6 +1,6 @@
 //! Products of matrices: matmul, linear, addmm, baddbmm, outer.
 
-use super::gemm::{Matrix, Sizes, multiply_batch};
+use super::gemm::{HalfProduct, Halves, Matrix, Sizes, multiply_batch};
 use super::pointwise;
 use crate::native::error::{Result, bail, ensure};
 use crate::native::simd::math::Real;
@@ -33,13 +33,23 @@ pub fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 
 /// `torch.mm`: two matrices exactly.
 pub fn mm(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    check_matrices(a, b)?;
+    product(a, b)
+}
+
+fn check_matrices(a: &Tensor, b: &Tensor) -> Result<()> {
     ensure!(a.ndim() == 2, Shape, "self must be a matrix");
     ensure!(b.ndim() == 2, Shape, "mat2 must be a matrix");
-    product(a, b)
+    Ok(())
 }
 
 /// `torch.bmm`: two batches of matrices of the same length.
 pub fn bmm(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    check_batches(a, b)?;
+    product(a, b)
+}
+
+fn check_batches(a: &Tensor, b: &Tensor) -> Result<()> {
     ensure!(a.ndim() == 3, Shape, "batch1 must be a 3D tensor");
     ensure!(b.ndim() == 3, Shape, "batch2 must be a 3D tensor");
     ensure!(
@@ -51,7 +61,12 @@ pub fn bmm(a: &Tensor, b: &Tensor) -> Result<Tensor> {
         b.shape()[0],
         b.shape()[1]
     );
-    product(a, b)
+    Ok(())
+}
+
+fn check_inner(m: usize, k: usize, k2: usize, n: usize) -> Result<()> {
+    ensure!(k == k2, Shape, "mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {k2}x{n})");
+    Ok(())
 }
 
 fn same_dtype(a: &Tensor, b: &Tensor) -> Result<DType> {
@@ -76,7 +91,7 @@ fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let (ra, rb) = (a.ndim(), b.ndim());
     let (m, k) = (a.shape()[ra - 2], a.shape()[ra - 1]);
     let (k2, n) = (b.shape()[rb - 2], b.shape()[rb - 1]);
-    ensure!(k == k2, Shape, "mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {k2}x{n})");
+    check_inner(m, k, k2, n)?;
     // A batch times one matrix is one tall product.
     if rb == 2 && ra > 2 && a.is_contiguous() {
         let rows = numel(&a.shape()[..ra - 1])?;
@@ -97,7 +112,12 @@ fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let sizes = Sizes { m, n, k };
     match dtype {
         DType::Float64 => real_product::<f64>(&a, &b, &shape, sizes),
-        d if d.is_float() => real_product::<f32>(&a, &b, &shape, sizes)?.to_dtype(dtype),
+        DType::Float32 => real_product::<f32>(&a, &b, &shape, sizes),
+        d if d.is_float() => {
+            let (a, b) = (Halves::new(&a)?, Halves::new(&b)?);
+            let product = HalfProduct { sizes, a, b, weights: false, alpha: 1.0, base: None };
+            product.run(&shape, dtype)
+        }
         d if d.is_complex() => complex_product(&a, &b),
         _ => integer_product(&a, &b, &shape, sizes)?.to_dtype(dtype),
     }
@@ -198,7 +218,15 @@ pub fn linear(input: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<
     let sizes = Sizes { m: rows, n: features, k };
     let result = match dtype {
         DType::Float64 => affine::<f64>(&flat, weight, bias, sizes)?,
-        d if d.is_float() => affine::<f32>(&flat, weight, bias, sizes)?.to_dtype(dtype)?,
+        DType::Float32 => affine::<f32>(&flat, weight, bias, sizes)?,
+        d if d.is_float() => {
+            let weight = weight.t()?;
+            let bias = bias.map(|bias| bias.expand_to(&[rows, features])).transpose()?;
+            let base = bias.as_ref().map(Halves::new).transpose()?.map(|base| (base, 1.0));
+            let (a, b) = (Halves::new(&flat)?, Halves::new(&weight)?);
+            let product = HalfProduct { sizes, a, b, weights: true, alpha: 1.0, base };
+            product.run(&[rows, features], dtype)?
+        }
         _ => {
             let plain = product(&flat, &weight.t()?)?;
             match bias {
@@ -270,19 +298,31 @@ fn add_product(input: &Tensor, product: Tensor, beta: Scalar, alpha: Scalar) -> 
     pointwise::add(&scaled.into(), &base.into(), 1i64.into())
 }
 
-/// Half-precision sums of a product and an input are rounded once: both are kept in float32 until the end.
-fn in_single(
+/// As `add_product` of the product; half-precision sums are rounded once.
+fn multiply_and_add(
     input: &Tensor,
     a: &Tensor,
     b: &Tensor,
-    run: impl Fn(&Tensor, &Tensor, &Tensor) -> Result<Tensor>,
+    beta: Scalar,
+    alpha: Scalar,
 ) -> Result<Tensor> {
     let dtype = same_dtype(a, b)?;
-    if matches!(dtype, DType::Float16 | DType::BFloat16) && input.dtype() == dtype {
-        let wide = |t: &Tensor| t.to_dtype(DType::Float32);
-        return run(&wide(input)?, &wide(a)?, &wide(b)?)?.to_dtype(dtype);
+    let half = matches!(dtype, DType::Float16 | DType::BFloat16) && input.dtype() == dtype;
+    if !half {
+        return add_product(input, product(a, b)?, beta, alpha);
     }
-    run(input, a, b)
+    let last = a.ndim() - 1;
+    let (m, k, n) = (a.shape()[last - 1], a.shape()[last], b.shape()[last]);
+    check_inner(m, k, b.shape()[last - 1], n)?;
+    let mut shape: Dims = a.shape().into();
+    shape[last] = n;
+    let input = input.expand_to(&shape)?;
+    // With beta zero the input is ignored, NaN and all.
+    let base =
+        if beta.is_zero() { None } else { Some((Halves::new(&input)?, beta.to_f64() as f32)) };
+    let (alpha, sizes) = (alpha.to_f64() as f32, Sizes { m, n, k });
+    let (a, b) = (Halves::new(a)?, Halves::new(b)?);
+    HalfProduct { sizes, a, b, weights: false, alpha, base }.run(&shape, dtype)
 }
 
 pub fn addmm(
@@ -292,7 +332,8 @@ pub fn addmm(
     beta: Scalar,
     alpha: Scalar,
 ) -> Result<Tensor> {
-    in_single(input, a, b, |input, a, b| add_product(input, mm(a, b)?, beta, alpha))
+    check_matrices(a, b)?;
+    multiply_and_add(input, a, b, beta, alpha)
 }
 
 pub fn baddbmm(
@@ -302,7 +343,8 @@ pub fn baddbmm(
     beta: Scalar,
     alpha: Scalar,
 ) -> Result<Tensor> {
-    in_single(input, a, b, |input, a, b| add_product(input, bmm(a, b)?, beta, alpha))
+    check_batches(a, b)?;
+    multiply_and_add(input, a, b, beta, alpha)
 }
 
 pub fn outer(a: &Tensor, b: &Tensor) -> Result<Tensor> {

@@ -3,11 +3,12 @@
 use super::pointwise::{self, Unary, blocks, unary::pick};
 use super::reduce::{self, Term, moments, row_moments, sum_run};
 use crate::native::error::{Result, ensure};
+use crate::native::simd::convert::{Load, loader, storer};
 use crate::native::simd::math::Real;
 use crate::native::simd::multiversion;
-use crate::native::simd::parallel::{GRAIN, for_each_chunk};
+use crate::native::simd::parallel::{GRAIN, Shared, for_each_chunk, for_each_task_of, threads};
 use crate::native::tensor::layout::{Dims, looks_channels_last};
-use crate::native::tensor::{Arg, Buffer, Scalar, Tensor, Values};
+use crate::native::tensor::{Arg, Buffer, Read, Scalar, Tensor, Values};
 use passnet_graph::DType;
 
 /// Parameters of a batch or instance normalisation; statistics are updated in place when training.
@@ -87,8 +88,14 @@ fn factors(
 
 /// Numbers in the type in which elements of `dtype` are computed.
 fn table(values: &[f64], shape: &[usize], dtype: DType) -> Result<Tensor> {
-    let table = Tensor::from_slice(values, shape)?;
-    if dtype == DType::Float64 { Ok(table) } else { table.to_dtype(DType::Float32) }
+    if dtype == DType::Float64 {
+        return Tensor::from_slice(values, shape);
+    }
+    let mut narrow = Buffer::<f32>::new(values.len())?;
+    for (o, v) in narrow.iter_mut().zip(values) {
+        *o = *v as f32;
+    }
+    Tensor::from_buffer(narrow, shape)
 }
 
 /// `torch.nn.functional.batch_norm`.
@@ -257,6 +264,77 @@ fn check_normalized(input: &Tensor, shape: &[usize]) -> Result<()> {
     Ok(())
 }
 
+/// Elements of a row that are normalised at a time.
+const PART: usize = 512;
+
+/// Where a part of a row starts.
+#[derive(Clone, Copy)]
+struct Place {
+    row: usize,
+    column: usize,
+}
+
+/// Normalises half-precision rows without widening all of them: a thread holds one row, `measure`s it and `apply`s what it
+/// found to a part after the other.
+fn by_single_rows<T: Real, M>(
+    input: &Tensor,
+    length: usize,
+    measure: impl Fn(&[T]) -> M + Sync,
+    apply: impl Fn(&M, Place, &[T], &mut [T]) + Sync,
+) -> Result<Tensor> {
+    let input = input.contiguous()?;
+    let dtype = input.dtype();
+    let mut out = Buffer::<u8>::for_elements(input.numel(), dtype)?;
+    if !out.is_empty() {
+        let elements = Elements::new(&input)?;
+        let (store, size) = (storer::<T>(dtype), dtype.size());
+        let rows = input.numel() / length;
+        let together = (GRAIN / 2 / length).max(1);
+        let tasks = if input.numel() < 2 * GRAIN { 1 } else { rows.div_ceil(together) };
+        let users = threads().min(tasks);
+        let mut held = Buffer::<T>::new(users * length)?;
+        let (held, shared) = (Shared::new(&mut held), Shared::new(&mut out));
+        let per_task = rows.div_ceil(tasks);
+        for_each_task_of(tasks, users, |task, thread| {
+            // SAFETY: tasks of one thread follow one another.
+            let held = unsafe { held.slice(thread * length, length) };
+            for row in task * per_task..rows.min((task + 1) * per_task) {
+                elements.load(row * length, held);
+                let found = measure(held);
+                for (part, values) in held.chunks(PART).enumerate() {
+                    let mut results = [T::ZERO; PART];
+                    let results = &mut results[..values.len()];
+                    let column = part * PART;
+                    apply(&found, Place { row, column }, values, results);
+                    let at = (row * length + column) * size;
+                    // SAFETY: every element belongs to one part.
+                    store(results, unsafe { shared.slice(at, values.len() * size) });
+                }
+            }
+        });
+    }
+    Tensor::from_memory(out.into_memory(), dtype, input.shape())
+}
+
+/// The elements of a row-major tensor, converted as they are loaded.
+struct Elements<'a, T> {
+    memory: Read<'a, u8>,
+    offset: usize,
+    load: Load<T>,
+}
+
+impl<'a, T: Real> Elements<'a, T> {
+    fn new(tensor: &'a Tensor) -> Result<Self> {
+        let load = loader::<T>(tensor.dtype());
+        Ok(Elements { memory: tensor.read()?, offset: tensor.storage_offset(), load })
+    }
+
+    /// The elements from a position on.
+    fn load(&self, position: usize, out: &mut [T]) {
+        (self.load)(&self.memory, self.offset + position, 1, out);
+    }
+}
+
 /// `torch.nn.functional.layer_norm`.
 pub fn layer_norm(
     input: &Tensor,
@@ -270,7 +348,7 @@ pub fn layer_norm(
     check_affine(bias, normalized_shape, "bias")?;
     match input.dtype() {
         DType::Float64 => normalize_rows::<f64>(input, normalized_shape, weight, bias, eps),
-        dtype => normalize_rows::<f32>(input, normalized_shape, weight, bias, eps)?.to_dtype(dtype),
+        _ => normalize_rows::<f32>(input, normalized_shape, weight, bias, eps),
     }
 }
 
@@ -282,6 +360,22 @@ fn normalize_rows<T: Real>(
     eps: f64,
 ) -> Result<Tensor> {
     let length: usize = normalized.iter().product();
+    if input.dtype() != T::DTYPE {
+        let (weight, bias) = (row_major(weight)?, row_major(bias)?);
+        let weight = weight.as_ref().map(Elements::new).transpose()?;
+        let bias = bias.as_ref().map(Elements::new).transpose()?;
+        let apply = |&(mean, scale): &(T, T), at: Place, part: &[T], out: &mut [T]| {
+            let (mut weights, mut biases) = ([T::ONE; PART], [T::ZERO; PART]);
+            if let Some(weight) = &weight {
+                weight.load(at.column, &mut weights[..part.len()]);
+            }
+            if let Some(bias) = &bias {
+                bias.load(at.column, &mut biases[..part.len()]);
+            }
+            normalize_part(part, mean, scale, &weights, &biases, out);
+        };
+        return by_single_rows(input, length, |row| row_scale(row, eps), apply);
+    }
     let values = input.values::<T>()?;
     let (weight, bias) = (table_or::<T>(weight, length, 1.0)?, table_or::<T>(bias, length, 0.0)?);
     let mut out = Buffer::<T>::new(values.len())?;
@@ -293,6 +387,10 @@ fn normalize_rows<T: Real>(
         });
     }
     Tensor::from_buffer(out, input.shape())
+}
+
+fn row_major(tensor: Option<&Tensor>) -> Result<Option<Tensor>> {
+    tensor.map(Tensor::contiguous).transpose()
 }
 
 /// A weight or bias as it lies in memory, or `length` times the same number.
@@ -321,6 +419,21 @@ multiversion! {
     }
 }
 
+/// What a row's mean and the inverse of its deviation are.
+fn row_scale<T: Real>(row: &[T], eps: f64) -> (T, T) {
+    let (mean, squares) = moments(row);
+    let scale = 1.0 / (squares / row.len() as f64 + eps).sqrt();
+    (T::from_f64(mean), T::from_f64(scale))
+}
+
+multiversion! {
+    fn normalize_part[T: Real](row: &[T], mean: T, scale: T, weight: &[T], bias: &[T], out: &mut [T]) {
+        for (((o, v), w), b) in out.iter_mut().zip(row).zip(weight).zip(bias) {
+            *o = ((*v - mean) * scale).fused(*w, *b);
+        }
+    }
+}
+
 /// `torch.nn.functional.rms_norm`; the default eps is the type's own.
 pub fn rms_norm(
     input: &Tensor,
@@ -339,7 +452,7 @@ pub fn rms_norm(
     let length: usize = normalized_shape.iter().product();
     let scaled = match dtype {
         DType::Float64 => scale_rows::<f64>(input, length, eps)?,
-        dtype => scale_rows::<f32>(input, length, eps)?.to_dtype(dtype)?,
+        _ => scale_rows::<f32>(input, length, eps)?,
     };
     match weight {
         Some(weight) if weight.dtype() == dtype => {
@@ -353,6 +466,13 @@ pub fn rms_norm(
 
 /// Each row divided by its root mean square.
 fn scale_rows<T: Real>(input: &Tensor, length: usize, eps: f64) -> Result<Tensor> {
+    let scale =
+        |row: &[T]| T::from_f64(1.0 / (sum_run(Term::Square, row) / length as f64 + eps).sqrt());
+    if input.dtype() != T::DTYPE {
+        return by_single_rows(input, length, scale, |scale, _, part, out| {
+            fused_one(part, *scale, -T::ZERO, out);
+        });
+    }
     let values = input.values::<T>()?;
     let mut out = Buffer::<T>::new(values.len())?;
     if let Some(rows) = (GRAIN / 2).checked_div(length) {
@@ -360,8 +480,7 @@ fn scale_rows<T: Real>(input: &Tensor, length: usize, eps: f64) -> Result<Tensor
         for_each_chunk(&mut out, rows * length, |index, piece| {
             for (r, target) in piece.chunks_mut(length).enumerate() {
                 let row = &values[(index * rows + r) * length..][..length];
-                let scale = 1.0 / (sum_run(Term::Square, row) / length as f64 + eps).sqrt();
-                fused_one(row, T::from_f64(scale), -T::ZERO, target);
+                fused_one(row, scale(row), -T::ZERO, target);
             }
         });
     }
@@ -399,7 +518,7 @@ pub fn group_norm(
     let bias = per_channel(bias, channels, 0.0, "bias")?;
     let result = match input.dtype() {
         DType::Float64 => group_rows::<f64>(input, batch, groups, &weight, &bias, eps)?,
-        dtype => group_rows::<f32>(input, batch, groups, &weight, &bias, eps)?.to_dtype(dtype)?,
+        _ => group_rows::<f32>(input, batch, groups, &weight, &bias, eps)?,
     };
     if looks_channels_last(input.shape(), input.strides()) {
         result.channels_last()
@@ -416,23 +535,36 @@ fn group_rows<T: Real>(
     bias: &[f64],
     eps: f64,
 ) -> Result<Tensor> {
-    let values = input.values::<T>()?;
     let channels = weight.len();
     let per_group = channels / groups;
+    let length = input.numel() / (batch * groups).max(1);
+    let plane = (length / per_group.max(1)).max(1);
+    let measure = |row: &[T]| {
+        let (mean, squares) = moments(row);
+        (mean, 1.0 / (squares / length as f64 + eps).sqrt())
+    };
+    // Neighbours of one channel have one factor and one addend.
+    let apply = |&(mean, scale): &(f64, f64), at: Place, part: &[T], out: &mut [T]| {
+        let (first, mut done) = (at.row % groups * per_group, 0);
+        while done < part.len() {
+            let column = at.column + done;
+            let end = (done + plane - column % plane).min(part.len());
+            let factor = weight[first + column / plane] * scale;
+            let shift = bias[first + column / plane] - mean * factor;
+            let (factor, shift) = (T::from_f64(factor), T::from_f64(shift));
+            fused_one(&part[done..end], factor, shift, &mut out[done..end]);
+            done = end;
+        }
+    };
+    if input.dtype() != T::DTYPE {
+        return by_single_rows(input, length, measure, apply);
+    }
+    let values = input.values::<T>()?;
     let mut out = Buffer::<T>::new(values.len())?;
-    let length = values.len() / (batch * groups).max(1);
     if length > 0 {
-        let plane = length / per_group;
-        for_each_chunk(&mut out, length, |index, target| {
-            let row = &values[index * length..][..length];
-            let (mean, squares) = moments(row);
-            let scale = 1.0 / (squares / length as f64 + eps).sqrt();
-            let first = index % groups * per_group;
-            for (c, (from, to)) in row.chunks(plane).zip(target.chunks_mut(plane)).enumerate() {
-                let factor = weight[first + c] * scale;
-                let shift = bias[first + c] - mean * factor;
-                fused_one(from, T::from_f64(factor), T::from_f64(shift), to);
-            }
+        for_each_chunk(&mut out, length, |row, target| {
+            let values = &values[row * length..][..length];
+            apply(&measure(values), Place { row, column: 0 }, values, target);
         });
     }
     Tensor::from_buffer(out, input.shape())

@@ -16,7 +16,12 @@ pub(crate) fn threads() -> usize {
 
 /// Calls `work(task, thread)` for each task, in any order; tasks of one thread (below `threads()`) never overlap.
 pub(crate) fn for_each_task(tasks: usize, work: impl Fn(usize, usize) + Sync) {
-    run_tasks(tasks, threads(), &work);
+    for_each_task_of(tasks, threads(), work);
+}
+
+/// As `for_each_task`, on at most so many threads.
+pub(crate) fn for_each_task_of(tasks: usize, threads: usize, work: impl Fn(usize, usize) + Sync) {
+    run_tasks(tasks, threads, &work);
 }
 
 /// Calls `work(index, chunk)` for each chunk of `out`; serially where there is little to do.

@@ -22,15 +22,8 @@ pub(crate) trait Vector<T>: Copy {
     unsafe fn store(self, target: *mut T);
     /// `self * factor + addend`, rounded once.
     fn fused(self, factor: Self, addend: Self) -> Self;
-}
-
-/// The sum of all lanes of a vector.
-#[inline(always)]
-pub(crate) fn sum<T: Real, V: Vector<T>>(vector: V) -> T {
-    let mut lanes = [T::ZERO; MOST_LANES];
-    // SAFETY: no vector has more than MOST_LANES lanes.
-    unsafe { vector.store(lanes.as_mut_ptr()) };
-    add_lanes(lanes)
+    /// The sum of all lanes, halves added to halves.
+    fn total(self) -> T;
 }
 
 /// The sum of all lanes, halves added to halves.
@@ -77,12 +70,20 @@ impl<T: Real, const LANES: usize> Vector<T> for Plain<T, LANES> {
     fn fused(self, factor: Self, addend: Self) -> Self {
         Plain(std::array::from_fn(|i| self.0[i].fused(factor.0[i], addend.0[i])))
     }
+    #[inline(always)]
+    fn total(self) -> T {
+        let mut lanes = [T::ZERO; MOST_LANES];
+        lanes[..LANES].copy_from_slice(&self.0);
+        add_lanes(lanes)
+    }
 }
 
 /// A vector made of one or more registers of an instruction set.
+///
+/// Loops, not closures: a closure that is not inlined is compiled for the baseline, and calls every instruction.
 #[cfg(target_arch = "x86_64")]
 macro_rules! registers {
-    ($name:ident, $element:ty, $register:ident * $count:literal, block $block:expr, $set:ident, $load:ident, $store:ident, $fused:ident) => {
+    ($name:ident, $element:ty, $register:ident * $count:literal, block $block:expr, $set:ident, $load:ident, $store:ident, $fused:ident, $total:ident) => {
         #[derive(Clone, Copy)]
         struct $name([arch::$register; $count]);
 
@@ -99,9 +100,12 @@ macro_rules! registers {
             #[inline(always)]
             unsafe fn load(source: *const $element) -> Self {
                 // SAFETY: see above; memory is the caller's promise.
-                $name(std::array::from_fn(|i| unsafe {
-                    arch::$load(source.add(i * Self::LANES / $count))
-                }))
+                let mut registers = [unsafe { arch::$load(source) }; $count];
+                for (i, register) in registers.iter_mut().enumerate().skip(1) {
+                    // SAFETY: as above.
+                    *register = unsafe { arch::$load(source.add(i * Self::LANES / $count)) };
+                }
+                $name(registers)
             }
             #[inline(always)]
             unsafe fn store(self, target: *mut $element) {
@@ -112,13 +116,69 @@ macro_rules! registers {
             }
             #[inline(always)]
             fn fused(self, factor: Self, addend: Self) -> Self {
+                let mut registers = self.0;
+                for (i, register) in registers.iter_mut().enumerate() {
+                    // SAFETY: see above.
+                    *register = unsafe { arch::$fused(*register, factor.0[i], addend.0[i]) };
+                }
+                $name(registers)
+            }
+            #[inline(always)]
+            fn total(self) -> $element {
                 // SAFETY: see above.
-                $name(std::array::from_fn(|i| unsafe {
-                    arch::$fused(self.0[i], factor.0[i], addend.0[i])
-                }))
+                unsafe { totals::$total(self.0) }
             }
         }
     };
+}
+
+/// Sums of lanes without a way through memory, in the order of `add_lanes`.
+#[cfg(target_arch = "x86_64")]
+mod totals {
+    use std::arch::x86_64::*;
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn wide32([lanes]: [__m512; 1]) -> f32 {
+        let upper = _mm256_castpd_ps(_mm512_extractf64x4_pd::<1>(_mm512_castps_pd(lanes)));
+        eight(_mm256_add_ps(_mm512_castps512_ps256(lanes), upper))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn narrow32([lower, upper]: [__m256; 2]) -> f32 {
+        eight(_mm256_add_ps(lower, upper))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn eight(lanes: __m256) -> f32 {
+        let four = _mm_add_ps(_mm256_castps256_ps128(lanes), _mm256_extractf128_ps::<1>(lanes));
+        let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+        _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
+    }
+
+    /// Eight lanes count as sixteen of which half are zero: a negative zero becomes a positive one.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) fn wide64([lanes]: [__m512d; 1]) -> f64 {
+        let lanes = _mm512_add_pd(lanes, _mm512_setzero_pd());
+        four(_mm256_add_pd(_mm512_castpd512_pd256(lanes), _mm512_extractf64x4_pd::<1>(lanes)))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn narrow64([lower, upper]: [__m256d; 2]) -> f64 {
+        let zero = _mm256_setzero_pd();
+        four(_mm256_add_pd(_mm256_add_pd(lower, zero), _mm256_add_pd(upper, zero)))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn four(lanes: __m256d) -> f64 {
+        let two = _mm_add_pd(_mm256_castpd256_pd128(lanes), _mm256_extractf128_pd::<1>(lanes));
+        _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)))
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -132,7 +192,8 @@ registers!(
     _mm512_set1_ps,
     _mm512_loadu_ps,
     _mm512_storeu_ps,
-    _mm512_fmadd_ps
+    _mm512_fmadd_ps,
+    wide32
 );
 #[cfg(target_arch = "x86_64")]
 registers!(
@@ -143,7 +204,8 @@ registers!(
     _mm512_set1_pd,
     _mm512_loadu_pd,
     _mm512_storeu_pd,
-    _mm512_fmadd_pd
+    _mm512_fmadd_pd,
+    wide64
 );
 #[cfg(target_arch = "x86_64")]
 registers!(
@@ -154,7 +216,8 @@ registers!(
     _mm256_set1_ps,
     _mm256_loadu_ps,
     _mm256_storeu_ps,
-    _mm256_fmadd_ps
+    _mm256_fmadd_ps,
+    narrow32
 );
 #[cfg(target_arch = "x86_64")]
 registers!(
@@ -165,7 +228,8 @@ registers!(
     _mm256_set1_pd,
     _mm256_loadu_pd,
     _mm256_storeu_pd,
-    _mm256_fmadd_pd
+    _mm256_fmadd_pd,
+    narrow64
 );
 
 /// Element types that have vectors.
@@ -255,6 +319,32 @@ mod tests {
 
     #[test]
     fn all_lanes_are_summed() {
-        assert_eq!(sum(Plain([1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])), 36.0);
+        assert_eq!(Plain([1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]).total(), 36.0);
+        check_total::<f32>();
+        check_total::<f64>();
+    }
+
+    struct Total<'a, T> {
+        values: &'a [T],
+        total: &'a mut T,
+    }
+
+    impl<T: Real> VectorKernel<T> for Total<'_, T> {
+        #[inline(always)]
+        fn run<V: Vector<T>>(self) {
+            assert!(self.values.len() >= V::LANES);
+            // SAFETY: the values hold a whole vector.
+            *self.total = unsafe { V::load(self.values.as_ptr()) }.total();
+        }
+    }
+
+    /// Registers give the bits that plain lanes give.
+    fn check_total<T: Real + Vectors + std::fmt::Debug>() {
+        let values: Vec<T> =
+            (0..16).map(|i| T::constant((f64::from(i) + 0.3).sin() * 10f64.powi(i % 5))).collect();
+        let (mut found, mut lanes) = (T::ZERO, [T::ZERO; MOST_LANES]);
+        T::run_vectors(Total { values: &values, total: &mut found });
+        lanes[..T::LANES].copy_from_slice(&values[..T::LANES]);
+        assert_eq!(found, add_lanes(lanes));
     }
 }

@@ -10,11 +10,11 @@ use passnet_graph::DType;
 use rayon::prelude::*;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-/// 64-bit words that one sum of products takes.
-const WORDS: usize = 512;
+/// 64-bit words that one sum of products takes; fewer where Miri interprets every one.
+const WORDS: usize = if cfg!(miri) { 16 } else { 512 };
 const BLOCK: usize = WORDS * 8;
 /// Bytes that are worth a second thread.
-const PIECE: usize = 1 << 18;
+const PIECE: usize = 512 * WORDS;
 /// Sums of blocks are the coefficients of a polynomial over this field, in one variable within a piece and in another
 /// among pieces: each block has a term of its own.
 const PRIME: u64 = (1 << 61) - 1;

@@ -22,6 +22,13 @@ const FILTERS: usize = 64;
 /// Products of one task, at least.
 const WORK: usize = 1 << 18;
 
+/// Elements of the padded copy of a band of outputs, where there are enough outputs.
+const BAND: usize = 1 << 16;
+/// Bands of one convolution, at most: threads meet after each.
+const MOST_BANDS: usize = 4;
+/// Lines of outputs in a band, at least: neighbouring bands copy the lines that both see.
+const LEAST_OUTPUTS: usize = 8;
+
 pub(super) fn run<T: Real>(
     input: &[T],
     weight: &[T],
@@ -43,32 +50,61 @@ pub(super) fn run<T: Real>(
         see_all(input, weight, out, size, k, bias);
         return Ok(());
     }
+    let plain = window.is_pointwise();
     let padded = Padded::new(window)?;
-    let mut copy;
-    let (source, channel_len) = if padded.is_plain() {
-        (input, plane_in)
-    } else {
-        copy = Buffer::<T>::new(size.batch * size.channels * padded.len + COLUMNS)?;
-        for_each_weighted_chunk(&mut copy, padded.len, 1, |channel, target| {
-            target.fill(T::ZERO);
-            if let Some(from) = input.get(channel * plane_in..(channel + 1) * plane_in) {
-                padded.fill(from, target);
+    let copied = if plain { 0 } else { size.batch * size.channels * padded.len };
+    // Parts of the first dimension that is one lie side by side in memory.
+    let along = (0..3).find(|&d| window.input[d].max(window.output[d]) > 1).unwrap_or(2);
+    let outputs = window.output[along];
+    let bands = copied.div_ceil(BAND).min(MOST_BANDS).min(outputs.div_ceil(LEAST_OUTPUTS)).max(1);
+    let band = outputs.div_ceil(bands);
+    let (line_in, line) = (plane_in / window.input[along].max(1), plane / outputs);
+    let mut copy = Buffer::<T>::new(0)?;
+    for from in (0..outputs).step_by(band) {
+        let until = outputs.min(from + band);
+        let (part, start) =
+            if bands == 1 { (window.clone(), 0) } else { window.part(along, from, until) };
+        let own;
+        let padded = if bands == 1 {
+            &padded
+        } else {
+            own = Padded::new(&part)?;
+            &own
+        };
+        let (source, channel_len) = if plain {
+            (input, plane_in)
+        } else {
+            let needed = size.batch * size.channels * padded.len + COLUMNS;
+            if copy.len() < needed {
+                copy = Buffer::<T>::new(needed)?;
             }
-        });
-        (&*copy, padded.len)
-    };
-    let offsets: Vec<usize> = (0..per_group)
-        .flat_map(|channel| padded.offsets.iter().map(move |offset| channel * channel_len + offset))
-        .collect();
-    let convolution =
-        Convolution { weight, window, size, padded: &padded, source, channel_len, offsets };
-    convolution.run(Shared::new(out), bias);
+            for_each_weighted_chunk(&mut copy[..needed], padded.len, 1, |channel, target| {
+                target.fill(T::ZERO);
+                let first = channel * plane_in + start * line_in;
+                if let Some(from) = input.get(first..first + part.input_size()) {
+                    padded.fill(from, target);
+                }
+            });
+            (&copy[..needed], padded.len)
+        };
+        let offsets: Vec<usize> = (0..per_group)
+            .flat_map(|channel| {
+                padded.offsets.iter().map(move |offset| channel * channel_len + offset)
+            })
+            .collect();
+        let first_output = from * line;
+        let convolution =
+            Convolution { weight, plane, first_output, size, padded, source, channel_len, offsets };
+        convolution.run(Shared::new(out), bias);
+    }
     Ok(())
 }
 
 struct Convolution<'a, T> {
     weight: &'a [T],
-    window: &'a Window,
+    /// Outputs of a filter, and the first of those that are computed.
+    plane: usize,
+    first_output: usize,
     size: Channels,
     padded: &'a Padded,
     source: &'a [T],
@@ -116,7 +152,6 @@ impl<T: Real> Convolution<'_, T> {
         let (image, group) = (product / size.groups, product % size.groups);
         let filters = size.filters / size.groups;
         let k = self.offsets.len();
-        let plane = self.window.output_size();
         // Panels of as equal a width as whole vectors allow.
         let vectors = self.padded.positions.div_ceil(T::LANES);
         let first = panel * vectors / panels * T::LANES;
@@ -136,8 +171,8 @@ impl<T: Real> Convolution<'_, T> {
                 if start >= end {
                     continue;
                 }
-                let at =
-                    (image * size.filters + filter) * plane + run.output + start - run.position;
+                let plane = (image * size.filters + filter) * self.plane + self.first_output;
+                let at = plane + run.output + start - run.position;
                 // SAFETY: every output belongs to one filter and one position, and so to one task.
                 let target = unsafe { out.slice(at, end - start) };
                 for (o, sum) in target.iter_mut().zip(&sums[start - from..]) {

@@ -231,12 +231,17 @@ mod tests {
         assert_eq!(halves.map(|run| run.len).sum::<usize>(), outputs);
     }
 
+    /// Miri, which interprets, has time for the first two.
+    fn some<const N: usize>(all: [[usize; 3]; N]) -> impl Iterator<Item = [usize; 3]> {
+        all.into_iter().take(if cfg!(miri) { 2 } else { N })
+    }
+
     #[test]
     fn taps_see_what_the_window_shows_them() {
-        for input in [[1, 7, 7], [1, 1, 9], [3, 5, 6], [1, 8, 3]] {
-            for kernel in [[1, 1, 1], [1, 3, 3], [2, 2, 5], [3, 1, 4]] {
-                for stride in [[1, 1, 1], [1, 2, 2], [2, 3, 1], [1, 1, 4]] {
-                    for before in [[0, 0, 0], [1, 1, 1], [1, 2, 3], [0, 0, 5]] {
+        for input in some([[1, 1, 9], [2, 4, 3], [3, 5, 6], [1, 8, 3], [1, 7, 7]]) {
+            for kernel in some([[1, 3, 3], [2, 1, 2], [2, 2, 5], [3, 1, 4], [1, 1, 1]]) {
+                for stride in some([[1, 2, 2], [2, 3, 1], [1, 1, 1], [1, 1, 4]]) {
+                    for before in some([[1, 1, 1], [0, 0, 0], [1, 2, 3], [0, 0, 5]]) {
                         for dilation in [[1, 1, 1], [1, 2, 3]] {
                             for more in [0, 1] {
                                 let after = before.map(|b| b + more);

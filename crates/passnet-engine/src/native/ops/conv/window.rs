@@ -55,6 +55,18 @@ impl Window {
         Window { input, output, kernel, stride, before, dilation }
     }
 
+    /// The part of the window that makes outputs `from..until` of dimension `d`, and where its input starts there.
+    pub(crate) fn part(&self, d: usize, from: usize, until: usize) -> (Self, usize) {
+        let (start, reach) = (from * self.stride[d], (self.kernel[d] - 1) * self.dilation[d] + 1);
+        let end = (until - 1) * self.stride[d] + reach;
+        let seen = |at: usize| at.saturating_sub(self.before[d]).min(self.input[d]);
+        let mut part = self.clone();
+        part.output[d] = until - from;
+        part.before[d] = self.before[d].saturating_sub(start);
+        part.input[d] = seen(end) - seen(start);
+        (part, seen(start))
+    }
+
     pub(crate) fn input_size(&self) -> usize {
         self.input.iter().product()
     }
@@ -99,5 +111,34 @@ impl Window {
         let limit = (self.input[d] + self.before[d]).saturating_sub(shift).div_ceil(self.stride[d]);
         let limit = limit.min(self.output[d]);
         first.min(limit)..limit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_see_what_the_whole_sees() {
+        for (input, kernel, stride, padding, dilation) in
+            [(9, 3, 1, 1, 1), (8, 3, 2, 1, 1), (5, 2, 3, 4, 2), (16, 16, 16, 0, 1), (4, 1, 1, 3, 1)]
+        {
+            let along = |size: usize| [1, size, 1];
+            let (before, ones) = ([0, padding, 0], [1; 3]);
+            let (stride, dilation) = (along(stride), along(dilation));
+            let window =
+                Window::new(along(input), along(kernel), stride, before, before, dilation).unwrap();
+            assert_eq!(window.kernel.map(|size| size.min(1)), ones);
+            for from in 0..window.output[1] {
+                for until in from + 1..=window.output[1] {
+                    let (part, start) = window.part(1, from, until);
+                    for (at, tap) in (from..until).flat_map(|at| (0..kernel).map(move |t| (at, t)))
+                    {
+                        let seen = part.source(1, at - from, tap).map(|source| source + start);
+                        assert_eq!(seen, window.source(1, at, tap), "{window:?} {from}..{until}");
+                    }
+                }
+            }
+        }
     }
 }

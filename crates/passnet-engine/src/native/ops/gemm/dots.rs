@@ -5,12 +5,12 @@
 
 use super::{Sizes, Target};
 use crate::native::simd::math::Real;
-use crate::native::simd::vector::{Vector, VectorKernel, sum};
+use crate::native::simd::vector::{Vector, VectorKernel};
 
 /// Rows of the right matrix taken together.
-const COLUMNS: usize = 4;
+pub(super) const COLUMNS: usize = 4;
 /// Rows of the left matrix taken together, at most.
-const ROWS: usize = 6;
+pub(super) const ROWS: usize = 6;
 
 /// `target (+)= a · bᵀ`, where row `i` of `a` starts at `i × a_stride` and row `j` of `b` at `j × b_stride`.
 pub(super) struct Dots<'a, T> {
@@ -64,8 +64,11 @@ impl<T: Real> Dots<'_, T> {
         let mut sums = [[V::splat(T::ZERO); C]; R];
         let whole = k - k % V::LANES;
         for at in (0..whole).step_by(V::LANES) {
-            // SAFETY: a whole vector from `at` on lies inside every row of length `k`.
-            let right: [V; C] = std::array::from_fn(|c| unsafe { V::load(b[c].as_ptr().add(at)) });
+            let mut right = [V::splat(T::ZERO); C];
+            for (right, b) in right.iter_mut().zip(b) {
+                // SAFETY: a whole vector from `at` on lies inside every row of length `k`.
+                *right = unsafe { V::load(b.as_ptr().add(at)) };
+            }
             for r in 0..R {
                 // SAFETY: as above.
                 let left = unsafe { V::load(a[r].as_ptr().add(at)) };
@@ -76,7 +79,7 @@ impl<T: Real> Dots<'_, T> {
         }
         for r in 0..R {
             for c in 0..C {
-                let mut total = sum(sums[r][c]);
+                let mut total = sums[r][c].total();
                 for at in whole..k {
                     total = a[r][at].fused(b[c][at], total);
                 }

@@ -1,12 +1,14 @@
 //! The one door to the matrix-multiply kernels.
 
 mod dots;
+mod halves;
 mod panel;
 
 use crate::native::simd::math::Real;
 use crate::native::simd::parallel::{for_each_task, for_each_weighted_chunk};
 use ::gemm::Parallelism;
 use dots::Dots;
+pub(crate) use halves::{HalfProduct, Halves};
 pub(crate) use panel::{COLUMNS, Factors, multiply_panel};
 use smallvec::SmallVec;
 
@@ -72,8 +74,23 @@ impl<T: Real> Target<T> {
     /// Stores neighbouring elements of a row, or adds to them.
     #[inline(always)]
     fn put_row(&self, row: usize, column: usize, values: &[T], accumulate: bool) {
-        for (i, value) in values.iter().enumerate() {
-            self.put(row, column + i, *value, accumulate);
+        if self.column_stride != 1 {
+            for (i, value) in values.iter().enumerate() {
+                self.put(row, column + i, *value, accumulate);
+            }
+            return;
+        }
+        let offset = row * self.row_stride + column;
+        assert!(offset + values.len() <= self.len, "a row of the target out of bounds");
+        // SAFETY: inside the target, which nobody else accesses (`new` takes `&mut`).
+        let elements =
+            unsafe { std::slice::from_raw_parts_mut(self.pointer.add(offset), values.len()) };
+        if accumulate {
+            for (element, value) in elements.iter_mut().zip(values) {
+                *element = *element + *value;
+            }
+        } else {
+            elements.copy_from_slice(values);
         }
     }
 

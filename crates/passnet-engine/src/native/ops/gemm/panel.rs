@@ -7,11 +7,11 @@ use crate::native::simd::math::Real;
 use crate::native::simd::vector::{MOST_LANES, Vector, VectorKernel};
 
 /// Rows of a block of sums, at most.
-const ROWS: usize = 8;
+pub(super) const ROWS: usize = 8;
 /// Columns of a panel, at most.
 pub(crate) const COLUMNS: usize = 3 * MOST_LANES;
 /// Products that are summed before they join the total: keeps rounding errors of long sums small.
-const PARTIAL: usize = 512;
+const PARTIAL: usize = 128;
 
 /// Factors of the left: one row of `offsets.len()` for each row of the result, `stride` apart.
 #[derive(Clone, Copy)]
@@ -106,10 +106,12 @@ impl<T: Real, S: FnMut(usize, usize, &[T])> Panel<'_, T, S> {
             let offsets = &self.offsets[start..k.min(start + PARTIAL)];
             let mut sums = [[V::splat(T::ZERO); W]; R];
             for (i, offset) in offsets.iter().enumerate() {
-                // SAFETY: `width` columns from every offset on lie inside the source.
-                let seen: [V; W] = std::array::from_fn(|w| unsafe {
-                    V::load(self.source.as_ptr().add(offset + (first + w) * V::LANES))
-                });
+                let mut seen = [one; W];
+                for (w, seen) in seen.iter_mut().enumerate() {
+                    let at = offset + (first + w) * V::LANES;
+                    // SAFETY: `width` columns from every offset on lie inside the source.
+                    *seen = unsafe { V::load(self.source.as_ptr().add(at)) };
+                }
                 for (r, sums) in sums.iter_mut().enumerate() {
                     // SAFETY: `factors` holds R rows of k elements, and `start + i` is below k.
                     let factor =

@@ -151,7 +151,7 @@ pub fn extreme(
     let reduction = Reduction::new(input, dims, keepdim)?;
     check(input, &reduction, "amax/amin")?;
     with_ordered!(input.dtype(), T => {
-        let out = fold(input, &reduction, &Best::<T> { extreme: which, item: PhantomData })?;
+        let out = fold(input, &reduction, &Best::<T> { extreme: which, item: PhantomData }, |v| v)?;
         Tensor::from_buffer(out, &reduction.shape)?.to_dtype(input.dtype())
     })
 }

@@ -1,10 +1,12 @@
 //! How a tensor is walked for a reduction over some of its dimensions.
 
 use crate::native::error::{Result, ensure};
+use crate::native::simd::convert::loader;
 use crate::native::simd::parallel::{GRAIN, for_each_weighted_chunk};
 use crate::native::tensor::element::{Compute, Plain};
 use crate::native::tensor::layout::Dims;
 use crate::native::tensor::{Buffer, Tensor, Values};
+use passnet_graph::DType;
 
 /// Elements of a single long reduction handled at a time; fixed, so that results do not depend on the number of threads.
 pub(crate) const SEGMENT: usize = 64 * 1024;
@@ -96,7 +98,27 @@ pub(crate) fn by_rows<C: Compute, R: Plain>(
     reduce: impl Fn(&[C]) -> R + Sync + Send,
 ) -> Result<Buffer<R>> {
     let view = reduction.reduced_last(input);
-    reduce_rows(&Rows::new(view.values::<C>()?, reduction.length), reduction, reduce)
+    let length = reduction.length;
+    if !is_half(&view) || !view.is_contiguous() || length > SEGMENT {
+        return reduce_rows(&Rows::new(view.values::<C>()?, length), reduction, reduce);
+    }
+    // Half-precision rows are widened one at a time.
+    let (source, load) = (view.read::<u8>()?, loader::<C>(view.dtype()));
+    let mut out = Buffer::new(reduction.count())?;
+    let chunk = (GRAIN / length.max(1)).max(1);
+    for_each_weighted_chunk(&mut out, chunk, length, |index, piece| {
+        let mut row = vec![C::default(); length];
+        for (i, o) in piece.iter_mut().enumerate() {
+            let from = view.storage_offset() + (index * chunk + i) * length;
+            load(&source, from, 1, &mut row);
+            *o = reduce(&row);
+        }
+    });
+    Ok(out)
+}
+
+fn is_half(tensor: &Tensor) -> bool {
+    matches!(tensor.dtype(), DType::Float16 | DType::BFloat16)
 }
 
 pub(crate) fn reduce_rows<C: Plain, R: Plain>(
@@ -128,27 +150,21 @@ pub(crate) trait Fold: Sync + Send {
 /// Columns handled together: their states stay in the first-level cache.
 const COLUMNS: usize = 512;
 
-pub(crate) fn fold<F: Fold>(
+/// Rows that `Fold::columns` is given at a time, at least, where there are more.
+pub(super) const COLUMN_ROWS: usize = 16;
+
+/// Folds the elements of each result and `finish`es what comes out.
+pub(crate) fn fold<F: Fold, R: Plain>(
     input: &Tensor,
     reduction: &Reduction,
     fold: &F,
-) -> Result<Buffer<F::State>> {
+    finish: impl Fn(F::State) -> R + Sync + Send,
+) -> Result<Buffer<R>> {
     if let Some((_, inner)) = reduction.split(input)
         && inner >= 8
         && reduction.length > 0
     {
-        let values = input.values::<F::Item>()?;
-        let plane = reduction.length * inner;
-        let mut out = Buffer::new(reduction.count())?;
-        // A chunk never crosses from one outer index to the next.
-        let width = COLUMNS.min(inner);
-        for_each_tile(&mut out, inner, width, reduction.length, |o, tile, states| {
-            states.fill(fold.start());
-            let from = o * plane + tile * width;
-            let until = (o + 1) * plane;
-            fold.columns(states, &values[from..until], inner);
-        });
-        return Ok(out);
+        return fold_columns(input, reduction, inner, fold, finish);
     }
     if reduction.count() == 1 && reduction.length > SEGMENT {
         let view = reduction.reduced_last(input);
@@ -159,13 +175,54 @@ pub(crate) fn fold<F: Fold>(
             piece[0] = fold.run(fold.start(), &values[index * SEGMENT..end]);
         });
         let mut out = Buffer::new(1)?;
-        out[0] = partial.iter().fold(fold.start(), |left, right| fold.merge(left, *right));
+        let total = partial.iter().fold(fold.start(), |left, right| fold.merge(left, *right));
+        out[0] = finish(total);
         return Ok(out);
     }
-    by_rows(input, reduction, |row| fold.run(fold.start(), row))
+    by_rows(input, reduction, |row| finish(fold.run(fold.start(), row)))
 }
 
-/// Calls `work(row, tile, states)` for every tile of every row of a matrix.
+/// Folds along the middle of `[outer, length, inner]`.
+fn fold_columns<F: Fold, R: Plain>(
+    input: &Tensor,
+    reduction: &Reduction,
+    inner: usize,
+    fold: &F,
+    finish: impl Fn(F::State) -> R + Sync + Send,
+) -> Result<Buffer<R>> {
+    let half = is_half(input);
+    let values = if half { None } else { Some(input.values::<F::Item>()?) };
+    let (source, load) = (input.read::<u8>()?, loader::<F::Item>(input.dtype()));
+    let plane = reduction.length * inner;
+    let mut out = Buffer::new(reduction.count())?;
+    // A chunk never crosses from one outer index to the next.
+    let width = COLUMNS.min(inner);
+    for_each_tile(&mut out, inner, width, reduction.length, |outer, tile, results| {
+        let mut states = [fold.start(); COLUMNS];
+        let states = &mut states[..results.len()];
+        let (from, until) = (outer * plane + tile * width, (outer + 1) * plane);
+        if let Some(values) = &values {
+            fold.columns(states, &values[from..until], inner);
+        } else {
+            let mut rows = vec![F::Item::default(); COLUMN_ROWS * results.len()];
+            for first in (0..reduction.length).step_by(COLUMN_ROWS) {
+                let count = COLUMN_ROWS.min(reduction.length - first);
+                let rows = &mut rows[..count * results.len()];
+                for (r, row) in rows.chunks_mut(results.len()).enumerate() {
+                    let at = input.storage_offset() + from + (first + r) * inner;
+                    load(&source, at, 1, row);
+                }
+                fold.columns(states, rows, results.len());
+            }
+        }
+        for (result, state) in results.iter_mut().zip(states) {
+            *result = finish(*state);
+        }
+    });
+    Ok(out)
+}
+
+/// Calls `work(row, tile, results)` for every tile of every row of a matrix.
 fn for_each_tile<T: Plain>(
     out: &mut [T],
     row_length: usize,

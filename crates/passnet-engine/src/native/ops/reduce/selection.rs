@@ -201,7 +201,9 @@ mod tests {
     #[test]
     fn they_sort_and_select() {
         let before = |a: &(u64, usize), b: &(u64, usize)| a.0 < b.0;
-        for count in [1, 2, 3, 4, 15, 16, 17, 100, 1000] {
+        let counts: &[usize] =
+            if cfg!(miri) { &[1, 3, 17, 40] } else { &[1, 2, 3, 4, 15, 16, 17, 100, 1000] };
+        for &count in counts {
             for below in [1, 3, 1_000_000] {
                 let items = numbers(count, below);
                 let mut sorted: Vec<u64> = items.iter().map(|item| item.0).collect();

@@ -1,8 +1,8 @@
 //! Softmax and its logarithm, and log-sum-exp.
 
 use super::extremes::{Extreme, Ordered, best_of_run, extreme_run};
-use super::plan::{Reduction, by_rows};
-use super::sums::{LANES, STRETCH, lane_sum, rounded};
+use super::plan::Reduction;
+use super::sums::{LANES, STRETCH, lane_sum, rounded_rows};
 use crate::native::error::{Result, ensure};
 use crate::native::simd::math::Real;
 use crate::native::simd::multiversion;
@@ -196,10 +196,9 @@ pub fn logsumexp(input: &Tensor, dims: &[i64], keepdim: bool) -> Result<Tensor> 
         input.dtype()
     );
     let reduction = Reduction::new(input, Some(dims), keepdim)?;
-    let out = by_rows::<f64, f64>(input, &reduction, |row| {
+    rounded_rows::<f64>(input, &reduction, input.dtype(), |row| {
         let most = extreme_run(Extreme::Max, f64::NEG_INFINITY, row);
         let shift = if most.is_finite() { most } else { 0.0 };
         shift + row.iter().map(|v| (v - shift).exp()).sum::<f64>().ln()
-    })?;
-    rounded(&out, &reduction.shape, input.dtype(), |v| v)
+    })
 }

@@ -3,13 +3,13 @@
 //! Sums run in sixteen lanes over short stretches and are gathered in double precision: as accurate as torch's cascade, and the
 //! same on every machine and number of threads.
 
-use super::plan::{Fold, Reduction, by_rows, fold};
+use super::plan::{COLUMN_ROWS, Fold, Reduction, by_rows, fold};
 use crate::native::error::{Result, ensure};
 use crate::native::simd::math::Real;
 use crate::native::simd::multiversion;
 use crate::native::simd::vector::{MOST_LANES, add_lanes};
-use crate::native::tensor::element::{Complex, Element, with_element};
-use crate::native::tensor::{Buffer, Tensor, promote};
+use crate::native::tensor::element::{Complex, Compute, Element};
+use crate::native::tensor::{Tensor, promote};
 use passnet_graph::DType;
 use std::marker::PhantomData;
 
@@ -67,7 +67,7 @@ multiversion! {
         let width = totals.len();
         let mut partial = [T::ZERO; 512];
         let partial = &mut partial[..width];
-        for group in rows.chunks(16 * stride) {
+        for group in rows.chunks(COLUMN_ROWS * stride) {
             partial.fill(T::ZERO);
             for row in group.chunks(stride) {
                 let row = &row[..width];
@@ -104,28 +104,59 @@ impl<T: Real> Fold for Sum<T> {
     }
 }
 
-/// Sums of terms in double precision, before rounding.
-pub(crate) fn totals(input: &Tensor, reduction: &Reduction, term: Term) -> Result<Buffer<f64>> {
-    if input.dtype() == DType::Float64 {
-        fold(input, reduction, &Sum::<f64> { term, item: PhantomData })
-    } else {
-        fold(input, reduction, &Sum::<f32> { term, item: PhantomData })
-    }
+/// Names the float type of a dtype.
+macro_rules! with_float {
+    ($dtype:expr, $t:ident => $body:expr) => {
+        match $dtype {
+            DType::Float64 => {
+                type $t = f64;
+                $body
+            }
+            DType::Float16 => {
+                type $t = half::f16;
+                $body
+            }
+            DType::BFloat16 => {
+                type $t = half::bf16;
+                $body
+            }
+            _ => {
+                type $t = f32;
+                $body
+            }
+        }
+    };
 }
 
-/// Rounds double-precision results to a tensor of the given type.
-pub(crate) fn rounded(
-    values: &[f64],
-    shape: &[usize],
+/// Sums of terms, gathered in double precision, finished and rounded to the given type.
+fn sums(
+    input: &Tensor,
+    reduction: &Reduction,
+    term: Term,
     dtype: DType,
-    finish: impl Fn(f64) -> f64,
+    finish: impl Fn(f64) -> f64 + Sync + Send,
 ) -> Result<Tensor> {
-    with_element!(dtype, T => {
-        let mut out = Buffer::<T>::new(values.len())?;
-        for (o, v) in out.iter_mut().zip(values) {
-            *o = T::from_f64(finish(*v));
-        }
-        Tensor::from_buffer(out, shape)
+    with_float!(dtype, O => {
+        let finish = |total: f64| O::from_f64(finish(total));
+        let out = if input.dtype() == DType::Float64 {
+            fold(input, reduction, &Sum::<f64> { term, item: PhantomData }, finish)?
+        } else {
+            fold(input, reduction, &Sum::<f32> { term, item: PhantomData }, finish)?
+        };
+        Tensor::from_buffer(out, &reduction.shape)
+    })
+}
+
+/// Double-precision results of rows, rounded to the given type.
+pub(super) fn rounded_rows<C: Compute>(
+    input: &Tensor,
+    reduction: &Reduction,
+    dtype: DType,
+    reduce: impl Fn(&[C]) -> f64 + Sync + Send,
+) -> Result<Tensor> {
+    with_float!(dtype, O => {
+        let out = by_rows::<C, O>(input, reduction, |row| O::from_f64(reduce(row)))?;
+        Tensor::from_buffer(out, &reduction.shape)
     })
 }
 
@@ -158,8 +189,7 @@ pub fn sum(
         return Tensor::from_buffer(out, shape)?.to_dtype(dtype);
     }
     let input = if dtype == DType::Float64 { input.to_dtype(dtype)? } else { input.clone() };
-    let totals = totals(&input, &reduction, Term::Value)?;
-    rounded(&totals, shape, dtype, |v| v)
+    sums(&input, &reduction, Term::Value, dtype, |v| v)
 }
 
 fn complex_sum(input: &Tensor, reduction: &Reduction) -> Result<Tensor> {
@@ -186,9 +216,8 @@ pub fn mean(
     );
     let reduction = Reduction::new(input, dims, keepdim)?;
     let input = if dtype == DType::Float64 { input.to_dtype(dtype)? } else { input.clone() };
-    let totals = totals(&input, &reduction, Term::Value)?;
     let length = reduction.length as f64;
-    rounded(&totals, &reduction.shape, dtype, |v| v / length)
+    sums(&input, &reduction, Term::Value, dtype, |v| v / length)
 }
 
 pub fn prod(
@@ -202,8 +231,7 @@ pub fn prod(
     let reduction = Reduction::new(input, dims.as_ref().map(|d| d.as_slice()), keepdim)?;
     ensure!(!dtype.is_complex(), Unsupported, "prod of complex tensors is not supported");
     if dtype.is_float() {
-        let out = by_rows::<f64, f64>(input, &reduction, |row| row.iter().product())?;
-        return rounded(&out, &reduction.shape, dtype, |v| v);
+        return rounded_rows::<f64>(input, &reduction, dtype, |row| row.iter().product());
     }
     let out = by_rows::<i64, i64>(input, &reduction, |row| {
         row.iter().fold(1i64, |product, v| product.wrapping_mul(*v))
@@ -268,12 +296,14 @@ fn spread(
     );
     let reduction = Reduction::new(input, dims, keepdim)?;
     let degrees = (reduction.length as f64 - correction).max(0.0);
-    let squares = if input.dtype() == DType::Float64 {
-        by_rows::<f64, f64>(input, &reduction, |row| moments(row).1)?
-    } else {
-        by_rows::<f32, f64>(input, &reduction, |row| moments(row).1)?
-    };
-    rounded(&squares, &reduction.shape, input.dtype(), |v| finish(v / degrees))
+    match input.dtype() {
+        DType::Float64 => rounded_rows::<f64>(input, &reduction, DType::Float64, |row| {
+            finish(moments(row).1 / degrees)
+        }),
+        dtype => {
+            rounded_rows::<f32>(input, &reduction, dtype, |row| finish(moments(row).1 / degrees))
+        }
+    }
 }
 
 /// `torch.linalg.vector_norm`.
@@ -296,14 +326,13 @@ pub fn vector_norm(
         "linalg.vector_norm: Expected a floating point or complex tensor as input. Got {dtype}"
     );
     let reduction = Reduction::new(input, dims, keepdim)?;
-    let shape = &reduction.shape;
     if order == 2.0 {
-        return rounded(&totals(input, &reduction, Term::Square)?, shape, dtype, f64::sqrt);
+        return sums(input, &reduction, Term::Square, dtype, f64::sqrt);
     }
     if order == 1.0 {
-        return rounded(&totals(input, &reduction, Term::Absolute)?, shape, dtype, |v| v);
+        return sums(input, &reduction, Term::Absolute, dtype, |v| v);
     }
-    let out = by_rows::<f64, f64>(input, &reduction, |row| {
+    rounded_rows::<f64>(input, &reduction, dtype, |row| {
         let sizes = row.iter().map(|v| v.abs());
         if order == f64::INFINITY {
             sizes.fold(0.0, |m: f64, v| if v > m || v.is_nan() { v } else { m })
@@ -314,6 +343,5 @@ pub fn vector_norm(
         } else {
             sizes.map(|v| v.powf(order)).sum::<f64>().powf(1.0 / order)
         }
-    })?;
-    rounded(&out, shape, dtype, |v| v)
+    })
 }
