@@ -198,6 +198,25 @@ CASES = {
         "torch._C._functorch._vmap_decrement_nesting()",
         "(e,)",
     ),
+    # Operations that models of speech and audio brought.
+    "rounded_division_is_a_size": (
+        "x=f32 6",
+        "n = torch.div(7, 3, rounding_mode='trunc'); m = torch.div(-7, 2, rounding_mode='floor'); "
+        "k = m + 6; y = x.view(n, 3); z = x.view(k, 3)",
+        "(y, z, n, m)",
+    ),
+    "differences": (
+        "x=i64 2 5 <9, p=i64 2 1 <9, y=f32 3 4, b=bool 6",
+        "a = torch.diff(x, prepend=p, dim=-1); c = torch.diff(y, n=2); d = y.diff(1, 0); "
+        "e = torch.diff(b); f = torch.diff(y, 9); g = torch.diff(y, 0); h = torch.diff(x, prepend=p, append=x)",
+        "(a, c, d, e, f, g, h)",
+    ),
+    "xlogy": (
+        "x=f32 6, i=i64 6 <3, h=f16 6",
+        "a = torch.abs(x); y = torch.xlogy(a, a); z = torch.xlogy(i, i); w = torch.xlogy(i, a); "
+        "b = torch.abs(h); v = torch.xlogy(b, b); u = torch.xlogy(2, a)",
+        "(y, z, w, v, u)",
+    ),
 }
 
 

@@ -99,6 +99,30 @@ fn cat(args: &Args, tensors: &[&TensorType], axis: i64) -> Outcome<TensorType> {
     Ok(TensorType::strided(dtype, shape, steps))
 }
 
+/// `diff`: neighbours along a dimension, subtracted `n` times, after what is put before and behind.
+pub(super) fn diff(args: &Args) -> Outcome<Value> {
+    let input = args.first_tensor()?;
+    if input.rank() == 0 {
+        return Err(Problem::invalid("diff expects input to be at least one-dimensional"));
+    }
+    let axis = args.axis("dim", input.rank())?;
+    let times = args.int("n")?.size;
+    if times < 0 {
+        return Err(Problem::invalid(format!("order must be non-negative but got {times}")));
+    }
+    if times == 0 {
+        return Ok(strides::like_tensor(input, input.dtype).into());
+    }
+    let (before, behind) = (args.optional_tensor("prepend")?, args.optional_tensor("append")?);
+    let parts: Vec<&TensorType> = before.into_iter().chain([input]).chain(behind).collect();
+    let joined = if parts.len() == 1 { input.clone() } else { cat(args, &parts, axis as i64)? };
+    let mut shape = joined.shape.clone();
+    let Some(length) = shape.get_mut(axis) else { return Err(Problem::invalid("no dimension")) };
+    *length = length.sub(&Dim::fixed(times.min(length.size)))?;
+    let steps = strides::elementwise(&shape, &[(&shape, &joined.strides)]);
+    Ok(TensorType::strided(joined.dtype, shape, steps).into())
+}
+
 /// `meshgrid`, `cartesian_prod`.
 pub(super) fn grid(args: &Args) -> Outcome<Value> {
     let tensors = args.tensors("tensors")?;

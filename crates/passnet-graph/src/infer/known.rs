@@ -137,11 +137,10 @@ fn reduce(args: &Args, f: impl Fn(f64, f64) -> f64) -> Option<Vec<f64>> {
 
 fn binary(args: &Args, result: &TensorType) -> Option<Vec<f64>> {
     let op = args.op();
-    if !args.bound.arg("rounding_mode").is_none()
-        || args.number("alpha").ok()?.is_some_and(|a| a != 1.0)
-    {
+    if args.number("alpha").ok()?.is_some_and(|a| a != 1.0) {
         return None;
     }
+    let rounding = args.text("rounding_mode").ok()?;
     let left = broadcast(args.scope, args.value("input").ok()?.as_ref(), result)?;
     let right = broadcast(args.scope, args.value("other").ok()?.as_ref(), result)?;
     let truth = |value: bool| f64::from(u8::from(value));
@@ -152,7 +151,12 @@ fn binary(args: &Args, result: &TensorType) -> Option<Vec<f64>> {
             Op::Sub => a - b,
             Op::Rsub => b - a,
             Op::Mul => a * b,
-            Op::Div => a / b,
+            Op::Div => match rounding.as_deref() {
+                None => a / b,
+                Some(_) if b == 0.0 => return None,
+                Some("floor") => (a / b).floor(),
+                Some(_) => (a / b).trunc(),
+            },
             Op::FloorDivide if b != 0.0 => (a / b).floor(),
             Op::Remainder if b != 0.0 => a - b * (a / b).floor(),
             Op::Eq => truth(a == b),

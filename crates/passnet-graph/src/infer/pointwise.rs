@@ -33,7 +33,9 @@ fn over(args: &Args, dtype: DType, operands: &[Operand]) -> Outcome<Value> {
 pub(super) fn binary(args: &Args) -> Outcome<Value> {
     let op = args.op();
     let [first, second] = first_two(args)?;
-    if let Some(value) = scalar::python_binary(args, op, &first, &second)? {
+    // Python's own operators do not round: this is `torch.div`, which makes a tensor of numbers.
+    let rounds = !args.bound.arg("rounding_mode").is_none();
+    if !rounds && let Some(value) = scalar::python_binary(args, op, &first, &second)? {
         return Ok(value);
     }
     let (left, right) = (as_operand(&first)?, as_operand(&second)?);
@@ -53,7 +55,7 @@ pub(super) fn binary(args: &Args) -> Outcome<Value> {
                 )));
             }
         },
-        Op::Atan2 => to_float(promoted),
+        Op::Atan2 | Op::Xlogy => to_float(promoted),
         Op::FloatPower => match promoted.kind() {
             Kind::Complex => DType::Complex128,
             _ => DType::Float64,

@@ -21,6 +21,7 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Outcome<Value> {
         Op::Fmod | Op::Pow | Op::FloatPower | Op::Maximum | Op::Minimum | Op::Atan2 => {
             pointwise::binary
         }
+        Op::Xlogy => pointwise::binary,
         Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor | Op::LeftShift | Op::RightShift => {
             pointwise::binary
         }
@@ -91,6 +92,7 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Outcome<Value> {
         Op::Short | Op::Byte | Op::Bool => convert::convert,
         Op::Cat | Op::Stack | Op::Hstack | Op::Vstack => join::join,
         Op::Pad | Op::ConstantPadNd => movement::pad,
+        Op::Diff => join::diff,
         Op::Roll | Op::Flip | Op::Rot90 | Op::Repeat | Op::Tile | Op::RepeatInterleave => {
             movement::rearrange
         }

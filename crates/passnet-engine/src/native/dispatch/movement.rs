@@ -5,7 +5,7 @@ use crate::engine::Value;
 use crate::native::error::{Result, bail, ensure};
 use crate::native::ops::fold::{self, Patches};
 use crate::native::ops::movement::{self, PadMode, Triangle};
-use crate::native::ops::pointwise::{self, Unary};
+use crate::native::ops::pointwise::{self, Binary, Logical, Unary};
 use crate::native::tensor::{Scalar, Tensor};
 use passnet_graph::DType;
 use passnet_graph::ops::Op;
@@ -14,6 +14,7 @@ pub(super) fn kernel(op: Op) -> Option<Kernel> {
     Some(match op {
         Op::Cat | Op::Stack | Op::Hstack | Op::Vstack => join,
         Op::Pad | Op::ConstantPadNd => pad,
+        Op::Diff => diff,
         Op::Roll | Op::Flip | Op::Rot90 | Op::Repeat | Op::Tile => rearrange,
         Op::RepeatInterleave => repeat_interleave,
         Op::Clone => clone,
@@ -51,6 +52,30 @@ fn join(args: &Args<'_>) -> Result<Value> {
         }
     }
     .into())
+}
+
+/// Neighbours along a dimension, subtracted `n` times, after what is put before and behind.
+fn diff(args: &Args<'_>) -> Result<Value> {
+    let (input, times) = (args.input()?, args.int("n")?);
+    ensure!(input.ndim() > 0, Value, "diff expects input to be at least one-dimensional");
+    ensure!(times >= 0, Value, "order must be non-negative but got {times}");
+    let dim = input.dim(args.int("dim")?)? as i64;
+    if times == 0 {
+        return Ok(input.copy()?.into());
+    }
+    let (before, behind) = (args.optional_tensor("prepend")?, args.optional_tensor("append")?);
+    let parts: Vec<Tensor> = before.into_iter().chain([input]).chain(behind).cloned().collect();
+    let mut result = if parts.len() == 1 { input.clone() } else { movement::cat(&parts, dim)? };
+    for _ in 0..times.min(result.size(dim)? as i64) {
+        let length = result.size(dim)? - 1;
+        let (later, earlier) = (result.narrow(dim, 1, length)?, result.narrow(dim, 0, length)?);
+        let (later, earlier) = (later.into(), earlier.into());
+        result = match result.dtype() {
+            DType::Bool => pointwise::logical(Logical::Xor, &later, &earlier)?,
+            _ => pointwise::binary(Binary::Add { alpha: -1.0 }, &later, &earlier)?,
+        };
+    }
+    Ok(result.into())
 }
 
 fn pad(args: &Args<'_>) -> Result<Value> {

@@ -12,7 +12,7 @@ pub(super) fn kernel(op: Op) -> Option<Kernel> {
     Some(match op {
         Op::Add | Op::Sub | Op::Rsub | Op::Mul | Op::Div | Op::FloorDivide => arithmetic,
         Op::Remainder | Op::Fmod | Op::Pow | Op::FloatPower => arithmetic,
-        Op::Maximum | Op::Minimum | Op::Atan2 => arithmetic,
+        Op::Maximum | Op::Minimum | Op::Atan2 | Op::Xlogy => arithmetic,
         Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor | Op::LeftShift | Op::RightShift => bits,
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => compare,
         Op::LogicalAnd | Op::LogicalOr | Op::LogicalXor => logical,
@@ -228,13 +228,16 @@ pub(super) fn arithmetic_function(args: &Args<'_>) -> Result<Binary> {
         Op::Maximum => Binary::Maximum,
         Op::Minimum => Binary::Minimum,
         Op::Atan2 => Binary::Atan2,
+        Op::Xlogy => Binary::Xlogy,
         _ => Binary::Pow,
     })
 }
 
 fn arithmetic(args: &Args<'_>) -> Result<Value> {
     let (left, right) = pair(args);
-    if is_python(left) && is_python(right) {
+    // Python's own operators do not round: this is `torch.div`, which makes a tensor of numbers.
+    let rounds = args.text("rounding_mode").is_some();
+    if is_python(left) && is_python(right) && !rounds {
         return python::binary(args.op, left, right);
     }
     let spare = args.may_reuse_input();
@@ -255,7 +258,9 @@ fn arithmetic(args: &Args<'_>) -> Result<Value> {
         pointwise::binary_in_place(op, target, &b)?;
         return Ok(target.clone().into());
     }
-    if args.context.precision == Precision::Double && matches!(op, Binary::Div | Binary::Atan2) {
+    if args.context.precision == Precision::Double
+        && matches!(op, Binary::Div | Binary::Atan2 | Binary::Xlogy)
+    {
         a = double(a)?;
     }
     if spare

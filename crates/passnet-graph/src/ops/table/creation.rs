@@ -23,6 +23,9 @@ const fn random(
 }
 
 const SIZED: &[&str] = &["*size:I, dtype:D=None, device:V=None, memory_format:A=None"];
+/// A generator cannot be written in a graph, only that there is none.
+const DRAWN: &[&str] =
+    &[SIZED[0], "*size:I, generator:A, dtype:D=None, device:V=None, memory_format:A=None"];
 const LIKE: &[&str] = &["input:T, *, dtype:D=None, device:V=None, memory_format:A=None"];
 const NEW: &[&str] = &["input:T, *size:I, dtype:D=None, device:V=None"];
 
@@ -93,8 +96,8 @@ pub(super) static SPECS: &[OpSpec] = &[
     ),
     creation(Op::Fill, &["input:T, value:S"], &["torch.fill", ".fill_", "torch.fill_"]),
     creation(Op::Zero, &["input:T"], &[".zero_", "torch.zero_"]),
-    random(Op::Rand, SIZED, &["torch.rand"]),
-    random(Op::Randn, SIZED, &["torch.randn"]),
+    random(Op::Rand, DRAWN, &["torch.rand"]),
+    random(Op::Randn, DRAWN, &["torch.randn"]),
     random(Op::RandLike, LIKE, &["torch.rand_like"]),
     random(Op::RandnLike, LIKE, &["torch.randn_like"]),
     random(

@@ -21,6 +21,11 @@ pub(super) static SPECS: &[OpSpec] = &[
         &["torch.nn.functional.pad", "torch._C._nn.pad"],
     ),
     movement(Op::ConstantPadNd, &["input:T, pad:Z, value:N=0"], &["torch.constant_pad_nd"]),
+    movement(
+        Op::Diff,
+        &["input:T, n:I=1, dim:I=-1, prepend:T=None, append:T=None"],
+        &["torch.diff", ".diff"],
+    ),
     movement(Op::Roll, &["input:T, shifts:Z, dims:Z=None"], &["torch.roll", ".roll"]),
     movement(Op::Flip, &["input:T, *dims:I"], &["torch.flip", ".flip"]),
     movement(Op::Rot90, &["input:T, k:I=1, dims:Z=(0,1)"], &["torch.rot90", ".rot90"]),

@@ -86,6 +86,7 @@ pub(super) static ARITHMETIC: &[OpSpec] = &[
     pointwise(Op::Maximum, BINARY, &["torch.maximum", ".maximum", "torch.fmax"]),
     pointwise(Op::Minimum, BINARY, &["torch.minimum", ".minimum", "torch.fmin"]),
     pointwise(Op::Atan2, BINARY, &["torch.atan2", "torch.arctan2", ".atan2", ".arctan2"]),
+    pointwise(Op::Xlogy, BINARY, &["torch.xlogy", "torch.special.xlogy", ".xlogy"]),
     pointwise(
         Op::Addcmul,
         &["input:T, tensor1:T, tensor2:T, *, value:N=1"],

@@ -8,11 +8,13 @@ use std::fmt::Write;
 /// Operations shown, most used first; all of them are counted.
 const OPERATIONS: usize = 60;
 const EXAMPLE_LENGTH: usize = 160;
+/// How a cell that holds a number begins.
+const NUMBER: &str = "<td class=\"n\">";
 const BAR_WIDTH: f64 = 360.0;
 
 const STYLE: &str = "body{font:15px/1.5 sans-serif;max-width:62em;margin:2em auto;padding:0 1em}\
     table{border-collapse:collapse;margin:.5em 0 1.5em}td,th{padding:.15em .8em .15em 0;text-align:left;\
-    vertical-align:top}td.n{text-align:right;font-variant-numeric:tabular-nums}rect{fill:#4472a8}";
+    vertical-align:top}.n{text-align:right;font-variant-numeric:tabular-nums}rect{fill:#4472a8}";
 
 /// What an extraction gave.
 #[derive(Debug)]
@@ -52,7 +54,7 @@ pub(super) fn page(
     }
     operations(&mut page, stats);
     let rows = steps.iter().map(|(name, seconds, result)| {
-        vec![cell(name), format!("<td class=\"n\">{seconds:.1}"), cell(result)]
+        vec![cell(name), format!("{NUMBER}{seconds:.1}"), cell(result)]
     });
     table(&mut page, "Steps", &["step", "seconds", "result"], rows);
     page
@@ -64,21 +66,23 @@ fn extraction(page: &mut String, Models { records, refused }: &Models) {
     push(
         page,
         format_args!(
-            "<h2>Models</h2><p>{} models tried, {captured} captured, {graphs} graphs.",
-            records.len()
+            "<h2>Models</h2><p>{} models tried, {} captured, {} graphs.",
+            thousands(records.len() as u64),
+            thousands(captured as u64),
+            thousands(graphs)
         ),
     );
     let rows = failures(records).into_iter().map(|(kind, failed)| {
         let example = failed.first().map_or(String::new(), |record| {
             let reason = record.reason.as_deref().unwrap_or("");
-            format!("{}: {reason}", record.id).chars().take(EXAMPLE_LENGTH).collect()
+            shortened(&format!("{}: {reason}", record.id))
         });
         vec![cell(&kind), number(failed.len() as u64), cell(&example)]
     });
     table(page, "Models without a graph", &["because", "models", "for example"], rows);
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (path, reason) in refused {
-        reasons.entry(reason).or_default().push(path);
+        reasons.entry(without_name(reason)).or_default().push(path);
     }
     let mut reasons: Vec<_> = reasons.into_iter().collect();
     reasons.sort_by_key(|(_, paths)| std::cmp::Reverse(paths.len()));
@@ -143,12 +147,30 @@ fn bars(page: &mut String, title: &str, values: impl Iterator<Item = (String, u6
 }
 
 fn table(page: &mut String, title: &str, head: &[&str], rows: impl Iterator<Item = Vec<String>>) {
+    let rows: Vec<Vec<String>> = rows.collect();
     push(page, format_args!("<h2>{}</h2><table><tr>", escaped(title)));
-    head.iter().for_each(|name| push(page, format_args!("<th>{}", escaped(name))));
+    for (column, name) in head.iter().enumerate() {
+        let numbers = |row: &Vec<String>| row.get(column).is_some_and(|c| c.starts_with(NUMBER));
+        let class = if rows.first().is_some_and(numbers) { " class=\"n\"" } else { "" };
+        push(page, format_args!("<th{class}>{}", escaped(name)));
+    }
     for row in rows {
         push(page, format_args!("<tr>{}", row.concat()));
     }
     page.push_str("</table>");
+}
+
+/// Why a value has no type, whatever it is called: one line for graphs with the same trouble.
+fn without_name(reason: &str) -> &str {
+    reason.split_once(" is not known: ").map_or(reason, |(_, why)| why)
+}
+
+/// The beginning of a long text.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(EXAMPLE_LENGTH) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or(text)),
+        None => text.into(),
+    }
 }
 
 fn cell(text: &str) -> String {
@@ -156,7 +178,20 @@ fn cell(text: &str) -> String {
 }
 
 fn number(value: u64) -> String {
-    format!("<td class=\"n\">{value}")
+    format!("{NUMBER}{}", thousands(value))
+}
+
+/// Digits in groups of three.
+fn thousands(value: u64) -> String {
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.char_indices() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 fn escaped(text: &str) -> String {
@@ -166,4 +201,32 @@ fn escaped(text: &str) -> String {
 fn push(page: &mut String, text: std::fmt::Arguments<'_>) {
     // Writing to a string cannot fail.
     let _ = page.write_fmt(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn graphs_with_the_same_trouble_share_a_line() {
+        let trouble =
+            |name: &str| format!("not decomposable: the type of `{name}` is not known: <w>");
+        let refused = [("a", trouble("x")), ("b", trouble("y")), ("c", "unknown".into())];
+        let refused = refused.map(|(path, reason)| (path.to_string(), reason)).into();
+        let mut page = String::new();
+        extraction(&mut page, &Models { records: BTreeMap::new(), refused });
+        assert!(page.contains("<tr><td>&lt;w&gt;<td class=\"n\">2<td>a"), "{page}");
+        assert!(page.contains("<tr><td>unknown<td class=\"n\">1<td>c"), "{page}");
+        assert!(page.contains("<th>because<th class=\"n\">graphs<th>for example"), "{page}");
+    }
+
+    #[test]
+    fn numbers_can_be_read_and_long_texts_end() {
+        let texts = [0, 999, 1_000, 1_234_567].map(thousands);
+        assert_eq!(texts, ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(shortened("short"), "short");
+        let long = shortened(&"é".repeat(EXAMPLE_LENGTH + 1));
+        assert_eq!(long.chars().count(), EXAMPLE_LENGTH + 1);
+        assert!(long.ends_with("é…"));
+    }
 }

@@ -7,7 +7,9 @@ use passnet_engine::{Engine, Precision, RunOptions, Value, dump};
 use passnet_graph::ops::{Class, Op};
 use passnet_graph::{GraphFiles, GraphFolder, read};
 
-const MEMORY: usize = 4 << 30;
+/// What a run may hold. A graph with small arguments may still make tensors so large that it takes minutes and all of
+/// a machine's memory, as windows over a long text do; such a graph is no task for a quick evaluation.
+const MEMORY: usize = 512 << 20;
 /// Two draws of inputs.
 const SEEDS: [u64; 2] = [123, 124];
 
@@ -95,4 +97,53 @@ fn looks_constant(tensor: &Tensor) -> Result<bool, String> {
 
 fn bytes(tensors: &[Tensor]) -> Result<Vec<Vec<u8>>, String> {
     tensors.iter().map(|tensor| tensor.to_bytes().map_err(|error| error.to_string())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use passnet_graph::FileName;
+
+    /// A graph of one float32 argument `x` with that many elements.
+    fn verdict(elements: usize, body: &str) -> Result<(), String> {
+        let model = format!(
+            "import torch\n\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, x):\n        {body}\n"
+        );
+        let meta = format!(
+            "class Program_weight_tensor_meta_x:\n    name = \"x\"\n    shape = [{elements}]\n    \
+             dtype = \"torch.float32\"\n    device = \"cpu\"\n    mean = 0.0\n    std = 1.0\n    data = None\n"
+        );
+        let files = GraphFiles::new("graph")
+            .with(FileName::Model, model)
+            .with(FileName::WeightMeta, meta)
+            .with(FileName::InputMeta, "");
+        Trial { most_elements: 1_000, other: None }.judge(&files)
+    }
+
+    fn refusal(elements: usize, body: &str) -> String {
+        verdict(elements, body).err().unwrap_or_default()
+    }
+
+    #[test]
+    fn a_graph_must_compute_something() {
+        assert_eq!(verdict(8, "y = torch.exp(x)\n        return (y,)"), Ok(()));
+        assert_eq!(refusal(8, "y = x.view(2, 4)\n        return (y,)"), "launches nothing");
+        let constant = "y = x * 0\n        z = torch.exp(y)\n        return (z,)";
+        assert_eq!(refusal(8, constant), "every output is constant");
+        let drawn = "y = torch.arange(8)\n        z = y + 1\n        return (z,)";
+        assert_eq!(refusal(8, drawn), "outputs do not depend on what is drawn");
+        let infinite = "y = x - x\n        z = y / y\n        return (z,)";
+        assert_eq!(refusal(8, infinite), "an output is not a number");
+    }
+
+    #[test]
+    fn a_graph_must_be_small() {
+        assert_eq!(refusal(1_001, "y = torch.exp(x)\n        return (y,)"), "too large");
+        let grows = "y = x.expand(400000000)\n        z = y + 1\n        return (z,)";
+        assert_eq!(refusal(1, grows), "does not run: memory");
+        assert_eq!(
+            refusal(8, "y = x.view(3, 3)\n        z = y + 1\n        return (z,)"),
+            "does not run: shape"
+        );
+    }
 }
