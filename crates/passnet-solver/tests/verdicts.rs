@@ -3,7 +3,8 @@
 mod common;
 
 use common::{GraphText, Task};
-use passnet_solver::analysis::groups::groups;
+use passnet_solver::analysis::groups::{Group, groups};
+use passnet_solver::analysis::parts::parts;
 use passnet_solver::form::{Form, TypedGraph, forms};
 use passnet_solver::solve::{SolveError, SolveOptions};
 
@@ -131,4 +132,39 @@ fn the_same_task_gives_the_same_passes() {
         })
         .collect();
     assert_eq!(texts[0], texts[1]);
+}
+
+#[test]
+fn a_group_comes_apart_between_arithmetic_and_the_rest() {
+    let task = task(
+        &["x float32 [4, 9]", "y float32 [4, 9]"],
+        &[
+            "tmp_0 = x * 0.5",
+            "tmp_1 = tmp_0 + y",
+            "tmp_2 = torch.nn.functional.softmax(tmp_1, dim=-1)",
+            "tmp_3 = torch.sigmoid(tmp_2)",
+            "return (tmp_3,)",
+        ],
+    );
+    let files = task.sample.graph_files(&task.sample.graphs[0]).unwrap();
+    let form = forms(vec![TypedGraph::read(&files).unwrap()]).remove(0);
+    let (groups, _) = groups(&form);
+    assert_eq!(groups.len(), 1);
+    let names = |part: &Group| -> Vec<String> {
+        part.members.iter().map(|id| form.graph().node(*id).name.to_string()).collect()
+    };
+    let parts: Vec<String> =
+        parts(&form, &groups[0]).iter().map(|part| names(part).join(" ")).collect();
+    assert_eq!(parts, ["tmp_0 tmp_1 tmp_2", "tmp_2 tmp_3", "tmp_0 tmp_1", "tmp_2", "tmp_3"]);
+}
+
+#[test]
+fn one_pass_serves_graphs_of_different_ranks() {
+    let graph = |input: &'static str| GraphText {
+        inputs: vec![input],
+        body: vec!["tmp_0 = torch.sigmoid(x)", "tmp_1 = tmp_0 * 0.5", "return (tmp_1,)"],
+    };
+    let task = Task::new(&[graph("x float32 [6, 9]"), graph("x float32 [2, 3, 9]")]);
+    let explanation = task.solve().unwrap();
+    assert_eq!(explanation.passes.len(), 1, "{explanation:?}");
 }
