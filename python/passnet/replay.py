@@ -80,6 +80,12 @@ def _convert(meta: TensorMeta) -> torch.Tensor | None:
     return None
 
 
+def _bound(value: float, dtype: torch.dtype) -> torch.Tensor:
+    """A bound as the type holds it: the least float32 of a mask is no bound for half precision, and no error."""
+    kind = torch.float64 if isinstance(value, float) else torch.int64
+    return torch.tensor(value, dtype=kind).to(dtype)
+
+
 def _replay(meta: TensorMeta) -> torch.Tensor:
     """The second step, for a class that the first one left without a value."""
     if meta.dtype is torch.bool:
@@ -91,9 +97,9 @@ def _replay(meta: TensorMeta) -> torch.Tensor:
     else:
         value = torch.randn(meta.shape).to(meta.dtype) * std * 0.2 + mean
     if meta.min_val is not None:
-        value = torch.clamp(value, min=meta.min_val)
+        value = torch.clamp(value, min=_bound(meta.min_val, value.dtype))
     if meta.max_val is not None:
-        value = torch.clamp(value, max=meta.max_val)
+        value = torch.clamp(value, max=_bound(meta.max_val, value.dtype))
     if meta.dtype.is_floating_point:
         finite = torch.isfinite(value)
         if not bool(finite.all()):

@@ -4,6 +4,7 @@
 //! float32, nor a shape variant into another. Running it again changes nothing.
 
 use crate::describe::sources_json;
+use crate::layout;
 use crate::progress::{Progress, Task};
 use crate::store::{Description, Digests, Entry, Kind, Provenance, Record, Store, StoreError};
 use passnet_graph::FileName;
@@ -41,13 +42,20 @@ pub struct DedupOptions {
     pub level: Level,
     /// Kinds to look at.
     pub kinds: Vec<Kind>,
+    /// Leave variants alone.
+    pub originals_only: bool,
     /// Only say what would collapse.
     pub dry_run: bool,
 }
 
 impl Default for DedupOptions {
     fn default() -> Self {
-        Self { level: Level::Full, kinds: Kind::ALL.to_vec(), dry_run: false }
+        Self {
+            level: Level::Full,
+            kinds: Kind::ALL.to_vec(),
+            originals_only: false,
+            dry_run: false,
+        }
     }
 }
 
@@ -79,7 +87,9 @@ pub fn dedup(
     let mut classes: BTreeMap<Key, Vec<Record>> = BTreeMap::new();
     for record in store.entries() {
         let record = record?;
-        if options.kinds.contains(&record.description.kind) {
+        let Description { kind, variant, .. } = &record.description;
+        let varied = variant.as_ref().is_some_and(|variant| *variant != layout::original());
+        if options.kinds.contains(kind) && !(options.originals_only && varied) {
             report.looked_at += 1;
             classes.entry(key(&record.description, options.level)).or_default().push(record);
         }

@@ -73,7 +73,13 @@ pub fn build(
         let kind = method.kind();
         let report = decompose(store, method, workers, progress)?;
         finish(format!("decompose {kind}"), StepResult::Decompose(report));
-        let equal = DedupOptions { level: options.level, kinds: vec![kind], dry_run: false };
+        // A build that goes on after a kill finds variants already; one that was never killed makes them later.
+        let equal = DedupOptions {
+            level: options.level,
+            kinds: vec![kind],
+            originals_only: true,
+            dry_run: false,
+        };
         finish(format!("dedup {kind}"), StepResult::Dedup(dedup(store, &equal, progress)?));
     }
     let kinds: Vec<Kind> = options.methods.iter().map(Method::kind).collect();

@@ -52,6 +52,7 @@ pub fn run(args: DedupArgs, output: &mut Output) -> Result<Outcome, CommandError
     let options = DedupOptions {
         level: args.level.into(),
         kinds: kinds(&args.kind, &Kind::ALL),
+        originals_only: false,
         dry_run: args.dry_run,
     };
     let report = dedup(&mut store, &options, &Bar::new())?;

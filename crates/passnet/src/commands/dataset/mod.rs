@@ -75,8 +75,10 @@ Examples:
   passnet dataset export evaluation.pnds --out evaluation/ && passnet bench evaluation/samples
 
 Graphs are run twice by the native engine, with different inputs, and with `--engine torch` by PyTorch as well. Left
-out are graphs that do not run, that are too large, that launch nothing, and those whose outputs are constant or not
-numbers.")]
+out are graphs that do not run, that are too large or hold more than 512 MiB, that launch nothing, and those whose
+outputs are constant, not numbers, or the same for other inputs.
+
+A set of 200 fusible and 200 typical tasks is in the repository: bench/set/evaluation.pnds.")]
     Benchmark(benchmark::BenchmarkArgs),
     /// Write graphs and tasks as other tools read them: PassNet's folders, or Parquet tables
     #[command(after_help = "\
