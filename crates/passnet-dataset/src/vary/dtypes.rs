@@ -7,7 +7,7 @@
 use passnet_graph::graph::{CalleeKind, Target};
 use passnet_graph::infer::{Inference, infer_folder};
 use passnet_graph::ops::Op;
-use passnet_graph::read::{GraphFolder, TensorMeta};
+use passnet_graph::read::{GraphFolder, Number, TensorMeta};
 use passnet_graph::{Arg, Call, DType, Graph, NodeId, NodeKind};
 use serde_json::Value;
 
@@ -31,6 +31,8 @@ pub fn convert(
     let mut converted = folder.clone();
     for meta in converted.metas.iter_mut().filter(|meta| converts(meta)) {
         meta.dtype = dtype;
+        meta.min_val = within(meta.min_val.take(), dtype);
+        meta.max_val = within(meta.max_val.take(), dtype);
     }
     let is_float = |types: &Inference, id: NodeId| {
         types.value(id).as_tensor().is_some_and(|tensor| tensor.dtype == DType::Float32)
@@ -60,6 +62,19 @@ pub fn convert(
     converted.info.insert("dtype_generalization_target_dtype".into(), name);
     converted.info.insert("dtype_generalization_generated".into(), Value::Bool(true));
     Ok(converted)
+}
+
+/// A bound recorded in float32, such as that of an attention mask, inside what a half type can hold.
+fn within(bound: Option<Number>, dtype: DType) -> Option<Number> {
+    let most = match dtype {
+        DType::Float16 => 65_504.0,
+        DType::BFloat16 => 3.389_531_389_251_535_5e38,
+        _ => return bound,
+    };
+    match bound {
+        Some(Number::Float(value)) => Some(Number::Float(value.clamp(-most, most))),
+        other => other,
+    }
 }
 
 fn converts(meta: &TensorMeta) -> bool {
@@ -131,4 +146,22 @@ fn insert_casts(
         output.map_nodes(&mut |id| Arg::Node(moved[id.index()]));
     }
     WithCasts { graph: copy, casts }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_stay_inside_what_a_half_type_holds() {
+        let float = |value| Some(Number::Float(value));
+        assert_eq!(within(float(-3.4e38), DType::Float16), float(-65_504.0));
+        assert_eq!(
+            within(float(3.402_823_466e38), DType::BFloat16),
+            float(3.389_531_389_251_535_5e38)
+        );
+        assert_eq!(within(float(0.5), DType::Float16), float(0.5));
+        assert_eq!(within(float(-3.4e38), DType::Float32), float(-3.4e38));
+        assert_eq!(within(Some(Number::Int(7)), DType::Float16), Some(Number::Int(7)));
+    }
 }
