@@ -103,6 +103,14 @@ class WorkerTest(unittest.TestCase):
         reply, _ = self.ask({"call": "calls", "staged": 1, "graphs": [1] * 9, "draws": [0] * 9, "seed": 1})
         self.assertEqual(reply["different"], [None] * 9)
 
+    def test_bits_are_compared_whatever_the_strides(self):
+        from passnet.worker.tensors import same_bits
+
+        table = torch.arange(21).view(3, 7)
+        self.assertTrue(same_bits(table[:1, 2], torch.tensor([2])), "one element, seven apart from the next")
+        self.assertTrue(same_bits(table.t(), table.t().contiguous()))
+        self.assertFalse(same_bits(table[:2, 2], torch.tensor([2, 8])))
+
     def test_calls_find_their_inputs_in_another_place_each_time(self):
         from passnet.worker.graphs import PLACES, Draw
 

@@ -79,4 +79,9 @@ def same_bits(one: torch.Tensor, two: torch.Tensor) -> bool:
         return False
     if one.numel() == 0:
         return True
-    return torch.equal(one.contiguous().view(-1).view(torch.uint8), two.contiguous().view(-1).view(torch.uint8))
+    return torch.equal(flat_bytes(one), flat_bytes(two))
+
+
+def flat_bytes(tensor: torch.Tensor) -> torch.Tensor:
+    # A single element may count as contiguous with any stride, which other element types refuse.
+    return tensor.contiguous().as_strided((tensor.numel(),), (1,)).view(torch.uint8)
