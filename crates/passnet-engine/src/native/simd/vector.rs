@@ -79,8 +79,6 @@ impl<T: Real, const LANES: usize> Vector<T> for Plain<T, LANES> {
 }
 
 /// A vector made of one or more registers of an instruction set.
-///
-/// Loops, not closures: a closure that is not inlined is compiled for the baseline, and calls every instruction.
 #[cfg(target_arch = "x86_64")]
 macro_rules! registers {
     ($name:ident, $element:ty, $register:ident * $count:literal, block $block:expr, $set:ident, $load:ident, $store:ident, $fused:ident, $total:ident) => {
@@ -100,12 +98,9 @@ macro_rules! registers {
             #[inline(always)]
             unsafe fn load(source: *const $element) -> Self {
                 // SAFETY: see above; memory is the caller's promise.
-                let mut registers = [unsafe { arch::$load(source) }; $count];
-                for (i, register) in registers.iter_mut().enumerate().skip(1) {
-                    // SAFETY: as above.
-                    *register = unsafe { arch::$load(source.add(i * Self::LANES / $count)) };
-                }
-                $name(registers)
+                $name(std::array::from_fn(|i| unsafe {
+                    arch::$load(source.add(i * Self::LANES / $count))
+                }))
             }
             #[inline(always)]
             unsafe fn store(self, target: *mut $element) {
@@ -116,12 +111,10 @@ macro_rules! registers {
             }
             #[inline(always)]
             fn fused(self, factor: Self, addend: Self) -> Self {
-                let mut registers = self.0;
-                for (i, register) in registers.iter_mut().enumerate() {
-                    // SAFETY: see above.
-                    *register = unsafe { arch::$fused(*register, factor.0[i], addend.0[i]) };
-                }
-                $name(registers)
+                // SAFETY: see above.
+                $name(std::array::from_fn(|i| unsafe {
+                    arch::$fused(self.0[i], factor.0[i], addend.0[i])
+                }))
             }
             #[inline(always)]
             fn total(self) -> $element {
