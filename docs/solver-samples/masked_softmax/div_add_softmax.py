@@ -53,14 +53,14 @@ def div_add_softmax_kernel(
 def div_add_softmax(in_0, in_1):
     in_0, in_1 = in_0.contiguous(), in_1.contiguous()
     out = torch.empty_like(in_0)
-    rows = in_0.shape[0] * in_0.shape[1] * in_0.shape[2]
-    columns = in_0.shape[3]
+    rows = in_0.numel() // in_0.shape[-1]
+    columns = in_0.shape[-1]
     size_1 = in_0.shape[1] * in_0.shape[2]
     stride = in_1.shape[1] * in_1.shape[2] * in_1.shape[3]
     width = triton.next_power_of_2(columns)
     height = max(1, 1024 // width)
     div_add_softmax_kernel[(triton.cdiv(rows, height),)](
-        in_0, in_1, out, rows, columns, size_1, stride, ROWS=height, COLUMNS=width,
+        in_0, in_1, out, rows, columns, size_1, stride, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
     )
     return out
 

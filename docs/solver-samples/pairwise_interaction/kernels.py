@@ -39,12 +39,12 @@ def sum_pow_sum_sub(in_0):
     out = torch.empty((in_0.shape[0], in_0.shape[2]), dtype=in_0.dtype, device=in_0.device)
     rows = in_0.shape[0] * in_0.shape[2]
     columns = in_0.shape[1]
-    size_1 = in_0.shape[2]
+    size_1 = in_0.shape[-1]
     stride = in_0.shape[1] * in_0.shape[2]
     width = triton.next_power_of_2(columns)
     height = max(1, 1024 // width)
     sum_pow_sum_sub_kernel[(triton.cdiv(rows, height),)](
-        in_0, out, rows, columns, size_1, stride, ROWS=height, COLUMNS=width,
+        in_0, out, rows, columns, size_1, stride, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
     )
     return out
 
@@ -66,11 +66,13 @@ def sum_mul_kernel(tmp_4_ptr, out_ptr, rows, columns, ROWS: tl.constexpr, COLUMN
 def sum_mul(tmp_4):
     tmp_4 = tmp_4.contiguous()
     out = torch.empty((tmp_4.shape[0], 1), dtype=tmp_4.dtype, device=tmp_4.device)
-    rows = tmp_4.shape[0]
-    columns = tmp_4.shape[1]
+    rows = tmp_4.numel() // tmp_4.shape[-1]
+    columns = tmp_4.shape[-1]
     width = triton.next_power_of_2(columns)
     height = max(1, 1024 // width)
-    sum_mul_kernel[(triton.cdiv(rows, height),)](tmp_4, out, rows, columns, ROWS=height, COLUMNS=width)
+    sum_mul_kernel[(triton.cdiv(rows, height),)](
+        tmp_4, out, rows, columns, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
+    )
     return out
 
 

@@ -59,14 +59,14 @@ def cat_add(in_0, w_0, w_1, given_0):
     in_0, w_0, w_1 = in_0.contiguous(), w_0.contiguous(), w_1.contiguous()
     out = torch.empty((given_0, in_0.shape[2] * in_0.shape[3] + w_0.shape[1], w_0.shape[2]), dtype=in_0.dtype, device=in_0.device)
     rows = given_0 * in_0.shape[2] * in_0.shape[3] + given_0 * w_0.shape[1]
-    columns = w_0.shape[2]
+    columns = w_0.shape[-1]
     size_1 = in_0.shape[2] * in_0.shape[3] + w_0.shape[1]
     high = w_0.shape[1]
     stride = in_0.shape[1] * in_0.shape[2] * in_0.shape[3]
     stride_2 = in_0.shape[2] * in_0.shape[3]
     offset = -w_0.shape[1]
-    part = in_0.shape[3]
-    stride_3 = w_1.shape[2]
+    part = in_0.shape[-1]
+    stride_3 = w_1.shape[-1]
     width = min(triton.next_power_of_2(columns), 1024)
     height = max(1, 1024 // width)
     cat_add_kernel[(triton.cdiv(rows, height), triton.cdiv(columns, width))](

@@ -63,17 +63,17 @@ def mul_neg_cat_mul_add_kernel(
 def mul_neg_cat_mul_add(in_0, in_1, in_2):
     in_0, in_1, in_2 = in_0.contiguous(), in_1.contiguous(), in_2.contiguous()
     out = torch.empty_like(in_0)
-    rows = in_0.shape[0] * in_0.shape[1] * in_0.shape[2]
-    columns = in_0.shape[3]
+    rows = in_0.numel() // in_0.shape[-1]
+    columns = in_0.shape[-1]
     size_1 = in_0.shape[2]
-    stride = in_1.shape[3]
+    stride = in_1.shape[-1]
     high = in_0.shape[3] - 32
     offset = -in_0.shape[3] + 32
-    stride_2 = in_2.shape[3]
+    stride_2 = in_2.shape[-1]
     width = min(triton.next_power_of_2(columns), 1024)
     height = max(1, 1024 // width)
     mul_neg_cat_mul_add_kernel[(triton.cdiv(rows, height), triton.cdiv(columns, width))](
-        in_0, in_1, in_2, out, rows, columns, size_1, stride, high, offset, stride_2, ROWS=height, COLUMNS=width,
+        in_0, in_1, in_2, out, rows, columns, size_1, stride, high, offset, stride_2, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
     )
     return out
 

@@ -48,14 +48,14 @@ def silu_mul_kernel(
 def silu_mul(in_0):
     in_0 = in_0.contiguous()
     out = torch.empty((in_0.shape[0], in_0.shape[1], (in_0.shape[2] - (in_0.shape[2] + 1) // 2)), dtype=in_0.dtype, device=in_0.device)
-    rows = in_0.shape[0] * in_0.shape[1]
+    rows = in_0.numel() // in_0.shape[-1]
     columns = (in_0.shape[2] - (in_0.shape[2] + 1) // 2)
-    stride = in_0.shape[2]
+    stride = in_0.shape[-1]
     offset = ((in_0.shape[2] + 1) // 2)
     width = min(triton.next_power_of_2(columns), 1024)
     height = max(1, 1024 // width)
     silu_mul_kernel[(triton.cdiv(rows, height), triton.cdiv(columns, width))](
-        in_0, out, rows, columns, stride, offset, ROWS=height, COLUMNS=width,
+        in_0, out, rows, columns, stride, offset, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
     )
     return out
 
