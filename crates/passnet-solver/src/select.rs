@@ -69,8 +69,7 @@ impl Solver<'_> {
         let mut losers = losers.into_iter();
         if !kept && let Some(made) = losers.next() {
             self.explanation.wins = Some(self.explanation.wins.unwrap_or(false));
-            self.passes.push(made.written);
-            self.explanation.passes.push(made.explanation);
+            self.add(made);
         }
         for made in losers {
             self.drop_pass(&made.written.stem, "slower than eager");
@@ -114,6 +113,10 @@ impl Solver<'_> {
         if made.measured.is_some() {
             self.explanation.wins = Some(true);
         }
+        self.add(made);
+    }
+
+    pub(crate) fn add(&mut self, made: Made) {
         self.passes.push(made.written);
         self.explanation.passes.push(made.explanation);
     }

@@ -4,9 +4,8 @@
 //! in another state, so what paid alone may cost here. Then fewer passes are tried, and others.
 
 use crate::emit::PassText;
-use crate::explain::PassExplanation;
 use crate::form::{Form, TypedGraph};
-use crate::solve::{SolveError, Solver, Written, write_folder};
+use crate::solve::{SolveError, Solver, write_folder};
 use crate::tune::quick;
 use passnet_bench::candidate::Candidate;
 use passnet_bench::evaluate::evaluate;
@@ -56,7 +55,7 @@ impl Solver<'_> {
     /// Times a graph of every form with all passes; where it is slower than eager, looks for better ones.
     pub(crate) fn look_at_whole_graphs(&mut self, forms: &[Form]) -> Result<(), SolveError> {
         let started = Instant::now();
-        let mut changed = false;
+        let (mut changed, mut timed, mut slower) = (false, 0, 0);
         for (number, form) in forms.iter().enumerate() {
             let member = representative(form);
             let Some(mut best) = self.whole(member, &self.texts())? else { continue };
@@ -80,9 +79,11 @@ impl Solver<'_> {
                 self.make_change(change, &own)?;
                 (best, changed) = (speedup, true);
             }
-            if best < SLOWER {
-                self.explanation.wins = Some(false);
-            }
+            timed += 1;
+            slower += usize::from(best < SLOWER);
+        }
+        if timed > 0 && slower == timed {
+            self.explanation.wins = Some(false);
         }
         if changed { self.check(forms) } else { Ok(()) }
     }
@@ -91,14 +92,17 @@ impl Solver<'_> {
         self.passes.iter().map(|pass| &pass.text).collect()
     }
 
-    /// The speed-up of a graph with these passes; nothing where they are not right.
+    /// The speed-up of a graph with these passes, zero where they are not right; nothing where eager itself does not run.
     fn whole(&self, member: &TypedGraph, passes: &[&PassText]) -> Result<Option<f64>, SolveError> {
         let Ok(files) = self.sample.graph_files(&member.path) else { return Ok(None) };
         let Some(candidate) = self.candidate(passes)? else { return Ok(None) };
         let options = quick(self.options.seconds);
         let evaluation = evaluate(self.engine, &files, Some(&candidate), &options);
-        let correct = evaluation.judged.verdict.kind == VerdictKind::Correct;
-        Ok(evaluation.judged.speedup.filter(|_| correct))
+        Ok(match evaluation.judged.verdict.kind {
+            VerdictKind::Correct => evaluation.judged.speedup,
+            VerdictKind::ReferenceFail => None,
+            _ => Some(0.0),
+        })
     }
 
     fn candidate(&self, passes: &[&PassText]) -> Result<Option<Candidate>, SolveError> {
@@ -158,14 +162,9 @@ impl Solver<'_> {
         if let Change::Instead(spare) = change {
             let (_, made) = self.spares.remove(spare);
             self.explanation.dropped.retain(|dropped| dropped.name != made.written.stem);
-            self.add(made.written, made.explanation);
+            self.add(made);
         }
         Ok(())
-    }
-
-    fn add(&mut self, written: Written, explanation: PassExplanation) {
-        self.passes.push(written);
-        self.explanation.passes.push(explanation);
     }
 }
 
