@@ -1,15 +1,17 @@
 //! Normalisation: batch, layer, group, instance, RMS, and by a vector's length.
 
+mod single_rows;
+
 use super::pointwise::{self, Unary, blocks, unary::pick};
 use super::reduce::{self, Term, moments, row_moments, sum_run};
 use crate::native::error::{Result, ensure};
-use crate::native::simd::convert::{Load, loader, storer};
 use crate::native::simd::math::Real;
 use crate::native::simd::multiversion;
-use crate::native::simd::parallel::{GRAIN, Shared, for_each_chunk, for_each_task_of, threads};
+use crate::native::simd::parallel::{GRAIN, for_each_chunk};
 use crate::native::tensor::layout::{Dims, looks_channels_last};
-use crate::native::tensor::{Arg, Buffer, Read, Scalar, Tensor, Values};
+use crate::native::tensor::{Arg, Buffer, Scalar, Tensor, Values};
 use passnet_graph::DType;
+use single_rows::{Elements, PART, Place, by_single_rows};
 
 /// Parameters of a batch or instance normalisation; statistics are updated in place when training.
 #[derive(Debug, Clone, Default)]
@@ -262,77 +264,6 @@ fn check_normalized(input: &Tensor, shape: &[usize]) -> Result<()> {
         input.dtype()
     );
     Ok(())
-}
-
-/// Elements of a row that are normalised at a time.
-const PART: usize = 512;
-
-/// Where a part of a row starts.
-#[derive(Clone, Copy)]
-struct Place {
-    row: usize,
-    column: usize,
-}
-
-/// Normalises half-precision rows without widening all of them: a thread holds one row, `measure`s it and `apply`s what it
-/// found to a part after the other.
-fn by_single_rows<T: Real, M>(
-    input: &Tensor,
-    length: usize,
-    measure: impl Fn(&[T]) -> M + Sync,
-    apply: impl Fn(&M, Place, &[T], &mut [T]) + Sync,
-) -> Result<Tensor> {
-    let input = input.contiguous()?;
-    let dtype = input.dtype();
-    let mut out = Buffer::<u8>::for_elements(input.numel(), dtype)?;
-    if !out.is_empty() {
-        let elements = Elements::new(&input)?;
-        let (store, size) = (storer::<T>(dtype), dtype.size());
-        let rows = input.numel() / length;
-        let together = (GRAIN / 2 / length).max(1);
-        let tasks = if input.numel() < 2 * GRAIN { 1 } else { rows.div_ceil(together) };
-        let users = threads().min(tasks);
-        let mut held = Buffer::<T>::new(users * length)?;
-        let (held, shared) = (Shared::new(&mut held), Shared::new(&mut out));
-        let per_task = rows.div_ceil(tasks);
-        for_each_task_of(tasks, users, |task, thread| {
-            // SAFETY: tasks of one thread follow one another.
-            let held = unsafe { held.slice(thread * length, length) };
-            for row in task * per_task..rows.min((task + 1) * per_task) {
-                elements.load(row * length, held);
-                let found = measure(held);
-                for (part, values) in held.chunks(PART).enumerate() {
-                    let mut results = [T::ZERO; PART];
-                    let results = &mut results[..values.len()];
-                    let column = part * PART;
-                    apply(&found, Place { row, column }, values, results);
-                    let at = (row * length + column) * size;
-                    // SAFETY: every element belongs to one part.
-                    store(results, unsafe { shared.slice(at, values.len() * size) });
-                }
-            }
-        });
-    }
-    Tensor::from_memory(out.into_memory(), dtype, input.shape())
-}
-
-/// The elements of a row-major tensor, converted as they are loaded.
-struct Elements<'a, T> {
-    memory: Read<'a, u8>,
-    offset: usize,
-    load: Load<T>,
-}
-
-impl<'a, T: Real> Elements<'a, T> {
-    fn new(tensor: &'a Tensor) -> Result<Self> {
-        let load = loader::<T>(tensor.dtype());
-        Ok(Elements { memory: tensor.read()?, offset: tensor.storage_offset(), load })
-    }
-
-    /// The elements from a position on.
-    fn load(&self, position: usize, out: &mut [T]) {
-        (self.load)(&self.memory, self.offset + position, 1, out);
-    }
 }
 
 /// `torch.nn.functional.layer_norm`.
