@@ -83,6 +83,25 @@ fn a_build_is_the_same_for_any_number_of_workers_and_when_run_twice() {
     }
 }
 
+/// A build that goes on after a kill finds variants where one in one go has none yet: they must not collapse.
+#[test]
+fn originals_are_compared_without_the_variants_beside_them() {
+    let (source, out) = (corpus(), TempDir::new().unwrap());
+    let mut store = Store::open_for_writing(&out.path().join("store"), workers(2)).unwrap();
+    run(&mut store, source.path(), 2).unwrap();
+    let mut looked_at = |originals_only| {
+        let options = DedupOptions {
+            kinds: vec![Kind::Typical],
+            originals_only,
+            dry_run: true,
+            ..DedupOptions::default()
+        };
+        dedup(&mut store, &options, &Silent).unwrap().looked_at
+    };
+    let (all, originals) = (looked_at(false), looked_at(true));
+    assert!(0 < originals && originals < all, "{originals} of {all}");
+}
+
 #[test]
 fn a_full_disk_stops_the_build_and_the_next_run_completes_it() {
     let (source, out) = (corpus(), TempDir::new().unwrap());
