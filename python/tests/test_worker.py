@@ -110,6 +110,23 @@ class WorkerTest(unittest.TestCase):
         self.assertTrue(same_bits(table[:1, 2], torch.tensor([2])), "one element, seven apart from the next")
         self.assertTrue(same_bits(table.t(), table.t().contiguous()))
         self.assertFalse(same_bits(table[:2, 2], torch.tensor([2, 8])))
+        nan = torch.tensor([float("nan"), 0.0])
+        self.assertTrue(same_bits(nan, nan.clone()))
+        self.assertFalse(same_bits(nan, -nan), "zeros of other signs")
+        for dtype in (torch.bool, torch.float16, torch.complex64, torch.complex128):
+            values = torch.ones(3).to(dtype)
+            self.assertTrue(same_bits(values, values.clone()), dtype)
+            self.assertFalse(same_bits(values, torch.zeros(3).to(dtype)), dtype)
+        self.assertTrue(same_bits(torch.empty(0, 3), torch.empty(0, 3)))
+
+    def test_a_seed_gives_what_torch_draws_from_it(self):
+        from passnet.worker.graphs import Graph
+
+        graph = Graph(GRAPH, 0, "eager", torch.device("cpu"), lambda *_: None, None)
+        graph.seed(7)
+        drawn = torch.randn(5)
+        torch.manual_seed(7)
+        self.assertTrue(torch.equal(drawn, torch.randn(5)))
 
     def test_calls_find_their_inputs_in_another_place_each_time(self):
         from passnet.worker.graphs import PLACES, Draw

@@ -74,14 +74,16 @@ def flatten(value: Any, into: list[torch.Tensor]) -> None:
             flatten(item, into)
 
 
+# Compared as they are, element by element: bytes would be four times as many.
+INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
 def same_bits(one: torch.Tensor, two: torch.Tensor) -> bool:
     if one.dtype != two.dtype or one.shape != two.shape:
         return False
-    if one.numel() == 0:
-        return True
-    return torch.equal(flat_bytes(one), flat_bytes(two))
+    return torch.equal(bits_of(one), bits_of(two))
 
 
-def flat_bytes(tensor: torch.Tensor) -> torch.Tensor:
-    # A single element may count as contiguous with any stride, which other element types refuse.
-    return tensor.contiguous().as_strided((tensor.numel(),), (1,)).view(torch.uint8)
+def bits_of(tensor: torch.Tensor) -> torch.Tensor:
+    parts = torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+    return parts.resolve_neg().view(INTEGERS[parts.element_size()])
