@@ -59,7 +59,7 @@ def main() -> None:
                     wrapper = load(request, Path(folder))
                 else:
                     tensors: list[torch.Tensor] = []
-                    flatten(wrapper(*(argument(one, memoryview(data)) for one in request["arguments"])), tensors)
+                    flatten(wrapper(*(argument(one, data) for one in request["arguments"])), tensors)
                     reply["outputs"], at = [], 0
                     for tensor in tensors:
                         reply["outputs"].append(to_wire(tensor, parts, at))

@@ -16,7 +16,8 @@ pub struct TimingOptions {
     pub trials: usize,
     /// The most timed calls when the interval is still too wide.
     pub max_trials: usize,
-    /// Half the width of the interval of 95 %, relative to the ratio, that is precise enough.
+    /// Half the width of the interval of 95 %, relative to the ratio, that is precise enough; twice as much where the
+    /// interval lies so far from one that the verdict is clear.
     pub precision: f64,
     /// Seconds after which the planned trials are cut short; measuring longer may take as much again.
     pub seconds: f64,
@@ -32,6 +33,8 @@ impl Default for TimingOptions {
 const LEAST_TRIALS: usize = 10;
 /// How sure a ratio is to lie within the wanted precision.
 const PRECISION_CONFIDENCE: f64 = 0.95;
+/// How many times the wanted width is enough for a ratio that is clearly not one.
+const CLEAR_FACTOR: f64 = 2.0;
 /// Warming up takes at most this share of the budget.
 const WARMUP_SHARE: f64 = 0.2;
 
@@ -140,14 +143,20 @@ pub fn race<E>(rounds: &mut dyn Rounds<Error = E>, options: &TimingOptions) -> R
             }
         }
         let precise = resampled(&timings).map(|found| found.interval(PRECISION_CONFIDENCE));
-        let precise = precise
-            .is_none_or(|found| (found.high - found.low) / 2.0 <= options.precision * found.ratio);
+        let precise = precise.is_none_or(|found| is_precise(&found, options.precision));
         if precise || planned >= options.max_trials {
             return Ok(timings);
         }
         planned = (planned + more).min(options.max_trials);
         limit = budget * 2;
     }
+}
+
+/// Whether more calls would tell nothing worth their time.
+fn is_precise(found: &RatioInterval, precision: f64) -> bool {
+    let is_clear = found.low > 1.0 + precision || found.high < 1.0 - precision;
+    let wanted = if is_clear { CLEAR_FACTOR * precision } else { precision };
+    (found.high - found.low) / 2.0 <= wanted * found.ratio
 }
 
 fn called<E>(side: &mut dyn Side<Error = E>, call: usize) -> Result<f64, E> {
@@ -251,6 +260,23 @@ mod tests {
         let never = TimingOptions { precision: -1.0, ..options() };
         let timings = race(&mut turns(&mut eager, &mut candidate), &never).unwrap();
         assert_eq!(timings.eager.len(), 200, "twice the trials, once");
+    }
+
+    #[test]
+    fn a_clear_verdict_may_be_less_precise_than_a_close_one() {
+        let interval = |ratio: f64, width: f64| RatioInterval {
+            low: ratio * (1.0 - width),
+            ratio,
+            high: ratio * (1.0 + width),
+        };
+        for ratio in [0.5, 1.0, 1.05, 3.0] {
+            assert!(is_precise(&interval(ratio, 0.029), 0.03), "{ratio}");
+            assert!(!is_precise(&interval(ratio, 0.061), 0.03), "{ratio}");
+        }
+        assert!(is_precise(&interval(0.5, 0.05), 0.03));
+        assert!(is_precise(&interval(3.0, 0.05), 0.03));
+        assert!(!is_precise(&interval(1.0, 0.05), 0.03));
+        assert!(!is_precise(&interval(1.05, 0.05), 0.03), "one lies within");
     }
 
     #[test]

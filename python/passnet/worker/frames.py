@@ -20,27 +20,43 @@ class BrokenFrame(Exception):
     """The other side does not speak this protocol."""
 
 
-def read_exactly(stream: BinaryIO, count: int) -> bytearray:
-    buffer = bytearray(count)
-    view = memoryview(buffer)
-    while view:
-        got = stream.readinto(view)
+class Buffer:
+    """Memory that frames are read into one after the other: fresh memory of megabytes costs as much as reading them."""
+
+    def __init__(self) -> None:
+        self.memory = bytearray()
+
+    def room(self, count: int) -> memoryview:
+        if count > len(self.memory):
+            self.memory = bytearray(count)
+        return memoryview(self.memory)[:count]
+
+
+def read_exactly(stream: BinaryIO, into: memoryview) -> memoryview:
+    left = into
+    while left:
+        got = stream.readinto(left)
         if not got:
             raise EOFError
-        view = view[got:]
-    return buffer
+        left = left[got:]
+    return into
 
 
-def read_frame(stream: BinaryIO) -> tuple[dict[str, Any], bytearray]:
-    magic, json_length, byte_length = HEAD.unpack(read_exactly(stream, HEAD.size))
+def read_frame(stream: BinaryIO, buffer: Buffer | None = None) -> tuple[dict[str, Any], memoryview]:
+    """A message and its raw bytes, which the next frame read into the same buffer overwrites."""
+
+    def take(count: int) -> memoryview:
+        return read_exactly(stream, memoryview(bytearray(count)))
+
+    magic, json_length, byte_length = HEAD.unpack(take(HEAD.size))
     if magic != MAGIC:
         raise BrokenFrame(f"a frame begins with {magic!r}")
     if json_length > MAX_JSON or byte_length > MAX_BYTES:
         raise BrokenFrame(f"a frame of {json_length} and {byte_length} bytes")
-    message = json.loads(bytes(read_exactly(stream, json_length)))
+    message = json.loads(bytes(take(json_length)))
     if not isinstance(message, dict):
         raise BrokenFrame("a frame without an object")
-    return message, read_exactly(stream, byte_length)
+    return message, take(byte_length) if buffer is None else read_exactly(stream, buffer.room(byte_length))
 
 
 def write_frame(stream: BinaryIO, message: dict[str, Any], parts: list[memoryview] | None = None) -> None:

@@ -148,9 +148,6 @@ class Graph:
                 return index
         return None
 
-    def same(self, one: torch.Tensor, two: torch.Tensor) -> bool:
-        return same_bits(one, two)
-
     def synchronize(self) -> None:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)

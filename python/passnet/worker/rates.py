@@ -6,7 +6,7 @@ from passnet.worker.clock import device_seconds
 
 REPEATS = 12
 # Rows and columns of the matrices that are multiplied.
-SIDES = {"cuda": 8192, "cpu": 1024}
+SIDES = {"cuda": 8192, "cpu": 512}
 
 
 def copy_seconds(device: torch.device, size: int) -> float:

@@ -1,7 +1,9 @@
 """The worker's loop: one request, one reply, until the other side closes the pipe."""
 
 import argparse
+import fcntl
 import gc
+import importlib.metadata
 import os
 import platform
 import sys
@@ -10,11 +12,11 @@ from typing import Any
 
 import torch
 
-from passnet.worker.frames import VERSION, BrokenFrame, read_frame, write_frame
+from passnet.worker.frames import VERSION, BrokenFrame, Buffer, read_frame, write_frame
 from passnet.worker.graphs import Graph
 from passnet.worker.plans import Plan, PlanError, RemoteError, RemotePass, Runner
 from passnet.worker.rates import copy_seconds, flops_per_second
-from passnet.worker.tensors import DTYPES, from_wire, to_wire, to_wire_argument
+from passnet.worker.tensors import DTYPES, from_wire, still_holds, to_wire, to_wire_argument
 
 
 class Worker:
@@ -24,9 +26,10 @@ class Worker:
         self.graphs: dict[int, Graph] = {}
 
     def serve(self) -> None:
+        buffer = Buffer()
         while True:
             try:
-                request, data = read_frame(self.reader)
+                request, data = read_frame(self.reader, buffer)
             except EOFError:
                 return
             parts: list[memoryview] = []
@@ -35,7 +38,7 @@ class Worker:
                 call = CALLS.get(request.get("call"))
                 if call is None:
                     raise ValueError(f"there is no call {request.get('call')!r}")
-                reply = {"ok": True, **call(self, request, memoryview(data), parts)}
+                reply = {"ok": True, **call(self, request, data, parts)}
             except (BrokenFrame, EOFError, OSError):
                 raise
             except BaseException as error:  # noqa: BLE001 - whatever a graph raises is its result
@@ -70,24 +73,18 @@ class Worker:
         answer, data = read_frame(self.reader)
         if "error" in answer:
             raise RemoteError(answer["kind"], answer["error"])
-        outputs = [from_wire(entry, memoryview(data), self.device) for entry in answer["outputs"]]
+        outputs = [from_wire(entry, data, self.device) for entry in answer["outputs"]]
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def hello(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
         if request.get("version") != VERSION:
             raise ValueError(f"protocol version {request.get('version')} is not {VERSION}")
-        try:
-            import triton
-
-            triton_version = triton.__version__
-        except ImportError:
-            triton_version = None
         cuda = self.device.type == "cuda"
         return {
             "version": VERSION,
             "python": platform.python_version(),
             "torch": torch.__version__,
-            "triton": triton_version,
+            "triton": installed_version("triton"),
             "device": torch.cuda.get_device_name(self.device) if cuda else platform.processor() or "cpu",
             "capability": list(torch.cuda.get_device_capability(self.device)) if cuda else None,
             "threads": torch.get_num_threads(),
@@ -115,7 +112,6 @@ class Worker:
         """Runs on inputs that come along; gives outputs, which of them are views of inputs, and changed inputs."""
         graph = self.graphs[request["graph"]]
         inputs = self.inputs(request["inputs"], data)
-        before = [value.clone() if isinstance(value, torch.Tensor) else value for value in inputs]
         outputs = graph.run(inputs, request["seed"], request["poison"])
         at = 0
         described, changed = [], []
@@ -125,9 +121,9 @@ class Worker:
             entry["offset"] = output.storage_offset()
             at += entry["bytes"][1]
             described.append(entry)
-        for index, (old, new) in enumerate(zip(before, inputs, strict=True)):
-            if isinstance(new, torch.Tensor) and not graph.same(old, new):
-                entry = to_wire(new, parts, at)
+        for index, (entry, value) in enumerate(zip(request["inputs"], inputs, strict=True)):
+            if isinstance(value, torch.Tensor) and not still_holds(value, entry, data):
+                entry = to_wire(value, parts, at)
                 at += entry["bytes"][1]
                 changed.append({"index": index, **entry})
         return {"outputs": described, "changed": changed}
@@ -177,6 +173,9 @@ class Worker:
         return {"flops_per_second": flops_per_second(self.device, DTYPES[request["dtype"]])}
 
 
+# What an ordinary user may ask for.
+PIPE_BYTES = 1 << 20
+
 CALLS = {
     "hello": Worker.hello,
     "load": Worker.load,
@@ -188,6 +187,14 @@ CALLS = {
     "copy": Worker.copy,
     "product": Worker.product,
 }
+
+
+def installed_version(package: str) -> str | None:
+    """Without importing it, which takes longer than most graphs."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def classify(error: BaseException) -> tuple[str, bool]:
@@ -220,6 +227,15 @@ def line_of(error: BaseException) -> int:
     return 0
 
 
+def widen(pipe: Any) -> None:
+    """Lets a pipe hold more, so that the two sides need not take turns for every 64 KiB."""
+    try:
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    except OSError:
+        # No pipe, or more than this system allows: it works as it is.
+        pass
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="passnet.worker", description=__doc__)
     parser.add_argument("--device", default="cpu")
@@ -231,6 +247,7 @@ def main() -> int:
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     reader = os.fdopen(os.dup(0), "rb", buffering=1 << 16)
+    widen(reader), widen(writer)
     device = torch.device(arguments.device)
     if arguments.threads:
         torch.set_num_threads(arguments.threads)

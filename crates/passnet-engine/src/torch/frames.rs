@@ -66,7 +66,7 @@ pub(super) fn read_up_to(from: &mut impl Read, most: u64) -> io::Result<Frame> {
 }
 
 fn take(from: &mut impl Read, count: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(count.min(PIECE) as usize);
     let mut left = count;
     while left > 0 {
         let piece = left.min(PIECE);

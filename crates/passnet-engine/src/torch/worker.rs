@@ -17,6 +17,10 @@ const START_LIMIT: Duration = Duration::from_secs(180);
 /// The end of the worker's standard error that is kept for messages.
 const KEPT_ERRORS: usize = 4096;
 
+/// How long a thread of PyTorch's turns in a loop for more work before it sleeps. By itself it would turn for
+/// milliseconds: eager's threads would take the cores away from the candidate that is timed next.
+const SPINS: &str = "1000";
+
 /// How to start a worker.
 #[derive(Debug, Clone)]
 pub struct WorkerOptions {
@@ -90,6 +94,7 @@ impl Worker {
         command
             .env("PYTHONPATH", package)
             .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env("GOMP_SPINCOUNT", std::env::var("GOMP_SPINCOUNT").unwrap_or(SPINS.into()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -74,7 +74,17 @@ fn join(parts: &[Tensor], d: usize, dtype: DType) -> Result<Tensor> {
         } else if let Some(rows) = GRAIN.checked_div(total) {
             let parts = parts.iter().map(|t| Rows::<W>::new(t, d)).collect::<Result<Vec<_>>>()?;
             let rows = rows.max(1);
+            let interleaves = parts.iter().all(|part| part.length == 1);
             for_each_chunk(&mut out, rows * total, |index, piece| {
+                if interleaves {
+                    for (place, part) in parts.iter().enumerate() {
+                        let elements = &part.values[index * rows..];
+                        for (row, element) in piece.chunks_exact_mut(total).zip(elements) {
+                            row[place] = *element;
+                        }
+                    }
+                    return;
+                }
                 for (r, row) in piece.chunks_mut(total).enumerate() {
                     let at = index * rows + r;
                     let mut start = 0;
@@ -88,6 +98,9 @@ fn join(parts: &[Tensor], d: usize, dtype: DType) -> Result<Tensor> {
         Tensor::from_memory(out.into_memory(), dtype, &shape)
     })
 }
+
+/// Elements of a row that are worth remembering where it starts.
+const LEAST_RUN: usize = 8;
 
 /// A tensor as rows: all that lies at one index of the dimensions before the `d`-th.
 struct Rows<'a, W> {
@@ -103,8 +116,8 @@ impl<'a, W: Plain> Rows<'a, W> {
         let length = shape[d..].iter().product();
         let in_order = contiguous_strides(&shape[d..]);
         let is_run = (d..shape.len()).all(|i| shape[i] == 1 || strides[i] == in_order[i - d]);
-        // Rows that are runs of memory are read where they lie.
-        if !is_run || tensor.is_contiguous() {
+        // Rows that are runs of memory are read where they lie, unless finding them costs more than copying them.
+        if !is_run || tensor.is_contiguous() || length < LEAST_RUN {
             return Ok(Rows { values: tensor.words()?, length, starts: None });
         }
         let starts = Runs::new(&shape[..d], &strides[..d], 0).collect();
