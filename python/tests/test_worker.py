@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -26,12 +27,17 @@ class GraphModule(torch.nn.Module):
 
 @unittest.skipIf(torch is None, "PyTorch is not installed")
 class WorkerTest(unittest.TestCase):
+    areas = ()
+
     def setUp(self):
         from passnet.worker import frames
 
         self.frames = frames
+        arguments = ["--device", "cpu", "--threads", "1"]
+        if self.areas:
+            arguments += ["--areas", *(area.name for area in self.areas)]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "passnet.worker", "--device", "cpu", "--threads", "1"],
+            [sys.executable, "-m", "passnet.worker", *arguments],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -59,8 +65,9 @@ class WorkerTest(unittest.TestCase):
             message["inputs"] = entries[: len(tensors)]
         if expected:
             message["expected"] = entries[len(tensors) :]
-        self.frames.write_frame(self.process.stdin, {**message, "id": self.id}, parts)
-        reply, data = self.frames.read_frame(self.process.stdout)
+        to_worker, from_worker = (area.fileno() for area in self.areas) if self.areas else (None, None)
+        self.frames.write_frame(self.process.stdin, {**message, "id": self.id}, parts, to_worker)
+        reply, data = self.frames.read_frame(self.process.stdout, area=from_worker)
         self.assertEqual(reply["id"], self.id)
         return reply, data
 
@@ -150,6 +157,16 @@ class WorkerTest(unittest.TestCase):
         self.process.stdin.write(b"GET / HTTP/1.1\r\n\r\n" * 4)
         self.process.stdin.flush()
         self.assertNotEqual(self.process.wait(timeout=60), 0)
+
+
+class WorkerWithAreasTest(WorkerTest):
+    """All the same where raw bytes lie in memory that both sides reach."""
+
+    def setUp(self):
+        self.areas = [tempfile.NamedTemporaryFile(), tempfile.NamedTemporaryFile()]
+        for area in self.areas:
+            self.addCleanup(area.close)
+        super().setUp()
 
 
 if __name__ == "__main__":

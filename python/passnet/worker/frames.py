@@ -1,19 +1,23 @@
 """Frames: a fixed head, a JSON object, then raw bytes.
 
-    4 bytes  b"PNW1"
+    4 bytes  b"PNW1", or b"PNA1" where the raw bytes lie in an area of memory that both sides reach
     4 bytes  length of the JSON, little endian
     8 bytes  length of the raw bytes, little endian
 """
 
 import json
+import os
 import struct
 from typing import Any, BinaryIO
 
 MAGIC = b"PNW1"
-VERSION = 2
+MAGIC_IN_AREA = b"PNA1"
+VERSION = 3
 HEAD = struct.Struct("<4sIQ")
 MAX_JSON = 64 << 20
 MAX_BYTES = 16 << 30
+# An area grows no larger, for it never shrinks.
+MAX_AREA = 256 << 20
 
 
 class BrokenFrame(Exception):
@@ -42,28 +46,53 @@ def read_exactly(stream: BinaryIO, into: memoryview) -> memoryview:
     return into
 
 
-def read_frame(stream: BinaryIO, buffer: Buffer | None = None) -> tuple[dict[str, Any], memoryview]:
+def read_area(area: int, into: memoryview) -> memoryview:
+    at = 0
+    while at < len(into):
+        got = os.preadv(area, [into[at:]], at)
+        if not got:
+            raise BrokenFrame(f"{len(into)} bytes are not in the area")
+        at += got
+    return into
+
+
+def read_frame(
+    stream: BinaryIO, buffer: Buffer | None = None, area: int | None = None
+) -> tuple[dict[str, Any], memoryview]:
     """A message and its raw bytes, which the next frame read into the same buffer overwrites."""
-
-    def take(count: int) -> memoryview:
-        return read_exactly(stream, memoryview(bytearray(count)))
-
-    magic, json_length, byte_length = HEAD.unpack(take(HEAD.size))
-    if magic != MAGIC:
+    buffer = buffer or Buffer()
+    magic, json_length, byte_length = HEAD.unpack(read_exactly(stream, memoryview(bytearray(HEAD.size))))
+    if magic != MAGIC and (magic != MAGIC_IN_AREA or area is None):
         raise BrokenFrame(f"a frame begins with {magic!r}")
     if json_length > MAX_JSON or byte_length > MAX_BYTES:
         raise BrokenFrame(f"a frame of {json_length} and {byte_length} bytes")
-    message = json.loads(bytes(take(json_length)))
+    message = json.loads(bytes(read_exactly(stream, memoryview(bytearray(json_length)))))
     if not isinstance(message, dict):
         raise BrokenFrame("a frame without an object")
-    return message, take(byte_length) if buffer is None else read_exactly(stream, buffer.room(byte_length))
+    room = buffer.room(byte_length)
+    return message, read_exactly(stream, room) if magic == MAGIC else read_area(area, room)
 
 
-def write_frame(stream: BinaryIO, message: dict[str, Any], parts: list[memoryview] | None = None) -> None:
+def write_frame(
+    stream: BinaryIO, message: dict[str, Any], parts: list[memoryview] | None = None, area: int | None = None
+) -> None:
     parts = parts or []
     text = json.dumps(message, separators=(",", ":")).encode()
-    stream.write(HEAD.pack(MAGIC, len(text), sum(part.nbytes for part in parts)))
+    count = sum(part.nbytes for part in parts)
+    in_area = area is not None and 0 < count <= MAX_AREA
+    if in_area:
+        at = 0
+        for part in parts:
+            at += write_area(area, part, at)
+    stream.write(HEAD.pack(MAGIC_IN_AREA if in_area else MAGIC, len(text), count))
     stream.write(text)
-    for part in parts:
+    for part in () if in_area else parts:
         stream.write(part)
     stream.flush()
+
+
+def write_area(area: int, part: memoryview, start: int) -> int:
+    at = 0
+    while at < part.nbytes:
+        at += os.pwrite(area, part[at:], start + at)
+    return at

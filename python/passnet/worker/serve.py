@@ -1,7 +1,6 @@
 """The worker's loop: one request, one reply, until the other side closes the pipe."""
 
 import argparse
-import fcntl
 import gc
 import importlib.metadata
 import os
@@ -19,17 +18,30 @@ from passnet.worker.rates import copy_seconds, flops_per_second
 from passnet.worker.tensors import DTYPES, from_wire, still_holds, to_wire, to_wire_argument
 
 
-class Worker:
-    def __init__(self, device: torch.device, runner: Runner | None, reader: Any, writer: Any) -> None:
-        self.device, self.runner = device, runner
+class Channel:
+    """Frames to and from the other side."""
+
+    def __init__(self, reader: Any, writer: Any, areas: list[str] | None) -> None:
         self.reader, self.writer = reader, writer
+        self.area_in, self.area_out = (os.open(path, os.O_RDWR) for path in areas) if areas else (None, None)
+
+    def read(self, buffer: Buffer | None = None) -> tuple[dict[str, Any], memoryview]:
+        return read_frame(self.reader, buffer, self.area_in)
+
+    def write(self, message: dict[str, Any], parts: list[memoryview] | None = None) -> None:
+        write_frame(self.writer, message, parts, self.area_out)
+
+
+class Worker:
+    def __init__(self, device: torch.device, runner: Runner | None, channel: Channel) -> None:
+        self.device, self.runner, self.channel = device, runner, channel
         self.graphs: dict[int, Graph] = {}
 
     def serve(self) -> None:
         buffer = Buffer()
         while True:
             try:
-                request, data = read_frame(self.reader, buffer)
+                request, data = self.channel.read(buffer)
             except EOFError:
                 return
             parts: list[memoryview] = []
@@ -46,15 +58,15 @@ class Worker:
                 kind, fatal = classify(error)
                 reply = {"ok": False, "kind": kind, "message": message_of(error), "line": line_of(error)}
             reply["id"] = request.get("id")
-            write_frame(self.writer, reply, parts)
+            self.channel.write(reply, parts)
             if fatal:
                 # The CUDA context is lost: only a new process can go on.
                 os._exit(3)
 
     def ask_for_plan(self, graph: int, node: int, arguments: list[Any]) -> Plan | RemotePass:
         """In the middle of a call: the other side makes plans."""
-        write_frame(self.writer, {"plan": {"graph": graph, "node": node, "arguments": arguments}})
-        answer, cubins = read_frame(self.reader)
+        self.channel.write({"plan": {"graph": graph, "node": node, "arguments": arguments}})
+        answer, cubins = self.channel.read()
         if "error" in answer:
             raise RemoteError(answer["kind"], answer["error"])
         if answer.get("remote"):
@@ -69,8 +81,8 @@ class Worker:
         """A wrapper that the other side runs in its sandbox; what comes back was looked at there."""
         parts: list[memoryview] = []
         described = [to_wire_argument(argument, parts) for argument in arguments]
-        write_frame(self.writer, {"remote": {"graph": graph, "node": node, "arguments": described}}, parts)
-        answer, data = read_frame(self.reader)
+        self.channel.write({"remote": {"graph": graph, "node": node, "arguments": described}}, parts)
+        answer, data = self.channel.read()
         if "error" in answer:
             raise RemoteError(answer["kind"], answer["error"])
         outputs = [from_wire(entry, data, self.device) for entry in answer["outputs"]]
@@ -173,9 +185,6 @@ class Worker:
         return {"flops_per_second": flops_per_second(self.device, DTYPES[request["dtype"]])}
 
 
-# What an ordinary user may ask for.
-PIPE_BYTES = 1 << 20
-
 CALLS = {
     "hello": Worker.hello,
     "load": Worker.load,
@@ -227,19 +236,11 @@ def line_of(error: BaseException) -> int:
     return 0
 
 
-def widen(pipe: Any) -> None:
-    """Lets a pipe hold more, so that the two sides need not take turns for every 64 KiB."""
-    try:
-        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
-    except OSError:
-        # No pipe, or more than this system allows: it works as it is.
-        pass
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(prog="passnet.worker", description=__doc__)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--runner", help="the native plan runner, a shared library")
+    parser.add_argument("--areas", nargs=2, help="memory that requests and replies lay their raw bytes in")
     parser.add_argument("--threads", type=int, default=0, help="threads torch may use on the CPU")
     arguments = parser.parse_args()
     # Frames own the standard output; whatever else prints goes to the standard error.
@@ -247,7 +248,6 @@ def main() -> int:
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     reader = os.fdopen(os.dup(0), "rb", buffering=1 << 16)
-    widen(reader), widen(writer)
     device = torch.device(arguments.device)
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
@@ -261,5 +261,5 @@ def main() -> int:
     torch.backends.cudnn.allow_tf32 = False
     runner = Runner(arguments.runner) if arguments.runner else None
     with torch.no_grad():
-        Worker(device, runner, reader, writer).serve()
+        Worker(device, runner, Channel(reader, writer, arguments.areas)).serve()
     return 0

@@ -13,7 +13,7 @@ const CHUNK: usize = 256 << 10;
 /// Large enough that no cache holds it.
 const LARGE: u64 = 128 << 20;
 /// Rows and columns of the matrices that are multiplied.
-const SIDE: usize = 1024;
+const SIDE: usize = 512;
 const PRODUCTS: usize = 3;
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,11 +1,16 @@
 //! Frames between the engine and its worker: a fixed head, a JSON object, then raw bytes (see `frames.py`).
 
 use serde_json::{Map, Value as Json};
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
 
 const MAGIC: [u8; 4] = *b"PNW1";
+/// The raw bytes do not follow: they lie at the beginning of the shared area.
+const MAGIC_IN_AREA: [u8; 4] = *b"PNA1";
 /// Changes whenever the meaning of a message does.
-pub(super) const VERSION: u32 = 2;
+pub(super) const VERSION: u32 = 3;
+/// An area grows no larger, for it never shrinks; more bytes go through the pipe.
+const MAX_AREA: u64 = 256 << 20;
 const MAX_JSON: u32 = 64 << 20;
 const MAX_BYTES: u64 = 16 << 30;
 /// Raw bytes are read in pieces, so that a lying head cannot take memory that never comes.
@@ -23,34 +28,56 @@ pub(super) fn write(
     message: &Json,
     parts: &[impl AsRef<[u8]>],
 ) -> io::Result<()> {
+    write_with(into, message, parts, None)
+}
+
+/// Writes a frame, its raw bytes into the shared area where there is one.
+pub(super) fn write_with(
+    into: &mut impl Write,
+    message: &Json,
+    parts: &[impl AsRef<[u8]>],
+    area: Option<&File>,
+) -> io::Result<()> {
     let text = serde_json::to_vec(message)?;
     let too_long = || io::Error::new(io::ErrorKind::InvalidInput, "the message is too long");
     let json = u32::try_from(text.len()).ok().filter(|n| *n <= MAX_JSON).ok_or_else(too_long)?;
     let bytes: u64 = parts.iter().map(|part| part.as_ref().len() as u64).sum();
-    into.write_all(&MAGIC)?;
+    let area = area.filter(|_| (1..=MAX_AREA).contains(&bytes));
+    if let Some(mut area) = area {
+        area.rewind()?;
+        parts.iter().try_for_each(|part| area.write_all(part.as_ref()))?;
+    }
+    into.write_all(if area.is_some() { &MAGIC_IN_AREA } else { &MAGIC })?;
     into.write_all(&json.to_le_bytes())?;
     into.write_all(&bytes.to_le_bytes())?;
     into.write_all(&text)?;
-    for part in parts {
-        into.write_all(part.as_ref())?;
+    if area.is_none() {
+        parts.iter().try_for_each(|part| into.write_all(part.as_ref()))?;
     }
     into.flush()
 }
 
-pub(super) fn read(from: &mut impl Read) -> io::Result<Frame> {
-    read_up_to(from, MAX_BYTES)
+/// A frame of the worker, whose raw bytes may lie in the shared area.
+pub(super) fn read_with(from: &mut impl Read, area: Option<&File>) -> io::Result<Frame> {
+    read_frame(from, MAX_BYTES, area)
 }
 
-/// A frame with so many raw bytes at most.
+/// A frame with so many raw bytes at most, all of which come through the pipe.
 pub(super) fn read_up_to(from: &mut impl Read, most: u64) -> io::Result<Frame> {
+    read_frame(from, most, None)
+}
+
+fn read_frame(from: &mut impl Read, most: u64, area: Option<&File>) -> io::Result<Frame> {
     let mut head = [0; 16];
     from.read_exact(&mut head)?;
     let broken = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_string());
     let (magic, rest) = head.split_at(4);
     let (json, bytes) = rest.split_at(4);
-    if magic != MAGIC {
-        return Err(broken("a frame begins with other bytes than it must"));
-    }
+    let area = match (magic, area) {
+        (magic, _) if magic == MAGIC => None,
+        (magic, Some(area)) if magic == MAGIC_IN_AREA => Some(area),
+        _ => return Err(broken("a frame begins with other bytes than it must")),
+    };
     let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b));
     let (json, bytes) = (number(json), number(bytes));
     if json > u64::from(MAX_JSON) || bytes > most {
@@ -62,7 +89,14 @@ pub(super) fn read_up_to(from: &mut impl Read, most: u64) -> io::Result<Frame> {
         Ok(_) => return Err(broken("a frame holds no object")),
         Err(error) => return Err(broken(&format!("a frame holds no JSON: {error}"))),
     };
-    Ok(Frame { message, bytes: take(from, bytes)? })
+    let bytes = match area {
+        None => take(from, bytes)?,
+        Some(mut area) => {
+            area.rewind()?;
+            take(&mut area, bytes)?
+        }
+    };
+    Ok(Frame { message, bytes })
 }
 
 fn take(from: &mut impl Read, count: u64) -> io::Result<Vec<u8>> {
@@ -84,13 +118,33 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
+    fn read(from: &mut impl Read) -> io::Result<Frame> {
+        read_up_to(from, MAX_BYTES)
+    }
+
     #[test]
     fn a_frame_comes_back_as_it_went() {
+        let area = tempfile::tempfile().unwrap();
+        for area in [None, Some(&area)] {
+            for content in ["abc", "a"] {
+                let mut pipe = Vec::new();
+                let parts = [content.as_bytes(), b"de"];
+                write_with(&mut pipe, &json!({"call": "run"}), &parts, area).unwrap();
+                let frame = read_with(&mut pipe.as_slice(), area).unwrap();
+                assert_eq!(Json::Object(frame.message), json!({"call": "run"}));
+                assert_eq!(frame.bytes, format!("{content}de").into_bytes());
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_in_an_area_that_is_not_there_or_too_short_are_an_error() {
+        let area = tempfile::tempfile().unwrap();
         let mut pipe = Vec::new();
-        write(&mut pipe, &json!({"call": "run"}), &[&b"abc"[..], &b"de"[..]]).unwrap();
-        let frame = read(&mut pipe.as_slice()).unwrap();
-        assert_eq!(Json::Object(frame.message), json!({"call": "run"}));
-        assert_eq!(frame.bytes, b"abcde");
+        write_with(&mut pipe, &json!({}), &[b"abc"], Some(&area)).unwrap();
+        assert!(read(&mut pipe.as_slice()).is_err());
+        area.set_len(2).unwrap();
+        assert!(read_with(&mut pipe.as_slice(), Some(&area)).is_err());
     }
 
     proptest! {

@@ -4,6 +4,7 @@
 //! The worker may fall (a kernel crashes it, memory runs out, a call hangs): the call that felled it reports what
 //! happened, and the next one finds a new worker with its graph loaded again.
 
+mod area;
 mod compat;
 pub mod compile;
 mod frames;

@@ -1,8 +1,10 @@
 //! The worker process: started, spoken to, watched, and replaced when it falls.
 
+use super::area::Areas;
 use super::frames::{self, Frame, VERSION};
 use crate::engine::{EngineError, ErrorKind, Tier};
 use serde_json::{Map, Value as Json, json};
+use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -57,6 +59,8 @@ pub struct WorkerInfo {
 pub(super) struct Worker {
     child: Child,
     input: BufWriter<ChildStdin>,
+    /// Where the raw bytes of requests lie.
+    area: Option<File>,
     replies: Receiver<io::Result<Frame>>,
     errors: Arc<Mutex<Vec<u8>>>,
     memory_limit: u64,
@@ -88,6 +92,10 @@ impl Worker {
         if let Some(runner) = &options.runner {
             command.arg("--runner").arg(runner);
         }
+        let areas = Areas::new();
+        if let Some(areas) = &areas {
+            command.arg("--areas").args(areas.paths());
+        }
         if options.threads > 0 {
             command.args(["--threads", &options.threads.to_string()]);
         }
@@ -110,11 +118,13 @@ impl Worker {
         else {
             return Err(missing(&"its pipes are not there"));
         };
+        let (to_worker, from_worker) =
+            areas.map(|Areas { to_worker, from_worker }| (to_worker, from_worker)).unzip();
         let (sender, replies) = channel();
         std::thread::spawn(move || {
             let mut reader = BufReader::with_capacity(1 << 16, stdout);
             loop {
-                let frame = frames::read(&mut reader);
+                let frame = frames::read_with(&mut reader, from_worker.as_ref());
                 let is_over = frame.is_err();
                 if sender.send(frame).is_err() || is_over {
                     return;
@@ -127,6 +137,7 @@ impl Worker {
         let mut worker = Worker {
             child,
             input: BufWriter::with_capacity(1 << 16, stdin),
+            area: to_worker,
             replies,
             errors,
             memory_limit: options.memory_limit,
@@ -166,14 +177,14 @@ impl Worker {
         self.next += 1;
         message["id"] = json!(self.next);
         let deadline = Instant::now() + limit;
-        if let Err(error) = frames::write(&mut self.input, &message, parts) {
+        if let Err(error) = self.send(&message, parts) {
             return Err(self.fall(ErrorKind::Kernel, &format!("it reads no more ({error})")));
         }
         loop {
             let frame = self.wait(deadline)?;
             if frame.message.contains_key("plan") || frame.message.contains_key("remote") {
                 let (answer, parts) = planner(&frame);
-                if let Err(error) = frames::write(&mut self.input, &answer, &parts) {
+                if let Err(error) = self.send(&answer, &parts) {
                     return Err(
                         self.fall(ErrorKind::Kernel, &format!("it reads no more ({error})"))
                     );
@@ -185,6 +196,10 @@ impl Worker {
             }
             return Ok(frame);
         }
+    }
+
+    fn send(&mut self, message: &Json, parts: &[Vec<u8>]) -> io::Result<()> {
+        frames::write_with(&mut self.input, message, parts, self.area.as_ref())
     }
 
     fn wait(&mut self, deadline: Instant) -> Result<Frame, Fallen> {
