@@ -49,9 +49,9 @@ def patch_tokens(patches, class_token, positions):
     pixels = height * width
     positions = positions.expand(1, pixels + 1, channels).contiguous()
     out = torch.empty((batch, pixels + 1, channels), dtype=patches.dtype, device=patches.device)
-    grid = (triton.cdiv(pixels + 1, 64), triton.cdiv(channels, 32), batch)
+    grid = (triton.cdiv(pixels + 1, 32), triton.cdiv(channels, 128), batch)
     patch_tokens_kernel[grid](
-        patches, class_token, positions, out, channels, pixels, TOKENS=64, CHANNELS=32
+        patches, class_token, positions, out, channels, pixels, TOKENS=32, CHANNELS=128
     )
     return out
 

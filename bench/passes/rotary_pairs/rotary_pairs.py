@@ -23,22 +23,18 @@ def replacement_args(x, sin, cos, batch, heads, length):
 @triton.jit
 def rotary_pairs_kernel(x_ptr, sin_ptr, cos_ptr, out_ptr, pairs, BLOCK: tl.constexpr):
     dtype = out_ptr.dtype.element_ty
-    pair = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = pair < pairs
     # The tables cover one head; every head of every batch uses the same ones.
-    table = 2 * pair
+    table = tl.program_id(0) * 2 * BLOCK + tl.arange(0, 2 * BLOCK)
+    inside = table < 2 * pairs
     place = tl.program_id(1) * 2 * pairs + table
-    even = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
-    odd = tl.load(x_ptr + place + 1, mask=inside, other=0.0).to(tl.float32)
-    cos_even = tl.load(cos_ptr + table, mask=inside, other=0.0).to(tl.float32)
-    cos_odd = tl.load(cos_ptr + table + 1, mask=inside, other=0.0).to(tl.float32)
-    sin_even = tl.load(sin_ptr + table, mask=inside, other=0.0).to(tl.float32)
-    sin_odd = tl.load(sin_ptr + table + 1, mask=inside, other=0.0).to(tl.float32)
+    x = tl.load(x_ptr + place, mask=inside, other=0.0).to(tl.float32)
+    cos = tl.load(cos_ptr + table, mask=inside, other=0.0).to(tl.float32)
+    sin = tl.load(sin_ptr + table, mask=inside, other=0.0).to(tl.float32)
+    even, odd = tl.split(tl.reshape(x, (BLOCK, 2)))
+    rotated = tl.interleave(-odd, even)
     # Eager rounds both products before it adds them; so does this.
-    left = (even * cos_even).to(dtype).to(tl.float32) + (-odd * sin_even).to(dtype).to(tl.float32)
-    right = (odd * cos_odd).to(dtype).to(tl.float32) + (even * sin_odd).to(dtype).to(tl.float32)
-    tl.store(out_ptr + place, left.to(dtype), mask=inside)
-    tl.store(out_ptr + place + 1, right.to(dtype), mask=inside)
+    turned = (x * cos).to(dtype).to(tl.float32) + (rotated * sin).to(dtype).to(tl.float32)
+    tl.store(out_ptr + place, turned.to(dtype), mask=inside)
 
 
 @torch.fx.wrap

@@ -6,7 +6,6 @@
 use passnet_engine::Value;
 use passnet_engine::native::{Result, Tensor};
 use passnet_graph::DType;
-use rayon::prelude::*;
 
 /// A way to change inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,27 +79,19 @@ impl Stress {
     }
 
     fn changed(self, tensor: &Tensor) -> Result<Tensor> {
-        let (wide, large, denormal) = match tensor.dtype() {
-            DType::Float16 => (DType::Float32, 30.0, 1e-7),
-            DType::Float64 => (DType::Float64, 1e4, 1e-310),
-            _ => (DType::Float32, 1e4, 1e-40),
-        };
-        if wide == DType::Float64 {
-            let mut values = tensor.to_vec::<f64>()?;
-            self.change(&mut values, large, denormal);
-            return Tensor::from_slice(&values, tensor.shape());
-        }
-        let mut values = tensor.to_vec::<f32>()?;
-        self.change(&mut values, large as f32, denormal as f32);
-        Tensor::from_slice(&values, tensor.shape())?.to_dtype(tensor.dtype())
-    }
-
-    /// Replaces every value, on several threads.
-    fn change<T: Real>(self, values: &mut [T], large: T, denormal: T) {
         // A multiple of the periods below.
         const PIECE: usize = 7 * 997 * 4;
+        match tensor.dtype() {
+            DType::Float64 => tensor.changed(PIECE, |piece| self.change::<f64>(piece, 1e4, 1e-310)),
+            DType::Float16 => tensor.changed(PIECE, |piece| self.change::<f32>(piece, 30.0, 1e-7)),
+            _ => tensor.changed(PIECE, |piece| self.change::<f32>(piece, 1e4, 1e-40)),
+        }
+    }
+
+    /// Replaces every value of a piece.
+    fn change<T: Real>(self, piece: &mut [T], large: T, denormal: T) {
         let scales: [T; 7] = [1.0, 1e-3, 10.0, 1e-2, 30.0, 1e-1, 3.0].map(T::from_f32);
-        values.par_chunks_mut(PIECE).for_each(|piece| match self {
+        match self {
             Stress::Large => piece.iter_mut().for_each(|value| *value = *value * large),
             Stress::Tiny => piece.iter_mut().for_each(|value| *value = *value * scales[1]),
             Stress::Mixed => {
@@ -125,7 +116,7 @@ impl Stress {
                 few.for_each(|value| *value = infinity.copysign(*value));
             }
             Stress::Misaligned | Stress::Transposed => {}
-        });
+        }
     }
 }
 

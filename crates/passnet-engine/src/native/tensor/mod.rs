@@ -22,6 +22,8 @@ pub use scalar::Scalar;
 pub use views::Region;
 
 use crate::native::error::{Result, TensorError, bail, ensure};
+use crate::native::simd::convert;
+use crate::native::simd::parallel::for_each_chunk;
 use element::{Plain, with_element};
 use memory::Memory;
 use passnet_graph::DType;
@@ -388,6 +390,25 @@ impl Tensor {
     /// The elements in row-major order, converted.
     pub fn to_vec<T: Compute>(&self) -> Result<Vec<T>> {
         Ok(self.values::<T>()?.to_vec())
+    }
+
+    /// A copy whose values went through `change`, `piece` of them at a time in row-major order, on several threads.
+    pub fn changed<C: Compute>(
+        &self,
+        piece: usize,
+        change: impl Fn(&mut [C]) + Sync + Send,
+    ) -> Result<Self> {
+        with_element!(self.dtype, T => {
+            let from = self.elements::<T>()?;
+            let mut out = Buffer::<T>::new(self.numel())?;
+            for_each_chunk(&mut out, piece, |index, to| {
+                let mut values = vec![C::load(0i64); to.len()];
+                convert::widen(&from[index * piece..][..to.len()], &mut values);
+                change(&mut values);
+                convert::narrow(&values, to);
+            });
+            Self::from_buffer(out, self.shape())
+        })
     }
 
     /// The elements in row-major order, borrowed where they lie so; the type must be the tensor's own.

@@ -183,13 +183,15 @@ unsafe fn load_f16_row(d: *mut u8, s: *const u8, stride: isize, n: usize) {
         return;
     }
     let whole = n / 16 * 16;
-    // SAFETY: see `LoadRow`; the rest goes the generic way.
+    // SAFETY: see `LoadRow`; what the mask leaves out is neither read nor written.
     unsafe {
         for i in (0..whole).step_by(16) {
             let half = _mm256_loadu_si256(s.add(2 * i).cast());
             _mm512_storeu_ps(d.cast::<f32>().add(i), _mm512_cvtph_ps(half));
         }
-        generic(d.add(4 * whole), s.add(2 * whole), stride, n - whole);
+        let rest = first_lanes(n - whole);
+        let half = _mm256_maskz_loadu_epi16(rest, s.add(2 * whole).cast());
+        _mm512_mask_storeu_ps(d.cast::<f32>().add(whole), rest, _mm512_cvtph_ps(half));
     }
 }
 
@@ -202,14 +204,21 @@ unsafe fn store_f16_row(d: *mut u8, s: *const u8, stride: isize, n: usize) {
         return;
     }
     let whole = n / 16 * 16;
-    // SAFETY: see `StoreRow`; the rest goes the generic way.
+    // SAFETY: see `StoreRow`; what the mask leaves out is neither read nor written.
     unsafe {
         for i in (0..whole).step_by(16) {
             let half = to_f16(_mm512_loadu_ps(s.cast::<f32>().add(i)));
             _mm256_storeu_si256(d.add(2 * i).cast(), half);
         }
-        generic(d.add(2 * whole), s.add(4 * whole), stride, n - whole);
+        let rest = first_lanes(n - whole);
+        let half = to_f16(_mm512_maskz_loadu_ps(rest, s.cast::<f32>().add(whole)));
+        _mm256_mask_storeu_epi16(d.add(2 * whole).cast(), rest, half);
     }
+}
+
+/// The mask of the first few of sixteen lanes.
+fn first_lanes(count: usize) -> u16 {
+    (1 << count) - 1
 }
 
 /// Functions that exist in this form.
