@@ -54,6 +54,17 @@ fn engine_of(tier: Tier) -> Option<TorchEngine> {
     Some(TorchEngine::start(options).unwrap())
 }
 
+/// The compatibility tier where passes can launch kernels.
+fn compat_with_triton() -> Option<TorchEngine> {
+    let compat = engine_of(Tier::Compat)?;
+    if compat.info().unwrap().triton.is_none() {
+        let text = b"skipped: no Triton beside PyTorch\n";
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), text);
+        return None;
+    }
+    Some(compat)
+}
+
 fn options() -> EvaluateOptions {
     EvaluateOptions {
         timing: TimingOptions { warmup: 1, trials: 10, seconds: 0.0, ..TimingOptions::default() },
@@ -229,18 +240,48 @@ fn eager_pytorch_is_equal_to_itself() {
     }
 }
 
-/// A pass for the task `swiglu` whose wrapper begins with `body` and then computes with PyTorch, which no plan can.
+/// A pass for the task `swiglu` with a kernel that `right` launches through a dictionary, which no plan can.
+const SWIGLU: &str = r"
+import torch
+import triton
+import triton.language as tl
+
+def pattern(gate_up):
+    gate, up = gate_up.chunk(2, dim=-1)
+    return up * torch.nn.functional.silu(gate, inplace=False)
+
+def replacement_args(gate_up):
+    return (gate_up,)
+
+@triton.jit
+def kernel(packed, out, width, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    gate = tl.load(packed + row * 2 * width + column, mask=inside, other=0.0).to(tl.float32)
+    up = tl.load(packed + row * 2 * width + width + column, mask=inside, other=0.0).to(tl.float32)
+    silu = (gate * tl.sigmoid(gate)).to(out.dtype.element_ty).to(tl.float32)
+    tl.store(out + row * width + column, (up * silu).to(out.dtype.element_ty), mask=inside)
+
+def right(gate_up):
+    *lead, packed = gate_up.shape
+    out = torch.empty((*lead, packed // 2), dtype=gate_up.dtype, device=gate_up.device)
+    launch = dict(packed=gate_up, out=out, width=packed // 2)
+    kernel[(gate_up.numel() // packed,)](**launch, BLOCK=triton.next_power_of_2(packed // 2))
+    return out
+
+@torch.fx.wrap
+def wrapper(gate_up):
+BODY
+
+def replacement_func():
+    return wrapper
+";
+
+/// That pass with a wrapper of the given body.
 fn swiglu_with(body: &str) -> (tempfile::TempDir, Candidate) {
     let folder = tempfile::tempdir().unwrap();
-    let pass = format!(
-        "import torch\n\ndef pattern(gate_up):\n    gate, up = gate_up.chunk(2, dim=-1)\n    \
-         return up * torch.nn.functional.silu(gate, inplace=False)\n\n\
-         def replacement_args(gate_up):\n    return (gate_up,)\n\n\
-         def right(gate_up):\n    gate, up = gate_up.chunk(2, dim=-1)\n    \
-         return up * torch.nn.functional.silu(gate)\n\n\
-         @torch.fx.wrap\ndef wrapper(gate_up):\n{body}\n\n\
-         def replacement_func():\n    return wrapper\n"
-    );
+    let pass = SWIGLU.replace("BODY", body);
     std::fs::write(folder.path().join("mine.py"), pass).unwrap();
     let listed = folder.path().join("sorted_output_pass_rule_names.json");
     std::fs::write(listed, r#"["mine"]"#).unwrap();
@@ -262,7 +303,7 @@ fn kind(evaluation: &Evaluation) -> VerdictKind {
 
 #[test]
 fn a_pass_without_a_plan_runs_in_the_compatibility_tier_only() {
-    let (Some(plan), Some(compat)) = (engine(), engine_of(Tier::Compat)) else { return };
+    let (Some(plan), Some(compat)) = (engine(), compat_with_triton()) else { return };
     let body = "    return right(gate_up)";
     let without = swiglu(&plan, body);
     assert_eq!(kind(&without), VerdictKind::CompileFail, "{}", without.judged.verdict);
@@ -280,8 +321,29 @@ fn a_pass_without_a_plan_runs_in_the_compatibility_tier_only() {
 }
 
 #[test]
+fn pytorch_does_not_compute_for_a_pass_of_the_compatibility_tier() {
+    let Some(compat) = compat_with_triton() else { return };
+    for body in [
+        "    return right(gate_up) + 0",
+        "    return right(gate_up).clone()",
+        "    return getattr(torch, 'abs')(right(gate_up))",
+        "    return torch.ops.aten.relu(right(gate_up))",
+        "    return right(gate_up).as_subclass(torch.Tensor).mul(1)",
+        "    return torch.cat([right(gate_up)])",
+        "    ones = torch.ones(4)\n    ones @ ones\n    return right(gate_up)",
+        "    return torch.compile(lambda x: x * 1)(right(gate_up))",
+        "    return right(gate_up) if gate_up.sum() else gate_up",
+    ] {
+        let evaluation = swiglu(&compat, body);
+        let verdict = &evaluation.judged.verdict;
+        assert_eq!(verdict.kind, VerdictKind::RuntimeFail, "{body}: {verdict}");
+        assert!(verdict.to_string().contains("unauthorized operator"), "{body}: {verdict}");
+    }
+}
+
+#[test]
 fn nothing_is_won_by_cheating_in_the_compatibility_tier() {
-    let Some(compat) = engine_of(Tier::Compat) else { return };
+    let Some(compat) = compat_with_triton() else { return };
     let secret = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let secret = secret.path().display().to_string();
     let reads = format!("    open({secret:?}).read()\n    return right(gate_up)");
@@ -294,7 +356,7 @@ fn nothing_is_won_by_cheating_in_the_compatibility_tier() {
     // Whatever is patched, printed or claimed inside, the comparison happens outside.
     let patches = "    import time\n    torch.allclose = torch.equal = lambda *_, **__: True\n    \
                    time.perf_counter = lambda: 0.0\n    print('status: success, speedup 100')\n    \
-                   return right(gate_up) * 0";
+                   return torch.zeros_like(right(gate_up))";
     let evaluation = swiglu(&compat, patches);
     assert_eq!(kind(&evaluation), VerdictKind::Accuracy, "{}", evaluation.judged.verdict);
     assert_eq!(evaluation.judged.speedup, None);

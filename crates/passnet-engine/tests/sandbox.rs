@@ -1,6 +1,8 @@
 //! The sandbox on this machine. Where the machine has no namespaces, every test says so and checks the refusal instead.
 
-use passnet_engine::sandbox::{Ending, Interpreter, Limits, Sandbox, self_check};
+use passnet_engine::sandbox::{
+    Devices, Ending, Interpreter, Limits, Sandbox, device_check, self_check,
+};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -122,6 +124,71 @@ fn a_program_that_is_not_there_is_refused() {
     assert_eq!(refusal.layer, "starting the program");
     job.readable.push("/proc".into());
     assert_eq!(sandbox.run(&job).unwrap_err().layer, "files");
+}
+
+/// Devices that every machine has, in the place of a GPU's; and what a driver's library would look at.
+fn stand_ins() -> Devices {
+    let paths = |list: &[&str]| list.iter().map(PathBuf::from).collect();
+    Devices {
+        files: paths(&["/dev/full", "/dev/random"]),
+        seen: paths(&[
+            "/proc/cpuinfo",
+            "/proc/sys/vm/overcommit_memory",
+            "/proc/driver/none",
+            "/sys/devices/system/cpu",
+        ]),
+        libraries: Vec::new(),
+    }
+}
+
+#[test]
+fn every_claim_holds_with_devices_in_it() {
+    let (Some(sandbox), Some(python)) = (sandbox(), python()) else { return };
+    let checks = match device_check(&sandbox, &python, &stand_ins()) {
+        Ok(checks) => checks,
+        Err(refusal) => {
+            // In most containers: parts of /proc are hidden there.
+            assert!(refusal.layer.contains("/proc") && refusal.hint.contains("systempaths"));
+            return skipped(&refusal.to_string());
+        }
+    };
+    let broken: Vec<_> = checks.iter().filter(|check| !check.holds).collect();
+    assert!(broken.is_empty(), "{broken:#?}");
+    for area in ["files", "network", "processes", "memory", "devices", "work"] {
+        assert!(checks.iter().any(|check| check.area == area), "{area} is not checked");
+    }
+}
+
+#[test]
+fn devices_are_let_in_by_name_and_only_for_the_job_that_names_them() {
+    let (Some(sandbox), Some(python)) = (sandbox(), python()) else { return };
+    let script = "import os\nprint(sorted(os.listdir('/dev')), os.path.exists('/proc'), os.path.exists('/sys'))";
+    let without = python.job(script, &[], Vec::new(), Limits::default());
+    let mut with = without.clone();
+    with.let_in(&stand_ins());
+    let said = |job| sandbox.run(&job).map(|finished| String::from_utf8(finished.output).unwrap());
+    if let Ok(text) = said(with) {
+        assert_eq!(text, "['full', 'null', 'random', 'urandom', 'zero'] True True\n");
+    }
+    assert_eq!(said(without).unwrap(), "['null', 'urandom', 'zero'] False False\n");
+}
+
+#[test]
+fn devices_that_are_none_are_refused() {
+    let (Some(sandbox), Some(python)) = (sandbox(), python()) else { return };
+    let path = |path: &str| vec![PathBuf::from(path)];
+    let bad = |files, seen| Devices { files, seen, libraries: Vec::new() };
+    let lists = ["/dev/nvidia-that-is-not-there", "/dev", "/dev/shm", "/etc/passwd", "/tmp"]
+        .map(|file| bad(path(file), Vec::new()));
+    let sights =
+        ["/proc", "/sys", "/etc", "/proc/../etc", "proc"].map(|seen| bad(Vec::new(), path(seen)));
+    for devices in lists.iter().chain(&sights) {
+        let mut job = python.job("", &[], Vec::new(), Limits::default());
+        job.let_in(devices);
+        let refusal = sandbox.run(&job).unwrap_err();
+        assert_eq!(refusal.layer, "files", "{devices:?}");
+        assert!(!refusal.reason.is_empty(), "{devices:?}");
+    }
 }
 
 /// Runs the next test where the kernel allows no more namespaces.

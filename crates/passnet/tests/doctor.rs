@@ -43,6 +43,9 @@ fn the_json_has_its_keys() {
     assert!(found["python"]["missing"].is_string());
     let sandbox = &found["sandbox"];
     assert!(sandbox["namespaces"] == true || sandbox["refused"].is_string(), "{sandbox}");
+    let gpu = &found["sandbox_gpu"];
+    assert!(gpu["devices"].is_array() || gpu["missing"].is_string(), "{gpu}");
+    assert_eq!(found["works"]["compat_cuda"], false);
 }
 
 #[test]

@@ -4,18 +4,21 @@
 //! Layers: namespaces (user, mount, process, network, IPC, host name) with a root of their own; landlock, where the kernel
 //! has it; a system-call filter; resource limits and a watcher. Namespaces and the filter are never done without: a
 //! machine that has none of them gets a [`Refusal`], not a weaker sandbox. What the child does between `clone` and `exec`
-//! is in `linux/child`, prepared in `linux/root`, watched from `linux/watch`.
+//! is in `linux/child`, prepared in `linux/root`, watched from `linux/watch`. A job may be given [`Devices`], found by
+//! [`nvidia`]; nothing else gets any.
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod linux;
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 #[path = "elsewhere.rs"]
 mod linux;
+mod nvidia;
 mod python;
 mod self_check;
 
+pub use nvidia::nvidia;
 pub use python::Interpreter;
-pub use self_check::{Check, self_check};
+pub use self_check::{Check, device_check, self_check};
 
 use linux::{Program, Running, landlock_version};
 use std::ffi::OsString;
@@ -33,14 +36,41 @@ pub struct Job {
     pub environment: Vec<(String, String)>,
     /// Files and folders that it may read and execute; system libraries come on their own.
     pub readable: Vec<PathBuf>,
+    /// Devices beyond `/dev/null` and its like.
+    pub devices: Option<Devices>,
     pub input: Vec<u8>,
     pub limits: Limits,
+}
+
+impl Job {
+    /// Lets devices in, with the folder of their libraries in the loader's path where it is no usual one.
+    pub fn let_in(&mut self, devices: &Devices) {
+        if let Some(folder) = devices.libraries.first().and_then(|library| library.parent()) {
+            let folder = folder.display().to_string();
+            self.environment.push(("LD_LIBRARY_PATH".into(), folder));
+        }
+        self.devices = Some(devices.clone());
+    }
+}
+
+/// Device files that a program may use, and what their driver's libraries must see of the machine for it.
+///
+/// With them come what such libraries do and compilers do not: threads that are named through `/proc` (which lists the
+/// program's own processes and nothing else of theirs), files in memory, sockets between its own processes, and address
+/// space without a limit (a driver reserves terabytes that it never fills; its memory is bounded nevertheless).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Devices {
+    pub files: Vec<PathBuf>,
+    /// Below `/proc` or `/sys`, read-only; what a machine lacks is left out.
+    pub seen: Vec<PathBuf>,
+    /// The driver's libraries, where they lie outside the system's folders.
+    pub libraries: Vec<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub time: Duration,
-    /// Bytes that all its processes may hold together, and address space of each.
+    /// Bytes that all its processes may hold together, and address space of each (without devices: see [`Devices`]).
     pub memory: u64,
     pub processes: u32,
     pub open_files: u32,

@@ -65,6 +65,7 @@ impl Interpreter {
                 ("PATH".into(), String::new()),
             ],
             readable: self.folders.clone(),
+            devices: None,
             input,
             limits,
         }

@@ -1,6 +1,6 @@
 //! Tries to break out of the sandbox in every way it claims to stop, and to do what a program must be able to do.
 
-use super::{Ending, Finished, Interpreter, Job, Limits, Refusal, Sandbox};
+use super::{Devices, Ending, Finished, Interpreter, Job, Limits, Refusal, Sandbox};
 use std::time::Duration;
 
 /// One claim of the sandbox, tried out.
@@ -13,6 +13,7 @@ pub struct Check {
 }
 
 const SCRIPT: &str = include_str!("self_check.py");
+const DEVICE_SCRIPT: &str = include_str!("device_check.py");
 
 /// Runs all checks with a Python in the sandbox. The file named `secret` must be one that the sandbox does not show.
 pub fn self_check(sandbox: &Sandbox, python: &Interpreter) -> Result<Vec<Check>, Refusal> {
@@ -31,15 +32,8 @@ pub fn self_check(sandbox: &Sandbox, python: &Interpreter) -> Result<Vec<Check>,
         let job: Job = python.job(SCRIPT, &[mode, &parent], Vec::new(), limits);
         sandbox.run(&job)
     };
-    let mut checks = Vec::new();
     let probes = run("probes", limits)?;
-    for line in String::from_utf8_lossy(&probes.output).lines() {
-        let mut parts = line.splitn(3, ' ');
-        if let (Some(holds), Some(area), Some(claim)) = (parts.next(), parts.next(), parts.next()) {
-            let area = AREAS.iter().find(|known| **known == area).copied().unwrap_or("work");
-            checks.push(Check { area, claim: claim.into(), holds: holds == "ok" });
-        }
-    }
+    let mut checks = read(&probes);
     let mut note = |area, claim: &str, holds: bool| {
         checks.push(Check { area, claim: claim.into(), holds });
     };
@@ -70,6 +64,65 @@ pub fn self_check(sandbox: &Sandbox, python: &Interpreter) -> Result<Vec<Check>,
     );
     note("output", "endless output is stopped", run("print", limits)?.ending == Ending::Output);
     Ok(checks)
+}
+
+/// Runs the checks of a sandbox that lets devices in: what it must still stop, and whether CUDA starts where they are
+/// NVIDIA's.
+pub fn device_check(
+    sandbox: &Sandbox,
+    python: &Interpreter,
+    devices: &Devices,
+) -> Result<Vec<Check>, Refusal> {
+    let limits = Limits {
+        time: Duration::from_secs(120),
+        memory: 4 << 30,
+        processes: 8,
+        open_files: 1024,
+        scratch: 8 << 20,
+        output: 1 << 20,
+    };
+    let parent = std::process::id().to_string();
+    let lines = |paths: &[std::path::PathBuf]| {
+        let shown: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+        shown.join("\n")
+    };
+    let (files, seen) = (lines(&devices.files), lines(&devices.seen));
+    let mut job = python.job(DEVICE_SCRIPT, &[&parent, &files, &seen], Vec::new(), limits);
+    job.let_in(devices);
+    let probes = sandbox.run(&job)?;
+    let mut checks = read(&probes);
+    let mut claim = "a program with devices runs to its end".to_string();
+    if let Some(last) = probes.errors.lines().last().filter(|_| probes.ending != Ending::Exit(0)) {
+        claim = format!("{claim}, but {}: {last}", probes.ending);
+    }
+    checks.push(Check { area: "work", claim, holds: probes.ending == Ending::Exit(0) });
+    // The limits of memory, which are others than without devices.
+    let small = Limits { memory: 512 << 20, scratch: 256 << 20, ..limits };
+    for (mode, claim) in [
+        ("allocate", "with devices one large allocation fails"),
+        ("share", "with devices several processes cannot take more together"),
+        ("hide", "with devices files in memory count"),
+    ] {
+        let mut job = python.job(SCRIPT, &[mode, &parent], Vec::new(), small);
+        job.let_in(devices);
+        let ending = sandbox.run(&job)?.ending;
+        let holds = matches!(ending, Ending::Memory | Ending::Exit(3));
+        checks.push(Check { area: "memory", claim: claim.into(), holds });
+    }
+    Ok(checks)
+}
+
+/// What a script said, one check in a line.
+fn read(probes: &Finished) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for line in String::from_utf8_lossy(&probes.output).lines() {
+        let mut parts = line.splitn(3, ' ');
+        if let (Some(holds), Some(area), Some(claim)) = (parts.next(), parts.next(), parts.next()) {
+            let area = AREAS.iter().find(|known| **known == area).copied().unwrap_or("work");
+            checks.push(Check { area, claim: claim.into(), holds: holds == "ok" });
+        }
+    }
+    checks
 }
 
 const AREAS: &[&str] =

@@ -1,29 +1,43 @@
 //! The compatibility tier: the wrapper of a pass that cannot become a launch plan, run by PyTorch inside the sandbox.
 //!
 //! The process sees the pass and the wrapper's arguments, never an expected output, and is not believed: what it gives back
-//! is looked at here and compared by the trusted side. It lives as long as its graph is loaded.
+//! is looked at here and compared by the trusted side. It lives as long as its graph is loaded. On a GPU it has a context of
+//! its own: arguments go in and results come out as bytes there too.
 
 use super::frames::{self, Frame};
 use super::wire::{self, Outgoing};
 use crate::native::wrapper::Wrapper;
-use crate::sandbox::{Interpreter, Limits, Sandbox, Session};
+use crate::sandbox::{Devices, Interpreter, Limits, Refusal, Sandbox, Session, device_check};
 use serde_json::{Map, Value as Json, json};
 use std::io::{self, BufReader, BufWriter};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Defines the modules that its first argument lists, the last of which does the work.
+/// Imports the last of the modules that its first argument lists by name; those without text are packages.
 const SCRIPT: &str = "\
-import json, sys, types
-for name, text in json.loads(sys.argv[1]):
-    module = sys.modules[name] = types.ModuleType(name)
-    exec(compile(text, name, 'exec'), module.__dict__)
+import importlib.abc, importlib.util, json, sys
+class Given(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    def __init__(self, texts):
+        self.texts = texts
+    def find_spec(self, name, path=None, target=None):
+        if name in self.texts:
+            return importlib.util.spec_from_loader(name, self, is_package=not self.texts[name])
+    def exec_module(self, module):
+        name = module.__spec__.name
+        exec(compile(self.texts[name], name, 'exec'), module.__dict__)
+given = json.loads(sys.argv[1])
+sys.meta_path.insert(0, Given(dict(given)))
+__import__(given[-1][0])
 ";
 
-const MODULES: [(&str, &str); 3] = [
+const MODULES: [(&str, &str); 7] = [
+    ("passnet", ""),
+    ("passnet.worker", ""),
     ("passnet.worker.frames", include_str!("../../../../python/passnet/worker/frames.py")),
     ("passnet.worker.tensors", include_str!("../../../../python/passnet/worker/tensors.py")),
+    ("passnet.poison", include_str!("../../../../python/passnet/poison.py")),
+    ("passnet.sandboxed_triton", include_str!("../../../../python/passnet/sandboxed_triton.py")),
     ("sandboxed_pass", include_str!("../../../../python/passnet/sandboxed_pass.py")),
 ];
 
@@ -31,6 +45,10 @@ const MODULES: [(&str, &str); 3] = [
 const START_LIMIT: Duration = Duration::from_secs(120);
 /// More bytes than the outputs of any graph we evaluate have.
 const MAX_ANSWER: u64 = 4 << 30;
+/// CUDA opens its devices many times over.
+const OPEN_FILES: u32 = 1024;
+/// What says which devices CUDA numbers how, in the sandbox as outside.
+const NUMBERING: [&str; 2] = ["CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"];
 /// A process lives as long as its graph, but not for ever.
 const LIFE: Duration = Duration::from_secs(3600);
 
@@ -39,6 +57,8 @@ const LIFE: Duration = Duration::from_secs(3600);
 pub(super) struct Compat {
     sandbox: Sandbox,
     interpreter: Interpreter,
+    /// Let in, where it computes on a GPU.
+    devices: Option<Devices>,
     memory: u64,
     threads: usize,
     call_limit: Duration,
@@ -62,12 +82,30 @@ impl Compat {
     pub(super) fn new(
         sandbox: Sandbox,
         python: &Path,
+        devices: Option<Devices>,
         memory: u64,
         threads: usize,
         call_limit: Duration,
     ) -> Result<Compat, String> {
         let interpreter = Interpreter::ask(python)?;
-        Ok(Compat { sandbox, interpreter, memory, threads: threads.max(1), call_limit })
+        if let Some(devices) = &devices {
+            try_devices(&sandbox, &interpreter, devices)?;
+        }
+        Ok(Compat { sandbox, interpreter, devices, memory, threads: threads.max(1), call_limit })
+    }
+}
+
+/// Everything that is claimed of a sandbox with devices in it must hold, and CUDA must start there.
+fn try_devices(
+    sandbox: &Sandbox,
+    interpreter: &Interpreter,
+    devices: &Devices,
+) -> Result<(), String> {
+    let refused = |refusal: Refusal| format!("{refusal}\n{}", refusal.hint);
+    let checks = device_check(sandbox, interpreter, devices).map_err(refused)?;
+    match checks.iter().find(|check| !check.holds) {
+        None => Ok(()),
+        Some(broken) => Err(format!("the GPU cannot be let into the sandbox: {}", broken.claim)),
     }
 }
 
@@ -83,11 +121,25 @@ pub(super) struct SandboxedPass {
 impl SandboxedPass {
     pub(super) fn start(compat: &Compat, wrapper: &Wrapper) -> Result<SandboxedPass, Failed> {
         let modules = json!(MODULES).to_string();
-        let limits =
+        let mut limits =
             Limits { time: LIFE, memory: compat.memory, output: usize::MAX, ..Limits::default() };
+        if compat.devices.is_some() {
+            limits.open_files = OPEN_FILES;
+        }
         let mut job = compat.interpreter.job(SCRIPT, &[&modules], Vec::new(), limits);
-        // There is no GPU in the sandbox: kernels run in Triton's interpreter.
-        job.environment.push(("TRITON_INTERPRET".into(), "1".into()));
+        match &compat.devices {
+            None => job.environment.push(("TRITON_INTERPRET".into(), "1".into())),
+            Some(devices) => {
+                job.let_in(devices);
+                job.environment.push(("TRITON_CACHE_DIR".into(), "/tmp/triton".into()));
+                job.environment.push(("CUDA_CACHE_DISABLE".into(), "1".into()));
+                for name in NUMBERING {
+                    if let Ok(value) = std::env::var(name) {
+                        job.environment.push((name.into(), value));
+                    }
+                }
+            }
+        }
         let mut session = compat
             .sandbox
             .start(&job)
@@ -110,6 +162,13 @@ impl SandboxedPass {
             session,
             call_limit: compat.call_limit,
         };
+        let device = if compat.devices.is_some() { "cuda" } else { "cpu" };
+        let first = json!({ "device": device, "threads": compat.threads });
+        // Nothing of the pass is there yet: what fails now is the machine's fault.
+        pass.ask(&first, &[], START_LIMIT).map_err(|failed| Failed {
+            kind: "unsupported",
+            message: format!("{device} does not start in the sandbox: {}", failed.message),
+        })?;
         // The wrapper's file comes first.
         let sources = (0..wrapper.files.len()).map(|index| wrapper.files.source(index));
         let files: Vec<Json> = sources
@@ -119,8 +178,7 @@ impl SandboxedPass {
             })
             .collect();
         let name = &*wrapper.replacement.wrapper;
-        let first = json!({ "files": files, "wrapper": name, "threads": compat.threads });
-        pass.ask(&first, &[], START_LIMIT)?;
+        pass.ask(&json!({ "files": files, "wrapper": name }), &[], START_LIMIT)?;
         Ok(pass)
     }
 

@@ -21,7 +21,7 @@ use crate::engine::{
     Tier, Value,
 };
 use crate::native::{NativeEngine, Tensor, Wrappers};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, nvidia};
 use compat::Compat;
 use compile::Compiler;
 use frames::Frame;
@@ -192,16 +192,20 @@ impl Host {
     /// What the compatibility tier needs, or why this machine does not have it.
     fn compatibility(&self) -> Result<Compat, EngineError> {
         let unsupported = |text: String| EngineError::graph(ErrorKind::Unsupported, text);
-        if self.device != Device::CPU {
-            let text =
-                "the compatibility tier runs on the CPU only: there is no GPU in the sandbox";
-            return Err(unsupported(text.into()));
-        }
         let sandbox = Sandbox::strongest().map_err(|refusal| {
             unsupported(format!("the compatibility tier runs in a sandbox only: {refusal}"))
         })?;
         let WorkerOptions { python, memory_limit, threads, call_limit, .. } = &self.options;
-        Compat::new(sandbox, python, *memory_limit, *threads, *call_limit).map_err(unsupported)
+        let devices = match self.device == Device::CPU {
+            true => None,
+            false => Some(nvidia().map_err(|missing| {
+                unsupported(format!(
+                    "the compatibility tier finds no GPU for its sandbox: {missing}"
+                ))
+            })?),
+        };
+        Compat::new(sandbox, python, devices, *memory_limit, *threads, *call_limit)
+            .map_err(unsupported)
     }
 
     fn plan_maker(

@@ -32,7 +32,7 @@ pub struct EngineArgs {
     pub runner: Option<PathBuf>,
 
     /// How passes may run: `compat` lets those that cannot become launch plans run in a sandboxed PyTorch, labelled
-    /// so, not timed and not scored (torch engine, CPU)
+    /// so, not timed and not scored (torch engine)
     #[arg(long, value_enum, default_value_t = TierArg::Plan)]
     pub tier: TierArg,
 

@@ -13,12 +13,16 @@ const TASKS_OF_A_PROCESS: u64 = 16;
 /// Processor time for each second of the clock, on all cores together.
 const CORES: u64 = 8;
 
+/// Bytes that drivers may keep from being swapped: what containers allow.
+const LOCKED_WITH_DEVICES: u64 = 64 << 10;
+
 /// Where setting up stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum Stage {
     Identity = 1,
     Mounts,
+    Processes,
     Root,
     Fork,
     Limits,
@@ -31,7 +35,7 @@ pub(super) enum Stage {
 impl Stage {
     pub(super) fn from_byte(byte: u8) -> Option<Stage> {
         use Stage::*;
-        [Identity, Mounts, Root, Fork, Limits, Capabilities, Landlock, Filter, Exec]
+        [Identity, Mounts, Processes, Root, Fork, Limits, Capabilities, Landlock, Filter, Exec]
             .into_iter()
             .find(|stage| *stage as u8 == byte)
     }
@@ -145,7 +149,9 @@ fn set_up(program: &Program) -> Done {
     write_file(Stage::Identity, c"/proc/self/setgroups", c"deny")?;
     write_file(Stage::Identity, c"/proc/self/uid_map", &program.user_map)?;
     write_file(Stage::Identity, c"/proc/self/gid_map", &program.group_map)?;
-    new_root(program)
+    new_root(program)?;
+    // This process is a copy of its parent's memory, and may be listed in the program's `/proc`.
+    check(Stage::Identity, control(libc::PR_SET_DUMPABLE, 0)).map(|_| ())
 }
 
 fn write_file(stage: Stage, path: &CStr, content: &CStr) -> Done {
@@ -207,6 +213,11 @@ fn take(step: &Step) -> Done {
             }
             Step::Link { at, to } => {
                 check(Stage::Root, libc::symlink(to.as_ptr(), at.as_ptr())).map(|_| ())
+            }
+            Step::OwnProcesses(path) => {
+                const QUIET: c_ulong = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+                mount(c"proc", path, c"proc", QUIET, c"subset=pid")
+                    .map_err(|(_, error)| (Stage::Processes, error))
             }
             Step::Bind { from, to, device } => {
                 mount(from, to, c"", libc::MS_BIND | libc::MS_REC, c"")?;
@@ -299,14 +310,19 @@ fn set_limits(program: &Program) -> Done {
     // The kernel counts threads, too; processes themselves are counted by the watcher.
     let tasks = u64::from(limits.processes) * TASKS_OF_A_PROCESS;
     let seconds = limits.time.as_secs().saturating_add(1).saturating_mul(CORES);
+    // With devices the driver reserves address space without end; what is written to is bounded as well as without.
+    let (space, locked) = match program.has_devices {
+        true => (libc::RLIMIT_DATA, LOCKED_WITH_DEVICES),
+        false => (libc::RLIMIT_AS, 0),
+    };
     for (resource, value) in [
-        (libc::RLIMIT_AS, limits.memory),
+        (space, limits.memory),
         (libc::RLIMIT_NOFILE, u64::from(limits.open_files)),
         (libc::RLIMIT_NPROC, tasks),
         (libc::RLIMIT_FSIZE, limits.scratch),
         (libc::RLIMIT_CPU, seconds),
         (libc::RLIMIT_CORE, 0),
-        (libc::RLIMIT_MEMLOCK, 0),
+        (libc::RLIMIT_MEMLOCK, locked),
         (libc::RLIMIT_MSGQUEUE, 0),
     ] {
         let limit = libc::rlimit { rlim_cur: value, rlim_max: value };

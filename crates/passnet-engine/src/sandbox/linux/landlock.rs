@@ -15,6 +15,7 @@ const EXECUTE: u64 = 1 << 0;
 const WRITE_FILE: u64 = 1 << 1;
 const READ_FILE: u64 = 1 << 2;
 const READ_DIR: u64 = 1 << 3;
+const TRUNCATE: u64 = 1 << 14;
 const IOCTL_DEVICE: u64 = 1 << 15;
 
 /// What may be done at a path and below it.
@@ -22,8 +23,14 @@ const IOCTL_DEVICE: u64 = 1 << 15;
 pub(super) enum Access {
     ReadFolder,
     ReadFile,
+    /// What names a folder holds.
+    List,
     /// A device such as `/dev/null`.
     UseDevice,
+    /// A device that is spoken to in its own language.
+    ControlDevice,
+    /// The program's own processes, whose threads it may name.
+    OwnProcesses,
     /// Anything but execution.
     OwnFolder,
 }
@@ -66,7 +73,10 @@ impl Access {
         let rights = match self {
             Access::ReadFolder => EXECUTE | READ_FILE | READ_DIR,
             Access::ReadFile => EXECUTE | READ_FILE,
+            Access::List => READ_DIR,
             Access::UseDevice => READ_FILE | WRITE_FILE,
+            Access::ControlDevice => READ_FILE | WRITE_FILE | IOCTL_DEVICE,
+            Access::OwnProcesses => READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE,
             Access::OwnFolder => all_files(version) & !EXECUTE & !IOCTL_DEVICE,
         };
         rights & all_files(version)

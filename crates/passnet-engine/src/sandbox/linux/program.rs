@@ -17,6 +17,7 @@ pub(in crate::sandbox) struct Program {
     pub(super) root: Root,
     pub(super) filter: Vec<libc::sock_filter>,
     pub(super) landlock: Option<u32>,
+    pub(super) has_devices: bool,
     pub(super) user_map: CString,
     pub(super) group_map: CString,
     pub(super) scratch_options: CString,
@@ -33,10 +34,10 @@ impl Program {
         for (name, value) in &job.environment {
             environment.push(terminated(format!("{name}={value}").as_bytes())?);
         }
-        let root = Root::new(&job.readable).map_err(|error| Refusal {
+        let root = Root::new(&job.readable, job.devices.as_ref()).map_err(|error| Refusal {
             layer: "files",
             reason: error.to_string(),
-            hint: "name existing files and folders outside /proc, /sys, /dev and /tmp",
+            hint: "name existing files and folders outside /proc, /sys, /dev and /tmp, and devices that are there",
         })?;
         // SAFETY: these two calls take nothing and cannot fail.
         let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
@@ -44,8 +45,9 @@ impl Program {
             arguments,
             environment,
             root,
-            filter: seccomp::filter(),
+            filter: seccomp::filter(job.devices.is_some()),
             landlock: layers.landlock,
+            has_devices: job.devices.is_some(),
             user_map: terminated(format!("{INSIDE} {user} 1").as_bytes())?,
             group_map: terminated(format!("{INSIDE} {group} 1").as_bytes())?,
             scratch_options: terminated(
@@ -62,6 +64,7 @@ impl Program {
             arguments: Vec::new(),
             environment: Vec::new(),
             readable: Vec::new(),
+            devices: None,
             input: Vec::new(),
             limits: Limits::default(),
         };

@@ -5,12 +5,16 @@
 
 use libc::{c_long, sock_filter};
 
+/// Network, and every other socket; files without a name. With devices they are allowed as far as they stay inside.
+#[rustfmt::skip]
+const REFUSED_WITHOUT_DEVICES: &[c_long] = &[
+    libc::SYS_socket, libc::SYS_socketpair, libc::SYS_bind, libc::SYS_connect, libc::SYS_listen, libc::SYS_accept,
+    libc::SYS_accept4, libc::SYS_sendto, libc::SYS_sendmsg, libc::SYS_sendmmsg, libc::SYS_memfd_create,
+];
+
 /// Refused with "operation not permitted".
 #[rustfmt::skip]
 const REFUSED: &[c_long] = &[
-    // Network, and every other socket.
-    libc::SYS_socket, libc::SYS_socketpair, libc::SYS_bind, libc::SYS_connect, libc::SYS_listen, libc::SYS_accept,
-    libc::SYS_accept4, libc::SYS_sendto, libc::SYS_sendmsg, libc::SYS_sendmmsg,
     // Other processes.
     libc::SYS_ptrace, libc::SYS_process_vm_readv, libc::SYS_process_vm_writev, libc::SYS_process_madvise, libc::SYS_kcmp,
     libc::SYS_pidfd_open, libc::SYS_pidfd_getfd, libc::SYS_pidfd_send_signal, libc::SYS_perf_event_open,
@@ -26,7 +30,7 @@ const REFUSED: &[c_long] = &[
     // Parts of the kernel with many past mistakes and no use here.
     libc::SYS_bpf, libc::SYS_userfaultfd, libc::SYS_keyctl, libc::SYS_add_key, libc::SYS_request_key,
     libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register,
-    libc::SYS_memfd_create, libc::SYS_memfd_secret,
+    libc::SYS_memfd_secret,
     // The machine.
     libc::SYS_init_module, libc::SYS_finit_module, libc::SYS_delete_module, libc::SYS_kexec_load, libc::SYS_reboot,
     libc::SYS_swapon, libc::SYS_swapoff, libc::SYS_acct, libc::SYS_syslog, libc::SYS_settimeofday,
@@ -72,8 +76,9 @@ const NAMESPACES: u32 = (libc::CLONE_NEWUSER
     | libc::CLONE_NEWUTS
     | libc::CLONE_NEWCGROUP) as u32;
 
-/// The filter as a program for the kernel's packet filter.
-pub(super) fn filter() -> Vec<sock_filter> {
+/// The filter as a program for the kernel's packet filter. CUDA's library wants files in memory, and a socket of its own
+/// namespace that it finds itself by.
+pub(super) fn filter(has_devices: bool) -> Vec<sock_filter> {
     let mut program = vec![
         load(ARCH),
         skip_unless_equal(ARCHITECTURE, 1, 0),
@@ -83,9 +88,21 @@ pub(super) fn filter() -> Vec<sock_filter> {
         jump(libc::BPF_JGE, OTHER_INTERFACE, 0, 1),
         answer(KILL),
     ];
-    for &number in REFUSED.iter().chain(REFUSED_HERE) {
+    let without_devices = if has_devices { &[] } else { REFUSED_WITHOUT_DEVICES };
+    for &number in REFUSED.iter().chain(REFUSED_HERE).chain(without_devices) {
         program.push(skip_unless_equal(number as u32, 0, 1));
         program.push(answer(REFUSE));
+    }
+    if has_devices {
+        for number in [libc::SYS_socket, libc::SYS_socketpair] {
+            program.extend([
+                skip_unless_equal(number as u32, 0, 4),
+                load(FIRST_ARGUMENT),
+                skip_unless_equal(libc::AF_UNIX as u32, 0, 1),
+                answer(ALLOW),
+                answer(REFUSE),
+            ]);
+        }
     }
     program.extend([
         skip_unless_equal(libc::SYS_clone3 as u32, 0, 1),

@@ -5,6 +5,7 @@ use super::program::{Program, pointers};
 use crate::sandbox::{Ending, Finished, Limits, Refusal};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -92,6 +93,8 @@ struct Watched {
     errors: Stream,
     report: Stream,
     status: Stream,
+    /// Whether it may make files in memory.
+    has_devices: bool,
     stopped: Option<Ending>,
     reaped: bool,
     /// Set by whoever wants it ended.
@@ -131,6 +134,7 @@ fn start(program: &Program) -> io::Result<Watched> {
             errors: our_errors.into(),
             report: our_report.into(),
             status: our_status.into(),
+            has_devices: program.has_devices,
             stopped: None,
             reaped: false,
             cancelled: Arc::default(),
@@ -206,7 +210,7 @@ impl Watched {
             }
             if now >= next_look {
                 next_look = now + LOOK;
-                let tree = Tree::of(self.pid);
+                let tree = Tree::of(self.pid, self.has_devices);
                 // The first process is ours.
                 if tree.processes > u64::from(limits.processes) + 1 {
                     self.stop(Ending::Processes);
@@ -317,12 +321,15 @@ struct Tree {
 }
 
 impl Tree {
-    fn of(pid: libc::pid_t) -> Tree {
+    fn of(pid: libc::pid_t, has_files_in_memory: bool) -> Tree {
         let mut tree = Tree::default();
         let mut waiting = vec![pid];
         while let Some(pid) = waiting.pop() {
             tree.processes += 1;
             tree.bytes += resident(pid);
+            if has_files_in_memory {
+                tree.bytes += files_in_memory(pid);
+            }
             waiting.extend(children(pid));
         }
         tree
@@ -334,6 +341,18 @@ fn resident(pid: libc::pid_t) -> u64 {
     let pages: u64 = text.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);
     // SAFETY: asks for a number.
     pages * u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}
+
+/// What a process keeps in files without a name. One that is also mapped counts twice, one shared by two processes too:
+/// nothing honest comes near the limit that way.
+fn files_in_memory(pid: libc::pid_t) -> u64 {
+    let Ok(open) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return 0 };
+    let paths = open.flatten().map(|entry| entry.path());
+    let unnamed = paths.filter(|path| {
+        path.read_link()
+            .is_ok_and(|link| link.as_os_str().as_encoded_bytes().starts_with(b"/memfd:"))
+    });
+    unnamed.filter_map(|path| path.metadata().ok()).map(|file| file.blocks() * 512).sum()
 }
 
 fn children(pid: libc::pid_t) -> Vec<libc::pid_t> {
@@ -377,6 +396,11 @@ fn refusal(stage: Option<Stage>, error: io::Error) -> Refusal {
         None => ("namespaces", NAMESPACES),
         Some(Stage::Identity) => ("user namespace", NAMESPACES),
         Some(Stage::Mounts) => ("mount namespace", NAMESPACES),
+        Some(Stage::Processes) => (
+            "a `/proc` of its own, which devices need",
+            "the kernel gives one only where nothing hides parts of the machine's: in a container, start it with \
+             `--security-opt systempaths=unconfined`, or run on the machine itself",
+        ),
         Some(Stage::Root) => ("a root of its own", NAMESPACES),
         Some(Stage::Fork | Stage::Limits) => {
             ("resource limits", "the machine's own limits may be lower than those asked for")
@@ -404,7 +428,7 @@ mod tests {
     fn a_tree_counts_this_process_and_its_memory() {
         let me = std::process::id() as libc::pid_t;
         let mut sleeper = std::process::Command::new("sleep").arg("30").spawn().unwrap();
-        let with_child = Tree::of(me);
+        let with_child = Tree::of(me, false);
         let searched = children_by_search(me);
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Triton comes with PyTorch: the oldest whose compiler the kernels are compiled with. Triton's interpreter, which the
-/// compatibility tier uses, needs NumPy.
+/// compatibility tier uses on the CPU, needs NumPy.
 const PACKAGES: [&str; 2] = ["torch>=2.9", "numpy"];
 /// For `uv`, which can bring its own.
 const PYTHON: &str = "3.12";

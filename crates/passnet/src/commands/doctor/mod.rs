@@ -9,7 +9,7 @@ use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table};
 use clap::{Args, ValueEnum};
 use machine::Machine;
-use passnet_engine::sandbox::{Check, Refusal, Sandbox, self_check};
+use passnet_engine::sandbox::{Check, Devices, Refusal, Sandbox, device_check, nvidia, self_check};
 use python::{Found, Libraries};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -53,6 +53,8 @@ struct Report {
     machine: Machine,
     python: Result<Found, String>,
     sandbox: Result<Sandbox, Refusal>,
+    /// What the compatibility tier lets into the sandbox, or what this machine lacks for it.
+    gpu: Result<Devices, String>,
     checks: Vec<Check>,
     runner: Option<PathBuf>,
 }
@@ -68,13 +70,19 @@ pub fn run(args: DoctorArgs, out: &mut Output) -> Result<Outcome, CommandError> 
         None => python::find(),
     };
     let sandbox = Sandbox::strongest();
+    let gpu = nvidia();
     let mut checks = Vec::new();
     if args.check_sandbox
         && let (Ok(sandbox), Ok(found)) = (&sandbox, &python)
     {
         checks = self_check(sandbox, &found.interpreter).map_err(|refusal| lacking(&refusal))?;
+        if let Ok(devices) = &gpu {
+            let with_devices = device_check(sandbox, &found.interpreter, devices);
+            checks.extend(with_devices.map_err(|refusal| lacking(&refusal))?);
+        }
     }
-    let report = Report { machine: Machine::look(), python, sandbox, checks, runner: runner() };
+    let report =
+        Report { machine: Machine::look(), python, sandbox, gpu, checks, runner: runner() };
     match out.is_json() {
         true => out.json(&report.json())?,
         false => report.print(out)?,
@@ -146,15 +154,21 @@ impl Report {
     }
 
     /// What works, by name of the engine as users ask for it.
-    fn abilities(&self) -> [(&'static str, bool); 4] {
+    fn abilities(&self) -> [(&'static str, bool); 6] {
         let runner = self.runner.is_some();
         let torch = self.torch().is_some();
-        let compile = self.triton().is_some() && self.sandbox.is_ok();
+        let sandbox = self.sandbox.is_ok();
+        let compile = self.triton().is_some() && sandbox;
+        let (on_cpu, on_cuda) = (torch && runner, torch && runner && self.cuda() && compile);
+        // Where the sandbox was tried with the devices in it, that decides.
+        let tried = self.checks.iter().all(|check| check.holds);
         [
             ("native", true),
-            ("torch on the CPU", torch && runner),
-            ("torch on CUDA", torch && runner && self.cuda() && compile),
+            ("torch on the CPU", on_cpu),
+            ("torch on CUDA", on_cuda),
             ("compiling kernels for a GPU", compile),
+            ("compatibility tier on the CPU", on_cpu && sandbox),
+            ("compatibility tier on CUDA", on_cuda && self.gpu.is_ok() && tried),
         ]
     }
 
@@ -189,6 +203,10 @@ impl Report {
             Ok(sandbox) => row("sandbox", layers(sandbox), ""),
             Err(refusal) => row("sandbox", refusal.to_string(), refusal.hint),
         }
+        match &self.gpu {
+            Ok(devices) => row("GPU in the sandbox", let_in(devices), ""),
+            Err(missing) => row("GPU in the sandbox", format!("none: {missing}"), CUDA),
+        }
         match &self.runner {
             Some(path) => row("plan runner", path.display().to_string(), ""),
             None => row("plan runner", missing(), RUNNER),
@@ -221,12 +239,17 @@ impl Report {
             }
             Err(refusal) => json!({ "refused": refusal.to_string(), "hint": refusal.hint }),
         };
+        let gpu = match &self.gpu {
+            Ok(devices) => json!({ "devices": devices.files, "seen": devices.seen }),
+            Err(missing) => json!({ "missing": missing }),
+        };
         let check = |check: &Check| json!({ "area": check.area, "claim": check.claim, "holds": check.holds });
         let python = match &self.python {
             Ok(found) => found.json(),
             Err(reason) => json!({ "missing": reason }),
         };
-        let names = ["native", "torch_cpu", "torch_cuda", "compile_kernels"];
+        let names =
+            ["native", "torch_cpu", "torch_cuda", "compile_kernels", "compat_cpu", "compat_cuda"];
         let abilities: serde_json::Map<String, Value> = names
             .iter()
             .zip(self.abilities())
@@ -236,11 +259,18 @@ impl Report {
             "machine": self.machine.json(),
             "python": python,
             "sandbox": sandbox,
+            "sandbox_gpu": gpu,
             "sandbox_checks": self.checks.iter().map(check).collect::<Vec<_>>(),
             "runner": self.runner,
             "works": abilities,
         })
     }
+}
+
+fn let_in(devices: &Devices) -> String {
+    let names = devices.files.iter().filter_map(|file| file.file_name());
+    let names: Vec<_> = names.map(|name| name.to_string_lossy()).collect();
+    format!("let in for `--tier compat` alone: {}", names.join(", "))
 }
 
 fn layers(sandbox: &Sandbox) -> String {
