@@ -127,6 +127,8 @@ impl SandboxedPass {
             limits.open_files = OPEN_FILES;
         }
         let mut job = compat.interpreter.job(SCRIPT, &[&modules], Vec::new(), limits);
+        // PyTorch asks for a name, and the sandbox has no list of users.
+        job.environment.push(("USER".into(), "nobody".into()));
         match &compat.devices {
             None => job.environment.push(("TRITON_INTERPRET".into(), "1".into())),
             Some(devices) => {
