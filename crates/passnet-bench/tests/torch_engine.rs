@@ -240,7 +240,7 @@ fn eager_pytorch_is_equal_to_itself() {
     }
 }
 
-/// A pass for the task `swiglu` with a kernel that `right` launches through a dictionary, which no plan can.
+/// A pass for the task `swiglu` with a kernel that an object launches, which no plan can.
 const SWIGLU: &str = r"
 import torch
 import triton
@@ -263,12 +263,18 @@ def kernel(packed, out, width, BLOCK: tl.constexpr):
     silu = (gate * tl.sigmoid(gate)).to(out.dtype.element_ty).to(tl.float32)
     tl.store(out + row * width + column, (up * silu).to(out.dtype.element_ty), mask=inside)
 
-def right(gate_up):
-    *lead, packed = gate_up.shape
-    out = torch.empty((*lead, packed // 2), dtype=gate_up.dtype, device=gate_up.device)
-    launch = dict(packed=gate_up, out=out, width=packed // 2)
-    kernel[(gate_up.numel() // packed,)](**launch, BLOCK=triton.next_power_of_2(packed // 2))
-    return out
+class Launch:
+    def __init__(self, kernel):
+        self.kernel = kernel
+
+    def __call__(self, gate_up):
+        *lead, packed = gate_up.shape
+        out = torch.empty((*lead, packed // 2), dtype=gate_up.dtype, device=gate_up.device)
+        block = triton.next_power_of_2(packed // 2)
+        self.kernel[(gate_up.numel() // packed,)](gate_up, out, packed // 2, BLOCK=block)
+        return out
+
+right = Launch(kernel)
 
 @torch.fx.wrap
 def wrapper(gate_up):
