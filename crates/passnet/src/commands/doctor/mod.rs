@@ -70,15 +70,18 @@ pub fn run(args: DoctorArgs, out: &mut Output) -> Result<Outcome, CommandError> 
         None => python::find(),
     };
     let sandbox = Sandbox::strongest();
-    let gpu = nvidia();
+    let mut gpu = nvidia();
     let mut checks = Vec::new();
     if args.check_sandbox
         && let (Ok(sandbox), Ok(found)) = (&sandbox, &python)
     {
         checks = self_check(sandbox, &found.interpreter).map_err(|refusal| lacking(&refusal))?;
-        if let Ok(devices) = &gpu {
-            let with_devices = device_check(sandbox, &found.interpreter, devices);
-            checks.extend(with_devices.map_err(|refusal| lacking(&refusal))?);
+        // A machine may have the sandbox and be unable to let a GPU into it.
+        let tried = gpu.clone().map(|devices| device_check(sandbox, &found.interpreter, &devices));
+        match tried {
+            Ok(Ok(more)) => checks.extend(more),
+            Ok(Err(refusal)) => gpu = Err(format!("{refusal} ({})", refusal.hint)),
+            Err(_) => {}
         }
     }
     let report =
