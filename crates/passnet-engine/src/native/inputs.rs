@@ -6,8 +6,11 @@
 use super::error::Result;
 use super::ops::{creation, pointwise};
 use super::random::Generator;
-use super::tensor::{Scalar, Tensor};
+use super::simd::convert;
+use super::tensor::{Element, Scalar, Tensor};
+use half::{bf16, f16};
 use passnet_graph::DType;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The reference seeds every generator with this.
 pub const DEFAULT_SEED: u64 = 123;
@@ -82,9 +85,11 @@ fn replay(meta: &InputMeta, generator: &mut Generator) -> Result<Tensor> {
         Tensor::full(shape, Scalar::Float(mean), dtype)?
     } else {
         let drawn = generator.randn(shape, DType::Float32)?.to_dtype(dtype)?;
-        let scaled = pointwise::mul(&drawn.into(), &std.into())?;
-        let scaled = pointwise::mul(&scaled.into(), &0.2.into())?;
-        pointwise::add(&scaled.into(), &mean.into(), 1.0.into())?
+        let (value, is_ordinary) = scaled(&drawn, std, mean)?;
+        if is_ordinary && meta.min_val.is_none() && meta.max_val.is_none() {
+            return Ok(value);
+        }
+        value
     };
     if meta.min_val.is_some() {
         value = pointwise::clamp_scalar(&value, meta.min_val, None)?;
@@ -94,9 +99,56 @@ fn replay(meta: &InputMeta, generator: &mut Generator) -> Result<Tensor> {
     }
     if dtype.is_float() {
         value = replace_non_finite(&value, generator)?;
-        value = pointwise::clamp_scalar(&value, Some((-100i64).into()), Some(100i64.into()))?;
+        let limit = f64::from(LIMIT);
+        value = pointwise::clamp_scalar(&value, Some((-limit).into()), Some(limit.into()))?;
     }
     value.to_dtype(dtype)
+}
+
+/// Values that are worked on at a time: few enough to stay in a core's own cache.
+const PIECE: usize = 4096;
+/// The largest magnitude an input may have.
+const LIMIT: f32 = 100.0;
+
+/// `drawn · std · 0.2 + mean`, every step rounded to the tensor's type, and whether all of it lies within the limit, so
+/// that no value needs to be replaced.
+fn scaled(drawn: &Tensor, std: f64, mean: f64) -> Result<(Tensor, bool)> {
+    let round: fn(&mut [f32]) = match drawn.dtype() {
+        DType::Float32 => |_| {},
+        DType::Float16 => through::<f16>,
+        DType::BFloat16 => through::<bf16>,
+        _ => {
+            let scaled = pointwise::mul(&drawn.into(), &std.into())?;
+            let scaled = pointwise::mul(&scaled.into(), &0.2.into())?;
+            return Ok((pointwise::add(&scaled.into(), &mean.into(), 1.0.into())?, false));
+        }
+    };
+    // A number that is added is rounded first; one that is multiplied with is not.
+    let mut mean = [mean as f32];
+    round(&mut mean);
+    let is_ordinary = AtomicBool::new(true);
+    let value = drawn.changed(PIECE, |piece: &mut [f32]| {
+        for factor in [std as f32, 0.2] {
+            piece.iter_mut().for_each(|value| *value *= factor);
+            round(piece);
+        }
+        piece.iter_mut().for_each(|value| *value += mean[0]);
+        // What rounds up to the limit is within it.
+        if !piece.iter().fold(true, |all, value| all & (value.abs() <= LIMIT)) {
+            is_ordinary.store(false, Ordering::Relaxed);
+        }
+    })?;
+    Ok((value, is_ordinary.into_inner()))
+}
+
+/// Rounds to a narrower type.
+fn through<T: Element>(values: &mut [f32]) {
+    let mut narrow = [T::from_f32(0.0); 256];
+    for values in values.chunks_mut(narrow.len()) {
+        let narrow = &mut narrow[..values.len()];
+        convert::narrow(values, narrow);
+        convert::widen(narrow, values);
+    }
 }
 
 fn replace_non_finite(value: &Tensor, generator: &mut Generator) -> Result<Tensor> {
@@ -119,5 +171,29 @@ fn is_all_finite(value: &Tensor) -> Result<bool> {
         DType::BFloat16 => half(0x7f80),
         DType::Float32 => Ok(value.words::<f32>()?.iter().fold(true, |all, x| all & x.is_finite())),
         _ => Ok(value.to_vec::<f64>()?.iter().all(|x| x.is_finite())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scaling_in_one_pass_rounds_like_three_operations() {
+        for dtype in [DType::Float16, DType::BFloat16, DType::Float32, DType::Float64] {
+            for (std, mean, is_ordinary) in
+                [(5.0, 0.1, true), (0.013, -3.7, true), (900.0, 0.0, false)]
+            {
+                let mut generator = Generator::new(7);
+                let drawn = generator.randn(&[3, 3001], DType::Float32).unwrap();
+                let drawn = drawn.to_dtype(dtype).unwrap();
+                let expected = pointwise::mul(&(&drawn).into(), &std.into()).unwrap();
+                let expected = pointwise::mul(&expected.into(), &0.2.into()).unwrap();
+                let expected = pointwise::add(&expected.into(), &mean.into(), 1.0.into()).unwrap();
+                let (found, ordinary) = scaled(&drawn, std, mean).unwrap();
+                assert!(found.same_bits(&expected).unwrap(), "{dtype} {std} {mean}");
+                assert_eq!(ordinary, is_ordinary && dtype != DType::Float64, "{dtype} {std}");
+            }
+        }
     }
 }
