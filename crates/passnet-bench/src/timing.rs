@@ -21,16 +21,35 @@ pub struct TimingOptions {
     pub precision: f64,
     /// Seconds after which the planned trials are cut short; measuring longer may take as much again.
     pub seconds: f64,
+    /// Timed calls of each side even when the budget has run out: fewer say nothing that could be published.
+    #[serde(default = "least_trials", skip_serializing_if = "is_least_trials")]
+    pub least: usize,
 }
 
 impl Default for TimingOptions {
     fn default() -> Self {
-        TimingOptions { warmup: 25, trials: 100, max_trials: 200, precision: 0.03, seconds: 2.0 }
+        TimingOptions {
+            warmup: 25,
+            trials: 100,
+            max_trials: 200,
+            precision: 0.03,
+            seconds: 2.0,
+            least: LEAST_TRIALS,
+        }
     }
 }
 
 /// Fewer timed calls than this say nothing.
 const LEAST_TRIALS: usize = 10;
+
+fn least_trials() -> usize {
+    LEAST_TRIALS
+}
+
+fn is_least_trials(least: &usize) -> bool {
+    *least == LEAST_TRIALS
+}
+
 /// How sure a ratio is to lie within the wanted precision.
 const PRECISION_CONFIDENCE: f64 = 0.95;
 /// How many times the wanted width is enough for a ratio that is clearly not one.
@@ -126,7 +145,7 @@ pub fn race<E>(rounds: &mut dyn Rounds<Error = E>, options: &TimingOptions) -> R
         warm += count;
     }
     let started = Instant::now();
-    let mut planned = options.trials.max(LEAST_TRIALS);
+    let mut planned = options.trials.max(options.least);
     let more = (planned / 4).max(1);
     let mut limit = budget;
     loop {
@@ -138,7 +157,7 @@ pub fn race<E>(rounds: &mut dyn Rounds<Error = E>, options: &TimingOptions) -> R
                 timings.candidate.push(candidate);
                 timings.measured += eager + candidate;
             }
-            if timings.eager.len() >= LEAST_TRIALS && started.elapsed() > limit {
+            if timings.eager.len() >= options.least && started.elapsed() > limit {
                 return Ok(timings);
             }
         }
@@ -192,7 +211,7 @@ pub fn one_after_the_other<E>(
         for call in 0..options.warmup {
             measured += called(side, call)?;
         }
-        let trials = 0..options.trials.max(LEAST_TRIALS);
+        let trials = 0..options.trials.max(options.least);
         let times = trials.map(|call| timed(side, call)).collect::<Result<Vec<_>, E>>()?;
         measured += times.iter().sum::<f64>();
         Ok((times, measured))

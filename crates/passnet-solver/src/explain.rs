@@ -5,6 +5,7 @@ use crate::analysis::groups::{Group, Left};
 use crate::emit::Choice;
 use crate::form::Form;
 use passnet_engine::Engine;
+use passnet_graph::NodeId;
 use passnet_graph::infer::Value;
 use passnet_graph::ops::Class;
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,10 @@ pub struct Explanation {
     pub unreadable: Vec<String>,
     /// Whether any pass beats leaving the graph alone, where that was measured.
     pub wins: Option<bool>,
+    /// The same in words.
+    pub outcome: String,
+    /// The speed-up of whole graphs with all passes, where that was measured.
+    pub whole: Vec<WholeGraph>,
     pub seconds: f64,
 }
 
@@ -35,6 +40,8 @@ pub struct PassExplanation {
     pub operations: Vec<String>,
     /// What the kernel's loops look like.
     pub kernel: String,
+    /// Whether there is no kernel, and eager computes nothing here either.
+    pub neutral: bool,
     pub tile: usize,
     pub warps: usize,
     /// Graphs of the task the pass is written for.
@@ -44,6 +51,13 @@ pub struct PassExplanation {
     pub measured_speedup: Option<f64>,
     /// Share of the memory's speed that the piece reached.
     pub roofline: Option<f64>,
+}
+
+/// How a graph of the task did with all passes, in a short race.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WholeGraph {
+    pub graph: String,
+    pub speedup: f64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -148,10 +162,40 @@ pub fn pass(
             .map(|op| op.name().to_string())
             .collect(),
         kernel: kernel.to_string(),
+        neutral: false,
         tile: choice.tile,
         warps: choice.warps,
         graphs: form.count(),
         estimate: estimate(&group.piece, rates),
+        measured_speedup: None,
+        roofline: None,
+    }
+}
+
+/// Explains a pass that hands back a view or its argument.
+pub fn neutral_pass(name: &str, form: &Form, node: NodeId, piece: &Piece) -> PassExplanation {
+    let graph = form.graph();
+    PassExplanation {
+        name: name.to_string(),
+        nodes: vec![graph.node(node).name.to_string()],
+        operations: graph
+            .call(node)
+            .and_then(|call| call.op())
+            .map(|op| op.name().to_string())
+            .into_iter()
+            .collect(),
+        kernel: "none: what eager hands back is handed back".into(),
+        neutral: true,
+        tile: 0,
+        warps: 0,
+        graphs: piece.graphs,
+        estimate: Estimate {
+            eager_bytes: 0.0,
+            fused_bytes: 0.0,
+            eager_launches: 0,
+            operations: 0.0,
+            expected_speedup: 1.0,
+        },
         measured_speedup: None,
         roofline: None,
     }

@@ -1,6 +1,6 @@
-//! Which pieces of a form become passes: those that pay, whole or in parts; else the one that costs least.
+//! Which pieces of a form become passes: those that pay, whole or in parts. The others are put aside.
 
-use crate::analysis::groups::{Group, smallest};
+use crate::analysis::groups::Group;
 use crate::analysis::parts::parts;
 use crate::emit::{Choice, Draft, stem_of};
 use crate::explain;
@@ -9,8 +9,6 @@ use crate::solve::{SolveError, Solver, Written, outline};
 use crate::tune::{self, Measured};
 use std::collections::BTreeSet;
 
-/// Pieces of one node that are tried where nothing wins.
-const MOST_SMALLEST: usize = 5;
 /// A piece pays from this speed-up on: what is nearer to 1 may be noise.
 const PAYS: f64 = 1.02;
 
@@ -18,12 +16,12 @@ const PAYS: f64 = 1.02;
 pub(crate) struct Made {
     pub(crate) written: Written,
     pub(crate) explanation: explain::PassExplanation,
-    measured: Option<Measured>,
+    pub(crate) measured: Option<Measured>,
 }
 
 impl Made {
     /// Seconds that a call loses; below zero where it wins.
-    fn loss(&self) -> f64 {
+    pub(crate) fn loss(&self) -> f64 {
         self.measured.map_or(0.0, |measured| measured.seconds - measured.eager_seconds)
     }
 
@@ -41,39 +39,26 @@ impl Solver<'_> {
         groups: &[Group],
     ) -> Result<(), SolveError> {
         let mut losers: Vec<Made> = Vec::new();
-        let mut kept = false;
         for group in groups {
             let outline = outline(group);
-            if !self.outlines.insert(outline.clone()) {
-                // Written before; it may have been dropped since.
-                kept |= self.passes.iter().any(|pass| pass.outline == outline);
+            if !self.outlines.insert(outline) {
+                // Written before.
                 continue;
             }
             match self.make(form, group)? {
                 Some(made) if made.pays() => {
-                    self.keep(made);
-                    kept = true;
+                    self.add(made);
                     continue;
                 }
                 Some(made) => losers.push(made),
                 None => {}
             }
-            kept |= self.keep_parts(number, form, parts(form, group), &mut losers)?;
-        }
-        if !kept && !losers.is_empty() {
-            // Slower than leaving it alone: the least that a pass can do costs least.
-            let least = smallest(form, MOST_SMALLEST);
-            kept = self.keep_parts(number, form, least, &mut losers)?;
+            self.keep_parts(number, form, parts(form, group), &mut losers)?;
         }
         losers.sort_by(|a, b| a.loss().total_cmp(&b.loss()));
-        let mut losers = losers.into_iter();
-        if !kept && let Some(made) = losers.next() {
-            self.explanation.wins = Some(self.explanation.wins.unwrap_or(false));
-            self.add(made);
-        }
         for made in losers {
             self.drop_pass(&made.written.stem, "slower than eager");
-            self.spares.push((number, made));
+            self.spares.push(made);
         }
         Ok(())
     }
@@ -85,7 +70,7 @@ impl Solver<'_> {
         form: &Form,
         parts: Vec<Group>,
         losers: &mut Vec<Made>,
-    ) -> Result<bool, SolveError> {
+    ) -> Result<(), SolveError> {
         let mut tried = Vec::new();
         for part in parts {
             let outline = outline(&part);
@@ -101,19 +86,12 @@ impl Solver<'_> {
         for (members, made) in tried {
             if made.pays() && taken.is_disjoint(&members) {
                 taken.extend(members);
-                self.keep(made);
+                self.add(made);
             } else {
                 losers.push(made);
             }
         }
-        Ok(!taken.is_empty())
-    }
-
-    fn keep(&mut self, made: Made) {
-        if made.measured.is_some() {
-            self.explanation.wins = Some(true);
-        }
-        self.add(made);
+        Ok(())
     }
 
     pub(crate) fn add(&mut self, made: Made) {
@@ -122,7 +100,7 @@ impl Solver<'_> {
     }
 
     /// Writes and measures a group; nothing where that does not work, with the reason noted.
-    fn make(&mut self, form: &Form, group: &Group) -> Result<Option<Made>, SolveError> {
+    pub(crate) fn make(&mut self, form: &Form, group: &Group) -> Result<Option<Made>, SolveError> {
         let stem = self.stem(stem_of(group));
         let draft = match Draft::new(group, stem.clone()) {
             Ok(draft) => draft,
@@ -158,7 +136,8 @@ impl Solver<'_> {
         };
         let explanation = self.explain(form, group, &draft, choice, measured);
         let operations = group.piece.graph.op_count();
-        let written = Written { stem, text, operations, outline: outline(group) };
+        let written =
+            Written { stem, text, operations, outline: outline(group), last_resort: false };
         Ok(Some(Made { written, explanation, measured }))
     }
 
@@ -183,7 +162,7 @@ impl Solver<'_> {
     }
 
     /// A file name that no other pass has.
-    fn stem(&mut self, base: String) -> String {
+    pub(crate) fn stem(&mut self, base: String) -> String {
         let numbered = (2..).map(|number| format!("{base}_{number}"));
         let mut names = std::iter::once(base.clone()).chain(numbered);
         let stem = names.find(|name| !self.stems.contains(name)).unwrap_or(base);

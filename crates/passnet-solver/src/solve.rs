@@ -4,6 +4,7 @@ use crate::analysis::groups::{Group, groups};
 use crate::emit::{Choice, Draft, PassText, SHARED, pass_files};
 use crate::explain::{self, Dropped, Explanation, Rates};
 use crate::form::{Form, TypedGraph, forms};
+use crate::neutral::Neutral;
 use crate::select::Made;
 use passnet_bench::candidate::Candidate;
 use passnet_bench::evaluate::{EvaluateOptions, check};
@@ -21,7 +22,7 @@ const MANIFEST: &str = "sorted_output_pass_rule_names.json";
 /// What was done and why.
 pub const EXPLANATION: &str = "explain.json";
 /// A solution is found again only if it was made by the same rules.
-const RULES: &str = "7";
+const RULES: &str = "8";
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct SolveOptions {
@@ -116,9 +117,11 @@ pub fn solve(
         options,
         passes: Vec::new(),
         spares: Vec::new(),
+        smallest_tried: BTreeSet::new(),
         stems: BTreeSet::new(),
         outlines: BTreeSet::new(),
         places: BTreeMap::new(),
+        neutrals: BTreeMap::new(),
         explanation: Explanation {
             key,
             task: sample.name.clone(),
@@ -127,6 +130,8 @@ pub fn solve(
             left: Vec::new(),
             unreadable,
             wins: None,
+            outcome: String::new(),
+            whole: Vec::new(),
             seconds: 0.0,
         },
     };
@@ -143,9 +148,11 @@ pub fn solve(
         solver.form(number, form, groups)?;
     }
     solver.check(&all)?;
-    solver.serve_the_rest(&all)?;
     if options.tune {
         solver.look_at_whole_graphs(&all)?;
+        solver.verify(&all)?;
+    } else {
+        solver.serve_the_rest(&all)?;
     }
     solver.finish(started)
 }
@@ -186,6 +193,8 @@ pub(crate) struct Written {
     pub(crate) text: PassText,
     pub(crate) operations: usize,
     pub(crate) outline: String,
+    /// Whether it is slower than eager, and there because the graph would be left without a pass.
+    pub(crate) last_resort: bool,
 }
 
 pub(crate) struct Solver<'s> {
@@ -195,13 +204,17 @@ pub(crate) struct Solver<'s> {
     pub(crate) folder: &'s Path,
     pub(crate) options: &'s SolveOptions,
     pub(crate) passes: Vec<Written>,
-    /// Passes that do not pay, with the form they were made for.
-    pub(crate) spares: Vec<(usize, Made)>,
+    /// Passes that do not pay.
+    pub(crate) spares: Vec<Made>,
+    /// Forms whose smallest pieces were tried.
+    pub(crate) smallest_tried: BTreeSet<usize>,
     pub(crate) stems: BTreeSet<String>,
     /// Patterns that are written already.
     pub(crate) outlines: BTreeSet<String>,
     /// In how many places of each form a pattern was found to fit, by pattern and form.
     pub(crate) places: BTreeMap<(String, usize), usize>,
+    /// The neutral pass of each form, where it was looked for.
+    pub(crate) neutrals: BTreeMap<usize, Option<Neutral>>,
     pub(crate) explanation: Explanation,
 }
 
@@ -211,7 +224,7 @@ impl Solver<'_> {
         self.explanation.dropped.push(dropped);
     }
 
-    fn remove(&self, stem: &str) -> Result<(), SolveError> {
+    pub(crate) fn remove(&self, stem: &str) -> Result<(), SolveError> {
         let path = self.folder.join(format!("{stem}.py"));
         match std::fs::remove_file(&path) {
             Ok(()) => Ok(()),
@@ -270,12 +283,14 @@ impl Solver<'_> {
     }
 
     /// Runs the graphs of a form: a pass that matches where it was not made for must be right there too.
-    fn is_right(&self, candidate: &Candidate, form: &Form) -> bool {
+    pub(crate) fn is_right(&self, candidate: &Candidate, form: &Form) -> bool {
         let options = EvaluateOptions { draws: 0, thorough: false, ..EvaluateOptions::default() };
         form.members.iter().all(|member| {
             let Ok(files) = self.sample.graph_files(&member.path) else { return false };
             let evaluation = check(self.engine, &files, candidate, &options);
-            evaluation.judged.verdict.kind == VerdictKind::Correct
+            // What eager itself does not run cannot be judged.
+            use VerdictKind::{Correct, ReferenceFail};
+            matches!(evaluation.judged.verdict.kind, Correct | ReferenceFail)
         })
     }
 
@@ -294,6 +309,21 @@ impl Solver<'_> {
     fn write(&self) -> Result<(), SolveError> {
         let passes: Vec<&PassText> = self.passes.iter().map(|pass| &pass.text).collect();
         write_folder(self.folder, &passes)
+    }
+
+    /// What the solution is worth, in words.
+    fn outcome(&self) -> &'static str {
+        let neutral = |pass: &Written| pass.text.is_neutral();
+        match self.explanation.wins {
+            None => "not measured",
+            Some(true) => "the kernels win",
+            Some(false) if self.passes.iter().all(neutral) => {
+                "nothing wins: the passes are neutral, they hand back the views that eager hands back"
+            }
+            Some(false) => {
+                "nothing wins: these kernels lose least, and the graphs hold no view to hand back"
+            }
+        }
     }
 
     fn finish(mut self, started: Instant) -> Result<Explanation, SolveError> {
@@ -326,6 +356,7 @@ impl Solver<'_> {
         self.write()?;
         let place = |name: &str| self.passes.iter().position(|pass| pass.stem == name);
         self.explanation.passes.sort_by_key(|pass| place(&pass.name));
+        self.explanation.outcome = self.outcome().into();
         self.explanation.seconds = started.elapsed().as_secs_f64();
         let path = self.folder.join(EXPLANATION);
         let text = serde_json::to_string_pretty(&self.explanation).unwrap_or_default();

@@ -33,6 +33,7 @@ pub(crate) fn quick(seconds: f64) -> EvaluateOptions {
         trials: 12,
         max_trials: 12,
         seconds,
+        least: 5,
         ..TimingOptions::default()
     };
     EvaluateOptions { timing, draws: 0, thorough: false, ..EvaluateOptions::default() }

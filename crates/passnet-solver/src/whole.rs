@@ -1,179 +1,241 @@
-//! A last look: the whole graph with its passes, against eager.
+//! A last look: the whole graphs with their passes, against eager.
 //!
-//! Pieces are timed alone, on plain inputs. In the graph a piece may read what is laid out differently, or leave caches
-//! in another state, so what paid alone may cost here. Then fewer passes are tried, and others.
+//! Pieces are timed alone, on one graph. In the graphs a piece may read what is laid out differently, be smaller, or
+//! leave caches in another state, so what paid alone may cost here. Then passes are taken out again, until no graph is
+//! slower than eager.
 
 use crate::emit::PassText;
+use crate::explain::WholeGraph;
 use crate::form::{Form, TypedGraph};
+use crate::select::Made;
 use crate::solve::{SolveError, Solver, write_folder};
-use crate::tune::quick;
 use passnet_bench::candidate::Candidate;
-use passnet_bench::evaluate::evaluate;
+use passnet_bench::evaluate::{EvaluateOptions, Evaluation, check, evaluate};
+use passnet_bench::timing::TimingOptions;
 use passnet_bench::verdict::VerdictKind;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-/// Below this speed-up something else is tried.
-const SLOWER: f64 = 0.98;
-/// What is tried must be this much better.
-const BETTER: f64 = 1.02;
-/// After so long nothing more is tried.
-const PATIENCE: Duration = Duration::from_millis(1500);
-/// Elements of a graph that is timed by preference.
-const WANTED_ELEMENTS: f64 = (1 << 18) as f64;
+/// No graph may be slower than this.
+const SLOWER: f64 = 0.97;
+/// From here on a slow result may be noise, and is looked at twice.
+const MAYBE_NOISE: f64 = 0.8;
+/// The mean speed-up from which on kernels are kept: what is nearer to 1 may be noise.
+const GAINS: f64 = 1.01;
+/// Graphs of a task that are timed.
+const MOST_GRAPHS: usize = 4;
+/// Calls of each side of a graph that takes long: what is slower by much shows at once.
+const LEAST_CALLS: usize = 4;
+/// After so long nothing more is tried, and what touches a slow graph goes.
+const PATIENCE: Duration = Duration::from_millis(2500);
 
-/// One other way to serve a graph.
-enum Change {
-    /// Without one of its passes.
-    Without(String),
-    /// With one that was put aside, by number, instead of all of its own.
-    Instead(usize),
+/// How one graph did.
+pub(crate) struct Outcome {
+    graph: String,
+    /// One where no pass applies, zero where a result is wrong.
+    pub(crate) speedup: f64,
+    /// The passes that apply.
+    applied: BTreeSet<String>,
 }
 
 impl Solver<'_> {
-    /// A form whose own pieces were tried for another one, and did not pay there, may be left without a pass: then it
-    /// gets the best of them, for a graph that no pass applies to scores nothing.
-    pub(crate) fn serve_the_rest(&mut self, forms: &[Form]) -> Result<(), SolveError> {
-        let mut added = false;
-        for form in forms {
-            if self.serve_all(std::slice::from_ref(form), &self.texts())? {
-                continue;
-            }
-            for spare in 0..self.spares.len() {
-                let text = &self.spares[spare].1.written.text;
-                if self.serve_all(std::slice::from_ref(form), &[text])? {
-                    self.make_change(Change::Instead(spare), &BTreeSet::new())?;
-                    self.explanation.wins = Some(self.explanation.wins.unwrap_or(false));
-                    added = true;
-                    break;
-                }
-            }
-        }
-        if added { self.check(forms) } else { Ok(()) }
-    }
-
-    /// Times a graph of every form with all passes; where it is slower than eager, looks for better ones.
+    /// Times the graphs with their passes, and keeps the passes with which none is slower than eager.
     pub(crate) fn look_at_whole_graphs(&mut self, forms: &[Form]) -> Result<(), SolveError> {
         let started = Instant::now();
-        let (mut changed, mut timed, mut slower) = (false, 0, 0);
-        for (number, form) in forms.iter().enumerate() {
-            let member = representative(form);
-            let Some(mut best) = self.whole(member, &self.texts())? else { continue };
-            while best < SLOWER && started.elapsed() < PATIENCE {
-                let own = self.own(form)?;
-                let mut found: Option<(f64, Change)> = None;
-                for change in self.changes(number, &own) {
-                    if started.elapsed() > PATIENCE {
-                        break;
-                    }
-                    let passes = self.changed(&change, &own);
-                    if !self.serve_all(forms, &passes)? {
-                        continue;
-                    }
-                    let speedup = self.whole(member, &passes)?.unwrap_or(0.0);
-                    if speedup > best * BETTER && found.as_ref().is_none_or(|(f, _)| speedup > *f) {
-                        found = Some((speedup, change));
-                    }
-                }
-                let Some((speedup, change)) = found else { break };
-                self.make_change(change, &own)?;
-                (best, changed) = (speedup, true);
+        let graphs = chosen(forms);
+        self.serve_the_rest(forms)?;
+        let mut outcomes = self.race(&graphs, &self.texts())?;
+        loop {
+            let blamed = self.blamed(&outcomes);
+            if blamed.is_empty() {
+                break;
             }
-            timed += 1;
-            slower += usize::from(best < SLOWER);
+            let mut best = (worth(&outcomes), None);
+            for stem in blamed.iter().filter(|_| blamed.len() > 1) {
+                if started.elapsed() > PATIENCE {
+                    break;
+                }
+                let mut passes = self.texts();
+                passes.retain(|pass| pass.stem != *stem);
+                let worth = worth(&self.race(&graphs, &passes)?);
+                if worth > best.0 {
+                    best = (worth, Some(stem.clone()));
+                }
+            }
+            // Where leaving out one does not help, all go that touch a slow graph.
+            let gone = best.1.map_or(blamed, |stem| BTreeSet::from([stem]));
+            self.set_aside(&gone, "a whole graph is slower with it")?;
+            self.serve_the_rest(forms)?;
+            outcomes = self.race(&graphs, &self.texts())?;
         }
-        if timed > 0 && slower == timed {
-            self.explanation.wins = Some(false);
+        let kernels = self.kernels();
+        if !kernels.is_empty() && worth(&outcomes) < GAINS.ln() {
+            let mut replaceable = true;
+            for (number, form) in forms.iter().enumerate() {
+                replaceable = replaceable && self.neutral(number, form)?.is_some();
+            }
+            if replaceable {
+                self.set_aside(&kernels, "the whole graphs gain nothing by it")?;
+                self.serve_the_rest(forms)?;
+                outcomes.clear();
+            }
         }
-        if changed { self.check(forms) } else { Ok(()) }
+        self.explanation.wins = Some(!self.kernels().is_empty() && worth(&outcomes) >= GAINS.ln());
+        let whole = |o: Outcome| WholeGraph { graph: o.graph, speedup: o.speedup };
+        self.explanation.whole = outcomes.into_iter().map(whole).collect();
+        Ok(())
     }
 
-    fn texts(&self) -> Vec<&PassText> {
+    /// Makes sure that every graph is right on several draws, not only those that were timed on one.
+    pub(crate) fn verify(&mut self, forms: &[Form]) -> Result<(), SolveError> {
+        while let Some((wrong, reason)) = self.wrong(forms)? {
+            self.drop_all(&wrong, &reason)?;
+            self.serve_the_rest(forms)?;
+        }
+        Ok(())
+    }
+
+    /// The passes that apply to a graph which is wrong with them.
+    fn wrong(&self, forms: &[Form]) -> Result<Option<(BTreeSet<String>, String)>, SolveError> {
+        // Views were looked at when they were written.
+        if self.passes.iter().all(|pass| pass.text.is_neutral()) {
+            return Ok(None);
+        }
+        let options = EvaluateOptions { draws: 2, thorough: false, ..EvaluateOptions::default() };
+        let Some(candidate) = self.candidate(&self.texts())? else { return Ok(None) };
+        for member in forms.iter().flat_map(|form| &form.members) {
+            let Ok(files) = self.sample.graph_files(&member.path) else { continue };
+            let evaluation = check(self.engine, &files, &candidate, &options);
+            let verdict = &evaluation.judged.verdict;
+            use VerdictKind::{Correct, NoMatch, ReferenceFail};
+            let applied = applied(&evaluation);
+            if !matches!(verdict.kind, Correct | NoMatch | ReferenceFail) && !applied.is_empty() {
+                return Ok(Some((applied, verdict.to_string())));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes passes out; where a graph has no view to hand back, the best of them may come in again.
+    fn set_aside(&mut self, stems: &BTreeSet<String>, reason: &str) -> Result<(), SolveError> {
+        for stem in stems {
+            let written = self.passes.iter().position(|pass| pass.stem == *stem);
+            let explained = self.explanation.passes.iter().position(|pass| pass.name == *stem);
+            if let (Some(written), Some(explained)) = (written, explained) {
+                let written = self.passes.remove(written);
+                let explanation = self.explanation.passes.remove(explained);
+                self.spares.push(Made { written, explanation, measured: None });
+            }
+            self.drop_written(stem, reason)?;
+        }
+        Ok(())
+    }
+
+    fn drop_all(&mut self, stems: &BTreeSet<String>, reason: &str) -> Result<(), SolveError> {
+        for stem in stems {
+            self.passes.retain(|pass| pass.stem != *stem);
+            self.drop_written(stem, reason)?;
+        }
+        Ok(())
+    }
+
+    /// The passes with a kernel, other than those that are there because nothing else is.
+    fn kernels(&self) -> BTreeSet<String> {
+        let kernels =
+            self.passes.iter().filter(|pass| !pass.text.is_neutral() && !pass.last_resort);
+        kernels.map(|pass| pass.stem.clone()).collect()
+    }
+
+    /// The kernels that apply to slow graphs.
+    fn blamed(&self, outcomes: &[Outcome]) -> BTreeSet<String> {
+        let slow = outcomes.iter().filter(|outcome| outcome.speedup < SLOWER);
+        let applied: BTreeSet<&String> = slow.flat_map(|outcome| &outcome.applied).collect();
+        self.kernels().into_iter().filter(|stem| applied.contains(stem)).collect()
+    }
+
+    pub(crate) fn texts(&self) -> Vec<&PassText> {
         self.passes.iter().map(|pass| &pass.text).collect()
     }
 
-    /// The speed-up of a graph with these passes, zero where they are not right; nothing where eager itself does not run.
-    fn whole(&self, member: &TypedGraph, passes: &[&PassText]) -> Result<Option<f64>, SolveError> {
-        let Ok(files) = self.sample.graph_files(&member.path) else { return Ok(None) };
-        let Some(candidate) = self.candidate(passes)? else { return Ok(None) };
-        let options = quick(self.options.seconds);
-        let evaluation = evaluate(self.engine, &files, Some(&candidate), &options);
-        Ok(match evaluation.judged.verdict.kind {
-            VerdictKind::Correct => evaluation.judged.speedup,
-            VerdictKind::ReferenceFail => None,
-            _ => Some(0.0),
-        })
+    /// Races graphs with passes; those that eager itself does not run are left out.
+    pub(crate) fn race(
+        &self,
+        graphs: &[&TypedGraph],
+        passes: &[&PassText],
+    ) -> Result<Vec<Outcome>, SolveError> {
+        // Views that are handed back as they are leave nothing to find out.
+        let idle = passes.iter().all(|pass| pass.is_neutral());
+        let candidate = if idle { None } else { self.candidate(passes)? };
+        let mut outcomes = Vec::new();
+        for member in graphs.iter().filter(|_| candidate.is_some()) {
+            let graph = member.path.clone();
+            let (Some(candidate), Ok(files)) = (&candidate, self.sample.graph_files(&graph)) else {
+                outcomes.push(Outcome { graph, speedup: 1.0, applied: BTreeSet::new() });
+                continue;
+            };
+            let timed = |seconds: f64| {
+                let options = whole_graph(seconds);
+                evaluate(self.engine, &files, Some(candidate), &options)
+            };
+            let mut evaluation = timed(self.options.seconds);
+            if speedup(&evaluation).is_some_and(|s| (MAYBE_NOISE..SLOWER).contains(&s)) {
+                evaluation = timed(self.options.seconds * 3.0);
+            }
+            if let Some(speedup) = speedup(&evaluation) {
+                outcomes.push(Outcome { graph, speedup, applied: applied(&evaluation) });
+            }
+        }
+        Ok(outcomes)
     }
 
-    fn candidate(&self, passes: &[&PassText]) -> Result<Option<Candidate>, SolveError> {
+    pub(crate) fn candidate(&self, passes: &[&PassText]) -> Result<Option<Candidate>, SolveError> {
         if passes.is_empty() {
             return Ok(None);
         }
         write_folder(self.folder, passes)?;
         Ok(Candidate::load(self.folder, None, true).ok())
     }
+}
 
-    /// The passes that apply to a form.
-    fn own(&self, form: &Form) -> Result<BTreeSet<String>, SolveError> {
-        let Some(candidate) = self.candidate(&self.texts())? else { return Ok(BTreeSet::new()) };
-        let rewritten = form.members.iter().filter_map(|m| candidate.rewrite(&m.graph).ok());
-        let applied = rewritten.flat_map(|rewritten| rewritten.rewrites);
-        Ok(applied.filter(|rewrites| rewrites.count > 0).map(|rewrites| rewrites.pass).collect())
-    }
+/// Right on one draw, and timed shortly; many calls of a graph that is done in microseconds.
+fn whole_graph(seconds: f64) -> EvaluateOptions {
+    let timing = TimingOptions {
+        warmup: 3,
+        trials: 60,
+        max_trials: 60,
+        seconds,
+        least: LEAST_CALLS,
+        ..TimingOptions::default()
+    };
+    EvaluateOptions { timing, draws: 0, thorough: false, ..EvaluateOptions::default() }
+}
 
-    fn changes(&self, form: usize, own: &BTreeSet<String>) -> Vec<Change> {
-        let fewer = own.iter().filter(|_| own.len() > 1).cloned().map(Change::Without);
-        let spares = self.spares.iter().enumerate().filter(|(_, (of, _))| *of == form);
-        fewer.chain(spares.map(|(spare, _)| Change::Instead(spare))).collect()
-    }
+fn applied(evaluation: &Evaluation) -> BTreeSet<String> {
+    let applied = evaluation.rewrites.iter().filter(|rewrites| rewrites.count > 0);
+    applied.map(|rewrites| rewrites.pass.clone()).collect()
+}
 
-    fn changed(&self, change: &Change, own: &BTreeSet<String>) -> Vec<&PassText> {
-        let kept = self.passes.iter().filter(|pass| match change {
-            Change::Without(stem) => pass.stem != *stem,
-            Change::Instead(_) => !own.contains(&pass.stem),
-        });
-        let kept = kept.map(|pass| &pass.text);
-        match change {
-            Change::Without(_) => kept.collect(),
-            Change::Instead(spare) => kept.chain([&self.spares[*spare].1.written.text]).collect(),
-        }
-    }
-
-    /// Whether some pass applies to every graph.
-    fn serve_all(&self, forms: &[Form], passes: &[&PassText]) -> Result<bool, SolveError> {
-        let Some(candidate) = self.candidate(passes)? else { return Ok(false) };
-        let served = |member: &TypedGraph| {
-            candidate
-                .rewrite(&member.graph)
-                .is_ok_and(|rewritten| rewritten.rewrites.iter().any(|r| r.count > 0))
-        };
-        Ok(forms.iter().flat_map(|form| &form.members).all(served))
-    }
-
-    fn make_change(&mut self, change: Change, own: &BTreeSet<String>) -> Result<(), SolveError> {
-        let gone: Vec<String> = match &change {
-            Change::Without(stem) => vec![stem.clone()],
-            Change::Instead(_) => own.iter().cloned().collect(),
-        };
-        for stem in gone {
-            self.passes.retain(|pass| pass.stem != stem);
-            self.drop_written(&stem, "the whole graph is slower with it")?;
-        }
-        if let Change::Instead(spare) = change {
-            let (_, made) = self.spares.remove(spare);
-            self.explanation.dropped.retain(|dropped| dropped.name != made.written.stem);
-            self.add(made);
-        }
-        Ok(())
+fn speedup(evaluation: &Evaluation) -> Option<f64> {
+    match evaluation.judged.verdict.kind {
+        VerdictKind::Correct => evaluation.judged.speedup,
+        VerdictKind::ReferenceFail => None,
+        VerdictKind::NoMatch => Some(1.0),
+        _ => Some(0.0),
     }
 }
 
-/// The graph of a form that is neither too small to time nor too large to repeat.
-fn representative(form: &Form) -> &TypedGraph {
-    let distance = |member: &&TypedGraph| {
-        let elements = |meta: &passnet_graph::TensorMeta| meta.shape.iter().product::<i64>();
-        let most = member.metas.iter().map(elements).max().unwrap_or(0).max(1);
-        ((most as f64 / WANTED_ELEMENTS).ln().abs() * 1e6) as i64
+/// The logarithm of the mean speed-up, in which slow graphs count three times: a gain elsewhere does not excuse them.
+pub(crate) fn worth(outcomes: &[Outcome]) -> f64 {
+    let worth = |outcome: &Outcome| {
+        let log = outcome.speedup.max(1e-3).ln();
+        if outcome.speedup < SLOWER { 3.0 * log } else { log }
     };
-    form.members.iter().min_by_key(distance).unwrap_or(&form.members[0])
+    outcomes.iter().map(worth).sum::<f64>() / outcomes.len().max(1) as f64
+}
+
+/// The graphs that are timed: of every form one in turn, until there are enough.
+fn chosen(forms: &[Form]) -> Vec<&TypedGraph> {
+    let most = forms.iter().map(Form::count).max().unwrap_or(0);
+    let members = (0..most).flat_map(|at| forms.iter().filter_map(move |f| f.members.get(at)));
+    members.take(MOST_GRAPHS.max(forms.len())).collect()
 }

@@ -112,6 +112,71 @@ fn a_piece_that_occurs_twice_and_loses_leaves_a_neutral_pass() {
 }
 
 #[test]
+fn a_list_of_views_is_handed_back_part_by_part() {
+    let views = "return tmp_0.narrow(1, 0, 3), tmp_0.narrow(1, 3, 2)";
+    for (list, handed_back) in [
+        ("torch.functional.split(tmp_0, (3, 2), dim=1)", views),
+        ("tmp_0.split(3, 1)", "return tmp_0.split(3, 1)[0], tmp_0.split(3, 1)[1]"),
+        ("tmp_0.chunk(2, dim=1)", "return tmp_0.chunk(2, 1)[0], tmp_0.chunk(2, 1)[1]"),
+    ] {
+        let line = format!("tmp_1 = {list}");
+        let body = vec![
+            "tmp_0 = torch.cumsum(x, 1)",
+            &line,
+            "tmp_2 = tmp_1[0]",
+            "tmp_3 = tmp_1[1]",
+            "return (tmp_0, tmp_2, tmp_3)",
+        ];
+        let task = Task::new(&[GraphText { inputs: vec!["x float32 [2, 5, 6]"], body }]);
+        task.solve().unwrap();
+        let text = common::written(&task.passes());
+        assert!(text.contains(handed_back), "{text}");
+        for evaluation in task.evaluate() {
+            assert_eq!(evaluation.judged.verdict.kind.to_string(), "correct", "{text}");
+        }
+    }
+}
+
+/// Statements that libraries do, around one view or operation without effect, and what the wrapper hands back for it.
+#[test]
+fn what_eager_gets_for_nothing_is_handed_back() {
+    for (statement, handed_back) in [
+        ("tmp_0.transpose(1, 2)", "tmp_0.transpose(1, 2)"),
+        ("torch.permute(tmp_0, (2, 0, 1))", "tmp_0.permute(2, 0, 1)"),
+        ("tmp_0.contiguous()", "tmp_0"),
+        ("tmp_0.to(torch.float32)", "tmp_0"),
+        ("torch.nn.functional.dropout(tmp_0, 0.1, False, False)", "tmp_0"),
+        ("tmp_0.flatten(1)", "tmp_0.view(tmp_0.shape[0], -1)"),
+        ("tmp_0.unsqueeze(-1)", "tmp_0.unsqueeze(-1)"),
+        ("tmp_0[(Ellipsis, slice(None, 3, None))]", "tmp_0[..., :3]"),
+        ("tmp_0[(slice(None, None, None), 0)]", "tmp_0[:, 0]"),
+    ] {
+        let line = format!("tmp_1 = {statement}");
+        let body = vec![
+            "tmp_0 = torch.cumsum(x, 1)",
+            &line,
+            "tmp_2 = torch.cumsum(tmp_1, 0)",
+            "return (tmp_2,)",
+        ];
+        let task = Task::new(&[GraphText { inputs: vec!["x float32 [2, 5, 6]"], body }]);
+        for tune in [false, true] {
+            let explanation =
+                task.solve_with(&SolveOptions { tune, ..SolveOptions::default() }).unwrap();
+            assert!(explanation.passes.iter().all(|pass| pass.neutral), "{explanation:?}");
+            let text = common::written(&task.passes());
+            assert!(text.contains(&format!("    return {handed_back}\n")), "{statement}:\n{text}");
+            assert!(!text.contains("triton"), "{text}");
+            for evaluation in task.evaluate() {
+                assert_eq!(evaluation.judged.verdict.kind.to_string(), "correct", "{text}");
+            }
+            if tune {
+                assert!(explanation.outcome.starts_with("nothing wins: the passes are neutral"));
+            }
+        }
+    }
+}
+
+#[test]
 fn a_solved_task_is_found_again() {
     let task = task(&["x float32 [4, 9]"], &["tmp_0 = torch.sigmoid(x)", "return (tmp_0,)"]);
     let first = task.solve().unwrap();

@@ -39,9 +39,6 @@ pub fn groups(form: &Form) -> (Vec<Group>, Vec<Left>) {
     for index in 0..finder.groups.len() {
         finder.absorb_views(index);
     }
-    if finder.groups.iter().all(Option::is_none) {
-        finder.copy_smallest();
-    }
     let mut groups: Vec<Group> = finder.groups.into_iter().flatten().collect();
     groups.sort_by_key(|group| group.members.last().copied());
     (groups, finder.left)
@@ -71,6 +68,45 @@ pub fn smallest(form: &Form, most: usize) -> Vec<Group> {
     let nothing_free = vec![false; graph.nodes().len()];
     let alone = |(_, id)| attempt(form, BTreeSet::from([id]), &nothing_free).ok();
     nodes.into_iter().filter_map(alone).take(most).collect()
+}
+
+/// A view that becomes a copy, the smallest there is: for a graph that computes nothing and whose views no wrapper can
+/// hand back.
+pub fn copied_view(form: &Form) -> Option<Group> {
+    let mut finder = Finder::new(form);
+    finder.copy_smallest();
+    finder.groups.pop().flatten()
+}
+
+/// Patterns of one view (or list of views) or operation without effect, which eager gets for nothing: those that are
+/// easiest to hand back first.
+pub fn free_pieces(form: &Form, most: usize) -> Vec<(NodeId, Piece)> {
+    let finder = Finder::new(form);
+    let graph = form.graph();
+    let ease = |call: &Call| match call.op().map(|op| (op, op.class())) {
+        // The only one that the engine may do together with its neighbours.
+        Some((_, Class::Random)) => 2,
+        Some((Op::GetItem, _)) => 1,
+        _ => 0,
+    };
+    let alike = |call: &Call| graph.calls().filter(|(_, c)| c.target == call.target).count();
+    let mut nodes: Vec<((i32, usize), NodeId)> = graph
+        .calls()
+        .filter(|(id, _)| finder.is_free[id.index()])
+        .map(|(id, call)| ((ease(call), alike(call)), id))
+        .collect();
+    nodes.sort_unstable();
+    let piece = |(_, id): ((i32, usize), NodeId)| {
+        let mut members = BTreeSet::from([id]);
+        match form.members[0].types.value(id) {
+            Value::Tensor(_) => {}
+            // A list comes with everything that is taken from it.
+            Value::Sequence(_) => members.extend(&finder.users[id.index()]),
+            _ => return None,
+        }
+        Some((id, Piece::new(form, &members).ok()?))
+    };
+    nodes.into_iter().filter_map(piece).take(most).collect()
 }
 
 struct Finder<'f> {

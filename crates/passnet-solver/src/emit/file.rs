@@ -31,16 +31,26 @@ impl PassText {
     pub fn alone(&self) -> String {
         let arguments = tuple(&self.arguments);
         format!(
-            "\"\"\"{}\n\"\"\"\n\n{}{}\n\n{}\n\ndef replacement_args({}):\n    return {arguments}\n\n\n{}\n\n{}\n\ndef replacement_func():\n    return {}\n",
+            "\"\"\"{}\n\"\"\"\n\n{}{}\n\n{}\n\ndef replacement_args({}):\n    return {arguments}\n\n\n{}{}\n\ndef replacement_func():\n    return {}\n",
             self.summary,
             self.imports,
             kernel_imports(&[self]),
             self.pattern,
             self.parameters.join(", "),
-            self.kernel,
+            self.kernel_above(),
             self.wrapper,
             self.stem,
         )
+    }
+
+    /// Whether it hands back what it gets, without a kernel.
+    pub fn is_neutral(&self) -> bool {
+        self.kernel.is_empty()
+    }
+
+    /// The kernel with the room that stands below it.
+    fn kernel_above(&self) -> String {
+        if self.is_neutral() { String::new() } else { format!("{}\n\n", self.kernel) }
     }
 
     /// Kernel and wrapper with the graph's names replaced by numbers: equal for equal computations.
@@ -104,8 +114,8 @@ fn shared(passes: &[&PassText]) -> String {
     for pass in passes {
         let _ = write!(
             text,
-            "{}\n\n{}\n\n",
-            pass.kernel,
+            "{}{}\n\n",
+            pass.kernel_above(),
             pass.wrapper.trim_start_matches("@torch.fx.wrap\n")
         );
     }
@@ -119,6 +129,9 @@ fn shared(passes: &[&PassText]) -> String {
 }
 
 fn kernel_imports(passes: &[&PassText]) -> String {
+    if passes.iter().all(|pass| pass.is_neutral()) {
+        return "import torch\n".into();
+    }
     let library = passes.iter().any(|pass| pass.kernel.contains("libdevice."));
     let extra = if library { "from triton.language.extra import libdevice\n" } else { "" };
     format!("import torch\nimport triton\nimport triton.language as tl\n{extra}")

@@ -7,6 +7,7 @@ mod formula;
 mod kernel;
 mod long_rows;
 mod names;
+mod neutral;
 mod pattern;
 mod wrapper;
 
@@ -14,6 +15,7 @@ use crate::analysis::groups::Group;
 use crate::analysis::space::{Space, coalesce};
 use crate::analysis::{Body, Piece, Refusal};
 pub use file::{PassText, SHARED, pass_files};
+pub use neutral::neutral;
 
 use kernel::{KernelText, Shape};
 use passnet_graph::NodeId;

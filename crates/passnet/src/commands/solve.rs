@@ -198,7 +198,11 @@ fn show(
         let speedups: Vec<String> = explanation
             .passes
             .iter()
-            .map(|pass| pass.measured_speedup.map_or("-".into(), |s| format!("{s:.2}")))
+            .map(|pass| match pass.measured_speedup {
+                _ if pass.neutral => "neutral".into(),
+                Some(speedup) => format!("{speedup:.2}"),
+                None => "-".into(),
+            })
             .collect();
         rows.add_row([
             solved.name.chars().take(16).collect::<String>(),
@@ -221,6 +225,13 @@ fn show(
     let median = seconds.get(seconds.len() / 2).copied().unwrap_or(0.0);
     let done = seconds.len();
     out.line(format!("{done} of {} tasks solved, median {median:.2} s each", solved.len()))?;
+    let nothing_wins = |s: &&Solved| s.result.as_ref().is_ok_and(|e| e.wins == Some(false));
+    let neutral = solved.iter().filter(nothing_wins).count();
+    if neutral > 0 {
+        out.line(format!(
+            "{neutral} of them without a gain: nothing wins, their passes are neutral or lose least"
+        ))?;
+    }
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     for explanation in solved.iter().filter_map(|s| s.result.as_ref().ok()) {
         for left in &explanation.left {

@@ -1,0 +1,146 @@
+//! What a task gets where nothing wins: a pass that costs nothing.
+//!
+//! Views and operations without effect are free in eager. A pass that hands back the same view leaves the graph as fast
+//! as it was. Only a graph without any gets the kernel that loses least.
+
+use crate::analysis::groups::{copied_view, free_pieces, smallest};
+use crate::emit::{PassText, neutral};
+use crate::explain::{self, PassExplanation};
+use crate::form::{Form, TypedGraph};
+use crate::solve::{SolveError, Solver, Written, outline};
+use crate::whole::worth;
+
+/// Views of a form that are tried.
+const MOST_VIEWS: usize = 6;
+/// Kernels that are raced where a graph has no view, and on how many graphs.
+const MOST_KERNELS: usize = 6;
+const MOST_GRAPHS: usize = 3;
+/// Pieces of one node that are tried where nothing wins.
+const MOST_SMALLEST: usize = 5;
+
+/// The neutral pass of a form.
+#[derive(Clone)]
+pub(crate) struct Neutral {
+    text: PassText,
+    explanation: PassExplanation,
+}
+
+impl Solver<'_> {
+    /// Gives every form that no pass applies to a pass, for a graph without one scores nothing.
+    pub(crate) fn serve_the_rest(&mut self, forms: &[Form]) -> Result<(), SolveError> {
+        for (number, form) in forms.iter().enumerate() {
+            if self.serves(form, &self.texts())? {
+                continue;
+            }
+            if let Some(neutral) = self.neutral(number, form)? {
+                self.explanation.passes.push(neutral.explanation);
+                self.passes.push(Written {
+                    stem: neutral.text.stem.clone(),
+                    text: neutral.text,
+                    operations: 0,
+                    outline: String::new(),
+                    last_resort: false,
+                });
+            } else {
+                self.add_last_resort(number, form)?;
+            }
+        }
+        self.passes.sort_by_key(|pass| std::cmp::Reverse(pass.operations));
+        Ok(())
+    }
+
+    /// A pass that hands back what eager hands back, if the form has such an operation.
+    pub(crate) fn neutral(
+        &mut self,
+        number: usize,
+        form: &Form,
+    ) -> Result<Option<Neutral>, SolveError> {
+        if let Some(known) = self.neutrals.get(&number) {
+            return Ok(known.clone());
+        }
+        let mut found = None;
+        for (node, piece) in free_pieces(form, MOST_VIEWS) {
+            let operation = form.graph().call(node).and_then(|call| call.op());
+            let word = operation.map_or("view", |op| op.name().trim_matches('_'));
+            let stem = self.stem(format!("neutral_{word}"));
+            if let Ok(text) = neutral(&piece, stem.clone()) {
+                if self.serves(form, &[&text])? && self.is_right_with(form, &[&text])? {
+                    let explanation = explain::neutral_pass(&stem, form, node, &piece);
+                    found = Some(Neutral { text, explanation });
+                    break;
+                }
+                self.remove(&stem)?;
+            }
+            self.stems.remove(&stem);
+        }
+        self.neutrals.insert(number, found.clone());
+        Ok(found)
+    }
+
+    /// The kernel with which the form's graphs lose least, out of those that were put aside and the smallest there are.
+    fn add_last_resort(&mut self, number: usize, form: &Form) -> Result<(), SolveError> {
+        if self.smallest_tried.insert(number) {
+            let mut least = smallest(form, MOST_SMALLEST);
+            if least.is_empty() {
+                least.extend(copied_view(form));
+            }
+            for group in least {
+                let is_new = self.outlines.insert(outline(&group));
+                if let Some(made) = self.make(form, &group)?.filter(|_| is_new) {
+                    self.drop_pass(&made.written.stem, "slower than eager");
+                    self.spares.push(made);
+                }
+            }
+        }
+        let graphs: Vec<&TypedGraph> = form.members.iter().take(MOST_GRAPHS).collect();
+        self.spares.sort_by(|a, b| a.loss().total_cmp(&b.loss()));
+        let mut best: Option<(f64, usize)> = None;
+        let mut raced = 0;
+        for (spare, made) in self.spares.iter().enumerate() {
+            let mut passes = self.texts();
+            passes.push(&made.written.text);
+            if raced == MOST_KERNELS || !self.serves(form, &passes)? {
+                continue;
+            }
+            let worth = if self.options.tune {
+                let outcomes = self.race(&graphs, &passes)?;
+                // A wrong one is no resort at all.
+                if outcomes.iter().any(|outcome| outcome.speedup == 0.0) {
+                    continue;
+                }
+                worth(&outcomes)
+            } else if self.is_right_with(form, &passes)? {
+                0.0
+            } else {
+                continue;
+            };
+            raced += 1;
+            if best.is_none_or(|(known, _)| worth > known) {
+                best = Some((worth, spare));
+            }
+        }
+        if let Some((_, spare)) = best {
+            let mut made = self.spares.remove(spare);
+            made.written.last_resort = true;
+            self.explanation.dropped.retain(|dropped| dropped.name != made.written.stem);
+            self.add(made);
+        }
+        Ok(())
+    }
+
+    /// Whether some pass applies to every graph of a form.
+    fn serves(&self, form: &Form, passes: &[&PassText]) -> Result<bool, SolveError> {
+        let Some(candidate) = self.candidate(passes)? else { return Ok(false) };
+        let served = |member: &TypedGraph| {
+            candidate
+                .rewrite(&member.graph)
+                .is_ok_and(|rewritten| rewritten.rewrites.iter().any(|r| r.count > 0))
+        };
+        Ok(form.members.iter().all(served))
+    }
+
+    fn is_right_with(&self, form: &Form, passes: &[&PassText]) -> Result<bool, SolveError> {
+        let candidate = self.candidate(passes)?;
+        Ok(candidate.is_some_and(|candidate| self.is_right(&candidate, form)))
+    }
+}
