@@ -3,11 +3,11 @@
 use crate::analysis::Piece;
 use crate::analysis::piece::Param;
 use crate::form::Form;
-use passnet_graph::graph::{Annotation, NodeKind};
+use passnet_graph::graph::{Annotation, CalleeKind, NodeKind, Target};
 use passnet_graph::infer::Value;
 use passnet_graph::print::{print_model, print_tensor_metas};
 use passnet_graph::read::{Number, TensorMeta};
-use passnet_graph::{Arg, DType, FileName, Graph, GraphFiles, NodeId};
+use passnet_graph::{Arg, Call, DType, FileName, Graph, GraphFiles, NodeId};
 use std::collections::BTreeMap;
 
 /// Pieces of about this many elements are timed by preference: long enough to measure, short enough to repeat.
@@ -42,15 +42,27 @@ pub fn files(form: &Form, piece: &Piece, member: usize) -> Option<GraphFiles> {
     let mut graph = Graph::new();
     let mut metas = Vec::new();
     let mut map: BTreeMap<NodeId, Arg> = BTreeMap::new();
+    let mut views = Vec::new();
     for (index, (node, param)) in piece.graph.placeholders().iter().zip(&piece.params).enumerate() {
         let id = NodeId::new(index);
         let value = piece.values(id).get(member)?;
         match (param, value) {
             (Param::Tensor(origin), Value::Tensor(tensor)) => {
-                let new = graph.push_placeholder(node.name.clone(), Annotation::None, 0);
-                map.insert(id, Arg::Node(new));
                 let sizes = tensor.sizes().to_vec();
-                metas.push(meta(typed.metas.get(origin.index()), &node.name, sizes, tensor.dtype));
+                let known = typed.metas.get(origin.index());
+                if known.is_none() && !tensor.is_contiguous() {
+                    // It lies in the graph as a view of something; here as a view of plain memory.
+                    let name = format!("{}_memory", node.name);
+                    let steps = sizes.iter().zip(&tensor.strides);
+                    let extent = steps.map(|(size, stride)| (size - 1) * stride).sum::<i64>() + 1;
+                    let memory = graph.push_placeholder(name.clone(), Annotation::None, 0);
+                    metas.push(meta(None, &name, vec![extent.max(1)], tensor.dtype));
+                    views.push((id, memory, sizes, tensor.strides.to_vec()));
+                } else {
+                    let new = graph.push_placeholder(node.name.clone(), Annotation::None, 0);
+                    map.insert(id, Arg::Node(new));
+                    metas.push(meta(known, &node.name, sizes, tensor.dtype));
+                }
             }
             (Param::Number, Value::Scalar(scalar)) => {
                 let literal = match scalar.as_dim() {
@@ -61,6 +73,16 @@ pub fn files(form: &Form, piece: &Piece, member: usize) -> Option<GraphFiles> {
             }
             _ => return None,
         }
+    }
+    for (id, memory, sizes, strides) in views {
+        let numbers = |values: Vec<i64>| Arg::Tuple(values.into_iter().map(Arg::Int).collect());
+        let call = Call {
+            target: Target::resolve(CalleeKind::Method, "as_strided"),
+            args: vec![Arg::Node(memory), numbers(sizes), numbers(strides)],
+            kwargs: Vec::new(),
+        };
+        let new = graph.push_call(piece.name(id), call, 0);
+        map.insert(id, Arg::Node(new));
     }
     for (index, node) in piece.graph.nodes().iter().enumerate() {
         let NodeKind::Call(call) = &node.kind else { continue };

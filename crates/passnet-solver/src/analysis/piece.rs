@@ -120,6 +120,35 @@ impl Piece {
         shape_of(self.name(id), &self.types[id.index()], self.symbolic.value(id))
     }
 
+    /// Whether a parameter is laid out otherwise than row by row in some graph, so that a kernel must ask for strides.
+    pub fn is_strided(&self, param: NodeId) -> bool {
+        let odd = |value: &Value| matches!(value, Value::Tensor(tensor) if !tensor.is_contiguous());
+        self.is_param(param)
+            && !self.latest.contains_key(&param)
+            && self.types[param.index()].iter().any(odd)
+    }
+
+    /// The strides of a parameter, by its own name for them.
+    pub fn strides(&self, param: NodeId) -> Result<Vec<Size>, Refusal> {
+        let rank = self.tensor(param)?.rank();
+        let name = self.name(param);
+        (0..rank)
+            .map(|dim| {
+                let stride = |value: &Value| match value {
+                    Value::Tensor(tensor) => tensor.strides.get(dim).copied(),
+                    _ => None,
+                };
+                let values: Option<Vec<i64>> =
+                    self.types[param.index()].iter().map(stride).collect();
+                let Some(values) = values.filter(|values| !values.is_empty()) else {
+                    refuse!("no strides of `{name}`")
+                };
+                let formula = Dim::symbol(&format!("{name}.stride({dim})"), values[0]);
+                Ok(Size::stride(values, formula))
+            })
+            .collect()
+    }
+
     /// The shape of one element of a list of tensors.
     pub fn element_shape(&self, id: NodeId, element: usize) -> Result<Vec<Size>, Refusal> {
         let pick = |value: &Value| match value {

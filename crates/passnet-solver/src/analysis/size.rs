@@ -9,15 +9,22 @@ use std::fmt;
 pub struct Size {
     values: Vec<i64>,
     formula: Dim,
+    /// Whether the values may be others where the sizes are the same: then it is equal to nothing but itself.
+    open: bool,
 }
 
 impl Size {
     pub fn fixed(value: i64, graphs: usize) -> Self {
-        Size { values: vec![value; graphs], formula: Dim::fixed(value) }
+        Size { values: vec![value; graphs], formula: Dim::fixed(value), open: false }
     }
 
     pub fn new(values: Vec<i64>, formula: Dim) -> Self {
-        Size { values, formula }
+        Size { values, formula, open: false }
+    }
+
+    /// A stride that the wrapper asks for: how a tensor lies in memory follows from no size.
+    pub fn stride(values: Vec<i64>, formula: Dim) -> Self {
+        Size { values, formula, open: true }
     }
 
     pub fn values(&self) -> &[i64] {
@@ -30,12 +37,15 @@ impl Size {
 
     /// Whether it is this number in every graph.
     pub fn is(&self, value: i64) -> bool {
-        self.values.iter().all(|v| *v == value)
+        !self.open && self.values.iter().all(|v| *v == value)
     }
 
     /// Whether both are the same in every graph.
     pub fn same(&self, other: &Size) -> bool {
-        self.values == other.values
+        match self.open || other.open {
+            true => self.to_string() == other.to_string(),
+            false => self.values == other.values,
+        }
     }
 
     /// The number that the formula gives whatever the inputs are.
@@ -52,11 +62,17 @@ impl Size {
     }
 
     pub fn times(&self, other: &Size) -> Result<Size, Refusal> {
+        if self.is(0) || other.is(0) {
+            return Ok(Size::fixed(0, self.values.len()));
+        }
         self.combine(other, i64::checked_mul, Dim::mul)
     }
 
     /// The quotient, where it is exact in every graph.
     pub fn over(&self, other: &Size) -> Option<Size> {
+        if self.open || other.open {
+            return None;
+        }
         let exact = self.values.iter().zip(&other.values).all(|(a, b)| *b != 0 && a % b == 0);
         if !exact {
             return None;
@@ -85,7 +101,7 @@ impl Size {
         let values = self.values.iter().zip(&other.values).map(|(a, b)| value(*a, *b));
         let values = values.collect::<Option<Vec<i64>>>().ok_or_else(Refusal::overflow)?;
         let formula = formula(&self.formula, &other.formula).map_err(|_| Refusal::overflow())?;
-        Ok(Size { values, formula })
+        Ok(Size { values, formula, open: self.open || other.open })
     }
 }
 

@@ -52,6 +52,7 @@ fn wrapper_body(
         .params
         .iter()
         .filter(|param| piece.is_tensor(NodeId::new(**param)) && !updated.contains(param))
+        .filter(|param| !piece.is_strided(NodeId::new(**param)))
         .map(|param| name_of(piece, NodeId::new(*param)))
         .collect();
     for tensors in tensors.chunks(4) {
@@ -123,13 +124,13 @@ fn launch(
         }
         Shape::Tiled => {
             line(format!("width = min(triton.next_power_of_2({columns}), {tile})"));
-            line(format!("height = max(1, {tile} // width)"));
+            line(height(rows, tile));
             let grid = format!("(triton.cdiv({rows}, height), triton.cdiv({columns}, width))");
             (grid, vec!["ROWS=height".into(), "COLUMNS=width".into()])
         }
         Shape::Rows => {
             line(format!("width = triton.next_power_of_2({columns})"));
-            line(format!("height = max(1, {tile} // width)"));
+            line(height(rows, tile));
             (
                 format!("(triton.cdiv({rows}, height),)"),
                 vec!["ROWS=height".into(), "COLUMNS=width".into()],
@@ -140,6 +141,11 @@ fn launch(
             (format!("({rows},)"), vec!["ROWS=1".into(), format!("COLUMNS={width}")])
         }
     }
+}
+
+/// Rows of a tile: no more than there are.
+fn height(rows: &str, tile: usize) -> String {
+    format!("height = min(triton.next_power_of_2({rows}), max(1, {tile} // width))")
 }
 
 /// A new tensor for an output.
@@ -165,7 +171,7 @@ fn allocation(piece: &Piece, output: NodeId) -> Result<String, Refusal> {
                     && own.iter().zip(&texts).all(|(a, b)| spaced(&a.to_string()) == *b)
             })
     });
-    if let Some(same) = same {
+    if let Some(same) = same.filter(|same| !piece.is_strided(**same)) {
         return Ok(format!("torch.empty_like({})", name_of(piece, *same)));
     }
     let tuple = match texts.as_slice() {
@@ -176,7 +182,7 @@ fn allocation(piece: &Piece, output: NodeId) -> Result<String, Refusal> {
 }
 
 /// Whether a name occurs as a word.
-fn mentions(text: &str, name: &str) -> bool {
+pub(super) fn mentions(text: &str, name: &str) -> bool {
     text.match_indices(name).any(|(at, _)| {
         let word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
         !word(text[..at].chars().next_back()) && !word(text[at + name.len()..].chars().next())

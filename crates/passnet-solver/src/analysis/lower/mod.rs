@@ -269,7 +269,10 @@ impl<'p> Lower<'p> {
             return Ok(self.add(None, kind, Code::Number { param }, BTreeSet::new()));
         }
         let kind = self.piece.kind(node)?;
-        let address = self.linear(index, &self.piece.shape(node)?)?;
+        let address = match self.piece.is_strided(node) {
+            true => self.strided(index, node)?,
+            false => self.linear(index, &self.piece.shape(node)?)?,
+        };
         let mut axes = self.axes_of(&address);
         // A condition on loops that the place does not follow cannot lead outside.
         let mut guards = self.guards.clone();
@@ -348,6 +351,15 @@ impl<'p> Lower<'p> {
         for (index, size) in index.iter().zip(shape).rev() {
             address = index.times(&stride)?.plus(&address)?;
             stride = stride.times(size)?;
+        }
+        Ok(address)
+    }
+
+    /// The address of an index in a tensor that lies in memory in some other order.
+    fn strided(&self, index: &[Index], param: NodeId) -> Result<Index, Refusal> {
+        let mut address = Index::fixed(0, self.piece.graphs);
+        for (index, stride) in index.iter().zip(self.piece.strides(param)?) {
+            address = address.plus(&index.times(&stride)?)?;
         }
         Ok(address)
     }
