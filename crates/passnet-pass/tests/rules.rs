@@ -92,6 +92,43 @@ fn traced_helpers_may_use_the_framework() {
     assert_eq!(refused(&text), []);
 }
 
+/// A view needs no kernel; anything that computes, allocates or copies does.
+#[test]
+fn only_views_of_views_need_no_kernel() {
+    let without_kernel = |wrapper: &str, pattern: &str| {
+        let text = format!(
+            "import torch\ndef wrapper(x):\n    {wrapper}\ndef pattern(x):\n    return {pattern}\ndef replacement_args(x):\n    return (x,)\ndef replacement_func():\n    return wrapper\n"
+        );
+        !refused(&text).iter().any(|(rule, _)| *rule == "no-kernel")
+    };
+    for (wrapper, pattern) in [
+        ("return x.view(2, -1)", "x.reshape(2, -1)"),
+        ("return x[:, 0]", "x[:, 0]"),
+        ("return x", "x.contiguous()"),
+        ("return x", "torch.nn.functional.dropout(x, 0.1, False, False)"),
+        ("return x.transpose(0, 1).unsqueeze(0)", "x.t().unsqueeze(0)"),
+    ] {
+        assert!(without_kernel(wrapper, pattern), "{wrapper} for {pattern}");
+    }
+    for (wrapper, pattern) in [
+        ("return x", "torch.relu(x)"),
+        ("return x", "x + 0"),
+        ("return x", "x.relu_()"),
+        ("return x", "torch.nn.functional.dropout(x, 0.1, True, False)"),
+        ("return x.expand(2, -1)", "torch.cat([x, x])"),
+        // Copies and allocations are work, whatever is replaced.
+        ("return x.contiguous()", "x.contiguous()"),
+        ("return x.reshape(2, -1)", "x.reshape(2, -1)"),
+        ("return torch.empty_like(x)", "x.contiguous()"),
+        ("return x.new_zeros(3)", "x.contiguous()"),
+        ("return x * 1", "x.contiguous()"),
+        ("return [y for y in (x,)][0]", "x.contiguous()"),
+        ("return (lambda y: y)(x)", "x.contiguous()"),
+    ] {
+        assert!(!without_kernel(wrapper, pattern), "{wrapper} for {pattern}");
+    }
+}
+
 #[test]
 fn unreached_code_is_only_noted() {
     let text = format!(

@@ -13,6 +13,7 @@ use passnet_kernel::check::{self, Finding};
 use passnet_kernel::exec::{FaultKind, LentBuffer, PreparedPlan, RunOptions};
 use passnet_kernel::plan::{HostArg, Init, PlanLimits, TensorSpec, View, plan};
 use passnet_kernel::{Const, ModuleSet};
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -103,12 +104,17 @@ struct SignedPlan {
     prepared: PreparedPlan,
     /// Whether a kernel may write into the plan's buffer of that index.
     written: Vec<bool>,
+    /// Whether there is nothing to do: all that is returned are arguments and views of them.
+    hands_back: bool,
 }
 
 impl WrapperCall {
     /// Runs the wrapper.
     pub(super) fn run(&self, arguments: &[Cow<'_, Value>], context: &Context) -> Result<Value> {
         let plan = self.plan_for(arguments)?;
+        if plan.hands_back {
+            return self.results(&plan, arguments, Vec::new());
+        }
         let mut own = plan.own_buffers(context.poison)?;
         {
             let lent = Lent::new(&plan, arguments)?;
@@ -181,7 +187,10 @@ impl WrapperCall {
             })
             .collect::<Result<Vec<_>>>()?;
         let (prepared, written) = self.wrapper.plan(&signature)?;
-        Ok(SignedPlan { signature, prepared, written })
+        let plan = prepared.plan();
+        let hands_back = plan.steps.is_empty()
+            && plan.buffers.iter().all(|buffer| matches!(buffer.init, Init::Input(_)));
+        Ok(SignedPlan { signature, prepared, written, hands_back })
     }
 
     fn results(
@@ -193,18 +202,19 @@ impl WrapperCall {
         let plan = plan.prepared.plan();
         let mut made: Vec<Option<Tensor>> = vec![None; own.len()];
         let mut own = own;
-        let mut tensors = Vec::with_capacity(plan.returns.len());
+        let mut tensors: SmallVec<[Tensor; 1]> = SmallVec::with_capacity(plan.returns.len());
         for view in &plan.returns {
             let spec = plan
                 .buffers
                 .get(view.buffer)
                 .ok_or_else(|| err!(Plan, "a returned tensor has no memory"))?;
-            let base = match (&spec.init, &made[view.buffer]) {
+            let base = match (&spec.init, made.get(view.buffer)) {
                 (Init::Input(index), _) => tensor_argument(arguments, *index)?.clone(),
-                (_, Some(tensor)) => tensor.clone(),
-                (_, None) => {
-                    let buffer = own[view.buffer]
-                        .take()
+                (_, Some(Some(tensor))) => tensor.clone(),
+                (_, _) => {
+                    let buffer = own
+                        .get_mut(view.buffer)
+                        .and_then(Option::take)
                         .ok_or_else(|| err!(Plan, "a returned tensor has no memory"))?;
                     let elements = buffer.len() / spec.dtype.size();
                     let tensor =
@@ -215,7 +225,7 @@ impl WrapperCall {
             };
             tensors.push(look(&base, view)?);
         }
-        Ok(match <[Tensor; 1]>::try_from(tensors) {
+        Ok(match tensors.into_inner() {
             Ok([only]) => Value::Tensor(only),
             Err(several) => Value::tensors(several),
         })
@@ -395,6 +405,7 @@ fn fits(signature: &[HostArg], arguments: &[Cow<'_, Value>]) -> bool {
                     && equal(tensor.shape(), &spec.shape)
                     && equal(tensor.strides(), &spec.stride)
             }
+            (HostArg::Const(Const::Str(known)), Value::Text(text)) => **text == **known,
             (HostArg::Const(known), value) => constant(value).as_ref() == Some(known),
             _ => false,
         })

@@ -1,20 +1,23 @@
-//! `no-kernel`: a wrapper that launches no kernel
+//! `no-kernel`: a wrapper that launches no kernel, for a pattern that computes something
 
 use super::{Context, Example, Report, Rule, Severity};
-use super::{Role, facts};
-use passnet_graph::syntax::Ranged;
+use super::{Role, Unit, facts};
+use crate::load::Binding;
+use passnet_graph::graph::CalleeKind;
+use passnet_graph::ops::{self, Alias, Class};
+use passnet_graph::syntax::{Ranged, ast};
 
 pub(super) const RULE: Rule = Rule {
     id: "no-kernel",
     severity: Severity::Refuse,
-    what: "A wrapper that launches no kernel",
+    what: "A wrapper that launches no kernel, for a pattern that computes something",
     why: "Without a kernel the wrapper either computes nothing or has the framework compute",
-    limits: "A pass that only removes an operation without effect launches nothing; it gains little and is refused with the others",
+    limits: "A pattern of nothing but views and operations without effect needs no kernel, as long as the wrapper only hands back its arguments and views of them",
     example: Example::File(
         r#"import torch
 
 def wrapper(x):
-    return torch.empty_like(x)
+    return x
 
 def pattern(x):
     return torch.relu(x)
@@ -26,18 +29,98 @@ def replacement_func():
     return wrapper
 "#,
     ),
-    honest: Example::Lines { top: "", body: "" },
+    honest: Example::File(
+        r#"import torch
+
+def wrapper(x):
+    return x.transpose(1, 2)
+
+def pattern(x):
+    still = torch.nn.functional.dropout(x, 0.1, False, False)
+    return still.transpose(1, 2)
+
+def replacement_args(x):
+    return (x,)
+
+def replacement_func():
+    return wrapper
+"#,
+    ),
     check,
 };
 
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
     let Some(wrapper) = context.wrapper() else { return };
     let mut launches = false;
-    for unit in context.units.iter().filter(|unit| unit.role == Role::Host) {
+    let host: Vec<&Unit<'_>> =
+        context.units.iter().filter(|unit| unit.role == Role::Host).collect();
+    for unit in &host {
         facts::calls(unit, |call| launches |= facts::launched(call).is_some());
     }
-    if !launches {
-        let range = wrapper.function.map(|function| function.name.range()).unwrap_or_default();
-        report.unit(wrapper, range, "no kernel is launched");
+    if launches || (pattern_only_looks(context) && host.iter().all(|unit| only_looks(unit))) {
+        return;
+    }
+    let range = wrapper.function.map(|function| function.name.range()).unwrap_or_default();
+    report.unit(wrapper, range, "no kernel is launched");
+}
+
+/// Whether eager, too, may hand back an argument or a view of it for every operation of the pattern.
+fn pattern_only_looks(context: &Context<'_>) -> bool {
+    let Some(pass) = context.traced else { return false };
+    pass.pattern.graph.calls().all(|(_, call)| {
+        call.bind().is_ok_and(|bound| {
+            let unchanged = bound.class() == Class::Random && !bound.is_random();
+            bound.mutated().is_none() && (unchanged || bound.alias() != Alias::Fresh)
+        })
+    })
+}
+
+/// Whether all that a function calls are views of tensors and functions of the folder: no allocation, no arithmetic, no
+/// copy.
+fn only_looks(unit: &Unit<'_>) -> bool {
+    let mut looks = true;
+    facts::expressions(unit, |expr| {
+        looks &= match expr {
+            ast::Expr::Call(call) => is_view(call) || is_own(unit, call),
+            ast::Expr::UnaryOp(unary) => unary.operand.is_number_literal_expr(),
+            // `dispatch` tells routes by their names.
+            ast::Expr::Compare(compare) => {
+                compare.comparators.iter().all(ast::Expr::is_string_literal_expr)
+            }
+            ast::Expr::Name(_)
+            | ast::Expr::Attribute(_)
+            | ast::Expr::Subscript(_)
+            | ast::Expr::Slice(_)
+            | ast::Expr::Tuple(_)
+            | ast::Expr::List(_)
+            | ast::Expr::Starred(_)
+            | ast::Expr::NumberLiteral(_)
+            | ast::Expr::StringLiteral(_)
+            | ast::Expr::BooleanLiteral(_)
+            | ast::Expr::NoneLiteral(_)
+            | ast::Expr::EllipsisLiteral(_) => true,
+            _ => false,
+        };
+    });
+    looks
+}
+
+/// A method that never copies: `x.view(…)`, but not `x.reshape(…)`.
+fn is_view(call: &ast::ExprCall) -> bool {
+    let ast::Expr::Attribute(method) = &*call.func else { return false };
+    ops::spelling(CalleeKind::Method, method.attr.as_str()).is_some_and(|spelling| {
+        !spelling.mutates
+            && spelling.op.class() == Class::View
+            && spelling.op.alias() == Alias::View
+    })
+}
+
+/// A function of the folder, which is looked at too, or the exception of a route that nobody asks for.
+fn is_own(unit: &Unit<'_>, call: &ast::ExprCall) -> bool {
+    let ast::Expr::Name(name) = &*call.func else { return false };
+    match unit.names.global(name.id.as_str()) {
+        Some((_, Binding::Function(_))) => true,
+        Some(_) => false,
+        None => name.id.as_str() == "ValueError" && !unit.names.is_local("ValueError"),
     }
 }
