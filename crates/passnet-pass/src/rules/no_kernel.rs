@@ -69,8 +69,11 @@ fn pattern_only_looks(context: &Context<'_>) -> bool {
     let Some(pass) = context.traced else { return false };
     pass.pattern.graph.calls().all(|(_, call)| {
         call.bind().is_ok_and(|bound| {
-            let unchanged = bound.class() == Class::Random && !bound.is_random();
-            bound.mutated().is_none() && (unchanged || bound.alias() != Alias::Fresh)
+            let looks = match bound.class() {
+                Class::Random => !bound.is_random(),
+                _ => bound.alias() != Alias::Fresh,
+            };
+            looks && bound.mutated().is_none()
         })
     })
 }
