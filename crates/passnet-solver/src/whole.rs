@@ -34,6 +34,8 @@ pub(crate) struct Outcome {
     graph: String,
     /// One where no pass applies, zero where a result is wrong.
     pub(crate) speedup: f64,
+    /// Whether it is slower than eager beyond the noise, or wrong.
+    slow: bool,
     /// The passes that apply.
     applied: BTreeSet<String>,
 }
@@ -148,7 +150,7 @@ impl Solver<'_> {
 
     /// The kernels that apply to slow graphs.
     fn blamed(&self, outcomes: &[Outcome]) -> BTreeSet<String> {
-        let slow = outcomes.iter().filter(|outcome| outcome.speedup < SLOWER);
+        let slow = outcomes.iter().filter(|outcome| outcome.slow);
         let applied: BTreeSet<&String> = slow.flat_map(|outcome| &outcome.applied).collect();
         self.kernels().into_iter().filter(|stem| applied.contains(stem)).collect()
     }
@@ -166,13 +168,11 @@ impl Solver<'_> {
         // Views that are handed back as they are leave nothing to find out.
         let idle = passes.iter().all(|pass| pass.is_neutral());
         let candidate = if idle { None } else { self.candidate(passes)? };
+        let Some(candidate) = &candidate else { return Ok(Vec::new()) };
         let mut outcomes = Vec::new();
-        for member in graphs.iter().filter(|_| candidate.is_some()) {
+        for member in graphs {
             let graph = member.path.clone();
-            let (Some(candidate), Ok(files)) = (&candidate, self.sample.graph_files(&graph)) else {
-                outcomes.push(Outcome { graph, speedup: 1.0, applied: BTreeSet::new() });
-                continue;
-            };
+            let Ok(files) = self.sample.graph_files(&graph) else { continue };
             let timed = |seconds: f64| {
                 let options = whole_graph(seconds);
                 evaluate(self.engine, &files, Some(candidate), &options)
@@ -182,7 +182,9 @@ impl Solver<'_> {
                 evaluation = timed(self.options.seconds * 3.0);
             }
             if let Some(speedup) = speedup(&evaluation) {
-                outcomes.push(Outcome { graph, speedup, applied: applied(&evaluation) });
+                let certain = evaluation.interval.is_none_or(|interval| interval.high < 1.0);
+                let slow = speedup < SLOWER && certain;
+                outcomes.push(Outcome { graph, speedup, slow, applied: applied(&evaluation) });
             }
         }
         Ok(outcomes)
@@ -228,7 +230,7 @@ fn speedup(evaluation: &Evaluation) -> Option<f64> {
 pub(crate) fn worth(outcomes: &[Outcome]) -> f64 {
     let worth = |outcome: &Outcome| {
         let log = outcome.speedup.max(1e-3).ln();
-        if outcome.speedup < SLOWER { 3.0 * log } else { log }
+        if outcome.slow { 3.0 * log } else { log }
     };
     outcomes.iter().map(worth).sum::<f64>() / outcomes.len().max(1) as f64
 }

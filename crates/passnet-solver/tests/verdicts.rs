@@ -113,7 +113,7 @@ fn a_piece_that_occurs_twice_and_loses_leaves_a_neutral_pass() {
 
 #[test]
 fn a_list_of_views_is_handed_back_part_by_part() {
-    let views = "return tmp_0.narrow(1, 0, 3), tmp_0.narrow(1, 3, 2)";
+    let views = "return tmp_0[:, :3], tmp_0[:, 3:][:, :2]";
     for (list, handed_back) in [
         ("torch.functional.split(tmp_0, (3, 2), dim=1)", views),
         ("tmp_0.split(3, 1)", "return tmp_0.split(3, 1)[0], tmp_0.split(3, 1)[1]"),

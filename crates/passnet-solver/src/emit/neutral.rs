@@ -135,6 +135,10 @@ fn list_of_views(
     let dim = if bound.arg("dim").is_none() { "0".to_string() } else { dim };
     let sections = ["split_size_or_sections", "split_size", "split_sizes"].map(|n| bound.arg(n));
     let sections = sections.into_iter().find(|arg| !arg.is_none());
+    let rank = piece.tensor(source)?.rank() as i64;
+    let place = bound.arg("dim").as_int().unwrap_or(0);
+    let place = usize::try_from(if place < 0 { place + rank } else { place }).unwrap_or(0);
+    let whole = ":, ".repeat(place);
     let part = |number: i64| -> Option<String> {
         Some(match (bound.op, sections) {
             (Op::Unbind, _) => format!("{name}.select({dim}, {number})"),
@@ -144,10 +148,14 @@ fn list_of_views(
             }
             (Op::Split, Some(Arg::Int(size))) => format!("{name}.split({size}, {dim})[{number}]"),
             (Op::Split, Some(Arg::Tuple(sizes) | Arg::List(sizes))) => {
+                // What comes before is cut off piece by piece: sums of sizes are nobody's business here.
                 let number = usize::try_from(number).ok()?;
-                let sizes: Vec<i64> = sizes.iter().map(Arg::as_int).collect::<Option<_>>()?;
-                let start: i64 = sizes.get(..number)?.iter().sum();
-                format!("{name}.narrow({dim}, {start}, {})", sizes.get(number)?)
+                let cut = |arg: &Arg| print_arg(&piece.graph, arg);
+                let before = sizes.get(..number)?.iter();
+                let mut text = name.to_string();
+                before.for_each(|size| text.push_str(&format!("[{whole}{}:]", cut(size))));
+                text.push_str(&format!("[{whole}:{}]", cut(sizes.get(number)?)));
+                text
             }
             _ => return None,
         })
