@@ -53,6 +53,7 @@ fn a_fallen_worker_is_replaced_and_the_fault_has_its_name() {
         ("hoards", ErrorKind::Memory, "more memory"),
         ("garbage", ErrorKind::Internal, "begins with other bytes"),
         ("half", ErrorKind::Kernel, "it ended"),
+        ("empty", ErrorKind::Internal, "are not in the area"),
         ("stranger", ErrorKind::Internal, "another question"),
     ];
     let folder = tempfile::tempdir().unwrap();

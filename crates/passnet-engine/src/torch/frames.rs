@@ -93,7 +93,12 @@ fn read_frame(from: &mut impl Read, most: u64, area: Option<&File>) -> io::Resul
         None => take(from, bytes)?,
         Some(mut area) => {
             area.rewind()?;
-            take(&mut area, bytes)?
+            take(&mut area, bytes).map_err(|error| match error.kind() {
+                io::ErrorKind::UnexpectedEof => {
+                    broken("the bytes of a frame are not in the area that both sides reach")
+                }
+                _ => error,
+            })?
         }
     };
     Ok(Frame { message, bytes })

@@ -17,12 +17,21 @@ MARK = ME.with_suffix(".done")
 
 def read():
     magic, json_length, byte_length = HEAD.unpack(sys.stdin.buffer.read(HEAD.size))
-    return json.loads(sys.stdin.buffer.read(json_length)), sys.stdin.buffer.read(byte_length)
+    message = json.loads(sys.stdin.buffer.read(json_length))
+    if magic == b"PNA1":
+        area = sys.argv[sys.argv.index("--areas") + 1]
+        return message, Path(area).read_bytes()[:byte_length]
+    return message, sys.stdin.buffer.read(byte_length)
 
 
 def frame(message, data=b""):
     text = json.dumps(message).encode()
     return HEAD.pack(b"PNW1", len(text), len(data)) + text + data
+
+
+def frame_without_its_bytes(message, count):
+    text = json.dumps(message).encode()
+    return HEAD.pack(b"PNA1", len(text), count) + text
 
 
 def send(raw):
@@ -48,6 +57,9 @@ def go_wrong(reply):
     if FAULT == "half":
         send(reply[: len(reply) // 2])
         os._exit(0)
+    if FAULT == "empty":
+        send(frame_without_its_bytes({"ok": True}, 12))
+        time.sleep(3600)
     if FAULT == "stranger":
         send(frame({"ok": True, "id": 123456}))
         time.sleep(3600)

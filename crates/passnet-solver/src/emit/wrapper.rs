@@ -10,6 +10,8 @@ use std::fmt::Write as _;
 
 /// Columns of a tile when a row is walked through.
 const LONG_ROW_BLOCK: usize = 4096;
+/// Columns of a tile that a row is cut into even where they do not divide it.
+const LEAST_WIDTH: usize = 64;
 
 /// A wrapper and what it takes.
 pub(super) struct Wrapper {
@@ -123,7 +125,12 @@ fn launch(
             (format!("(triton.cdiv({columns}, block),)"), vec!["BLOCK=block".into()])
         }
         Shape::Tiled => {
-            line(format!("width = min(triton.next_power_of_2({columns}), {tile})"));
+            line(
+                "# A power of two that divides a row, where one does: masked lanes are work, too."
+                    .into(),
+            );
+            line(format!("width = max({LEAST_WIDTH}, {columns} & -{columns})"));
+            line(format!("width = min(width, triton.next_power_of_2({columns}), {tile})"));
             line(height(rows, tile));
             let grid = format!("(triton.cdiv({rows}, height), triton.cdiv({columns}, width))");
             (grid, vec!["ROWS=height".into(), "COLUMNS=width".into()])
