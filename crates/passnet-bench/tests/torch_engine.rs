@@ -240,6 +240,30 @@ fn eager_pytorch_is_equal_to_itself() {
     }
 }
 
+/// No kernel, no launch: what the plan returns are views of the argument, laid out as eager's.
+#[test]
+fn views_are_handed_back_as_they_are() {
+    let Some(engine) = engine() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let pass = "import torch\n\ndef pattern(gate_up):\n    gate, up = gate_up.chunk(2, dim=-1)\n    return gate, up\n\n\
+        def replacement_args(gate_up):\n    return (gate_up,)\n\n\
+        @torch.fx.wrap\ndef wrapper(gate_up):\n    return gate_up.chunk(2, -1)[0], gate_up.chunk(2, -1)[1]\n\n\
+        def replacement_func():\n    return wrapper\n";
+    std::fs::write(folder.path().join("mine.py"), pass).unwrap();
+    let listed = folder.path().join("sorted_output_pass_rule_names.json");
+    std::fs::write(listed, r#"["mine"]"#).unwrap();
+    let candidate = Candidate::load(folder.path(), None, true).unwrap();
+    let sample = Sample::read(&bundled().join("tasks/swiglu")).unwrap();
+    for graph in &sample.graphs {
+        let files = sample.graph_files(graph).unwrap();
+        for engine in [&engine as &dyn Engine, &NativeEngine] {
+            let evaluation = evaluate(engine, &files, Some(&candidate), &options());
+            let verdict = &evaluation.judged.verdict;
+            assert_eq!(verdict.kind, VerdictKind::Correct, "{graph}: {verdict}");
+        }
+    }
+}
+
 /// A pass for the task `swiglu` with a kernel that an object launches, which no plan can.
 const SWIGLU: &str = r"
 import torch

@@ -1,6 +1,7 @@
 """Replaced nodes: launch plans replayed by the native runner on torch's memory and torch's current stream."""
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any, Callable
 
 import torch
@@ -78,7 +79,14 @@ class Runner:
 class Plan:
     """One plan, ready: only addresses change from call to call."""
 
-    def __init__(self, runner: Runner, handle: int, plan: dict[str, Any], device: torch.device) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        handle: int,
+        plan: dict[str, Any],
+        device: torch.device,
+        arguments: Sequence[dict[str, Any]] = (),
+    ) -> None:
         self.runner, self.handle, self.device = runner, handle, device
         self.buffers = plan["buffers"]
         self.steps = plan["steps"]
@@ -88,7 +96,7 @@ class Plan:
         whole = {}
         for view in plan["returns"]:
             buffer = self.buffers[view["buffer"]]
-            if view["offset"] == 0 and view["dtype"] == buffer["dtype"] and is_whole(view, buffer["elements"]):
+            if view["offset"] == 0 and view["dtype"] == buffer["dtype"] and is_all_of(view, buffer, arguments):
                 whole.setdefault(view["buffer"], view)
         for index, buffer in enumerate(self.buffers):
             init = buffer["init"]
@@ -186,6 +194,15 @@ def allocation(shape: list[int], stride: list[int], dtype: torch.dtype, device: 
     if quickest is not None:
         return quickest, arguments
     return lambda shape, stride, dtype: torch.empty_strided(shape, stride, dtype=dtype, device=device), arguments
+
+
+def is_all_of(view: dict[str, Any], buffer: dict[str, Any], arguments: Sequence[dict[str, Any]]) -> bool:
+    """Whether a view is what its buffer is made as, or the argument that it is: an argument is laid out already."""
+    init = buffer["init"]
+    if not (isinstance(init, dict) and "input" in init):
+        return is_whole(view, buffer["elements"])
+    given = arguments[init["input"]]["tensor"]
+    return view["shape"] == given["shape"] and view["stride"] == given["stride"]
 
 
 def is_whole(view: dict[str, Any], elements: int) -> bool:

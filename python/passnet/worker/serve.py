@@ -75,7 +75,7 @@ class Worker:
             raise PlanError("the worker was started without the native runner")
         is_cuda = self.device.type == "cuda"
         handle = self.runner.load(answer["text"].encode(), bytes(cubins) if is_cuda else None)
-        return Plan(self.runner, handle, answer["plan"], self.device)
+        return Plan(self.runner, handle, answer["plan"], self.device, arguments)
 
     def call_sandboxed(self, graph: int, node: int, arguments: tuple[Any, ...]) -> Any:
         """A wrapper that the other side runs in its sandbox; what comes back was looked at there."""
