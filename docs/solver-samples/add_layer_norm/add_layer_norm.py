@@ -59,7 +59,7 @@ def add_layer_norm(in_1, in_0, w_0, w_1):
     columns = in_1.shape[-1]
     stride = in_0.shape[-1]
     width = triton.next_power_of_2(columns)
-    height = max(1, 1024 // width)
+    height = min(triton.next_power_of_2(rows), max(1, 1024 // width))
     add_layer_norm_kernel[(triton.cdiv(rows, height),)](
         in_1, in_0, w_0, w_1, out_0, out_1, rows, columns, stride, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
     )

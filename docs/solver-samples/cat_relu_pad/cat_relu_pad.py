@@ -78,7 +78,7 @@ def cat_relu_pad(in_0, in_1):
     stride_5 = in_1.shape[-1]
     offset_2 = -in_0.shape[1] * in_1.shape[2] * in_1.shape[3] - in_1.shape[3] - 1
     width = min(triton.next_power_of_2(columns), 1024)
-    height = max(1, 1024 // width)
+    height = min(triton.next_power_of_2(rows), max(1, 1024 // width))
     cat_relu_pad_kernel[(triton.cdiv(rows, height), triton.cdiv(columns, width))](
         in_0, in_1, out, rows, columns, size_2, size_1, stride_0, high, high_2, high_3, stride, stride_2, offset, stride_3, stride_4, stride_5, offset_2, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
     )

@@ -76,7 +76,7 @@ def embedding_add_embedding_add_layer_norm(in_0, w_0, in_2, w_2, in_1, w_1, w_3,
     stride = w_2.shape[-1]
     stride_2 = w_1.shape[-1]
     width = triton.next_power_of_2(columns)
-    height = max(1, 1024 // width)
+    height = min(triton.next_power_of_2(rows), max(1, 1024 // width))
     embedding_add_embedding_add_layer_norm_kernel[(triton.cdiv(rows, height),)](
         in_0, w_0, in_2, w_2, in_1, w_1, w_3, w_4, out, rows, columns, size_1, stride, stride_2, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
     )

@@ -60,7 +60,7 @@ def group_norm_silu(in_0, w_0, w_1):
     size_1 = in_0.shape[2] * in_0.shape[3]
     stride = (in_0.shape[1] // 32)
     width = triton.next_power_of_2(columns)
-    height = max(1, 1024 // width)
+    height = min(triton.next_power_of_2(rows), max(1, 1024 // width))
     group_norm_silu_kernel[(triton.cdiv(rows, height),)](
         in_0, w_0, w_1, out, rows, columns, size_1, stride, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
     )

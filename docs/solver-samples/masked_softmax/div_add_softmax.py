@@ -58,7 +58,7 @@ def div_add_softmax(in_0, in_1):
     size_1 = in_0.shape[1] * in_0.shape[2]
     stride = in_1.shape[1] * in_1.shape[2] * in_1.shape[3]
     width = triton.next_power_of_2(columns)
-    height = max(1, 1024 // width)
+    height = min(triton.next_power_of_2(rows), max(1, 1024 // width))
     div_add_softmax_kernel[(triton.cdiv(rows, height),)](
         in_0, in_1, out, rows, columns, size_1, stride, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
     )

@@ -42,7 +42,7 @@ def sum_pow_sum_sub(in_0):
     size_1 = in_0.shape[-1]
     stride = in_0.shape[1] * in_0.shape[2]
     width = triton.next_power_of_2(columns)
-    height = max(1, 1024 // width)
+    height = min(triton.next_power_of_2(rows), max(1, 1024 // width))
     sum_pow_sum_sub_kernel[(triton.cdiv(rows, height),)](
         in_0, out, rows, columns, size_1, stride, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
     )
@@ -69,7 +69,7 @@ def sum_mul(tmp_4):
     rows = tmp_4.numel() // tmp_4.shape[-1]
     columns = tmp_4.shape[-1]
     width = triton.next_power_of_2(columns)
-    height = max(1, 1024 // width)
+    height = min(triton.next_power_of_2(rows), max(1, 1024 // width))
     sum_mul_kernel[(triton.cdiv(rows, height),)](
         tmp_4, out, rows, columns, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
     )

@@ -71,7 +71,7 @@ def mul_neg_cat_mul_add(in_0, in_1, in_2):
     offset = -in_0.shape[3] + 32
     stride_2 = in_2.shape[-1]
     width = min(triton.next_power_of_2(columns), 1024)
-    height = max(1, 1024 // width)
+    height = min(triton.next_power_of_2(rows), max(1, 1024 // width))
     mul_neg_cat_mul_add_kernel[(triton.cdiv(rows, height), triton.cdiv(columns, width))](
         in_0, in_1, in_2, out, rows, columns, size_1, stride, high, offset, stride_2, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
     )

@@ -53,7 +53,7 @@ def silu_mul(in_0):
     stride = in_0.shape[-1]
     offset = ((in_0.shape[2] + 1) // 2)
     width = min(triton.next_power_of_2(columns), 1024)
-    height = max(1, 1024 // width)
+    height = min(triton.next_power_of_2(rows), max(1, 1024 // width))
     silu_mul_kernel[(triton.cdiv(rows, height), triton.cdiv(columns, width))](
         in_0, out, rows, columns, stride, offset, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
     )
