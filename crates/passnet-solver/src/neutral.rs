@@ -9,9 +9,12 @@ use crate::explain::{self, PassExplanation};
 use crate::form::{Form, TypedGraph};
 use crate::solve::{SolveError, Solver, Written, outline};
 use crate::whole::worth;
+use std::time::{Duration, Instant};
 
 /// Views of a form that are tried.
 const MOST_VIEWS: usize = 6;
+/// Views are raced only in graphs that run and are checked in this time.
+const QUICK: Duration = Duration::from_millis(400);
 /// Kernels that are raced where a graph has no view, and on how many graphs.
 const MOST_KERNELS: usize = 6;
 const MOST_GRAPHS: usize = 3;
@@ -58,21 +61,37 @@ impl Solver<'_> {
         if let Some(known) = self.neutrals.get(&number) {
             return Ok(known.clone());
         }
-        let mut found = None;
+        let graphs: Vec<&TypedGraph> = form.members.iter().take(MOST_GRAPHS).collect();
+        let mut found: Option<(f64, Neutral)> = None;
         for (node, piece) in free_pieces(form, MOST_VIEWS) {
             let operation = form.graph().call(node).and_then(|call| call.op());
             let word = operation.map_or("view", |op| op.name().trim_matches('_'));
             let stem = self.stem(format!("neutral_{word}"));
-            if let Ok(text) = neutral(&piece, stem.clone()) {
-                if self.serves(form, &[&text])? && self.is_right_with(form, &[&text])? {
-                    let explanation = explain::neutral_pass(&stem, form, node, &piece);
-                    found = Some(Neutral { text, explanation });
-                    break;
-                }
+            let started = Instant::now();
+            let Ok(text) = neutral(&piece, stem.clone()) else {
+                self.stems.remove(&stem);
+                continue;
+            };
+            if !self.serves(form, &[&text])? || !self.is_right_with(form, &[&text])? {
+                self.stems.remove(&stem);
                 self.remove(&stem)?;
+                continue;
             }
-            self.stems.remove(&stem);
+            let explanation = explain::neutral_pass(&stem, form, node, &piece);
+            let neutral = Neutral { text, explanation };
+            // The engine may do a view together with its neighbours, as long as nobody stands between.
+            let quick = self.options.tune && started.elapsed() < QUICK;
+            let outcomes = if quick { self.race(&graphs, &[&neutral.text])? } else { Vec::new() };
+            self.remove(&stem)?;
+            let worth = worth(&outcomes);
+            if found.as_ref().is_none_or(|(known, _)| worth > *known) {
+                found = Some((worth, neutral));
+            }
+            if !outcomes.iter().any(|outcome| outcome.slow) {
+                break;
+            }
         }
+        let found = found.map(|(_, neutral)| neutral);
         self.neutrals.insert(number, found.clone());
         Ok(found)
     }

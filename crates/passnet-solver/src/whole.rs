@@ -35,7 +35,7 @@ pub(crate) struct Outcome {
     /// One where no pass applies, zero where a result is wrong.
     pub(crate) speedup: f64,
     /// Whether it is slower than eager beyond the noise, or wrong.
-    slow: bool,
+    pub(crate) slow: bool,
     /// The passes that apply.
     applied: BTreeSet<String>,
 }
@@ -46,7 +46,7 @@ impl Solver<'_> {
         let started = Instant::now();
         let graphs = chosen(forms);
         self.serve_the_rest(forms)?;
-        let mut outcomes = self.race(&graphs, &self.texts())?;
+        let mut outcomes = self.race_all(&graphs)?;
         loop {
             let blamed = self.blamed(&outcomes);
             if blamed.is_empty() {
@@ -68,7 +68,7 @@ impl Solver<'_> {
             let gone = best.1.map_or(blamed, |stem| BTreeSet::from([stem]));
             self.set_aside(&gone, "a whole graph is slower with it")?;
             self.serve_the_rest(forms)?;
-            outcomes = self.race(&graphs, &self.texts())?;
+            outcomes = self.race_all(&graphs)?;
         }
         let kernels = self.kernels();
         if !kernels.is_empty() && worth(&outcomes) < GAINS.ln() {
@@ -159,16 +159,21 @@ impl Solver<'_> {
         self.passes.iter().map(|pass| &pass.text).collect()
     }
 
+    /// Races the graphs with the passes as they are; neutral ones alone leave nothing to find out.
+    fn race_all(&self, graphs: &[&TypedGraph]) -> Result<Vec<Outcome>, SolveError> {
+        match self.texts().iter().all(|pass| pass.is_neutral()) {
+            true => Ok(Vec::new()),
+            false => self.race(graphs, &self.texts()),
+        }
+    }
+
     /// Races graphs with passes; those that eager itself does not run are left out.
     pub(crate) fn race(
         &self,
         graphs: &[&TypedGraph],
         passes: &[&PassText],
     ) -> Result<Vec<Outcome>, SolveError> {
-        // Views that are handed back as they are leave nothing to find out.
-        let idle = passes.iter().all(|pass| pass.is_neutral());
-        let candidate = if idle { None } else { self.candidate(passes)? };
-        let Some(candidate) = &candidate else { return Ok(Vec::new()) };
+        let Some(candidate) = &self.candidate(passes)? else { return Ok(Vec::new()) };
         let mut outcomes = Vec::new();
         for member in graphs {
             let graph = member.path.clone();
