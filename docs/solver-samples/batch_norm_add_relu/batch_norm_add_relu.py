@@ -65,7 +65,9 @@ def batch_norm_add_relu(in_0, w_0, w_1, w_2, w_3, in_1):
     columns = in_0.shape[2] * in_0.shape[3]
     size_1 = in_0.shape[1]
     stride = in_1.shape[2] * in_1.shape[3]
-    width = min(triton.next_power_of_2(columns), 1024)
+    # A power of two that divides a row, where one does: masked lanes are work, too.
+    width = max(64, columns & -columns)
+    width = min(width, triton.next_power_of_2(columns), 1024)
     height = min(triton.next_power_of_2(rows), max(1, 1024 // width))
     batch_norm_add_relu_kernel[(triton.cdiv(rows, height), triton.cdiv(columns, width))](
         in_0, w_0, w_1, w_2, w_3, in_1, out, rows, columns, size_1, stride, ROWS=height, COLUMNS=width, enable_fp_fusion=False,

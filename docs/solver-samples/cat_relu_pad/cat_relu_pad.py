@@ -77,7 +77,9 @@ def cat_relu_pad(in_0, in_1):
     stride_4 = in_1.shape[2] * in_1.shape[3]
     stride_5 = in_1.shape[-1]
     offset_2 = -in_0.shape[1] * in_1.shape[2] * in_1.shape[3] - in_1.shape[3] - 1
-    width = min(triton.next_power_of_2(columns), 1024)
+    # A power of two that divides a row, where one does: masked lanes are work, too.
+    width = max(64, columns & -columns)
+    width = min(width, triton.next_power_of_2(columns), 1024)
     height = min(triton.next_power_of_2(rows), max(1, 1024 // width))
     cat_relu_pad_kernel[(triton.cdiv(rows, height), triton.cdiv(columns, width))](
         in_0, in_1, out, rows, columns, size_2, size_1, stride_0, high, high_2, high_3, stride, stride_2, offset, stride_3, stride_4, stride_5, offset_2, ROWS=height, COLUMNS=width, enable_fp_fusion=False,

@@ -67,7 +67,9 @@ def cat_add(in_0, w_0, w_1, given_0):
     offset = -w_0.shape[1]
     part = in_0.shape[-1]
     stride_3 = w_1.shape[-1]
-    width = min(triton.next_power_of_2(columns), 1024)
+    # A power of two that divides a row, where one does: masked lanes are work, too.
+    width = max(64, columns & -columns)
+    width = min(width, triton.next_power_of_2(columns), 1024)
     height = min(triton.next_power_of_2(rows), max(1, 1024 // width))
     cat_add_kernel[(triton.cdiv(rows, height), triton.cdiv(columns, width))](
         in_0, w_0, w_1, out, rows, columns, size_1, high, stride, stride_2, offset, part, stride_3, ROWS=height, COLUMNS=width,

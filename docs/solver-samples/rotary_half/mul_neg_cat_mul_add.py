@@ -70,7 +70,9 @@ def mul_neg_cat_mul_add(in_0, in_1, in_2):
     high = in_0.shape[3] - 32
     offset = -in_0.shape[3] + 32
     stride_2 = in_2.shape[-1]
-    width = min(triton.next_power_of_2(columns), 1024)
+    # A power of two that divides a row, where one does: masked lanes are work, too.
+    width = max(64, columns & -columns)
+    width = min(width, triton.next_power_of_2(columns), 1024)
     height = min(triton.next_power_of_2(rows), max(1, 1024 // width))
     mul_neg_cat_mul_add_kernel[(triton.cdiv(rows, height), triton.cdiv(columns, width))](
         in_0, in_1, in_2, out, rows, columns, size_1, stride, high, offset, stride_2, ROWS=height, COLUMNS=width, enable_fp_fusion=False,

@@ -52,7 +52,9 @@ def silu_mul(in_0):
     columns = (in_0.shape[2] - (in_0.shape[2] + 1) // 2)
     stride = in_0.shape[-1]
     offset = ((in_0.shape[2] + 1) // 2)
-    width = min(triton.next_power_of_2(columns), 1024)
+    # A power of two that divides a row, where one does: masked lanes are work, too.
+    width = max(64, columns & -columns)
+    width = min(width, triton.next_power_of_2(columns), 1024)
     height = min(triton.next_power_of_2(rows), max(1, 1024 // width))
     silu_mul_kernel[(triton.cdiv(rows, height), triton.cdiv(columns, width))](
         in_0, out, rows, columns, stride, offset, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
