@@ -23,7 +23,11 @@ class Channel:
 
     def __init__(self, reader: Any, writer: Any, areas: list[str] | None) -> None:
         self.reader, self.writer = reader, writer
-        self.area_in, self.area_out = (os.open(path, os.O_RDWR) for path in areas) if areas else (None, None)
+        try:
+            self.area_in, self.area_out = (os.open(path, os.O_RDWR) for path in areas) if areas else (None, None)
+        except OSError:
+            # The system hides other processes' files: pipes do.
+            self.area_in, self.area_out = None, None
 
     def read(self, buffer: Buffer | None = None) -> tuple[dict[str, Any], memoryview]:
         return read_frame(self.reader, buffer, self.area_in)
@@ -94,6 +98,7 @@ class Worker:
         cuda = self.device.type == "cuda"
         return {
             "version": VERSION,
+            "areas": self.channel.area_in is not None,
             "python": platform.python_version(),
             "torch": torch.__version__,
             "triton": installed_version("triton"),

@@ -59,7 +59,7 @@ pub struct WorkerInfo {
 pub(super) struct Worker {
     child: Child,
     input: BufWriter<ChildStdin>,
-    /// Where the raw bytes of requests lie.
+    /// Where the raw bytes of requests lie, if the worker could open it.
     area: Option<File>,
     replies: Receiver<io::Result<Frame>>,
     errors: Arc<Mutex<Vec<u8>>>,
@@ -137,7 +137,7 @@ impl Worker {
         let mut worker = Worker {
             child,
             input: BufWriter::with_capacity(1 << 16, stdin),
-            area: to_worker,
+            area: None,
             replies,
             errors,
             memory_limit: options.memory_limit,
@@ -150,6 +150,9 @@ impl Worker {
             .message;
         if let Some(error) = refusal(&reply) {
             return Err(error);
+        }
+        if reply.get("areas").and_then(Json::as_bool) == Some(true) {
+            worker.area = to_worker;
         }
         let text = |key: &str| reply.get(key).and_then(Json::as_str).map(str::to_string);
         let capability = reply.get("capability").and_then(super::wire::sizes);
