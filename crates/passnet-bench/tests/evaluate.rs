@@ -5,8 +5,6 @@ use passnet_bench::evaluate::{Check, CheckOutcome, EvaluateOptions, Evaluation, 
 use passnet_bench::timing::TimingOptions;
 use passnet_bench::verdict::{Verdict, VerdictKind};
 use passnet_engine::native::NativeEngine;
-use passnet_engine::native::folder::draw_inputs;
-use passnet_graph::read::read_folder;
 use passnet_graph::{FileName, GraphFiles};
 
 const MODEL: &str = "
@@ -191,23 +189,6 @@ fn a_kernel_that_reads_what_nobody_wrote_is_caught_though_its_numbers_are_right(
     let evaluation = evaluated(&lazy);
     assert_eq!(evaluation.judged.verdict.kind, VerdictKind::RuntimeFail, "{evaluation:?}");
     assert!(evaluation.judged.verdict.to_string().contains("uninitialized-read"));
-}
-
-/// Eager would be timed on what is left of the inputs: denormals, for example, which are slow.
-#[test]
-fn inputs_may_not_be_changed_on_any_draw() {
-    let graph = read_folder(&files()).unwrap().graph;
-    let draw = draw_inputs(&files(), &graph, EvaluateOptions::default().seed, None).unwrap();
-    let first = draw[0].as_tensor().unwrap().to_vec::<f32>().unwrap()[0];
-    let store = "    tl.store(out_ptr + place, tl.maximum(x * y, 0.0), mask=inside)\n";
-    // Honest on the first draw, which it knows.
-    let changing = format!(
-        "{store}    known = tl.load(x_ptr) == {first:?}\n    \
-         tl.store(x_ptr + place, x * 1e-38, mask=inside & (known == 0))\n"
-    );
-    let verdict = evaluated(&with(store, &changing)).judged.verdict;
-    assert_eq!(verdict.kind, VerdictKind::RuntimeFail, "{verdict}");
-    assert!(verdict.to_string().contains("input 0 is changed"), "{verdict}");
 }
 
 #[test]
