@@ -69,17 +69,49 @@ fn sin_cos(angle: f32) -> (f32, f32) {
     )
 }
 
+/// Normals that are made of as many uniform numbers at a time.
+const BLOCK: usize = 16;
+
 multiversion! {
     /// Turns each sixteen uniform numbers into sixteen standard normal ones.
     pub(crate) fn transform(values: &mut [f32]) {
-        for block in values.chunks_exact_mut(16) {
-            let (first, second) = block.split_at_mut(8);
+        // Two blocks fill the widest vectors.
+        let (pairs, rest) = values.as_chunks_mut::<{ 2 * BLOCK }>();
+        for pair in pairs {
+            let mut halves = [[0.0; BLOCK]; 2];
+            for i in 0..BLOCK {
+                halves[0][i] = pair[place_of(i, 0)];
+                halves[1][i] = pair[place_of(i, 1)];
+            }
+            let [first, second] = &mut halves;
             for (a, b) in first.iter_mut().zip(second) {
-                let radius = (-2.0 * log(1.0 - *a)).sqrt();
-                let (sine, cosine) = sin_cos(*b * std::f32::consts::TAU);
-                *a = radius * cosine;
-                *b = radius * sine;
+                normals(a, b);
+            }
+            for i in 0..BLOCK {
+                pair[place_of(i, 0)] = halves[0][i];
+                pair[place_of(i, 1)] = halves[1][i];
+            }
+        }
+        for block in rest.chunks_exact_mut(BLOCK) {
+            let (first, second) = block.split_at_mut(BLOCK / 2);
+            for (a, b) in first.iter_mut().zip(second) {
+                normals(a, b);
             }
         }
     }
+}
+
+/// Where in two blocks the numbers of a half (0 or 1) lie.
+#[inline(always)]
+fn place_of(index: usize, half: usize) -> usize {
+    index / (BLOCK / 2) * BLOCK + half * (BLOCK / 2) + index % (BLOCK / 2)
+}
+
+/// Two uniform numbers become two normal ones.
+#[inline(always)]
+fn normals(a: &mut f32, b: &mut f32) {
+    let radius = (-2.0 * log(1.0 - *a)).sqrt();
+    let (sine, cosine) = sin_cos(*b * std::f32::consts::TAU);
+    *a = radius * cosine;
+    *b = radius * sine;
 }

@@ -73,8 +73,11 @@ impl Generator {
         match dtype {
             DType::Float32 if count >= BLOCK => {
                 let mut buffer = Buffer::<f32>::new(count)?;
-                self.uniforms(&mut buffer);
-                box_muller::transform(&mut buffer);
+                // A piece of whole blocks stays in the cache.
+                for piece in buffer.chunks_mut(512 * BLOCK) {
+                    self.uniforms(piece);
+                    box_muller::transform(piece);
+                }
                 if !count.is_multiple_of(BLOCK) {
                     let tail = &mut buffer[count - BLOCK..];
                     self.uniforms(tail);

@@ -1,5 +1,7 @@
 //! mt19937, the 32-bit Mersenne Twister.
 
+use crate::native::simd::multiversion;
+
 const SIZE: usize = 624;
 const MIDDLE: usize = 397;
 
@@ -22,15 +24,7 @@ impl MersenneTwister {
     }
 
     fn refill(&mut self) {
-        // Three loops without a remainder in their indices: the first two vectorise.
-        let state = &mut self.state;
-        for i in 0..SIZE - MIDDLE {
-            state[i] = state[i + MIDDLE] ^ twist(state[i], state[i + 1]);
-        }
-        for i in SIZE - MIDDLE..SIZE - 1 {
-            state[i] = state[i + MIDDLE - SIZE] ^ twist(state[i], state[i + 1]);
-        }
-        state[SIZE - 1] = state[MIDDLE - 1] ^ twist(state[SIZE - 1], state[0]);
+        twist_all(&mut self.state);
         self.next = 0;
     }
 
@@ -45,7 +39,7 @@ impl MersenneTwister {
     }
 
     /// Fills a slice with what `of` makes of the next outputs, many at a time.
-    pub(crate) fn fill<T>(&mut self, mut out: &mut [T], of: impl Fn(u32) -> T) {
+    pub(crate) fn fill<T>(&mut self, mut out: &mut [T], of: impl Fn(u32) -> T + Copy) {
         while !out.is_empty() {
             if self.next == SIZE {
                 self.refill();
@@ -53,9 +47,7 @@ impl MersenneTwister {
             let ready = &self.state[self.next..];
             let count = ready.len().min(out.len());
             let (now, later) = out.split_at_mut(count);
-            for (value, word) in now.iter_mut().zip(ready) {
-                *value = of(temper(*word));
-            }
+            temper_all(ready, now, of);
             self.next += count;
             out = later;
         }
@@ -65,6 +57,27 @@ impl MersenneTwister {
     pub(crate) fn next_u64(&mut self) -> u64 {
         let high = u64::from(self.next_u32());
         (high << 32) | u64::from(self.next_u32())
+    }
+}
+
+multiversion! {
+    fn twist_all(state: &mut [u32; SIZE]) {
+        // Three loops without a remainder in their indices: the first two vectorise.
+        for i in 0..SIZE - MIDDLE {
+            state[i] = state[i + MIDDLE] ^ twist(state[i], state[i + 1]);
+        }
+        for i in SIZE - MIDDLE..SIZE - 1 {
+            state[i] = state[i + MIDDLE - SIZE] ^ twist(state[i], state[i + 1]);
+        }
+        state[SIZE - 1] = state[MIDDLE - 1] ^ twist(state[SIZE - 1], state[0]);
+    }
+}
+
+multiversion! {
+    fn temper_all[T: Sized, F: Fn(u32) -> T](words: &[u32], out: &mut [T], of: F) {
+        for (value, word) in out.iter_mut().zip(words) {
+            *value = of(temper(*word));
+        }
     }
 }
 

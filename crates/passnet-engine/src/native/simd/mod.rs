@@ -5,6 +5,7 @@
 //! written out, so every machine gives the same bits.
 
 pub(crate) mod convert;
+mod double;
 pub(crate) mod math;
 pub(crate) mod parallel;
 pub(crate) mod vector;

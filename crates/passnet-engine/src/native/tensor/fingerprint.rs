@@ -6,15 +6,15 @@
 
 use super::{Result, Tensor};
 use crate::native::simd::multiversion;
+use crate::native::simd::parallel::for_each_weighted_chunk;
 use passnet_graph::DType;
-use rayon::prelude::*;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// 64-bit words that one sum of products takes; fewer where Miri interprets every one.
 const WORDS: usize = if cfg!(miri) { 16 } else { 512 };
 const BLOCK: usize = WORDS * 8;
-/// Bytes that are worth a second thread.
-const PIECE: usize = 512 * WORDS;
+/// Bytes that one thread reads at a time.
+const PIECE: usize = 128 * WORDS;
 /// Sums of blocks are the coefficients of a polynomial over this field, in one variable within a piece and in another
 /// among pieces: each block has a term of its own.
 const PRIME: u64 = (1 << 61) - 1;
@@ -44,10 +44,12 @@ impl FingerprintKey {
     }
 
     fn of_bytes(&self, bytes: &[u8]) -> u64 {
-        let pieces: Vec<u64> = match bytes.len() > PIECE {
-            true => bytes.par_chunks(PIECE).map(|piece| self.of_piece(piece)).collect(),
-            false => bytes.chunks(PIECE).map(|piece| self.of_piece(piece)).collect(),
-        };
+        let mut pieces = vec![0; bytes.len().div_ceil(PIECE)];
+        // The threads that wrote a tensor find it in their caches.
+        for_each_weighted_chunk(&mut pieces, 1, PIECE / 4, |index, piece| {
+            let start = index * PIECE;
+            piece[0] = self.of_piece(&bytes[start..bytes.len().min(start + PIECE)]);
+        });
         polynomial(pieces.into_iter(), self.points[1])
     }
 
@@ -63,9 +65,15 @@ impl FingerprintKey {
 
 fn polynomial(coefficients: impl Iterator<Item = u64>, point: u64) -> u64 {
     coefficients.fold(0, |value, coefficient| {
-        let sum = u128::from(value) * u128::from(point) + u128::from(coefficient);
-        (sum % u128::from(PRIME)) as u64
+        modulo_prime(u128::from(value) * u128::from(point) + u128::from(coefficient))
     })
+}
+
+/// The rest after division by the prime, which is one less than a power of two: bits above it count as much below.
+fn modulo_prime(sum: u128) -> u64 {
+    let folded = (sum & u128::from(PRIME)) + (sum >> 61);
+    let folded = (folded & u128::from(PRIME)) as u64 + (folded >> 61) as u64;
+    if folded >= PRIME { folded - PRIME } else { folded }
 }
 
 multiversion! {
@@ -122,6 +130,15 @@ mod tests {
                 bytes.rotate_left(half);
                 assert_ne!(key.of_bytes(&bytes), before, "the order counts too");
             }
+        }
+    }
+
+    #[test]
+    fn the_rest_is_that_of_a_division() {
+        let prime = u128::from(PRIME);
+        let largest = (prime - 1) * (prime - 1) + u128::from(u64::MAX);
+        for sum in [0, 1, prime - 1, prime, prime + 1, 2 * prime, prime * prime - 1, largest] {
+            assert_eq!(u128::from(modulo_prime(sum)), sum % prime, "{sum}");
         }
     }
 
