@@ -143,14 +143,17 @@ impl WrapperCall {
         let mut buffers = Vec::with_capacity(specs.len());
         for spec in specs {
             let bytes = usize::try_from(spec.bytes()).unwrap_or(usize::MAX);
-            let mut buffer = Buffer::<u8>::zeroed(bytes)?;
-            if let Init::Input(index) = spec.init {
-                let tensor = tensor_argument(arguments, index)?;
-                let start = tensor.storage_offset() * tensor.dtype().size();
-                let content = tensor.read::<u8>()?;
-                buffer.copy_from_slice(&content[start..start + bytes]);
-            }
-            buffers.push(buffer);
+            buffers.push(match spec.init {
+                Init::Input(index) => {
+                    let mut buffer = Buffer::<u8>::new(bytes)?;
+                    let tensor = tensor_argument(arguments, index)?;
+                    let start = tensor.storage_offset() * tensor.dtype().size();
+                    let content = tensor.read::<u8>()?;
+                    buffer.copy_from_slice(&content[start..start + bytes]);
+                    buffer
+                }
+                _ => Buffer::<u8>::zeroed(bytes)?,
+            });
         }
         let mut lent: Vec<&mut [u8]> = buffers.iter_mut().map(|buffer| &mut buffer[..]).collect();
         plan.prepared.initialize(&mut lent);

@@ -11,7 +11,7 @@ use crate::ir::Function;
 use crate::plan::{ArgValue, Init, Launch, LaunchPlan, Step};
 
 /// Whether a run with bookkeeping on these buffers would certainly observe nothing. If so they hold the plan's results,
-/// otherwise what they held at first.
+/// otherwise they are ready for a run again, with zeros where the plan initialises nothing.
 pub(super) fn observes_nothing(
     prepared: &PreparedPlan,
     functions: &[&Function],
@@ -31,8 +31,7 @@ pub(super) fn observes_nothing(
         true => Vec::new(),
         false => buffer.to_vec(),
     };
-    let before: Vec<Vec<u8>> = buffers.iter().enumerate().map(own).collect();
-    let mut second = before.clone();
+    let mut second: Vec<Vec<u8>> = buffers.iter().enumerate().map(own).collect();
     for (buffer, spec) in second.iter_mut().zip(&plan.buffers) {
         if matches!(spec.init, Init::Uninitialized) {
             buffer.iter_mut().for_each(|byte| *byte = !*byte);
@@ -40,9 +39,12 @@ pub(super) fn observes_nothing(
     }
     let is_clean = ran_alike(prepared, &reads, buffers, &mut second);
     if !is_clean {
-        for (buffer, before) in buffers.iter_mut().zip(&before).filter(|(_, b)| !b.is_empty()) {
-            buffer.copy_from_slice(before);
+        for (buffer, spec) in buffers.iter_mut().zip(&plan.buffers) {
+            if matches!(spec.init, Init::Uninitialized) {
+                buffer.fill(0);
+            }
         }
+        prepared.initialize(buffers);
     }
     is_clean
 }

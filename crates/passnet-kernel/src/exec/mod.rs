@@ -27,7 +27,7 @@ mod views;
 pub use fault::{Fault, FaultKind};
 pub use memory::{LentBuffer, Memory};
 pub use plan_run::{PreparedPlan, RunError, RunOptions, Written, element_bytes};
-pub use team::run_tasks;
+pub use team::{run_tasks, without_helpers};
 pub use transfer::gather;
 
 pub(crate) use plan_run::lanes_as_f64;

@@ -74,6 +74,12 @@ pub fn run_tasks(tasks: usize, threads: usize, work: &(dyn Fn(usize, usize) + Sy
     team.run(tasks, threads, work);
 }
 
+/// Does work whose tasks no helper takes: for those who keep all cores busy in another way.
+pub fn without_helpers<R>(work: impl FnOnce() -> R) -> R {
+    let _busy = Busy::new();
+    work()
+}
+
 fn start_helpers(team: &'static Team) {
     static STARTED: OnceLock<()> = OnceLock::new();
     STARTED.get_or_init(|| {

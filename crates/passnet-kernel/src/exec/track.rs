@@ -13,8 +13,9 @@ const NOBODY: u32 = 0;
 pub(crate) struct BufferState {
     /// One bit a byte: holds defined data.
     pub(crate) defined: Vec<u64>,
-    /// Last writer of each byte in this launch, plus one.
+    /// Last writer of each byte in this launch, plus one; empty until something is written.
     writer: Vec<u32>,
+    len: usize,
     pub(crate) elem_size: usize,
 }
 
@@ -24,6 +25,7 @@ impl BufferState {
         BufferState {
             defined: vec![word; bytes.div_ceil(64)],
             writer: Vec::new(),
+            len: bytes,
             elem_size: elem_size.max(1),
         }
     }
@@ -78,7 +80,7 @@ impl Tracker {
         self.grid = grid;
         for (state, &len) in self.buffers.iter_mut().zip(lens) {
             state.writer.clear();
-            state.writer.resize(len, NOBODY);
+            state.len = len;
         }
     }
 
@@ -109,7 +111,10 @@ impl Tracker {
         let me = self.linear(program) + 1;
         let &Write { buffer, from, before, after } = write;
         let Some(state) = self.buffers.get_mut(buffer) else { return };
-        let to = (from + after.len()).min(state.writer.len());
+        let to = (from + after.len()).min(state.len);
+        if state.writer.is_empty() {
+            state.writer.resize(state.len, NOBODY);
+        }
         state.define_range(from, to);
         let Some(writers) = state.writer.get_mut(from..to) else { return };
         // Nearly always nobody else wrote here; that question has no branches and vectorises.
