@@ -174,22 +174,44 @@ impl Ranked {
         Some(Ranked { values: rounds.iter().map(|round| timings[*round]).collect(), rounds })
     }
 
-    /// The median of a draw, given how often each round is in it.
-    fn median_of(&self, counts: &[u16]) -> f64 {
+    /// The median of each draw.
+    fn medians_of(&self, draws: &Draws) -> Vec<f64> {
         let n = self.values.len();
         let (low, high) = ((n - 1) / 2, n / 2);
-        let mut seen = 0;
-        let mut at_low = None;
-        for (value, round) in self.values.iter().zip(&self.rounds) {
-            seen += usize::from(counts[*round]);
-            if seen > low {
-                let at_low = *at_low.get_or_insert(*value);
-                if seen > high {
-                    return (at_low + value) / 2.0;
-                }
+        // For all draws at once, because that takes whole vectors: how many of a draw's timings have been passed, and how
+        // many values it takes to come to the middle.
+        let mut passed = vec![0u32; draws.count];
+        let mut to_low = vec![0u32; draws.count];
+        let mut to_high = vec![0u32; draws.count];
+        for round in &self.rounds {
+            let counts = draws.of_round(*round);
+            let places = passed.iter_mut().zip(&mut to_low).zip(&mut to_high);
+            for (((passed, to_low), to_high), count) in places.zip(counts) {
+                *passed += u32::from(*count);
+                *to_low += u32::from(*passed <= low as u32);
+                *to_high += u32::from(*passed <= high as u32);
             }
         }
-        self.values[n - 1]
+        let value = |position: u32| self.values[(position as usize).min(n - 1)];
+        to_low
+            .into_iter()
+            .zip(to_high)
+            .map(|(low, high)| (value(low) + value(high)) / 2.0)
+            .collect()
+    }
+}
+
+/// Draws of as many rounds as there are, with replacement.
+#[derive(Debug)]
+struct Draws {
+    count: usize,
+    /// How often a round is in each draw, one round after the other.
+    counts: Box<[u8]>,
+}
+
+impl Draws {
+    fn of_round(&self, round: usize) -> &[u8] {
+        &self.counts[round * self.count..][..self.count]
     }
 }
 
@@ -204,19 +226,17 @@ impl Bootstrap {
         let (eager, candidate) = (Ranked::new(eager)?, Ranked::new(candidate)?);
         let n = eager.values.len();
         let draws = self.draws(n);
-        let mut ratios: Vec<f64> = draws
-            .chunks_exact(n)
-            .map(|counts| eager.median_of(counts) / candidate.median_of(counts))
-            .collect();
-        ratios.sort_by(f64::total_cmp);
+        let medians = eager.medians_of(&draws).into_iter().zip(candidate.medians_of(&draws));
+        let mut ratios: Vec<f64> = medians.map(|(eager, candidate)| eager / candidate).collect();
+        ratios.sort_unstable_by(f64::total_cmp);
         let ratio = quantile(&eager.values, 0.5) / quantile(&candidate.values, 0.5);
         Some(Resampled { ratio, ratios })
     }
 
-    /// How often each of `n` rounds is in each draw. That does not depend on the timings, and few counts of rounds occur
-    /// in a run, so the draws are made once.
-    fn draws(&self, n: usize) -> Arc<[u16]> {
-        type Known = BTreeMap<(usize, usize, u64), Arc<[u16]>>;
+    /// Draws of `n` rounds. They do not depend on the timings, and few counts of rounds occur in a run, so they are made
+    /// once.
+    fn draws(&self, n: usize) -> Arc<Draws> {
+        type Known = BTreeMap<(usize, usize, u64), Arc<Draws>>;
         static KNOWN: Mutex<Known> = Mutex::new(BTreeMap::new());
         const MOST_KNOWN: usize = 32;
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -225,14 +245,16 @@ impl Bootstrap {
         }
         let draw = || {
             let mut random = Xoshiro256::seeded(self.seed);
-            let mut draws = vec![0u16; n * self.resamples.max(1)];
-            for counts in draws.chunks_exact_mut(n) {
+            let count = self.resamples.max(1);
+            let mut counts = vec![0u8; n * count];
+            for draw in 0..count {
                 for _ in 0..n {
-                    let count = &mut counts[random.below(n)];
-                    *count = count.saturating_add(1);
+                    let times = &mut counts[random.below(n) * count + draw];
+                    // A round is drawn once on average, and never 255 times.
+                    *times = times.saturating_add(1);
                 }
             }
-            draws.into()
+            Arc::new(Draws { count, counts: counts.into() })
         };
         known.entry((n, self.resamples, self.seed)).or_insert_with(draw).clone()
     }

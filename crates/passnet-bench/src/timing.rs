@@ -64,6 +64,18 @@ pub struct Timings {
     pub candidate: Vec<f64>,
     /// Seconds that went into calls of both sides, warm-up included.
     pub measured: f64,
+    /// What the ratio might have been, where that was asked while timing.
+    resampled: Option<Resampled>,
+}
+
+impl Timings {
+    pub(crate) fn new(eager: Vec<f64>, candidate: Vec<f64>, measured: f64) -> Timings {
+        Timings { eager, candidate, measured, resampled: None }
+    }
+
+    fn resample(&self) -> Option<Resampled> {
+        Bootstrap::default().ratio_of_medians(&self.eager, &self.candidate)
+    }
 }
 
 /// One side of a comparison.
@@ -150,6 +162,7 @@ pub fn race<E>(rounds: &mut dyn Rounds<Error = E>, options: &TimingOptions) -> R
     let mut limit = budget;
     loop {
         while timings.eager.len() < planned {
+            timings.resampled = None;
             let first = timings.eager.len();
             let count = rounds.at_a_time().max(1).min(planned - first);
             for [eager, candidate] in rounds.play(first, count)? {
@@ -161,8 +174,9 @@ pub fn race<E>(rounds: &mut dyn Rounds<Error = E>, options: &TimingOptions) -> R
                 return Ok(timings);
             }
         }
-        let precise = resampled(&timings).map(|found| found.interval(PRECISION_CONFIDENCE));
-        let precise = precise.is_none_or(|found| is_precise(&found, options.precision));
+        timings.resampled = timings.resample();
+        let found = timings.resampled.as_ref().map(|found| found.interval(PRECISION_CONFIDENCE));
+        let precise = found.is_none_or(|found| is_precise(&found, options.precision));
         if precise || planned >= options.max_trials {
             return Ok(timings);
         }
@@ -193,11 +207,10 @@ fn timed<E>(side: &mut dyn Side<Error = E>, call: usize) -> Result<f64, E> {
 
 /// The speed-up with its interval; `None` without timings.
 pub fn interval(timings: &Timings) -> Option<RatioInterval> {
-    Some(resampled(timings)?.interval(CONFIDENCE))
-}
-
-fn resampled(timings: &Timings) -> Option<Resampled> {
-    Bootstrap::default().ratio_of_medians(&timings.eager, &timings.candidate)
+    match &timings.resampled {
+        Some(resampled) => Some(resampled.interval(CONFIDENCE)),
+        None => Some(timings.resample()?.interval(CONFIDENCE)),
+    }
 }
 
 /// The reference's way, for comparison: one side after the other, warm-up first, medians divided.
@@ -219,7 +232,7 @@ pub fn one_after_the_other<E>(
     let (candidate, candidate_measured) = alone(candidate)?;
     let (eager, eager_measured) = alone(eager)?;
     let measured = candidate_measured + eager_measured;
-    Ok(Timings { eager, candidate, measured })
+    Ok(Timings::new(eager, candidate, measured))
 }
 
 #[cfg(test)]

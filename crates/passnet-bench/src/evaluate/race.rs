@@ -124,7 +124,7 @@ impl<'a> Remote<'a> {
         };
         let (candidate, eager) = (alone(Player::Candidate)?, alone(Player::Eager)?);
         let measured = candidate.iter().chain(&eager).sum();
-        Ok(Timings { eager, candidate, measured })
+        Ok(Timings::new(eager, candidate, measured))
     }
 }
 

@@ -142,12 +142,8 @@ macro_rules! half_float {
                 match rules {
                     Rules::Strict => close_f64(self.to_f64(), actual.to_f64(), tolerance),
                     Rules::Reference => {
-                        // torch computes each operation in float32 and rounds its result to the tensor's type;
-                        // its CPU kernels also round the scalar of a sum, but not that of a product.
-                        let round = |x: f32| <$type>::from_f32(x).to_f32();
-                        let error = round(self.to_f32() - actual.to_f32()).abs();
-                        let scaled = round(tolerance.rtol as f32 * actual.to_f32()).abs();
-                        error.is_finite() && error <= round(round(tolerance.atol as f32) + scaled)
+                        let (e, a) = ([self.to_f32()], [actual.to_f32()]);
+                        close_when_rounded(&e, &a, tolerance, |x| round_to(x, <$type>::ZERO))
                     }
                 }
             }
@@ -161,7 +157,7 @@ macro_rules! half_float {
                 self.to_f32().text()
             }
             fn all_close(e: &[Self], a: &[Self], tolerance: Tolerance, rules: Rules) -> bool {
-                if rules == Rules::Reference || e.len() > BLOCK || a.len() > BLOCK {
+                if e.len() > BLOCK || a.len() != e.len() {
                     return each_close(e, a, tolerance, rules);
                 }
                 // Converting a block at once uses the machine's own instructions; float32 holds halves exactly.
@@ -169,10 +165,53 @@ macro_rules! half_float {
                 let (wide_e, wide_a) = (&mut wide_e[..e.len()], &mut wide_a[..a.len()]);
                 e.convert_to_f32_slice(wide_e);
                 a.convert_to_f32_slice(wide_a);
-                f32::all_close(wide_e, wide_a, tolerance, rules)
+                match rules {
+                    Rules::Strict => f32::all_close(wide_e, wide_a, tolerance, rules),
+                    Rules::Reference => close_when_rounded(wide_e, wide_a, tolerance, |x| {
+                        round_to(x, <$type>::ZERO);
+                    }),
+                }
             }
         }
     };
+}
+
+/// Rounds a block to a half type.
+fn round_to<T: Copy>(block: &mut [f32], zero: T)
+where
+    [T]: HalfFloatSliceExt,
+{
+    let mut rounded = [zero; BLOCK];
+    let rounded = &mut rounded[..block.len()];
+    rounded.convert_from_f32_slice(block);
+    rounded.convert_to_f32_slice(block);
+}
+
+/// As torch compares halves: each operation in float32, its result rounded to the tensor's type. Its CPU kernels also round
+/// the scalar of a sum, but not that of a product.
+fn close_when_rounded(
+    e: &[f32],
+    a: &[f32],
+    tolerance: Tolerance,
+    round: impl Fn(&mut [f32]),
+) -> bool {
+    let mut room = [[0f32; BLOCK]; 2];
+    let [errors, allowed] = room.each_mut().map(|block| &mut block[..e.len()]);
+    let mut atol = [tolerance.atol as f32];
+    round(&mut atol);
+    for ((error, allowed), (e, a)) in errors.iter_mut().zip(allowed.iter_mut()).zip(e.iter().zip(a))
+    {
+        *error = e - a;
+        *allowed = tolerance.rtol as f32 * a;
+    }
+    round(errors);
+    round(allowed);
+    allowed.iter_mut().for_each(|allowed| *allowed = atol[0] + allowed.abs());
+    round(allowed);
+    let elements = e.iter().zip(a).zip(errors.iter().zip(allowed.iter()));
+    elements.fold(true, |all, ((e, a), (error, allowed))| {
+        all & ((e == a) | (error.is_finite() & (error.abs() <= *allowed)))
+    })
 }
 half_float!(f16, 0x7c00);
 half_float!(bf16, 0x7f80);
