@@ -8,7 +8,7 @@ use crate::run::{Event, FORMAT, GraphEvent, Machine, RunStore, Start};
 use crate::sample::Sample;
 use crate::timing::TimingOptions;
 use crate::verdict::Verdict;
-use passnet_engine::Engine;
+use passnet_engine::{Engine, GraphCompiler};
 use passnet_graph::{FileName, GraphFiles};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -24,6 +24,8 @@ pub enum Compiler {
     Eager,
     /// TorchInductor, where the engine has it.
     Inductor,
+    /// The native engine's joined operations.
+    Joined,
 }
 
 impl Compiler {
@@ -32,6 +34,7 @@ impl Compiler {
             Compiler::Pass => "pass",
             Compiler::Eager => "eager",
             Compiler::Inductor => "inductor",
+            Compiler::Joined => "joined",
         }
     }
 }
@@ -79,7 +82,7 @@ impl Bench<'_> {
         each: &mut dyn FnMut(&GraphEvent),
     ) -> Result<Vec<GraphEvent>, LogError> {
         let candidate = match self.compiler {
-            Compiler::Eager | Compiler::Inductor => Ok(None),
+            Compiler::Eager | Compiler::Inductor | Compiler::Joined => Ok(None),
             Compiler::Pass => {
                 Candidate::load(passes, sample.input_pass_folder().as_deref(), self.rules).map(Some)
             }
@@ -144,7 +147,8 @@ impl Bench<'_> {
         let mut evaluation = match candidate {
             Ok(candidate) => {
                 let subject = match self.compiler {
-                    Compiler::Inductor => Subject::Inductor,
+                    Compiler::Inductor => Subject::Compiled(GraphCompiler::Inductor),
+                    Compiler::Joined => Subject::Compiled(GraphCompiler::Joined),
                     Compiler::Eager | Compiler::Pass => candidate.as_ref().into(),
                 };
                 evaluate(self.engine, &files, subject, &self.options)

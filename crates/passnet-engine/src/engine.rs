@@ -13,12 +13,22 @@ pub trait Engine: fmt::Debug + Send + Sync {
     /// The name that `--engine` takes.
     fn name(&self) -> &'static str;
 
-    /// Prepares a graph as TorchInductor compiles it; engines without PyTorch cannot.
-    fn prepare_inductor(&self, _graph: &Graph) -> Result<Box<dyn Prepared>, EngineError> {
-        Err(EngineError::graph(
-            ErrorKind::Unsupported,
-            format!("the {} engine has no TorchInductor", self.name()),
-        ))
+    /// Prepares a graph as a compiler makes it, where the engine has that compiler.
+    fn prepare_compiled(
+        &self,
+        _graph: &Graph,
+        compiler: GraphCompiler,
+    ) -> Result<Box<dyn Prepared>, EngineError> {
+        Err(self.lacks(compiler))
+    }
+
+    /// The answer of an engine that does not have a compiler.
+    fn lacks(&self, compiler: GraphCompiler) -> EngineError {
+        let text = match compiler {
+            GraphCompiler::Inductor => format!("the {} engine has no TorchInductor", self.name()),
+            GraphCompiler::Joined => format!("the {} engine joins no operations", self.name()),
+        };
+        EngineError::graph(ErrorKind::Unsupported, text)
     }
 
     /// Whether tensors that a graph makes without naming a device lie where it runs.
@@ -74,6 +84,15 @@ pub trait Prepared: fmt::Debug + Send + Sync {
     /// Runs the graph with every kernel of a pass watched: accesses out of bounds, races, reads of memory nothing
     /// wrote, outputs with holes, and what can be proved about them.
     fn check(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Finding>, EngineError>;
+}
+
+/// Compilers of whole graphs, to hold against eager as passes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GraphCompiler {
+    /// TorchInductor.
+    Inductor,
+    /// The native engine's joining of neighbouring elementwise operations.
+    Joined,
 }
 
 /// How the code of passes runs, and what its results are therefore worth.

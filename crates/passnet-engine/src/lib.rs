@@ -8,6 +8,6 @@ pub mod sandbox;
 pub mod torch;
 
 pub use engine::{
-    Called, Costs, Engine, EngineError, ErrorKind, Player, Precision, Prepared, RunOptions, Staged,
-    Tier, Value,
+    Called, Costs, Engine, EngineError, ErrorKind, GraphCompiler, Player, Precision, Prepared,
+    RunOptions, Staged, Tier, Value,
 };

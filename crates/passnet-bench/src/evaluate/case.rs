@@ -6,9 +6,10 @@ use crate::verdict::{Verdict, VerdictKind};
 use passnet_engine::dump::output_tensors;
 use passnet_engine::native::folder::draw_inputs;
 use passnet_engine::native::{Result as TensorResult, Tensor, Wrappers};
-use passnet_engine::{Engine, EngineError, Precision, Prepared, RunOptions, Value};
+use passnet_engine::{Engine, EngineError, GraphCompiler, Precision, Prepared, RunOptions, Value};
 use passnet_graph::graph::effects::Effects;
 use passnet_graph::{DType, Graph, GraphFiles};
+use passnet_kernel::exec::without_helpers;
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,11 +17,14 @@ use std::time::{Duration, Instant};
 /// The reference seeds its generator with this before every call.
 const CALL_SEED: u64 = 1024;
 
+/// Seconds of a call that is short.
+const SHORT_CALL: f64 = 2e-3;
+
 /// What plays against eager, ready to be prepared.
 #[derive(Debug)]
 pub(super) enum UnderTest<'a> {
     Eager,
-    Inductor,
+    Compiled(GraphCompiler),
     Rewritten(Graph, &'a Wrappers),
 }
 
@@ -94,9 +98,9 @@ impl Case {
             UnderTest::Rewritten(graph, wrappers) => engine
                 .prepare(&graph, Precision::AsWritten, wrappers)
                 .map_err(|error| candidate_failure(&error))?,
-            UnderTest::Inductor => {
-                engine.prepare_inductor(graph).map_err(|error| candidate_failure(&error))?
-            }
+            UnderTest::Compiled(compiler) => engine
+                .prepare_compiled(graph, compiler)
+                .map_err(|error| candidate_failure(&error))?,
             UnderTest::Eager => engine
                 .prepare(graph, Precision::AsWritten, &none)
                 .map_err(|error| eager_failure(&error))?,
@@ -164,6 +168,14 @@ impl Case {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.seconds += started.elapsed().as_secs_f64();
         side(&mut calls);
+    }
+
+    /// Does work beside other work of the harness: on this thread alone where calls are short, for then there is other
+    /// work for every thread.
+    pub(super) fn beside_others<R>(&self, work: impl FnOnce() -> R) -> R {
+        let calls = self.calls();
+        let seconds = calls.seconds / (calls.eager + calls.candidate).max(1) as f64;
+        if seconds < SHORT_CALL { without_helpers(work) } else { work() }
     }
 
     /// The outputs in float64; `None` where the engine cannot give them.

@@ -9,27 +9,73 @@ use crate::verdict::{Evidence, Verdict};
 use passnet_engine::Value;
 use rayon::prelude::*;
 
-/// Tries extreme inputs. Gives the first wrong result that counts; a candidate that fails to run ends the evaluation.
-pub(super) fn try_extremes(
-    case: &Case,
-    evaluation: &mut Evaluation,
-) -> Result<Option<Verdict>, Box<Verdict>> {
-    let mut wrong = None;
-    for kinds in Stress::ALL.chunks(2) {
-        // Only the calls run alone: making inputs and looking at outputs takes one thread for the most part.
-        let made: Vec<_> =
-            kinds.par_iter().map(|stress| (*stress, stress.apply(&case.draws[0]))).collect();
-        let runs = made.into_iter().map(|(stress, changed)| {
-            let changed = changed.map_err(|error| no_memory(&error))?;
-            let runs = run(case, &changed)?;
-            Ok((stress, changed, runs))
-        });
-        let runs = runs.collect::<Result<Vec<_>, Box<Verdict>>>()?;
-        let answers: Vec<_> = runs
-            .into_par_iter()
-            .map(|(stress, changed, runs)| (stress, answer(case, stress, &changed, runs)))
+/// Inputs that may be held at once, in bytes: the more of them, the less do threads wait for each other.
+const HELD_BYTES: usize = 24 << 20;
+
+/// What both sides gave on extreme inputs.
+pub(super) struct Extremes<'a> {
+    case: &'a Case,
+    looked_at: Vec<(Stress, Result<Answer, Box<Verdict>>)>,
+    called: Vec<Called>,
+    /// Why not all were called.
+    failed: Option<Box<Verdict>>,
+}
+
+/// Inputs that both sides were called with, and what they gave.
+struct Called {
+    stress: Stress,
+    inputs: Vec<Value>,
+    runs: Runs,
+}
+
+impl<'a> Extremes<'a> {
+    pub(super) fn call(case: &'a Case) -> Extremes<'a> {
+        let mut all = Extremes { case, looked_at: Vec::new(), called: Vec::new(), failed: None };
+        let tensors = case.draws[0].iter().filter_map(Value::as_tensor);
+        let bytes: usize = tensors.map(|tensor| tensor.numel() * tensor.dtype().size()).sum();
+        let together = (HELD_BYTES / bytes.max(1)).clamp(2, Stress::ALL.len());
+        for kinds in Stress::ALL.chunks(together) {
+            all = all.look();
+            if let Err(verdict) = all.call_with(kinds) {
+                all.failed = Some(verdict);
+                break;
+            }
+        }
+        all
+    }
+
+    fn call_with(&mut self, kinds: &[Stress]) -> Result<(), Box<Verdict>> {
+        let draw = &self.case.draws[0];
+        let made: Vec<_> = kinds
+            .par_iter()
+            .map(|stress| (*stress, self.case.beside_others(|| stress.apply(draw))))
             .collect();
-        for (stress, answer) in answers {
+        for (stress, inputs) in made {
+            let inputs = inputs.map_err(|error| no_memory(&error))?;
+            let runs = run(self.case, &inputs)?;
+            self.called.push(Called { stress, inputs, runs });
+        }
+        Ok(())
+    }
+
+    /// Looks at what has been called and not yet looked at.
+    pub(super) fn look(mut self) -> Self {
+        let called = std::mem::take(&mut self.called).into_par_iter();
+        let answers: Vec<_> = called
+            .map(|called| (called.stress, self.case.beside_others(|| answer(self.case, called))))
+            .collect();
+        self.looked_at.extend(answers);
+        self
+    }
+
+    /// Writes all answers into the evaluation. Gives the first wrong result that counts; a candidate that fails to run
+    /// ends the evaluation.
+    pub(super) fn conclude(
+        self,
+        evaluation: &mut Evaluation,
+    ) -> Result<Option<Verdict>, Box<Verdict>> {
+        let mut wrong = None;
+        for (stress, answer) in self.looked_at {
             let (outcome, detail) = match answer? {
                 Answer::Right => (CheckOutcome::Passed, String::new()),
                 Answer::NoQuestion => (CheckOutcome::Skipped, "eager refuses".into()),
@@ -49,8 +95,8 @@ pub(super) fn try_extremes(
             };
             evaluation.checks.push(Check { name: stress.name().into(), outcome, detail });
         }
+        self.failed.map_or(Ok(wrong), Err)
     }
-    Ok(wrong)
 }
 
 enum Answer {
@@ -68,19 +114,14 @@ fn run(case: &Case, changed: &[Value]) -> Result<Runs, Box<Verdict>> {
     Ok(Some((eager, case.run_candidate(case.inputs_for_eager(changed)?))))
 }
 
-fn answer(
-    case: &Case,
-    stress: Stress,
-    changed: &[Value],
-    runs: Runs,
-) -> Result<Answer, Box<Verdict>> {
-    let (eager, candidate) = match runs {
+fn answer(case: &Case, called: Called) -> Result<Answer, Box<Verdict>> {
+    let (eager, candidate) = match called.runs {
         None => return Ok(Answer::NoQuestion),
         Some((_, Err(verdict))) => return Ok(Answer::Wrong(*verdict)),
         Some((eager, Ok(candidate))) => (eager, candidate),
     };
     let pair = Pair::new(case, &eager, &candidate)?;
-    if pair.is_right()? || is_forgiven(case, stress, &pair, changed)? {
+    if pair.is_right()? || is_forgiven(case, called.stress, &pair, &called.inputs)? {
         return Ok(Answer::Right);
     }
     Ok(Answer::Wrong(pair.compare()?.verdict))

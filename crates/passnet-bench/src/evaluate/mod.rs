@@ -5,6 +5,7 @@
 //! decides whether that ladder may be believed.
 
 mod case;
+mod draws;
 mod extremes;
 mod oracle;
 mod other_shapes;
@@ -28,8 +29,8 @@ use crate::timing::{TimingOptions, Timings};
 use crate::tolerance::Ladder;
 use crate::verdict::{Evidence, Verdict, VerdictKind};
 use case::{Case, UnderTest, draw_all};
-use other_shapes::{OtherShapes, try_other_shapes};
-use passnet_engine::{Costs, Engine, EngineError, ErrorKind, Tier};
+use other_shapes::try_other_shapes;
+use passnet_engine::{Costs, Engine, EngineError, ErrorKind, GraphCompiler, Tier};
 use passnet_graph::{Diagnostic, GraphFiles, GraphFolder, read};
 use serde::{Deserialize, Serialize};
 use spent::timed;
@@ -108,6 +109,7 @@ pub struct Evaluation {
     pub rewrites: Vec<Rewrites>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<OutputSummary>,
+    /// How far both sides are from the float64 result; not asked where they are equal in every bit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accuracy: Option<Accuracy>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -214,8 +216,8 @@ impl Evaluation {
 pub enum Subject<'a> {
     /// Eager itself: whatever differs is noise.
     Eager,
-    /// The graph as TorchInductor compiles it.
-    Inductor,
+    /// The graph as a compiler makes it.
+    Compiled(GraphCompiler),
     Passes(&'a Candidate),
 }
 
@@ -302,43 +304,38 @@ fn stages(
             evaluation.rewrites = rewritten.rewrites;
             UnderTest::Rewritten(rewritten.graph, candidate.wrappers())
         }
-        Subject::Inductor => UnderTest::Inductor,
+        Subject::Compiled(compiler) => UnderTest::Compiled(compiler),
         Subject::Eager => UnderTest::Eager,
     };
     let draws = timed(&mut evaluation.spent.inputs, || draw_all(files, graph, options))?;
     let case = Case::new(engine, graph, under_test, draws, options)?;
     evaluation.spent.prepare = started.elapsed().as_secs_f64() - evaluation.spent.inputs;
     evaluation.dtype = case.dtype();
-    let verified = verification::verify(&case, evaluation);
+    let beside = match subject {
+        Subject::Passes(candidate) if options.thorough => Some(|| {
+            let shapes = || try_other_shapes(engine, &folder, candidate, options, &case.draws[0]);
+            let watched = || watch::watch_kernels(&case);
+            rayon::join(|| case.beside_others(shapes), || case.beside_others(watched))
+        }),
+        _ => None,
+    };
+    let verified = verification::verify(&case, evaluation, beside);
     evaluation.tier = case.candidate.tier();
-    let verified = verified?;
+    let (verified, beside) = verified?;
     if evaluation.tier == Tier::Compat {
         // A process that keeps running between calls may keep results, too: its speed means nothing.
         evaluation.remarks.push(Evidence::Message { text: UNTIMED.into() });
         return Ok(());
     }
-    if let Subject::Passes(candidate) = subject
-        && options.thorough
-    {
-        let is_right = evaluation.judged.verdict.kind == VerdictKind::Correct;
-        let mut spent = evaluation.spent.beside;
-        // Watching takes one thread.
-        let (watched, shapes) = timed(&mut spent, || {
-            rayon::join(
-                || watch::watch_kernels(&case),
-                || match is_right {
-                    true => try_other_shapes(engine, &folder, candidate, options, &case.draws[0]),
-                    false => OtherShapes::default(),
-                },
-            )
-        });
-        evaluation.spent.beside = spent;
+    if let Some((shapes, watched)) = beside {
         evaluation.remarks.extend(watched?);
         evaluation.checks.push(passed("kernels stay inside their memory, without races"));
-        evaluation.checks.extend(shapes.checks);
-        if let Some(verdict) = shapes.wrong {
-            evaluation.judged.verdict = verdict;
-            evaluation.judged.ladder = Ladder::NONE;
+        if evaluation.judged.verdict.kind == VerdictKind::Correct {
+            evaluation.checks.extend(shapes.checks);
+            if let Some(verdict) = shapes.wrong {
+                evaluation.judged.verdict = verdict;
+                evaluation.judged.ladder = Ladder::NONE;
+            }
         }
     }
     if is_timed {

@@ -7,6 +7,7 @@ use super::tensors::Flat;
 use crate::tolerance::{BASELINE, Tolerance};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::cell::Cell;
 
 /// A stress input may cost a candidate so many times eager's own worst error.
 const STRESS_FACTOR: f64 = 4.0;
@@ -22,10 +23,46 @@ pub struct Accuracy {
 }
 
 /// Elements that one thread looks at before another may take over.
-const PIECE: usize = 1 << 12;
+const PIECE: usize = 1 << 14;
+/// Elements that are widened at a time: they stay in the first-level cache.
+const CHUNK: usize = 512;
 
 /// One element of eager, of the candidate, and of the truth.
 type Element = (f64, f64, f64);
+
+/// The same elements of all three.
+struct Chunk<'a> {
+    eager: &'a [f64],
+    candidate: &'a [f64],
+    truth: &'a [f64],
+}
+
+/// Elements that are judged at once.
+const LANES: usize = 8;
+
+/// The largest distances so far of eager and of the candidate, those of every so many elements apart.
+type Worst = [[f64; LANES]; 2];
+
+impl Chunk<'_> {
+    /// Eager, candidate and truth of so many elements; the last ones are filled up with zeros, which are right.
+    fn lanes(&self) -> impl Iterator<Item = [[f64; LANES]; 3]> {
+        (0..self.truth.len()).step_by(LANES).map(|at| {
+            [self.eager, self.candidate, self.truth].map(|all| match all[at..].first_chunk() {
+                Some(lanes) => *lanes,
+                None => {
+                    let mut lanes = [0.0; LANES];
+                    lanes[..all.len() - at].copy_from_slice(&all[at..]);
+                    lanes
+                }
+            })
+        })
+    }
+
+    fn elements(&self) -> impl Iterator<Item = Element> {
+        let pairs = self.eager.iter().zip(self.candidate).zip(self.truth);
+        pairs.map(|((eager, candidate), truth)| (*eager, *candidate, *truth))
+    }
+}
 
 /// One output of each side.
 struct Triple<'a> {
@@ -48,35 +85,51 @@ impl<'a> Triple<'a> {
         self.tolerance.atol + self.tolerance.rtol * truth.abs()
     }
 
-    /// What `of` makes of each piece of the elements, pieces on several threads.
-    fn pieces<R: Send>(
+    /// What `add` makes of the chunks of each piece, from `start` on; pieces on several threads.
+    fn pieces<R: Send + Sync + Copy>(
         &self,
-        of: impl Fn(&mut dyn Iterator<Item = Element>) -> R + Send + Sync,
+        start: R,
+        add: impl Fn(R, Chunk<'_>) -> R + Send + Sync,
     ) -> impl ParallelIterator<Item = R> {
         let length = self.truth.len();
         (0..length.div_ceil(PIECE)).into_par_iter().map(move |piece| {
-            let range = piece * PIECE..length.min((piece + 1) * PIECE);
-            let eager = self.eager.reals(range.clone());
-            let candidate = self.candidate.reals(range.clone());
-            let truth = self.truth.reals(range);
-            let pairs = eager.iter().zip(&candidate).zip(&truth);
-            of(&mut pairs.map(|((eager, candidate), truth)| (*eager, *candidate, *truth)))
+            let end = length.min((piece + 1) * PIECE);
+            let mut room = [[0.0; CHUNK]; 3];
+            (piece * PIECE..end).step_by(CHUNK).fold(start, |sum, at| {
+                let [eager, candidate, truth] =
+                    room.each_mut().map(|r| &mut r[..CHUNK.min(end - at)]);
+                self.eager.write_reals(at, eager);
+                self.candidate.write_reals(at, candidate);
+                self.truth.write_reals(at, truth);
+                add(sum, Chunk { eager, candidate, truth })
+            })
         })
     }
 
-    /// The largest finite distance of eager and of the candidate.
-    fn worst(&self) -> (f64, f64) {
-        let larger = |one: (f64, f64), two: (f64, f64)| (one.0.max(two.0), one.1.max(two.1));
-        let worst = self.pieces(|elements| {
-            let finite = elements.filter(|(.., truth)| truth.is_finite());
-            finite.fold((0.0f64, 0.0f64), |worst, (eager, candidate, truth)| {
-                let unit = self.allowed(truth);
-                let distance = |x: f64| Some((x - truth).abs() / unit).filter(|d| d.is_finite());
-                let eager = distance(eager).unwrap_or(0.0);
-                larger(worst, (eager, distance(candidate).unwrap_or(f64::INFINITY)))
+    /// The largest finite distance of eager, and of the candidate where it `counts`.
+    fn worst(&self, counts: impl Fn(f64, f64) -> bool + Send + Sync) -> (f64, f64) {
+        let larger = |one: f64, two: f64| if two > one { two } else { one };
+        let both = |one: Worst, two: Worst| -> Worst {
+            std::array::from_fn(|side| std::array::from_fn(|i| larger(one[side][i], two[side][i])))
+        };
+        let distances = |eager: f64, candidate: f64, truth: f64| {
+            let unit = self.allowed(truth);
+            let finite = |x: f64, otherwise: f64| if x.is_finite() { x } else { otherwise };
+            let distance = |x: f64| (x - truth).abs() / unit;
+            let counts = truth.is_finite() & counts(eager, candidate);
+            let candidate = finite(distance(candidate), f64::INFINITY);
+            [finite(distance(eager), 0.0), if counts { candidate } else { 0.0 }]
+        };
+        let pieces = self.pieces(Worst::default(), |worst, chunk| {
+            chunk.lanes().fold(worst, |worst, [eager, candidate, truth]| {
+                let found: [[f64; 2]; LANES] =
+                    std::array::from_fn(|i| distances(eager[i], candidate[i], truth[i]));
+                both(worst, std::array::from_fn(|side| std::array::from_fn(|i| found[i][side])))
             })
         });
-        worst.reduce(|| (0.0, 0.0), larger)
+        let worst = pieces.reduce(Worst::default, both);
+        let [eager, candidate] = worst.map(|lanes| lanes.into_iter().fold(0.0, larger));
+        (eager, candidate)
     }
 }
 
@@ -102,7 +155,7 @@ pub(super) fn accuracy(
     truth: &[Flat<'_>],
 ) -> Option<Accuracy> {
     let triples = triples(eager, candidate, truth).filter(|triples| !triples.is_empty())?;
-    let worst = triples.iter().map(Triple::worst);
+    let worst = triples.iter().map(|triple| triple.worst(|_, _| true));
     let (eager, candidate) =
         worst.fold((0.0f64, 0.0f64), |all, one| (all.0.max(one.0), all.1.max(one.1)));
     Some(Accuracy { eager, candidate })
@@ -114,9 +167,17 @@ pub(super) fn as_accurate_as_eager(
     candidate: &[Flat<'_>],
     truth: &[Flat<'_>],
 ) -> bool {
-    judge(eager, candidate, truth, |triple, (eager, candidate, truth)| {
-        let allowed = triple.allowed(truth);
-        (candidate - truth).abs() <= (eager - truth).abs() + allowed
+    judge(eager, candidate, truth, |triple| {
+        let is_right = |(eager, candidate, truth): Element| {
+            let allowed = triple.allowed(truth);
+            !differ(eager, candidate)
+                | ((candidate - truth).abs() <= (eager - truth).abs() + allowed)
+        };
+        // Without branches, for vectors.
+        let pieces = triple.pieces(true, |are_right, chunk| {
+            are_right && chunk.elements().fold(true, |all, element| all & is_right(element))
+        });
+        pieces.all(|are_right| are_right)
     })
 }
 
@@ -126,21 +187,27 @@ pub(super) fn survives_stress(
     candidate: &[Flat<'_>],
     truth: &[Flat<'_>],
 ) -> bool {
-    let Some(worst) = triples(eager, candidate, truth) else { return false };
-    let factors: Vec<f64> =
-        worst.iter().map(|triple| (STRESS_FACTOR * triple.worst().0).max(1.0)).collect();
-    let factor = factors.into_iter().fold(1.0, f64::max);
-    judge(eager, candidate, truth, |triple, (_, candidate, truth)| {
-        !truth.is_finite() || (candidate - truth).abs() <= factor * triple.allowed(truth)
-    })
+    let worst = Cell::new((0.0f64, 0.0f64));
+    let are_comparable = judge(eager, candidate, truth, |triple| {
+        let (eager, candidate) = triple.worst(differ);
+        worst.update(|worst| (worst.0.max(eager), worst.1.max(candidate)));
+        true
+    });
+    let (eager, candidate) = worst.get();
+    are_comparable && candidate <= (STRESS_FACTOR * eager).max(1.0)
 }
 
-/// Asks `right` about every float element; other types must be equal.
+/// Whether two elements are neither equal nor both no number.
+fn differ(eager: f64, candidate: f64) -> bool {
+    (eager != candidate) & !(eager.is_nan() & candidate.is_nan())
+}
+
+/// Asks `right` about every float output; others must be equal.
 fn judge(
     eager: &[Flat<'_>],
     candidate: &[Flat<'_>],
     truth: &[Flat<'_>],
-    right: impl Fn(&Triple<'_>, Element) -> bool + Send + Sync,
+    right: impl Fn(&Triple<'_>) -> bool,
 ) -> bool {
     if eager.len() != candidate.len() || eager.len() != truth.len() {
         return false;
@@ -150,17 +217,7 @@ fn judge(
             return false;
         }
         match Triple::of(eager, candidate, truth) {
-            Some(triple) => triple
-                .pieces(|elements| {
-                    let mut elements = elements;
-                    Iterator::all(&mut elements, |element| {
-                        let (eager, candidate, _) = element;
-                        eager == candidate
-                            || (eager.is_nan() && candidate.is_nan())
-                            || right(&triple, element)
-                    })
-                })
-                .all(|is_right| is_right),
+            Some(triple) => right(&triple),
             None => crate::verify::compare(
                 &[eager.view()],
                 &[candidate.view()],

@@ -14,6 +14,7 @@ use passnet_engine::native::{NativeEngine, Result as TensorResult};
 use passnet_engine::{Engine, Value};
 use passnet_graph::read::GraphFolder;
 use passnet_graph::resize::{Assignment, Generalised, find_symbols, records_symbols, with_sizes};
+use rayon::prelude::*;
 
 /// How sizes are changed.
 #[derive(Debug, Clone, Copy)]
@@ -21,21 +22,31 @@ enum Change {
     /// Odd where they were even: tiles and vectors no longer divide them.
     OneLarger,
     Halved,
+    /// As odd, and no more work than the graph itself: the first long size is halved.
+    Odd,
 }
 
+/// A size that can be halved without becoming special.
+const LONG: i64 = 8;
+
 impl Change {
-    const ALL: [Change; 2] = [Change::OneLarger, Change::Halved];
+    /// Where sizes may change.
+    const PROMISED: &[Change] = &[Change::OneLarger, Change::Halved];
+    /// Where nobody promised anything: advice is worth one cheap try.
+    const ADVICE: &[Change] = &[Change::Odd];
 
     fn name(self) -> &'static str {
         match self {
             Change::OneLarger => "sizes one larger",
             Change::Halved => "sizes halved",
+            Change::Odd => "odd sizes",
         }
     }
 
-    fn apply(self, size: i64) -> i64 {
+    fn apply(self, size: i64, is_first_long: bool) -> i64 {
         match self {
-            Change::OneLarger => size.saturating_add(1),
+            Change::Odd if is_first_long => (size / 2) | 1,
+            Change::OneLarger | Change::Odd => size.saturating_add(1),
             Change::Halved => (size / 2).max(1),
         }
     }
@@ -61,15 +72,20 @@ pub(super) fn try_other_shapes(
     let symbolic = GraphFolder { constraints: find_symbols(folder), ..folder.clone() };
     let generalised = Generalised::new(&symbolic);
     let mut found = OtherShapes::default();
-    // Advice is worth one try, and no compiling for a GPU: the native engine runs the same kernels.
+    // Advice is worth no compiling for a GPU: the native engine runs the same kernels.
     let engine = if is_promised { engine } else { &NativeEngine };
-    let changes = if is_promised { &Change::ALL[..] } else { &Change::ALL[..1] };
-    for &change in changes {
-        let Some((sizes, variant)) = resized(&symbolic, &generalised, change) else { continue };
-        let sizes: Vec<String> =
-            sizes.iter().map(|(name, size)| format!("{name}={size}")).collect();
-        let sizes = sizes.join(", ");
-        let (outcome, detail) = match answer(engine, &variant, candidate, draw, options) {
+    let changes = if is_promised { Change::PROMISED } else { Change::ADVICE };
+    let answers: Vec<_> = changes
+        .par_iter()
+        .filter_map(|&change| {
+            let (sizes, variant) = resized(&symbolic, &generalised, change)?;
+            let sizes = sizes.iter().map(|(name, size)| format!("{name}={size}"));
+            let sizes = sizes.collect::<Vec<_>>().join(", ");
+            Some((change, sizes, answer(engine, &variant, candidate, draw, options)))
+        })
+        .collect();
+    for (change, sizes, answer) in answers {
+        let (outcome, detail) = match answer {
             Ok(()) => (CheckOutcome::Passed, sizes),
             Err(verdict) => match verdict.kind {
                 // A pass may be made for some sizes only; eager may refuse some.
@@ -101,8 +117,13 @@ fn resized(
 ) -> Option<(Assignment, GraphFolder)> {
     let symbols = &folder.constraints.symbols;
     let changed = |which: &dyn Fn(usize) -> bool| -> Assignment {
+        let first_long = symbols.iter().position(|(_, size)| *size > LONG);
         let new = |(index, (name, size)): (usize, &(String, i64))| {
-            (name.clone(), if which(index) { change.apply(*size) } else { *size })
+            let size = match which(index) {
+                true => change.apply(*size, Some(index) == first_long),
+                false => *size,
+            };
+            (name.clone(), size)
         };
         symbols.iter().enumerate().map(new).collect()
     };

@@ -5,30 +5,28 @@ use std::time::Instant;
 
 /// Seconds of each stage of an evaluation, timed calls left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Spent {
     /// Reading, rewriting, planning.
     pub prepare: f64,
     /// Drawing inputs.
     pub inputs: f64,
-    /// Running both sides on all draws and comparing.
-    pub compare: f64,
-    /// Extreme inputs.
+    /// Making extreme inputs.
     pub stress: f64,
-    /// Kernels under watch and other sizes, side by side.
-    pub beside: f64,
+    /// Comparing, kernels under watch and other sizes, side by side.
+    pub look: f64,
     /// Around the timed calls: fresh inputs, checked outputs, intervals.
     pub around_calls: f64,
 }
 
 impl Spent {
     /// The stages by name, in the order they run.
-    pub fn stages(&self) -> [(&'static str, f64); 6] {
+    pub fn stages(&self) -> [(&'static str, f64); 5] {
         [
             ("prepare", self.prepare),
             ("inputs", self.inputs),
-            ("compare", self.compare),
             ("extreme inputs", self.stress),
-            ("watched kernels and other sizes", self.beside),
+            ("comparing, watched kernels and other sizes", self.look),
             ("around timed calls", self.around_calls),
         ]
     }
@@ -43,9 +41,8 @@ impl std::iter::Sum for Spent {
         all.fold(Spent::default(), |sum, one| Spent {
             prepare: sum.prepare + one.prepare,
             inputs: sum.inputs + one.inputs,
-            compare: sum.compare + one.compare,
             stress: sum.stress + one.stress,
-            beside: sum.beside + one.beside,
+            look: sum.look + one.look,
             around_calls: sum.around_calls + one.around_calls,
         })
     }

@@ -22,6 +22,9 @@ pub(super) enum Stress {
     Transposed,
 }
 
+/// Of mixed magnitudes, in turn.
+const SCALES: [f32; 7] = [1.0, 1e-3, 10.0, 1e-2, 30.0, 1e-1, 3.0];
+
 impl Stress {
     pub(super) const ALL: [Stress; 8] = [
         Stress::Large,
@@ -79,8 +82,8 @@ impl Stress {
     }
 
     fn changed(self, tensor: &Tensor) -> Result<Tensor> {
-        // A multiple of the periods below.
-        const PIECE: usize = 7 * 997 * 4;
+        // A multiple of the periods below that stays in a cache.
+        const PIECE: usize = SCALES.len() * 997 * 2;
         match tensor.dtype() {
             DType::Float64 => tensor.changed(PIECE, |piece| self.change::<f64>(piece, 1e4, 1e-310)),
             DType::Float16 => tensor.changed(PIECE, |piece| self.change::<f32>(piece, 30.0, 1e-7)),
@@ -90,21 +93,25 @@ impl Stress {
 
     /// Replaces every value of a piece.
     fn change<T: Real>(self, piece: &mut [T], large: T, denormal: T) {
-        let scales: [T; 7] = [1.0, 1e-3, 10.0, 1e-2, 30.0, 1e-1, 3.0].map(T::from_f32);
         match self {
             Stress::Large => piece.iter_mut().for_each(|value| *value = *value * large),
-            Stress::Tiny => piece.iter_mut().for_each(|value| *value = *value * scales[1]),
+            Stress::Tiny => {
+                let tiny = T::from_f32(1e-3);
+                piece.iter_mut().for_each(|value| *value = *value * tiny);
+            }
             Stress::Mixed => {
+                // Repeated, for whole vectors.
+                let scales: [T; 16 * SCALES.len()] =
+                    std::array::from_fn(|index| T::from_f32(SCALES[index % SCALES.len()]));
                 for values in piece.chunks_mut(scales.len()) {
-                    values
-                        .iter_mut()
-                        .zip(scales)
-                        .for_each(|(value, scale)| *value = *value * scale);
+                    let pairs = values.iter_mut().zip(&scales);
+                    pairs.for_each(|(value, scale)| *value = *value * *scale);
                 }
             }
             Stress::Zeros => {
-                let zeros = [T::from_f32(0.0), T::from_f32(-0.0)];
-                piece.chunks_mut(2).for_each(|pair| pair.copy_from_slice(&zeros[..pair.len()]));
+                let (pairs, last) = piece.as_chunks_mut::<2>();
+                pairs.fill([0.0, -0.0].map(T::from_f32));
+                last.fill(T::from_f32(0.0));
             }
             Stress::Denormal => {
                 piece.iter_mut().for_each(|value| *value = denormal.copysign(*value));

@@ -6,7 +6,6 @@ use half::{bf16, f16};
 use passnet_engine::native::tensor::{Complex, Truth, Values};
 use passnet_engine::native::{Result, Tensor};
 use passnet_graph::DType;
-use std::ops::Range;
 
 /// The elements of a tensor in row-major order, where they lie.
 #[derive(Debug)]
@@ -91,19 +90,18 @@ impl<'a> Flat<'a> {
         self.dtype().is_float()
     }
 
-    /// Some float elements as float64; other types have none.
-    pub(super) fn reals(&self, range: Range<usize>) -> Vec<f64> {
-        let mut reals = vec![0.0; range.len()];
+    /// Writes elements from `start` on as float64; what is no float is no number.
+    pub(super) fn write_reals(&self, start: usize, reals: &mut [f64]) {
+        let range = start..start + reals.len();
         match &self.elements {
-            Elements::F16(data) => data[range].convert_to_f64_slice(&mut reals),
-            Elements::BF16(data) => data[range].convert_to_f64_slice(&mut reals),
+            Elements::F16(data) => data[range].convert_to_f64_slice(reals),
+            Elements::BF16(data) => data[range].convert_to_f64_slice(reals),
             Elements::F32(data) => {
                 reals.iter_mut().zip(&data[range]).for_each(|(real, x)| *real = f64::from(*x));
             }
             Elements::F64(data) => reals.copy_from_slice(&data[range]),
-            _ => reals.clear(),
+            _ => reals.fill(f64::NAN),
         }
-        reals
     }
 }
 

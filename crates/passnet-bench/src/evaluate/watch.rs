@@ -2,14 +2,13 @@
 
 use super::candidate_failure;
 use super::case::Case;
-use super::verification::fresh;
 use crate::verdict::{Evidence, Verdict, VerdictKind};
 use passnet_kernel::check::Severity;
 
 /// Runs the kernels under watch; what they touch wrongly is a failure even where the numbers came out right. Gives what
 /// is worth a remark.
 pub(super) fn watch_kernels(case: &Case) -> Result<Vec<Evidence>, Box<Verdict>> {
-    let inputs = fresh(&case.draws[0])?;
+    let inputs = case.inputs_for_eager(&case.draws[0])?;
     let findings = case
         .candidate
         .check(&inputs, &case.run_options(false))

@@ -17,8 +17,8 @@ mod worker;
 pub use worker::{WorkerInfo, WorkerOptions};
 
 use crate::engine::{
-    Called, Costs, Engine, EngineError, ErrorKind, Player, Precision, Prepared, RunOptions, Staged,
-    Tier, Value,
+    Called, Costs, Engine, EngineError, ErrorKind, GraphCompiler, Player, Precision, Prepared,
+    RunOptions, Staged, Tier, Value,
 };
 use crate::native::{NativeEngine, Tensor, Wrappers};
 use crate::sandbox::{Sandbox, nvidia};
@@ -173,8 +173,15 @@ impl Engine for TorchEngine {
         }
     }
 
-    fn prepare_inductor(&self, graph: &Graph) -> Result<Box<dyn Prepared>, EngineError> {
-        self.load(graph, &Wrappers::default(), "inductor")
+    fn prepare_compiled(
+        &self,
+        graph: &Graph,
+        compiler: GraphCompiler,
+    ) -> Result<Box<dyn Prepared>, EngineError> {
+        match compiler {
+            GraphCompiler::Inductor => self.load(graph, &Wrappers::default(), "inductor"),
+            GraphCompiler::Joined => Err(self.lacks(compiler)),
+        }
     }
 }
 

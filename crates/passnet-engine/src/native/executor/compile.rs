@@ -154,6 +154,11 @@ impl Program {
         Ok(program)
     }
 
+    /// The same program, no operations joined.
+    pub fn one_by_one(self) -> Program {
+        Program { groups: Vec::new(), ..self }
+    }
+
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }

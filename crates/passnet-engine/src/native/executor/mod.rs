@@ -10,7 +10,7 @@ mod run;
 pub use compile::{Program, Step};
 pub use run::{NodeTime, Observer};
 
-use crate::engine::{Engine, EngineError, Precision, Prepared, RunOptions, Value};
+use crate::engine::{Engine, EngineError, GraphCompiler, Precision, Prepared, RunOptions, Value};
 use crate::native::rates;
 use crate::native::wrapper::Wrappers;
 use passnet_graph::{DType, Graph};
@@ -39,7 +39,26 @@ impl Engine for NativeEngine {
         precision: Precision,
         wrappers: &Wrappers,
     ) -> Result<Box<dyn Prepared>, EngineError> {
-        Ok(Box::new(Program::compile(graph, precision, wrappers)?))
+        let program = Program::compile(graph, precision, wrappers)?;
+        Ok(Box::new(match precision {
+            // Eager is one operation after the other, for the graph as it is and for what a pass leaves of it.
+            Precision::AsWritten => program.one_by_one(),
+            Precision::Double => program,
+        }))
+    }
+
+    fn prepare_compiled(
+        &self,
+        graph: &Graph,
+        compiler: GraphCompiler,
+    ) -> Result<Box<dyn Prepared>, EngineError> {
+        match compiler {
+            GraphCompiler::Inductor => Err(self.lacks(compiler)),
+            GraphCompiler::Joined => {
+                let none = Wrappers::default();
+                Ok(Box::new(Program::compile(graph, Precision::AsWritten, &none)?))
+            }
+        }
     }
 }
 

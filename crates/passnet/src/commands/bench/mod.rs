@@ -26,6 +26,7 @@ Examples:
   passnet bench bench/tasks --passes bench/passes        all bundled tasks with their passes
   passnet bench SAMPLE --passes my_pass --out runs/mine  one task, one pass folder, results kept
   passnet bench bench/tasks --compiler eager             eager against itself: the noise of this machine
+  passnet bench bench/tasks --compiler joined            what the native engine gains by joining operations itself
   passnet bench bench/tasks --engine torch --compiler inductor   TorchInductor against eager PyTorch
   passnet bench --self-check                             all exploits and their honest controls
 The same command with the same --out goes on where it was stopped.")]
@@ -75,6 +76,8 @@ enum CompilerArg {
     Eager,
     /// TorchInductor; needs `--engine torch`
     Inductor,
+    /// The native engine's own joining of elementwise operations
+    Joined,
 }
 
 impl BenchArgs {
@@ -85,6 +88,7 @@ impl BenchArgs {
                 CompilerArg::Pass => Compiler::Pass,
                 CompilerArg::Eager => Compiler::Eager,
                 CompilerArg::Inductor => Compiler::Inductor,
+                CompilerArg::Joined => Compiler::Joined,
             },
             options: EvaluateOptions { tier: self.engine.tier.into(), ..self.judging.options() },
             rules: self.judging.rules(),

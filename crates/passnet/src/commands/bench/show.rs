@@ -99,7 +99,11 @@ impl Shown<'_> {
         ))?;
         let spent: Spent = self.events.iter().map(|e| e.evaluation.spent).sum();
         let stages = spent.stages().map(|(stage, seconds)| format!("{stage} {seconds:.1}"));
-        out.line(format!("the harness itself: {} s", stages.join(", ")))
+        let share = spent.total() / measured * 100.0;
+        let share =
+            if share.is_finite() { format!(" ({share:.1} % of calls)") } else { String::new() };
+        let total = spent.total();
+        out.line(format!("the harness itself: {total:.1} s{share}: {}", stages.join(", ")))
     }
 
     /// What a call costs the host and the device, where the engine could tell.
