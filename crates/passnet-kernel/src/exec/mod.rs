@@ -16,6 +16,7 @@ mod native;
 mod plan_run;
 mod prefetch;
 mod run;
+mod scratch;
 mod simd;
 mod strided;
 mod tape;

@@ -4,6 +4,7 @@ use super::fault::{Fault, FaultKind};
 use super::lane::Lane;
 use super::memory::Memory;
 use super::prefetch::Prefetch;
+use super::scratch::Scratch;
 use super::strided::copy_lanes;
 use super::tape::{BoundKind, Group, IntOp, SReg, Step, Tape};
 use super::track::Tracker;
@@ -16,8 +17,8 @@ pub(super) struct Machine<'t, 'm> {
     pub(super) tape: &'t Tape,
     pub(super) memory: &'t Memory<'m>,
     pub(super) regs: Vec<u64>,
-    arena: Vec<u64>,
-    slots: Vec<u64>,
+    arena: Scratch,
+    slots: Scratch,
     pub(super) program: [u32; 3],
     iterations: u64,
     max_iterations: u64,
@@ -47,8 +48,8 @@ impl<'t, 'm> Machine<'t, 'm> {
             memory,
             regs: tape.image.clone(),
             // 64 bytes to spare so that the base can be aligned to a cache line.
-            arena: vec![0; tape.arena_bytes / 8 + 16],
-            slots: vec![0; tape.slots * super::tape::CHUNK + 16],
+            arena: Scratch::of(tape.arena_bytes / 8 + 16),
+            slots: Scratch::of(tape.slots * super::tape::CHUNK + 16),
             program: [0; 3],
             iterations: 0,
             max_iterations,
