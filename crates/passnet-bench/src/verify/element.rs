@@ -119,7 +119,7 @@ fn each_close_f32(e: &[f32], a: &[f32], tolerance: Tolerance, rules: Rules) -> b
         let error = (e - a).abs();
         all & (error <= atol + rtol * a.abs()) & (error < f32::INFINITY)
     });
-    (clearly_close && rules == Rules::Strict) || each_close(e, a, tolerance, rules)
+    clearly_close || each_close(e, a, tolerance, rules)
 }
 
 macro_rules! half_float {
