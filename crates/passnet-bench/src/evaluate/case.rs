@@ -81,14 +81,24 @@ impl Run {
     }
 }
 
-impl Case {
-    pub(super) fn new(
+/// Both sides and the yardstick, prepared.
+#[derive(Debug)]
+pub(super) struct Sides {
+    pub(super) eager: Box<dyn Prepared>,
+    pub(super) candidate: Box<dyn Prepared>,
+    /// The graph in float64; `None` where the engine cannot.
+    oracle: Option<Box<dyn Prepared>>,
+    /// Whether passes are under test.
+    is_rewritten: bool,
+    writes_inputs: bool,
+}
+
+impl Sides {
+    pub(super) fn prepare(
         engine: &dyn Engine,
         graph: &Graph,
         under_test: UnderTest<'_>,
-        draws: Vec<Vec<Value>>,
-        options: &EvaluateOptions,
-    ) -> Result<Case, Box<Verdict>> {
+    ) -> Result<Sides, Box<Verdict>> {
         let none = Wrappers::default();
         let eager = engine
             .prepare(graph, Precision::AsWritten, &none)
@@ -105,11 +115,23 @@ impl Case {
                 .prepare(graph, Precision::AsWritten, &none)
                 .map_err(|error| eager_failure(&error))?,
         };
-        let writes_inputs = Effects::of(graph).write_inputs(graph);
-        Ok(Case {
+        Ok(Sides {
             eager,
             candidate,
             oracle: engine.prepare(graph, Precision::Double, &none).ok(),
+            is_rewritten,
+            writes_inputs: Effects::of(graph).write_inputs(graph),
+        })
+    }
+}
+
+impl Case {
+    pub(super) fn new(sides: Sides, draws: Vec<Vec<Value>>, options: &EvaluateOptions) -> Case {
+        let Sides { eager, candidate, oracle, is_rewritten, writes_inputs } = sides;
+        Case {
+            eager,
+            candidate,
+            oracle,
             is_rewritten,
             draws,
             writes_inputs,
@@ -117,7 +139,7 @@ impl Case {
             call_seconds: options.call_seconds.clamp(0.0, 1e6),
             thorough: options.thorough,
             calls: Mutex::default(),
-        })
+        }
     }
 
     /// The type of the first float input.

@@ -10,7 +10,7 @@ use crate::verdict::{Evidence, Verdict, VerdictKind};
 use crate::verify::Comparison;
 use passnet_engine::Value;
 use passnet_engine::dump::output_tensors;
-use passnet_engine::native::{FingerprintKey, Tensor};
+use passnet_engine::native::{Fingerprint, FingerprintKey, Tensor};
 use rayon::prelude::*;
 
 /// Eager's and the candidate's.
@@ -38,8 +38,10 @@ pub(super) struct Compared {
 impl<'a> Drawn<'a> {
     pub(super) fn call(case: &'a Case) -> Result<Drawn<'a>, Box<Verdict>> {
         let first = &case.draws[0];
-        let (eager, candidate) = run_both(case, first)?;
-        let again = case.is_rewritten.then(|| run_candidate(case, first));
+        let watched = Watched::new(case, first)?;
+        let eager = case.run_eager(case.inputs_for_eager(first)?)?;
+        let candidate = watched.run_candidate()?;
+        let again = case.is_rewritten.then(|| watched.run_candidate());
         let others = case.draws[1..].iter().map(|draw| (&draw[..], run_both(case, draw)));
         Ok(Drawn { case, eager, candidate, again, others: others.collect() })
     }
@@ -84,30 +86,46 @@ impl<'a> Drawn<'a> {
 }
 
 fn run_both(case: &Case, inputs: &[Value]) -> BothRuns {
+    let watched = Watched::new(case, inputs)?;
     let eager = case.run_eager(case.inputs_for_eager(inputs)?)?;
-    Ok((eager, run_candidate(case, inputs)?))
+    Ok((eager, watched.run_candidate()?))
 }
 
-/// Runs the candidate, which may not change inputs that eager leaves alone.
-fn run_candidate(case: &Case, inputs: &[Value]) -> Result<Run, Box<Verdict>> {
-    if case.writes_inputs || !case.is_rewritten {
-        return case.run_candidate(case.inputs_for_eager(inputs)?);
+/// Inputs that the candidate may not change, because eager leaves them alone.
+struct Watched<'a> {
+    case: &'a Case,
+    inputs: &'a [Value],
+    key: FingerprintKey,
+    /// As they were before anyone ran; `None` where every run gets copies.
+    before: Option<Vec<Option<Fingerprint>>>,
+}
+
+impl<'a> Watched<'a> {
+    fn new(case: &'a Case, inputs: &'a [Value]) -> Result<Watched<'a>, Box<Verdict>> {
+        let mut watched = Watched { case, inputs, key: FingerprintKey::random(), before: None };
+        // Reading inputs twice costs less than copying them.
+        if case.is_rewritten && !case.writes_inputs {
+            watched.before = Some(watched.fingerprints()?);
+        }
+        Ok(watched)
     }
-    // Reading inputs twice costs less than copying them.
-    let key = FingerprintKey::random();
-    let fingerprints = || {
-        let tensors = inputs.iter().map(|input| input.as_tensor());
-        let prints = tensors.map(|tensor| tensor.map(|it| it.fingerprint(&key)).transpose());
-        prints.collect::<Result<Vec<_>, _>>().map_err(|error| no_memory(&error))
-    };
-    let before = fingerprints()?;
-    let run = case.run_candidate(inputs.to_vec())?;
-    let after = fingerprints()?;
-    match before.iter().zip(&after).position(|(before, after)| before != after) {
-        None => Ok(run),
-        Some(index) => {
-            let text = format!("input {index} is changed, which eager does not do");
-            Err(Box::new(Verdict::new(VerdictKind::RuntimeFail).because(text)))
+
+    fn fingerprints(&self) -> Result<Vec<Option<Fingerprint>>, Box<Verdict>> {
+        let tensors = self.inputs.iter().map(|input| input.as_tensor());
+        let prints = tensors.map(|tensor| tensor.map(|it| it.fingerprint(&self.key)).transpose());
+        prints.collect::<Result<_, _>>().map_err(|error| no_memory(&error))
+    }
+
+    fn run_candidate(&self) -> Result<Run, Box<Verdict>> {
+        let run = self.case.run_candidate(self.case.inputs_for_eager(self.inputs)?)?;
+        let Some(before) = &self.before else { return Ok(run) };
+        let after = self.fingerprints()?;
+        match before.iter().zip(&after).position(|(before, after)| before != after) {
+            None => Ok(run),
+            Some(index) => {
+                let text = format!("input {index} is changed, which eager does not do");
+                Err(Box::new(Verdict::new(VerdictKind::RuntimeFail).because(text)))
+            }
         }
     }
 }

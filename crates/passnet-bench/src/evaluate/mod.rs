@@ -28,12 +28,11 @@ use crate::stats::{Decision, RatioInterval, median};
 use crate::timing::{TimingOptions, Timings};
 use crate::tolerance::Ladder;
 use crate::verdict::{Evidence, Verdict, VerdictKind};
-use case::{Case, UnderTest, draw_all};
+use case::{Case, Sides, UnderTest, draw_all};
 use other_shapes::try_other_shapes;
 use passnet_engine::{Costs, Engine, EngineError, ErrorKind, GraphCompiler, Tier};
 use passnet_graph::{Diagnostic, GraphFiles, GraphFolder, read};
 use serde::{Deserialize, Serialize};
-use spent::timed;
 use std::time::Instant;
 use verification::passed;
 
@@ -275,7 +274,7 @@ pub(crate) fn race_itself(
 ) -> Option<[Timings; 2]> {
     let graph = read::read_folder(files).ok()?.graph;
     let draws = draw_all(files, &graph, options).ok()?;
-    let case = Case::new(engine, &graph, UnderTest::Eager, draws, options).ok()?;
+    let case = Case::new(Sides::prepare(engine, &graph, UnderTest::Eager).ok()?, draws, options);
     race::against_itself(&case, options).ok()
 }
 
@@ -307,9 +306,13 @@ fn stages(
         Subject::Compiled(compiler) => UnderTest::Compiled(compiler),
         Subject::Eager => UnderTest::Eager,
     };
-    let draws = timed(&mut evaluation.spent.inputs, || draw_all(files, graph, options))?;
-    let case = Case::new(engine, graph, under_test, draws, options)?;
-    evaluation.spent.prepare = started.elapsed().as_secs_f64() - evaluation.spent.inputs;
+    let (draws, sides) = rayon::join(
+        || draw_all(files, graph, options),
+        || Sides::prepare(engine, graph, under_test),
+    );
+    let draws = draws?;
+    let case = Case::new(sides?, draws, options);
+    evaluation.spent.prepare = started.elapsed().as_secs_f64();
     evaluation.dtype = case.dtype();
     let beside = match subject {
         Subject::Passes(candidate) if options.thorough => Some(|| {

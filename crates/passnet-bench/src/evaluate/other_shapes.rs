@@ -5,7 +5,7 @@
 //! only told, for nobody promised such inputs.
 
 use super::EvaluateOptions;
-use super::case::{Case, UnderTest};
+use super::case::{Case, Sides, UnderTest};
 use super::pair::Pair;
 use super::verification::{Check, CheckOutcome, no_memory};
 use crate::candidate::Candidate;
@@ -22,31 +22,24 @@ enum Change {
     /// Odd where they were even: tiles and vectors no longer divide them.
     OneLarger,
     Halved,
-    /// As odd, and no more work than the graph itself: the first long size is halved.
-    Odd,
 }
-
-/// A size that can be halved without becoming special.
-const LONG: i64 = 8;
 
 impl Change {
     /// Where sizes may change.
     const PROMISED: &[Change] = &[Change::OneLarger, Change::Halved];
-    /// Where nobody promised anything: advice is worth one cheap try.
-    const ADVICE: &[Change] = &[Change::Odd];
+    /// Where nobody promised anything: advice is worth one try, the one that a grid too small cannot pass.
+    const ADVICE: &[Change] = &[Change::OneLarger];
 
     fn name(self) -> &'static str {
         match self {
             Change::OneLarger => "sizes one larger",
             Change::Halved => "sizes halved",
-            Change::Odd => "odd sizes",
         }
     }
 
-    fn apply(self, size: i64, is_first_long: bool) -> i64 {
+    fn apply(self, size: i64) -> i64 {
         match self {
-            Change::Odd if is_first_long => (size / 2) | 1,
-            Change::OneLarger | Change::Odd => size.saturating_add(1),
+            Change::OneLarger => size.saturating_add(1),
             Change::Halved => (size / 2).max(1),
         }
     }
@@ -117,13 +110,8 @@ fn resized(
 ) -> Option<(Assignment, GraphFolder)> {
     let symbols = &folder.constraints.symbols;
     let changed = |which: &dyn Fn(usize) -> bool| -> Assignment {
-        let first_long = symbols.iter().position(|(_, size)| *size > LONG);
         let new = |(index, (name, size)): (usize, &(String, i64))| {
-            let size = match which(index) {
-                true => change.apply(*size, Some(index) == first_long),
-                false => *size,
-            };
-            (name.clone(), size)
+            (name.clone(), if which(index) { change.apply(*size) } else { *size })
         };
         symbols.iter().enumerate().map(new).collect()
     };
@@ -160,7 +148,7 @@ fn answer(
     let rewritten = candidate.rewrite(&variant.graph)?;
     let draw = stretched_to(variant, draw).map_err(|error| no_memory(&error))?;
     let under_test = UnderTest::Rewritten(rewritten.graph, candidate.wrappers());
-    let case = Case::new(engine, &variant.graph, under_test, vec![draw], options)?;
+    let case = Case::new(Sides::prepare(engine, &variant.graph, under_test)?, vec![draw], options);
     let inputs = &case.draws[0];
     let eager = case.run_eager(case.inputs_for_eager(inputs)?)?;
     let found = case.run_candidate(case.inputs_for_eager(inputs)?)?;

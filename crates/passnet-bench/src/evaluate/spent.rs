@@ -7,10 +7,8 @@ use std::time::Instant;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Spent {
-    /// Reading, rewriting, planning.
+    /// Reading and rewriting, then planning and drawing inputs side by side.
     pub prepare: f64,
-    /// Drawing inputs.
-    pub inputs: f64,
     /// Making extreme inputs.
     pub stress: f64,
     /// Comparing, kernels under watch and other sizes, side by side.
@@ -21,10 +19,9 @@ pub struct Spent {
 
 impl Spent {
     /// The stages by name, in the order they run.
-    pub fn stages(&self) -> [(&'static str, f64); 5] {
+    pub fn stages(&self) -> [(&'static str, f64); 4] {
         [
-            ("prepare", self.prepare),
-            ("inputs", self.inputs),
+            ("preparing and drawing inputs", self.prepare),
             ("extreme inputs", self.stress),
             ("comparing, watched kernels and other sizes", self.look),
             ("around timed calls", self.around_calls),
@@ -40,7 +37,6 @@ impl std::iter::Sum for Spent {
     fn sum<I: Iterator<Item = Spent>>(all: I) -> Spent {
         all.fold(Spent::default(), |sum, one| Spent {
             prepare: sum.prepare + one.prepare,
-            inputs: sum.inputs + one.inputs,
             stress: sum.stress + one.stress,
             look: sum.look + one.look,
             around_calls: sum.around_calls + one.around_calls,

@@ -5,9 +5,10 @@
 
 use super::error::Result;
 use super::ops::{creation, pointwise};
-use super::random::Generator;
+use super::random::{BLOCK, Generator};
 use super::simd::convert;
-use super::tensor::{Element, Scalar, Tensor};
+use super::tensor::layout::numel;
+use super::tensor::{Buffer, Element, Scalar, Tensor};
 use half::{bf16, f16};
 use passnet_graph::DType;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -84,8 +85,7 @@ fn replay(meta: &InputMeta, generator: &mut Generator) -> Result<Tensor> {
     let mut value = if std == 0.0 {
         Tensor::full(shape, Scalar::Float(mean), dtype)?
     } else {
-        let drawn = generator.randn(shape, DType::Float32)?.to_dtype(dtype)?;
-        let (value, is_ordinary) = scaled(&drawn, std, mean)?;
+        let (value, is_ordinary) = drawn(shape, dtype, std, mean, generator)?;
         if is_ordinary && meta.min_val.is_none() && meta.max_val.is_none() {
             return Ok(value);
         }
@@ -105,29 +105,52 @@ fn replay(meta: &InputMeta, generator: &mut Generator) -> Result<Tensor> {
     value.to_dtype(dtype)
 }
 
-/// Values that are worked on at a time: few enough to stay in a core's own cache.
-const PIECE: usize = 4096;
 /// The largest magnitude an input may have.
 const LIMIT: f32 = 100.0;
 
-/// `drawn · std · 0.2 + mean`, every step rounded to the tensor's type, and whether all of it lies within the limit, so
-/// that no value needs to be replaced.
-fn scaled(drawn: &Tensor, std: f64, mean: f64) -> Result<(Tensor, bool)> {
-    let round: fn(&mut [f32]) = match drawn.dtype() {
-        DType::Float32 => |_| {},
-        DType::Float16 => through::<f16>,
-        DType::BFloat16 => through::<bf16>,
+/// `randn · std · 0.2 + mean`, every step rounded to the type, and whether it is known that all of it lies within the
+/// limit, so that no value needs to be replaced.
+fn drawn(
+    shape: &[usize],
+    dtype: DType,
+    std: f64,
+    mean: f64,
+    generator: &mut Generator,
+) -> Result<(Tensor, bool)> {
+    match dtype {
+        DType::Float32 if numel(shape)? >= BLOCK => {
+            drawn_as::<f32>(shape, std, mean, generator, |_| {})
+        }
+        DType::Float16 if numel(shape)? >= BLOCK => {
+            drawn_as::<f16>(shape, std, mean, generator, through::<f16>)
+        }
+        DType::BFloat16 if numel(shape)? >= BLOCK => {
+            drawn_as::<bf16>(shape, std, mean, generator, through::<bf16>)
+        }
         _ => {
+            let drawn = generator.randn(shape, DType::Float32)?.to_dtype(dtype)?;
             let scaled = pointwise::mul(&drawn.into(), &std.into())?;
             let scaled = pointwise::mul(&scaled.into(), &0.2.into())?;
-            return Ok((pointwise::add(&scaled.into(), &mean.into(), 1.0.into())?, false));
+            Ok((pointwise::add(&scaled.into(), &mean.into(), 1.0.into())?, false))
         }
-    };
+    }
+}
+
+/// The same in one pass over memory: what is drawn is scaled while it is in the cache.
+fn drawn_as<T: Element>(
+    shape: &[usize],
+    std: f64,
+    mean: f64,
+    generator: &mut Generator,
+    round: fn(&mut [f32]),
+) -> Result<(Tensor, bool)> {
     // A number that is added is rounded first; one that is multiplied with is not.
     let mut mean = [mean as f32];
     round(&mut mean);
+    let mut buffer = Buffer::<T>::new(numel(shape)?)?;
     let is_ordinary = AtomicBool::new(true);
-    let value = drawn.changed(PIECE, |piece: &mut [f32]| {
+    generator.normals_into(&mut buffer, |piece, out| {
+        round(piece);
         for factor in [std as f32, 0.2] {
             piece.iter_mut().for_each(|value| *value *= factor);
             round(piece);
@@ -137,8 +160,9 @@ fn scaled(drawn: &Tensor, std: f64, mean: f64) -> Result<(Tensor, bool)> {
         if !piece.iter().fold(true, |all, value| all & (value.abs() <= LIMIT)) {
             is_ordinary.store(false, Ordering::Relaxed);
         }
-    })?;
-    Ok((value, is_ordinary.into_inner()))
+        convert::narrow(piece, out);
+    });
+    Ok((Tensor::from_buffer(buffer, shape)?, is_ordinary.into_inner()))
 }
 
 /// Rounds to a narrower type.
@@ -160,6 +184,7 @@ fn replace_non_finite(value: &Tensor, generator: &mut Generator) -> Result<Tenso
     let noise = pointwise::mul(&noise.into(), &0.01.into())?;
     pointwise::where_select(&finite, &value.into(), &noise.into())
 }
+
 /// Whether no element is infinite or NaN: the exponent's bits tell, in a loop without branches.
 fn is_all_finite(value: &Tensor) -> Result<bool> {
     let half = |exponent: u16| -> Result<bool> {
@@ -179,20 +204,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scaling_in_one_pass_rounds_like_three_operations() {
+    fn drawing_in_one_pass_rounds_like_one_operation_after_the_other() {
+        let shapes = [vec![3, 3001], vec![64, 128], vec![17], vec![3, 5]];
         for dtype in [DType::Float16, DType::BFloat16, DType::Float32, DType::Float64] {
             for (std, mean, is_ordinary) in
-                [(5.0, 0.1, true), (0.013, -3.7, true), (900.0, 0.0, false)]
+                [(5.0, 0.1, true), (0.013, -3.7, true), (9000.0, 0.0, false)]
             {
-                let mut generator = Generator::new(7);
-                let drawn = generator.randn(&[3, 3001], DType::Float32).unwrap();
-                let drawn = drawn.to_dtype(dtype).unwrap();
-                let expected = pointwise::mul(&(&drawn).into(), &std.into()).unwrap();
-                let expected = pointwise::mul(&expected.into(), &0.2.into()).unwrap();
-                let expected = pointwise::add(&expected.into(), &mean.into(), 1.0.into()).unwrap();
-                let (found, ordinary) = scaled(&drawn, std, mean).unwrap();
-                assert!(found.same_bits(&expected).unwrap(), "{dtype} {std} {mean}");
-                assert_eq!(ordinary, is_ordinary && dtype != DType::Float64, "{dtype} {std}");
+                for shape in &shapes {
+                    let mut generator = Generator::new(7);
+                    let randn = generator.randn(shape, DType::Float32).unwrap();
+                    let randn = randn.to_dtype(dtype).unwrap();
+                    let expected = pointwise::mul(&(&randn).into(), &std.into()).unwrap();
+                    let expected = pointwise::mul(&expected.into(), &0.2.into()).unwrap();
+                    let expected =
+                        pointwise::add(&expected.into(), &mean.into(), 1.0.into()).unwrap();
+                    let mut other = Generator::new(7);
+                    let (found, ordinary) = drawn(shape, dtype, std, mean, &mut other).unwrap();
+                    let what = format!("{dtype} {std} {mean} {shape:?}");
+                    assert!(found.same_bits(&expected).unwrap(), "{what}");
+                    let in_one_pass = dtype != DType::Float64 && found.numel() >= BLOCK;
+                    assert_eq!(ordinary, is_ordinary && in_one_pass, "{what}");
+                    let next = |generator: &mut Generator| generator.randn(&[16], dtype).unwrap();
+                    assert!(next(&mut generator).same_bits(&next(&mut other)).unwrap(), "{what}");
+                }
             }
         }
     }

@@ -8,7 +8,7 @@ use super::analysis::Analysis;
 use super::findings::launches;
 use crate::exec::{Memory, PreparedPlan, RunOptions, Written};
 use crate::ir::Function;
-use crate::plan::{ArgValue, Init, Launch, LaunchPlan, Step};
+use crate::plan::{ArgValue, BufferSpec, Init, Launch, LaunchPlan, Step};
 
 /// Whether a run with bookkeeping on these buffers would certainly observe nothing. If so they hold the plan's results,
 /// otherwise they are ready for a run again, with zeros where the plan initialises nothing.
@@ -27,16 +27,12 @@ pub(super) fn observes_nothing(
     }
     let Some(reads) = reads(plan, functions, analyses) else { return false };
     // Nothing writes inputs: both runs share them.
-    let own = |(index, buffer): (usize, &&mut [u8])| match is_input(index) {
-        true => Vec::new(),
-        false => buffer.to_vec(),
+    let opposite = |(buffer, spec): (&&mut [u8], &BufferSpec)| match spec.init {
+        Init::Input(_) => Vec::new(),
+        Init::Uninitialized => buffer.iter().map(|byte| !byte).collect(),
+        _ => buffer.to_vec(),
     };
-    let mut second: Vec<Vec<u8>> = buffers.iter().enumerate().map(own).collect();
-    for (buffer, spec) in second.iter_mut().zip(&plan.buffers) {
-        if matches!(spec.init, Init::Uninitialized) {
-            buffer.iter_mut().for_each(|byte| *byte = !*byte);
-        }
-    }
+    let mut second: Vec<Vec<u8>> = buffers.iter().zip(&plan.buffers).map(opposite).collect();
     let is_clean = ran_alike(prepared, &reads, buffers, &mut second);
     if !is_clean {
         for (buffer, spec) in buffers.iter_mut().zip(&plan.buffers) {

@@ -210,19 +210,20 @@ impl Team {
     }
 }
 
-/// Marks the thread while it does tasks.
-struct Busy;
+/// Marks the thread while it does tasks; afterwards it is what it was before.
+struct Busy {
+    was_busy: bool,
+}
 
 impl Busy {
     fn new() -> Self {
-        BUSY.set(true);
-        Busy
+        Busy { was_busy: BUSY.replace(true) }
     }
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        BUSY.set(false);
+        BUSY.set(self.was_busy);
     }
 }
 
@@ -245,6 +246,25 @@ mod tests {
                 assert!(done.iter().all(|count| count.load(Ordering::Relaxed) == 3));
             }
         }
+    }
+
+    #[test]
+    fn without_helpers_all_tasks_are_done_here() {
+        let here = std::thread::current().id();
+        let all_here = || {
+            let elsewhere = AtomicUsize::new(0);
+            run_tasks(64, 4, &|_, _| {
+                if std::thread::current().id() != here {
+                    elsewhere.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            elsewhere.into_inner() == 0
+        };
+        without_helpers(|| {
+            without_helpers(|| assert!(all_here()));
+            assert!(all_here(), "the inner guard does not end the outer one");
+        });
+        assert!(!BUSY.get());
     }
 
     #[test]

@@ -27,6 +27,7 @@ use passnet_graph::Diagnostic;
 use passnet_graph::syntax::ast::Expr;
 use passnet_graph::syntax::{Ranged, Source};
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 use value::{Scope, Value};
 
 /// How one parameter of a kernel is specialised.
@@ -49,7 +50,9 @@ const MAX_CALL_DEPTH: usize = 32;
 type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// Functions of `tl` that are themselves written in the language.
-const PRELUDE: &str = include_str!("prelude.py");
+static PRELUDE: LazyLock<Result<ModuleSet>> = LazyLock::new(|| {
+    ModuleSet::new(vec![("prelude".into(), Source::new("<triton>", include_str!("prelude.py")))])
+});
 
 /// Compiles a kernel for given argument kinds; parameters without one take their default.
 pub fn compile(
@@ -62,8 +65,8 @@ pub fn compile(
         let file = modules.source(module).path();
         return Err(Diagnostic::file(file, format!("no function `{kernel}` in this file")));
     };
-    let prelude = ModuleSet::new(vec![("prelude".into(), Source::new("<triton>", PRELUDE))])?;
-    let mut compiler = Compiler::new(modules, &prelude);
+    let prelude = PRELUDE.as_ref().map_err(Clone::clone)?;
+    let mut compiler = Compiler::new(modules, prelude);
     let mut result = compiler.kernel(function, args)?;
     result.renumber();
     if let Err(broken) = verify::verify(&result) {

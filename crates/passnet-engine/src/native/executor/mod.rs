@@ -68,7 +68,7 @@ impl Prepared for Program {
     }
 
     fn check(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Finding>, EngineError> {
-        let mut checker = run::Checker::default();
+        let mut checker = run::Checker::new(self);
         self.run_observed(inputs, options, &mut checker)?;
         checker.findings()
     }

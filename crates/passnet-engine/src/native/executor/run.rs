@@ -19,6 +19,11 @@ pub trait Observer {
     const ACTIVE: bool;
 
     fn node(&mut self, step: &Step, time: &NodeTime<'_>);
+
+    /// Whether nothing after this step is of interest, nor what it gives: it is shown with its arguments and not run.
+    fn ends_at(&self, _: &Step) -> bool {
+        false
+    }
 }
 
 /// What one node did.
@@ -37,13 +42,21 @@ impl Observer for () {
 }
 
 /// Looks at every wrapper's kernels.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Checker {
+    /// Where the last wrapper's result would go.
+    last: Option<usize>,
     findings: Vec<Finding>,
     error: Option<EngineError>,
 }
 
 impl Checker {
+    pub(super) fn new(program: &Program) -> Checker {
+        let wrappers = program.steps.iter().filter(|step| matches!(step.work, Work::Wrapper(_)));
+        let last = wrappers.last().map(|step| step.target);
+        Checker { last, findings: Vec::new(), error: None }
+    }
+
     pub(super) fn findings(self) -> std::result::Result<Vec<Finding>, EngineError> {
         self.error.map_or(Ok(self.findings), Err)
     }
@@ -60,6 +73,10 @@ impl Observer for Checker {
                 self.error.get_or_insert_with(|| located(step, &error));
             }
         }
+    }
+
+    fn ends_at(&self, step: &Step) -> bool {
+        self.last == Some(step.target)
     }
 }
 
@@ -103,6 +120,9 @@ impl Program {
                 let result = step
                     .run(&values, &context, self.maps, observer)
                     .map_err(|error| located(step, &error))?;
+                if observer.ends_at(step) {
+                    return Ok(Vec::new());
+                }
                 values[step.target] = result;
                 for &dead in &step.last_uses {
                     values[dead as usize] = Value::None;
@@ -194,6 +214,7 @@ impl Step {
             self.arguments.iter().map(|place| place.read(values)).collect();
         let start = O::ACTIVE.then(Instant::now);
         let result = match &self.work {
+            _ if observer.ends_at(self) => Value::None,
             Work::Operation(operation) => operation.run(&arguments, context, maps, self.dying)?,
             Work::Wrapper(wrapper) => wrapper.run(&arguments, context)?,
         };

@@ -9,6 +9,7 @@ use crate::native::tensor::layout::{Dims, numel};
 use crate::native::tensor::{Buffer, Tensor};
 use half::{bf16, f16};
 use passnet_graph::DType;
+use rayon::prelude::*;
 use std::f64::consts::TAU;
 
 /// A CPU generator, as `torch.manual_seed` leaves it.
@@ -26,7 +27,10 @@ impl std::fmt::Debug for Generator {
 }
 
 /// Draws at least this long use the blocked transform.
-const BLOCK: usize = 16;
+pub(crate) const BLOCK: usize = 16;
+/// Normals that one thread makes at a time, and all threads together: whole blocks, few enough to stay in a cache.
+const PIECE: usize = 512 * BLOCK;
+const SLAB: usize = 16 * PIECE;
 
 impl Generator {
     pub fn new(seed: u64) -> Self {
@@ -73,16 +77,7 @@ impl Generator {
         match dtype {
             DType::Float32 if count >= BLOCK => {
                 let mut buffer = Buffer::<f32>::new(count)?;
-                // A piece of whole blocks stays in the cache.
-                for piece in buffer.chunks_mut(512 * BLOCK) {
-                    self.uniforms(piece);
-                    box_muller::transform(piece);
-                }
-                if !count.is_multiple_of(BLOCK) {
-                    let tail = &mut buffer[count - BLOCK..];
-                    self.uniforms(tail);
-                    box_muller::transform(tail);
-                }
+                self.normals_into(&mut buffer, |normals, out| out.copy_from_slice(normals));
                 Tensor::from_buffer(buffer, shape)
             }
             DType::Float16 | DType::BFloat16 | DType::Float64 if count >= BLOCK => {
@@ -96,6 +91,33 @@ impl Generator {
                 Tensor::from_buffer(buffer, shape)
             }),
             _ => bail!(DType, "\"normal_kernel_cpu\" not implemented for '{dtype}'"),
+        }
+    }
+
+    /// The float32 normals of a draw of sixteen or more; `finish` makes what is wanted of each piece of them, on several
+    /// threads.
+    pub(crate) fn normals_into<T: Send>(
+        &mut self,
+        out: &mut [T],
+        finish: impl Fn(&mut [f32], &mut [T]) + Sync,
+    ) {
+        let normals = |uniforms: &mut [f32], out: &mut [T]| {
+            box_muller::transform(uniforms);
+            finish(uniforms, out);
+        };
+        let mut values = vec![0.0; SLAB.min(out.len())];
+        for slab in out.chunks_mut(SLAB) {
+            // The stream has one order; the rest of the work has none.
+            let uniforms = &mut values[..slab.len()];
+            self.uniforms(uniforms);
+            let pieces = uniforms.par_chunks_mut(PIECE).zip(slab.par_chunks_mut(PIECE));
+            pieces.for_each(|(uniforms, out)| normals(uniforms, out));
+        }
+        if !out.len().is_multiple_of(BLOCK) {
+            // Sixteen once more take the place of the last ones.
+            let tail = out.len() - BLOCK;
+            self.uniforms(&mut values[..BLOCK]);
+            normals(&mut values[..BLOCK], &mut out[tail..]);
         }
     }
 

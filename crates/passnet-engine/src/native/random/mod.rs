@@ -4,4 +4,5 @@ mod box_muller;
 mod generator;
 mod mersenne_twister;
 
+pub(crate) use generator::BLOCK;
 pub use generator::Generator;

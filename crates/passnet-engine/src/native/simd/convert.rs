@@ -33,7 +33,7 @@ fn same<A: 'static, B: 'static>(slice: &[A]) -> Option<&[B]> {
         .then(|| unsafe { std::slice::from_raw_parts(slice.as_ptr().cast(), slice.len()) })
 }
 
-fn same_mut<A: 'static, B: 'static>(slice: &mut [A]) -> Option<&mut [B]> {
+pub(crate) fn same_mut<A: 'static, B: 'static>(slice: &mut [A]) -> Option<&mut [B]> {
     // SAFETY: as in `same`.
     (TypeId::of::<A>() == TypeId::of::<B>())
         .then(|| unsafe { std::slice::from_raw_parts_mut(slice.as_mut_ptr().cast(), slice.len()) })

@@ -402,8 +402,13 @@ impl Tensor {
             let from = self.elements::<T>()?;
             let mut out = Buffer::<T>::new(self.numel())?;
             for_each_chunk(&mut out, piece, |index, to| {
+                let from = &from[index * piece..][..to.len()];
+                if let Some(values) = convert::same_mut(to) {
+                    convert::widen(from, values);
+                    return change(values);
+                }
                 let mut values = vec![C::load(0i64); to.len()];
-                convert::widen(&from[index * piece..][..to.len()], &mut values);
+                convert::widen(from, &mut values);
                 change(&mut values);
                 convert::narrow(&values, to);
             });
