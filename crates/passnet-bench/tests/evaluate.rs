@@ -212,7 +212,7 @@ fn right_at_one_size_only_is_wrong_where_sizes_may_change_and_told_elsewhere() {
 
     let evaluation = evaluated(&fixed);
     assert_eq!(evaluation.judged.verdict.kind, VerdictKind::Correct, "{evaluation:?}");
-    let odd = evaluation.checks.iter().find(|check| check.name == "odd sizes").unwrap();
+    let odd = evaluation.checks.iter().find(|check| check.name == "sizes one larger").unwrap();
     assert_eq!(odd.outcome, CheckOutcome::Advice, "{odd:?}");
 }
 

@@ -4,11 +4,13 @@
 
 use passnet_engine::native::executor::{NodeTime, Observer, Step};
 use passnet_engine::native::random::Generator;
+use passnet_engine::native::tensor::Budget;
 use passnet_engine::native::{Program, Tensor, Wrappers};
 use passnet_engine::{Precision, Prepared, RunOptions, Value, dump};
 use passnet_graph::syntax::Source;
 use passnet_graph::{DType, read};
 use proptest::prelude::*;
+use std::sync::Arc;
 
 /// Counts the nodes it sees.
 struct Counter(usize);
@@ -164,4 +166,27 @@ fn what_does_not_suit_one_pass_runs_one_by_one() {
         let [joined, alone] = both(&program(body), &inputs(DType::Float32, Layout::Rows, 5));
         assert_eq!(joined, alone, "{body}");
     }
+}
+
+/// Eager is the yardstick of every speed-up: it holds what one operation after the other holds, a joined pass less.
+#[test]
+fn eager_joins_nothing() {
+    let body = "t = x + y; u = t * x; w = u - y; s = w + t; return (s,)";
+    let given = inputs(DType::Float32, Layout::Rows, 64);
+    let options = RunOptions::default();
+    let peak = |run: &dyn Fn(&Arc<Budget>)| {
+        let budget = Budget::new(1 << 30);
+        run(&budget);
+        budget.peak()
+    };
+    let observed = peak(&|budget| {
+        program(body).run_within(budget, &given, &options, &mut Counter(0)).unwrap();
+    });
+    let eager = program(body).one_by_one();
+    let eager = peak(&|budget| drop(eager.run_within(budget, &given, &options, &mut ()).unwrap()));
+    let joined = program(body);
+    let joined =
+        peak(&|budget| drop(joined.run_within(budget, &given, &options, &mut ()).unwrap()));
+    assert_eq!(eager, observed);
+    assert!(joined < eager, "{joined} {eager}");
 }

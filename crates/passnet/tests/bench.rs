@@ -166,3 +166,20 @@ fn a_run_that_is_no_file_is_refused() {
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert!(text.contains("events.jsonl: not a regular file"), "{text}");
 }
+
+#[test]
+fn compilers_play_against_eager_where_the_engine_has_them() {
+    let verdicts = |compiler: &str| -> Vec<String> {
+        let mut command = passnet();
+        command.arg("bench").arg(bundled("tasks").join(TASK)).args(["--compiler", compiler]);
+        let result = json(command.args(QUICK));
+        let graphs = result["graphs"].as_array().unwrap().iter();
+        graphs.map(|graph| graph["verdict"].as_str().unwrap().to_string()).collect()
+    };
+    for compiler in ["eager", "joined"] {
+        let verdicts = verdicts(compiler);
+        assert!(!verdicts.is_empty() && verdicts.iter().all(|it| it == "correct"), "{verdicts:?}");
+    }
+    let verdicts = verdicts("inductor");
+    assert!(!verdicts.is_empty() && verdicts.iter().all(|it| it == "unsupported"), "{verdicts:?}");
+}

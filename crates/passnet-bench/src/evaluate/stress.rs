@@ -155,7 +155,7 @@ impl Real for f64 {
 
 fn shifted(tensor: &Tensor) -> Result<Tensor> {
     let dense = tensor.contiguous()?;
-    let longer = Tensor::zeros(&[dense.numel() + 1], dense.dtype())?;
+    let longer = Tensor::empty(&[dense.numel() + 1], dense.dtype())?;
     let sizes: Vec<i64> = dense.shape().iter().map(|size| *size as i64).collect();
     let room = longer.narrow(0, 1, dense.numel())?.view(&sizes)?;
     room.copy_from(&dense)?;

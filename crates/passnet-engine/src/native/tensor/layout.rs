@@ -1,6 +1,7 @@
 //! Shapes and strides: contiguity, broadcasting, and the layout torch gives to results.
 
-use crate::native::error::{Result, bail, err};
+use crate::native::error::{Result, TensorError, bail, err};
+use passnet_graph::DType;
 use smallvec::{SmallVec, smallvec};
 
 /// Sizes or strides, in elements.
@@ -23,6 +24,12 @@ pub(crate) fn numel(shape: &[usize]) -> Result<usize> {
         bail!(Value, "the size {shape:?} has more elements than memory can hold");
     }
     Ok(product)
+}
+
+/// The bytes of so many elements, or an error where they do not fit in memory.
+pub(crate) fn bytes(shape: &[usize], dtype: DType) -> Result<usize> {
+    let too_large = TensorError::Allocation { requested: usize::MAX, available: 0 };
+    numel(shape)?.checked_mul(dtype.size()).ok_or(too_large)
 }
 
 pub(crate) fn contiguous_strides(shape: &[usize]) -> Dims {

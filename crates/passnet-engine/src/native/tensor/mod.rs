@@ -238,10 +238,13 @@ impl Tensor {
     }
 
     pub fn zeros(shape: &[usize], dtype: DType) -> Result<Self> {
-        let bytes = layout::numel(shape)?
-            .checked_mul(dtype.size())
-            .ok_or(TensorError::Allocation { requested: usize::MAX, available: 0 })?;
-        let buffer = Buffer::<u8>::zeroed(bytes)?;
+        let buffer = Buffer::<u8>::zeroed(layout::bytes(shape, dtype)?)?;
+        Self::from_memory(buffer.into_memory(), dtype, shape)
+    }
+
+    /// Whatever was left in memory.
+    pub fn empty(shape: &[usize], dtype: DType) -> Result<Self> {
+        let buffer = Buffer::<u8>::new(layout::bytes(shape, dtype)?)?;
         Self::from_memory(buffer.into_memory(), dtype, shape)
     }
 
