@@ -1,8 +1,7 @@
 //! Machine code gives the bits of the interpreter: every operation it knows, on floats of all kinds, with and without
-//! masked tails. A checked run always interprets, so the two are compared through the public interface.
+//! masked tails and rows.
 
 use passnet_graph::syntax::Source;
-use passnet_kernel::check::check;
 use passnet_kernel::exec::{RunOptions, gather};
 use passnet_kernel::fixture::Fixture;
 
@@ -77,21 +76,94 @@ def run(x, y):
     return out
 "
     );
+    compare_text(&text, &[n, n], dtype);
+}
+
+/// Runs a file both ways on inputs of so many elements and compares the outputs.
+fn compare_text(text: &str, elements: &[usize], dtype: &str) {
     let fixture =
-        Fixture::new(Source::new("kernel.py", &*text)).unwrap_or_else(|e| panic!("{body}: {e}"));
-    let prepared = fixture.prepare().unwrap_or_else(|e| panic!("{body}: {e}"));
-    let mut fast = fixture.buffers(&prepared);
-    for (buffer, seed) in [(0, 7), (1, 8)] {
-        fast[buffer] = bytes(&samples(n, seed), dtype);
+        Fixture::new(Source::new("kernel.py", text)).unwrap_or_else(|e| panic!("{text}: {e}"));
+    let prepared = fixture.prepare().unwrap_or_else(|e| panic!("{text}: {e}"));
+    let mut inputs = fixture.buffers(&prepared);
+    for (buffer, elements) in elements.iter().enumerate() {
+        inputs[buffer] = bytes(&samples(*elements, 7 + buffer as u64), dtype);
     }
-    let mut checked = fast.clone();
-    prepared.run(fast.iter_mut().map(Vec::as_mut_slice).collect(), RunOptions::default()).unwrap();
-    let lent = checked.iter_mut().map(Vec::as_mut_slice).collect();
-    let found = check(&fixture.modules, "run", &fixture.header.host_args(), &prepared, lent);
-    assert!(found.is_empty(), "{body}: {found:?}");
     let view = &fixture.plan.returns[0];
-    let (a, b) = (gather(view, &fast[view.buffer]), gather(view, &checked[view.buffer]));
-    assert!(same(&a, &b, dtype), "{body} on {n} of {dtype}");
+    let run = |interpret: bool| {
+        let mut buffers = inputs.clone();
+        let options = RunOptions { interpret, ..RunOptions::default() };
+        prepared.run(buffers.iter_mut().map(Vec::as_mut_slice).collect(), options).unwrap();
+        gather(view, &buffers[view.buffer])
+    };
+    assert!(same(&run(false), &run(true), dtype), "{dtype}: {text}");
+}
+
+/// Runs `body` both ways on `rows` by `columns` elements and one number for each row, tile by tile.
+fn compare_tiles(body: &str, (rows, columns): (usize, usize), tile: (usize, usize), dtype: &str) {
+    let (height, width) = tile;
+    let text = format!(
+        "# wrapper: run
+# input: x {dtype} [2, {rows}, {columns}] normal
+# input: y {dtype} [{rows}] normal
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, y_ptr, out_ptr, rows, columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    tiles = tl.cdiv(rows, ROWS)
+    slab = tl.program_id(0) // tiles
+    row = tl.program_id(0) % tiles * ROWS + tl.arange(0, ROWS)[:, None]
+    column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    row_inside = row < rows
+    column_inside = column < columns
+    inside = row_inside & column_inside
+    place = slab * rows * columns + row * columns + column
+    x = tl.load(x_ptr + place, mask=inside, other=-1.5).to(tl.float32)
+    y = tl.load(y_ptr + row, mask=row_inside, other=2.0).to(tl.float32)
+    r = {body}
+    tl.store(out_ptr + place, r, mask=inside)
+
+
+def run(x, y):
+    out = torch.zeros_like(x)
+    grid = (2 * triton.cdiv({rows}, {height}), triton.cdiv({columns}, {width}))
+    kernel[grid](x, y, out, {rows}, {columns}, ROWS={height}, COLUMNS={width})
+    return out
+"
+    );
+    compare_text(&text, &[2 * rows * columns, rows], dtype);
+}
+
+#[test]
+fn tiles_give_the_bits_of_the_interpreter() {
+    let bodies = [
+        "x * y",
+        "tl.exp(x) - y",
+        "tl.where(slab > 0, x, y)",
+        "tl.where(column < 7, x, -x) + y",
+        "x - tl.sum(tl.where(column_inside, x, 0.0), axis=1, keep_dims=True)",
+        "x / tl.max(tl.where(inside, x, y), axis=1, keep_dims=True)",
+        // What is read where a mask is off matters inside.
+        "x * 0.5 + tl.load(x_ptr + place - 5, mask=inside & (column >= 5), other=3.0).to(tl.float32)",
+    ];
+    // Whole tiles; rows cut; columns cut, inside a register too; a tile of one row; more rows than there are.
+    let tiles = [
+        ((8, 64), (4, 32)),
+        ((7, 64), (4, 64)),
+        ((8, 49), (4, 64)),
+        ((5, 100), (1, 128)),
+        ((3, 30), (16, 16)),
+        ((9, 33), (2, 32)),
+    ];
+    for body in bodies {
+        for (sizes, tile) in tiles {
+            for dtype in ["float32", "float16", "bfloat16"] {
+                compare_tiles(body, sizes, tile, dtype);
+            }
+        }
+    }
 }
 
 #[test]

@@ -12,8 +12,6 @@ use passnet_bench::verdict::VerdictKind;
 use passnet_engine::Engine;
 use std::path::Path;
 
-/// Tiles that are tried, the usual one first.
-const TILES: [usize; 3] = [1024, 4096, 256];
 /// Beyond this a piece is too slow to try more than one choice.
 const LARGE: i64 = 1 << 22;
 
@@ -52,8 +50,7 @@ pub fn tune(
     let Some(files) = trial::files(form, piece, member) else { return Ok(Ok(None)) };
     let large = trial::largest_elements(piece, member) > LARGE;
     let mut best: Option<Measured> = None;
-    for tile in TILES {
-        let choice = Choice { tile, ..Choice::default() };
+    for choice in draft.choices() {
         let Ok(text) = draft.write(choice) else { break };
         write_folder(folder, &[&text])?;
         let candidate = match Candidate::load(folder, None, true) {

@@ -78,7 +78,7 @@ impl PreparedLaunch {
     pub(crate) fn run(&self, memory: &Memory<'_>, options: RunOptions) -> Result<(), Box<Fault>> {
         let programs = self.programs();
         if !self.independent || options.threads <= 1 || programs < 2 * MIN_BATCH {
-            let mut machine = Machine::new(&self.tape, memory, None, options.iterations);
+            let mut machine = Machine::new(&self.tape, memory, None, options);
             return (0..programs).try_for_each(|i| {
                 self.in_time(i, options)?;
                 machine.run(self.program(i))
@@ -88,7 +88,7 @@ impl PreparedLaunch {
         let batch = programs.div_ceil(options.threads * 4).max(MIN_BATCH);
         let failures = Mutex::new(Vec::new());
         run_tasks(programs.div_ceil(batch), options.threads, &|task, _| {
-            let mut machine = Machine::new(&self.tape, memory, None, options.iterations);
+            let mut machine = Machine::new(&self.tape, memory, None, options);
             for i in task * batch..programs.min((task + 1) * batch) {
                 let ran = self.in_time(i, options).and_then(|()| machine.run(self.program(i)));
                 if let Err(fault) = ran {
@@ -112,8 +112,7 @@ impl PreparedLaunch {
         lens: &[usize],
     ) -> Result<(), Box<Fault>> {
         tracker.begin(self.grid, lens);
-        let mut machine =
-            Machine::new(&self.tape, memory, Some(tracker), RunOptions::default().iterations);
+        let mut machine = Machine::new(&self.tape, memory, Some(tracker), RunOptions::default());
         (0..self.programs()).try_for_each(|i| machine.run(self.program(i)))
     }
 }

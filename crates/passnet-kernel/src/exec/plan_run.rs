@@ -31,6 +31,8 @@ pub struct RunOptions {
     pub iterations: u64,
     /// When to give up.
     pub deadline: Option<Instant>,
+    /// Whether to do without machine code, which gives the same bits sooner.
+    pub interpret: bool,
 }
 
 impl Default for RunOptions {
@@ -39,6 +41,7 @@ impl Default for RunOptions {
             threads: rayon::current_num_threads(),
             iterations: MAX_ITERATIONS,
             deadline: None,
+            interpret: false,
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::fault::{Fault, FaultKind};
 use super::lane::Lane;
 use super::memory::Memory;
+use super::plan_run::RunOptions;
 use super::prefetch::Prefetch;
 use super::scratch::Scratch;
 use super::strided::copy_lanes;
@@ -30,6 +31,8 @@ pub(super) struct Machine<'t, 'm> {
     /// What the machine code of a group finds behind its argument pointer.
     #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
     pub(super) words: Vec<u64>,
+    #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+    pub(super) interprets: bool,
     /// Whether two buffers share memory: then nothing stands in for anything.
     pub(super) overlapping: bool,
     /// Where each access of the tape was when its group last ran.
@@ -41,7 +44,7 @@ impl<'t, 'm> Machine<'t, 'm> {
         tape: &'t Tape,
         memory: &'t Memory<'m>,
         tracker: Option<&'t mut Tracker>,
-        max_iterations: u64,
+        options: RunOptions,
     ) -> Self {
         Machine {
             tape,
@@ -52,13 +55,15 @@ impl<'t, 'm> Machine<'t, 'm> {
             slots: Scratch::of(tape.slots * super::tape::CHUNK + 16),
             program: [0; 3],
             iterations: 0,
-            max_iterations,
+            max_iterations: options.iterations,
             tracker,
             pointers: Vec::new(),
             prepared: Vec::new(),
             prefetch: Prefetch::new(),
             #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
             words: vec![0; tape.code.as_ref().map_or(0, |code| code.words)],
+            #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+            interprets: options.interpret,
             overlapping: memory.overlapping(),
             last_base: vec![std::ptr::null_mut(); tape.accesses],
         }

@@ -6,8 +6,8 @@ use crate::analysis::index::{Atom, Index};
 use crate::analysis::{Refusal, Size};
 
 impl Writer<'_> {
-    /// The stride with which an index follows the row's number as a whole, if it does.
-    fn row_stride(&self, index: &Index) -> Result<Option<Size>, Refusal> {
+    /// The stride with which an index follows the running number as a whole, if it does.
+    fn running_stride(&self, index: &Index) -> Result<Option<Size>, Refusal> {
         let mut stride: Option<Size> = None;
         for axis in self.outer.iter().rev() {
             let own = index.terms.iter().find_map(|(atom, factor)| match atom {
@@ -34,15 +34,15 @@ impl Writer<'_> {
 
     pub(super) fn index(&mut self, index: &Index) -> Result<String, Refusal> {
         let mut parts = Vec::new();
-        let row = self.row_stride(index)?;
-        if let Some(stride) = &row {
+        let running = self.running_stride(index)?;
+        if let Some(stride) = &running {
             parts.push(match stride.is(1) {
-                true => "row".to_string(),
-                false => format!("row * {}", self.names.text(stride, "stride")?),
+                true => self.running.to_string(),
+                false => format!("{} * {}", self.running, self.names.text(stride, "stride")?),
             });
         }
         let covered = |atom: &Atom| {
-            row.is_some() && matches!(atom, Atom::Axis(axis) if self.outer.contains(axis))
+            running.is_some() && matches!(atom, Atom::Axis(axis) if self.outer.contains(axis))
         };
         let mut terms: Vec<&(Atom, Size)> =
             index.terms.iter().filter(|(atom, _)| !covered(atom)).collect();

@@ -48,6 +48,8 @@ pub struct KernelText {
     /// Names of the number of rows and of columns, or of their literal.
     pub rows: String,
     pub columns: String,
+    /// Name of the number of slabs of so many rows each, where there are several.
+    pub slabs: Option<String>,
     /// Whether it rounds on the way, where eager stores something.
     pub rounds: bool,
 }
@@ -61,8 +63,11 @@ pub(super) struct Writer<'a> {
     lines: Vec<String>,
     pub(super) indent: usize,
     pub(super) axis_text: BTreeMap<AxisId, String>,
-    /// The loops that a row's number stands for, outermost first.
+    /// The loops that one running number stands for, outermost first, and that number's name.
     pub(super) outer: Vec<AxisId>,
+    pub(super) running: &'static str,
+    /// Of them those that are the same for all rows of a program.
+    slab_axes: BTreeSet<AxisId>,
     /// How each value that is defined is written.
     pub(super) known: BTreeMap<VarId, String>,
     pub(super) uses: Vec<usize>,
@@ -91,11 +96,13 @@ impl KernelText {
             indent: 1,
             axis_text: BTreeMap::new(),
             outer: Vec::new(),
+            running: "row",
+            slab_axes: BTreeSet::new(),
             known: BTreeMap::new(),
             uses: count_uses(body),
             temporaries: 0,
         };
-        let (rows, columns) = writer.loops(space)?;
+        let Loops { slabs, rows, columns } = writer.loops(space)?;
         match shape {
             Shape::LongRows => writer.long_rows(space, &columns)?,
             _ => {
@@ -107,8 +114,16 @@ impl KernelText {
         let (params, outputs) = arguments(body);
         let text = writer.finish(stem, &params, &outputs);
         let rounds = body.vars.iter().any(|var| matches!(var.code, Code::Round { .. }));
-        Ok(KernelText { text, params, outputs, sizes: writer.names.given, rows, columns, rounds })
+        let sizes = writer.names.given;
+        Ok(KernelText { text, params, outputs, sizes, rows, columns, slabs, rounds })
     }
+}
+
+/// Names of the sizes of a kernel's loops.
+struct Loops {
+    slabs: Option<String>,
+    rows: String,
+    columns: String,
 }
 
 /// Which parameters and outputs a kernel touches.
@@ -165,8 +180,8 @@ impl Writer<'_> {
         self.lines.push(format!("{}{}", "    ".repeat(self.indent), text.as_ref()));
     }
 
-    /// Writes the loop variables; gives the names of the number of rows and columns.
-    fn loops(&mut self, space: &Space) -> Result<(String, String), Refusal> {
+    /// Writes the loop variables; gives the names of their sizes.
+    fn loops(&mut self, space: &Space) -> Result<Loops, Refusal> {
         let graphs = self.piece.graphs;
         let axes = &self.body.axes;
         let sizes = |loops: &[AxisId]| -> Result<Size, Refusal> {
@@ -177,15 +192,29 @@ impl Writer<'_> {
             self.line("place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)");
             self.line(format!("inside = place < {size}"));
             self.axis_text.extend(space.kept.iter().map(|axis| (*axis, "place".to_string())));
-            return Ok(("1".into(), size));
+            return Ok(Loops { slabs: None, rows: "1".into(), columns: size });
         }
         let (outer, inner): (&[AxisId], &[AxisId]) = match self.shape {
             Shape::Tiled => space.kept.split_at(space.kept.len() - 1),
             _ => (&space.kept, &space.reduced),
         };
+        let (slab_axes, outer) = match outer {
+            [slabs @ .., last] if self.has_slabs(slabs, *last) => (slabs, &outer[slabs.len()..]),
+            _ => (&[][..], outer),
+        };
+        let slabs = match slab_axes {
+            [] => None,
+            several => Some(self.names.text(&sizes(several)?, "slabs")?),
+        };
         let rows = self.names.text(&sizes(outer)?, "rows")?;
         let columns = self.names.text(&sizes(inner)?, "columns")?;
-        self.line("row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]");
+        if slabs.is_some() {
+            self.line(format!("tiles = tl.cdiv({rows}, ROWS)"));
+            self.line("slab = tl.program_id(0) // tiles");
+            self.line("row = tl.program_id(0) % tiles * ROWS + tl.arange(0, ROWS)[:, None]");
+        } else {
+            self.line("row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]");
+        }
         let start = match self.shape {
             Shape::Tiled => "tl.program_id(1) * COLUMNS + ",
             _ => "",
@@ -202,10 +231,27 @@ impl Writer<'_> {
         }
         self.decompose("row", outer, "row")?;
         self.outer = outer.to_vec();
+        if slabs.is_some() {
+            self.decompose("slab", slab_axes, "slab")?;
+            self.outer = slab_axes.to_vec();
+            self.running = "slab";
+            self.slab_axes = slab_axes.iter().copied().collect();
+        }
         if self.shape != Shape::LongRows {
             self.decompose("column", inner, "column")?;
         }
-        Ok((rows, columns))
+        Ok(Loops { slabs, rows, columns })
+    }
+
+    /// Whether a program's rows are those of the innermost loop alone, so that addresses step evenly from row to row:
+    /// not where something is stored once for all of them.
+    fn has_slabs(&self, slabs: &[AxisId], rows: AxisId) -> bool {
+        let varies = |store: &crate::analysis::body::Store| {
+            let mut varies = false;
+            store.address.for_each_axis(&mut |axis| varies |= axis == rows);
+            varies
+        };
+        self.shape != Shape::LongRows && !slabs.is_empty() && self.body.stores.iter().all(varies)
     }
 
     /// The loops that one running number stands for.
@@ -241,7 +287,8 @@ impl Writer<'_> {
     /// The mask for something that varies with these loops.
     fn mask(&self, axes: &BTreeSet<AxisId>) -> Option<&'static str> {
         let lanes = axes.iter().any(|axis| self.lanes.contains(axis));
-        let rows = axes.iter().any(|axis| !self.lanes.contains(axis));
+        let is_row = |axis: &AxisId| !self.lanes.contains(axis) && !self.slab_axes.contains(axis);
+        let rows = axes.iter().any(is_row);
         match (self.shape, rows, lanes) {
             (_, false, false) => None,
             (Shape::Flat, ..) | (_, true, true) => Some("inside"),

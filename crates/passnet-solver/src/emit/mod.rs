@@ -27,11 +27,13 @@ pub struct Choice {
     /// Elements that one program holds at a time; a power of two.
     pub tile: usize,
     pub warps: usize,
+    /// Whether tiles of rows and columns are cut so that they divide a row, where they can.
+    pub divides: bool,
 }
 
 impl Default for Choice {
     fn default() -> Self {
-        Choice { tile: 1024, warps: 4 }
+        Choice { tile: 1024, warps: 4, divides: true }
     }
 }
 
@@ -63,6 +65,16 @@ impl<'g> Draft<'g> {
             Shape::Tiled => "pointwise over rows and columns",
             Shape::Rows => "whole rows folded in one block",
             Shape::LongRows => "long rows folded block by block",
+        }
+    }
+
+    /// Choices worth trying, the usual one first.
+    pub fn choices(&self) -> Vec<Choice> {
+        let tile = |tile: usize| Choice { tile, ..Choice::default() };
+        let broad = |tile: usize| Choice { tile, divides: false, ..Choice::default() };
+        match self.shape {
+            Shape::Tiled => vec![tile(1024), broad(1024), broad(4096), tile(256)],
+            _ => vec![tile(1024), tile(4096), tile(256)],
         }
     }
 

@@ -119,29 +119,34 @@ fn launch(
     line: &mut impl FnMut(String),
 ) -> (String, Vec<String>) {
     let (rows, columns, tile) = (&kernel.rows, &kernel.columns, choice.tile);
+    let tiles = match &kernel.slabs {
+        Some(slabs) => format!("{slabs} * triton.cdiv({rows}, height)"),
+        None => format!("triton.cdiv({rows}, height)"),
+    };
     match shape {
         Shape::Flat => {
             line(format!("block = min(triton.next_power_of_2({columns}), {tile})"));
             (format!("(triton.cdiv({columns}, block),)"), vec!["BLOCK=block".into()])
         }
         Shape::Tiled => {
-            line(
-                "# A power of two that divides a row, where one does: masked lanes are work, too."
-                    .into(),
-            );
-            line(format!("width = max({LEAST_WIDTH}, {columns} & -{columns})"));
-            line(format!("width = min(width, triton.next_power_of_2({columns}), {tile})"));
+            if choice.divides {
+                line(
+                    "# A power of two that divides a row, where one does: masked lanes are work, too."
+                        .into(),
+                );
+                line(format!("width = max({LEAST_WIDTH}, {columns} & -{columns})"));
+                line(format!("width = min(width, triton.next_power_of_2({columns}), {tile})"));
+            } else {
+                line(format!("width = min(triton.next_power_of_2({columns}), {tile})"));
+            }
             line(height(rows, tile));
-            let grid = format!("(triton.cdiv({rows}, height), triton.cdiv({columns}, width))");
+            let grid = format!("({tiles}, triton.cdiv({columns}, width))");
             (grid, vec!["ROWS=height".into(), "COLUMNS=width".into()])
         }
         Shape::Rows => {
             line(format!("width = triton.next_power_of_2({columns})"));
             line(height(rows, tile));
-            (
-                format!("(triton.cdiv({rows}, height),)"),
-                vec!["ROWS=height".into(), "COLUMNS=width".into()],
-            )
+            (format!("({tiles},)"), vec!["ROWS=height".into(), "COLUMNS=width".into()])
         }
         Shape::LongRows => {
             let width = tile.max(LONG_ROW_BLOCK);

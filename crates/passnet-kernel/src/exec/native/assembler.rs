@@ -90,6 +90,8 @@ pub(super) const INT_AND: Code = code(1, 1, 0xdb);
 pub(super) const INT_OR: Code = code(1, 1, 0xeb);
 const SHIFT: Code = code(1, 1, 0x72);
 pub(super) const SPREAD: Code = code(2, 1, 0x18);
+/// One 16-bit element; a mask counts the low sixteen of them.
+pub(super) const SPREAD_16: Code = code(2, 1, 0x79);
 const SPREAD_GPR: Code = code(2, 1, 0x7c);
 /// Destination times first operand plus second.
 pub(super) const FMA: Code = code(2, 1, 0xa8);
@@ -121,6 +123,7 @@ pub(super) const NOT_LT: u8 = 21;
 pub(super) const GT: u8 = 14;
 /// Predicates of integer comparisons.
 pub(super) const INT_LT: u8 = 1;
+pub(super) const INT_NE: u8 = 4;
 pub(super) const INT_GE: u8 = 5;
 
 /// Rounding to integers.

@@ -53,16 +53,29 @@ struct Emit<'a> {
     free_masks: Vec<K>,
     ways: Vec<Way>,
     accumulators: Vec<Zmm>,
+    rows: usize,
     masked: bool,
 }
 
-/// Writes one function for a group and says where it begins. Masks are computed, or taken to be on.
+/// What a function of a group does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// All rows; masks are taken to be on.
+    AllRows,
+    /// Some lanes of one row; masks are taken to be on.
+    Row,
+    /// Some lanes of one row; masks are computed.
+    MaskedRow,
+}
+
+/// Writes one function for a group and says where it begins.
 pub(super) fn function(
     asm: &mut Assembler,
     group: &Group,
     layout: &Layout,
-    masked: bool,
+    part: Part,
 ) -> Option<usize> {
+    let masked = part == Part::MaskedRow;
     if layout.walks.len() > POINTERS.len() {
         return None;
     }
@@ -88,6 +101,7 @@ pub(super) fn function(
             free_masks: Vec::new(),
             ways: Vec::new(),
             accumulators: Vec::new(),
+            rows: if part == Part::AllRows { layout.rows } else { 1 },
             masked,
         };
         emit.function(asm, ways)?;
@@ -100,20 +114,15 @@ impl Emit<'_> {
         SAVED.into_iter().for_each(|r| asm.push(r));
         asm.move_gpr(RAX, RCX);
         asm.move_gpr(RCX, R8);
-        let accesses = self.group.accesses.len();
-        for (i, &(register, walk)) in self.pointers.iter().enumerate() {
-            if i < accesses {
-                asm.load_gpr(register, RDI, 8 * i as i32);
-            } else {
-                asm.add_to(register, R9, walk.start);
-            }
+        for (i, &(register, _)) in self.pointers.iter().enumerate() {
+            asm.load_gpr(register, RDI, 8 * i as i32);
         }
         self.accumulators = (0..self.group.reductions.len() as u8).map(Zmm).collect();
         for (i, &register) in self.accumulators.iter().enumerate() {
             let from = Operand::Fixed { base: RDI, offset: self.layout.accumulator(i) };
             asm.load(register, from);
         }
-        let rows = self.layout.rows;
+        let rows = self.rows;
         if rows > 1 {
             asm.push_number(i32::try_from(rows).ok()?);
         }
@@ -384,10 +393,22 @@ impl Emit<'_> {
     ) -> Option<()> {
         let size = elem.size() as u8;
         if walk.inner == 0 {
-            if elem != Elem::F32 {
-                return None;
+            let from = Operand::Fixed { base, offset: 0 };
+            let [a, ..] = asm.scratch.lanes;
+            match elem {
+                Elem::F32 => asm.masked(SPREAD, to, Zmm(0), from, k),
+                Elem::F16 => {
+                    asm.zeroed(SPREAD_16, a, from, k);
+                    asm.masked(FROM_HALF, to, Zmm(0), a, k);
+                }
+                Elem::BF16 => {
+                    asm.zeroed(SPREAD_16, a, from, k);
+                    asm.unary(WIDEN_16, a, a);
+                    asm.shift_left(a, a, 16);
+                    asm.masked(MOV, to, Zmm(0), a, k);
+                }
+                _ => return None,
             }
-            asm.masked(SPREAD, to, Zmm(0), Operand::Fixed { base, offset: 0 }, k);
             return Some(());
         }
         let from = Operand::Lanes { base, scale: size, offset: offset(size, way) };
@@ -445,9 +466,22 @@ impl Emit<'_> {
                 asm.op(FMA, to, y, z);
             }
             LaneOp::Select => {
-                let Src::V(condition) = a else { return None };
-                let Held::Mask(k) = self.ways[way].held[usize::from(condition.0)] else {
-                    return None;
+                let k = match a {
+                    Src::V(condition) => match self.ways[way].held[usize::from(condition.0)] {
+                        Held::Mask(k) => k,
+                        _ => return None,
+                    },
+                    Src::S(_) => {
+                        let ([x, ..], k) = (asm.scratch.lanes, asm.scratch.mask);
+                        let condition = self.operand(asm, way, a)?;
+                        asm.load(x, condition);
+                        let one = asm.bits(1);
+                        asm.op(INT_AND, x, x, one);
+                        let zero = asm.bits(0);
+                        asm.int_compare(k, x, zero, INT_NE, K0);
+                        k
+                    }
+                    Src::None => return None,
                 };
                 let (yes, no) = (self.operand(asm, way, b)?, self.register(asm, way, c, 1)?);
                 asm.masked(BLEND, to, no, yes, k);

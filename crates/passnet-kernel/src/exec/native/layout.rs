@@ -1,6 +1,6 @@
 //! How the lanes of a group lie in memory, as far as its code has to know.
 
-use crate::exec::tape::{Bounds, Dims, Group, MaskForm, Micro, PtrForm};
+use crate::exec::tape::{Bounds, Dims, Group, MaskForm, Micro, PtrForm, SReg};
 use smallvec::SmallVec;
 
 /// Lanes of one register.
@@ -25,11 +25,36 @@ pub(crate) struct Layout {
     pub(super) rows: usize,
     /// Of the accesses, then of the views.
     pub(super) walks: Vec<Walk>,
-    pub(super) accesses: usize,
     /// Different masks.
     pub(super) boxes: Vec<Bounds>,
     /// The block's shape, as the masks see it.
     pub(super) shape: SmallVec<[usize; 4]>,
+    /// Which of its dimensions counts the lanes of a row, and which the rows; `None` where masks cut it otherwise.
+    masked: Option<MaskedDims>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct MaskedDims {
+    lanes: usize,
+    rows: Option<usize>,
+}
+
+/// The lanes and rows that a mask leaves on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct On {
+    pub(super) lanes: (usize, usize),
+    pub(super) rows: (usize, usize),
+}
+
+impl On {
+    pub(super) fn is_nothing(&self) -> bool {
+        self.lanes.0 >= self.lanes.1 || self.rows.0 >= self.rows.1
+    }
+
+    /// The lanes of one row.
+    pub(super) fn in_row(&self, row: usize) -> (usize, usize) {
+        if (self.rows.0..self.rows.1).contains(&row) { self.lanes } else { (0, 0) }
+    }
 }
 
 impl Layout {
@@ -46,8 +71,15 @@ impl Layout {
                 places.push((merge(&bytes), 4, i32::try_from(*from).ok()?));
             }
         }
+        let (boxes, shape) = boxes(group);
         let row = places.iter().filter_map(|(dims, ..)| dims.last().map(|d| d.0)).min();
-        let row = row.unwrap_or(group.lanes).min(group.lanes);
+        let mut row = row.unwrap_or(group.lanes).min(group.lanes);
+        if let [.., last] = shape[..]
+            && last.is_multiple_of(WIDTH)
+        {
+            // Masks cut rows.
+            row = row.min(last);
+        }
         if row == 0 || !row.is_multiple_of(WIDTH) || !group.lanes.is_multiple_of(row) {
             return None;
         }
@@ -62,49 +94,88 @@ impl Layout {
             fits.then_some(Walk { inner, outer, start: *start })
         };
         let walks = places.iter().map(walk).collect::<Option<Vec<Walk>>>()?;
-        let mut boxes: Vec<Bounds> = Vec::new();
-        let mut shape = SmallVec::new();
-        let mut add = |bounds: &Bounds, of: SmallVec<[usize; 4]>| {
-            shape = of;
-            if !boxes.contains(bounds) {
-                boxes.push(bounds.clone());
-            }
-        };
-        for access in &group.accesses {
-            if let (MaskForm::Box(bounds), PtrForm::Affine { dims, .. }) =
-                (&access.mask, &access.ptr)
-            {
-                add(bounds, dims.iter().map(|d| d.0).collect());
-            }
-        }
-        for micro in &group.micros {
-            if let Micro::SelectBox { bounds, shape, .. } = micro {
-                add(bounds, shape.clone());
-            }
-        }
         let rows = group.lanes / row;
-        Some(Layout { row, rows, walks, accesses: group.accesses.len(), boxes, shape })
+        let masked = masked_dims(&shape, row, rows);
+        Some(Layout { row, rows, walks, boxes, shape, masked })
     }
 
-    /// Whether masks can be computed from the number of the lane alone.
+    /// Whether there are masks, and they can be computed from the numbers of lane and row.
     pub(super) fn has_partial(&self) -> bool {
-        self.rows == 1 && !self.boxes.is_empty() && self.shape.len() == 1
+        !self.boxes.is_empty() && self.masked.is_some()
+    }
+
+    /// What a mask leaves on: everything, something that code can compute, or `None`.
+    pub(super) fn on(&self, bounds: &Bounds, int: impl Fn(SReg) -> i64) -> Option<On> {
+        let mut on = On { lanes: (0, self.row), rows: (0, self.rows) };
+        for (dim, (&(low, high), &size)) in bounds.iter().zip(&self.shape).enumerate() {
+            let low = low.map_or(0, |r| int(r).clamp(0, size as i64) as usize);
+            let high = high.map_or(size, |r| int(r).clamp(0, size as i64) as usize);
+            if low == 0 && high == size {
+                continue;
+            }
+            let masked = self.masked?;
+            if dim == masked.lanes {
+                on.lanes = (low, high);
+            } else if masked.rows == Some(dim) {
+                on.rows = (low, high);
+            } else {
+                // A dimension of one: on or off.
+                on.rows = (0, 0);
+            }
+        }
+        Some(on)
     }
 
     /// Byte offsets of a mask's limits.
     pub(super) fn limits(&self, index: usize) -> (i32, i32) {
-        let at = 8 * (self.accesses + 2 * index) as i32;
+        let at = 8 * (self.walks.len() + 2 * index) as i32;
         (at, at + 8)
     }
 
     /// Byte offset of a reduction's partial results.
     pub(super) fn accumulator(&self, index: usize) -> i32 {
-        (8 * (self.accesses + 2 * self.boxes.len()) + 4 * WIDTH * index) as i32
+        (8 * (self.walks.len() + 2 * self.boxes.len()) + 4 * WIDTH * index) as i32
     }
 
     /// Words behind the argument pointer.
     pub(super) fn words(&self, reductions: usize) -> usize {
         self.accumulator(reductions) as usize / 8
+    }
+}
+
+/// The different masks of a group, and the shape that they cut.
+fn boxes(group: &Group) -> (Vec<Bounds>, SmallVec<[usize; 4]>) {
+    let mut boxes: Vec<Bounds> = Vec::new();
+    let mut shape = SmallVec::new();
+    let mut add = |bounds: &Bounds, of: SmallVec<[usize; 4]>| {
+        shape = of;
+        if !boxes.contains(bounds) {
+            boxes.push(bounds.clone());
+        }
+    };
+    for access in &group.accesses {
+        if let (MaskForm::Box(bounds), PtrForm::Affine { dims, .. }) = (&access.mask, &access.ptr) {
+            add(bounds, dims.iter().map(|d| d.0).collect());
+        }
+    }
+    for micro in &group.micros {
+        if let Micro::SelectBox { bounds, shape, .. } = micro {
+            add(bounds, shape.clone());
+        }
+    }
+    (boxes, shape)
+}
+
+fn masked_dims(shape: &[usize], row: usize, rows: usize) -> Option<MaskedDims> {
+    let mut long = (0..shape.len()).filter(|dim| shape[*dim] > 1);
+    match (long.next(), long.next(), long.next()) {
+        (Some(lanes), None, _) if shape[lanes] == row && rows == 1 => {
+            Some(MaskedDims { lanes, rows: None })
+        }
+        (Some(outer), Some(lanes), None) if shape[lanes] == row && shape[outer] == rows => {
+            Some(MaskedDims { lanes, rows: Some(outer) })
+        }
+        _ => None,
     }
 }
 

@@ -12,11 +12,13 @@ mod pages;
 
 use super::run::Machine;
 use super::simd::Isa;
-use super::tape::{Access, Group, MaskForm, PtrForm, SReg, Step};
+use super::tape::{Access, Group, MaskForm, Micro, Place, PtrForm, SReg, Step, written};
 use crate::ir::ReduceOp;
 use assembler::Assembler;
-use layout::{Layout, WIDTH};
+use emit::Part;
+use layout::{Layout, On, WIDTH};
 use pages::Pages;
+use smallvec::SmallVec;
 
 /// Arguments, scalar registers, constants, first lane, lane after the last, arena.
 type Entry = unsafe extern "sysv64" fn(*mut u64, *const u64, *const u32, usize, usize, *mut u8);
@@ -40,12 +42,23 @@ impl Code {
 /// Where a group's code is.
 #[derive(Debug, Clone)]
 pub(crate) struct NativeGroup {
+    /// For all rows, where no mask is off.
+    whole: usize,
+    /// For lanes of one row.
+    by_row: Option<ByRow>,
+    layout: Layout,
+    accesses: Vec<Reach>,
+    /// The masks of what is stored, where nothing else is kept: lanes that all of them switch off need no work.
+    stored: Option<Vec<usize>>,
+}
+
+/// Code for one row.
+#[derive(Debug, Clone, Copy)]
+struct ByRow {
     /// For lanes where no mask is off.
     whole: usize,
     /// For lanes where masks decide.
-    partial: Option<usize>,
-    layout: Layout,
-    accesses: Vec<Reach>,
+    partial: usize,
 }
 
 /// What has to be known of an access to find its place in memory.
@@ -54,8 +67,6 @@ struct Reach {
     base: SReg,
     /// First byte and byte after the last from lane 0, all lanes on.
     span: (i64, i64),
-    /// Bytes from lane to lane, where a mask may cut the lanes short.
-    stride: i64,
     size: i64,
     buffer: Option<usize>,
     mask: Mask,
@@ -113,25 +124,46 @@ fn compile_group(group: &Group, asm: &mut Assembler) -> Option<NativeGroup> {
         return None;
     }
     let before = asm.code.len();
-    let mut both = || {
-        let whole = emit::function(asm, group, &layout, false)?;
-        let partial = if layout.has_partial() {
-            Some(emit::function(asm, group, &layout, true)?)
-        } else {
-            None
+    let mut all = || {
+        let whole = emit::function(asm, group, &layout, Part::AllRows)?;
+        if !layout.has_partial() {
+            return Some((whole, None));
+        }
+        let row = match layout.rows {
+            1 => whole,
+            _ => emit::function(asm, group, &layout, Part::Row)?,
         };
-        Some((whole, partial))
+        let partial = emit::function(asm, group, &layout, Part::MaskedRow)?;
+        Some((whole, Some(ByRow { whole: row, partial })))
     };
-    let Some((whole, partial)) = both() else {
+    let Some((whole, by_row)) = all() else {
         asm.code.truncate(before);
         return None;
     };
-    let accesses = group.accesses.iter().map(|a| reach(a, &layout)).collect::<Option<_>>()?;
-    Some(NativeGroup { whole, partial, layout, accesses })
+    let accesses: Vec<Reach> =
+        group.accesses.iter().map(|a| reach(a, &layout)).collect::<Option<_>>()?;
+    let stored = stored_masks(group, &accesses);
+    Some(NativeGroup { whole, by_row, layout, accesses, stored })
+}
+
+fn stored_masks(group: &Group, accesses: &[Reach]) -> Option<Vec<usize>> {
+    let keeps = |micro: &Micro| {
+        let place = written(micro).map(|dst| group.places[usize::from(dst.0)].0);
+        matches!(place, Some(Place::Full(_)))
+    };
+    if !group.reductions.is_empty() || group.micros.iter().any(keeps) {
+        return None;
+    }
+    let stores = group.accesses.iter().zip(accesses).filter(|(access, _)| access.is_store);
+    let masks = stores.map(|(_, reach)| match reach.mask {
+        Mask::Box(index) => Some(index),
+        _ => None,
+    });
+    masks.collect()
 }
 
 fn reach(access: &Access, layout: &Layout) -> Option<Reach> {
-    let PtrForm::Affine { base, dims } = &access.ptr else { return None };
+    let PtrForm::Affine { base, .. } = &access.ptr else { return None };
     let mask = match &access.mask {
         MaskForm::All => Mask::On,
         MaskForm::Uniform(r) => Mask::Uniform(*r),
@@ -141,7 +173,6 @@ fn reach(access: &Access, layout: &Layout) -> Option<Reach> {
     Some(Reach {
         base: *base,
         span: access.span,
-        stride: dims.last()?.1,
         size: access.elem.size() as i64,
         buffer: access.buffer,
         mask,
@@ -153,31 +184,20 @@ impl<'t> Machine<'t, '_> {
     /// interpreter.
     pub(super) fn native(&mut self, group: &'t Group) -> bool {
         let (Some(code), Some(native)) = (&self.tape.code, &group.native) else { return false };
-        if self.tracker.is_some() || self.overlapping {
+        if self.tracker.is_some() || self.overlapping || self.interprets {
             return false;
         }
         let layout = &native.layout;
-        let accesses = native.accesses.len();
-        let words = &mut self.words[..layout.words(group.reductions.len())];
-        let (pointers, rest) = words.split_at_mut(accesses);
-        let (limits, partials) = rest.split_at_mut(2 * layout.boxes.len());
         let int = |r: SReg| self.regs[r.0 as usize] as i64;
-        let (mut first, mut end) = (0, group.lanes);
-        let mut whole = true;
-        for (bounds, pair) in layout.boxes.iter().zip(limits.chunks_exact_mut(2)) {
-            for (&(low, high), &size) in bounds.iter().zip(&layout.shape) {
-                let low = low.map_or(0, |r| int(r).clamp(0, size as i64) as usize);
-                let high = high.map_or(size, |r| int(r).clamp(0, size as i64) as usize);
-                whole &= low == 0 && high == size;
-                (pair[0], pair[1]) = (low as u64, high as u64);
-                first = first.max(low.next_multiple_of(WIDTH));
-                end = end.min(high / WIDTH * WIDTH);
-            }
+        let mut on: SmallVec<[On; 4]> = SmallVec::new();
+        for bounds in &layout.boxes {
+            let Some(found) = layout.on(bounds, int) else { return false };
+            on.push(found);
         }
-        if !whole && native.partial.is_none() {
-            return false;
-        }
-        for (access, pointer) in native.accesses.iter().zip(pointers) {
+        let everything = On { lanes: (0, layout.row), rows: (0, layout.rows) };
+        let whole = on.iter().all(|on| *on == everything);
+        let mut bases: SmallVec<[usize; 8]> = SmallVec::new();
+        for (access, walk) in native.accesses.iter().zip(&layout.walks) {
             let (mut low, mut high) = access.span;
             match access.mask {
                 Mask::On => {}
@@ -185,45 +205,80 @@ impl<'t> Machine<'t, '_> {
                 Mask::Uniform(_) => return false,
                 Mask::Box(_) if whole => {}
                 Mask::Box(index) => {
-                    let (from, to) = (limits[2 * index] as i64, limits[2 * index + 1] as i64);
-                    if from >= to {
+                    let on = on[index];
+                    if on.is_nothing() {
                         // All lanes are masked off: any address does.
-                        *pointer = self.regs.as_ptr().addr() as u64;
+                        bases.push(self.regs.as_ptr().addr());
                         continue;
                     }
-                    low = from * access.stride;
-                    high = (to - 1) * access.stride + access.size;
+                    let (outer, inner) = (i64::from(walk.outer), i64::from(walk.inner));
+                    let rows = [on.rows.0 as i64 * outer, (on.rows.1 as i64 - 1) * outer];
+                    low = rows[0].min(rows[1]) + on.lanes.0 as i64 * inner;
+                    high = rows[0].max(rows[1]) + (on.lanes.1 as i64 - 1) * inner + access.size;
                 }
             }
             match self.memory.resolve(int(access.base), low, high) {
                 Some((buffer, at)) if access.buffer.is_none_or(|b| b == buffer) => {
-                    *pointer = at.expose_provenance() as u64;
+                    bases.push(at.expose_provenance());
                 }
                 _ => return false,
             }
         }
-        for (r, words) in group.reductions.iter().zip(partials.chunks_exact_mut(WIDTH / 2)) {
-            let bits = u64::from(identity(r.op).to_bits());
-            words.fill(bits << 32 | bits);
-        }
         let arena = self.arena(0);
-        let (args, regs) = (self.words.as_mut_ptr(), self.regs.as_ptr());
-        let call = |offset: usize, from: usize, to: usize| {
+        for walk in &layout.walks[bases.len()..] {
+            bases.push(arena.expose_provenance() + walk.start as usize);
+        }
+        let words = &mut self.words[..layout.words(group.reductions.len())];
+        for (i, r) in group.reductions.iter().enumerate() {
+            let bits = u64::from(identity(r.op).to_bits());
+            words[layout.accumulator(i) as usize / 8..][..WIDTH / 2].fill(bits << 32 | bits);
+        }
+        let regs = self.regs.as_ptr();
+        let call = |offset: usize, words: &mut [u64], row: usize, (from, to): (usize, usize)| {
             if from < to {
-                // SAFETY: every lane that is on was resolved inside its buffer above; the arena, the registers and the
-                // words have the places the code was made for; the processor has AVX-512.
-                unsafe { code.entry(offset)(args, regs, code.constants.as_ptr(), from, to, arena) };
+                // SAFETY: every lane that is on was resolved inside its buffer above; the arena, which holds all rows of
+                // the group's blocks, the registers and the words have the places the code was made for; the processor
+                // has AVX-512.
+                unsafe {
+                    let arena = arena.add(4 * row * layout.row);
+                    let constants = code.constants.as_ptr();
+                    code.entry(offset)(words.as_mut_ptr(), regs, constants, from, to, arena);
+                }
             }
         };
-        match native.partial {
-            Some(partial) if !whole => {
-                let end = end.max(first).min(group.lanes);
-                let first = first.min(end);
-                call(partial, 0, first);
-                call(native.whole, first, end);
-                call(partial, end, group.lanes);
+        match native.by_row {
+            Some(by_row) if !whole => {
+                for row in 0..layout.rows {
+                    for (word, (base, walk)) in
+                        words.iter_mut().zip(bases.iter().zip(&layout.walks))
+                    {
+                        let step = (row as i64 * i64::from(walk.outer)) as usize;
+                        *word = base.wrapping_add(step) as u64;
+                    }
+                    let (mut first, mut end) = (0, layout.row);
+                    for (index, on) in on.iter().enumerate() {
+                        let (low, high) = on.in_row(row);
+                        let at = layout.limits(index).0 as usize / 8;
+                        (words[at], words[at + 1]) = (low as u64, high as u64);
+                        first = first.max(low.next_multiple_of(WIDTH));
+                        end = end.min(high / WIDTH * WIDTH);
+                    }
+                    let last = match &native.stored {
+                        Some(masks) => masks.iter().map(|mask| on[*mask].in_row(row).1).max(),
+                        None => None,
+                    };
+                    let last = last.map_or(layout.row, |last| last.next_multiple_of(WIDTH));
+                    let end = end.max(first).min(last);
+                    let first = first.min(end);
+                    call(by_row.partial, words, row, (0, first));
+                    call(by_row.whole, words, row, (first, end));
+                    call(by_row.partial, words, row, (end, last));
+                }
             }
-            _ => call(native.whole, 0, layout.row),
+            _ => {
+                words.iter_mut().zip(&bases).for_each(|(word, base)| *word = *base as u64);
+                call(native.whole, words, 0, (0, layout.row));
+            }
         }
         for (i, r) in group.reductions.iter().enumerate() {
             let at = layout.accumulator(i) as usize / 8;
