@@ -19,7 +19,7 @@ const LIMIT: Gpr = R15;
 /// Registers that belong to the caller.
 const SAVED: [Gpr; 6] = [RBX, RBP, R12, R13, R14, R15];
 
-/// The mask of an access, where masks are computed.
+/// The mask of an access, where masks are computed one by one.
 const BOX: K = K(2);
 
 /// Bytes ahead of the lanes at work whose cache lines are asked for: about what the next program will need.
@@ -41,6 +41,8 @@ enum Held {
 struct Way {
     held: Vec<Held>,
     scratch: Scratch,
+    /// The masks of the layout's boxes, where they are computed beforehand.
+    boxes: Vec<K>,
 }
 
 struct Emit<'a> {
@@ -55,6 +57,8 @@ struct Emit<'a> {
     accumulators: Vec<Zmm>,
     rows: usize,
     masked: bool,
+    /// Whether the masks of all boxes are computed at the beginning of a turn.
+    hoists: bool,
 }
 
 /// What a function of a group does.
@@ -86,9 +90,13 @@ pub(super) fn function(
         }
     }
     let before = asm.code.len();
-    let most = if masked { 1 } else { layout.row / WIDTH };
-    // As many side by side as the registers allow.
-    [4, 2, 1].into_iter().filter(|&ways| ways <= most).find_map(|ways| {
+    let most = layout.row / WIDTH;
+    // As many side by side as the registers allow; each mask computed once, if there are registers for all.
+    let plans: &[(usize, bool)] = match masked {
+        true => &[(2, true), (1, true), (1, false)],
+        false => &[(4, false), (2, false), (1, false)],
+    };
+    plans.iter().filter(|(ways, _)| *ways <= most).find_map(|&(ways, hoists)| {
         asm.code.truncate(before);
         asm.align();
         let start = asm.code.len();
@@ -103,6 +111,7 @@ pub(super) fn function(
             accumulators: Vec::new(),
             rows: if part == Part::AllRows { layout.rows } else { 1 },
             masked,
+            hoists,
         };
         emit.function(asm, ways)?;
         Some(start)
@@ -158,7 +167,16 @@ impl Emit<'_> {
     fn turns(&mut self, asm: &mut Assembler, ways: usize) -> Option<()> {
         let values = REGISTERS - 4 * ways as u8;
         self.free = (self.accumulators.len() as u8..values).rev().map(Zmm).collect();
-        let first_mask = if self.masked { BOX.0 + 1 } else { 1 + ways as u8 };
+        // A mask of their own for each way, then those of the boxes, then those of comparisons.
+        let boxes = if self.hoists { u8::try_from(self.layout.boxes.len()).ok()? } else { 0 };
+        let first_box = 1 + ways as u8;
+        let first_mask = match self.masked && !self.hoists {
+            true => BOX.0 + 1,
+            false => first_box.checked_add(boxes.checked_mul(ways as u8)?)?,
+        };
+        if first_mask > MASKS {
+            return None;
+        }
         self.free_masks = (first_mask..MASKS).map(K).collect();
         self.ways = (0..ways as u8)
             .map(|way| Way {
@@ -167,6 +185,7 @@ impl Emit<'_> {
                     lanes: [0, 1, 2, 3].map(|i| Zmm(values + 4 * way + i)),
                     mask: K(1 + way),
                 },
+                boxes: (0..boxes).map(|i| K(first_box + way * boxes + i)).collect(),
             })
             .collect();
         let lanes = (ways * WIDTH) as i32;
@@ -174,6 +193,16 @@ impl Emit<'_> {
         let skip = asm.skip_if_greater(RAX, LIMIT);
         asm.align();
         let again = asm.code.len();
+        if self.hoists {
+            asm.interleaved(ways, |asm, way| {
+                asm.scratch = self.ways[way].scratch;
+                self.lane_numbers(asm, way);
+                for (index, &to) in self.ways[way].boxes.iter().enumerate() {
+                    self.box_mask(asm, index, to);
+                }
+                Some(())
+            })?;
+        }
         for (i, micro) in self.group.micros.iter().enumerate() {
             asm.interleaved(ways, |asm, way| {
                 asm.scratch = self.ways[way].scratch;
@@ -285,21 +314,39 @@ impl Emit<'_> {
         Some(())
     }
 
-    /// The lanes of a box as a mask.
-    fn mask(&self, asm: &mut Assembler, bounds: &Bounds) -> Option<K> {
-        let index = self.layout.boxes.iter().position(|b| b == bounds)?;
-        let (low, high) = self.layout.limits(index);
+    /// The numbers of a way's lanes, in its first scratch register.
+    fn lane_numbers(&self, asm: &mut Assembler, way: usize) {
         let [a, ..] = asm.scratch.lanes;
         asm.spread_index(a, RAX);
         asm.op(INT_ADD, a, a, Operand::Fixed { base: RDX, offset: 0 });
-        asm.int_compare(BOX, a, Operand::Spread { base: RDI, offset: high }, INT_LT, K0);
-        asm.int_compare(BOX, a, Operand::Spread { base: RDI, offset: low }, INT_GE, BOX);
+        if way > 0 {
+            let before = asm.bits((way * WIDTH) as u32);
+            asm.op(INT_ADD, a, a, before);
+        }
+    }
+
+    /// Which of the numbered lanes a box holds.
+    fn box_mask(&self, asm: &mut Assembler, index: usize, to: K) {
+        let (low, high) = self.layout.limits(index);
+        let [a, ..] = asm.scratch.lanes;
+        asm.int_compare(to, a, Operand::Spread { base: RDI, offset: high }, INT_LT, K0);
+        asm.int_compare(to, a, Operand::Spread { base: RDI, offset: low }, INT_GE, to);
+    }
+
+    /// The lanes of a box as a mask.
+    fn mask(&self, asm: &mut Assembler, way: usize, bounds: &Bounds) -> Option<K> {
+        let index = self.layout.boxes.iter().position(|b| b == bounds)?;
+        if self.hoists {
+            return self.ways[way].boxes.get(index).copied();
+        }
+        self.lane_numbers(asm, way);
+        self.box_mask(asm, index, BOX);
         Some(BOX)
     }
 
-    fn access_mask(&self, asm: &mut Assembler, access: &Access) -> Option<K> {
+    fn access_mask(&self, asm: &mut Assembler, way: usize, access: &Access) -> Option<K> {
         match &access.mask {
-            MaskForm::Box(bounds) if self.masked => self.mask(asm, bounds),
+            MaskForm::Box(bounds) if self.masked => self.mask(asm, way, bounds),
             MaskForm::Lanes(_) => None,
             _ => Some(K0),
         }
@@ -320,7 +367,7 @@ impl Emit<'_> {
                 asm.load(to, a);
                 if self.masked {
                     let other = self.operand(asm, way, *b)?;
-                    let k = self.mask(asm, bounds)?;
+                    let k = self.mask(asm, way, bounds)?;
                     let [a, ..] = asm.scratch.lanes;
                     asm.load(a, other);
                     asm.masked(BLEND, to, a, to, k);
@@ -339,7 +386,7 @@ impl Emit<'_> {
                 let a = &self.group.accesses[*access];
                 let (base, walk) = self.pointers[*access];
                 let to = self.free.pop()?;
-                let k = self.access_mask(asm, a)?;
+                let k = self.access_mask(asm, way, a)?;
                 if k != K0 {
                     let other = match a.other {
                         Src::None => asm.number(0.0),
@@ -359,7 +406,7 @@ impl Emit<'_> {
                 let a = &self.group.accesses[*access];
                 let (base, walk) = self.pointers[*access];
                 let value = self.register(asm, way, *src, 1)?;
-                let k = self.access_mask(asm, a)?;
+                let k = self.access_mask(asm, way, a)?;
                 let size = a.elem.size() as u8;
                 if i64::from(walk.inner) != i64::from(size) {
                     return None;
