@@ -64,8 +64,10 @@ pub(super) fn order_of_axes(launch: &Launch, analysis: &Analysis) -> [usize; 3] 
         if launch.grid[axis] > 1
             && let Some(symbol) = symbols.next()
         {
-            *step = match bytes.terms.get(symbol) {
-                Some(factor) => factor.unsigned_abs(),
+            // A number that was taken apart steps with its smallest part.
+            let own = bytes.terms.iter().filter(|(term, _)| depends(**term, *symbol, analysis, 0));
+            *step = match own.map(|(_, factor)| factor.unsigned_abs()).min() {
+                Some(factor) => factor,
                 None => return [0, 1, 2],
             };
         }
@@ -73,6 +75,20 @@ pub(super) fn order_of_axes(launch: &Launch, analysis: &Analysis) -> [usize; 3] 
     let mut order = [0, 1, 2];
     order.sort_by_key(|axis| steps[*axis]);
     order
+}
+
+/// Whether a symbol is made of another one.
+fn depends(symbol: Sym, on: Sym, analysis: &Analysis, depth: usize) -> bool {
+    const DEEPEST: usize = 8;
+    if symbol == on {
+        return true;
+    }
+    match &analysis.symbols[symbol.0 as usize].kind {
+        SymKind::Part { of, .. } if depth < DEEPEST => {
+            of.terms.keys().any(|term| depends(*term, on, analysis, depth + 1))
+        }
+        _ => false,
+    }
 }
 
 /// All accesses to one written buffer together: what one program touches, no other does.

@@ -16,7 +16,7 @@ use super::tape::{Access, Group, MaskForm, Micro, Place, PtrForm, SReg, Step, wr
 use crate::ir::ReduceOp;
 use assembler::Assembler;
 use emit::Part;
-use layout::{Layout, On, WIDTH};
+use layout::{Layout, On, WIDTH, Walk};
 use pages::Pages;
 use smallvec::SmallVec;
 
@@ -248,12 +248,23 @@ impl<'t> Machine<'t, '_> {
         };
         match native.by_row {
             Some(by_row) if !whole => {
+                let is_off = |access: &Reach, row: usize| match access.mask {
+                    Mask::Box(index) => on[index].in_row(row) == (0, 0),
+                    _ => false,
+                };
                 for row in 0..layout.rows {
-                    for (word, (base, walk)) in
-                        words.iter_mut().zip(bases.iter().zip(&layout.walks))
-                    {
-                        let step = (row as i64 * i64::from(walk.outer)) as usize;
-                        *word = base.wrapping_add(step) as u64;
+                    let at = |(base, walk): (&usize, &Walk)| {
+                        base.wrapping_add((row as i64 * i64::from(walk.outer)) as usize) as u64
+                    };
+                    let places = bases.iter().zip(&layout.walks);
+                    words.iter_mut().zip(places).for_each(|(word, place)| *word = at(place));
+                    // Where no lane is on, an address that is mapped spares the processor the suppression of a fault.
+                    if let Some(mapped) = native.accesses.iter().position(|it| !is_off(it, row)) {
+                        for (index, access) in native.accesses.iter().enumerate() {
+                            if is_off(access, row) {
+                                words[index] = words[mapped];
+                            }
+                        }
                     }
                     let (mut first, mut end) = (0, layout.row);
                     for (index, on) in on.iter().enumerate() {
