@@ -88,7 +88,7 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Makes sure that every graph is right on several draws, not only those that were timed on one.
+    /// Makes sure that every graph is right on everything that is asked, not only those that were timed on one draw.
     pub(crate) fn verify(&mut self, forms: &[Form]) -> Result<(), SolveError> {
         while let Some((wrong, reason)) = self.wrong(forms)? {
             self.drop_all(&wrong, &reason)?;
@@ -103,7 +103,7 @@ impl Solver<'_> {
         if self.passes.iter().all(|pass| pass.text.is_neutral()) {
             return Ok(None);
         }
-        let options = EvaluateOptions { draws: 2, thorough: false, ..EvaluateOptions::default() };
+        let options = EvaluateOptions { draws: 2, ..EvaluateOptions::default() };
         let Some(candidate) = self.candidate(&self.texts())? else { return Ok(None) };
         for member in forms.iter().flat_map(|form| &form.members) {
             let Ok(files) = self.sample.graph_files(&member.path) else { continue };

@@ -26,9 +26,7 @@ def cat_relu_pad_kernel(
     out_ptr,
     rows,
     columns,
-    size_2,
     size_1,
-    stride_0,
     high,
     high_2,
     high_3,
@@ -39,34 +37,35 @@ def cat_relu_pad_kernel(
     stride_4,
     stride_5,
     offset_2,
+    stride_6,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    tiles = tl.cdiv(rows, ROWS)
+    slab = tl.program_id(0) // tiles
+    row = tl.program_id(0) % tiles * ROWS + tl.arange(0, ROWS)[:, None]
     column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     row_inside = row < rows
     column_inside = column < columns
     inside = row_inside & column_inside
-    row_2 = row % size_2
-    row_1 = row // size_2 % size_1
-    row_0 = row // stride_0
-    in_0 = tl.load(in_0_ptr + row_0 * stride + row_1 * stride_2 + row_2 * high + column + offset, mask=inside & ((column - 1) >= 0) & ((column - 1) < high) & ((row_2 - 1) >= 0) & ((row_2 - 1) < high_2) & (row_1 < high_3), other=0.0).to(tl.float32)
-    in_1 = tl.load(in_1_ptr + row_0 * stride_3 + row_1 * stride_4 + row_2 * stride_5 + column + offset_2, mask=inside & ((column - 1) >= 0) & ((column - 1) < high) & ((row_2 - 1) >= 0) & ((row_2 - 1) < high_2) & (row_1 >= high_3), other=0.0).to(tl.float32)
-    tmp_0 = tl.where(row_1 < high_3, in_0, in_1)
+    slab_1 = slab % size_1
+    slab_0 = slab // size_1
+    in_0 = tl.load(in_0_ptr + slab_0 * stride + slab_1 * stride_2 + row * high + column + offset, mask=inside & ((column - 1) >= 0) & ((column - 1) < high) & ((row - 1) >= 0) & ((row - 1) < high_2) & (slab_1 < high_3), other=0.0).to(tl.float32)
+    in_1 = tl.load(in_1_ptr + slab_0 * stride_3 + slab_1 * stride_4 + row * stride_5 + column + offset_2, mask=inside & ((column - 1) >= 0) & ((column - 1) < high) & ((row - 1) >= 0) & ((row - 1) < high_2) & (slab_1 >= high_3), other=0.0).to(tl.float32)
+    tmp_0 = tl.where(slab_1 < high_3, in_0, in_1)
     tmp_1 = tl.where(tmp_0 < 0, 0, tmp_0).to(out_ptr.dtype.element_ty).to(tl.float32)
-    tmp_2 = tl.where(((column - 1) >= 0) & ((column - 1) < high) & ((row_2 - 1) >= 0) & ((row_2 - 1) < high_2), tmp_1, 0.0)
-    tl.store(out_ptr + row * columns + column, tmp_2, mask=inside)
+    tmp_2 = tl.where(((column - 1) >= 0) & ((column - 1) < high) & ((row - 1) >= 0) & ((row - 1) < high_2), tmp_1, 0.0)
+    tl.store(out_ptr + slab * stride_6 + row * columns + column, tmp_2, mask=inside)
 
 
 @torch.fx.wrap
 def cat_relu_pad(in_0, in_1):
     in_0, in_1 = in_0.contiguous(), in_1.contiguous()
     out = torch.empty((in_0.shape[0], in_0.shape[1] + in_1.shape[1], in_0.shape[2] + 2, in_0.shape[3] + 2), dtype=in_0.dtype, device=in_0.device)
-    rows = in_0.shape[0] * in_0.shape[1] * 2 + in_0.shape[0] * in_0.shape[1] * in_0.shape[2] + in_0.shape[0] * in_0.shape[2] * in_1.shape[1] + in_0.shape[0] * in_1.shape[1] * 2
+    slabs = in_0.shape[0] * in_0.shape[1] + in_0.shape[0] * in_1.shape[1]
+    rows = in_0.shape[2] + 2
     columns = in_0.shape[3] + 2
-    size_2 = in_0.shape[2] + 2
     size_1 = in_0.shape[1] + in_1.shape[1]
-    stride_0 = in_0.shape[1] * 2 + in_0.shape[1] * in_0.shape[2] + in_0.shape[2] * in_1.shape[1] + in_1.shape[1] * 2
     high = in_0.shape[-1]
     high_2 = in_0.shape[2]
     high_3 = in_0.shape[1]
@@ -77,12 +76,13 @@ def cat_relu_pad(in_0, in_1):
     stride_4 = in_1.shape[2] * in_1.shape[3]
     stride_5 = in_1.shape[-1]
     offset_2 = -in_0.shape[1] * in_1.shape[2] * in_1.shape[3] - in_1.shape[3] - 1
+    stride_6 = in_0.shape[2] * 2 + in_0.shape[2] * in_0.shape[3] + in_0.shape[3] * 2 + 4
     # A power of two that divides a row, where one does: masked lanes are work, too.
     width = max(64, columns & -columns)
     width = min(width, triton.next_power_of_2(columns), 1024)
     height = min(triton.next_power_of_2(rows), max(1, 1024 // width))
-    cat_relu_pad_kernel[(triton.cdiv(rows, height), triton.cdiv(columns, width))](
-        in_0, in_1, out, rows, columns, size_2, size_1, stride_0, high, high_2, high_3, stride, stride_2, offset, stride_3, stride_4, stride_5, offset_2, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
+    cat_relu_pad_kernel[(slabs * triton.cdiv(rows, height), triton.cdiv(columns, width))](
+        in_0, in_1, out, rows, columns, size_1, high, high_2, high_3, stride, stride_2, offset, stride_3, stride_4, stride_5, offset_2, stride_6, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
     )
     return out
 

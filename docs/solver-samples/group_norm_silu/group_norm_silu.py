@@ -24,45 +24,46 @@ def group_norm_silu_kernel(
     w_0_ptr,
     w_1_ptr,
     out_ptr,
-    rows,
     columns,
     size_1,
     stride,
+    stride_2,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    tiles = tl.cdiv(32, ROWS)
+    slab = tl.program_id(0) // tiles
+    row = tl.program_id(0) % tiles * ROWS + tl.arange(0, ROWS)[:, None]
     column = tl.arange(0, COLUMNS)[None, :]
-    row_inside = row < rows
+    row_inside = row < 32
     column_inside = column < columns
     inside = row_inside & column_inside
-    row_1 = row % 32
-    row_0 = row // 32
     column_1 = column % size_1
     column_0 = column // size_1
-    in_0 = tl.load(in_0_ptr + row * columns + column_0 * size_1 + column_1, mask=inside, other=0.0).to(tl.float32)
+    in_0 = tl.load(in_0_ptr + slab * stride + row * columns + column_0 * size_1 + column_1, mask=inside, other=0.0).to(tl.float32)
     total_1 = tl.sum(in_0, axis=1, keep_dims=True)
     centred = in_0 - total_1 / columns
     total_2 = tl.sum(tl.where(column_inside, centred * centred, 0.0), axis=1, keep_dims=True)
-    w_0 = tl.load(w_0_ptr + row_1 * stride + column_0, mask=inside, other=0.0).to(tl.float32)
-    w_1 = tl.load(w_1_ptr + row_1 * stride + column_0, mask=inside, other=0.0).to(tl.float32)
+    w_0 = tl.load(w_0_ptr + row * stride_2 + column_0, mask=inside, other=0.0).to(tl.float32)
+    w_1 = tl.load(w_1_ptr + row * stride_2 + column_0, mask=inside, other=0.0).to(tl.float32)
     tmp_0 = (centred * tl.rsqrt(total_2 / columns + 1e-6) * w_0 + w_1).to(out_ptr.dtype.element_ty).to(tl.float32)
     tmp_1 = tmp_0 * tl.sigmoid(tmp_0)
-    tl.store(out_ptr + row * columns + column_0 * size_1 + column_1, tmp_1, mask=inside)
+    tl.store(out_ptr + slab * stride + row * columns + column_0 * size_1 + column_1, tmp_1, mask=inside)
 
 
 @torch.fx.wrap
 def group_norm_silu(in_0, w_0, w_1):
     in_0, w_0, w_1 = in_0.contiguous(), w_0.contiguous(), w_1.contiguous()
     out = torch.empty_like(in_0)
-    rows = in_0.shape[0] * 32
+    slabs = in_0.shape[0]
     columns = (in_0.shape[1] // 32) * in_0.shape[2] * in_0.shape[3]
     size_1 = in_0.shape[2] * in_0.shape[3]
-    stride = (in_0.shape[1] // 32)
+    stride = in_0.shape[1] * in_0.shape[2] * in_0.shape[3]
+    stride_2 = (in_0.shape[1] // 32)
     width = triton.next_power_of_2(columns)
-    height = min(triton.next_power_of_2(rows), max(1, 1024 // width))
-    group_norm_silu_kernel[(triton.cdiv(rows, height),)](
-        in_0, w_0, w_1, out, rows, columns, size_1, stride, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
+    height = min(triton.next_power_of_2(32), max(1, 1024 // width))
+    group_norm_silu_kernel[(slabs * triton.cdiv(32, height),)](
+        in_0, w_0, w_1, out, columns, size_1, stride, stride_2, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
     )
     return out
 

@@ -26,41 +26,42 @@ def div_add_softmax_kernel(
     out_ptr,
     rows,
     columns,
-    size_1,
     stride,
+    stride_2,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    tiles = tl.cdiv(rows, ROWS)
+    slab = tl.program_id(0) // tiles
+    row = tl.program_id(0) % tiles * ROWS + tl.arange(0, ROWS)[:, None]
     column = tl.arange(0, COLUMNS)[None, :]
     row_inside = row < rows
     column_inside = column < columns
     inside = row_inside & column_inside
-    row_1 = row % size_1
-    row_0 = row // size_1
-    in_0 = tl.load(in_0_ptr + row * columns + column, mask=inside, other=0.0).to(tl.float32)
+    in_0 = tl.load(in_0_ptr + slab * stride + row * columns + column, mask=inside, other=0.0).to(tl.float32)
     tmp_0 = (in_0 / 8.0).to(out_ptr.dtype.element_ty).to(tl.float32)
-    in_1 = tl.load(in_1_ptr + row_0 * stride + column, mask=inside, other=0.0).to(tl.float32)
+    in_1 = tl.load(in_1_ptr + slab * stride_2 + column, mask=column_inside, other=0.0).to(tl.float32)
     tmp_1 = (tmp_0 + in_1).to(out_ptr.dtype.element_ty).to(tl.float32)
     extreme_1 = tl.max(tl.where(column_inside, tmp_1, float("-inf")), axis=1, keep_dims=True)
     powers = tl.exp(tmp_1 - extreme_1)
     total_2 = tl.sum(tl.where(column_inside, powers, 0.0), axis=1, keep_dims=True)
     tmp_2 = powers / total_2
-    tl.store(out_ptr + row * columns + column, tmp_2, mask=inside)
+    tl.store(out_ptr + slab * stride + row * columns + column, tmp_2, mask=inside)
 
 
 @torch.fx.wrap
 def div_add_softmax(in_0, in_1):
     in_0, in_1 = in_0.contiguous(), in_1.contiguous()
     out = torch.empty_like(in_0)
-    rows = in_0.numel() // in_0.shape[-1]
+    slabs = in_0.shape[0]
+    rows = in_0.shape[1] * in_0.shape[2]
     columns = in_0.shape[-1]
-    size_1 = in_0.shape[1] * in_0.shape[2]
-    stride = in_1.shape[1] * in_1.shape[2] * in_1.shape[3]
+    stride = in_0.shape[1] * in_0.shape[2] * in_0.shape[3]
+    stride_2 = in_1.shape[1] * in_1.shape[2] * in_1.shape[3]
     width = triton.next_power_of_2(columns)
     height = min(triton.next_power_of_2(rows), max(1, 1024 // width))
-    div_add_softmax_kernel[(triton.cdiv(rows, height),)](
-        in_0, in_1, out, rows, columns, size_1, stride, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
+    div_add_softmax_kernel[(slabs * triton.cdiv(rows, height),)](
+        in_0, in_1, out, rows, columns, stride, stride_2, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
     )
     return out
 

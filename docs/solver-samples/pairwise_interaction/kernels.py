@@ -11,19 +11,18 @@ def sum_pow_sum_sub_kernel(
     out_ptr,
     rows,
     columns,
-    size_1,
     stride,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    tiles = tl.cdiv(rows, ROWS)
+    slab = tl.program_id(0) // tiles
+    row = tl.program_id(0) % tiles * ROWS + tl.arange(0, ROWS)[:, None]
     column = tl.arange(0, COLUMNS)[None, :]
     row_inside = row < rows
     column_inside = column < columns
     inside = row_inside & column_inside
-    row_1 = row % size_1
-    row_0 = row // size_1
-    in_0 = tl.load(in_0_ptr + row_0 * stride + column * size_1 + row_1, mask=inside, other=0.0).to(tl.float32)
+    in_0 = tl.load(in_0_ptr + slab * stride + column * rows + row, mask=inside, other=0.0).to(tl.float32)
     total_1 = tl.sum(in_0, axis=1, keep_dims=True)
     tmp_0 = total_1.to(out_ptr.dtype.element_ty).to(tl.float32)
     tmp_1 = (tmp_0 * tmp_0).to(out_ptr.dtype.element_ty).to(tl.float32)
@@ -31,20 +30,20 @@ def sum_pow_sum_sub_kernel(
     total_2 = tl.sum(tl.where(column_inside, tmp_2, 0.0), axis=1, keep_dims=True)
     tmp_3 = total_2.to(out_ptr.dtype.element_ty).to(tl.float32)
     tmp_4 = tmp_1 - tmp_3
-    tl.store(out_ptr + row, tmp_4, mask=row_inside)
+    tl.store(out_ptr + slab * rows + row, tmp_4, mask=row_inside)
 
 
 def sum_pow_sum_sub(in_0):
     in_0 = in_0.contiguous()
     out = torch.empty((in_0.shape[0], in_0.shape[2]), dtype=in_0.dtype, device=in_0.device)
-    rows = in_0.shape[0] * in_0.shape[2]
+    slabs = in_0.shape[0]
+    rows = in_0.shape[-1]
     columns = in_0.shape[1]
-    size_1 = in_0.shape[-1]
     stride = in_0.shape[1] * in_0.shape[2]
     width = triton.next_power_of_2(columns)
     height = min(triton.next_power_of_2(rows), max(1, 1024 // width))
-    sum_pow_sum_sub_kernel[(triton.cdiv(rows, height),)](
-        in_0, out, rows, columns, size_1, stride, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
+    sum_pow_sum_sub_kernel[(slabs * triton.cdiv(rows, height),)](
+        in_0, out, rows, columns, stride, ROWS=height, COLUMNS=width, enable_fp_fusion=False,
     )
     return out
 

@@ -29,50 +29,51 @@ def cat_add_kernel(
     out_ptr,
     rows,
     columns,
-    size_1,
     high,
     stride,
     stride_2,
     offset,
     part,
     stride_3,
+    stride_4,
     ROWS: tl.constexpr,
     COLUMNS: tl.constexpr,
 ):
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    tiles = tl.cdiv(rows, ROWS)
+    slab = tl.program_id(0) // tiles
+    row = tl.program_id(0) % tiles * ROWS + tl.arange(0, ROWS)[:, None]
     column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
     row_inside = row < rows
     column_inside = column < columns
     inside = row_inside & column_inside
-    row_1 = row % size_1
-    row_0 = row // size_1
-    w_0 = tl.load(w_0_ptr + row_1 * columns + column, mask=inside & (row_1 < high), other=0.0).to(tl.float32)
-    in_0 = tl.load(in_0_ptr + row_0 * stride + column * stride_2 + ((row_1 + offset) // part) * part + (row_1 + offset) % part, mask=inside & (row_1 >= high), other=0.0).to(tl.float32)
-    tmp_3 = tl.where(row_1 < high, w_0, in_0)
-    w_1 = tl.load(w_1_ptr + row_1 * stride_3 + column, mask=inside, other=0.0).to(tl.float32)
+    w_0 = tl.load(w_0_ptr + row * columns + column, mask=inside & (row < high), other=0.0).to(tl.float32)
+    in_0 = tl.load(in_0_ptr + slab * stride + column * stride_2 + ((row + offset) // part) * part + (row + offset) % part, mask=inside & (row >= high), other=0.0).to(tl.float32)
+    tmp_3 = tl.where(row < high, w_0, in_0)
+    w_1 = tl.load(w_1_ptr + row * stride_3 + column, mask=inside, other=0.0).to(tl.float32)
     tmp_4 = tmp_3 + w_1
-    tl.store(out_ptr + row * columns + column, tmp_4, mask=inside)
+    tl.store(out_ptr + slab * stride_4 + row * columns + column, tmp_4, mask=inside)
 
 
 @torch.fx.wrap
 def cat_add(in_0, w_0, w_1, given_0):
     in_0, w_0, w_1 = in_0.contiguous(), w_0.contiguous(), w_1.contiguous()
     out = torch.empty((given_0, in_0.shape[2] * in_0.shape[3] + w_0.shape[1], w_0.shape[2]), dtype=in_0.dtype, device=in_0.device)
-    rows = given_0 * in_0.shape[2] * in_0.shape[3] + given_0 * w_0.shape[1]
+    slabs = given_0
+    rows = in_0.shape[2] * in_0.shape[3] + w_0.shape[1]
     columns = w_0.shape[-1]
-    size_1 = in_0.shape[2] * in_0.shape[3] + w_0.shape[1]
     high = w_0.shape[1]
     stride = in_0.shape[1] * in_0.shape[2] * in_0.shape[3]
     stride_2 = in_0.shape[2] * in_0.shape[3]
     offset = -w_0.shape[1]
     part = in_0.shape[-1]
     stride_3 = w_1.shape[-1]
+    stride_4 = in_0.shape[2] * in_0.shape[3] * w_0.shape[2] + w_0.shape[1] * w_0.shape[2]
     # A power of two that divides a row, where one does: masked lanes are work, too.
     width = max(64, columns & -columns)
     width = min(width, triton.next_power_of_2(columns), 1024)
     height = min(triton.next_power_of_2(rows), max(1, 1024 // width))
-    cat_add_kernel[(triton.cdiv(rows, height), triton.cdiv(columns, width))](
-        in_0, w_0, w_1, out, rows, columns, size_1, high, stride, stride_2, offset, part, stride_3, ROWS=height, COLUMNS=width,
+    cat_add_kernel[(slabs * triton.cdiv(rows, height), triton.cdiv(columns, width))](
+        in_0, w_0, w_1, out, rows, columns, high, stride, stride_2, offset, part, stride_3, stride_4, ROWS=height, COLUMNS=width,
     )
     return out
 

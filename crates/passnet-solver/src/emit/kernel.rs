@@ -43,8 +43,10 @@ pub struct KernelText {
     /// Tensor and number parameters it takes, by number.
     pub params: Vec<usize>,
     pub outputs: Vec<usize>,
-    /// Sizes it takes: name and formula.
-    pub sizes: Vec<(String, Size)>,
+    /// Sizes that kernel and launch need: name and formula.
+    pub formulas: Vec<(String, Size)>,
+    /// Those of them that the kernel takes.
+    pub sizes: Vec<String>,
     /// Names of the number of rows and of columns, or of their literal.
     pub rows: String,
     pub columns: String,
@@ -112,10 +114,14 @@ impl KernelText {
             }
         }
         let (params, outputs) = arguments(body);
-        let text = writer.finish(stem, &params, &outputs);
+        // Only the launch needs the number of slabs.
+        let taken = |(name, _): &&(String, Size)| slabs.as_ref() != Some(name);
+        let sizes: Vec<String> =
+            writer.names.given.iter().filter(taken).map(|(name, _)| name.clone()).collect();
+        let text = writer.finish(stem, &params, &outputs, &sizes);
         let rounds = body.vars.iter().any(|var| matches!(var.code, Code::Round { .. }));
-        let sizes = writer.names.given;
-        Ok(KernelText { text, params, outputs, sizes, rows, columns, slabs, rounds })
+        let formulas = writer.names.given;
+        Ok(KernelText { text, params, outputs, formulas, sizes, rows, columns, slabs, rounds })
     }
 }
 
@@ -490,7 +496,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn finish(&self, stem: &str, params: &[usize], outputs: &[usize]) -> String {
+    fn finish(&self, stem: &str, params: &[usize], outputs: &[usize], sizes: &[String]) -> String {
         let mut arguments: Vec<String> = params
             .iter()
             .map(|param| {
@@ -501,7 +507,7 @@ impl Writer<'_> {
             .collect();
         arguments
             .extend(outputs.iter().map(|o| format!("{}_ptr", output_name(&self.body.stores, *o))));
-        arguments.extend(self.names.given.iter().map(|(name, _)| name.clone()));
+        arguments.extend_from_slice(sizes);
         match self.shape {
             Shape::Flat => arguments.push("BLOCK: tl.constexpr".into()),
             _ => arguments.extend(["ROWS: tl.constexpr".into(), "COLUMNS: tl.constexpr".into()]),

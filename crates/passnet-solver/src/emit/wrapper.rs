@@ -71,14 +71,14 @@ fn wrapper_body(
         let param = (0..piece.params.len()).map(NodeId::new).find(|id| name_of(piece, *id) == name);
         Some(piece.shape(param?).ok()?.len())
     };
-    for (name, size) in &kernel.sizes {
+    for (name, size) in &kernel.formulas {
         line(format!("{name} = {}", readable(&size.to_string(), rank_of)));
     }
     let (grid, constants) = launch(kernel, shape, choice, &mut line);
     let mut arguments: Vec<String> =
         kernel.params.iter().map(|param| name_of(piece, NodeId::new(*param)).to_string()).collect();
     arguments.extend(kernel.outputs.iter().map(|number| out(*number)));
-    arguments.extend(kernel.sizes.iter().map(|(name, _)| name.clone()));
+    arguments.extend_from_slice(&kernel.sizes);
     arguments.extend(constants);
     if choice.warps != Choice::default().warps {
         arguments.push(format!("num_warps={}", choice.warps));

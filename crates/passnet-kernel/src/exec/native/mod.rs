@@ -248,6 +248,7 @@ impl<'t> Machine<'t, '_> {
         };
         match native.by_row {
             Some(by_row) if !whole => {
+                let cuts_rows = on.iter().any(|on| on.rows != everything.rows);
                 let is_off = |access: &Reach, row: usize| match access.mask {
                     Mask::Box(index) => on[index].in_row(row) == (0, 0),
                     _ => false,
@@ -259,7 +260,9 @@ impl<'t> Machine<'t, '_> {
                     let places = bases.iter().zip(&layout.walks);
                     words.iter_mut().zip(places).for_each(|(word, place)| *word = at(place));
                     // Where no lane is on, an address that is mapped spares the processor the suppression of a fault.
-                    if let Some(mapped) = native.accesses.iter().position(|it| !is_off(it, row)) {
+                    if cuts_rows
+                        && let Some(mapped) = native.accesses.iter().position(|it| !is_off(it, row))
+                    {
                         for (index, access) in native.accesses.iter().enumerate() {
                             if is_off(access, row) {
                                 words[index] = words[mapped];
