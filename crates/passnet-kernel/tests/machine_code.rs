@@ -136,6 +136,35 @@ def run(x, y):
     compare_text(&text, &[2 * rows * columns, rows], dtype);
 }
 
+/// A block of three dimensions, the first of one: a mask may switch all of it off, rows or not.
+#[test]
+fn a_dimension_of_one_switches_everything_off() {
+    let text = "# wrapper: run
+# input: x float32 [3, 8, 50] normal
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, slabs, rows, columns):
+    slab = tl.program_id(0) + tl.arange(0, 1)[:, None, None]
+    row = tl.arange(0, 8)[None, :, None]
+    column = tl.arange(0, 64)[None, None, :]
+    inside = (slab < slabs) & (row < rows) & (column < columns)
+    place = slab * 400 + row * 50 + column
+    x = tl.load(x_ptr + place, mask=inside, other=1.0)
+    tl.store(out_ptr + place, x * 2.0, mask=inside)
+
+
+def run(x):
+    out = torch.zeros_like(x)
+    kernel[(3,)](x, out, 2, 7, 50)
+    return out
+";
+    compare_text(text, &[3 * 8 * 50], "float32");
+}
+
 #[test]
 fn tiles_give_the_bits_of_the_interpreter() {
     let bodies = [

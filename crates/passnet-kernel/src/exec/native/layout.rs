@@ -107,6 +107,7 @@ impl Layout {
     /// What a mask leaves on: everything, something that code can compute, or `None`.
     pub(super) fn on(&self, bounds: &Bounds, int: impl Fn(SReg) -> i64) -> Option<On> {
         let mut on = On { lanes: (0, self.row), rows: (0, self.rows) };
+        let mut is_off = false;
         for (dim, (&(low, high), &size)) in bounds.iter().zip(&self.shape).enumerate() {
             let low = low.map_or(0, |r| int(r).clamp(0, size as i64) as usize);
             let high = high.map_or(size, |r| int(r).clamp(0, size as i64) as usize);
@@ -120,8 +121,11 @@ impl Layout {
                 on.rows = (low, high);
             } else {
                 // A dimension of one: on or off.
-                on.rows = (0, 0);
+                is_off = true;
             }
+        }
+        if is_off {
+            on.rows = (0, 0);
         }
         Some(on)
     }
