@@ -62,8 +62,8 @@ def batch_norm_add_relu(in_0, w_0, w_1, w_2, w_3, in_1):
     in_0, w_0, w_1, w_2 = in_0.contiguous(), w_0.contiguous(), w_1.contiguous(), w_2.contiguous()
     w_3, in_1 = w_3.contiguous(), in_1.contiguous()
     out = torch.empty_like(in_0)
-    slabs = in_0.shape[0]
     rows = in_0.shape[1]
+    slabs = in_0.shape[0]
     columns = in_0.shape[2] * in_0.shape[3]
     stride = in_0.shape[1] * in_0.shape[2] * in_0.shape[3]
     stride_2 = in_1.shape[1] * in_1.shape[2] * in_1.shape[3]

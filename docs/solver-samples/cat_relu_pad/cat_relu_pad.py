@@ -62,8 +62,8 @@ def cat_relu_pad_kernel(
 def cat_relu_pad(in_0, in_1):
     in_0, in_1 = in_0.contiguous(), in_1.contiguous()
     out = torch.empty((in_0.shape[0], in_0.shape[1] + in_1.shape[1], in_0.shape[2] + 2, in_0.shape[3] + 2), dtype=in_0.dtype, device=in_0.device)
-    slabs = in_0.shape[0] * in_0.shape[1] + in_0.shape[0] * in_1.shape[1]
     rows = in_0.shape[2] + 2
+    slabs = in_0.shape[0] * in_0.shape[1] + in_0.shape[0] * in_1.shape[1]
     columns = in_0.shape[3] + 2
     size_1 = in_0.shape[1] + in_1.shape[1]
     high = in_0.shape[-1]

@@ -71,8 +71,8 @@ def embedding_add_embedding_add_layer_norm(in_0, w_0, in_2, w_2, in_1, w_1, w_3,
     in_0, w_0, in_2, w_2 = in_0.contiguous(), w_0.contiguous(), in_2.contiguous(), w_2.contiguous()
     in_1, w_1, w_3, w_4 = in_1.contiguous(), w_1.contiguous(), w_3.contiguous(), w_4.contiguous()
     out = torch.empty((in_0.shape[0], in_0.shape[1], w_0.shape[1]), dtype=w_0.dtype, device=in_0.device)
-    slabs = in_0.numel() // in_0.shape[-1]
     rows = in_0.shape[-1]
+    slabs = in_0.numel() // in_0.shape[-1]
     columns = w_0.shape[-1]
     stride = in_2.shape[-1]
     stride_2 = w_2.shape[-1]

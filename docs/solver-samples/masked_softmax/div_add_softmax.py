@@ -53,8 +53,8 @@ def div_add_softmax_kernel(
 def div_add_softmax(in_0, in_1):
     in_0, in_1 = in_0.contiguous(), in_1.contiguous()
     out = torch.empty_like(in_0)
-    slabs = in_0.shape[0]
     rows = in_0.shape[1] * in_0.shape[2]
+    slabs = in_0.shape[0]
     columns = in_0.shape[-1]
     stride = in_0.shape[1] * in_0.shape[2] * in_0.shape[3]
     stride_2 = in_1.shape[1] * in_1.shape[2] * in_1.shape[3]

@@ -36,8 +36,8 @@ def sum_pow_sum_sub_kernel(
 def sum_pow_sum_sub(in_0):
     in_0 = in_0.contiguous()
     out = torch.empty((in_0.shape[0], in_0.shape[2]), dtype=in_0.dtype, device=in_0.device)
-    slabs = in_0.shape[0]
     rows = in_0.shape[-1]
+    slabs = in_0.shape[0]
     columns = in_0.shape[1]
     stride = in_0.shape[1] * in_0.shape[2]
     width = triton.next_power_of_2(columns)

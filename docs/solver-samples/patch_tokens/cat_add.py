@@ -58,8 +58,8 @@ def cat_add_kernel(
 def cat_add(in_0, w_0, w_1, given_0):
     in_0, w_0, w_1 = in_0.contiguous(), w_0.contiguous(), w_1.contiguous()
     out = torch.empty((given_0, in_0.shape[2] * in_0.shape[3] + w_0.shape[1], w_0.shape[2]), dtype=in_0.dtype, device=in_0.device)
-    slabs = given_0
     rows = in_0.shape[2] * in_0.shape[3] + w_0.shape[1]
+    slabs = given_0
     columns = w_0.shape[-1]
     high = w_0.shape[1]
     stride = in_0.shape[1] * in_0.shape[2] * in_0.shape[3]

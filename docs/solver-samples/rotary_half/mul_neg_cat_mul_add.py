@@ -63,8 +63,8 @@ def mul_neg_cat_mul_add_kernel(
 def mul_neg_cat_mul_add(in_0, in_1, in_2):
     in_0, in_1, in_2 = in_0.contiguous(), in_1.contiguous(), in_2.contiguous()
     out = torch.empty_like(in_0)
-    slabs = in_0.shape[0] * in_0.shape[1]
     rows = in_0.shape[2]
+    slabs = in_0.shape[0] * in_0.shape[1]
     columns = in_0.shape[-1]
     stride = in_0.shape[2] * in_0.shape[3]
     stride_2 = in_1.shape[-1]

@@ -2,6 +2,7 @@
 
 use super::expression::{Binding, binding, fill, strip};
 use super::names::Names;
+use super::wrapper::mentions;
 use crate::analysis::body::{Body, Code, Fold, Kind, Target, VarId};
 use crate::analysis::index::AxisId;
 use crate::analysis::space::Space;
@@ -114,8 +115,10 @@ impl KernelText {
             }
         }
         let (params, outputs) = arguments(body);
-        // Only the launch needs the number of slabs.
-        let taken = |(name, _): &&(String, Size)| slabs.as_ref() != Some(name);
+        // Only the launch needs the number of slabs, unless some other size is the same.
+        let lines = writer.lines.join("\n");
+        let taken =
+            |(name, _): &&(String, Size)| slabs.as_ref() != Some(name) || mentions(&lines, name);
         let sizes: Vec<String> =
             writer.names.given.iter().filter(taken).map(|(name, _)| name.clone()).collect();
         let text = writer.finish(stem, &params, &outputs, &sizes);
@@ -208,11 +211,11 @@ impl Writer<'_> {
             [slabs @ .., last] if self.has_slabs(slabs, *last) => (slabs, &outer[slabs.len()..]),
             _ => (&[][..], outer),
         };
+        let rows = self.names.text(&sizes(outer)?, "rows")?;
         let slabs = match slab_axes {
             [] => None,
             several => Some(self.names.text(&sizes(several)?, "slabs")?),
         };
-        let rows = self.names.text(&sizes(outer)?, "rows")?;
         let columns = self.names.text(&sizes(inner)?, "columns")?;
         if slabs.is_some() {
             self.line(format!("tiles = tl.cdiv({rows}, ROWS)"));
