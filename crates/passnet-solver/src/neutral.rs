@@ -96,6 +96,15 @@ impl Solver<'_> {
         Ok(found)
     }
 
+    /// A neutral pass that proved wrong does not come back: whoever drops passes until all is right must come to an end.
+    pub(crate) fn forget_neutral(&mut self, stem: &str) {
+        for known in self.neutrals.values_mut() {
+            if known.as_ref().is_some_and(|neutral| neutral.text.stem == stem) {
+                *known = None;
+            }
+        }
+    }
+
     /// The kernel with which the form's graphs lose least, out of those that were put aside and the smallest there are.
     fn add_last_resort(&mut self, number: usize, form: &Form) -> Result<(), SolveError> {
         if self.smallest_tried.insert(number) {

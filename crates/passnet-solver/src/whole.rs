@@ -99,8 +99,8 @@ impl Solver<'_> {
 
     /// The passes that apply to a graph which is wrong with them.
     fn wrong(&self, forms: &[Form]) -> Result<Option<(BTreeSet<String>, String)>, SolveError> {
-        // Views were looked at when they were written.
-        if self.passes.iter().all(|pass| pass.text.is_neutral()) {
+        // Views were looked at when they were written, in the graphs of their own form.
+        if forms.len() == 1 && self.passes.iter().all(|pass| pass.text.is_neutral()) {
             return Ok(None);
         }
         let options = EvaluateOptions { draws: 2, ..EvaluateOptions::default() };
@@ -136,6 +136,7 @@ impl Solver<'_> {
     fn drop_all(&mut self, stems: &BTreeSet<String>, reason: &str) -> Result<(), SolveError> {
         for stem in stems {
             self.passes.retain(|pass| pass.stem != *stem);
+            self.forget_neutral(stem);
             self.drop_written(stem, reason)?;
         }
         Ok(())
