@@ -100,10 +100,11 @@ impl Solver<'_> {
     /// The passes that apply to a graph which is wrong with them.
     fn wrong(&self, forms: &[Form]) -> Result<Option<(BTreeSet<String>, String)>, SolveError> {
         // Views were looked at when they were written, in the graphs of their own form.
-        if forms.len() == 1 && self.passes.iter().all(|pass| pass.text.is_neutral()) {
+        let thorough = self.passes.iter().any(|pass| !pass.text.is_neutral());
+        if forms.len() == 1 && !thorough {
             return Ok(None);
         }
-        let options = EvaluateOptions { draws: 2, ..EvaluateOptions::default() };
+        let options = EvaluateOptions { draws: 2, thorough, ..EvaluateOptions::default() };
         let Some(candidate) = self.candidate(&self.texts())? else { return Ok(None) };
         for member in forms.iter().flat_map(|form| &form.members) {
             let Ok(files) = self.sample.graph_files(&member.path) else { continue };
