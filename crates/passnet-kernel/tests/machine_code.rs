@@ -174,6 +174,9 @@ fn tiles_give_the_bits_of_the_interpreter() {
         "tl.where(column < 7, x, -x) + y",
         "x - tl.sum(tl.where(column_inside, x, 0.0), axis=1, keep_dims=True)",
         "x / tl.max(tl.where(inside, x, y), axis=1, keep_dims=True)",
+        // Sums that are numbers, of each row.
+        "x - tl.sum(tl.where(column_inside, tl.minimum(tl.maximum(x, -3.0), 3.0), 0.0), axis=1, keep_dims=True)",
+        "x + tl.sum(tl.where(x > 0.5, 1.25, -0.75), axis=1, keep_dims=True) * tl.min(tl.where(x < 9.0, x, 9.0), axis=1, keep_dims=True)",
         // What is read where a mask is off matters inside.
         "x * 0.5 + tl.load(x_ptr + place - 5, mask=inside & (column >= 5), other=3.0).to(tl.float32)",
     ];

@@ -61,8 +61,8 @@ impl<'t> Machine<'t, '_> {
         for reduction in &group.reductions {
             if let (Place::Full(from), _) = group.places[usize::from(reduction.from.0)] {
                 let (to, from) = (self.arena(reduction.to), self.arena(from));
-                // SAFETY: the block holds the group's lanes and the result has a place of its own.
-                unsafe { (reduction.f)(to, from, 1, group.lanes, 1) };
+                // SAFETY: the block holds the group's lanes and the results have a place of their own.
+                unsafe { (reduction.f)(to, from, group.lanes / reduction.row, reduction.row, 1) };
             }
         }
         Ok(())

@@ -214,8 +214,12 @@ pub(crate) struct Reduction {
     pub(crate) f: super::simd::ReduceKernel,
     pub(crate) op: ReduceOp,
     pub(crate) from: VReg,
-    /// Where the result goes in the arena.
+    /// Where the results go in the arena, one for each row.
     pub(crate) to: usize,
+    /// Lanes of a row.
+    pub(crate) row: usize,
+    /// Whether nothing else reads what is reduced.
+    pub(crate) is_last: bool,
 }
 
 /// Where a group's register lives.

@@ -43,6 +43,11 @@ impl Arena {
         self.blocks[block].2 += 1;
     }
 
+    /// Values that live in the block.
+    pub(super) fn values(&self, block: usize) -> u32 {
+        self.blocks[block].2
+    }
+
     /// The value defined at `depth` is dead; `now` is the current loop depth.
     pub(super) fn release(&mut self, block: usize, depth: u16, now: u16, group_open: bool) {
         if now > depth {

@@ -3,7 +3,7 @@
 use super::{Lower, Rep, Result};
 use crate::exec::lane::Lane;
 use crate::exec::simd;
-use crate::exec::tape::{AxisSizes, Combine, Place, Reduction, SReg, Step, written};
+use crate::exec::tape::{AxisSizes, Combine, Place, Reduction, SReg, Step, VReg, written};
 use crate::ir::{Inst, Op, ReduceOp, ValueId};
 use crate::types::{Elem, Type};
 
@@ -60,7 +60,9 @@ impl Lower<'_> {
                     f.ok_or_else(|| self.error("this reduction is not supported for floats"))?;
                 let to = self.target(inst.results[0]);
                 let (lane, axis) = (Lane::of(&ty), axis_sizes(&ty, *axis));
-                if !self.joins_group(f, *op, (from, to), lane, &axis) {
+                let is_last = self.is_last_use(inst.args[0]);
+                let reduction = |from| Reduction { f, op: *op, from, to, row: axis.size, is_last };
+                if !self.joins_group(from, lane, &axis, reduction) {
                     self.steps.push(Step::Reduce { f, to, from, axis });
                 }
                 if matches!(op, ReduceOp::Sum | ReduceOp::Prod) {
@@ -184,23 +186,32 @@ impl Lower<'_> {
         }
     }
 
-    /// A reduction of all lanes of a block that the last step computes is done along with it.
+    /// Whether nothing reads a materialised value after this.
+    fn is_last_use(&self, v: ValueId) -> bool {
+        let alone = match &self.reps[v.index()] {
+            Some(Rep::Dense { buffer, .. }) => self.arena.values(*buffer) == 1,
+            _ => false,
+        };
+        // One of an outer loop level is needed again in the next iteration.
+        alone && self.uses[v.index()] == 1 && self.depths[v.index()] == self.depth
+    }
+
+    /// A reduction along the rows of a block that the last step computes is done along with it.
     fn joins_group(
         &mut self,
-        f: simd::ReduceKernel,
-        op: ReduceOp,
-        (from, to): (usize, usize),
+        from: usize,
         lane: Lane,
         axis: &AxisSizes,
+        reduction: impl Fn(VReg) -> Reduction,
     ) -> bool {
         let Some(Step::Group(group)) = self.steps.last_mut() else { return false };
-        let all = axis.outer == 1 && axis.inner == 1 && axis.size == group.lanes;
+        let by_row = axis.inner == 1 && axis.outer * axis.size == group.lanes;
         let computed = group.micros.iter().filter_map(written);
         let block =
             computed.into_iter().find(|r| group.places[usize::from(r.0)].0 == Place::Full(from));
         match block {
-            Some(from) if all && lane == Lane::F32 => {
-                group.reductions.push(Reduction { f, op, from, to });
+            Some(from) if by_row && lane == Lane::F32 => {
+                group.reductions.push(reduction(from));
                 true
             }
             _ => false,

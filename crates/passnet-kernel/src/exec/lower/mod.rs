@@ -11,6 +11,7 @@ mod elementwise;
 mod fuse;
 mod group;
 mod memory_ops;
+mod order;
 mod scalar;
 mod shapes;
 
@@ -224,20 +225,6 @@ impl Lower<'_> {
             let busy = self.group.is_some();
             self.arena.release(*buffer, self.depths[v.index()], self.depth, busy);
         }
-    }
-
-    fn block(&mut self, block: &Block) -> Result<()> {
-        for inst in &block.insts {
-            self.loc = inst.loc;
-            self.inst(inst)?;
-            for arg in &inst.args {
-                self.used(*arg);
-            }
-            if self.arena.high_water() > MAX_ARENA_BYTES {
-                return Err(self.error("the blocks of this kernel need too much memory"));
-            }
-        }
-        Ok(())
     }
 
     fn inst(&mut self, inst: &Inst) -> Result<()> {

@@ -72,6 +72,7 @@ const fn code(map: u8, prefix: u8, opcode: u8) -> Code {
 
 pub(super) const MOV: Code = code(1, 0, 0x10);
 const MOV_STORE: Code = code(1, 0, 0x11);
+const STORE_FIRST: Code = code(1, 2, 0x11);
 pub(super) const ADD: Code = code(1, 0, 0x58);
 pub(super) const MUL: Code = code(1, 0, 0x59);
 pub(super) const SUB: Code = code(1, 0, 0x5c);
@@ -110,6 +111,8 @@ const ROUND: Code = code(3, 1, 0x08);
 const TO_HALF: Code = code(3, 1, 0x1d);
 const INT_COMPARE: Code = code(3, 1, 0x1f);
 const TERNARY: Code = code(3, 1, 0x25);
+const SHUFFLE_BLOCKS: Code = code(3, 1, 0x23);
+const SHUFFLE_IN_BLOCKS: Code = code(3, 1, 0x04);
 
 /// Predicates of float comparisons.
 pub(super) const EQ: u8 = 0;
@@ -286,6 +289,20 @@ impl Assembler {
         self.vector(MOV_STORE, from.0, 0, to, (k, false));
     }
 
+    /// The first lane of a register to memory.
+    pub(super) fn store_first(&mut self, base: Gpr, from: Zmm) {
+        self.vector(STORE_FIRST, from.0, 0, Operand::Fixed { base, offset: 0 }, (K0, false));
+    }
+
+    /// `to` is `from` with neighbouring runs of so many lanes exchanged.
+    pub(super) fn swap_halves(&mut self, to: Zmm, from: Zmm, lanes: usize) {
+        let first = if lanes >= 4 { from.0 } else { 0 };
+        let code = if lanes >= 4 { SHUFFLE_BLOCKS } else { SHUFFLE_IN_BLOCKS };
+        self.vector(code, to.0, first, Operand::Reg(from), (K0, false));
+        // Two of four exchanged with the other two, or each with its neighbour.
+        self.code.push(if lanes == 8 || lanes == 2 { 0x4e } else { 0xb1 });
+    }
+
     pub(super) fn store_half(&mut self, to: Operand, from: Zmm, k: K) {
         self.vector(TO_HALF, from.0, 0, to, (k, false));
         self.code.push(NEAREST);
@@ -390,11 +407,6 @@ impl Assembler {
 
     pub(super) fn pop(&mut self, r: Gpr) {
         self.code.extend([0x40 | r.0 >> 3, 0x58 | r.0 & 7]);
-    }
-
-    pub(super) fn push_number(&mut self, n: i32) {
-        self.code.push(0x68);
-        self.code.extend(n.to_le_bytes());
     }
 
     /// Takes one from the number on top of the stack and jumps while it is not zero.

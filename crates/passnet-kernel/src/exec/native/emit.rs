@@ -1,6 +1,7 @@
 //! From a group to a loop over sixteen lanes at a time that keeps every value in a register.
 //!
-//! A group becomes two functions: one for lanes where no mask is off, one that computes the masks of each access.
+//! A group becomes one function: for each row a loop over the lanes where no mask is off, and before and after it one that
+//! computes the masks of each access. Reductions along the row are folded and stored at its end.
 //! What the code cannot express (other lane types, gathers, too many values) stays with the interpreter.
 
 use super::assembler::*;
@@ -29,6 +30,8 @@ const AHEAD: i32 = 4096;
 const REGISTERS: u8 = 32;
 /// Mask registers in all.
 const MASKS: u8 = 8;
+/// Lanes folded onto as many others, from all of a register down to one.
+const HALVES: [usize; 4] = [8, 4, 2, 1];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Held {
@@ -54,32 +57,21 @@ struct Emit<'a> {
     free: Vec<Zmm>,
     free_masks: Vec<K>,
     ways: Vec<Way>,
-    accumulators: Vec<Zmm>,
-    rows: usize,
+    /// Of each reduction, the registers of its partial results.
+    accumulators: Vec<Vec<Zmm>>,
+    /// How often the ways worked already in this turn.
+    pass: usize,
     masked: bool,
     /// Whether the masks of all boxes are computed at the beginning of a turn.
     hoists: bool,
 }
 
-/// What a function of a group does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    /// All rows; masks are taken to be on.
-    AllRows,
-    /// Some lanes of one row; masks are taken to be on.
-    Row,
-    /// Some lanes of one row; masks are computed.
-    MaskedRow,
-}
+/// How many ways work side by side, and whether each mask is computed once: the first that the registers allow.
+const WHOLE: &[(usize, bool)] = &[(4, false), (2, false), (1, false)];
+const MASKED: &[(usize, bool)] = &[(2, true), (1, true), (1, false)];
 
-/// Writes one function for a group and says where it begins.
-pub(super) fn function(
-    asm: &mut Assembler,
-    group: &Group,
-    layout: &Layout,
-    part: Part,
-) -> Option<usize> {
-    let masked = part == Part::MaskedRow;
+/// Writes the function of a group and says where it begins.
+pub(super) fn function(asm: &mut Assembler, group: &Group, layout: &Layout) -> Option<usize> {
     if layout.walks.len() > POINTERS.len() {
         return None;
     }
@@ -89,84 +81,115 @@ pub(super) fn function(
             last_use[usize::from(r.0)] = i;
         }
     }
-    let before = asm.code.len();
-    let most = layout.row / WIDTH;
-    // As many side by side as the registers allow; each mask computed once, if there are registers for all.
-    let plans: &[(usize, bool)] = match masked {
-        true => &[(2, true), (1, true), (1, false)],
-        false => &[(4, false), (2, false), (1, false)],
+    asm.align();
+    let start = asm.code.len();
+    let partials = layout.lanes_at_once() / WIDTH;
+    let count = u8::try_from(group.reductions.len() * partials).ok()?;
+    let accumulators: Vec<Zmm> = (0..count).map(Zmm).collect();
+    let mut emit = Emit {
+        group,
+        layout,
+        pointers: POINTERS.into_iter().zip(layout.walks.iter().copied()).collect(),
+        last_use,
+        free: Vec::new(),
+        free_masks: Vec::new(),
+        ways: Vec::new(),
+        accumulators: accumulators.chunks(partials).map(<[Zmm]>::to_vec).collect(),
+        pass: 0,
+        masked: false,
+        hoists: false,
     };
-    plans.iter().filter(|(ways, _)| *ways <= most).find_map(|&(ways, hoists)| {
-        asm.code.truncate(before);
-        asm.align();
-        let start = asm.code.len();
-        let mut emit = Emit {
-            group,
-            layout,
-            pointers: POINTERS.into_iter().zip(layout.walks.iter().copied()).collect(),
-            last_use: last_use.clone(),
-            free: Vec::new(),
-            free_masks: Vec::new(),
-            ways: Vec::new(),
-            accumulators: Vec::new(),
-            rows: if part == Part::AllRows { layout.rows } else { 1 },
-            masked,
-            hoists,
-        };
-        emit.function(asm, ways)?;
-        Some(start)
-    })
+    emit.function(asm)?;
+    Some(start)
 }
 
 impl Emit<'_> {
-    fn function(&mut self, asm: &mut Assembler, ways: usize) -> Option<()> {
+    fn function(&mut self, asm: &mut Assembler) -> Option<()> {
         SAVED.into_iter().for_each(|r| asm.push(r));
-        asm.move_gpr(RAX, RCX);
-        asm.move_gpr(RCX, R8);
+        asm.move_gpr(R9, RCX);
         for (i, &(register, _)) in self.pointers.iter().enumerate() {
             asm.load_gpr(register, RDI, 8 * i as i32);
         }
-        self.accumulators = (0..self.group.reductions.len() as u8).map(Zmm).collect();
-        for (i, &register) in self.accumulators.iter().enumerate() {
-            let from = Operand::Fixed { base: RDI, offset: self.layout.accumulator(i) };
-            asm.load(register, from);
-        }
-        let rows = self.rows;
-        if rows > 1 {
-            asm.push_number(i32::try_from(rows).ok()?);
-        }
+        let runs = self.layout.runs();
+        asm.load_gpr(RAX, RDI, runs.rows);
+        asm.push(RAX);
         let row = asm.code.len();
-        if rows > 1 {
-            asm.clear_index();
+        for (reduction, registers) in self.group.reductions.iter().zip(&self.accumulators) {
+            let identity = asm.number(identity(reduction.op));
+            registers.iter().for_each(|register| asm.load(*register, identity));
         }
-        self.turns(asm, ways)?;
-        let even = self.layout.row.is_multiple_of(ways * WIDTH);
-        if ways > 1 && !(rows > 1 && even) {
-            self.turns(asm, 1)?;
-        }
-        if rows > 1 {
-            for &(register, walk) in &self.pointers {
-                if walk.outer != 0 {
-                    asm.add_to(register, register, walk.outer);
-                }
+        asm.clear_index();
+        if self.layout.has_partial() {
+            if self.layout.has_low() {
+                asm.load_gpr(RCX, RDI, runs.first);
+                self.lanes(asm, true)?;
             }
-            asm.add_to(R9, R9, i32::try_from(self.layout.row * 4).ok()?);
-            asm.count_down(row);
-            asm.pop(RAX);
+            asm.load_gpr(RCX, RDI, runs.end);
+            self.lanes(asm, false)?;
+            asm.load_gpr(RCX, RDI, runs.last);
+            self.lanes(asm, true)?;
+        } else {
+            asm.load_gpr(RCX, RDI, runs.last);
+            self.lanes(asm, false)?;
         }
-        for (i, &register) in self.accumulators.iter().enumerate() {
-            let to = Operand::Fixed { base: RDI, offset: self.layout.accumulator(i) };
-            asm.store(to, register, K0);
+        self.totals(asm)?;
+        for &(register, walk) in &self.pointers {
+            if walk.outer != 0 {
+                asm.add_to(register, register, walk.outer);
+            }
         }
+        asm.add_to(R9, R9, i32::try_from(self.layout.row * 4).ok()?);
+        asm.count_down(row);
+        asm.pop(RAX);
         SAVED.into_iter().rev().for_each(|r| asm.pop(r));
         asm.finish();
         Some(())
     }
 
-    /// A loop that takes so many times sixteen lanes a turn, as long as there are as many.
-    fn turns(&mut self, asm: &mut Assembler, ways: usize) -> Option<()> {
+    /// All lanes up to the one in `RCX`, which is a multiple of [`Layout::lanes_at_once`].
+    fn lanes(&mut self, asm: &mut Assembler, masked: bool) -> Option<()> {
+        self.masked = masked;
+        let (most, least) = (self.layout.row / WIDTH, self.layout.lanes_at_once() / WIDTH);
+        let before = asm.code.len();
+        let plans = if masked { MASKED } else { WHOLE };
+        plans.iter().filter(|(ways, _)| *ways <= most).find_map(|&(ways, hoists)| {
+            asm.code.truncate(before);
+            self.hoists = hoists;
+            let wide = ways.max(least);
+            self.turns(asm, ways, wide / ways)?;
+            let even = !self.layout.has_partial() && most.is_multiple_of(wide);
+            if wide > least && !even {
+                self.turns(asm, 1, least)?;
+            }
+            Some(())
+        })
+    }
+
+    /// Folds the partial results in halves, as the interpreter does, and stores them.
+    fn totals(&mut self, asm: &mut Assembler) -> Option<()> {
+        let results = self.pointers.len() - self.accumulators.len();
+        for (index, reduction) in self.group.reductions.iter().enumerate() {
+            let (&sum, others) = self.accumulators[index].split_first()?;
+            asm.scratch = self.ways.first()?.scratch;
+            for other in others {
+                combine(asm, reduction.op, sum, *other)?;
+            }
+            let [_, other, ..] = asm.scratch.lanes;
+            for half in HALVES {
+                asm.swap_halves(other, sum, half);
+                combine(asm, reduction.op, sum, other)?;
+            }
+            asm.store_first(self.pointers[results + index].0, sum);
+        }
+        Some(())
+    }
+
+    /// A loop that takes so many times sixteen lanes a turn, side by side and one after the other, as long as there are as
+    /// many.
+    fn turns(&mut self, asm: &mut Assembler, ways: usize, passes: usize) -> Option<()> {
         let values = REGISTERS - 4 * ways as u8;
-        self.free = (self.accumulators.len() as u8..values).rev().map(Zmm).collect();
+        let taken = self.accumulators.iter().map(Vec::len).sum::<usize>() as u8;
+        self.free = (taken..values).rev().map(Zmm).collect();
         // A mask of their own for each way, then those of the boxes, then those of comparisons.
         let boxes = if self.hoists { u8::try_from(self.layout.boxes.len()).ok()? } else { 0 };
         let first_box = 1 + ways as u8;
@@ -188,11 +211,24 @@ impl Emit<'_> {
                 boxes: (0..boxes).map(|i| K(first_box + way * boxes + i)).collect(),
             })
             .collect();
-        let lanes = (ways * WIDTH) as i32;
+        let lanes = (ways * passes * WIDTH) as i32;
         asm.add_to(LIMIT, RCX, -lanes);
         let skip = asm.skip_if_greater(RAX, LIMIT);
         asm.align();
         let again = asm.code.len();
+        for pass in 0..passes {
+            self.pass = pass;
+            self.turn(asm)?;
+        }
+        asm.add_to(RAX, RAX, lanes);
+        asm.repeat_if_at_most(RAX, LIMIT, again);
+        asm.land(skip);
+        Some(())
+    }
+
+    /// All work once, on sixteen lanes for each way.
+    fn turn(&mut self, asm: &mut Assembler) -> Option<()> {
+        let ways = self.ways.len();
         if self.hoists {
             asm.interleaved(ways, |asm, way| {
                 asm.scratch = self.ways[way].scratch;
@@ -211,10 +247,17 @@ impl Emit<'_> {
             self.reduce(asm, micro)?;
             self.release(i);
         }
-        asm.add_to(RAX, RAX, lanes);
-        asm.repeat_if_at_most(RAX, LIMIT, again);
-        asm.land(skip);
         Some(())
+    }
+
+    /// The number of a way's first lane in a turn.
+    fn first_lane(&self, way: usize) -> usize {
+        WIDTH * (self.pass * self.ways.len() + way)
+    }
+
+    /// Bytes to it from where the turn begins.
+    fn offset(&self, size: u8, way: usize) -> i32 {
+        i32::from(size) * self.first_lane(way) as i32
     }
 
     /// Gives back the registers of values that are not read after this micro.
@@ -235,24 +278,15 @@ impl Emit<'_> {
     /// Adds what the micro computed to the reductions, in the order of the lanes.
     fn reduce(&mut self, asm: &mut Assembler, micro: &Micro) -> Option<()> {
         let Some(dst) = written(micro) else { return Some(()) };
-        for (reduction, &sum) in self.group.reductions.iter().zip(&self.accumulators) {
+        for (reduction, sums) in self.group.reductions.iter().zip(&self.accumulators) {
             if reduction.from != dst {
                 continue;
             }
-            for way in &self.ways {
+            for (index, way) in self.ways.iter().enumerate() {
+                let sum = sums[self.first_lane(index) / WIDTH % sums.len()];
                 let Held::Lanes(value) = way.held[usize::from(dst.0)] else { return None };
                 asm.scratch = way.scratch;
-                let [a, ..] = way.scratch.lanes;
-                match reduction.op {
-                    ReduceOp::Sum => asm.op(ADD, sum, sum, value),
-                    ReduceOp::Prod => asm.op(MUL, sum, sum, value),
-                    ReduceOp::Max => extreme(asm, MAX, (a, sum, value), false),
-                    ReduceOp::Min => extreme(asm, MIN, (a, sum, value), false),
-                    _ => return None,
-                }
-                if matches!(reduction.op, ReduceOp::Max | ReduceOp::Min) {
-                    asm.load(sum, a.into());
-                }
+                combine(asm, reduction.op, sum, value)?;
             }
         }
         Some(())
@@ -263,7 +297,7 @@ impl Emit<'_> {
             (Place::Full(offset), Lane::F32) => Some(Operand::Lanes {
                 base: R9,
                 scale: 4,
-                offset: i32::try_from(offset + 4 * WIDTH * way).ok()?,
+                offset: i32::try_from(offset + 4 * self.first_lane(way)).ok()?,
             }),
             _ => None,
         }
@@ -306,7 +340,11 @@ impl Emit<'_> {
         if lane != Lane::F32 {
             return None;
         }
-        if let Place::Full(_) = place {
+        let reduced = || self.group.reductions.iter().filter(|it| it.from == dst);
+        let only_reduced = reduced().count() > 0 && reduced().all(|it| it.is_last);
+        if let Place::Full(_) = place
+            && !only_reduced
+        {
             let to = self.full(way, dst)?;
             asm.store(to, value, K0);
         }
@@ -319,8 +357,8 @@ impl Emit<'_> {
         let [a, ..] = asm.scratch.lanes;
         asm.spread_index(a, RAX);
         asm.op(INT_ADD, a, a, Operand::Fixed { base: RDX, offset: 0 });
-        if way > 0 {
-            let before = asm.bits((way * WIDTH) as u32);
+        if self.first_lane(way) > 0 {
+            let before = asm.bits(self.first_lane(way) as u32);
             asm.op(INT_ADD, a, a, before);
         }
     }
@@ -395,9 +433,9 @@ impl Emit<'_> {
                     asm.load(to, other);
                 }
                 self.read(asm, way, to, (base, walk), a.elem, k)?;
-                if walk.inner != 0 && !self.masked {
+                if walk.inner != 0 && walk.outer != 0 && !self.masked {
                     let size = a.elem.size() as u8;
-                    let offset = AHEAD + offset(size, way);
+                    let offset = AHEAD + self.offset(size, way);
                     asm.prefetch(Operand::Lanes { base, scale: size, offset });
                 }
                 self.define(asm, way, *dst, to)
@@ -411,9 +449,9 @@ impl Emit<'_> {
                 if i64::from(walk.inner) != i64::from(size) {
                     return None;
                 }
-                let to = Operand::Lanes { base, scale: size, offset: offset(size, way) };
+                let to = Operand::Lanes { base, scale: size, offset: self.offset(size, way) };
                 if !self.masked {
-                    let offset = AHEAD + offset(size, way);
+                    let offset = AHEAD + self.offset(size, way);
                     asm.prefetch_write(Operand::Lanes { base, scale: size, offset });
                 }
                 match a.elem {
@@ -458,7 +496,7 @@ impl Emit<'_> {
             }
             return Some(());
         }
-        let from = Operand::Lanes { base, scale: size, offset: offset(size, way) };
+        let from = Operand::Lanes { base, scale: size, offset: self.offset(size, way) };
         match elem {
             Elem::F32 => asm.masked(MOV, to, Zmm(0), from, k),
             Elem::F16 => asm.masked(FROM_HALF, to, Zmm(0), from, k),
@@ -631,9 +669,30 @@ impl Emit<'_> {
     }
 }
 
-/// Where the lanes of a way begin.
-fn offset(size: u8, way: usize) -> i32 {
-    i32::from(size) * (WIDTH * way) as i32
+/// What changes no number it is combined with.
+fn identity(op: ReduceOp) -> f32 {
+    match op {
+        // Zero would lose the sign of a negative zero.
+        ReduceOp::Sum => -0.0,
+        ReduceOp::Prod => 1.0,
+        _ => f32::NAN,
+    }
+}
+
+/// `sum = sum op value`
+fn combine(asm: &mut Assembler, op: ReduceOp, sum: Zmm, value: Zmm) -> Option<()> {
+    let [a, ..] = asm.scratch.lanes;
+    match op {
+        ReduceOp::Sum => asm.op(ADD, sum, sum, value),
+        ReduceOp::Prod => asm.op(MUL, sum, sum, value),
+        ReduceOp::Max => extreme(asm, MAX, (a, sum, value), false),
+        ReduceOp::Min => extreme(asm, MIN, (a, sum, value), false),
+        _ => return None,
+    }
+    if matches!(op, ReduceOp::Max | ReduceOp::Min) {
+        asm.load(sum, a.into());
+    }
+    Some(())
 }
 
 /// The smaller or larger of two; where the first is NaN the second, or NaN if that is to `spread`.

@@ -1,5 +1,6 @@
 //! How the lanes of a group lie in memory, as far as its code has to know.
 
+use crate::exec::simd::partials;
 use crate::exec::tape::{Bounds, Dims, Group, MaskForm, Micro, PtrForm, SReg};
 use smallvec::SmallVec;
 
@@ -17,13 +18,24 @@ pub(super) struct Walk {
     pub(super) start: i32,
 }
 
-/// Rows of lanes, and what the code finds behind its argument pointer: addresses, limits of masks, partial results.
+/// Byte offsets of what says how far a run of the code goes: so many rows, and in each of them the lanes up to `first`
+/// with masks, up to `end` without, up to `last` with masks again.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Runs {
+    pub(super) rows: i32,
+    pub(super) first: i32,
+    pub(super) end: i32,
+    pub(super) last: i32,
+}
+
+/// Rows of lanes, and what the code finds behind its argument pointer: addresses, limits of masks, extent of the run.
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
     /// Lanes in a row; all accesses step evenly inside a row and from row to row.
     pub(super) row: usize,
     pub(super) rows: usize,
-    /// Of the accesses, then of the views.
+    reduces: bool,
+    /// Of the accesses, then of the views, then of the results of reductions.
     pub(super) walks: Vec<Walk>,
     /// Different masks.
     pub(super) boxes: Vec<Bounds>,
@@ -51,9 +63,13 @@ impl On {
         self.lanes.0 >= self.lanes.1 || self.rows.0 >= self.rows.1
     }
 
-    /// The lanes of one row.
-    pub(super) fn in_row(&self, row: usize) -> (usize, usize) {
-        if (self.rows.0..self.rows.1).contains(&row) { self.lanes } else { (0, 0) }
+    /// What is left on in one row.
+    pub(super) fn in_row(&self, row: usize) -> On {
+        let lanes = match (self.rows.0..self.rows.1).contains(&row) {
+            true => self.lanes,
+            false => (0, 0),
+        };
+        On { lanes, rows: (row, row + 1) }
     }
 }
 
@@ -72,8 +88,14 @@ impl Layout {
             }
         }
         let (boxes, shape) = boxes(group);
+        if let Some(few) = few_lanes(group, &places) {
+            return Some(few);
+        }
         let row = places.iter().filter_map(|(dims, ..)| dims.last().map(|d| d.0)).min();
         let mut row = row.unwrap_or(group.lanes).min(group.lanes);
+        for reduction in &group.reductions {
+            row = row.min(reduction.row);
+        }
         if let [.., last] = shape[..]
             && last.is_multiple_of(WIDTH)
         {
@@ -93,15 +115,32 @@ impl Layout {
             let (inner, outer) = (i32::try_from(inner).ok()?, i32::try_from(outer).ok()?);
             fits.then_some(Walk { inner, outer, start: *start })
         };
-        let walks = places.iter().map(walk).collect::<Option<Vec<Walk>>>()?;
+        let mut walks = places.iter().map(walk).collect::<Option<Vec<Walk>>>()?;
+        for reduction in &group.reductions {
+            if reduction.row != row {
+                return None;
+            }
+            walks.push(Walk { inner: 0, outer: 4, start: i32::try_from(reduction.to).ok()? });
+        }
         let rows = group.lanes / row;
         let masked = masked_dims(&shape, row, rows);
-        Some(Layout { row, rows, walks, boxes, shape, masked })
+        let reduces = !group.reductions.is_empty();
+        Some(Layout { row, rows, reduces, walks, boxes, shape, masked })
+    }
+
+    /// Lanes that are worked on in one go: as many as reductions have partial results.
+    pub(super) fn lanes_at_once(&self) -> usize {
+        if self.reduces { partials(self.row) } else { WIDTH }
     }
 
     /// Whether there are masks, and they can be computed from the numbers of lane and row.
     pub(super) fn has_partial(&self) -> bool {
         !self.boxes.is_empty() && self.masked.is_some()
+    }
+
+    /// Whether a mask may be off for the first lanes of a row and on for later ones.
+    pub(super) fn has_low(&self) -> bool {
+        self.boxes.iter().flatten().any(|(low, _)| low.is_some())
     }
 
     /// What a mask leaves on: everything, something that code can compute, or `None`.
@@ -136,15 +175,44 @@ impl Layout {
         (at, at + 8)
     }
 
-    /// Byte offset of a reduction's partial results.
-    pub(super) fn accumulator(&self, index: usize) -> i32 {
-        (8 * (self.walks.len() + 2 * self.boxes.len()) + 4 * WIDTH * index) as i32
+    pub(super) fn runs(&self) -> Runs {
+        let at = 8 * (self.walks.len() + 2 * self.boxes.len()) as i32;
+        Runs { rows: at, first: at + 8, end: at + 16, last: at + 24 }
     }
 
     /// Words behind the argument pointer.
-    pub(super) fn words(&self, reductions: usize) -> usize {
-        self.accumulator(reductions) as usize / 8
+    pub(super) fn words(&self) -> usize {
+        self.runs().last as usize / 8 + 1
     }
+}
+
+/// A group of less than a register that touches nothing but blocks of the arena, which begin and end on whole registers:
+/// what is computed in the lanes beyond does no harm.
+fn few_lanes(group: &Group, views: &[(Dims, i64, i32)]) -> Option<Layout> {
+    let even = |(dims, _, start): &(Dims, i64, i32)| {
+        matches!(dims[..], [(_, 0)])
+            || matches!(dims[..], [(_, 4)]) && start % (4 * WIDTH as i32) == 0
+    };
+    let selects = |micro: &Micro| matches!(micro, Micro::SelectBox { .. });
+    let fits = group.lanes < WIDTH
+        && group.accesses.is_empty()
+        && group.reductions.is_empty()
+        && !group.micros.iter().any(selects)
+        && views.iter().all(even);
+    let walks = views.iter().map(|(dims, _, start)| Walk {
+        inner: dims[0].1 as i32,
+        outer: 0,
+        start: *start,
+    });
+    fits.then(|| Layout {
+        row: WIDTH,
+        rows: 1,
+        reduces: false,
+        walks: walks.collect(),
+        boxes: Vec::new(),
+        shape: SmallVec::new(),
+        masked: None,
+    })
 }
 
 /// The different masks of a group, and the shape that they cut.

@@ -13,15 +13,14 @@ mod pages;
 use super::run::Machine;
 use super::simd::Isa;
 use super::tape::{Access, Group, MaskForm, Micro, Place, PtrForm, SReg, Step, written};
-use crate::ir::ReduceOp;
 use assembler::Assembler;
-use emit::Part;
-use layout::{Layout, On, WIDTH, Walk};
+use layout::{Layout, On, WIDTH};
 use pages::Pages;
 use smallvec::SmallVec;
+use std::ops::Range;
 
-/// Arguments, scalar registers, constants, first lane, lane after the last, arena.
-type Entry = unsafe extern "sysv64" fn(*mut u64, *const u64, *const u32, usize, usize, *mut u8);
+/// Arguments, scalar registers, constants, arena.
+type Entry = unsafe extern "sysv64" fn(*const u64, *const u64, *const u32, *mut u8);
 
 /// The code of all groups of a tape.
 #[derive(Debug)]
@@ -42,23 +41,11 @@ impl Code {
 /// Where a group's code is.
 #[derive(Debug, Clone)]
 pub(crate) struct NativeGroup {
-    /// For all rows, where no mask is off.
-    whole: usize,
-    /// For lanes of one row.
-    by_row: Option<ByRow>,
+    entry: usize,
     layout: Layout,
     accesses: Vec<Reach>,
     /// The masks of what is stored, where nothing else is kept: lanes that all of them switch off need no work.
     stored: Option<Vec<usize>>,
-}
-
-/// Code for one row.
-#[derive(Debug, Clone, Copy)]
-struct ByRow {
-    /// For lanes where no mask is off.
-    whole: usize,
-    /// For lanes where masks decide.
-    partial: usize,
 }
 
 /// What has to be known of an access to find its place in memory.
@@ -98,7 +85,7 @@ fn compile_steps(steps: &mut [Step], asm: &mut Assembler, words: &mut usize) {
             Step::Group(group) => {
                 group.native = compile_group(group, asm).map(Box::new);
                 if let Some(native) = &group.native {
-                    *words = native.layout.words(group.reductions.len()).max(*words);
+                    *words = native.layout.words().max(*words);
                 }
             }
             Step::If { then, otherwise, .. } => {
@@ -120,30 +107,15 @@ fn compile_group(group: &Group, asm: &mut Assembler) -> Option<NativeGroup> {
         return None;
     }
     let layout = Layout::of(group)?;
-    if layout.rows > 1 && !group.reductions.is_empty() {
-        return None;
-    }
     let before = asm.code.len();
-    let mut all = || {
-        let whole = emit::function(asm, group, &layout, Part::AllRows)?;
-        if !layout.has_partial() {
-            return Some((whole, None));
-        }
-        let row = match layout.rows {
-            1 => whole,
-            _ => emit::function(asm, group, &layout, Part::Row)?,
-        };
-        let partial = emit::function(asm, group, &layout, Part::MaskedRow)?;
-        Some((whole, Some(ByRow { whole: row, partial })))
-    };
-    let Some((whole, by_row)) = all() else {
+    let Some(entry) = emit::function(asm, group, &layout) else {
         asm.code.truncate(before);
         return None;
     };
     let accesses: Vec<Reach> =
         group.accesses.iter().map(|a| reach(a, &layout)).collect::<Option<_>>()?;
     let stored = stored_masks(group, &accesses);
-    Some(NativeGroup { whole, by_row, layout, accesses, stored })
+    Some(NativeGroup { entry, layout, accesses, stored })
 }
 
 fn stored_masks(group: &Group, accesses: &[Reach]) -> Option<Vec<usize>> {
@@ -228,111 +200,83 @@ impl<'t> Machine<'t, '_> {
         for walk in &layout.walks[bases.len()..] {
             bases.push(arena.expose_provenance() + walk.start as usize);
         }
-        let words = &mut self.words[..layout.words(group.reductions.len())];
-        for (i, r) in group.reductions.iter().enumerate() {
-            let bits = u64::from(identity(r.op).to_bits());
-            words[layout.accumulator(i) as usize / 8..][..WIDTH / 2].fill(bits << 32 | bits);
-        }
-        let regs = self.regs.as_ptr();
-        let call = |offset: usize, words: &mut [u64], row: usize, (from, to): (usize, usize)| {
-            if from < to {
-                // SAFETY: every lane that is on was resolved inside its buffer above; the arena, which holds all rows of
-                // the group's blocks, the registers and the words have the places the code was made for; the processor
-                // has AVX-512.
-                unsafe {
-                    let arena = arena.add(4 * row * layout.row);
-                    let constants = code.constants.as_ptr();
-                    code.entry(offset)(words.as_mut_ptr(), regs, constants, from, to, arena);
+        let words = &mut self.words[..layout.words()];
+        let mut run = |rows: Range<usize>, limits: &[On], lanes: Lanes| {
+            for ((word, base), walk) in words.iter_mut().zip(&bases).zip(&layout.walks) {
+                let from = rows.start as i64 * i64::from(walk.outer);
+                *word = base.wrapping_add(from as usize) as u64;
+            }
+            if let Some(mapped) = native.accesses.iter().position(|it| !it.is_off(limits)) {
+                // Where no lane is on, an address that is mapped spares the processor the suppression of a fault.
+                for (index, access) in native.accesses.iter().enumerate() {
+                    if access.is_off(limits) {
+                        words[index] = words[mapped];
+                    }
                 }
+            }
+            for (index, on) in limits.iter().enumerate() {
+                let at = layout.limits(index).0 as usize / 8;
+                (words[at], words[at + 1]) = (on.lanes.0 as u64, on.lanes.1 as u64);
+            }
+            let extent = [rows.len(), lanes.first, lanes.end, lanes.last];
+            let at = layout.runs().rows as usize / 8;
+            words[at..].iter_mut().zip(extent).for_each(|(word, n)| *word = n as u64);
+            // SAFETY: every lane that is on was resolved inside its buffer above; the arena, which holds all rows of the
+            // group's blocks and the results of its reductions, the registers and the words have the places the code was
+            // made for; the processor has AVX-512.
+            unsafe {
+                let arena = arena.add(4 * rows.start * layout.row);
+                let (regs, constants) = (self.regs.as_ptr(), code.constants.as_ptr());
+                code.entry(native.entry)(words.as_ptr(), regs, constants, arena);
             }
         };
-        match native.by_row {
-            Some(by_row) if !whole => {
-                let cuts_rows = on.iter().any(|on| on.rows != everything.rows);
-                let is_off = |access: &Reach, row: usize| match access.mask {
-                    Mask::Box(index) => on[index].in_row(row) == (0, 0),
-                    _ => false,
-                };
-                for row in 0..layout.rows {
-                    let at = |(base, walk): (&usize, &Walk)| {
-                        base.wrapping_add((row as i64 * i64::from(walk.outer)) as usize) as u64
-                    };
-                    let places = bases.iter().zip(&layout.walks);
-                    words.iter_mut().zip(places).for_each(|(word, place)| *word = at(place));
-                    // Where no lane is on, an address that is mapped spares the processor the suppression of a fault.
-                    if cuts_rows
-                        && let Some(mapped) = native.accesses.iter().position(|it| !is_off(it, row))
-                    {
-                        for (index, access) in native.accesses.iter().enumerate() {
-                            if is_off(access, row) {
-                                words[index] = words[mapped];
-                            }
-                        }
-                    }
-                    let (mut first, mut end) = (0, layout.row);
-                    for (index, on) in on.iter().enumerate() {
-                        let (low, high) = on.in_row(row);
-                        let at = layout.limits(index).0 as usize / 8;
-                        (words[at], words[at + 1]) = (low as u64, high as u64);
-                        first = first.max(low.next_multiple_of(WIDTH));
-                        end = end.min(high / WIDTH * WIDTH);
-                    }
-                    let last = match &native.stored {
-                        Some(masks) => masks.iter().map(|mask| on[*mask].in_row(row).1).max(),
-                        None => None,
-                    };
-                    let last = last.map_or(layout.row, |last| last.next_multiple_of(WIDTH));
-                    let end = end.max(first).min(last);
-                    let first = first.min(end);
-                    call(by_row.partial, words, row, (0, first));
-                    call(by_row.whole, words, row, (first, end));
-                    call(by_row.partial, words, row, (end, last));
-                }
-            }
-            _ => {
-                words.iter_mut().zip(&bases).for_each(|(word, base)| *word = *base as u64);
-                call(native.whole, words, 0, (0, layout.row));
-            }
+        if whole {
+            let lanes = Lanes { first: 0, end: layout.row, last: layout.row };
+            run(0..layout.rows, &[], lanes);
+            return true;
         }
-        for (i, r) in group.reductions.iter().enumerate() {
-            let at = layout.accumulator(i) as usize / 8;
-            let partials = self.words[at..at + WIDTH / 2].as_ptr().cast::<[f32; WIDTH]>();
-            // SAFETY: eight words hold sixteen lanes, of any bits.
-            let lanes = unsafe { partials.read_unaligned() };
-            let to = self.arena(r.to).cast::<f32>();
-            // SAFETY: the lowering gave the result a place of one lane in the arena.
-            unsafe { to.write(total(r.op, lanes)) };
+        // Rows that masks cut in the same way run together.
+        let mut edges: SmallVec<[usize; 8]> = SmallVec::from_slice(&[0, layout.rows]);
+        on.iter().for_each(|on| edges.extend([on.rows.0, on.rows.1]));
+        edges.sort_unstable();
+        edges.dedup();
+        for edge in edges.windows(2) {
+            let limits: SmallVec<[On; 4]> = on.iter().map(|on| on.in_row(edge[0])).collect();
+            run(edge[0]..edge[1], &limits, native.lanes(&limits));
         }
         true
     }
 }
 
-/// What changes no number it is combined with.
-fn identity(op: ReduceOp) -> f32 {
-    match op {
-        // Zero would lose the sign of a negative zero.
-        ReduceOp::Sum => -0.0,
-        ReduceOp::Prod => 1.0,
-        _ => f32::NAN,
+/// The lanes up to `first` need masks, those up to `end` none, those up to `last` masks again.
+struct Lanes {
+    first: usize,
+    end: usize,
+    last: usize,
+}
+
+impl NativeGroup {
+    fn lanes(&self, limits: &[On]) -> Lanes {
+        let row = self.layout.row;
+        let step = self.layout.lanes_at_once();
+        let first = limits.iter().map(|on| on.lanes.0.next_multiple_of(step)).max();
+        let end = limits.iter().map(|on| on.lanes.1 / step * step).min();
+        let last = match &self.stored {
+            Some(masks) => masks.iter().map(|mask| limits[*mask].lanes.1).max(),
+            None => None,
+        };
+        let last = last.map_or(row, |last| last.next_multiple_of(step));
+        let end = end.unwrap_or(row).max(first.unwrap_or(0)).min(last);
+        Lanes { first: first.unwrap_or(0).min(end), end, last }
     }
 }
 
-/// The partial results folded in halves, as the interpreter folds them.
-fn total(op: ReduceOp, lanes: [f32; WIDTH]) -> f32 {
-    match op {
-        ReduceOp::Sum => fold(lanes, |x, y| x + y),
-        ReduceOp::Prod => fold(lanes, |x, y| x * y),
-        ReduceOp::Max => fold(lanes, |x, y| if x.is_nan() || y > x { y } else { x }),
-        _ => fold(lanes, |x, y| if x.is_nan() || y < x { y } else { x }),
-    }
-}
-
-#[inline(always)]
-fn fold(mut lanes: [f32; WIDTH], combine: impl Fn(f32, f32) -> f32) -> f32 {
-    for width in [8, 4, 2, 1] {
-        for i in 0..width {
-            lanes[i] = combine(lanes[i], lanes[i + width]);
+impl Reach {
+    /// Whether no lane of these rows is on.
+    fn is_off(&self, limits: &[On]) -> bool {
+        match self.mask {
+            Mask::Box(index) => limits.get(index).is_some_and(|on| on.lanes == (0, 0)),
+            _ => false,
         }
     }
-    lanes[0]
 }

@@ -18,7 +18,7 @@ pub(crate) use half::{f32_to_bf16, f32_to_f16, round_to_bf16, round_to_f16};
 pub(crate) use map::Kernel;
 #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
 pub(crate) use math::{EXP_VANISHES, EXP2_VANISHES, ROUNDER};
-pub(crate) use reduce::{DotKernel, ReduceKernel, ScanKernel, dot, reduce, scan};
+pub(crate) use reduce::{DotKernel, ReduceKernel, ScanKernel, dot, partials, reduce, scan};
 pub(crate) use select::{
     Mode, binary, bitcast, cast, compare, fma, narrow, select, sigmoid, unary,
 };

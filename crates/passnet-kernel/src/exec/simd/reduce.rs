@@ -18,8 +18,11 @@ pub(crate) type ReduceKernel = unsafe fn(*mut u8, *const u8, usize, usize, usize
 /// As for [`ReduceKernel`].
 pub(crate) type ScanKernel = unsafe fn(*mut u8, *const u8, usize, usize, usize, bool);
 
-/// Independent partial results of a reduction along the contiguous axis: the lanes of the widest register.
-const PARTIALS: usize = 16;
+/// Independent partial results of a reduction along a row of this many lanes: those of the two widest registers, so that
+/// one addition need not wait for the last, or of one if the row has no more.
+pub(crate) fn partials(row: usize) -> usize {
+    if row >= 32 { 32 } else { 16 }
+}
 
 #[inline(always)]
 unsafe fn reduce_body<F: Map2<A = T, B = T, R = T>, T: Copy>(
@@ -55,13 +58,17 @@ unsafe fn reduce_body<F: Map2<A = T, B = T, R = T>, T: Copy>(
 
 #[inline(always)]
 fn reduce_row<F: Map2<A = T, B = T, R = T>, T: Copy>(row: &[T]) -> T {
-    if row.len() < PARTIALS {
-        let mut acc = row[0];
-        for &x in &row[1..] {
-            acc = F::f(acc, x);
-        }
-        return acc;
+    match partials(row.len()) {
+        32 => reduce_in_partials::<F, T, 32>(row),
+        _ if row.len() >= 16 => reduce_in_partials::<F, T, 16>(row),
+        _ => row[1..].iter().fold(row[0], |acc, &x| F::f(acc, x)),
     }
+}
+
+#[inline(always)]
+fn reduce_in_partials<F: Map2<A = T, B = T, R = T>, T: Copy, const PARTIALS: usize>(
+    row: &[T],
+) -> T {
     let mut partial = [row[0]; PARTIALS];
     partial.copy_from_slice(&row[..PARTIALS]);
     // Arrays of a known size stay in registers.
