@@ -153,7 +153,7 @@ impl Solver<'_> {
             explain::pass(&draft.stem, form, group, draft.kind(), choice, self.rates);
         if let Some(measured) = measured {
             explanation.measured_speedup = Some(measured.speedup);
-            let member = crate::trial::representative(&group.piece);
+            let member = crate::trial::representatives(&group.piece).first().copied().unwrap_or(0);
             let moved = explain::moved_bytes(&group.piece, member);
             let reached = moved / measured.seconds.max(1e-9) / self.rates.bytes_per_second;
             explanation.roofline = Some(reached);

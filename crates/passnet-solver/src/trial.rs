@@ -13,18 +13,31 @@ use std::collections::BTreeMap;
 /// Pieces of about this many elements are timed by preference: long enough to measure, short enough to repeat.
 const WANTED_ELEMENTS: i64 = 1 << 18;
 
-/// Which graph of a form the piece is timed in.
-pub fn representative(piece: &Piece) -> usize {
+/// Which graphs of a form the piece is timed in: one, and another where numbers have another width.
+pub fn representatives(piece: &Piece) -> Vec<usize> {
     let distance = |member: &usize| {
-        let elements = |id: &NodeId| match piece.values(*id).get(*member) {
-            Some(Value::Tensor(tensor)) => tensor.elements(),
-            _ => 0,
-        };
-        let most = piece.graph.ids().map(|id| elements(&id)).max().unwrap_or(0).max(1);
-        let ratio = most as f64 / WANTED_ELEMENTS as f64;
+        let ratio = largest_elements(piece, *member).max(1) as f64 / WANTED_ELEMENTS as f64;
         (ratio.ln().abs() * 1e6) as i64
     };
-    (0..piece.graphs).min_by_key(distance).unwrap_or(0)
+    let mut members: Vec<usize> = (0..piece.graphs).collect();
+    members.sort_by_key(distance);
+    let mut chosen: Vec<usize> = Vec::new();
+    for member in members {
+        if chosen.iter().all(|other| widths(piece, *other) != widths(piece, member)) {
+            chosen.push(member);
+        }
+    }
+    chosen.truncate(2);
+    chosen
+}
+
+/// Bytes of an element of each value.
+fn widths(piece: &Piece, member: usize) -> Vec<usize> {
+    let width = |id: NodeId| match piece.values(id).get(member) {
+        Some(Value::Tensor(tensor)) => tensor.dtype.size(),
+        _ => 0,
+    };
+    piece.graph.ids().map(width).collect()
 }
 
 /// Elements of the largest value of the piece in a graph.

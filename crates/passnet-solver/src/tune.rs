@@ -10,6 +10,7 @@ use passnet_bench::evaluate::{EvaluateOptions, evaluate};
 use passnet_bench::timing::TimingOptions;
 use passnet_bench::verdict::VerdictKind;
 use passnet_engine::Engine;
+use passnet_graph::GraphFiles;
 use std::path::Path;
 
 /// Beyond this a piece is too slow to try more than one choice.
@@ -46,37 +47,38 @@ pub fn tune(
     folder: &Path,
     seconds: f64,
 ) -> Result<Result<Option<Measured>, String>, SolveError> {
-    let member = trial::representative(piece);
-    let Some(files) = trial::files(form, piece, member) else { return Ok(Ok(None)) };
-    let large = trial::largest_elements(piece, member) > LARGE;
+    let mut graphs: Vec<GraphFiles> = Vec::new();
+    let mut large = false;
+    for member in trial::representatives(piece) {
+        let Some(files) = trial::files(form, piece, member) else { return Ok(Ok(None)) };
+        large |= trial::largest_elements(piece, member) > LARGE;
+        graphs.push(files);
+    }
     let mut best: Option<Measured> = None;
-    for choice in draft.choices() {
+    for choice in draft.choices(engine.computes_on_host()) {
         let Ok(text) = draft.write(choice) else { break };
         write_folder(folder, &[&text])?;
         let candidate = match Candidate::load(folder, None, true) {
             Ok(candidate) => candidate,
             Err(verdict) => return Ok(Err(verdict.to_string())),
         };
-        let evaluation = evaluate(engine, &files, Some(&candidate), &quick(seconds));
-        if evaluation.judged.verdict.kind != VerdictKind::Correct {
-            // The piece alone cannot be drawn as the graph would: leave the judgement to the whole graph.
-            if evaluation.judged.verdict.kind == VerdictKind::ReferenceFail {
-                return Ok(Ok(None));
+        let mut measured: Vec<Measured> = Vec::new();
+        for files in &graphs {
+            let evaluation = evaluate(engine, files, Some(&candidate), &quick(seconds));
+            match (evaluation.judged.verdict.kind, evaluation.judged.speedup) {
+                (VerdictKind::Correct, Some(speedup)) => measured.push(Measured {
+                    choice,
+                    speedup,
+                    eager_seconds: median(&evaluation.eager_ms) / 1e3,
+                    seconds: median(&evaluation.candidate_ms) / 1e3,
+                }),
+                (VerdictKind::Correct, None) => {}
+                // The piece alone cannot be drawn as the graph would: leave the judgement to the whole graph.
+                (VerdictKind::ReferenceFail, _) => return Ok(Ok(None)),
+                _ => return Ok(Err(evaluation.judged.verdict.to_string())),
             }
-            return Ok(Err(evaluation.judged.verdict.to_string()));
         }
-        let Some(speedup) = evaluation.judged.speedup else { break };
-        let median = |times: &[f64]| {
-            let mut times = times.to_vec();
-            times.sort_by(f64::total_cmp);
-            times.get(times.len() / 2).copied().unwrap_or(0.0) / 1e3
-        };
-        let measured = Measured {
-            choice,
-            speedup,
-            eager_seconds: median(&evaluation.eager_ms),
-            seconds: median(&evaluation.candidate_ms),
-        };
+        let Some(measured) = together(&measured) else { break };
         if best.is_none_or(|best| measured.speedup > best.speedup * 1.02) {
             best = Some(measured);
         }
@@ -85,4 +87,17 @@ pub fn tune(
         }
     }
     Ok(Ok(best))
+}
+
+fn median(times: &[f64]) -> f64 {
+    let mut times = times.to_vec();
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or(0.0)
+}
+
+/// The mean of several measurements of one choice, with the times of the first.
+fn together(measured: &[Measured]) -> Option<Measured> {
+    let first = *measured.first()?;
+    let logs = measured.iter().map(|measured| measured.speedup.ln()).sum::<f64>();
+    Some(Measured { speedup: (logs / measured.len() as f64).exp(), ..first })
 }

@@ -380,12 +380,12 @@ fn inputs_of(graph: &Graph, members: &BTreeSet<NodeId>) -> Vec<NodeId> {
     inputs.into_iter().collect()
 }
 
-/// A group of these members, if they can be taken out together and one kernel computes them.
 /// Whether a node is a view or an alias, free in eager, for every node.
 pub(super) fn free_nodes(form: &Form) -> Vec<bool> {
     Finder::new(form).is_free
 }
 
+/// A group of these members, if they can be taken out together and one kernel computes them.
 pub(super) fn attempt(
     form: &Form,
     members: BTreeSet<NodeId>,
@@ -394,8 +394,14 @@ pub(super) fn attempt(
     let graph = form.graph();
     check_convex(graph, &members)?;
     let outputs = outputs_of(graph, &members);
-    if let Some(output) = outputs.iter().find(|output| is_free[output.index()]) {
-        refuse!("the view `{}` would become a copy", graph.node(*output).name);
+    for &output in outputs.iter().filter(|output| is_free[output.index()]) {
+        let root = viewed(graph, output, is_free);
+        let shared = |other: &NodeId| *other != output && viewed(graph, *other, is_free) == root;
+        // Where only the view is wanted, and it lies as the kernel would write it, nothing is copied.
+        let is_copy = !members.contains(&root) || outputs.iter().any(shared);
+        if is_copy || !is_contiguous(form, output) {
+            refuse!("the view `{}` would become a copy", graph.node(output).name);
+        }
     }
     let mut touched = inputs_of(graph, &members).into_iter().chain(outputs);
     if let Some(id) = touched.find(|id| form.is_on_host(*id)) {
@@ -404,6 +410,22 @@ pub(super) fn attempt(
     let piece = Piece::new(form, &members)?;
     let body = lower(&piece)?;
     Ok(Group { members, piece, body })
+}
+
+/// What a view, or a view of a view, shows.
+fn viewed(graph: &Graph, id: NodeId, is_free: &[bool]) -> NodeId {
+    let mut root = id;
+    while is_free[root.index()]
+        && let Some(source) = graph.call(root).and_then(|call| call.args.first()?.as_node())
+    {
+        root = source;
+    }
+    root
+}
+
+fn is_contiguous(form: &Form, id: NodeId) -> bool {
+    let mut values = form.members.iter().map(|member| member.types.value(id));
+    values.all(|value| matches!(value, Value::Tensor(tensor) if tensor.is_contiguous()))
 }
 
 /// No path may leave the members and come back.

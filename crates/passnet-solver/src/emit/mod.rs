@@ -68,12 +68,13 @@ impl<'g> Draft<'g> {
         }
     }
 
-    /// Choices worth trying, the usual one first.
-    pub fn choices(&self) -> Vec<Choice> {
+    /// Choices worth trying, the usual one first. On the host a program costs as much as hundreds of elements.
+    pub fn choices(&self, on_host: bool) -> Vec<Choice> {
         let tile = |tile: usize| Choice { tile, ..Choice::default() };
         let broad = |tile: usize| Choice { tile, divides: false, ..Choice::default() };
         match self.shape {
             Shape::Tiled => vec![tile(1024), broad(1024), broad(4096), tile(256)],
+            Shape::Rows if on_host => vec![tile(4096), tile(1024)],
             _ => vec![tile(1024), tile(4096), tile(256)],
         }
     }
