@@ -136,6 +136,51 @@ def run(x, y):
     compare_text(&text, &[2 * rows * columns, rows], dtype);
 }
 
+/// Rows that are looked up, or follow each other in any order, with sums along them.
+#[test]
+fn rows_of_a_table_give_the_bits_of_the_interpreter() {
+    let bodies = [
+        "t * 2.0 + x",
+        "t - tl.sum(tl.where(column_inside, tl.minimum(tl.maximum(t, -3.0), 3.0), 0.0), axis=1, keep_dims=True)",
+    ];
+    for body in bodies {
+        for (columns, width, height) in [(64, 64, 4), (50, 64, 4), (100, 128, 1), (17, 32, 16)] {
+            for dtype in ["float32", "float16", "bfloat16"] {
+                let text = format!(
+                    "# wrapper: run
+# input: x {dtype} [10, {columns}] normal
+# input: table {dtype} [9, {columns}] normal
+# input: index int64 [10] int 0 9
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, table_ptr, index_ptr, out_ptr, rows, columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    column = tl.arange(0, COLUMNS)[None, :]
+    row_inside = row < rows
+    column_inside = column < columns
+    inside = row_inside & column_inside
+    index = tl.load(index_ptr + row, mask=row_inside, other=0)
+    t = tl.load(table_ptr + index * columns + column, mask=inside, other=1.5).to(tl.float32)
+    x = tl.load(x_ptr + (row + 3) % rows // 2 * columns + column, mask=inside, other=0.0).to(tl.float32)
+    tl.store(out_ptr + row * columns + column, {body}, mask=inside)
+
+
+def run(x, table, index):
+    out = torch.zeros_like(x)
+    kernel[(triton.cdiv(10, {height}),)](x, table, index, out, 10, {columns}, ROWS={height}, COLUMNS={width})
+    return out
+"
+                );
+                compare_text(&text, &[10 * columns, 9 * columns], dtype);
+            }
+        }
+    }
+}
+
 /// A block of three dimensions, the first of one: a mask may switch all of it off, rows or not.
 #[test]
 fn a_dimension_of_one_switches_everything_off() {

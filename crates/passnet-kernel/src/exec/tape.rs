@@ -67,7 +67,22 @@ pub(crate) struct Access {
     pub(crate) contiguous: bool,
     /// The only buffer the pointer may reach, where its parameter is known.
     pub(crate) buffer: Option<usize>,
+    /// What is known of pointers that are taken lane by lane.
+    pub(crate) rows: Option<Box<RowForm>>,
     pub(crate) loc: Loc,
+}
+
+/// Addresses that lie in the arena, one for each row, to which all lanes of the row have the same distances.
+#[derive(Debug, Clone)]
+pub(crate) struct RowForm {
+    pub(crate) at: usize,
+    /// Bytes from one address to the next.
+    pub(crate) step: usize,
+    /// What is added to all of them.
+    pub(crate) base: SReg,
+    /// The distances.
+    pub(crate) dims: Dims,
+    pub(crate) mask: MaskForm,
 }
 
 /// How long a kernel takes, roughly: what memory can deliver meanwhile.
@@ -191,6 +206,23 @@ pub(crate) fn reads(micro: &Micro, accesses: &[Access]) -> SmallVec<[VReg; 4]> {
         }
     }
     used
+}
+
+/// Drops work whose result nobody reads. Loads stay, for they may fault; and so do registers that are `read` later.
+pub(crate) fn drop_unread(micros: &mut Vec<Micro>, accesses: &[Access], mut read: Vec<bool>) {
+    let mut kept = Vec::with_capacity(micros.len());
+    for micro in std::mem::take(micros).into_iter().rev() {
+        let needed = match written(&micro) {
+            Some(dst) => read[usize::from(dst.0)] || matches!(micro, Micro::Load { .. }),
+            None => true,
+        };
+        if needed {
+            reads(&micro, accesses).iter().for_each(|r| read[usize::from(r.0)] = true);
+            kept.push(micro);
+        }
+    }
+    kept.reverse();
+    *micros = kept;
 }
 
 /// The register a micro writes.

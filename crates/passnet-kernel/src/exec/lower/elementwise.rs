@@ -31,6 +31,10 @@ impl Lower<'_> {
             self.set(result, rep);
             return Ok(());
         }
+        if let Some(rep) = self.row_pointers(inst)? {
+            self.set(result, rep);
+            return Ok(());
+        }
         self.dense(inst)
     }
 
@@ -42,6 +46,11 @@ impl Lower<'_> {
             Rep::Affine { base, strides } => Some(Form { base: *base, strides: strides.clone() }),
             _ => None,
         }
+    }
+
+    /// The first lane of a value that steps evenly along each dimension, and the steps.
+    pub(super) fn even_steps(&self, v: ValueId, shape: &Shape) -> Option<(SReg, Strides)> {
+        self.form(v, shape).map(|form| (form.base, form.strides))
     }
 
     /// Index arithmetic that stays an affine function of the lane index.

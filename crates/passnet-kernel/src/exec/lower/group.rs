@@ -4,8 +4,8 @@ use super::{Lower, Rep, Result};
 use crate::exec::lane::Lane;
 use crate::exec::simd::Kernel;
 use crate::exec::tape::{
-    Access, Bounds, CHUNK, Cost, Dims, Group, LaneOp, Micro, Place, SReg, Src, Step, VReg, reads,
-    written,
+    Access, Bounds, CHUNK, Cost, Dims, Group, LaneOp, Micro, Place, SReg, Src, Step, VReg,
+    drop_unread, reads, written,
 };
 use crate::exec::views::{Strides, collapse, is_row_major, row_major};
 use crate::ir::ValueId;
@@ -52,24 +52,6 @@ impl GroupBuilder {
                 *only_use = computed[r] && uses[r] == 1 && self.registers[r].1.is_none();
             }
         }
-    }
-
-    /// Drops work whose result nobody reads. Loads stay, for they may fault.
-    fn drop_unread(&mut self) {
-        let mut read: Vec<bool> = self.registers.iter().map(|(_, full)| full.is_some()).collect();
-        let mut kept = Vec::with_capacity(self.micros.len());
-        for micro in std::mem::take(&mut self.micros).into_iter().rev() {
-            let needed = match written(&micro) {
-                Some(dst) => read[usize::from(dst.0)] || matches!(micro, Micro::Load { .. }),
-                None => true,
-            };
-            if needed {
-                reads(&micro, &self.accesses).iter().for_each(|r| read[usize::from(r.0)] = true);
-                kept.push(micro);
-            }
-        }
-        kept.reverse();
-        self.micros = kept;
     }
 }
 
@@ -177,6 +159,7 @@ impl Lower<'_> {
                 g.micros.push(Micro::BoxMask { dst, bounds, shape });
                 dst
             }
+            Rep::Rows { .. } => self.fetch_rows(&rep, &shape)?,
             Rep::Uniform(_) | Rep::Chunk(_) => {
                 return Err(self.error("internal error: nothing to fetch"));
             }
@@ -185,6 +168,14 @@ impl Lower<'_> {
             g.fetched.insert(v, reg);
         }
         Ok(reg)
+    }
+
+    /// Appends a micro that writes a register of its own.
+    pub(super) fn push(&mut self, lane: Lane, micro: impl FnOnce(VReg) -> Micro) -> Result<VReg> {
+        let g = self.open()?;
+        let dst = g.register(lane, None);
+        g.micros.push(micro(dst));
+        Ok(dst)
     }
 
     /// Appends a kernel whose result is not an SSA value of its own.
@@ -293,7 +284,8 @@ impl Lower<'_> {
             self.reps[v.index()] = Some(Rep::Dense { buffer, offset, strides });
         }
         self.fuse(&mut g.micros);
-        g.drop_unread();
+        let kept = g.registers.iter().map(|(_, full)| full.is_some()).collect();
+        drop_unread(&mut g.micros, &g.accesses, kept);
         g.mark_only_uses();
         let (places, slots) = assign_slots(&g);
         self.slots = self.slots.max(slots);

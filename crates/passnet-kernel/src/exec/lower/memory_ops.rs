@@ -179,6 +179,7 @@ impl Lower<'_> {
                 (0..shape.len()).map(|d| if own[d] == shape[d] { strides[d] } else { 0 }).collect();
             if boxed { plain(shape, &strides) } else { collapse(shape, &strides) }
         };
+        let rows = self.row_form(&rep, shape, &mask).map(Box::new);
         let ptr = match rep {
             Rep::Affine { base, strides } => PtrForm::Affine { base, dims: dims(&strides) },
             Rep::Uniform(base) => {
@@ -213,6 +214,7 @@ impl Lower<'_> {
             store: simd::store_row(self.isa, elem),
             is_store,
             buffer,
+            rows,
             loc: inst.loc,
         })
     }

@@ -12,6 +12,7 @@ mod fuse;
 mod group;
 mod memory_ops;
 mod order;
+mod row_pointers;
 mod scalar;
 mod shapes;
 
@@ -49,6 +50,8 @@ pub(super) enum Rep {
     Chunk(VReg),
     /// In the arena: byte offset and strides in lanes.
     Dense { buffer: usize, offset: usize, strides: Strides },
+    /// Addresses: one for each row in the arena, `lanes` apart, to which the base and so many bytes a column are added.
+    Rows { buffer: usize, offset: usize, lanes: i64, base: SReg, step: i64 },
 }
 
 /// Why a kernel cannot become a tape.
@@ -184,7 +187,7 @@ impl Lower<'_> {
     }
 
     fn set(&mut self, v: ValueId, rep: Rep) {
-        if let Rep::Dense { buffer, .. } = &rep {
+        if let Rep::Dense { buffer, .. } | Rep::Rows { buffer, .. } = &rep {
             self.arena.retain(*buffer);
         }
         self.depths[v.index()] = self.depth;
@@ -220,7 +223,7 @@ impl Lower<'_> {
         if *left > 0 {
             return;
         }
-        if let Some(Rep::Dense { buffer, .. }) = &self.reps[v.index()] {
+        if let Some(Rep::Dense { buffer, .. } | Rep::Rows { buffer, .. }) = &self.reps[v.index()] {
             // A value of an outer loop level is needed again in the next iteration.
             let busy = self.group.is_some();
             self.arena.release(*buffer, self.depths[v.index()], self.depth, busy);

@@ -10,13 +10,18 @@ mod functions;
 mod layout;
 mod pages;
 
-use super::run::Machine;
+use super::lane::Lane;
+use super::run::{Machine, read_lane};
 use super::simd::Isa;
-use super::tape::{Access, Group, MaskForm, Micro, Place, PtrForm, SReg, Step, written};
+use super::tape::{
+    Access, Group, MaskForm, Micro, Place, PtrForm, SReg, Step, drop_unread, written,
+};
+use super::views::span;
 use assembler::Assembler;
 use layout::{Layout, On, WIDTH};
 use pages::Pages;
 use smallvec::SmallVec;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Arguments, scalar registers, constants, arena.
@@ -52,6 +57,8 @@ pub(crate) struct NativeGroup {
 #[derive(Debug, Clone)]
 struct Reach {
     base: SReg,
+    /// Where in the arena the addresses of the rows are, and how far apart.
+    rows: Option<(usize, usize)>,
     /// First byte and byte after the last from lane 0, all lanes on.
     span: (i64, i64),
     size: i64,
@@ -102,7 +109,27 @@ fn compile_steps(steps: &mut [Step], asm: &mut Assembler, words: &mut usize) {
     }
 }
 
+/// The group with pointers that are known row by row in that form, without the work for each lane's address.
+fn by_rows(group: &Group) -> Cow<'_, Group> {
+    if group.accesses.iter().all(|access| access.rows.is_none()) {
+        return Cow::Borrowed(group);
+    }
+    let mut group = group.clone();
+    for access in &mut group.accesses {
+        if let Some(rows) = &access.rows {
+            let (base, dims) = (rows.base, rows.dims.clone());
+            access.span = span(access.elem, &dims, dims.iter().map(|d| (0, d.0)));
+            access.ptr = PtrForm::Affine { base, dims };
+            access.mask = rows.mask.clone();
+        }
+    }
+    let kept = group.places.iter().map(|(place, _)| matches!(place, Place::Full(_))).collect();
+    drop_unread(&mut group.micros, &group.accesses, kept);
+    Cow::Owned(group)
+}
+
 fn compile_group(group: &Group, asm: &mut Assembler) -> Option<NativeGroup> {
+    let group = &*by_rows(group);
     if !emit::is_candidate(group) {
         return None;
     }
@@ -144,6 +171,7 @@ fn reach(access: &Access, layout: &Layout) -> Option<Reach> {
     };
     Some(Reach {
         base: *base,
+        rows: access.rows.as_ref().map(|rows| (rows.at, rows.step)),
         span: access.span,
         size: access.elem.size() as i64,
         buffer: access.buffer,
@@ -170,6 +198,11 @@ impl<'t> Machine<'t, '_> {
         let whole = on.iter().all(|on| *on == everything);
         let mut bases: SmallVec<[usize; 8]> = SmallVec::new();
         for (access, walk) in native.accesses.iter().zip(&layout.walks) {
+            if access.rows.is_some() {
+                // Found row by row.
+                bases.push(0);
+                continue;
+            }
             let (mut low, mut high) = access.span;
             match access.mask {
                 Mask::On => {}
@@ -200,9 +233,10 @@ impl<'t> Machine<'t, '_> {
         for walk in &layout.walks[bases.len()..] {
             bases.push(arena.expose_provenance() + walk.start as usize);
         }
+        let Some(found) = self.row_bases(native, &on, arena) else { return false };
         let words = &mut self.words[..layout.words()];
-        let mut run = |rows: Range<usize>, limits: &[On], lanes: Lanes| {
-            for ((word, base), walk) in words.iter_mut().zip(&bases).zip(&layout.walks) {
+        let mut run = |bases: &[usize], rows: Range<usize>, limits: &[On]| {
+            for ((word, base), walk) in words.iter_mut().zip(bases).zip(&layout.walks) {
                 let from = rows.start as i64 * i64::from(walk.outer);
                 *word = base.wrapping_add(from as usize) as u64;
             }
@@ -218,6 +252,7 @@ impl<'t> Machine<'t, '_> {
                 let at = layout.limits(index).0 as usize / 8;
                 (words[at], words[at + 1]) = (on.lanes.0 as u64, on.lanes.1 as u64);
             }
+            let lanes = native.lanes(limits);
             let extent = [rows.len(), lanes.first, lanes.end, lanes.last];
             let at = layout.runs().rows as usize / 8;
             words[at..].iter_mut().zip(extent).for_each(|(word, n)| *word = n as u64);
@@ -231,8 +266,17 @@ impl<'t> Machine<'t, '_> {
             }
         };
         if whole {
-            let lanes = Lanes { first: 0, end: layout.row, last: layout.row };
-            run(0..layout.rows, &[], lanes);
+            on.clear();
+        }
+        if !found.is_empty() {
+            let looked_up = native.accesses.iter().filter(|access| access.rows.is_some()).count();
+            for (row, found) in found.chunks(looked_up).enumerate() {
+                let places = bases.iter_mut().zip(&native.accesses);
+                let places = places.filter(|(_, access)| access.rows.is_some());
+                places.zip(found).for_each(|((base, _), found)| *base = *found);
+                let limits: SmallVec<[On; 4]> = on.iter().map(|on| on.in_row(row)).collect();
+                run(&bases, row..row + 1, &limits);
+            }
             return true;
         }
         // Rows that masks cut in the same way run together.
@@ -242,9 +286,51 @@ impl<'t> Machine<'t, '_> {
         edges.dedup();
         for edge in edges.windows(2) {
             let limits: SmallVec<[On; 4]> = on.iter().map(|on| on.in_row(edge[0])).collect();
-            run(edge[0]..edge[1], &limits, native.lanes(&limits));
+            run(&bases, edge[0]..edge[1], &limits);
         }
         true
+    }
+
+    /// The addresses of the rows that are looked up, row after row; `None` where one of them leaves its buffer.
+    fn row_bases(
+        &self,
+        native: &NativeGroup,
+        on: &[On],
+        arena: *const u8,
+    ) -> Option<SmallVec<[usize; 32]>> {
+        let layout = &native.layout;
+        let mut found = SmallVec::new();
+        if native.accesses.iter().all(|access| access.rows.is_none()) {
+            return Some(found);
+        }
+        for row in 0..layout.rows {
+            for (access, walk) in native.accesses.iter().zip(&layout.walks) {
+                let Some((at, step)) = access.rows else { continue };
+                let lanes = match access.mask {
+                    Mask::On => (0, layout.row),
+                    Mask::Uniform(r) if self.regs[r.0 as usize] & 1 != 0 => (0, layout.row),
+                    Mask::Uniform(_) => return None,
+                    Mask::Box(index) => on[index].in_row(row).lanes,
+                };
+                if lanes.0 >= lanes.1 {
+                    // All lanes are masked off: any address does.
+                    found.push(self.regs.as_ptr().addr());
+                    continue;
+                }
+                let first = read_lane(arena.wrapping_add(at + row * step), Lane::I64) as i64;
+                let inner = i64::from(walk.inner);
+                let low = lanes.0 as i64 * inner;
+                let high = (lanes.1 as i64 - 1) * inner + access.size;
+                let address = first.wrapping_add(self.regs[access.base.0 as usize] as i64);
+                match self.memory.resolve(address, low, high) {
+                    Some((buffer, at)) if access.buffer.is_none_or(|b| b == buffer) => {
+                        found.push(at.expose_provenance());
+                    }
+                    _ => return None,
+                }
+            }
+        }
+        Some(found)
     }
 }
 
@@ -256,14 +342,17 @@ struct Lanes {
 }
 
 impl NativeGroup {
+    /// How far masks reach; where none is off there are no limits.
     fn lanes(&self, limits: &[On]) -> Lanes {
         let row = self.layout.row;
         let step = self.layout.lanes_at_once();
         let first = limits.iter().map(|on| on.lanes.0.next_multiple_of(step)).max();
         let end = limits.iter().map(|on| on.lanes.1 / step * step).min();
         let last = match &self.stored {
-            Some(masks) => masks.iter().map(|mask| limits[*mask].lanes.1).max(),
-            None => None,
+            Some(masks) if !limits.is_empty() => {
+                masks.iter().map(|mask| limits[*mask].lanes.1).max()
+            }
+            _ => None,
         };
         let last = last.map_or(row, |last| last.next_multiple_of(step));
         let end = end.unwrap_or(row).max(first.unwrap_or(0)).min(last);
