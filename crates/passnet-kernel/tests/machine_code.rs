@@ -222,6 +222,10 @@ fn tiles_give_the_bits_of_the_interpreter() {
         // Sums that are numbers, of each row.
         "x - tl.sum(tl.where(column_inside, tl.minimum(tl.maximum(x, -3.0), 3.0), 0.0), axis=1, keep_dims=True)",
         "x + tl.sum(tl.where(x > 0.5, 1.25, -0.75), axis=1, keep_dims=True) * tl.min(tl.where(x < 9.0, x, 9.0), axis=1, keep_dims=True)",
+        // Parts that are joined by rows, and by columns.
+        "tl.where(row < 3, x, tl.load(x_ptr + place - 5, mask=inside & (row >= 3), other=2.5).to(tl.float32)) * 3.0",
+        "tl.where(column < 16, -x, tl.load(x_ptr + place - 5, mask=inside & (column >= 16), other=0.0).to(tl.float32)) + y",
+        "tl.load(x_ptr + place, mask=inside & (column >= 5) & (row >= 2) & (column < 37), other=0.75).to(tl.float32)",
         // What is read where a mask is off matters inside.
         "x * 0.5 + tl.load(x_ptr + place - 5, mask=inside & (column >= 5), other=3.0).to(tl.float32)",
     ];

@@ -32,7 +32,15 @@ pub fn cut_ranges(
                 continue;
             }
         };
-        let identity = identify(&piece.folder.graph, &piece.folder.metas);
+        let graph = &piece.folder.graph;
+        let needed = graph.needed().into_iter().filter(|id| graph.call(*id).is_some()).count();
+        if kind == Kind::Fusible && needed < 2 {
+            // A library call beside sizes that only other pieces use.
+            let what = format!("{path} {}..{}", range.start, range.end);
+            product.refuse(what, "one operation alone is needed: there is nothing to fuse");
+            continue;
+        }
+        let identity = identify(graph, &piece.folder.metas);
         match known.get(&identity.full) {
             Some(&first) => {
                 let (_, _, _, places): &mut (_, _, _, Vec<Range<u32>>) = &mut pieces[first];

@@ -13,6 +13,7 @@ pub use target::{CalleeKind, Replacement, Target};
 
 use crate::ops::{Bound, Op};
 use rustc_hash::FxHashSet;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Index of a node in [`Graph::nodes`].
@@ -203,6 +204,23 @@ impl Graph {
             });
         }
         users
+    }
+
+    /// The nodes that an output depends on, and those that change memory or may.
+    pub fn needed(&self) -> BTreeSet<NodeId> {
+        let mut needed = BTreeSet::new();
+        let mut open: Vec<NodeId> = Vec::new();
+        self.outputs.iter().for_each(|output| output.for_each_node(&mut |id| open.push(id)));
+        let writes = |call: &Call| call.bind().map_or(true, |bound| bound.mutated().is_some());
+        open.extend(self.calls().filter(|(_, call)| writes(call)).map(|(id, _)| id));
+        while let Some(id) = open.pop() {
+            if needed.insert(id)
+                && let Some(call) = self.call(id)
+            {
+                call.for_each_input(|input| open.push(input));
+            }
+        }
+        needed
     }
 
     /// Checks the invariants of the type and returns the first violation.

@@ -127,7 +127,7 @@ impl<'f> Finder<'f> {
         let count = graph.nodes().len();
         let mut is_free = vec![false; count];
         let mut is_work = vec![false; count];
-        let needed = needed(graph);
+        let needed = graph.needed();
         // What nobody needs is no part of a pattern: whoever reads a pattern leaves it out.
         for (id, call) in graph.calls().filter(|(id, _)| needed.contains(id)) {
             let Ok(bound) = call.bind() else { continue };
@@ -314,23 +314,6 @@ impl<'f> Finder<'f> {
         });
         owned.then_some(taken)
     }
-}
-
-/// The nodes that an output depends on, and those that change memory.
-fn needed(graph: &Graph) -> BTreeSet<NodeId> {
-    let mut needed = BTreeSet::new();
-    let mut open: Vec<NodeId> = Vec::new();
-    graph.outputs.iter().for_each(|output| output.for_each_node(&mut |id| open.push(id)));
-    let writes = |call: &Call| call.bind().map_or(true, |bound| bound.mutated().is_some());
-    open.extend(graph.calls().filter(|(_, call)| writes(call)).map(|(id, _)| id));
-    while let Some(id) = open.pop() {
-        if needed.insert(id)
-            && let Some(call) = graph.call(id)
-        {
-            call.for_each_input(|input| open.push(input));
-        }
-    }
-    needed
 }
 
 /// Whether a node is an alias of its first argument, or a list of such.

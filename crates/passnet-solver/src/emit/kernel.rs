@@ -3,7 +3,7 @@
 use super::expression::{Binding, binding, fill, strip};
 use super::names::Names;
 use super::wrapper::mentions;
-use crate::analysis::body::{Body, Code, Fold, Kind, Target, VarId};
+use crate::analysis::body::{Body, Code, Fold, Guard, Kind, Target, VarId};
 use crate::analysis::index::AxisId;
 use crate::analysis::space::Space;
 use crate::analysis::{Piece, Refusal, Size, product};
@@ -22,6 +22,9 @@ pub enum Shape {
     /// Rows walked through in blocks, once for each reduction and once for the result.
     LongRows,
 }
+
+/// Elements from which on a slab is worked on by programs of its own.
+const LEAST_SLAB: i64 = 1024;
 
 impl Shape {
     pub(super) fn of(body: &Body, space: &Space, longest: i64) -> Shape {
@@ -260,7 +263,28 @@ impl Writer<'_> {
             store.address.for_each_axis(&mut |axis| varies |= axis == rows);
             varies
         };
-        self.shape != Shape::LongRows && !slabs.is_empty() && self.body.stores.iter().all(varies)
+        self.shape != Shape::LongRows
+            && !slabs.is_empty()
+            && self.body.stores.iter().all(varies)
+            && !self.is_small(rows)
+    }
+
+    /// Whether a slab of these rows is not worth a program of its own: it has few elements, and only addresses depend on the
+    /// row, no conditions.
+    fn is_small(&self, rows: AxisId) -> bool {
+        let by_row = |guard: &Guard| {
+            let mut by_row = false;
+            guard.index.for_each_axis(&mut |axis| by_row |= !self.lanes.contains(&axis));
+            by_row
+        };
+        let simple = self.body.vars.iter().all(|var| match &var.code {
+            Code::Load { guards, .. } | Code::Inside(guards) => !guards.iter().any(by_row),
+            Code::Window { .. } => false,
+            _ => true,
+        });
+        let columns = self.lanes.iter().map(|axis| self.body.axes[*axis].largest());
+        let elements = columns.fold(self.body.axes[rows].largest(), i64::saturating_mul);
+        simple && elements < LEAST_SLAB
     }
 
     /// The loops that one running number stands for.

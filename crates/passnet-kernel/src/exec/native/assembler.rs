@@ -415,10 +415,6 @@ impl Assembler {
         self.jump(to);
     }
 
-    pub(super) fn clear_index(&mut self) {
-        self.code.extend([0x31, 0xc0]);
-    }
-
     fn compare_gpr(&mut self, a: Gpr, b: Gpr) {
         self.code.extend([
             0x48 | (b.0 >> 3) << 2 | a.0 >> 3,

@@ -12,6 +12,7 @@ use crate::exec::tape::{
 };
 use crate::ir::{BinaryOp, CmpOp, ReduceOp, UnaryOp};
 use crate::types::Elem;
+use smallvec::SmallVec;
 
 /// Registers that hold addresses.
 const POINTERS: [Gpr; 8] = [R8, R10, R11, RBX, RBP, R12, R13, R14];
@@ -54,6 +55,8 @@ struct Emit<'a> {
     /// Address registers: of the accesses, then of the views.
     pointers: Vec<(Gpr, Walk)>,
     last_use: Vec<usize>,
+    /// Whether anything reads what a micro computes.
+    needed: Vec<bool>,
     free: Vec<Zmm>,
     free_masks: Vec<K>,
     ways: Vec<Way>,
@@ -62,6 +65,8 @@ struct Emit<'a> {
     /// How often the ways worked already in this turn.
     pass: usize,
     masked: bool,
+    /// The boxes that hold no lane, bit by bit; the others hold all, unless masks are computed.
+    off: u32,
     /// Whether the masks of all boxes are computed at the beginning of a turn.
     hoists: bool,
 }
@@ -70,16 +75,16 @@ struct Emit<'a> {
 const WHOLE: &[(usize, bool)] = &[(4, false), (2, false), (1, false)];
 const MASKED: &[(usize, bool)] = &[(2, true), (1, true), (1, false)];
 
-/// Writes the function of a group and says where it begins.
-pub(super) fn function(asm: &mut Assembler, group: &Group, layout: &Layout) -> Option<usize> {
+/// Writes a function of a group and says where it begins: that for any lanes, or, where some boxes are `off`, that for lanes
+/// which the others hold.
+pub(super) fn function(
+    asm: &mut Assembler,
+    group: &Group,
+    layout: &Layout,
+    off: u32,
+) -> Option<usize> {
     if layout.walks.len() > POINTERS.len() {
         return None;
-    }
-    let mut last_use = vec![0; group.places.len()];
-    for (i, micro) in group.micros.iter().enumerate() {
-        for r in reads(micro, &group.accesses) {
-            last_use[usize::from(r.0)] = i;
-        }
     }
     asm.align();
     let start = asm.code.len();
@@ -90,20 +95,55 @@ pub(super) fn function(asm: &mut Assembler, group: &Group, layout: &Layout) -> O
         group,
         layout,
         pointers: POINTERS.into_iter().zip(layout.walks.iter().copied()).collect(),
-        last_use,
+        last_use: vec![0; group.places.len()],
+        needed: vec![false; group.micros.len()],
         free: Vec::new(),
         free_masks: Vec::new(),
         ways: Vec::new(),
         accumulators: accumulators.chunks(partials).map(<[Zmm]>::to_vec).collect(),
         pass: 0,
         masked: false,
+        off,
         hoists: false,
     };
+    emit.find_needed();
     emit.function(asm)?;
     Some(start)
 }
 
 impl Emit<'_> {
+    /// What a micro reads, given which boxes hold no lane.
+    fn reads(&self, micro: &Micro) -> SmallVec<[VReg; 4]> {
+        let chosen = |src: &Src| match src {
+            Src::V(r) => SmallVec::from_slice(&[*r]),
+            _ => SmallVec::new(),
+        };
+        match micro {
+            Micro::SelectBox { bounds, b, .. } if self.is_off(bounds) => chosen(b),
+            Micro::SelectBox { a, .. } if self.off != 0 => chosen(a),
+            Micro::Load { access, .. } if self.is_switched_off(*access) => {
+                chosen(&self.group.accesses[*access].other)
+            }
+            Micro::Store { access, .. } if self.is_switched_off(*access) => SmallVec::new(),
+            _ => reads(micro, &self.group.accesses),
+        }
+    }
+
+    /// Which micros are needed, and where each value is read last.
+    fn find_needed(&mut self) {
+        let full = |(place, _): &(Place, Lane)| matches!(place, Place::Full(_));
+        let mut read: Vec<bool> = self.group.places.iter().map(full).collect();
+        for (i, micro) in self.group.micros.iter().enumerate().rev() {
+            let needed = written(micro).is_none_or(|dst| read[usize::from(dst.0)]);
+            self.needed[i] = needed;
+            for r in self.reads(micro).into_iter().filter(|_| needed) {
+                read[usize::from(r.0)] = true;
+                let last = &mut self.last_use[usize::from(r.0)];
+                *last = i.max(*last);
+            }
+        }
+    }
+
     fn function(&mut self, asm: &mut Assembler) -> Option<()> {
         SAVED.into_iter().for_each(|r| asm.push(r));
         asm.move_gpr(R9, RCX);
@@ -118,8 +158,8 @@ impl Emit<'_> {
             let identity = asm.number(identity(reduction.op));
             registers.iter().for_each(|register| asm.load(*register, identity));
         }
-        asm.clear_index();
-        if self.layout.has_partial() {
+        asm.load_gpr(RAX, RDI, runs.start);
+        if self.layout.has_partial() && self.off == 0 {
             if self.layout.has_low() {
                 asm.load_gpr(RCX, RDI, runs.first);
                 self.lanes(asm, true)?;
@@ -240,6 +280,9 @@ impl Emit<'_> {
             })?;
         }
         for (i, micro) in self.group.micros.iter().enumerate() {
+            if !self.needed[i] {
+                continue;
+            }
             asm.interleaved(ways, |asm, way| {
                 asm.scratch = self.ways[way].scratch;
                 self.micro(asm, way, i, micro)
@@ -382,6 +425,16 @@ impl Emit<'_> {
         Some(BOX)
     }
 
+    fn is_off(&self, bounds: &Bounds) -> bool {
+        let index = self.layout.boxes.iter().position(|b| b == bounds);
+        index.is_some_and(|index| self.off >> index & 1 != 0)
+    }
+
+    /// Whether an access touches nothing because its box holds no lane.
+    fn is_switched_off(&self, access: usize) -> bool {
+        matches!(&self.group.accesses[access].mask, MaskForm::Box(bounds) if self.is_off(bounds))
+    }
+
     fn access_mask(&self, asm: &mut Assembler, way: usize, access: &Access) -> Option<K> {
         match &access.mask {
             MaskForm::Box(bounds) if self.masked => self.mask(asm, way, bounds),
@@ -401,7 +454,8 @@ impl Emit<'_> {
             }
             Micro::SelectBox { dst, bounds, a, b, .. } => {
                 let to = self.free.pop()?;
-                let a = self.operand(asm, way, *a)?;
+                let whole = if self.is_off(bounds) { *b } else { *a };
+                let a = self.operand(asm, way, whole)?;
                 asm.load(to, a);
                 if self.masked {
                     let other = self.operand(asm, way, *b)?;
@@ -424,13 +478,17 @@ impl Emit<'_> {
                 let a = &self.group.accesses[*access];
                 let (base, walk) = self.pointers[*access];
                 let to = self.free.pop()?;
+                let is_off = self.is_switched_off(*access);
                 let k = self.access_mask(asm, way, a)?;
-                if k != K0 {
+                if k != K0 || is_off {
                     let other = match a.other {
                         Src::None => asm.number(0.0),
                         other => self.operand(asm, way, other)?,
                     };
                     asm.load(to, other);
+                }
+                if is_off {
+                    return self.define(asm, way, *dst, to);
                 }
                 self.read(asm, way, to, (base, walk), a.elem, k)?;
                 if walk.inner != 0 && walk.outer != 0 && !self.masked {
@@ -443,6 +501,9 @@ impl Emit<'_> {
             Micro::Store { src, access, .. } => {
                 let a = &self.group.accesses[*access];
                 let (base, walk) = self.pointers[*access];
+                if self.is_switched_off(*access) {
+                    return Some(());
+                }
                 let value = self.register(asm, way, *src, 1)?;
                 let k = self.access_mask(asm, way, a)?;
                 let size = a.elem.size() as u8;

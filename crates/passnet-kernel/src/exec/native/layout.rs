@@ -18,11 +18,12 @@ pub(super) struct Walk {
     pub(super) start: i32,
 }
 
-/// Byte offsets of what says how far a run of the code goes: so many rows, and in each of them the lanes up to `first`
-/// with masks, up to `end` without, up to `last` with masks again.
+/// Byte offsets of what says how far a run of the code goes: so many rows, and in each of them the lanes from `start` up to
+/// `first` with masks, up to `end` without, up to `last` with masks again.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Runs {
     pub(super) rows: i32,
+    pub(super) start: i32,
     pub(super) first: i32,
     pub(super) end: i32,
     pub(super) last: i32,
@@ -63,13 +64,13 @@ impl On {
         self.lanes.0 >= self.lanes.1 || self.rows.0 >= self.rows.1
     }
 
-    /// What is left on in one row.
+    /// What is left on in one row, taken by itself.
     pub(super) fn in_row(&self, row: usize) -> On {
         let lanes = match (self.rows.0..self.rows.1).contains(&row) {
             true => self.lanes,
             false => (0, 0),
         };
-        On { lanes, rows: (row, row + 1) }
+        On { lanes, rows: (0, 1) }
     }
 }
 
@@ -177,7 +178,7 @@ impl Layout {
 
     pub(super) fn runs(&self) -> Runs {
         let at = 8 * (self.walks.len() + 2 * self.boxes.len()) as i32;
-        Runs { rows: at, first: at + 8, end: at + 16, last: at + 24 }
+        Runs { rows: at, start: at + 8, first: at + 16, end: at + 24, last: at + 32 }
     }
 
     /// Words behind the argument pointer.

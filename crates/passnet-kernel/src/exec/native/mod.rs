@@ -5,6 +5,7 @@
 //! are the same bits. Groups with anything unusual keep to the interpreter, and so does every checked run.
 
 mod assembler;
+mod cut;
 mod emit;
 mod functions;
 mod layout;
@@ -18,11 +19,13 @@ use super::tape::{
 };
 use super::views::span;
 use assembler::Assembler;
+use cut::Run;
 use layout::{Layout, On, WIDTH};
 use pages::Pages;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 /// Arguments, scalar registers, constants, arena.
 type Entry = unsafe extern "sysv64" fn(*const u64, *const u64, *const u32, *mut u8);
@@ -51,7 +54,22 @@ pub(crate) struct NativeGroup {
     accesses: Vec<Reach>,
     /// The masks of what is stored, where nothing else is kept: lanes that all of them switch off need no work.
     stored: Option<Vec<usize>>,
+    /// Code for lanes of which some masks hold none, made when it is first needed.
+    variants: Arc<[OnceLock<Variant>; MOST_VARIANTS]>,
 }
+
+#[derive(Debug)]
+struct Variant {
+    /// The masks that hold no lane, bit by bit.
+    off: u32,
+    /// `None` where there can be none.
+    code: Option<Code>,
+}
+
+/// Masks of a group: each has a bit of a word.
+const MOST_MASKS: usize = 32;
+/// Variants of a group's code.
+const MOST_VARIANTS: usize = 8;
 
 /// What has to be known of an access to find its place in memory.
 #[derive(Debug, Clone)]
@@ -134,15 +152,19 @@ fn compile_group(group: &Group, asm: &mut Assembler) -> Option<NativeGroup> {
         return None;
     }
     let layout = Layout::of(group)?;
+    if layout.boxes.len() > MOST_MASKS {
+        return None;
+    }
     let before = asm.code.len();
-    let Some(entry) = emit::function(asm, group, &layout) else {
+    let Some(entry) = emit::function(asm, group, &layout, 0) else {
         asm.code.truncate(before);
         return None;
     };
     let accesses: Vec<Reach> =
         group.accesses.iter().map(|a| reach(a, &layout)).collect::<Option<_>>()?;
     let stored = stored_masks(group, &accesses);
-    Some(NativeGroup { entry, layout, accesses, stored })
+    let variants = Arc::default();
+    Some(NativeGroup { entry, layout, accesses, stored, variants })
 }
 
 fn stored_masks(group: &Group, accesses: &[Reach]) -> Option<Vec<usize>> {
@@ -235,7 +257,11 @@ impl<'t> Machine<'t, '_> {
         }
         let Some(found) = self.row_bases(native, &on, arena) else { return false };
         let words = &mut self.words[..layout.words()];
-        let mut run = |bases: &[usize], rows: Range<usize>, limits: &[On]| {
+        let mut run = |code: (&Code, usize),
+                       bases: &[usize],
+                       rows: Range<usize>,
+                       limits: &[On],
+                       lanes: Lanes| {
             for ((word, base), walk) in words.iter_mut().zip(bases).zip(&layout.walks) {
                 let from = rows.start as i64 * i64::from(walk.outer);
                 *word = base.wrapping_add(from as usize) as u64;
@@ -252,8 +278,7 @@ impl<'t> Machine<'t, '_> {
                 let at = layout.limits(index).0 as usize / 8;
                 (words[at], words[at + 1]) = (on.lanes.0 as u64, on.lanes.1 as u64);
             }
-            let lanes = native.lanes(limits);
-            let extent = [rows.len(), lanes.first, lanes.end, lanes.last];
+            let extent = [rows.len(), lanes.start, lanes.first, lanes.end, lanes.last];
             let at = layout.runs().rows as usize / 8;
             words[at..].iter_mut().zip(extent).for_each(|(word, n)| *word = n as u64);
             // SAFETY: every lane that is on was resolved inside its buffer above; the arena, which holds all rows of the
@@ -261,13 +286,38 @@ impl<'t> Machine<'t, '_> {
             // made for; the processor has AVX-512.
             unsafe {
                 let arena = arena.add(4 * rows.start * layout.row);
-                let (regs, constants) = (self.regs.as_ptr(), code.constants.as_ptr());
-                code.entry(native.entry)(words.as_ptr(), regs, constants, arena);
+                let (regs, constants) = (self.regs.as_ptr(), code.0.constants.as_ptr());
+                code.0.entry(code.1)(words.as_ptr(), regs, constants, arena);
             }
         };
         if whole {
             on.clear();
         }
+        let mut cut: Option<(SmallVec<[On; 4]>, SmallVec<[Run; 8]>)> = None;
+        let mut run_parts = |bases: &[usize], rows: Range<usize>, limits: &[On]| {
+            if limits.is_empty() || !group.reductions.is_empty() {
+                run((code, native.entry), bases, rows, limits, native.lanes(limits));
+                return;
+            }
+            if cut.as_ref().is_none_or(|(known, _)| known[..] != *limits) {
+                cut = Some((SmallVec::from_slice(limits), cut::runs(limits, layout.row)));
+            }
+            for part in cut.iter().flat_map(|(_, parts)| parts) {
+                let nothing = |mask: &usize| part.off.is_some_and(|off| off >> mask & 1 != 0);
+                if native.stored.as_ref().is_some_and(|masks| masks.iter().all(nothing)) {
+                    continue;
+                }
+                let variant = match part.off {
+                    Some(off) if off != 0 => native.variant(group, off),
+                    _ => None,
+                };
+                let (start, last) = part.lanes;
+                let masked = part.off.is_none_or(|off| off != 0) && variant.is_none();
+                let end = if masked { start } else { last };
+                let code = variant.map_or((code, native.entry), |code| (code, 0));
+                run(code, bases, rows.clone(), limits, Lanes { start, first: start, end, last });
+            }
+        };
         if !found.is_empty() {
             let looked_up = native.accesses.iter().filter(|access| access.rows.is_some()).count();
             for (row, found) in found.chunks(looked_up).enumerate() {
@@ -275,7 +325,7 @@ impl<'t> Machine<'t, '_> {
                 let places = places.filter(|(_, access)| access.rows.is_some());
                 places.zip(found).for_each(|((base, _), found)| *base = *found);
                 let limits: SmallVec<[On; 4]> = on.iter().map(|on| on.in_row(row)).collect();
-                run(&bases, row..row + 1, &limits);
+                run_parts(&bases, row..row + 1, &limits);
             }
             return true;
         }
@@ -286,7 +336,7 @@ impl<'t> Machine<'t, '_> {
         edges.dedup();
         for edge in edges.windows(2) {
             let limits: SmallVec<[On; 4]> = on.iter().map(|on| on.in_row(edge[0])).collect();
-            run(&bases, edge[0]..edge[1], &limits);
+            run_parts(&bases, edge[0]..edge[1], &limits);
         }
         true
     }
@@ -334,8 +384,9 @@ impl<'t> Machine<'t, '_> {
     }
 }
 
-/// The lanes up to `first` need masks, those up to `end` none, those up to `last` masks again.
+/// The lanes from `start` up to `first` need masks, those up to `end` none, those up to `last` masks again.
 struct Lanes {
+    start: usize,
     first: usize,
     end: usize,
     last: usize,
@@ -356,7 +407,21 @@ impl NativeGroup {
         };
         let last = last.map_or(row, |last| last.next_multiple_of(step));
         let end = end.unwrap_or(row).max(first.unwrap_or(0)).min(last);
-        Lanes { first: first.unwrap_or(0).min(end), end, last }
+        Lanes { start: 0, first: first.unwrap_or(0).min(end), end, last }
+    }
+
+    /// The code for lanes of which some masks hold none, and the others all.
+    fn variant(&self, group: &Group, off: u32) -> Option<&Code> {
+        let make = || {
+            let mut asm = Assembler::new(WIDTH);
+            emit::function(&mut asm, &by_rows(group), &self.layout, off)?;
+            let pages = Pages::new(&asm.code)?;
+            Some(Code { pages, constants: asm.constants, words: 0 })
+        };
+        // Whoever comes first to an empty place fills it.
+        let mut known =
+            self.variants.iter().map(|place| place.get_or_init(|| Variant { off, code: make() }));
+        known.find(|variant| variant.off == off)?.code.as_ref()
     }
 }
 
