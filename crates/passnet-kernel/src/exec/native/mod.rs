@@ -19,7 +19,6 @@ use super::tape::{
 };
 use super::views::span;
 use assembler::Assembler;
-use cut::Run;
 use layout::{Layout, On, WIDTH};
 use pages::Pages;
 use smallvec::SmallVec;
@@ -52,6 +51,8 @@ pub(crate) struct NativeGroup {
     entry: usize,
     layout: Layout,
     accesses: Vec<Reach>,
+    /// Whether rows of some access have addresses of their own.
+    looks_up: bool,
     /// The masks of what is stored, where nothing else is kept: lanes that all of them switch off need no work.
     stored: Option<Vec<usize>>,
     /// Code for lanes of which some masks hold none, made when it is first needed.
@@ -164,7 +165,8 @@ fn compile_group(group: &Group, asm: &mut Assembler) -> Option<NativeGroup> {
         group.accesses.iter().map(|a| reach(a, &layout)).collect::<Option<_>>()?;
     let stored = stored_masks(group, &accesses);
     let variants = Arc::default();
-    Some(NativeGroup { entry, layout, accesses, stored, variants })
+    let looks_up = accesses.iter().any(|access| access.rows.is_some());
+    Some(NativeGroup { entry, layout, accesses, looks_up, stored, variants })
 }
 
 fn stored_masks(group: &Group, accesses: &[Reach]) -> Option<Vec<usize>> {
@@ -217,7 +219,10 @@ impl<'t> Machine<'t, '_> {
             on.push(found);
         }
         let everything = On { lanes: (0, layout.row), rows: (0, layout.rows) };
-        let whole = on.iter().all(|on| *on == everything);
+        if on.iter().all(|on| *on == everything) {
+            // No masks, no limits.
+            on.clear();
+        }
         let mut bases: SmallVec<[usize; 8]> = SmallVec::new();
         for (access, walk) in native.accesses.iter().zip(&layout.walks) {
             if access.rows.is_some() {
@@ -230,7 +235,7 @@ impl<'t> Machine<'t, '_> {
                 Mask::On => {}
                 Mask::Uniform(r) if self.regs[r.0 as usize] & 1 != 0 => {}
                 Mask::Uniform(_) => return false,
-                Mask::Box(_) if whole => {}
+                Mask::Box(_) if on.is_empty() => {}
                 Mask::Box(index) => {
                     let on = on[index];
                     if on.is_nothing() {
@@ -255,112 +260,37 @@ impl<'t> Machine<'t, '_> {
         for walk in &layout.walks[bases.len()..] {
             bases.push(arena.expose_provenance() + walk.start as usize);
         }
-        let Some(found) = self.row_bases(native, &on, arena) else { return false };
+        let found = match native.looks_up {
+            true => match self.row_bases(native, &on, arena) {
+                Some(found) => found,
+                None => return false,
+            },
+            false => Vec::new(),
+        };
+        let regs = self.regs.as_ptr();
         let words = &mut self.words[..layout.words()];
-        let mut run = |code: (&Code, usize),
-                       bases: &[usize],
-                       rows: Range<usize>,
-                       limits: &[On],
-                       lanes: Lanes| {
-            for ((word, base), walk) in words.iter_mut().zip(bases).zip(&layout.walks) {
-                let from = rows.start as i64 * i64::from(walk.outer);
-                *word = base.wrapping_add(from as usize) as u64;
-            }
-            if let Some(mapped) = native.accesses.iter().position(|it| !it.is_off(limits)) {
-                // Where no lane is on, an address that is mapped spares the processor the suppression of a fault.
-                for (index, access) in native.accesses.iter().enumerate() {
-                    if access.is_off(limits) {
-                        words[index] = words[mapped];
-                    }
-                }
-            }
-            for (index, on) in limits.iter().enumerate() {
-                let at = layout.limits(index).0 as usize / 8;
-                (words[at], words[at + 1]) = (on.lanes.0 as u64, on.lanes.1 as u64);
-            }
-            let extent = [rows.len(), lanes.start, lanes.first, lanes.end, lanes.last];
-            let at = layout.runs().rows as usize / 8;
-            words[at..].iter_mut().zip(extent).for_each(|(word, n)| *word = n as u64);
-            // SAFETY: every lane that is on was resolved inside its buffer above; the arena, which holds all rows of the
-            // group's blocks and the results of its reductions, the registers and the words have the places the code was
-            // made for; the processor has AVX-512.
-            unsafe {
-                let arena = arena.add(4 * rows.start * layout.row);
-                let (regs, constants) = (self.regs.as_ptr(), code.0.constants.as_ptr());
-                code.0.entry(code.1)(words.as_ptr(), regs, constants, arena);
-            }
-        };
-        if whole {
-            on.clear();
-        }
-        let mut cut: Option<(SmallVec<[On; 4]>, SmallVec<[Run; 8]>)> = None;
-        let mut run_parts = |bases: &[usize], rows: Range<usize>, limits: &[On]| {
-            if limits.is_empty() || !group.reductions.is_empty() {
-                run((code, native.entry), bases, rows, limits, native.lanes(limits));
-                return;
-            }
-            if cut.as_ref().is_none_or(|(known, _)| known[..] != *limits) {
-                cut = Some((SmallVec::from_slice(limits), cut::runs(limits, layout.row)));
-            }
-            for part in cut.iter().flat_map(|(_, parts)| parts) {
-                let nothing = |mask: &usize| part.off.is_some_and(|off| off >> mask & 1 != 0);
-                if native.stored.as_ref().is_some_and(|masks| masks.iter().all(nothing)) {
-                    continue;
-                }
-                let variant = match part.off {
-                    Some(off) if off != 0 => native.variant(group, off),
-                    _ => None,
-                };
-                let (start, last) = part.lanes;
-                let masked = part.off.is_none_or(|off| off != 0) && variant.is_none();
-                let end = if masked { start } else { last };
-                let code = variant.map_or((code, native.entry), |code| (code, 0));
-                run(code, bases, rows.clone(), limits, Lanes { start, first: start, end, last });
-            }
-        };
-        if !found.is_empty() {
-            let looked_up = native.accesses.iter().filter(|access| access.rows.is_some()).count();
-            for (row, found) in found.chunks(looked_up).enumerate() {
-                let places = bases.iter_mut().zip(&native.accesses);
-                let places = places.filter(|(_, access)| access.rows.is_some());
-                places.zip(found).for_each(|((base, _), found)| *base = *found);
-                let limits: SmallVec<[On; 4]> = on.iter().map(|on| on.in_row(row)).collect();
-                run_parts(&bases, row..row + 1, &limits);
-            }
-            return true;
-        }
-        // Rows that masks cut in the same way run together.
-        let mut edges: SmallVec<[usize; 8]> = SmallVec::from_slice(&[0, layout.rows]);
-        on.iter().for_each(|on| edges.extend([on.rows.0, on.rows.1]));
-        edges.sort_unstable();
-        edges.dedup();
-        for edge in edges.windows(2) {
-            let limits: SmallVec<[On; 4]> = on.iter().map(|on| on.in_row(edge[0])).collect();
-            run_parts(&bases, edge[0]..edge[1], &limits);
+        let mut call = Call { group, native, code, regs, words, arena };
+        if native.looks_up {
+            call.looked_up_rows(&mut bases, &found, &on);
+        } else if on.iter().all(|on| on.rows == everything.rows) {
+            call.rows(&bases, 0..layout.rows, &on);
+        } else {
+            call.cut_rows(&bases, &on);
         }
         true
     }
 
     /// The addresses of the rows that are looked up, row after row; `None` where one of them leaves its buffer.
-    fn row_bases(
-        &self,
-        native: &NativeGroup,
-        on: &[On],
-        arena: *const u8,
-    ) -> Option<SmallVec<[usize; 32]>> {
+    fn row_bases(&self, native: &NativeGroup, on: &[On], arena: *const u8) -> Option<Vec<usize>> {
         let layout = &native.layout;
-        let mut found = SmallVec::new();
-        if native.accesses.iter().all(|access| access.rows.is_none()) {
-            return Some(found);
-        }
+        let mut found = Vec::with_capacity(layout.rows * native.accesses.len());
         for row in 0..layout.rows {
             for (access, walk) in native.accesses.iter().zip(&layout.walks) {
                 let Some((at, step)) = access.rows else { continue };
                 let lanes = match access.mask {
-                    Mask::On => (0, layout.row),
-                    Mask::Uniform(r) if self.regs[r.0 as usize] & 1 != 0 => (0, layout.row),
-                    Mask::Uniform(_) => return None,
-                    Mask::Box(index) => on[index].in_row(row).lanes,
+                    Mask::Box(index) if !on.is_empty() => on[index].in_row(row).lanes,
+                    Mask::Uniform(r) if self.regs[r.0 as usize] & 1 == 0 => return None,
+                    _ => (0, layout.row),
                 };
                 if lanes.0 >= lanes.1 {
                     // All lanes are masked off: any address does.
@@ -381,6 +311,116 @@ impl<'t> Machine<'t, '_> {
             }
         }
         Some(found)
+    }
+}
+
+/// A run of a group's code by one program.
+struct Call<'c> {
+    group: &'c Group,
+    native: &'c NativeGroup,
+    code: &'c Code,
+    regs: *const u64,
+    words: &'c mut [u64],
+    arena: *mut u8,
+}
+
+impl Call<'_> {
+    /// Rows each of which has addresses of its own.
+    #[inline(never)]
+    fn looked_up_rows(&mut self, bases: &mut [usize], found: &[usize], on: &[On]) {
+        let accesses = &self.native.accesses;
+        let looked_up = accesses.iter().filter(|access| access.rows.is_some()).count();
+        for (row, found) in found.chunks(looked_up).enumerate() {
+            let places = bases.iter_mut().zip(accesses);
+            let places = places.filter(|(_, access)| access.rows.is_some());
+            places.zip(found).for_each(|((base, _), found)| *base = *found);
+            let limits: SmallVec<[On; 4]> = on.iter().map(|on| on.in_row(row)).collect();
+            self.rows(bases, row..row + 1, &limits);
+        }
+    }
+
+    /// All rows; those that masks cut in the same way run together.
+    #[inline(never)]
+    fn cut_rows(&mut self, bases: &[usize], on: &[On]) {
+        let mut edges: SmallVec<[usize; 8]> = SmallVec::from_slice(&[0, self.native.layout.rows]);
+        on.iter().for_each(|on| edges.extend([on.rows.0, on.rows.1]));
+        edges.sort_unstable();
+        edges.dedup();
+        for edge in edges.windows(2) {
+            let limits: SmallVec<[On; 4]> = on.iter().map(|on| on.in_row(edge[0])).collect();
+            self.rows(bases, edge[0]..edge[1], &limits);
+        }
+    }
+
+    /// Rows that masks cut in the same way; no limits where none is off.
+    fn rows(&mut self, bases: &[usize], rows: Range<usize>, limits: &[On]) {
+        let lanes = self.native.lanes(limits);
+        // Code for parts of the row pays where most of its lanes would need masks.
+        let few = 2 * (lanes.end - lanes.first) >= lanes.last;
+        if few || !self.group.reductions.is_empty() {
+            self.run((self.code, self.native.entry), bases, rows, limits, lanes);
+        } else {
+            self.parts(bases, rows, limits);
+        }
+    }
+
+    #[inline(never)]
+    fn parts(&mut self, bases: &[usize], rows: Range<usize>, limits: &[On]) {
+        for part in cut::runs(limits, self.native.layout.row) {
+            let nothing = |mask: &usize| part.off.is_some_and(|off| off >> mask & 1 != 0);
+            if self.native.stored.as_ref().is_some_and(|masks| masks.iter().all(nothing)) {
+                continue;
+            }
+            let variant = match part.off {
+                Some(off) if off != 0 => self.native.variant(self.group, off),
+                _ => None,
+            };
+            let (start, last) = part.lanes;
+            let masked = part.off.is_none_or(|off| off != 0) && variant.is_none();
+            let end = if masked { start } else { last };
+            let code = variant.map_or((self.code, self.native.entry), |code| (code, 0));
+            self.run(code, bases, rows.clone(), limits, Lanes { start, first: start, end, last });
+        }
+    }
+
+    fn run(
+        &mut self,
+        (code, entry): (&Code, usize),
+        bases: &[usize],
+        rows: Range<usize>,
+        limits: &[On],
+        lanes: Lanes,
+    ) {
+        let (native, layout) = (self.native, &self.native.layout);
+        for ((word, base), walk) in self.words.iter_mut().zip(bases).zip(&layout.walks) {
+            let from = rows.start as i64 * i64::from(walk.outer);
+            *word = base.wrapping_add(from as usize) as u64;
+        }
+        if !limits.is_empty()
+            && let Some(mapped) = native.accesses.iter().position(|it| !it.is_off(limits))
+        {
+            // Where no lane is on, an address that is mapped spares the processor the suppression of a fault.
+            for (index, access) in native.accesses.iter().enumerate() {
+                if access.is_off(limits) {
+                    self.words[index] = self.words[mapped];
+                }
+            }
+        }
+        for (index, on) in limits.iter().enumerate() {
+            let at = layout.limits(index).0 as usize / 8;
+            (self.words[at], self.words[at + 1]) = (on.lanes.0 as u64, on.lanes.1 as u64);
+        }
+        let extent = [rows.len(), lanes.start, lanes.first, lanes.end, lanes.last];
+        let at = layout.runs().rows as usize / 8;
+        self.words[at..].iter_mut().zip(extent).for_each(|(word, n)| *word = n as u64);
+        // SAFETY: every lane that is on was resolved inside its buffer; the arena, which holds all rows of the group's
+        // blocks and the results of its reductions, the registers and the words have the places the code was made for;
+        // the processor has AVX-512.
+        unsafe {
+            let arena = self.arena.add(4 * rows.start * layout.row);
+            let constants = code.constants.as_ptr();
+            code.entry(entry)(self.words.as_ptr(), self.regs, constants, arena);
+        }
     }
 }
 
