@@ -2,48 +2,48 @@
 
 use super::kernel::Writer;
 use crate::analysis::body::Guard;
-use crate::analysis::index::{Atom, Index};
+use crate::analysis::index::{Atom, AxisId, Index};
 use crate::analysis::{Refusal, Size};
 
 impl Writer<'_> {
-    /// The stride with which an index follows the running number as a whole, if it does.
-    fn running_stride(&self, index: &Index) -> Result<Option<Size>, Refusal> {
-        let mut stride: Option<Size> = None;
-        for axis in self.outer.iter().rev() {
-            let own = index.terms.iter().find_map(|(atom, factor)| match atom {
+    /// The stride with which an index follows the running number of several loops as a whole, if it does.
+    fn running_stride(&self, index: &Index, loops: &[AxisId]) -> Result<Option<Size>, Refusal> {
+        let factor = |axis: &AxisId| {
+            index.terms.iter().find_map(|(atom, factor)| match atom {
                 Atom::Axis(own) if own == axis => Some(factor),
                 _ => None,
-            });
-            let Some(own) = own else { return Ok(None) };
-            let wanted = match &stride {
-                None => own.clone(),
-                Some(wanted) if wanted.same(own) => own.clone(),
-                Some(_) => return Ok(None),
-            };
-            stride = Some(wanted.times(&self.body.axes[*axis])?);
-        }
-        let last = self.outer.last().filter(|_| self.outer.len() > 1);
-        let first = last.and_then(|last| {
-            index.terms.iter().find_map(|(atom, factor)| match atom {
-                Atom::Axis(own) if own == last => Some(factor.clone()),
-                _ => None,
             })
-        });
-        Ok(first)
+        };
+        let [_, .., last] = loops else { return Ok(None) };
+        let mut stride: Option<Size> = None;
+        for axis in loops.iter().rev() {
+            let Some(own) = factor(axis) else { return Ok(None) };
+            if stride.is_some_and(|wanted| !wanted.same(own)) {
+                return Ok(None);
+            }
+            stride = Some(own.times(&self.body.axes[*axis])?);
+        }
+        Ok(factor(last).cloned())
     }
 
     pub(super) fn index(&mut self, index: &Index) -> Result<String, Refusal> {
         let mut parts = Vec::new();
-        let running = self.running_stride(index)?;
-        if let Some(stride) = &running {
-            parts.push(match stride.is(1) {
-                true => self.running.to_string(),
-                false => format!("{} * {}", self.running, self.names.text(stride, "stride")?),
-            });
+        let mut columns = None;
+        let mut followed: Vec<AxisId> = Vec::new();
+        for (name, loops) in self.running.clone() {
+            let Some(stride) = self.running_stride(index, &loops)? else { continue };
+            let text = match stride.is(1) {
+                true => name.to_string(),
+                false => format!("{name} * {}", self.names.text(&stride, "stride")?),
+            };
+            // Columns come last: rows have an address, and columns lie behind it.
+            match name {
+                "column" => columns = Some(text),
+                _ => parts.push(text),
+            }
+            followed.extend(loops);
         }
-        let covered = |atom: &Atom| {
-            running.is_some() && matches!(atom, Atom::Axis(axis) if self.outer.contains(axis))
-        };
+        let covered = |atom: &Atom| matches!(atom, Atom::Axis(axis) if followed.contains(axis));
         let mut terms: Vec<&(Atom, Size)> =
             index.terms.iter().filter(|(atom, _)| !covered(atom)).collect();
         terms.sort_by_key(|(_, factor)| std::cmp::Reverse(factor.values().to_vec()));
@@ -71,6 +71,7 @@ impl Writer<'_> {
                 });
             }
         }
+        parts.extend(columns);
         if !index.constant.is(0) {
             parts.push(self.names.text(&index.constant, "offset")?);
         }

@@ -70,8 +70,7 @@ pub(super) struct Writer<'a> {
     pub(super) indent: usize,
     pub(super) axis_text: BTreeMap<AxisId, String>,
     /// The loops that one running number stands for, outermost first, and that number's name.
-    pub(super) outer: Vec<AxisId>,
-    pub(super) running: &'static str,
+    pub(super) running: Vec<(&'static str, Vec<AxisId>)>,
     /// Of them those that are the same for all rows of a program.
     slab_axes: BTreeSet<AxisId>,
     /// How each value that is defined is written.
@@ -101,8 +100,7 @@ impl KernelText {
             lines: Vec::new(),
             indent: 1,
             axis_text: BTreeMap::new(),
-            outer: Vec::new(),
-            running: "row",
+            running: Vec::new(),
             slab_axes: BTreeSet::new(),
             known: BTreeMap::new(),
             uses: count_uses(body),
@@ -242,11 +240,10 @@ impl Writer<'_> {
             self.line("inside = row_inside & column_inside");
         }
         self.decompose("row", outer, "row")?;
-        self.outer = outer.to_vec();
+        self.running = vec![("row", outer.to_vec()), ("column", inner.to_vec())];
         if slabs.is_some() {
             self.decompose("slab", slab_axes, "slab")?;
-            self.outer = slab_axes.to_vec();
-            self.running = "slab";
+            self.running[0] = ("slab", slab_axes.to_vec());
             self.slab_axes = slab_axes.iter().copied().collect();
         }
         if self.shape != Shape::LongRows {

@@ -75,7 +75,7 @@ impl<'g> Draft<'g> {
         match self.shape {
             Shape::Tiled if on_host => vec![tile(4096), broad(4096), broad(1024), tile(1024)],
             Shape::Tiled => vec![tile(1024), broad(1024), broad(4096), tile(256)],
-            Shape::Rows if on_host => vec![tile(4096), tile(1024)],
+            Shape::Rows | Shape::LongRows if on_host => vec![tile(4096), tile(1024)],
             _ => vec![tile(1024), tile(4096), tile(256)],
         }
     }
