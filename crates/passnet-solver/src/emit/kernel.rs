@@ -1,9 +1,10 @@
 //! The kernel's text.
 
 use super::expression::{Binding, binding, fill, strip};
+use super::loops::Loops;
 use super::names::Names;
 use super::wrapper::mentions;
-use crate::analysis::body::{Body, Code, Fold, Guard, Kind, Target, VarId};
+use crate::analysis::body::{Body, Code, Fold, Kind, Target, VarId};
 use crate::analysis::index::AxisId;
 use crate::analysis::space::Space;
 use crate::analysis::{Piece, Refusal, Size, product};
@@ -22,9 +23,6 @@ pub enum Shape {
     /// Rows walked through in blocks, once for each reduction and once for the result.
     LongRows,
 }
-
-/// Elements from which on a slab is worked on by programs of its own.
-const LEAST_SLAB: i64 = 1024;
 
 impl Shape {
     pub(super) fn of(body: &Body, space: &Space, longest: i64) -> Shape {
@@ -63,16 +61,16 @@ pub struct KernelText {
 pub(super) struct Writer<'a> {
     pub(super) piece: &'a Piece,
     pub(super) body: &'a Body,
-    shape: Shape,
+    pub(super) shape: Shape,
     pub(super) lanes: BTreeSet<AxisId>,
     pub(super) names: Names,
-    lines: Vec<String>,
+    pub(super) lines: Vec<String>,
     pub(super) indent: usize,
     pub(super) axis_text: BTreeMap<AxisId, String>,
     /// The loops that one running number stands for, outermost first, and that number's name.
     pub(super) running: Vec<(&'static str, Vec<AxisId>)>,
     /// Of them those that are the same for all rows of a program.
-    slab_axes: BTreeSet<AxisId>,
+    pub(super) slab_axes: BTreeSet<AxisId>,
     /// How each value that is defined is written.
     pub(super) known: BTreeMap<VarId, String>,
     pub(super) uses: Vec<usize>,
@@ -116,24 +114,19 @@ impl KernelText {
             }
         }
         let (params, outputs) = arguments(body);
-        // Only the launch needs the number of slabs, unless some other size is the same.
+        writer.drop_unused_loops();
         let lines = writer.lines.join("\n");
-        let taken =
-            |(name, _): &&(String, Size)| slabs.as_ref() != Some(name) || mentions(&lines, name);
+        let in_kernel = |name: &String| mentions(&lines, name);
+        let in_launch =
+            |name: &String| [Some(&rows), Some(&columns), slabs.as_ref()].contains(&Some(name));
+        writer.names.given.retain(|(name, _)| in_kernel(name) || in_launch(name));
         let sizes: Vec<String> =
-            writer.names.given.iter().filter(taken).map(|(name, _)| name.clone()).collect();
+            writer.names.given.iter().map(|(name, _)| name.clone()).filter(in_kernel).collect();
         let text = writer.finish(stem, &params, &outputs, &sizes);
         let rounds = body.vars.iter().any(|var| matches!(var.code, Code::Round { .. }));
         let formulas = writer.names.given;
         Ok(KernelText { text, params, outputs, formulas, sizes, rows, columns, slabs, rounds })
     }
-}
-
-/// Names of the sizes of a kernel's loops.
-struct Loops {
-    slabs: Option<String>,
-    rows: String,
-    columns: String,
 }
 
 /// Which parameters and outputs a kernel touches.
@@ -188,130 +181,6 @@ fn count_uses(body: &Body) -> Vec<usize> {
 impl Writer<'_> {
     pub(super) fn line(&mut self, text: impl AsRef<str>) {
         self.lines.push(format!("{}{}", "    ".repeat(self.indent), text.as_ref()));
-    }
-
-    /// Writes the loop variables; gives the names of their sizes.
-    fn loops(&mut self, space: &Space) -> Result<Loops, Refusal> {
-        let graphs = self.piece.graphs;
-        let axes = &self.body.axes;
-        let sizes = |loops: &[AxisId]| -> Result<Size, Refusal> {
-            product(loops.iter().map(|axis| &axes[*axis]), graphs)
-        };
-        if self.shape == Shape::Flat {
-            let size = self.names.text(&sizes(&space.kept)?, "count")?;
-            self.line("place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)");
-            self.line(format!("inside = place < {size}"));
-            self.axis_text.extend(space.kept.iter().map(|axis| (*axis, "place".to_string())));
-            return Ok(Loops { slabs: None, rows: "1".into(), columns: size });
-        }
-        let (outer, inner): (&[AxisId], &[AxisId]) = match self.shape {
-            Shape::Tiled => space.kept.split_at(space.kept.len() - 1),
-            _ => (&space.kept, &space.reduced),
-        };
-        let (slab_axes, outer) = match outer {
-            [slabs @ .., last] if self.has_slabs(slabs, *last) => (slabs, &outer[slabs.len()..]),
-            _ => (&[][..], outer),
-        };
-        let rows = self.names.text(&sizes(outer)?, "rows")?;
-        let slabs = match slab_axes {
-            [] => None,
-            several => Some(self.names.text(&sizes(several)?, "slabs")?),
-        };
-        let columns = self.names.text(&sizes(inner)?, "columns")?;
-        if slabs.is_some() {
-            self.line(format!("tiles = tl.cdiv({rows}, ROWS)"));
-            self.line("slab = tl.program_id(0) // tiles");
-            self.line("row = tl.program_id(0) % tiles * ROWS + tl.arange(0, ROWS)[:, None]");
-        } else {
-            self.line("row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]");
-        }
-        let start = match self.shape {
-            Shape::Tiled => "tl.program_id(1) * COLUMNS + ",
-            _ => "",
-        };
-        if self.shape == Shape::LongRows {
-            self.line("lane = tl.arange(0, COLUMNS)[None, :]");
-        } else {
-            self.line(format!("column = {start}tl.arange(0, COLUMNS)[None, :]"));
-        }
-        self.line(format!("row_inside = row < {rows}"));
-        if self.shape != Shape::LongRows {
-            self.line(format!("column_inside = column < {columns}"));
-            self.line("inside = row_inside & column_inside");
-        }
-        self.decompose("row", outer, "row")?;
-        self.running = vec![("row", outer.to_vec()), ("column", inner.to_vec())];
-        if slabs.is_some() {
-            self.decompose("slab", slab_axes, "slab")?;
-            self.running[0] = ("slab", slab_axes.to_vec());
-            self.slab_axes = slab_axes.iter().copied().collect();
-        }
-        if self.shape != Shape::LongRows {
-            self.decompose("column", inner, "column")?;
-        }
-        Ok(Loops { slabs, rows, columns })
-    }
-
-    /// Whether a program's rows are those of the innermost loop alone, so that addresses step evenly from row to row:
-    /// not where something is stored once for all of them.
-    fn has_slabs(&self, slabs: &[AxisId], rows: AxisId) -> bool {
-        let varies = |store: &crate::analysis::body::Store| {
-            let mut varies = false;
-            store.address.for_each_axis(&mut |axis| varies |= axis == rows);
-            varies
-        };
-        self.shape != Shape::LongRows
-            && !slabs.is_empty()
-            && self.body.stores.iter().all(varies)
-            && !self.is_small(rows)
-    }
-
-    /// Whether a slab of these rows is not worth a program of its own: it has few elements, and only addresses depend on the
-    /// row, no conditions.
-    fn is_small(&self, rows: AxisId) -> bool {
-        let by_row = |guard: &Guard| {
-            let mut by_row = false;
-            guard.index.for_each_axis(&mut |axis| by_row |= !self.lanes.contains(&axis));
-            by_row
-        };
-        let simple = self.body.vars.iter().all(|var| match &var.code {
-            Code::Load { guards, .. } | Code::Inside(guards) => !guards.iter().any(by_row),
-            Code::Window { .. } => false,
-            _ => true,
-        });
-        let columns = self.lanes.iter().map(|axis| self.body.axes[*axis].largest());
-        let elements = columns.fold(self.body.axes[rows].largest(), i64::saturating_mul);
-        simple && elements < LEAST_SLAB
-    }
-
-    /// The loops that one running number stands for.
-    pub(super) fn decompose(
-        &mut self,
-        running: &str,
-        loops: &[AxisId],
-        hint: &str,
-    ) -> Result<(), Refusal> {
-        if let [only] = loops {
-            self.axis_text.insert(*only, running.to_string());
-            return Ok(());
-        }
-        let mut stride = Size::fixed(1, self.piece.graphs);
-        for (place, axis) in loops.iter().enumerate().rev() {
-            let size = self.body.axes[*axis].clone();
-            let name = format!("{hint}_{place}");
-            let by = self.names.text(&stride, &format!("stride_{place}"))?;
-            let quotient =
-                if by == "1" { running.to_string() } else { format!("{running} // {by}") };
-            if place == 0 {
-                self.line(format!("{name} = {quotient}"));
-            } else {
-                let size = self.names.text(&size, &format!("size_{place}"))?;
-                self.line(format!("{name} = {quotient} % {size}"));
-            }
-            self.axis_text.insert(*axis, name);
-            stride = stride.times(&size)?;
-        }
-        Ok(())
     }
 
     /// The mask for something that varies with these loops.

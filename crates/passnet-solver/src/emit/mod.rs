@@ -6,6 +6,7 @@ mod file;
 mod formula;
 mod kernel;
 mod long_rows;
+mod loops;
 mod names;
 mod neutral;
 mod pattern;
