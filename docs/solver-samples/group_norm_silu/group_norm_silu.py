@@ -38,9 +38,8 @@ def group_norm_silu_kernel(
     row_inside = row < 32
     column_inside = column < columns
     inside = row_inside & column_inside
-    column_1 = column % size_1
     column_0 = column // size_1
-    in_0 = tl.load(in_0_ptr + slab * stride + row * columns + column_0 * size_1 + column_1, mask=inside, other=0.0).to(tl.float32)
+    in_0 = tl.load(in_0_ptr + slab * stride + row * columns + column, mask=inside, other=0.0).to(tl.float32)
     total_1 = tl.sum(in_0, axis=1, keep_dims=True)
     centred = in_0 - total_1 / columns
     total_2 = tl.sum(tl.where(column_inside, centred * centred, 0.0), axis=1, keep_dims=True)
@@ -48,7 +47,7 @@ def group_norm_silu_kernel(
     w_1 = tl.load(w_1_ptr + row * stride_2 + column_0, mask=inside, other=0.0).to(tl.float32)
     tmp_0 = (centred * tl.rsqrt(total_2 / columns + 1e-6) * w_0 + w_1).to(out_ptr.dtype.element_ty).to(tl.float32)
     tmp_1 = tmp_0 * tl.sigmoid(tmp_0)
-    tl.store(out_ptr + slab * stride + row * columns + column_0 * size_1 + column_1, tmp_1, mask=inside)
+    tl.store(out_ptr + slab * stride + row * columns + column, tmp_1, mask=inside)
 
 
 @torch.fx.wrap
