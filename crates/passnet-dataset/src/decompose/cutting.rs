@@ -75,3 +75,53 @@ pub fn narrow(range: &Range<usize>) -> Range<u32> {
     let narrow = |place: usize| u32::try_from(place).unwrap_or(u32::MAX);
     narrow(range.start)..narrow(range.end)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use passnet_graph::infer::infer_folder;
+    use passnet_graph::read::read_folder;
+    use passnet_graph::{FileName, GraphFiles};
+
+    const MODEL: &str = "import torch
+
+class GraphModule(torch.nn.Module):
+    def forward(self, x, w):
+        tmp_0 = x @ w
+        tmp_1 = 2 * 3
+        tmp_2 = tmp_0.relu()
+        return (tmp_2,)
+";
+    const META: &str = "class Program_weight_tensor_meta_x:
+    name = \"x\"
+    shape = [4, 8]
+    dtype = \"torch.float32\"
+    device = \"cpu\"
+    mean = 0.0
+    std = 1.0
+    data = None
+
+
+class Program_weight_tensor_meta_w:
+    name = \"w\"
+    shape = [8, 8]
+    dtype = \"torch.float32\"
+    device = \"cpu\"
+    mean = 0.0
+    std = 1.0
+    data = None
+";
+
+    #[test]
+    fn a_piece_of_which_one_operation_is_needed_is_not_fusible() {
+        let files =
+            GraphFiles::new("model").with(FileName::Model, MODEL).with(FileName::WeightMeta, META);
+        let folder = read_folder(&files).unwrap();
+        let types = infer_folder(&folder);
+        let cut = |kind| cut_ranges("model", &folder, &types, kind, &[0..2, 0..3]);
+        let fusible = cut(Kind::Fusible);
+        assert_eq!((fusible.entries.len(), fusible.refusals.len()), (1, 1));
+        assert!(fusible.refusals[0].reason.contains("nothing to fuse"), "{:?}", fusible.refusals);
+        assert_eq!(cut(Kind::Typical).entries.len(), 2);
+    }
+}
