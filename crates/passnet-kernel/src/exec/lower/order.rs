@@ -77,12 +77,7 @@ impl Lower<'_> {
                     ready.push(inst);
                     ready
                 }
-                Op::Atomic { .. }
-                | Op::AtomicCas
-                | Op::If
-                | Op::For
-                | Op::While
-                | Op::Assert(_) => {
+                _ if comes_after_all(inst) => {
                     let mut ready = waiting.take_all();
                     ready.push(inst);
                     ready
@@ -115,6 +110,11 @@ impl Lower<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether everything before has to be done: what happens shows outside, or a region may use anything.
+fn comes_after_all(inst: &Inst) -> bool {
+    !inst.regions.is_empty() || matches!(inst.op, Op::Atomic { .. } | Op::AtomicCas | Op::Assert(_))
 }
 
 fn is_view(op: &Op) -> bool {
