@@ -181,6 +181,56 @@ def run(x, table, index):
     }
 }
 
+/// A loop carries a column of addresses and, made from it, addresses of whole rows: these are the ones from before the
+/// column moves on, whichever is carried first.
+#[test]
+fn a_loop_carries_rows_made_of_what_it_carries() {
+    let sum = |body: &str| {
+        let text = format!(
+            "# wrapper: run
+# input: table float32 [12, 16] normal
+# input: index int64 [4] int 0 4
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(table_ptr, index_ptr, out_ptr):
+    row = tl.arange(0, 4)[:, None]
+    column = tl.arange(0, 16)[None, :]
+    index = tl.load(index_ptr + row)
+    first = table_ptr + index * 16
+    total = tl.zeros([4, 16], dtype=tl.float32)
+{body}
+    tl.store(out_ptr + row * 16 + column, total)
+
+
+def run(table, index):
+    out = torch.zeros((4, 16), dtype=torch.float32, device=table.device)
+    kernel[(1,)](table, index, out)
+    return out
+"
+        );
+        let fixture = Fixture::new(Source::new("kernel.py", &*text)).unwrap();
+        let prepared = fixture.prepare().unwrap();
+        let mut buffers = fixture.buffers(&prepared);
+        let options = RunOptions::default();
+        prepared.run(buffers.iter_mut().map(Vec::as_mut_slice).collect(), options).unwrap();
+        let view = &fixture.plan.returns[0];
+        gather(view, &buffers[view.buffer])
+    };
+    let carried = "    places = first + column
+    for step in range(0, 3):
+        total += tl.load(places)
+        places = first + column
+        first = first + (index + 1) * 16";
+    let unrolled = "    total += tl.load(first + column)
+    total += tl.load(first + column)
+    total += tl.load(first + (index + 1) * 16 + column)";
+    assert_eq!(sum(carried), sum(unrolled));
+}
+
 /// A block of three dimensions, the first of one: a mask may switch all of it off, rows or not.
 #[test]
 fn a_dimension_of_one_switches_everything_off() {

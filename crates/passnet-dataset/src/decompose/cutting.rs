@@ -92,30 +92,25 @@ class GraphModule(torch.nn.Module):
         tmp_2 = tmp_0.relu()
         return (tmp_2,)
 ";
-    const META: &str = "class Program_weight_tensor_meta_x:
-    name = \"x\"
-    shape = [4, 8]
+    fn meta(name: &str, shape: &str) -> String {
+        format!(
+            "class Program_weight_tensor_meta_{name}:
+    name = \"{name}\"
+    shape = {shape}
     dtype = \"torch.float32\"
     device = \"cpu\"
     mean = 0.0
     std = 1.0
     data = None
-
-
-class Program_weight_tensor_meta_w:
-    name = \"w\"
-    shape = [8, 8]
-    dtype = \"torch.float32\"
-    device = \"cpu\"
-    mean = 0.0
-    std = 1.0
-    data = None
-";
+"
+        )
+    }
 
     #[test]
     fn a_piece_of_which_one_operation_is_needed_is_not_fusible() {
-        let files =
-            GraphFiles::new("model").with(FileName::Model, MODEL).with(FileName::WeightMeta, META);
+        let files = GraphFiles::new("model")
+            .with(FileName::Model, MODEL)
+            .with(FileName::WeightMeta, meta("x", "[4, 8]") + &meta("w", "[8, 8]"));
         let folder = read_folder(&files).unwrap();
         let types = infer_folder(&folder);
         let cut = |kind| cut_ranges("model", &folder, &types, kind, &[0..2, 0..3]);

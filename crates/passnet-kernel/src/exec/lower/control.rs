@@ -319,6 +319,8 @@ impl Lower<'_> {
                 (Rep::Uniform(src), Storage::Register(own)) => storages.iter().any(|s| matches!(s, Storage::Register(r) | Storage::Base { base: r, .. } if *r == src && r != own)),
                 (Rep::Affine { base: src, .. } | Rep::Uniform(src), Storage::Base { base: own, .. }) => storages.iter().any(|s| matches!(s, Storage::Register(r) | Storage::Base { base: r, .. } if *r == src && r != own)),
                 (Rep::Dense { buffer: src, .. }, Storage::Block { buffer: own, .. }) => storages.iter().any(|s| matches!(s, Storage::Block { buffer: b, .. } if *b == src && b != own)),
+                // Its addresses or their base may be storage of the loop.
+                (Rep::Rows { .. }, _) => true,
                 _ => false,
             };
             // Views of the own block in another order also need a copy first; `materialize` makes one.

@@ -1,7 +1,8 @@
 //! How the lanes of a group lie in memory, as far as its code has to know.
 
+use crate::exec::lane::Lane;
 use crate::exec::simd::partials;
-use crate::exec::tape::{Bounds, Dims, Group, MaskForm, Micro, PtrForm, SReg};
+use crate::exec::tape::{Bounds, Dims, Group, MaskForm, Micro, Place, PtrForm, SReg};
 use smallvec::SmallVec;
 
 /// Lanes of one register.
@@ -190,15 +191,20 @@ impl Layout {
 /// A group of less than a register that touches nothing but blocks of the arena, which begin and end on whole registers:
 /// what is computed in the lanes beyond does no harm.
 fn few_lanes(group: &Group, views: &[(Dims, i64, i32)]) -> Option<Layout> {
-    let even = |(dims, _, start): &(Dims, i64, i32)| {
-        matches!(dims[..], [(_, 0)])
-            || matches!(dims[..], [(_, 4)]) && start % (4 * WIDTH as i32) == 0
+    let aligned = |at: usize| at.is_multiple_of(4 * WIDTH);
+    let even = |(dims, _, start): &(Dims, i64, i32)| match dims[..] {
+        [(_, 0)] => true,
+        [(_, 4)] => aligned(*start as usize),
+        _ => false,
     };
+    // A block may be a part of another.
+    let whole = |(place, _): &(Place, Lane)| !matches!(place, Place::Full(at) if !aligned(*at));
     let selects = |micro: &Micro| matches!(micro, Micro::SelectBox { .. });
     let fits = group.lanes < WIDTH
         && group.accesses.is_empty()
         && group.reductions.is_empty()
         && !group.micros.iter().any(selects)
+        && group.places.iter().all(whole)
         && views.iter().all(even);
     let walks = views.iter().map(|(dims, _, start)| Walk {
         inner: dims[0].1 as i32,
