@@ -477,8 +477,11 @@ const OWN_NAMES: &[&str] = &[
     "row",
     "rows",
     "scale",
+    "slab",
+    "slabs",
     "start",
     "stride",
+    "tiles",
     "tl",
     "torch",
     "triton",
@@ -486,8 +489,8 @@ const OWN_NAMES: &[&str] = &[
 ];
 const OWN_BEGINNINGS: &[&str] = &[
     "centred_", "column_", "extent_", "extreme_", "factor_", "given_", "high_", "length_", "low_",
-    "offset_", "out_", "part_", "powers_", "row_", "scale_", "size_", "stride_", "sum_", "total_",
-    "w0", "w1",
+    "offset_", "out_", "part_", "powers_", "row_", "scale_", "size_", "slab_", "stride_", "sum_",
+    "total_", "w0", "w1",
 ];
 
 /// The graph's name for a value, changed where generated code would use it for something else.

@@ -1,7 +1,8 @@
 //! From a group to a loop over sixteen lanes at a time that keeps every value in a register.
 //!
 //! A group becomes one function: for each row a loop over the lanes where no mask is off, and before and after it one that
-//! computes the masks of each access. Reductions along the row are folded and stored at its end.
+//! computes the masks of each access. Reductions along the row are folded and stored at its end. Where some masks are off for
+//! whole runs of lanes, a function for these runs leaves out what the masks switch off.
 //! What the code cannot express (other lane types, gathers, too many values) stays with the interpreter.
 
 mod arithmetic;
@@ -53,7 +54,7 @@ struct Way {
 struct Emit<'a> {
     group: &'a Group,
     layout: &'a Layout,
-    /// Address registers: of the accesses, then of the views.
+    /// Address registers: of the accesses, then of the views, then of the results of reductions.
     pointers: Vec<(Gpr, Walk)>,
     last_use: Vec<usize>,
     /// Whether anything reads what a micro computes.
