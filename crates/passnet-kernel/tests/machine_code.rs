@@ -276,6 +276,10 @@ fn tiles_give_the_bits_of_the_interpreter() {
         "tl.where(row < 3, x, tl.load(x_ptr + place - 5, mask=inside & (row >= 3), other=2.5).to(tl.float32)) * 3.0",
         "tl.where(column < 16, -x, tl.load(x_ptr + place - 5, mask=inside & (column >= 16), other=0.0).to(tl.float32)) + y",
         "tl.load(x_ptr + place, mask=inside & (column >= 5) & (row >= 2) & (column < 37), other=0.75).to(tl.float32)",
+        // Memory holds columns one behind the other, or every other element is read.
+        "tl.load(x_ptr + slab * rows * columns + column * rows + row, mask=inside, other=1.25).to(tl.float32) - y",
+        "x + tl.sum(tl.load(x_ptr + column * rows + row, mask=inside & (column >= 3), other=0.5).to(tl.float32), axis=1, keep_dims=True)",
+        "x * tl.load(x_ptr + place + column, mask=inside & (column * 2 < columns), other=0.25).to(tl.float32)",
         // What is read where a mask is off matters inside.
         "x * 0.5 + tl.load(x_ptr + place - 5, mask=inside & (column >= 5), other=3.0).to(tl.float32)",
     ];
@@ -292,6 +296,44 @@ fn tiles_give_the_bits_of_the_interpreter() {
         for (sizes, tile) in tiles {
             for dtype in ["float32", "float16", "bfloat16"] {
                 compare_tiles(body, sizes, tile, dtype);
+            }
+        }
+    }
+}
+
+/// Results that lie in memory column by column, or every other element of it.
+#[test]
+fn stores_across_rows_give_the_bits_of_the_interpreter() {
+    for place in ["column * rows + row", "row * columns * 2 + column * 2"] {
+        for ((rows, columns), (height, width)) in
+            [((8, 64), (4, 32)), ((7, 49), (4, 64)), ((40, 37), (16, 64)), ((3, 5), (4, 8))]
+        {
+            for dtype in ["float32", "float16", "bfloat16"] {
+                let text = format!(
+                    "# wrapper: run
+# input: x {dtype} [{rows}, {columns}] normal
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x_ptr, out_ptr, rows, columns, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
+    column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)[None, :]
+    inside = (row < rows) & (column < columns)
+    x = tl.load(x_ptr + row * columns + column, mask=inside, other=0.0).to(tl.float32)
+    tl.store(out_ptr + {place}, tl.exp(x) * 0.5, mask=inside)
+
+
+def run(x):
+    out = torch.zeros(({rows} * {columns} * 2,), dtype=x.dtype, device=x.device)
+    grid = (triton.cdiv({rows}, {height}), triton.cdiv({columns}, {width}))
+    kernel[grid](x, out, {rows}, {columns}, ROWS={height}, COLUMNS={width})
+    return out
+"
+                );
+                compare_text(&text, &[rows * columns], dtype);
             }
         }
     }

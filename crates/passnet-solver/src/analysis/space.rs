@@ -13,6 +13,26 @@ pub struct Space {
     pub reduced: Vec<AxisId>,
 }
 
+impl Space {
+    /// Whether memory holds something of the tiles, which rows and columns are the innermost loops of, column by column.
+    pub fn runs_across(&self, body: &Body) -> bool {
+        let mut loops = self.kept.iter().chain(&self.reduced).rev();
+        let column = loops.next();
+        let row = if self.reduced.is_empty() { loops.next() } else { self.kept.last() };
+        let (Some(row), Some(column)) = (row, column) else { return false };
+        let mut across = false;
+        body.for_each_index(&mut |index| {
+            let step = |axis: &AxisId| {
+                let is_own = |atom: &Atom| matches!(atom, Atom::Axis(own) if own == axis);
+                index.terms.iter().find(|(atom, _)| is_own(atom)).map(|(_, step)| step)
+            };
+            let (row, column) = (step(row), step(column));
+            across |= row.is_some_and(|step| step.is(1)) && column.is_some_and(|step| !step.is(1));
+        });
+        across
+    }
+}
+
 /// Merges what can be merged.
 pub fn coalesce(body: &mut Body) -> Result<Space, Refusal> {
     let reduced: BTreeSet<AxisId> = body.reduced.iter().copied().collect();

@@ -28,14 +28,24 @@ pub struct Choice {
     /// Elements that one program holds at a time; a power of two.
     pub tile: usize,
     pub warps: usize,
-    /// Whether tiles of rows and columns are cut so that they divide a row, where they can.
-    pub divides: bool,
+    pub cut: Cut,
 }
 
 impl Default for Choice {
     fn default() -> Self {
-        Choice { tile: 1024, warps: 4, divides: true }
+        Choice { tile: 1024, warps: 4, cut: Cut::Divides }
     }
+}
+
+/// How wide the tiles of rows and columns are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Cut {
+    /// As a power of two that divides a row, where one does.
+    Divides,
+    /// As the row, or the whole tile.
+    Broad,
+    /// About as high as wide: for what memory holds column by column.
+    Square,
 }
 
 /// A row up to this long is held whole; a longer one is walked through in blocks.
@@ -49,6 +59,8 @@ pub struct Draft<'g> {
     body: Body,
     space: Space,
     shape: Shape,
+    /// Whether memory holds something of it column by column.
+    across: bool,
 }
 
 impl<'g> Draft<'g> {
@@ -56,7 +68,8 @@ impl<'g> Draft<'g> {
         let mut body = group.body.clone();
         let space = coalesce(&mut body)?;
         let shape = Shape::of(&body, &space, LONGEST_ROW);
-        Ok(Draft { stem, piece: &group.piece, body, space, shape })
+        let across = space.runs_across(&body);
+        Ok(Draft { stem, piece: &group.piece, body, space, shape, across })
     }
 
     /// What the kernel's loops look like.
@@ -72,13 +85,23 @@ impl<'g> Draft<'g> {
     /// Choices worth trying, the usual one first. On the host a program costs as much as hundreds of elements.
     pub fn choices(&self, on_host: bool) -> Vec<Choice> {
         let tile = |tile: usize| Choice { tile, ..Choice::default() };
-        let broad = |tile: usize| Choice { tile, divides: false, ..Choice::default() };
-        match self.shape {
-            Shape::Tiled if on_host => vec![tile(4096), broad(4096), broad(1024), tile(1024)],
+        let broad = |tile: usize| Choice { tile, cut: Cut::Broad, ..Choice::default() };
+        let square = |tile: usize| Choice { tile, cut: Cut::Square, ..Choice::default() };
+        let mut choices = match self.shape {
+            // Long runs through memory come first, and lanes that a mask switches off at the end of a row cost nothing.
+            Shape::Tiled if on_host => vec![broad(4096), tile(4096), broad(1024), tile(1024)],
             Shape::Tiled => vec![tile(1024), broad(1024), broad(4096), tile(256)],
             Shape::Rows | Shape::LongRows if on_host => vec![tile(4096), tile(1024)],
+            _ if on_host => vec![tile(4096), tile(1024), tile(256)],
             _ => vec![tile(1024), tile(4096), tile(256)],
+        };
+        // As many rows as a cache line has elements.
+        match self.shape {
+            Shape::Tiled if self.across => choices.insert(0, square(4096)),
+            Shape::Rows if self.across && on_host => choices.insert(0, tile(32768)),
+            _ => {}
         }
+        choices
     }
 
     /// The parts of the pass.

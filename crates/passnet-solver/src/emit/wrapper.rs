@@ -1,9 +1,9 @@
 //! The host side: sizes from shapes, outputs, the launch.
 
-use super::Choice;
 use super::formula::{readable, spaced};
 use super::kernel::{KernelText, Shape};
 use super::name_of;
+use super::{Choice, Cut};
 use crate::analysis::{Piece, Refusal};
 use passnet_graph::NodeId;
 use std::fmt::Write as _;
@@ -129,15 +129,21 @@ fn launch(
             (format!("(triton.cdiv({columns}, block),)"), vec!["BLOCK=block".into()])
         }
         Shape::Tiled => {
-            if choice.divides {
-                line(
-                    "# A power of two that divides a row, where one does: masked lanes are work, too."
-                        .into(),
-                );
-                line(format!("width = max({LEAST_WIDTH}, {columns} & -{columns})"));
-                line(format!("width = min(width, triton.next_power_of_2({columns}), {tile})"));
-            } else {
-                line(format!("width = min(triton.next_power_of_2({columns}), {tile})"));
+            match choice.cut {
+                Cut::Divides => {
+                    line(
+                        "# A power of two that divides a row, where one does: masked lanes are work, too."
+                            .into(),
+                    );
+                    line(format!("width = max({LEAST_WIDTH}, {columns} & -{columns})"));
+                    line(format!("width = min(width, triton.next_power_of_2({columns}), {tile})"));
+                }
+                Cut::Broad => {
+                    line(format!("width = min(triton.next_power_of_2({columns}), {tile})"));
+                }
+                Cut::Square => {
+                    line(format!("width = min(triton.next_power_of_2({columns}), {LEAST_WIDTH})"));
+                }
             }
             line(height(rows, tile));
             let grid = format!("({tiles}, triton.cdiv({columns}, width))");

@@ -27,7 +27,7 @@ pub(crate) fn cast_mut<T: Plain>(bytes: &mut [u8]) -> &mut [T] {
 }
 
 /// The same slice at its known type, where the types agree.
-fn same<A: 'static, B: 'static>(slice: &[A]) -> Option<&[B]> {
+pub(crate) fn same<A: 'static, B: 'static>(slice: &[A]) -> Option<&[B]> {
     // SAFETY: the cast happens only when the two types are one and the same.
     (TypeId::of::<A>() == TypeId::of::<B>())
         .then(|| unsafe { std::slice::from_raw_parts(slice.as_ptr().cast(), slice.len()) })

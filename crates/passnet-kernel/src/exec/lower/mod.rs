@@ -157,14 +157,17 @@ pub(crate) fn lower(f: &Function, bounds: &[Bound], grid: [u32; 3]) -> Result<Ta
     }
     lower.block(&f.body)?;
     lower.close_group()?;
+    let arena_bytes = lower.arena.high_water();
     #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
-    let code = crate::exec::native::compile(&mut lower.steps, lower.isa);
+    let code = crate::exec::native::compile(&mut lower.steps, arena_bytes, lower.isa);
+    #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+    let arena_bytes = code.as_ref().map_or(arena_bytes, |code| code.arena_bytes);
     Ok(Tape {
         #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
         code,
         steps: lower.steps,
         image: lower.image,
-        arena_bytes: lower.arena.high_water(),
+        arena_bytes,
         slots: lower.slots,
         accesses: lower.accesses,
         has_atomics: lower.has_atomics,

@@ -73,17 +73,17 @@ impl Lower<'_> {
                     let meets = |load: &Inst| self.may_alias(root(load), root(inst));
                     let mut first = waiting.loaded(meets);
                     first.extend(&inst.args);
-                    let mut ready = waiting.take(&first);
+                    let mut ready = self.smaller_first(waiting.take(&first));
                     ready.push(inst);
                     ready
                 }
                 _ if comes_after_all(inst) => {
-                    let mut ready = waiting.take_all();
+                    let mut ready = self.smaller_first(waiting.take_all());
                     ready.push(inst);
                     ready
                 }
                 _ => {
-                    let mut ready = waiting.take(&inst.args);
+                    let mut ready = self.smaller_first(waiting.take(&inst.args));
                     ready.push(inst);
                     ready
                 }
@@ -95,6 +95,13 @@ impl Lower<'_> {
             }
         }
         self.lower_all(waiting.take_all())
+    }
+
+    /// Smaller blocks before larger ones, which are made of them: groups of the same lanes are not torn apart.
+    fn smaller_first<'b>(&self, mut insts: Vec<&'b Inst>) -> Vec<&'b Inst> {
+        let lanes = |inst: &&Inst| inst.results.iter().map(|v| self.ty(*v).numel()).max();
+        insts.sort_by_key(lanes);
+        insts
     }
 
     fn lower_all(&mut self, insts: Vec<&Inst>) -> Result<()> {

@@ -76,8 +76,8 @@ impl On {
 }
 
 impl Layout {
-    /// `None` if the lanes do not fall into rows.
-    pub(super) fn of(group: &Group) -> Option<Layout> {
+    /// `None` if the lanes do not fall into rows. `in_arena`: whether all accesses are to blocks of the arena.
+    pub(super) fn of(group: &Group, in_arena: bool) -> Option<Layout> {
         let mut places: Vec<(Dims, i64, i32)> = Vec::new();
         for access in &group.accesses {
             let PtrForm::Affine { dims, .. } = &access.ptr else { return None };
@@ -90,7 +90,7 @@ impl Layout {
             }
         }
         let (boxes, shape) = boxes(group);
-        if let Some(few) = few_lanes(group, &places) {
+        if in_arena && let Some(few) = few_lanes(group, &places) {
             return Some(few);
         }
         let row = places.iter().filter_map(|(dims, ..)| dims.last().map(|d| d.0)).min();
@@ -201,7 +201,6 @@ fn few_lanes(group: &Group, views: &[(Dims, i64, i32)]) -> Option<Layout> {
     let whole = |(place, _): &(Place, Lane)| !matches!(place, Place::Full(at) if !aligned(*at));
     let selects = |micro: &Micro| matches!(micro, Micro::SelectBox { .. });
     let fits = group.lanes < WIDTH
-        && group.accesses.is_empty()
         && group.reductions.is_empty()
         && !group.micros.iter().any(selects)
         && group.places.iter().all(whole)
@@ -259,7 +258,7 @@ fn masked_dims(shape: &[usize], row: usize, rows: usize) -> Option<MaskedDims> {
 }
 
 /// Neighbouring dimensions that step evenly as one.
-fn merge(dims: &Dims) -> Dims {
+pub(super) fn merge(dims: &Dims) -> Dims {
     let mut merged = Dims::new();
     for &(size, stride) in dims {
         match merged.last_mut() {

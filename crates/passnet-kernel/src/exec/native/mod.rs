@@ -10,6 +10,7 @@ mod emit;
 mod functions;
 mod layout;
 mod pages;
+mod stage;
 
 use super::lane::Lane;
 use super::run::{Machine, read_lane};
@@ -22,6 +23,7 @@ use assembler::Assembler;
 use layout::{Layout, On, WIDTH};
 use pages::Pages;
 use smallvec::SmallVec;
+use stage::{Found, Stage};
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -36,6 +38,8 @@ pub(crate) struct Code {
     constants: Vec<u32>,
     /// Words that the arguments of a group take at most.
     pub(super) words: usize,
+    /// Bytes of the arena that the blocks of the tape and of stages need.
+    pub(crate) arena_bytes: usize,
 }
 
 impl Code {
@@ -49,6 +53,9 @@ impl Code {
 #[derive(Debug, Clone)]
 pub(crate) struct NativeGroup {
     entry: usize,
+    /// The group as the code was made for it, where that is not how the interpreter runs it.
+    rewritten: Option<Box<Group>>,
+    stages: Vec<Stage>,
     layout: Layout,
     accesses: Vec<Reach>,
     /// Whether rows of some access have addresses of their own.
@@ -78,6 +85,8 @@ struct Reach {
     base: SReg,
     /// Where in the arena the addresses of the rows are, and how far apart.
     rows: Option<(usize, usize)>,
+    /// Where in the arena its block is, if it has one in place of memory.
+    staged: Option<usize>,
     /// First byte and byte after the last from lane 0, all lanes on.
     span: (i64, i64),
     size: i64,
@@ -94,36 +103,48 @@ enum Mask {
 }
 
 /// Gives every group that can have it machine code.
-pub(crate) fn compile(steps: &mut [Step], isa: Isa) -> Option<Code> {
+pub(crate) fn compile(steps: &mut [Step], arena_bytes: usize, isa: Isa) -> Option<Code> {
     if isa != Isa::Avx512 {
         return None;
     }
-    let mut asm = Assembler::new(WIDTH);
-    let mut words = 0;
-    compile_steps(steps, &mut asm, &mut words);
+    let mut compiler =
+        Compiler { asm: Assembler::new(WIDTH), words: 0, blocks: arena_bytes, arena_bytes };
+    compiler.steps(steps);
+    let Compiler { asm, words, arena_bytes, .. } = compiler;
     let pages = Pages::new(&asm.code)?;
-    Some(Code { pages, constants: asm.constants, words })
+    Some(Code { pages, constants: asm.constants, words, arena_bytes })
 }
 
-fn compile_steps(steps: &mut [Step], asm: &mut Assembler, words: &mut usize) {
-    for step in steps {
-        match step {
-            Step::Group(group) => {
-                group.native = compile_group(group, asm).map(Box::new);
-                if let Some(native) = &group.native {
-                    *words = native.layout.words().max(*words);
+struct Compiler {
+    asm: Assembler,
+    words: usize,
+    /// Bytes of the arena that the tape's own blocks take; those of stages lie behind.
+    blocks: usize,
+    arena_bytes: usize,
+}
+
+impl Compiler {
+    fn steps(&mut self, steps: &mut [Step]) {
+        for step in steps {
+            match step {
+                Step::Group(group) => {
+                    group.native = compile_group(group, &mut self.asm, self.blocks).map(Box::new);
+                    if let Some(native) = &group.native {
+                        self.words = native.layout.words().max(self.words);
+                        self.arena_bytes = stage::end(&native.stages, group).max(self.arena_bytes);
+                    }
                 }
+                Step::If { then, otherwise, .. } => {
+                    self.steps(then);
+                    self.steps(otherwise);
+                }
+                Step::For { body, .. } => self.steps(body),
+                Step::While { condition_steps, body, .. } => {
+                    self.steps(condition_steps);
+                    self.steps(body);
+                }
+                _ => {}
             }
-            Step::If { then, otherwise, .. } => {
-                compile_steps(then, asm, words);
-                compile_steps(otherwise, asm, words);
-            }
-            Step::For { body, .. } => compile_steps(body, asm, words),
-            Step::While { condition_steps, body, .. } => {
-                compile_steps(condition_steps, asm, words);
-                compile_steps(body, asm, words);
-            }
-            _ => {}
         }
     }
 }
@@ -147,26 +168,31 @@ fn by_rows(group: &Group) -> Cow<'_, Group> {
     Cow::Owned(group)
 }
 
-fn compile_group(group: &Group, asm: &mut Assembler) -> Option<NativeGroup> {
-    let group = &*by_rows(group);
-    if !emit::is_candidate(group) {
+fn compile_group(group: &Group, asm: &mut Assembler, blocks: usize) -> Option<NativeGroup> {
+    let (group, stages) = stage::staged(by_rows(group), blocks)?;
+    if !emit::is_candidate(&group) {
         return None;
     }
-    let layout = Layout::of(group)?;
+    let layout = Layout::of(&group, stages.len() == group.accesses.len())?;
     if layout.boxes.len() > MOST_MASKS {
         return None;
     }
     let before = asm.code.len();
-    let Some(entry) = emit::function(asm, group, &layout, 0) else {
+    let Some(entry) = emit::function(asm, &group, &layout, 0) else {
         asm.code.truncate(before);
         return None;
     };
-    let accesses: Vec<Reach> =
+    let mut accesses: Vec<Reach> =
         group.accesses.iter().map(|a| reach(a, &layout)).collect::<Option<_>>()?;
-    let stored = stored_masks(group, &accesses);
+    stages.iter().for_each(|stage| accesses[stage.access].staged = Some(stage.at));
+    let stored = stored_masks(&group, &accesses);
     let variants = Arc::default();
     let looks_up = accesses.iter().any(|access| access.rows.is_some());
-    Some(NativeGroup { entry, layout, accesses, looks_up, stored, variants })
+    let rewritten = match group {
+        Cow::Owned(group) => Some(Box::new(group)),
+        Cow::Borrowed(_) => None,
+    };
+    Some(NativeGroup { entry, rewritten, stages, layout, accesses, looks_up, stored, variants })
 }
 
 fn stored_masks(group: &Group, accesses: &[Reach]) -> Option<Vec<usize>> {
@@ -196,6 +222,7 @@ fn reach(access: &Access, layout: &Layout) -> Option<Reach> {
     Some(Reach {
         base: *base,
         rows: access.rows.as_ref().map(|rows| (rows.at, rows.step)),
+        staged: None,
         span: access.span,
         size: access.elem.size() as i64,
         buffer: access.buffer,
@@ -211,7 +238,9 @@ impl<'t> Machine<'t, '_> {
         if self.tracker.is_some() || self.overlapping || self.interprets {
             return false;
         }
+        let group = native.rewritten.as_deref().unwrap_or(group);
         let layout = &native.layout;
+        let arena = self.arena(0);
         let int = |r: SReg| self.regs[r.0 as usize] as i64;
         let mut on: SmallVec<[On; 4]> = SmallVec::new();
         for bounds in &layout.boxes {
@@ -228,6 +257,10 @@ impl<'t> Machine<'t, '_> {
             if access.rows.is_some() {
                 // Found row by row.
                 bases.push(0);
+                continue;
+            }
+            if let Some(at) = access.staged {
+                bases.push(arena.expose_provenance() + at);
                 continue;
             }
             let (mut low, mut high) = access.span;
@@ -256,7 +289,6 @@ impl<'t> Machine<'t, '_> {
                 _ => return false,
             }
         }
-        let arena = self.arena(0);
         for walk in &layout.walks[bases.len()..] {
             bases.push(arena.expose_provenance() + walk.start as usize);
         }
@@ -267,6 +299,14 @@ impl<'t> Machine<'t, '_> {
             },
             false => Vec::new(),
         };
+        let stages: Option<SmallVec<[Found; 2]>> =
+            native.stages.iter().map(|stage| stage.find(self)).collect();
+        let Some(stages) = stages else { return false };
+        let staged = || native.stages.iter().zip(&stages);
+        for (stage, found) in staged().filter(|(stage, _)| !stage.is_store) {
+            // SAFETY: found just now; the arena was made large enough for all stages of the tape.
+            unsafe { stage.fill(found, &self.regs, arena) };
+        }
         let regs = self.regs.as_ptr();
         let words = &mut self.words[..layout.words()];
         let mut call = Call { group, native, code, regs, words, arena };
@@ -276,6 +316,10 @@ impl<'t> Machine<'t, '_> {
             call.rows(&bases, 0..layout.rows, &on);
         } else {
             call.cut_rows(&bases, &on);
+        }
+        for (stage, found) in staged().filter(|(stage, _)| stage.is_store) {
+            // SAFETY: as above.
+            unsafe { stage.drain(found, arena) };
         }
         true
     }
@@ -454,9 +498,9 @@ impl NativeGroup {
     fn variant(&self, group: &Group, off: u32) -> Option<&Code> {
         let make = || {
             let mut asm = Assembler::new(WIDTH);
-            emit::function(&mut asm, &by_rows(group), &self.layout, off)?;
+            emit::function(&mut asm, group, &self.layout, off)?;
             let pages = Pages::new(&asm.code)?;
-            Some(Code { pages, constants: asm.constants, words: 0 })
+            Some(Code { pages, constants: asm.constants, words: 0, arena_bytes: 0 })
         };
         // Whoever comes first to an empty place fills it.
         let mut known =

@@ -12,6 +12,8 @@ mod map;
 mod math;
 mod reduce;
 mod select;
+#[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+mod transpose;
 
 pub(crate) use access::{LoadRow, StoreRow, load_row, store_row};
 pub(crate) use half::{f32_to_bf16, f32_to_f16, round_to_bf16, round_to_f16};
@@ -22,6 +24,8 @@ pub(crate) use reduce::{DotKernel, ReduceKernel, ScanKernel, dot, partials, redu
 pub(crate) use select::{
     Mode, binary, bitcast, cast, compare, fma, narrow, select, sigmoid, unary,
 };
+#[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+pub(crate) use transpose::{Columns, load_columns, store_columns};
 
 use std::sync::OnceLock;
 

@@ -405,12 +405,21 @@ impl<'p> Lower<'p> {
             Class::Pointwise => self.pointwise(wanted),
             Class::View => self.view(wanted),
             Class::Movement => self.movement(wanted),
+            Class::Reduction if self.second(node, bound).is_some() => self.pointwise(wanted),
             Class::Reduction => self.reduction(wanted),
             Class::Normalisation => self.normalisation(wanted),
             Class::Pooling | Class::Resampling => self.window(wanted),
             Class::Creation => self.creation(wanted),
             _ => Err(self.unsupported(bound)),
         }
+    }
+
+    /// The parameter that holds the second tensor of `max` and `min`, which may stand where others have a dimension.
+    fn second(&self, node: NodeId, bound: &Bound<'_>) -> Option<&'static str> {
+        let parameter = if bound.has("other") { "other" } else { "dim" };
+        let takes_two = matches!(bound.op, Op::Max | Op::Min) && bound.has(parameter);
+        let tensor = self.argument(node, bound.arg(parameter)).filter(|_| takes_two)?;
+        self.piece.is_tensor(tensor).then_some(parameter)
     }
 
     fn unsupported(&self, bound: &Bound<'_>) -> Refusal {

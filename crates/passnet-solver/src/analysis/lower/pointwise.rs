@@ -30,9 +30,8 @@ impl Lower<'_> {
             return Ok(self.text(kind, format!("({{0}} {operator} {{1}})"), &[a, b]));
         }
         match bound.op {
-            Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Rsub | Op::Maximum | Op::Minimum => {
-                self.arithmetic(wanted, result)
-            }
+            Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Rsub => self.arithmetic(wanted, result),
+            Op::Maximum | Op::Minimum | Op::Max | Op::Min => self.arithmetic(wanted, result),
             Op::Pow => self.power(wanted, result),
             Op::FloorDivide | Op::Remainder => self.modular(wanted, result),
             Op::Neg | Op::Positive | Op::Abs | Op::Square => {
@@ -140,7 +139,8 @@ impl Lower<'_> {
         if !bound.arg("rounding_mode").is_none() || bound.float("alpha").is_some_and(|a| a != 1.0) {
             return Err(self.unsupported(bound));
         }
-        let [a, b] = self.pair(node, bound, "other", index)?;
+        let other = self.second(node, bound).unwrap_or("other");
+        let [a, b] = self.pair(node, bound, other, index)?;
         let kind = if bound.op == Op::Div { Kind::Float } else { result.max(Kind::Int) };
         let (a, b) = (self.cast(a, kind), self.cast(b, kind));
         let template = match bound.op {
@@ -150,7 +150,7 @@ impl Lower<'_> {
             Op::Mul => "{0} * {1}",
             Op::Div => "{0} / {1}",
             // Either operand's NaN goes through, as in torch.
-            Op::Maximum => "tl.where(({0} > {1}) | ({0} != {0}), {0}, {1})",
+            Op::Maximum | Op::Max => "tl.where(({0} > {1}) | ({0} != {0}), {0}, {1})",
             _ => "tl.where(({0} < {1}) | ({0} != {0}), {0}, {1})",
         };
         let value = self.text(kind, template, &[a, b]);

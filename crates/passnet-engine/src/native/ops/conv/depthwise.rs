@@ -3,10 +3,13 @@
 use super::padded::Padded;
 use super::window::Window;
 use crate::native::error::Result;
+use crate::native::simd::convert::{narrow, same, same_mut, widen};
 use crate::native::simd::math::Real;
 use crate::native::simd::parallel::{Shared, for_each_task, threads};
 use crate::native::simd::vector::{MOST_LANES, Vector, VectorKernel};
-use crate::native::tensor::Buffer;
+use crate::native::tensor::element::Element;
+use crate::native::tensor::layout::numel;
+use crate::native::tensor::{Buffer, Tensor};
 
 /// Vectors summed at a time, enough to hide how long one addition takes.
 const VECTORS: usize = 4;
@@ -15,86 +18,153 @@ const SLACK: usize = VECTORS * MOST_LANES;
 /// Products that one task computes, at least.
 const WORK: usize = 1 << 15;
 
-pub(super) fn run<T: Real>(
-    input: &[T],
+/// Every channel is brought into the type that is computed in, and every plane of results back, by itself.
+pub(super) fn run<S: Element, T: Real>(
+    input: &Tensor,
     weight: &[T],
-    out: &mut [T],
     window: &Window,
-    channels: usize,
     filters: usize,
     bias: &(impl Fn(usize) -> T + Sync + Send),
-) -> Result<()> {
+) -> Result<Tensor> {
+    let (batch, channels) = (input.shape()[0], input.shape()[1]);
+    let shape = [batch, filters, window.output[0], window.output[1], window.output[2]];
+    let mut out = Buffer::<S>::new(numel(&shape)?)?;
     let (plane_in, plane, taps) = (window.input_size(), window.output_size(), window.kernel_size());
+    if out.is_empty() {
+        return Tensor::from_buffer(out, &shape);
+    }
+    let input = input.words::<S>()?;
     let padded = Padded::new(window)?;
     let multiplier = filters / channels;
     let planes = out.len() / plane;
     let together = (WORK / (plane * taps)).clamp(1, planes);
     let tasks = planes.div_ceil(together);
-    let shared = Shared::new(out);
+    let shared = Shared::new(&mut out);
     // Every thread has a volume of its own; what lies between a channel's elements stays zero.
     let volume_len = padded.len + SLACK;
     let reach = padded.offsets.iter().max().map_or(0, |offset| offset + padded.positions);
     assert!(reach <= padded.len, "a tap beyond the padded volume");
-    let mut volumes = Buffer::<T>::zeroed(threads().min(tasks) * volume_len)?;
+    let converted = if S::DTYPE == T::DTYPE { 0 } else { plane_in.max(plane) };
+    let own_len = volume_len + converted;
+    let mut volumes = Buffer::<T>::zeroed(threads().min(tasks) * own_len)?;
     let volumes = Shared::new(&mut volumes);
     let work = |task: usize, thread: usize| {
         // SAFETY: tasks of one thread follow one another.
-        let volume = unsafe { volumes.slice(thread * volume_len, volume_len) };
+        let (volume, converted) =
+            unsafe { volumes.slice(thread * own_len, own_len) }.split_at_mut(volume_len);
         for index in task * together..planes.min((task + 1) * together) {
             let (image, filter) = (index / filters, index % filters);
             let channel = image * channels + filter / multiplier;
-            padded.fill(&input[channel * plane_in..(channel + 1) * plane_in], volume);
-            T::run_vectors(Correlation {
-                volume,
+            let source = &input[channel * plane_in..(channel + 1) * plane_in];
+            // SAFETY: each plane is one task's.
+            let target = unsafe { shared.slice(index * plane, plane) };
+            let correlation = Correlation {
                 padded: &padded,
                 reach,
                 weights: &weight[filter * taps..(filter + 1) * taps],
                 bias: bias(filter),
-                // SAFETY: each plane is one task's.
-                target: unsafe { shared.slice(index * plane, plane) },
-            });
+            };
+            match (same::<S, T>(source), same_mut::<S, T>(target)) {
+                (Some(source), Some(target)) => {
+                    padded.fill(source, volume);
+                    T::run_vectors(correlation.of(volume, target));
+                }
+                _ => {
+                    widen(source, &mut converted[..plane_in]);
+                    padded.fill(&converted[..plane_in], volume);
+                    T::run_vectors(correlation.of(volume, &mut converted[..plane]));
+                    narrow(&converted[..plane], target);
+                }
+            }
         }
     };
     for_each_task(tasks, work);
-    Ok(())
+    Tensor::from_buffer(out, &shape)
 }
 
 /// One filter over one channel.
 struct Correlation<'a, T> {
-    volume: &'a [T],
     padded: &'a Padded,
     /// Where the last position's farthest tap lies.
     reach: usize,
     weights: &'a [T],
     bias: T,
+}
+
+/// With the channel, laid out, and the results.
+struct Plane<'a, T> {
+    filter: Correlation<'a, T>,
+    volume: &'a [T],
     target: &'a mut [T],
 }
 
-impl<T: Real> VectorKernel<T> for Correlation<'_, T> {
+impl<'a, T> Correlation<'a, T> {
+    fn of(self, volume: &'a [T], target: &'a mut [T]) -> Plane<'a, T> {
+        Plane { filter: self, volume, target }
+    }
+}
+
+impl<T: Real> VectorKernel<T> for Plane<'_, T> {
     #[inline(always)]
     fn run<V: Vector<T>>(self) {
-        assert!(self.reach + SLACK <= self.volume.len());
+        assert!(self.filter.reach + SLACK <= self.volume.len());
+        match self.filter.padded.vectors(V::LANES) {
+            Some(places) => self.lines::<V>(places),
+            None => self.positions::<V>(),
+        }
+    }
+}
+
+impl<T: Real> Plane<'_, T> {
+    /// Lines that hold vectors: results are stored where they belong.
+    #[inline(always)]
+    fn lines<V: Vector<T>>(self, mut places: impl Iterator<Item = (usize, usize)>) {
+        while let Some(first) = places.next() {
+            let (mut group, mut count) = ([first; VECTORS], 1);
+            for (slot, place) in group[1..].iter_mut().zip(&mut places) {
+                *slot = place;
+                count += 1;
+            }
+            let sums = self.sums::<V>(group.map(|(position, _)| position));
+            for (sum, (_, output)) in sums.into_iter().zip(group).take(count) {
+                let target = &mut self.target[output..output + V::LANES];
+                // SAFETY: there is room for a vector.
+                unsafe { sum.store(target.as_mut_ptr()) }
+            }
+        }
+    }
+
+    /// Short lines: vectors reach over what lies between them, and that is left out.
+    #[inline(always)]
+    fn positions<V: Vector<T>>(self) {
+        let padded = self.filter.padded;
         let step = VECTORS * V::LANES;
         let mut tile = [T::ZERO; SLACK];
-        for first in (0..self.padded.positions).step_by(step) {
-            let mut sums = [V::splat(self.bias); VECTORS];
-            for (offset, weight) in self.padded.offsets.iter().zip(self.weights) {
-                let weight = V::splat(*weight);
-                for (i, sum) in sums.iter_mut().enumerate() {
-                    // SAFETY: a position lies below `positions`, and at most SLACK elements are read from there on.
-                    let seen =
-                        unsafe { V::load(self.volume.as_ptr().add(offset + first + i * V::LANES)) };
-                    *sum = seen.fused(weight, *sum);
-                }
-            }
+        for first in (0..padded.positions).step_by(step) {
+            let sums = self.sums::<V>(std::array::from_fn(|i| first + i * V::LANES));
             for (i, sum) in sums.into_iter().enumerate() {
                 // SAFETY: the tile has room for VECTORS vectors.
                 unsafe { sum.store(tile.as_mut_ptr().add(i * V::LANES)) }
             }
-            for run in self.padded.runs(first, step) {
+            for run in padded.runs(first, step) {
                 self.target[run.output..run.output + run.len]
                     .copy_from_slice(&tile[run.position..run.position + run.len]);
             }
         }
+    }
+
+    /// Vectors of sums that begin at these positions.
+    #[inline(always)]
+    fn sums<V: Vector<T>>(&self, positions: [usize; VECTORS]) -> [V; VECTORS] {
+        let mut sums = [V::splat(self.filter.bias); VECTORS];
+        for (offset, weight) in self.filter.padded.offsets.iter().zip(self.filter.weights) {
+            let weight = V::splat(*weight);
+            for (sum, position) in sums.iter_mut().zip(positions) {
+                // SAFETY: a vector begins at most SLACK less its lanes behind the last position.
+                let seen = unsafe { V::load(self.volume.as_ptr().add(offset + position)) };
+                *sum = seen.fused(weight, *sum);
+            }
+        }
+        sums
     }
 }

@@ -10,6 +10,7 @@ use crate::native::error::{Result, ensure};
 use crate::native::simd::math::Real;
 use crate::native::tensor::layout::{Dims, looks_channels_last};
 use crate::native::tensor::{Buffer, Tensor};
+use half::{bf16, f16};
 use passnet_graph::DType;
 pub(crate) use transposed::gather_back;
 pub(crate) use window::Window;
@@ -201,25 +202,29 @@ fn check_bias(bias: Option<&Tensor>, filters: usize) -> Result<()> {
 }
 
 fn dispatch<T: Real>(operands: &Operands, window: &Window, groups: usize) -> Result<Tensor> {
-    let input = operands.input.values::<T>()?;
+    let (batch, channels) = (operands.input.shape()[0], operands.input.shape()[1]);
+    let filters = operands.weight.shape()[0];
     let weight = operands.weight.values::<T>()?;
     let bias = match &operands.bias {
         Some(bias) => Some(bias.values::<T>()?),
         None => None,
     };
-    let (batch, channels) = (operands.input.shape()[0], operands.input.shape()[1]);
-    let filters = operands.weight.shape()[0];
+    let bias_of = |filter: usize| bias.as_ref().map_or(T::ZERO, |b| b[filter]);
+    if groups == channels && filters.is_multiple_of(channels) && channels > 1 {
+        let input = &operands.input;
+        return match operands.dtype {
+            DType::Float16 => depthwise::run::<f16, T>(input, &weight, window, filters, &bias_of),
+            DType::BFloat16 => depthwise::run::<bf16, T>(input, &weight, window, filters, &bias_of),
+            _ => depthwise::run::<T, T>(input, &weight, window, filters, &bias_of),
+        };
+    }
+    let input = operands.input.values::<T>()?;
     let shape = [batch, filters, window.output[0], window.output[1], window.output[2]];
     let count = crate::native::tensor::layout::numel(&shape)?;
     let mut out = Buffer::<T>::new(count)?;
     if count > 0 {
-        let bias_of = |filter: usize| bias.as_ref().map_or(T::ZERO, |b| b[filter]);
-        if groups == channels && filters.is_multiple_of(channels) && channels > 1 {
-            depthwise::run(&input, &weight, &mut out, window, channels, filters, &bias_of)?;
-        } else {
-            let size = forward::Channels { batch, channels, filters, groups };
-            forward::run(&input, &weight, &mut out, window, size, &bias_of)?;
-        }
+        let size = forward::Channels { batch, channels, filters, groups };
+        forward::run(&input, &weight, &mut out, window, size, &bias_of)?;
     }
     Tensor::from_buffer(out, &shape)
 }

@@ -98,21 +98,29 @@ impl Padded {
             outputs,
             width,
         };
-        if padded.is_plain() {
+        if padded.outputs.windows(2).all(|pair| pair[0].0 + width == pair[1].0) {
             // Nothing lies between lines: all of them are one.
             (padded.outputs, padded.width) = (vec![(0, 0)], positions);
         }
         Ok(padded)
     }
 
-    /// Whether a channel lies in memory this way already.
-    pub(super) fn is_plain(&self) -> bool {
-        self.window.is_pointwise()
-    }
-
     /// Copies a channel; what lies between its elements must be zero already.
     pub(super) fn fill<T: Real>(&self, source: &[T], target: &mut [T]) {
         copy_lines(source, target, &self.lines, &self.columns, self.window.stride[2]);
+    }
+
+    /// Vectors of so many lanes that hold all outputs, where lines are long enough: the position and the output where each
+    /// begins. The last of a line begins as much earlier as it needs to end with it.
+    pub(super) fn vectors(
+        &self,
+        lanes: usize,
+    ) -> Option<impl Iterator<Item = (usize, usize)> + use<'_>> {
+        let (width, last) = (self.width, self.width.checked_sub(lanes)?);
+        Some(self.outputs.iter().flat_map(move |&(position, output)| {
+            let starts = (0..width).step_by(lanes).map(move |start| start.min(last));
+            starts.map(move |start| (position + start, output + start))
+        }))
     }
 
     /// The outputs among `count` positions from `first` on.
