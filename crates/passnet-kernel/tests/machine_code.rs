@@ -90,12 +90,32 @@ fn compare_text(text: &str, elements: &[usize], dtype: &str) {
     }
     let view = &fixture.plan.returns[0];
     let run = |interpret: bool| {
-        let mut buffers = inputs.clone();
+        let mut buffers: Vec<Aligned> = inputs.iter().map(|bytes| Aligned::new(bytes)).collect();
         let options = RunOptions { interpret, ..RunOptions::default() };
-        prepared.run(buffers.iter_mut().map(Vec::as_mut_slice).collect(), options).unwrap();
-        gather(view, &buffers[view.buffer])
+        prepared.run(buffers.iter_mut().map(Aligned::bytes).collect(), options).unwrap();
+        gather(view, buffers[view.buffer].bytes())
     };
     assert!(same(&run(false), &run(true), dtype), "{dtype}: {text}");
+}
+
+/// Bytes that begin on a cache line, as tensors do.
+struct Aligned {
+    room: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+impl Aligned {
+    fn new(bytes: &[u8]) -> Aligned {
+        let mut room = vec![0; bytes.len() + 64];
+        let start = room.as_ptr().align_offset(64);
+        room[start..start + bytes.len()].copy_from_slice(bytes);
+        Aligned { room, start, len: bytes.len() }
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        &mut self.room[self.start..self.start + self.len]
+    }
 }
 
 /// Runs `body` both ways on `rows` by `columns` elements and one number for each row, tile by tile.
@@ -298,6 +318,22 @@ fn tiles_give_the_bits_of_the_interpreter() {
                 compare_tiles(body, sizes, tile, dtype);
             }
         }
+    }
+}
+
+/// Results that are too large to stay in a cache, in rows that begin on a cache line or do not, whole or cut.
+#[test]
+fn large_results_give_the_bits_of_the_interpreter() {
+    for (sizes, tile) in
+        [((2, 1 << 20), (1, 4096)), ((900, 1200), (4, 1024)), ((1050, 1001), (2, 1024))]
+    {
+        compare_tiles("x * y + 0.5", sizes, tile, "float32");
+        compare_tiles(
+            "x - tl.sum(tl.where(column_inside, tl.minimum(tl.maximum(x, -3.0), 3.0), 0.0), axis=1, keep_dims=True)",
+            sizes,
+            tile,
+            "float32",
+        );
     }
 }
 

@@ -79,10 +79,12 @@ impl PreparedLaunch {
         let programs = self.programs();
         if !self.independent || options.threads <= 1 || programs < 2 * MIN_BATCH {
             let mut machine = Machine::new(&self.tape, memory, None, options);
-            return (0..programs).try_for_each(|i| {
+            let ran = (0..programs).try_for_each(|i| {
                 self.in_time(i, options)?;
                 machine.run(self.program(i))
             });
+            machine.settle();
+            return ran;
         }
         // Enough batches to balance, few enough that setting up a machine does not show.
         let batch = programs.div_ceil(options.threads * 4).max(MIN_BATCH);
@@ -96,6 +98,7 @@ impl PreparedLaunch {
                     break;
                 }
             }
+            machine.settle();
         });
         let failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
         match failures.into_iter().min_by_key(|(i, _)| *i) {

@@ -80,6 +80,12 @@ impl<'t, 'm> Machine<'t, 'm> {
         self.steps(&tape.steps)
     }
 
+    /// After the last program: what was stored past the caches is there for everybody.
+    pub(super) fn settle(&self) {
+        #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+        super::native::settle();
+    }
+
     pub(super) fn int(&self, reg: SReg) -> i64 {
         self.regs[reg.0 as usize] as i64
     }

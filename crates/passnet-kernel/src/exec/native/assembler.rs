@@ -73,6 +73,7 @@ const fn code(map: u8, prefix: u8, opcode: u8) -> Code {
 pub(super) const MOV: Code = code(1, 0, 0x10);
 const MOV_STORE: Code = code(1, 0, 0x11);
 const STORE_FIRST: Code = code(1, 2, 0x11);
+const STREAM: Code = code(1, 0, 0x2b);
 pub(super) const ADD: Code = code(1, 0, 0x58);
 pub(super) const MUL: Code = code(1, 0, 0x59);
 pub(super) const SUB: Code = code(1, 0, 0x5c);
@@ -287,6 +288,11 @@ impl Assembler {
 
     pub(super) fn store(&mut self, to: Operand, from: Zmm, k: K) {
         self.vector(MOV_STORE, from.0, 0, to, (k, false));
+    }
+
+    /// All lanes to memory, past the caches; the address must be a multiple of a register's size.
+    pub(super) fn stream(&mut self, to: Operand, from: Zmm) {
+        self.vector(STREAM, from.0, 0, to, (K0, false));
     }
 
     /// The first lane of a register to memory.

@@ -145,6 +145,13 @@ impl Layout {
         self.boxes.iter().flatten().any(|(low, _)| low.is_some())
     }
 
+    /// Whether a mask leaves everything on.
+    pub(super) fn is_whole(&self, bounds: &Bounds, int: impl Fn(SReg) -> i64) -> bool {
+        bounds.iter().zip(&self.shape).all(|(&(low, high), &size)| {
+            low.is_none_or(|r| int(r) <= 0) && high.is_none_or(|r| int(r) >= size as i64)
+        })
+    }
+
     /// What a mask leaves on: everything, something that code can compute, or `None`.
     pub(super) fn on(&self, bounds: &Bounds, int: impl Fn(SReg) -> i64) -> Option<On> {
         let mut on = On { lanes: (0, self.row), rows: (0, self.rows) };

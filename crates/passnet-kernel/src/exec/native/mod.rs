@@ -19,8 +19,10 @@ use super::tape::{
     Access, Group, MaskForm, Micro, Place, PtrForm, SReg, Step, drop_unread, written,
 };
 use super::views::span;
+use crate::types::Elem;
 use assembler::Assembler;
-use layout::{Layout, On, WIDTH};
+use emit::Variant;
+use layout::{Layout, On, WIDTH, Walk};
 use pages::Pages;
 use smallvec::SmallVec;
 use stage::{Found, Stage};
@@ -60,24 +62,22 @@ pub(crate) struct NativeGroup {
     accesses: Vec<Reach>,
     /// Whether rows of some access have addresses of their own.
     looks_up: bool,
+    /// Whether all accesses are to memory that code walks along.
+    is_plain: bool,
     /// The masks of what is stored, where nothing else is kept: lanes that all of them switch off need no work.
     stored: Option<Vec<usize>>,
-    /// Code for lanes of which some masks hold none, made when it is first needed.
-    variants: Arc<[OnceLock<Variant>; MOST_VARIANTS]>,
-}
-
-#[derive(Debug)]
-struct Variant {
-    /// The masks that hold no lane, bit by bit.
-    off: u32,
-    /// `None` where there can be none.
-    code: Option<Code>,
+    /// Whether everything that is stored may go past the caches, as far as the group itself tells.
+    may_stream: bool,
+    /// Code for other runs than most, made when it is first needed; `None` where there can be none.
+    variants: Arc<[OnceLock<(Variant, Option<Code>)>; MOST_VARIANTS]>,
 }
 
 /// Masks of a group: each has a bit of a word.
 const MOST_MASKS: usize = 32;
 /// Variants of a group's code.
 const MOST_VARIANTS: usize = 8;
+/// What is stored in a buffer of so many bytes has left the second-level cache before anybody reads it.
+const LARGE_BUFFER: usize = 8 << 20;
 
 /// What has to be known of an access to find its place in memory.
 #[derive(Debug, Clone)]
@@ -90,6 +90,7 @@ struct Reach {
     /// First byte and byte after the last from lane 0, all lanes on.
     span: (i64, i64),
     size: i64,
+    is_store: bool,
     buffer: Option<usize>,
     mask: Mask,
 }
@@ -178,7 +179,7 @@ fn compile_group(group: &Group, asm: &mut Assembler, blocks: usize) -> Option<Na
         return None;
     }
     let before = asm.code.len();
-    let Some(entry) = emit::function(asm, &group, &layout, 0) else {
+    let Some(entry) = emit::function(asm, &group, &layout, Variant::default()) else {
         asm.code.truncate(before);
         return None;
     };
@@ -188,11 +189,38 @@ fn compile_group(group: &Group, asm: &mut Assembler, blocks: usize) -> Option<Na
     let stored = stored_masks(&group, &accesses);
     let variants = Arc::default();
     let looks_up = accesses.iter().any(|access| access.rows.is_some());
+    let may_stream = may_stream(&group, &accesses, &layout);
     let rewritten = match group {
         Cow::Owned(group) => Some(Box::new(group)),
         Cow::Borrowed(_) => None,
     };
-    Some(NativeGroup { entry, rewritten, stages, layout, accesses, looks_up, stored, variants })
+    Some(NativeGroup {
+        entry,
+        rewritten,
+        is_plain: !looks_up && stages.is_empty(),
+        stages,
+        layout,
+        accesses,
+        looks_up,
+        stored,
+        may_stream,
+        variants,
+    })
+}
+
+/// Whether stores begin every row on a whole register if the first one does.
+fn may_stream(group: &Group, accesses: &[Reach], layout: &Layout) -> bool {
+    let mut stores =
+        group.accesses.iter().zip(accesses).zip(&layout.walks).filter(|((it, _), _)| it.is_store);
+    let even = |((access, reach), walk): ((&Access, &Reach), &Walk)| {
+        access.elem == Elem::F32
+            && reach.rows.is_none()
+            && reach.staged.is_none()
+            && walk.inner == 4
+            && (layout.rows == 1 || walk.outer as usize % (4 * WIDTH) == 0)
+    };
+    let any = group.accesses.iter().any(|access| access.is_store);
+    any && stores.all(even)
 }
 
 fn stored_masks(group: &Group, accesses: &[Reach]) -> Option<Vec<usize>> {
@@ -225,6 +253,7 @@ fn reach(access: &Access, layout: &Layout) -> Option<Reach> {
         staged: None,
         span: access.span,
         size: access.elem.size() as i64,
+        is_store: access.is_store,
         buffer: access.buffer,
         mask,
     })
@@ -238,7 +267,58 @@ impl<'t> Machine<'t, '_> {
         if self.tracker.is_some() || self.overlapping || self.interprets {
             return false;
         }
+        let int = |r: SReg| self.regs[r.0 as usize] as i64;
+        let layout = &native.layout;
+        if native.is_plain && layout.boxes.iter().all(|bounds| layout.is_whole(bounds, int)) {
+            return self.run_whole(code, group, native);
+        }
         let group = native.rewritten.as_deref().unwrap_or(group);
+        self.run_masked(code, group, native)
+    }
+
+    /// Runs code in which no mask is off, with addresses that are known right away. Many groups take less time than finding
+    /// out where their lanes are.
+    fn run_whole(&mut self, code: &'t Code, group: &Group, native: &'t NativeGroup) -> bool {
+        let layout = &native.layout;
+        let arena = self.arena(0);
+        let mut streams = native.may_stream;
+        for (index, access) in native.accesses.iter().enumerate() {
+            if let Mask::Uniform(r) = access.mask
+                && self.regs[r.0 as usize] & 1 == 0
+            {
+                return false;
+            }
+            let (low, high) = access.span;
+            match self.memory.resolve(self.int(access.base), low, high) {
+                Some((buffer, at)) if access.buffer.is_none_or(|b| b == buffer) => {
+                    streams = streams && (!access.is_store || self.suits_streams(buffer, at));
+                    self.words[index] = at.expose_provenance() as u64;
+                }
+                _ => return false,
+            }
+        }
+        let first_view = native.accesses.len();
+        for (word, walk) in self.words[first_view..].iter_mut().zip(&layout.walks[first_view..]) {
+            *word = (arena.expose_provenance() + walk.start as usize) as u64;
+        }
+        let (row, at) = (layout.row as u64, layout.runs().rows as usize / 8);
+        self.words[at..at + 5].copy_from_slice(&[layout.rows as u64, 0, 0, row, row]);
+        let (code, entry) = native.code(code, group, Variant { off: 0, streams });
+        // SAFETY: as in `Call::run`; all lanes are on.
+        unsafe {
+            let constants = code.constants.as_ptr();
+            code.entry(entry)(self.words.as_ptr(), self.regs.as_ptr(), constants, arena);
+        }
+        true
+    }
+
+    /// Whether rows that begin there may go past the caches.
+    fn suits_streams(&self, buffer: usize, at: *mut u8) -> bool {
+        at.addr().is_multiple_of(4 * WIDTH) && self.memory.len(buffer) >= LARGE_BUFFER
+    }
+
+    #[inline(never)]
+    fn run_masked(&mut self, code: &'t Code, group: &'t Group, native: &'t NativeGroup) -> bool {
         let layout = &native.layout;
         let arena = self.arena(0);
         let int = |r: SReg| self.regs[r.0 as usize] as i64;
@@ -252,6 +332,7 @@ impl<'t> Machine<'t, '_> {
             // No masks, no limits.
             on.clear();
         }
+        let mut streams = native.may_stream;
         let mut bases: SmallVec<[usize; 8]> = SmallVec::new();
         for (access, walk) in native.accesses.iter().zip(&layout.walks) {
             if access.rows.is_some() {
@@ -284,6 +365,7 @@ impl<'t> Machine<'t, '_> {
             }
             match self.memory.resolve(int(access.base), low, high) {
                 Some((buffer, at)) if access.buffer.is_none_or(|b| b == buffer) => {
+                    streams = streams && (!access.is_store || self.suits_streams(buffer, at));
                     bases.push(at.expose_provenance());
                 }
                 _ => return false,
@@ -299,17 +381,10 @@ impl<'t> Machine<'t, '_> {
             },
             false => Vec::new(),
         };
-        let stages: Option<SmallVec<[Found; 2]>> =
-            native.stages.iter().map(|stage| stage.find(self)).collect();
-        let Some(stages) = stages else { return false };
-        let staged = || native.stages.iter().zip(&stages);
-        for (stage, found) in staged().filter(|(stage, _)| !stage.is_store) {
-            // SAFETY: found just now; the arena was made large enough for all stages of the tape.
-            unsafe { stage.fill(found, &self.regs, arena) };
-        }
+        let Some(staged) = self.fill_stages(native, arena) else { return false };
         let regs = self.regs.as_ptr();
         let words = &mut self.words[..layout.words()];
-        let mut call = Call { group, native, code, regs, words, arena };
+        let mut call = Call { group, native, code, regs, words, arena, streams };
         if native.looks_up {
             call.looked_up_rows(&mut bases, &found, &on);
         } else if on.iter().all(|on| on.rows == everything.rows) {
@@ -317,11 +392,27 @@ impl<'t> Machine<'t, '_> {
         } else {
             call.cut_rows(&bases, &on);
         }
-        for (stage, found) in staged().filter(|(stage, _)| stage.is_store) {
-            // SAFETY: as above.
-            unsafe { stage.drain(found, arena) };
+        if !staged.is_empty() {
+            drain_stages(native, &staged, arena);
         }
         true
+    }
+
+    /// Finds the stages of a group, and fills those that are loaded; `None` where one is left to the interpreter.
+    #[inline]
+    fn fill_stages(&self, native: &NativeGroup, arena: *mut u8) -> Option<Vec<Found>> {
+        if native.stages.is_empty() { Some(Vec::new()) } else { self.fill_each(native, arena) }
+    }
+
+    #[inline(never)]
+    fn fill_each(&self, native: &NativeGroup, arena: *mut u8) -> Option<Vec<Found>> {
+        let found: Vec<Found> =
+            native.stages.iter().map(|stage| stage.find(self)).collect::<Option<_>>()?;
+        for (stage, found) in native.stages.iter().zip(&found).filter(|(it, _)| !it.is_store) {
+            // SAFETY: found just now; the arena was made large enough for all stages of the tape.
+            unsafe { stage.fill(found, &self.regs, arena) };
+        }
+        Some(found)
     }
 
     /// The addresses of the rows that are looked up, row after row; `None` where one of them leaves its buffer.
@@ -358,6 +449,21 @@ impl<'t> Machine<'t, '_> {
     }
 }
 
+/// Waits until everything that this thread stored past the caches is in memory.
+pub(super) fn settle() {
+    // SAFETY: every processor of this architecture has the instruction.
+    unsafe { std::arch::x86_64::_mm_sfence() };
+}
+
+/// Stores what the code left in stages.
+#[inline(never)]
+fn drain_stages(native: &NativeGroup, found: &[Found], arena: *mut u8) {
+    for (stage, found) in native.stages.iter().zip(found).filter(|(it, _)| it.is_store) {
+        // SAFETY: found by the same program, in the same arena.
+        unsafe { stage.drain(found, arena) };
+    }
+}
+
 /// A run of a group's code by one program.
 struct Call<'c> {
     group: &'c Group,
@@ -366,6 +472,7 @@ struct Call<'c> {
     regs: *const u64,
     words: &'c mut [u64],
     arena: *mut u8,
+    streams: bool,
 }
 
 impl Call<'_> {
@@ -402,7 +509,9 @@ impl Call<'_> {
         // Code for parts of the row pays where most of its lanes would need masks.
         let few = 2 * (lanes.end - lanes.first) >= lanes.last;
         if few || !self.group.reductions.is_empty() {
-            self.run((self.code, self.native.entry), bases, rows, limits, lanes);
+            let variant = Variant { off: 0, streams: self.streams };
+            let code = self.native.code(self.code, self.group, variant);
+            self.run(code, bases, rows, limits, lanes);
         } else {
             self.parts(bases, rows, limits);
         }
@@ -415,14 +524,12 @@ impl Call<'_> {
             if self.native.stored.as_ref().is_some_and(|masks| masks.iter().all(nothing)) {
                 continue;
             }
-            let variant = match part.off {
-                Some(off) if off != 0 => self.native.variant(self.group, off),
-                _ => None,
-            };
+            let (off, streams) = (part.off.unwrap_or(0), self.streams);
+            let code = self.native.code(self.code, self.group, Variant { off, streams });
             let (start, last) = part.lanes;
-            let masked = part.off.is_none_or(|off| off != 0) && variant.is_none();
+            let is_own = std::ptr::eq(code.0, self.code);
+            let masked = part.off.is_none_or(|off| off != 0 && is_own);
             let end = if masked { start } else { last };
-            let code = variant.map_or((self.code, self.native.entry), |code| (code, 0));
             self.run(code, bases, rows.clone(), limits, Lanes { start, first: start, end, last });
         }
     }
@@ -494,18 +601,23 @@ impl NativeGroup {
         Lanes { start: 0, first: first.unwrap_or(0).min(end), end, last }
     }
 
-    /// The code for lanes of which some masks hold none, and the others all.
-    fn variant(&self, group: &Group, off: u32) -> Option<&Code> {
+    /// The code for some runs and where it begins: that for all of them where it has no variant.
+    fn code<'c>(&'c self, all: &'c Code, group: &Group, variant: Variant) -> (&'c Code, usize) {
+        let other = (variant != Variant::default()).then(|| self.variant(group, variant)).flatten();
+        other.map_or((all, self.entry), |code| (code, 0))
+    }
+
+    fn variant(&self, group: &Group, variant: Variant) -> Option<&Code> {
+        let group = self.rewritten.as_deref().unwrap_or(group);
         let make = || {
             let mut asm = Assembler::new(WIDTH);
-            emit::function(&mut asm, group, &self.layout, off)?;
+            emit::function(&mut asm, group, &self.layout, variant)?;
             let pages = Pages::new(&asm.code)?;
             Some(Code { pages, constants: asm.constants, words: 0, arena_bytes: 0 })
         };
         // Whoever comes first to an empty place fills it.
-        let mut known =
-            self.variants.iter().map(|place| place.get_or_init(|| Variant { off, code: make() }));
-        known.find(|variant| variant.off == off)?.code.as_ref()
+        let mut known = self.variants.iter().map(|place| place.get_or_init(|| (variant, make())));
+        known.find(|(known, _)| *known == variant)?.1.as_ref()
     }
 }
 

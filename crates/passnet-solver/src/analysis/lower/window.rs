@@ -3,9 +3,10 @@
 use super::super::body::{Code, Fold, Guard, Kind, VarId};
 use super::super::index::{Atom, Index};
 use super::super::{Refusal, Size};
+use super::pointwise::number;
 use super::{Lower, Wanted};
-use passnet_graph::Arg;
-use passnet_graph::ops::Op;
+use passnet_graph::ops::{Bound, Op};
+use passnet_graph::{Arg, NodeId};
 
 /// A window with more elements than this is a reduction of its own.
 const MAX_WINDOW: i64 = 64;
@@ -18,7 +19,11 @@ impl Lower<'_> {
                 self.global_average(wanted)
             }
             Op::MaxPool1d | Op::MaxPool2d | Op::AvgPool1d | Op::AvgPool2d => self.pool(wanted),
-            Op::Interpolate => self.nearest(wanted),
+            Op::Interpolate => match bound.arg("mode").as_str() {
+                Some("nearest") => self.nearest(wanted),
+                Some("linear" | "bilinear") => self.weighed(wanted),
+                _ => Err(self.unsupported(bound)),
+            },
             _ => Err(self.unsupported(bound)),
         }
     }
@@ -159,9 +164,6 @@ impl Lower<'_> {
     /// Nearest-neighbour enlargement by a whole factor.
     fn nearest(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
         let Wanted { node, bound, index } = wanted;
-        if bound.arg("mode").as_str() != Some("nearest") {
-            return Err(self.unsupported(bound));
-        }
         let source = self.input_node(node, bound, "input")?;
         let from = self.piece.shape(source)?;
         let to = self.piece.shape(node)?;
@@ -174,4 +176,90 @@ impl Lower<'_> {
         }
         self.pull(source, &place)
     }
+
+    /// Neighbours along one or two dimensions, weighed by how near they are.
+    fn weighed(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
+        let source = self.input_node(node, bound, "input")?;
+        // A computed input would be computed once for every neighbour.
+        if bound.flag("antialias") || !self.piece.is_param(source) {
+            return Err(self.unsupported(bound));
+        }
+        let from = self.piece.shape(source)?;
+        let to = self.piece.shape(node)?;
+        let mut neighbours = Vec::new();
+        for dim in 2..from.len() {
+            if !from[dim].same(&to[dim]) {
+                let sizes = [&from[dim], &to[dim]];
+                let at = self.place(&index[dim]);
+                neighbours.push(self.neighbours(bound, dim, at, sizes)?);
+            }
+        }
+        self.blend(source, &mut index.to_vec(), &neighbours)
+    }
+
+    /// What lies before and behind a position in a dimension of another size, and how near it is to the second.
+    fn neighbours(
+        &mut self,
+        bound: &Bound<'_>,
+        dim: usize,
+        at: VarId,
+        [from, to]: [&Size; 2],
+    ) -> Result<Neighbours, Refusal> {
+        let at = self.cast(at, Kind::Float);
+        let (from, to) = (self.extent(from), self.extent(to));
+        let position = if bound.flag("align_corners") {
+            let step = self.text(Kind::Float, "({0} - 1) / tl.maximum({1} - 1, 1)", &[from, to]);
+            self.text(Kind::Float, "{0} * {1}", &[at, step])
+        } else {
+            let scale = match bound.arg("scale_factor") {
+                Arg::None => None,
+                _ if bound.flag("recompute_scale_factor") => None,
+                Arg::Tuple(items) | Arg::List(items) => items.get(dim - 2),
+                one => Some(one),
+            };
+            let step = match scale {
+                None => self.text(Kind::Float, "{0} / {1}", &[from, to]),
+                Some(scale) => {
+                    let scale = scale.as_float().ok_or_else(|| self.unsupported(bound))?;
+                    self.text(Kind::Float, number(1.0 / scale), &[])
+                }
+            };
+            self.text(Kind::Float, "tl.maximum({0} * ({1} + 0.5) - 0.5, 0.0)", &[step, at])
+        };
+        let first = "tl.minimum(tl.floor({0}).to(tl.int64), {1} - 1)";
+        let first = self.text(Kind::Int, first, &[position, from]);
+        let second = self.text(Kind::Int, "tl.minimum({0} + 1, {1} - 1)", &[first, from]);
+        let nearness = "tl.minimum({0} - {1}.to(tl.float32), 1.0)";
+        let nearness = self.text(Kind::Float, nearness, &[position, first]);
+        let graphs = self.piece.graphs;
+        let places = [first, second].map(|place| Index::atom(Atom::Value(place), graphs));
+        Ok(Neighbours { dim, places, nearness })
+    }
+
+    fn blend(
+        &mut self,
+        source: NodeId,
+        place: &mut Vec<Index>,
+        neighbours: &[Neighbours],
+    ) -> Result<VarId, Refusal> {
+        let Some((own, others)) = neighbours.split_first() else {
+            let x = self.pull(source, place)?;
+            return Ok(self.cast(x, Kind::Float));
+        };
+        let mut values = Vec::new();
+        for neighbour in &own.places {
+            place[own.dim] = neighbour.clone();
+            values.push(self.blend(source, place, others)?);
+        }
+        let template = "{0} * (1.0 - {2}) + {1} * {2}";
+        Ok(self.text(Kind::Float, template, &[values[0], values[1], own.nearness]))
+    }
+}
+
+/// Two elements of a dimension between which a position lies, and how near it is to the second.
+struct Neighbours {
+    dim: usize,
+    places: [Index; 2],
+    nearness: VarId,
 }

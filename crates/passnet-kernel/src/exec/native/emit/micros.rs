@@ -207,6 +207,10 @@ impl Emit<'_> {
                     return None;
                 }
                 let to = Operand::Lanes { base, scale: size, offset: self.offset(size, way) };
+                if self.streams && !self.masked && a.elem == Elem::F32 {
+                    asm.stream(to, value);
+                    return Some(());
+                }
                 if !self.masked {
                     let offset = AHEAD + self.offset(size, way);
                     asm.prefetch_write(Operand::Lanes { base, scale: size, offset });

@@ -51,6 +51,15 @@ struct Way {
     boxes: Vec<K>,
 }
 
+/// For which runs of a group code is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Variant {
+    /// The boxes that hold no lane, bit by bit.
+    pub(super) off: u32,
+    /// Whether what is stored goes past the caches: it will not be read soon, and what it replaces need not be read.
+    pub(super) streams: bool,
+}
+
 struct Emit<'a> {
     group: &'a Group,
     layout: &'a Layout,
@@ -69,6 +78,8 @@ struct Emit<'a> {
     masked: bool,
     /// The boxes that hold no lane, bit by bit; the others hold all, unless masks are computed.
     off: u32,
+    /// Whether what is stored without a mask goes past the caches.
+    streams: bool,
     /// Whether the masks of all boxes are computed at the beginning of a turn.
     hoists: bool,
 }
@@ -83,7 +94,7 @@ pub(super) fn function(
     asm: &mut Assembler,
     group: &Group,
     layout: &Layout,
-    off: u32,
+    Variant { off, streams }: Variant,
 ) -> Option<usize> {
     if layout.walks.len() > POINTERS.len() {
         return None;
@@ -106,6 +117,7 @@ pub(super) fn function(
         pass: 0,
         masked: false,
         off,
+        streams,
         hoists: false,
     };
     emit.find_needed();
