@@ -12,6 +12,10 @@ use std::collections::BTreeSet;
 /// A piece pays from this speed-up on: what is nearer to 1 may be noise.
 const PAYS: f64 = 1.02;
 
+/// Loads that find their place lane by lane in a kernel that the host may be worth asking: each lane costs it as much as a
+/// whole register elsewhere.
+const MOST_LOOKUPS: usize = 2;
+
 /// A pass that is written, with how it did alone.
 pub(crate) struct Made {
     pub(crate) written: Written,
@@ -109,6 +113,11 @@ impl Solver<'_> {
                 return Ok(None);
             }
         };
+        let on_host = self.engine.computes_on_host();
+        if self.options.tune && on_host && draft.lookups() > MOST_LOOKUPS {
+            self.drop_pass(&stem, "on the host slower than eager: it looks up too many elements");
+            return Ok(None);
+        }
         let measured = match self.options.tune {
             true => match tune::tune(
                 self.engine,

@@ -13,8 +13,9 @@ use passnet_engine::Engine;
 use passnet_graph::GraphFiles;
 use std::path::Path;
 
-/// Beyond this a piece is too slow to try more than one choice.
+/// Beyond this a piece is too slow to try more than the first choices.
 const LARGE: i64 = 1 << 22;
+const FIRST_CHOICES: usize = 2;
 
 /// What measuring one pass found.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,7 +56,11 @@ pub fn tune(
         graphs.push(files);
     }
     let mut best: Option<Measured> = None;
-    for choice in draft.choices(engine.computes_on_host()) {
+    let mut choices = draft.choices(engine.computes_on_host());
+    if large {
+        choices.truncate(FIRST_CHOICES);
+    }
+    for choice in choices {
         let Ok(text) = draft.write(choice) else { break };
         write_folder(folder, &[&text])?;
         let candidate = match Candidate::load(folder, None, true) {
@@ -81,9 +86,6 @@ pub fn tune(
         let Some(measured) = together(&measured) else { break };
         if best.is_none_or(|best| measured.speedup > best.speedup * 1.02) {
             best = Some(measured);
-        }
-        if large {
-            break;
         }
     }
     Ok(Ok(best))

@@ -12,6 +12,7 @@ mod neutral;
 mod pattern;
 mod wrapper;
 
+use crate::analysis::body::{Code, Var};
 use crate::analysis::groups::Group;
 use crate::analysis::space::{Space, coalesce};
 use crate::analysis::{Body, Piece, Refusal};
@@ -89,7 +90,9 @@ impl<'g> Draft<'g> {
         let square = |tile: usize| Choice { tile, cut: Cut::Square, ..Choice::default() };
         let mut choices = match self.shape {
             // Long runs through memory come first, and lanes that a mask switches off at the end of a row cost nothing.
-            Shape::Tiled if on_host => vec![broad(4096), tile(4096), broad(1024), tile(1024)],
+            Shape::Tiled if on_host => {
+                vec![broad(4096), broad(16384), tile(4096), broad(1024), tile(1024)]
+            }
             Shape::Tiled => vec![tile(1024), broad(1024), broad(4096), tile(256)],
             Shape::Rows | Shape::LongRows if on_host => vec![tile(4096), tile(1024)],
             _ if on_host => vec![tile(4096), tile(1024), tile(256)],
@@ -102,6 +105,20 @@ impl<'g> Draft<'g> {
             _ => {}
         }
         choices
+    }
+
+    /// Loads that find their place lane by lane, from numbers that are computed or loaded themselves.
+    pub fn lookups(&self) -> usize {
+        let Some(column) = self.space.kept.iter().chain(&self.space.reduced).next_back() else {
+            return 0;
+        };
+        let looks_up = |var: &Var| {
+            let Code::Load { address, .. } = &var.code else { return false };
+            let mut found = false;
+            address.for_each_value(&mut |var| found |= self.body.vars[var].axes.contains(column));
+            found
+        };
+        self.body.vars.iter().filter(|var| looks_up(var)).count()
     }
 
     /// The parts of the pass.

@@ -150,8 +150,12 @@ impl Lower<'_> {
             Op::Mul => "{0} * {1}",
             Op::Div => "{0} / {1}",
             // Either operand's NaN goes through, as in torch.
-            Op::Maximum | Op::Max => "tl.where(({0} > {1}) | ({0} != {0}), {0}, {1})",
-            _ => "tl.where(({0} < {1}) | ({0} != {0}), {0}, {1})",
+            Op::Maximum | Op::Max if kind == Kind::Float => {
+                "tl.maximum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)"
+            }
+            Op::Maximum | Op::Max => "tl.maximum({0}, {1})",
+            _ if kind == Kind::Float => "tl.minimum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)",
+            _ => "tl.minimum({0}, {1})",
         };
         let value = self.text(kind, template, &[a, b]);
         Ok(self.cast(value, result))

@@ -2,7 +2,7 @@
 
 use super::super::assembler::*;
 use super::{Emit, Held};
-use crate::exec::tape::{LaneOp, Place, Src, VReg};
+use crate::exec::tape::{LaneOp, Place, SReg, Src, VReg};
 use crate::ir::{BinaryOp, CmpOp, UnaryOp};
 
 impl Emit<'_> {
@@ -51,15 +51,8 @@ impl Emit<'_> {
                         Held::Mask(k) => k,
                         _ => return None,
                     },
-                    Src::S(_) => {
-                        let ([x, ..], k) = (asm.scratch.lanes, asm.scratch.mask);
-                        let condition = self.operand(asm, way, a)?;
-                        asm.load(x, condition);
-                        let one = asm.bits(1);
-                        asm.op(INT_AND, x, x, one);
-                        let zero = asm.bits(0);
-                        asm.int_compare(k, x, zero, INT_NE, K0);
-                        k
+                    Src::S(condition) => {
+                        self.uniform_mask(asm, way, condition, asm.scratch.mask)?
                     }
                     Src::None => return None,
                 };
@@ -69,6 +62,24 @@ impl Emit<'_> {
             LaneOp::Compare(_) => return None,
         }
         self.define(asm, way, dst, to)
+    }
+
+    /// All lanes or none, as a register of truth values says.
+    pub(super) fn uniform_mask(
+        &mut self,
+        asm: &mut Assembler,
+        way: usize,
+        condition: SReg,
+        k: K,
+    ) -> Option<K> {
+        let [x, ..] = asm.scratch.lanes;
+        let condition = self.operand(asm, way, Src::S(condition))?;
+        asm.load(x, condition);
+        let one = asm.bits(1);
+        asm.op(INT_AND, x, x, one);
+        let zero = asm.bits(0);
+        asm.int_compare(k, x, zero, INT_NE, K0);
+        Some(k)
     }
 
     fn compare(

@@ -142,6 +142,14 @@ impl Emit<'_> {
     ) -> Option<()> {
         match micro {
             Micro::Map { op, dst, a, b, c, .. } => self.map(asm, way, (*op)?, *dst, [*a, *b, *c]),
+            Micro::Splat { dst, from }
+                if matches!(self.group.places[usize::from(dst.0)], (Place::Slot(_), Lane::B8)) =>
+            {
+                let k = self.free_masks.pop()?;
+                self.uniform_mask(asm, way, *from, k)?;
+                self.ways[way].held[usize::from(dst.0)] = Held::Mask(k);
+                Some(())
+            }
             Micro::Splat { dst, from } => {
                 let to = self.free.pop()?;
                 let from = self.operand(asm, way, Src::S(*from))?;
