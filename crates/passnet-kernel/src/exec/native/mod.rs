@@ -69,8 +69,11 @@ pub(crate) struct NativeGroup {
     /// Whether everything that is stored may go past the caches, as far as the group itself tells.
     may_stream: bool,
     /// Code for other runs than most, made when it is first needed; `None` where there can be none.
-    variants: Arc<[OnceLock<(Variant, Option<Code>)>; MOST_VARIANTS]>,
+    variants: Arc<[OnceLock<Made>; MOST_VARIANTS]>,
 }
+
+/// Code that was made, or tried to be, for some runs.
+type Made = (Variant, Option<Code>);
 
 /// Masks of a group: each has a bit of a word.
 const MOST_MASKS: usize = 32;
@@ -217,7 +220,7 @@ fn may_stream(group: &Group, accesses: &[Reach], layout: &Layout) -> bool {
             && reach.rows.is_none()
             && reach.staged.is_none()
             && walk.inner == 4
-            && (layout.rows == 1 || walk.outer as usize % (4 * WIDTH) == 0)
+            && (layout.rows == 1 || (walk.outer as usize).is_multiple_of(4 * WIDTH))
     };
     let any = group.accesses.iter().any(|access| access.is_store);
     any && stores.all(even)
