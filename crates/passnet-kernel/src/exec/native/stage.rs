@@ -11,6 +11,9 @@ use crate::types::Elem;
 use smallvec::{SmallVec, smallvec};
 use std::borrow::Cow;
 
+/// Bytes that the blocks of one group take, at most.
+const MOST_BYTES: usize = 16 << 20;
+
 #[derive(Debug, Clone)]
 pub(super) struct Stage {
     /// Which of the group's accesses it stands for.
@@ -60,6 +63,9 @@ pub(super) fn staged<'g>(
     let mut group = group.into_owned();
     let mut stages = Vec::new();
     let lanes = group.lanes.max(WIDTH);
+    if needed.len().saturating_mul(4 * lanes) > MOST_BYTES {
+        return None;
+    }
     for access in needed {
         if !may_move(&group.micros, access) {
             return None;
