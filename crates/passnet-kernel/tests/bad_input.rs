@@ -3,7 +3,7 @@
 use passnet_graph::syntax::Source;
 use passnet_graph::{DType, Device};
 use passnet_kernel::ModuleSet;
-use passnet_kernel::exec::{PreparedPlan, RunOptions};
+use passnet_kernel::exec::{FaultKind, PreparedPlan, RunOptions};
 use passnet_kernel::fixture::Fixture;
 use passnet_kernel::plan::{HostArg, LaunchPlan, PlanLimits, TensorSpec, plan};
 use proptest::prelude::*;
@@ -147,6 +147,53 @@ fn endless_loops_stop() {
     let limited = RunOptions { threads: 1, iterations: 10_000, ..RunOptions::default() };
     let error = prepared.run(vec![&mut x], limited).unwrap_err();
     assert!(error.to_string().contains("without end"), "{error}");
+}
+
+/// Addresses wrap around at 2^64: the first and the last lane may lie in the buffer while those between do not.
+#[test]
+fn strides_that_wrap_around_end_in_a_fault() {
+    let rows = "tl.arange(0, 4).to(tl.int64)[:, None]";
+    let bits: Vec<String> = (0..4)
+        .map(|bit| {
+            let place = ["None"; 5].map(String::from);
+            let mut place = place.to_vec();
+            place[bit] = ":".into();
+            format!("tl.arange(0, 2).to(tl.int64)[{}] * (1 << 60)", place.join(", "))
+        })
+        .collect();
+    let columns = "tl.arange(0, 16)[None, None, None, None, :]";
+    for (row, column, mask) in [
+        // Rows 0 and 2 are the first row of the buffer, row 1 is nowhere.
+        (format!("{rows} * (1 << 61)"), "tl.arange(0, 16)[None, :]", format!("{rows} < 3")),
+        (format!("{rows} * (1 << 61)"), "tl.arange(0, 16)[None, :] * 4", format!("{rows} < 3")),
+        (format!("{rows} * (1 << 61)"), "tl.arange(0, 8)[None, :]", format!("{rows} < 3")),
+        // Four halves of everything and a quarter of it: together they add up to nothing.
+        (bits.join(" + "), columns, format!("{columns} < 16")),
+    ] {
+        for access in [
+            "tl.store(p + q, tl.load(p + place, mask=on))",
+            "tl.store(p + place, on * 1.0, mask=on)",
+        ] {
+            let text = format!(
+                "{IMPORTS}@triton.jit\ndef k(p):\n    column = {column}\n    place = {row} + column\n    \
+                 q = column + place * 0\n    on = ({mask}) & (column < 64)\n    {access}\n\n\
+                 def run(x):\n    k[(1,)](x)\n    return x\n"
+            );
+            let (modules, plan) = planned(&text).unwrap_or_else(|e| panic!("{text}: {e}"));
+            let prepared =
+                PreparedPlan::new(&modules, plan).unwrap_or_else(|e| panic!("{text}: {e}"));
+            for interpret in [false, true] {
+                let mut buffer = [0; 256];
+                let options = RunOptions { interpret, ..RunOptions::default() };
+                let error = match prepared.run(vec![&mut buffer], options) {
+                    Ok(()) => panic!("accepted:\n{text}"),
+                    Err(error) => error,
+                };
+                let is_outside = matches!(error.fault.kind, FaultKind::OutOfBounds { .. });
+                assert!(is_outside, "{error}:\n{text}");
+            }
+        }
+    }
 }
 
 /// A kernel text to damage, and what to do to it.

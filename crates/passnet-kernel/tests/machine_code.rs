@@ -324,9 +324,13 @@ fn tiles_give_the_bits_of_the_interpreter() {
 /// Results that are too large to stay in a cache, in rows that begin on a cache line or do not, whole or cut.
 #[test]
 fn large_results_give_the_bits_of_the_interpreter() {
-    for (sizes, tile) in
-        [((2, 1 << 20), (1, 4096)), ((900, 1200), (4, 1024)), ((1050, 1001), (2, 1024))]
-    {
+    // Rows that begin on a whole register and rows that do not, one at a time and several.
+    for (sizes, tile) in [
+        ((2, 1 << 20), (1, 4096)),
+        ((900, 1200), (4, 1024)),
+        ((1050, 1001), (1, 1024)),
+        ((1050, 1001), (2, 1024)),
+    ] {
         compare_tiles("x * y + 0.5", sizes, tile, "float32");
         compare_tiles(
             "x - tl.sum(tl.where(column_inside, tl.minimum(tl.maximum(x, -3.0), 3.0), 0.0), axis=1, keep_dims=True)",

@@ -75,7 +75,7 @@ impl CpuPlan {
         }
         // SAFETY: the caller of `pn_plan_run` keeps the buffers valid and to itself; `lay_out` has seen that those the
         // plan may write overlap no other.
-        unsafe { self.prepared.run_steps_lent(lent, steps, RunOptions::default()) }
+        unsafe { self.prepared.run_steps_lent(&lent, steps, RunOptions::default()) }
             .map_err(|error| Failure::kernel(error.to_string()))
     }
 

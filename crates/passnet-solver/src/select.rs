@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 /// A piece pays from this speed-up on: what is nearer to 1 may be noise.
 const PAYS: f64 = 1.02;
 
-/// Loads that find their place lane by lane in a kernel that the host may be worth asking: each lane costs it as much as a
-/// whole register elsewhere.
+/// Loads that find their place lane by lane, in a kernel that is tried on the host. Each of their lanes costs as much there as
+/// a whole register elsewhere, so with more of them no kernel has been seen to win.
 const MOST_LOOKUPS: usize = 2;
 
 /// A pass that is written, with how it did alone.
@@ -115,7 +115,10 @@ impl Solver<'_> {
         };
         let on_host = self.engine.computes_on_host();
         if self.options.tune && on_host && draft.lookups() > MOST_LOOKUPS {
-            self.drop_pass(&stem, "on the host slower than eager: it looks up too many elements");
+            self.drop_pass(
+                &stem,
+                "not tried on the host: it looks up more than two elements for each result",
+            );
             return Ok(None);
         }
         let measured = match self.options.tune {

@@ -2,7 +2,7 @@
 //!
 //! Pieces are timed alone, on one graph. In the graphs a piece may read what is laid out differently, be smaller, or
 //! leave caches in another state, so what paid alone may cost here. Then passes are taken out again, until no graph is
-//! slower than eager, or so little that the others gain several times as much.
+//! slower than eager.
 
 use crate::emit::PassText;
 use crate::explain::WholeGraph;
@@ -18,8 +18,6 @@ use std::time::{Duration, Instant};
 
 /// No graph may be slower than this.
 const SLOWER: f64 = 0.97;
-/// A graph this much slower is bearable where the mean, in which it counts three times, is this much faster.
-const BEARABLE: (f64, f64) = (0.9, 1.05);
 /// From here on a slow result may be noise, and is looked at twice.
 const MAYBE_NOISE: f64 = 0.8;
 /// The mean speed-up from which on kernels are kept: what is nearer to 1 may be noise.
@@ -51,7 +49,7 @@ impl Solver<'_> {
         let mut outcomes = self.race_all(&graphs)?;
         loop {
             let blamed = self.blamed(&outcomes);
-            if blamed.is_empty() || is_bearable(&outcomes) {
+            if blamed.is_empty() {
                 break;
             }
             let mut best = (worth(&outcomes), None);
@@ -233,12 +231,6 @@ fn speedup(evaluation: &Evaluation) -> Option<f64> {
         VerdictKind::NoMatch => Some(1.0),
         _ => Some(0.0),
     }
-}
-
-/// Whether slow graphs lose little and the others gain much.
-fn is_bearable(outcomes: &[Outcome]) -> bool {
-    let (slowest, mean) = BEARABLE;
-    outcomes.iter().all(|outcome| outcome.speedup >= slowest) && worth(outcomes) >= mean.ln()
 }
 
 /// The logarithm of the mean speed-up, in which slow graphs count three times: a small gain elsewhere does not excuse them.

@@ -11,15 +11,17 @@ use passnet_graph::graph::Replacement;
 use passnet_graph::{DType, Device};
 use passnet_kernel::check::{self, Finding};
 use passnet_kernel::exec::{FaultKind, LentBuffer, PreparedPlan, RunOptions};
-use passnet_kernel::plan::{HostArg, Init, PlanLimits, TensorSpec, View, plan};
+use passnet_kernel::plan::{HostArg, Init, LaunchPlan, PlanLimits, TensorSpec, View, plan};
 use passnet_kernel::{Const, ModuleSet};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, OnceLock};
 
-/// Plans kept for one replaced node; more signatures than this are planned again.
-const KEPT_PLANS: usize = 64;
+/// Plans kept for one replaced node; further signatures are planned at every call.
+const KEPT_PLANS: usize = 8;
+/// Buffers of most plans; more need memory of their own.
+const MOST_PLANS_BUFFERS: usize = 8;
 /// Loop iterations one program of a kernel may run.
 const MAX_ITERATIONS: u64 = 1 << 20;
 
@@ -42,7 +44,7 @@ impl Wrappers {
     }
 
     pub(super) fn call(&self, replacement: &Replacement) -> Option<WrapperCall> {
-        Some(WrapperCall { wrapper: self.wrapper(replacement)?, plans: Mutex::default() })
+        Some(WrapperCall { wrapper: self.wrapper(replacement)?, plans: Default::default() })
     }
 }
 
@@ -94,7 +96,8 @@ impl Wrapper {
 #[derive(Debug)]
 pub(super) struct WrapperCall {
     wrapper: Wrapper,
-    plans: Mutex<Vec<Arc<SignedPlan>>>,
+    /// Filled one after the other.
+    plans: [OnceLock<SignedPlan>; KEPT_PLANS],
 }
 
 /// A plan with the arguments it was made for.
@@ -104,41 +107,50 @@ struct SignedPlan {
     prepared: PreparedPlan,
     /// Whether a kernel may write into the plan's buffer of that index.
     written: Vec<bool>,
+    returns: Vec<Returned>,
     /// Whether there is nothing to do: all that is returned are arguments and views of them.
     hands_back: bool,
 }
 
+/// A tensor that a plan returns.
+#[derive(Debug)]
+struct Returned {
+    from: Source,
+    dtype: DType,
+    /// From the first element of its source on.
+    region: Region,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    Argument(usize),
+    /// A buffer of the plan.
+    Own(usize),
+}
+
+/// Memory of one of a plan's buffers.
+enum Own {
+    /// It is an argument's.
+    Lent,
+    Buffer(Buffer<u8>, DType),
+    /// As it is returned, once or several times.
+    Tensor(Tensor),
+}
+
+type Buffers<T> = SmallVec<[T; MOST_PLANS_BUFFERS]>;
+
 impl WrapperCall {
     /// Runs the wrapper.
     pub(super) fn run(&self, arguments: &[Cow<'_, Value>], context: &Context) -> Result<Value> {
-        let plan = self.plan_for(arguments)?;
-        if plan.hands_back {
-            return self.results(&plan, arguments, Vec::new());
-        }
-        let mut own = plan.own_buffers(context.poison)?;
-        {
-            let lent = Lent::new(&plan, arguments)?;
-            let options = RunOptions {
-                iterations: MAX_ITERATIONS,
-                deadline: context.deadline,
-                ..RunOptions::default()
-            };
-            let buffers = plan.lay_out(&lent, &mut own);
-            // SAFETY: `own` buffers are borrowed here alone; lent ones are locked in `lent`, exclusively where the plan may
-            // write, and those overlap no other buffer.
-            unsafe { plan.prepared.run_lent(buffers, options) }.map_err(|error| {
-                match error.fault.kind {
-                    FaultKind::Deadline => err!(Timeout, "{error}"),
-                    _ => err!(Kernel, "{error}"),
-                }
-            })?;
-        }
-        self.results(&plan, arguments, own)
+        self.with_plan(arguments, |plan| plan.run(arguments, context))
     }
 
     /// Looks for accesses out of bounds, races, unwritten outputs and the like, on copies of these arguments.
     pub(super) fn check(&self, arguments: &[Cow<'_, Value>]) -> Result<Vec<Finding>> {
-        let plan = self.plan_for(arguments)?;
+        self.with_plan(arguments, |plan| self.check_plan(plan, arguments))
+    }
+
+    fn check_plan(&self, plan: &SignedPlan, arguments: &[Cow<'_, Value>]) -> Result<Vec<Finding>> {
         let specs = &plan.prepared.plan().buffers;
         let mut buffers = Vec::with_capacity(specs.len());
         for spec in specs {
@@ -166,17 +178,23 @@ impl WrapperCall {
         ))
     }
 
-    fn plan_for(&self, arguments: &[Cow<'_, Value>]) -> Result<Arc<SignedPlan>> {
-        let mut plans = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = plans.iter().find(|plan| fits(&plan.signature, arguments)) {
-            return Ok(known.clone());
+    /// Does something with the plan for arguments of this signature.
+    fn with_plan<R>(
+        &self,
+        arguments: &[Cow<'_, Value>],
+        work: impl FnOnce(&SignedPlan) -> Result<R>,
+    ) -> Result<R> {
+        let mut known = self.plans.iter().map_while(OnceLock::get);
+        if let Some(plan) = known.find(|plan| fits(&plan.signature, arguments)) {
+            return work(plan);
         }
-        let new = Arc::new(self.make_plan(arguments)?);
-        if plans.len() >= KEPT_PLANS {
-            plans.remove(0);
+        let new = self.make_plan(arguments)?;
+        let result = work(&new);
+        let mut new = Some(new);
+        for place in &self.plans {
+            new = new.and_then(|new| place.set(new).err());
         }
-        plans.push(new.clone());
-        Ok(new)
+        result
     }
 
     fn make_plan(&self, arguments: &[Cow<'_, Value>]) -> Result<SignedPlan> {
@@ -193,56 +211,59 @@ impl WrapperCall {
         let plan = prepared.plan();
         let hands_back = plan.steps.is_empty()
             && plan.buffers.iter().all(|buffer| matches!(buffer.init, Init::Input(_)));
-        Ok(SignedPlan { signature, prepared, written, hands_back })
+        let returns = plan.returns.iter().map(|view| Returned::of(plan, view));
+        let returns = returns.collect::<Result<_>>()?;
+        Ok(SignedPlan { signature, prepared, written, returns, hands_back })
+    }
+}
+
+impl SignedPlan {
+    fn run(&self, arguments: &[Cow<'_, Value>], context: &Context) -> Result<Value> {
+        if self.hands_back {
+            return self.results(arguments, Buffers::new());
+        }
+        let mut own = self.own_buffers(context.poison)?;
+        {
+            let lent = Lent::new(self, arguments)?;
+            let options = RunOptions {
+                iterations: MAX_ITERATIONS,
+                deadline: context.deadline,
+                ..RunOptions::default()
+            };
+            let buffers = self.lay_out(&lent, &mut own);
+            // SAFETY: `own` buffers are borrowed here alone; lent ones are locked in `lent`, exclusively where the plan may
+            // write, and those overlap no other buffer.
+            unsafe { self.prepared.run_lent(&buffers, options) }.map_err(|error| {
+                match error.fault.kind {
+                    FaultKind::Deadline => err!(Timeout, "{error}"),
+                    _ => err!(Kernel, "{error}"),
+                }
+            })?;
+        }
+        self.results(arguments, own)
     }
 
-    fn results(
-        &self,
-        plan: &SignedPlan,
-        arguments: &[Cow<'_, Value>],
-        own: Vec<Option<Buffer<u8>>>,
-    ) -> Result<Value> {
-        let plan = plan.prepared.plan();
-        let mut made: Vec<Option<Tensor>> = vec![None; own.len()];
-        let mut own = own;
-        let mut tensors: SmallVec<[Tensor; 1]> = SmallVec::with_capacity(plan.returns.len());
-        for view in &plan.returns {
-            let spec = plan
-                .buffers
-                .get(view.buffer)
-                .ok_or_else(|| err!(Plan, "a returned tensor has no memory"))?;
-            let base = match (&spec.init, made.get(view.buffer)) {
-                (Init::Input(index), _) => tensor_argument(arguments, *index)?.clone(),
-                (_, Some(Some(tensor))) => tensor.clone(),
-                (_, _) => {
-                    let buffer = own
-                        .get_mut(view.buffer)
-                        .and_then(Option::take)
-                        .ok_or_else(|| err!(Plan, "a returned tensor has no memory"))?;
-                    let elements = buffer.len() / spec.dtype.size();
-                    let tensor =
-                        Tensor::from_memory(buffer.into_memory(), spec.dtype, &[elements])?;
-                    made[view.buffer] = Some(tensor.clone());
-                    tensor
-                }
-            };
-            tensors.push(look(&base, view)?);
+    fn results(&self, arguments: &[Cow<'_, Value>], mut own: Buffers<Own>) -> Result<Value> {
+        let mut tensors: SmallVec<[Tensor; 1]> = SmallVec::with_capacity(self.returns.len());
+        for returned in &self.returns {
+            tensors.push(match returned.from {
+                Source::Argument(index) => returned.look(tensor_argument(arguments, index)?)?,
+                Source::Own(index) => returned.look(own[index].tensor()?)?,
+            });
         }
         Ok(match tensors.into_inner() {
             Ok([only]) => Value::Tensor(only),
             Err(several) => Value::tensors(several),
         })
     }
-}
 
-impl SignedPlan {
     /// Memory for the buffers that the plan itself brings; none for its inputs.
-    fn own_buffers(&self, poison: bool) -> Result<Vec<Option<Buffer<u8>>>> {
+    fn own_buffers(&self, poison: bool) -> Result<Buffers<Own>> {
         let specs = &self.prepared.plan().buffers;
-        let mut own = Vec::with_capacity(specs.len());
+        let mut own = Buffers::with_capacity(specs.len());
         for spec in specs {
             if matches!(spec.init, Init::Input(_)) {
-                own.push(None);
+                own.push(Own::Lent);
                 continue;
             }
             let bytes = usize::try_from(spec.bytes()).unwrap_or(usize::MAX);
@@ -251,31 +272,77 @@ impl SignedPlan {
                 // All ones is NaN in every float type; a bool must stay a bool.
                 buffer.fill(if spec.dtype == DType::Bool { 1 } else { 0xff });
             }
-            own.push(Some(buffer));
+            own.push(Own::Buffer(buffer, spec.dtype));
         }
         Ok(own)
     }
 
-    fn lay_out(&self, lent: &Lent<'_>, own: &mut [Option<Buffer<u8>>]) -> Vec<LentBuffer> {
-        let mut buffers = Vec::with_capacity(own.len());
-        for (index, buffer) in own.iter_mut().enumerate() {
-            buffers.push(match buffer {
-                Some(buffer) => {
-                    self.prepared.initialize_one(index, buffer);
-                    LentBuffer { start: buffer.as_mut_ptr(), bytes: buffer.len() }
-                }
-                None => lent.buffers[index],
-            });
+    fn lay_out(&self, lent: &Lent<'_>, own: &mut [Own]) -> Buffers<LentBuffer> {
+        let mut buffers = lent.buffers.clone();
+        for (index, (place, own)) in buffers.iter_mut().zip(own).enumerate() {
+            if let Own::Buffer(buffer, _) = own {
+                self.prepared.initialize_one(index, buffer);
+                *place = LentBuffer { start: buffer.as_mut_ptr(), bytes: buffer.len() };
+            }
         }
         buffers
+    }
+}
+
+impl Own {
+    /// A tensor of all its elements.
+    fn tensor(&mut self) -> Result<&Tensor> {
+        *self = match std::mem::replace(self, Own::Lent) {
+            Own::Buffer(buffer, dtype) => {
+                let elements = buffer.len() / dtype.size();
+                Own::Tensor(Tensor::from_memory(buffer.into_memory(), dtype, &[elements])?)
+            }
+            other => other,
+        };
+        match self {
+            Own::Tensor(tensor) => Ok(tensor),
+            _ => Err(err!(Plan, "a returned tensor has no memory")),
+        }
+    }
+}
+
+impl Returned {
+    fn of(plan: &LaunchPlan, view: &View) -> Result<Returned> {
+        let spec = plan.buffers.get(view.buffer);
+        let spec = spec.ok_or_else(|| err!(Plan, "a returned tensor has no memory"))?;
+        let from = match spec.init {
+            Init::Input(index) => Source::Argument(index),
+            _ => Source::Own(view.buffer),
+        };
+        let size = |value: &i64| usize::try_from(*value).ok();
+        let shape = view.shape.iter().map(size).collect::<Option<_>>();
+        let strides = view.stride.iter().map(size).collect::<Option<_>>();
+        match (shape, strides, size(&view.offset)) {
+            (Some(shape), Some(strides), Some(offset)) => {
+                Ok(Returned { from, dtype: view.dtype, region: Region { shape, strides, offset } })
+            }
+            _ => Err(err!(Plan, "a returned tensor has a negative size or stride")),
+        }
+    }
+
+    /// The part of its source that is returned.
+    fn look(&self, source: &Tensor) -> Result<Tensor> {
+        if source.dtype() != self.dtype {
+            return self.look(&source.view_dtype(self.dtype)?);
+        }
+        let Region { shape, strides, offset } = self.region.clone();
+        let offset = offset
+            .checked_add(source.storage_offset())
+            .ok_or_else(|| err!(Plan, "a returned tensor begins outside its memory"))?;
+        source.as_strided(Region { shape, strides, offset })
     }
 }
 
 /// The memory of the tensors among the arguments, locked.
 struct Lent<'a> {
     /// By index of the plan's buffers; empty where the plan brings its own.
-    buffers: Vec<LentBuffer>,
-    _locks: Vec<Lock<'a>>,
+    buffers: Buffers<LentBuffer>,
+    _locks: Buffers<Lock<'a>>,
 }
 
 enum Lock<'a> {
@@ -296,24 +363,24 @@ impl Lock<'_> {
 impl<'a> Lent<'a> {
     fn new(plan: &SignedPlan, arguments: &'a [Cow<'a, Value>]) -> Result<Self> {
         let specs = &plan.prepared.plan().buffers;
-        let mut tensors: Vec<(usize, &Tensor)> = Vec::new();
+        let mut tensors: Buffers<(usize, &Tensor)> = Buffers::new();
         for (buffer, spec) in specs.iter().enumerate() {
             if let Init::Input(index) = spec.init {
                 tensors.push((buffer, tensor_argument(arguments, index)?));
             }
         }
-        let mut lent = Lent { buffers: vec![LentBuffer::EMPTY; specs.len()], _locks: Vec::new() };
-        let mut done: Vec<bool> = vec![false; tensors.len()];
-        for first in 0..tensors.len() {
-            if done[first] {
+        let mut lent = Lent {
+            buffers: SmallVec::from_elem(LentBuffer::EMPTY, specs.len()),
+            _locks: Buffers::new(),
+        };
+        for (first, &(_, storage)) in tensors.iter().enumerate() {
+            let shares = |(_, tensor): &&(usize, &Tensor)| tensor.shares_storage(storage);
+            if tensors[..first].iter().any(|other| shares(&other)) {
                 continue;
             }
-            let storage = tensors[first].1;
-            let group: Vec<usize> = (first..tensors.len())
-                .filter(|&other| tensors[other].1.shares_storage(storage))
-                .collect();
-            let writes = group.iter().any(|&member| plan.written[tensors[member].0]);
-            if writes && group.len() > 1 {
+            let group = || tensors[first..].iter().filter(shares);
+            let writes = group().any(|&(buffer, _)| plan.written[buffer]);
+            if writes && group().count() > 1 {
                 // The executor takes buffers for disjoint and may reorder accesses to different ones.
                 bail!(
                     Unsupported,
@@ -325,9 +392,7 @@ impl<'a> Lent<'a> {
                 false => Lock::Shared(storage.read()?),
             };
             let (start, length) = lock.start();
-            for member in group {
-                done[member] = true;
-                let (buffer, tensor) = tensors[member];
+            for &(buffer, tensor) in group() {
                 let offset = tensor.storage_offset() * tensor.dtype().size();
                 let bytes = usize::try_from(specs[buffer].bytes()).unwrap_or(usize::MAX);
                 let Some(end) = offset.checked_add(bytes).filter(|end| *end <= length) else {
@@ -347,21 +412,6 @@ fn tensor_argument<'a>(arguments: &'a [Cow<'_, Value>], index: usize) -> Result<
     match arguments.get(index).map(Cow::as_ref) {
         Some(Value::Tensor(tensor)) => Ok(tensor),
         _ => Err(err!(Plan, "argument {index} of the wrapper is no tensor")),
-    }
-}
-
-/// The part of a buffer that a plan returns.
-fn look(base: &Tensor, view: &View) -> Result<Tensor> {
-    let base = if base.dtype() == view.dtype { base.clone() } else { base.view_dtype(view.dtype)? };
-    let size = |value: &i64| usize::try_from(*value).ok();
-    let shape = view.shape.iter().map(size).collect::<Option<_>>();
-    let strides = view.stride.iter().map(size).collect::<Option<_>>();
-    let offset = size(&view.offset).and_then(|offset| offset.checked_add(base.storage_offset()));
-    match (shape, strides, offset) {
-        (Some(shape), Some(strides), Some(offset)) => {
-            base.as_strided(Region { shape, strides, offset })
-        }
-        _ => Err(err!(Plan, "a returned tensor has a negative size or stride")),
     }
 }
 

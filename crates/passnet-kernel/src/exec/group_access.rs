@@ -100,7 +100,7 @@ impl<'t> Machine<'t, '_> {
         let whole = covered == Covered::All;
         let (low, high) = match &limits {
             None => access.span,
-            Some(limits) => span(access.elem, dims, limits.iter().copied()),
+            Some(limits) => span(access.elem.size(), dims, limits.iter().copied()),
         };
         let resolved = self.memory.resolve(address, low, high);
         let Some((buffer, ptr)) = resolved.filter(|r| access.buffer.is_none_or(|b| b == r.0))

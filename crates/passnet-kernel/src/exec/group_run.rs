@@ -32,7 +32,7 @@ impl<'t> Machine<'t, '_> {
                     })
                 };
                 let barred = if group.accesses[i].is_store { others() } else { written };
-                if barred || self.tracker.is_some() || self.overlapping {
+                if barred || self.tracker.is_some() || self.memory.overlapping {
                     prepared[i].mode = AccessMode::Affine;
                 }
             }

@@ -3,6 +3,7 @@
 //! Buffer `i` begins at address `(i + 1) << 40`, so an address names its buffer, arithmetic on addresses is plain,
 //! and no buffer reaches another: each may have at most 2^39 bytes.
 
+use smallvec::SmallVec;
 use std::marker::PhantomData;
 
 const SHIFT: u32 = 40;
@@ -26,6 +27,8 @@ impl LentBuffer {
 #[derive(Debug)]
 pub struct Memory<'m> {
     buffers: Vec<(*mut u8, usize)>,
+    /// Whether two of them share bytes: then nothing stands in for anything.
+    pub(crate) overlapping: bool,
     lent: PhantomData<&'m mut [u8]>,
 }
 
@@ -37,18 +40,25 @@ unsafe impl Sync for Memory<'_> {}
 
 impl<'m> Memory<'m> {
     pub fn new(buffers: Vec<&'m mut [u8]>) -> Memory<'m> {
-        let buffers =
-            buffers.into_iter().map(|b| (b.as_mut_ptr(), b.len().min(MAX_BUFFER_BYTES))).collect();
-        Memory { buffers, lent: PhantomData }
+        Memory::of(buffers.into_iter().map(|b| (b.as_mut_ptr(), b.len())))
     }
 
     /// # Safety
     /// Each buffer must stay valid for `'m` and nobody else may write it; those that the run may write nobody
     /// else may read.
-    pub(crate) unsafe fn lent(buffers: Vec<LentBuffer>) -> Memory<'m> {
-        let buffers =
-            buffers.into_iter().map(|b| (b.start, b.bytes.min(MAX_BUFFER_BYTES))).collect();
-        Memory { buffers, lent: PhantomData }
+    pub(crate) unsafe fn lent(buffers: &[LentBuffer]) -> Memory<'m> {
+        Memory::of(buffers.iter().map(|b| (b.start, b.bytes)))
+    }
+
+    fn of(buffers: impl Iterator<Item = (*mut u8, usize)>) -> Memory<'m> {
+        let buffers: Vec<(*mut u8, usize)> =
+            buffers.map(|(start, len)| (start, len.min(MAX_BUFFER_BYTES))).collect();
+        let filled = buffers.iter().filter(|b| b.1 > 0);
+        let mut ranges: SmallVec<[(usize, usize); 8]> =
+            filled.map(|b| (b.0.addr(), b.0.addr() + b.1)).collect();
+        ranges.sort_unstable();
+        let overlapping = ranges.windows(2).any(|w| w[1].0 < w[0].1);
+        Memory { buffers, overlapping, lent: PhantomData }
     }
 
     pub(crate) fn address(buffer: usize, byte_offset: i64) -> i64 {
@@ -75,18 +85,6 @@ impl<'m> Memory<'m> {
         }
         // SAFETY: `offset` is inside the buffer or one past its end; moving back by `low` is wrapping arithmetic.
         Some((index, unsafe { start.add(offset as usize) }.wrapping_offset(-(low as isize))))
-    }
-
-    /// Whether two of the buffers share memory.
-    pub(crate) fn overlapping(&self) -> bool {
-        let mut ranges: Vec<(usize, usize)> = self
-            .buffers
-            .iter()
-            .filter(|b| b.1 > 0)
-            .map(|b| (b.0.addr(), b.0.addr() + b.1))
-            .collect();
-        ranges.sort_unstable();
-        ranges.windows(2).any(|w| w[1].0 < w[0].1)
     }
 
     pub(crate) fn len(&self, buffer: usize) -> usize {

@@ -228,7 +228,7 @@ impl PreparedPlan {
     /// [`written`](Self::written) says the plan may write; such a buffer overlaps no other one.
     pub unsafe fn run_lent(
         &self,
-        buffers: Vec<LentBuffer>,
+        buffers: &[LentBuffer],
         options: RunOptions,
     ) -> Result<(), RunError> {
         // SAFETY: the caller's promise.
@@ -241,7 +241,7 @@ impl PreparedPlan {
     /// As for [`run_lent`](Self::run_lent).
     pub unsafe fn run_steps_lent(
         &self,
-        buffers: Vec<LentBuffer>,
+        buffers: &[LentBuffer],
         steps: Range<usize>,
         options: RunOptions,
     ) -> Result<(), RunError> {

@@ -33,8 +33,6 @@ pub(super) struct Machine<'t, 'm> {
     pub(super) words: Vec<u64>,
     #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
     pub(super) interprets: bool,
-    /// Whether two buffers share memory: then nothing stands in for anything.
-    pub(super) overlapping: bool,
     /// Where each access of the tape was when its group last ran.
     pub(super) last_base: Vec<*mut u8>,
 }
@@ -64,7 +62,6 @@ impl<'t, 'm> Machine<'t, 'm> {
             words: vec![0; tape.code.as_ref().map_or(0, |code| code.words)],
             #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
             interprets: options.interpret,
-            overlapping: memory.overlapping(),
             last_base: vec![std::ptr::null_mut(); tape.accesses],
         }
     }

@@ -29,7 +29,9 @@ pub(crate) fn collapse(shape: &[u32], strides: &[i64]) -> Dims {
         }
         let size = size as usize;
         match dims.last_mut() {
-            Some(last) if last.1 == stride * size as i64 => *last = (last.0 * size, stride),
+            Some(last) if last.1 == stride.wrapping_mul(size as i64) => {
+                *last = (last.0 * size, stride)
+            }
             _ => dims.push((size, stride)),
         }
     }
@@ -60,7 +62,7 @@ pub(crate) fn reshaped(shape: &[u32], strides: &[i64], to: &[u32]) -> Option<Str
                 return None;
             }
             next -= 1;
-            result[next] = stride * covered as i64;
+            result[next] = stride.wrapping_mul(covered as i64);
             covered *= to[next] as usize;
         }
         if covered != size {
@@ -70,17 +72,27 @@ pub(crate) fn reshaped(shape: &[u32], strides: &[i64], to: &[u32]) -> Option<Str
     to[..next].iter().all(|&d| d == 1).then_some(result)
 }
 
+/// What no buffer holds.
+const BEYOND_MEMORY: (i64, i64) = (0, i64::MAX);
+
 /// First byte and byte after the last that elements at these places touch, from lane 0; limits per dimension.
+///
+/// Addresses wrap around, so the first and last lane may lie in a buffer while those between do not. Then the strides add up
+/// to more than a buffer can hold, which is what this says instead.
 pub(crate) fn span(
-    elem: crate::types::Elem,
+    size: usize,
     dims: &Dims,
     limits: impl Iterator<Item = (usize, usize)>,
 ) -> (i64, i64) {
-    let (mut low, mut high) = (0i64, elem.size() as i64);
+    let (mut low, mut high) = (0i64, size as i64);
     for (&(_, stride), (first, end)) in dims.iter().zip(limits) {
-        let (a, b) = ((first as i64).wrapping_mul(stride), (end as i64 - 1).wrapping_mul(stride));
-        low = low.wrapping_add(a.min(b));
-        high = high.wrapping_add(a.max(b));
+        let ends = (first as i64).checked_mul(stride).zip((end as i64 - 1).checked_mul(stride));
+        let reach =
+            ends.and_then(|(a, b)| low.checked_add(a.min(b)).zip(high.checked_add(a.max(b))));
+        match reach {
+            Some(reach) => (low, high) = reach,
+            None => return BEYOND_MEMORY,
+        }
     }
     (low, high)
 }

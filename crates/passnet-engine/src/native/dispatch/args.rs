@@ -9,7 +9,7 @@ use passnet_graph::DType;
 use passnet_graph::ops::{Op, Signature};
 use smallvec::SmallVec;
 use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::time::Instant;
 
 /// Integers of an argument: dimensions, sizes, steps.
@@ -19,7 +19,9 @@ pub(crate) type Ints = SmallVec<[i64; 6]>;
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) precision: Precision,
-    pub(crate) generator: RefCell<Generator>,
+    seed: u64,
+    /// Made when something is drawn: seeding it takes longer than many a graph.
+    generator: RefCell<Option<Box<Generator>>>,
     /// How deep vmap is nested.
     pub(crate) nesting: Cell<i64>,
     /// Whether a pass's kernels get uninitialised memory as NaN.
@@ -32,11 +34,18 @@ impl Context {
     pub(crate) fn new(precision: Precision, options: &RunOptions) -> Self {
         Context {
             precision,
-            generator: RefCell::new(Generator::new(options.seed)),
+            seed: options.seed,
+            generator: RefCell::new(None),
             nesting: Cell::new(0),
             poison: options.poison,
             deadline: options.time_limit.and_then(|limit| Instant::now().checked_add(limit)),
         }
+    }
+
+    /// The generator that all nodes draw from.
+    pub(crate) fn generator(&self) -> RefMut<'_, Generator> {
+        let seeded = || Box::new(Generator::new(self.seed));
+        RefMut::map(self.generator.borrow_mut(), |it| &mut **it.get_or_insert_with(seeded))
     }
 }
 

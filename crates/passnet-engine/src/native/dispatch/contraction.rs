@@ -217,7 +217,7 @@ fn attention(args: &Args<'_>) -> Result<Value> {
     let (query, key, value) = (args.tensor("query")?, args.tensor("key")?, args.tensor("value")?);
     let p = dropped(args)?;
     if p > 0.0 {
-        let mut generator = args.context.generator.borrow_mut();
+        let mut generator = args.context.generator();
         return Ok(attention_with_dropout(query, key, value, &options, p, &mut generator)?.into());
     }
     Ok(scaled_dot_product_attention(query, key, value, &options)?.into())
@@ -253,7 +253,7 @@ fn multi_head(args: &Args<'_>) -> Result<Value> {
         dropout: dropped(args)?,
     };
     let (query, key, value) = (args.tensor("query")?, args.tensor("key")?, args.tensor("value")?);
-    let mut generator = args.context.generator.borrow_mut();
+    let mut generator = args.context.generator();
     let (result, weights) = multi_head_attention(query, key, value, &layer, &mut generator)?;
     let weights = weights.map_or(Value::None, Value::Tensor);
     Ok(Value::sequence([result.into(), weights]))

@@ -233,7 +233,7 @@ fn fill(args: &Args<'_>) -> Result<Value> {
 }
 
 fn drawn(args: &Args<'_>) -> Result<Value> {
-    let mut generator = args.context.generator.borrow_mut();
+    let mut generator = args.context.generator();
     let float = args.dtype("dtype").unwrap_or(args.default_float());
     Ok(match args.op {
         Op::Rand => generator.rand(&args.sizes("size")?, float)?,
@@ -262,7 +262,7 @@ fn drawn(args: &Args<'_>) -> Result<Value> {
 /// `bernoulli`, `normal_`, `uniform_`, `multinomial`.
 fn redrawn(args: &Args<'_>) -> Result<Value> {
     let input = args.input()?;
-    let mut generator = args.context.generator.borrow_mut();
+    let mut generator = args.context.generator();
     let values = match args.op {
         Op::Bernoulli => match args.optional_float("p")? {
             Some(p) => generator.bernoulli_like(input, p)?,

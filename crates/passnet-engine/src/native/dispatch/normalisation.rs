@@ -121,7 +121,7 @@ fn dropout(args: &Args<'_>) -> Result<Value> {
         let nothing = Tensor::zeros(input.shape(), input.dtype())?;
         return Ok(pointwise::mul(&input.into(), &nothing.into())?.into());
     }
-    let mut generator = args.context.generator.borrow_mut();
+    let mut generator = args.context.generator();
     if args.op == Op::AlphaDropout {
         return alpha_dropout(input, &generator.bernoulli_like(input, 1.0 - p)?, p);
     }

@@ -198,7 +198,7 @@ impl Lower<'_> {
         };
         let (span, contiguous) = match &ptr {
             PtrForm::Affine { dims, .. } => {
-                (span(elem, dims, dims.iter().map(|d| (0, d.0))), is_contiguous(elem, dims))
+                (span(elem.size(), dims, dims.iter().map(|d| (0, d.0))), is_contiguous(elem, dims))
             }
             PtrForm::Lanes(_) => ((0, 0), false),
         };

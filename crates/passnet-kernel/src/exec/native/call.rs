@@ -15,7 +15,7 @@ impl<'t> Machine<'t, '_> {
     /// interpreter.
     pub(in crate::exec) fn native(&mut self, group: &'t Group) -> bool {
         let (Some(code), Some(native)) = (&self.tape.code, &group.native) else { return false };
-        if self.tracker.is_some() || self.overlapping || self.interprets {
+        if self.tracker.is_some() || self.memory.overlapping || self.interprets {
             return false;
         }
         let int = |r: SReg| self.regs[r.0 as usize] as i64;
@@ -68,7 +68,6 @@ impl<'t> Machine<'t, '_> {
         at.addr().is_multiple_of(4 * WIDTH) && self.memory.len(buffer) >= LARGE_BUFFER
     }
 
-    #[inline(never)]
     fn run_masked(&mut self, code: &'t Code, group: &'t Group, native: &'t NativeGroup) -> bool {
         let layout = &native.layout;
         let arena = self.arena(0);
@@ -143,20 +142,15 @@ impl<'t> Machine<'t, '_> {
         } else {
             call.cut_rows(&bases, &on);
         }
-        if !staged.is_empty() {
-            drain_stages(native, &staged, arena);
+        for (stage, found) in native.stages.iter().zip(&staged).filter(|(it, _)| it.is_store) {
+            // SAFETY: found by the same program, in the same arena.
+            unsafe { stage.drain(found, arena) };
         }
         true
     }
 
     /// Finds the stages of a group, and fills those that are loaded; `None` where one is left to the interpreter.
-    #[inline]
     fn fill_stages(&self, native: &NativeGroup, arena: *mut u8) -> Option<Vec<Found>> {
-        if native.stages.is_empty() { Some(Vec::new()) } else { self.fill_each(native, arena) }
-    }
-
-    #[inline(never)]
-    fn fill_each(&self, native: &NativeGroup, arena: *mut u8) -> Option<Vec<Found>> {
         let found: Vec<Found> =
             native.stages.iter().map(|stage| stage.find(self)).collect::<Option<_>>()?;
         for (stage, found) in native.stages.iter().zip(&found).filter(|(it, _)| !it.is_store) {
@@ -204,15 +198,6 @@ impl<'t> Machine<'t, '_> {
 pub(in crate::exec) fn settle() {
     // SAFETY: every processor of this architecture has the instruction.
     unsafe { std::arch::x86_64::_mm_sfence() };
-}
-
-/// Stores what the code left in stages.
-#[inline(never)]
-fn drain_stages(native: &NativeGroup, found: &[Found], arena: *mut u8) {
-    for (stage, found) in native.stages.iter().zip(found).filter(|(it, _)| it.is_store) {
-        // SAFETY: found by the same program, in the same arena.
-        unsafe { stage.drain(found, arena) };
-    }
 }
 
 /// A run of a group's code by one program.

@@ -160,7 +160,7 @@ fn by_rows(group: &Group) -> Cow<'_, Group> {
     for access in &mut group.accesses {
         if let Some(rows) = &access.rows {
             let (base, dims) = (rows.base, rows.dims.clone());
-            access.span = span(access.elem, &dims, dims.iter().map(|d| (0, d.0)));
+            access.span = span(access.elem.size(), &dims, dims.iter().map(|d| (0, d.0)));
             access.ptr = PtrForm::Affine { base, dims };
             access.mask = rows.mask.clone();
         }

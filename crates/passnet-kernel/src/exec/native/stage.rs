@@ -7,6 +7,7 @@ use crate::exec::lane::Lane;
 use crate::exec::run::Machine;
 use crate::exec::simd::{Columns, LoadRow, StoreRow, load_columns, store_columns};
 use crate::exec::tape::{Access, Dims, Group, MaskForm, Micro, PtrForm, SReg, Src};
+use crate::exec::views::span;
 use crate::types::Elem;
 use smallvec::{SmallVec, smallvec};
 use std::borrow::Cow;
@@ -147,7 +148,8 @@ impl Stage {
         })
     }
 
-    /// `None` where a lane that is on leaves the buffer, or all are off.
+    /// `None` where a lane that is on leaves the buffer, or one condition switches all lanes off: the interpreter knows what
+    /// to do then.
     pub(super) fn find(&self, machine: &Machine<'_, '_>) -> Option<Found> {
         let mut on: SmallVec<[(usize, usize); 4]> = self.dims.iter().map(|d| (0, d.0)).collect();
         match &self.mask {
@@ -165,11 +167,7 @@ impl Stage {
         if found.is_nothing() {
             return Some(found);
         }
-        let (mut low, mut high) = (0i64, self.size as i64);
-        for (&(first, end), &(_, stride)) in found.on.iter().zip(&self.dims) {
-            let (a, b) = (first as i64 * stride, (end as i64 - 1) * stride);
-            (low, high) = (low + a.min(b), high + a.max(b));
-        }
+        let (low, high) = span(self.size, &self.dims, found.on.iter().copied());
         let (buffer, first) = machine.memory.resolve(machine.int(self.base), low, high)?;
         found.first = first;
         self.buffer.is_none_or(|own| own == buffer).then_some(found)
@@ -251,11 +249,13 @@ impl Stage {
         let on = found.on[outer.len()];
         let rows: usize = outer.iter().map(|d| d.0).product();
         for row in 0..rows {
-            let (mut rest, mut offset, mut is_on) = (row, on.0 as i64 * step, !found.is_nothing());
+            // Rows that are off may lie anywhere.
+            let mut offset = (on.0 as i64).wrapping_mul(step);
+            let (mut rest, mut is_on) = (row, !found.is_nothing());
             for (&(size, stride), &(low, high)) in outer.iter().zip(&found.on).rev() {
                 let index = rest % size;
                 rest /= size;
-                offset += index as i64 * stride;
+                offset = offset.wrapping_add((index as i64).wrapping_mul(stride));
                 is_on &= (low..high).contains(&index);
             }
             let on = if is_on { on } else { (width, width) };

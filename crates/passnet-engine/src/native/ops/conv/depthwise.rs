@@ -125,7 +125,8 @@ impl<T: Real> Plane<'_, T> {
                 *slot = place;
                 count += 1;
             }
-            let sums = self.sums::<V>(group.map(|(position, _)| position));
+            // SAFETY: `run` looked at the volume's length; vectors begin at positions.
+            let sums = unsafe { self.sums::<V>(group.map(|(position, _)| position)) };
             for (sum, (_, output)) in sums.into_iter().zip(group).take(count) {
                 let target = &mut self.target[output..output + V::LANES];
                 // SAFETY: there is room for a vector.
@@ -141,7 +142,8 @@ impl<T: Real> Plane<'_, T> {
         let step = VECTORS * V::LANES;
         let mut tile = [T::ZERO; SLACK];
         for first in (0..padded.positions).step_by(step) {
-            let sums = self.sums::<V>(std::array::from_fn(|i| first + i * V::LANES));
+            // SAFETY: as in `lines`; the last vector ends less than SLACK behind the last position.
+            let sums = unsafe { self.sums::<V>(std::array::from_fn(|i| first + i * V::LANES)) };
             for (i, sum) in sums.into_iter().enumerate() {
                 // SAFETY: the tile has room for VECTORS vectors.
                 unsafe { sum.store(tile.as_mut_ptr().add(i * V::LANES)) }
@@ -154,17 +156,79 @@ impl<T: Real> Plane<'_, T> {
     }
 
     /// Vectors of sums that begin at these positions.
+    ///
+    /// # Safety
+    /// Every position is less than those of the volume and SLACK together, by the lanes of a vector at least, and the volume
+    /// reaches SLACK elements beyond the last position's farthest tap.
     #[inline(always)]
-    fn sums<V: Vector<T>>(&self, positions: [usize; VECTORS]) -> [V; VECTORS] {
+    unsafe fn sums<V: Vector<T>>(&self, positions: [usize; VECTORS]) -> [V; VECTORS] {
         let mut sums = [V::splat(self.filter.bias); VECTORS];
         for (offset, weight) in self.filter.padded.offsets.iter().zip(self.filter.weights) {
             let weight = V::splat(*weight);
             for (sum, position) in sums.iter_mut().zip(positions) {
-                // SAFETY: a vector begins at most SLACK less its lanes behind the last position.
+                // SAFETY: the caller's promise.
                 let seen = unsafe { V::load(self.volume.as_ptr().add(offset + position)) };
                 *sum = seen.fused(weight, *sum);
             }
         }
         sums
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Convolution, Padding, convolution};
+    use super::*;
+    use passnet_graph::DType;
+
+    /// Values that every type holds exactly.
+    fn counting(count: usize, period: usize) -> Vec<f32> {
+        (0..count).map(|i| (i % period) as f32 / 4.0 - 1.0).collect()
+    }
+
+    /// Lines shorter and longer than a register, whole registers and rests, each with its own stride.
+    #[test]
+    fn sums_are_those_of_the_definition() {
+        let (channels, height, taps) = (3, 4, 3);
+        for (width, stride) in [(5, 1), (16, 1), (37, 1), (37, 2)] {
+            let image = counting(channels * height * width, 11);
+            let weight = counting(channels * taps * taps, 7);
+            let options = Convolution {
+                stride: vec![stride],
+                padding: Padding::Explicit(vec![1]),
+                dilation: vec![1],
+                groups: channels,
+            };
+            for dtype in [DType::Float32, DType::Float16, DType::BFloat16] {
+                let tensor = |values: &[f32], shape: &[usize]| {
+                    Tensor::from_slice(values, shape).unwrap().to_dtype(dtype).unwrap()
+                };
+                let result = convolution(
+                    &tensor(&image, &[1, channels, height, width]),
+                    &tensor(&weight, &[channels, 1, taps, taps]),
+                    None,
+                    &options,
+                )
+                .unwrap();
+                let (rows, columns) = (result.shape()[2], result.shape()[3]);
+                let mut expected = Vec::new();
+                for (channel, row, column) in (0..channels).flat_map(|channel| {
+                    (0..rows * columns).map(move |at| (channel, at / columns, at % columns))
+                }) {
+                    let mut sum = 0.0;
+                    for (down, right) in (0..taps * taps).map(|tap| (tap / taps, tap % taps)) {
+                        // One row and one column of zeros lie around the image.
+                        let (y, x) = (row * stride + down, column * stride + right);
+                        if (1..=height).contains(&y) && (1..=width).contains(&x) {
+                            let seen = image[(channel * height + y - 1) * width + x - 1];
+                            sum += seen * weight[(channel * taps + down) * taps + right];
+                        }
+                    }
+                    expected.push(sum);
+                }
+                let expected = tensor(&expected, result.shape());
+                assert!(result.same_bits(&expected).unwrap(), "{dtype}, {width} columns");
+            }
+        }
     }
 }
