@@ -173,17 +173,13 @@ pub fn pass(
 }
 
 /// Explains a pass that hands back a view or its argument.
-pub fn neutral_pass(name: &str, form: &Form, node: NodeId, piece: &Piece) -> PassExplanation {
+pub fn neutral_pass(name: &str, form: &Form, nodes: &[NodeId], piece: &Piece) -> PassExplanation {
     let graph = form.graph();
+    let operations = nodes.iter().filter_map(|node| graph.call(*node)?.op());
     PassExplanation {
         name: name.to_string(),
-        nodes: vec![graph.node(node).name.to_string()],
-        operations: graph
-            .call(node)
-            .and_then(|call| call.op())
-            .map(|op| op.name().to_string())
-            .into_iter()
-            .collect(),
+        nodes: nodes.iter().map(|node| graph.node(*node).name.to_string()).collect(),
+        operations: operations.map(|op| op.name().to_string()).collect(),
         kernel: "none: what eager hands back is handed back".into(),
         neutral: true,
         tile: 0,

@@ -1,7 +1,8 @@
 //! What a task gets where nothing wins: a pass that costs nothing.
 //!
 //! Views and operations without effect are free in eager. A pass that hands back the same view leaves the graph as fast
-//! as it was. Only a graph without any gets the kernel that loses least.
+//! as it was, or a little faster where it stands for several of them. Only a graph without any gets the kernel that loses
+//! least.
 
 use crate::analysis::groups::{copied_view, free_pieces, smallest};
 use crate::emit::{PassText, neutral};
@@ -63,10 +64,10 @@ impl Solver<'_> {
         }
         let graphs: Vec<&TypedGraph> = form.members.iter().take(MOST_GRAPHS).collect();
         let mut found: Option<(f64, Neutral)> = None;
-        for (node, piece) in free_pieces(form, MOST_VIEWS) {
-            let operation = form.graph().call(node).and_then(|call| call.op());
-            let word = operation.map_or("view", |op| op.name().trim_matches('_'));
-            let stem = self.stem(format!("neutral_{word}"));
+        for (nodes, piece) in free_pieces(form, MOST_VIEWS) {
+            let operations = nodes.iter().filter_map(|node| form.graph().call(*node)?.op());
+            let words: Vec<_> = operations.map(|op| op.name().trim_matches('_')).collect();
+            let stem = self.stem(format!("neutral_{}", words[..words.len().min(2)].join("_")));
             let started = Instant::now();
             let Ok(text) = neutral(&piece, stem.clone()) else {
                 self.stems.remove(&stem);
@@ -77,7 +78,7 @@ impl Solver<'_> {
                 self.remove(&stem)?;
                 continue;
             }
-            let explanation = explain::neutral_pass(&stem, form, node, &piece);
+            let explanation = explain::neutral_pass(&stem, form, &nodes, &piece);
             let neutral = Neutral { text, explanation };
             // The engine may do a view together with its neighbours, as long as nobody stands between.
             let quick = self.options.tune && started.elapsed() < QUICK;

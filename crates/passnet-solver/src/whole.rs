@@ -206,7 +206,8 @@ impl Solver<'_> {
     }
 }
 
-/// Right on one draw, and timed shortly; many calls of a graph that is done in microseconds.
+/// Right on the draws that an evaluation times, for inputs that are never in the caches cost more; timed shortly, with many
+/// calls of a graph that is done in microseconds.
 fn whole_graph(seconds: f64) -> EvaluateOptions {
     let timing = TimingOptions {
         warmup: 3,
@@ -216,7 +217,7 @@ fn whole_graph(seconds: f64) -> EvaluateOptions {
         least: LEAST_CALLS,
         ..TimingOptions::default()
     };
-    EvaluateOptions { timing, draws: 0, thorough: false, ..EvaluateOptions::default() }
+    EvaluateOptions { timing, thorough: false, ..EvaluateOptions::default() }
 }
 
 fn applied(evaluation: &Evaluation) -> BTreeSet<String> {

@@ -217,6 +217,12 @@ impl Case {
     }
 }
 
+/// Bytes that the elements of all tensors take.
+pub(super) fn bytes_of(values: &[Value]) -> usize {
+    let tensors = values.iter().filter_map(Value::as_tensor);
+    tensors.map(|tensor| tensor.numel().saturating_mul(tensor.dtype().size())).sum()
+}
+
 /// Fresh tensors with the same values.
 pub(super) fn copies(inputs: &[Value]) -> TensorResult<Vec<Value>> {
     inputs

@@ -1,7 +1,7 @@
 //! Is the candidate right on ordinary inputs?
 
 use super::Evaluation;
-use super::case::{Case, Run};
+use super::case::{Case, Run, bytes_of};
 use super::oracle::Accuracy;
 use super::pair::Pair;
 use super::verification::{OutputSummary, Outputs, first_difference, no_memory, passed};
@@ -44,6 +44,11 @@ impl<'a> Drawn<'a> {
         let again = case.is_rewritten.then(|| watched.run_candidate());
         let others = case.draws[1..].iter().map(|draw| (&draw[..], run_both(case, draw)));
         Ok(Drawn { case, eager, candidate, again, others: others.collect() })
+    }
+
+    /// Bytes of what a call gives.
+    pub(super) fn output_bytes(&self) -> usize {
+        bytes_of(&self.eager.outputs)
     }
 
     /// Compares everything and writes what the first draw shows into the evaluation.

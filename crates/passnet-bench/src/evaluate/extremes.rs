@@ -1,7 +1,7 @@
 //! Is the candidate right on extreme inputs?
 
 use super::Evaluation;
-use super::case::{Case, Run};
+use super::case::{Case, Run, bytes_of};
 use super::pair::Pair;
 use super::stress::Stress;
 use super::verification::{Check, CheckOutcome, no_memory};
@@ -9,7 +9,7 @@ use crate::verdict::{Evidence, Verdict};
 use passnet_engine::Value;
 use rayon::prelude::*;
 
-/// Inputs that may be held at once, in bytes: the more of them, the less do threads wait for each other.
+/// Inputs or outputs that may be held at once, in bytes: the more of them, the less do threads wait for each other.
 const HELD_BYTES: usize = 24 << 20;
 
 /// What both sides gave on extreme inputs.
@@ -29,10 +29,10 @@ struct Called {
 }
 
 impl<'a> Extremes<'a> {
-    pub(super) fn call(case: &'a Case) -> Extremes<'a> {
+    /// Calls both sides, whose outputs take so many bytes each.
+    pub(super) fn call(case: &'a Case, output_bytes: usize) -> Extremes<'a> {
         let mut all = Extremes { case, looked_at: Vec::new(), called: Vec::new(), failed: None };
-        let tensors = case.draws[0].iter().filter_map(Value::as_tensor);
-        let bytes: usize = tensors.map(|tensor| tensor.numel() * tensor.dtype().size()).sum();
+        let bytes = bytes_of(&case.draws[0]).max(output_bytes);
         let together = (HELD_BYTES / bytes.max(1)).clamp(2, Stress::ALL.len());
         for kinds in Stress::ALL.chunks(together) {
             all = all.look();

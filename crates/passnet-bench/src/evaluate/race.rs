@@ -7,7 +7,7 @@ use crate::timing::{self, InTurns, Rounds, Side, TimingOptions, Timings};
 use crate::verdict::{Verdict, VerdictKind};
 use passnet_engine::dump::output_tensors;
 use passnet_engine::native::{Fingerprint, FingerprintKey, TensorError};
-use passnet_engine::{EngineError, Player, Prepared, RunOptions, Staged, Value};
+use passnet_engine::{Player, Prepared, RunOptions, Staged, Value};
 use std::time::Instant;
 
 /// Times both sides and writes the result into the evaluation. Every call of the candidate must give, bit by bit,
@@ -42,8 +42,8 @@ pub(super) fn time(
             let mut plan = options.timing.clone();
             plan.warmup = plan.warmup.saturating_sub(calls.of_each_side());
             evaluation.measured_seconds = calls.seconds;
-            let mut eager = Runner::new(case, &*case.eager, eager_failure);
-            let mut candidate = Runner::new(case, &*case.candidate, candidate_failure);
+            let mut eager = Runner::new(case, Player::Eager);
+            let mut candidate = Runner::new(case, Player::Candidate);
             candidate.expect(verified)?;
             timing::race(&mut in_turns(&mut eager, &mut candidate), &plan)?
         }
@@ -74,9 +74,12 @@ pub(super) fn against_itself(
         let turns = timing::race(&mut remote, &options.timing)?;
         return Ok([turns, remote.one_after_the_other(&options.timing)?]);
     }
-    let side = || Runner::new(case, &*case.eager, eager_failure);
-    let turns = timing::race(&mut in_turns(&mut side(), &mut side()), &options.timing)?;
-    let alone = timing::one_after_the_other(&mut side(), &mut side(), &options.timing)?;
+    let side = |player| Runner { side: &*case.eager, ..Runner::new(case, player) };
+    let sides = || (side(Player::Eager), side(Player::Candidate));
+    let (mut one, mut two) = sides();
+    let turns = timing::race(&mut in_turns(&mut one, &mut two), &options.timing)?;
+    let (mut one, mut two) = sides();
+    let alone = timing::one_after_the_other(&mut one, &mut two, &options.timing)?;
     Ok([turns, alone])
 }
 
@@ -144,7 +147,9 @@ impl Rounds for Remote<'_> {
         };
         let turns: Vec<(Player, usize)> = rounds
             .clone()
-            .flat_map(|round| order(round).map(|player| (player, round % self.draws)))
+            .flat_map(|round| {
+                order(round).map(|player| (player, draw_of(player, round, self.draws)))
+            })
             .collect();
         let started = Instant::now();
         let times = self.calls(&turns)?;
@@ -168,11 +173,22 @@ impl Rounds for Remote<'_> {
     }
 }
 
+/// The draw that a side is called with in a round. No two calls after each other take the same one: whoever comes second would
+/// find it in the caches, and outputs of the candidate, which are looked at in between, would weigh on the first one alone.
+fn draw_of(player: Player, round: usize, draws: usize) -> usize {
+    let is_first = (player == Player::Eager) == round.is_multiple_of(2);
+    match draws.is_multiple_of(2) {
+        false => (2 * round + usize::from(!is_first)) % draws,
+        // So counted, a side might never come to half of them.
+        true => round % draws.max(1),
+    }
+}
+
 /// One side, called on the draws in turn.
 struct Runner<'a> {
     case: &'a Case,
+    player: Player,
     side: &'a dyn Prepared,
-    failure: fn(&EngineError) -> Box<Verdict>,
     options: RunOptions,
     key: FingerprintKey,
     /// Of what each draw must give; empty for the side that is not under test.
@@ -183,15 +199,14 @@ struct Runner<'a> {
 }
 
 impl<'a> Runner<'a> {
-    fn new(
-        case: &'a Case,
-        side: &'a dyn Prepared,
-        failure: fn(&EngineError) -> Box<Verdict>,
-    ) -> Self {
+    fn new(case: &'a Case, player: Player) -> Self {
         Runner {
             case,
-            side,
-            failure,
+            player,
+            side: match player {
+                Player::Eager => &*case.eager,
+                Player::Candidate => &*case.candidate,
+            },
             options: case.run_options(false),
             key: FingerprintKey::random(),
             verified: Vec::new(),
@@ -220,7 +235,7 @@ impl Side for Runner<'_> {
 
     fn prepare(&mut self, call: usize) -> Result<(), Box<Verdict>> {
         self.outputs.clear();
-        self.draw = call % self.case.draws.len();
+        self.draw = draw_of(self.player, call, self.case.draws.len());
         let inputs = &self.case.draws[self.draw];
         self.inputs = match self.case.writes_inputs {
             true => copies(inputs).map_err(|error| exhausted(&error))?,
@@ -230,8 +245,11 @@ impl Side for Runner<'_> {
     }
 
     fn call(&mut self) -> Result<(), Box<Verdict>> {
-        self.outputs =
-            self.side.run(&self.inputs, &self.options).map_err(|error| (self.failure)(&error))?;
+        let run = self.side.run(&self.inputs, &self.options);
+        self.outputs = run.map_err(|error| match self.player {
+            Player::Eager => eager_failure(&error),
+            Player::Candidate => candidate_failure(&error),
+        })?;
         Ok(())
     }
 
@@ -254,4 +272,28 @@ fn unstable(output: usize) -> Box<Verdict> {
 
 fn exhausted(error: &TensorError) -> Box<Verdict> {
     Box::new(Verdict::new(VerdictKind::ReferenceFail).because(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_side_comes_to_all_draws_and_never_to_the_one_before() {
+        for draws in [1, 2, 3, 4, 5] {
+            let rounds = 4 * draws;
+            let of = |player| (0..rounds).map(move |round| draw_of(player, round, draws));
+            for draw in 0..draws {
+                let times = |player| of(player).filter(|found| *found == draw).count();
+                assert_eq!([Player::Eager, Player::Candidate].map(times), [4; 2], "of {draws}");
+            }
+            let order = |(round, (eager, candidate)): (usize, (usize, usize))| {
+                if round.is_multiple_of(2) { [eager, candidate] } else { [candidate, eager] }
+            };
+            let both = of(Player::Eager).zip(of(Player::Candidate)).enumerate();
+            let calls: Vec<usize> = both.flat_map(order).collect();
+            let warm = calls.windows(2).filter(|calls| calls[0] == calls[1]).count();
+            assert!(warm == 0 || draws == 1 || draws.is_multiple_of(2), "{draws}: {calls:?}");
+        }
+    }
 }

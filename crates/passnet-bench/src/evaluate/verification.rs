@@ -57,7 +57,7 @@ pub(super) fn verify<B: Send>(
     // Calls come first, one after the other; looking at what they gave takes all threads.
     let drawn = own_time(case, &mut spent.look, || Drawn::call(case))?;
     let extremes = (case.is_rewritten && case.thorough)
-        .then(|| own_time(case, &mut spent.stress, || Extremes::call(case)));
+        .then(|| own_time(case, &mut spent.stress, || Extremes::call(case, drawn.output_bytes())));
     let beside = beside.filter(|_| case.candidate.tier() == Tier::Plan);
     let (compared, (beside, extremes)) = timed(&mut spent.look, || {
         // What takes longest begins first.

@@ -110,14 +110,16 @@ macro_rules! wide_float {
 wide_float!(f64, close_f64, each_close);
 wide_float!(f32, close_f32, each_close_f32);
 
-/// Most blocks are well within their tolerance, and float32 arithmetic is enough to see it; the margin covers its
+/// Most blocks are equal or well within their tolerance, and float32 arithmetic is enough to see it; the margin covers its
 /// rounding. Only the others are compared exactly.
 fn each_close_f32(e: &[f32], a: &[f32], tolerance: Tolerance, rules: Rules) -> bool {
     const MARGIN: f64 = 1.0 - 1e-4;
     let (rtol, atol) = ((tolerance.rtol * MARGIN) as f32, (tolerance.atol * MARGIN) as f32);
+    let is_strict = rules == Rules::Strict;
     let clearly_close = e.iter().zip(a).fold(true, |all, (e, a)| {
         let error = (e - a).abs();
-        all & (error <= atol + rtol * a.abs()) & (error < f32::INFINITY)
+        let close = (error <= atol + rtol * a.abs()) & (error < f32::INFINITY);
+        all & (close | (e == a) | (is_strict & e.is_nan() & a.is_nan()))
     });
     clearly_close || each_close(e, a, tolerance, rules)
 }

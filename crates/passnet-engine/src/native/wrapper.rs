@@ -220,7 +220,7 @@ impl WrapperCall {
 impl SignedPlan {
     fn run(&self, arguments: &[Cow<'_, Value>], context: &Context) -> Result<Value> {
         if self.hands_back {
-            return self.results(arguments, Buffers::new());
+            return self.results(arguments, &mut []);
         }
         let mut own = self.own_buffers(context.poison)?;
         {
@@ -240,10 +240,10 @@ impl SignedPlan {
                 }
             })?;
         }
-        self.results(arguments, own)
+        self.results(arguments, &mut own)
     }
 
-    fn results(&self, arguments: &[Cow<'_, Value>], mut own: Buffers<Own>) -> Result<Value> {
+    fn results(&self, arguments: &[Cow<'_, Value>], own: &mut [Own]) -> Result<Value> {
         let mut tensors: SmallVec<[Tensor; 1]> = SmallVec::with_capacity(self.returns.len());
         for returned in &self.returns {
             tensors.push(match returned.from {

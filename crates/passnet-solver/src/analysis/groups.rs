@@ -78,9 +78,9 @@ pub fn copied_view(form: &Form) -> Option<Group> {
     finder.groups.pop().flatten()
 }
 
-/// Patterns of one view (or list of views) or operation without effect, which eager gets for nothing: those that are
-/// easiest to hand back first.
-pub fn free_pieces(form: &Form, most: usize) -> Vec<(NodeId, Piece)> {
+/// Patterns of views (one after the other, or a list) and operations without effect, which eager gets for nothing: chains
+/// first, for which a pass is one call instead of several, then those that are easiest to hand back.
+pub fn free_pieces(form: &Form, most: usize) -> Vec<(Vec<NodeId>, Piece)> {
     let finder = Finder::new(form);
     let graph = form.graph();
     let ease = |call: &Call| match call.op().map(|op| (op, op.class())) {
@@ -104,9 +104,14 @@ pub fn free_pieces(form: &Form, most: usize) -> Vec<(NodeId, Piece)> {
             Value::Sequence(_) => members.extend(&finder.users[id.index()]),
             _ => return None,
         }
-        Some((id, Piece::new(form, &members).ok()?))
+        Some((vec![id], Piece::new(form, &members).ok()?))
     };
-    nodes.into_iter().filter_map(piece).take(most).collect()
+    let chain = |nodes: Vec<NodeId>| {
+        let members = nodes.iter().copied().collect();
+        Some((nodes, Piece::new(form, &members).ok()?))
+    };
+    let chains = finder.free_chains().into_iter().filter_map(chain);
+    chains.chain(nodes.into_iter().filter_map(piece)).take(most).collect()
 }
 
 struct Finder<'f> {
@@ -155,6 +160,31 @@ impl<'f> Finder<'f> {
             groups: Vec::new(),
             left: Vec::new(),
         }
+    }
+
+    /// Free nodes each of which only the next one reads, the longest chain first.
+    fn free_chains(&self) -> Vec<Vec<NodeId>> {
+        let graph = self.form.graph();
+        let is_view = |id: NodeId| {
+            self.is_free[id.index()]
+                && matches!(self.form.members[0].types.value(id), Value::Tensor(_))
+        };
+        let source = |id: NodeId| graph.call(id)?.args.first().and_then(Arg::as_node);
+        let next = |id: NodeId| match self.users[id.index()][..] {
+            [user] if is_view(user) && source(user) == Some(id) => {
+                (outputs_of(graph, &BTreeSet::from([id, user])) == [user]).then_some(user)
+            }
+            _ => None,
+        };
+        let views = graph.calls().map(|(id, _)| id).filter(|id| is_view(*id));
+        let heads = views.filter(|id| {
+            !source(*id).is_some_and(|before| is_view(before) && next(before) == Some(*id))
+        });
+        let mut chains: Vec<Vec<NodeId>> =
+            heads.map(|head| std::iter::successors(Some(head), |id| next(*id)).collect()).collect();
+        chains.retain(|chain| chain.len() > 1);
+        chains.sort_by_key(|chain| std::cmp::Reverse(chain.len()));
+        chains
     }
 
     fn graph(&self) -> &'f Graph {

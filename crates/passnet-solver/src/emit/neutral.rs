@@ -8,42 +8,64 @@ use passnet_graph::ops::{Bound, Op};
 use passnet_graph::print::print_arg;
 use passnet_graph::{Arg, Call, NodeId};
 
-/// The pass of a pattern of one operation that shares memory with its argument in every graph, or of one that cuts its
-/// argument into a list of views, with everything taken from that list.
+/// The pass of a pattern of operations one after the other, each of which shares memory with its argument in every graph, or
+/// of one that cuts its argument into a list of views, with everything taken from that list.
 pub fn neutral(piece: &Piece, stem: String) -> Result<PassText, Refusal> {
-    let mut calls = piece.graph.calls();
-    let Some((id, call)) = calls.next() else { refuse!("no operation") };
-    let Some(source) = call.args.first().and_then(Arg::as_node) else {
-        refuse!("`{}` looks at nothing", piece.name(id))
-    };
-    let taken: Vec<(NodeId, &Call)> = calls.collect();
-    let seen = if !taken.is_empty() {
-        list_of_views(piece, id, call, &taken)?
-    } else if is_same(piece, id, source) {
-        name_of(piece, source).to_string()
-    } else {
-        view(piece, call, source)?
+    let calls: Vec<(NodeId, &Call)> = piece.graph.calls().collect();
+    let [(first, call), taken @ ..] = &calls[..] else { refuse!("no operation") };
+    let is_list = matches!(piece.values(*first).first(), Some(Value::Sequence(_)));
+    let body = match is_list {
+        true => format!("    return {}\n", list_of_views(piece, *first, call, taken)?),
+        false => chain_of_views(piece, &calls)?,
     };
     let names = piece.graph.placeholders().iter().map(|node| node.name.to_string());
     let parameters: Vec<String> = names.collect();
     let arguments: Vec<String> =
-        parameters.iter().filter(|name| super::wrapper::mentions(&seen, name)).cloned().collect();
+        parameters.iter().filter(|name| super::wrapper::mentions(&body, name)).cloned().collect();
+    let operations = if is_list { &calls[..1] } else { &calls[..] };
+    let operations = operations.iter().map(|(_, call)| call.op().map_or("a view", Op::name));
     let pattern = pattern::write(piece);
     Ok(PassText {
         summary: format!(
             "Neutral: {}.\n\nNo kernel: eager computes nothing here either, and a kernel would copy.",
-            call.op().map_or("a view", Op::name)
+            operations.collect::<Vec<_>>().join(", ")
         ),
         imports: pattern.imports,
         pattern: pattern.text,
-        wrapper: format!(
-            "@torch.fx.wrap\ndef {stem}({}):\n    return {seen}\n",
-            arguments.join(", ")
-        ),
+        wrapper: format!("@torch.fx.wrap\ndef {stem}({}):\n{body}", arguments.join(", ")),
         stem,
         parameters,
         arguments,
         kernel: String::new(),
+    })
+}
+
+/// The views one after the other, each by the name it has in the graph.
+fn chain_of_views(piece: &Piece, calls: &[(NodeId, &Call)]) -> Result<String, Refusal> {
+    let mut body = String::new();
+    // What does nothing leaves the name of its argument.
+    let mut name = String::new();
+    for (index, (id, call)) in calls.iter().enumerate() {
+        let Some(source) = call.args.first().and_then(Arg::as_node) else {
+            refuse!("`{}` looks at nothing", piece.name(*id))
+        };
+        if index == 0 {
+            name = name_of(piece, source).to_string();
+        } else if source != calls[index - 1].0 {
+            refuse!("`{}` does not look at what comes before it", piece.name(*id));
+        }
+        if is_same(piece, *id, source) {
+            continue;
+        }
+        let seen = view(piece, call, source, &name)?;
+        name = name_of(piece, *id).to_string();
+        body.push_str(&format!("    {name} = {seen}\n"));
+    }
+    let only =
+        body.strip_prefix(&format!("    {name} = ")).filter(|rest| rest.lines().count() == 1);
+    Ok(match only {
+        Some(seen) => format!("    return {seen}"),
+        None => format!("{body}    return {name}\n"),
     })
 }
 
@@ -60,10 +82,9 @@ fn is_same(piece: &Piece, id: NodeId, source: NodeId) -> bool {
     piece.values(id).iter().zip(piece.values(source)).all(alike)
 }
 
-/// The view as a method of its argument; only methods that never copy.
-fn view(piece: &Piece, call: &Call, source: NodeId) -> Result<String, Refusal> {
+/// The view as a method of its argument, which goes by a name; only methods that never copy.
+fn view(piece: &Piece, call: &Call, source: NodeId, name: &str) -> Result<String, Refusal> {
     let bound = call.bind().map_err(Refusal::new)?;
-    let name = name_of(piece, source);
     let rank = piece.tensor(source)?.rank();
     let print = |arg: &Arg| print_arg(&piece.graph, arg);
     let one = |parameter: &str| print(bound.arg(parameter));
