@@ -78,7 +78,7 @@ const MOST_MASKS: usize = 32;
 /// Variants of a group's code.
 const MOST_VARIANTS: usize = 8;
 /// What is stored in a buffer of so many bytes has left the second-level cache before anybody reads it.
-const LARGE_BUFFER: usize = 8 << 20;
+const LARGE_BUFFER: usize = 16 << 20;
 
 /// What has to be known of an access to find its place in memory.
 #[derive(Debug, Clone)]
