@@ -59,7 +59,10 @@ impl Form {
 /// and eager lets operations of the CPU and single numbers use it. A kernel cannot.
 fn on_host(form: &Form) -> Vec<bool> {
     let graph = form.graph();
-    let is_tensor = |id: NodeId| form.members[0].types.value(id).as_tensor().is_some();
+    // A list stands for the tensors in it.
+    let is_tensor = |id: NodeId| {
+        matches!(form.members[0].types.value(id), Value::Tensor(_) | Value::Sequence(_))
+    };
     let mut on_host = vec![false; graph.nodes().len()];
     for (id, call) in graph.calls() {
         let Ok(bound) = call.bind() else { continue };

@@ -12,6 +12,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+/// How long a fallen worker's last words may take to arrive: whoever it started may hold its pipe open.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How often the worker is looked after while it works.
 const WATCH: Duration = Duration::from_millis(50);
 /// Importing PyTorch and opening a device takes its time.
@@ -63,6 +65,8 @@ pub(super) struct Worker {
     area: Option<File>,
     replies: Receiver<io::Result<Frame>>,
     errors: Arc<Mutex<Vec<u8>>>,
+    /// Closed when everything that the worker said is in `errors`.
+    errors_end: Receiver<()>,
     memory_limit: u64,
     pub(super) info: WorkerInfo,
     next: u64,
@@ -133,13 +137,18 @@ impl Worker {
         });
         let errors = Arc::new(Mutex::new(Vec::new()));
         let kept = errors.clone();
-        std::thread::spawn(move || keep_end(stderr, &kept));
+        let (is_reading, errors_end) = channel();
+        std::thread::spawn(move || {
+            keep_end(stderr, &kept);
+            drop(is_reading);
+        });
         let mut worker = Worker {
             child,
             input: BufWriter::with_capacity(1 << 16, stdin),
             area: None,
             replies,
             errors,
+            errors_end,
             memory_limit: options.memory_limit,
             info: WorkerInfo::default(),
             next: 0,
@@ -234,6 +243,7 @@ impl Worker {
             Some(status) if !status.success() => format!(", {status}"),
             _ => String::new(),
         };
+        let _ = self.errors_end.recv_timeout(LAST_WORDS);
         let errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
         let last = String::from_utf8_lossy(&errors);
         let last = last.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();

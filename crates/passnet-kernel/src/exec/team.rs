@@ -56,7 +56,8 @@ thread_local! {
     static BUSY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Calls `work(task, thread)` for each task once, on at most `threads` threads; tasks of one thread number never overlap.
+/// Calls `work(task, thread)` for each task once, on at most `threads` threads and as many as there are tasks, which numbers
+/// count from zero; tasks of one number never overlap.
 pub fn run_tasks(tasks: usize, threads: usize, work: &(dyn Fn(usize, usize) + Sync)) {
     let serially = || (0..tasks).for_each(|task| work(task, 0));
     if tasks < 2 || threads < 2 || BUSY.get() {
@@ -116,7 +117,9 @@ impl Team {
                 *const (dyn Fn(usize, usize) + Sync),
             >(work)
         };
-        self.job.0.set(Some(Job { work, tasks, helpers: threads as u64 - 1 }));
+        // Callers have room for as many threads as there are tasks: of all that come, the first get them.
+        let helpers = threads.min(tasks) as u64 - 1;
+        self.job.0.set(Some(Job { work, tasks, helpers }));
         self.next.store(0, Ordering::Relaxed);
         self.finished.store(0, Ordering::Relaxed);
         self.panicked.store(0, Ordering::Relaxed);
@@ -245,6 +248,21 @@ mod tests {
                 });
                 assert!(done.iter().all(|count| count.load(Ordering::Relaxed) == 3));
             }
+        }
+    }
+
+    #[test]
+    fn few_tasks_have_few_thread_numbers() {
+        // More helpers than tasks, however few cores there are.
+        let team: &'static Team = Box::leak(Box::new(Team { helpers: 6, ..Team::new() }));
+        for _ in 0..team.helpers {
+            std::thread::spawn(|| team.help());
+        }
+        for _ in 0..if cfg!(miri) { 2 } else { 100 } {
+            team.run(3, 7, &|_, thread| {
+                assert!(thread < 3, "thread {thread}");
+                std::thread::sleep(Duration::from_micros(100));
+            });
         }
     }
 

@@ -122,10 +122,7 @@ impl Piece {
 
     /// Whether a parameter is laid out otherwise than row by row in some graph, so that a kernel must ask for strides.
     pub fn is_strided(&self, param: NodeId) -> bool {
-        let odd = |value: &Value| matches!(value, Value::Tensor(tensor) if !tensor.is_contiguous());
-        self.is_param(param)
-            && !self.latest.contains_key(&param)
-            && self.types[param.index()].iter().any(odd)
+        self.is_param(param) && self.types[param.index()].iter().any(is_odd)
     }
 
     /// The strides of a parameter, by its own name for them.
@@ -224,6 +221,9 @@ impl Piece {
                 let root = self.object[target.index()];
                 if bound.class() == Class::View || viewed.contains(&root) {
                     refuse!("`{}` updates memory that has views", self.name(id));
+                }
+                if self.is_param(root) && self.types[root.index()].iter().any(is_odd) {
+                    refuse!("`{}` updates memory that does not lie row by row", self.name(id));
                 }
                 self.object[id.index()] = root;
                 self.latest.insert(root, id);
@@ -497,6 +497,11 @@ const OWN_BEGINNINGS: &[&str] = &[
 fn safe_name(name: &str) -> String {
     let taken = OWN_NAMES.contains(&name) || OWN_BEGINNINGS.iter().any(|own| name.starts_with(own));
     if taken { format!("g_{name}") } else { name.to_string() }
+}
+
+/// Whether a tensor is laid out otherwise than row by row.
+fn is_odd(value: &Value) -> bool {
+    matches!(value, Value::Tensor(tensor) if !tensor.is_contiguous())
 }
 
 /// The members whose values are needed outside.

@@ -54,10 +54,12 @@ fn chain_of_views(piece: &Piece, calls: &[(NodeId, &Call)]) -> Result<String, Re
         } else if source != calls[index - 1].0 {
             refuse!("`{}` does not look at what comes before it", piece.name(*id));
         }
-        if is_same(piece, *id, source) {
-            continue;
-        }
-        let seen = view(piece, call, source, &name)?;
+        let seen = match view(piece, call, source, &name) {
+            // As written, for the pattern may fit where sizes are others.
+            Ok(seen) => seen,
+            Err(_) if is_same(piece, *id, source) => continue,
+            Err(reason) => return Err(reason),
+        };
         name = name_of(piece, *id).to_string();
         body.push_str(&format!("    {name} = {seen}\n"));
     }

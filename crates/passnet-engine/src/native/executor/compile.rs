@@ -58,7 +58,7 @@ pub(super) enum Work {
     /// An operation of the table.
     Operation(Operation),
     /// The wrapper of a pass.
-    Wrapper(WrapperCall),
+    Wrapper(Box<WrapperCall>),
 }
 
 #[derive(Debug)]
@@ -279,7 +279,7 @@ impl Compiler<'_> {
             (ErrorKind::Unsupported, message)
         })?;
         let arguments = call.args.iter().map(|arg| self.place(arg, 0)).collect::<Result<_, _>>()?;
-        Ok(self.finish_step(id, node, call, Work::Wrapper(wrapper), arguments))
+        Ok(self.finish_step(id, node, call, Work::Wrapper(Box::new(wrapper)), arguments))
     }
 
     fn finish_step(

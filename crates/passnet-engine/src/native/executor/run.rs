@@ -52,8 +52,8 @@ pub(super) struct Checker {
 
 impl Checker {
     pub(super) fn new(program: &Program) -> Checker {
-        let wrappers = program.steps.iter().filter(|step| matches!(step.work, Work::Wrapper(_)));
-        let last = wrappers.last().map(|step| step.target);
+        let is_wrapper = |step: &&Step| matches!(step.work, Work::Wrapper(_));
+        let last = program.steps.iter().rfind(is_wrapper).map(|step| step.target);
         Checker { last, findings: Vec::new(), error: None }
     }
 
