@@ -324,12 +324,12 @@ fn tiles_give_the_bits_of_the_interpreter() {
 /// Results that are too large to stay in a cache, in rows that begin on a cache line or do not, whole or cut.
 #[test]
 fn large_results_give_the_bits_of_the_interpreter() {
-    // Rows that begin on a whole register and rows that do not, one at a time and several.
+    // 16 MB and more. Rows that begin on a whole register and rows that do not, one at a time and several.
     for (sizes, tile) in [
         ((2, 1 << 20), (1, 4096)),
-        ((900, 1200), (4, 1024)),
-        ((1050, 1001), (1, 1024)),
-        ((1050, 1001), (2, 1024)),
+        ((1800, 1200), (4, 1024)),
+        ((2100, 1001), (1, 1024)),
+        ((2100, 1001), (2, 1024)),
     ] {
         compare_tiles("x * y + 0.5", sizes, tile, "float32");
         compare_tiles(

@@ -96,6 +96,31 @@ fn a_tensor_made_without_a_device_is_left_to_the_cpu() {
 }
 
 #[test]
+fn what_is_taken_from_a_list_of_the_cpu_is_left_to_the_cpu() {
+    let task = task(
+        &["x float32 [4, 9]"],
+        &[
+            "tmp_0 = torch.arange(18)",
+            "tmp_1 = torch.chunk(tmp_0, 2)",
+            "tmp_2 = tmp_1[0]",
+            "tmp_3 = tmp_2 * 2",
+            "tmp_4 = tmp_3.to(device=device(type='cuda', index=0))",
+            "tmp_5 = torch.sigmoid(x)",
+            "tmp_6 = tmp_5 + tmp_4",
+            "return (tmp_6,)",
+        ],
+    );
+    let files = task.sample.graph_files(&task.sample.graphs[0]).unwrap();
+    let mut forms = forms(vec![TypedGraph::read(&files).unwrap()]);
+    forms[0].leave_host_tensors();
+    let (groups, _) = groups(&forms[0]);
+    let names = |group: &Group| -> Vec<&str> {
+        group.piece.graph.calls().filter_map(|(_, call)| Some(call.op()?.name())).collect()
+    };
+    assert_eq!(groups.iter().map(names).collect::<Vec<_>>(), [["sigmoid", "add"]]);
+}
+
+#[test]
 fn a_piece_that_occurs_twice_and_loses_leaves_a_neutral_pass() {
     // Two copies of one block: the second finds the first one's pattern written, and dropped again.
     let task = task(

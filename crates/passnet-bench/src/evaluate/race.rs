@@ -173,8 +173,8 @@ impl Rounds for Remote<'_> {
     }
 }
 
-/// The draw that a side is called with in a round. No two calls after each other take the same one: whoever comes second would
-/// find it in the caches, and outputs of the candidate, which are looked at in between, would weigh on the first one alone.
+/// The draw that a side is called with in a round. No two neighbouring calls take the same one. Otherwise the second finds it in
+/// the caches, which is worth less to eager: it then comes after the candidate's outputs were looked at.
 fn draw_of(player: Player, round: usize, draws: usize) -> usize {
     let is_first = (player == Player::Eager) == round.is_multiple_of(2);
     match draws.is_multiple_of(2) {

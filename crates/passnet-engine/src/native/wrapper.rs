@@ -20,8 +20,8 @@ use std::sync::{Arc, OnceLock};
 
 /// Plans kept for one replaced node; further signatures are planned at every call.
 const KEPT_PLANS: usize = 8;
-/// Buffers of most plans; more need memory of their own.
-const MOST_PLANS_BUFFERS: usize = 8;
+/// Buffers of a usual plan; where there are more, lists of them are allocated.
+const USUAL_BUFFERS: usize = 8;
 /// Loop iterations one program of a kernel may run.
 const MAX_ITERATIONS: u64 = 1 << 20;
 
@@ -137,7 +137,7 @@ enum Own {
     Tensor(Tensor),
 }
 
-type Buffers<T> = SmallVec<[T; MOST_PLANS_BUFFERS]>;
+type Buffers<T> = SmallVec<[T; USUAL_BUFFERS]>;
 
 impl WrapperCall {
     /// Runs the wrapper.

@@ -47,7 +47,9 @@ pub(super) fn for_runs(view: &View, mut visit: impl FnMut(&Run)) {
 
 /// The elements of a view, packed. Those outside the bytes are left out.
 pub fn gather(view: &View, bytes: &[u8]) -> Vec<u8> {
-    let mut packed = Vec::new();
+    let sizes = view.shape.iter().map(|size| usize::try_from(*size).unwrap_or(0));
+    let whole = sizes.fold(view.dtype.size(), usize::saturating_mul);
+    let mut packed = Vec::with_capacity(whole.min(bytes.len()));
     let mut take = |start: i64, length: usize| {
         let start = usize::try_from(start).unwrap_or(usize::MAX);
         if let Some(part) = start.checked_add(length).and_then(|end| bytes.get(start..end)) {

@@ -165,11 +165,13 @@ impl<'f> Finder<'f> {
     /// Free nodes each of which only the next one reads, the longest chain first.
     fn free_chains(&self) -> Vec<Vec<NodeId>> {
         let graph = self.form.graph();
-        let is_view = |id: NodeId| {
-            self.is_free[id.index()]
-                && matches!(self.form.members[0].types.value(id), Value::Tensor(_))
-        };
+        let is_tensor =
+            |id: NodeId| matches!(self.form.members[0].types.value(id), Value::Tensor(_));
         let source = |id: NodeId| graph.call(id)?.args.first().and_then(Arg::as_node);
+        // What is taken from a list comes with the list.
+        let is_view = |id: NodeId| {
+            self.is_free[id.index()] && is_tensor(id) && source(id).is_some_and(is_tensor)
+        };
         let next = |id: NodeId| match self.users[id.index()][..] {
             [user] if is_view(user) && source(user) == Some(id) => {
                 (outputs_of(graph, &BTreeSet::from([id, user])) == [user]).then_some(user)

@@ -77,7 +77,8 @@ type Made = (Variant, Option<Code>);
 const MOST_MASKS: usize = 32;
 /// Variants of a group's code.
 const MOST_VARIANTS: usize = 8;
-/// What is stored in a buffer of so many bytes has left the second-level cache before anybody reads it.
+/// What is stored in a buffer of so many bytes has left the caches before anybody reads it; of less, the cache that all cores
+/// share may still hold a good part.
 const LARGE_BUFFER: usize = 16 << 20;
 
 /// What has to be known of an access to find its place in memory.

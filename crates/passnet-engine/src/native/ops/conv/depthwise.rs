@@ -158,8 +158,8 @@ impl<T: Real> Plane<'_, T> {
     /// Vectors of sums that begin at these positions.
     ///
     /// # Safety
-    /// Every position is less than those of the volume and SLACK together, by the lanes of a vector at least, and the volume
-    /// reaches SLACK elements beyond the last position's farthest tap.
+    /// No vector ends more than SLACK behind the last position, and the volume reaches SLACK elements beyond that position's
+    /// farthest tap.
     #[inline(always)]
     unsafe fn sums<V: Vector<T>>(&self, positions: [usize; VECTORS]) -> [V; VECTORS] {
         let mut sums = [V::splat(self.filter.bias); VECTORS];
