@@ -155,9 +155,8 @@ fn strides_that_wrap_around_end_in_a_fault() {
     let rows = "tl.arange(0, 4).to(tl.int64)[:, None]";
     let bits: Vec<String> = (0..4)
         .map(|bit| {
-            let place = ["None"; 5].map(String::from);
-            let mut place = place.to_vec();
-            place[bit] = ":".into();
+            let mut place = ["None"; 5];
+            place[bit] = ":";
             format!("tl.arange(0, 2).to(tl.int64)[{}] * (1 << 60)", place.join(", "))
         })
         .collect();
@@ -167,7 +166,7 @@ fn strides_that_wrap_around_end_in_a_fault() {
         (format!("{rows} * (1 << 61)"), "tl.arange(0, 16)[None, :]", format!("{rows} < 3")),
         (format!("{rows} * (1 << 61)"), "tl.arange(0, 16)[None, :] * 4", format!("{rows} < 3")),
         (format!("{rows} * (1 << 61)"), "tl.arange(0, 8)[None, :]", format!("{rows} < 3")),
-        // Four halves of everything and a quarter of it: together they add up to nothing.
+        // Four steps of a quarter of all addresses: together they add up to nothing.
         (bits.join(" + "), columns, format!("{columns} < 16")),
     ] {
         for access in [

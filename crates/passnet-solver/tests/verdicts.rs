@@ -69,6 +69,12 @@ fn an_unknown_operation_is_left_alone_and_the_rest_is_fused() {
     assert!(verdicts.iter().all(|e| e.judged.verdict.kind.to_string() == "correct"));
 }
 
+/// The form of a task's first graph.
+fn first_form(task: &Task) -> Form {
+    let files = task.sample.graph_files(&task.sample.graphs[0]).unwrap();
+    forms(vec![TypedGraph::read(&files).unwrap()]).remove(0)
+}
+
 #[test]
 fn a_tensor_made_without_a_device_is_left_to_the_cpu() {
     let task = task(
@@ -82,16 +88,15 @@ fn a_tensor_made_without_a_device_is_left_to_the_cpu() {
             "return (tmp_4,)",
         ],
     );
-    let files = task.sample.graph_files(&task.sample.graphs[0]).unwrap();
-    let mut forms = forms(vec![TypedGraph::read(&files).unwrap()]);
+    let mut form = first_form(&task);
     let operations = |form: &Form| -> Vec<usize> {
         groups(form).0.iter().map(|group| group.piece.graph.op_count()).collect()
     };
     // On the CPU there is but one memory.
-    assert_eq!(operations(&forms[0]), [4]);
-    forms[0].leave_host_tensors();
-    assert_eq!(operations(&forms[0]), [2]);
-    let (_, left) = groups(&forms[0]);
+    assert_eq!(operations(&form), [4]);
+    form.leave_host_tensors();
+    assert_eq!(operations(&form), [2]);
+    let (_, left) = groups(&form);
     assert!(left.iter().any(|left| left.reason.contains("without a device")), "{left:?}");
 }
 
@@ -110,10 +115,9 @@ fn what_is_taken_from_a_list_of_the_cpu_is_left_to_the_cpu() {
             "return (tmp_6,)",
         ],
     );
-    let files = task.sample.graph_files(&task.sample.graphs[0]).unwrap();
-    let mut forms = forms(vec![TypedGraph::read(&files).unwrap()]);
-    forms[0].leave_host_tensors();
-    let (groups, _) = groups(&forms[0]);
+    let mut form = first_form(&task);
+    form.leave_host_tensors();
+    let (groups, _) = groups(&form);
     let names = |group: &Group| -> Vec<&str> {
         group.piece.graph.calls().filter_map(|(_, call)| Some(call.op()?.name())).collect()
     };
@@ -239,8 +243,7 @@ fn a_group_comes_apart_between_arithmetic_and_the_rest() {
             "return (tmp_3,)",
         ],
     );
-    let files = task.sample.graph_files(&task.sample.graphs[0]).unwrap();
-    let form = forms(vec![TypedGraph::read(&files).unwrap()]).remove(0);
+    let form = first_form(&task);
     let (groups, _) = groups(&form);
     assert_eq!(groups.len(), 1);
     let names = |part: &Group| -> Vec<String> {

@@ -14,7 +14,8 @@ pub(crate) fn threads() -> usize {
     rayon::current_num_threads()
 }
 
-/// Calls `work(task, thread)` for each task, in any order; tasks of one thread (below `threads()`) never overlap.
+/// Calls `work(task, thread)` for each task, in any order; tasks of one thread (below `threads()` and the number of tasks) never
+/// overlap.
 pub(crate) fn for_each_task(tasks: usize, work: impl Fn(usize, usize) + Sync) {
     for_each_task_of(tasks, threads(), work);
 }
