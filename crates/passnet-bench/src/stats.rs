@@ -3,6 +3,7 @@
 //! Medians and quartiles because timings have long right tails; a bootstrap because nothing is known about their
 //! distribution; a generator of our own with a fixed seed, so that the same timings always give the same answer.
 
+use passnet_engine::native::vectorised;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -176,28 +177,54 @@ impl Ranked {
 
     /// The median of each draw.
     fn medians_of(&self, draws: &Draws) -> Vec<f64> {
+        match u8::try_from(self.values.len()) {
+            Ok(_) => vectorised(|| self.medians_counted::<u8>(draws)),
+            Err(_) => vectorised(|| self.medians_counted::<u32>(draws)),
+        }
+    }
+
+    /// The same, in the narrowest type that can count so many timings: the more of them are counted at once.
+    #[inline(always)]
+    fn medians_counted<C: Count>(&self, draws: &Draws) -> Vec<f64> {
         let n = self.values.len();
-        let (low, high) = ((n - 1) / 2, n / 2);
+        let (low, high) = (C::of((n - 1) / 2), C::of(n / 2));
         // For all draws at once, because that takes whole vectors: how many of a draw's timings have been passed, and how
         // many values it takes to come to the middle.
-        let mut passed = vec![0u32; draws.count];
-        let mut to_low = vec![0u32; draws.count];
-        let mut to_high = vec![0u32; draws.count];
+        let mut passed = vec![C::default(); draws.count];
+        let mut to_low = vec![C::default(); draws.count];
+        let mut to_high = vec![C::default(); draws.count];
         for round in &self.rounds {
             let counts = draws.of_round(*round);
             let places = passed.iter_mut().zip(&mut to_low).zip(&mut to_high);
             for (((passed, to_low), to_high), count) in places.zip(counts) {
-                *passed += u32::from(*count);
-                *to_low += u32::from(*passed <= low as u32);
-                *to_high += u32::from(*passed <= high as u32);
+                *passed += C::from(*count);
+                *to_low += C::from(u8::from(*passed <= low));
+                *to_high += C::from(u8::from(*passed <= high));
             }
         }
-        let value = |position: u32| self.values[(position as usize).min(n - 1)];
+        let value = |position: C| self.values[(position.into() as usize).min(n - 1)];
         to_low
             .into_iter()
             .zip(to_high)
             .map(|(low, high)| (value(low) + value(high)) / 2.0)
             .collect()
+    }
+}
+
+/// What timings are counted in.
+trait Count: Copy + Default + PartialOrd + std::ops::AddAssign + From<u8> + Into<u32> {
+    fn of(timings: usize) -> Self;
+}
+
+impl Count for u8 {
+    fn of(timings: usize) -> Self {
+        timings as u8
+    }
+}
+
+impl Count for u32 {
+    fn of(timings: usize) -> Self {
+        timings as u32
     }
 }
 
@@ -404,6 +431,24 @@ mod tests {
         let width = |i: RatioInterval| i.high - i.low;
         assert!(width(interval(&eager, &together)) < 1e-12);
         assert!(width(interval(&eager, &apart)) > 0.01);
+    }
+
+    /// Counted over all draws at once, in a type that depends on how many timings there are.
+    #[test]
+    fn medians_are_those_of_the_drawn_rounds() {
+        for n in [1, 2, 7, 100, 255, 256, 301] {
+            let timings = noisy(1.0, 3, n);
+            let draws = Bootstrap { resamples: 50, seed: 9 }.draws(n);
+            let found = Ranked::new(&timings).unwrap().medians_of(&draws);
+            for (draw, found) in found.into_iter().enumerate() {
+                let times = |round: usize| usize::from(draws.of_round(round)[draw]);
+                let drawn: Vec<f64> =
+                    (0..n).flat_map(|round| vec![timings[round]; times(round)]).collect();
+                assert_eq!(drawn.len(), n);
+                let expected = median(&drawn).unwrap();
+                assert!((found - expected).abs() < 1e-12, "draw {draw} of {n}: {found} {expected}");
+            }
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ use crate::number::Number;
 use crate::tolerance::{BASELINE, FLOAT_TYPES, LEVELS, LOWEST, Ladder, Tolerance, levels};
 use crate::verdict::{ElementPair, Evidence, ValueEvidence, Verdict, VerdictKind, WorstError};
 use element::{BLOCK, Element};
+use passnet_engine::native::vectorised;
 use passnet_graph::DType;
 use rayon::prelude::*;
 use tensor::{dispatch_pair, index_of};
@@ -123,7 +124,7 @@ fn compare_output(
     let dtype = expected.data.dtype();
     let ladder = tolerances(dtype);
     dispatch_pair!(expected.data, actual.data, |e, a| {
-        let scan = Scan::run(e, a, ladder.as_ref(), rules);
+        let scan = vectorised(|| Scan::run(e, a, ladder.as_ref(), rules));
         scan.report(dtype, e, a, expected.shape)
     })
 }
@@ -187,10 +188,14 @@ fn lowest_level<T: Element>(
     rules: Rules,
 ) -> usize {
     let pieces = expected.par_chunks(PIECE).zip(actual.par_chunks(PIECE));
-    pieces.map(|(e, a)| lowest_level_of_piece(e, a, ladder, rules)).max().unwrap_or(0)
+    pieces
+        .map(|(e, a)| vectorised(|| lowest_level_of_piece(e, a, ladder, rules)))
+        .max()
+        .unwrap_or(0)
 }
 
 /// Found block by block: whole blocks are tested at the level reached so far, in loops that vectorise.
+#[inline(always)]
 fn lowest_level_of_piece<T: Element>(
     expected: &[T],
     actual: &[T],
@@ -244,6 +249,7 @@ struct Scan {
 }
 
 impl Scan {
+    #[inline(always)]
     fn run<T: Element>(
         expected: &[T],
         actual: &[T],
@@ -253,14 +259,66 @@ impl Scan {
         let mut scan = Scan { elements: expected.len(), ..Scan::default() };
         let blocks = expected.chunks(BLOCK).zip(actual.chunks(BLOCK));
         for (number, (e, a)) in blocks.enumerate() {
-            // Outputs are often equal almost everywhere; this test vectorises, the rest does not.
-            if !T::all_plainly_equal(e, a) {
-                for (i, (e, a)) in e.iter().zip(a).enumerate() {
-                    scan.element(number * BLOCK + i, *e, *a, ladder, rules);
-                }
+            let start = number * BLOCK;
+            // Outputs are often equal almost everywhere, and else right; both vectorise, the rest does not.
+            if T::all_plainly_equal(e, a) || scan.right_block(start, e, a, ladder, rules) {
+                continue;
+            }
+            for (i, (e, a)) in e.iter().zip(a).enumerate() {
+                scan.element(start + i, *e, *a, ladder, rules);
             }
         }
         scan
+    }
+
+    /// Takes in a whole block of floats that are right at the baseline; takes in nothing and says so where some are not, or
+    /// are not finite.
+    #[inline(always)]
+    fn right_block<T: Element>(
+        &mut self,
+        start: usize,
+        expected: &[T],
+        actual: &[T],
+        ladder: Option<&[Tolerance; LEVELS]>,
+        rules: Rules,
+    ) -> bool {
+        let (mut wide_expected, mut wide_actual) = ([0.0; BLOCK], [0.0; BLOCK]);
+        let Some(ladder) = ladder else { return false };
+        if !T::widen(expected, &mut wide_expected) || !T::widen(actual, &mut wide_actual) {
+            return false;
+        }
+        // Behind the last element all is zero: equal, and without an error.
+        let mut errors = [[0.0; BLOCK]; 2];
+        let [absolute, relative] = &mut errors;
+        let (mut are_finite, mut unequal) = (true, 0);
+        for i in 0..BLOCK {
+            let (expected, actual) = (wide_expected[i], wide_actual[i]);
+            let error = (expected - actual).abs();
+            are_finite &= error.is_finite();
+            unequal += u32::from(expected != actual);
+            absolute[i] = error;
+            relative[i] = if error == 0.0 { 0.0 } else { error / expected.abs() };
+        }
+        if !are_finite {
+            return false;
+        }
+        let mut levels = self.level..=BASELINE_LEVEL;
+        let is_right = |level: &usize| T::all_close(expected, actual, ladder[*level], rules);
+        let Some(level) = levels.find(is_right) else { return false };
+        self.level = level;
+        self.unequal += unequal as usize;
+        self.error_sum += in_lanes(absolute, |sum, error| sum + error);
+        for (worst, errors) in
+            [(&mut self.worst_absolute, &*absolute), (&mut self.worst_relative, &*relative)]
+        {
+            let largest = in_lanes(errors, |one, two| if two > one { two } else { one });
+            if largest > worst.map_or(0.0, |(old, _)| old)
+                && let Some(at) = errors.iter().position(|error| *error == largest)
+            {
+                *worst = Some((largest, start + at));
+            }
+        }
+        true
     }
 
     fn element<T: Element>(
@@ -330,6 +388,17 @@ impl Scan {
 }
 
 /// NaN is worse than any number; the first of equals stays.
+/// Folds positive numbers so many lanes at a time, beginning with zero.
+#[inline(always)]
+fn in_lanes(values: &[f64; BLOCK], fold: impl Fn(f64, f64) -> f64) -> f64 {
+    const LANES: usize = 8;
+    let mut lanes = [0.0; LANES];
+    for values in values.as_chunks::<LANES>().0 {
+        lanes = std::array::from_fn(|i| fold(lanes[i], values[i]));
+    }
+    lanes.into_iter().fold(0.0, fold)
+}
+
 fn keep_worst(worst: &mut Option<(f64, usize)>, error: f64, position: usize) {
     let worse = match worst {
         None => true,

@@ -255,6 +255,43 @@ proptest! {
         prop_assert_eq!(first, wrong.first().copied());
     }
 
+    /// Blocks that are right are looked at as a whole, others element by element; the report is the same.
+    #[test]
+    fn errors_are_those_of_the_elements(
+        pairs in prop::collection::vec((any_float(), -12.0f64..-3.0, 0..3), 1..300),
+    ) {
+        let expected: Vec<f32> = pairs.iter().map(|p| p.0 as f32).collect();
+        let changed = |&(e, exponent, kind): &(f64, f64, i32)| match kind {
+            0 => e as f32,
+            1 => -0.0 - e.abs().min(1e-6) as f32,
+            _ => (e + e * 10f64.powf(exponent)) as f32,
+        };
+        let actual: Vec<f32> = pairs.iter().map(changed).collect();
+        let output = &compare_f32(&expected, &actual, Rules::Strict).outputs[0];
+        let pairs = expected.iter().zip(&actual).map(|(e, a)| (f64::from(*e), f64::from(*a)));
+        let unequal: Vec<(usize, f64, f64)> = pairs
+            .enumerate()
+            .filter(|(_, (e, a))| e != a && !(e.is_nan() && a.is_nan()))
+            .map(|(at, (e, a))| (at, (e - a).abs(), (e - a).abs() / e.abs()))
+            .collect();
+        prop_assert_eq!(output.unequal, unequal.len());
+        let worst = |error: fn(&(usize, f64, f64)) -> f64| {
+            let nan = unequal.iter().find(|found| error(found).is_nan());
+            nan.or_else(|| unequal.iter().rev().max_by(|a, b| error(a).total_cmp(&error(b))))
+                .map(|found| (error(found).to_bits(), found.0))
+        };
+        for (found, error) in [
+            (&output.worst_absolute, (|e| e.1) as fn(&(usize, f64, f64)) -> f64),
+            (&output.worst_relative, |e| e.2),
+        ] {
+            let found = found.as_ref().map(|worst| (worst.error.0.to_bits(), worst.at.index[0]));
+            prop_assert_eq!(found, worst(error));
+        }
+        let mean = unequal.iter().map(|found| found.1).sum::<f64>() / expected.len() as f64;
+        let close = (output.mean_error - mean).abs() <= 1e-12 * mean.abs();
+        prop_assert!(close || output.mean_error.to_bits() == mean.to_bits() || mean.is_nan());
+    }
+
     #[test]
     fn half_precision_agrees_with_itself(bits in prop::collection::vec(any::<u16>(), 1..200)) {
         let halves: Vec<f16> = bits.iter().map(|&b| f16::from_bits(b)).collect();

@@ -4,7 +4,7 @@
 //! Integers and booleans stay as they were drawn: they index and select, and other values would be illegal.
 
 use passnet_engine::Value;
-use passnet_engine::native::{Result, Tensor};
+use passnet_engine::native::{Result, Tensor, vectorised};
 use passnet_graph::DType;
 
 /// A way to change inputs.
@@ -61,7 +61,7 @@ impl Stress {
         !matches!(self, Stress::Misaligned | Stress::Transposed)
     }
 
-    /// Fresh tensors with the changed values.
+    /// The inputs with their values changed; those that stay are shared.
     pub(super) fn apply(self, inputs: &[Value]) -> Result<Vec<Value>> {
         inputs
             .iter()
@@ -76,7 +76,7 @@ impl Stress {
         match self {
             Stress::Misaligned => shifted(tensor),
             Stress::Transposed => transposed(tensor),
-            _ if !tensor.dtype().is_float() || tensor.ndim() == 0 => tensor.copy(),
+            _ if !tensor.dtype().is_float() || tensor.ndim() == 0 => Ok(tensor.clone()),
             _ => self.changed(tensor),
         }
     }
@@ -84,14 +84,20 @@ impl Stress {
     fn changed(self, tensor: &Tensor) -> Result<Tensor> {
         // A multiple of the periods below that stays in a cache.
         const PIECE: usize = SCALES.len() * 997 * 2;
+        let narrow = |large, denormal| {
+            tensor.changed(PIECE, |piece| vectorised(|| self.change::<f32>(piece, large, denormal)))
+        };
         match tensor.dtype() {
-            DType::Float64 => tensor.changed(PIECE, |piece| self.change::<f64>(piece, 1e4, 1e-310)),
-            DType::Float16 => tensor.changed(PIECE, |piece| self.change::<f32>(piece, 30.0, 1e-7)),
-            _ => tensor.changed(PIECE, |piece| self.change::<f32>(piece, 1e4, 1e-40)),
+            DType::Float64 => {
+                tensor.changed(PIECE, |piece| vectorised(|| self.change::<f64>(piece, 1e4, 1e-310)))
+            }
+            DType::Float16 => narrow(30.0, 1e-7),
+            _ => narrow(1e4, 1e-40),
         }
     }
 
     /// Replaces every value of a piece.
+    #[inline(always)]
     fn change<T: Real>(self, piece: &mut [T], large: T, denormal: T) {
         match self {
             Stress::Large => piece.iter_mut().for_each(|value| *value = *value * large),

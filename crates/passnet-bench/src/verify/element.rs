@@ -1,4 +1,5 @@
-//! Comparing two elements, once per element type.
+//! Comparing two elements, once per element type. Loops over blocks are inlined, so that they are compiled for the
+//! instruction set of their caller.
 
 use super::Rules;
 use crate::number::python_float;
@@ -35,19 +36,28 @@ pub(super) trait Element: Copy + Sync {
 
     // Over blocks: `&` and `|` instead of `&&` and `||`, so that the loops have no branches and vectorise.
 
+    #[inline(always)]
     fn all_plainly_equal(expected: &[Self], actual: &[Self]) -> bool {
         expected.iter().zip(actual).fold(true, |all, (e, a)| all & e.plainly_equal(*a))
     }
 
+    #[inline(always)]
     fn all_same(expected: &[Self], actual: &[Self], rules: Rules) -> bool {
         expected.iter().zip(actual).fold(true, |all, (e, a)| all & e.equal_by(*a, rules))
     }
 
+    #[inline(always)]
     fn all_close(expected: &[Self], actual: &[Self], tolerance: Tolerance, rules: Rules) -> bool {
         each_close(expected, actual, tolerance, rules)
     }
+
+    /// Writes the elements of at most a block as float64; `false` where they are no floats.
+    fn widen(_block: &[Self], _wide: &mut [f64; BLOCK]) -> bool {
+        false
+    }
 }
 
+#[inline(always)]
 fn each_close<T: Element>(
     expected: &[T],
     actual: &[T],
@@ -101,8 +111,13 @@ macro_rules! wide_float {
                 // The shortest decimal of the type itself: 0.1, not 0.10000000149011612.
                 if self.is_finite() { format!("{self:?}") } else { python_float(f64::from(self)) }
             }
+            #[inline(always)]
             fn all_close(e: &[Self], a: &[Self], tolerance: Tolerance, rules: Rules) -> bool {
                 $block(e, a, tolerance, rules)
+            }
+            fn widen(block: &[Self], wide: &mut [f64; BLOCK]) -> bool {
+                wide.iter_mut().zip(block).for_each(|(wide, x)| *wide = f64::from(*x));
+                true
             }
         }
     };
@@ -112,6 +127,7 @@ wide_float!(f32, close_f32, each_close_f32);
 
 /// Most blocks are equal or well within their tolerance, and float32 arithmetic is enough to see it; the margin covers its
 /// rounding. Only the others are compared exactly.
+#[inline(always)]
 fn each_close_f32(e: &[f32], a: &[f32], tolerance: Tolerance, rules: Rules) -> bool {
     const MARGIN: f64 = 1.0 - 1e-4;
     let (rtol, atol) = ((tolerance.rtol * MARGIN) as f32, (tolerance.atol * MARGIN) as f32);
@@ -158,6 +174,7 @@ macro_rules! half_float {
             fn text(self) -> String {
                 self.to_f32().text()
             }
+            #[inline(always)]
             fn all_close(e: &[Self], a: &[Self], tolerance: Tolerance, rules: Rules) -> bool {
                 if e.len() > BLOCK || a.len() != e.len() {
                     return each_close(e, a, tolerance, rules);
@@ -173,6 +190,11 @@ macro_rules! half_float {
                         round_to(x, <$type>::ZERO);
                     }),
                 }
+            }
+            fn widen(block: &[Self], wide: &mut [f64; BLOCK]) -> bool {
+                let mut narrow = [0f32; BLOCK];
+                block.convert_to_f32_slice(&mut narrow[..block.len()]);
+                f32::widen(&narrow, wide)
             }
         }
     };

@@ -20,5 +20,6 @@ pub mod wrapper;
 
 pub use error::{Result, TensorError};
 pub use executor::{NativeEngine, Program};
+pub use simd::vectorised;
 pub use tensor::{Arg, Fingerprint, FingerprintKey, Scalar, Tensor};
 pub use wrapper::Wrappers;

@@ -23,9 +23,21 @@ const JOB: u64 = OPEN << 1;
 struct Job {
     work: *const (dyn Fn(usize, usize) + Sync),
     tasks: usize,
-    /// Helpers beyond this number stay out.
-    helpers: u64,
+    /// Those that take part, the owner among them; helpers beyond this number stay out.
+    threads: usize,
 }
+
+impl Job {
+    /// Where the share of a thread begins, and that of the one before ends.
+    fn share(&self, thread: usize) -> usize {
+        self.tasks * thread / self.threads
+    }
+}
+
+/// Alone on its lines of the caches, for every thread counts on its own.
+#[repr(align(128))]
+#[derive(Default)]
+struct Next(AtomicUsize);
 
 struct Team {
     /// Held by the thread whose job it is.
@@ -33,7 +45,8 @@ struct Team {
     helpers: usize,
     gate: AtomicU64,
     job: JobCell,
-    next: AtomicUsize,
+    /// The next task of each thread's share.
+    next: Box<[Next]>,
     finished: AtomicU64,
     panicked: AtomicUsize,
     sleeping: AtomicUsize,
@@ -93,12 +106,13 @@ fn start_helpers(team: &'static Team) {
 
 impl Team {
     fn new() -> Self {
+        let threads = rayon::current_num_threads().clamp(2, 256);
         Team {
             owner: Mutex::new(()),
-            helpers: rayon::current_num_threads().clamp(2, 256) - 1,
+            helpers: threads - 1,
             gate: AtomicU64::new(0),
             job: JobCell(Cell::new(None)),
-            next: AtomicUsize::new(0),
+            next: (0..threads).map(|_| Next::default()).collect(),
             finished: AtomicU64::new(0),
             panicked: AtomicUsize::new(0),
             sleeping: AtomicUsize::new(0),
@@ -118,9 +132,11 @@ impl Team {
             >(work)
         };
         // Callers have room for as many threads as there are tasks: of all that come, the first get them.
-        let helpers = threads.min(tasks) as u64 - 1;
-        self.job.0.set(Some(Job { work, tasks, helpers }));
-        self.next.store(0, Ordering::Relaxed);
+        let job = Job { work, tasks, threads: threads.min(tasks).min(self.next.len()) };
+        for (thread, next) in self.next[..job.threads].iter().enumerate() {
+            next.0.store(job.share(thread), Ordering::Relaxed);
+        }
+        self.job.0.set(Some(job));
         self.finished.store(0, Ordering::Relaxed);
         self.panicked.store(0, Ordering::Relaxed);
         let number = (self.gate.load(Ordering::Relaxed) / JOB).wrapping_add(1) % (u64::MAX / JOB);
@@ -129,7 +145,7 @@ impl Team {
             let _bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
             self.bell.notify_all();
         }
-        let own = catch_unwind(AssertUnwindSafe(|| self.take_tasks(work, tasks, 0)));
+        let own = catch_unwind(AssertUnwindSafe(|| self.take_tasks(job, 0)));
         let joined = self.gate.swap(number * JOB, Ordering::AcqRel) & JOINED;
         let mut looks = 0u32;
         while self.finished.load(Ordering::Acquire) < joined {
@@ -147,15 +163,20 @@ impl Team {
         assert!(self.panicked.load(Ordering::Relaxed) == 0, "a task of a parallel loop panicked");
     }
 
-    fn take_tasks(&self, work: *const (dyn Fn(usize, usize) + Sync), tasks: usize, thread: usize) {
+    /// A thread takes the tasks of its own share, then what others have not come to. Shares are the same from one step to the
+    /// next, so that most of what a thread reads is what it wrote, and still in its caches.
+    fn take_tasks(&self, job: Job, thread: usize) {
         let _busy = Busy::new();
-        loop {
-            let task = self.next.fetch_add(1, Ordering::Relaxed);
-            if task >= tasks {
-                break;
+        for whose in (thread..job.threads).chain(0..thread) {
+            let end = job.share(whose + 1);
+            loop {
+                let task = self.next[whose].0.fetch_add(1, Ordering::Relaxed);
+                if task >= end {
+                    break;
+                }
+                // SAFETY: the owner keeps the work alive until all who joined have finished.
+                unsafe { (*job.work)(task, thread) };
             }
-            // SAFETY: the owner keeps the work alive until all who joined have finished.
-            unsafe { (*work)(task, thread) };
         }
     }
 
@@ -175,10 +196,10 @@ impl Team {
             }
             let earlier = gate & JOINED;
             if let Some(job) = self.job.0.get()
-                && earlier < job.helpers
+                && earlier as usize + 1 < job.threads
             {
                 let thread = earlier as usize + 1;
-                let own = || self.take_tasks(job.work, job.tasks, thread);
+                let own = || self.take_tasks(job, thread);
                 if catch_unwind(AssertUnwindSafe(own)).is_err() {
                     self.panicked.store(1, Ordering::Relaxed);
                 }
@@ -255,10 +276,25 @@ mod tests {
     fn no_more_threads_take_part_than_there_are_tasks() {
         // Nobody comes to help, so that it does not matter who is first: what counts is how many could.
         let team = Team::new();
-        let helpers = |team: &Team| team.job.0.get().map(|job| job.helpers);
-        for (tasks, threads, most) in [(3, 7, 2), (7, 3, 2), (1, 4, 0)] {
-            team.run(tasks, threads, &|_, _| assert_eq!(helpers(&team), Some(most)));
+        let threads_of = |team: &Team| team.job.0.get().map(|job| job.threads);
+        let all = team.next.len();
+        for (tasks, threads, most) in [(3, 7, 3.min(all)), (7, 2, 2), (1, 4, 1), (999, 999, all)] {
+            team.run(tasks, threads, &|_, _| assert_eq!(threads_of(&team), Some(most)));
         }
+    }
+
+    #[test]
+    fn a_thread_does_its_own_share_first() {
+        let team = Team::new();
+        let job = Job { work: &|_, _| {}, tasks: 7, threads: 3 };
+        assert_eq!((0..=3).map(|thread| job.share(thread)).collect::<Vec<_>>(), [0, 2, 4, 7]);
+        let order = Mutex::new(Vec::new());
+        team.run(9, 2, &|task, _| order.lock().unwrap().push(task));
+        assert_eq!(
+            order.into_inner().unwrap(),
+            [0, 1, 2, 3, 4, 5, 6, 7, 8],
+            "all, for nobody helps"
+        );
     }
 
     #[test]
