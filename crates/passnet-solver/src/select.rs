@@ -162,7 +162,7 @@ impl Solver<'_> {
         measured: Option<Measured>,
     ) -> explain::PassExplanation {
         let mut explanation =
-            explain::pass(&draft.stem, form, group, draft.kind(), choice, self.rates);
+            explain::pass(&draft.stem, form, group, draft.kind(choice), choice, self.rates);
         if let Some(measured) = measured {
             explanation.measured_speedup = Some(measured.speedup);
             let member = crate::trial::representatives(&group.piece).first().copied().unwrap_or(0);

@@ -22,7 +22,7 @@ const MANIFEST: &str = "sorted_output_pass_rule_names.json";
 /// What was done and why.
 pub const EXPLANATION: &str = "explain.json";
 /// A solution is found again only if it was made by the same rules.
-const RULES: &str = "12";
+const RULES: &str = "13";
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct SolveOptions {

@@ -61,7 +61,7 @@ pub fn tune(
         choices.truncate(FIRST_CHOICES);
     }
     for choice in choices {
-        let Ok(text) = draft.write(choice) else { break };
+        let Ok(text) = draft.write(choice) else { continue };
         write_folder(folder, &[&text])?;
         let candidate = match Candidate::load(folder, None, true) {
             Ok(candidate) => candidate,

@@ -3,8 +3,10 @@
 mod common;
 
 use common::{GraphText, Task};
+use passnet_bench::verdict::VerdictKind;
 use passnet_solver::analysis::groups::{Group, groups};
 use passnet_solver::analysis::parts::parts;
+use passnet_solver::emit::{Choice, Draft, pass_files};
 use passnet_solver::form::{Form, TypedGraph, forms};
 use passnet_solver::solve::{SolveError, SolveOptions};
 
@@ -263,4 +265,47 @@ fn one_pass_serves_graphs_of_different_ranks() {
     let task = Task::new(&[graph("x float32 [6, 9]"), graph("x float32 [2, 3, 9]")]);
     let explanation = task.solve().unwrap();
     assert_eq!(explanation.passes.len(), 1, "{explanation:?}");
+}
+
+/// The first choice on the host for the only operation of a graph.
+fn first_choice(task: &Task, is_right: impl Fn(&Draft<'_>, Choice)) {
+    let form = first_form(task);
+    let (groups, _) = groups(&form);
+    let draft = Draft::new(&groups[0], "cat".into()).unwrap();
+    is_right(&draft, draft.choices(true)[0]);
+}
+
+#[test]
+fn on_the_host_a_cat_by_itself_is_copied_argument_by_argument() {
+    for (x, y, statement) in [
+        ("x float32 [2, 3, 5]", "y float32 [2, 4, 5]", "tmp_0 = torch.cat([x, y, x], 1)"),
+        ("x float16 [3, 7]", "y float16 [2, 7]", "tmp_0 = torch.cat((x, y))"),
+        ("x int64 [2, 3, 70]", "y int64 [2, 3, 1]", "tmp_0 = torch.cat([x, y], -1)"),
+    ] {
+        let task = task(&[x, y], &[statement, "return (tmp_0,)"]);
+        first_choice(&task, |draft, choice| {
+            assert!(choice.by_argument, "{choice:?}");
+            assert!(draft.choices(false).iter().all(|choice| !choice.by_argument));
+            let text = draft.write(choice).unwrap();
+            std::fs::create_dir_all(task.passes()).unwrap();
+            for (stem, text) in pass_files(&[&text]) {
+                std::fs::write(task.passes().join(format!("{stem}.py")), text).unwrap();
+            }
+            let order = task.passes().join("sorted_output_pass_rule_names.json");
+            std::fs::write(order, "[\"cat\"]").unwrap();
+        });
+        for evaluation in task.evaluate() {
+            let verdict = &evaluation.judged.verdict;
+            assert_eq!(verdict.kind, VerdictKind::Correct, "{statement}: {verdict}");
+        }
+    }
+}
+
+#[test]
+fn a_cat_of_several_types_is_not_copied() {
+    let body = ["tmp_0 = torch.cat([x, y], 1)", "return (tmp_0,)"];
+    first_choice(&task(&["x float32 [2, 3]", "y float16 [2, 4]"], &body), |draft, choice| {
+        assert!(choice.by_argument && draft.write(choice).is_err());
+        assert!(draft.write(Choice::default()).is_ok());
+    });
 }

@@ -97,9 +97,10 @@ pub fn without_helpers<R>(work: impl FnOnce() -> R) -> R {
 fn start_helpers(team: &'static Team) {
     static STARTED: OnceLock<()> = OnceLock::new();
     STARTED.get_or_init(|| {
-        for _ in 0..team.helpers {
+        for helper in 1..=team.helpers {
             // Without a thread the others do the work.
-            let _ = std::thread::Builder::new().name("engine".into()).spawn(|| team.help());
+            let _ =
+                std::thread::Builder::new().name("engine".into()).spawn(move || team.help(helper));
         }
     });
 }
@@ -145,7 +146,7 @@ impl Team {
             let _bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
             self.bell.notify_all();
         }
-        let own = catch_unwind(AssertUnwindSafe(|| self.take_tasks(job, 0)));
+        let own = catch_unwind(AssertUnwindSafe(|| self.take_tasks(job, 0, 0)));
         let joined = self.gate.swap(number * JOB, Ordering::AcqRel) & JOINED;
         let mut looks = 0u32;
         while self.finished.load(Ordering::Acquire) < joined {
@@ -163,11 +164,11 @@ impl Team {
         assert!(self.panicked.load(Ordering::Relaxed) == 0, "a task of a parallel loop panicked");
     }
 
-    /// A thread takes the tasks of its own share, then what others have not come to. Shares are the same from one step to the
-    /// next, so that most of what a thread reads is what it wrote, and still in its caches.
-    fn take_tasks(&self, job: Job, thread: usize) {
+    /// A thread takes the tasks of its own share, then what others have not come to. Its share is the same from one step to
+    /// the next, so that most of what it reads is what it wrote, and still in its caches.
+    fn take_tasks(&self, job: Job, thread: usize, share: usize) {
         let _busy = Busy::new();
-        for whose in (thread..job.threads).chain(0..thread) {
+        for whose in (share..job.threads).chain(0..share) {
             let end = job.share(whose + 1);
             loop {
                 let task = self.next[whose].0.fetch_add(1, Ordering::Relaxed);
@@ -180,8 +181,8 @@ impl Team {
         }
     }
 
-    /// A helper's life.
-    fn help(&self) {
+    /// The life of a helper: one of those numbered from one, whenever it joins.
+    fn help(&self, helper: usize) {
         let mut last = 0;
         loop {
             let gate = self.wait_for_job(last);
@@ -199,7 +200,8 @@ impl Team {
                 && earlier as usize + 1 < job.threads
             {
                 let thread = earlier as usize + 1;
-                let own = || self.take_tasks(job, thread);
+                let share = if helper < job.threads { helper } else { thread };
+                let own = || self.take_tasks(job, thread, share);
                 if catch_unwind(AssertUnwindSafe(own)).is_err() {
                     self.panicked.store(1, Ordering::Relaxed);
                 }
@@ -284,17 +286,18 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_does_its_own_share_first() {
+    fn a_thread_does_its_own_share_first_and_then_the_others() {
+        static ORDER: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+        let work: &'static (dyn Fn(usize, usize) + Sync) =
+            &|task, _| ORDER.lock().unwrap().push(task);
+        let order = || std::mem::take(&mut *ORDER.lock().unwrap());
         let team = Team::new();
-        let job = Job { work: &|_, _| {}, tasks: 7, threads: 3 };
-        assert_eq!((0..=3).map(|thread| job.share(thread)).collect::<Vec<_>>(), [0, 2, 4, 7]);
-        let order = Mutex::new(Vec::new());
-        team.run(9, 2, &|task, _| order.lock().unwrap().push(task));
-        assert_eq!(
-            order.into_inner().unwrap(),
-            [0, 1, 2, 3, 4, 5, 6, 7, 8],
-            "all, for nobody helps"
-        );
+        team.run(7, 2, work);
+        assert_eq!(order(), [0, 1, 2, 3, 4, 5, 6]);
+        let job = Job { work, tasks: 7, threads: 2 };
+        (0..2).for_each(|thread| team.next[thread].0.store(job.share(thread), Ordering::Relaxed));
+        team.take_tasks(job, 0, 1);
+        assert_eq!(order(), [3, 4, 5, 6, 0, 1, 2]);
     }
 
     #[test]

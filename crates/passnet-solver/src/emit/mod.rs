@@ -4,6 +4,7 @@ mod address;
 mod expression;
 mod file;
 mod formula;
+mod join;
 mod kernel;
 mod long_rows;
 mod loops;
@@ -30,11 +31,13 @@ pub struct Choice {
     pub tile: usize,
     pub warps: usize,
     pub cut: Cut,
+    /// For a `cat` by itself: whether each argument is copied by a launch of its own.
+    pub by_argument: bool,
 }
 
 impl Default for Choice {
     fn default() -> Self {
-        Choice { tile: 1024, warps: 4, cut: Cut::Divides }
+        Choice { tile: 1024, warps: 4, cut: Cut::Divides, by_argument: false }
     }
 }
 
@@ -74,8 +77,9 @@ impl<'g> Draft<'g> {
     }
 
     /// What the kernel's loops look like.
-    pub fn kind(&self) -> &'static str {
+    pub fn kind(&self, choice: Choice) -> &'static str {
         match self.shape {
+            _ if choice.by_argument => join::KIND,
             Shape::Flat => "pointwise over one loop",
             Shape::Tiled => "pointwise over rows and columns",
             Shape::Rows => "whole rows folded in one block",
@@ -104,6 +108,9 @@ impl<'g> Draft<'g> {
             Shape::Rows if self.across && on_host => choices.insert(0, tile(32768)),
             _ => {}
         }
+        if on_host && join::is_join(self.piece) {
+            choices.insert(0, Choice { by_argument: true, ..tile(16384) });
+        }
         choices
     }
 
@@ -123,6 +130,9 @@ impl<'g> Draft<'g> {
 
     /// The parts of the pass.
     pub fn write(&self, choice: Choice) -> Result<PassText, Refusal> {
+        if choice.by_argument {
+            return join::write(self.piece, &self.stem, choice.tile);
+        }
         let kernel = KernelText::new(self.piece, &self.body, &self.space, self.shape, &self.stem)?;
         let wrapper = wrapper::write(self.piece, &kernel, &self.stem, self.shape, choice)?;
         let pattern = pattern::write(self.piece);
@@ -131,7 +141,7 @@ impl<'g> Draft<'g> {
             summary: format!(
                 "{}\n\nOne kernel: {}. Arithmetic in float32, rounded where eager stores.",
                 pattern::summary(self.piece),
-                self.kind()
+                self.kind(choice)
             ),
             imports: pattern.imports,
             pattern: pattern.text,

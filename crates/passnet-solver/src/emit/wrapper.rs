@@ -45,10 +45,6 @@ fn wrapper_body(
     shape: Shape,
     choice: Choice,
 ) -> Result<String, Refusal> {
-    let mut text = String::new();
-    let mut line = |content: String| {
-        let _ = writeln!(text, "    {content}");
-    };
     let updated: Vec<usize> = piece.updates().map(|(param, _)| param).collect();
     let tensors: Vec<&str> = kernel
         .params
@@ -57,11 +53,10 @@ fn wrapper_body(
         .filter(|param| !piece.is_strided(NodeId::new(**param)))
         .map(|param| name_of(piece, NodeId::new(*param)))
         .collect();
-    for tensors in tensors.chunks(4) {
-        let copies: Vec<String> =
-            tensors.iter().map(|name| format!("{name}.contiguous()")).collect();
-        line(format!("{} = {}", tensors.join(", "), copies.join(", ")));
-    }
+    let mut text = made_contiguous(&tensors);
+    let mut line = |content: String| {
+        let _ = writeln!(text, "    {content}");
+    };
     let single = kernel.outputs.len() == 1;
     let out = |number: usize| if single { "out".to_string() } else { format!("out_{number}") };
     for number in &kernel.outputs {
@@ -109,6 +104,17 @@ fn wrapper_body(
         .collect();
     line(format!("return {}", returned.join(", ")));
     Ok(text)
+}
+
+/// The lines that copy what does not lie row by row, a few tensors in each.
+pub(super) fn made_contiguous(tensors: &[&str]) -> String {
+    let mut text = String::new();
+    for tensors in tensors.chunks(4) {
+        let copies: Vec<String> =
+            tensors.iter().map(|name| format!("{name}.contiguous()")).collect();
+        let _ = writeln!(text, "    {} = {}", tensors.join(", "), copies.join(", "));
+    }
+    text
 }
 
 /// The grid, and the constants of a launch; how they follow from the sizes is written first.
@@ -167,7 +173,7 @@ fn height(rows: &str, tile: usize) -> String {
 }
 
 /// A new tensor for an output.
-fn allocation(piece: &Piece, output: NodeId) -> Result<String, Refusal> {
+pub(super) fn allocation(piece: &Piece, output: NodeId) -> Result<String, Refusal> {
     let shape = piece.shape(output)?;
     let dtypes = piece.dtypes(output);
     let params = (0..piece.params.len()).map(NodeId::new).filter(|id| piece.is_tensor(*id));
