@@ -3,7 +3,6 @@
 //! Medians and quartiles because timings have long right tails; a bootstrap because nothing is known about their
 //! distribution; a generator of our own with a fixed seed, so that the same timings always give the same answer.
 
-use passnet_engine::native::vectorised;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -178,13 +177,12 @@ impl Ranked {
     /// The median of each draw.
     fn medians_of(&self, draws: &Draws) -> Vec<f64> {
         match u8::try_from(self.values.len()) {
-            Ok(_) => vectorised(|| self.medians_counted::<u8>(draws)),
-            Err(_) => vectorised(|| self.medians_counted::<u32>(draws)),
+            Ok(_) => self.medians_counted::<u8>(draws),
+            Err(_) => self.medians_counted::<u32>(draws),
         }
     }
 
     /// The same, in the narrowest type that can count so many timings: the more of them are counted at once.
-    #[inline(always)]
     fn medians_counted<C: Count>(&self, draws: &Draws) -> Vec<f64> {
         let n = self.values.len();
         let (low, high) = (C::of((n - 1) / 2), C::of(n / 2));

@@ -12,7 +12,6 @@ use crate::number::Number;
 use crate::tolerance::{BASELINE, FLOAT_TYPES, LEVELS, LOWEST, Ladder, Tolerance, levels};
 use crate::verdict::{ElementPair, Evidence, ValueEvidence, Verdict, VerdictKind, WorstError};
 use element::{BLOCK, Element};
-use passnet_engine::native::vectorised;
 use passnet_graph::DType;
 use rayon::prelude::*;
 use tensor::{dispatch_pair, index_of};
@@ -124,7 +123,7 @@ fn compare_output(
     let dtype = expected.data.dtype();
     let ladder = tolerances(dtype);
     dispatch_pair!(expected.data, actual.data, |e, a| {
-        let scan = vectorised(|| Scan::run(e, a, ladder.as_ref(), rules));
+        let scan = Scan::run(e, a, ladder.as_ref(), rules);
         scan.report(dtype, e, a, expected.shape)
     })
 }
@@ -188,14 +187,10 @@ fn lowest_level<T: Element>(
     rules: Rules,
 ) -> usize {
     let pieces = expected.par_chunks(PIECE).zip(actual.par_chunks(PIECE));
-    pieces
-        .map(|(e, a)| vectorised(|| lowest_level_of_piece(e, a, ladder, rules)))
-        .max()
-        .unwrap_or(0)
+    pieces.map(|(e, a)| lowest_level_of_piece(e, a, ladder, rules)).max().unwrap_or(0)
 }
 
 /// Found block by block: whole blocks are tested at the level reached so far, in loops that vectorise.
-#[inline(always)]
 fn lowest_level_of_piece<T: Element>(
     expected: &[T],
     actual: &[T],
@@ -249,7 +244,6 @@ struct Scan {
 }
 
 impl Scan {
-    #[inline(always)]
     fn run<T: Element>(
         expected: &[T],
         actual: &[T],
@@ -260,7 +254,7 @@ impl Scan {
         let blocks = expected.chunks(BLOCK).zip(actual.chunks(BLOCK));
         for (number, (e, a)) in blocks.enumerate() {
             let start = number * BLOCK;
-            // Outputs are often equal almost everywhere, and else right; both vectorise, the rest does not.
+            // Most blocks are equal or right, and both tests vectorise; the rest does not.
             if T::all_plainly_equal(e, a) || scan.right_block(start, e, a, ladder, rules) {
                 continue;
             }
@@ -273,7 +267,6 @@ impl Scan {
 
     /// Takes in a whole block of floats that are right at the baseline; takes in nothing and says so where some are not, or
     /// are not finite.
-    #[inline(always)]
     fn right_block<T: Element>(
         &mut self,
         start: usize,
@@ -387,9 +380,7 @@ impl Scan {
     }
 }
 
-/// NaN is worse than any number; the first of equals stays.
 /// Folds positive numbers so many lanes at a time, beginning with zero.
-#[inline(always)]
 fn in_lanes(values: &[f64; BLOCK], fold: impl Fn(f64, f64) -> f64) -> f64 {
     const LANES: usize = 8;
     let mut lanes = [0.0; LANES];
@@ -399,6 +390,7 @@ fn in_lanes(values: &[f64; BLOCK], fold: impl Fn(f64, f64) -> f64) -> f64 {
     lanes.into_iter().fold(0.0, fold)
 }
 
+/// NaN is worse than any number; the first of equals stays.
 fn keep_worst(worst: &mut Option<(f64, usize)>, error: f64, position: usize) {
     let worse = match worst {
         None => true,

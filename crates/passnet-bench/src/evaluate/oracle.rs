@@ -5,7 +5,6 @@
 
 use super::tensors::Flat;
 use crate::tolerance::{BASELINE, Tolerance};
-use passnet_engine::native::vectorised;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
@@ -92,20 +91,18 @@ impl<'a> Triple<'a> {
         start: R,
         add: impl Fn(R, Chunk<'_>) -> R + Send + Sync,
     ) -> impl ParallelIterator<Item = R> {
-        let pieces = self.truth.len().div_ceil(PIECE);
-        (0..pieces).into_par_iter().map(move |piece| vectorised(|| self.piece(piece, start, &add)))
-    }
-
-    #[inline(always)]
-    fn piece<R>(&self, piece: usize, start: R, add: &impl Fn(R, Chunk<'_>) -> R) -> R {
-        let end = self.truth.len().min((piece + 1) * PIECE);
-        let mut room = [[0.0; CHUNK]; 3];
-        (piece * PIECE..end).step_by(CHUNK).fold(start, |sum, at| {
-            let [eager, candidate, truth] = room.each_mut().map(|r| &mut r[..CHUNK.min(end - at)]);
-            self.eager.write_reals(at, eager);
-            self.candidate.write_reals(at, candidate);
-            self.truth.write_reals(at, truth);
-            add(sum, Chunk { eager, candidate, truth })
+        let length = self.truth.len();
+        (0..length.div_ceil(PIECE)).into_par_iter().map(move |piece| {
+            let end = length.min((piece + 1) * PIECE);
+            let mut room = [[0.0; CHUNK]; 3];
+            (piece * PIECE..end).step_by(CHUNK).fold(start, |sum, at| {
+                let [eager, candidate, truth] =
+                    room.each_mut().map(|r| &mut r[..CHUNK.min(end - at)]);
+                self.eager.write_reals(at, eager);
+                self.candidate.write_reals(at, candidate);
+                self.truth.write_reals(at, truth);
+                add(sum, Chunk { eager, candidate, truth })
+            })
         })
     }
 

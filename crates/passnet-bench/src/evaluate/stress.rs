@@ -4,7 +4,7 @@
 //! Integers and booleans stay as they were drawn: they index and select, and other values would be illegal.
 
 use passnet_engine::Value;
-use passnet_engine::native::{Result, Tensor, vectorised};
+use passnet_engine::native::{Result, Tensor};
 use passnet_graph::DType;
 
 /// A way to change inputs.
@@ -84,20 +84,14 @@ impl Stress {
     fn changed(self, tensor: &Tensor) -> Result<Tensor> {
         // A multiple of the periods below that stays in a cache.
         const PIECE: usize = SCALES.len() * 997 * 2;
-        let narrow = |large, denormal| {
-            tensor.changed(PIECE, |piece| vectorised(|| self.change::<f32>(piece, large, denormal)))
-        };
         match tensor.dtype() {
-            DType::Float64 => {
-                tensor.changed(PIECE, |piece| vectorised(|| self.change::<f64>(piece, 1e4, 1e-310)))
-            }
-            DType::Float16 => narrow(30.0, 1e-7),
-            _ => narrow(1e4, 1e-40),
+            DType::Float64 => tensor.changed(PIECE, |piece| self.change::<f64>(piece, 1e4, 1e-310)),
+            DType::Float16 => tensor.changed(PIECE, |piece| self.change::<f32>(piece, 30.0, 1e-7)),
+            _ => tensor.changed(PIECE, |piece| self.change::<f32>(piece, 1e4, 1e-40)),
         }
     }
 
     /// Replaces every value of a piece.
-    #[inline(always)]
     fn change<T: Real>(self, piece: &mut [T], large: T, denormal: T) {
         match self {
             Stress::Large => piece.iter_mut().for_each(|value| *value = *value * large),

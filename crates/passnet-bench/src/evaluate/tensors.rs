@@ -91,7 +91,6 @@ impl<'a> Flat<'a> {
     }
 
     /// Writes elements from `start` on as float64; what is no float is no number.
-    #[inline(always)]
     pub(super) fn write_reals(&self, start: usize, reals: &mut [f64]) {
         let range = start..start + reals.len();
         match &self.elements {

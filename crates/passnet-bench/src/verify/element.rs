@@ -1,5 +1,4 @@
-//! Comparing two elements, once per element type. Loops over blocks are inlined, so that they are compiled for the
-//! instruction set of their caller.
+//! Comparing two elements, once per element type.
 
 use super::Rules;
 use crate::number::python_float;
@@ -36,17 +35,14 @@ pub(super) trait Element: Copy + Sync {
 
     // Over blocks: `&` and `|` instead of `&&` and `||`, so that the loops have no branches and vectorise.
 
-    #[inline(always)]
     fn all_plainly_equal(expected: &[Self], actual: &[Self]) -> bool {
         expected.iter().zip(actual).fold(true, |all, (e, a)| all & e.plainly_equal(*a))
     }
 
-    #[inline(always)]
     fn all_same(expected: &[Self], actual: &[Self], rules: Rules) -> bool {
         expected.iter().zip(actual).fold(true, |all, (e, a)| all & e.equal_by(*a, rules))
     }
 
-    #[inline(always)]
     fn all_close(expected: &[Self], actual: &[Self], tolerance: Tolerance, rules: Rules) -> bool {
         each_close(expected, actual, tolerance, rules)
     }
@@ -57,7 +53,6 @@ pub(super) trait Element: Copy + Sync {
     }
 }
 
-#[inline(always)]
 fn each_close<T: Element>(
     expected: &[T],
     actual: &[T],
@@ -111,7 +106,6 @@ macro_rules! wide_float {
                 // The shortest decimal of the type itself: 0.1, not 0.10000000149011612.
                 if self.is_finite() { format!("{self:?}") } else { python_float(f64::from(self)) }
             }
-            #[inline(always)]
             fn all_close(e: &[Self], a: &[Self], tolerance: Tolerance, rules: Rules) -> bool {
                 $block(e, a, tolerance, rules)
             }
@@ -127,7 +121,6 @@ wide_float!(f32, close_f32, each_close_f32);
 
 /// Most blocks are equal or well within their tolerance, and float32 arithmetic is enough to see it; the margin covers its
 /// rounding. Only the others are compared exactly.
-#[inline(always)]
 fn each_close_f32(e: &[f32], a: &[f32], tolerance: Tolerance, rules: Rules) -> bool {
     const MARGIN: f64 = 1.0 - 1e-4;
     let (rtol, atol) = ((tolerance.rtol * MARGIN) as f32, (tolerance.atol * MARGIN) as f32);
@@ -174,7 +167,6 @@ macro_rules! half_float {
             fn text(self) -> String {
                 self.to_f32().text()
             }
-            #[inline(always)]
             fn all_close(e: &[Self], a: &[Self], tolerance: Tolerance, rules: Rules) -> bool {
                 if e.len() > BLOCK || a.len() != e.len() {
                     return each_close(e, a, tolerance, rules);

@@ -20,6 +20,5 @@ pub mod wrapper;
 
 pub use error::{Result, TensorError};
 pub use executor::{NativeEngine, Program};
-pub use simd::vectorised;
 pub use tensor::{Arg, Fingerprint, FingerprintKey, Scalar, Tensor};
 pub use wrapper::Wrappers;

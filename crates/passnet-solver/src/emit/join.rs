@@ -5,11 +5,15 @@
 use super::file::PassText;
 use super::{name_of, pattern, wrapper};
 use crate::analysis::{Piece, Refusal, refuse};
+use passnet_graph::infer::Value;
 use passnet_graph::ops::Op;
 use passnet_graph::{Arg, Call, NodeId};
 use std::fmt::Write as _;
 
 pub(super) const KIND: &str = "one copy for each argument";
+
+/// What the wrapper calls its own values.
+const OWN_NAMES: [&str; 6] = ["out", "slabs", "stride", "offset", "length", "block"];
 
 /// The only operation, where that is a `cat`.
 fn only_cat(piece: &Piece) -> Option<(NodeId, &Call)> {
@@ -38,8 +42,12 @@ pub(super) fn write(piece: &Piece, stem: &str, tile: usize) -> Result<PassText, 
         let is_alike = piece.tensor(*source)?.rank() == rank
             && piece.dtypes(*source) == piece.dtypes(id)
             && !piece.is_strided(*source);
-        if !is_alike || dim >= rank {
+        let mut tensors = piece.values(*source).iter().filter_map(Value::as_tensor);
+        if !is_alike || dim >= rank || tensors.any(|tensor| tensor.elements() == 0) {
             refuse!("arguments that cannot be copied as they lie");
+        }
+        if OWN_NAMES.contains(&name_of(piece, *source)) {
+            refuse!("an argument with a name that the wrapper needs");
         }
     }
     let parameters: Vec<String> =
@@ -51,7 +59,7 @@ pub(super) fn write(piece: &Piece, stem: &str, tile: usize) -> Result<PassText, 
     Ok(PassText {
         stem: stem.to_string(),
         summary: format!(
-            "{}\n\nOne kernel, launched for each argument: {KIND}.",
+            "{}\n\nOne kernel, launched for each argument, which it copies to its place.",
             pattern::summary(piece)
         ),
         imports: pattern.imports,

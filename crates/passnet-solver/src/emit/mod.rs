@@ -78,8 +78,10 @@ impl<'g> Draft<'g> {
 
     /// What the kernel's loops look like.
     pub fn kind(&self, choice: Choice) -> &'static str {
+        if choice.by_argument {
+            return join::KIND;
+        }
         match self.shape {
-            _ if choice.by_argument => join::KIND,
             Shape::Flat => "pointwise over one loop",
             Shape::Tiled => "pointwise over rows and columns",
             Shape::Rows => "whole rows folded in one block",

@@ -71,28 +71,3 @@ macro_rules! multiversion {
     };
 }
 pub(crate) use multiversion;
-
-/// Does work with the widest instructions that the machine has, as far as its code is inlined here. For loops in other
-/// crates.
-#[inline]
-pub fn vectorised<R>(work: impl FnOnce() -> R) -> R {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2")]
-        fn avx512<R>(work: impl FnOnce() -> R) -> R {
-            work()
-        }
-        #[target_feature(enable = "avx2,fma,f16c,bmi2")]
-        fn avx2<R>(work: impl FnOnce() -> R) -> R {
-            work()
-        }
-        match *LEVEL {
-            // SAFETY: the level was detected on this machine.
-            Level::Avx512 => return unsafe { avx512(work) },
-            // SAFETY: as above.
-            Level::Avx2 => return unsafe { avx2(work) },
-            Level::Baseline => {}
-        }
-    }
-    work()
-}
