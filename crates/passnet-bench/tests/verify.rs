@@ -260,14 +260,22 @@ proptest! {
     #[test]
     fn errors_are_those_of_the_elements(
         pairs in prop::collection::vec((any_float(), -12.0f64..-3.0, 0..3), 1..300),
+        is_right in any::<bool>(),
     ) {
-        let expected: Vec<f32> = pairs.iter().map(|p| p.0 as f32).collect();
-        let changed = |&(e, exponent, kind): &(f64, f64, i32)| match kind {
-            0 => e as f32,
-            1 => -0.0 - e.abs().min(1e-6) as f32,
+        // Where all is right every block is looked at as a whole; one element that is not is enough for the other way.
+        let is_small = |e: f64| e.abs() < 1e6;
+        let value = |e: f64| if is_right && !is_small(e) { 0.0 } else { e as f32 };
+        let expected: Vec<f32> = pairs.iter().map(|p| value(p.0)).collect();
+        let changed = |&(e, exponent, kind): &(f64, f64, i32)| match (kind, is_right) {
+            (0, _) => value(e),
+            (1, true) => value(e) + 1e-9,
+            (1, false) => -0.0 - e.abs().min(1e-6) as f32,
+            (_, true) => value(e) * (1.0 + 10f64.powf(exponent.min(-6.0))) as f32,
             _ => (e + e * 10f64.powf(exponent)) as f32,
         };
         let actual: Vec<f32> = pairs.iter().map(changed).collect();
+        let ladder = compare_f32(&expected, &actual, Rules::Strict).ladder;
+        prop_assert!(!is_right || ladder.is_right_at(BASELINE), "{}", ladder);
         let output = &compare_f32(&expected, &actual, Rules::Strict).outputs[0];
         let pairs = expected.iter().zip(&actual).map(|(e, a)| (f64::from(*e), f64::from(*a)));
         let unequal: Vec<(usize, f64, f64)> = pairs
