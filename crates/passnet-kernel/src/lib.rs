@@ -9,6 +9,7 @@ pub mod frontend;
 pub mod ir;
 mod modules;
 pub mod plan;
+pub mod reference;
 pub mod types;
 
 pub use consts::Const;

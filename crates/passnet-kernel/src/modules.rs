@@ -1,8 +1,8 @@
 //! The Python files of one pass: parsed once, their top-level names resolved without running anything.
 
 use passnet_graph::Diagnostic;
-use passnet_graph::syntax::ast::{Expr, ModModule, Stmt, StmtFunctionDef};
-use passnet_graph::syntax::{Ranged, Source, parse};
+use passnet_graph::syntax::ast::{Expr, ModModule, Stmt, StmtClassDef, StmtFunctionDef};
+use passnet_graph::syntax::{Ranged, Source, drop_program, parse};
 use rustc_hash::FxHashMap;
 
 /// What a top-level name stands for.
@@ -45,10 +45,24 @@ impl<'a> FunctionRef<'a> {
     }
 }
 
+/// A class of a module.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClassRef<'a> {
+    pub(crate) module: usize,
+    pub(crate) def: &'a StmtClassDef,
+}
+
+/// What a name leads to, through all imports.
+enum Found<'a> {
+    Binding(Binding<'a>),
+    Class(ClassRef<'a>),
+}
+
 #[derive(Debug, Clone)]
 enum Entry {
     /// Path of statement indices: the top level, or one level inside `try`/`if`.
     Function(StmtPath),
+    Class(StmtPath),
     Assigned(StmtPath),
     /// `a, b = 1, 2`: the statement and the position of the name.
     Unpacked(StmtPath, usize),
@@ -83,7 +97,8 @@ impl ModuleSet {
     pub fn new(sources: Vec<(String, Source)>) -> Result<ModuleSet, Diagnostic> {
         let mut modules = Vec::with_capacity(sources.len());
         for (name, source) in sources {
-            let ast = parse(&source)?;
+            let mut ast = parse(&source)?;
+            drop_program(&mut ast);
             let mut names = FxHashMap::default();
             collect(&ast.body, &mut Vec::new(), &mut names);
             modules.push(Module { name, source, ast, names });
@@ -139,15 +154,35 @@ impl ModuleSet {
         body.get(*last)
     }
 
-    /// What a name means at the top level of a module.
+    /// What a name means at the top level of a module. Classes are for wrappers only: see [`class`](Self::class).
     pub(crate) fn lookup(&self, module: usize, name: &str) -> Option<Binding<'_>> {
+        match self.find(module, name)? {
+            Found::Binding(binding) => Some(binding),
+            Found::Class(_) => None,
+        }
+    }
+
+    /// A class by name, wherever the pass file gets it from.
+    pub(crate) fn class(&self, module: usize, name: &str) -> Option<ClassRef<'_>> {
+        match self.find(module, name)? {
+            Found::Class(class) => Some(class),
+            Found::Binding(_) => None,
+        }
+    }
+
+    fn find(&self, module: usize, name: &str) -> Option<Found<'_>> {
         let mut module = module;
         let mut name = name.to_string();
+        let found = |binding| Some(Found::Binding(binding));
         for _ in 0..MAX_IMPORT_CHAIN {
             match self.modules.get(module)?.names.get(&name)? {
                 Entry::Function(path) => {
                     let Stmt::FunctionDef(def) = self.statement(module, path)? else { return None };
-                    return Some(Binding::Function(FunctionRef { module, def }));
+                    return found(Binding::Function(FunctionRef { module, def }));
+                }
+                Entry::Class(path) => {
+                    let Stmt::ClassDef(def) = self.statement(module, path)? else { return None };
+                    return Some(Found::Class(ClassRef { module, def }));
                 }
                 Entry::Assigned(path) => {
                     let value = match self.statement(module, path)? {
@@ -155,7 +190,7 @@ impl ModuleSet {
                         Stmt::AnnAssign(s) => s.value.as_deref()?,
                         _ => return None,
                     };
-                    return Some(Binding::Assigned(module, value));
+                    return found(Binding::Assigned(module, value));
                 }
                 Entry::Unpacked(path, index) => {
                     let Stmt::Assign(s) = self.statement(module, path)? else { return None };
@@ -164,17 +199,17 @@ impl ModuleSet {
                         Expr::List(l) => &l.elts,
                         _ => return None,
                     };
-                    return items.get(*index).map(|e| Binding::Assigned(module, e));
+                    return items.get(*index).and_then(|e| found(Binding::Assigned(module, e)));
                 }
                 Entry::External(path) => {
-                    return Some(match self.module_named(path) {
+                    return found(match self.module_named(path) {
                         Some(index) if !is_library(path) => Binding::Module(index),
                         _ => Binding::External(path.clone()),
                     });
                 }
                 Entry::From { module: from, name: wanted } => {
                     if is_library(from) {
-                        return Some(Binding::External(format!("{from}.{wanted}")));
+                        return found(Binding::External(format!("{from}.{wanted}")));
                     }
                     if let Some(target) = self.module_named(from) {
                         module = target;
@@ -182,7 +217,7 @@ impl ModuleSet {
                         continue;
                     }
                     // `from pass_dir import helper`
-                    return Some(match self.module_named(wanted) {
+                    return found(match self.module_named(wanted) {
                         Some(target) => Binding::Module(target),
                         None => Binding::External(format!("{from}.{wanted}")),
                     });
@@ -210,7 +245,17 @@ fn is_library(path: &str) -> bool {
     let root = path.split('.').next().unwrap_or(path);
     matches!(
         root,
-        "torch" | "triton" | "math" | "typing" | "functools" | "operator" | "numpy" | "os" | "sys"
+        "torch"
+            | "triton"
+            | "math"
+            | "typing"
+            | "functools"
+            | "operator"
+            | "numpy"
+            | "os"
+            | "sys"
+            | "dataclasses"
+            | "enum"
     )
 }
 
@@ -220,6 +265,9 @@ fn collect(body: &[Stmt], path: &mut StmtPath, names: &mut FxHashMap<String, Ent
         match stmt {
             Stmt::FunctionDef(def) => {
                 names.insert(def.name.to_string(), Entry::Function(path.clone()));
+            }
+            Stmt::ClassDef(def) => {
+                names.insert(def.name.to_string(), Entry::Class(path.clone()));
             }
             Stmt::Assign(assign) => {
                 for target in &assign.targets {

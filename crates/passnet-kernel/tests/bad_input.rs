@@ -266,3 +266,45 @@ proptest! {
         }
     }
 }
+
+/// Buffers lie far apart in one space of addresses: a pointer that goes the whole distance faults as any other does.
+#[test]
+fn no_pointer_reaches_the_buffer_of_another() {
+    // 2^38 elements of four bytes are the distance between two buffers.
+    for (store, verb) in [
+        ("tl.store(out + FAR, 1.0)", "writes"),
+        ("tl.store(out, tl.load(out + FAR))", "reads"),
+        ("tl.atomic_add(out + FAR, 1.0)", "writes"),
+        ("tl.store(out + FAR + tl.arange(0, 8), 1.0)", "writes"),
+        ("tl.store(out + tl.arange(0, 8), tl.load(out + FAR + tl.arange(0, 8)))", "reads"),
+    ] {
+        let text = format!(
+            "# wrapper: run\n# input: y float32 [64] normal\n# input: x float32 [64] normal\n{IMPORTS}\
+             @triton.jit\ndef k(out, FAR: tl.constexpr):\n    {store}\n\n\
+             def run(y, x):\n    out = torch.empty_like(x)\n    k[(1,)](out, FAR=-(1 << 38))\n    return out\n"
+        );
+        let fixture = Fixture::new(Source::new("pass.py", text)).unwrap();
+        let prepared = fixture.prepare().unwrap();
+        for interpret in [true, false] {
+            let options = RunOptions { interpret, ..RunOptions::default() };
+            let error = fixture.run(&prepared, options).unwrap_err().to_string();
+            assert!(error.contains(verb), "{store}: {error}");
+        }
+    }
+}
+
+/// `out_dtype` other than half makes single precision, as Triton has it, and not a product of lanes of two widths.
+#[test]
+fn products_of_halves_are_single_or_half() {
+    let text = format!(
+        "# wrapper: run\n# input: x float16 [16, 16] normal\n{IMPORTS}\
+         @triton.jit\ndef k(x, out):\n    i = tl.arange(0, 16)\n    at = i[:, None] * 16 + i[None, :]\n    \
+         a = tl.load(x + at)\n    tl.store(out + at, tl.dot(a, a, out_dtype=tl.float64))\n\n\
+         def run(x):\n    out = torch.empty((16, 16), dtype=torch.float32, device=x.device)\n    k[(1,)](x, out)\n    return out\n"
+    );
+    let fixture = Fixture::new(Source::new("pass.py", text)).unwrap();
+    let prepared = fixture.prepare().unwrap();
+    let dots = prepared.functions().map(|f| f.to_string().matches("fp64").count());
+    assert_eq!(dots.sum::<usize>(), 0);
+    assert!(fixture.run(&prepared, RunOptions::default()).is_ok());
+}

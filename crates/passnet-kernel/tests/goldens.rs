@@ -81,10 +81,10 @@ fn check(path: &Path, tensors: &SafeTensors<'_>) -> Result<(), String> {
         Fixture::new(Source::read(path).map_err(|e| e.to_string())?).map_err(|e| e.to_string())?;
     let prepared = fixture.prepare().map_err(|e| e.to_string())?;
     let outputs = fixture
-        .run(&prepared, RunOptions { threads: 1, ..RunOptions::default() })
+        .run(&prepared, RunOptions { threads: 1, order: Some(1), ..RunOptions::default() })
         .map_err(|e| e.to_string())?;
     let parallel = fixture
-        .run(&prepared, RunOptions { threads: 4, ..RunOptions::default() })
+        .run(&prepared, RunOptions { threads: 4, order: Some(1), ..RunOptions::default() })
         .map_err(|e| e.to_string())?;
     if outputs.data != parallel.data {
         return Err("the result depends on the number of threads".into());

@@ -34,7 +34,20 @@ pub fn check(
     wrapper: &str,
     args: &[HostArg],
     prepared: &PreparedPlan,
+    buffers: Vec<&mut [u8]>,
+) -> Vec<Finding> {
+    check_in_order(modules, wrapper, args, prepared, buffers, None)
+}
+
+/// Like [`check`], with programs in the order of a secret as in [`RunOptions`](crate::exec::RunOptions); without one they run
+/// in the order of their numbers, so that a report says the same every time.
+pub fn check_in_order(
+    modules: &ModuleSet,
+    wrapper: &str,
+    args: &[HostArg],
+    prepared: &PreparedPlan,
     mut buffers: Vec<&mut [u8]>,
+    order: Option<u64>,
 ) -> Vec<Finding> {
     let plan_data = prepared.plan();
     let mut findings = Vec::new();
@@ -55,7 +68,7 @@ pub fn check(
     let came_to_its_end = screen::observes_nothing(prepared, &functions, &analyses, &mut buffers)
         || {
             let lent = buffers.iter_mut().map(|b| &mut **b).collect();
-            dynamic(prepared, lent, &functions, &mut findings)
+            dynamic(prepared, (lent, order), &functions, &mut findings)
         };
     if came_to_its_end && !packed.is_empty() {
         let first = (plan_data, buffers.as_slice());
@@ -87,12 +100,12 @@ pub(super) fn launches(plan: &LaunchPlan) -> impl Iterator<Item = &crate::plan::
 /// A run with bookkeeping; says whether it came to its end.
 fn dynamic(
     prepared: &PreparedPlan,
-    buffers: Vec<&mut [u8]>,
+    (buffers, order): (Vec<&mut [u8]>, Option<u64>),
     functions: &[&crate::ir::Function],
     findings: &mut Vec<Finding>,
 ) -> bool {
     let plan = prepared.plan();
-    let (checked, failure) = prepared.run_checked(buffers);
+    let (checked, failure) = prepared.run_checked(buffers, order);
     // Position of a step among the launches.
     let launch_index =
         |step: usize| plan.steps[..step].iter().filter(|s| matches!(s, Step::Launch(_))).count();

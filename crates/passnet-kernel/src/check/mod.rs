@@ -9,7 +9,7 @@ mod linear;
 mod rules;
 mod screen;
 
-pub use findings::{Finding, Severity, check};
+pub use findings::{Finding, Severity, check, check_in_order};
 
 use crate::exec::Written;
 use crate::ir::Function;

@@ -4,13 +4,14 @@ use super::fault::FaultKind;
 use super::lane::Lane;
 use super::run::{Machine, Result, read_lane, write_lane};
 use super::simd;
-use super::tape::{Atomic, AxisSizes};
+use super::tape::{Atomic, AxisSizes, LaneOrder};
 use crate::ir::AtomicOp;
 use crate::types::Elem;
 
 /// Order of two lanes held as register bits.
-fn less(a: u64, b: u64, lane: Lane) -> bool {
-    match lane {
+fn less(a: u64, b: u64, order: LaneOrder) -> bool {
+    match order.lane {
+        Lane::I64 if order.unsigned => a < b,
         Lane::F32 => f32::from_bits(a as u32) < f32::from_bits(b as u32),
         Lane::F64 => f64::from_bits(a) < f64::from_bits(b),
         Lane::I32 | Lane::I64 => (a as i64) < (b as i64),
@@ -30,11 +31,12 @@ pub(super) fn arg_reduce(
     value: *mut u8,
     index: *mut u8,
     from: *const u8,
-    lane: Lane,
+    order: LaneOrder,
     axis: &AxisSizes,
     max: bool,
     tie_left: bool,
 ) {
+    let lane = order.lane;
     for outer in 0..axis.outer {
         for inner in 0..axis.inner {
             let at = |k: usize| {
@@ -46,9 +48,9 @@ pub(super) fn arg_reduce(
             let (mut best, mut best_index) = (at(0), 0usize);
             for k in 1..axis.size {
                 let x = at(k);
-                let better = if max { less(best, x, lane) } else { less(x, best, lane) };
+                let better = if max { less(best, x, order) } else { less(x, best, order) };
                 let tie =
-                    !tie_left && !less(best, x, lane) && !less(x, best, lane) && !is_nan(x, lane);
+                    !tie_left && !less(best, x, order) && !less(x, best, order) && !is_nan(x, lane);
                 if better || tie || (is_nan(best, lane) && !is_nan(x, lane)) {
                     (best, best_index) = (x, k);
                 }
@@ -60,12 +62,13 @@ pub(super) fn arg_reduce(
     }
 }
 
-pub(super) fn sort(block: *mut u8, lane: Lane, rows: usize, size: usize, descending: bool) {
+pub(super) fn sort(block: *mut u8, order: LaneOrder, rows: usize, size: usize, descending: bool) {
+    let lane = order.lane;
     for row in 0..rows {
         let start = block.wrapping_add(row * size * lane.size());
         let mut values: Vec<u64> =
             (0..size).map(|i| read_lane(start.wrapping_add(i * lane.size()), lane)).collect();
-        values.sort_by(|&a, &b| match (less(a, b, lane), less(b, a, lane)) {
+        values.sort_by(|&a, &b| match (less(a, b, order), less(b, a, order)) {
             (true, _) => std::cmp::Ordering::Less,
             (_, true) => std::cmp::Ordering::Greater,
             // NaN goes last, so that the order is total.
@@ -134,6 +137,7 @@ pub(super) fn gather(
 }
 
 fn combine(op: AtomicOp, old: u64, value: u64, elem: Elem, lane: Lane) -> u64 {
+    let order = LaneOrder { lane, unsigned: elem == Elem::U64 };
     match (op, lane) {
         (AtomicOp::Xchg, _) => value,
         (AtomicOp::Add, Lane::F32) => {
@@ -148,11 +152,11 @@ fn combine(op: AtomicOp, old: u64, value: u64, elem: Elem, lane: Lane) -> u64 {
         (AtomicOp::Add, Lane::F64) => (f64::from_bits(old) + f64::from_bits(value)).to_bits(),
         (AtomicOp::Add, _) => (old as i64).wrapping_add(value as i64) as u64,
         (AtomicOp::Max, _) => {
-            let smaller = if elem == Elem::U64 { old < value } else { less(old, value, lane) };
+            let smaller = less(old, value, order);
             if smaller { value } else { old }
         }
         (AtomicOp::Min, _) => {
-            let smaller = if elem == Elem::U64 { value < old } else { less(value, old, lane) };
+            let smaller = less(value, old, order);
             if smaller { value } else { old }
         }
         (AtomicOp::And, _) => old & value,
@@ -178,10 +182,10 @@ impl Machine<'_, '_> {
                 continue;
             }
             let address = read_lane(ptrs.wrapping_add(i * 8), Lane::I64) as i64;
-            let Some((buffer, ptr)) = self.memory.resolve(address, 0, size as i64) else {
+            let Some((buffer, ptr)) = self.reach(a.buffer, address, 0, size as i64) else {
                 return Err(self.out_of_bounds(address, i, a.elem, true, a.loc));
             };
-            self.track(buffer, address, size, true, a.loc)?;
+            self.track_atomic(buffer, address, size, a.loc);
             let mut word = [0u64; 1];
             // SAFETY: the element is inside a buffer; a word holds any lane.
             unsafe { load(word.as_mut_ptr().cast(), ptr, 0, 1) };
@@ -202,12 +206,7 @@ impl Machine<'_, '_> {
             let bits = [new; 1];
             // SAFETY: as above; the low bytes of the word are the lane.
             unsafe { store(ptr, bits.as_ptr().cast(), size as isize, 1) };
-            if let Some(t) = &mut self.tracker
-                && let Some(state) = t.buffers.get_mut(buffer)
-            {
-                let (_, offset) = self.memory.locate(address);
-                state.define_range(offset as usize, offset as usize + size);
-            }
+            self.after_atomic(buffer, address, size, new != old, a.loc);
             write_lane(out, old, a.lane);
         }
         Ok(())

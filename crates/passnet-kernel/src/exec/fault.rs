@@ -31,11 +31,13 @@ pub enum FaultKind {
         buffer: usize,
         element: i64,
     },
-    /// Two programs wrote different values to one element.
+    /// Two programs of a launch touched one element, and what came of it depends on which was first.
     Race {
         buffer: usize,
         element: i64,
-        other: u32,
+        how: Conflict,
+        /// The other program's number; several may have been there.
+        other: Option<u32>,
     },
     IndexOverflow {
         elem: Elem,
@@ -50,6 +52,15 @@ pub enum FaultKind {
     Deadline,
 }
 
+/// What a program does to an element that another program of the same launch touched before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Conflict {
+    /// Both write, different values.
+    WritesWritten,
+    ReadsWritten,
+    WritesRead,
+}
+
 impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -60,8 +71,21 @@ impl fmt::Display for FaultKind {
             FaultKind::Uninitialized { element, .. } => {
                 write!(f, "reads element {element}, which nothing wrote")
             }
-            FaultKind::Race { element, other, .. } => {
-                write!(f, "writes element {element}, to which program {other} wrote another value")
+            FaultKind::Race { element, how, other, .. } => {
+                let other = other.map_or("another program".into(), |p| format!("program {p}"));
+                match how {
+                    Conflict::WritesWritten => {
+                        write!(f, "writes element {element}, to which {other} wrote another value")
+                    }
+                    Conflict::ReadsWritten => write!(
+                        f,
+                        "reads element {element}, which {other} of the same launch writes; programs run in no order"
+                    ),
+                    Conflict::WritesRead => write!(
+                        f,
+                        "writes element {element}, which {other} of the same launch reads; programs run in no order"
+                    ),
+                }
             }
             FaultKind::IndexOverflow { elem } => write!(f, "index arithmetic overflows {elem}"),
             FaultKind::GatherIndex { index, size } => {

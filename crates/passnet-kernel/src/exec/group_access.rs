@@ -102,9 +102,7 @@ impl<'t> Machine<'t, '_> {
             None => access.span,
             Some(limits) => span(access.elem.size(), dims, limits.iter().copied()),
         };
-        let resolved = self.memory.resolve(address, low, high);
-        let Some((buffer, ptr)) = resolved.filter(|r| access.buffer.is_none_or(|b| b == r.0))
-        else {
+        let Some((buffer, ptr)) = self.reach(access.buffer, address, low, high) else {
             return Err(self.first_outside(access, address, dims, limits.as_ref()));
         };
         let size = access.elem.size();
@@ -184,16 +182,15 @@ impl<'t> Machine<'t, '_> {
                             p.buffer,
                             p.address.wrapping_add(offset + i * stride),
                             a.elem.size(),
-                            false,
                             a.loc,
-                        )?;
+                        );
                     }
                 }
                 Ok(())
             }
             AccessMode::PerLane => {
                 self.each_lane(a, p, pointers, start, count, |this, at, address, buffer, ptr| {
-                    this.track(buffer, address, a.elem.size(), false, a.loc)?;
+                    this.track(buffer, address, a.elem.size(), a.loc);
                     // SAFETY: the lane's element was resolved inside a buffer.
                     unsafe { (a.load)(dst.add(at * lane.size()), ptr, 0, 1) };
                     Ok(())
@@ -291,8 +288,8 @@ impl<'t> Machine<'t, '_> {
             if masked_off || !on[i] {
                 continue;
             }
-            match self.memory.resolve(addresses[i], 0, size) {
-                Some((buffer, ptr)) if a.buffer.is_none_or(|b| b == buffer) => {
+            match self.reach(a.buffer, addresses[i], 0, size) {
+                Some((buffer, ptr)) => {
                     visit(self, i, addresses[i], buffer, ptr)?;
                 }
                 _ => {

@@ -244,8 +244,7 @@ impl<'t> Machine<'t, '_> {
 
     /// Whether an element lies in a buffer, and in the one the pointer belongs to.
     pub(super) fn reaches(&self, access: &Access, address: i64) -> bool {
-        let resolved = self.memory.resolve(address, 0, access.elem.size() as i64);
-        resolved.is_some_and(|(buffer, _)| access.buffer.is_none_or(|b| b == buffer))
+        self.reach(access.buffer, address, 0, access.elem.size() as i64).is_some()
     }
 
     pub(super) fn copy_lanes(

@@ -3,12 +3,14 @@
 use super::fault::{Fault, FaultKind};
 use super::lower::{Bound, LowerError, lower};
 use super::memory::Memory;
+use super::order::ProgramOrder;
 use super::plan_run::RunOptions;
 use super::run::Machine;
 use super::tape::Tape;
 use super::team::run_tasks;
 use super::track::Tracker;
 use crate::ir::{Function, Loc};
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -45,6 +47,19 @@ impl PreparedLaunch {
         self.independent
     }
 
+    /// How many groups ran as machine code so far; nothing where there is none.
+    pub(crate) fn machine_code_runs(&self) -> Option<u64> {
+        #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+        return self.tape.code.as_ref().map(super::native::Code::runs);
+        #[cfg(not(all(target_arch = "x86_64", unix, feature = "machine-code")))]
+        None
+    }
+
+    #[cfg(all(test, target_arch = "x86_64", unix, feature = "machine-code"))]
+    pub(crate) fn machine_code(&self) -> Option<&[u8]> {
+        self.tape.code.as_ref().map(super::native::Code::bytes)
+    }
+
     fn programs(&self) -> usize {
         self.grid.iter().map(|&g| g as usize).product()
     }
@@ -74,30 +89,30 @@ impl PreparedLaunch {
         Ok(())
     }
 
-    /// Runs every program. The error is that of the first failing program, whatever the threads do.
-    pub(crate) fn run(&self, memory: &Memory<'_>, options: RunOptions) -> Result<(), Box<Fault>> {
+    /// Runs every program. The error is that of the failing program with the lowest number, whatever the threads do and in
+    /// whichever order programs run; only a program that does not end may hide one.
+    pub(crate) fn run(
+        &self,
+        memory: &Memory<'_>,
+        options: RunOptions,
+        order: ProgramOrder,
+    ) -> Result<(), Box<Fault>> {
         let programs = self.programs();
         if !self.independent || options.threads <= 1 || programs < 2 * MIN_BATCH {
             let mut machine = Machine::new(&self.tape, memory, None, options);
-            let ran = (0..programs).try_for_each(|i| {
-                self.in_time(i, options)?;
-                machine.run(self.program(i))
-            });
+            let failure = self.run_some(&mut machine, 0..programs, options, order);
             machine.settle();
-            return ran;
+            return failure.map_or(Ok(()), |(_, fault)| Err(fault));
         }
-        // Enough batches to balance, few enough that setting up a machine does not show.
+        // Enough batches to balance, few enough that setting up a machine does not show. Programs that do not touch what
+        // others write cannot tell one order from another: each thread keeps its share, for its caches hold it.
         let batch = programs.div_ceil(options.threads * 4).max(MIN_BATCH);
         let failures = Mutex::new(Vec::new());
         run_tasks(programs.div_ceil(batch), options.threads, &|task, _| {
             let mut machine = Machine::new(&self.tape, memory, None, options);
-            for i in task * batch..programs.min((task + 1) * batch) {
-                let ran = self.in_time(i, options).and_then(|()| machine.run(self.program(i)));
-                if let Err(fault) = ran {
-                    failures.lock().unwrap_or_else(PoisonError::into_inner).push((i, fault));
-                    break;
-                }
-            }
+            let own = task * batch..programs.min((task + 1) * batch);
+            let failure = self.run_some(&mut machine, own, options, order);
+            failures.lock().unwrap_or_else(PoisonError::into_inner).extend(failure);
             machine.settle();
         });
         let failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -107,15 +122,42 @@ impl PreparedLaunch {
         }
     }
 
+    /// Runs these programs; the failing one with the lowest number, if any fails.
+    fn run_some(
+        &self,
+        machine: &mut Machine<'_, '_>,
+        programs: Range<usize>,
+        options: RunOptions,
+        order: ProgramOrder,
+    ) -> Option<(usize, Box<Fault>)> {
+        let mut failure: Option<(usize, Box<Fault>)> = None;
+        for i in order.of_programs(programs.len()) {
+            let i = programs.start + i;
+            if failure.as_ref().is_some_and(|(lowest, _)| *lowest < i) {
+                continue;
+            }
+            let ran = self.in_time(i, options).and_then(|()| machine.run(self.program(i)));
+            if let Err(fault) = ran {
+                let is_over = matches!(fault.kind, FaultKind::EndlessLoop | FaultKind::Deadline);
+                failure = Some((i, fault));
+                if is_over {
+                    break;
+                }
+            }
+        }
+        failure
+    }
+
     /// Runs one program after another with bookkeeping.
     pub(crate) fn run_checked(
         &self,
         memory: &Memory<'_>,
         tracker: &mut Tracker,
-        lens: &[usize],
+        order: ProgramOrder,
     ) -> Result<(), Box<Fault>> {
-        tracker.begin(self.grid, lens);
-        let mut machine = Machine::new(&self.tape, memory, Some(tracker), RunOptions::default());
-        (0..self.programs()).try_for_each(|i| machine.run(self.program(i)))
+        let options = RunOptions::default();
+        let mut machine = Machine::new(&self.tape, memory, Some(tracker), options);
+        let failure = self.run_some(&mut machine, 0..self.programs(), options, order);
+        failure.map_or(Ok(()), |(_, fault)| Err(fault))
     }
 }

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 const SHIFT: u32 = 40;
 
 /// Largest buffer.
-const MAX_BUFFER_BYTES: usize = 1 << 39;
+pub(crate) const MAX_BUFFER_BYTES: usize = 1 << 39;
 
 /// Memory lent by address, for callers whose buffers may be shared or overlap.
 #[derive(Debug, Clone, Copy)]
@@ -80,14 +80,61 @@ impl<'m> Memory<'m> {
         let &(start, len) = self.buffers.get(index)?;
         let size = high.checked_sub(low)?;
         let end = offset.checked_add(size)?;
-        if offset < 0 || end > len as i64 {
+        // A negative size would put the end before the first byte, and so inside whatever that is.
+        if offset < 0 || size < 0 || end > len as i64 {
             return None;
         }
-        // SAFETY: `offset` is inside the buffer or one past its end; moving back by `low` is wrapping arithmetic.
-        Some((index, unsafe { start.add(offset as usize) }.wrapping_offset(-(low as isize))))
+        // SAFETY: `offset <= end <= len`, so this is inside the buffer or one past its end.
+        let first = unsafe { start.add(offset as usize) };
+        // Lane 0, which itself may lie outside: whoever follows the pointer adds at least `low`.
+        Some((index, first.wrapping_offset((low as isize).wrapping_neg())))
     }
 
     pub(crate) fn len(&self, buffer: usize) -> usize {
         self.buffers.get(buffer).map_or(0, |b| b.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_bytes_of_one_buffer_are_resolved() {
+        let (mut first, mut second) = ([0u8; 16], [0u8; 8]);
+        let memory = Memory::new(vec![&mut first, &mut second]);
+        let at = |buffer, offset| Memory::address(buffer, offset);
+        let found = |address, low, high| memory.resolve(address, low, high).map(|found| found.0);
+        assert_eq!(found(at(0, 0), 0, 16), Some(0));
+        assert_eq!(found(at(1, 4), -4, 4), Some(1));
+        assert_eq!(found(at(0, 16), 0, 0), Some(0));
+        for (address, low, high) in [
+            (at(0, 0), 0, 17),
+            (at(0, 12), 0, 8),
+            (at(0, -1), 0, 1),
+            (at(1, 0), -1, 1),
+            (at(2, 0), 0, 1),
+            // Sizes below zero, and numbers that wrap around.
+            (at(0, 8), 0, -4),
+            (at(0, 8), 4, -4),
+            (at(0, 15), 8, -8),
+            (at(0, 0), 0, i64::MIN),
+            (at(0, 0), i64::MIN, i64::MAX),
+            (at(0, 0), 0, i64::MAX),
+            (i64::MIN, 0, 1),
+            (i64::MAX, 0, 1),
+        ] {
+            assert_eq!(found(address, low, high), None, "{address:#x} {low} {high}");
+        }
+    }
+
+    /// The pointer is that of lane 0, wherever that is; with `low` added it is inside.
+    #[test]
+    fn pointers_are_those_of_lane_zero() {
+        let mut bytes = [1u8, 2, 3, 4];
+        let start = bytes.as_mut_ptr().addr();
+        let memory = Memory::new(vec![&mut bytes]);
+        let (_, lane) = memory.resolve(Memory::address(0, -5), 6, 9).unwrap();
+        assert_eq!(lane.wrapping_add(6).addr(), start + 1);
     }
 }

@@ -13,6 +13,7 @@ mod lower;
 mod memory;
 #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
 mod native;
+mod order;
 mod plan_run;
 mod prefetch;
 mod run;
@@ -25,10 +26,12 @@ mod track;
 mod transfer;
 mod views;
 
-pub use fault::{Fault, FaultKind};
+pub use fault::{Conflict, Fault, FaultKind};
 pub use memory::{LentBuffer, Memory};
 pub use plan_run::{PreparedPlan, RunError, RunOptions, Written, element_bytes};
 pub use team::{run_tasks, without_helpers};
 pub use transfer::gather;
 
+pub(crate) use lane::Lane;
+pub(crate) use memory::MAX_BUFFER_BYTES;
 pub(crate) use plan_run::lanes_as_f64;

@@ -4,6 +4,7 @@ use super::fault::Fault;
 use super::launch::PreparedLaunch;
 use super::lower::Bound;
 use super::memory::{LentBuffer, Memory};
+use super::order::ProgramOrder;
 use super::track::{BufferState, Observation, Tracker};
 use super::transfer::{copy, fill_view, for_runs};
 
@@ -13,7 +14,7 @@ use crate::ir::Function;
 use crate::ir::verify::verify;
 use crate::modules::ModuleSet;
 use crate::plan::{ArgValue, Init, Launch, LaunchPlan, Step, View};
-use crate::types::Elem;
+use crate::types::{Elem, Type};
 use passnet_graph::{DType, Diagnostic};
 use std::fmt;
 use std::ops::Range;
@@ -33,6 +34,9 @@ pub struct RunOptions {
     pub deadline: Option<Instant>,
     /// Whether to do without machine code, which gives the same bits sooner.
     pub interpret: bool,
+    /// What decides in which order the programs of each launch run. Drawn for every run where it is not given: no kernel can
+    /// know it.
+    pub order: Option<u64>,
 }
 
 impl Default for RunOptions {
@@ -42,6 +46,7 @@ impl Default for RunOptions {
             iterations: MAX_ITERATIONS,
             deadline: None,
             interpret: false,
+            order: None,
         }
     }
 }
@@ -102,11 +107,12 @@ impl PreparedPlan {
     }
 
     /// Lowers a plan whose kernels are tile IR already, one for each launch in order. Both may come from outside:
-    /// the kernels are verified, the plan's numbers are not trusted.
+    /// the kernels are verified, and so is every field of the plan.
     pub fn from_functions(
         plan: LaunchPlan,
         functions: Vec<Function>,
     ) -> Result<PreparedPlan, Diagnostic> {
+        plan.validate().map_err(|error| Diagnostic::file("plan", error.to_string()))?;
         let mut functions = functions.into_iter();
         let mut steps = Vec::new();
         for step in &plan.steps {
@@ -126,9 +132,9 @@ impl PreparedPlan {
             verify(&function).map_err(broken)?;
             for param in &function.params {
                 let arg = launch.args.iter().find(|a| a.name == param.name);
-                let pointer = matches!(arg.map(|a| &a.value), Some(ArgValue::Buffer(_)));
-                if pointer != function.ty(param.value).is_ptr() {
-                    return Err(broken(format!("`{}` is a pointer on one side only", param.name)));
+                let ty = function.ty(param.value);
+                if !arg.is_some_and(|arg| suits(&arg.value, ty)) {
+                    return Err(broken(format!("`{}` is no argument of type {ty}", param.name)));
                 }
             }
             let prepared = prepare(launch, &function)?;
@@ -165,6 +171,25 @@ impl PreparedPlan {
     /// Whether each launch runs its programs on several threads.
     pub fn parallel(&self) -> Vec<bool> {
         self.steps.iter().filter_map(|s| s.launch.as_ref().map(|l| l.0.is_parallel())).collect()
+    }
+
+    /// How many groups of elementwise work ran as machine code so far, in all runs of this plan.
+    pub fn machine_code_runs(&self) -> u64 {
+        let launches = self.steps.iter().filter_map(|s| s.launch.as_ref());
+        launches.filter_map(|(launch, _)| launch.machine_code_runs()).sum()
+    }
+
+    /// The machine code of each launch that has any.
+    #[cfg(all(test, target_arch = "x86_64", unix, feature = "machine-code"))]
+    pub(crate) fn machine_code(&self) -> impl Iterator<Item = &[u8]> {
+        let launches = self.steps.iter().filter_map(|s| s.launch.as_ref());
+        launches.filter_map(|(launch, _)| launch.machine_code())
+    }
+
+    /// Whether some of its groups may run as machine code.
+    pub fn has_machine_code(&self) -> bool {
+        let mut launches = self.steps.iter().filter_map(|s| s.launch.as_ref());
+        launches.any(|(launch, _)| launch.machine_code_runs().is_some())
     }
 
     /// Fills the buffers that the plan itself initialises. Inputs and uninitialised buffers are left alone.
@@ -255,12 +280,13 @@ impl PreparedPlan {
         steps: Range<usize>,
         options: RunOptions,
     ) -> Result<(), RunError> {
+        let order = options.order.map_or_else(ProgramOrder::drawn, ProgramOrder::of);
         let both = self.plan.steps.iter().zip(&self.steps);
         for (step, prepared) in both.take(steps.end).skip(steps.start) {
             match (step, &prepared.launch) {
                 (Step::Launch(launch), Some((kernel, function))) => {
                     kernel
-                        .run(memory, options)
+                        .run(memory, options, order)
                         .map_err(|fault| run_error(launch, function, *fault))?;
                 }
                 (Step::Copy { from, to, .. }, _) => copy(memory, from, to),
@@ -271,8 +297,14 @@ impl PreparedPlan {
         Ok(())
     }
 
-    /// Runs with bookkeeping: what was read before it was written, what raced, which outputs have holes.
-    pub(crate) fn run_checked(&self, buffers: Vec<&mut [u8]>) -> (CheckedRun, Option<RunError>) {
+    /// Runs with bookkeeping: what was read before it was written, what raced, which outputs have holes. Programs run in the
+    /// order of their numbers unless a secret says otherwise; what races is found in any order.
+    pub(crate) fn run_checked(
+        &self,
+        buffers: Vec<&mut [u8]>,
+        order: Option<u64>,
+    ) -> (CheckedRun, Option<RunError>) {
+        let order = order.map_or(ProgramOrder::NATURAL, ProgramOrder::of);
         let lens: Vec<usize> = buffers.iter().map(|b| b.len()).collect();
         let memory = Memory::new(buffers);
         let mut tracker = Tracker::default();
@@ -284,7 +316,9 @@ impl PreparedPlan {
         for (index, (step, prepared)) in self.plan.steps.iter().zip(&self.steps).enumerate() {
             match (step, &prepared.launch) {
                 (Step::Launch(launch), Some((kernel, function))) => {
-                    let result = kernel.run_checked(&memory, &mut tracker, &lens);
+                    let stored = crate::check::stores(launch, function);
+                    tracker.begin(launch.grid, &lens, stored.into_iter().map(|(buffer, _)| buffer));
+                    let result = kernel.run_checked(&memory, &mut tracker, order);
                     checked.observations.extend(tracker.observations.drain(..).map(|o| (index, o)));
                     if let Err(fault) = result {
                         return (checked, Some(run_error(launch, function, *fault)));
@@ -292,7 +326,7 @@ impl PreparedPlan {
                 }
                 (Step::Copy { from, to, .. }, _) => {
                     copy(&memory, from, to);
-                    define(&mut tracker, to);
+                    copy_defined(&mut tracker, from, to);
                 }
                 (Step::Fill { view, value, .. }, _) => {
                     fill_view(&memory, view, value);
@@ -334,6 +368,23 @@ pub(crate) struct CheckedRun {
     pub(crate) observations: Vec<(usize, Observation)>,
     /// For each returned view, the first element nothing wrote.
     pub(crate) holes: Vec<Option<i64>>,
+}
+
+/// Whether an argument is what a parameter takes.
+fn suits(value: &ArgValue, ty: &Type) -> bool {
+    if !ty.is_scalar() {
+        return false;
+    }
+    let int = |value: i64| {
+        let (low, high) = ty.elem().int_range();
+        ty.num().is_some_and(Elem::is_int) && (low..=high).contains(&i128::from(value))
+    };
+    match value {
+        ArgValue::Buffer(view) => ty.is_ptr() && Elem::from_dtype(view.dtype) == Some(ty.elem()),
+        ArgValue::Int { value, .. } => int(*value),
+        ArgValue::Float(_) => ty.num().is_some_and(Elem::is_float),
+        ArgValue::Const(_) => false,
+    }
 }
 
 fn run_error(launch: &Launch, function: &Function, fault: Fault) -> RunError {
@@ -416,6 +467,31 @@ fn define(tracker: &mut Tracker, view: &View) {
         for_runs(view, |run| match run.is_packed() {
             true => define(run.start, run.elements * run.size),
             false => run.addresses().for_each(|address| define(address, run.size)),
+        });
+    }
+}
+
+/// What is copied from undefined data is as undefined as they are.
+fn copy_defined(tracker: &mut Tracker, from: &View, to: &View) {
+    let mut defined = Vec::new();
+    if let Some(state) = tracker.buffers.get(from.buffer) {
+        for_runs(from, |run| {
+            let is_defined = |address: i64| {
+                state.first_undefined(address as usize, address as usize + run.size).is_none()
+            };
+            defined.extend(run.addresses().map(is_defined));
+        });
+    }
+    let mut defined = defined.into_iter();
+    if let Some(state) = tracker.buffers.get_mut(to.buffer) {
+        for_runs(to, |run| {
+            for (address, is_defined) in run.addresses().zip(&mut defined) {
+                let (start, end) = (address as usize, address as usize + run.size);
+                match is_defined {
+                    true => state.define_range(start, end),
+                    false => state.forget_range(start, end),
+                }
+            }
         });
     }
 }

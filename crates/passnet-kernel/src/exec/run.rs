@@ -33,6 +33,9 @@ pub(super) struct Machine<'t, 'm> {
     pub(super) words: Vec<u64>,
     #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
     pub(super) interprets: bool,
+    /// Groups that ran as machine code.
+    #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+    pub(super) native_runs: u64,
     /// Where each access of the tape was when its group last ran.
     pub(super) last_base: Vec<*mut u8>,
 }
@@ -62,6 +65,8 @@ impl<'t, 'm> Machine<'t, 'm> {
             words: vec![0; tape.code.as_ref().map_or(0, |code| code.words)],
             #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
             interprets: options.interpret,
+            #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+            native_runs: 0,
             last_base: vec![std::ptr::null_mut(); tape.accesses],
         }
     }
@@ -80,7 +85,10 @@ impl<'t, 'm> Machine<'t, 'm> {
     /// After the last program: what was stored past the caches is there for everybody.
     pub(super) fn settle(&self) {
         #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
-        super::native::settle();
+        if let Some(code) = &self.tape.code {
+            super::native::settle();
+            code.count(self.native_runs);
+        }
     }
 
     pub(super) fn int(&self, reg: SReg) -> i64 {
@@ -152,17 +160,18 @@ impl<'t, 'm> Machine<'t, 'm> {
                 }
             }
             Step::Group(group) => self.group(group)?,
-            Step::LoadScalar { dst, ptr, mask, other, elem, loc } => {
+            Step::LoadScalar { dst, ptr, mask, other, elem, buffer, loc } => {
                 let on = mask.is_none_or(|m| self.regs[m.0 as usize] & 1 != 0);
                 self.regs[dst.0 as usize] = if on {
-                    self.load_scalar(self.int(*ptr), *elem, *loc)?
+                    self.load_scalar((self.int(*ptr), *buffer), *elem, *loc)?
                 } else {
                     other.map_or(0, |o| self.regs[o.0 as usize])
                 };
             }
-            Step::StoreScalar { ptr, value, mask, elem, loc } => {
+            Step::StoreScalar { ptr, value, mask, elem, buffer, loc } => {
                 if mask.is_none_or(|m| self.regs[m.0 as usize] & 1 != 0) {
-                    self.store_scalar(self.int(*ptr), self.regs[value.0 as usize], *elem, *loc)?;
+                    let (address, bits) = (self.int(*ptr), self.regs[value.0 as usize]);
+                    self.store_scalar((address, *buffer), bits, *elem, *loc)?;
                 }
             }
             Step::Extract { dst, from, lane } => {
@@ -212,14 +221,14 @@ impl<'t, 'm> Machine<'t, 'm> {
                     };
                 }
             }
-            Step::ArgReduce { value, index, from, lane, axis, max, tie_left } => {
+            Step::ArgReduce { value, index, from, order, axis, max, tie_left } => {
                 let (value, index, from) =
                     (self.arena(*value), self.arena(*index), self.arena(*from));
-                super::block_run::arg_reduce(value, index, from, *lane, axis, *max, *tie_left);
+                super::block_run::arg_reduce(value, index, from, *order, axis, *max, *tie_left);
             }
-            Step::Sort { block, lane, rows, size, descending } => {
+            Step::Sort { block, order, rows, size, descending } => {
                 let at = self.arena(*block);
-                super::block_run::sort(at, *lane, *rows, *size, *descending);
+                super::block_run::sort(at, *order, *rows, *size, *descending);
             }
             Step::Histogram { to, bins, from, lane, lanes, mask } => {
                 let (to, from) = (self.arena(*to), self.arena(*from));
@@ -285,12 +294,36 @@ impl<'t, 'm> Machine<'t, 'm> {
         Ok(())
     }
 
-    fn load_scalar(&mut self, address: i64, elem: Elem, loc: crate::ir::Loc) -> Result<u64> {
+    /// Like [`Memory::resolve`], for bytes in the buffer that the pointer belongs to; where that is not known, in some
+    /// buffer of this launch. What was proved about a launch (what it writes, that its programs keep apart) holds only
+    /// while no pointer wanders from one buffer into another.
+    #[inline]
+    pub(super) fn reach(
+        &self,
+        own: Option<usize>,
+        address: i64,
+        low: i64,
+        high: i64,
+    ) -> Option<(usize, *mut u8)> {
+        let found = self.memory.resolve(address, low, high)?;
+        let allowed = match own {
+            Some(own) => own == found.0,
+            None => self.tape.buffers.contains(&found.0),
+        };
+        allowed.then_some(found)
+    }
+
+    fn load_scalar(
+        &mut self,
+        (address, own): (i64, Option<usize>),
+        elem: Elem,
+        loc: crate::ir::Loc,
+    ) -> Result<u64> {
         let size = elem.size();
-        let Some((buffer, ptr)) = self.memory.resolve(address, 0, size as i64) else {
+        let Some((buffer, ptr)) = self.reach(own, address, 0, size as i64) else {
             return Err(self.out_of_bounds(address, 0, elem, false, loc));
         };
-        self.track(buffer, address, size, false, loc)?;
+        self.track(buffer, address, size, loc);
         let mut word = [0u64; 1];
         let f = super::simd::load_row(super::simd::Isa::Base, elem);
         // SAFETY: the element is inside a buffer; the word is large enough for one lane.
@@ -300,13 +333,13 @@ impl<'t, 'm> Machine<'t, 'm> {
 
     fn store_scalar(
         &mut self,
-        address: i64,
+        (address, own): (i64, Option<usize>),
         bits: u64,
         elem: Elem,
         loc: crate::ir::Loc,
     ) -> Result<()> {
         let size = elem.size();
-        let Some((buffer, ptr)) = self.memory.resolve(address, 0, size as i64) else {
+        let Some((buffer, ptr)) = self.reach(own, address, 0, size as i64) else {
             return Err(self.out_of_bounds(address, 0, elem, true, loc));
         };
         let f = super::simd::store_row(super::simd::Isa::Base, elem);

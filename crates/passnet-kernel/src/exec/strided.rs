@@ -29,6 +29,8 @@ pub(super) unsafe fn copy_lanes(
     }
 }
 
+/// # Safety
+/// As for [`copy_lanes`], of lanes of `SIZE` bytes.
 unsafe fn copy<const SIZE: usize>(target: *mut u8, to: &Dims, source: *const u8, from: &Dims) {
     let (target, source) = (target.cast::<[u8; SIZE]>(), source.cast::<[u8; SIZE]>());
     let lanes: usize = from.iter().map(|d| d.0).product();
@@ -68,6 +70,9 @@ unsafe fn copy<const SIZE: usize>(target: *mut u8, to: &Dims, source: *const u8,
 }
 
 /// One row: lanes at even distances.
+///
+/// # Safety
+/// `count` lanes at these distances are inside memory that may be read or written; no lane is in both.
 #[inline]
 unsafe fn row<const SIZE: usize>(
     target: *mut [u8; SIZE],

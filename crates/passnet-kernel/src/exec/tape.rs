@@ -4,7 +4,7 @@
 use super::lane::Lane;
 use super::simd::{Kernel, LoadRow, StoreRow};
 use crate::ir::{AtomicOp, BinaryOp, CmpOp, Loc, ReduceOp, UnaryOp};
-use crate::types::Elem;
+use crate::types::{Elem, Type};
 use smallvec::SmallVec;
 
 /// Lanes a group processes at most before it moves on.
@@ -297,6 +297,19 @@ pub(crate) struct AxisSizes {
     pub(crate) inner: usize,
 }
 
+/// Which of two lanes is the smaller one: a lane of 64 bits may be unsigned.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LaneOrder {
+    pub(crate) lane: Lane,
+    pub(crate) unsigned: bool,
+}
+
+impl LaneOrder {
+    pub(crate) fn of(ty: &Type) -> LaneOrder {
+        LaneOrder { lane: Lane::of(ty), unsigned: ty.num() == Some(Elem::U64) }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) enum Step {
     Scalar {
@@ -335,6 +348,7 @@ pub(crate) enum Step {
         mask: Option<SReg>,
         other: Option<SReg>,
         elem: Elem,
+        buffer: Option<usize>,
         loc: Loc,
     },
     StoreScalar {
@@ -342,6 +356,7 @@ pub(crate) enum Step {
         value: SReg,
         mask: Option<SReg>,
         elem: Elem,
+        buffer: Option<usize>,
         loc: Loc,
     },
     Group(Box<Group>),
@@ -391,7 +406,7 @@ pub(crate) enum Step {
         value: usize,
         index: usize,
         from: usize,
-        lane: Lane,
+        order: LaneOrder,
         axis: AxisSizes,
         max: bool,
         tie_left: bool,
@@ -409,7 +424,7 @@ pub(crate) enum Step {
     },
     Sort {
         block: usize,
-        lane: Lane,
+        order: LaneOrder,
         rows: usize,
         size: usize,
         descending: bool,
@@ -512,6 +527,7 @@ pub(crate) struct Atomic {
     pub(crate) compare: Option<usize>,
     pub(crate) mask: Option<usize>,
     pub(crate) old: usize,
+    pub(crate) buffer: Option<usize>,
     pub(crate) loc: Loc,
 }
 
@@ -525,6 +541,8 @@ pub(crate) struct Tape {
     pub(crate) slots: usize,
     /// Loads and stores of all groups.
     pub(crate) accesses: usize,
+    /// The buffers of the parameters: all that a pointer of this launch may reach.
+    pub(crate) buffers: Vec<usize>,
     pub(crate) has_atomics: bool,
     #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
     pub(crate) code: Option<super::native::Code>,

@@ -1,20 +1,27 @@
-//! Bookkeeping of the checked mode: which bytes were written, by which program, and whether readers found data.
+//! Bookkeeping of the checked mode: which bytes were written and read, by which program, and whether readers found data.
 
-use super::fault::{Fault, FaultKind};
+use super::fault::{Conflict, Fault, FaultKind};
 use super::run::{Machine, Result};
 use crate::ir::Loc;
 use crate::types::Elem;
 
-/// No program wrote this byte in the current launch.
+/// No program was at this byte in the current launch. Others stand for themselves as their number plus one.
 const NOBODY: u32 = 0;
+/// In the entry of a writer: it wrote by atomic operations only, which other such operations do not disturb.
+const ATOMICALLY: u32 = 1 << 31;
+/// More than one program was here.
+const SEVERAL: u32 = ATOMICALLY - 1;
 
 /// State of one buffer.
 #[derive(Debug, Clone)]
 pub(crate) struct BufferState {
     /// One bit a byte: holds defined data.
     pub(crate) defined: Vec<u64>,
-    /// Last writer of each byte in this launch, plus one; empty until something is written.
+    /// Last writer of each byte in this launch; empty until something is written.
     writer: Vec<u32>,
+    /// The reader of each byte in this launch; empty until something is read, and where nothing can be written.
+    reader: Vec<u32>,
+    may_be_written: bool,
     len: usize,
     pub(crate) elem_size: usize,
 }
@@ -25,6 +32,8 @@ impl BufferState {
         BufferState {
             defined: vec![word; bytes.div_ceil(64)],
             writer: Vec::new(),
+            reader: Vec::new(),
+            may_be_written: false,
             len: bytes,
             elem_size: elem_size.max(1),
         }
@@ -34,6 +43,15 @@ impl BufferState {
         for (word, bits) in words(from, to) {
             if let Some(known) = self.defined.get_mut(word) {
                 *known |= bits;
+            }
+        }
+    }
+
+    /// The opposite: what was there is of no use any more.
+    pub(crate) fn forget_range(&mut self, from: usize, to: usize) {
+        for (word, bits) in words(from, to) {
+            if let Some(known) = self.defined.get_mut(word) {
+                *known &= !bits;
             }
         }
     }
@@ -75,19 +93,31 @@ pub(crate) struct Tracker {
 }
 
 impl Tracker {
-    /// A new launch begins: writers of earlier launches no longer race.
-    pub(crate) fn begin(&mut self, grid: [u32; 3], lens: &[usize]) {
+    /// A new launch begins, which may write into these buffers: programs of earlier launches no longer race.
+    pub(crate) fn begin(
+        &mut self,
+        grid: [u32; 3],
+        lens: &[usize],
+        written: impl Iterator<Item = usize>,
+    ) {
         self.grid = grid;
         for (state, &len) in self.buffers.iter_mut().zip(lens) {
             state.writer.clear();
+            state.reader.clear();
+            state.may_be_written = false;
             state.len = len;
+        }
+        for buffer in written {
+            if let Some(state) = self.buffers.get_mut(buffer) {
+                state.may_be_written = true;
+            }
         }
     }
 
     fn linear(&self, program: [u32; 3]) -> u32 {
         let [x, y, z] = program.map(u64::from);
         let [gx, gy, _] = self.grid.map(u64::from);
-        ((z * gy + y) * gx + x) as u32
+        (((z * gy + y) * gx + x) % u64::from(SEVERAL - 1)) as u32
     }
 
     fn observe(&mut self, kind: FaultKind, loc: Loc, program: [u32; 3]) {
@@ -99,16 +129,47 @@ impl Tracker {
         }
     }
 
-    fn read(&mut self, buffer: usize, from: usize, to: usize, loc: Loc, program: [u32; 3]) {
+    fn observe_race(
+        &mut self,
+        (buffer, byte): (usize, usize),
+        how: Conflict,
+        other: u32,
+        (loc, program): (Loc, [u32; 3]),
+    ) {
+        let other = Some(other & !ATOMICALLY).filter(|&p| p != SEVERAL).map(|p| p - 1);
+        let size = self.buffers.get(buffer).map_or(1, |state| state.elem_size);
+        let element = (byte / size) as i64;
+        self.observe(FaultKind::Race { buffer, element, how, other }, loc, program);
+    }
+
+    fn look(&mut self, buffer: usize, from: usize, to: usize, by: (Loc, [u32; 3])) {
         let Some(state) = self.buffers.get(buffer) else { return };
         if let Some(byte) = state.first_undefined(from, to) {
             let element = (byte / state.elem_size) as i64;
-            self.observe(FaultKind::Uninitialized { buffer, element }, loc, program);
+            self.observe(FaultKind::Uninitialized { buffer, element }, by.0, by.1);
         }
     }
 
-    fn write(&mut self, write: &Write<'_>, loc: Loc, program: [u32; 3]) {
-        let me = self.linear(program) + 1;
+    fn read(&mut self, buffer: usize, from: usize, to: usize, by: (Loc, [u32; 3])) {
+        self.look(buffer, from, to, by);
+        let me = self.linear(by.1) + 1;
+        let Some(state) = self.buffers.get_mut(buffer).filter(|s| s.may_be_written) else { return };
+        if state.reader.is_empty() {
+            state.reader.resize(state.len, NOBODY);
+        }
+        for reader in state.reader.get_mut(from..to).into_iter().flatten() {
+            *reader = if *reader == NOBODY || *reader == me { me } else { SEVERAL };
+        }
+        let written = state.writer.get(from..to).unwrap_or_default();
+        let others = written.iter().position(|w| *w != NOBODY && *w & !ATOMICALLY != me);
+        if let Some(at) = others {
+            let other = written[at];
+            self.observe_race((buffer, from + at), Conflict::ReadsWritten, other, by);
+        }
+    }
+
+    fn write(&mut self, write: &Write<'_>, by: (Loc, [u32; 3])) {
+        let me = self.linear(by.1) + 1;
         let &Write { buffer, from, before, after } = write;
         let Some(state) = self.buffers.get_mut(buffer) else { return };
         let to = (from + after.len()).min(state.len);
@@ -122,14 +183,59 @@ impl Tracker {
         let race = match writers.iter().fold(true, is_mine) {
             true => None,
             false => writers.iter().zip(before.iter().zip(after)).position(|(writer, bytes)| {
-                *writer != NOBODY && *writer != me && bytes.0 != bytes.1
+                *writer != NOBODY && *writer & !ATOMICALLY != me && bytes.0 != bytes.1
             }),
         };
-        let other = race.and_then(|at| writers.get(at).map(|writer| (at, *writer - 1)));
+        let other = race.and_then(|at| writers.get(at).map(|writer| (at, *writer)));
         writers.fill(me);
+        let readers = state.reader.get(from..to).unwrap_or_default();
+        let reader = readers.iter().zip(before.iter().zip(after)).enumerate().find_map(
+            |(at, (reader, bytes))| {
+                let is_race = *reader != NOBODY && *reader != me && bytes.0 != bytes.1;
+                is_race.then_some((at, *reader))
+            },
+        );
         if let Some((at, other)) = other {
-            let element = ((from + at) / state.elem_size) as i64;
-            self.observe(FaultKind::Race { buffer, element, other }, loc, program);
+            self.observe_race((buffer, from + at), Conflict::WritesWritten, other, by);
+        } else if let Some((at, other)) = reader {
+            self.observe_race((buffer, from + at), Conflict::WritesRead, other, by);
+        }
+    }
+
+    /// An atomic operation has written: it races with what others read or write in another way.
+    fn write_atomically(
+        &mut self,
+        buffer: usize,
+        (from, to): (usize, usize),
+        changed: bool,
+        by: (Loc, [u32; 3]),
+    ) {
+        let me = self.linear(by.1) + 1;
+        let Some(state) = self.buffers.get_mut(buffer) else { return };
+        let to = to.min(state.len);
+        if state.writer.is_empty() {
+            state.writer.resize(state.len, NOBODY);
+        }
+        state.define_range(from, to);
+        let Some(writers) = state.writer.get_mut(from..to) else { return };
+        let plain = |w: &u32| *w != NOBODY && *w != me && *w & ATOMICALLY == 0;
+        let written = writers.iter().position(plain).map(|at| (at, writers[at]));
+        for writer in writers {
+            *writer = match *writer {
+                // A plain write of one's own stays one.
+                own if own == me => me,
+                NOBODY => me | ATOMICALLY,
+                own if own == me | ATOMICALLY => own,
+                _ => SEVERAL | ATOMICALLY,
+            };
+        }
+        let readers = state.reader.get(from..to).unwrap_or_default();
+        let read = readers.iter().position(|r| changed && *r != NOBODY && *r != me);
+        let read = read.map(|at| (at, readers[at]));
+        if let Some((at, other)) = written {
+            self.observe_race((buffer, from + at), Conflict::WritesWritten, other, by);
+        } else if let Some((at, other)) = read {
+            self.observe_race((buffer, from + at), Conflict::WritesRead, other, by);
         }
     }
 }
@@ -143,20 +249,38 @@ struct Write<'a> {
 }
 
 impl Machine<'_, '_> {
-    pub(super) fn track(
+    /// Bytes are read in the plain way.
+    pub(super) fn track(&mut self, buffer: usize, address: i64, bytes: usize, loc: Loc) {
+        let (_, offset) = self.memory.locate(address);
+        let program = self.program;
+        if let Some(t) = &mut self.tracker {
+            t.read(buffer, offset as usize, offset as usize + bytes, (loc, program));
+        }
+    }
+
+    /// Bytes are read by an atomic operation.
+    pub(super) fn track_atomic(&mut self, buffer: usize, address: i64, bytes: usize, loc: Loc) {
+        let (_, offset) = self.memory.locate(address);
+        let program = self.program;
+        if let Some(t) = &mut self.tracker {
+            t.look(buffer, offset as usize, offset as usize + bytes, (loc, program));
+        }
+    }
+
+    pub(super) fn after_atomic(
         &mut self,
         buffer: usize,
         address: i64,
         bytes: usize,
-        _store: bool,
+        changed: bool,
         loc: Loc,
-    ) -> Result<()> {
+    ) {
         let (_, offset) = self.memory.locate(address);
         let program = self.program;
         if let Some(t) = &mut self.tracker {
-            t.read(buffer, offset as usize, offset as usize + bytes, loc, program);
+            let range = (offset as usize, offset as usize + bytes);
+            t.write_atomically(buffer, range, changed, (loc, program));
         }
-        Ok(())
     }
 
     /// The bytes about to be overwritten, when someone wants to know whether they change.
@@ -183,7 +307,7 @@ impl Machine<'_, '_> {
             // SAFETY: as above.
             let after = unsafe { std::slice::from_raw_parts(ptr, bytes) };
             let write = Write { buffer, from: offset as usize, before: &before, after };
-            t.write(&write, loc, program);
+            t.write(&write, (loc, program));
         }
         Ok(())
     }

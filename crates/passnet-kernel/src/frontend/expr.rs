@@ -135,9 +135,19 @@ impl<'a> Compiler<'a> {
         let prelude = self.place.origin == Origin::Prelude;
         match self.module_set().lookup(self.place.module, name) {
             Some(Binding::Function(function)) => Ok(Value::Function(Func { function, prelude })),
-            Some(Binding::External(path)) => Ok(external(path)),
+            Some(Binding::External(path)) => {
+                let value = external(path);
+                // `from math import pi` makes a global of this module.
+                self.may_be_read(at, name, &value, false)?;
+                Ok(value)
+            }
             Some(Binding::Module(index)) => Ok(Value::Module(index)),
-            Some(Binding::Assigned(module, value)) => self.global(at, module, value),
+            Some(Binding::Assigned(module, expression)) => {
+                let value = self.global(at, module, expression)?;
+                let wrapped = self.is_wrapped(module, expression, 0);
+                self.may_be_read(at, name, &value, wrapped)?;
+                Ok(value)
+            }
             None => match name {
                 "range" | "min" | "max" | "abs" | "len" | "float" | "int" | "bool" | "print"
                 | "sum" | "slice" | "isinstance" | "tuple" | "list" => {
@@ -150,6 +160,59 @@ impl<'a> Compiler<'a> {
         }
     }
 
+    /// An expression that Python evaluates before the kernel is compiled: it may use any name.
+    pub(super) fn host_expr(&mut self, e: &'a Expr) -> Result<Value<'a>> {
+        let was_host = std::mem::replace(&mut self.host, true);
+        let value = self.expr(e);
+        self.host = was_host;
+        value
+    }
+
+    /// Triton compiles a kernel once and could not see that a plain global changed, so that kernels may read only globals that
+    /// are `tl.constexpr` objects, element types, functions and what else has no value of its own.
+    fn may_be_read(&self, at: &Expr, name: &str, value: &Value<'a>, wrapped: bool) -> Result<()> {
+        let is_plain = match value {
+            Value::Const(c) => !matches!(c, Const::Elem(_) | Const::Pointer(_)),
+            Value::Tuple(_) => true,
+            _ => false,
+        };
+        if !is_plain || wrapped || self.host || self.place.origin == Origin::Prelude {
+            return Ok(());
+        }
+        Err(self
+            .error(at, format!("a kernel cannot read the global `{name}`, which is no `tl.constexpr` object"))
+            .with_hint(format!(
+                "write `{name} = tl.constexpr(...)` where it is defined (an annotation alone does not do), or pass it as a `tl.constexpr` argument"
+            )))
+    }
+
+    /// Whether a module-level expression gives a `tl.constexpr` object (a call of it, or arithmetic on one) or a member of
+    /// Triton's own.
+    fn is_wrapped(&self, module: usize, e: &Expr, depth: usize) -> bool {
+        if depth > MAX_CALL_DEPTH {
+            return false;
+        }
+        let is = |e: &Expr| self.is_wrapped(module, e, depth + 1);
+        match e {
+            Expr::Call(call) => is_constexpr(&call.func),
+            Expr::Attribute(a) => match &*a.value {
+                Expr::Name(n) => matches!(
+                    self.module_set().lookup(module, n.id.as_str()),
+                    Some(Binding::External(path)) if path.starts_with("triton")
+                ),
+                inner => is(inner),
+            },
+            Expr::BinOp(b) => is(&b.left) || is(&b.right),
+            Expr::UnaryOp(u) => is(&u.operand),
+            Expr::Compare(c) => is(&c.left) || c.comparators.iter().any(is),
+            Expr::Name(n) => match self.module_set().lookup(module, n.id.as_str()) {
+                Some(Binding::Assigned(module, e)) => self.is_wrapped(module, e, depth + 1),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
     /// A constant of the module; it must not depend on anything at run time.
     fn global(&mut self, at: &Expr, module: usize, value: &'a Expr) -> Result<Value<'a>> {
         if self.depth > MAX_CALL_DEPTH {
@@ -159,7 +222,7 @@ impl<'a> Compiler<'a> {
         let outer = self.place;
         self.place.module = module;
         self.depth += 1;
-        let result = self.expr(value);
+        let result = self.host_expr(value);
         self.depth -= 1;
         self.place = outer;
         self.scope = outer_scope;
@@ -410,7 +473,7 @@ impl<'a> Compiler<'a> {
             let by_name = named.iter().position(|(n, _)| n == name).map(|i| named.swap_remove(i).1);
             let value = match (positional.next(), by_name, &parameter.default) {
                 (Some(v), None, _) | (None, Some(v), _) => v,
-                (None, None, Some(default)) => self.expr(default)?,
+                (None, None, Some(default)) => self.host_expr(default)?,
                 (Some(_), Some(_), _) => {
                     return Err(
                         self.error(&args.range, format!("`{}` got `{name}` twice", def.name))

@@ -55,15 +55,7 @@ impl<'a> Compiler<'a> {
                 2,
             )?;
             let (x, y) = (x.unwrap_or(Value::NONE), y.unwrap_or(Value::NONE));
-            let op = match extra.and_then(|e| e.to_const()) {
-                Some(Const::Str(mode)) if mode == "all" => match op {
-                    BinaryOp::Max => BinaryOp::MaxNan,
-                    BinaryOp::Min => BinaryOp::MinNan,
-                    other => other,
-                },
-                _ => op,
-            };
-            return self.binary_math(&range, name, op, &x, &y);
+            return self.binary_math(&range, name, propagating(op, extra), &x, &y);
         }
         match name {
             "fma" => {
@@ -78,14 +70,16 @@ impl<'a> Compiler<'a> {
                 Ok(Value::Tensor(self.b.emit(Op::Fma, &[x, y, z], ty)))
             }
             "clamp" => {
-                let [x, low, high, _] = self.bind(args, ["x", "min", "max", "propagate_nan"], 3)?;
+                let [x, low, high, mode] =
+                    self.bind(args, ["x", "min", "max", "propagate_nan"], 3)?;
                 let (x, low, high) = (
                     x.unwrap_or(Value::NONE),
                     low.unwrap_or(Value::NONE),
                     high.unwrap_or(Value::NONE),
                 );
-                let raised = self.binary_math(&range, "clamp", BinaryOp::Max, &x, &low)?;
-                self.binary_math(&range, "clamp", BinaryOp::Min, &raised, &high)
+                let most = propagating(BinaryOp::Max, mode.clone());
+                let raised = self.binary_math(&range, "clamp", most, &x, &low)?;
+                self.binary_math(&range, "clamp", propagating(BinaryOp::Min, mode), &raised, &high)
             }
             "fast_dividef" | "div_rn" | "div_rz" | "fdividef" => {
                 let [x, y] = self.bind(args, ["x", "y"], 2)?;
@@ -198,6 +192,15 @@ impl<'a> Compiler<'a> {
     /// A block or scalar of one value.
     pub(super) fn zero_like(&mut self, ty: &crate::types::Type) -> crate::ir::ValueId {
         self.constant_like(ty, Literal::Int(0))
+    }
+}
+
+/// The operation as `propagate_nan` asks for it: with `ALL`, a NaN on either side gives NaN.
+fn propagating(op: BinaryOp, mode: Option<Value<'_>>) -> BinaryOp {
+    match (op, mode.and_then(|mode| mode.to_const())) {
+        (BinaryOp::Max, Some(Const::Str(mode))) if mode == "all" => BinaryOp::MaxNan,
+        (BinaryOp::Min, Some(Const::Str(mode))) if mode == "all" => BinaryOp::MinNan,
+        _ => op,
     }
 }
 

@@ -89,7 +89,7 @@ pub(crate) fn constant(modules: &ModuleSet, module: usize, expression: &Expr) ->
     let prelude = ModuleSet::new(Vec::new())?;
     let mut compiler = Compiler::new(modules, &prelude);
     compiler.place.module = module;
-    match compiler.expr(expression)? {
+    match compiler.host_expr(expression)? {
         Value::Path(path) => Ok(Constant::Path(path)),
         value => match value.to_const() {
             Some(value) => Ok(Constant::Value(value)),
@@ -121,6 +121,8 @@ struct Compiler<'a> {
     /// The call in the pass file that led into the prelude: errors inside are reported there.
     call_site: Option<(usize, passnet_graph::syntax::TextRange)>,
     depth: usize,
+    /// Whether an expression outside kernels is evaluated.
+    host: bool,
     nesting: usize,
     steps: usize,
 }
@@ -135,6 +137,7 @@ impl<'a> Compiler<'a> {
             place: Place { origin: Origin::Pass, module: 0 },
             call_site: None,
             depth: 0,
+            host: false,
             nesting: 0,
             steps: 0,
         }
@@ -165,7 +168,7 @@ impl<'a> Compiler<'a> {
                     self.param(&mut params, name, Type::scalar(*elem))
                 }
                 (Some(ArgSpec::Const(c)), _) => Value::from_const(c.clone()),
-                (None, Some(default)) => self.expr(default)?,
+                (None, Some(default)) => self.host_expr(default)?,
                 (None, None) => {
                     return Err(
                         self.error(&parameter.parameter, format!("no argument for `{name}`"))

@@ -356,7 +356,7 @@ impl<'a> Compiler<'a> {
         let elem = match ta.elem() {
             Elem::I8 | Elem::U8 => Elem::I32,
             Elem::F64 => Elem::F64,
-            Elem::F16 => wanted,
+            Elem::F16 if wanted == Elem::F16 => Elem::F16,
             _ => Elem::F32,
         };
         let mut shape = ta.shape.clone();

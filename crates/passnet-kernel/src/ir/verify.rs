@@ -2,13 +2,15 @@
 //!
 //! Values
 //! - every value is defined once, before its uses, in the same block or an enclosing one;
-//! - block dimensions are powers of two and a value has at most [`MAX_LANES`] lanes.
+//! - block dimensions are powers of two, at most [`MAX_RANK`] of them; a value has at most [`MAX_LANES`] lanes.
 //!
 //! Types
 //! - elementwise operations have arguments of one shape; binary ones of one element type;
 //! - comparisons and the `is*` tests give `i1`; select and masks take `i1`;
-//! - pointers are made only by parameters, `addptr`, `select`, bitcasts and shape operations;
-//! - loads and stores agree with the type pointed at; masks and `other` have the pointer's shape.
+//! - pointers are made only by parameters, `addptr`, `select`, bitcasts and shape operations, and only compared,
+//!   bitcast, moved and followed;
+//! - loads and stores agree with the type pointed at; masks and `other` have the pointer's shape;
+//! - the operands of a dot product are held in lanes as wide as its result's.
 //!
 //! Shapes
 //! - splat, broadcast, reshape, permute, join, split, cat, reduce, scan, dot, gather keep their shape rules.
@@ -19,10 +21,13 @@
 //! Not checked: memory safety (the executor does that) and termination of `while`.
 
 use super::{Block, Function, Inst, Op, UnaryOp, ValueId};
+use crate::exec::Lane;
 use crate::types::{Elem, Type};
 
 /// Triton's own limit on the lanes of one block.
 pub const MAX_LANES: usize = 1 << 20;
+/// Dimensions of a block. Triton has no limit of its own; more than a few are written by nobody.
+pub const MAX_RANK: usize = 32;
 
 /// The first rule broken, in words, or nothing.
 pub fn verify(function: &Function) -> Result<(), String> {
@@ -30,7 +35,13 @@ pub fn verify(function: &Function) -> Result<(), String> {
     let mut verifier =
         Verifier { f: function, taken: vec![false; count], visible: vec![false; count] };
     for ty in &function.types {
-        if ty.shape.iter().any(|d| !d.is_power_of_two()) || ty.numel() > MAX_LANES {
+        // A product that wraps around may come out small.
+        let lanes =
+            ty.shape.iter().try_fold(1usize, |lanes, &size| lanes.checked_mul(size as usize));
+        if ty.shape.len() > MAX_RANK
+            || ty.shape.iter().any(|d| !d.is_power_of_two())
+            || lanes.is_none_or(|lanes| lanes > MAX_LANES)
+        {
             return Err(format!("type {ty} is not a block of a legal size"));
         }
     }
@@ -112,6 +123,9 @@ impl Verifier<'_> {
             if x == y { Ok(()) } else { Err(format!("type {x} where {y} belongs")) }
         };
         let mask_for = |mask: &Type, of: &Type| same(mask, &of.with_elem(Elem::I1));
+        if takes_numbers(&inst.op) && a.iter().chain(&r).any(|ty| ty.is_ptr()) {
+            return Err("takes numbers, not pointers".into());
+        }
         match &inst.op {
             Op::Const(_) | Op::ProgramId(_) | Op::NumPrograms(_) if !r[0].is_scalar() => {
                 Err("gives a scalar".into())
@@ -119,8 +133,17 @@ impl Verifier<'_> {
             Op::ProgramId(axis) | Op::NumPrograms(axis) if *axis > 2 => {
                 Err("axes are 0, 1 and 2".into())
             }
-            Op::Const(_) | Op::ProgramId(_) | Op::NumPrograms(_) => Ok(()),
-            Op::Arange(_) => same(r[0], &Type::block(Elem::I32, &r[0].shape)),
+            Op::Const(_) => Ok(()),
+            Op::ProgramId(_) | Op::NumPrograms(_) => same(r[0], &Type::scalar(Elem::I32)),
+            Op::Arange(start) => {
+                let [size] = r[0].shape[..] else { return Err("gives one dimension".into()) };
+                let last = start.checked_add(i64::from(size) - 1);
+                if i32::try_from(*start).is_err() || last.is_none_or(|n| i32::try_from(n).is_err())
+                {
+                    return Err("does not fit i32".into());
+                }
+                same(r[0], &Type::block(Elem::I32, &r[0].shape))
+            }
             Op::Splat if a[0].is_scalar() => same(r[0], &a[0].with_shape(&r[0].shape)),
             Op::Splat => Err("takes a scalar".into()),
             Op::Broadcast => {
@@ -160,7 +183,6 @@ impl Verifier<'_> {
             }
             Op::Unary(UnaryOp::Popc | UnaryOp::Clz) => same(&r[0].with_elem(a[0].elem()), a[0]),
             Op::Unary(_) => same(r[0], a[0]),
-            Op::Binary(_) if a[0].is_ptr() => Err("no arithmetic on pointers".into()),
             Op::Binary(_) => same(a[0], a[1]).and_then(|()| same(r[0], a[0])),
             Op::Compare(_) => same(a[0], a[1]).and_then(|()| mask_for(r[0], a[0])),
             Op::Select => {
@@ -170,7 +192,6 @@ impl Verifier<'_> {
             Op::Fma => {
                 same(a[0], a[1]).and_then(|()| same(a[1], a[2])).and_then(|()| same(r[0], a[0]))
             }
-            Op::Cast if a[0].is_ptr() || r[0].is_ptr() => Err("no casts of pointers".into()),
             Op::Cast if a[0].shape == r[0].shape => Ok(()),
             Op::Cast => Err("the shape changes".into()),
             Op::Bitcast => {
@@ -225,6 +246,9 @@ impl Verifier<'_> {
             Op::ReduceWith { axis } | Op::ScanWith { axis, .. } => {
                 let reduces = matches!(inst.op, Op::ReduceWith { .. });
                 for (x, y) in a.iter().zip(&r) {
+                    if x.shape != a[0].shape {
+                        return Err("shapes differ".into());
+                    }
                     let reduced = without_axis(x, *axis)?;
                     same(y, if reduces { &reduced } else { x })?;
                 }
@@ -248,12 +272,12 @@ impl Verifier<'_> {
                 if *mask {
                     mask_for(a[1], a[0])?;
                 }
-                if a[0].shape.len() != 1 || r[0].shape.len() != 1 {
-                    return Err("takes and gives one dimension".into());
+                if a[0].shape.len() != 1 || r[0].shape.len() != 1 || a[0].elem().is_float() {
+                    return Err("takes integers; takes and gives one dimension".into());
                 }
                 same(r[0], &r[0].with_elem(Elem::I32))
             }
-            Op::Assert(_) => Ok(()),
+            Op::Assert(_) => mask_for(a[0], a[0]),
             Op::If => {
                 same(a[0], &Type::scalar(Elem::I1))?;
                 let results: Vec<Type> = r.into_iter().cloned().collect();
@@ -378,6 +402,10 @@ impl Verifier<'_> {
         {
             return Err("takes matrices".into());
         }
+        let lane = Lane::of(r);
+        if a[0].elem() != a[1].elem() || Lane::of(a[0]) != lane {
+            return Err(format!("types {} and {} do not make {r}", a[0], a[1]));
+        }
         let (x, y) = (&a[0].shape, &a[1].shape);
         let batch = rank == 2 || (x[0] == y[0] && r.shape[0] == x[0]);
         if batch
@@ -390,6 +418,27 @@ impl Verifier<'_> {
             Err("shapes do not fit".into())
         }
     }
+}
+
+/// Whether neither arguments nor results are pointers.
+fn takes_numbers(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Const(_)
+            | Op::Unary(_)
+            | Op::Binary(_)
+            | Op::Fma
+            | Op::Cast
+            | Op::Reduce { .. }
+            | Op::ArgReduce { .. }
+            | Op::Scan { .. }
+            | Op::ReduceWith { .. }
+            | Op::ScanWith { .. }
+            | Op::Dot
+            | Op::Sort { .. }
+            | Op::Histogram { .. }
+            | Op::Assert(_)
+    )
 }
 
 fn without_axis(ty: &Type, axis: u8) -> Result<Type, String> {

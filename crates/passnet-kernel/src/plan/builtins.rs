@@ -347,6 +347,10 @@ impl<'a> Interp<'a> {
         };
         let mut found = false;
         for ty in &types {
+            if let Value::Class(class) = ty {
+                found |= self.is_of_class(value, *class);
+                continue;
+            }
             let Value::Path(path) = ty else {
                 return Err(self.outside(
                     &at,

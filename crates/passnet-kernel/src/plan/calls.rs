@@ -82,6 +82,11 @@ impl<'a> Interp<'a> {
                 self.in_frame(frame, at, |this| this.expr(&l.body))
             }
             Value::Launcher(f, grid) => self.launch(*f, grid, args),
+            Value::Class(class) => self.call_class(*class, args),
+            Value::Bound(f, this) => {
+                let this = Rc::clone(this);
+                self.call_on(*f, &this, args)
+            }
             Value::Method(receiver, name) => {
                 let (receiver, name) = (Rc::clone(receiver), Rc::clone(name));
                 self.call_method(&receiver, &name, args)
@@ -106,6 +111,8 @@ impl<'a> Interp<'a> {
         }
         match path {
             "triton.Config" => self.config(&args),
+            "dataclasses.replace" => self.replace_fields(&args),
+            "dataclasses.asdict" => self.as_dict(&args),
             "triton.language.constexpr" => args
                 .positional
                 .first()

@@ -3,7 +3,7 @@
 use super::interp::Interp;
 use super::tensor::{Tensor, TensorSpec};
 use super::value::Value;
-use super::{BufferSpec, Init, LaunchPlan, PLAN_VERSION};
+use super::{BufferSpec, Init, LaunchPlan, PLAN_VERSION, View};
 use crate::consts::Const;
 use crate::modules::ModuleSet;
 use passnet_graph::Diagnostic;
@@ -79,6 +79,9 @@ pub fn plan(
                 let buffer =
                     BufferSpec { name, dtype: spec.dtype, elements, init: Init::Input(index) };
                 let buffer = interp.add_buffer(&function.def.name, buffer)?;
+                if !spec.aligned {
+                    interp.unaligned.push(buffer);
+                }
                 Value::Tensor(Rc::new(Tensor {
                     buffer,
                     offset: 0,
@@ -95,7 +98,8 @@ pub fn plan(
     let mut returns = Vec::new();
     let returns_sequence = !matches!(result, Value::Tensor(_));
     interp.flatten_tensors(&function.def.name, &result, &mut returns)?;
-    let views = returns.iter().map(|t| t.view()).collect();
+    let views: Vec<View> = returns.iter().map(|t| t.view()).collect();
+    interp.check_kept(&views)?;
     Ok(LaunchPlan {
         version: PLAN_VERSION,
         buffers: interp.buffers,

@@ -2,6 +2,7 @@
 
 use super::calls::CallArgs;
 use super::interp::{Interp, Result};
+use super::validate::MAX_GRID;
 use super::value::Value;
 use super::{ArgValue, Config, Launch, LaunchArg, Step};
 use crate::consts::Const;
@@ -9,9 +10,6 @@ use crate::modules::FunctionRef;
 use crate::types::Elem;
 use passnet_graph::syntax::Ranged;
 use passnet_graph::syntax::ast::Expr;
-
-/// CUDA's own limits on a grid.
-const MAX_GRID: [i64; 3] = [i32::MAX as i64, 65535, 65535];
 
 impl<'a> Interp<'a> {
     pub(super) fn launch(
@@ -67,6 +65,10 @@ impl<'a> Interp<'a> {
             for (key, value) in &config.values {
                 let Some(i) = parameters.iter().position(|p| p.parameter.name.as_str() == key)
                 else {
+                    // Triton takes its options from the arguments of `triton.Config`, whatever stands in the dict.
+                    if matches!(key.as_str(), "num_warps" | "num_stages" | "num_ctas" | "maxnreg") {
+                        continue;
+                    }
                     return Err(self.error(&at, format!("the kernel `{name}` has no argument `{key}` for its autotune configuration")));
                 };
                 if bound[i].is_some() {
@@ -215,7 +217,7 @@ impl<'a> Interp<'a> {
                     format!("grid dimension {d} is {}, not an integer", item.describe()),
                 ));
             };
-            if size < 0 || size > MAX_GRID[d] {
+            if size < 0 || size > i64::from(MAX_GRID[d]) {
                 return Err(self.error(
                     at,
                     format!("grid dimension {d} is {size}; a GPU allows 0 to {}", MAX_GRID[d]),

@@ -2,6 +2,7 @@
 
 use super::calls::CallArgs;
 use super::interp::{Interp, Result, external};
+use super::state::Place;
 use super::tensor_methods::permuted;
 use super::value::Value;
 use crate::consts::Const;
@@ -30,6 +31,8 @@ impl<'a> Interp<'a> {
             },
             Value::Path(p) => Ok(external(&format!("{p}.{name}"))),
             Value::Module(index) => self.global(at, *index, name),
+            Value::Class(class) => self.class_attribute(at, *class, name),
+            Value::Object(object) => self.object_attribute(at, *object, name),
             Value::Tensor(t) => match name {
                 "shape" => Ok(Value::ints(&t.shape)),
                 "dtype" => Ok(Value::DType(t.dtype)),
@@ -61,6 +64,8 @@ impl<'a> Interp<'a> {
                 "is_floating_point" => Ok(Value::bool(d.is_float())),
                 _ => Err(self.error(at, format!("a dtype has no attribute `{name}`"))),
             },
+            // Members of an `IntEnum` are numbers.
+            Value::Const(Const::Int(_) | Const::Str(_)) if name == "value" => Ok(value.clone()),
             Value::List(_)
             | Value::Dict(_)
             | Value::Tuple(_)
@@ -126,16 +131,19 @@ impl<'a> Interp<'a> {
             }
             Value::List(id) => match (name, args.positional.first()) {
                 ("append", Some(v)) => {
+                    self.note_store(Place::list(*id), &at);
                     self.list_push(*id, v.clone());
                     Ok(Value::NONE)
                 }
                 ("extend", Some(v)) => {
+                    self.note_store(Place::list(*id), &at);
                     for item in self.iterate(&at, &v.clone())? {
                         self.list_push(*id, item);
                     }
                     Ok(Value::NONE)
                 }
                 ("insert", Some(i)) => {
+                    self.note_store(Place::list(*id), &at);
                     let len = self.lists[id.0].len() as i64;
                     let i = i.as_int().unwrap_or(0);
                     let i = (if i < 0 { i + len } else { i }).clamp(0, len) as usize;
@@ -185,7 +193,20 @@ impl<'a> Interp<'a> {
                             items.iter().find(|(k, _)| self.equal(k, &key)).map(|(_, v)| v.clone());
                         Ok(found.or_else(|| args.get(1, "default")).unwrap_or(Value::NONE))
                     }
+                    "setdefault" => {
+                        let key = args.get(0, "key").unwrap_or(Value::NONE);
+                        let found =
+                            items.iter().find(|(k, _)| self.equal(k, &key)).map(|(_, v)| v.clone());
+                        if let Some(found) = found {
+                            return Ok(found);
+                        }
+                        let value = args.get(1, "default").unwrap_or(Value::NONE);
+                        self.note_store(Place::dict(*id), &at);
+                        self.dict_set(*id, key, value.clone());
+                        Ok(value)
+                    }
                     "update" => {
+                        self.note_store(Place::dict(*id), &at);
                         if let Some(Value::Dict(other)) = args.positional.first() {
                             for (k, v) in self.dicts[other.0].clone() {
                                 self.dict_set(*id, k, v);
@@ -243,6 +264,14 @@ impl<'a> Interp<'a> {
                 };
                 Ok(self.new_list(parts))
             }
+            ("replace", Some(from)) => match args.positional.get(1) {
+                Some(Value::Const(Const::Str(to)))
+                    if s.len().saturating_mul(to.len() + 1) < 1 << 16 =>
+                {
+                    Ok(Value::str(s.replace(from.as_str(), to)))
+                }
+                _ => Err(self.error(&at, "`replace` takes two short texts")),
+            },
             ("removeprefix", Some(t)) => Ok(Value::str(s.strip_prefix(t.as_str()).unwrap_or(s))),
             ("join", _) => {
                 let items = args.positional.first().cloned().unwrap_or(Value::NONE);

@@ -4,17 +4,21 @@
 
 mod builtins;
 mod calls;
+mod classes;
 mod host;
 mod interp;
 mod launch;
 mod methods;
+mod state;
 mod tensor;
 mod tensor_methods;
 mod torch_api;
+mod validate;
 mod value;
 
 pub use host::{HostArg, PlanLimits, entry_name, plan};
 pub use tensor::TensorSpec;
+pub use validate::{MAX_BUFFERS, PlanError};
 
 use crate::consts::Const;
 use crate::types::Elem;
@@ -97,6 +101,20 @@ pub enum Step {
         value: Const,
         line: u32,
     },
+}
+
+impl Step {
+    /// Whether the step reads or writes a buffer.
+    pub(crate) fn touches(&self, buffer: usize) -> bool {
+        match self {
+            Step::Launch(launch) => launch
+                .args
+                .iter()
+                .any(|arg| matches!(&arg.value, ArgValue::Buffer(view) if view.buffer == buffer)),
+            Step::Copy { from, to, .. } => from.buffer == buffer || to.buffer == buffer,
+            Step::Fill { view, .. } => view.buffer == buffer,
+        }
+    }
 }
 
 /// One kernel launch.

@@ -11,11 +11,16 @@ pub struct TensorSpec {
     pub stride: Vec<i64>,
     pub dtype: DType,
     pub device: Device,
+    /// Whether it begins at an address that 16 divides.
+    #[serde(default)]
+    pub aligned: bool,
 }
 
 impl TensorSpec {
+    /// A tensor in memory of its own.
     pub fn contiguous(shape: &[i64], dtype: DType, device: Device) -> TensorSpec {
-        TensorSpec { shape: shape.to_vec(), stride: contiguous_strides(shape), dtype, device }
+        let stride = contiguous_strides(shape);
+        TensorSpec { shape: shape.to_vec(), stride, dtype, device, aligned: true }
     }
 
     /// Elements of storage the tensor reaches, if it fits in memory at all.

@@ -6,6 +6,7 @@ use super::tensor::Tensor;
 use super::value::Value;
 use super::{Init, Step};
 use crate::consts::Const;
+use crate::types::Elem;
 use passnet_graph::DType;
 use passnet_graph::syntax::Ranged;
 use std::rc::Rc;
@@ -229,16 +230,13 @@ impl<'a> Interp<'a> {
                 }
                 Err(self.outside(&at, "a wrapper cannot convert tensors; a kernel can"))
             }
-            "zero_" | "fill_" => {
-                let value = match (name, args.positional.first()) {
-                    ("zero_", _) => Const::Int(0),
-                    (_, Some(Value::Const(c))) => c.clone(),
-                    _ => return Err(self.error(&at, "`fill_` takes a number")),
-                };
-                let line = self.line(&at);
-                self.push_step(&at, Step::Fill { view: t.view(), value, line })?;
-                same()
-            }
+            "zero_" => self.filled(&at, t, Const::Int(0)),
+            "fill_" => match args.get(0, "value") {
+                Some(Value::Const(value)) if value.as_float().is_some() => {
+                    self.filled(&at, t, value)
+                }
+                _ => Err(self.outside(&at, "`fill_` takes a number in a wrapper")),
+            },
             "copy_" => match args.positional.first() {
                 Some(Value::Tensor(from)) if from.shape == t.shape && from.dtype == t.dtype => {
                     let line = self.line(&at);
@@ -247,7 +245,8 @@ impl<'a> Interp<'a> {
                 }
                 _ => Err(self.outside(&at, "`copy_` between tensors of one shape and dtype only")),
             },
-            "item" | "tolist" | "cpu" | "numpy" | "data_ptr" => Err(self.outside(
+            "data_ptr" => Err(self.address_error(&at)),
+            "item" | "tolist" | "cpu" | "numpy" => Err(self.outside(
                 &at,
                 format!("`.{name}()` reads tensor data: a wrapper sees shapes only"),
             )),
@@ -318,6 +317,27 @@ impl<'a> Interp<'a> {
             self.push_step(at, Step::Copy { from: t.view(), to: to.view(), line })?;
         }
         Ok(copy)
+    }
+
+    /// A tensor with one number in all places. Where nothing has touched the buffer yet, it is made so.
+    fn filled(&mut self, at: &impl Ranged, t: &Rc<Tensor>, value: Const) -> Result<Value<'a>> {
+        if let Some((low, high)) = Elem::from_dtype(t.dtype).and_then(int_range) {
+            let number = value.as_float().map_or(f64::NAN, f64::trunc);
+            // Every bound but that of int64 is a float, too.
+            if number.is_nan() || number < low as f64 || number > high as f64 {
+                return Err(self.error(at, format!("{value} does not fit into {}", t.dtype)));
+            }
+        }
+        let spec = &self.buffers[t.buffer];
+        let whole = t.offset == 0 && u64::try_from(t.numel()) == Ok(spec.elements);
+        let own = !matches!(spec.init, Init::Input(_));
+        if whole && own && !self.plan_steps.iter().any(|step| step.touches(t.buffer)) {
+            self.buffers[t.buffer].init = Init::Fill(value);
+        } else if t.numel() > 0 {
+            let line = self.line(at);
+            self.push_step(at, Step::Fill { view: t.view(), value, line })?;
+        }
+        Ok(Value::Tensor(Rc::clone(t)))
     }
 
     pub(super) fn expanded(
@@ -491,6 +511,10 @@ impl<'a> Interp<'a> {
         }
         Ok(Value::Tensor(Rc::new(out)))
     }
+}
+
+fn int_range(elem: Elem) -> Option<(i128, i128)> {
+    (elem.is_int() && elem != Elem::I1).then(|| elem.int_range())
 }
 
 pub(super) fn permuted<'a>(t: &Tensor, order: &[usize]) -> Value<'a> {

@@ -8,13 +8,17 @@ use passnet_graph::syntax::ast::ExprLambda;
 use passnet_graph::{DType, Device};
 use std::rc::Rc;
 
-/// Lists, dicts and frames live in arenas of the interpreter, so that cyclic data cannot leak.
+/// Lists, dicts, frames, classes and objects live in arenas of the interpreter, so that cyclic data cannot leak.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ListId(pub(super) usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DictId(pub(super) usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FrameId(pub(super) usize);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ClassId(pub(super) usize);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ObjectId(pub(super) usize);
 
 #[derive(Debug, Clone)]
 pub(super) enum Value<'a> {
@@ -35,6 +39,12 @@ pub(super) enum Value<'a> {
     /// `kernel[grid]`
     Launcher(FunctionRef<'a>, Rc<Value<'a>>),
     Method(Rc<Value<'a>>, Rc<str>),
+    /// A class of the pass.
+    Class(ClassId),
+    /// An object of one: a dataclass, a named tuple, a member of an enum.
+    Object(ObjectId),
+    /// A function of a class with what it is called on.
+    Bound(FunctionRef<'a>, Rc<Value<'a>>),
     Config(Rc<Config>),
     Slice(Rc<[Value<'a>; 3]>),
     Ellipsis,
@@ -117,6 +127,9 @@ impl<'a> Value<'a> {
             Value::Kernel(f) => format!("the kernel `{}`", f.def.name),
             Value::Launcher(f, _) => format!("a launch of `{}`", f.def.name),
             Value::Method(_, name) => format!("the method `{name}`"),
+            Value::Class(_) => "a class".into(),
+            Value::Object(_) => "an object".into(),
+            Value::Bound(f, _) => format!("the method `{}`", f.def.name),
             Value::Config(_) => "a `triton.Config`".into(),
             Value::Slice(_) => "a slice".into(),
             Value::Ellipsis => "`...`".into(),

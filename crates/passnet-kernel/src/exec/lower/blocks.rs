@@ -3,7 +3,9 @@
 use super::{Lower, Rep, Result};
 use crate::exec::lane::Lane;
 use crate::exec::simd;
-use crate::exec::tape::{AxisSizes, Combine, Place, Reduction, SReg, Step, VReg, written};
+use crate::exec::tape::{
+    AxisSizes, Combine, LaneOrder, Place, Reduction, SReg, Step, VReg, written,
+};
 use crate::ir::{Inst, Op, ReduceOp, ValueId};
 use crate::types::{Elem, Type};
 
@@ -55,7 +57,7 @@ impl Lower<'_> {
                 let from = self.materialize(inst.args[0])?;
                 self.close_group()?;
                 let ty = self.ty(inst.args[0]).clone();
-                let f = simd::reduce(self.isa, *op, Lane::of(&ty));
+                let f = simd::reduce(self.isa, *op, Lane::of(&ty), ty.elem());
                 let f =
                     f.ok_or_else(|| self.error("this reduction is not supported for floats"))?;
                 let to = self.target(inst.results[0]);
@@ -75,7 +77,7 @@ impl Lower<'_> {
                 let from = self.materialize(inst.args[0])?;
                 self.close_group()?;
                 let ty = self.ty(inst.args[0]).clone();
-                let f = simd::scan(self.isa, *op, Lane::of(&ty));
+                let f = simd::scan(self.isa, *op, Lane::of(&ty), ty.elem());
                 let f = f.ok_or_else(|| self.error("this scan is not supported for floats"))?;
                 let to = self.target(inst.results[0]);
                 self.steps.push(Step::Scan {
@@ -99,7 +101,7 @@ impl Lower<'_> {
                     value,
                     index,
                     from,
-                    lane: Lane::of(&ty),
+                    order: LaneOrder::of(&ty),
                     axis,
                     max: *max,
                     tie_left: *tie_left,
@@ -123,7 +125,7 @@ impl Lower<'_> {
                 let size = ty.shape.last().map_or(1, |&d| d as usize);
                 self.steps.push(Step::Sort {
                     block,
-                    lane,
+                    order: LaneOrder::of(&ty),
                     rows: ty.numel() / size,
                     size,
                     descending: *descending,

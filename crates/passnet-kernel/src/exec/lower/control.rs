@@ -67,13 +67,30 @@ impl Lower<'_> {
                 self.steps.push(Step::Move { dst: *base, src });
             }
             (Storage::Block { offset, .. }, _) => {
-                let from = self.materialize(v)?;
-                self.close_group()?;
-                if from != *offset {
-                    self.steps.push(Step::CopyFull { to: *offset, from, bytes });
-                }
+                let to = *offset;
+                self.with_block(v, |steps, from| {
+                    if from != to {
+                        steps.push(Step::CopyFull { to, from, bytes });
+                    }
+                })?;
             }
             _ => return Err(self.error("internal error: a carried value changed its form")),
+        }
+        Ok(())
+    }
+
+    /// Uses a value as a block. One that needs no block stays what it was: it may cross the boundary a second time, in the
+    /// form that it has now.
+    fn with_block(&mut self, v: ValueId, work: impl FnOnce(&mut Vec<Step>, usize)) -> Result<()> {
+        let form = self.rep(v)?;
+        let from = self.materialize(v)?;
+        self.close_group()?;
+        work(&mut self.steps, from);
+        if let (Rep::Uniform(_) | Rep::Affine { .. }, Rep::Dense { buffer, .. }) =
+            (&form, self.rep(v)?)
+        {
+            self.arena.release(buffer, self.depth, self.depth, false);
+            self.reps[v.index()] = Some(form);
         }
         Ok(())
     }
@@ -311,40 +328,52 @@ impl Lower<'_> {
         Err(self.error("a loop-carried value changes its form in every iteration"))
     }
 
+    /// Whether the storage at `own` is the only storage of the loop that making this value reads, or none is read.
+    fn reads_other_storage(&self, v: ValueId, own: usize, storages: &[Storage]) -> Result<bool> {
+        let others = || storages.iter().enumerate().filter(|(i, _)| *i != own).map(|(_, s)| s);
+        Ok(match self.rep(v)? {
+            Rep::Uniform(src) | Rep::Affine { base: src, .. } => others().any(
+                |s| matches!(s, Storage::Register(r) | Storage::Base { base: r, .. } if *r == src),
+            ),
+            Rep::Dense { buffer: src, .. } => {
+                others().any(|s| matches!(s, Storage::Block { buffer, .. } if *buffer == src))
+            }
+            // Bounds, addresses or their base may be storage of the loop.
+            Rep::Box(_) | Rep::Rows { .. } => true,
+            Rep::Chunk(_) => false,
+        })
+    }
+
     fn copy_yields(&mut self, yields: &[ValueId], storages: &[Storage]) -> Result<()> {
-        // Sources that are themselves storage of this loop must be read before any is overwritten.
+        // Sources that are themselves storage of this loop must be read before any is overwritten. Views of the own block in
+        // another order also need a copy first; `materialize` makes one.
         let mut aside = Vec::new();
         for (i, &v) in yields.iter().enumerate() {
-            let clash = match (self.rep(v)?, &storages[i]) {
-                (Rep::Uniform(src), Storage::Register(own)) => storages.iter().any(|s| matches!(s, Storage::Register(r) | Storage::Base { base: r, .. } if *r == src && r != own)),
-                (Rep::Affine { base: src, .. } | Rep::Uniform(src), Storage::Base { base: own, .. }) => storages.iter().any(|s| matches!(s, Storage::Register(r) | Storage::Base { base: r, .. } if *r == src && r != own)),
-                (Rep::Dense { buffer: src, .. }, Storage::Block { buffer: own, .. }) => storages.iter().any(|s| matches!(s, Storage::Block { buffer: b, .. } if *b == src && b != own)),
-                // Its addresses or their base may be storage of the loop.
-                (Rep::Rows { .. }, _) => true,
-                _ => false,
-            };
-            // Views of the own block in another order also need a copy first; `materialize` makes one.
-            aside.push(clash);
+            aside.push(self.reads_other_storage(v, i, storages)?);
         }
         let mut pending = Vec::new();
         for (i, &v) in yields.iter().enumerate() {
             if !aside[i] {
                 continue;
             }
-            match self.rep(v)? {
-                Rep::Uniform(src) | Rep::Affine { base: src, .. } => {
+            match (&storages[i], self.rep(v)?) {
+                (
+                    Storage::Register(dst) | Storage::Base { base: dst, .. },
+                    Rep::Uniform(src) | Rep::Affine { base: src, .. },
+                ) => {
                     let temporary = self.fresh_reg(super::scalar::FULL);
                     self.steps.push(Step::Move { dst: temporary, src });
-                    pending.push((i, Some(temporary), 0));
+                    pending.push(Step::Move { dst: *dst, src: temporary });
                 }
-                _ => {
+                (Storage::Block { offset, .. }, _) => {
                     let bytes = self.ty(v).numel() * Lane::of(self.ty(v)).size();
-                    let from = self.materialize(v)?;
-                    self.close_group()?;
                     let (_, temporary) = self.arena.allocate(bytes);
-                    self.steps.push(Step::CopyFull { to: temporary, from, bytes });
-                    pending.push((i, None, temporary));
+                    self.with_block(v, |steps, from| {
+                        steps.push(Step::CopyFull { to: temporary, from, bytes });
+                    })?;
+                    pending.push(Step::CopyFull { to: *offset, from: temporary, bytes });
                 }
+                _ => return Err(self.error("internal error: a carried value changed its form")),
             }
         }
         for (i, &v) in yields.iter().enumerate() {
@@ -352,18 +381,7 @@ impl Lower<'_> {
                 self.store_into(v, &storages[i])?;
             }
         }
-        for (i, register, temporary) in pending {
-            let bytes = self.ty(yields[i]).numel() * Lane::of(self.ty(yields[i])).size();
-            match (&storages[i], register) {
-                (Storage::Register(dst) | Storage::Base { base: dst, .. }, Some(src)) => {
-                    self.steps.push(Step::Move { dst: *dst, src });
-                }
-                (Storage::Block { offset, .. }, _) => {
-                    self.steps.push(Step::CopyFull { to: *offset, from: temporary, bytes });
-                }
-                _ => return Err(self.error("internal error: a carried value changed its form")),
-            }
-        }
+        self.steps.extend(pending);
         Ok(())
     }
 }

@@ -27,6 +27,8 @@ pub(super) struct GroupBuilder {
     defined: Vec<(ValueId, VReg)>,
     /// Registers that hold an SSA value from outside.
     fetched: FxHashMap<ValueId, VReg>,
+    /// Those among them that are a block as it lies in the arena, and which: nothing in the group writes them.
+    borrowed: FxHashMap<VReg, (usize, usize)>,
     splats: FxHashMap<(SReg, Lane), VReg>,
 }
 
@@ -82,6 +84,7 @@ impl Lower<'_> {
             registers: Vec::new(),
             defined: Vec::new(),
             fetched: FxHashMap::default(),
+            borrowed: FxHashMap::default(),
             splats: FxHashMap::default(),
         }))
     }
@@ -136,8 +139,10 @@ impl Lower<'_> {
             return Ok(*found);
         }
         let reg = match rep {
-            Rep::Dense { offset, strides, .. } if is_row_major(&shape, &strides) => {
-                g.register(lane, Some(offset))
+            Rep::Dense { buffer, offset, strides } if is_row_major(&shape, &strides) => {
+                let reg = g.register(lane, Some(offset));
+                g.borrowed.insert(reg, (buffer, offset));
+                reg
             }
             Rep::Dense { offset, strides, .. } => {
                 let dst = g.register(lane, None);
@@ -226,8 +231,18 @@ impl Lower<'_> {
     }
 
     /// Names a register of the open group.
+    ///
+    /// An operation that changes nothing gives its operand's register back. If that is a block from outside, the value is a
+    /// view of this block: the group computes nothing that it could keep in a block of the value's own.
     pub(super) fn define_chunk(&mut self, v: ValueId, reg: VReg) -> Result<()> {
-        self.open()?.defined.push((v, reg));
+        let g = self.open()?;
+        if let Some(&(buffer, offset)) = g.borrowed.get(&reg) {
+            g.fetched.insert(v, reg);
+            let strides = row_major(&g.shape);
+            self.set(v, Rep::Dense { buffer, offset, strides });
+            return Ok(());
+        }
+        g.defined.push((v, reg));
         self.set(v, Rep::Chunk(reg));
         Ok(())
     }

@@ -56,6 +56,7 @@ impl Lower<'_> {
                 mask,
                 other,
                 elem,
+                buffer: self.owner(ptr),
                 loc: inst.loc,
             });
             self.set(result, Rep::Uniform(dst));
@@ -122,6 +123,7 @@ impl Lower<'_> {
                 value: self.uniform(value)?,
                 mask: mask.map(|m| self.uniform(m)).transpose()?,
                 elem,
+                buffer: self.owner(ptr),
                 loc: inst.loc,
             };
             self.steps.push(step);
@@ -153,6 +155,11 @@ impl Lower<'_> {
             .is_some_and(|g| g.pointers.iter().any(|(_, other, _)| self.may_alias(*other, root)))
     }
 
+    /// The only buffer that a pointer may reach, where its parameter is known.
+    fn owner(&self, ptr: ValueId) -> Option<usize> {
+        self.roots[ptr.index()].and_then(|r| self.owners.get(r as usize).copied().flatten())
+    }
+
     fn access(
         &mut self,
         inst: &Inst,
@@ -162,8 +169,7 @@ impl Lower<'_> {
     ) -> Result<Access> {
         let own = self.ty(ptr).shape.clone();
         let elem = self.ty(ptr).elem();
-        let buffer =
-            self.roots[ptr.index()].and_then(|r| self.owners.get(r as usize).copied().flatten());
+        let buffer = self.owner(ptr);
         let mask = match mask {
             None => MaskForm::All,
             Some(m) => match self.rep(m)? {
@@ -250,6 +256,7 @@ impl Lower<'_> {
             compare,
             mask,
             old,
+            buffer: self.owner(inst.args[0]),
             loc: inst.loc,
         };
         self.steps.push(Step::Atomic(Box::new(atomic)));

@@ -112,6 +112,9 @@ enum Stretch {
     Done,
 }
 
+/// Bytes of the blocks that live at a time: a GPU holds some hundred kilobytes of them.
+const MAX_ARENA: usize = 1 << 30;
+
 /// Lowers a kernel for one launch.
 pub(crate) fn lower(f: &Function, bounds: &[Bound], grid: [u32; 3]) -> Result<Tape> {
     let count = f.types.len();
@@ -158,6 +161,9 @@ pub(crate) fn lower(f: &Function, bounds: &[Bound], grid: [u32; 3]) -> Result<Ta
     lower.block(&f.body)?;
     lower.close_group()?;
     let arena_bytes = lower.arena.high_water();
+    if arena_bytes > MAX_ARENA {
+        return Err(lower.error(format!("its blocks need {arena_bytes} bytes at a time")));
+    }
     #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
     let code = crate::exec::native::compile(&mut lower.steps, arena_bytes, lower.isa);
     #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
@@ -170,6 +176,7 @@ pub(crate) fn lower(f: &Function, bounds: &[Bound], grid: [u32; 3]) -> Result<Ta
         arena_bytes,
         slots: lower.slots,
         accesses: lower.accesses,
+        buffers: lower.owners.into_iter().flatten().collect(),
         has_atomics: lower.has_atomics,
     })
 }

@@ -232,6 +232,13 @@ impl Lower<'_> {
                 let f = simd::fma(base, lane, Mode::VV);
                 self.scalar(f, [args[0], args[1], args[2]], FULL)
             }
+            // As lanes do it: numbers that are too large for 32 bits end there.
+            Op::Cast if elem.is_float() && Lane::of(&result_ty) == Lane::I32 => {
+                let to = (result_ty.elem(), Lane::I32);
+                let f = self.kernel(simd::cast(base, (elem, lane), to), "this cast")?;
+                let narrow = self.scalar1(f, args[0], FULL);
+                self.widen(narrow)
+            }
             Op::Cast => {
                 let (to_elem, to_lane) = (result_ty.elem(), Self::scalar_lane(&result_ty));
                 let range = if elem.is_int() { self.range(args[0]) } else { FULL };

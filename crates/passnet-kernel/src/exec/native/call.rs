@@ -20,11 +20,15 @@ impl<'t> Machine<'t, '_> {
         }
         let int = |r: SReg| self.regs[r.0 as usize] as i64;
         let layout = &native.layout;
-        if native.is_plain && layout.boxes.iter().all(|bounds| layout.is_whole(bounds, int)) {
-            return self.run_whole(code, group, native);
-        }
-        let group = native.rewritten.as_deref().unwrap_or(group);
-        self.run_masked(code, group, native)
+        let ran =
+            if native.is_plain && layout.boxes.iter().all(|bounds| layout.is_whole(bounds, int)) {
+                self.run_whole(code, group, native)
+            } else {
+                let group = native.rewritten.as_deref().unwrap_or(group);
+                self.run_masked(code, group, native)
+            };
+        self.native_runs += u64::from(ran);
+        ran
     }
 
     /// Runs code in which no mask is off, with addresses that are known right away. Many groups take less time than finding
@@ -40,8 +44,8 @@ impl<'t> Machine<'t, '_> {
                 return false;
             }
             let (low, high) = access.span;
-            match self.memory.resolve(self.int(access.base), low, high) {
-                Some((buffer, at)) if access.buffer.is_none_or(|b| b == buffer) => {
+            match self.reach(access.buffer, self.int(access.base), low, high) {
+                Some((buffer, at)) => {
                     streams = streams && (!access.is_store || self.suits_streams(buffer, at));
                     self.words[index] = at.expose_provenance() as u64;
                 }
@@ -113,8 +117,8 @@ impl<'t> Machine<'t, '_> {
                     high = rows[0].max(rows[1]) + (on.lanes.1 as i64 - 1) * inner + access.size;
                 }
             }
-            match self.memory.resolve(int(access.base), low, high) {
-                Some((buffer, at)) if access.buffer.is_none_or(|b| b == buffer) => {
+            match self.reach(access.buffer, int(access.base), low, high) {
+                Some((buffer, at)) => {
                     streams = streams && (!access.is_store || self.suits_streams(buffer, at));
                     bases.push(at.expose_provenance());
                 }
@@ -182,12 +186,8 @@ impl<'t> Machine<'t, '_> {
                 let low = lanes.0 as i64 * inner;
                 let high = (lanes.1 as i64 - 1) * inner + access.size;
                 let address = first.wrapping_add(self.regs[access.base.0 as usize] as i64);
-                match self.memory.resolve(address, low, high) {
-                    Some((buffer, at)) if access.buffer.is_none_or(|b| b == buffer) => {
-                        found.push(at.expose_provenance());
-                    }
-                    _ => return None,
-                }
+                let (_, at) = self.reach(access.buffer, address, low, high)?;
+                found.push(at.expose_provenance());
             }
         }
         Some(found)
@@ -349,7 +349,7 @@ impl NativeGroup {
             let mut asm = Assembler::new(WIDTH);
             emit::function(&mut asm, group, &self.layout, variant)?;
             let pages = Pages::new(&asm.code)?;
-            Some(Code { pages, constants: asm.constants, words: 0, arena_bytes: 0 })
+            Some(Code::new(pages, asm.constants, 0, 0))
         };
         // Whoever comes first to an empty place fills it.
         let mut known = self.variants.iter().map(|place| place.get_or_init(|| (variant, make())));

@@ -7,6 +7,8 @@
 mod assembler;
 mod call;
 mod cut;
+#[cfg(test)]
+mod decoded;
 mod emit;
 mod functions;
 mod layout;
@@ -26,6 +28,7 @@ use layout::{Layout, WIDTH, Walk};
 use pages::Pages;
 use stage::Stage;
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Arguments, scalar registers, constants, arena.
@@ -40,9 +43,30 @@ pub(crate) struct Code {
     pub(super) words: usize,
     /// Bytes of the arena that the blocks of the tape and of stages need.
     pub(crate) arena_bytes: usize,
+    /// Groups that ran as this code, in all machines that have finished.
+    runs: AtomicU64,
 }
 
 impl Code {
+    fn new(pages: Pages, constants: Vec<u32>, words: usize, arena_bytes: usize) -> Code {
+        Code { pages, constants, words, arena_bytes, runs: AtomicU64::new(0) }
+    }
+
+    /// A machine has finished, in which so many groups ran as machine code.
+    pub(crate) fn count(&self, runs: u64) {
+        self.runs.fetch_add(runs, Ordering::Relaxed);
+    }
+
+    /// The instructions, for tests that read them.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.pages.code()
+    }
+
+    pub(crate) fn runs(&self) -> u64 {
+        self.runs.load(Ordering::Relaxed)
+    }
+
     fn entry(&self, offset: usize) -> Entry {
         // SAFETY: `offset` is where `emit::function` began a function of this type in these pages.
         unsafe { std::mem::transmute::<*const u8, Entry>(self.pages.at(offset)) }
@@ -115,7 +139,7 @@ pub(crate) fn compile(steps: &mut [Step], arena_bytes: usize, isa: Isa) -> Optio
     compiler.steps(steps);
     let Compiler { asm, words, arena_bytes, .. } = compiler;
     let pages = Pages::new(&asm.code)?;
-    Some(Code { pages, constants: asm.constants, words, arena_bytes })
+    Some(Code::new(pages, asm.constants, words, arena_bytes))
 }
 
 struct Compiler {

@@ -43,6 +43,12 @@ impl Pages {
         (sealed == 0).then_some(pages)
     }
 
+    #[cfg(test)]
+    pub(super) fn code(&self) -> &[u8] {
+        // SAFETY: the mapping holds so many bytes, which nobody writes any more.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.bytes) }
+    }
+
     pub(super) fn at(&self, offset: usize) -> *const u8 {
         self.start.as_ptr().wrapping_add(offset)
     }

@@ -168,9 +168,8 @@ impl Stage {
             return Some(found);
         }
         let (low, high) = span(self.size, &self.dims, found.on.iter().copied());
-        let (buffer, first) = machine.memory.resolve(machine.int(self.base), low, high)?;
-        found.first = first;
-        self.buffer.is_none_or(|own| own == buffer).then_some(found)
+        (_, found.first) = machine.reach(self.buffer, machine.int(self.base), low, high)?;
+        Some(found)
     }
 
     /// Puts what is loaded into the block.

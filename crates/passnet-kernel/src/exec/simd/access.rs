@@ -52,6 +52,8 @@ stored! {
     MemF64: f64, f64 = |x| x, |y| y;
 }
 
+/// # Safety
+/// As for [`LoadRow`].
 #[inline(always)]
 unsafe fn load_body<S: Stored>(d: *mut u8, s: *const u8, stride: isize, n: usize) {
     // SAFETY: see `LoadRow`; memory may be unaligned for its type, lanes are not.
@@ -72,6 +74,8 @@ unsafe fn load_body<S: Stored>(d: *mut u8, s: *const u8, stride: isize, n: usize
     }
 }
 
+/// # Safety
+/// As for [`StoreRow`].
 #[inline(always)]
 unsafe fn store_body<S: Stored>(d: *mut u8, s: *const u8, stride: isize, n: usize) {
     // SAFETY: see `StoreRow`.

@@ -174,6 +174,8 @@ kernel!(tanh_kernel, tanh);
 kernel!(erf_kernel, erf);
 kernel!(round_f16_kernel, round_f16);
 
+/// # Safety
+/// As for [`LoadRow`](super::LoadRow), on a processor with AVX-512.
 #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512dq")]
 unsafe fn load_f16_row(d: *mut u8, s: *const u8, stride: isize, n: usize) {
     let generic = super::access::load_row(super::Isa::Avx2, crate::types::Elem::F16);
@@ -195,6 +197,8 @@ unsafe fn load_f16_row(d: *mut u8, s: *const u8, stride: isize, n: usize) {
     }
 }
 
+/// # Safety
+/// As for [`StoreRow`](super::StoreRow), on a processor with AVX-512.
 #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512dq")]
 unsafe fn store_f16_row(d: *mut u8, s: *const u8, stride: isize, n: usize) {
     let generic = super::access::store_row(super::Isa::Avx2, crate::types::Elem::F16);

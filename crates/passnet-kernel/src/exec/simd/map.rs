@@ -29,6 +29,8 @@ pub(super) trait Map3 {
     fn f(a: Self::A, b: Self::B, c: Self::B) -> Self::R;
 }
 
+/// # Safety
+/// As for [`Kernel`].
 #[inline(always)]
 unsafe fn body1<F: Map1>(d: *mut u8, a: *const u8, _: *const u8, _: *const u8, n: usize) {
     // SAFETY: see `Kernel`.
@@ -43,6 +45,8 @@ unsafe fn body1<F: Map1>(d: *mut u8, a: *const u8, _: *const u8, _: *const u8, n
     }
 }
 
+/// # Safety
+/// As for [`Kernel`].
 #[inline(always)]
 unsafe fn body2<F: Map2, const AS: bool, const BS: bool>(
     d: *mut u8,
@@ -64,6 +68,8 @@ unsafe fn body2<F: Map2, const AS: bool, const BS: bool>(
     }
 }
 
+/// # Safety
+/// As for [`Kernel`].
 #[inline(always)]
 unsafe fn body3<F: Map3, const BS: bool, const CS: bool>(
     d: *mut u8,

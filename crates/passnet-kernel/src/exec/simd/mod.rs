@@ -73,16 +73,22 @@ macro_rules! multiversion {
     ) => {
         $(#[$doc])*
         $vis fn $chooser<$($gen)*>(isa: $crate::exec::simd::Isa) -> unsafe fn($($ty),*) {
+            /// # Safety
+            /// As for the body.
             unsafe fn base<$($gen)*>($($arg: $ty),*) {
                 // SAFETY: the caller upholds the contract of the body.
                 unsafe { $body::<$($use)*>($($arg),*) }
             }
+            /// # Safety
+            /// As for the body, on a processor with these features.
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma,f16c")]
             unsafe fn avx2<$($gen)*>($($arg: $ty),*) {
                 // SAFETY: as above; the chooser returns this only where the features exist.
                 unsafe { $body::<$($use)*>($($arg),*) }
             }
+            /// # Safety
+            /// As for the body, on a processor with these features.
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512dq")]
             unsafe fn avx512<$($gen)*>($($arg: $ty),*) {

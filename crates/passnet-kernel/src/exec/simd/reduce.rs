@@ -5,6 +5,7 @@ use super::map::Map2;
 use super::{Isa, multiversion};
 use crate::exec::lane::Lane;
 use crate::ir::ReduceOp;
+use crate::types::Elem;
 
 /// Destination, source, outer size, reduced size, inner size.
 ///
@@ -24,6 +25,8 @@ pub(crate) fn partials(row: usize) -> usize {
     if row >= 32 { 32 } else { 16 }
 }
 
+/// # Safety
+/// As for [`ReduceKernel`].
 #[inline(always)]
 unsafe fn reduce_body<F: Map2<A = T, B = T, R = T>, T: Copy>(
     d: *mut u8,
@@ -88,6 +91,8 @@ fn reduce_in_partials<F: Map2<A = T, B = T, R = T>, T: Copy, const PARTIALS: usi
     partial[0]
 }
 
+/// # Safety
+/// As for [`ScanKernel`].
 #[inline(always)]
 unsafe fn scan_body<F: Map2<A = T, B = T, R = T>, T: Copy>(
     d: *mut u8,
@@ -131,8 +136,10 @@ multiversion! {
 }
 
 macro_rules! table {
-    ($f:ident, $isa:expr, $op:expr, $lane:expr) => {
+    ($f:ident, $isa:expr, $op:expr, $lane:expr, $elem:expr) => {
         match ($op, $lane) {
+            (ReduceOp::Max, Lane::I64) if $elem == Elem::U64 => $f::<MaxU64, i64>($isa),
+            (ReduceOp::Min, Lane::I64) if $elem == Elem::U64 => $f::<MinU64, i64>($isa),
             (ReduceOp::Sum, Lane::F32) => $f::<AddF32, f32>($isa),
             (ReduceOp::Sum, Lane::F64) => $f::<AddF64, f64>($isa),
             (ReduceOp::Sum, Lane::I32) => $f::<AddI32, i32>($isa),
@@ -163,12 +170,12 @@ macro_rules! table {
     };
 }
 
-pub(crate) fn reduce(isa: Isa, op: ReduceOp, lane: Lane) -> Option<ReduceKernel> {
-    Some(table!(reduce_of, isa, op, lane))
+pub(crate) fn reduce(isa: Isa, op: ReduceOp, lane: Lane, elem: Elem) -> Option<ReduceKernel> {
+    Some(table!(reduce_of, isa, op, lane, elem))
 }
 
-pub(crate) fn scan(isa: Isa, op: ReduceOp, lane: Lane) -> Option<ScanKernel> {
-    Some(table!(scan_of, isa, op, lane))
+pub(crate) fn scan(isa: Isa, op: ReduceOp, lane: Lane, elem: Elem) -> Option<ScanKernel> {
+    Some(table!(scan_of, isa, op, lane, elem))
 }
 
 /// Columns of the product computed together.
@@ -177,6 +184,9 @@ const WIDE: usize = 32;
 const TALL: usize = 4;
 
 /// `c[m][n] += a[m][k] * b[k][n]`, all row-major.
+///
+/// # Safety
+/// As for [`DotKernel`].
 #[inline(always)]
 unsafe fn dot_body<T: DotLane>(
     c: *mut u8,

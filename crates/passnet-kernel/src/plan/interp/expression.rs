@@ -76,6 +76,9 @@ impl<'a> Interp<'a> {
                 Ok(dict)
             }
             Expr::BinOp(b) => {
+                if let Some(remainder) = self.address_remainder(b)? {
+                    return Ok(remainder);
+                }
                 let left = self.expr(&b.left)?;
                 let right = self.expr(&b.right)?;
                 self.binary(e, b.op, &left, &right)
@@ -271,6 +274,9 @@ impl<'a> Interp<'a> {
             if let Some(value) = self.frames[id.0].names.get(name) {
                 return Ok(value.clone());
             }
+            if self.frames[id.0].globals.contains(&name) {
+                break;
+            }
             frame = self.frames[id.0].parent;
         }
         self.global(at, self.module(), name)
@@ -283,16 +289,16 @@ impl<'a> Interp<'a> {
         module: usize,
         name: &str,
     ) -> Result<Value<'a>> {
+        let key = (module, name.to_string());
+        if let Some(known) = self.globals.get(&key) {
+            return Ok(known.clone());
+        }
         match self.modules.lookup(module, name) {
             Some(Binding::Function(f)) if f.is_kernel() => Ok(Value::Kernel(f)),
             Some(Binding::Function(f)) => Ok(Value::Function(f, None)),
             Some(Binding::External(path)) => Ok(external(&path)),
             Some(Binding::Module(index)) => Ok(Value::Module(index)),
             Some(Binding::Assigned(owner, value)) => {
-                let key = (module, name.to_string());
-                if let Some(known) = self.globals.get(&key) {
-                    return Ok(known.clone());
-                }
                 let frame = self.new_frame(None, owner);
                 let outer = std::mem::replace(&mut self.frame, frame);
                 let result = self.expr(value);
@@ -300,6 +306,18 @@ impl<'a> Interp<'a> {
                 let result = result?;
                 self.globals.insert(key, result.clone());
                 Ok(result)
+            }
+            None => self.class_or_builtin(at, key),
+        }
+    }
+
+    fn class_or_builtin(&mut self, at: &impl Ranged, key: (usize, String)) -> Result<Value<'a>> {
+        let name = key.1.as_str();
+        match self.modules.class(key.0, name) {
+            Some(class) => {
+                let class = self.make_class(class)?;
+                self.globals.insert(key, class.clone());
+                Ok(class)
             }
             None if crate::plan::builtins::is_builtin(name) => {
                 Ok(Value::Path(format!("builtins.{name}").into()))

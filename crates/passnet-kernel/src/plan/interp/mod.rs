@@ -4,7 +4,9 @@ mod expression;
 mod operators;
 mod statement;
 
+use super::classes::{Class, Object};
 use super::host::PlanLimits;
+use super::state::Place;
 use super::tensor::Tensor;
 use super::value::{DictId, FrameId, ListId, Value};
 use super::{BufferSpec, Step};
@@ -19,6 +21,8 @@ pub(super) type Result<T> = std::result::Result<T, Diagnostic>;
 
 pub(super) struct Frame<'a> {
     names: FxHashMap<String, Value<'a>>,
+    /// Names that `global` takes to the top level of the file.
+    globals: Vec<&'a str>,
     parent: Option<FrameId>,
     pub(super) module: usize,
 }
@@ -36,7 +40,14 @@ pub(super) struct Interp<'a> {
     frames: Vec<Frame<'a>>,
     pub(super) lists: Vec<Vec<Value<'a>>>,
     pub(super) dicts: Vec<Vec<(Value<'a>, Value<'a>)>>,
-    globals: FxHashMap<(usize, String), Value<'a>>,
+    pub(super) classes: Vec<Class<'a>>,
+    pub(super) objects: Vec<Object<'a>>,
+    /// Names at the top level of files: as they are written there, or as the wrapper has set them in this call.
+    pub(super) globals: FxHashMap<(usize, String), Value<'a>>,
+    /// Where a value was last put into a place, for messages.
+    pub(super) stores: FxHashMap<Place, (usize, TextRange)>,
+    /// Arguments that begin at an address which 16 does not divide.
+    pub(super) unaligned: Vec<usize>,
     pub(super) frame: FrameId,
     steps: usize,
     items: usize,
@@ -53,14 +64,19 @@ const MAX_TUPLE_NODES: usize = 1 << 16;
 
 impl<'a> Interp<'a> {
     pub(super) fn new(modules: &'a ModuleSet, limits: PlanLimits) -> Self {
-        let root = Frame { names: FxHashMap::default(), parent: None, module: 0 };
+        let root =
+            Frame { names: FxHashMap::default(), globals: Vec::new(), parent: None, module: 0 };
         Interp {
             modules,
             limits,
             frames: vec![root],
             lists: Vec::new(),
             dicts: Vec::new(),
+            classes: Vec::new(),
+            objects: Vec::new(),
             globals: FxHashMap::default(),
+            stores: FxHashMap::default(),
+            unaligned: Vec::new(),
             frame: FrameId(0),
             steps: 0,
             items: 0,
@@ -127,7 +143,7 @@ impl<'a> Interp<'a> {
         Ok(())
     }
 
-    fn count_items(&mut self, n: usize) {
+    pub(super) fn count_items(&mut self, n: usize) {
         self.items = self.items.saturating_add(n);
         if self.items > self.limits.items {
             // The next step reports it: every loop that makes items also makes steps.
@@ -154,7 +170,12 @@ impl<'a> Interp<'a> {
 
     pub(super) fn new_frame(&mut self, parent: Option<FrameId>, module: usize) -> FrameId {
         self.count_items(1);
-        self.frames.push(Frame { names: FxHashMap::default(), parent, module });
+        self.frames.push(Frame {
+            names: FxHashMap::default(),
+            globals: Vec::new(),
+            parent,
+            module,
+        });
         FrameId(self.frames.len() - 1)
     }
 
@@ -162,7 +183,24 @@ impl<'a> Interp<'a> {
         self.frames[frame.0].module
     }
 
+    pub(super) fn frame_values(&self, frame: FrameId) -> Vec<Value<'a>> {
+        self.frames[frame.0].names.values().cloned().collect()
+    }
+
+    pub(super) fn frame_parent(&self, frame: FrameId) -> Option<FrameId> {
+        self.frames[frame.0].parent
+    }
+
+    /// Whether a name of the running function stands at the top level of its file.
+    fn is_global(&self, name: &str) -> bool {
+        self.frames[self.frame.0].globals.contains(&name)
+    }
+
     pub(super) fn set(&mut self, name: &str, value: Value<'a>) {
+        if self.is_global(name) {
+            self.globals.insert((self.module(), name.to_string()), value);
+            return;
+        }
         let frame = &mut self.frames[self.frame.0];
         match frame.names.get_mut(name) {
             Some(slot) => *slot = value,

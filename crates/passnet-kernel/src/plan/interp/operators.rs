@@ -2,11 +2,15 @@
 
 use super::{Interp, Result};
 use crate::consts::{self, Const};
-use crate::plan::value::Value;
+use crate::plan::tensor::Tensor;
+use crate::plan::value::{DictId, Value};
 use passnet_graph::syntax::Ranged;
-use passnet_graph::syntax::ast::{CmpOp, Expr, Operator};
+use passnet_graph::syntax::ast::{CmpOp, Expr, ExprBinOp, Operator};
 use passnet_graph::{Device, Diagnostic};
 use std::rc::Rc;
+
+/// Larger remainders would say more about an address than its alignment.
+const MAX_ALIGNMENT: u64 = 128;
 
 impl<'a> Interp<'a> {
     pub(in crate::plan) fn truthy(&self, at: &impl Ranged, value: &Value<'a>) -> Result<bool> {
@@ -38,6 +42,8 @@ impl<'a> Interp<'a> {
             (Value::Path(x), Value::Path(y)) => x == y,
             (Value::Kernel(x), Value::Kernel(y)) => std::ptr::eq(x.def, y.def),
             (Value::Function(x, _), Value::Function(y, _)) => std::ptr::eq(x.def, y.def),
+            (Value::Class(x), Value::Class(y)) => x == y,
+            (Value::Object(x), Value::Object(y)) => x == y,
             _ => false,
         }
     }
@@ -150,6 +156,7 @@ impl<'a> Interp<'a> {
                         x.type_name() == y.type_name() && consts::equal(x, y)
                     }
                     (Value::List(x), Value::List(y)) => x == y,
+                    (Value::Object(x), Value::Object(y)) => x == y,
                     _ => self.deep_equal(at, a, b)?,
                 };
                 Ok(same == (op == CmpOp::Is))
@@ -199,21 +206,91 @@ impl<'a> Interp<'a> {
         b: &Value<'a>,
     ) -> Result<bool> {
         self.step(at)?;
+        if let (Value::Object(x), Value::Object(y)) = (a, b)
+            && let Some([x, y]) = self.comparable(*x, *y)
+        {
+            return self.equal_items(at, &x, &y);
+        }
+        if let (Value::Dict(x), Value::Dict(y)) = (a, b) {
+            return self.equal_dicts(at, *x, *y);
+        }
         let sequences = |v: &Value<'a>| matches!(v, Value::Tuple(_) | Value::List(_));
         if !(sequences(a) && sequences(b)) {
             return Ok(self.equal(a, b));
         }
         let (x, y) = (self.iterate(at, a)?, self.iterate(at, b)?);
+        self.equal_items(at, &x, &y)
+    }
+
+    /// Equal keys with equal values, in whatever order.
+    fn equal_dicts(&mut self, at: &impl Ranged, x: DictId, y: DictId) -> Result<bool> {
+        let (x, y) = (self.dicts[x.0].clone(), self.dicts[y.0].clone());
         if x.len() != y.len() {
             return Ok(false);
         }
         self.nesting += 1;
         let mut same = true;
-        for (x, y) in x.iter().zip(&y) {
+        for (key, value) in &x {
+            let found = y.iter().find(|(known, _)| self.equal(known, key));
+            same &= match found {
+                Some((_, other)) => self.deep_equal(at, value, other)?,
+                None => false,
+            };
+        }
+        self.nesting -= 1;
+        Ok(same)
+    }
+
+    fn equal_items(&mut self, at: &impl Ranged, x: &[Value<'a>], y: &[Value<'a>]) -> Result<bool> {
+        if x.len() != y.len() {
+            return Ok(false);
+        }
+        self.nesting += 1;
+        let mut same = true;
+        for (x, y) in x.iter().zip(y) {
             same &= self.deep_equal(at, x, y)?;
         }
         self.nesting -= 1;
         Ok(same)
+    }
+
+    /// `x.data_ptr() % 16`, `x.data_ptr() & 15`: all that a wrapper may know of an address.
+    pub(super) fn address_remainder(&mut self, b: &'a ExprBinOp) -> Result<Option<Value<'a>>> {
+        let Expr::Call(call) = &*b.left else { return Ok(None) };
+        let Expr::Attribute(method) = &*call.func else { return Ok(None) };
+        let asks = matches!(b.op, Operator::Mod | Operator::BitAnd)
+            && method.attr.as_str() == "data_ptr"
+            && call.arguments.is_empty();
+        if !asks {
+            return Ok(None);
+        }
+        let Value::Tensor(tensor) = self.expr(&method.value)? else { return Ok(None) };
+        let right = self.expr(&b.right)?.as_int();
+        let alignment =
+            if b.op == Operator::Mod { right } else { right.map(|m| m.wrapping_add(1)) };
+        match alignment.and_then(|alignment| u64::try_from(alignment).ok()) {
+            Some(alignment) if alignment.is_power_of_two() && alignment <= MAX_ALIGNMENT => {
+                Ok(Some(Value::int(self.remainder(&tensor, alignment) as i64)))
+            }
+            _ => Err(self.address_error(call)),
+        }
+    }
+
+    pub(in crate::plan) fn address_error(&self, at: &impl Ranged) -> Diagnostic {
+        self.error(at, "an address is no value in a wrapper; only its alignment may be asked for")
+            .with_hint("write `x.data_ptr() % 16 == 0`, with a power of two up to 128")
+    }
+
+    /// The remainder of a tensor's address, as far as its alignment is known; beyond that, the remainder of a tensor that
+    /// is not aligned.
+    fn remainder(&self, tensor: &Tensor, alignment: u64) -> u64 {
+        let size = tensor.dtype.size() as u64;
+        let known = if self.unaligned.contains(&tensor.buffer) { size.min(16) } else { 16 };
+        let offset = (tensor.offset as u64).wrapping_mul(size);
+        match offset % known.min(alignment) {
+            0 if alignment > known => known,
+            remainder => remainder,
+        }
     }
 
     pub(super) fn subscript(
@@ -261,6 +338,17 @@ impl<'a> Interp<'a> {
                     Some(i) => Ok(self.dicts[id.0][i].1.clone()),
                     None => Err(self.error(at, format!("no key {} in the dict", self.text(&key)))),
                 }
+            }
+            Value::Object(id) => match self.tuple_items(*id) {
+                Some(items) => {
+                    let index = self.index(at, &key, items.len())?;
+                    Ok(items[index].clone())
+                }
+                None => Err(self.error(at, "an object cannot be indexed")),
+            },
+            Value::Class(id) if self.is_enum(*id) => {
+                let name = self.text(&key);
+                self.class_attribute(at, *id, &name)
             }
             // `typing.Tuple[int]` and the like.
             Value::Path(p) => Ok(Value::Path(Rc::clone(p))),

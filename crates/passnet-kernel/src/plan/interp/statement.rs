@@ -2,6 +2,7 @@
 
 use super::{Flow, Interp, Result, external};
 use crate::consts::Const;
+use crate::plan::state::Place;
 use crate::plan::value::{DictId, Value};
 use passnet_graph::syntax::Ranged;
 use passnet_graph::syntax::ast::{Expr, Operator, Stmt};
@@ -42,6 +43,7 @@ impl<'a> Interp<'a> {
                 let old = self.expr(&s.target)?;
                 let value = self.expr(&s.value)?;
                 if let (Value::List(list), Operator::Add) = (&old, s.op) {
+                    self.note_store(Place::list(*list), s);
                     for item in self.iterate(&*s.value, &value)? {
                         self.list_push(*list, item);
                     }
@@ -170,6 +172,10 @@ impl<'a> Interp<'a> {
                     self.set(name.as_str(), value);
                 }
             }
+            Stmt::Global(s) => {
+                let names = s.names.iter().map(|name| name.as_str());
+                self.frames[self.frame.0].globals.extend(names);
+            }
             Stmt::Pass(_) => {}
             Stmt::Break(_) => return Ok(Flow::Break),
             Stmt::Continue(_) => return Ok(Flow::Continue),
@@ -180,7 +186,10 @@ impl<'a> Interp<'a> {
                     }
                 }
             }
-            other => return Err(self.outside(other, "this statement is not allowed in a wrapper")),
+            other => {
+                let what = statement_name(other);
+                return Err(self.outside(other, format!("{what} is not allowed in a wrapper")));
+            }
         }
         Ok(Flow::Next)
     }
@@ -197,8 +206,16 @@ impl<'a> Interp<'a> {
     pub(in crate::plan) fn assign(&mut self, target: &'a Expr, value: Value<'a>) -> Result<()> {
         match target {
             Expr::Name(n) => {
-                self.set(n.id.as_str(), value);
+                let name = n.id.as_str();
+                if self.is_global(name) {
+                    self.note_store(Place::Global(self.module(), name.to_string()), n);
+                }
+                self.set(name, value);
                 Ok(())
+            }
+            Expr::Attribute(a) => {
+                let owner = self.expr(&a.value)?;
+                self.set_attribute(target, &owner, a.attr.as_str(), value)
             }
             Expr::Tuple(t) => self.unpack(target, &t.elts, &value),
             Expr::List(l) => self.unpack(target, &l.elts, &value),
@@ -208,10 +225,12 @@ impl<'a> Interp<'a> {
                 match container {
                     Value::List(id) => {
                         let index = self.index(&*s.slice, &key, self.lists[id.0].len())?;
+                        self.note_store(Place::list(id), target);
                         self.lists[id.0][index] = value;
                         Ok(())
                     }
                     Value::Dict(id) => {
+                        self.note_store(Place::dict(id), target);
                         self.dict_set(id, key, value);
                         Ok(())
                     }
@@ -287,13 +306,30 @@ impl<'a> Interp<'a> {
             Value::List(id) => self.lists[id.0].clone(),
             Value::Dict(id) => self.dicts[id.0].iter().map(|(k, _)| k.clone()).collect(),
             Value::Const(Const::Str(s)) => s.chars().map(Value::str).collect(),
+            Value::Class(id) if self.is_enum(*id) => self.class_members(*id),
             Value::Tensor(_) => {
                 return Err(self.outside(at, "a wrapper cannot loop over a tensor"));
             }
+            Value::Object(id) => match self.tuple_items(*id) {
+                Some(items) => items,
+                None => return Err(self.error(at, "cannot loop over an object")),
+            },
             other => return Err(self.error(at, format!("cannot loop over {}", other.describe()))),
         };
         self.count_items(items.len());
         self.step(at)?;
         Ok(items)
+    }
+}
+
+/// What a statement is called in Python.
+fn statement_name(stmt: &Stmt) -> &'static str {
+    match stmt {
+        Stmt::Try(_) => "`try`",
+        Stmt::ClassDef(_) => "a class that is defined inside a function",
+        Stmt::Nonlocal(_) => "`nonlocal`",
+        Stmt::Match(_) => "`match`",
+        Stmt::TypeAlias(_) => "`type`",
+        _ => "this statement",
     }
 }

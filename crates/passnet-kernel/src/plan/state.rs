@@ -1,0 +1,136 @@
+//! What outlives a call. A wrapper is evaluated on the file as it is written, so nothing that it stores at the top level
+//! is there in the next call; and a tensor that belongs to the call must not be stored there at all.
+
+use super::interp::{Interp, Result};
+use super::tensor::Tensor;
+use super::value::{DictId, FrameId, ListId, ObjectId, Value};
+use super::{Init, View};
+use passnet_graph::syntax::Ranged;
+use rustc_hash::FxHashSet;
+use std::rc::Rc;
+
+/// Something that values are stored in.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Place {
+    /// A name at the top level of a file.
+    Global(usize, String),
+    List(usize),
+    Dict(usize),
+    Object(usize),
+    /// The variables of a function.
+    Frame(usize),
+}
+
+impl Place {
+    pub(super) fn list(id: ListId) -> Place {
+        Place::List(id.0)
+    }
+
+    pub(super) fn dict(id: DictId) -> Place {
+        Place::Dict(id.0)
+    }
+}
+
+impl<'a> Interp<'a> {
+    /// Remembers where the last value was put into a place.
+    pub(super) fn note_store(&mut self, place: Place, at: &impl Ranged) {
+        let module = self.module();
+        self.stores.insert(place, (module, at.range()));
+    }
+
+    /// Refuses a wrapper that leaves an argument, or what it returns, in a place that outlives the call.
+    pub(super) fn check_kept(&self, returns: &[View]) -> Result<()> {
+        let mut names: Vec<_> = self.globals.keys().collect();
+        names.sort();
+        for (module, name) in names {
+            let key = (*module, name.clone());
+            let mut walk = Walk { waiting: Vec::new(), seen: FxHashSet::default() };
+            let place = Place::Global(*module, name.clone());
+            walk.waiting.push((self.globals[&key].clone(), place));
+            while let Some((value, place)) = walk.waiting.pop() {
+                if let Value::Tensor(tensor) = &value {
+                    self.check_tensor(name, tensor, &place, returns)?;
+                }
+                self.reach(&mut walk, value, place);
+            }
+        }
+        Ok(())
+    }
+
+    fn check_tensor(
+        &self,
+        name: &str,
+        tensor: &Tensor,
+        place: &Place,
+        returns: &[View],
+    ) -> Result<()> {
+        let spec = &self.buffers[tensor.buffer];
+        let what = if matches!(spec.init, Init::Input(_)) {
+            format!("the argument `{}`", spec.name)
+        } else if returns.iter().any(|view| view.buffer == tensor.buffer) {
+            "a result".to_string()
+        } else {
+            return Ok(());
+        };
+        // What the file itself makes at its top level is made anew for every call.
+        let Some((module, range)) = self.stores.get(place) else { return Ok(()) };
+        let message = format!("`{name}` keeps {what} beyond the call");
+        Err(self
+            .modules
+            .source(*module)
+            .at(*range, message)
+            .with_hint("nothing is kept between calls: compute it in every call"))
+    }
+
+    /// What a value holds.
+    fn reach(&self, walk: &mut Walk<'a>, value: Value<'a>, place: Place) {
+        // What was written out with its content is told by where it was put.
+        let inside = |own: Place| if self.stores.contains_key(&own) { own } else { place.clone() };
+        match value {
+            Value::Tuple(items) => {
+                walk.waiting.extend(items.iter().map(|item| (item.clone(), place.clone())));
+            }
+            Value::List(id) if walk.seen.insert(Place::list(id)) => {
+                let items = self.lists[id.0].iter().cloned();
+                let place = inside(Place::list(id));
+                walk.waiting.extend(items.map(|item| (item, place.clone())));
+            }
+            Value::Dict(id) if walk.seen.insert(Place::dict(id)) => {
+                let items = self.dicts[id.0].iter().flat_map(|(key, value)| [key, value]).cloned();
+                let place = inside(Place::dict(id));
+                walk.waiting.extend(items.map(|item| (item, place.clone())));
+            }
+            Value::Object(ObjectId(id)) if walk.seen.insert(Place::Object(id)) => {
+                let items = self.objects[id].fields.iter().map(|(_, value)| value.clone());
+                let place = inside(Place::Object(id));
+                walk.waiting.extend(items.map(|item| (item, place.clone())));
+            }
+            Value::Method(inner, _) | Value::Bound(_, inner) | Value::Launcher(_, inner) => {
+                walk.waiting.push((Rc::unwrap_or_clone(inner), place));
+            }
+            Value::Function(_, Some(frame)) | Value::Lambda(_, frame) => {
+                self.reach_frame(walk, frame, &place);
+            }
+            _ => {}
+        }
+    }
+
+    /// The variables that a function sees around it.
+    fn reach_frame(&self, walk: &mut Walk<'a>, frame: FrameId, place: &Place) {
+        let mut next = Some(frame);
+        while let Some(frame) = next {
+            if !walk.seen.insert(Place::Frame(frame.0)) {
+                return;
+            }
+            let values = self.frame_values(frame);
+            walk.waiting.extend(values.into_iter().map(|value| (value, place.clone())));
+            next = self.frame_parent(frame);
+        }
+    }
+}
+
+struct Walk<'a> {
+    /// Values with the place that holds them.
+    waiting: Vec<(Value<'a>, Place)>,
+    seen: FxHashSet<Place>,
+}
