@@ -16,6 +16,7 @@ mod request;
 pub use failure::{BAD_CALL, CUDA_FAILED, KERNEL_FAILED, OUR_BUG};
 
 use failure::Failure;
+use passnet_kernel::plan::MAX_BUFFERS;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Changes whenever a function's meaning or the JSON it reads does.
@@ -76,7 +77,7 @@ pub extern "C" fn pn_version() -> u32 {
 pub unsafe extern "C" fn pn_plan_cpu(json: *const u8, len: usize) -> *mut Plan {
     hand_out(|| {
         // SAFETY: the caller's promise.
-        let json = unsafe { bytes("the JSON", json, len) }?;
+        let json = unsafe { bytes("the plan's JSON", (json, len), MAX_JSON) }?;
         Ok(Plan(Target::Cpu(cpu::CpuPlan::new(request::read(json)?)?)))
     })
 }
@@ -96,8 +97,9 @@ pub unsafe extern "C" fn pn_plan_cuda(
 ) -> *mut Plan {
     hand_out(|| {
         // SAFETY: the caller's promise.
-        let (json, cubins) =
-            unsafe { (bytes("the JSON", json, len)?, bytes("the cubins", cubins, cubins_len)?) };
+        let json = unsafe { bytes("the plan's JSON", (json, len), MAX_JSON) }?;
+        // SAFETY: as above.
+        let cubins = unsafe { bytes("the cubins", (cubins, cubins_len), MAX_CUBINS) }?;
         let request = request::read(json)?;
         Ok(Plan(Target::Cuda(cuda::CudaPlan::new(
             cuda::Driver::of_this_machine()?,
@@ -176,16 +178,20 @@ pub unsafe extern "C" fn pn_error(buffer: *mut u8, len: usize) -> usize {
     })
 }
 
-/// More buffers than any plan has.
-const MAX_BUFFERS: usize = 1 << 16;
-/// More bytes than any text or cubin has.
-const MAX_BYTES: usize = 1 << 31;
+/// More bytes than the text of any plan has.
+const MAX_JSON: usize = 1 << 28;
+/// More bytes than all cubins of a plan have.
+const MAX_CUBINS: usize = 1 << 31;
 
 /// # Safety
 /// `start` must point to `len` readable bytes that stay as they are for `'a`.
-unsafe fn bytes<'a>(what: &str, start: *const u8, len: usize) -> Result<&'a [u8], Failure> {
-    if start.is_null() || len > MAX_BYTES {
-        return Err(Failure::call(format!("{what} are null or longer than {MAX_BYTES} bytes")));
+unsafe fn bytes<'a>(
+    what: &str,
+    (start, len): (*const u8, usize),
+    most: usize,
+) -> Result<&'a [u8], Failure> {
+    if start.is_null() || len > most {
+        return Err(Failure::call(format!("{what}: null or longer than {most} bytes")));
     }
     // SAFETY: not null, and `len` bytes by the caller's promise.
     Ok(unsafe { std::slice::from_raw_parts(start, len) })

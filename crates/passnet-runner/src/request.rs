@@ -1,7 +1,7 @@
 //! The JSON that describes a plan.
 
 use crate::failure::Failure;
-use passnet_kernel::plan::{LaunchPlan, PLAN_VERSION};
+use passnet_kernel::plan::LaunchPlan;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -35,11 +35,6 @@ pub(crate) struct CompiledKernel {
 pub(crate) fn read<K: DeserializeOwned>(json: &[u8]) -> Result<Request<K>, Failure> {
     let request: Request<K> = serde_json::from_slice(json)
         .map_err(|error| Failure::call(format!("the plan's JSON: {error}")))?;
-    if request.plan.version != PLAN_VERSION {
-        return Err(Failure::call(format!(
-            "a plan of version {}; this library runs version {PLAN_VERSION}",
-            request.plan.version
-        )));
-    }
+    request.plan.validate().map_err(|error| Failure::call(format!("the plan's {error}")))?;
     Ok(request)
 }

@@ -98,8 +98,9 @@ impl Driver {
                 .map_err(|error| format!("the CUDA driver is too old: {error}"))?;
             let driver = Driver { functions, _library: Some(library) };
             // SAFETY: `cuInit` takes 0 and may be called any number of times.
+            let initialised = unsafe { (functions.init)(0) };
             driver
-                .check("initialising CUDA", unsafe { (functions.init)(0) })
+                .check("initialising CUDA", initialised)
                 .map_err(|failure| failure.to_string())?;
             Ok(driver)
         });

@@ -25,24 +25,34 @@ fn calls() -> Vec<String> {
 extern "C" fn init(_: c_uint) -> Code {
     0
 }
+/// # Safety
+/// `to` points to room for a pointer.
 unsafe extern "C" fn context(to: *mut *mut c_void) -> Code {
     // SAFETY: the caller passes a place for one pointer.
     unsafe { *to = std::ptr::without_provenance_mut(1) };
     0
 }
+/// # Safety
+/// `to` points to room for a pointer.
 unsafe extern "C" fn text(_: Code, to: *mut *const c_char) -> Code {
     // SAFETY: the caller passes a place for one pointer.
     unsafe { *to = c"out of luck".as_ptr() };
     0
 }
+/// # Safety
+/// `to` points to room for a pointer.
 unsafe extern "C" fn load(to: *mut Module, _: *const c_void) -> Code {
     // SAFETY: the caller passes a place for one pointer.
     unsafe { *to = std::ptr::without_provenance_mut(2) };
     note("load".into())
 }
+/// # Safety
+/// None: the type asks for it.
 unsafe extern "C" fn unload(_: Module) -> Code {
     note("unload".into())
 }
+/// # Safety
+/// `to` points to room for a pointer, `name` to a terminated text.
 unsafe extern "C" fn function(to: *mut Function, _: Module, name: *const c_char) -> Code {
     // SAFETY: the caller passes a place for one pointer, and a terminated name.
     unsafe {
@@ -50,9 +60,13 @@ unsafe extern "C" fn function(to: *mut Function, _: Module, name: *const c_char)
         note(format!("function {:?}", CStr::from_ptr(name)))
     }
 }
+/// # Safety
+/// None: the type asks for it.
 unsafe extern "C" fn attribute(_: Function, attribute: c_int, value: c_int) -> Code {
     note(format!("attribute {attribute} = {value}"))
 }
+/// # Safety
+/// `parameters` points to six pointers to words.
 #[rustfmt::skip]
 unsafe extern "C" fn launch(
     _: Function, x: c_uint, y: c_uint, z: c_uint, tx: c_uint, ty: c_uint, tz: c_uint, shared: c_uint, stream: Stream,
@@ -63,15 +77,23 @@ unsafe extern "C" fn launch(
     let words: Vec<u64> = (0..6).map(|i| unsafe { *(*parameters.add(i)).cast::<u64>() }).collect();
     note(format!("launch {x},{y},{z} {tx},{ty},{tz} {shared} on {:?}: {words:x?}", stream.addr()))
 }
+/// # Safety
+/// None: the type asks for it.
 unsafe extern "C" fn set_bytes(at: u64, value: u8, count: usize, _: Stream) -> Code {
     note(format!("bytes {at:x} = {value:x} x {count}"))
 }
+/// # Safety
+/// None: the type asks for it.
 unsafe extern "C" fn set_halves(at: u64, value: u16, count: usize, _: Stream) -> Code {
     note(format!("halves {at:x} = {value:x} x {count}"))
 }
+/// # Safety
+/// None: the type asks for it.
 unsafe extern "C" fn set_words(at: u64, value: c_uint, count: usize, _: Stream) -> Code {
     note(format!("words {at:x} = {value:x} x {count}"))
 }
+/// # Safety
+/// None: the type asks for it.
 unsafe extern "C" fn set_rows(
     at: u64,
     pitch: usize,
@@ -82,6 +104,8 @@ unsafe extern "C" fn set_rows(
 ) -> Code {
     note(format!("rows {at:x} by {pitch} = {value:x} x {width} x {rows}"))
 }
+/// # Safety
+/// None: the type asks for it.
 unsafe extern "C" fn upload(at: u64, _: *const c_void, bytes: usize, _: Stream) -> Code {
     note(format!("upload {at:x} {bytes}"))
 }

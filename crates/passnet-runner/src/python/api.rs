@@ -191,7 +191,10 @@ impl Api {
         })
     }
 
-    /// Whether two objects are of the same type. The lock is held, as in everything below.
+    /// Whether two objects are of the same type.
+    ///
+    /// # Safety
+    /// The lock is held; living objects.
     #[inline]
     pub(super) unsafe fn same_type(&self, one: Ref, two: Ref) -> bool {
         // SAFETY: living objects; each type comes with a reference that is given back.
@@ -204,6 +207,9 @@ impl Api {
     }
 
     /// The tensor in an object that is exactly a `torch.Tensor`.
+    ///
+    /// # Safety
+    /// The lock is held; a living object.
     #[inline]
     pub(super) unsafe fn tensor(&self, object: Ref) -> Option<TensorHandle> {
         // SAFETY: a living object; of a tensor, `tensor_offset` lies inside.
@@ -215,6 +221,8 @@ impl Api {
         }
     }
 
+    /// # Safety
+    /// The tensor lives.
     #[inline]
     pub(super) unsafe fn address(&self, tensor: TensorHandle) -> Option<u64> {
         let mut address = std::ptr::null_mut();
@@ -224,6 +232,9 @@ impl Api {
     }
 
     /// Element type, kind of device and number of the device, as PyTorch counts them.
+    ///
+    /// # Safety
+    /// The tensor lives.
     #[inline]
     pub(super) unsafe fn kind(&self, tensor: TensorHandle) -> Option<[i32; 3]> {
         let mut kind = [0; 3];
@@ -238,6 +249,9 @@ impl Api {
     }
 
     /// Sizes and strides; they lie in the tensor.
+    ///
+    /// # Safety
+    /// The tensor lives and keeps its shape for `'a`.
     #[inline]
     pub(super) unsafe fn layout<'a>(&self, tensor: TensorHandle) -> Option<(&'a [i64], &'a [i64])> {
         let (mut dim, mut sizes, mut strides) = (0, std::ptr::null_mut(), std::ptr::null_mut());
@@ -264,6 +278,9 @@ impl Api {
     }
 
     /// The stream that PyTorch queues on now.
+    ///
+    /// # Safety
+    /// PyTorch computes on that device.
     #[inline]
     pub(super) unsafe fn stream(&self, device: i32) -> Option<u64> {
         let mut stream = std::ptr::null_mut();
@@ -278,6 +295,9 @@ impl Api {
     }
 
     /// Equality of two plain values; one that raises is none.
+    ///
+    /// # Safety
+    /// The lock is held; living objects.
     #[inline]
     pub(super) unsafe fn equal(&self, one: Ref, two: Ref) -> bool {
         // SAFETY: living objects.
@@ -292,6 +312,9 @@ impl Api {
     }
 
     /// Raises our exception.
+    ///
+    /// # Safety
+    /// The lock is held.
     pub(super) unsafe fn raise(&self, text: &str) {
         let text = CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default();
         // SAFETY: an exception type and a terminated text, which is copied.

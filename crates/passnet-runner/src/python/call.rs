@@ -199,6 +199,8 @@ impl Call {
         Ok(laps.nanoseconds)
     }
 
+    /// # Safety
+    /// The lock is held, and the arguments are living objects.
     #[inline]
     unsafe fn quick(&self, arguments: &[Ref], clock: &mut impl Clock) -> Outcome {
         let Ok(plans) = self.plans.try_borrow() else { return Outcome::Miss };
@@ -215,6 +217,8 @@ impl Call {
         Outcome::Miss
     }
 
+    /// # Safety
+    /// The lock is held, and the arguments are living objects.
     unsafe fn slow(&self, arguments: &[Ref]) -> Ref {
         let api = self.api;
         // SAFETY: living objects; `tuple_set` takes over the references that `incref` made.
@@ -236,6 +240,9 @@ impl Call {
 
 impl Quick {
     /// Whether the arguments look as they must; their addresses are written down on the way.
+    ///
+    /// # Safety
+    /// The lock is held, and the arguments are living objects.
     #[inline]
     unsafe fn fits(&self, api: &Api, arguments: &[Ref], given: &mut Vec<u64>) -> bool {
         given.clear();
@@ -252,6 +259,8 @@ impl Quick {
             })
     }
 
+    /// # Safety
+    /// The lock is held; the arguments are living objects, and `fits` has just said that they fit.
     #[inline]
     unsafe fn run(
         &self,
@@ -288,6 +297,9 @@ impl Quick {
     }
 
     /// Every buffer's object and address.
+    ///
+    /// # Safety
+    /// As for [`run`](Self::run).
     #[inline]
     unsafe fn allocate(
         &self,
@@ -320,6 +332,8 @@ impl Quick {
         Ok(())
     }
 
+    /// # Safety
+    /// The addresses are those of the plan's buffers, which live and which nobody else touches meanwhile.
     #[inline]
     unsafe fn launch(&self, api: &Api, addresses: &[u64]) -> Result<(), Failure> {
         let stream = match self.layout.device {
@@ -333,6 +347,8 @@ impl Quick {
         plan.run(addresses, 0, self.layout.steps, stream)
     }
 
+    /// # Safety
+    /// The lock is held; one living object for each buffer.
     #[inline]
     unsafe fn results(&self, api: &Api, objects: &[Ref]) -> Outcome {
         // SAFETY: living objects; results get a reference of their own, which a tuple takes over.
@@ -357,6 +373,9 @@ impl Quick {
 
 impl Expected {
     /// What an argument looks like now.
+    ///
+    /// # Safety
+    /// The lock is held; a living object.
     unsafe fn of(api: &Api, object: Ref) -> Option<Expected> {
         // SAFETY: a living object, and what lies in a living tensor.
         unsafe {
@@ -378,6 +397,9 @@ impl Expected {
     }
 
     /// The address of an argument that looks the same; 0 for a value.
+    ///
+    /// # Safety
+    /// The lock is held; a living object.
     #[inline]
     unsafe fn fits(&self, api: &Api, object: Ref) -> Option<u64> {
         // SAFETY: a living object, and what lies in a living tensor.

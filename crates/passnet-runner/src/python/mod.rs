@@ -16,6 +16,9 @@ use api::{Api, FASTCALL, MethodDef, index};
 use std::ffi::{CStr, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+/// More bytes than what Python says about itself or about a call.
+const MAX_TEXT: usize = 1 << 24;
+
 /// The name of the capsules that hold calls.
 const CAPSULE: &CStr = c"passnet_runner.call";
 
@@ -35,7 +38,9 @@ static ENTRY: MethodDef = MethodDef {
 pub unsafe extern "C" fn pn_python(json: *const u8, len: usize, tensor: Ref, error: Ref) -> i32 {
     code_of(|| {
         // SAFETY: the caller's promise.
-        unsafe { Api::set_up(bytes("the JSON", json, len)?, tensor, error) }
+        unsafe {
+            Api::set_up(bytes("the description of PyTorch", (json, len), MAX_TEXT)?, tensor, error)
+        }
     })
 }
 
@@ -95,7 +100,8 @@ pub unsafe extern "C" fn pn_call_add(
 ) -> i32 {
     code_of(|| {
         // SAFETY: the caller's promise.
-        let (call, json) = unsafe { (known(call)?, bytes("the JSON", json, len)?) };
+        let (call, json) =
+            unsafe { (known(call)?, bytes("the layout of a call", (json, len), MAX_TEXT)?) };
         if plan.is_null() || arguments.is_null() || fresh.is_null() {
             return Err(Failure::call("the plan or its arguments are null"));
         }
@@ -147,6 +153,9 @@ fn code_of(work: impl FnOnce() -> Result<(), Failure>) -> i32 {
 }
 
 /// What Python calls. The capsule is the function's own; arguments are borrowed.
+///
+/// # Safety
+/// CPython calls it: with the capsule of the function and `count` living objects, its lock held.
 unsafe extern "C" fn entry(capsule: Ref, arguments: *const Ref, count: isize) -> Ref {
     let Ok(api) = Api::get() else { return std::ptr::null_mut() };
     let work = || {
@@ -169,6 +178,9 @@ unsafe extern "C" fn entry(capsule: Ref, arguments: *const Ref, count: isize) ->
 }
 
 /// The capsule is gone, and with it the call.
+///
+/// # Safety
+/// CPython calls it: with the capsule that dies, its lock held.
 unsafe extern "C" fn forget(capsule: Ref) {
     let Ok(api) = Api::get() else { return };
     // SAFETY: the pointer that `pn_call_new` put there; nobody can call the function any more.
