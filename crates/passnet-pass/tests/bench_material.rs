@@ -85,31 +85,31 @@ fn every_pass_applies_once_to_every_graph_of_its_task() {
 #[test]
 fn every_exploit_is_stopped_where_its_case_says_and_no_control_is_refused() {
     for case in folders(&bench().join("redteam")) {
+        // Graphs that several cases share.
+        if name(&case) == "tasks" {
+            continue;
+        }
         let text = std::fs::read_to_string(case.join("case.json")).unwrap();
         let facts: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(facts["class"], name(&case));
         let task = bench().join("tasks").join(facts["task"].as_str().unwrap());
-        let stopped_by = |key: &str| facts["stopped_by"][key].as_str().unwrap().to_string();
-
         let control = judge(&case.join("control"), &task);
         assert!(control.errors.is_empty() && control.refused.is_empty(), "{case:?}: {control:?}");
         assert!(control.matches.iter().all(|&n| n > 0), "{case:?}: {control:?}");
 
         let exploit = judge(&case.join("exploit"), &task);
-        let rules = stopped_by("rules");
-        let named = rules.strip_prefix("rules ").or_else(|| rules.strip_prefix("rule "));
-        if let Some(named) = named {
-            let named: BTreeSet<String> = named.split(", ").map(str::to_string).collect();
-            assert_eq!(exploit.refused, named, "{case:?}");
-        } else if rules.starts_with("load: ") || rules.starts_with("trace: ") {
+        let named = facts["refused_by"].as_array().cloned().unwrap_or_default();
+        let named: BTreeSet<String> =
+            named.iter().map(|rule| rule.as_str().unwrap().to_string()).collect();
+        assert_eq!(exploit.refused, named, "{case:?}");
+        let layers = facts["stopped_by"]["layer"].as_array().unwrap();
+        let only = |layer: &str| layers.len() == 1 && layers[0] == layer;
+        if only("read") {
             assert!(!exploit.errors.is_empty(), "{case:?} loads and traces");
         } else {
-            assert!(
-                exploit.errors.is_empty() && exploit.refused.is_empty(),
-                "{case:?}: {exploit:?}"
-            );
+            assert!(exploit.errors.is_empty(), "{case:?}: {exploit:?}");
         }
-        if stopped_by("no_rules").starts_with("match: ") {
+        if only("match") {
             assert!(exploit.matches.iter().all(|&n| n == 0), "{case:?}: {exploit:?}");
         }
     }

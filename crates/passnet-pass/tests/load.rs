@@ -166,3 +166,68 @@ fn a_single_file_is_a_pass_of_its_own() {
     let set = load(&folder.path().join("nothing.txt"), &LoadOptions::default());
     assert!(set.errors[0].message.contains("no such file or folder"));
 }
+
+#[test]
+fn a_stem_may_hold_dots() {
+    let helper = "def pattern(x):\n    return x.relu()\n";
+    let root = folder(&[
+        ("sorted_output_pass_rule_names.json", "[\"MulScale_0.1767\"]"),
+        ("MulScale_0.1767.py", "from .helper import pattern\n"),
+        ("helper.py", helper),
+    ]);
+    let set = load(root.path(), &LoadOptions::default());
+    assert_eq!((names(&set), set.errors.len()), (vec!["MulScale_0.1767"], 0), "{:?}", set.errors);
+    assert_eq!(set.program.reachable(set.passes[0].module).len(), 2, "the helper is found");
+    for bad in ["..", "a..b", "a.", ".a", "a.py", "a/b.c"] {
+        let list = format!("[\"{bad}\"]");
+        let root = folder(&[("sorted_output_pass_rule_names.json", &list)]);
+        let set = load(root.path(), &LoadOptions::default());
+        assert!(errors(&set, root.path())[0].contains("is not a file stem"), "{bad}");
+    }
+}
+
+/// Files of the own folder are found without `sys.path`, so the lines that add the folder to it are no business of ours.
+#[test]
+fn lines_that_add_the_own_folder_to_the_path_are_dropped() {
+    for setup in [
+        "import os\nimport sys\nsys.path.insert(0, os.path.dirname(__file__))",
+        "import os, sys\nsys.path.append(os.path.dirname(os.path.abspath(__file__)))",
+        "import sys\nfrom pathlib import Path\nsys.path.insert(0, str(Path(__file__).resolve().parent))",
+        "import os\nimport sys\nHERE = os.path.dirname(os.path.realpath(__file__))\nif HERE not in sys.path:\n    sys.path.insert(0, HERE)",
+    ] {
+        let text = format!("{setup}\nfrom helper import pattern\n");
+        let root = folder(&[("main.py", &text), ("helper.py", "def pattern(x):\n    return x\n")]);
+        let set = load(&root.path().join("main.py"), &LoadOptions::default());
+        let main = set.program.module(set.passes[0].module);
+        assert_eq!(main.syntax.body.len(), 1, "{setup}");
+        assert_eq!(set.program.reachable(set.passes[0].module).len(), 2, "{setup}");
+    }
+    for kept in [
+        "import os\nimport sys\nsys.path.insert(0, os.path.dirname(__file__))\nos.remove('x')",
+        "import os\nimport sys\nsys.path.insert(0, os.path.dirname(__file__))\ndef f():\n    sys.exit()",
+        "import os\nimport sys\nsys.path.insert(0, os.path.join(os.path.dirname(__file__), '..'))",
+        "import os\nimport sys\nsys.path.insert(0, os.path.dirname('/'))",
+        "import sys\nsys.path.insert(0, '/')",
+        "import os\nimport sys",
+        "import os\nimport sys\nsys.path.insert(0, os.path.dirname(__file__))\nfrom sys import exit",
+    ] {
+        let root = folder(&[("main.py", kept)]);
+        let set = load(&root.path().join("main.py"), &LoadOptions::default());
+        let main = set.program.module(set.passes[0].module);
+        assert!(
+            main.syntax.body.iter().any(|stmt| stmt.is_import_stmt() || stmt.is_import_from_stmt()),
+            "{kept}"
+        );
+    }
+}
+
+/// Nobody may ever write into the pipe.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_no_pass() {
+    let root = folder(&[]);
+    let made = std::process::Command::new("mkfifo").arg(root.path().join("pipe.py")).status();
+    assert!(made.is_ok_and(|status| status.success()), "`mkfifo` works here");
+    let set = load(&root.path().join("pipe.py"), &LoadOptions::default());
+    assert!(errors(&set, root.path())[0].contains("not a plain file"));
+}

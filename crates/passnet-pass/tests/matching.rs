@@ -4,6 +4,7 @@
 mod common;
 
 use common::{graph, pattern, trace_pass};
+use passnet_graph::Arg;
 use passnet_pass::matcher::{
     self, DifferenceKind, MatchOptions, Miss, Pattern, TargetGraph, reference,
 };
@@ -89,14 +90,61 @@ fn literals_are_compared_by_value_where_their_type_does_not_matter() {
 }
 
 #[test]
-fn operands_are_exchanged_only_on_request() {
+fn operands_are_exchanged_where_no_bit_depends_on_it() {
     let body = "t = in_1.sin()\nu = t + in_0\nreturn (u,)";
-    assert_eq!(count("x, y", "return x + y.sin()", body), 0);
-    let options = MatchOptions { commutative: true, ..Default::default() };
-    assert_eq!(count_with("x, y", "return x + y.sin()", body, &options), 1);
+    assert_eq!(count("x, y", "return x + y.sin()", body), 1);
+    assert_eq!(reference_count("x, y", "return x + y.sin()", body), 0);
     // A choice made for one operand may have to be undone for the other.
     let body = "a = in_0.sin()\nb = in_1.cos()\nc = b * a\nd = in_2 + c\nreturn (d,)";
-    assert_eq!(count_with("x, y, z", "return (x.sin() * y.cos()) + z", body, &options), 1);
+    assert_eq!(count("x, y, z", "return (x.sin() * y.cos()) + z", body), 1);
+    // Numbers may stand on either side, of the same kind.
+    let scaled = "t = torch.relu(in_0)\nu = t * 3.0\nreturn (u,)";
+    assert_eq!(count("x", "return 3.0 * torch.relu(x)", scaled), 1);
+    assert_eq!(count("x", "return 3 * torch.relu(x)", scaled), 0);
+    let scaled = "t = torch.relu(in_0)\nu = 3.0 * t\nreturn (u,)";
+    assert_eq!(count("x", "return torch.mul(torch.relu(x), 3.0)", scaled), 1);
+    for op in ["==", "!=", "&", "|", "^"] {
+        let body = format!("t = in_1.sin()\nu = t {op} in_0\nreturn (u,)");
+        assert_eq!(count("x, y", &format!("return x {op} y.sin()"), &body), 1, "{op}");
+    }
+}
+
+#[test]
+fn operands_stay_where_something_depends_on_their_order() {
+    for op in ["-", "/", "//", "%", "**", "@", "<"] {
+        let body = format!("t = in_1.sin()\nu = t {op} in_0\nreturn (u,)");
+        assert_eq!(count("x, y", &format!("return x {op} y.sin()"), &body), 0, "{op}");
+    }
+    // The second operand is scaled.
+    let body = "t = in_1.sin()\nu = torch.add(t, in_0, alpha=2)\nreturn (u,)";
+    assert_eq!(count("x, y", "return torch.add(x, y.sin(), alpha=2)", body), 0);
+    // The first one is written.
+    let body = "t = in_1.sin()\nt += in_0\nreturn (t,)";
+    assert_eq!(count("x, y", "z = y.sin()\nx += z\nreturn x", body), 0);
+    // Lists of sizes are joined.
+    let body = "s = in_0.shape\na = s[:1]\nb = s[1:]\nj = a + b\nt = in_1.reshape(j)\nreturn (t,)";
+    let joined = |sum: &str| format!("s = x.shape\nreturn y.reshape({sum})");
+    assert_eq!(count("x, y", &joined("s[:1] + s[1:]"), body), 1);
+    assert_eq!(count("x, y", &joined("s[1:] + s[:1]"), body), 0);
+    // Which zero `maximum` returns depends on the order; it is exchanged on request.
+    let body = "t = in_1.sin()\nu = torch.maximum(t, in_0)\nreturn (u,)";
+    assert_eq!(count("x, y", "return torch.maximum(x, y.sin())", body), 0);
+    let options = MatchOptions { commutative: true, ..Default::default() };
+    assert_eq!(count_with("x, y", "return torch.maximum(x, y.sin())", body, &options), 1);
+}
+
+/// The reason of a miss is the one of the order that comes closer.
+#[test]
+fn a_miss_is_explained_in_the_order_that_fits() {
+    let body = "t = torch.relu(in_0)\nu = t * 2.0\nreturn (u,)";
+    let reason = stopped_by("x", "return 3.0 * torch.relu(x)", body);
+    assert!(
+        matches!(
+            &reason,
+            DifferenceKind::Literal { pattern: Arg::Float(3.0), graph: Arg::Float(2.0), .. }
+        ),
+        "{reason:?}"
+    );
 }
 
 #[test]

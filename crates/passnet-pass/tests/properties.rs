@@ -4,13 +4,15 @@ mod common;
 
 use common::random::{Step, graph_text, lines, pattern_text, steps};
 use common::{graph, pattern, trace_pass};
+use passnet_graph::ops::Op;
 use passnet_graph::syntax::Source;
-use passnet_graph::{Call, Graph, identify};
+use passnet_graph::{Arg, Call, Graph, identify};
 use passnet_pass::load::{Bindings, PassFile, Program};
 use passnet_pass::matcher::{MatchOptions, Pattern, TargetGraph, find, nearest, reference};
 use passnet_pass::rewrite::{RunOptions, restore, run};
 use passnet_pass::trace::{Dialect, trace};
 use proptest::prelude::*;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// How many calls update in place. One that nobody watches may be matched by a plain operation of the pattern,
 /// and comes back as one: the same results by another graph.
@@ -21,6 +23,43 @@ fn updates(graph: &Graph) -> usize {
 
 fn same(a: &Graph, b: &Graph) -> bool {
     identify(a, &[]).literals == identify(b, &[]).literals
+}
+
+/// What every node computes and what the graph returns, whichever way round sums and products are written.
+fn digests(graph: &Graph) -> Vec<u64> {
+    let hash = |text: &str| {
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        hasher.finish()
+    };
+    let mut known: Vec<u64> = Vec::new();
+    for id in graph.ids() {
+        let value = |arg: &Arg| {
+            let mut arg = arg.clone();
+            arg.map_nodes(&mut |id| Arg::Int(known[id.index()] as i64));
+            format!("{arg:?}")
+        };
+        let text = match graph.call(id) {
+            None => format!("input {}", graph.node(id).name),
+            Some(call) => {
+                let mut args: Vec<String> = call.args.iter().map(value).collect();
+                if matches!(call.op(), Some(Op::Add | Op::Mul)) && call.kwargs.is_empty() {
+                    args.sort();
+                }
+                let kwargs = call.kwargs.iter().map(|(name, arg)| format!("{name}={}", value(arg)));
+                args.extend(kwargs);
+                format!("{:?} {args:?}", call.op())
+            }
+        };
+        known.push(hash(&text));
+    }
+    let mut outputs: Vec<u64> = Vec::new();
+    for output in &graph.outputs {
+        output.for_each_node(&mut |id| outputs.push(known[id.index()]));
+    }
+    known.sort_unstable();
+    known.extend(outputs);
+    known
 }
 
 proptest! {
@@ -45,7 +84,8 @@ proptest! {
         prop_assert!(restored.verify().is_ok());
         let exact = !commutative && restored.op_count() == graph.op_count();
         let comparable = exact && updates(&restored) == updates(&graph);
-        prop_assert!(!comparable || same(&restored, &graph), "{}\n{:?}\n{:?}", body, graph, restored);
+        let equal = same(&restored, &graph) || digests(&restored) == digests(&graph);
+        prop_assert!(!comparable || equal, "{}\n{:?}\n{:?}", body, graph, restored);
         prop_assert!(commutative || exact, "operations were lost or made");
     }
 

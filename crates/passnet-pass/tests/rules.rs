@@ -43,6 +43,7 @@ fn rules_are_documented_and_in_order() {
             "{}",
             rule.id
         );
+        assert!(!rule.instead.is_empty(), "{}", rule.id);
     }
 }
 
@@ -181,5 +182,137 @@ fn honest_controls_pass() {
             "{KERNEL}WORKSPACE = None\nSCALE = 0.5\ndef grid_for(n):\n    return (triton.cdiv(n, 64),)\ndef wrapper(x):\n    out = torch.empty_like(x)\n    n = x.numel()\n    {body}\n    kernel[(1,)](x, out, n, BLOCK=64)\n    return out\n{REST}"
         );
         assert_eq!(refused(&text), [], "{what}");
+    }
+}
+
+/// A pass whose wrapper holds these lines, with these at the top of the file.
+fn with_wrapper(top: &str, body: &str) -> String {
+    let body = body.replace('\n', "\n    ");
+    format!(
+        "{KERNEL}{top}\ndef wrapper(x):\n    out = torch.empty_like(x)\n    n = x.numel()\n    {body}\n    kernel[(1,)](x, out, n, BLOCK=64)\n    return out\n{REST}"
+    )
+}
+
+#[test]
+fn honest_habits_pass() {
+    let classes = "from dataclasses import dataclass\nfrom enum import IntEnum\nclass Cfg:\n    BLOCK = 64\n    @staticmethod\n    def grid(n):\n        return (triton.cdiv(n, Cfg.BLOCK),)\nclass Mode(IntEnum):\n    A = 0\n@dataclass(frozen=True)\nclass Tuning:\n    block: int = 64\nTUNING = Tuning(block=32)\nALIGN = 16";
+    for body in [
+        "if x.numel() == 0:\n    return torch.empty_like(x)",
+        "if n == 0:\n    return out",
+        "if not x.numel():\n    return torch.empty_like(x)",
+        "if 0 in x.shape:\n    return torch.empty_like(x)",
+        "rows, cols = x.shape\nif rows == 0 or cols == 0:\n    return torch.zeros_like(x)",
+        "if len(x) == 0:\n    return torch.empty_like(x)",
+        "out.zero_()",
+        "out.fill_(float('-inf'))",
+        "sums = torch.empty(4)\nsums.view(2, 2).fill_(1.0)\nsums[:2].zero_()",
+        "sums = x.new_empty(4)\nsums.zero_()",
+        "block = Cfg.BLOCK + TUNING.block + Mode.A",
+        "grid = Cfg.grid(n)",
+        "vector = 4 if x.data_ptr() % 16 == 0 else 1",
+        "vector = 4 if x.data_ptr() % ALIGN == 0 and x.data_ptr() & 15 == 0 else 1",
+    ] {
+        let text = with_wrapper(classes, body);
+        assert_eq!(refused(&text), [], "{body}\n{:?}", findings(&text));
+    }
+}
+
+#[test]
+fn what_hides_behind_honest_habits_is_refused() {
+    let top = "CACHE = {}\nLAST = [None, None]\nLAST_X = None\nclass Cfg:\n    LAST = None\n    @staticmethod\n    def compute(v):\n        return torch.relu(v)\nclass Holder:\n    pass\nHOLDER = Holder()";
+    for (rule, body) in [
+        ("unwritten-output", "if n == 1:\n    return torch.empty_like(x)"),
+        ("unwritten-output", "n -= n\nif n == 0:\n    return torch.empty_like(x)"),
+        ("unwritten-output", "m = 0\nif m == 0:\n    return torch.empty_like(x)"),
+        ("unwritten-output", "m = n * 0\nif m == 0:\n    return torch.empty_like(x)"),
+        (
+            "unwritten-output",
+            "y = torch.empty(0)\nif y.numel() == 0:\n    return torch.empty_like(x)",
+        ),
+        ("unwritten-output", "if n == 0 or n != 1:\n    return torch.empty_like(x)"),
+        ("tensor-method", "x.zero_()"),
+        ("tensor-method", "x.view(-1).fill_(3.0)"),
+        ("tensor-method", "y = x\ny.zero_()"),
+        ("tensor-method", "y = torch.as_tensor(x)\ny.zero_()"),
+        ("tensor-method", "a = b\nb = a\na.zero_()"),
+        ("tensor-method", "out.mul_(2.0)"),
+        ("pointer-identity", "slot = x.data_ptr() % 4096"),
+        ("pointer-identity", "slot = x.data_ptr() & 0xFFFFF0"),
+        ("pointer-identity", "slot = x.data_ptr() % n"),
+        ("pointer-identity", "slot = x.data_ptr() % 100"),
+        ("pointer-identity", "slot = hash(x) % 16"),
+        ("pointer-identity", "p = x.data_ptr()\naligned = p % 16 == 0"),
+        ("framework-call", "y = Cfg.compute(x)"),
+        ("cached-state", "if x is LAST[0]:\n    return LAST[1]\nLAST[0] = x\nLAST[1] = out"),
+        ("cached-state", "global LAST_X\nsame = x is LAST_X\nLAST_X = n"),
+        ("cached-state", "global LAST_X\nLAST_X = out"),
+        ("cached-state", "global LAST_X\nif LAST_X is not None:\n    return LAST_X\nLAST_X = 1"),
+        ("cached-state", "y = CACHE.get(n)\nif y is not None:\n    return y\nCACHE[n] = 1"),
+        ("cached-state", "CACHE.setdefault('out', out)"),
+        ("cached-state", "CACHE[n] = (x, 1)"),
+        ("cached-state", "global LAST_X\nLAST_X = lambda: (x, out)"),
+        ("cached-state", "wrapper.last = out"),
+        ("cached-state", "Cfg.LAST = x.view(-1)"),
+        ("cached-state", "HOLDER.last = out"),
+        (
+            "cached-state",
+            "if x.shape in CACHE:\n    return CACHE[x.shape].view(-1)\nCACHE[x.shape] = 0",
+        ),
+    ] {
+        let text = with_wrapper(top, body);
+        let found = refused(&text);
+        assert!(found.iter().any(|(found, _)| *found == rule), "{body}\n{:?}", findings(&text));
+    }
+}
+
+/// What only a program runs is nobody's business; what an import runs is, wherever it stands.
+#[test]
+fn only_what_an_import_runs_is_looked_at() {
+    let test =
+        "import subprocess\n    print(torch.relu(torch.ones(3)))\n    wrapper(torch.ones(3))";
+    let guarded = format!("{}if __name__ == '__main__':\n    {test}\n", with_wrapper("", "pass"));
+    assert_eq!(findings(&guarded), findings(&with_wrapper("", "pass")));
+    for disguise in [
+        "if __name__ != '__main__':",
+        "if __name__ == '__main__' or True:",
+        "__name__ = '__main__'\nif __name__ == '__main__':",
+        "if __name__ == '__main__':\n    pass\nelse:",
+    ] {
+        let text = format!("{}{disguise}\n    {test}\n", with_wrapper("", "pass"));
+        let rules: Vec<&str> = refused(&text).into_iter().map(|(rule, _)| rule).collect();
+        assert!(rules.contains(&"forbidden-module"), "{disguise}: {rules:?}");
+    }
+    // A wrapper cannot come from there.
+    let text = format!(
+        "{KERNEL}if __name__ == '__main__':\n    def wrapper(x):\n        return x\n{REST}"
+    );
+    let program = Program::from_source(Source::new("pass.py", text)).unwrap();
+    let bindings = Bindings::of(&program);
+    let file =
+        PassFile { name: "pass".into(), module: program.ids().next().unwrap(), is_input: false };
+    let error = trace(&program, &bindings, &file, Dialect::Plain).unwrap_err();
+    assert!(error[0].to_string().contains("`wrapper` is not defined"), "{error:?}");
+}
+
+/// An argument may be filled where the pattern updates it, too.
+#[test]
+fn an_argument_is_filled_only_where_eager_fills_it() {
+    let text = |pattern: &str| {
+        format!(
+            "{KERNEL}def wrapper(x):\n    out = torch.empty_like(x)\n    kernel[(1,)](x, out, 4, BLOCK=64)\n    x.zero_()\n    return out\ndef pattern(x):\n    y = torch.relu(x)\n    {pattern}\n    return y\ndef replacement_args(x):\n    return (x,)\ndef replacement_func():\n    return wrapper\n"
+        )
+    };
+    assert_eq!(refused(&text("x.zero_()")), []);
+    assert_eq!(refused(&text("z = x.sin()")).first().map(|found| found.0), Some("tensor-method"));
+}
+
+/// Whoever is refused reads what to write instead.
+#[test]
+fn findings_say_what_to_write_instead() {
+    for rule in RULES {
+        for finding in findings(&rule.example.text()).iter().filter(|f| f.rule == rule.id) {
+            let asks = finding.severity > Severity::Note;
+            assert_eq!(finding.message.ends_with(rule.instead), asks, "{finding:?}");
+        }
     }
 }

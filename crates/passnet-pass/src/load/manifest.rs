@@ -19,6 +19,10 @@ impl Manifest {
         if !path.exists() {
             return Ok(None);
         }
+        // Reading a pipe would wait for somebody to write into it.
+        if !path.is_file() {
+            return Err(vec![Diagnostic::file(path.display().to_string(), "not a plain file")]);
+        }
         let source = Source::read(path).map_err(|error| vec![error])?;
         Self::parse(&source).map(Some)
     }
@@ -77,6 +81,9 @@ fn entry_error(source: &Source, index: usize, item: &Value, message: String) -> 
 fn is_stem(name: &str) -> bool {
     let mut chars = name.chars();
     chars.next().is_some_and(|c| c.is_alphanumeric() || c == '_')
-        && chars.all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
+        && chars.all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
+        && !name.contains("..")
+        && !name.ends_with('.')
+        && !name.ends_with(".py")
         && name.len() <= 200
 }

@@ -1,8 +1,9 @@
 //! The files of a pass set: each read once, imports between them followed, nothing outside the folder opened.
 
 use super::Limits;
+use super::path_setup::drop_path_setup;
 use passnet_graph::Diagnostic;
-use passnet_graph::syntax::{Ranged, Source, ast, parse};
+use passnet_graph::syntax::{Ranged, Source, ast, drop_program, parse};
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,8 @@ pub struct Module {
     pub source: Source,
     pub syntax: ast::ModModule,
     root: usize,
+    /// Whether a list names the file: it lies in the folder itself, though its name may hold dots.
+    is_listed: bool,
 }
 
 /// All files that the listed passes can reach.
@@ -38,12 +41,12 @@ pub struct Program {
 impl Program {
     /// A program of one module, from text.
     pub fn from_source(source: Source) -> Result<Self, Diagnostic> {
-        let syntax = parse(&source)?;
+        let syntax = parse_imported(&source)?;
         let path = Path::new(source.path());
         let name = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
         let mut program = Program { roots: vec![PathBuf::from(".")], ..Program::default() };
         program.by_name.insert((0, name.clone()), ModuleId(0));
-        program.modules.push(Module { name, source, syntax, root: 0 });
+        program.modules.push(Module { name, source, syntax, root: 0, is_listed: true });
         Ok(program)
     }
 
@@ -70,7 +73,10 @@ impl Program {
     fn local_name(&self, from: ModuleId, level: u32, path: &str) -> Option<String> {
         let module = self.module(from);
         if level > 0 {
-            let mut package: Vec<&str> = module.name.split('.').collect();
+            let mut package: Vec<&str> = match module.is_listed {
+                true => vec![&module.name],
+                false => module.name.split('.').collect(),
+            };
             for _ in 0..level {
                 package.pop()?;
             }
@@ -100,6 +106,15 @@ impl Program {
         }
         seen
     }
+}
+
+/// A file as its importers see it: without what it does when it is started as a program, and without the lines that
+/// make files of its folder importable, which they are.
+fn parse_imported(source: &Source) -> Result<ast::ModModule, Diagnostic> {
+    let mut syntax = parse(source)?;
+    drop_program(&mut syntax);
+    drop_path_setup(&mut syntax);
+    Ok(syntax)
 }
 
 /// Modules that are never taken from the pass folder: a file of that name there is a trick, not a helper.
@@ -217,7 +232,7 @@ impl Loader {
             ));
         }
         let first = self.program.modules.len();
-        let id = self.read(root_index, name.to_string(), &path)?;
+        let id = self.read(root_index, name.to_string(), &path, true)?;
         let mut next = first;
         while next < self.program.modules.len() {
             self.follow_imports(ModuleId(next));
@@ -234,7 +249,7 @@ impl Loader {
                 continue;
             }
             let Some(file) = self.find(root, &local) else { continue };
-            if let Err(error) = self.read(root, local, &file) {
+            if let Err(error) = self.read(root, local, &file, false) {
                 self.errors.push(error);
             }
         }
@@ -246,7 +261,13 @@ impl Loader {
         [base.with_extension("py"), base.join("__init__.py")].into_iter().find(|p| p.is_file())
     }
 
-    fn read(&mut self, root: usize, name: String, path: &Path) -> Result<ModuleId, Diagnostic> {
+    fn read(
+        &mut self,
+        root: usize,
+        name: String,
+        path: &Path,
+        is_listed: bool,
+    ) -> Result<ModuleId, Diagnostic> {
         let shown = path.display().to_string();
         let refuse = |message: String| Err(Diagnostic::file(&shown, message));
         let describe = |error: std::io::Error| Diagnostic::file(&shown, error.to_string());
@@ -255,7 +276,12 @@ impl Loader {
         if !real.starts_with(&folder) {
             return refuse("leads out of the pass folder".into());
         }
-        let size = std::fs::metadata(&real).map_err(describe)?.len();
+        let metadata = std::fs::metadata(&real).map_err(describe)?;
+        // Reading a pipe would wait for somebody to write into it.
+        if !metadata.is_file() {
+            return refuse("not a plain file".into());
+        }
+        let size = metadata.len();
         if size > self.limits.file_bytes {
             let limit = self.limits.file_bytes;
             let message = format!("file has {size} bytes, more than the limit of {limit}");
@@ -272,10 +298,10 @@ impl Loader {
             return refuse(format!("more than {limit} files are imported"));
         }
         let source = Source::read(path)?;
-        let syntax = parse(&source)?;
+        let syntax = parse_imported(&source)?;
         let id = ModuleId(self.program.modules.len());
         self.program.by_name.insert((root, name.clone()), id);
-        self.program.modules.push(Module { name, source, syntax, root });
+        self.program.modules.push(Module { name, source, syntax, root, is_listed });
         Ok(id)
     }
 

@@ -1,7 +1,7 @@
 //! When two literals of a call mean the same.
 
-use passnet_graph::Arg;
-use passnet_graph::ops::{Class, Op, ParamType};
+use passnet_graph::ops::{Bound, Class, Op, ParamType, Value};
+use passnet_graph::{Arg, Graph};
 
 /// Parameters that change neither values nor shapes, or that other checks look after.
 pub(super) fn is_irrelevant(parameter: &str) -> bool {
@@ -51,21 +51,60 @@ fn stands_for_all(single: &Arg, items: &[Arg], op: Option<Op>) -> bool {
     }
 }
 
-/// Operations whose first two operands can be exchanged.
-pub(super) fn is_commutative(op: Op) -> bool {
-    matches!(
-        op,
-        Op::Add
-            | Op::Mul
-            | Op::Maximum
-            | Op::Minimum
-            | Op::BitwiseAnd
-            | Op::BitwiseOr
-            | Op::BitwiseXor
-            | Op::LogicalAnd
-            | Op::LogicalOr
-            | Op::LogicalXor
-            | Op::Eq
-            | Op::Ne
-    )
+/// The two operands of a call whose exchange changes no bit of the result, unless they are sequences. With
+/// `also_extremes`, `maximum` and `minimum` are among them: which of two zeros they return depends on the order.
+pub(super) fn exchangeable<'b>(bound: &Bound<'b>, also_extremes: bool) -> Option<[&'b Arg; 2]> {
+    let commutes = match bound.op {
+        Op::Add => bound.arg("alpha").as_float() == Some(1.0),
+        Op::Mul
+        | Op::BitwiseAnd
+        | Op::BitwiseOr
+        | Op::BitwiseXor
+        | Op::LogicalAnd
+        | Op::LogicalOr
+        | Op::LogicalXor
+        | Op::Eq
+        | Op::Ne => true,
+        Op::Maximum | Op::Minimum => also_extremes,
+        _ => false,
+    };
+    // What is written in place is the first operand.
+    if !commutes || bound.mutated().is_some() {
+        return None;
+    }
+    match bound.values[..] {
+        [Value::Given(first), Value::Given(second), ..] => Some([first, second]),
+        _ => None,
+    }
+}
+
+/// Whether operands are joined: `(2, 3) + x.shape`.
+pub(super) fn joins(graph: &Graph, operands: [&Arg; 2]) -> bool {
+    operands.iter().any(|operand| is_sequence(graph, operand, 0))
+}
+
+/// Whether an operand is a list of sizes, or a text.
+fn is_sequence(graph: &Graph, operand: &Arg, depth: usize) -> bool {
+    /// A chain of slices and sums longer than this is taken for a list.
+    const MAX_DEPTH: usize = 8;
+    let call = match operand {
+        Arg::Tuple(_) | Arg::List(_) | Arg::Str(_) | Arg::Slice(_) => return true,
+        Arg::Node(id) => graph.call(*id),
+        _ => None,
+    };
+    let Some(bound) = call.and_then(|call| call.bind().ok()) else { return false };
+    let inner = |index: usize| match bound.values.get(index) {
+        Some(Value::Given(arg)) => depth >= MAX_DEPTH || is_sequence(graph, arg, depth + 1),
+        _ => false,
+    };
+    match bound.op {
+        Op::Shape | Op::MakeSize => true,
+        Op::Size => bound.values.get(1).is_none_or(|dim| !matches!(dim, Value::Given(_))),
+        Op::GetItem => {
+            let by_slice = matches!(bound.values.get(1), Some(Value::Given(Arg::Slice(_))));
+            by_slice && inner(0)
+        }
+        Op::Add | Op::Mul => inner(0) || inner(1),
+        _ => false,
+    }
 }

@@ -12,7 +12,7 @@
 //! - spellings of one operation are one operation: `spellings_of_one_operation_meet`
 //! - omitted defaults, keywords or positions: `defaults_and_keywords_do_not_matter`
 //! - literals by value: `literals_are_compared_by_value_where_their_type_does_not_matter`
-//! - operands in the other order, if asked: `operands_are_exchanged_only_on_request`
+//! - operands in the other order, where no bit depends on it: `operands_are_exchanged_where_no_bit_depends_on_it`
 //! - two arguments bound to one value: `two_arguments_may_stand_for_one_value`
 //! - an unseen update in place: `an_update_in_place_may_stand_for_a_plain_operation_if_nobody_sees_it`
 //! - results nobody uses: `a_result_nobody_uses_is_replaced_too`
@@ -50,7 +50,8 @@ use passnet_graph::{Arg, NodeId};
 
 #[derive(Debug, Clone)]
 pub struct MatchOptions {
-    /// Whether `a + b` also matches `b + a`.
+    /// Whether the operands of `maximum` and `minimum` may be exchanged, too, which decides between 0.0 and -0.0. Those
+    /// of sums, products and the like always may.
     pub commutative: bool,
     /// Bound on the work for one pattern and one graph.
     pub steps: usize,

@@ -4,7 +4,7 @@
 //! Most attempts fail at once, so failing costs nothing but the comparisons: no list on the heap, no difference
 //! put into words unless somebody asked for the reason.
 
-use super::compare::is_commutative;
+use super::compare::{exchangeable, joins};
 use super::{Difference, DifferenceKind, Match, MatchOptions, Pattern, TargetGraph, safety};
 use passnet_graph::{Arg, NodeId};
 use smallvec::{SmallVec, smallvec};
@@ -180,14 +180,14 @@ impl<'s, 'p, 'g> Search<'s, 'p, 'g> {
                         return false;
                     }
                 }
-                Entered::New if self.is_swappable(pattern) => {
-                    return self.try_both_orders(pattern, graph, &todo);
-                }
-                Entered::New => {
-                    if !self.arguments(pattern, graph, false, &mut todo) {
-                        return false;
+                Entered::New => match self.orders(pattern, graph) {
+                    Orders::Both => return self.try_both_orders(pattern, graph, &todo),
+                    only => {
+                        if !self.arguments(pattern, graph, only == Orders::Swapped, &mut todo) {
+                            return false;
+                        }
                     }
-                }
+                },
             }
         }
         self.extend()
@@ -361,10 +361,54 @@ impl<'s, 'p, 'g> Search<'s, 'p, 'g> {
         self.trail.push(pattern);
     }
 
-    fn is_swappable(&self, pattern: NodeId) -> bool {
-        self.options.commutative
-            && self.pattern.call(pattern).and_then(|call| call.op()).is_some_and(is_commutative)
+    /// In which orders the operands of a call of the pattern may stand for those of a call of the graph.
+    fn orders(&self, pattern: NodeId, graph: NodeId) -> Orders {
+        let (Some(p), Some(g)) = (self.pattern.bound(pattern), self.target.bound(graph)) else {
+            return Orders::Straight;
+        };
+        let also_extremes = self.options.commutative;
+        let (Some(own), Some(found)) =
+            (exchangeable(p, also_extremes), exchangeable(g, also_extremes))
+        else {
+            return Orders::Straight;
+        };
+        let may_fit = |swapped: usize| {
+            (0..2).all(|index| self.operand_may_fit(own[index], found[index ^ swapped]))
+        };
+        if !may_fit(1) || joins(self.pattern.graph, own) || joins(self.target.graph, found) {
+            Orders::Straight
+        } else if may_fit(0) {
+            Orders::Both
+        } else {
+            Orders::Swapped
+        }
     }
+
+    /// What fails this cannot match, whatever follows.
+    fn operand_may_fit(&self, own: &Arg, found: &Arg) -> bool {
+        match own {
+            Arg::Node(id) if self.pattern.is_placeholder(*id) => {
+                match (self.bindings[id.index()], found) {
+                    (Binding::Node(known), Arg::Node(found)) => known == *found,
+                    (Binding::Node(_), _) | (Binding::Value(_), Arg::Node(_)) => false,
+                    _ => true,
+                }
+            }
+            Arg::Node(id) => {
+                let key = self.pattern.key(*id);
+                found.as_node().is_some_and(|found| self.target.key(found) == key)
+            }
+            _ => found.as_node().is_none(),
+        }
+    }
+}
+
+/// In which order two operands are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Orders {
+    Straight,
+    Swapped,
+    Both,
 }
 
 enum Entered {

@@ -10,6 +10,7 @@ pub(super) const RULE: Rule = Rule {
     what: "Imports of `torch.nn`, `torch.ops` and `torch.autograd`",
     why: "The reference skips a file that imports them, wherever they are used. Here only the use counts (see `framework-call`), so this is a note for those who also run the reference",
     limits: "None: it reports exactly what the reference refuses",
+    instead: "call the operation in `pattern` by its full name, such as `torch.nn.functional.gelu`",
     example: Example::Lines { top: "import torch.nn.functional as F", body: "" },
     honest: Example::Lines { top: "import math", body: "" },
     check,

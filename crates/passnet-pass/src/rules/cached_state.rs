@@ -1,93 +1,236 @@
-//! `cached-state`: host code that keeps state between calls: `global`, containers at the top level, function attributes, caches, mutable defaults
+//! `cached-state`: host code that keeps state between calls: `global`, containers and objects at the top level, function attributes, caches, mutable defaults
 
+use super::tensor_method::is_tensor;
 use super::{Context, Example, Report, Rule, Severity};
 use super::{Unit, facts};
-use passnet_graph::syntax::{Ranged, ast};
+use crate::load::{Binding, ModuleId};
+use passnet_graph::syntax::ast::{self, visitor::Visitor};
+use passnet_graph::syntax::{Ranged, TextRange};
+use rustc_hash::FxHashSet;
 
 pub(super) const RULE: Rule = Rule {
     id: "cached-state",
     severity: Severity::Warn,
-    what: "Host code that keeps state between calls: `global`, containers at the top level, function attributes, caches, mutable defaults",
-    why: "State that outlives a call can hold results of earlier calls. Reusing a workspace is honest; returning something kept is not, and is refused",
+    what: "Host code that keeps state between calls: `global`, containers and objects at the top level, function attributes, caches, mutable defaults",
+    why: "State that outlives a call can hold results of earlier calls. Every call starts from the file as it is written, so nothing is gained by keeping a workspace or a number; keeping an argument or a result, returning something kept and recognising a kept tensor are refused",
     limits: "A cache of compiled configurations looks the same as a cache of results until something kept is returned",
+    instead: "compute it in every call, and make buffers in the wrapper",
     example: Example::Lines {
-        top: "CACHE = {}",
-        body: r#"if x.shape in CACHE:
-    return CACHE[x.shape]
-CACHE[x.shape] = out"#,
+        top: "LAST_X = None\nLAST_OUT = None",
+        body: r#"global LAST_X, LAST_OUT
+if x is LAST_X:
+    return LAST_OUT
+LAST_X, LAST_OUT = x, out"#,
     },
     honest: Example::Lines { top: "SIZES = {64: 2, 128: 4}", body: "warps = SIZES.get(n, 4)" },
     check,
 };
 
+/// A name at the top level of a file.
+type StateName = (ModuleId, String);
+
 fn check(context: &Context<'_>, report: &mut Report<'_>) {
+    let mut written: FxHashSet<StateName> = FxHashSet::default();
     for unit in context.host() {
-        let kept = |expr: &ast::Expr| match expr {
-            ast::Expr::Name(name) => facts::is_global_container(unit, name.id.as_str()),
-            _ => false,
-        };
-        let mut writes = false;
-        facts::walk(unit, &mut |item| {
-            let message = match item {
-                facts::Item::Stmt(ast::Stmt::Global(stmt)) => {
-                    format!("changes the global `{}`", stmt.names[0])
-                }
-                facts::Item::Stmt(ast::Stmt::Assign(assign)) => {
-                    match assign.targets.iter().find_map(|target| stored(unit, target, &kept)) {
-                        Some(what) => what,
-                        None => return,
-                    }
-                }
-                facts::Item::Expr(ast::Expr::Call(call)) => match &*call.func {
-                    ast::Expr::Attribute(method)
-                        if kept(&method.value)
-                            && matches!(
-                                method.attr.as_str(),
-                                "append" | "update" | "setdefault" | "add" | "insert"
-                            ) =>
-                    {
-                        "puts something into a container that outlives the call".into()
-                    }
-                    _ => return,
-                },
-                _ => return,
+        let kept = Kept::new(unit);
+        kept.writes(|name, _, _| {
+            written.insert(name);
+        });
+    }
+    for unit in context.host() {
+        let kept = Kept::new(unit);
+        let results = results(context, unit);
+        kept.writes(|(_, name), range, value| {
+            let (severity, message) = match value {
+                Some(value) if holds_tensor(value, &results) => (
+                    Severity::Refuse,
+                    format!("`{name}` keeps an argument or a result beyond the call"),
+                ),
+                _ => (Severity::Warn, format!("`{name}` outlives the call and is changed here")),
             };
-            writes = true;
-            let range = match item {
-                facts::Item::Stmt(stmt) => stmt.range(),
-                facts::Item::Expr(expr) => expr.range(),
-            };
-            report.unit(unit, range, message);
+            report.unit_as(unit, range, severity, message);
         });
         decorators(unit, report);
-        if writes {
-            returned(unit, &kept, report);
-        }
+        used(unit, &kept, &written, report);
     }
 }
 
-/// What an assignment keeps beyond the call.
-fn stored(
-    unit: &Unit<'_>,
-    target: &ast::Expr,
-    kept: &dyn Fn(&ast::Expr) -> bool,
-) -> Option<String> {
-    match target {
-        ast::Expr::Subscript(subscript) if kept(&subscript.value) => {
-            Some("puts something into a container that outlives the call".into())
+/// What of a function's names lives at the top level of a file.
+struct Kept<'u, 'a> {
+    unit: &'u Unit<'a>,
+    /// Names of `global` statements.
+    declared: FxHashSet<&'a str>,
+}
+
+impl<'u, 'a> Kept<'u, 'a> {
+    fn new(unit: &'u Unit<'a>) -> Self {
+        let mut declared = FxHashSet::default();
+        facts::walk(unit, &mut |item| {
+            if let facts::Item::Stmt(ast::Stmt::Global(stmt)) = item {
+                declared.extend(stmt.names.iter().map(|name| name.as_str()));
+            }
+        });
+        Kept { unit, declared }
+    }
+
+    fn name(&self, name: &str) -> Option<StateName> {
+        if self.declared.contains(name) {
+            return Some((self.unit.module, name.to_string()));
         }
-        ast::Expr::Attribute(attribute) => match &*attribute.value {
-            ast::Expr::Name(name)
-                if matches!(
-                    unit.names.global(name.id.as_str()),
-                    Some((_, crate::load::Binding::Function(_)))
-                ) =>
-            {
-                Some(format!("keeps a value as an attribute of `{}`", name.id))
+        match self.unit.names.global(name)? {
+            (_, Binding::Outside(_) | Binding::Module(_)) => None,
+            (home, _) => Some((home, name.to_string())),
+        }
+    }
+
+    /// The name at the top level that an element, an attribute or a method call leads back to.
+    fn root(&self, expr: &ast::Expr) -> Option<StateName> {
+        match expr {
+            ast::Expr::Name(name) => self.name(name.id.as_str()),
+            ast::Expr::Attribute(attribute) => self.root(&attribute.value),
+            ast::Expr::Subscript(subscript) => self.root(&subscript.value),
+            ast::Expr::Call(call) => match &*call.func {
+                ast::Expr::Attribute(method) => self.root(&method.value),
+                _ => None,
+            },
+            ast::Expr::Named(named) => self.root(&named.value),
+            _ => None,
+        }
+    }
+
+    /// Every place that changes something at the top level, with the value put there.
+    fn writes(&self, mut visit: impl FnMut(StateName, TextRange, Option<&'a ast::Expr>)) {
+        facts::walk(self.unit, &mut |item| match item {
+            facts::Item::Stmt(stmt @ ast::Stmt::Assign(assign)) => {
+                for target in &assign.targets {
+                    self.target(target, |name| visit(name, stmt.range(), Some(&*assign.value)));
+                }
+            }
+            facts::Item::Stmt(stmt @ ast::Stmt::AnnAssign(assign)) => {
+                let value = assign.value.as_deref();
+                self.target(&assign.target, |name| visit(name, stmt.range(), value));
+            }
+            facts::Item::Stmt(stmt @ ast::Stmt::AugAssign(assign)) => {
+                self.target(&assign.target, |name| visit(name, stmt.range(), Some(&*assign.value)));
+            }
+            facts::Item::Expr(expr @ ast::Expr::Named(named)) => {
+                self.target(&named.target, |name| visit(name, expr.range(), Some(&*named.value)));
+            }
+            facts::Item::Expr(expr @ ast::Expr::Call(call)) => {
+                if let ast::Expr::Attribute(method) = &*call.func
+                    && CHANGES.contains(&method.attr.as_str())
+                    && let Some(name) = self.root(&method.value)
+                    && !self.is_function(&method.value)
+                {
+                    visit(name, expr.range(), call.arguments.args.last());
+                }
+            }
+            _ => {}
+        });
+    }
+
+    fn target(&self, target: &'a ast::Expr, mut visit: impl FnMut(StateName)) {
+        let found = match target {
+            ast::Expr::Name(name) if self.declared.contains(name.id.as_str()) => {
+                self.name(name.id.as_str())
+            }
+            ast::Expr::Subscript(subscript) => self.root(&subscript.value),
+            ast::Expr::Attribute(attribute) => self.root(&attribute.value),
+            ast::Expr::Tuple(tuple) => {
+                let found = tuple.elts.iter().filter_map(|target| {
+                    let mut found = None;
+                    self.target_name(target, &mut found);
+                    found
+                });
+                return found.for_each(visit);
             }
             _ => None,
-        },
-        _ => None,
+        };
+        found.into_iter().for_each(&mut visit);
+    }
+
+    fn target_name(&self, target: &'a ast::Expr, found: &mut Option<StateName>) {
+        if !target.is_tuple_expr() {
+            self.target(target, |name| *found = Some(name));
+        }
+    }
+
+    fn is_function(&self, expr: &ast::Expr) -> bool {
+        matches!(expr, ast::Expr::Name(name)
+            if matches!(self.unit.names.global(name.id.as_str()), Some((_, Binding::Function(_)))))
+    }
+}
+
+/// Methods that change a container.
+const CHANGES: &[&str] = &[
+    "append",
+    "update",
+    "setdefault",
+    "add",
+    "insert",
+    "extend",
+    "pop",
+    "clear",
+    "popitem",
+    "remove",
+    "discard",
+    "appendleft",
+];
+
+/// Tensors that belong to one call: arguments and results, as far as the text shows them.
+fn results<'a>(context: &Context<'a>, unit: &Unit<'a>) -> FxHashSet<&'a str> {
+    let is_wrapper = context.wrapper().is_some_and(|wrapper| std::ptr::eq(wrapper, unit));
+    let tensors = facts::tensors(context, unit);
+    let mut names: FxHashSet<&str> = FxHashSet::default();
+    if let Some(function) = unit.function {
+        let parameters = function.parameters.iter().map(|parameter| parameter.name().as_str());
+        names.extend(parameters.filter(|name| tensors.contains(name)));
+    }
+    facts::walk(unit, &mut |item| {
+        if let facts::Item::Stmt(ast::Stmt::Return(ret)) = item {
+            let values = match ret.value.as_deref() {
+                Some(ast::Expr::Tuple(tuple)) => &*tuple.elts,
+                Some(single) => std::slice::from_ref(single),
+                None => &[],
+            };
+            let returned =
+                values.iter().filter_map(|value| Some(value.as_name_expr()?.id.as_str()));
+            names.extend(returned.filter(|name| is_wrapper || tensors.contains(name)));
+        }
+    });
+    names
+}
+
+/// Whether a value holds an argument or a result: as it is, in a container, or behind a method such as `view`.
+fn holds_tensor(value: &ast::Expr, results: &FxHashSet<&str>) -> bool {
+    let inner = |value: &ast::Expr| holds_tensor(value, results);
+    match value {
+        ast::Expr::Tuple(tuple) => tuple.elts.iter().any(inner),
+        ast::Expr::List(list) => list.elts.iter().any(inner),
+        ast::Expr::Dict(dict) => dict.items.iter().any(|item| inner(&item.value)),
+        ast::Expr::If(choice) => inner(&choice.body) || inner(&choice.orelse),
+        // A function that is kept keeps what it sees.
+        ast::Expr::Lambda(lambda) => {
+            let mut seen = Seen { results, found: false };
+            seen.visit_expr(&lambda.body);
+            seen.found
+        }
+        other => is_tensor(other, results),
+    }
+}
+
+/// Whether any of some names stands in an expression.
+struct Seen<'s, 'r> {
+    results: &'s FxHashSet<&'r str>,
+    found: bool,
+}
+
+impl<'a> Visitor<'a> for Seen<'_, '_> {
+    fn visit_expr(&mut self, expr: &'a ast::Expr) {
+        if let ast::Expr::Name(name) = expr {
+            self.found |= self.results.contains(name.id.as_str());
+        }
+        ast::visitor::walk_expr(self, expr);
     }
 }
 
@@ -115,31 +258,48 @@ fn decorators(unit: &Unit<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// Returning something out of a container that the function itself fills.
-fn returned(unit: &Unit<'_>, kept: &dyn Fn(&ast::Expr) -> bool, report: &mut Report<'_>) {
-    let read = |expr: &ast::Expr| match expr {
-        ast::Expr::Subscript(subscript) => kept(&subscript.value),
-        ast::Expr::Call(call) => match &*call.func {
-            ast::Expr::Attribute(method) => method.attr.as_str() == "get" && kept(&method.value),
-            _ => false,
-        },
-        _ => false,
+/// Returning what host code keeps, and asking whether a value is the one that was kept.
+fn used(
+    unit: &Unit<'_>,
+    kept: &Kept<'_, '_>,
+    written: &FxHashSet<StateName>,
+    report: &mut Report<'_>,
+) {
+    let state = |expr: &ast::Expr| {
+        kept.root(expr).filter(|name| written.contains(name)).map(|(_, name)| name)
     };
-    facts::walk(unit, &mut |item| {
-        if let facts::Item::Stmt(ast::Stmt::Return(ret)) = item
-            && let Some(value) = &ret.value
-        {
-            let through_name = match &**value {
-                ast::Expr::Name(name) => {
-                    let values = unit.names.values(name.id.as_str());
-                    !values.is_empty() && values.iter().all(|value| read(value))
-                }
-                _ => false,
+    let through_name = |expr: &ast::Expr| match expr {
+        ast::Expr::Name(name) if !kept.declared.contains(name.id.as_str()) => {
+            unit.names.values(name.id.as_str()).iter().find_map(|value| state(value))
+        }
+        _ => None,
+    };
+    facts::walk(unit, &mut |item| match item {
+        facts::Item::Stmt(ast::Stmt::Return(ret)) => {
+            let values = match ret.value.as_deref() {
+                Some(ast::Expr::Tuple(tuple)) => tuple.elts.iter().collect(),
+                Some(ast::Expr::If(choice)) => vec![&*choice.body, &*choice.orelse],
+                Some(single) => vec![single],
+                None => Vec::new(),
             };
-            if read(value) || through_name {
-                let message = "returns a value kept from an earlier call";
+            let found = values.into_iter().find_map(|value| state(value).or(through_name(value)));
+            if let Some(name) = found {
+                let message = format!("returns what `{name}` keeps from an earlier call");
                 report.unit_as(unit, ret.range(), Severity::Refuse, message);
             }
         }
+        facts::Item::Expr(expr @ ast::Expr::Compare(compare)) => {
+            let identity =
+                compare.ops.iter().any(|op| matches!(op, ast::CmpOp::Is | ast::CmpOp::IsNot));
+            let sides = || std::iter::once(&*compare.left).chain(&compare.comparators);
+            let plain =
+                sides().any(|side| side.is_none_literal_expr() || side.is_boolean_literal_expr());
+            if let Some(name) = sides().find_map(state).filter(|_| identity && !plain) {
+                let message =
+                    format!("recognises a value that `{name}` keeps from an earlier call");
+                report.unit_as(unit, expr.range(), Severity::Refuse, message);
+            }
+        }
+        _ => {}
     });
 }

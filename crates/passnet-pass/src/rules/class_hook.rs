@@ -10,6 +10,7 @@ pub(super) const RULE: Rule = Rule {
     what: "Classes that hook into PyTorch or Python: torch base classes, `__torch_function__`, `__del__` and similar methods",
     why: "A hook runs code where nobody calls it: inside a comparison, an operation, or at exit",
     limits: "Plain data classes and enums are fine",
+    instead: "write a plain class, a dataclass or an enum with constants, or a function",
     example: Example::Lines {
         top: r#"class Sneaky(torch.Tensor):
     def __torch_function__(self, *args):

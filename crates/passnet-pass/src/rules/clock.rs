@@ -10,6 +10,7 @@ pub(super) const RULE: Rule = Rule {
     what: "Streams, events, synchronisation, CUDA graphs and timers in host code",
     why: "Work on another stream, or a patched event, is work that the clock does not see",
     limits: "Reading the number of multiprocessors (`torch.cuda.get_device_properties`) is fine",
+    instead: "leave timing to the benchmark",
     example: Example::Lines { top: "", body: "stream = torch.cuda.Stream()" },
     honest: Example::Lines {
         top: "",

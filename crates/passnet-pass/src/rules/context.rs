@@ -4,6 +4,7 @@ use super::names::Names;
 use crate::load::{Binding, Bindings, ModuleId, PassFile, Program};
 use crate::trace::Pass;
 use passnet_graph::syntax::ast::{self, visitor::Visitor};
+use passnet_graph::syntax::{Ranged, TextRange};
 use rustc_hash::FxHashSet;
 
 /// What a piece of code is for.
@@ -42,7 +43,8 @@ pub struct Context<'a> {
     pub units: Vec<Unit<'a>>,
 }
 
-type FunctionKey = (ModuleId, String);
+/// A function by its place: methods of classes share names.
+type FunctionKey = (ModuleId, TextRange);
 
 impl<'a> Context<'a> {
     pub fn new(
@@ -52,11 +54,8 @@ impl<'a> Context<'a> {
         traced: Option<&'a Pass>,
     ) -> Self {
         let modules = program.reachable(file.module);
-        let roots = |names: &[&str]| {
-            names.iter().map(|name| (file.module, (*name).to_string())).collect::<Vec<_>>()
-        };
-        let host = reached(bindings, roots(&["replacement_func"]));
-        let traced_code = reached(bindings, roots(&["pattern", "replacement_args"]));
+        let host = reached(bindings, file.module, &["replacement_func"]);
+        let traced_code = reached(bindings, file.module, &["pattern", "replacement_args"]);
         let mut units = Vec::new();
         for &module in &modules {
             let body = &program.module(module).syntax.body;
@@ -70,7 +69,7 @@ impl<'a> Context<'a> {
             });
             for function in functions {
                 let names = Names::new(program, bindings, module, Some(function));
-                let key = (module, function.name.to_string());
+                let key = (module, function.range());
                 let role = if is_kernel(function, &names) {
                     Role::Kernel
                 } else if host.contains(&key) {
@@ -114,30 +113,18 @@ impl<'a> Context<'a> {
 
 /// Functions at the top level of a file (also below `if` and `try`, and methods), and the other statements.
 fn split(body: &[ast::Stmt]) -> (Vec<&ast::StmtFunctionDef>, Vec<&ast::Stmt>) {
-    let mut functions = Vec::new();
-    let mut rest = Vec::new();
-    for stmt in body {
-        match stmt {
-            ast::Stmt::FunctionDef(function) => functions.push(function),
-            ast::Stmt::ClassDef(class) => {
-                rest.push(stmt);
-                functions.extend(class.body.iter().filter_map(ast::Stmt::as_function_def_stmt));
+    struct Functions<'a>(Vec<&'a ast::StmtFunctionDef>);
+    impl<'a> Visitor<'a> for Functions<'a> {
+        fn visit_stmt(&mut self, stmt: &'a ast::Stmt) {
+            match stmt {
+                ast::Stmt::FunctionDef(function) => self.0.push(function),
+                _ => ast::visitor::walk_stmt(self, stmt),
             }
-            ast::Stmt::If(block) => {
-                rest.push(stmt);
-                let clauses = block.elif_else_clauses.iter().map(|clause| &clause.body);
-                for body in std::iter::once(&block.body).chain(clauses) {
-                    functions.extend(body.iter().filter_map(ast::Stmt::as_function_def_stmt));
-                }
-            }
-            ast::Stmt::Try(block) => {
-                rest.push(stmt);
-                functions.extend(block.body.iter().filter_map(ast::Stmt::as_function_def_stmt));
-            }
-            other => rest.push(other),
         }
     }
-    (functions, rest)
+    let mut functions = Functions(Vec::new());
+    functions.visit_body(body);
+    (functions.0, body.iter().filter(|stmt| !stmt.is_function_def_stmt()).collect())
 }
 
 fn is_kernel(function: &ast::StmtFunctionDef, names: &Names<'_>) -> bool {
@@ -153,36 +140,54 @@ fn is_kernel(function: &ast::StmtFunctionDef, names: &Names<'_>) -> bool {
 }
 
 /// The functions of the folder that can be called from the given ones.
-fn reached(bindings: &Bindings<'_>, roots: Vec<FunctionKey>) -> FxHashSet<FunctionKey> {
+fn reached(
+    bindings: &Bindings<'_>,
+    module: ModuleId,
+    roots: &[&'static str],
+) -> FxHashSet<FunctionKey> {
     let mut seen: FxHashSet<FunctionKey> = FxHashSet::default();
-    let mut queue = roots;
-    while let Some((module, name)) = queue.pop() {
-        let Some((home, function)) = bindings.function(module, &name) else { continue };
-        if !seen.insert((home, function.name.to_string())) {
+    let mut known: FxHashSet<(ModuleId, &str)> = FxHashSet::default();
+    let mut names: Vec<(ModuleId, &str)> = roots.iter().map(|name| (module, *name)).collect();
+    while let Some((module, name)) = names.pop() {
+        if !known.insert((module, name)) {
             continue;
         }
         let mut mentioned = Mentioned::default();
-        mentioned.visit_stmts(&function.body);
-        for decorator in &function.decorator_list {
-            mentioned.visit_expr(&decorator.expression);
-        }
-        for name in mentioned.names {
-            match bindings.resolve(home, name) {
-                Some((_, Binding::Function(_))) => queue.push((home, name.to_string())),
-                // `dispatch = {"relu": fused_relu}` and the like.
-                Some((at, Binding::Value { expr, .. })) => {
-                    let mut inner = Mentioned::default();
-                    inner.visit_expr(expr);
-                    queue.extend(inner.names.into_iter().map(|name| (at, name.to_string())));
+        let home = match bindings.resolve(module, name) {
+            Some((home, Binding::Function(function))) => {
+                seen.insert((home, function.range()));
+                mentioned.visit_function(function);
+                home
+            }
+            // Whoever names a class may call its methods.
+            Some((home, Binding::Class(class))) => {
+                for stmt in &class.body {
+                    match stmt {
+                        ast::Stmt::FunctionDef(method) => {
+                            seen.insert((home, method.range()));
+                            mentioned.visit_function(method);
+                        }
+                        other => mentioned.visit_stmt(other),
+                    }
                 }
-                Some((_, Binding::Module(file))) => {
-                    let members =
-                        mentioned.attributes.iter().map(|name| (*file, (*name).to_string()));
-                    queue.extend(members);
+                if let Some(arguments) = &class.arguments {
+                    arguments.args.iter().for_each(|base| mentioned.visit_expr(base));
                 }
-                _ => {}
+                home
+            }
+            // `dispatch = {"relu": fused_relu}` and the like.
+            Some((home, Binding::Value { expr, .. })) => {
+                mentioned.visit_expr(expr);
+                home
+            }
+            _ => continue,
+        };
+        for name in &mentioned.names {
+            if let Some((_, Binding::Module(file))) = bindings.resolve(home, name) {
+                names.extend(mentioned.attributes.iter().map(|name| (*file, *name)));
             }
         }
+        names.extend(mentioned.names.into_iter().map(|name| (home, name)));
     }
     seen
 }
@@ -195,8 +200,11 @@ struct Mentioned<'a> {
 }
 
 impl<'a> Mentioned<'a> {
-    fn visit_stmts(&mut self, body: &'a [ast::Stmt]) {
-        body.iter().for_each(|stmt| self.visit_stmt(stmt));
+    fn visit_function(&mut self, function: &'a ast::StmtFunctionDef) {
+        function.body.iter().for_each(|stmt| self.visit_stmt(stmt));
+        for decorator in &function.decorator_list {
+            self.visit_expr(&decorator.expression);
+        }
     }
 }
 

@@ -10,6 +10,7 @@ pub(super) const RULE: Rule = Rule {
     what: "Host code that looks at the content of tensors: `.item()`, `.tolist()`, `.cpu()`, `.numpy()`, `bool(...)`",
     why: "A fast path chosen by looking at the data is right on this data only; and looking costs a synchronisation. Kernels may look, wrappers may not",
     limits: "A conversion of a size, `int(x.numel())`, is fine",
+    instead: "decide by shape and dtype, or look at the data in a kernel",
     example: Example::Lines { top: "", body: "flag = x.max().item()" },
     honest: Example::Lines { top: "", body: "size = int(x.numel())" },
     check,

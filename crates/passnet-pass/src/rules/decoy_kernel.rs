@@ -11,6 +11,7 @@ pub(super) const RULE: Rule = Rule {
     what: "Kernels that nothing launches",
     why: "A kernel that is never launched makes a pass look like one that does the work",
     limits: "A kernel kept for another pass of the folder is reported too, if this pass can reach its file",
+    instead: "launch the kernel, or remove it",
     example: Example::Lines {
         top: r#"@triton.jit
 def decoy(x_ptr):

@@ -10,6 +10,7 @@ pub(super) const RULE: Rule = Rule {
     what: "Names computed at run time: `eval`, `exec`, `getattr` with a computed name, `globals()`, `__import__`, `__dict__`, frames, `__file__`",
     why: "What cannot be read cannot be checked; the same means find the harness, its inputs and its expected outputs",
     limits: r#"`getattr(x, "shape")` with a written-out name is followed like `x.shape`"#,
+    instead: "write the name out",
     example: Example::Lines { top: "", body: "f = getattr(torch, 're' + 'lu')" },
     honest: Example::Lines { top: "", body: "size = getattr(x, 'shape')" },
     check,

@@ -1,7 +1,6 @@
 //! Questions that several rules ask about a function.
 
 use super::{Context, Unit};
-use crate::load::Binding;
 use passnet_graph::graph::CalleeKind;
 use passnet_graph::ops;
 use passnet_graph::syntax::ast::{self, visitor::Visitor};
@@ -20,9 +19,10 @@ pub(super) const ALLOCATORS: &[&str] = &[
     "torch.as_tensor",
 ];
 
-/// Visits every expression and statement of a unit. Annotations are not code.
+/// Visits every expression and statement of a unit. Annotations are not code; functions inside classes and branches at
+/// the top level of a file are units of their own.
 pub(super) fn walk<'a>(unit: &Unit<'a>, visit: &mut dyn FnMut(Item<'a>)) {
-    let mut walker = Walker { visit };
+    let mut walker = Walker { visit, is_top_level: unit.function.is_none() };
     unit.body.iter().for_each(|stmt| walker.visit_stmt(stmt));
 }
 
@@ -34,6 +34,7 @@ pub(super) enum Item<'a> {
 
 struct Walker<'v, 'a> {
     visit: &'v mut dyn FnMut(Item<'a>),
+    is_top_level: bool,
 }
 
 impl<'a> Visitor<'a> for Walker<'_, 'a> {
@@ -44,7 +45,16 @@ impl<'a> Visitor<'a> for Walker<'_, 'a> {
 
     fn visit_stmt(&mut self, stmt: &'a ast::Stmt) {
         (self.visit)(Item::Stmt(stmt));
-        ast::visitor::walk_stmt(self, stmt);
+        match stmt {
+            ast::Stmt::FunctionDef(function) if self.is_top_level => {
+                function
+                    .decorator_list
+                    .iter()
+                    .for_each(|decorator| self.visit_decorator(decorator));
+                self.visit_parameters(&function.parameters);
+            }
+            _ => ast::visitor::walk_stmt(self, stmt),
+        }
     }
 
     fn visit_annotation(&mut self, _: &'a ast::Expr) {}
@@ -212,13 +222,4 @@ fn is_layout(op: ops::Op) -> bool {
             | Op::Bool
     );
     op.class() == Class::View && !converts
-}
-
-/// Whether a name is a container made at the top level of a file.
-pub(super) fn is_global_container(unit: &Unit<'_>, name: &str) -> bool {
-    matches!(
-        unit.names.global(name),
-        Some((_, Binding::Value { expr, .. }))
-            if matches!(expr, ast::Expr::Dict(_) | ast::Expr::List(_) | ast::Expr::Set(_) | ast::Expr::Call(_))
-    )
 }

@@ -10,6 +10,7 @@ pub(super) const RULE: Rule = Rule {
     what: "`try` in host code whose handler goes on instead of raising",
     why: "A pass that falls back when its kernel fails is measured on the fallback, or hides that it does not work",
     limits: "Handlers that only raise are fine; `try` around imports at the top of a file is fine",
+    instead: "let the failure through, or test the condition before the launch",
     example: Example::Lines {
         top: "",
         body: r#"try:

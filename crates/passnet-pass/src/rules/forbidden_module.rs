@@ -10,6 +10,7 @@ pub(super) const RULE: Rule = Rule {
     what: "Imports of modules other than torch, triton and a few harmless ones",
     why: "Files, processes, threads, sockets, timers, frames and foreign code are the ways to cheat a benchmark; a pass needs none of them",
     limits: "A harmless module that is missing from the list is refused too",
+    instead: "a pass may import `torch`, `triton`, `math`, `typing`, `functools`, `dataclasses`, `enum` and the like, and files of its own folder",
     example: Example::Lines { top: "import os", body: "" },
     honest: Example::Lines {
         top: r#"import functools

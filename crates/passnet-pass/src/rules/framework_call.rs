@@ -11,6 +11,7 @@ pub(super) const RULE: Rule = Rule {
     what: "Functions of torch, other than allocators, called or passed on in host code, under any alias",
     why: "The pass should replace the framework's operations, not call them",
     limits: "`pattern` and `replacement_args`, and helpers only they use, may call anything: they are traced, never run",
+    instead: "do it in a `@triton.jit` kernel; torch only makes buffers here (`torch.empty` and the like)",
     example: Example::Lines { top: "t = torch", body: "y = t.relu(x)" },
     honest: Example::Lines {
         top: "",

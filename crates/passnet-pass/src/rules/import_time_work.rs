@@ -11,6 +11,7 @@ pub(super) const RULE: Rule = Rule {
     what: "Tensors, kernel launches and calls of host functions at the top level of a file",
     why: "Work done when a file is loaded is outside every measurement, and its results can be handed out later",
     limits: "Constants, configurations and decorators are fine",
+    instead: "do it inside the wrapper",
     example: Example::Lines { top: "BUFFER = torch.zeros(1024)", body: "" },
     honest: Example::Lines {
         top: "CONFIGS = [triton.Config({'BLOCK': 1024}, num_warps=4)]",

@@ -10,6 +10,7 @@ pub(super) const RULE: Rule = Rule {
     what: "Inline assembly, external libraries and code compiled from strings",
     why: "Foreign code does whatever it likes and cannot be read here",
     limits: "Inline assembly is sometimes the only way to a fast instruction",
+    instead: "write the kernel in Triton",
     example: Example::Lines { top: "", body: "lib = triton.compile('code')" },
     honest: Example::Lines { top: "", body: "blocks = triton.cdiv(n, 1024)" },
     check,

@@ -10,6 +10,7 @@ pub(super) const RULE: Rule = Rule {
     what: "A wrapper that returns one of its arguments",
     why: "An input handed back as the output is right only for operations that change nothing",
     limits: "Passes that remove an operation without effect do this honestly",
+    instead: "have a kernel write the result into a buffer and return that",
     example: Example::Lines {
         top: "",
         body: r#"if n == 0:

@@ -10,6 +10,7 @@ pub(super) const RULE: Rule = Rule {
     what: "Generators, coroutines and callbacks in host code",
     why: "A result that is computed when somebody looks at it is computed outside the clock",
     limits: "None known",
+    instead: "compute everything before the wrapper returns",
     example: Example::Lines { top: "", body: "gen = (yield x)" },
     honest: Example::Lines { top: "", body: "blocks = [b for b in (64, 128)]" },
     check,

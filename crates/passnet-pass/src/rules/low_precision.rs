@@ -10,6 +10,7 @@ pub(super) const RULE: Rule = Rule {
     what: "Kernels that lower the precision on the way: half-precision casts, TF32",
     why: "Lower precision inside may pass a loose tolerance and fail a strict one",
     limits: "For half-precision inputs this is what the framework does too",
+    instead: "accumulate and store in the types that eager uses",
     example: Example::Lines {
         top: r#"@triton.jit
 def half(x_ptr, out_ptr):

@@ -77,6 +77,8 @@ pub struct Rule {
     pub why: &'static str,
     /// What it may report wrongly, or not at all.
     pub limits: &'static str,
+    /// What to write instead.
+    pub instead: &'static str,
     /// Text that trips it.
     pub example: Example,
     /// Similar text that is fine.
@@ -135,6 +137,11 @@ impl Report<'_> {
     fn at(&mut self, module: ModuleId, range: TextRange, severity: Severity, message: String) {
         let source = &self.program.module(module).source;
         let (line, column) = source.position(range.start().to_usize());
+        // A note asks for nothing.
+        let message = match severity {
+            Severity::Note => message,
+            Severity::Warn | Severity::Refuse => format!("{message}; {}", self.rule.instead),
+        };
         self.findings.push(Finding {
             rule: self.rule.id,
             severity,

@@ -10,6 +10,7 @@ pub(super) const RULE: Rule = Rule {
     what: "Assignments to members of modules and of imported objects",
     why: "Replacing a timer, a comparison or a function of the framework changes the judge, not the pass",
     limits: "Attributes of a kernel or of an own object are fine",
+    instead: "call what you need from the wrapper and change nothing",
     example: Example::Lines { top: "", body: "torch.relu = None" },
     honest: Example::Lines { top: "", body: "kernel.debug = False" },
     check,

@@ -13,6 +13,7 @@ pub(super) const RULE: Rule = Rule {
     what: "A wrapper that launches no kernel, for a pattern that computes something",
     why: "Without a kernel the wrapper either computes nothing or has the framework compute",
     limits: "A pattern of nothing but views and operations without effect needs no kernel, as long as the wrapper only hands back its arguments and views of them",
+    instead: "launch a `@triton.jit` kernel that does the work, as `kernel[grid](...)`",
     example: Example::File(
         r#"import torch
 

@@ -10,6 +10,7 @@ pub(super) const RULE: Rule = Rule {
     what: "Printing, opening files, reading input, ending the process",
     why: "Log lines and result files can be forged, and a process that ends early can look like a success",
     limits: "None: a pass has nothing to say while it runs",
+    instead: "remove it, or move it under `if __name__ == \"__main__\":`",
     example: Example::Lines { top: "", body: "print('[Speedup][e2e]: 99')" },
     honest: Example::Lines { top: "", body: "name = 'print'" },
     check,

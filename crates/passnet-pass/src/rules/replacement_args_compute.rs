@@ -9,6 +9,7 @@ pub(super) const RULE: Rule = Rule {
     what: "Operations in `replacement_args` that compute",
     why: "They become ordinary nodes of the graph: the framework does the work, outside the wrapper",
     limits: "Views and sizes are only noted",
+    instead: "compute it in the wrapper or in a kernel",
     example: Example::File(
         r#"import torch
 import triton

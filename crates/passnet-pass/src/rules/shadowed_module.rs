@@ -11,6 +11,7 @@ pub(super) const RULE: Rule = Rule {
     what: "Files named like a known module, and names such as `torch` bound to something else",
     why: "A reader, and a check, takes `torch` for torch",
     limits: "None known",
+    instead: "use another name",
     example: Example::Lines {
         top: r#"def torch_like():
     return 1

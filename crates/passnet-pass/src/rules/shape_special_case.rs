@@ -10,6 +10,7 @@ pub(super) const RULE: Rule = Rule {
     what: "Host code that compares a size with a number",
     why: "A path for exactly these sizes may be wrong, or absent, for others",
     limits: "Tuning by size is honest and looks the same; this only says where to look",
+    instead: "handle every size with one path",
     example: Example::Lines {
         top: "",
         body: r#"if x.shape[0] == 128:

@@ -10,6 +10,7 @@ pub(super) const RULE: Rule = Rule {
     what: "`from module import *`",
     why: "It binds names that cannot be told from the text",
     limits: "None: write the names out",
+    instead: "import the names you use, one by one",
     example: Example::Lines { top: "from triton import *", body: "" },
     honest: Example::Lines { top: "from triton import cdiv", body: "" },
     check,

@@ -11,6 +11,7 @@ pub(super) const RULE: Rule = Rule {
     what: "Operators on tensors in host code: `x + y`, `x @ w`, `-x`, `x[mask]`",
     why: "The framework computes them",
     limits: "A name is taken for a tensor when its text shows it: an attribute only tensors have, an allocation, or an argument handed to a kernel",
+    instead: "do it in a `@triton.jit` kernel",
     example: Example::Lines { top: "", body: "y = x + 1" },
     honest: Example::Lines { top: "", body: "m = n + 1" },
     check,

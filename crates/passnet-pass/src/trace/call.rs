@@ -33,6 +33,10 @@ impl<'a> Interpreter<'a> {
                 let arguments = self.arguments(call, frame)?;
                 self.inline(&callable, arguments, call, frame)
             }
+            Value::Class(class) => {
+                let arguments = self.arguments(call, frame)?;
+                self.make_object(class, arguments, frame.module, call.range())
+            }
             other => Err(self.error(
                 frame.module,
                 call.func.range(),

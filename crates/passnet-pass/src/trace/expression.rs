@@ -165,6 +165,14 @@ impl<'a> Interpreter<'a> {
                 })
             }
             Value::Module(module) => self.global(module, name, frame.module, attribute.range()),
+            Value::Class(class) => {
+                self.class_attribute(class, name, frame.module, attribute.range())
+            }
+            Value::Object(object) => self.object_attribute(*object, name, attribute, frame.module),
+            // A member of an enum stands for its value.
+            Value::Arg(value @ (Arg::Int(_) | Arg::Float(_) | Arg::Str(_))) if name == "value" => {
+                Ok(Value::Arg(value))
+            }
             other => Err(self.error(
                 frame.module,
                 attribute.range(),

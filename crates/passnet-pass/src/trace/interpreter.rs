@@ -1,6 +1,7 @@
 //! The state of a trace, and its limits.
 
 use super::call::{constant_of_module, is_constant_of_module};
+use super::classes::Class;
 use super::value::{Callable, Code, Locals, Value};
 use super::{Dialect, Origin};
 use crate::load::{Binding, Bindings, ModuleId, Program};
@@ -224,11 +225,7 @@ impl<'a> Interpreter<'a> {
             }
             Binding::Module(id) => Ok(Value::Module(*id)),
             Binding::Outside(path) => Ok(Value::Path(path.clone())),
-            Binding::Class(_) => Err(self.error(
-                module,
-                range,
-                format!("`{name}` is a class; classes cannot be traced"),
-            )),
+            Binding::Class(def) => Ok(Value::Class(Class { module: home, def })),
             Binding::Member(..) => {
                 Err(self.error(module, range, format!("`{name}` is imported in a circle")))
             }

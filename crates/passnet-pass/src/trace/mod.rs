@@ -7,6 +7,7 @@
 mod arguments;
 mod builtins;
 mod call;
+mod classes;
 mod concrete;
 mod expression;
 mod interpreter;

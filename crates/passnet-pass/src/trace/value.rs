@@ -1,5 +1,6 @@
 //! What an expression of a pass file can be worth while it is traced.
 
+use super::classes::{Class, Object};
 use crate::load::ModuleId;
 use passnet_graph::read::python;
 use passnet_graph::syntax::ast;
@@ -23,6 +24,8 @@ pub(super) enum Value<'a> {
     /// Another file of the folder.
     Module(ModuleId),
     Function(Callable<'a>),
+    Class(Class<'a>),
+    Object(Box<Object<'a>>),
 }
 
 /// A function of the pass.
@@ -88,6 +91,7 @@ impl<'a> Value<'a> {
             }
             Value::Sequence { items, .. } => items.iter().any(Value::has_node),
             Value::Dict(items) => items.iter().any(|(_, value)| value.has_node()),
+            Value::Object(object) => object.fields.iter().any(|(_, value)| value.has_node()),
             _ => false,
         }
     }
@@ -119,6 +123,8 @@ impl<'a> Value<'a> {
             Value::Path(path) => format!("`{path}`"),
             Value::Module(_) => "a module".into(),
             Value::Function(_) => "a function".into(),
+            Value::Class(class) => format!("the class `{}`", class.def.name),
+            Value::Object(object) => format!("an object of class `{}`", object.class.def.name),
         }
     }
 }

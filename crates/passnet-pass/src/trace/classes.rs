@@ -1,0 +1,164 @@
+//! Classes as configuration: constants, enums and dataclasses that a pattern takes numbers from.
+
+use super::arguments::Arguments;
+use super::interpreter::{Frame, Interpreter};
+use super::value::{Locals, Value};
+use crate::load::{Binding, ModuleId};
+use passnet_graph::Diagnostic;
+use passnet_graph::syntax::{Ranged, TextRange, ast};
+
+const HINT: &str =
+    "a class of a pass may be a set of constants, a dataclass, a `NamedTuple` or an enum";
+
+/// A class of the pass.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Class<'a> {
+    pub module: ModuleId,
+    pub def: &'a ast::StmtClassDef,
+}
+
+/// An object of a dataclass or a named tuple.
+#[derive(Debug, Clone)]
+pub(super) struct Object<'a> {
+    pub class: Class<'a>,
+    pub fields: Vec<(&'a str, Value<'a>)>,
+}
+
+impl<'a> Interpreter<'a> {
+    /// `Config.EPS`, `Mode.FAST`.
+    pub(super) fn class_attribute(
+        &mut self,
+        class: Class<'a>,
+        name: &str,
+        module: ModuleId,
+        range: TextRange,
+    ) -> Result<Value<'a>, Diagnostic> {
+        self.enter(module, range)?;
+        let mut constants = self.class_constants(class)?;
+        let found = match constants.remove(name) {
+            Some(value) => Ok(value),
+            None => match self.base_class(class) {
+                Some(base) => self.class_attribute(base, name, module, range),
+                None => Err(self
+                    .error(module, range, format!("`{}` has no constant `{name}`", class.def.name))
+                    .with_hint(HINT)),
+            },
+        };
+        self.depth -= 1;
+        found
+    }
+
+    fn base_class(&self, class: Class<'a>) -> Option<Class<'a>> {
+        let arguments = class.def.arguments.as_ref()?;
+        arguments.args.iter().find_map(|base| {
+            let name = base.as_name_expr()?.id.as_str();
+            match self.bindings.resolve(class.module, name)? {
+                (module, Binding::Class(def)) => Some(Class { module, def }),
+                _ => None,
+            }
+        })
+    }
+
+    /// Everything that the body of a class assigns, in the order in which it is written. Members of an enum stand for
+    /// their values.
+    fn class_constants(&mut self, class: Class<'a>) -> Result<Locals<'a>, Diagnostic> {
+        let outer = std::mem::replace(&mut self.in_constant, true);
+        let mut frame = Frame { module: class.module, locals: Locals::default(), captured: None };
+        let mut last = 0;
+        let mut result = Ok(());
+        for stmt in &class.def.body {
+            let (targets, value) = match stmt {
+                ast::Stmt::Assign(assign) => (assign.targets.as_slice(), &*assign.value),
+                ast::Stmt::AnnAssign(assign) => match &assign.value {
+                    Some(value) => (std::slice::from_ref(&*assign.target), &**value),
+                    None => continue,
+                },
+                _ => continue,
+            };
+            let evaluated = match value {
+                ast::Expr::Call(call) if self.is_outside(call, class.module, "enum.auto") => {
+                    Ok(Value::int(last + 1))
+                }
+                value => self.expression(value, &mut frame),
+            };
+            result = evaluated.and_then(|value| {
+                if let Value::Arg(arg) = &value {
+                    last = arg.as_int().unwrap_or(last);
+                }
+                targets.iter().try_for_each(|target| self.assign(target, value.clone(), &mut frame))
+            });
+            if result.is_err() {
+                break;
+            }
+        }
+        self.in_constant = outer;
+        result.map(|()| frame.locals)
+    }
+
+    /// Whether a call is one of a function outside the folder, named by its path.
+    fn is_outside(&self, call: &ast::ExprCall, module: ModuleId, path: &str) -> bool {
+        let (root, member) = match &*call.func {
+            ast::Expr::Name(name) => (name.id.as_str(), None),
+            ast::Expr::Attribute(attribute) => match &*attribute.value {
+                ast::Expr::Name(name) => (name.id.as_str(), Some(attribute.attr.as_str())),
+                _ => return false,
+            },
+            _ => return false,
+        };
+        match (self.bindings.resolve(module, root), member) {
+            (Some((_, Binding::Outside(found))), None) => found == path,
+            (Some((_, Binding::Outside(found))), Some(member)) => {
+                path.strip_prefix(found.as_str()).and_then(|rest| rest.strip_prefix('.'))
+                    == Some(member)
+            }
+            _ => false,
+        }
+    }
+
+    /// `Config(eps=1e-6)`.
+    pub(super) fn make_object(
+        &mut self,
+        class: Class<'a>,
+        arguments: Arguments<'a>,
+        module: ModuleId,
+        range: TextRange,
+    ) -> Result<Value<'a>, Diagnostic> {
+        let owner = class.def.name.as_str();
+        let mut constants = self.class_constants(class)?;
+        let mut positional = arguments.positional.into_iter();
+        let mut keywords = arguments.keywords;
+        let mut fields = Vec::new();
+        for stmt in &class.def.body {
+            let ast::Stmt::AnnAssign(assign) = stmt else { continue };
+            let ast::Expr::Name(target) = &*assign.target else { continue };
+            let name = target.id.as_str();
+            let by_name = keywords.iter().position(|(keyword, _)| keyword == name);
+            let by_name = by_name.map(|index| keywords.remove(index).1);
+            let value = positional.next().or(by_name).or_else(|| constants.remove(name));
+            let Some(value) = value else {
+                let message = format!("`{owner}` needs the argument `{name}`");
+                return Err(self.error(module, range, message));
+            };
+            fields.push((name, value));
+        }
+        if positional.next().is_some() || !keywords.is_empty() {
+            let message = format!("`{owner}` has no such field");
+            return Err(self.error(module, range, message).with_hint(HINT));
+        }
+        Ok(Value::Object(Box::new(Object { class, fields })))
+    }
+
+    /// `config.eps`.
+    pub(super) fn object_attribute(
+        &mut self,
+        object: Object<'a>,
+        name: &str,
+        at: &ast::ExprAttribute,
+        module: ModuleId,
+    ) -> Result<Value<'a>, Diagnostic> {
+        match object.fields.into_iter().find(|(field, _)| *field == name) {
+            Some((_, value)) => Ok(value),
+            None => self.class_attribute(object.class, name, module, at.range()),
+        }
+    }
+}
