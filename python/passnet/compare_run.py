@@ -2,8 +2,8 @@
 
 The binary runs a batch of graphs and dumps inputs and outputs. PyTorch draws its own inputs, which
 must equal the dumped ones, runs the same text, and the outputs are compared at a rung of
-the tolerance ladder. Where they differ, both are held against the same graph in float64: rounding
-that is no worse than PyTorch's own is told apart from a mistake.
+the tolerance ladder. Where they differ, both are held against the same graph in float64, element by element: rounding
+that is no worse than PyTorch's own is told apart from a mistake (`yardstick.py`).
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from typing import Any
 
 import torch
 
+from . import yardstick
 from .compare_print import elements_of, first_words
 from .dualrun import DeviceMapper
 from .replay import DEFAULT_SEED, read_metas, replay_metas
 from .shapes import find_graphs, in_processes
 from .statements import parse_model
+from .yardstick import excesses, widened, worst_excess
 
 BATCH = 48
 TYPES = {
@@ -43,16 +45,6 @@ TYPES = {
     "F64": torch.float64,
     "C64": torch.complex64,
 }
-# rtol = 10 ** (t * first), atol = 10 ** (t * second); any other type is compared exactly.
-LADDER = {
-    torch.float16: (0.6, 1.0),
-    torch.bfloat16: (0.3592, 1.0),
-    torch.float32: (1.1772, 1.0),
-    torch.float64: (1.4, 1.4),
-    torch.complex64: (1.1772, 1.0),
-}
-# A result may lie this much farther from the float64 result than PyTorch's own does.
-SLACK = 2.0
 
 
 @dataclass(frozen=True)
@@ -192,7 +184,7 @@ def judge(
     ops: tuple[str, ...],
     options: Options,
 ) -> Outcome:
-    """Whether the outputs agree, and if not, whether float64 finds PyTorch's any better."""
+    """Whether the outputs agree, and if not, whether float64 finds every element as near as PyTorch's."""
     outcome = Outcome(path, "equal", tensors=len(expected), ops=ops)
     if len(found) != len(expected):
         return replace(outcome, status="different", detail=f"{len(found)} outputs")
@@ -203,13 +195,16 @@ def judge(
         excess = worst_excess(left, right, options.rung)
         if excess > outcome.worst:
             outcome.worst = excess
-            outcome.detail = f"output {index}: {difference(left, right)}"
+            outcome.detail = f"output {index}: {difference(left, right, options.rung)}"
     if outcome.worst <= 1.0:
         return replace(outcome, detail="")
     outcome.own = own_excess(source, inputs, expected, options)
-    if no_worse_than_torch(source, inputs, expected, found, options.seed):
-        return replace(outcome, status="as accurate")
-    return replace(outcome, status="different")
+    truth = float64_outputs(source, inputs, options.seed)
+    judgement = None if truth is None else yardstick.judge(truth, expected, found, options.rung)
+    if judgement is None:
+        return replace(outcome, status="different", detail=f"{outcome.detail}; float64 does not tell")
+    status = "as accurate" if judgement.is_right else "different"
+    return replace(outcome, status=status, detail=f"{outcome.detail}; {judgement}")
 
 
 def own_excess(
@@ -224,25 +219,9 @@ def own_excess(
     return max(worst_excess(a, b, options.rung) for a, b in zip(expected, others))
 
 
-def worst_excess(expected: torch.Tensor, found: torch.Tensor, rung: int) -> float:
-    """The largest difference as a multiple of what the rung allows; NaN equals NaN."""
-    if expected.numel() == 0:
-        return 0.0
-    slopes = LADDER.get(expected.dtype)
-    if slopes is None:
-        return 0.0 if torch.equal(expected, found) else float("inf")
-    rtol, atol = (float(f"{10 ** (rung * slope):.2e}") for slope in slopes)
-    wide = torch.complex128 if expected.dtype.is_complex else torch.float64
-    left, right = expected.to(wide), found.to(wide)
-    same = (left == right) | (left.isnan() & right.isnan())
-    excess = (left - right).abs() / (atol + rtol * right.abs())
-    excess = torch.where(same, torch.zeros_like(excess), excess)
-    return float(excess.nan_to_num(nan=float("inf")).max())
-
-
-def difference(expected: torch.Tensor, found: torch.Tensor) -> str:
-    wide = torch.complex128 if expected.dtype.is_complex else torch.float64
-    gap = (expected.to(wide) - found.to(wide)).abs().nan_to_num(nan=float("inf")).flatten()
+def difference(expected: torch.Tensor, found: torch.Tensor, rung: int) -> str:
+    """The worst element."""
+    gap = excesses(expected, found, rung).flatten()
     at = int(gap.argmax())
     left, right = expected.flatten()[at].item(), found.flatten()[at].item()
     return f"{right} instead of {left} at {at} of {gap.numel()}"
@@ -252,45 +231,22 @@ def describe(tensor: torch.Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')}{list(tensor.shape)}"
 
 
-def no_worse_than_torch(
-    source: str,
-    inputs: dict[str, Any],
-    expected: list[torch.Tensor],
-    found: list[torch.Tensor],
-    seed: int,
-) -> bool:
-    """Whether every output lies about as near to the float64 result as PyTorch's does."""
+def float64_outputs(source: str, inputs: dict[str, Any], seed: int) -> list[torch.Tensor] | None:
+    """What the graph computes in float64; `None` where PyTorch does not run it so."""
     default = torch.get_default_dtype()
     try:
         torch.set_default_dtype(torch.float64)
         wide = {
-            name: value.double()
-            if isinstance(value, torch.Tensor) and value.is_floating_point()
+            name: widened(value)
+            if isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
             else value
             for name, value in inputs.items()
         }
-        exact = run_graph(source, wide, seed, Widener())
+        return run_graph(source, wide, seed, Widener())
     except Exception:  # then nothing tells which is right
-        return False
+        return None
     finally:
         torch.set_default_dtype(default)
-    if len(exact) != len(expected):
-        return False
-    for truth, left, right in zip(exact, expected, found):
-        if not left.is_floating_point():
-            if not torch.equal(left, right):
-                return False
-            continue
-        ours, theirs = error(truth, right), error(truth, left)
-        if not ours <= SLACK * theirs:
-            return False
-    return True
-
-
-def error(truth: torch.Tensor, value: torch.Tensor) -> float:
-    if truth.numel() == 0:
-        return 0.0
-    return float((truth - value.double()).abs().nan_to_num(nan=0.0, posinf=0.0).max())
 
 
 class Widener(ast.NodeTransformer):

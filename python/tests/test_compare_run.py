@@ -11,7 +11,8 @@ try:
 except ImportError as error:
     raise unittest.SkipTest("PyTorch is not installed") from error
 
-from passnet.compare_run import Options, judge, leaves, read_safetensors, run_graph, worst_excess
+from passnet.compare_run import Options, judge, leaves, read_safetensors, run_graph
+from passnet.yardstick import worst_excess
 
 SOURCE = """
 import torch
@@ -21,6 +22,16 @@ class GraphModule(torch.nn.Module):
         y = x.to(torch.float16)
         z = y.sum()
         return (z,)
+"""
+
+SUMS = """
+import torch
+
+class GraphModule(torch.nn.Module):
+    def forward(self, x, y):
+        z = x.to(torch.float16) + y.to(torch.float16)
+        first = z[slice(None, 2, None)]
+        return (first,)
 """
 
 
@@ -50,6 +61,23 @@ class CompareRunTest(unittest.TestCase):
         )
         wrong = [expected[0] + 64]
         assert judge("g", SOURCE, inputs, expected, wrong, (), Options()).status == "different"
+
+    def test_outputs_that_are_no_numbers_are_never_excused(self) -> None:
+        inputs = {"x": torch.rand(1000)}
+        expected = run_graph(SOURCE, inputs, 0)
+        for bad in (float("nan"), float("inf"), float("-inf")):
+            found = [torch.full_like(expected[0], bad)]
+            assert judge("g", SOURCE, inputs, expected, found, (), Options()).status == "different"
+
+    def test_an_error_elsewhere_is_not_excused_by_eagers_largest(self) -> None:
+        inputs = {"x": torch.tensor([2048.0, 1.0, 1.0]), "y": torch.tensor([1.0, 1.0, 1.0])}
+        expected = run_graph(SUMS, inputs, 0)
+        assert expected[0].tolist() == [2048.0, 2.0], "2049 is no number of float16"
+        better = [torch.tensor([2050.0, 2.0], dtype=torch.float16)]
+        options = Options(rung=-6)
+        assert judge("g", SUMS, inputs, expected, better, (), options).status == "as accurate"
+        worse = [torch.tensor([2048.0, 2.5], dtype=torch.float16)]
+        assert judge("g", SUMS, inputs, expected, worse, (), options).status == "different"
 
     def test_shapes_and_types_must_be_the_same(self) -> None:
         inputs = {"x": torch.rand(3)}

@@ -1,5 +1,6 @@
 //! What an engine is: it takes a graph once and runs it many times, or says which node it cannot run and why.
 
+use crate::identity::Identity;
 use crate::native::{Scalar, Tensor, TensorError, Wrappers};
 use passnet_graph::{DType, Graph};
 use passnet_kernel::check::Finding;
@@ -12,6 +13,17 @@ use std::time::Duration;
 pub trait Engine: fmt::Debug + Send + Sync {
     /// The name that `--engine` takes.
     fn name(&self) -> &'static str;
+
+    /// Where the engine's results come from: they answer no question about another place.
+    fn identity(&self) -> Identity {
+        Identity::here(self.name())
+    }
+
+    /// What went wrong so far that is neither a graph's fault nor a pass's. Whoever judges asks before and after: a
+    /// result with such a fault in between says nothing about the pass.
+    fn faults(&self) -> Faults {
+        Faults::default()
+    }
 
     /// Prepares a graph as a compiler makes it, where the engine has that compiler.
     fn prepare_compiled(
@@ -58,18 +70,21 @@ pub trait Prepared: fmt::Debug + Send + Sync {
     /// the tensor given here, as torch would: pass copies to keep the originals.
     fn run(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Value>, EngineError>;
 
-    /// Puts draws of inputs where the engine computes, for calls of this graph and of `eager` that are timed there.
-    /// `verified` holds what this graph must give for each draw. `None` where the caller can time
-    /// [`run`](Self::run) itself.
+    /// Puts draws of inputs where the engine computes, for calls of this graph and of `eager` that are timed there and
+    /// compared by these tolerances. `None` where the caller can time [`run`](Self::run) itself.
     fn stage<'a>(
         &'a self,
         _eager: &'a dyn Prepared,
         _draws: &[Vec<Value>],
-        _verified: &[Vec<Value>],
+        _tolerances: &Tolerances,
         _options: &RunOptions,
     ) -> Result<Option<Box<dyn Staged + 'a>>, EngineError> {
         Ok(None)
     }
+
+    /// Makes what earlier calls left in memory unreadable. To be called outside the clock, before each timed
+    /// [`run`](Self::run) of either side.
+    fn scrub_memory(&self) {}
 
     /// How the replaced nodes have run so far.
     fn tier(&self) -> Tier {
@@ -84,6 +99,21 @@ pub trait Prepared: fmt::Debug + Send + Sync {
     /// Runs the graph with every kernel of a pass watched: accesses out of bounds, races, reads of memory nothing
     /// wrote, outputs with holes, and what can be proved about them.
     fn check(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Finding>, EngineError>;
+}
+
+/// Errors of [`ErrorKind::Machine`] that an engine has met.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Faults {
+    pub count: usize,
+    /// What the last of them said.
+    pub last: String,
+}
+
+impl Faults {
+    /// What happened since an earlier look.
+    pub fn since(&self, earlier: &Faults) -> Option<&str> {
+        (self.count > earlier.count).then_some(self.last.as_str())
+    }
 }
 
 /// Compilers of whole graphs, to hold against eager as passes are.
@@ -121,8 +151,13 @@ impl Tier {
 
 /// Two graphs whose inputs lie where an engine computes.
 pub trait Staged {
-    /// Timed calls, one after the other: whose turn it is, and on which draw.
-    fn calls(&mut self, turns: &[(Player, usize)]) -> Result<Vec<Called>, EngineError>;
+    /// Timed calls, one after the other. What the candidate gives for a content is kept until eager is called on the
+    /// same content, and then compared with what eager gives.
+    fn calls(&mut self, turns: &[Turn]) -> Result<Vec<Called>, EngineError>;
+
+    /// What both sides gave in a call whose outputs differed by more than `Turn::level` allows; the worst of those that
+    /// were compared since this was last asked.
+    fn doubtful(&mut self) -> Result<Option<Doubtful>, EngineError>;
 
     /// What a call costs the host and the device, each by itself.
     fn costs(&mut self, player: Player) -> Result<Costs, EngineError>;
@@ -146,13 +181,56 @@ pub enum Player {
     Candidate,
 }
 
+/// Of every float type: `rtol` and `atol` of each level of the tolerance ladder, the strictest first.
+pub type Tolerances = Vec<(DType, Vec<[f64; 2]>)>;
+
+/// A timed call.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    pub player: Player,
+    /// What numbers the content: the candidate's call and eager's call on it have the same number.
+    pub number: u64,
+    pub content: Content,
+    /// Of a call of eager: the strictest level of the tolerance ladder at which the candidate's outputs are compared
+    /// with these; `None` where they are not compared.
+    pub level: Option<i32>,
+}
+
+/// The inputs of a timed call, made outside the clock: values that no earlier call had, in memory of their own.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// These values.
+    Given(Vec<Value>),
+    /// A draw whose tensors are rolled, each by so many elements of its row-major order.
+    Rolled { draw: usize, by: Vec<usize> },
+}
+
 /// What one timed call showed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Called {
     /// From before the call until its outputs are there.
     pub seconds: f64,
-    /// The first output that is not, bit by bit, what was verified.
-    pub different_output: Option<usize>,
+    /// Of a call of eager that was compared: how the candidate's outputs for the same content were.
+    pub compared: Option<Compared>,
+}
+
+/// How the candidate's outputs of a timed call compare with eager's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compared {
+    /// Right from this level on, and not below.
+    RightFrom(i32),
+    /// Right at no level, or of another type, shape or number.
+    Wrong,
+    /// An input is not as eager leaves it.
+    InputChanged(usize),
+}
+
+/// What both sides gave for one content.
+#[derive(Debug)]
+pub struct Doubtful {
+    pub number: u64,
+    pub eager: Vec<Value>,
+    pub candidate: Vec<Value>,
 }
 
 /// In which types a graph computes.
@@ -188,8 +266,6 @@ pub struct RunOptions {
     pub seed: u64,
     /// The most bytes that the run may hold at one time.
     pub memory_limit: usize,
-    /// Whether memory that a pass's kernels get uninitialised reads as NaN instead of what was there before.
-    pub poison: bool,
     /// How long the kernels of passes may take, all together.
     pub time_limit: Option<Duration>,
 }
@@ -199,7 +275,6 @@ impl Default for RunOptions {
         RunOptions {
             seed: crate::native::inputs::DEFAULT_SEED,
             memory_limit: 1 << 36,
-            poison: false,
             time_limit: None,
         }
     }
@@ -323,6 +398,9 @@ pub enum ErrorKind {
     Kernel,
     /// The kernels of passes took longer than they may.
     Timeout,
+    /// The machine or what is installed on it: a process that was killed, a library that is missing, a sandbox that
+    /// does not start, a full disk. Neither the graph nor a pass is at fault, and another try may succeed.
+    Machine,
     /// A mistake of the engine.
     Internal,
 }
@@ -342,6 +420,7 @@ impl ErrorKind {
             ErrorKind::Plan => "plan",
             ErrorKind::Kernel => "kernel",
             ErrorKind::Timeout => "timeout",
+            ErrorKind::Machine => "machine",
             ErrorKind::Internal => "internal",
         }
     }

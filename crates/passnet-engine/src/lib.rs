@@ -3,11 +3,13 @@
 
 pub mod dump;
 pub mod engine;
+pub mod identity;
 pub mod native;
 pub mod sandbox;
 pub mod torch;
 
 pub use engine::{
-    Called, Costs, Engine, EngineError, ErrorKind, GraphCompiler, Player, Precision, Prepared,
-    RunOptions, Staged, Tier, Value,
+    Called, Compared, Content, Costs, Doubtful, Engine, EngineError, ErrorKind, Faults,
+    GraphCompiler, Player, Precision, Prepared, RunOptions, Staged, Tier, Tolerances, Turn, Value,
 };
+pub use identity::Identity;

@@ -32,29 +32,21 @@ fn options(python: &Path) -> WorkerOptions {
     }
 }
 
-/// `false`, said aloud, where there is no Python at all.
-fn has_python() -> bool {
-    let found = std::process::Command::new("python3").arg("--version").output().is_ok();
-    if !found {
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), b"skipped: no python3 here\n");
-    }
-    found
-}
-
 #[test]
+#[ignore = "needs python3; tools/full-check runs it"]
 fn a_fallen_worker_is_replaced_and_the_fault_has_its_name() {
-    if !has_python() {
-        return;
-    }
     let cases = [
-        ("killed", ErrorKind::Kernel, "signal: 9"),
-        ("exits", ErrorKind::Kernel, "out of luck"),
+        ("killed", ErrorKind::Machine, "signal: 9"),
+        ("crashes", ErrorKind::Kernel, "signal: 11"),
+        ("exits", ErrorKind::Machine, "out of luck"),
         ("hangs", ErrorKind::Timeout, "too long"),
         ("hoards", ErrorKind::Memory, "more memory"),
-        ("garbage", ErrorKind::Internal, "begins with other bytes"),
-        ("half", ErrorKind::Kernel, "it ended"),
-        ("empty", ErrorKind::Internal, "are not in the area"),
-        ("stranger", ErrorKind::Internal, "another question"),
+        ("garbage", ErrorKind::Machine, "begins with other bytes"),
+        ("half", ErrorKind::Machine, "it ended"),
+        ("empty", ErrorKind::Machine, "are not in the area"),
+        ("stranger", ErrorKind::Machine, "another question"),
+        ("lost", ErrorKind::Kernel, "an illegal memory access"),
+        ("unequipped", ErrorKind::Machine, "without the native runner"),
     ];
     let folder = tempfile::tempdir().unwrap();
     for (fault, kind, evidence) in cases {
@@ -68,11 +60,14 @@ fn a_fallen_worker_is_replaced_and_the_fault_has_its_name() {
         let run = || graph.run(std::slice::from_ref(&input), &RunOptions::default());
         let error = run().unwrap_err();
         assert_eq!(error.kind, kind, "{fault}: {error}");
+        let counted = usize::from(kind == ErrorKind::Machine);
+        assert_eq!(engine.faults().count, counted, "{fault}: whose fault it is");
         assert!(error.to_string().contains(evidence), "{fault}: {error}");
         let outputs = run().unwrap_or_else(|error| panic!("after {fault}: {error}"));
         let values = outputs[0].as_tensor().unwrap().to_vec::<f32>().unwrap();
         assert_eq!(values, [1.0, 2.0, 3.0], "after {fault}");
-        assert_eq!(engine.workers_started(), 2, "{fault}");
+        let started = if fault == "unequipped" { 1 } else { 2 };
+        assert_eq!(engine.workers_started(), started, "{fault}");
     }
 }
 
@@ -80,4 +75,24 @@ fn a_fallen_worker_is_replaced_and_the_fault_has_its_name() {
 fn a_python_that_is_not_there_is_an_error_that_names_it() {
     let error = TorchEngine::start(options(Path::new("/no/such/python"))).unwrap_err();
     assert!(error.to_string().contains("/no/such/python"), "{error}");
+}
+
+#[test]
+#[ignore = "needs python3; tools/full-check runs it"]
+fn an_engine_says_what_it_works_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("faultless.py");
+    std::fs::write(&script, FAKE_WORKER).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let bare = TorchEngine::start(options(&script)).unwrap().identity();
+    assert_eq!((bare.engine.as_str(), bare.device.kind.as_str()), ("torch", "cpu"));
+    assert_eq!((bare.torch.as_deref(), bare.python.as_deref()), (Some("none"), Some("3")));
+    assert_eq!((bare.runner.as_deref(), bare.tier), (None, Tier::Plan));
+    assert!(bare.cores > 0 && !bare.processor.is_empty());
+    let runner = folder.path().join("runner.so");
+    std::fs::write(&runner, "a library").unwrap();
+    let with_runner = WorkerOptions { runner: Some(runner), ..options(&script) };
+    let equipped = TorchEngine::start(with_runner).unwrap().identity();
+    assert!(equipped.runner.is_some());
+    assert_ne!(equipped.digest(), bare.digest(), "results of one do not answer for the other");
 }

@@ -7,10 +7,12 @@ Whatever reads such a tensor makes its recipe run first, so construction sees th
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+import torch.nn.init
 from torch.utils._python_dispatch import TorchDispatchMode
 
 aten = torch.ops.aten
@@ -119,6 +121,25 @@ class LazyInit(TorchDispatchMode):
         self.recipes: dict[int, Recipe] = {}
         self._views: dict[Any, bool] = {}
         self._samples: dict[tuple[str | None, int], torch.Tensor] = {}
+
+    def __enter__(self) -> LazyInit:
+        self._draw_truncated = torch.nn.init._no_grad_trunc_normal_
+        torch.nn.init._no_grad_trunc_normal_ = self._truncated
+        super().__enter__()
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        super().__exit__(*raised)
+        torch.nn.init._no_grad_trunc_normal_ = self._draw_truncated
+
+    def _truncated(self, tensor, mean, std, a, b, generator=None):  # noqa: ANN001, ANN202
+        """A truncated normal in steps that a recipe can have: newer PyTorch draws again what lies outside, by looking."""
+        if not (self._is_large(tensor) and self._is_whole(tensor)):
+            return self._draw_truncated(tensor, mean, std, a, b, generator=generator)
+        low, high = (math.erf((bound - mean) / (std * math.sqrt(2.0))) for bound in (a, b))
+        with torch.no_grad():
+            tensor.uniform_(low, high, generator=generator)
+            return tensor.erfinv_().mul_(std * math.sqrt(2.0)).add_(mean).clamp_(min=a, max=b)
 
     def sample_of(self, tensor: torch.Tensor) -> torch.Tensor | None:
         recipe = self._recipe(tensor)

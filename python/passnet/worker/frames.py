@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 MAGIC = b"PNW1"
 MAGIC_IN_AREA = b"PNA1"
-VERSION = 3
+VERSION = 4
 HEAD = struct.Struct("<4sIQ")
 MAX_JSON = 64 << 20
 MAX_BYTES = 16 << 30

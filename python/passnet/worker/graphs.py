@@ -2,19 +2,18 @@
 
 import statistics
 import time
-from collections import deque
 from typing import Any, Callable
 
 import torch
 
 from passnet.worker.clock import device_seconds
-from passnet.worker.plans import Plan, PlanCall, Runner
-from passnet.worker.tensors import flatten, same_bits
+from passnet.worker.contents import random_rolls, rolled
+from passnet.worker.plans import Plan, PlanCall, Runner, poison_memory
+from passnet.worker.tensors import flatten
 
-# Copies of a draw, all in different places, which calls take in turn.
-PLACES = 3
-# Draws larger than this are copied for every call instead.
-MOST_BYTES = 1 << 28
+# Sets of a plan's buffers that are poisoned before a timed call. The allocator hands freed memory out again; which block it
+# takes depends on what else the graph allocates, so several are made ready.
+POISONED_SETS = 3
 # Calls from which the device's own time is taken, and series of calls from which the host's is.
 DEVICE_CALLS = 9
 # Short enough that no queue fills up.
@@ -23,23 +22,14 @@ SERIES = 20
 CACHE_BYTES = 256 << 20
 
 
-class Draw:
-    """Inputs of timed calls, and what a call on them must give."""
-
-    def __init__(self, inputs: list[Any], expected: list[torch.Tensor]) -> None:
-        self.expected = expected
-        tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
-        is_small = sum(tensor.numel() * tensor.element_size() for tensor in tensors) <= MOST_BYTES
-        self.places = deque([inputs, *(copied(inputs) for _ in range(PLACES - 1 if is_small else 0))])
-
-    def take(self, copy: bool) -> list[Any]:
-        """The inputs somewhere else than last time; as a copy of its own where the call will change them."""
-        self.places.rotate()
-        return copied(self.places[0]) if copy or len(self.places) == 1 else self.places[0]
-
-
 def copied(inputs: list[Any]) -> list[Any]:
     return [value.clone() if isinstance(value, torch.Tensor) else value for value in inputs]
+
+
+def flattened(result: Any) -> list[torch.Tensor]:
+    outputs: list[torch.Tensor] = []
+    flatten(result, outputs)
+    return outputs
 
 
 class Graph:
@@ -64,24 +54,19 @@ class Graph:
         if compiler == "inductor":
             module = torch.compile(module, backend="inductor")
         self.forward = module.forward if compiler == "eager" else module
-        self.draws: dict[int, Draw] = {}
+        # By number, on the device.
+        self.draws: dict[int, list[Any]] = {}
 
-    def run(self, inputs: list[Any], seed: int, poison: bool) -> list[torch.Tensor]:
-        # Only the slow way poisons fresh memory; the graph finds what it calls in its scope.
-        for name, call in self.plan_calls.items():
-            call.poison = poison
-            self.scope[name] = call if poison else self.functions[name]
+    def run(self, inputs: list[Any], seed: int) -> list[torch.Tensor]:
+        # Only the slow way poisons fresh memory by itself; the graph finds what it calls in its scope.
+        self.scope.update(self.plan_calls)
         try:
             self.seed(seed)
             result = self.forward(*inputs)
         finally:
-            for name, call in self.plan_calls.items():
-                call.poison = False
-                self.scope[name] = self.functions[name]
-        outputs: list[torch.Tensor] = []
-        flatten(result, outputs)
+            self.scope.update(self.functions)
         self.synchronize()
-        return outputs
+        return flattened(result)
 
     def seed(self, seed: int) -> None:
         """As `torch.manual_seed`, which takes two hundred microseconds to ask after every kind of device."""
@@ -89,32 +74,33 @@ class Graph:
         if self.device.type == "cuda":
             torch.cuda.manual_seed(seed)
 
-    def stage(self, draw: int, inputs: list[Any], expected: list[torch.Tensor]) -> None:
-        self.draws[draw] = Draw(inputs, expected)
+    def content(self, described: dict[str, Any], given: list[Any] | None) -> list[Any]:
+        """Fresh tensors with values that no earlier call had."""
+        return copied(given) if given is not None else rolled(self.draws[described["draw"]], described["by"])
 
-    def timed_call(self, draw: Draw, is_checked: bool, seed: int) -> tuple[float, int | None]:
-        """One call on a draw: its seconds, and the first output that is not what it must be."""
-        inputs = draw.take(self.writes_inputs)
+    def timed_call(self, inputs: list[Any], seed: int) -> tuple[float, list[torch.Tensor]]:
+        """One call, its seconds and what it gave."""
         self.seed(seed)
+        self.poison_freed_memory()
         self.synchronize()
         started = time.perf_counter()
         result = self.forward(*inputs)
         self.synchronize()
-        seconds = time.perf_counter() - started
-        if not is_checked or not draw.expected:
-            return seconds, None
-        outputs: list[torch.Tensor] = []
-        flatten(result, outputs)
-        if len(outputs) != len(draw.expected):
-            return seconds, min(len(outputs), len(draw.expected))
-        pairs = enumerate(zip(outputs, draw.expected, strict=True))
-        return seconds, next((i for i, (one, two) in pairs if not same_bits(one, two)), None)
+        return time.perf_counter() - started, flattened(result)
 
-    def host_seconds(self, draw: Draw, seed: int) -> float | None:
+    def poison_freed_memory(self) -> None:
+        """What plans get uninitialised must tell nothing about earlier calls: their buffers are allocated, poisoned and freed
+        ahead of the clock, and the allocator hands the same memory out again."""
+        plans = [plan for call in self.plan_calls.values() for _, plan in call.plans if isinstance(plan, Plan)]
+        sets = [plan.uninitialised() for plan in plans for _ in range(POISONED_SETS)]
+        for tensor in (tensor for tensors in sets for tensor in tensors):
+            poison_memory(tensor)
+
+    def host_seconds(self, draw: list[Any], seed: int) -> float | None:
         """Until a call returns, its work queued: the median of short series of calls that nothing waits for."""
         if self.device.type != "cuda":
             return None
-        inputs = draw.take(self.writes_inputs)
+        inputs = copied(draw)
         self.seed(seed)
         times = []
         for _ in range(DEVICE_CALLS):
@@ -126,15 +112,16 @@ class Graph:
         self.synchronize()
         return statistics.median(times)
 
-    def device_seconds(self, draw: Draw, seed: int, cold: bool) -> float | None:
+    def device_seconds(self, draw: list[Any], seed: int, cold: bool) -> float | None:
         """The device at work; `cold` with nothing of the inputs left in its cache."""
         if self.device.type != "cuda":
             return None
         times = []
         cache = torch.empty(CACHE_BYTES, dtype=torch.uint8, device=self.device) if cold else None
         for _ in range(DEVICE_CALLS):
-            inputs = draw.take(self.writes_inputs)
+            inputs = rolled(draw, random_rolls(draw))
             self.seed(seed)
+            self.poison_freed_memory()
             if cache is not None:
                 cache.zero_()
             times.append(device_seconds(self.device, lambda inputs=inputs: self.forward(*inputs)))

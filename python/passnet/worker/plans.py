@@ -31,7 +31,7 @@ class RemotePass:
     def __init__(self, call: Callable[[tuple[Any, ...]], Any]) -> None:
         self.call = call
 
-    def __call__(self, arguments: tuple[Any, ...], poison: bool) -> Any:
+    def __call__(self, arguments: tuple[Any, ...]) -> Any:
         return self.call(arguments)
 
     def add_to(self, call: int, arguments: tuple[Any, ...]) -> None:
@@ -113,7 +113,8 @@ class Plan:
         self.is_sequence = len(self.returns) != 1
         self.ranges = list(step_ranges(self.steps, device))
 
-    def __call__(self, arguments: tuple[Any, ...], poison: bool) -> Any:
+    def __call__(self, arguments: tuple[Any, ...]) -> Any:
+        """What the plan does not fill itself is poisoned."""
         addresses = self.addresses
         tensors: list[torch.Tensor | None] = [None] * len(self.buffers)
         for index, argument in self.inputs:
@@ -122,7 +123,7 @@ class Plan:
             addresses[index] = tensor.data_ptr()
         for index, (allocate, with_arguments), uninitialised in self.fresh:
             tensor = allocate(*with_arguments)
-            if poison and uninitialised:
+            if uninitialised:
                 poison_memory(tensor)
             tensors[index] = tensor
             addresses[index] = tensor.data_ptr()
@@ -135,6 +136,10 @@ class Plan:
                 self.torch_step(self.steps[last], tensors)
         results = [tensors[buffer] if view is None else look(tensors[buffer], view) for buffer, view in self.returns]
         return tuple(results) if self.is_sequence else results[0]
+
+    def uninitialised(self) -> list[torch.Tensor]:
+        """Tensors as the plan allocates them and does not fill them."""
+        return [allocate(*with_arguments) for _, (allocate, with_arguments), is_bare in self.fresh if is_bare]
 
     def __del__(self) -> None:
         self.runner.library.pn_plan_free(self.handle)
@@ -240,14 +245,13 @@ def constant(value: Any) -> Any:
 class PlanCall:
     """What a replaced node calls: picks the plan for its arguments, and asks for one where there is none.
 
-    `function` is what the graph calls when nothing is watched: the native one, which knows every plan that it can replay
-    by itself and comes here with the rest.
+    `function` is what timed calls use: the native one, which knows every plan that it can replay by itself and comes here
+    with the rest.
     """
 
     def __init__(self, index: int, ask: Callable[[int, list[Any]], Plan | RemotePass], runner: Runner | None) -> None:
         self.index, self.ask = index, ask
         self.plans: list[tuple[tuple[Any, ...], Plan | RemotePass]] = []
-        self.poison = False
         self.runner = runner
         made = runner.quick.make(self) if runner else None
         # The function holds this object, so this object must not hold the function.
@@ -262,7 +266,7 @@ class PlanCall:
     def __call__(self, *arguments: Any) -> Any:
         for signature, plan in self.plans:
             if fits(signature, arguments):
-                return plan(arguments, self.poison)
+                return plan(arguments)
         plan = self.ask(self.index, [describe(argument) for argument in arguments])
         if isinstance(plan, Plan):
             check_devices(arguments, plan.device)
@@ -270,7 +274,7 @@ class PlanCall:
         self.plans.append((signature, plan))
         if self.handle is not None and self.runner is not None:
             plan.add_to(self.handle, arguments)
-        return plan(arguments, self.poison)
+        return plan(arguments)
 
 
 def check_devices(arguments: tuple[Any, ...], device: torch.device) -> None:

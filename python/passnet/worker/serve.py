@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from passnet.worker.contents import HIGHEST, Ladder, first_changed
 from passnet.worker.frames import VERSION, BrokenFrame, Buffer, read_frame, write_frame
 from passnet.worker.graphs import Graph
 from passnet.worker.plans import Plan, PlanError, RemoteError, RemotePass, Runner
@@ -40,6 +41,11 @@ class Worker:
     def __init__(self, device: torch.device, runner: Runner | None, channel: Channel) -> None:
         self.device, self.runner, self.channel = device, runner, channel
         self.graphs: dict[int, Graph] = {}
+        # What the candidate gave in timed calls, by the number of the content, until eager has been called on it.
+        self.waiting: dict[int, list[torch.Tensor]] = {}
+        # The outputs that differed most: how much, the number of the content, eager's, the candidate's.
+        self.doubtful: tuple[int, int, list[torch.Tensor], list[torch.Tensor]] | None = None
+        self.ladder = Ladder({}, DTYPES)
 
     def serve(self) -> None:
         buffer = Buffer()
@@ -62,6 +68,8 @@ class Worker:
                 kind, fatal = classify(error)
                 reply = {"ok": False, "kind": kind, "message": message_of(error), "line": line_of(error)}
             reply["id"] = request.get("id")
+            if fatal:
+                reply["fatal"] = True
             self.channel.write(reply, parts)
             if fatal:
                 # The CUDA context is lost: only a new process can go on.
@@ -76,7 +84,7 @@ class Worker:
         if answer.get("remote"):
             return RemotePass(lambda arguments: self.call_sandboxed(graph, node, arguments))
         if self.runner is None:
-            raise PlanError("the worker was started without the native runner")
+            raise RemoteError("machine", "the worker was started without the native runner")
         is_cuda = self.device.type == "cuda"
         handle = self.runner.load(answer["text"].encode(), bytes(cubins) if is_cuda else None)
         return Plan(self.runner, handle, answer["plan"], self.device, arguments)
@@ -102,6 +110,7 @@ class Worker:
             "python": platform.python_version(),
             "torch": torch.__version__,
             "triton": installed_version("triton"),
+            "cuda": torch.version.cuda,
             "device": torch.cuda.get_device_name(self.device) if cuda else platform.processor() or "cpu",
             "capability": list(torch.cuda.get_device_capability(self.device)) if cuda else None,
             "threads": torch.get_num_threads(),
@@ -129,13 +138,15 @@ class Worker:
         """Runs on inputs that come along; gives outputs, which of them are views of inputs, and changed inputs."""
         graph = self.graphs[request["graph"]]
         inputs = self.inputs(request["inputs"], data)
-        outputs = graph.run(inputs, request["seed"], request["poison"])
+        outputs = graph.run(inputs, request["seed"])
         at = 0
         described, changed = [], []
+        storages: dict[int, int] = {}
         for output in outputs:
             entry = to_wire(output, parts, at)
             entry["input"] = graph.alias(output, inputs)
             entry["offset"] = output.storage_offset()
+            entry["storage"] = storages.setdefault(storage_of(output), len(storages))
             at += entry["bytes"][1]
             described.append(entry)
         for index, (entry, value) in enumerate(zip(request["inputs"], inputs, strict=True)):
@@ -146,27 +157,65 @@ class Worker:
         return {"outputs": described, "changed": changed}
 
     def stage(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
-        """Keeps one draw of inputs here, and what a call on it must give."""
+        """Keeps one draw of inputs here."""
         graph = self.graphs[request["graph"]]
-        inputs = self.inputs(request["inputs"], data)
-        expected = [from_wire(entry, data, self.device) for entry in request["expected"]]
-        graph.stage(request["draw"], inputs, expected)
+        graph.draws[request["draw"]] = self.inputs(request["inputs"], data)
+        self.ladder = Ladder(request["tolerances"], DTYPES)
+        self.waiting.clear()
+        self.doubtful = None
         return {}
 
     def calls(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
-        """Timed calls of several graphs in the order given, each on a staged draw, in another place than the last one."""
+        """Timed calls of several graphs in the order given, each on a content of its own."""
         staged = self.graphs[request["staged"]]
-        seconds, different = [], []
+        seconds, compared = [], []
         gc.disable()
         try:
-            for number, draw in zip(request["graphs"], request["draws"], strict=True):
-                graph = self.graphs[number]
-                took, found = graph.timed_call(staged.draws[draw], graph is staged, request["seed"])
+            for turn in request["turns"]:
+                took, found = self.turn(turn, staged, data, request["seed"])
                 seconds.append(took)
-                different.append(found)
+                compared.append(found)
         finally:
             gc.enable()
-        return {"seconds": seconds, "different": different}
+        return {"seconds": seconds, "compared": compared}
+
+    def turn(self, turn: dict, staged: Graph, data: memoryview, seed: int) -> tuple[float, dict | None]:
+        graph, number = self.graphs[turn["graph"]], turn["number"]
+        given = self.inputs(turn["content"]["inputs"], data) if "inputs" in turn["content"] else None
+        inputs = staged.content(turn["content"], given)
+        seconds, outputs = graph.timed_call(inputs, seed)
+        if staged.writes_inputs:
+            outputs = outputs + [value for value in inputs if isinstance(value, torch.Tensor)]
+        if turn["is_candidate"]:
+            self.waiting[number] = outputs
+            if not staged.writes_inputs:
+                changed = first_changed(inputs, staged.content(turn["content"], given))
+                return seconds, None if changed is None else {"input_changed": changed}
+            return seconds, None
+        candidate = self.waiting.pop(number, None)
+        if candidate is None or turn["level"] is None:
+            return seconds, None
+        return seconds, self.compare(number, turn["level"], outputs, candidate)
+
+    def compare(self, number: int, level: int, eager: list[torch.Tensor], candidate: list[torch.Tensor]) -> dict:
+        found = self.ladder.right_from(level, eager, candidate)
+        worst = self.doubtful[0] if self.doubtful else level
+        if found is None or found > worst:
+            self.doubtful = (HIGHEST + 1 if found is None else found, number, eager, candidate)
+        return {"wrong": True} if found is None else {"right_from": found}
+
+    def last_doubtful(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
+        """What both sides gave where they differed most since this was last asked."""
+        if self.doubtful is None:
+            return {"number": None}
+        (_, number, eager, candidate), self.doubtful = self.doubtful, None
+        at, described = 0, {"eager": [], "candidate": []}
+        for name, tensors in (("eager", eager), ("candidate", candidate)):
+            for tensor in tensors:
+                entry = to_wire(tensor, parts, at)
+                at += entry["bytes"][1]
+                described[name].append(entry)
+        return {"number": number, **described}
 
     def costs(self, request: dict, data: memoryview, parts: list[memoryview]) -> dict:
         """What a call costs the host and the device, each by itself."""
@@ -197,10 +246,16 @@ CALLS = {
     "run": Worker.run,
     "stage": Worker.stage,
     "calls": Worker.calls,
+    "doubtful": Worker.last_doubtful,
     "costs": Worker.costs,
     "copy": Worker.copy,
     "product": Worker.product,
 }
+
+
+def storage_of(tensor: torch.Tensor) -> int:
+    """The address of its memory; tensors without elements have none in common."""
+    return tensor.untyped_storage().data_ptr() if tensor.numel() else id(tensor)
 
 
 def installed_version(package: str) -> str | None:

@@ -38,33 +38,79 @@ pub fn draw_inputs(
     seed: u64,
     dtype: Option<DType>,
 ) -> std::result::Result<Vec<Value>, InputError> {
-    let read = |name: FileName| -> std::result::Result<Vec<InputMeta>, InputError> {
-        let Some(source) = files.source(name) else { return Ok(Vec::new()) };
-        let metas = source
-            .map_err(|error| vec![error])
-            .and_then(|source| read_tensor_metas(&source))
-            .map_err(InputError::Metadata)?;
-        metas.into_iter().map(|meta| input_meta(meta, dtype)).collect()
-    };
-    let (inputs, weights) = (read(FileName::InputMeta)?, read(FileName::WeightMeta)?);
-    let drawn = inputs::materialise(&inputs, &weights, seed)
-        .map_err(|error| InputError::Draw { name: String::new(), error })?;
-    let find = |name: &str| -> Result<Tensor> {
-        drawn
-            .iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, tensor)| tensor.clone())
-            .ok_or_else(|| err!(Value, "there is no metadata for this argument"))
-    };
-    graph
-        .placeholders()
-        .iter()
-        .map(|node| {
-            find(&node.name)
-                .map(Value::Tensor)
-                .map_err(|error| InputError::Draw { name: node.name.to_string(), error })
+    InputDrawer::new(files, graph, dtype)?.draw(seed)
+}
+
+/// What a folder says of a graph's inputs, read once and drawn from many times.
+#[derive(Debug, Clone)]
+pub struct InputDrawer {
+    inputs: Vec<InputMeta>,
+    weights: Vec<InputMeta>,
+    placeholders: Vec<String>,
+}
+
+impl InputDrawer {
+    /// With `dtype`, float32 inputs are drawn in that type instead.
+    pub fn new(
+        files: &GraphFiles,
+        graph: &Graph,
+        dtype: Option<DType>,
+    ) -> std::result::Result<InputDrawer, InputError> {
+        let read = |name: FileName| -> std::result::Result<Vec<InputMeta>, InputError> {
+            let Some(source) = files.source(name) else { return Ok(Vec::new()) };
+            let metas = source
+                .map_err(|error| vec![error])
+                .and_then(|source| read_tensor_metas(&source))
+                .map_err(InputError::Metadata)?;
+            metas.into_iter().map(|meta| input_meta(meta, dtype)).collect()
+        };
+        Ok(InputDrawer {
+            inputs: read(FileName::InputMeta)?,
+            weights: read(FileName::WeightMeta)?,
+            placeholders: graph.placeholders().iter().map(|node| node.name.to_string()).collect(),
         })
-        .collect()
+    }
+
+    /// One value per placeholder.
+    pub fn draw(&self, seed: u64) -> std::result::Result<Vec<Value>, InputError> {
+        let drawn = inputs::materialise(&self.inputs, &self.weights, seed)
+            .map_err(|error| InputError::Draw { name: String::new(), error })?;
+        let find = |name: &String| -> Result<Tensor> {
+            drawn
+                .iter()
+                .find(|(known, _)| known == name)
+                .map(|(_, tensor)| tensor.clone())
+                .ok_or_else(|| err!(Value, "there is no metadata for this argument"))
+        };
+        self.placeholders
+            .iter()
+            .map(|name| {
+                find(name)
+                    .map(Value::Tensor)
+                    .map_err(|error| InputError::Draw { name: name.clone(), error })
+            })
+            .collect()
+    }
+
+    /// Of every placeholder: the only values it may have, where the folder lists them.
+    pub fn is_fixed(&self) -> Vec<bool> {
+        let is_listed = |meta: &InputMeta| meta.data.is_some();
+        self.metas().map(|meta| meta.is_some_and(is_listed)).collect()
+    }
+
+    /// Of every placeholder: the least and the largest integer that the folder allows.
+    pub fn integer_ranges(&self) -> Vec<Option<(i64, i64)>> {
+        let range = |meta: &InputMeta| Some((meta.min_val?.to_i64(), meta.max_val?.to_i64()));
+        self.metas().map(|meta| meta.and_then(range)).collect()
+    }
+
+    /// Of every placeholder; a later entry of the same name replaces an earlier one.
+    fn metas(&self) -> impl Iterator<Item = Option<&InputMeta>> {
+        self.placeholders.iter().map(|name| {
+            let mut all = self.weights.iter().rev().chain(self.inputs.iter().rev());
+            all.find(|meta| meta.name == *name)
+        })
+    }
 }
 
 fn input_meta(

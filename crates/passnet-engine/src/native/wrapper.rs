@@ -222,7 +222,7 @@ impl SignedPlan {
         if self.hands_back {
             return self.results(arguments, &mut []);
         }
-        let mut own = self.own_buffers(context.poison)?;
+        let mut own = self.own_buffers()?;
         {
             let lent = Lent::new(self, arguments)?;
             let options = RunOptions {
@@ -257,8 +257,9 @@ impl SignedPlan {
         })
     }
 
-    /// Memory for the buffers that the plan itself brings; none for its inputs.
-    fn own_buffers(&self, poison: bool) -> Result<Buffers<Own>> {
+    /// Memory for the buffers that the plan itself brings; none for its inputs. What the plan does not fill is poisoned:
+    /// it must not tell what earlier calls left there.
+    fn own_buffers(&self) -> Result<Buffers<Own>> {
         let specs = &self.prepared.plan().buffers;
         let mut own = Buffers::with_capacity(specs.len());
         for spec in specs {
@@ -267,11 +268,16 @@ impl SignedPlan {
                 continue;
             }
             let bytes = usize::try_from(spec.bytes()).unwrap_or(usize::MAX);
-            let mut buffer = Buffer::<u8>::new(bytes)?;
-            if poison && spec.init == Init::Uninitialized {
-                // All ones is NaN in every float type; a bool must stay a bool.
-                buffer.fill(if spec.dtype == DType::Bool { 1 } else { 0xff });
-            }
+            let buffer = match (&spec.init, spec.dtype) {
+                // A bool must stay a bool.
+                (Init::Uninitialized, DType::Bool) => {
+                    let mut buffer = Buffer::<u8>::new(bytes)?;
+                    buffer.fill(1);
+                    buffer
+                }
+                (Init::Uninitialized, _) => Buffer::poisoned(bytes)?,
+                _ => Buffer::new(bytes)?,
+            };
             own.push(Own::Buffer(buffer, spec.dtype));
         }
         Ok(own)
@@ -428,9 +434,15 @@ fn host_argument(value: &Value) -> Option<HostArg> {
             stride: signed(tensor.strides()),
             dtype: tensor.dtype(),
             device: device(),
+            aligned: is_aligned(tensor),
         }));
     }
     constant(value).map(HostArg::Const)
+}
+
+/// Whether a tensor begins at an address that 16 divides, as its memory does.
+fn is_aligned(tensor: &Tensor) -> bool {
+    (tensor.storage_offset() * tensor.dtype().size()).is_multiple_of(16)
 }
 
 fn constant(value: &Value) -> Option<Const> {
@@ -455,6 +467,7 @@ fn fits(signature: &[HostArg], arguments: &[Cow<'_, Value>]) -> bool {
         && signature.iter().zip(arguments).all(|(known, value)| match (known, value.as_ref()) {
             (HostArg::Tensor(spec), Value::Tensor(tensor)) => {
                 spec.dtype == tensor.dtype()
+                    && spec.aligned == is_aligned(tensor)
                     && equal(tensor.shape(), &spec.shape)
                     && equal(tensor.strides(), &spec.stride)
             }

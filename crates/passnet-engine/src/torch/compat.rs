@@ -72,6 +72,9 @@ pub(super) struct Failed {
     pub(super) message: String,
 }
 
+/// The kind of what is not the pass's fault.
+pub(super) const MACHINE: &str = "machine";
+
 impl Failed {
     fn new(kind: &'static str, message: impl Into<String>) -> Failed {
         Failed { kind, message: message.into() }
@@ -145,8 +148,8 @@ impl SandboxedPass {
         let mut session = compat
             .sandbox
             .start(&job)
-            .map_err(|refusal| Failed::new("unsupported", refusal.to_string()))?;
-        let (input, output) = session.pipes().ok_or_else(|| Failed::new("error", "no pipes"))?;
+            .map_err(|refusal| Failed::new(MACHINE, refusal.to_string()))?;
+        let (input, output) = session.pipes().ok_or_else(|| Failed::new(MACHINE, "no pipes"))?;
         let (sender, replies) = channel();
         std::thread::spawn(move || {
             let mut reader = BufReader::with_capacity(1 << 16, output);
@@ -168,7 +171,7 @@ impl SandboxedPass {
         let first = json!({ "device": device, "threads": compat.threads });
         // Nothing of the pass is there yet: what fails now is the machine's fault.
         pass.ask(&first, &[], START_LIMIT).map_err(|failed| Failed {
-            kind: "unsupported",
+            kind: MACHINE,
             message: format!("{device} does not start in the sandbox: {}", failed.message),
         })?;
         // The wrapper's file comes first.

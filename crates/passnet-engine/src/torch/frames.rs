@@ -8,7 +8,7 @@ const MAGIC: [u8; 4] = *b"PNW1";
 /// The raw bytes do not follow: they lie at the beginning of the shared area.
 const MAGIC_IN_AREA: [u8; 4] = *b"PNA1";
 /// Changes whenever the meaning of a message does.
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
 /// An area grows no larger, for it never shrinks; more bytes go through the pipe.
 const MAX_AREA: u64 = 256 << 20;
 const MAX_JSON: u32 = 64 << 20;

@@ -10,6 +10,7 @@ pub mod compile;
 mod frames;
 pub mod package;
 mod planner;
+mod staged;
 mod text;
 mod wire;
 mod worker;
@@ -17,9 +18,10 @@ mod worker;
 pub use worker::{WorkerInfo, WorkerOptions};
 
 use crate::engine::{
-    Called, Costs, Engine, EngineError, ErrorKind, GraphCompiler, Player, Precision, Prepared,
-    RunOptions, Staged, Tier, Value,
+    Engine, EngineError, ErrorKind, Faults, GraphCompiler, Precision, Prepared, RunOptions, Staged,
+    Tier, Tolerances, Value,
 };
+use crate::identity::{DeviceIdentity, Identity, file_digest, nvidia_driver};
 use crate::native::{NativeEngine, Tensor, Wrappers};
 use crate::sandbox::{Sandbox, nvidia};
 use compat::Compat;
@@ -32,6 +34,7 @@ use passnet_graph::{DType, Device, Graph, NodeKind};
 use passnet_kernel::check::Finding;
 use planner::PlanMaker;
 use serde_json::{Map, Value as Json, json};
+use staged::StagedGraphs;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -59,6 +62,8 @@ struct Host {
     compiler: Option<Arc<Compiler>>,
     /// Where the compatibility tier was asked for.
     compat: Option<Arc<Compat>>,
+    /// Of the first worker: those that follow are started the same way.
+    identity: Identity,
     state: Mutex<State>,
     next_graph: AtomicU64,
 }
@@ -70,6 +75,19 @@ struct State {
     loaded: BTreeSet<u64>,
     /// Workers started so far.
     started: usize,
+    faults: Faults,
+}
+
+impl State {
+    /// Remembers what was nobody's fault under test.
+    fn note<R>(&mut self, result: &Result<R, EngineError>) {
+        if let Err(error) = result
+            && error.kind == ErrorKind::Machine
+        {
+            self.faults.count += 1;
+            self.faults.last = error.to_string();
+        }
+    }
 }
 
 impl TorchEngine {
@@ -80,7 +98,7 @@ impl TorchEngine {
         })?;
         let package = Package::lay_out(&package::WORKER).map_err(|error| {
             let text = format!("the worker's files cannot be laid out: {error}");
-            EngineError::graph(ErrorKind::Internal, text)
+            EngineError::graph(ErrorKind::Machine, text)
         })?;
         let mut host = Host {
             options,
@@ -88,17 +106,20 @@ impl TorchEngine {
             package,
             compiler: None,
             compat: None,
+            identity: Identity::default(),
             state: Mutex::default(),
             next_graph: AtomicU64::new(0),
         };
         if host.options.tier == Tier::Compat {
             host.compat = Some(Arc::new(host.compatibility()?));
         }
-        let capability = host.living()?.worker.as_ref().and_then(|worker| worker.info.capability);
-        if let Some([major, minor]) = capability {
+        let info = host.living()?.worker.as_ref().map(|worker| worker.info.clone());
+        let info = info.unwrap_or_default();
+        host.identity = identity_of(&host.options, &info);
+        if let Some([major, minor]) = info.capability {
             let sandbox = Sandbox::strongest().map_err(|refusal| {
                 let text = format!("kernels are compiled in a sandbox only: {refusal}");
-                EngineError::graph(ErrorKind::Unsupported, text)
+                EngineError::graph(ErrorKind::Machine, text)
             })?;
             let cache = host.options.cache.clone();
             let compiler = Compiler::new(host.options.python.clone(), cache, sandbox);
@@ -148,6 +169,14 @@ impl Engine for TorchEngine {
         "torch"
     }
 
+    fn identity(&self) -> Identity {
+        self.host.identity.clone()
+    }
+
+    fn faults(&self) -> Faults {
+        self.host.lock().faults.clone()
+    }
+
     fn computes_on_host(&self) -> bool {
         self.host.device == Device::CPU
     }
@@ -182,6 +211,31 @@ impl Engine for TorchEngine {
             GraphCompiler::Inductor => self.load(graph, &Wrappers::default(), "inductor"),
             GraphCompiler::Joined => Err(self.lacks(compiler)),
         }
+    }
+}
+
+/// What a worker says of itself and what is known here.
+fn identity_of(options: &WorkerOptions, info: &WorkerInfo) -> Identity {
+    let here = Identity::here("torch");
+    let said = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    let device = match options.device == "cpu" {
+        true => here.device.clone(),
+        false => DeviceIdentity {
+            kind: options.device.clone(),
+            name: info.device.clone(),
+            driver: nvidia_driver(),
+            capability: info.capability,
+        },
+    };
+    Identity {
+        device,
+        python: said(&info.python),
+        torch: said(&info.torch),
+        triton: info.triton.clone(),
+        cuda: info.cuda.clone(),
+        runner: options.runner.as_deref().and_then(file_digest),
+        tier: options.tier,
+        ..here
     }
 }
 
@@ -231,11 +285,21 @@ impl Host {
     fn living(&self) -> Result<MutexGuard<'_, State>, EngineError> {
         let mut state = self.lock();
         if state.worker.is_none() {
-            state.worker = Some(Worker::start(&self.options, self.package.folder())?);
+            let started = Worker::start(&self.options, self.package.folder());
+            state.note(&started);
+            state.worker = Some(started?);
             state.loaded.clear();
             state.started += 1;
         }
         Ok(state)
+    }
+
+    /// A reply without what was asked for.
+    fn garbled(&self) -> EngineError {
+        let text = "the PyTorch worker's reply makes no sense";
+        let error = EngineError::graph(ErrorKind::Machine, text);
+        self.lock().note::<()>(&Err(error.clone()));
+        error
     }
 
     /// Works with a worker that knows the graph. A worker that falls is forgotten.
@@ -246,7 +310,7 @@ impl Host {
     ) -> Result<R, EngineError> {
         let mut state = self.living()?;
         let State { worker: Some(worker), loaded, .. } = &mut *state else {
-            return Err(EngineError::graph(ErrorKind::Internal, "there is no worker"));
+            return Err(EngineError::graph(ErrorKind::Machine, "there is no worker"));
         };
         let mut plans = graph.plans.lock().unwrap_or_else(PoisonError::into_inner);
         let mut result = Ok(());
@@ -268,6 +332,7 @@ impl Host {
         if !worker.is_alive() {
             state.worker = None;
         }
+        state.note(&result);
         result
     }
 }
@@ -350,12 +415,11 @@ impl Prepared for TorchGraph {
             "graph": self.id,
             "inputs": described,
             "seed": options.seed,
-            "poison": options.poison,
         });
         let frame = self.host.with(self, |worker, plans| {
             answer(worker, message, &out.parts, self.limit(options), plans)
         })?;
-        outputs(&frame, inputs).ok_or_else(garbled)
+        outputs(&frame, inputs).ok_or_else(|| self.host.garbled())
     }
 
     fn remote_number(&self) -> Option<u64> {
@@ -370,25 +434,21 @@ impl Prepared for TorchGraph {
         &'a self,
         eager: &'a dyn Prepared,
         draws: &[Vec<Value>],
-        verified: &[Vec<Value>],
+        tolerances: &Tolerances,
         options: &RunOptions,
     ) -> Result<Option<Box<dyn Staged + 'a>>, EngineError> {
         let Some(eager) = eager.remote_number() else { return Ok(None) };
+        let by_name = tolerances.iter().map(|(dtype, levels)| (dtype.name().into(), json!(levels)));
+        let tolerances = Json::Object(by_name.collect());
         for (index, inputs) in draws.iter().enumerate() {
             let mut out = Outgoing::default();
             let described = self.inputs(inputs, &mut out)?;
-            let mut expected = Vec::new();
-            let verified = verified.get(index).map_or(&[][..], Vec::as_slice);
-            let tensors = crate::dump::output_tensors(verified);
-            for tensor in tensors.map_err(|error| wire::tensor_error(&error))? {
-                expected.push(out.tensor(&tensor).map_err(|error| wire::tensor_error(&error))?);
-            }
             let message = json!({
                 "call": "stage",
                 "graph": self.id,
                 "draw": index,
                 "inputs": described,
-                "expected": expected,
+                "tolerances": tolerances,
             });
             self.host.with(self, |worker, plans| {
                 answer(worker, message, &out.parts, self.limit(options), plans)
@@ -405,65 +465,6 @@ impl Prepared for TorchGraph {
     }
 }
 
-/// Both graphs on the candidate's draws.
-struct StagedGraphs<'a> {
-    candidate: &'a TorchGraph,
-    /// The number of eager's graph.
-    eager: u64,
-    options: RunOptions,
-}
-
-impl StagedGraphs<'_> {
-    fn ask(&self, mut message: Json, calls: usize) -> Result<Frame, EngineError> {
-        let graph = self.candidate;
-        message["staged"] = json!(graph.id);
-        message["seed"] = json!(self.options.seed);
-        let limit = graph.limit(&self.options).saturating_mul(u32::try_from(calls).unwrap_or(1));
-        graph.host.with(graph, |worker, plans| answer(worker, message, &[], limit, plans))
-    }
-
-    fn number(&self, player: Player) -> u64 {
-        match player {
-            Player::Eager => self.eager,
-            Player::Candidate => self.candidate.id,
-        }
-    }
-}
-
-impl Staged for StagedGraphs<'_> {
-    fn calls(&mut self, turns: &[(Player, usize)]) -> Result<Vec<Called>, EngineError> {
-        let graphs: Vec<u64> = turns.iter().map(|(player, _)| self.number(*player)).collect();
-        let draws: Vec<usize> = turns.iter().map(|(_, draw)| *draw).collect();
-        let message = json!({ "call": "calls", "graphs": graphs, "draws": draws });
-        let frame = self.ask(message, turns.len())?;
-        let list = |key: &str| frame.message.get(key).and_then(Json::as_array);
-        let (Some(seconds), Some(different)) = (list("seconds"), list("different")) else {
-            return Err(garbled());
-        };
-        if seconds.len() != turns.len() || different.len() != turns.len() {
-            return Err(garbled());
-        }
-        let called = seconds.iter().zip(different).map(|(seconds, different)| {
-            Some(Called {
-                seconds: seconds.as_f64()?,
-                different_output: different.as_u64().and_then(|n| usize::try_from(n).ok()),
-            })
-        });
-        called.collect::<Option<_>>().ok_or_else(garbled)
-    }
-
-    fn costs(&mut self, player: Player) -> Result<Costs, EngineError> {
-        let message = json!({ "call": "costs", "graph": self.number(player) });
-        let frame = self.ask(message, 1)?;
-        let seconds = |key: &str| frame.message.get(key).and_then(Json::as_f64);
-        Ok(Costs { host: seconds("host"), device: seconds("device"), cold: seconds("cold") })
-    }
-}
-
-fn garbled() -> EngineError {
-    EngineError::graph(ErrorKind::Internal, "the PyTorch worker's reply makes no sense")
-}
-
 /// The outputs of a reply; inputs that the run changed are changed here too.
 fn outputs(frame: &Frame, inputs: &[Value]) -> Option<Vec<Value>> {
     let entries = |key: &str| -> Option<Vec<&Map<String, Json>>> {
@@ -476,11 +477,14 @@ fn outputs(frame: &Frame, inputs: &[Value]) -> Option<Vec<Value>> {
     for entry in entries("changed")? {
         input(entry, "index")?.copy_from(&wire::tensor(entry, &frame.bytes)?).ok()?;
     }
-    let mut outputs = Vec::new();
-    for entry in entries("outputs")? {
-        let content = wire::tensor(entry, &frame.bytes)?;
-        let view = input(entry, "input").and_then(|input| wire::view_of(input, entry, &content));
-        outputs.push(Value::Tensor(view.unwrap_or(content)));
+    let described = entries("outputs")?;
+    let contents: Option<Vec<Tensor>> =
+        described.iter().map(|entry| wire::tensor(entry, &frame.bytes)).collect();
+    let mut outputs = wire::laid_out(&described, contents?)?;
+    for (output, entry) in outputs.iter_mut().zip(&described) {
+        if let Some(view) = input(entry, "input").and_then(|i| wire::view_of(i, entry, output)) {
+            *output = view;
+        }
     }
-    Some(outputs)
+    Some(outputs.into_iter().map(Value::Tensor).collect())
 }

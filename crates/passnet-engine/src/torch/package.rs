@@ -11,12 +11,13 @@ macro_rules! files {
     };
 }
 
-pub(super) const WORKER: [(&str, &str); 11] = files![
+pub(super) const WORKER: [(&str, &str); 12] = files![
     "passnet/__init__.py",
     "passnet/worker/__init__.py",
     "passnet/worker/__main__.py",
     "passnet/worker/clock.py",
     "passnet/worker/frames.py",
+    "passnet/worker/contents.py",
     "passnet/worker/graphs.py",
     "passnet/worker/plans.py",
     "passnet/worker/quick.py",

@@ -1,6 +1,6 @@
 //! Answers the worker's questions for plans: arguments in, a launch plan and its kernels out.
 
-use super::compat::{Compat, Failed, SandboxedPass};
+use super::compat::{Compat, Failed, MACHINE, SandboxedPass};
 use super::compile::{Compiler, Cubin};
 use super::frames::Frame;
 use crate::engine::{EngineError, ErrorKind, Tier};
@@ -67,9 +67,10 @@ impl PlanMaker {
     pub(super) fn answer(&mut self, question: &Frame) -> (Json, Vec<Vec<u8>>) {
         let object = |key: &str| question.message.get(key).and_then(Json::as_object);
         let answer = match (object("plan"), object("remote")) {
-            (Some(wanted), _) => self.plan(wanted).or_else(|message| {
-                let failed = Failed { kind: "plan", message };
-                if self.compat.is_none() { Err(failed) } else { self.sandbox(wanted, failed) }
+            (Some(wanted), _) => self.plan(wanted).or_else(|failed| {
+                // A machine that could not make the plan says nothing about whether there is one.
+                let is_plans = failed.kind != MACHINE && self.compat.is_some();
+                if is_plans { self.sandbox(wanted, failed) } else { Err(failed) }
             }),
             (None, Some(wanted)) => self.remote(wanted, &question.bytes),
             (None, None) => {
@@ -120,21 +121,23 @@ impl PlanMaker {
         Ok(answer)
     }
 
-    fn plan(&self, wanted: &Map<String, Json>) -> Result<(Json, Vec<Vec<u8>>), String> {
+    fn plan(&self, wanted: &Map<String, Json>) -> Result<(Json, Vec<Vec<u8>>), Failed> {
+        let refused = |message: String| Failed { kind: "plan", message };
         let wrapper = node_of(wanted).and_then(|node| self.wrappers.get(node));
         let arguments = wanted.get("arguments").and_then(Json::as_array);
         let (Some(wrapper), Some(arguments)) = (wrapper, arguments) else {
-            return Err("the worker asks for a plan that no node needs".into());
+            return Err(refused("the worker asks for a plan that no node needs".into()));
         };
         let signature = arguments
             .iter()
             .enumerate()
             .map(|(index, argument)| {
-                host_argument(argument)
-                    .ok_or_else(|| format!("argument {index} of the wrapper is {argument}"))
+                host_argument(argument).ok_or_else(|| {
+                    refused(format!("argument {index} of the wrapper is {argument}"))
+                })
             })
             .collect::<Result<Vec<_>, _>>()?;
-        let (prepared, _) = wrapper.plan(&signature).map_err(|error| error.to_string())?;
+        let (prepared, _) = wrapper.plan(&signature).map_err(|error| refused(error.to_string()))?;
         match &self.compiler {
             None => Ok((cpu_plan(&prepared), Vec::new())),
             Some(compiler) => {
@@ -146,9 +149,15 @@ impl PlanMaker {
                 };
                 let alignment: Vec<bool> =
                     plan.buffers.iter().map(|buffer| is_aligned(&buffer.init)).collect();
-                let cubins = compiler
-                    .compile_plan(&wrapper.files, plan, &alignment)
-                    .map_err(|error| error.to_string())?;
+                let cubins =
+                    compiler.compile_plan(&wrapper.files, plan, &alignment).map_err(|error| {
+                        match error.kind {
+                            ErrorKind::Machine => {
+                                Failed { kind: MACHINE, message: error.to_string() }
+                            }
+                            _ => refused(error.to_string()),
+                        }
+                    })?;
                 let (kernels, code) = Cubin::pack(&cubins);
                 let text = json!({ "plan": plan, "kernels": kernels }).to_string();
                 Ok((json!({ "plan": plan, "text": text }), vec![code]))
@@ -187,6 +196,7 @@ fn host_argument(argument: &Json) -> Option<HostArg> {
         dtype: DType::from_name(tensor.get("dtype")?.as_str()?)?,
         // Passes are written for a GPU: that is where their arguments appear to be.
         device: Device::from_name("cuda:0")?,
+        aligned: is_aligned(argument),
     }))
 }
 

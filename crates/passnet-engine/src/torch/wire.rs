@@ -56,6 +56,55 @@ pub(super) fn tensor(entry: &Map<String, Json>, bytes: &[u8]) -> Option<Tensor> 
     Tensor::from_bytes(content, &shape, dtype).ok()
 }
 
+/// Outputs with the strides that the worker's have, in one memory where theirs are.
+pub(super) fn laid_out(
+    entries: &[&Map<String, Json>],
+    contents: Vec<Tensor>,
+) -> Option<Vec<Tensor>> {
+    let number =
+        |entry: &Map<String, Json>, key: &str| usize::try_from(entry.get(key)?.as_u64()?).ok();
+    let mut places = Vec::new();
+    for (entry, content) in entries.iter().zip(&contents) {
+        let strides = sizes(entry.get("stride")?)?;
+        let steps = content.shape().iter().zip(&strides);
+        let reach = steps.map(|(size, stride)| size.saturating_sub(1).saturating_mul(*stride));
+        let reach = reach.fold(1usize, usize::saturating_add);
+        places.push((number(entry, "storage")?, number(entry, "offset")?, strides, reach));
+    }
+    let mut tensors = Vec::new();
+    for (index, (storage, offset, strides, reach)) in places.iter().enumerate() {
+        let content = &contents[index];
+        let shares = |other: &usize| {
+            places[*other].0 == *storage && contents[*other].dtype() == content.dtype()
+        };
+        let first = (0..index).find(shares);
+        let group = || (0..places.len()).filter(shares).map(|other| &places[other]);
+        let start = group().map(|place| place.1).min()?;
+        let memory: Tensor = match first {
+            Some(first) => Tensor::clone(&tensors[first]),
+            None if group().count() == 1 && content.strides() == &strides[..] => {
+                tensors.push(content.clone());
+                continue;
+            }
+            None => {
+                let end = group().map(|place| place.1.saturating_add(place.3)).max()?;
+                // More than all elements take is a view with gaps, which nothing needs here.
+                Tensor::zeros(&[end.checked_sub(start)?], content.dtype()).ok()?
+            }
+        };
+        let region = Region {
+            shape: content.shape().into(),
+            strides: strides.as_slice().into(),
+            offset: offset.checked_sub(start)?,
+        };
+        debug_assert!(*reach > 0);
+        let tensor = memory.as_strided(region).ok()?;
+        tensor.copy_from(content).ok()?;
+        tensors.push(tensor);
+    }
+    Some(tensors)
+}
+
 /// The same elements as a view of an input, where the worker says that they share memory.
 pub(super) fn view_of(
     input: &Tensor,

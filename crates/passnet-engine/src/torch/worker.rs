@@ -52,6 +52,8 @@ pub struct WorkerInfo {
     pub python: String,
     pub torch: String,
     pub triton: Option<String>,
+    /// The CUDA that PyTorch was built for.
+    pub cuda: Option<String>,
     pub device: String,
     pub capability: Option<[u32; 2]>,
 }
@@ -112,7 +114,7 @@ impl Worker {
             .stderr(Stdio::piped());
         let missing = |error: &dyn std::fmt::Display| {
             EngineError::graph(
-                ErrorKind::Internal,
+                ErrorKind::Machine,
                 format!("cannot start {}: {error}", options.python.display()),
             )
         };
@@ -169,6 +171,7 @@ impl Worker {
             python: text("python").unwrap_or_default(),
             torch: text("torch").unwrap_or_default(),
             triton: text("triton"),
+            cuda: text("cuda"),
             device: text("device").unwrap_or_default(),
             capability: match capability.as_deref() {
                 Some([major, minor]) => Some([*major as u32, *minor as u32]),
@@ -190,21 +193,23 @@ impl Worker {
         message["id"] = json!(self.next);
         let deadline = Instant::now() + limit;
         if let Err(error) = self.send(&message, parts) {
-            return Err(self.fall(ErrorKind::Kernel, &format!("it reads no more ({error})")));
+            return Err(self.reads_no_more(&error));
         }
         loop {
             let frame = self.wait(deadline)?;
             if frame.message.contains_key("plan") || frame.message.contains_key("remote") {
                 let (answer, parts) = planner(&frame);
                 if let Err(error) = self.send(&answer, &parts) {
-                    return Err(
-                        self.fall(ErrorKind::Kernel, &format!("it reads no more ({error})"))
-                    );
+                    return Err(self.reads_no_more(&error));
                 }
                 continue;
             }
             if frame.message.get("id").and_then(Json::as_u64) != Some(self.next) {
-                return Err(self.fall(ErrorKind::Internal, "it answers another question"));
+                return Err(self.fall(ErrorKind::Machine, "it answers another question"));
+            }
+            if frame.message.get("fatal").and_then(Json::as_bool) == Some(true) {
+                // It ends after this reply. Whoever asks next must find it gone, not going.
+                self.end();
             }
             return Ok(frame);
         }
@@ -219,11 +224,11 @@ impl Worker {
             match self.replies.recv_timeout(WATCH) {
                 Ok(Ok(frame)) => return Ok(frame),
                 Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                    return Err(self.fall(ErrorKind::Kernel, "it ended"));
+                    return Err(self.fall_by_itself("it ended"));
                 }
-                Ok(Err(error)) => return Err(self.fall(ErrorKind::Internal, &error.to_string())),
+                Ok(Err(error)) => return Err(self.fall(ErrorKind::Machine, &error.to_string())),
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(self.fall(ErrorKind::Kernel, "it ended"));
+                    return Err(self.fall_by_itself("it ended"));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -238,7 +243,31 @@ impl Worker {
 
     /// Ends the process and says why.
     fn fall(&mut self, kind: ErrorKind, why: &str) -> Fallen {
-        let status = self.end();
+        let status = self.end().status;
+        self.last_words(kind, why, status)
+    }
+
+    /// A process that was not ended by us: the kernels that it ran are at fault only where it crashed. Nothing else of a
+    /// pass runs in it, so one that was killed or that left has met something else.
+    fn fall_by_itself(&mut self, why: &str) -> Fallen {
+        let Ended { status, by_us } = self.end();
+        let kind = match status {
+            Some(status) if !by_us && has_crashed(status) => ErrorKind::Kernel,
+            _ => ErrorKind::Machine,
+        };
+        self.last_words(kind, why, status)
+    }
+
+    fn reads_no_more(&mut self, error: &io::Error) -> Fallen {
+        let why = format!("it reads no more ({error})");
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => self.fall_by_itself(&why),
+            // The memory that both share is full, or the pipe itself failed.
+            _ => self.fall(ErrorKind::Machine, &why),
+        }
+    }
+
+    fn last_words(&mut self, kind: ErrorKind, why: &str, status: Option<ExitStatus>) -> Fallen {
         let how = match status {
             Some(status) if !status.success() => format!(", {status}"),
             _ => String::new(),
@@ -256,18 +285,39 @@ impl Worker {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    fn end(&mut self) -> Option<ExitStatus> {
+    fn end(&mut self) -> Ended {
         // A process that ended by itself says how; one that hangs is killed.
         if let Ok(Some(status)) = self.child.try_wait() {
-            return Some(status);
+            return Ended { status: Some(status), by_us: false };
         }
         std::thread::sleep(WATCH);
         if let Ok(Some(status)) = self.child.try_wait() {
-            return Some(status);
+            return Ended { status: Some(status), by_us: false };
         }
         let _ = self.child.kill();
-        self.child.wait().ok()
+        Ended { status: self.child.wait().ok(), by_us: true }
     }
+}
+
+/// How a process ended, and by whose hand.
+struct Ended {
+    status: Option<ExitStatus>,
+    by_us: bool,
+}
+
+/// Whether a process ended by what it did itself. Hang-up, interrupt, quit, kill and termination come from outside: from
+/// a person, or from a system that is short of memory.
+#[cfg(unix)]
+fn has_crashed(status: ExitStatus) -> bool {
+    use std::os::unix::process::ExitStatusExt;
+    const FROM_OUTSIDE: [i32; 5] = [1, 2, 3, 9, 15];
+    status.signal().is_some_and(|signal| !FROM_OUTSIDE.contains(&signal))
+}
+
+/// Without signals a crash is any code that no program gives by itself.
+#[cfg(not(unix))]
+fn has_crashed(status: ExitStatus) -> bool {
+    status.code().is_none_or(|code| code < 0)
 }
 
 impl Drop for Worker {
@@ -288,6 +338,7 @@ pub(super) fn refusal(reply: &Map<String, Json>) -> Option<EngineError> {
         "memory" => ErrorKind::Memory,
         "cuda" => ErrorKind::Kernel,
         "unsupported" => ErrorKind::Unsupported,
+        "machine" => ErrorKind::Machine,
         "timeout" => ErrorKind::Timeout,
         _ => ErrorKind::Value,
     };

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Speaks the worker's protocol without PyTorch, and goes wrong once, in the way its file name says."""
+"""Speaks the worker's protocol without PyTorch, and goes wrong in the way its file name says: once, or for as long as a
+file of its name lies beside it that ends in `.armed`."""
 
 import json
 import os
@@ -13,6 +14,7 @@ HEAD = struct.Struct("<4sIQ")
 ME = Path(__file__)
 FAULT = ME.stem
 MARK = ME.with_suffix(".done")
+ARMED = ME.with_suffix(".armed")
 AREA = Path(sys.argv[sys.argv.index("--areas") + 1]) if "--areas" in sys.argv else None
 
 
@@ -39,9 +41,21 @@ def send(raw):
     sys.stdout.buffer.flush()
 
 
-def go_wrong(reply):
+def go_wrong(reply, number):
     if FAULT == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
+    if FAULT == "crashes":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if FAULT == "lost":
+        # The reply of a worker whose device is lost; it goes a little later.
+        message = "CUDA error: an illegal memory access was encountered"
+        send(frame({"ok": False, "kind": "cuda", "message": message, "fatal": True, "id": number}))
+        time.sleep(0.02)
+        os._exit(3)
+    if FAULT == "unequipped":
+        message = "RemoteError: the worker was started without the native runner"
+        send(frame({"ok": False, "kind": "machine", "message": message, "id": number}))
+        return True
     if FAULT == "exits":
         print("out of luck", file=sys.stderr, flush=True)
         os._exit(7)
@@ -79,13 +93,20 @@ def main():
             send(frame({**reply, **about}))
             continue
         if request["call"] == "run":
-            entry = {**request["inputs"][0], "input": None, "offset": 0}
+            entry = {**request["inputs"][0], "input": None, "offset": 0, "storage": 0}
             raw = frame({**reply, "outputs": [entry], "changed": []}, data)
-            if not MARK.exists():
+            if ARMED.exists() or not MARK.exists():
                 MARK.touch()
-                go_wrong(raw)
+                if go_wrong(raw, request["id"]):
+                    continue
             send(raw)
             continue
+        if request["call"] == "calls":
+            turns = request["turns"]
+            compare = lambda turn: None if turn["is_candidate"] else turn["level"]  # noqa: E731
+            levels = [compare(turn) for turn in turns]
+            compared = [None if level is None else {"right_from": level} for level in levels]
+            reply.update({"seconds": [0.001] * len(turns), "compared": compared})
         send(frame(reply))
 
 

@@ -4,8 +4,10 @@
 //! sees them, because dropping a tree that is ten thousand levels deep overflows the stack.
 
 mod depth;
+mod program;
 mod source;
 
+pub use program::drop_program;
 pub use ruff_python_ast as ast;
 pub use ruff_text_size::{Ranged, TextRange, TextSize};
 pub use source::Source;

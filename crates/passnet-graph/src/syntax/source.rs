@@ -23,11 +23,17 @@ impl Source {
         Self { path: path.into(), text: text.into(), line_starts: OnceLock::new() }
     }
 
-    /// Reads a file, refusing what is too large or not UTF-8.
+    /// Reads a file, refusing what is no file, too large or not UTF-8.
     pub fn read(path: &Path) -> Result<Self, Diagnostic> {
         let shown = path.display().to_string();
         let describe = |error: std::io::Error| Diagnostic::file(&shown, error.to_string());
-        let size = std::fs::metadata(path).map_err(describe)?.len();
+        let metadata = std::fs::metadata(path).map_err(describe)?;
+        // A pipe never ends, or never begins.
+        if !metadata.is_file() {
+            return Err(Diagnostic::file(&shown, "not a regular file")
+                .with_hint("folders, pipes, sockets and devices are not read"));
+        }
+        let size = metadata.len();
         if size > super::MAX_SOURCE_BYTES as u64 {
             return Err(Diagnostic::file(
                 &shown,

@@ -24,8 +24,6 @@ pub(crate) struct Context {
     generator: RefCell<Option<Box<Generator>>>,
     /// How deep vmap is nested.
     pub(crate) nesting: Cell<i64>,
-    /// Whether a pass's kernels get uninitialised memory as NaN.
-    pub(crate) poison: bool,
     /// When a pass's kernels must be done.
     pub(crate) deadline: Option<Instant>,
 }
@@ -37,7 +35,6 @@ impl Context {
             seed: options.seed,
             generator: RefCell::new(None),
             nesting: Cell::new(0),
-            poison: options.poison,
             deadline: options.time_limit.and_then(|limit| Instant::now().checked_add(limit)),
         }
     }

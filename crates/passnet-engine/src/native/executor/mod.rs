@@ -12,6 +12,7 @@ pub use run::{NodeTime, Observer};
 
 use crate::engine::{Engine, EngineError, GraphCompiler, Precision, Prepared, RunOptions, Value};
 use crate::native::rates;
+use crate::native::tensor::memory::scrub_pool;
 use crate::native::wrapper::Wrappers;
 use passnet_graph::{DType, Graph};
 use passnet_kernel::check::Finding;
@@ -65,6 +66,10 @@ impl Engine for NativeEngine {
 impl Prepared for Program {
     fn run(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Value>, EngineError> {
         self.run_observed(inputs, options, &mut ())
+    }
+
+    fn scrub_memory(&self) {
+        scrub_pool();
     }
 
     fn check(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Finding>, EngineError> {

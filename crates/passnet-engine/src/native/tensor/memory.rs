@@ -2,6 +2,10 @@
 //!
 //! Fresh pages cost more than most kernels (the system must map and clear them), so freed buffers are kept and reused.
 //! Memory is always initialised (zero pages at first, old contents later), so typed slices over it are always sound.
+//!
+//! What an untrusted kernel gets uninitialised must tell nothing about earlier calls, timed or not. Such buffers are
+//! poisoned: every byte is [`POISON`]. [`scrub_pool`] writes the poison into freed blocks ahead of a call, so that the
+//! call itself only takes a block that is ready.
 
 use super::element::Plain;
 use crate::native::error::{Result, TensorError};
@@ -21,6 +25,8 @@ const ALIGNMENT: usize = 64;
 const POOL_LIMIT: usize = 1 << 30;
 /// Of blocks up to this size, larger ones may stand for smaller ones.
 const SMALL: usize = 16 << 20;
+/// What poisoned memory holds in every byte: NaN in every float type, -1 in every signed integer type.
+pub(crate) const POISON: u8 = 0xff;
 /// What a thread may hold unless it set a budget of its own.
 const DEFAULT_LIMIT: usize = 1 << 36;
 
@@ -86,6 +92,8 @@ thread_local! {
 struct Block {
     start: NonNull<u8>,
     capacity: usize,
+    /// Whether every byte is [`POISON`]; true only of blocks that nobody has used since they were poisoned.
+    is_poisoned: bool,
 }
 
 // SAFETY: a block is plain owned memory; nothing about it belongs to a thread.
@@ -101,13 +109,21 @@ impl Block {
         let layout = Self::layout(capacity)?;
         // SAFETY: the layout has a non-zero size.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        Some(Block { start, capacity })
+        Some(Block { start, capacity, is_poisoned: false })
     }
 
     fn aligned(&self) -> NonNull<u8> {
         let padding = self.start.align_offset(ALIGNMENT);
         // SAFETY: the block is ALIGNMENT bytes longer than its capacity and padding is below ALIGNMENT.
         unsafe { self.start.add(padding) }
+    }
+
+    fn poison(&mut self) {
+        if !self.is_poisoned {
+            // SAFETY: `capacity` bytes from the aligned start on belong to the block, which is borrowed exclusively.
+            unsafe { self.aligned().as_ptr().write_bytes(POISON, self.capacity) }
+            self.is_poisoned = true;
+        }
     }
 }
 
@@ -180,21 +196,35 @@ impl std::fmt::Debug for Memory {
     }
 }
 
+/// What a new buffer holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Content {
+    /// Whatever was there before.
+    Any,
+    Zeros,
+    Poison,
+}
+
 impl Memory {
-    pub(crate) fn new(len: usize, zeroed: bool) -> Result<Self> {
+    fn new(len: usize, content: Content) -> Result<Self> {
         let budget = Budget::current();
         let too_large = || TensorError::Allocation { requested: len, available: budget.limit };
         let capacity = len.max(1).checked_next_multiple_of(ALIGNMENT).ok_or_else(too_large)?;
         budget.charge(len)?;
         let reused = pool().take(capacity);
         let was_reused = reused.is_some();
-        let Some(block) = reused.or_else(|| Block::new(capacity)) else {
+        let Some(mut block) = reused.or_else(|| Block::new(capacity)) else {
             budget.used.fetch_sub(len, Ordering::Relaxed);
             return Err(too_large());
         };
+        if content == Content::Poison {
+            block.poison();
+        }
+        // From here on others write into it.
+        block.is_poisoned = false;
         let start = block.aligned();
         let mut memory = Memory { start, block: Some(block), len, budget };
-        if zeroed && was_reused {
+        if content == Content::Zeros && was_reused {
             memory.slice_mut::<u8>().fill(0);
         }
         Ok(memory)
@@ -228,6 +258,13 @@ pub fn release_pool() {
     drop(freed);
 }
 
+/// Poisons all freed memory, so that the next call finds nothing of earlier ones and need not poison it itself. To be
+/// called outside the clock, before every call that is timed, whichever side it is of: what it does to the caches is
+/// then done to both.
+pub fn scrub_pool() {
+    pool().free.values_mut().flatten().for_each(Block::poison);
+}
+
 /// Owned elements of one type: what kernels write before the result becomes a tensor.
 #[derive(Debug)]
 pub struct Buffer<T> {
@@ -238,19 +275,24 @@ pub struct Buffer<T> {
 impl<T: Plain> Buffer<T> {
     /// `len` elements of arbitrary value.
     pub(crate) fn new(len: usize) -> Result<Self> {
-        Self::allocate(len, false)
+        Self::allocate(len, Content::Any)
     }
 
     pub(crate) fn zeroed(len: usize) -> Result<Self> {
-        Self::allocate(len, true)
+        Self::allocate(len, Content::Zeros)
     }
 
-    fn allocate(len: usize, zeroed: bool) -> Result<Self> {
+    /// `len` elements that tell nothing about what was there before.
+    pub(crate) fn poisoned(len: usize) -> Result<Self> {
+        Self::allocate(len, Content::Poison)
+    }
+
+    fn allocate(len: usize, content: Content) -> Result<Self> {
         let bytes = len
             .checked_mul(size_of::<T>())
             .filter(|bytes| *bytes <= isize::MAX as usize / 2)
             .ok_or(TensorError::Allocation { requested: usize::MAX, available: 0 })?;
-        Ok(Buffer { memory: Memory::new(bytes, zeroed)?, element: PhantomData })
+        Ok(Buffer { memory: Memory::new(bytes, content)?, element: PhantomData })
     }
 
     pub(crate) fn into_memory(self) -> Memory {
@@ -316,6 +358,21 @@ mod tests {
         assert_eq!(budget.used(), 0);
         assert_eq!(budget.peak(), 8000);
         assert!(Buffer::<f64>::new(usize::MAX / 8).is_err());
+    }
+
+    #[test]
+    fn poisoned_memory_holds_nothing_of_its_last_owner() {
+        for scrubbed in [false, true, false] {
+            let mut first = Buffer::<u8>::new(7000).unwrap();
+            first.fill(7);
+            drop(first);
+            if scrubbed {
+                scrub_pool();
+            }
+            let mut second = Buffer::<u8>::poisoned(6500).unwrap();
+            assert!(second.iter().all(|byte| *byte == POISON));
+            second.fill(9);
+        }
     }
 
     #[test]

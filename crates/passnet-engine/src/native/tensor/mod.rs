@@ -32,6 +32,9 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
 
+/// Bytes that one thread copies at a time.
+const ROLLED_PIECE: usize = 1 << 16;
+
 /// An operand that is a tensor or a Python number: type promotion treats the two differently.
 #[derive(Debug, Clone)]
 pub enum Arg {
@@ -225,6 +228,26 @@ impl Tensor {
         Self::from_memory(buffer.into_memory(), self.dtype, shape)
     }
 
+    /// The same elements in memory of their own, moved on by so many places of their row-major order; what goes over
+    /// the end comes first.
+    pub fn rolled(&self, by: usize) -> Result<Self> {
+        let dense = self.contiguous()?;
+        let bytes = dense.read::<u8>()?;
+        let source = &bytes[dense.byte_range()];
+        let mut buffer = Buffer::<u8>::new(source.len())?;
+        if !source.is_empty() {
+            let (start, end) =
+                source.split_at(source.len() - by % self.numel() * self.dtype.size());
+            let (first, last) = buffer.split_at_mut(end.len());
+            for (to, from) in [(first, end), (last, start)] {
+                for_each_chunk(to, ROLLED_PIECE, |index, to| {
+                    to.copy_from_slice(&from[index * ROLLED_PIECE..][..to.len()]);
+                });
+            }
+        }
+        Self::from_memory(buffer.into_memory(), self.dtype, self.shape())
+    }
+
     /// The bytes from the first element to the last one that the strides reach.
     pub fn reached_bytes(&self) -> Result<Vec<u8>> {
         if self.numel() == 0 {
@@ -399,7 +422,7 @@ impl Tensor {
     pub fn changed<C: Compute>(
         &self,
         piece: usize,
-        change: impl Fn(&mut [C]) + Sync + Send,
+        change: impl Fn(usize, &mut [C]) + Sync + Send,
     ) -> Result<Self> {
         with_element!(self.dtype, T => {
             let from = self.elements::<T>()?;
@@ -408,11 +431,11 @@ impl Tensor {
                 let from = &from[index * piece..][..to.len()];
                 if let Some(values) = convert::same_mut(to) {
                     convert::widen(from, values);
-                    return change(values);
+                    return change(index * piece, values);
                 }
                 let mut values = vec![C::load(0i64); to.len()];
                 convert::widen(from, &mut values);
-                change(&mut values);
+                change(index * piece, &mut values);
                 convert::narrow(&values, to);
             });
             Self::from_buffer(out, self.shape())

@@ -210,14 +210,22 @@ impl Watched {
             }
             if now >= next_look {
                 next_look = now + LOOK;
-                let tree = Tree::of(self.pid, self.has_devices);
-                // The first process is ours.
-                if tree.processes > u64::from(limits.processes) + 1 {
+                let tree = self.used();
+                if tree.processes > u64::from(limits.processes) {
                     self.stop(Ending::Processes);
                 } else if tree.bytes > limits.memory {
                     self.stop(Ending::Memory);
                 }
             }
+        }
+    }
+
+    /// What the program and all below it use. The first process is a copy of this one and shares its memory, however
+    /// much that is; so does the second until it becomes the program, which closes the report.
+    fn used(&self) -> Tree {
+        match self.report.pipe {
+            Some(_) => Tree::default(),
+            None => Tree::below(self.pid, self.has_devices),
         }
     }
 
@@ -313,7 +321,7 @@ fn wait(
     }
 }
 
-/// What a process and all below it use.
+/// What processes use together.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Tree {
     processes: u64,
@@ -321,9 +329,10 @@ struct Tree {
 }
 
 impl Tree {
-    fn of(pid: libc::pid_t, has_files_in_memory: bool) -> Tree {
+    /// Everything below a process, itself left out.
+    fn below(pid: libc::pid_t, has_files_in_memory: bool) -> Tree {
         let mut tree = Tree::default();
-        let mut waiting = vec![pid];
+        let mut waiting = children(pid);
         while let Some(pid) = waiting.pop() {
             tree.processes += 1;
             tree.bytes += resident(pid);
@@ -425,14 +434,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tree_counts_this_process_and_its_memory() {
+    fn a_tree_counts_what_is_below_a_process_and_not_the_process() {
         let me = std::process::id() as libc::pid_t;
         let mut sleeper = std::process::Command::new("sleep").arg("30").spawn().unwrap();
-        let with_child = Tree::of(me, false);
+        let below = Tree::below(me, false);
+        let beneath = Tree::below(sleeper.id() as libc::pid_t, false);
         let searched = children_by_search(me);
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();
-        assert!(with_child.processes >= 2 && with_child.bytes > 1 << 20, "{with_child:?}");
+        assert!(below.processes >= 1 && below.bytes > 0, "{below:?}");
+        assert_eq!(beneath, Tree::default());
         assert!(searched.contains(&(sleeper.id() as i32)));
     }
 }

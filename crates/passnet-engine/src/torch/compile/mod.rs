@@ -23,6 +23,9 @@ use std::time::Duration;
 /// The process's program.
 const SCRIPT: &str = include_str!("../../../../../python/passnet/compile_kernels.py");
 
+/// What ends a process from outside: a person, or a system that is short of memory.
+const KILLED: i32 = 9;
+
 /// Compiles kernels, each once.
 #[derive(Debug)]
 pub struct Compiler {
@@ -160,7 +163,7 @@ impl Compiler {
             work();
         });
         let made = |place: usize| distinct.get(place).and_then(|(_, made)| made.get().cloned());
-        let missing = || EngineError::graph(ErrorKind::Internal, "a kernel was not compiled");
+        let missing = || EngineError::graph(ErrorKind::Machine, "a kernel was not compiled");
         places.into_iter().map(|place| made(place).unwrap_or_else(|| Err(missing()))).collect()
     }
 
@@ -190,6 +193,7 @@ impl Process {
             Ending::Exit(0) => Ok(finished.output),
             Ending::Time => Err(failed(ErrorKind::Timeout)),
             Ending::Memory => Err(failed(ErrorKind::Memory)),
+            Ending::Signal(KILLED) => Err(failed(ErrorKind::Machine)),
             _ => Err(failed(ErrorKind::Plan)),
         }
     }
@@ -204,7 +208,7 @@ fn same_kernel(a: &Launch, b: &Launch) -> bool {
 }
 
 fn lacking(message: impl Into<String>) -> EngineError {
-    EngineError::graph(ErrorKind::Unsupported, message)
+    EngineError::graph(ErrorKind::Machine, message)
 }
 
 fn refused(refusal: Refusal) -> EngineError {

@@ -199,7 +199,7 @@ fn attend<T: Real + crate::native::ops::reduce::Ordered>(
             };
             multiply(
                 Sizes { m: count, n: seen, k: size },
-                Target::new(&mut scores, seen, 1),
+                Target::new(&mut scores, seen),
                 false,
                 queries,
                 keys,
@@ -232,7 +232,7 @@ fn attend<T: Real + crate::native::ops::reduce::Ordered>(
             };
             multiply(
                 Sizes { m: count, n: value_size, k: seen },
-                Target::new(target, value_size, 1),
+                Target::new(target, value_size),
                 false,
                 Matrix::rows(&scores, seen),
                 values,

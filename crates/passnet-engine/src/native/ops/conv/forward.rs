@@ -199,7 +199,7 @@ fn see_all<T: Real>(
     }
     multiply(
         Sizes { m: size.batch, n: size.filters, k },
-        Target::new(out, size.filters, 1),
+        Target::new(out, size.filters),
         true,
         Matrix::rows(input, k),
         Matrix::rows(weight, k).transposed(),

@@ -35,7 +35,7 @@ pub(super) fn run<T: Real>(
             let source = &values[(image * channels + group * k) * plane_in..][..k * plane_in];
             let kernel = &weights[group * k * rows..][..k * rows];
             let sizes = Sizes { m: rows, n: plane_in, k };
-            let target = Target::new(&mut spread, plane_in, 1);
+            let target = Target::new(&mut spread, plane_in);
             multiply(
                 sizes,
                 target,

@@ -15,7 +15,7 @@ pub(super) const ROWS: usize = 6;
 /// `target (+)= a · bᵀ`, where row `i` of `a` starts at `i × a_stride` and row `j` of `b` at `j × b_stride`.
 pub(super) struct Dots<'a, T> {
     pub(super) sizes: Sizes,
-    pub(super) target: Target<T>,
+    pub(super) target: Target<'a, T>,
     pub(super) accumulate: bool,
     pub(super) a: &'a [T],
     pub(super) a_stride: usize,
@@ -25,7 +25,7 @@ pub(super) struct Dots<'a, T> {
 
 impl<T: Real> VectorKernel<T> for Dots<'_, T> {
     #[inline(always)]
-    fn run<V: Vector<T>>(self) {
+    fn run<V: Vector<T>>(mut self) {
         let Sizes { m, n, .. } = self.sizes;
         // Blocks of as equal a height as can be: 6 + 5 rows, not 6 + 4 + 1.
         let height = m.div_ceil(m.div_ceil(ROWS));
@@ -45,7 +45,7 @@ impl<T: Real> VectorKernel<T> for Dots<'_, T> {
 
 impl<T: Real> Dots<'_, T> {
     #[inline(always)]
-    fn rows<V: Vector<T>, const C: usize>(&self, row: usize, count: usize, column: usize) {
+    fn rows<V: Vector<T>, const C: usize>(&mut self, row: usize, count: usize, column: usize) {
         match count {
             1 => self.block::<V, 1, C>(row, column),
             2 => self.block::<V, 2, C>(row, column),
@@ -57,7 +57,7 @@ impl<T: Real> Dots<'_, T> {
     }
 
     #[inline(always)]
-    fn block<V: Vector<T>, const R: usize, const C: usize>(&self, row: usize, column: usize) {
+    fn block<V: Vector<T>, const R: usize, const C: usize>(&mut self, row: usize, column: usize) {
         let k = self.sizes.k;
         let a: [&[T]; R] = std::array::from_fn(|r| &self.a[(row + r) * self.a_stride..][..k]);
         let b: [&[T]; C] = std::array::from_fn(|c| &self.b[(column + c) * self.b_stride..][..k]);

@@ -208,7 +208,7 @@ impl HalfProduct<'_> {
             } else if blocks.dots {
                 f32::run_vectors(Dots {
                     sizes: Sizes { m: rows, n: width, k },
-                    target: Target::new(tile, width, 1),
+                    target: Target::new(tile, width),
                     accumulate: false,
                     a: left,
                     a_stride: k,

@@ -11,6 +11,7 @@ use dots::Dots;
 pub(crate) use halves::{HalfProduct, Halves};
 pub(crate) use panel::{COLUMNS, Factors, multiply_panel};
 use smallvec::SmallVec;
+use std::marker::PhantomData;
 
 /// Products of an element's sum and its factors below which another thread costs more than it brings.
 const WORTH_SHARING: usize = 1 << 17;
@@ -47,42 +48,40 @@ fn extent(rows: usize, columns: usize, row_stride: usize, column_stride: usize) 
     }
 }
 
-/// Where the product goes: columns `column_stride` apart, rows `row_stride` apart.
-#[derive(Clone, Copy)]
-pub(crate) struct Target<T> {
+/// Where the product goes: rows `row_stride` apart, in a slice that is borrowed as long as the target lives.
+pub(crate) struct Target<'a, T> {
     pointer: *mut T,
     len: usize,
     row_stride: usize,
-    column_stride: usize,
+    lent: PhantomData<&'a mut [T]>,
 }
 
-impl<T> Target<T> {
-    pub(crate) fn new(data: &mut [T], row_stride: usize, column_stride: usize) -> Self {
-        Target { pointer: data.as_mut_ptr(), len: data.len(), row_stride, column_stride }
+impl<'a, T> Target<'a, T> {
+    pub(crate) fn new(data: &'a mut [T], row_stride: usize) -> Self {
+        Target { pointer: data.as_mut_ptr(), len: data.len(), row_stride, lent: PhantomData }
     }
 
     /// The part that starts at a row and a column.
-    fn from(self, row: usize, column: usize) -> Self {
-        let offset = row * self.row_stride + column * self.column_stride;
+    ///
+    /// # Safety
+    /// While the part lives, nobody accesses the elements that are written through it, neither through the whole nor through
+    /// another part.
+    unsafe fn part(&self, row: usize, column: usize) -> Target<'_, T> {
+        let offset = row * self.row_stride + column;
         assert!(offset < self.len, "a part of the target out of bounds");
         // SAFETY: inside the target.
-        Target { pointer: unsafe { self.pointer.add(offset) }, len: self.len - offset, ..self }
+        let pointer = unsafe { self.pointer.add(offset) };
+        Target { pointer, len: self.len - offset, row_stride: self.row_stride, lent: PhantomData }
     }
 }
 
-impl<T: Real> Target<T> {
+impl<T: Real> Target<'_, T> {
     /// Stores neighbouring elements of a row, or adds to them.
     #[inline(always)]
-    fn put_row(&self, row: usize, column: usize, values: &[T], accumulate: bool) {
-        if self.column_stride != 1 {
-            for (i, value) in values.iter().enumerate() {
-                self.put(row, column + i, *value, accumulate);
-            }
-            return;
-        }
+    fn put_row(&mut self, row: usize, column: usize, values: &[T], accumulate: bool) {
         let offset = row * self.row_stride + column;
         assert!(offset + values.len() <= self.len, "a row of the target out of bounds");
-        // SAFETY: inside the target, which nobody else accesses (`new` takes `&mut`).
+        // SAFETY: inside the target, which is borrowed exclusively; who made a part of it promised the same for these elements.
         let elements =
             unsafe { std::slice::from_raw_parts_mut(self.pointer.add(offset), values.len()) };
         if accumulate {
@@ -96,10 +95,10 @@ impl<T: Real> Target<T> {
 
     /// Stores one element, or adds to it.
     #[inline(always)]
-    fn put(&self, row: usize, column: usize, value: T, accumulate: bool) {
-        let offset = row * self.row_stride + column * self.column_stride;
+    fn put(&mut self, row: usize, column: usize, value: T, accumulate: bool) {
+        let offset = row * self.row_stride + column;
         assert!(offset < self.len, "an element of the target out of bounds");
-        // SAFETY: inside the target, which nobody else accesses (`new` takes `&mut`).
+        // SAFETY: as in `put_row`.
         unsafe {
             let element = self.pointer.add(offset);
             element.write(if accumulate { element.read() + value } else { value });
@@ -107,10 +106,10 @@ impl<T: Real> Target<T> {
     }
 }
 
-// SAFETY: a target is exclusive, and parts of it handed to several threads do not overlap.
-unsafe impl<T: Send> Send for Target<T> {}
-// SAFETY: as above.
-unsafe impl<T: Send> Sync for Target<T> {}
+// SAFETY: a target is an exclusive borrow of elements that may be sent.
+unsafe impl<T: Send> Send for Target<'_, T> {}
+// SAFETY: a shared target gives nothing but parts, and who makes those promises that they keep apart.
+unsafe impl<T: Send> Sync for Target<'_, T> {}
 
 /// Sizes of a product: (m × k) · (k × n).
 #[derive(Debug, Clone, Copy)]
@@ -123,7 +122,7 @@ pub(crate) struct Sizes {
 /// `target = a·b`, or `target += a·b` where `accumulate`; each element's sum over k runs in an order that only the sizes decide.
 pub(crate) fn multiply<T: Real>(
     sizes: Sizes,
-    target: Target<T>,
+    target: Target<'_, T>,
     accumulate: bool,
     a: Matrix<'_, T>,
     b: Matrix<'_, T>,
@@ -138,10 +137,8 @@ pub(crate) fn multiply<T: Real>(
         b.data.len() >= extent(k, n, b.row_stride, b.column_stride),
         "right matrix out of bounds"
     );
-    assert!(
-        target.len >= extent(m, n, target.row_stride, target.column_stride),
-        "target out of bounds"
-    );
+    assert!(target.len >= extent(m, n, target.row_stride, 1), "target out of bounds");
+    assert!(m <= 1 || target.row_stride >= n, "rows of the target overlap");
     if m == 0 || n == 0 {
         return;
     }
@@ -157,12 +154,15 @@ pub(crate) fn multiply<T: Real>(
     for_each_task(length.div_ceil(piece), |task, _| {
         let first = task * piece;
         let count = piece.min(length - first);
+        let (row, column) = if by_rows { (first, 0) } else { (0, first) };
+        // SAFETY: every task writes rows or columns of its own, and rows do not overlap.
+        let part = unsafe { target.part(row, column) };
         if by_rows {
             let a = Matrix { data: &a.data[first * a.row_stride..], ..a };
-            Product { a, ..product }.run(Sizes { m: count, ..sizes }, target.from(first, 0));
+            Product { a, ..product }.run(Sizes { m: count, ..sizes }, part);
         } else {
             let b = Matrix { data: &b.data[first * b.column_stride..], ..b };
-            Product { b, ..product }.run(Sizes { n: count, ..sizes }, target.from(0, first));
+            Product { b, ..product }.run(Sizes { n: count, ..sizes }, part);
         }
     });
 }
@@ -181,7 +181,7 @@ struct Product<'a, T> {
 
 impl<T: Real> Product<'_, T> {
     /// One product on this thread; its matrices were checked to lie inside their slices.
-    fn run(self, sizes: Sizes, target: Target<T>) {
+    fn run(self, sizes: Sizes, mut target: Target<'_, T>) {
         let Product { a, b, accumulate } = self;
         let Sizes { m, n, k } = sizes;
         if a.column_stride == 1 && b.row_stride == 1 && (k >= LONG_ROW || m == 1 || n == 1) {
@@ -207,15 +207,15 @@ impl<T: Real> Product<'_, T> {
             }
             return;
         }
-        // SAFETY: all three matrices lie inside their slices (the caller's promise); the target is exclusive (`new` takes
-        // `&mut`), so it overlaps neither operand.
+        // SAFETY: all three matrices lie inside their slices, which `multiply` has checked; the target's elements are
+        // borrowed exclusively, so they overlap neither operand.
         unsafe {
             ::gemm::gemm(
                 m,
                 n,
                 k,
                 target.pointer,
-                target.column_stride as isize,
+                1,
                 target.row_stride as isize,
                 accumulate,
                 a.data.as_ptr(),
@@ -251,14 +251,14 @@ pub(crate) fn multiply_batch<'a, T: Real>(
     if batch < 4 || sizes.m.saturating_mul(sizes.n).saturating_mul(sizes.k) >= 1 << 24 {
         for (i, out) in out.chunks_mut(plane).enumerate() {
             let (a, b) = operands(i);
-            multiply(sizes, Target::new(out, sizes.n, 1), accumulate, a, b, true);
+            multiply(sizes, Target::new(out, sizes.n), accumulate, a, b, true);
         }
     } else {
         let group = ((1 << 16) / plane.saturating_mul(sizes.k).max(1)).max(1);
         for_each_weighted_chunk(out, group * plane, sizes.k / 4 + 1, |index, piece| {
             for (i, out) in piece.chunks_mut(plane).enumerate() {
                 let (a, b) = operands(index * group + i);
-                multiply(sizes, Target::new(out, sizes.n, 1), accumulate, a, b, false);
+                multiply(sizes, Target::new(out, sizes.n), accumulate, a, b, false);
             }
         });
     }
@@ -291,7 +291,7 @@ mod tests {
                 products.sum::<f32>() + if accumulate { out[at] } else { 0.0 }
             })
             .collect();
-        multiply(sizes, Target::new(&mut out, n, 1), accumulate, left, right, true);
+        multiply(sizes, Target::new(&mut out, n), accumulate, left, right, true);
         assert_eq!(out, expected, "{sizes:?} {a_transposed} {b_transposed} {accumulate}");
     }
 
@@ -324,11 +324,21 @@ mod tests {
         }
     }
 
+    /// Tasks write rows apart: a target in which they meet is refused.
+    #[test]
+    #[should_panic(expected = "rows of the target overlap")]
+    fn rows_that_overlap_are_refused() {
+        let (mut out, ones) = ([0.0f32; 8], [1.0f32; 8]);
+        let sizes = Sizes { m: 2, n: 4, k: 2 };
+        let (a, b) = (Matrix::rows(&ones, 2), Matrix::rows(&ones, 4));
+        multiply(sizes, Target::new(&mut out, 3), false, a, b, true);
+    }
+
     #[test]
     fn an_empty_sum_is_zero() {
         let mut out = [7.0f32; 6];
         let empty = Matrix { data: &[], row_stride: 0, column_stride: 1 };
-        let target = Target::new(&mut out, 3, 1);
+        let target = Target::new(&mut out, 3);
         if !cfg!(miri) {
             multiply(Sizes { m: 2, n: 3, k: 0 }, target, false, empty, empty, true);
             assert_eq!(out, [0.0; 6]);
