@@ -9,7 +9,7 @@ use crate::sample::Sample;
 use crate::timing::TimingOptions;
 use crate::verdict::Verdict;
 use passnet_engine::{Engine, GraphCompiler};
-use passnet_graph::{FileName, GraphFiles};
+use passnet_graph::{Diagnostic, FileName, GraphFiles};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -36,6 +36,36 @@ impl Compiler {
             Compiler::Inductor => "inductor",
             Compiler::Joined => "joined",
         }
+    }
+}
+
+/// A graph that nothing is known about: the machine failed, neither the graph nor the pass. The next run takes it up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NotJudged {
+    pub sample: String,
+    pub graph: String,
+    pub reason: String,
+}
+
+/// What became of the graphs of a sample.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Judged {
+    pub events: Vec<GraphEvent>,
+    pub not_judged: Vec<NotJudged>,
+}
+
+impl Judged {
+    pub fn extend(&mut self, other: Judged) {
+        self.events.extend(other.events);
+        self.not_judged.extend(other.not_judged);
+    }
+
+    /// Under a name that tells the sample from its namesakes.
+    #[must_use]
+    pub fn named(mut self, label: &str) -> Judged {
+        self.events.iter_mut().for_each(|event| event.sample = label.to_string());
+        self.not_judged.iter_mut().for_each(|lost| lost.sample = label.to_string());
+        self
     }
 }
 
@@ -67,32 +97,39 @@ impl Bench<'_> {
             engine: self.engine.name().into(),
             compiler: self.compiler.name().into(),
             options: self.options.clone(),
+            rules: Some(self.rules),
             machine: Machine::this(),
+            identity: Some(self.engine.identity()),
             time,
         }))
     }
 
     /// Evaluates all graphs of a sample with the passes of a folder, except those the store knows already. Every result
-    /// is stored before the next graph begins, and shown to `each`.
+    /// is stored before the next graph begins, and shown to `each`; what could not be judged is not stored.
     pub fn sample(
         &self,
         sample: &Sample,
         passes: &Path,
         mut store: Option<&mut RunStore>,
         each: &mut dyn FnMut(&GraphEvent),
-    ) -> Result<Vec<GraphEvent>, LogError> {
+    ) -> Result<Judged, LogError> {
         let candidate = match self.compiler {
             Compiler::Eager | Compiler::Inductor | Compiler::Joined => Ok(None),
             Compiler::Pass => {
                 Candidate::load(passes, sample.input_pass_folder().as_deref(), self.rules).map(Some)
             }
         };
-        let mut events = Vec::with_capacity(sample.graphs.len());
+        let mut judged = Judged::default();
         for graph in &sample.graphs {
             let event = match self.known(sample, graph, &candidate, store.as_deref()) {
                 Some(known) => known,
                 None => self.graph(sample, graph, &candidate, store.as_deref())?,
             };
+            if let Some(reason) = event.evaluation.not_judged {
+                let (sample, graph) = (sample.name.clone(), graph.clone());
+                judged.not_judged.push(NotJudged { sample, graph, reason });
+                continue;
+            }
             // Known results are written again where another pass came between: the last one of a graph counts.
             if let Some(store) = store.as_deref_mut()
                 && !store.is_latest(&event)
@@ -100,9 +137,9 @@ impl Bench<'_> {
                 store.append(&Event::Graph(Box::new(event.clone())))?;
             }
             each(&event);
-            events.push(event);
+            judged.events.push(event);
         }
-        Ok(events)
+        Ok(judged)
     }
 
     fn known(
@@ -112,8 +149,13 @@ impl Bench<'_> {
         candidate: &Result<Option<Candidate>, Box<Verdict>>,
         store: Option<&RunStore>,
     ) -> Option<GraphEvent> {
-        let files = sample.graph_files(graph).ok()?;
-        store?.known(&self.key(sample, &files, candidate)).cloned()
+        let key = match sample.graph_files(graph) {
+            Ok(files) => self.key(sample, &files, candidate),
+            Err(error) => unreadable_key(sample, graph, &error),
+        };
+        // The same work may have been done for another folder.
+        let known = store?.known(&key)?.clone();
+        Some(GraphEvent { sample: sample.name.clone(), folder: folder_of(sample), ..known })
     }
 
     fn graph(
@@ -128,7 +170,8 @@ impl Bench<'_> {
             Err(error) => {
                 return Ok(GraphEvent {
                     sample: sample.name.clone(),
-                    key: String::new(),
+                    folder: folder_of(sample),
+                    key: unreadable_key(sample, graph, &error),
                     artefacts: Vec::new(),
                     evaluation: Evaluation::unreadable(graph, &error),
                 });
@@ -158,13 +201,14 @@ impl Bench<'_> {
         evaluation.roofline_ms = self.roofline.milliseconds(self.engine, &evaluation);
         Ok(GraphEvent {
             sample: sample.name.clone(),
+            folder: folder_of(sample),
             key: self.key(sample, &files, candidate),
             artefacts,
             evaluation,
         })
     }
 
-    /// The digest of all that a result depends on, the machine's noise left out.
+    /// The digest of all that a result depends on, the place and the program included, the machine's noise left out.
     fn key(
         &self,
         sample: &Sample,
@@ -177,8 +221,7 @@ impl Bench<'_> {
             hasher.update(part);
         };
         let options = EvaluateOptions { noise_floor: 0.0, ..self.options.clone() };
-        add(env!("CARGO_PKG_VERSION").as_bytes());
-        add(self.engine.name().as_bytes());
+        add(self.engine.identity().digest().as_bytes());
         add(self.compiler.name().as_bytes());
         add(&[u8::from(self.rules)]);
         add(&serde_json::to_vec(&options).unwrap_or_default());
@@ -201,12 +244,11 @@ impl Bench<'_> {
         hasher.finalize().to_hex().to_string()
     }
 
-    /// Races a few graphs against themselves: the largest difference seen is what this machine calls nothing.
+    /// Races a few graphs against themselves, on draws as evaluations take them: the largest difference seen is what
+    /// this machine calls nothing.
     pub fn measure_noise(&self, samples: &[Sample]) -> f64 {
         let options = EvaluateOptions {
             timing: TimingOptions { seconds: NOISE_SECONDS, ..self.options.timing.clone() },
-            draws: 1,
-            thorough: false,
             ..self.options.clone()
         };
         let step = samples.len().div_ceil(NOISE_GRAPHS).max(1);
@@ -221,4 +263,18 @@ impl Bench<'_> {
         }
         floor
     }
+}
+
+fn folder_of(sample: &Sample) -> String {
+    sample.path.display().to_string()
+}
+
+/// For a graph without content that could tell it from others.
+fn unreadable_key(sample: &Sample, graph: &str, error: &Diagnostic) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in ["unreadable", &folder_of(sample), graph, &error.to_string()] {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hasher.finalize().to_hex().to_string()
 }

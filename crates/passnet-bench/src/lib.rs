@@ -17,6 +17,7 @@ pub mod run;
 pub mod same;
 pub mod sample;
 pub mod score;
+pub mod secret;
 pub mod stats;
 pub mod timing;
 pub mod tolerance;

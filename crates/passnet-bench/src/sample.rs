@@ -5,6 +5,7 @@
 
 use crate::log::GraphList;
 use passnet_graph::{Diagnostic, FileName, GraphFiles};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,8 @@ const LIST: &str = "graph_list.txt";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     pub folder: PathBuf,
+    /// The folder without links and relative parts: what tells samples of the same name apart.
+    pub path: PathBuf,
     /// The folder's own name.
     pub name: String,
     /// Paths as the list gives them.
@@ -32,14 +35,11 @@ impl Sample {
         let path = folder.join(LIST);
         let bytes = read_bounded(&path, MAX_LIST_BYTES)?;
         let list = GraphList::parse(&path.display().to_string(), &bytes)?;
-        let name = folder
-            .canonicalize()
-            .ok()
-            .as_deref()
-            .unwrap_or(folder)
+        let path = canonical(folder);
+        let name = path
             .file_name()
             .map_or_else(|| "sample".to_string(), |name| name.to_string_lossy().into_owned());
-        Ok(Sample { folder: folder.to_path_buf(), name, graphs: list.paths().to_vec() })
+        Ok(Sample { folder: folder.to_path_buf(), path, name, graphs: list.paths().to_vec() })
     }
 
     pub fn graph_folder(&self, graph: &str) -> PathBuf {
@@ -93,7 +93,55 @@ fn read_bounded(path: &Path, limit: u64) -> Result<Vec<u8>, Diagnostic> {
     Ok(bytes)
 }
 
-/// The samples at or below the given folders, in the order of their paths.
+/// A folder's path without links and relative parts; as it is where the system cannot say.
+fn canonical(folder: &Path) -> PathBuf {
+    folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf())
+}
+
+/// Names for samples, given by name and path: the name itself where it is the only one of its kind, with as much of what
+/// lies above as tells it from its namesakes where it is not. A sample without a path keeps its name.
+pub fn labels<'a>(
+    samples: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> BTreeMap<(&'a str, &'a str), String> {
+    let mut namesakes: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (name, path) in samples {
+        namesakes.entry(name).or_default().insert(path);
+    }
+    let mut labels = BTreeMap::new();
+    for (name, paths) in namesakes {
+        let known: Vec<&str> = paths.iter().copied().filter(|path| !path.is_empty()).collect();
+        let depth = (1..=MAX_LABEL).find(|depth| {
+            let above: BTreeSet<String> = known.iter().map(|path| above(path, *depth)).collect();
+            above.len() == known.len()
+        });
+        for path in paths {
+            let label = match known.len() < 2 || path.is_empty() {
+                true => name.to_string(),
+                false => format!("{name}@{}", above(path, depth.unwrap_or(MAX_LABEL))),
+            };
+            labels.insert((name, path), label);
+        }
+    }
+    labels
+}
+
+/// Folders above a sample that its label names at the most.
+const MAX_LABEL: usize = 64;
+
+/// The names of the folders above, the nearest last.
+fn above(path: &str, depth: usize) -> String {
+    let names = Path::new(path).parent().into_iter().flat_map(Path::components);
+    let names: Vec<String> = names
+        .filter_map(|part| match part {
+            std::path::Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+            _ => None,
+        })
+        .collect();
+    names[names.len().saturating_sub(depth)..].join(".")
+}
+
+/// The samples at or below the given folders, in the order of their paths; one that is named twice, or below two of
+/// them, is there once.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Diagnostic> {
     let mut found = Vec::new();
     for path in paths {
@@ -105,6 +153,8 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Diagnostic> {
                 .with_hint(format!("a sample is a folder that holds `{LIST}`")));
         }
     }
+    let mut known = BTreeSet::new();
+    found.retain(|folder| known.insert(canonical(folder)));
     Ok(found)
 }
 
@@ -126,4 +176,40 @@ fn search(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> std::io::Res
     }
     below.sort();
     below.iter().try_for_each(|folder| search(folder, depth + 1, found))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_named_twice_is_found_once() {
+        let root = tempfile::tempdir().unwrap();
+        for name in ["a/x", "b/x"] {
+            std::fs::create_dir_all(root.path().join(name)).unwrap();
+            std::fs::write(root.path().join(name).join(LIST), "graphs/0\n").unwrap();
+        }
+        let at = |path: &str| root.path().join(path);
+        let paths = [at("a/x"), at("a/../a/x"), at("b"), root.path().to_path_buf(), at("a/x/")];
+        assert_eq!(find(&paths).unwrap(), [at("a/x"), at("b/x")]);
+        let samples: Vec<Sample> =
+            find(&paths).unwrap().iter().map(|f| Sample::read(f).unwrap()).collect();
+        assert_eq!(samples[0].name, samples[1].name);
+        assert_ne!(samples[0].path, samples[1].path);
+    }
+
+    #[test]
+    fn labels_tell_namesakes_apart_and_leave_the_rest_alone() {
+        let samples = [
+            ("x", "/one/tasks/x"),
+            ("x", "/two/tasks/x"),
+            ("x", ""),
+            ("y", "/one/tasks/y"),
+            ("y", ""),
+            ("z", ""),
+        ];
+        let labels = labels(samples);
+        let found: Vec<&str> = samples.iter().map(|key| labels[key].as_str()).collect();
+        assert_eq!(found, ["x@one.tasks", "x@two.tasks", "x", "y", "y", "z"]);
+    }
 }

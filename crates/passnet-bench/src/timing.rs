@@ -4,6 +4,7 @@
 //! sets of inputs in turn. Noise is answered by measuring longer. What is left of it shows in the interval.
 
 use crate::stats::{Bootstrap, CONFIDENCE, RatioInterval, Resampled};
+use passnet_engine::Player;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
@@ -78,20 +79,6 @@ impl Timings {
     }
 }
 
-/// One side of a comparison.
-pub trait Side {
-    type Error;
-
-    /// Makes call number `call` ready, outside the clock.
-    fn prepare(&mut self, call: usize) -> Result<(), Self::Error>;
-
-    /// The call itself.
-    fn call(&mut self) -> Result<(), Self::Error>;
-
-    /// Looks at what a call gave that counts, outside the clock.
-    fn finish(&mut self) -> Result<(), Self::Error>;
-}
-
 /// Rounds of a race: in each, eager and the candidate are called once.
 pub trait Rounds {
     type Error;
@@ -104,42 +91,6 @@ pub trait Rounds {
 
     /// How many rounds are best played next, without looking at the clock in between.
     fn at_a_time(&self) -> usize;
-}
-
-/// Two sides called in this process.
-#[allow(missing_debug_implementations, reason = "sides need not be printable")]
-pub struct InTurns<'a, E> {
-    pub eager: &'a mut dyn Side<Error = E>,
-    pub candidate: &'a mut dyn Side<Error = E>,
-}
-
-impl<E> Rounds for InTurns<'_, E> {
-    type Error = E;
-
-    fn warm_up(&mut self, first: usize, count: usize) -> Result<f64, E> {
-        (first..first + count).try_fold(0.0, |seconds, call| {
-            Ok(seconds + called(self.eager, call)? + called(self.candidate, call)?)
-        })
-    }
-
-    fn play(&mut self, first: usize, count: usize) -> Result<Vec<[f64; 2]>, E> {
-        (first..first + count)
-            .map(|call| {
-                // Who goes first changes, so that neither always finds the caches as the other left them.
-                if call.is_multiple_of(2) {
-                    let eager = timed(self.eager, call)?;
-                    Ok([eager, timed(self.candidate, call)?])
-                } else {
-                    let candidate = timed(self.candidate, call)?;
-                    Ok([timed(self.eager, call)?, candidate])
-                }
-            })
-            .collect()
-    }
-
-    fn at_a_time(&self) -> usize {
-        1
-    }
 }
 
 /// Times two sides against each other.
@@ -192,19 +143,6 @@ fn is_precise(found: &RatioInterval, precision: f64) -> bool {
     (found.high - found.low) / 2.0 <= wanted * found.ratio
 }
 
-fn called<E>(side: &mut dyn Side<Error = E>, call: usize) -> Result<f64, E> {
-    side.prepare(call)?;
-    let started = Instant::now();
-    side.call()?;
-    Ok(started.elapsed().as_secs_f64())
-}
-
-fn timed<E>(side: &mut dyn Side<Error = E>, call: usize) -> Result<f64, E> {
-    let seconds = called(side, call)?;
-    side.finish()?;
-    Ok(seconds)
-}
-
 /// The speed-up with its interval; `None` without timings.
 pub fn interval(timings: &Timings) -> Option<RatioInterval> {
     match &timings.resampled {
@@ -213,25 +151,20 @@ pub fn interval(timings: &Timings) -> Option<RatioInterval> {
     }
 }
 
-/// The reference's way, for comparison: one side after the other, warm-up first, medians divided.
+/// The reference's way, for comparison: one side after the other, warm-up first, medians divided. `calls` makes so many
+/// calls of a side.
 pub fn one_after_the_other<E>(
-    eager: &mut dyn Side<Error = E>,
-    candidate: &mut dyn Side<Error = E>,
     options: &TimingOptions,
+    calls: &mut dyn FnMut(Player, usize) -> Result<Vec<f64>, E>,
 ) -> Result<Timings, E> {
-    let alone = |side: &mut dyn Side<Error = E>| -> Result<(Vec<f64>, f64), E> {
-        let mut measured = 0.0;
-        for call in 0..options.warmup {
-            measured += called(side, call)?;
-        }
-        let trials = 0..options.trials.max(options.least);
-        let times = trials.map(|call| timed(side, call)).collect::<Result<Vec<_>, E>>()?;
+    let trials = options.trials.max(options.least);
+    let mut measured = 0.0;
+    let mut alone = |player: Player| -> Result<Vec<f64>, E> {
+        let mut times = calls(player, options.warmup + trials)?;
         measured += times.iter().sum::<f64>();
-        Ok((times, measured))
+        Ok(times.split_off(options.warmup.min(times.len())))
     };
-    let (candidate, candidate_measured) = alone(candidate)?;
-    let (eager, eager_measured) = alone(eager)?;
-    let measured = candidate_measured + eager_measured;
+    let (candidate, eager) = (alone(Player::Candidate)?, alone(Player::Eager)?);
     Ok(Timings::new(eager, candidate, measured))
 }
 
@@ -239,37 +172,34 @@ pub fn one_after_the_other<E>(
 mod tests {
     use super::*;
 
-    /// Counts calls; fails at one of them if told to.
+    /// Counts rounds; fails at one of them if told to.
     #[derive(Default)]
     struct Counter {
-        prepared: usize,
-        calls: usize,
-        finished: usize,
+        warm: usize,
+        played: usize,
         fails_at: Option<usize>,
     }
 
-    impl Side for Counter {
+    impl Rounds for Counter {
         type Error = usize;
 
-        fn prepare(&mut self, _: usize) -> Result<(), usize> {
-            self.prepared += 1;
-            Ok(())
+        fn warm_up(&mut self, _: usize, count: usize) -> Result<f64, usize> {
+            self.warm += count;
+            Ok(1e-6 * count as f64)
         }
 
-        fn call(&mut self) -> Result<(), usize> {
-            self.calls += 1;
-            std::hint::black_box((0..100).sum::<usize>());
-            Ok(())
+        fn play(&mut self, first: usize, count: usize) -> Result<Vec<[f64; 2]>, usize> {
+            assert_eq!(first, self.played, "rounds are numbered on");
+            self.played += count;
+            if self.fails_at.is_some_and(|round| round <= self.played) {
+                return Err(self.played);
+            }
+            Ok(vec![[2e-6, 1e-6]; count])
         }
 
-        fn finish(&mut self) -> Result<(), usize> {
-            self.finished += 1;
-            if self.fails_at == Some(self.finished) { Err(self.finished) } else { Ok(()) }
+        fn at_a_time(&self) -> usize {
+            1
         }
-    }
-
-    fn turns<'a>(eager: &'a mut Counter, candidate: &'a mut Counter) -> InTurns<'a, usize> {
-        InTurns { eager, candidate }
     }
 
     fn options() -> TimingOptions {
@@ -277,20 +207,17 @@ mod tests {
     }
 
     #[test]
-    fn every_call_is_prepared_and_every_timed_one_looked_at() {
-        let (mut eager, mut candidate) = (Counter::default(), Counter::default());
-        let timings = race(&mut turns(&mut eager, &mut candidate), &options()).unwrap();
+    fn rounds_are_warmed_up_and_played_as_planned() {
+        let mut rounds = Counter::default();
+        let timings = race(&mut rounds, &options()).unwrap();
         assert_eq!((timings.eager.len(), timings.candidate.len()), (100, 100));
-        for side in [eager, candidate] {
-            assert_eq!((side.prepared, side.calls, side.finished), (125, 125, 100));
-        }
+        assert_eq!((rounds.warm, rounds.played), (25, 100));
     }
 
     #[test]
     fn noise_is_answered_by_measuring_longer() {
-        let (mut eager, mut candidate) = (Counter::default(), Counter::default());
         let never = TimingOptions { precision: -1.0, ..options() };
-        let timings = race(&mut turns(&mut eager, &mut candidate), &never).unwrap();
+        let timings = race(&mut Counter::default(), &never).unwrap();
         assert_eq!(timings.eager.len(), 200, "twice the trials, once");
     }
 
@@ -313,24 +240,26 @@ mod tests {
 
     #[test]
     fn a_spent_budget_ends_the_race_with_what_there_is() {
-        let (mut eager, mut candidate) = (Counter::default(), Counter::default());
         let hurried = TimingOptions { seconds: 0.0, ..options() };
-        let timings = race(&mut turns(&mut eager, &mut candidate), &hurried).unwrap();
+        let timings = race(&mut Counter::default(), &hurried).unwrap();
         assert_eq!(timings.eager.len(), LEAST_TRIALS);
     }
 
     #[test]
     fn a_wrong_result_ends_the_race() {
-        let mut candidate = Counter { fails_at: Some(30), ..Counter::default() };
-        let failed = race(&mut turns(&mut Counter::default(), &mut candidate), &options());
-        assert_eq!(failed.unwrap_err(), 30);
+        let mut rounds = Counter { fails_at: Some(30), ..Counter::default() };
+        assert_eq!(race(&mut rounds, &options()).unwrap_err(), 30);
     }
 
     #[test]
     fn the_references_way_runs_one_side_after_the_other() {
-        let (mut eager, mut candidate) = (Counter::default(), Counter::default());
-        let timings = one_after_the_other(&mut eager, &mut candidate, &options()).unwrap();
+        let mut calls = Vec::new();
+        let timings = one_after_the_other(&options(), &mut |player, count| {
+            calls.push((player, count));
+            Ok::<_, usize>(vec![1e-6; count])
+        });
+        let timings = timings.unwrap();
         assert_eq!((timings.eager.len(), timings.candidate.len()), (100, 100));
-        assert_eq!(eager.calls + candidate.calls, 250);
+        assert_eq!(calls, [(Player::Candidate, 125), (Player::Eager, 125)]);
     }
 }

@@ -62,6 +62,13 @@ const TABLE: [[Tolerance; 4]; LEVELS] = [
     row([(1.00e+03, 1e+05), (6.25e+01, 1e+05), (7.69e+05, 1e+05), (1.00e+07, 1.00e+07)]), // 5
 ];
 
+/// The tolerances of all levels, for an engine that compares outputs where it computes.
+pub fn table() -> passnet_engine::Tolerances {
+    let levels_of = |dtype: DType| levels().filter_map(move |t| Tolerance::of(dtype, t));
+    let pairs = |dtype| levels_of(dtype).map(|one| [one.rtol, one.atol]).collect();
+    FLOAT_TYPES.map(|dtype| (dtype, pairs(dtype))).into()
+}
+
 impl Tolerance {
     /// The tolerance of a type at a level; `None` where only equal values are right (and outside the ladder).
     pub fn of(dtype: DType, t: i32) -> Option<Self> {

@@ -1,4 +1,5 @@
-//! The torch engine against the native one, live: needs a Python with PyTorch, named by `PASSNET_PYTHON`.
+//! The torch engine against the native one, live: needs a Python with PyTorch, named by `PASSNET_PYTHON`, and the plan
+//! runner that `cargo build --workspace` makes. `tools/full-check` runs these tests.
 
 use half::{bf16, f16};
 use passnet_bench::candidate::Candidate;
@@ -19,31 +20,22 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The runner that the build left beside the tests.
-fn runner() -> Option<PathBuf> {
-    let exe = std::env::current_exe().ok()?;
-    let path = exe.parent()?.parent()?.join("libpassnet_runner.so");
-    path.is_file().then_some(path)
+fn runner() -> PathBuf {
+    let exe = std::env::current_exe().unwrap();
+    let path = exe.parent().unwrap().parent().unwrap().join("libpassnet_runner.so");
+    assert!(path.is_file(), "the plan runner is not built (`cargo build --workspace`)");
+    path
 }
 
-fn engine() -> Option<TorchEngine> {
+fn engine() -> TorchEngine {
     engine_of(Tier::Plan)
 }
 
-fn engine_of(tier: Tier) -> Option<TorchEngine> {
-    let say = |text: &[u8]| {
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), text);
-    };
-    let Some(python) = std::env::var_os("PASSNET_PYTHON") else {
-        say(b"skipped: PASSNET_PYTHON names no Python with PyTorch\n");
-        return None;
-    };
-    let Some(runner) = runner() else {
-        say(b"skipped: the plan runner is not built (`cargo build --workspace`)\n");
-        return None;
-    };
+fn engine_of(tier: Tier) -> TorchEngine {
+    let python = std::env::var_os("PASSNET_PYTHON");
     let options = WorkerOptions {
-        python: python.into(),
-        runner: Some(runner),
+        python: python.expect("PASSNET_PYTHON must name a Python with PyTorch").into(),
+        runner: Some(runner()),
         cache: std::env::temp_dir(),
         device: "cpu".into(),
         threads: 2,
@@ -51,18 +43,14 @@ fn engine_of(tier: Tier) -> Option<TorchEngine> {
         call_limit: Duration::from_secs(120),
         tier,
     };
-    Some(TorchEngine::start(options).unwrap())
+    TorchEngine::start(options).unwrap()
 }
 
 /// The compatibility tier where passes can launch kernels.
-fn compat_with_triton() -> Option<TorchEngine> {
-    let compat = engine_of(Tier::Compat)?;
-    if compat.info().unwrap().triton.is_none() {
-        let text = b"skipped: no Triton beside PyTorch\n";
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), text);
-        return None;
-    }
-    Some(compat)
+fn compat_with_triton() -> TorchEngine {
+    let compat = engine_of(Tier::Compat);
+    assert!(compat.info().unwrap().triton.is_some(), "no Triton beside PyTorch");
+    compat
 }
 
 fn options() -> EvaluateOptions {
@@ -95,8 +83,9 @@ fn bundled_pass(sample: &Sample) -> Candidate {
 
 /// Every bundled pass, replayed on PyTorch's memory and held against eager PyTorch.
 #[test]
+#[ignore = "needs PyTorch; tools/full-check runs it"]
 fn bundled_passes_are_right_beside_eager_pytorch() {
-    let Some(engine) = engine() else { return };
+    let engine = engine();
     let (mut wrong, mut graphs) = (Vec::new(), 0);
     for sample in bundled_samples() {
         let candidate = bundled_pass(&sample);
@@ -124,8 +113,9 @@ const KNOWN_BEYOND: [(&str, &str, usize); 1] = [("graphs/float16_2x128x1152", "e
 /// (In half precision every operation rounds, and where results cancel one last bit of an intermediate one is more than
 /// the tolerance of the result.)
 #[test]
+#[ignore = "needs PyTorch; tools/full-check runs it"]
 fn both_engines_compute_the_same() {
-    let Some(torch) = engine() else { return };
+    let torch = engine();
     let (mut wrong, mut graphs) = (Vec::new(), 0);
     for sample in bundled_samples() {
         let candidate = bundled_pass(&sample);
@@ -228,8 +218,9 @@ fn numbers(bytes: &[u8], dtype: DType) -> Vec<f64> {
 
 /// Eager PyTorch against itself through the same door.
 #[test]
+#[ignore = "needs PyTorch; tools/full-check runs it"]
 fn eager_pytorch_is_equal_to_itself() {
-    let Some(engine) = engine() else { return };
+    let engine = engine();
     let task = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/tasks/swiglu");
     let sample = Sample::read(&task).unwrap();
     for graph in &sample.graphs {
@@ -242,8 +233,9 @@ fn eager_pytorch_is_equal_to_itself() {
 
 /// No kernel, no launch: what the plan returns are views of the argument, laid out as eager's.
 #[test]
+#[ignore = "needs PyTorch; tools/full-check runs it"]
 fn views_are_handed_back_as_they_are() {
-    let Some(engine) = engine() else { return };
+    let engine = engine();
     let folder = tempfile::tempdir().unwrap();
     let pass = "import torch\n\ndef pattern(gate_up):\n    gate, up = gate_up.chunk(2, dim=-1)\n    return gate, up\n\n\
         def replacement_args(gate_up):\n    return (gate_up,)\n\n\
@@ -332,8 +324,9 @@ fn kind(evaluation: &Evaluation) -> VerdictKind {
 }
 
 #[test]
+#[ignore = "needs PyTorch, Triton and a sandbox; tools/full-check runs it"]
 fn a_pass_without_a_plan_runs_in_the_compatibility_tier_only() {
-    let (Some(plan), Some(compat)) = (engine(), compat_with_triton()) else { return };
+    let (plan, compat) = (engine(), compat_with_triton());
     let body = "    return right(gate_up)";
     let without = swiglu(&plan, body);
     assert_eq!(kind(&without), VerdictKind::CompileFail, "{}", without.judged.verdict);
@@ -351,8 +344,9 @@ fn a_pass_without_a_plan_runs_in_the_compatibility_tier_only() {
 }
 
 #[test]
+#[ignore = "needs PyTorch, Triton and a sandbox; tools/full-check runs it"]
 fn pytorch_does_not_compute_for_a_pass_of_the_compatibility_tier() {
-    let Some(compat) = compat_with_triton() else { return };
+    let compat = compat_with_triton();
     for body in [
         "    return right(gate_up) + 0",
         "    return right(gate_up).clone()",
@@ -372,8 +366,9 @@ fn pytorch_does_not_compute_for_a_pass_of_the_compatibility_tier() {
 }
 
 #[test]
+#[ignore = "needs PyTorch, Triton and a sandbox; tools/full-check runs it"]
 fn nothing_is_won_by_cheating_in_the_compatibility_tier() {
-    let Some(compat) = compat_with_triton() else { return };
+    let compat = compat_with_triton();
     let secret = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let secret = secret.path().display().to_string();
     let reads = format!("    open({secret:?}).read()\n    return right(gate_up)");

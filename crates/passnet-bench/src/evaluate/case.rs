@@ -2,9 +2,10 @@
 
 use super::verification::no_memory;
 use super::{EvaluateOptions, candidate_failure, eager_failure};
+use crate::secret::Secret;
 use crate::verdict::{Verdict, VerdictKind};
 use passnet_engine::dump::output_tensors;
-use passnet_engine::native::folder::draw_inputs;
+use passnet_engine::native::folder::{InputDrawer, InputError};
 use passnet_engine::native::{Result as TensorResult, Tensor, Wrappers};
 use passnet_engine::{Engine, EngineError, GraphCompiler, Precision, Prepared, RunOptions, Value};
 use passnet_graph::graph::effects::Effects;
@@ -37,8 +38,12 @@ pub(super) struct Case {
     oracle: Option<Box<dyn Prepared>>,
     /// Whether passes are under test.
     pub(super) is_rewritten: bool,
+    /// Whether eager itself is.
+    pub(super) is_eager: bool,
     /// One set of inputs per draw.
     pub(super) draws: Vec<Vec<Value>>,
+    pub(super) drawer: InputDrawer,
+    pub(super) secret: Secret,
     /// Whether the graph writes into its inputs, so that every run needs copies.
     pub(super) writes_inputs: bool,
     pub(super) memory_limit: usize,
@@ -90,6 +95,8 @@ pub(super) struct Sides {
     oracle: Option<Box<dyn Prepared>>,
     /// Whether passes are under test.
     is_rewritten: bool,
+    /// Whether eager itself is.
+    is_eager: bool,
     writes_inputs: bool,
 }
 
@@ -104,6 +111,7 @@ impl Sides {
             .prepare(graph, Precision::AsWritten, &none)
             .map_err(|error| eager_failure(&error))?;
         let is_rewritten = matches!(under_test, UnderTest::Rewritten(..));
+        let is_eager = matches!(under_test, UnderTest::Eager);
         let candidate = match under_test {
             UnderTest::Rewritten(graph, wrappers) => engine
                 .prepare(&graph, Precision::AsWritten, wrappers)
@@ -120,20 +128,29 @@ impl Sides {
             candidate,
             oracle: engine.prepare(graph, Precision::Double, &none).ok(),
             is_rewritten,
+            is_eager,
             writes_inputs: Effects::of(graph).write_inputs(graph),
         })
     }
 }
 
 impl Case {
-    pub(super) fn new(sides: Sides, draws: Vec<Vec<Value>>, options: &EvaluateOptions) -> Case {
-        let Sides { eager, candidate, oracle, is_rewritten, writes_inputs } = sides;
+    pub(super) fn new(
+        sides: Sides,
+        drawn: Drawn,
+        options: &EvaluateOptions,
+        secret: Secret,
+    ) -> Case {
+        let Sides { eager, candidate, oracle, is_rewritten, is_eager, writes_inputs } = sides;
         Case {
             eager,
             candidate,
             oracle,
             is_rewritten,
-            draws,
+            is_eager,
+            draws: drawn.draws,
+            drawer: drawn.drawer,
+            secret,
             writes_inputs,
             memory_limit: options.memory_limit,
             call_seconds: options.call_seconds.clamp(0.0, 1e6),
@@ -148,11 +165,10 @@ impl Case {
         tensors.find(|dtype| dtype.is_float()).unwrap_or(DType::Int64).name().to_string()
     }
 
-    pub(super) fn run_options(&self, poison: bool) -> RunOptions {
+    pub(super) fn run_options(&self) -> RunOptions {
         RunOptions {
             seed: CALL_SEED,
             memory_limit: self.memory_limit,
-            poison,
             time_limit: Some(Duration::from_secs_f64(self.call_seconds)),
         }
     }
@@ -168,15 +184,15 @@ impl Case {
     /// Runs eager on inputs that nothing else uses.
     pub(super) fn run_eager(&self, fresh: Vec<Value>) -> Result<Run, Box<Verdict>> {
         let started = Instant::now();
-        let run = self.run(&*self.eager, fresh, false);
+        let run = self.run(&*self.eager, fresh);
         self.count(started, |calls| calls.eager += 1);
         run.map_err(|error| eager_failure(&error))
     }
 
-    /// Runs the candidate with its uninitialised memory poisoned.
+    /// Runs the candidate on inputs that nothing else uses.
     pub(super) fn run_candidate(&self, fresh: Vec<Value>) -> Result<Run, Box<Verdict>> {
         let started = Instant::now();
-        let run = self.run(&*self.candidate, fresh, true);
+        let run = self.run(&*self.candidate, fresh);
         self.count(started, |calls| calls.candidate += 1);
         run.map_err(|error| candidate_failure(&error))
     }
@@ -200,19 +216,30 @@ impl Case {
         if seconds < SHORT_CALL { without_helpers(work) } else { work() }
     }
 
-    /// The outputs in float64; `None` where the engine cannot give them.
-    pub(super) fn run_oracle(&self, fresh: Vec<Value>) -> Option<Vec<Tensor>> {
-        let run = self.run(&**self.oracle.as_ref()?, fresh, false).ok()?;
-        run.tensors(self.writes_inputs).ok()
+    /// The outputs in float64, and the inputs as such a run leaves them where the graph writes into them; `None` where
+    /// the engine cannot give them.
+    pub(super) fn run_oracle(&self, inputs: &[Value]) -> Result<Option<Vec<Tensor>>, Box<Verdict>> {
+        let Some(oracle) = &self.oracle else { return Ok(None) };
+        // Wide before the run, so that what the graph writes into its inputs is written into these.
+        let wide = |value: &Value| match value {
+            Value::Tensor(tensor) => {
+                let dtype = Precision::Double.of(tensor.dtype());
+                let copy = match (dtype == tensor.dtype(), self.writes_inputs) {
+                    (true, true) => tensor.copy(),
+                    _ => tensor.to_dtype(dtype),
+                };
+                copy.map(Value::Tensor)
+            }
+            other => Ok(other.clone()),
+        };
+        let inputs = inputs.iter().map(wide).collect::<TensorResult<Vec<_>>>();
+        let inputs = inputs.map_err(|error| no_memory(&error))?;
+        let run = self.run(&**oracle, inputs);
+        Ok(run.ok().and_then(|run| run.tensors(self.writes_inputs).ok()))
     }
 
-    fn run(
-        &self,
-        side: &dyn Prepared,
-        inputs: Vec<Value>,
-        poison: bool,
-    ) -> Result<Run, EngineError> {
-        let outputs = side.run(&inputs, &self.run_options(poison))?;
+    fn run(&self, side: &dyn Prepared, inputs: Vec<Value>) -> Result<Run, EngineError> {
+        let outputs = side.run(&inputs, &self.run_options())?;
         Ok(Run { outputs, inputs })
     }
 }
@@ -234,17 +261,27 @@ pub(super) fn copies(inputs: &[Value]) -> TensorResult<Vec<Value>> {
         .collect()
 }
 
-/// One set of inputs per seed.
-pub(super) fn draw_all(
-    files: &GraphFiles,
-    graph: &Graph,
-    options: &EvaluateOptions,
-) -> Result<Vec<Vec<Value>>, Box<Verdict>> {
-    (0..=options.draws as u64)
-        .into_par_iter()
-        .map(|draw| draw_inputs(files, graph, options.seed.wrapping_add(draw), None))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| {
+/// What a graph's inputs may be, and draws of them.
+#[derive(Debug)]
+pub(super) struct Drawn {
+    pub(super) drawer: InputDrawer,
+    pub(super) draws: Vec<Vec<Value>>,
+}
+
+impl Drawn {
+    pub(super) fn new(
+        files: &GraphFiles,
+        graph: &Graph,
+        options: &EvaluateOptions,
+        secret: &Secret,
+    ) -> Result<Drawn, Box<Verdict>> {
+        let failed = |error: InputError| {
             Box::new(Verdict::new(VerdictKind::ReferenceFail).because(error.to_string()))
-        })
+        };
+        let drawer = InputDrawer::new(files, graph, None).map_err(failed)?;
+        let mut dice = secret.dice("draws");
+        let seeds: Vec<u64> = (0..=options.draws).map(|_| dice.number()).collect();
+        let draws = seeds.into_par_iter().map(|seed| drawer.draw(seed)).collect::<Result<_, _>>();
+        Ok(Drawn { draws: draws.map_err(failed)?, drawer })
+    }
 }

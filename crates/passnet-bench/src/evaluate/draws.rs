@@ -3,11 +3,10 @@
 use super::Evaluation;
 use super::case::{Case, Run, bytes_of};
 use super::oracle::Accuracy;
-use super::pair::Pair;
-use super::verification::{OutputSummary, Outputs, first_difference, no_memory, passed};
+use super::pair::{Judged, Pair};
+use super::verification::{OutputSummary, first_difference, no_memory, passed};
 use crate::tolerance::{BASELINE, Ladder};
 use crate::verdict::{Evidence, Verdict, VerdictKind};
-use crate::verify::Comparison;
 use passnet_engine::Value;
 use passnet_engine::dump::output_tensors;
 use passnet_engine::native::{Fingerprint, FingerprintKey, Tensor};
@@ -17,7 +16,7 @@ use rayon::prelude::*;
 type BothRuns = Result<(Run, Run), Box<Verdict>>;
 
 /// What both sides gave on every draw.
-pub(super) struct Drawn<'a> {
+pub(super) struct DrawRuns<'a> {
     case: &'a Case,
     eager: Run,
     candidate: Run,
@@ -31,19 +30,17 @@ pub(super) struct Compared {
     pub(super) ladder: Ladder,
     /// The verdict on the first wrong draw.
     pub(super) wrong: Option<Verdict>,
-    /// The candidate's, for every draw.
-    pub(super) outputs: Outputs,
 }
 
-impl<'a> Drawn<'a> {
-    pub(super) fn call(case: &'a Case) -> Result<Drawn<'a>, Box<Verdict>> {
+impl<'a> DrawRuns<'a> {
+    pub(super) fn call(case: &'a Case) -> Result<DrawRuns<'a>, Box<Verdict>> {
         let first = &case.draws[0];
         let watched = Watched::new(case, first)?;
         let eager = case.run_eager(case.inputs_for_eager(first)?)?;
         let candidate = watched.run_candidate()?;
         let again = case.is_rewritten.then(|| watched.run_candidate());
         let others = case.draws[1..].iter().map(|draw| (&draw[..], run_both(case, draw)));
-        Ok(Drawn { case, eager, candidate, again, others: others.collect() })
+        Ok(DrawRuns { case, eager, candidate, again, others: others.collect() })
     }
 
     /// Bytes of what a call gives.
@@ -53,7 +50,7 @@ impl<'a> Drawn<'a> {
 
     /// Compares everything and writes what the first draw shows into the evaluation.
     pub(super) fn look(self, evaluation: &mut Evaluation) -> Result<Compared, Box<Verdict>> {
-        let Drawn { case, eager, candidate, again, others } = self;
+        let DrawRuns { case, eager, candidate, again, others } = self;
         let first = &case.draws[0];
         let pair = Pair::new(case, &eager, &candidate)?;
         let (compared, others) = rayon::join(
@@ -65,26 +62,22 @@ impl<'a> Drawn<'a> {
                     .collect::<Vec<_>>()
             },
         );
-        let (comparison, outputs, accuracy) = compared?;
+        let (outputs, accuracy) = compared?;
         evaluation.outputs = outputs;
         evaluation.accuracy = accuracy;
         if let Some(again) = again {
-            first_draw_checks(&eager, &candidate, again, evaluation)?;
+            first_draw_checks(case, &eager, &candidate, again, evaluation)?;
         }
-        let mut draws = vec![judge_draw(case, first, &pair, comparison.ladder, candidate.outputs)];
+        let mut draws = vec![judge_draw(case, first, &pair)];
         draws.extend(others);
-        let mut all = Compared { ladder: Ladder::ALL, wrong: None, outputs: Vec::new() };
+        let mut all = Compared { ladder: Ladder::ALL, wrong: None };
         for (index, draw) in draws.into_iter().enumerate() {
             let draw = draw?;
-            if draw.is_forgiven {
-                let text = format!(
-                    "draw {index}: outside eager's tolerance, but as close to the float64 result as eager"
-                );
-                evaluation.remarks.push(Evidence::Message { text });
+            if let Some(remark) = draw.remark(index) {
+                evaluation.remarks.push(remark);
             }
-            all.ladder = all.ladder.and(draw.ladder);
+            all.ladder = all.ladder.and(draw.judged.ladder);
             all.wrong = all.wrong.or(draw.wrong);
-            all.outputs.push(draw.outputs);
         }
         Ok(all)
     }
@@ -140,86 +133,80 @@ fn look_closely(
     case: &Case,
     inputs: &[Value],
     pair: &Pair,
-) -> Result<(Comparison, Vec<OutputSummary>, Option<Accuracy>), Box<Verdict>> {
+) -> Result<(Vec<OutputSummary>, Option<Accuracy>), Box<Verdict>> {
     let compare = || {
         let comparison = pair.compare()?;
         match comparison.verdict.kind.is_comparable() {
-            true => pair.summaries(&comparison).map(|outputs| (comparison, outputs)),
+            true => pair.summaries(&comparison),
             false => Err(Box::new(comparison.verdict)),
         }
     };
     // Two equal results are equally far from the truth.
     let accuracy = || if pair.is_equal()? { Ok(None) } else { pair.accuracy(case, inputs) };
     let (compared, accuracy) = rayon::join(compare, || case.beside_others(accuracy));
-    let (comparison, outputs) = compared?;
-    Ok((comparison, outputs, accuracy?))
+    Ok((compared?, accuracy?))
 }
 
 fn judge_runs(case: &Case, inputs: &[Value], runs: (Run, Run)) -> Result<Draw, Box<Verdict>> {
     let (eager, candidate) = runs;
-    let pair = Pair::new(case, &eager, &candidate)?;
-    match pair.ladder()? {
-        Some(ladder) => judge_draw(case, inputs, &pair, ladder, candidate.outputs),
-        None => Err(Box::new(pair.compare()?.verdict)),
-    }
+    judge_draw(case, inputs, &Pair::new(case, &eager, &candidate)?)
 }
 
 /// What one draw of inputs showed.
 struct Draw {
-    ladder: Ladder,
+    judged: Judged,
     wrong: Option<Verdict>,
-    /// Outside eager's tolerance, but as close to float64 as eager.
-    is_forgiven: bool,
-    outputs: Vec<Value>,
 }
 
-fn judge_draw(
-    case: &Case,
-    inputs: &[Value],
-    pair: &Pair,
-    ladder: Ladder,
-    outputs: Vec<Value>,
-) -> Result<Draw, Box<Verdict>> {
-    if ladder.is_right_at(BASELINE) {
-        return Ok(Draw { ladder, wrong: None, is_forgiven: false, outputs });
+impl Draw {
+    /// Where the yardstick had to be asked.
+    fn remark(&self, draw: usize) -> Option<Evidence> {
+        let text = match self.judged.forgiven? {
+            (0, _) => format!(
+                "draw {draw}: outside eager's tolerance, but within the tolerance of the float64 result"
+            ),
+            (elements, worst) => format!(
+                "draw {draw}: {elements} elements are up to {worst:.1} tolerances from the float64 result, \
+                 where eager is as often about as far"
+            ),
+        };
+        Some(Evidence::Message { text })
     }
-    if pair.is_as_accurate(case, inputs)? {
-        let ladder = Ladder::from_fn(|t| t >= BASELINE || ladder.is_right_at(t));
-        return Ok(Draw { ladder, wrong: None, is_forgiven: true, outputs });
-    }
-    Ok(Draw { ladder, wrong: Some(pair.compare()?.verdict), is_forgiven: false, outputs })
+}
+
+fn judge_draw(case: &Case, inputs: &[Value], pair: &Pair) -> Result<Draw, Box<Verdict>> {
+    let judged = pair.judge(case, inputs)?;
+    let wrong = match judged.ladder.is_right_at(BASELINE) {
+        true => None,
+        false => Some(pair.compare()?.verdict),
+    };
+    Ok(Draw { judged, wrong })
 }
 
 /// What a candidate may not do whatever its numbers are.
 fn first_draw_checks(
+    case: &Case,
     eager: &Run,
     candidate: &Run,
     again: Result<Run, Box<Verdict>>,
     evaluation: &mut Evaluation,
 ) -> Result<(), Box<Verdict>> {
     let fail = |text: String| Box::new(Verdict::new(VerdictKind::RuntimeFail).because(text));
-    evaluation.checks.push(passed("inputs left as eager leaves them"));
-    let aliases = |run: &Run| -> Result<Vec<(usize, usize)>, Box<Verdict>> {
-        let outputs = output_tensors(&run.outputs).map_err(|error| no_memory(&error))?;
-        let inputs: Vec<&Tensor> = run.inputs.iter().filter_map(Value::as_tensor).collect();
-        let mut pairs = Vec::new();
-        for (output, tensor) in outputs.iter().enumerate() {
-            for (input, other) in inputs.iter().enumerate() {
-                if tensor.shares_storage(other) {
-                    pairs.push((output, input));
-                }
-            }
-        }
-        Ok(pairs)
-    };
-    let allowed = aliases(eager)?;
-    if let Some((output, input)) =
-        aliases(candidate)?.into_iter().find(|pair| !allowed.contains(pair))
-    {
-        let text = format!("output {output} shares memory with input {input}, unlike eager's");
-        return Err(fail(text));
+    // Where eager writes into inputs, `Pair` compares them as it compares outputs; elsewhere `Watched` has found every
+    // one unchanged, or this is not reached.
+    evaluation.checks.push(passed(match case.writes_inputs {
+        true => "inputs compared with eager's after the call",
+        false => "inputs left as eager leaves them",
+    }));
+    let (of_eager, of_candidate) = (Sharing::of(eager)?, Sharing::of(candidate)?);
+    if let Some(pair) = of_candidate.pairs.iter().find(|pair| !of_eager.pairs.contains(pair)) {
+        return Err(fail(format!("{pair}, unlike eager's")));
     }
-    evaluation.checks.push(passed("outputs share no memory with inputs"));
+    evaluation.checks.push(passed("outputs share no memory that eager's do not share"));
+    if let Some(pair) = of_eager.pairs.iter().find(|pair| !of_candidate.pairs.contains(pair)) {
+        let text = format!("eager's {pair}; the candidate's does not");
+        evaluation.remarks.push(Evidence::Message { text });
+    }
     let again = again?;
     let tensors = |run: &Run| output_tensors(&run.outputs).map_err(|error| no_memory(&error));
     if let Some(output) = first_difference(&tensors(candidate)?, &tensors(&again)?)? {
@@ -228,4 +215,45 @@ fn first_draw_checks(
     }
     evaluation.checks.push(passed("two runs agree in every bit"));
     Ok(())
+}
+
+/// An output that shares memory with an input or with another output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shared {
+    WithInput(usize, usize),
+    WithOutput(usize, usize),
+}
+
+impl std::fmt::Display for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Shared::WithInput(output, input) => {
+                write!(f, "output {output} shares memory with input {input}")
+            }
+            Shared::WithOutput(output, other) => {
+                write!(f, "output {output} shares memory with output {other}")
+            }
+        }
+    }
+}
+
+/// All outputs of a run that share memory.
+struct Sharing {
+    pairs: Vec<Shared>,
+}
+
+impl Sharing {
+    fn of(run: &Run) -> Result<Sharing, Box<Verdict>> {
+        let outputs = output_tensors(&run.outputs).map_err(|error| no_memory(&error))?;
+        let inputs: Vec<&Tensor> = run.inputs.iter().filter_map(Value::as_tensor).collect();
+        let mut pairs = Vec::new();
+        for (output, tensor) in outputs.iter().enumerate() {
+            let shares = |other: &Tensor| tensor.shares_storage(other);
+            let with_inputs = inputs.iter().enumerate().filter(|(_, other)| shares(other));
+            pairs.extend(with_inputs.map(|(input, _)| Shared::WithInput(output, input)));
+            let before = outputs[..output].iter().enumerate().filter(|(_, other)| shares(other));
+            pairs.extend(before.map(|(other, _)| Shared::WithOutput(output, other)));
+        }
+        Ok(Sharing { pairs })
+    }
 }

@@ -2,9 +2,11 @@
 
 use super::Evaluation;
 use super::case::{Case, Run, bytes_of};
-use super::pair::Pair;
-use super::stress::Stress;
+use super::pair::{Judged, Pair};
+use super::stress::{Stress, Stressed};
 use super::verification::{Check, CheckOutcome, no_memory};
+use crate::secret::Dice;
+use crate::tolerance::BASELINE;
 use crate::verdict::{Evidence, Verdict};
 use passnet_engine::Value;
 use rayon::prelude::*;
@@ -15,6 +17,10 @@ const HELD_BYTES: usize = 24 << 20;
 /// What both sides gave on extreme inputs.
 pub(super) struct Extremes<'a> {
     case: &'a Case,
+    fixed: Vec<bool>,
+    ranges: Vec<Option<(i64, i64)>>,
+    /// Which draw is changed is a secret, too.
+    dice: Dice,
     looked_at: Vec<(Stress, Result<Answer, Box<Verdict>>)>,
     called: Vec<Called>,
     /// Why not all were called.
@@ -31,10 +37,20 @@ struct Called {
 impl<'a> Extremes<'a> {
     /// Calls both sides, whose outputs take so many bytes each.
     pub(super) fn call(case: &'a Case, output_bytes: usize) -> Extremes<'a> {
-        let mut all = Extremes { case, looked_at: Vec::new(), called: Vec::new(), failed: None };
+        let mut all = Extremes {
+            case,
+            fixed: case.drawer.is_fixed(),
+            ranges: case.drawer.integer_ranges(),
+            dice: case.secret.dice("stressed draws"),
+            looked_at: Vec::new(),
+            called: Vec::new(),
+            failed: None,
+        };
+        let concerned = |stress: &Stress| stress.concerns(&all.stressed(0));
+        let kinds: Vec<Stress> = Stress::ALL.into_iter().filter(concerned).collect();
         let bytes = bytes_of(&case.draws[0]).max(output_bytes);
         let together = (HELD_BYTES / bytes.max(1)).clamp(2, Stress::ALL.len());
-        for kinds in Stress::ALL.chunks(together) {
+        for kinds in kinds.chunks(together) {
             all = all.look();
             if let Err(verdict) = all.call_with(kinds) {
                 all.failed = Some(verdict);
@@ -44,11 +60,20 @@ impl<'a> Extremes<'a> {
         all
     }
 
+    fn stressed(&self, draw: usize) -> Stressed<'_> {
+        Stressed { draw: &self.case.draws[draw], fixed: &self.fixed, ranges: &self.ranges }
+    }
+
     fn call_with(&mut self, kinds: &[Stress]) -> Result<(), Box<Verdict>> {
-        let draw = &self.case.draws[0];
+        let draws = self.case.draws.len();
+        let kinds: Vec<(Stress, usize)> =
+            kinds.iter().map(|stress| (*stress, self.dice.below(draws))).collect();
         let made: Vec<_> = kinds
             .par_iter()
-            .map(|stress| (*stress, self.case.beside_others(|| stress.apply(draw))))
+            .map(|(stress, draw)| {
+                let apply = || stress.apply(&self.stressed(*draw), &self.case.secret);
+                (*stress, self.case.beside_others(apply))
+            })
             .collect();
         for (stress, inputs) in made {
             let inputs = inputs.map_err(|error| no_memory(&error))?;
@@ -68,27 +93,30 @@ impl<'a> Extremes<'a> {
         self
     }
 
-    /// Writes all answers into the evaluation. Gives the first wrong result that counts; a candidate that fails to run
-    /// ends the evaluation.
+    /// Writes all answers into the evaluation. Gives the first result that is wrong at the level that the candidate
+    /// reaches on ordinary inputs; a candidate that fails to run ends the evaluation.
     pub(super) fn conclude(
         self,
+        level: i32,
         evaluation: &mut Evaluation,
     ) -> Result<Option<Verdict>, Box<Verdict>> {
         let mut wrong = None;
         for (stress, answer) in self.looked_at {
             let (outcome, detail) = match answer? {
-                Answer::Right => (CheckOutcome::Passed, String::new()),
                 Answer::NoQuestion => (CheckOutcome::Skipped, "eager refuses".into()),
-                Answer::Wrong(verdict) if stress.is_advice() => {
+                Answer::Judged(judged, _) if judged.ladder.is_right_at(level) => {
+                    (CheckOutcome::Passed, String::new())
+                }
+                Answer::Judged(_, verdict) | Answer::Failed(verdict) if stress.is_advice() => {
                     (CheckOutcome::Advice, verdict.to_string())
                 }
-                Answer::Wrong(mut verdict) => {
+                Answer::Judged(_, mut verdict) | Answer::Failed(mut verdict) => {
                     let detail = verdict.to_string();
                     let named = Evidence::Message { text: format!("with {}", stress.name()) };
                     verdict.evidence.insert(0, named);
                     match verdict.kind.is_comparable() {
-                        true => wrong.get_or_insert(verdict),
-                        false => return Err(Box::new(verdict)),
+                        true => wrong.get_or_insert(*verdict),
+                        false => return Err(verdict),
                     };
                     (CheckOutcome::Failed, detail)
                 }
@@ -100,8 +128,9 @@ impl<'a> Extremes<'a> {
 }
 
 enum Answer {
-    Right,
-    Wrong(Verdict),
+    /// At which levels the candidate is right, and what is wrong at the baseline.
+    Judged(Judged, Box<Verdict>),
+    Failed(Box<Verdict>),
     /// Eager refuses such inputs, so there is nothing to ask.
     NoQuestion,
 }
@@ -117,25 +146,17 @@ fn run(case: &Case, changed: &[Value]) -> Result<Runs, Box<Verdict>> {
 fn answer(case: &Case, called: Called) -> Result<Answer, Box<Verdict>> {
     let (eager, candidate) = match called.runs {
         None => return Ok(Answer::NoQuestion),
-        Some((_, Err(verdict))) => return Ok(Answer::Wrong(*verdict)),
+        Some((_, Err(verdict))) => return Ok(Answer::Failed(verdict)),
         Some((eager, Ok(candidate))) => (eager, candidate),
     };
     let pair = Pair::new(case, &eager, &candidate)?;
-    if pair.is_right()? || is_forgiven(case, called.stress, &pair, &called.inputs)? {
-        return Ok(Answer::Right);
-    }
-    Ok(Answer::Wrong(pair.compare()?.verdict))
-}
-
-/// Whether float64 says that eager itself is no better.
-fn is_forgiven(
-    case: &Case,
-    stress: Stress,
-    pair: &Pair,
-    changed: &[Value],
-) -> Result<bool, Box<Verdict>> {
-    match stress.changes_values() {
-        true => pair.survives_stress(case, changed),
-        false => pair.is_as_accurate(case, changed),
-    }
+    let judged = match pair.judge(case, &called.inputs) {
+        Ok(judged) => judged,
+        Err(verdict) => return Ok(Answer::Failed(verdict)),
+    };
+    let verdict = match judged.ladder.is_right_at(BASELINE) {
+        true => Verdict::new(crate::verdict::VerdictKind::Correct),
+        false => pair.compare()?.verdict,
+    };
+    Ok(Answer::Judged(judged, Box::new(verdict)))
 }

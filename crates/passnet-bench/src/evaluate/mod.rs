@@ -2,9 +2,10 @@
 //!
 //! The reference's question (are the outputs close on one draw of inputs?) decides the ladder. What it never asks
 //! (other draws, extreme values, poisoned memory, repeated runs, what happens to the inputs, what the kernels touch)
-//! decides whether that ladder may be believed.
+//! decides whether that ladder may be believed. Every level that scores has passed all of it.
 
 mod case;
+mod contents;
 mod draws;
 mod extremes;
 mod oracle;
@@ -24,11 +25,12 @@ pub use verification::{Check, CheckOutcome, OutputSummary};
 use crate::candidate::{Candidate, Rewrites};
 use crate::roofline::Work;
 use crate::score::JudgedGraph;
+use crate::secret::Secret;
 use crate::stats::{Decision, RatioInterval, median};
 use crate::timing::{TimingOptions, Timings};
 use crate::tolerance::Ladder;
 use crate::verdict::{Evidence, Verdict, VerdictKind};
-use case::{Case, Sides, UnderTest, draw_all};
+use case::{Case, Drawn, Sides, UnderTest};
 use other_shapes::try_other_shapes;
 use passnet_engine::{Costs, Engine, EngineError, ErrorKind, GraphCompiler, Tier};
 use passnet_graph::{Diagnostic, GraphFiles, GraphFolder, read};
@@ -41,12 +43,17 @@ const UNTIMED: &str = "compatibility tier: ran in a sandboxed PyTorch, compared 
     watched, not timed, not scored";
 
 /// How to evaluate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct EvaluateOptions {
     pub timing: TimingOptions,
-    /// Seed of the first draw of inputs.
-    pub seed: u64,
-    /// Further draws; timing goes round all of them.
+    /// Where draws, places of extreme values and contents of timed calls come from. Results do not depend on it, so it
+    /// is no part of what is stored before a graph is judged.
+    #[serde(skip, default = "Secret::random")]
+    pub secret: Secret,
+    /// The recorded secret of a graph, to draw for it once more as it was drawn then.
+    #[serde(skip)]
+    pub replayed: Option<Secret>,
+    /// Draws of inputs beyond the first.
     pub draws: usize,
     /// Whether to try extreme inputs and watch the kernels.
     pub thorough: bool,
@@ -61,11 +68,36 @@ pub struct EvaluateOptions {
     pub tier: Tier,
 }
 
+/// Two are equal where they ask the same of a pass: whatever the secret, the verdict is the same.
+impl PartialEq for EvaluateOptions {
+    fn eq(&self, other: &Self) -> bool {
+        let EvaluateOptions {
+            timing,
+            secret: _,
+            replayed: _,
+            draws,
+            thorough,
+            noise_floor,
+            memory_limit,
+            call_seconds,
+            tier,
+        } = self;
+        *timing == other.timing
+            && *draws == other.draws
+            && *thorough == other.thorough
+            && *noise_floor == other.noise_floor
+            && *memory_limit == other.memory_limit
+            && *call_seconds == other.call_seconds
+            && *tier == other.tier
+    }
+}
+
 impl Default for EvaluateOptions {
     fn default() -> Self {
         EvaluateOptions {
             timing: TimingOptions::default(),
-            seed: passnet_engine::native::inputs::DEFAULT_SEED,
+            secret: Secret::random(),
+            replayed: None,
             draws: 2,
             thorough: true,
             noise_floor: 0.0,
@@ -81,6 +113,9 @@ impl Default for EvaluateOptions {
 pub struct Evaluation {
     #[serde(flatten)]
     pub judged: JudgedGraph,
+    /// Why nothing of this is a judgement: the machine failed, neither the graph nor the pass. Never stored.
+    #[serde(skip)]
+    pub not_judged: Option<String>,
     /// How the code of passes ran. Only plans are timed and scored.
     #[serde(default, skip_serializing_if = "Tier::is_plan")]
     pub tier: Tier,
@@ -116,6 +151,9 @@ pub struct Evaluation {
     /// What was noticed but changes nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<Evidence>,
+    /// What draws, places and contents came from; `None` where nothing was drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<Secret>,
     /// Type of the first float input, and the operations, for scores by group.
     pub dtype: String,
     pub operations: Vec<String>,
@@ -165,6 +203,7 @@ impl Evaluation {
                 ladder: Ladder::NONE,
                 speedup: None,
             },
+            not_judged: None,
             tier: Tier::Plan,
             interval: None,
             decision: None,
@@ -179,6 +218,7 @@ impl Evaluation {
             accuracy: None,
             checks: Vec::new(),
             remarks: Vec::new(),
+            secret: None,
             dtype: String::new(),
             operations: Vec::new(),
             spent: Spent::default(),
@@ -255,6 +295,7 @@ fn staged(
 ) -> Evaluation {
     let started = Instant::now();
     let mut evaluation = Evaluation::new(&files.path);
+    let faults = engine.faults();
     if let Err(verdict) = stages(engine, files, subject, options, is_timed, &mut evaluation) {
         evaluation.judged.verdict = *verdict;
     }
@@ -262,6 +303,7 @@ fn staged(
         evaluation.judged.ladder = Ladder::NONE;
         evaluation.judged.speedup = None;
     }
+    evaluation.not_judged = engine.faults().since(&faults).map(str::to_string);
     evaluation.seconds = started.elapsed().as_secs_f64();
     evaluation
 }
@@ -273,9 +315,10 @@ pub(crate) fn race_itself(
     options: &EvaluateOptions,
 ) -> Option<[Timings; 2]> {
     let graph = read::read_folder(files).ok()?.graph;
-    let draws = draw_all(files, &graph, options).ok()?;
-    let case = Case::new(Sides::prepare(engine, &graph, UnderTest::Eager).ok()?, draws, options);
-    race::against_itself(&case, options).ok()
+    let secret = graph_secret(files, options);
+    let drawn = Drawn::new(files, &graph, options, &secret).ok()?;
+    let sides = Sides::prepare(engine, &graph, UnderTest::Eager).ok()?;
+    race::against_itself(&Case::new(sides, drawn, options, secret), options).ok()
 }
 
 /// Fills in what each stage finds; an early verdict ends the rest.
@@ -306,17 +349,19 @@ fn stages(
         Subject::Compiled(compiler) => UnderTest::Compiled(compiler),
         Subject::Eager => UnderTest::Eager,
     };
-    let (draws, sides) = rayon::join(
-        || draw_all(files, graph, options),
+    let secret = graph_secret(files, options);
+    evaluation.secret = Some(secret.clone());
+    let (drawn, sides) = rayon::join(
+        || Drawn::new(files, graph, options, &secret),
         || Sides::prepare(engine, graph, under_test),
     );
-    let draws = draws?;
-    let case = Case::new(sides?, draws, options);
+    let drawn = drawn?;
+    let case = Case::new(sides?, drawn, options, secret);
     evaluation.spent.prepare = started.elapsed().as_secs_f64();
     evaluation.dtype = case.dtype();
     let beside = match subject {
         Subject::Passes(candidate) if options.thorough => Some(|| {
-            let shapes = || try_other_shapes(engine, &folder, candidate, options, &case.draws[0]);
+            let shapes = || try_other_shapes(engine, &folder, candidate, options, &case);
             let watched = || watch::watch_kernels(&case);
             rayon::join(|| case.beside_others(shapes), || case.beside_others(watched))
         }),
@@ -324,7 +369,7 @@ fn stages(
     };
     let verified = verification::verify(&case, evaluation, beside);
     evaluation.tier = case.candidate.tier();
-    let (verified, beside) = verified?;
+    let beside = verified?;
     if evaluation.tier == Tier::Compat {
         // A process that keeps running between calls may keep results, too: its speed means nothing.
         evaluation.remarks.push(Evidence::Message { text: UNTIMED.into() });
@@ -333,18 +378,22 @@ fn stages(
     if let Some((shapes, watched)) = beside {
         evaluation.remarks.extend(watched?);
         evaluation.checks.push(passed("kernels stay inside their memory, without races"));
-        if evaluation.judged.verdict.kind == VerdictKind::Correct {
-            evaluation.checks.extend(shapes.checks);
-            if let Some(verdict) = shapes.wrong {
-                evaluation.judged.verdict = verdict;
-                evaluation.judged.ladder = Ladder::NONE;
-            }
+        if let Some(level) = verification::scoring_level(evaluation.judged.ladder)
+            && let Some(verdict) = shapes.conclude(level, &mut evaluation.checks)
+        {
+            evaluation.judged.verdict = verdict;
+            evaluation.judged.ladder = Ladder::NONE;
         }
     }
     if is_timed {
-        race::time(&case, verified, options, evaluation)?;
+        race::time(&case, options, evaluation)?;
     }
     Ok(())
+}
+
+/// The secret of one graph: those of other graphs cannot be computed from it.
+fn graph_secret(files: &GraphFiles, options: &EvaluateOptions) -> Secret {
+    options.replayed.clone().unwrap_or_else(|| options.secret.of(&files.path))
 }
 
 fn read_graph_folder(files: &GraphFiles) -> Result<GraphFolder, Box<Verdict>> {

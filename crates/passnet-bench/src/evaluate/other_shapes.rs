@@ -1,14 +1,16 @@
 //! Is the candidate right at other sizes?
 //!
 //! Where a graph's constraints name dimensions that may change, a pass that matches the graph at another size must be
-//! right there too. Where they are silent, inference finds the dimensions that could change; what goes wrong there is
-//! only told, for nobody promised such inputs.
+//! right there too, and must not refuse it. Where they are silent, inference finds the dimensions that could change; what
+//! goes wrong there is only told, for nobody promised such inputs.
 
 use super::EvaluateOptions;
-use super::case::{Case, Sides, UnderTest};
-use super::pair::Pair;
+use super::case::{Case, Drawn, Sides, UnderTest};
+use super::pair::{Judged, Pair};
+use super::stress::varied;
 use super::verification::{Check, CheckOutcome, no_memory};
 use crate::candidate::Candidate;
+use crate::secret::Secret;
 use crate::verdict::{Evidence, Verdict, VerdictKind};
 use passnet_engine::native::{NativeEngine, Result as TensorResult};
 use passnet_engine::{Engine, Value};
@@ -46,25 +48,65 @@ impl Change {
 }
 
 /// What trying other sizes showed.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct OtherShapes {
-    pub(super) checks: Vec<Check>,
-    /// The first wrong result that counts.
-    pub(super) wrong: Option<Verdict>,
+    is_promised: bool,
+    answers: Vec<(Change, String, Result<Judged, Box<Verdict>>)>,
 }
 
-/// Tries other sizes.
+impl OtherShapes {
+    /// Adds a check for each size. Gives the first result that is wrong at a level and counts.
+    pub(super) fn conclude(self, level: i32, checks: &mut Vec<Check>) -> Option<Verdict> {
+        let mut wrong = None;
+        for (change, sizes, answer) in self.answers {
+            let failure = match answer {
+                Ok(judged) if judged.ladder.is_right_at(level) => None,
+                Ok(judged) => {
+                    let reached = judged.ladder.first_right();
+                    let reached = reached.map_or("no level".into(), |level| format!("t = {level}"));
+                    let text = format!("outputs are right from {reached} on, not from t = {level}");
+                    Some(Box::new(Verdict::new(VerdictKind::Accuracy).because(text)))
+                }
+                Err(verdict) => Some(verdict),
+            };
+            let (outcome, detail) = match failure {
+                None => (CheckOutcome::Passed, sizes),
+                Some(verdict) => {
+                    let detail = format!("{sizes}: {verdict}");
+                    match verdict.kind {
+                        // A pass may be made for some sizes only; eager may refuse some.
+                        VerdictKind::NoMatch
+                        | VerdictKind::ReferenceFail
+                        | VerdictKind::Unsupported => (CheckOutcome::Skipped, detail),
+                        _ if self.is_promised => {
+                            let mut verdict = *verdict;
+                            let text = format!("with {} ({sizes})", change.name());
+                            verdict.evidence.insert(0, Evidence::Message { text });
+                            wrong.get_or_insert(verdict);
+                            (CheckOutcome::Failed, detail)
+                        }
+                        _ => (CheckOutcome::Advice, detail),
+                    }
+                }
+            };
+            checks.push(Check { name: change.name().into(), outcome, detail });
+        }
+        wrong
+    }
+}
+
+/// Tries other sizes, with the values of a draw of the case.
 pub(super) fn try_other_shapes(
     engine: &dyn Engine,
     folder: &GraphFolder,
     candidate: &Candidate,
     options: &EvaluateOptions,
-    draw: &[Value],
+    case: &Case,
 ) -> OtherShapes {
+    let draw = &case.draws[case.secret.dice("draw at other sizes").below(case.draws.len())];
     let is_promised = records_symbols(&folder.constraints);
     let symbolic = GraphFolder { constraints: find_symbols(folder), ..folder.clone() };
     let generalised = Generalised::new(&symbolic);
-    let mut found = OtherShapes::default();
     // Advice is worth no compiling for a GPU: the native engine runs the same kernels.
     let engine = if is_promised { engine } else { &NativeEngine };
     let changes = if is_promised { Change::PROMISED } else { Change::ADVICE };
@@ -74,34 +116,12 @@ pub(super) fn try_other_shapes(
             let (sizes, variant) = resized(&symbolic, &generalised, change)?;
             let sizes = sizes.iter().map(|(name, size)| format!("{name}={size}"));
             let sizes = sizes.collect::<Vec<_>>().join(", ");
-            Some((change, sizes, answer(engine, &variant, candidate, draw, options)))
+            let answer = answer(engine, &variant, candidate, draw, options, case);
+            Some((change, sizes, answer))
         })
         .collect();
-    for (change, sizes, answer) in answers {
-        let (outcome, detail) = match answer {
-            Ok(()) => (CheckOutcome::Passed, sizes),
-            Err(verdict) => match verdict.kind {
-                // A pass may be made for some sizes only; eager may refuse some.
-                VerdictKind::NoMatch | VerdictKind::ReferenceFail | VerdictKind::Unsupported => {
-                    (CheckOutcome::Skipped, format!("{sizes}: {verdict}"))
-                }
-                VerdictKind::CompileFail => (CheckOutcome::Advice, format!("{sizes}: {verdict}")),
-                _ if is_promised => {
-                    let detail = format!("{sizes}: {verdict}");
-                    let mut verdict = *verdict;
-                    let text = format!("with {} ({sizes})", change.name());
-                    verdict.evidence.insert(0, Evidence::Message { text });
-                    found.wrong.get_or_insert(verdict);
-                    (CheckOutcome::Failed, detail)
-                }
-                _ => (CheckOutcome::Advice, format!("{sizes}: {verdict}")),
-            },
-        };
-        found.checks.push(Check { name: change.name().into(), outcome, detail });
-    }
-    found
+    OtherShapes { is_promised, answers }
 }
-
 /// The graph with all its symbols changed, or else with the first one that can change alone.
 fn resized(
     folder: &GraphFolder,
@@ -123,38 +143,50 @@ fn resized(
     })
 }
 
-/// A draw at other sizes: the same values, as many as there are places. Indices stay legal, for they only repeat.
-fn stretched_to(variant: &GraphFolder, draw: &[Value]) -> TensorResult<Vec<Value>> {
+/// A draw at other sizes: as many values as there are places. Indices repeat, so that they stay legal; other values are
+/// made of those that repeat, each changed in its own way, so that no content shows that it was made.
+fn stretched_to(
+    variant: &GraphFolder,
+    draw: &[Value],
+    secret: &Secret,
+) -> TensorResult<Vec<Value>> {
+    let mut dice = secret.dice("values at other sizes");
     let values = variant.graph.placeholders().iter().zip(draw).map(|(node, value)| {
         let meta = variant.metas.iter().find(|meta| *meta.name == *node.name);
         let (Value::Tensor(tensor), Some(meta)) = (value, meta) else { return Ok(value.clone()) };
         let shape: Vec<usize> = meta.shape.iter().map(|size| (*size).max(0) as usize).collect();
         match shape == tensor.shape() {
             true => Ok(value.clone()),
-            false => tensor.cycled(&shape).map(Value::Tensor),
+            false => {
+                let stretched = tensor.cycled(&shape)?;
+                let varied = match tensor.dtype().is_float() {
+                    true => varied(&stretched, dice.number())?,
+                    false => stretched,
+                };
+                Ok(Value::Tensor(varied))
+            }
         }
     });
     values.collect()
 }
 
-/// Whether the candidate is right on one draw at these sizes; the verdict says what is wrong, or why nobody knows.
+/// At which levels the candidate is right on one draw at these sizes; a verdict says why nobody knows.
 fn answer(
     engine: &dyn Engine,
     variant: &GraphFolder,
     candidate: &Candidate,
     draw: &[Value],
     options: &EvaluateOptions,
-) -> Result<(), Box<Verdict>> {
+    original: &Case,
+) -> Result<Judged, Box<Verdict>> {
     let rewritten = candidate.rewrite(&variant.graph)?;
-    let draw = stretched_to(variant, draw).map_err(|error| no_memory(&error))?;
+    let draw = stretched_to(variant, draw, &original.secret).map_err(|error| no_memory(&error))?;
     let under_test = UnderTest::Rewritten(rewritten.graph, candidate.wrappers());
-    let case = Case::new(Sides::prepare(engine, &variant.graph, under_test)?, vec![draw], options);
+    let drawn = Drawn { drawer: original.drawer.clone(), draws: vec![draw] };
+    let sides = Sides::prepare(engine, &variant.graph, under_test)?;
+    let case = Case::new(sides, drawn, options, original.secret.clone());
     let inputs = &case.draws[0];
     let eager = case.run_eager(case.inputs_for_eager(inputs)?)?;
     let found = case.run_candidate(case.inputs_for_eager(inputs)?)?;
-    let pair = Pair::new(&case, &eager, &found)?;
-    if pair.is_right()? || pair.is_as_accurate(&case, inputs)? {
-        return Ok(());
-    }
-    Err(Box::new(pair.compare()?.verdict))
+    Pair::new(&case, &eager, &found)?.judge(&case, inputs)
 }

@@ -1,7 +1,7 @@
 //! The outputs of both sides on the same inputs, held against each other and against float64.
 
 use super::case::{Case, Run};
-use super::oracle::{self, Accuracy};
+use super::oracle::{self, Accuracy, Judgement};
 use super::tensors::{Flat, views};
 use super::verification::{OutputSummary, first_difference, no_memory};
 use crate::number::Number;
@@ -10,6 +10,15 @@ use crate::verdict::{Verdict, VerdictKind};
 use crate::verify::{self, Comparison, MalformedTensor, Rules};
 use passnet_engine::Value;
 use passnet_engine::native::Tensor;
+
+/// At which levels outputs are right.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Judged {
+    pub(super) ladder: Ladder,
+    /// Where they leave eager's tolerance and the yardstick allows it: how many elements it had to forgive, because they
+    /// leave the tolerance of float64 too, and by how many tolerances.
+    pub(super) forgiven: Option<(usize, f64)>,
+}
 
 /// The outputs of eager and of the candidate.
 pub(super) struct Pair {
@@ -27,6 +36,10 @@ impl Pair {
     pub(super) fn new(case: &Case, eager: &Run, candidate: &Run) -> Result<Pair, Box<Verdict>> {
         let tensors = |run: &Run| run.tensors(case.writes_inputs).map_err(|e| no_memory(&e));
         Ok(Pair { eager: tensors(eager)?, candidate: tensors(candidate)? })
+    }
+
+    pub(super) fn of(eager: Vec<Tensor>, candidate: Vec<Tensor>) -> Pair {
+        Pair { eager, candidate }
     }
 
     fn flats(&self) -> Result<Flats<'_>, Box<Verdict>> {
@@ -57,8 +70,44 @@ impl Pair {
         Ok(first_difference(&self.eager, &self.candidate)?.is_none())
     }
 
-    pub(super) fn is_right(&self) -> Result<bool, Box<Verdict>> {
-        Ok(self.ladder()?.is_some_and(|ladder| ladder.is_right_at(BASELINE)))
+    /// At which levels the candidate is right, the yardstick asked where it leaves eager's tolerance. What cannot be
+    /// compared, or lies in memory otherwise than eager's, is an error.
+    pub(super) fn judge(&self, case: &Case, inputs: &[Value]) -> Result<Judged, Box<Verdict>> {
+        let Some(ladder) = self.ladder()? else { return Err(Box::new(self.compare()?.verdict)) };
+        self.compare_layouts()?;
+        if ladder.is_right_at(BASELINE) {
+            return Ok(Judged { ladder, forgiven: None });
+        }
+        let judgement = self.against_truth(case, inputs, oracle::judge)?;
+        let forgiven = match judgement.unwrap_or(Judgement::Wrong) {
+            Judgement::Wrong => return Ok(Judged { ladder, forgiven: None }),
+            Judgement::Right => (0, 1.0),
+            Judgement::Forgiven { elements, worst } => (elements, worst),
+        };
+        let ladder = Ladder::from_fn(|t| t >= BASELINE || ladder.is_right_at(t));
+        Ok(Judged { ladder, forgiven: Some(forgiven) })
+    }
+
+    /// Outputs must have eager's strides, or lie in row-major order: nothing in a graph tells who takes the result, and
+    /// whoever does may rely on the order that every new tensor has. Another order is one that eager never gave. Strides
+    /// of dimensions with one element cannot be told apart.
+    fn compare_layouts(&self) -> Result<(), Box<Verdict>> {
+        let told = |tensor: &Tensor| -> Vec<(usize, usize)> {
+            let sizes = tensor.shape().iter().copied().zip(tensor.strides().iter().copied());
+            sizes.filter(|(size, _)| *size > 1).collect()
+        };
+        for (output, (eager, candidate)) in self.eager.iter().zip(&self.candidate).enumerate() {
+            let is_plain = candidate.is_contiguous();
+            if eager.numel() > 0 && !is_plain && told(eager) != told(candidate) {
+                let text = format!(
+                    "output {output} has the strides {:?}, eager's has {:?}",
+                    candidate.strides(),
+                    eager.strides()
+                );
+                return Err(Box::new(Verdict::new(VerdictKind::ShapeMismatch).because(text)));
+            }
+        }
+        Ok(())
     }
 
     /// How far both are from the float64 result; `None` where there is none.
@@ -70,24 +119,6 @@ impl Pair {
         Ok(self.against_truth(case, inputs, oracle::accuracy)?.flatten())
     }
 
-    /// Whether the candidate is as close to the float64 result as eager is.
-    pub(super) fn is_as_accurate(
-        &self,
-        case: &Case,
-        inputs: &[Value],
-    ) -> Result<bool, Box<Verdict>> {
-        Ok(self.against_truth(case, inputs, oracle::as_accurate_as_eager)?.unwrap_or(false))
-    }
-
-    /// Whether the candidate stays within a few times eager's own error.
-    pub(super) fn survives_stress(
-        &self,
-        case: &Case,
-        inputs: &[Value],
-    ) -> Result<bool, Box<Verdict>> {
-        Ok(self.against_truth(case, inputs, oracle::survives_stress)?.unwrap_or(false))
-    }
-
     /// Asks about eager, the candidate and the float64 result; `None` where there is none.
     fn against_truth<R>(
         &self,
@@ -95,7 +126,7 @@ impl Pair {
         inputs: &[Value],
         ask: impl Fn(&[Flat<'_>], &[Flat<'_>], &[Flat<'_>]) -> R,
     ) -> Result<Option<R>, Box<Verdict>> {
-        let Some(truth) = case.run_oracle(case.inputs_for_eager(inputs)?) else { return Ok(None) };
+        let Some(truth) = case.run_oracle(inputs)? else { return Ok(None) };
         let truth = Flat::all(&truth).map_err(|error| no_memory(&error))?;
         let flats = self.flats()?;
         Ok(Some(ask(&flats.eager, &flats.candidate, &truth)))

@@ -1,40 +1,48 @@
 //! How fast is the candidate?
+//!
+//! Every call gets a content that no earlier call had, in fresh memory, and finds nothing of earlier calls in memory that
+//! it did not write; every timed call's outputs are held against eager's on the same content, which eager computes only
+//! afterwards. A timed call is so a verified one, and cannot be told from it.
 
-use super::case::{Case, copies};
-use super::verification::no_memory;
+use super::case::{Case, Run};
+use super::contents::{Contents, Schedule};
+use super::pair::Pair;
+use super::verification::scoring_level;
 use super::{EvaluateOptions, Evaluation, candidate_failure, eager_failure};
-use crate::timing::{self, InTurns, Rounds, Side, TimingOptions, Timings};
+use crate::secret::Dice;
+use crate::timing::{self, Rounds, Timings};
+use crate::tolerance::{self, BASELINE, Ladder};
 use crate::verdict::{Verdict, VerdictKind};
 use passnet_engine::dump::output_tensors;
-use passnet_engine::native::{Fingerprint, FingerprintKey, TensorError};
-use passnet_engine::{Player, Prepared, RunOptions, Staged, Value};
+use passnet_engine::{Compared, Content, Player, Prepared, RunOptions, Staged, Turn, Value};
+use std::collections::VecDeque;
 use std::time::Instant;
 
-/// Times both sides and writes the result into the evaluation. Every call of the candidate must give, bit by bit,
-/// the outputs that were verified.
+/// Times both sides and writes the result into the evaluation.
 pub(super) fn time(
     case: &Case,
-    verified: Vec<Vec<Value>>,
     options: &EvaluateOptions,
     evaluation: &mut Evaluation,
 ) -> Result<(), Box<Verdict>> {
     let started = Instant::now();
-    let run_options = case.run_options(false);
+    let checks = (!case.is_eager).then(|| TimedChecks::new(case, evaluation.judged.ladder));
+    let run_options = case.run_options();
     let staged = case
         .candidate
-        .stage(&*case.eager, &case.draws, &verified, &run_options)
+        .stage(&*case.eager, &case.draws, &tolerance::table(), &run_options)
         .map_err(|error| candidate_failure(&error))?;
-    let timings = match staged {
+    let (timings, checks) = match staged {
         Some(staged) => {
-            let mut remote = Remote::new(staged, case);
+            let mut remote = Remote::new(staged, case, checks);
             let timings = timing::race(&mut remote, &options.timing)?;
+            remote.settle()?;
             let mut costs = |player| match remote.staged.costs(player) {
                 Ok(costs) => Ok(costs.into()),
                 Err(error) => Err(candidate_failure(&error)),
             };
             evaluation.eager_costs = costs(Player::Eager)?;
             evaluation.candidate_costs = costs(Player::Candidate)?;
-            timings
+            (timings, remote.checks)
         }
         None => {
             // Verification has called both sides already, each call by itself: that much of the warm-up is done.
@@ -42,12 +50,15 @@ pub(super) fn time(
             let mut plan = options.timing.clone();
             plan.warmup = plan.warmup.saturating_sub(calls.of_each_side());
             evaluation.measured_seconds = calls.seconds;
-            let mut eager = Runner::new(case, Player::Eager);
-            let mut candidate = Runner::new(case, Player::Candidate);
-            candidate.expect(verified)?;
-            timing::race(&mut in_turns(&mut eager, &mut candidate), &plan)?
+            let mut duel = Duel::new(case, &*case.candidate, checks);
+            let timings = timing::race(&mut duel, &plan)?;
+            duel.settle()?;
+            (timings, duel.checks)
         }
     };
+    if let Some(checks) = checks {
+        evaluation.judged.ladder = evaluation.judged.ladder.and(checks.ladder);
+    }
     evaluation.measured_seconds += timings.measured;
     evaluation.interval = timing::interval(&timings);
     evaluation.judged.speedup = evaluation.interval.map(|interval| interval.ratio);
@@ -64,36 +75,201 @@ pub(super) fn against_itself(
     case: &Case,
     options: &EvaluateOptions,
 ) -> Result<[Timings; 2], Box<Verdict>> {
-    let run_options = case.run_options(false);
+    let run_options = case.run_options();
     let staged = case
         .eager
-        .stage(&*case.eager, &case.draws, &[], &run_options)
+        .stage(&*case.eager, &case.draws, &tolerance::table(), &run_options)
         .map_err(|error| eager_failure(&error))?;
-    if let Some(staged) = staged {
-        let mut remote = Remote::new(staged, case);
-        let turns = timing::race(&mut remote, &options.timing)?;
-        return Ok([turns, remote.one_after_the_other(&options.timing)?]);
+    match staged {
+        Some(staged) => {
+            let mut remote = Remote::new(staged, case, None);
+            let turns = timing::race(&mut remote, &options.timing)?;
+            let alone = timing::one_after_the_other(&options.timing, &mut |player, calls| {
+                remote.alone(player, calls)
+            })?;
+            Ok([turns, alone])
+        }
+        None => {
+            let mut duel = Duel::new(case, &*case.eager, None);
+            let turns = timing::race(&mut duel, &options.timing)?;
+            let alone = timing::one_after_the_other(&options.timing, &mut |player, calls| {
+                (0..calls).map(|_| duel.call(player, false)).collect()
+            })?;
+            Ok([turns, alone])
+        }
     }
-    let side = |player| Runner { side: &*case.eager, ..Runner::new(case, player) };
-    let sides = || (side(Player::Eager), side(Player::Candidate));
-    let (mut one, mut two) = sides();
-    let turns = timing::race(&mut in_turns(&mut one, &mut two), &options.timing)?;
-    let (mut one, mut two) = sides();
-    let alone = timing::one_after_the_other(&mut one, &mut two, &options.timing)?;
-    Ok([turns, alone])
 }
 
-fn in_turns<'a>(
-    eager: &'a mut Runner<'_>,
-    candidate: &'a mut Runner<'_>,
-) -> InTurns<'a, Box<Verdict>> {
-    InTurns { eager, candidate }
+/// Calls that leave the level they must be right at are judged by float64: the first few, then one in so many, at
+/// random. The others must stay within what float64 can forgive at the most.
+const JUDGED_FIRST: usize = 2;
+const JUDGED_ONE_IN: usize = 16;
+/// Twice the most tolerances that the yardstick forgives, and one: the candidate and eager on opposite sides.
+const MOST_DOUBTFUL: i32 = BASELINE + 2;
+
+/// What is asked of the outputs of timed calls.
+struct TimedChecks<'a> {
+    case: &'a Case,
+    /// The strictest level that verification found right.
+    first: i32,
+    /// The level that every call must be right at; `None` where nothing scores.
+    level: Option<i32>,
+    /// Right in all calls.
+    ladder: Ladder,
+    dice: Dice,
+    doubtful: usize,
+}
+
+impl<'a> TimedChecks<'a> {
+    fn new(case: &'a Case, verified: Ladder) -> TimedChecks<'a> {
+        TimedChecks {
+            case,
+            first: verified.first_right().unwrap_or(BASELINE),
+            level: scoring_level(verified),
+            ladder: Ladder::ALL,
+            dice: case.secret.dice("judged calls"),
+            doubtful: 0,
+        }
+    }
+
+    /// Takes in the ladder of a call; `pair` gives its outputs, and `inputs` what it was called with, where they must be
+    /// looked at more closely.
+    fn call(
+        &mut self,
+        ladder: Option<Ladder>,
+        pair: impl FnOnce() -> Result<Pair, Box<Verdict>>,
+        inputs: impl FnOnce() -> Result<Vec<Value>, Box<Verdict>>,
+    ) -> Result<(), Box<Verdict>> {
+        let Some(level) = self.level else { return Ok(()) };
+        let found = ladder.unwrap_or(Ladder::NONE);
+        if found.is_right_at(level) {
+            self.ladder = self.ladder.and(found);
+            return Ok(());
+        }
+        self.doubtful += 1;
+        let is_judged = self.doubtful <= JUDGED_FIRST || self.dice.one_in(JUDGED_ONE_IN);
+        if found.is_right_at(MOST_DOUBTFUL) && !is_judged {
+            return Ok(());
+        }
+        let pair = pair()?;
+        let judged = pair.judge(self.case, &inputs()?)?;
+        if judged.ladder.is_right_at(level) {
+            self.ladder = self.ladder.and(judged.ladder);
+            return Ok(());
+        }
+        let mut verdict = pair.compare()?.verdict;
+        verdict.kind = VerdictKind::Unstable;
+        Err(Box::new(verdict.because("a timed call gave a wrong result, unlike the verified ones")))
+    }
+}
+
+/// Both sides in this process.
+struct Duel<'a> {
+    case: &'a Case,
+    candidate: &'a dyn Prepared,
+    schedule: Schedule<'a>,
+    options: RunOptions,
+    checks: Option<TimedChecks<'a>>,
+    /// What the candidate gave, until eager has been called on the same content.
+    waiting: VecDeque<(u64, Run)>,
+}
+
+impl<'a> Duel<'a> {
+    fn new(
+        case: &'a Case,
+        candidate: &'a dyn Prepared,
+        checks: Option<TimedChecks<'a>>,
+    ) -> Duel<'a> {
+        let contents = Contents::new(&case.drawer, &case.draws, &case.secret);
+        Duel {
+            case,
+            candidate,
+            schedule: Schedule::new(contents),
+            options: case.run_options(),
+            checks,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// One call, its seconds. What it gives is checked where that counts.
+    fn call(&mut self, player: Player, is_checked: bool) -> Result<f64, Box<Verdict>> {
+        let (number, content) = self.schedule.turn(player)?;
+        let inputs = self.schedule.contents.make(&content)?;
+        let side = match player {
+            Player::Eager => &*self.case.eager,
+            Player::Candidate => self.candidate,
+        };
+        side.scrub_memory();
+        let started = Instant::now();
+        let outputs = side.run(&inputs, &self.options);
+        let seconds = started.elapsed().as_secs_f64();
+        let outputs = outputs.map_err(|error| match player {
+            Player::Eager => eager_failure(&error),
+            Player::Candidate => candidate_failure(&error),
+        })?;
+        // Inputs matter afterwards only where the graph writes into them.
+        let inputs = if self.case.writes_inputs { inputs } else { Vec::new() };
+        let run = Run { outputs, inputs };
+        match player {
+            Player::Candidate if is_checked && self.checks.is_some() => {
+                self.waiting.push_back((number, run));
+            }
+            Player::Candidate => {}
+            Player::Eager => self.compare(number, &content, &run)?,
+        }
+        Ok(seconds)
+    }
+
+    fn compare(&mut self, number: u64, content: &Content, eager: &Run) -> Result<(), Box<Verdict>> {
+        let Some((_, candidate)) = self.waiting.pop_front_if(|(waiting, _)| *waiting == number)
+        else {
+            return Ok(());
+        };
+        let Some(checks) = &mut self.checks else { return Ok(()) };
+        let pair = Pair::new(self.case, eager, &candidate)?;
+        let ladder = pair.ladder()?;
+        checks.call(ladder, || Ok(pair), || self.schedule.contents.make(content))
+    }
+
+    /// Checks the candidate's last calls.
+    fn settle(&mut self) -> Result<(), Box<Verdict>> {
+        while self.schedule.is_waiting() {
+            self.call(Player::Eager, true)?;
+        }
+        Ok(())
+    }
+}
+
+impl Rounds for Duel<'_> {
+    type Error = Box<Verdict>;
+
+    fn warm_up(&mut self, first: usize, count: usize) -> Result<f64, Box<Verdict>> {
+        let rounds = (first..first + count).flat_map(Schedule::order);
+        rounds.map(|player| self.call(player, false)).sum()
+    }
+
+    fn play(&mut self, first: usize, count: usize) -> Result<Vec<[f64; 2]>, Box<Verdict>> {
+        (first..first + count)
+            .map(|round| {
+                let mut seconds = [0.0; 2];
+                for player in Schedule::order(round) {
+                    seconds[usize::from(player == Player::Candidate)] = self.call(player, true)?;
+                }
+                Ok(seconds)
+            })
+            .collect()
+    }
+
+    fn at_a_time(&self) -> usize {
+        1
+    }
 }
 
 /// Both sides where an engine computes elsewhere and times the calls there.
 struct Remote<'a> {
     staged: Box<dyn Staged + 'a>,
-    draws: usize,
+    schedule: Schedule<'a>,
+    checks: Option<TimedChecks<'a>>,
     /// Seconds of a round, all told, as the last request showed.
     round: Option<f64>,
 }
@@ -105,29 +281,83 @@ const MOST_ROUNDS: usize = 25;
 const FIRST_ROUNDS: usize = 2;
 
 impl<'a> Remote<'a> {
-    fn new(staged: Box<dyn Staged + 'a>, case: &Case) -> Remote<'a> {
-        Remote { staged, draws: case.draws.len(), round: None }
+    fn new(
+        staged: Box<dyn Staged + 'a>,
+        case: &'a Case,
+        checks: Option<TimedChecks<'a>>,
+    ) -> Remote<'a> {
+        let contents = Contents::new(&case.drawer, &case.draws, &case.secret);
+        Remote { staged, schedule: Schedule::new(contents), checks, round: None }
     }
 
-    fn calls(&mut self, turns: &[(Player, usize)]) -> Result<Vec<f64>, Box<Verdict>> {
-        let called = self.staged.calls(turns).map_err(|error| candidate_failure(&error))?;
-        match called.iter().find_map(|call| call.different_output) {
-            Some(output) => Err(unstable(output)),
-            None => Ok(called.iter().map(|call| call.seconds).collect()),
+    /// Calls in the order given; eager's are compared with the candidate's on the same contents where that counts.
+    fn calls(
+        &mut self,
+        players: impl Iterator<Item = Player>,
+        is_checked: bool,
+    ) -> Result<Vec<f64>, Box<Verdict>> {
+        let level = self.checks.as_ref().filter(|_| is_checked).map(|checks| checks.first);
+        let turns = players.map(|player| {
+            let (number, content) = self.schedule.turn(player)?;
+            let level = level.filter(|_| player == Player::Eager);
+            Ok(Turn { player, number, content, level })
+        });
+        let turns = turns.collect::<Result<Vec<Turn>, Box<Verdict>>>()?;
+        let called = self.staged.calls(&turns).map_err(|error| candidate_failure(&error))?;
+        for call in &called {
+            match call.compared {
+                None => {}
+                Some(Compared::InputChanged(input)) => {
+                    let text =
+                        format!("a timed call changed input {input}, which eager does not do");
+                    return Err(Box::new(Verdict::new(VerdictKind::RuntimeFail).because(text)));
+                }
+                Some(Compared::RightFrom(level)) => {
+                    self.check(Ladder::right_from(level), &turns)?
+                }
+                Some(Compared::Wrong) => self.check(Ladder::NONE, &turns)?,
+            }
         }
+        Ok(called.iter().map(|call| call.seconds).collect())
     }
 
-    /// The reference's way, for comparison.
-    fn one_after_the_other(&mut self, options: &TimingOptions) -> Result<Timings, Box<Verdict>> {
-        let mut alone = |player| -> Result<Vec<f64>, Box<Verdict>> {
-            let turns: Vec<_> =
-                (0..options.warmup + options.trials).map(|n| (player, n % self.draws)).collect();
-            let times = self.calls(&turns)?;
-            Ok(times[options.warmup.min(times.len())..].to_vec())
+    fn check(&mut self, ladder: Ladder, turns: &[Turn]) -> Result<(), Box<Verdict>> {
+        let Remote { staged, schedule, checks: Some(checks), .. } = self else { return Ok(()) };
+        let mut doubted = None;
+        let mut pair = None;
+        let is_doubtful = checks.level.is_some_and(|level| !ladder.is_right_at(level));
+        if is_doubtful {
+            let found = staged.doubtful().map_err(|error| candidate_failure(&error))?;
+            // It was judged with an earlier call of the same request, which was worse.
+            let Some(found) = found else { return Ok(()) };
+            doubted = turns.iter().find(|turn| turn.number == found.number);
+            let tensors = |values: &[Value]| {
+                output_tensors(values).map_err(|error| super::verification::no_memory(&error))
+            };
+            pair = Some(Pair::of(tensors(&found.eager)?, tensors(&found.candidate)?));
+        }
+        let unknown = || {
+            let text = "the PyTorch worker compared a call that was not asked for";
+            Box::new(Verdict::new(VerdictKind::ReferenceFail).because(text))
         };
-        let (candidate, eager) = (alone(Player::Candidate)?, alone(Player::Eager)?);
-        let measured = candidate.iter().chain(&eager).sum();
-        Ok(Timings::new(eager, candidate, measured))
+        checks.call(
+            Some(ladder),
+            || pair.ok_or_else(unknown),
+            || schedule.contents.make(&doubted.ok_or_else(unknown)?.content),
+        )
+    }
+
+    /// Calls of one side alone, for comparison with the reference's way.
+    fn alone(&mut self, player: Player, calls: usize) -> Result<Vec<f64>, Box<Verdict>> {
+        self.calls(std::iter::repeat_n(player, calls), false)
+    }
+
+    /// Checks the candidate's last calls.
+    fn settle(&mut self) -> Result<(), Box<Verdict>> {
+        while self.schedule.is_waiting() {
+            self.calls(std::iter::once(Player::Eager), true)?;
+        }
+        Ok(())
     }
 }
 
@@ -135,33 +365,19 @@ impl Rounds for Remote<'_> {
     type Error = Box<Verdict>;
 
     fn warm_up(&mut self, first: usize, count: usize) -> Result<f64, Box<Verdict>> {
-        Ok(self.play(first, count)?.iter().flatten().sum())
+        let players = (first..first + count).flat_map(Schedule::order);
+        Ok(self.calls(players, false)?.iter().sum())
     }
 
     fn play(&mut self, first: usize, count: usize) -> Result<Vec<[f64; 2]>, Box<Verdict>> {
         let rounds = first..first + count;
-        // As in this process: who goes first changes.
-        let order = |round: usize| match round.is_multiple_of(2) {
-            true => [Player::Eager, Player::Candidate],
-            false => [Player::Candidate, Player::Eager],
-        };
-        let turns: Vec<(Player, usize)> = rounds
-            .clone()
-            .flat_map(|round| {
-                order(round).map(|player| (player, draw_of(player, round, self.draws)))
-            })
-            .collect();
         let started = Instant::now();
-        let times = self.calls(&turns)?;
+        let times = self.calls(rounds.clone().flat_map(Schedule::order), true)?;
         self.round = Some(started.elapsed().as_secs_f64() / count.max(1) as f64);
-        let pairs = rounds.zip(times.as_chunks::<2>().0);
-        Ok(pairs
-            .map(
-                |(round, &[one, two])| {
-                    if round.is_multiple_of(2) { [one, two] } else { [two, one] }
-                },
-            )
-            .collect())
+        let in_order = |(round, &[one, two]): (usize, &[f64; 2])| {
+            if Schedule::order(round)[0] == Player::Eager { [one, two] } else { [two, one] }
+        };
+        Ok(rounds.zip(times.as_chunks::<2>().0).map(in_order).collect())
     }
 
     fn at_a_time(&self) -> usize {
@@ -169,131 +385,6 @@ impl Rounds for Remote<'_> {
             None => FIRST_ROUNDS,
             // A round that took no time at all saturates.
             Some(seconds) => ((REQUEST_SECONDS / seconds) as usize).clamp(1, MOST_ROUNDS),
-        }
-    }
-}
-
-/// The draw that a side is called with in a round. No two neighbouring calls take the same one. Otherwise the second finds it in
-/// the caches, which is worth less to eager: it then comes after the candidate's outputs were looked at.
-fn draw_of(player: Player, round: usize, draws: usize) -> usize {
-    let is_first = (player == Player::Eager) == round.is_multiple_of(2);
-    match draws.is_multiple_of(2) {
-        false => (2 * round + usize::from(!is_first)) % draws,
-        // So counted, a side might never come to half of them.
-        true => round % draws.max(1),
-    }
-}
-
-/// One side, called on the draws in turn.
-struct Runner<'a> {
-    case: &'a Case,
-    player: Player,
-    side: &'a dyn Prepared,
-    options: RunOptions,
-    key: FingerprintKey,
-    /// Of what each draw must give; empty for the side that is not under test.
-    verified: Vec<Vec<Fingerprint>>,
-    draw: usize,
-    inputs: Vec<Value>,
-    outputs: Vec<Value>,
-}
-
-impl<'a> Runner<'a> {
-    fn new(case: &'a Case, player: Player) -> Self {
-        Runner {
-            case,
-            player,
-            side: match player {
-                Player::Eager => &*case.eager,
-                Player::Candidate => &*case.candidate,
-            },
-            options: case.run_options(false),
-            key: FingerprintKey::random(),
-            verified: Vec::new(),
-            draw: 0,
-            inputs: Vec::new(),
-            outputs: Vec::new(),
-        }
-    }
-
-    /// From now on every timed call must give what was verified.
-    fn expect(&mut self, verified: Vec<Vec<Value>>) -> Result<(), Box<Verdict>> {
-        let prints = verified.iter().map(|outputs| self.fingerprints(outputs));
-        self.verified = prints.collect::<Result<_, _>>()?;
-        Ok(())
-    }
-
-    fn fingerprints(&self, outputs: &[Value]) -> Result<Vec<Fingerprint>, Box<Verdict>> {
-        let tensors = output_tensors(outputs).map_err(|error| no_memory(&error))?;
-        let prints = tensors.iter().map(|tensor| tensor.fingerprint(&self.key));
-        prints.collect::<Result<_, _>>().map_err(|error| no_memory(&error))
-    }
-}
-
-impl Side for Runner<'_> {
-    type Error = Box<Verdict>;
-
-    fn prepare(&mut self, call: usize) -> Result<(), Box<Verdict>> {
-        self.outputs.clear();
-        self.draw = draw_of(self.player, call, self.case.draws.len());
-        let inputs = &self.case.draws[self.draw];
-        self.inputs = match self.case.writes_inputs {
-            true => copies(inputs).map_err(|error| exhausted(&error))?,
-            false => inputs.clone(),
-        };
-        Ok(())
-    }
-
-    fn call(&mut self) -> Result<(), Box<Verdict>> {
-        let run = self.side.run(&self.inputs, &self.options);
-        self.outputs = run.map_err(|error| match self.player {
-            Player::Eager => eager_failure(&error),
-            Player::Candidate => candidate_failure(&error),
-        })?;
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<(), Box<Verdict>> {
-        let outputs = std::mem::take(&mut self.outputs);
-        let Some(verified) = self.verified.get(self.draw) else { return Ok(()) };
-        let found = self.fingerprints(&outputs)?;
-        if found == *verified {
-            return Ok(());
-        }
-        let same = found.iter().zip(verified).take_while(|(found, verified)| found == verified);
-        Err(unstable(same.count()))
-    }
-}
-
-fn unstable(output: usize) -> Box<Verdict> {
-    let text = format!("output {output} of a timed call differs from the verified one");
-    Box::new(Verdict::new(VerdictKind::Unstable).because(text))
-}
-
-fn exhausted(error: &TensorError) -> Box<Verdict> {
-    Box::new(Verdict::new(VerdictKind::ReferenceFail).because(error.to_string()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_side_comes_to_all_draws_and_never_to_the_one_before() {
-        for draws in [1, 2, 3, 4, 5] {
-            let rounds = 4 * draws;
-            let of = |player| (0..rounds).map(move |round| draw_of(player, round, draws));
-            for draw in 0..draws {
-                let times = |player| of(player).filter(|found| *found == draw).count();
-                assert_eq!([Player::Eager, Player::Candidate].map(times), [4; 2], "of {draws}");
-            }
-            let order = |(round, (eager, candidate)): (usize, (usize, usize))| {
-                if round.is_multiple_of(2) { [eager, candidate] } else { [candidate, eager] }
-            };
-            let both = of(Player::Eager).zip(of(Player::Candidate)).enumerate();
-            let calls: Vec<usize> = both.flat_map(order).collect();
-            let warm = calls.windows(2).filter(|calls| calls[0] == calls[1]).count();
-            assert!(warm == 0 || draws == 1 || draws.is_multiple_of(2), "{draws}: {calls:?}");
         }
     }
 }

@@ -2,14 +2,14 @@
 
 use super::Evaluation;
 use super::case::Case;
-use super::draws::Drawn;
+use super::draws::DrawRuns;
 use super::extremes::Extremes;
 use super::spent::timed;
 use crate::number::Number;
-use crate::tolerance::Ladder;
+use crate::tolerance::{BASELINE, Ladder};
 use crate::verdict::{Verdict, VerdictKind};
+use passnet_engine::Tier;
 use passnet_engine::native::{Tensor, TensorError};
-use passnet_engine::{Tier, Value};
 use serde::{Deserialize, Serialize};
 
 /// One question beyond the reference's, and its answer.
@@ -43,19 +43,16 @@ pub struct OutputSummary {
     pub mean_error: Number,
 }
 
-/// Of every draw.
-pub(super) type Outputs = Vec<Vec<Value>>;
-
-/// Verifies a case and writes what it finds into the evaluation. Gives the candidate's outputs for every draw, and what
-/// `beside` found, which may be done at the same time; passes that did not run as plans are not asked.
+/// Verifies a case and writes what it finds into the evaluation. Gives what `beside` found, which may be done at the same
+/// time; passes that did not run as plans are not asked.
 pub(super) fn verify<B: Send>(
     case: &Case,
     evaluation: &mut Evaluation,
     beside: Option<impl FnOnce() -> B + Send>,
-) -> Result<(Outputs, Option<B>), Box<Verdict>> {
+) -> Result<Option<B>, Box<Verdict>> {
     let mut spent = evaluation.spent;
     // Calls come first, one after the other; looking at what they gave takes all threads.
-    let drawn = own_time(case, &mut spent.look, || Drawn::call(case))?;
+    let drawn = own_time(case, &mut spent.look, || DrawRuns::call(case))?;
     let extremes = (case.is_rewritten && case.thorough)
         .then(|| own_time(case, &mut spent.stress, || Extremes::call(case, drawn.output_bytes())));
     let beside = beside.filter(|_| case.candidate.tier() == Tier::Plan);
@@ -67,10 +64,9 @@ pub(super) fn verify<B: Send>(
     });
     evaluation.spent = spent;
     let mut compared = compared?;
-    // A candidate that is wrong on ordinary inputs is scored by how wrong; extreme ones would add nothing.
-    if compared.wrong.is_none()
-        && let Some(extremes) = extremes
-        && let Some(verdict) = extremes.conclude(evaluation)?
+    // Whatever level scores must be right on extreme inputs, too.
+    if let (Some(level), Some(extremes)) = (scoring_level(compared.ladder), extremes)
+        && let Some(verdict) = extremes.conclude(level, evaluation)?
     {
         compared.wrong = Some(verdict);
         compared.ladder = Ladder::NONE;
@@ -78,7 +74,13 @@ pub(super) fn verify<B: Send>(
     evaluation.judged.ladder = compared.ladder;
     evaluation.judged.verdict =
         compared.wrong.unwrap_or_else(|| Verdict::new(VerdictKind::Correct));
-    Ok((compared.outputs, beside))
+    Ok(beside)
+}
+
+/// The level that everything beyond ordinary inputs is asked at: the baseline, or the first level that is right where the
+/// baseline is not; `None` where no level is.
+pub(super) fn scoring_level(ladder: Ladder) -> Option<i32> {
+    ladder.first_right().map(|level| level.max(BASELINE))
 }
 
 /// Does work and adds its seconds to a stage, calls of the two sides left out.

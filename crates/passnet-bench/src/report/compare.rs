@@ -4,10 +4,11 @@
 //! The whole is judged by the mean of the paired logarithms, drawn again task by task, because the graphs of a task
 //! share one pass and are no independent findings.
 
-use super::{GraphName, GraphRecord, RunRecord};
+use super::{GraphName, GraphRecord, RunRecord, are_unlike, differences, sentence};
 use crate::score::{Outcome, Parameters, Score, graph_log_score};
 use crate::stats::{Bootstrap, RatioInterval, sign_test};
 use crate::verdict::VerdictKind;
+use passnet_engine::identity::Difference;
 use passnet_graph::FileName;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -108,7 +109,12 @@ pub struct SideScore {
 pub struct Comparison {
     pub before: SideScore,
     pub after: SideScore,
-    /// What makes the two hard to compare: other machine, other settings.
+    /// In what the conditions of the two differ.
+    pub differences: Vec<Difference>,
+    /// Whether they differ so much that no speed is held against another: another device, other versions, another depth
+    /// of checking. Only verdicts are compared then.
+    pub unlike: bool,
+    /// What makes the two hard to compare, in words.
     pub cautions: Vec<String>,
     /// How AS changed over the common graphs, failures included.
     pub score: Option<Overall>,
@@ -143,8 +149,11 @@ pub fn compare(before: &RunRecord, after: &RunRecord, parameters: Parameters) ->
             false => other_models.push(name.clone()),
         }
     }
+    let differences = differences(before, after);
+    let unlike = are_unlike(&differences);
+    let like = if unlike { &[][..] } else { &common[..] };
     let mut pairs: Vec<Pair> =
-        common.iter().filter_map(|(name, old, new)| pair(name, old, new)).collect();
+        like.iter().filter_map(|(name, old, new)| pair(name, old, new)).collect();
     pairs.sort_by(|a, b| {
         let size = |pair: &Pair| pair.ratio.ratio.ln().abs();
         a.change
@@ -152,10 +161,10 @@ pub fn compare(before: &RunRecord, after: &RunRecord, parameters: Parameters) ->
             .then_with(|| size(b).total_cmp(&size(a)))
             .then_with(|| a.name.cmp(&b.name))
     });
-    let speed = overall(common.iter().filter_map(|(name, old, new)| {
+    let speed = overall(like.iter().filter_map(|(name, old, new)| {
         Some((name.sample.as_str(), (new.right_speedup()? / old.right_speedup()?).ln()))
     }));
-    let score = overall(common.iter().map(|(name, old, new)| {
+    let score = overall(like.iter().map(|(name, old, new)| {
         let log = |graph: &GraphRecord| graph_log_score(&graph.outcome(), parameters);
         (name.sample.as_str(), log(new) - log(old))
     }));
@@ -168,7 +177,9 @@ pub fn compare(before: &RunRecord, after: &RunRecord, parameters: Parameters) ->
     Comparison {
         before: side(before, common.iter().map(|(_, old, _)| old.outcome()).collect()),
         after: side(after, common.iter().map(|(_, _, new)| new.outcome()).collect()),
-        cautions: cautions(before, after),
+        cautions: cautions(before, after, &differences),
+        differences,
+        unlike,
         score,
         speed,
         pairs,
@@ -232,7 +243,7 @@ fn verdict(name: &GraphName, old: &GraphRecord, new: &GraphRecord) -> Option<Ver
 }
 
 /// Judges logarithms of ratios, given with their task.
-fn overall<'a>(logs: impl Iterator<Item = (&'a str, f64)>) -> Option<Overall> {
+pub(super) fn overall<'a>(logs: impl Iterator<Item = (&'a str, f64)>) -> Option<Overall> {
     let mut tasks: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (task, log) in logs.filter(|(_, log)| log.is_finite()) {
         tasks.entry(task).or_default().push(log);
@@ -270,28 +281,13 @@ fn overall<'a>(logs: impl Iterator<Item = (&'a str, f64)>) -> Option<Overall> {
     })
 }
 
-fn cautions(before: &RunRecord, after: &RunRecord) -> Vec<String> {
+fn cautions(before: &RunRecord, after: &RunRecord, differences: &[Difference]) -> Vec<String> {
     let mut cautions = Vec::new();
     for run in [before, after] {
         if !run.is_complete {
             cautions.push(format!("{} was stopped before its end", run.name));
         }
     }
-    let (Some(old), Some(new)) = (&before.start, &after.start) else { return cautions };
-    let mut differs = |what: &str, old: String, new: String| {
-        if old != new {
-            cautions.push(format!("another {what}: {old} before, {new} after"));
-        }
-    };
-    let machine = |start: &crate::run::Start| {
-        format!("{} with {} threads", start.machine.processor, start.machine.threads)
-    };
-    differs("machine", machine(old), machine(new));
-    differs("engine", old.engine.clone(), new.engine.clone());
-    differs("version", old.version.clone(), new.version.clone());
-    let checks = |start: &crate::run::Start| {
-        if start.options.thorough { "all checks" } else { "quick checks" }.to_string()
-    };
-    differs("depth of checking", checks(old), checks(new));
+    cautions.extend(differences.iter().map(sentence));
     cautions
 }

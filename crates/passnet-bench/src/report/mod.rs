@@ -4,7 +4,9 @@
 //! one, [`Comparison`] for two, [`leaderboard`] for more. All text in a record is foreign; whoever shows it passes it
 //! through [`printable`] (terminals) or the page builder (HTML).
 
+mod audit;
 mod compare;
+mod conditions;
 mod graph_row;
 mod histogram;
 pub mod html;
@@ -14,12 +16,14 @@ mod scoring;
 mod summary;
 mod text;
 
+pub use audit::Doubt;
 pub use compare::{
     Change, Comparison, Conclusion, Overall, Pair, SideScore, VerdictChange, compare,
 };
+pub use conditions::{Conditions, are_unlike, differences, sentence};
 pub use graph_row::GraphRow;
 pub use histogram::{Bin, Histogram};
-pub use leaderboard::{Standing, leaderboard};
+pub use leaderboard::{RankedGroup, Standing, leaderboard};
 pub use record::{GraphName, GraphRecord, RunRecord};
 pub use scoring::score_run;
 pub use summary::{Decisions, Failure, FailureGroup, FastShare, Group, Groups, RunReport, WORST};

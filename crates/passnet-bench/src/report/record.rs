@@ -1,12 +1,16 @@
 //! A run as its store remembers it.
 
-use crate::event_log::LogError;
+use super::audit::{Doubt, audit};
+use super::conditions::Conditions;
+use crate::event_log::{LogError, Seal};
 use crate::run::{self, Event, GraphEvent, Start};
+use crate::sample::labels;
 use crate::score::{Outcome, Scoring};
 use crate::tolerance::BASELINE;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How a graph is named across runs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -27,6 +31,7 @@ pub struct GraphRecord {
     pub event: GraphEvent,
     /// Of the machine when the graph was measured.
     pub noise_floor: f64,
+    pub conditions: Arc<Conditions>,
 }
 
 impl GraphRecord {
@@ -76,28 +81,48 @@ pub struct RunRecord {
     pub graphs: Vec<GraphRecord>,
     /// Whether the last command got to its end.
     pub is_complete: bool,
+    /// Whether its lines are sealed; a run that is not read from a file has none.
+    pub seal: Seal,
+    /// What in it does not hold.
+    pub doubts: Vec<Doubt>,
 }
 
 impl RunRecord {
     /// Reads a run folder.
     pub fn read(folder: &Path) -> Result<RunRecord, LogError> {
-        let events = run::read(folder)?;
+        let (events, seal) = run::read_sealed(folder)?;
         let name = folder.display().to_string();
-        Ok(RunRecord { folder: Some(folder.to_path_buf()), ..RunRecord::of(&name, events) })
+        let folder = Some(folder.to_path_buf());
+        Ok(RunRecord { folder, ..RunRecord::of_lines(&name, events, seal) })
     }
 
     /// A run from its events, oldest first.
     pub fn of(name: &str, events: Vec<Event>) -> RunRecord {
-        let is_complete = matches!(events.last(), Some(Event::End { .. }));
+        let lines = events.into_iter().enumerate().map(|(index, event)| (index + 1, event));
+        RunRecord::of_lines(name, lines.collect(), Seal::default())
+    }
+
+    fn of_lines(name: &str, mut events: Vec<(usize, Event)>, seal: Seal) -> RunRecord {
+        let doubts = audit(&events, &seal);
+        tell_samples_apart(&mut events);
+        let is_complete = matches!(events.last(), Some((_, Event::End { .. })));
         let mut start: Option<Start> = None;
+        let mut conditions: Arc<Conditions> = Arc::default();
         let mut graphs: BTreeMap<GraphName, GraphRecord> = BTreeMap::new();
-        for event in events {
+        for (_, event) in events {
             match event {
-                Event::Start(begun) => start = Some(*begun),
+                Event::Start(begun) => {
+                    let begun_here = Conditions::of(&begun);
+                    if begun_here != *conditions {
+                        conditions = Arc::new(begun_here);
+                    }
+                    start = Some(*begun);
+                }
                 Event::Graph(event) => {
                     let floor = start.as_ref().map_or(0.0, |start| start.options.noise_floor);
                     let noise_floor = if floor.is_finite() { floor.max(0.0) } else { 0.0 };
-                    let record = GraphRecord { event: *event, noise_floor };
+                    let conditions = conditions.clone();
+                    let record = GraphRecord { event: *event, noise_floor, conditions };
                     graphs.insert(record.name(), record);
                 }
                 Event::End { .. } => {}
@@ -109,7 +134,20 @@ impl RunRecord {
             start,
             graphs: graphs.into_values().collect(),
             is_complete,
+            seal,
+            doubts,
         }
+    }
+
+    /// The conditions of its results, each once, in the order of the graphs.
+    pub fn conditions(&self) -> Vec<&Conditions> {
+        let mut found: Vec<&Conditions> = Vec::new();
+        for graph in &self.graphs {
+            if !found.contains(&&*graph.conditions) {
+                found.push(&graph.conditions);
+            }
+        }
+        found
     }
 
     pub fn outcomes(&self) -> Vec<Outcome> {
@@ -135,5 +173,24 @@ impl RunRecord {
     pub fn text(&self, digest: &str, limit: u64) -> Option<String> {
         let bytes = run::read_object(self.folder.as_deref()?, digest, limit)?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// Gives samples that share a name but not a folder names that differ.
+fn tell_samples_apart(events: &mut [(usize, Event)]) {
+    let keys: Vec<(String, String)> = events
+        .iter()
+        .filter_map(|(_, event)| match event {
+            Event::Graph(graph) => Some((graph.sample.clone(), graph.folder.clone())),
+            _ => None,
+        })
+        .collect();
+    let labels = labels(keys.iter().map(|(name, folder)| (name.as_str(), folder.as_str())));
+    for (_, event) in events {
+        if let Event::Graph(graph) = event
+            && let Some(label) = labels.get(&(graph.sample.as_str(), graph.folder.as_str()))
+        {
+            graph.sample = label.clone();
+        }
     }
 }

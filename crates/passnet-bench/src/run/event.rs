@@ -3,6 +3,8 @@
 use super::FORMAT;
 use crate::evaluate::{EvaluateOptions, Evaluation};
 use crate::event_log::LoggedEvent;
+use passnet_engine::Identity;
+use passnet_engine::identity::{Build, processor};
 use serde::{Deserialize, Serialize};
 
 /// One line of `events.jsonl`.
@@ -20,6 +22,7 @@ pub enum Event {
 impl LoggedEvent for Event {
     const NAME: &'static str = "run";
     const FORMAT: u32 = FORMAT;
+    const IS_SEALED: bool = true;
 
     fn format(&self) -> Option<u32> {
         match self {
@@ -42,9 +45,36 @@ pub struct Start {
     /// What was under test: `pass` or `eager`.
     pub compiler: String,
     pub options: EvaluateOptions,
+    /// Whether the integrity rules could refuse a pass; older runs do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<bool>,
     pub machine: Machine,
+    /// Where the results come from; older runs do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Identity>,
     /// Seconds since 1970.
     pub time: u64,
+}
+
+impl Start {
+    /// Where the results come from, as far as the run says.
+    pub fn place(&self) -> Identity {
+        self.identity.clone().unwrap_or_else(|| Identity {
+            engine: self.engine.clone(),
+            processor: self.machine.processor.clone(),
+            cores: self.machine.threads,
+            build: Build { version: self.version.clone(), ..Build::default() },
+            ..Identity::default()
+        })
+    }
+
+    /// How deep passes are checked, in words.
+    pub fn depth(&self) -> String {
+        let checks = if self.options.thorough { "all checks" } else { "quick checks" };
+        let draws = self.options.draws + 1;
+        let rules = if self.rules == Some(false) { ", without rules" } else { "" };
+        format!("{checks} on {draws} draws{rules}")
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,25 +85,41 @@ pub struct Machine {
 
 impl Machine {
     pub fn this() -> Self {
-        let processor = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let processor = processor
-            .lines()
-            .find_map(|line| line.strip_prefix("model name")?.split_once(':'))
-            .map_or(std::env::consts::ARCH, |(_, name)| name.trim())
-            .to_string();
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Machine { processor, threads }
+        Machine { processor: processor().to_string(), threads }
     }
 }
 
 /// The result of one graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GraphEvent {
+    /// The name of the sample's folder.
     pub sample: String,
+    /// The folder itself: names need not differ. Older runs and runs of agents do not say.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub folder: String,
     /// Digest of everything the result depends on; the same work has the same key.
     pub key: String,
     /// Digests of texts in `objects/`, by name: the model and the pass files.
     pub artefacts: Vec<(String, String)>,
     #[serde(flatten)]
     pub evaluation: Evaluation,
+}
+
+/// A graph of a sample, told from those of other samples of the same name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub sample: String,
+    pub folder: String,
+    pub graph: String,
+}
+
+impl GraphEvent {
+    pub fn place(&self) -> Place {
+        Place {
+            sample: self.sample.clone(),
+            folder: self.folder.clone(),
+            graph: self.evaluation.judged.graph.clone(),
+        }
+    }
 }

@@ -1,7 +1,8 @@
 //! The folder on disk.
 
-use super::{Event, GraphEvent};
-use crate::event_log::{self, EventLog, LogError, io};
+use super::{Event, GraphEvent, Place};
+use crate::event_log::{self, EventLog, LogError, Seal, io};
+use crate::verdict::VerdictKind;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
@@ -16,8 +17,8 @@ pub struct RunStore {
     folder: PathBuf,
     events: EventLog<Event>,
     done: BTreeMap<String, GraphEvent>,
-    /// The key of the last result of each graph, by sample and graph: what a report shows.
-    latest: BTreeMap<(String, String), String>,
+    /// The key of the last result of each graph: what a report shows.
+    latest: BTreeMap<Place, String>,
 }
 
 impl RunStore {
@@ -39,15 +40,20 @@ impl RunStore {
     }
 
     fn note(&mut self, graph: GraphEvent) {
-        let place = (graph.sample.clone(), graph.evaluation.judged.graph.clone());
-        self.latest.insert(place, graph.key.clone());
+        self.latest.insert(graph.place(), graph.key.clone());
         self.done.insert(graph.key.clone(), graph);
     }
 
     /// Whether this is the result that a report would show for its graph.
     pub fn is_latest(&self, graph: &GraphEvent) -> bool {
-        let place = (graph.sample.clone(), graph.evaluation.judged.graph.clone());
-        self.latest.get(&place) == Some(&graph.key)
+        self.latest.get(&graph.place()) == Some(&graph.key)
+    }
+
+    /// From here on only results that are right are known: the others are to be found again.
+    pub fn forget_failures(&mut self) {
+        let is_right = |kind: VerdictKind| kind == VerdictKind::Correct;
+        self.done.retain(|_, graph| is_right(graph.evaluation.judged.verdict.kind));
+        self.latest.retain(|_, key| self.done.contains_key(key));
     }
 
     /// What is already known for this key.
@@ -89,6 +95,11 @@ impl RunStore {
 /// All events of a run, for reports. A torn last line is left out.
 pub fn read(folder: &Path) -> Result<Vec<Event>, LogError> {
     event_log::read(&folder.join(EVENTS))
+}
+
+/// As [`read`], with the numbers of lines, and whether they hold together.
+pub fn read_sealed(folder: &Path) -> Result<(Vec<(usize, Event)>, Seal), LogError> {
+    event_log::read_sealed(&folder.join(EVENTS))
 }
 
 /// Whether a folder holds a run.

@@ -1,5 +1,7 @@
 //! Small runs made by hand, for tests of what is said about runs.
 
+#![allow(dead_code, reason = "no file of tests needs all of it")]
+
 use passnet_bench::candidate::Rewrites;
 use passnet_bench::evaluate::{
     Accuracy, Check, CheckOutcome, EvaluateOptions, Evaluation, OutputSummary,
@@ -7,9 +9,11 @@ use passnet_bench::evaluate::{
 use passnet_bench::number::Number;
 use passnet_bench::run::{Event, FORMAT, GraphEvent, Machine, Start};
 use passnet_bench::score::JudgedGraph;
-use passnet_bench::stats::RatioInterval;
+use passnet_bench::stats::{Bootstrap, CONFIDENCE, RatioInterval};
 use passnet_bench::tolerance::Ladder;
 use passnet_bench::verdict::{Evidence, Verdict, VerdictKind};
+use passnet_engine::Identity;
+use passnet_engine::identity::{Build, DeviceIdentity};
 
 pub fn start() -> Event {
     Event::Start(Box::new(Start {
@@ -18,16 +22,60 @@ pub fn start() -> Event {
         engine: "native".into(),
         compiler: "pass".into(),
         options: EvaluateOptions { noise_floor: 0.02, ..EvaluateOptions::default() },
+        rules: Some(true),
         machine: Machine { processor: "a processor".into(), threads: 2 },
+        identity: Some(identity()),
         time: 0,
     }))
 }
 
-/// A graph that ran, right from a level on, with an interval of two percent to both sides.
+/// A place that is no machine in particular.
+pub fn identity() -> Identity {
+    Identity {
+        engine: "native".into(),
+        device: DeviceIdentity {
+            kind: "cpu".into(),
+            name: "a processor".into(),
+            ..DeviceIdentity::default()
+        },
+        processor: "a processor".into(),
+        cores: 2,
+        build: Build {
+            version: "0.1.0".into(),
+            commit: "0123456789abcdef".into(),
+            profile: "release".into(),
+            features: Vec::new(),
+        },
+        ..Identity::default()
+    }
+}
+
+/// A run that began elsewhere.
+pub fn begun_at(place: Identity, mut events: Vec<Event>) -> Vec<Event> {
+    for event in &mut events {
+        if let Event::Start(start) = event {
+            start.identity = Some(place.clone());
+        }
+    }
+    events
+}
+
+/// Ten timings of both sides, about two percent apart, whose medians have that ratio.
+fn timings(speedup: f64) -> (Vec<f64>, Vec<f64>) {
+    let spread = |call: u32| 1.0 + 0.02 * (f64::from(call) - 4.5) / 4.5;
+    ((0..10).map(|call| speedup * spread(call)).collect(), vec![1.0; 10])
+}
+
+/// A graph that ran, right from a level on.
 pub fn ran(sample: &str, graph: &str, speedup: f64, right_from: i32) -> GraphEvent {
     let ladder = Ladder::right_from(right_from);
     let kind = if right_from <= -5 { VerdictKind::Correct } else { VerdictKind::Accuracy };
-    let interval = RatioInterval { low: speedup * 0.98, ratio: speedup, high: speedup * 1.02 };
+    let (eager_ms, candidate_ms) = timings(speedup);
+    let found = Bootstrap::default().ratio_of_medians(&eager_ms, &candidate_ms);
+    let interval = found
+        .map_or(RatioInterval { low: speedup, ratio: speedup, high: speedup }, |found| {
+            found.interval(CONFIDENCE)
+        });
     let dtype = if graph.contains("float16") { "float16" } else { "float32" };
     let evaluation = Evaluation {
         judged: JudgedGraph {
@@ -38,8 +86,8 @@ pub fn ran(sample: &str, graph: &str, speedup: f64, right_from: i32) -> GraphEve
         },
         interval: Some(interval),
         decision: Some(interval.decide(0.02)),
-        eager_ms: vec![speedup; 10],
-        candidate_ms: vec![1.0; 10],
+        eager_ms,
+        candidate_ms,
         rewrites: vec![Rewrites { pass: "fuse".into(), count: 1 }],
         outputs: vec![OutputSummary {
             dtype: dtype.into(),
@@ -69,6 +117,7 @@ pub fn ran(sample: &str, graph: &str, speedup: f64, right_from: i32) -> GraphEve
     };
     GraphEvent {
         sample: sample.into(),
+        folder: String::new(),
         key: format!("{sample}/{graph}"),
         artefacts: Vec::new(),
         evaluation,
@@ -80,6 +129,7 @@ pub fn failed(sample: &str, graph: &str, verdict: Verdict) -> GraphEvent {
     let evaluation = Evaluation { seconds: 0.25, ..Evaluation::without_run(graph, verdict) };
     GraphEvent {
         sample: sample.into(),
+        folder: String::new(),
         key: format!("{sample}/{graph}"),
         artefacts: Vec::new(),
         evaluation,

@@ -54,7 +54,18 @@ fn single(run: &RunRecord, parameters: Parameters, page: &mut Markup) {
         return;
     };
     overview::write(run, &report, parameters, page);
+    doubts(std::slice::from_ref(run), page);
     for (index, (name, graphs)) in run.samples().into_iter().enumerate() {
         task::write(run, index, name, &graphs, parameters, page);
+    }
+}
+
+/// What does not hold in the runs.
+fn doubts(runs: &[RunRecord], page: &mut Markup) {
+    for run in runs.iter().filter(|run| !run.doubts.is_empty()) {
+        page.element("h2", &[], &format!("What does not hold in {}", run.name));
+        page.open("ul", &[]);
+        run.doubts.iter().for_each(|doubt| page.element("li", &[], &doubt.to_string()));
+        page.close("ul");
     }
 }

@@ -55,17 +55,17 @@ fn conditions(run: &RunRecord, page: &mut Markup) {
     let Some(start) = &run.start else { return };
     let state = if run.is_complete { "complete" } else { "stopped before its end" };
     let noise = run.graphs.iter().map(|graph| graph.noise_floor).fold(0.0, f64::max);
+    for conditions in run.conditions() {
+        page.element("p", &[("class", "soft")], &format!("{}.", conditions.describe()));
+    }
     page.element(
         "p",
         &[("class", "soft")],
         &format!(
-            "{} engine, {} against eager, {} with {} threads, noise floor {}, PassNet {}, {state}.",
-            start.engine,
+            "{} against eager, noise floor {}, {state}, {}.",
             start.compiler,
-            start.machine.processor,
-            start.machine.threads,
             percent(noise),
-            start.version
+            run.seal.state()
         ),
     );
 }

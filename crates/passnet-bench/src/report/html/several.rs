@@ -1,6 +1,7 @@
 //! Two runs compared, or more ranked.
 
-use super::super::{Change, Comparison, Overall, RunRecord, compare, leaderboard, ratio_text};
+use super::super::{Change, Comparison, Overall, RankedGroup, RunRecord};
+use super::super::{compare, leaderboard, ratio_text};
 use super::chart;
 use super::markup::Markup;
 use crate::score::Parameters;
@@ -9,24 +10,51 @@ pub(super) fn write(runs: &[RunRecord], parameters: Parameters, page: &mut Marku
     page.open("header", &[]);
     page.element("h1", &[], "PassNet runs compared");
     page.close("header");
-    ranking(runs, parameters, page);
+    for group in leaderboard(runs, parameters) {
+        ranking(&group, page);
+    }
+    super::doubts(runs, page);
     if let [before, after] = runs {
         comparison(&compare(before, after, parameters), page);
     }
 }
 
-fn ranking(runs: &[RunRecord], parameters: Parameters, page: &mut Markup) {
-    let standings = leaderboard(runs, parameters);
+fn ranking(group: &RankedGroup, page: &mut Markup) {
+    let standings = &group.standings;
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    for conditions in &group.conditions {
+        page.element("p", &[("class", "soft")], &format!("{}.", conditions.describe()));
+    }
+    for difference in &group.differences {
+        page.element(
+            "p",
+            &[("class", "soft")],
+            &format!("Not ranked with the first: {difference}."),
+        );
+    }
     page.open_table(
-        "Over the graphs that all runs have, best first",
-        &["run", "AS", "graphs right", "tasks right", "fast_1", "speed-up", "graphs left out"],
+        "Over the graphs that these runs have, best first; runs that cannot be told apart share a rank",
+        &[
+            "run",
+            "rank",
+            "AS",
+            "at least",
+            "at most",
+            "graphs right",
+            "tasks right",
+            "fast_1",
+            "speed-up",
+            "graphs left out",
+        ],
     );
-    for standing in &standings {
+    for standing in standings {
         let summary = &standing.score.summary;
         page.row(&[
             standing.run.clone(),
+            standing.rank.to_string(),
             format!("{:.4}", standing.score.aggregated),
+            ratio_text(standing.interval.low),
+            ratio_text(standing.interval.high),
             percent(summary.correctness_rate),
             percent(standing.task_correctness_rate),
             percent(summary.fast_1),
@@ -54,6 +82,10 @@ fn comparison(found: &Comparison, page: &mut Markup) {
     page.element("h2", &[], &format!("From {} to {}", found.before.run, found.after.run));
     for caution in &found.cautions {
         page.element("p", &[("class", "soft")], &format!("Note: {caution}."));
+    }
+    if found.unlike {
+        let text = "These runs are unlike: no speed of one is held against one of the other.";
+        page.element("p", &[], text);
     }
     page.open("dl", &[]);
     for (what, overall) in [("AS", &found.score), ("Speed-up", &found.speed)] {

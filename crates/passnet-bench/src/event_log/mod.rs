@@ -1,7 +1,15 @@
 //! Files of events, one JSON object a line, that only ever grow.
 //!
 //! A killed process loses at most the line it was writing: opening the file again cuts a torn last line off.
+//!
+//! Lines may be sealed: each then begins with a digest of all before it and of itself, so that a line that is changed,
+//! taken out or put in is noticed, and named. A seal is no signature: whoever rewrites a whole file can seal it again.
 
+mod seal;
+
+pub use seal::{BROKEN, Seal};
+
+use seal::Chain;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
@@ -24,6 +32,9 @@ pub trait LoggedEvent: Serialize + DeserializeOwned {
 
     /// The format that the event says the file has, if it says so.
     fn format(&self) -> Option<u32>;
+
+    /// Whether lines carry seals.
+    const IS_SEALED: bool = false;
 
     /// Whether the event must survive the machine, not only this process.
     fn is_worth_a_sync(&self) -> bool;
@@ -48,6 +59,12 @@ pub enum LogError {
         line: usize,
         message: String,
     },
+    /// What is in it is not what was written.
+    Broken {
+        path: PathBuf,
+        name: &'static str,
+        line: usize,
+    },
     /// Written by another version of this program.
     Format {
         path: PathBuf,
@@ -66,6 +83,9 @@ impl fmt::Display for LogError {
             LogError::Damaged { path, name, line, message } => {
                 write!(f, "{}:{line}:1: not an event of a {name}: {message}", path.display())
             }
+            LogError::Broken { path, name, line } => {
+                write!(f, "{}:{line}:1: this {name} was changed: {BROKEN}", path.display())
+            }
             LogError::Format { path, found, reads } => {
                 write!(
                     f,
@@ -79,6 +99,14 @@ impl fmt::Display for LogError {
 
 impl std::error::Error for LogError {}
 
+impl LogError {
+    /// Whether there is no room left on the disk: nobody's fault who is under test.
+    pub fn is_full_disk(&self) -> bool {
+        use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+        matches!(self, LogError::Io { error, .. } if matches!(error.kind(), StorageFull | QuotaExceeded))
+    }
+}
+
 /// The error of an operation on a path.
 pub fn io(path: &Path) -> impl Fn(std::io::Error) -> LogError + '_ {
     |error| LogError::Io { path: path.to_path_buf(), error }
@@ -89,6 +117,7 @@ pub fn io(path: &Path) -> impl Fn(std::io::Error) -> LogError + '_ {
 pub struct EventLog<E> {
     path: PathBuf,
     file: File,
+    chain: Chain,
     events: PhantomData<fn(&E)>,
 }
 
@@ -107,12 +136,18 @@ impl<E: LoggedEvent> EventLog<E> {
             }
             Err(TryLockError::Error(error)) => return Err(io(path)(error)),
         }
-        let (events, whole_bytes) = parse(path, &file)?;
+        let Parsed { events, whole_bytes, chain } = parse(path, &file)?;
+        if let Some(&line) = chain.seal.broken.first()
+            && E::IS_SEALED
+        {
+            return Err(LogError::Broken { path: path.to_path_buf(), name: E::NAME, line });
+        }
         if file.metadata().map_err(io(path))?.len() > whole_bytes {
             file.set_len(whole_bytes).map_err(io(path))?;
         }
         file.seek(SeekFrom::End(0)).map_err(io(path))?;
-        Ok((EventLog { path: path.to_path_buf(), file, events: PhantomData }, events))
+        let events = events.into_iter().map(|(_, event)| event).collect();
+        Ok((EventLog { path: path.to_path_buf(), file, chain, events: PhantomData }, events))
     }
 
     /// Adds an event; when this returns, the death of this process no longer loses it. A line that could not be written
@@ -120,6 +155,10 @@ impl<E: LoggedEvent> EventLog<E> {
     pub fn append(&mut self, event: &E) -> Result<(), LogError> {
         let mut line = serde_json::to_vec(event)
             .map_err(|error| io(&self.path)(std::io::Error::other(error.to_string())))?;
+        let mut chain = self.chain.clone();
+        if E::IS_SEALED {
+            line = chain.append(&line);
+        }
         line.push(b'\n');
         let before = self.file.metadata().map_err(io(&self.path))?.len();
         let written = self.file.write_all(&line).and_then(|()| match event.is_worth_a_sync() {
@@ -130,18 +169,34 @@ impl<E: LoggedEvent> EventLog<E> {
             // If even this fails the torn line is cut off when the file is opened again.
             let _ = self.file.set_len(before);
             io(&self.path)(error)
-        })
+        })?;
+        self.chain = chain;
+        Ok(())
     }
 }
 
 /// All events of a file. A torn last line is left out.
 pub fn read<E: LoggedEvent>(path: &Path) -> Result<Vec<E>, LogError> {
-    let file = File::open(path).map_err(io(path))?;
-    Ok(parse(path, &file)?.0)
+    Ok(read_sealed(path)?.0.into_iter().map(|(_, event)| event).collect())
 }
 
-/// The events, and the length of the lines that are whole.
-fn parse<E: LoggedEvent>(path: &Path, file: &File) -> Result<(Vec<E>, u64), LogError> {
+/// As [`read`], with the numbers of lines, and whether they hold together.
+pub fn read_sealed<E: LoggedEvent>(path: &Path) -> Result<(Vec<(usize, E)>, Seal), LogError> {
+    let file = File::open(path).map_err(io(path))?;
+    let parsed = parse(path, &file)?;
+    Ok((parsed.events, parsed.chain.seal))
+}
+
+/// What is in a file.
+struct Parsed<E> {
+    /// With the numbers of their lines.
+    events: Vec<(usize, E)>,
+    /// Length of the lines that are whole.
+    whole_bytes: u64,
+    chain: Chain,
+}
+
+fn parse<E: LoggedEvent>(path: &Path, file: &File) -> Result<Parsed<E>, LogError> {
     let refused = |message: &'static str| io(path)(std::io::Error::other(message));
     let metadata = file.metadata().map_err(io(path))?;
     // A device or a pipe may have no end.
@@ -152,7 +207,8 @@ fn parse<E: LoggedEvent>(path: &Path, file: &File) -> Result<(Vec<E>, u64), LogE
         return Err(refused("the file is too large"));
     }
     let mut reader = BufReader::new(file);
-    let (mut events, mut whole_bytes, mut line_number) = (Vec::new(), 0, 0);
+    let mut parsed = Parsed { events: Vec::new(), whole_bytes: 0, chain: Chain::default() };
+    let mut line_number = 0;
     loop {
         let mut line = Vec::new();
         let read = reader.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
@@ -160,10 +216,10 @@ fn parse<E: LoggedEvent>(path: &Path, file: &File) -> Result<(Vec<E>, u64), LogE
         if line.last() != Some(&b'\n') {
             return match read == MAX_LINE_BYTES {
                 true => Err(refused("a line without end")),
-                false => Ok((events, whole_bytes)),
+                false => Ok(parsed),
             };
         }
-        whole_bytes += read;
+        parsed.whole_bytes += read;
         line_number += 1;
         if line.trim_ascii().is_empty() {
             continue;
@@ -179,7 +235,10 @@ fn parse<E: LoggedEvent>(path: &Path, file: &File) -> Result<(Vec<E>, u64), LogE
                 let reads = E::FORMAT;
                 return Err(LogError::Format { path: path.to_path_buf(), found, reads });
             }
-            _ => events.push(event),
+            _ => parsed.events.push((line_number, event)),
+        }
+        if E::IS_SEALED {
+            parsed.chain.read(line_number, line.strip_suffix(b"\n").unwrap_or(&line));
         }
     }
 }
@@ -246,6 +305,119 @@ mod tests {
         assert!(matches!(read::<Count>(folder.path()), Err(LogError::Io { .. })));
     }
 
+    /// As [`Count`], sealed.
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    struct Sealed {
+        count: u32,
+    }
+
+    impl LoggedEvent for Sealed {
+        const NAME: &'static str = "count";
+        const FORMAT: u32 = 7;
+        const IS_SEALED: bool = true;
+
+        fn format(&self) -> Option<u32> {
+            None
+        }
+
+        fn is_worth_a_sync(&self) -> bool {
+            false
+        }
+    }
+
+    /// The text of a sealed file of five lines.
+    fn sealed_text(path: &Path) -> String {
+        let (mut log, _) = EventLog::open(path).unwrap();
+        (0..3).for_each(|count| log.append(&Sealed { count }).unwrap());
+        drop(log);
+        // One that was stopped and goes on is one chain.
+        let (mut log, past) = EventLog::open(path).unwrap();
+        assert_eq!(past.len(), 3);
+        (3..5).for_each(|count| log.append(&Sealed { count }).unwrap());
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    #[test]
+    fn whatever_is_done_to_a_sealed_line_is_noticed_at_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("counts.jsonl");
+        let text = sealed_text(&path);
+        let (events, seal) = read_sealed::<Sealed>(&path).unwrap();
+        assert_eq!(
+            events.iter().map(|(line, e)| (*line, e.count)).collect::<Vec<_>>(),
+            [(1, 0), (2, 1), (3, 2), (4, 3), (5, 4)]
+        );
+        assert!(seal.is_whole() && seal.state() == "sealed" && seal.sealed == 5, "{seal:?}");
+        let lines: Vec<&str> = text.lines().collect();
+        let broken = |lines: Vec<String>| {
+            std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+            let (_, seal) = read_sealed::<Sealed>(&path).unwrap();
+            if let Some(&first) = seal.broken.first() {
+                let error = EventLog::<Sealed>::open(&path).unwrap_err();
+                assert!(matches!(error, LogError::Broken { line, .. } if line == first), "{error}");
+            }
+            seal.broken
+        };
+        let all = || lines.iter().map(ToString::to_string).collect::<Vec<String>>();
+        for place in 0..5 {
+            let mut edited = all();
+            edited[place] = edited[place].replace("\"count\":", "\"count\":1");
+            assert_eq!(broken(edited), [place + 1], "edited");
+            let mut shorter = all();
+            shorter.remove(place);
+            // A file that ends earlier is one that was stopped earlier.
+            let expected = if place == 4 { vec![] } else { vec![place + 1] };
+            assert_eq!(broken(shorter), expected, "taken out");
+            let mut longer = all();
+            longer.insert(place, lines[place].to_string());
+            assert_eq!(broken(longer), [place + 2], "put in twice");
+            let mut bare = all();
+            bare[place] = format!("{{\"count\":{place}}}");
+            let expected = match place {
+                // Taken for a line from before seals, and called so.
+                0 => vec![],
+                _ => vec![place + 1],
+            };
+            assert_eq!(broken(bare), expected, "without its seal");
+        }
+        let mut swapped = all();
+        swapped.swap(1, 2);
+        assert_eq!(broken(swapped), [2, 3, 4]);
+    }
+
+    #[test]
+    fn a_file_from_before_seals_goes_on_sealed_and_pins_what_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("counts.jsonl");
+        std::fs::write(&path, "{\"count\":1}\n{\"count\":2}\n").unwrap();
+        let (_, seal) = read_sealed::<Sealed>(&path).unwrap();
+        assert_eq!((seal.state(), seal.unsealed), ("unsealed", 2));
+        let (mut log, _) = EventLog::open(&path).unwrap();
+        log.append(&Sealed { count: 3 }).unwrap();
+        drop(log);
+        let (_, seal) = read_sealed::<Sealed>(&path).unwrap();
+        assert_eq!((seal.state(), seal.unsealed, seal.sealed), ("unsealed", 2, 1));
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, text.replace("\"count\":1", "\"count\":7")).unwrap();
+        assert_eq!(read_sealed::<Sealed>(&path).unwrap().1.broken, [3]);
+    }
+
+    #[test]
+    fn a_torn_sealed_line_is_cut_off_and_the_chain_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("counts.jsonl");
+        let whole = sealed_text(&path);
+        for cut in 1..=whole.lines().last().unwrap().len() {
+            std::fs::write(&path, &whole[..whole.len() - cut]).unwrap();
+            let (mut log, past) = EventLog::open(&path).unwrap();
+            assert_eq!(past.len(), 4);
+            log.append(&Sealed { count: 9 }).unwrap();
+            drop(log);
+            let (events, seal) = read_sealed::<Sealed>(&path).unwrap();
+            assert!(seal.is_whole() && events.len() == 5, "{seal:?}");
+        }
+    }
+
     #[test]
     fn two_writers_are_refused_and_readers_are_not() {
         let folder = tempfile::tempdir().unwrap();
@@ -265,7 +437,9 @@ mod tests {
         let (mut log, _) = EventLog::open(&path).unwrap();
         log.append(&count(1)).unwrap();
         log.file = OpenOptions::new().append(true).open("/dev/full").unwrap();
-        let error = log.append(&count(2)).unwrap_err().to_string();
+        let error = log.append(&count(2)).unwrap_err();
+        assert!(error.is_full_disk());
+        let error = error.to_string();
         assert!(error.contains("counts.jsonl") && error.contains("No space left"), "{error}");
         assert_eq!(read::<Count>(&path).unwrap(), [count(1)]);
     }
