@@ -3,6 +3,10 @@
 Each task is one operator sequence in several sizes and dtypes, so that one pass can serve all its graphs. Sizes
 stay near a quarter of a million elements: long enough to be timed, short enough that all tasks are evaluated in
 two minutes on two cores. Recorded deviations are five times the wanted ones, because replay divides them by five.
+
+`varies` names the sizes that a deployed model changes from call to call: how many samples, tokens or pixels. Widths,
+heads and channels belong to the weights and stay; so do sizes that are tied to others (an upsampled map is twice as
+high, windows of seven divide the map), for a symbol promises every value.
 """
 
 
@@ -43,6 +47,7 @@ TASKS = [
     {
         # Mamba2 and gated Llama variants: the norm before the output projection.
         "name": "rms_norm_gate",
+        "varies": "B S",
         "args": [
             value("in_0", "hidden_states", "B S D"),
             value("in_1", "gate", "B S D"),
@@ -66,6 +71,7 @@ TASKS = [
     {
         # Pre-norm transformer blocks: the residual stream is both normalised and carried on.
         "name": "add_layer_norm",
+        "varies": "B S",
         "args": [
             value("in_0", "attention_output", "B S D"),
             value("in_1", "residual", "B S D"),
@@ -82,6 +88,7 @@ TASKS = [
     {
         # BERT-style attention probabilities: scaled scores, an additive mask, softmax, dropout at rest.
         "name": "masked_softmax",
+        "varies": "B S K",
         "args": [
             value("in_0", "attention_scores", "B H S K"),
             value("in_1", "attention_mask", "B 1 1 K", std=50.0),
@@ -100,6 +107,7 @@ TASKS = [
     {
         # The end of a feed-forward block in its inference form.
         "name": "gelu_dropout_add",
+        "varies": "B S",
         "args": [value("in_0", "hidden_states", "B S D"), value("in_1", "residual", "B S D")],
         "body": """
             tmp_0 = torch.nn.functional.gelu(in_0)
@@ -112,6 +120,7 @@ TASKS = [
     {
         # Phi-3 and other packed SwiGLU blocks: one projection holds gate and value side by side.
         "name": "swiglu",
+        "varies": "B S",
         "args": [value("in_0", "gate_up", "B S W")],
         "body": """
             tmp_0 = in_0.chunk(2, dim=-1)
@@ -126,6 +135,7 @@ TASKS = [
     {
         # Llama: rotary position embedding by halves.
         "name": "rotary_half",
+        "varies": "B S",
         "args": [
             value("in_0", "query", "B H S 64"),
             value("in_1", "cos", "1 1 S 64"),
@@ -146,6 +156,7 @@ TASKS = [
     {
         # GPT-J and vision transformers: rotary position embedding by neighbouring pairs.
         "name": "rotary_pairs",
+        "varies": "B S",
         "args": [
             value("in_0", "query", "B H S 64"),
             value("in_1", "sin", "S 64"),
@@ -167,6 +178,7 @@ TASKS = [
     {
         # Diffusion U-Nets: the front of every residual block.
         "name": "group_norm_silu",
+        "varies": "B H W",
         "args": [value("in_0", "sample", "B C H W"), weight("w_0", "norm_weight", "C"), bias("w_1", "norm_bias", "C")],
         "body": """
             tmp_0 = torch.nn.functional.group_norm(in_0, 32, w_0, w_1, 1e-06)
@@ -180,6 +192,7 @@ TASKS = [
     {
         # ResNet: the end of a bottleneck block. The graph adds and rectifies in place, as the model does.
         "name": "batch_norm_add_relu",
+        "varies": "B H W",
         "args": [
             value("in_0", "conv_output", "B C H W"),
             value("in_1", "shortcut", "B C H W"),
@@ -202,6 +215,7 @@ TASKS = [
     {
         # MobileNetV3: what follows a depthwise convolution.
         "name": "batch_norm_hardswish",
+        "varies": "B H W",
         "args": [
             value("in_0", "conv_output", "B C H W"),
             bias("w_0", "running_mean", "C"),
@@ -221,6 +235,7 @@ TASKS = [
     {
         # EfficientNet-style squeeze and excite, with the block's residual.
         "name": "squeeze_excite_add",
+        "varies": "B H W",
         "args": [
             value("in_0", "gate_logits", "B C 1 1"),
             value("in_1", "features", "B C H W"),
@@ -239,6 +254,7 @@ TASKS = [
     {
         # ShuffleNet: rectified channels, interleaved across two groups.
         "name": "channel_shuffle",
+        "varies": "B H W",
         "args": [value("in_0", "features", "B C H W")],
         "body": """
             tmp_0 = torch.nn.functional.relu(in_0, False)
@@ -263,6 +279,7 @@ TASKS = [
     {
         # U-Net skips: encoder and decoder features joined, rectified and padded for the next convolution.
         "name": "cat_relu_pad",
+        "varies": "B H W",
         "args": [value("in_0", "decoder", "B C H W"), value("in_1", "encoder", "B D H W")],
         "body": """
             tmp_0 = torch.cat([in_0, in_1], dim=1)
@@ -285,6 +302,7 @@ TASKS = [
     {
         # Swin: cyclic shift, then windows of seven by seven.
         "name": "shifted_windows",
+        "varies": "B",
         "args": [value("in_0", "hidden_states", "B H H C")],
         "body": """
             tmp_0 = torch.roll(in_0, shifts=(-3, -3), dims=(1, 2))
@@ -302,6 +320,7 @@ TASKS = [
     {
         # BERT: three embeddings, their sum, and the first layer norm.
         "name": "embedding_layer_norm",
+        "varies": "B S",
         "args": [
             ids("in_0", "input_ids", "B S", "V"),
             ids("in_1", "position_ids", "1 S", "P"),
@@ -337,6 +356,7 @@ TASKS = [
     {
         # Sentence embeddings: the mean over real tokens, normalised to length one.
         "name": "masked_mean_pool",
+        "varies": "B S",
         "args": [value("in_0", "token_embeddings", "B S D"), ids("in_1", "attention_mask", "B S", 1)],
         "body": """
             tmp_0 = in_1.unsqueeze(-1)
@@ -355,6 +375,7 @@ TASKS = [
     {
         # Sampling from a language model: temperature, then log probabilities in float32.
         "name": "temperature_log_softmax",
+        "varies": "B",
         "args": [value("in_0", "logits", "B V", std=20.0)],
         "body": """
             tmp_0 = in_0.to(torch.float32)
@@ -367,6 +388,7 @@ TASKS = [
     {
         # T5: scores plus a learned position bias, softmax in float32, back to the model's dtype.
         "name": "biased_softmax",
+        "varies": "B S K",
         "args": [value("in_0", "scores", "B H S K"), value("in_1", "position_bias", "1 H S K")],
         "body": """
             tmp_0 = in_0 + in_1
@@ -383,6 +405,7 @@ TASKS = [
     {
         # Gemma 2: attention scores bounded by a hyperbolic tangent, then masked.
         "name": "softcap_mask",
+        "varies": "B S K",
         "args": [value("in_0", "scores", "B H S K", std=100.0), value("in_1", "causal_mask", "1 1 S K", std=100.0)],
         "body": """
             tmp_0 = in_0 / 50.0
@@ -398,6 +421,7 @@ TASKS = [
     {
         # Bloom: a bias that grows with distance, softmax over it.
         "name": "alibi_softmax",
+        "varies": "B S K",
         "args": [
             value("in_0", "scores", "B H S K"),
             weight("in_1", "slopes", "H 1 1", mean=0.25),
@@ -417,6 +441,7 @@ TASKS = [
     {
         # DeBERTa: masked scores get no probability at all.
         "name": "masked_fill_softmax",
+        "varies": "B S K",
         "args": [value("in_0", "scores", "B H S K"), flags("in_1", "padding", "B 1 S K")],
         "body": """
             tmp_0 = in_0.masked_fill(in_1, -10000.0)
@@ -431,6 +456,7 @@ TASKS = [
     {
         # Vision transformers: patches to tokens, a class token in front, positions added.
         "name": "patch_tokens",
+        "varies": "B",
         "args": [
             value("in_0", "patches", "B C H H"),
             weight("w_0", "class_token", "1 1 C", mean=0.0),
@@ -451,6 +477,7 @@ TASKS = [
     {
         # Feature pyramids: the coarser map, doubled, added to the finer one.
         "name": "upsample_add",
+        "varies": "B",
         "args": [value("in_0", "coarse", "B C H W"), value("in_1", "lateral", "B C Y X")],
         "body": """
             tmp_0 = torch.nn.functional.interpolate(in_0, None, 2.0, 'nearest', None, None, False)
@@ -473,6 +500,7 @@ TASKS = [
     {
         # Factorisation machines in recommenders: all pairwise products of the features of a sample.
         "name": "pairwise_interaction",
+        "varies": "B",
         "args": [value("in_0", "embeddings", "B F D", mean=0.5, std=2.0)],
         "body": """
             tmp_0 = in_0.sum(dim=1)
@@ -489,6 +517,7 @@ TASKS = [
     {
         # Quantisation-aware inference: values on an eight-bit grid with a step for each channel.
         "name": "fake_quantize",
+        "varies": "B S",
         "args": [value("in_0", "hidden_states", "B S D"), weight("w_0", "step", "D", mean=0.05, std=0.02, min_val=0.02)],
         "body": """
             tmp_0 = in_0 / w_0
@@ -502,6 +531,7 @@ TASKS = [
     {
         # ConvNeXt: layer scale on channels-last features, back to channels-first, residual.
         "name": "layer_scale_add",
+        "varies": "B H W",
         "args": [value("in_0", "features", "B H W C"), weight("w_0", "gamma", "C"), value("in_1", "shortcut", "B C H W")],
         "body": """
             tmp_0 = in_0 * w_0
@@ -516,6 +546,7 @@ TASKS = [
     {
         # CLIP: the cheap GELU, followed by the block's residual.
         "name": "quick_gelu_add",
+        "varies": "B S",
         "args": [value("in_0", "hidden_states", "B S D"), value("in_1", "residual", "B S D")],
         "body": """
             tmp_0 = 1.702 * in_0
@@ -529,6 +560,7 @@ TASKS = [
     {
         # Diffusion transformers: layer norm without weights, scaled and shifted by the conditioning.
         "name": "adaptive_layer_norm",
+        "varies": "B S",
         "args": [
             value("in_0", "hidden_states", "B S D"),
             value("in_1", "scale", "B D", std=1.0),
@@ -548,6 +580,7 @@ TASKS = [
     {
         # ConvNeXt V2: every channel weighed by its share of the total response.
         "name": "global_response_norm",
+        "varies": "B H W",
         "args": [
             value("in_0", "features", "B H W C"),
             weight("w_0", "weight", "C"),
@@ -570,6 +603,7 @@ TASKS = [
     {
         # Gemma: the gate goes through the tanh form of GELU.
         "name": "geglu_tanh",
+        "varies": "B S",
         "args": [value("in_0", "gate", "B S D"), value("in_1", "up", "B S D")],
         "body": """
             tmp_0 = torch.nn.functional.gelu(in_0, approximate='tanh')
@@ -581,6 +615,7 @@ TASKS = [
     {
         # Contrastive image-text models: features to length one, scaled by a learned temperature.
         "name": "normalize_scale",
+        "varies": "B",
         "args": [value("in_0", "features", "B D"), weight("w_0", "logit_scale", "1", mean=2.0)],
         "body": """
             tmp_0 = in_0.norm(p=2, dim=-1, keepdim=True)
@@ -594,11 +629,56 @@ TASKS = [
     {
         # Conformer: the gated linear unit between two convolutions, over channels.
         "name": "channel_glu",
+        "varies": "B T",
         "args": [value("in_0", "conv_output", "B C T")],
         "body": """
             tmp_0 = torch.nn.functional.glu(in_0, 1)
             return (tmp_0,)
         """,
         "variants": variants(F32, F16, BF16, F32, B=(1, 2, 2, 1), C=(512, 512, 288, 350), T=(512, 256, 400, 701)),
+    },
+]
+
+# What only attacks need: graphs that write into their inputs, give one result twice, or depend on a single number.
+REDTEAM_TASKS = [
+    {
+        "name": "add_in_place",
+        "varies": "B S",
+        "args": [value("in_0", "stream", "B S D"), value("in_1", "update", "B S D")],
+        "body": """
+            in_0 += in_1
+            tmp_0 = in_0
+            tmp_1 = torch.nn.functional.relu(tmp_0, False)
+            return (tmp_1,)
+        """,
+        "variants": variants(F32, F16, BF16, F32, B=(2, 2, 2, 1), S=(64, 64, 64, 77), D=(512, 512, 512, 300)),
+    },
+    {
+        "name": "result_and_copy",
+        "varies": "B S",
+        "args": [value("in_0", "hidden_states", "B S D")],
+        "body": """
+            tmp_0 = torch.nn.functional.silu(in_0, False)
+            tmp_1 = tmp_0.clone()
+            return (tmp_0, tmp_1)
+        """,
+        "variants": variants(F32, F16, BF16, F32, B=(2, 2, 2, 1), S=(64, 64, 64, 77), D=(512, 512, 512, 300)),
+    },
+    {
+        "name": "one_number",
+        "varies": "B S",
+        "args": [
+            value("in_0", "hidden_states", "B S D"),
+            {"name": "in_1", "original": "temperature", "shape": "", "mean": 1.0, "std": 0.0},
+            {"name": "in_2", "original": "offset", "shape": "", "dtype": "int64", "min_val": 0, "max_val": 3},
+            flags("in_3", "is_causal", ""),
+        ],
+        "body": """
+            tmp_0 = in_0 * in_1
+            tmp_1 = tmp_0 + in_2
+            tmp_2 = torch.where(in_3, tmp_1, in_0)
+            return (tmp_2,)
+        """,
+        "variants": variants(F32, F16, BF16, F32, B=(2, 2, 2, 1), S=(64, 64, 64, 77), D=(512, 512, 512, 300)),
     },
 ]

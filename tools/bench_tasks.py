@@ -1,4 +1,4 @@
-"""Write the demonstration tasks: `python tools/bench_tasks.py [OUT]` fills `bench/tasks`.
+"""Write the demonstration tasks: `python tools/bench_tasks.py [OUT]` fills `bench/tasks` and `bench/redteam/tasks`.
 
 `bench_task_table.py` holds what the tasks are; this file turns each into a sample folder as PassNet lays it out:
 `graph_list.txt`, `sample_uids.txt`, an empty `pass_dir`, and one complete graph folder for each variant. The
@@ -12,7 +12,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from bench_task_table import TASKS
+from bench_task_table import REDTEAM_TASKS, TASKS
 
 VALUE = re.compile(r"\b(?:in|w|tmp)_\d+\b")
 
@@ -60,6 +60,21 @@ def weight_text(task, dims, dtype):
     return "\n\n".join(classes)
 
 
+def constraints_text(task, dims):
+    """Which sizes may change: as extraction records them, arguments sorted by name."""
+    symbols = {size: f"S{index}" for index, size in enumerate(task["varies"].split())}
+    examples = ", ".join(f"{symbol}: {dims[size]}" for size, symbol in symbols.items())
+    lines = ["from sympy import Symbol", ""]
+    lines += [f'{symbol} = Symbol("{symbol}")' for symbol in symbols.values()]
+    lines += ["", f"dynamic_dim_constraint_symbols = [{', '.join(symbols.values())}]"]
+    lines += ["", f"dynamic_dim_constraint_symbol2example_value = {{{examples}}}"]
+    lines += ["", "dynamic_dim_constraint_relations = []", "", "dynamic_dim_constraint_input_shapes = ["]
+    for arg in sorted(task["args"], key=lambda arg: arg["name"]):
+        shape = [symbols.get(size, str(dims.get(size, size))) for size in arg["shape"].split()]
+        lines.append(f'    ([{", ".join(shape)}], "{arg["name"]}"),')
+    return "\n".join([*lines, "]"]) + "\n"
+
+
 def write_graph(folder, task, dims, dtype):
     folder.mkdir(parents=True)
     model = model_text(task, dims)
@@ -74,7 +89,7 @@ def write_graph(folder, task, dims, dtype):
     (folder / "model.py").write_text(model)
     (folder / "weight_meta.py").write_text(weights)
     (folder / "input_meta.py").write_text("")
-    (folder / "input_tensor_constraints.py").write_text("")
+    (folder / "input_tensor_constraints.py").write_text(constraints_text(task, dims))
     (folder / "graph_net.json").write_text(json.dumps(meta, indent=4) + "\n")
     (folder / "graph_hash.txt").write_text(hashlib.sha256(model.encode()).hexdigest())
     return hashlib.sha256((task["name"] + model + weights).encode()).hexdigest()[:32]
@@ -93,15 +108,20 @@ def write_task(folder, task):
     (folder / "pass_dir" / ".ignore").write_text("")
 
 
-def main():
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent / "bench" / "tasks")
-    for task in TASKS:
+def write_all(out, tasks):
+    for task in tasks:
         folder = out / task["name"]
         if folder.exists():
             shutil.rmtree(folder)
         folder.mkdir(parents=True)
         write_task(folder, task)
-    print(f"{len(TASKS)} tasks, {sum(len(t['variants']) for t in TASKS)} graphs in {out}")
+    print(f"{len(tasks)} tasks, {sum(len(task['variants']) for task in tasks)} graphs in {out}")
+
+
+def main():
+    out = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent / "bench")
+    write_all(out / "tasks", TASKS)
+    write_all(out / "redteam" / "tasks", REDTEAM_TASKS)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,20 @@
+from sympy import Symbol
+
+S0 = Symbol("S0")
+S1 = Symbol("S1")
+S2 = Symbol("S2")
+
+dynamic_dim_constraint_symbols = [S0, S1, S2]
+
+dynamic_dim_constraint_symbol2example_value = {S0: 1, S1: 41, S2: 43}
+
+dynamic_dim_constraint_relations = []
+
+dynamic_dim_constraint_input_shapes = [
+    ([S0, 144, S1, S2], "in_0"),
+    ([S0, 144, S1, S2], "in_1"),
+    ([144], "w_0"),
+    ([144], "w_1"),
+    ([144], "w_2"),
+    ([144], "w_3"),
+]

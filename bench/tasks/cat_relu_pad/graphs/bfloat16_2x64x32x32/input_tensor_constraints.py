@@ -1,0 +1,16 @@
+from sympy import Symbol
+
+S0 = Symbol("S0")
+S1 = Symbol("S1")
+S2 = Symbol("S2")
+
+dynamic_dim_constraint_symbols = [S0, S1, S2]
+
+dynamic_dim_constraint_symbol2example_value = {S0: 2, S1: 32, S2: 32}
+
+dynamic_dim_constraint_relations = []
+
+dynamic_dim_constraint_input_shapes = [
+    ([S0, 64, S1, S2], "in_0"),
+    ([S0, 64, S1, S2], "in_1"),
+]

@@ -1,0 +1,15 @@
+from sympy import Symbol
+
+S0 = Symbol("S0")
+
+dynamic_dim_constraint_symbols = [S0]
+
+dynamic_dim_constraint_symbol2example_value = {S0: 2}
+
+dynamic_dim_constraint_relations = []
+
+dynamic_dim_constraint_input_shapes = [
+    ([S0, 768, 14, 14], "in_0"),
+    ([1, 1, 768], "w_0"),
+    ([1, 197, 768], "w_1"),
+]
