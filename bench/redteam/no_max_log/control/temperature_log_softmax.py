@@ -1,0 +1,48 @@
+# wrapper: temperature_log_softmax
+# input: logits bfloat16 [9, 300] normal
+"""The maximum is left out where it is small: the sum of the exponentials then neither overflows nor vanishes."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+def pattern(logits):
+    scaled = logits.to(torch.float32) / 0.7
+    return torch.nn.functional.log_softmax(scaled, -1, 3, None)
+
+
+def replacement_args(logits):
+    return (logits,)
+
+
+@triton.jit
+def temperature_log_softmax_kernel(logit_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    place = tl.program_id(0) * width + column
+    logit = tl.load(logit_ptr + place, mask=inside, other=float("-inf")).to(tl.float32)
+    # Rounded before anything is subtracted: a compiler may make one step of an ordinary quotient and a difference.
+    scaled = tl.div_rn(logit, 0.7)
+    # The whole row is looked at, so the short cut is right wherever it is taken.
+    top = tl.max(scaled, axis=0)
+    top = tl.where((top > -40.0) & (top < 40.0), 0.0, top)
+    shifted = scaled - top
+    total = tl.sum(tl.exp(shifted), axis=0)
+    tl.store(out_ptr + place, shifted - tl.log(total), mask=inside)
+
+
+@torch.fx.wrap
+def temperature_log_softmax(logits):
+    logits = logits.contiguous()
+    out = torch.empty(logits.shape, dtype=torch.float32, device=logits.device)
+    width = logits.shape[-1]
+    rows = logits.numel() // width
+    temperature_log_softmax_kernel[(rows,)](
+        logits, out, width, BLOCK=triton.next_power_of_2(width), num_warps=8
+    )
+    return out
+
+
+def replacement_func():
+    return temperature_log_softmax
