@@ -39,6 +39,10 @@ fn solve(
 fn without_numbers(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines().filter(|line| !line.starts_with("try: ")) {
+        // On which extreme values it showed depends on the run's secret.
+        if line.starts_with("  with ") {
+            continue;
+        }
         if line.starts_with("  output ") {
             // How many elements are wrong depends on how the machine rounds.
             out.push_str("  output …\n");

@@ -57,6 +57,11 @@ pub enum SolveError {
         task: String,
         reasons: Vec<String>,
     },
+    /// The machine failed while something was measured, so that nothing is known; another try may succeed.
+    Machine {
+        task: String,
+        reason: String,
+    },
 }
 
 impl fmt::Display for SolveError {
@@ -69,14 +74,43 @@ impl fmt::Display for SolveError {
             SolveError::NothingToFuse { task, reasons } => {
                 write!(f, "{task}: nothing to fuse: {}", reasons.join("; "))
             }
+            SolveError::Machine { task, reason } => write!(f, "{task}: not tried: {reason}"),
         }
     }
 }
 
 impl std::error::Error for SolveError {}
 
-/// Writes a pass folder for a task. A folder that already holds the solution of the same task is left as it is.
+/// Writes a pass folder for a task. A folder that already holds the solution of the same task, found by the same program
+/// in the same place, is left as it is.
 pub fn solve(
+    engine: &dyn Engine,
+    rates: &Rates,
+    sample: &Sample,
+    folder: &Path,
+    options: &SolveOptions,
+) -> Result<Explanation, SolveError> {
+    let faults = engine.faults();
+    let solved = attempt(engine, rates, sample, folder, options);
+    match engine.faults().since(&faults) {
+        None => solved,
+        Some(reason) => {
+            // What was chosen by measurements that failed is no solution, and must not be found again as one.
+            let path = folder.join(EXPLANATION);
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    Err(SolveError::Io { path, error })
+                }
+                _ => Err(SolveError::Machine {
+                    task: sample.name.clone(),
+                    reason: reason.to_string(),
+                }),
+            }
+        }
+    }
+}
+
+fn attempt(
     engine: &dyn Engine,
     rates: &Rates,
     sample: &Sample,
@@ -87,7 +121,8 @@ pub fn solve(
     let mut unreadable = Vec::new();
     let mut typed = Vec::new();
     let mut hasher = blake3::Hasher::new();
-    hasher.update(format!("{RULES} {} {options:?}", env!("CARGO_PKG_VERSION")).as_bytes());
+    let place = engine.identity().digest();
+    hasher.update(format!("{RULES} {place} {options:?}").as_bytes());
     for graph in &sample.graphs {
         let files = match sample.graph_files(graph) {
             Ok(files) => files,

@@ -11,6 +11,8 @@ pub enum Outcome {
     Done,
     /// Something under test failed; the results say what.
     SomethingFailed,
+    /// Something could not be judged, through no fault of what is under test; the results say what.
+    NotJudged,
 }
 
 impl Outcome {
@@ -46,6 +48,12 @@ impl CommandError {
             }
             other => other,
         }
+    }
+
+    /// No room left: nobody's fault who is under test.
+    pub fn full_disk(message: impl Into<String>) -> Self {
+        let hint = "make room and run the same command again: it goes on where it stopped".into();
+        CommandError::Lacking { message: message.into(), hint }
     }
 
     pub fn bug(message: impl Into<String>) -> Self {
@@ -91,7 +99,12 @@ impl From<std::io::Error> for CommandError {
 
 impl From<LogError> for CommandError {
     fn from(error: LogError) -> Self {
-        CommandError::input(error.to_string())
+        match &error {
+            LogError::Broken { .. } => CommandError::input(error.to_string())
+                .with_hint("its results are not believed; begin a run in another folder"),
+            _ if error.is_full_disk() => CommandError::full_disk(error.to_string()),
+            _ => CommandError::input(error.to_string()),
+        }
     }
 }
 

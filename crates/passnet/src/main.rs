@@ -1,7 +1,8 @@
 //! The PassNet command line: parses arguments, runs one command, prints its result.
 //!
 //! Results go to stdout, everything else to stderr. Exit codes: 0 done; 1 done, and something under test
-//! failed; 2 bad usage or input; 3 this machine lacks what was asked for; 70 a bug of ours.
+//! failed; 2 bad usage or input; 3 this machine lacks what was asked for, or failed before all was judged; 70 a bug of
+//! ours.
 
 mod commands;
 mod error;
@@ -13,6 +14,7 @@ use clap::{Parser, Subcommand};
 use error::{CommandError, Outcome};
 use mimalloc::MiMalloc;
 use output::Output;
+use passnet_engine::identity::Build;
 use std::process::ExitCode;
 
 /// Graphs are many small pieces, which this allocator serves faster than the system's.
@@ -24,7 +26,7 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 #[command(name = "passnet", version, propagate_version = true, arg_required_else_help = true)]
 #[command(after_help = "\
 Exit codes: 0 done; 1 done, and something under test failed; 2 bad usage or input;
-            3 this machine lacks what was asked for; 70 a bug of ours.")]
+            3 this machine lacks what was asked for, or failed before all was judged; 70 a bug of ours.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -65,7 +67,19 @@ enum Command {
     Solve(commands::solve::SolveArgs),
 }
 
+/// What the build script found.
+fn build() -> Build {
+    let features = env!("PASSNET_FEATURES").split_whitespace().map(str::to_string);
+    Build {
+        version: env!("CARGO_PKG_VERSION").into(),
+        commit: env!("PASSNET_COMMIT").into(),
+        profile: env!("PASSNET_PROFILE").into(),
+        features: features.collect(),
+    }
+}
+
 fn main() -> ExitCode {
+    Build::register(build());
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -83,6 +97,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::SomethingFailed) => ExitCode::from(1),
+        Ok(Outcome::NotJudged) => ExitCode::from(3),
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
             error.print();

@@ -180,6 +180,197 @@ fn compilers_play_against_eager_where_the_engine_has_them() {
         let verdicts = verdicts(compiler);
         assert!(!verdicts.is_empty() && verdicts.iter().all(|it| it == "correct"), "{verdicts:?}");
     }
-    let verdicts = verdicts("inductor");
-    assert!(!verdicts.is_empty() && verdicts.iter().all(|it| it == "unsupported"), "{verdicts:?}");
+}
+
+/// Nothing runs elsewhere than was asked, and nothing that was mistyped counts against a pass.
+#[test]
+fn what_cannot_be_done_as_asked_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("empty")).unwrap();
+    let task = bundled("tasks").join(TASK);
+    let refusals = [
+        (
+            &["--compiler", "eager", "--device", "cuda"][..],
+            "`--device cuda` needs `--engine torch`",
+        ),
+        (&["--compiler", "inductor"], "`--compiler inductor` needs `--engine torch`"),
+        (
+            &["--compiler", "joined", "--engine", "torch"],
+            "`--compiler joined` needs `--engine native`",
+        ),
+        (&["--compiler", "eager", "--tier", "compat"], "`--tier compat` needs `--engine torch`"),
+        (&["--passes", "no/such/passes"], "no/such/passes: there is no such folder of passes"),
+        (&["--passes", "empty"], "empty: no passes for any of these samples"),
+    ];
+    for (arguments, expected) in refusals {
+        let mut command = passnet();
+        command.current_dir(folder.path()).arg("bench").arg(&task).args(arguments).args(QUICK);
+        let output = command.args(["--out", "run"]).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{error}");
+        assert!(error.contains(expected) && error.contains("hint: "), "{error}");
+        assert!(!folder.path().join("run").exists(), "nothing was begun");
+    }
+}
+
+/// Copies a bundled task; its graphs lie in it.
+fn copy_of(task: &Path, into: &Path) {
+    for entry in std::fs::read_dir(task).unwrap().map(Result::unwrap) {
+        let (from, to) = (entry.path(), into.join(entry.file_name()));
+        std::fs::create_dir_all(into).unwrap();
+        match from.is_dir() {
+            true => copy_of(&from, &to),
+            false => drop(std::fs::copy(&from, &to).unwrap()),
+        }
+    }
+}
+
+#[test]
+fn samples_of_equal_names_stay_apart_and_one_named_twice_counts_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let [one, two] = ["one", "two"].map(|name| folder.path().join(name).join(TASK));
+    copy_of(&bundled("tasks").join(TASK), &one);
+    copy_of(&bundled("tasks").join(TASK), &two);
+    // One graph of the second is another one.
+    let list = std::fs::read_to_string(two.join("graph_list.txt")).unwrap();
+    let count = list.lines().filter(|line| !line.trim().is_empty()).count();
+    let model = two.join(list.lines().next().unwrap()).join("model.py");
+    let text = std::fs::read_to_string(&model).unwrap();
+    std::fs::write(&model, format!("# another\n{text}")).unwrap();
+    let run = folder.path().join("run");
+    let mut command = passnet();
+    command.arg("bench").args([&one, &two, &one]).arg(folder.path().join("one"));
+    command.args(["--compiler", "eager"]).args(QUICK).arg("--out").arg(&run);
+    let result = json(&mut command);
+    assert_eq!(result["graphs"].as_array().unwrap().len(), 2 * count, "each graph once");
+    let mut report = passnet();
+    let report = json(report.arg("report").arg(&run));
+    let tasks: Vec<&str> = report["groups"]["task"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| t["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(tasks, [format!("{TASK}@one"), format!("{TASK}@two")]);
+}
+
+#[test]
+fn every_result_says_where_it_comes_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = passnet();
+    command.arg("bench").arg(bundled("tasks").join(TASK)).args(["--compiler", "eager"]);
+    let result = json(command.args(QUICK).arg("--out").arg(folder.path()));
+    let place = &result["identity"];
+    assert_eq!((&place["engine"], &place["device"]["kind"]), (&"native".into(), &"cpu".into()));
+    for key in ["version", "commit", "profile"] {
+        assert!(!place["build"][key].as_str().unwrap().is_empty(), "{key} in {place}");
+    }
+    assert!(place["cores"].as_u64().unwrap() > 0 && place["processor"].is_string());
+    assert_eq!(&events(folder.path())[0]["identity"], place, "in the run");
+    let report = json(passnet().arg("report").arg(folder.path()));
+    assert_eq!(&report["conditions"][0]["identity"], place, "in reports");
+    let score = json(passnet().arg("score").arg(folder.path()));
+    assert_eq!(&score["conditions"][0]["identity"], place, "in scores");
+    assert_eq!(score["seal"]["state"], "sealed");
+    // A store that was written elsewhere answers nothing here.
+    let text = std::fs::read_to_string(folder.path().join("events.jsonl")).unwrap();
+    let known = graph_events(folder.path());
+    let elsewhere = tempfile::tempdir().unwrap();
+    let forged: Vec<String> = text
+        .lines()
+        .map(|line| {
+            let mut event: Value = serde_json::from_str(line).unwrap();
+            event.as_object_mut().unwrap().remove("seal");
+            if event["event"] == "graph" {
+                event["key"] = "0".repeat(64).into();
+            }
+            event.to_string()
+        })
+        .collect();
+    std::fs::write(elsewhere.path().join("events.jsonl"), forged.join("\n") + "\n").unwrap();
+    let mut command = passnet();
+    command.arg("bench").arg(bundled("tasks").join(TASK)).args(["--compiler", "eager"]);
+    json(command.args(QUICK).arg("--out").arg(elsewhere.path()));
+    assert_eq!(graph_events(elsewhere.path()), 2 * known, "all were judged again");
+}
+
+#[test]
+fn stored_failures_are_repeated_where_that_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |more: &[&str]| {
+        let mut command = passnet();
+        command.arg("bench").arg(bundled("tasks").join(TASK)).args(QUICK).args(more);
+        // The sample's own pass folder is empty: every graph fails.
+        let output = command.arg("--out").arg(folder.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+        graph_events(folder.path())
+    };
+    let first = run(&[]);
+    assert!(first > 0);
+    assert_eq!(run(&[]), first, "failures are known");
+    assert_eq!(run(&["--retry-failed"]), 2 * first);
+    assert_eq!(run(&[]), 2 * first);
+}
+
+/// A worker that is killed is nobody's failure: exit 3, nothing stored, and the next run takes the graphs up.
+#[cfg(unix)]
+#[test]
+fn what_the_machine_kept_from_being_judged_is_taken_up_by_the_next_run() {
+    use std::os::unix::fs::PermissionsExt;
+    if Process::new("python3").arg("--version").output().is_err() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let worker = folder.path().join("killed.py");
+    let fake =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../passnet-engine/tests/torch/fake_worker.py");
+    std::fs::copy(fake, &worker).unwrap();
+    std::fs::set_permissions(&worker, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let armed = folder.path().join("killed.armed");
+    std::fs::write(&armed, "").unwrap();
+    let run = folder.path().join("run");
+    let bench = || {
+        let mut command = passnet();
+        command.arg("bench").arg(bundled("tasks").join(TASK)).args(["--compiler", "eager"]);
+        command.args(["--engine", "torch", "--json"]).arg("--python").arg(&worker);
+        let output = command.args(QUICK).arg("--out").arg(&run).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        let result: Value =
+            serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{error}"));
+        (output.status.code(), result)
+    };
+    let (code, result) = bench();
+    assert_eq!(code, Some(3), "{result}");
+    let lost = result["not_judged"].as_array().unwrap();
+    assert!(lost.len() >= 3 && result["graphs"].as_array().unwrap().is_empty(), "{result}");
+    let reason = lost[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("the PyTorch worker fell") && reason.contains("signal: 9"), "{reason}");
+    let stored = |kind: &str| events(&run).iter().filter(|event| event["event"] == kind).count();
+    assert_eq!((stored("graph"), stored("end")), (0, 0), "nothing is a verdict, and nothing ended");
+    std::fs::remove_file(armed).unwrap();
+    let (code, result) = bench();
+    assert_eq!((code, result["not_judged"].as_array().unwrap().len()), (Some(0), 0), "{result}");
+    assert_eq!((stored("graph"), stored("end")), (lost.len(), 1));
+}
+
+/// One case of the red team, by name: what stopped it, and that eager is not raced for it.
+#[test]
+fn a_filter_asks_for_some_cases_of_the_self_check() {
+    let self_check = |filter: &str| {
+        let mut command = passnet();
+        command.args(["bench", "--self-check", "--filter", filter]);
+        command.arg("--suite").arg(bundled("redteam")).arg(bundled("tasks"));
+        command
+    };
+    let result = json(&mut self_check("framework_getattr"));
+    let cases = result["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 1);
+    assert_eq!(cases[0]["exploit_with_rules"]["layer"], "rules", "{result}");
+    assert_eq!(cases[0]["exploit_without_rules"]["layer"], "plan", "{result}");
+    assert_eq!(cases[0]["control"]["verdict"]["verdict"], "correct", "{result}");
+    assert_eq!(result["attacks_succeeded"], 0);
+    assert!(result["eager_against_itself"].is_null());
+    let none = self_check("no such case").output().unwrap();
+    assert_eq!(none.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&none.stderr).contains("no case of"), "{none:?}");
 }

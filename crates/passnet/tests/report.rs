@@ -97,8 +97,58 @@ fn machines_see_the_same_keys_for_runs_as_for_logs() {
     let compared = json(folder.path(), &["report", "before", "after"]);
     assert_eq!(compared["pairs"][0]["change"], "slower");
     assert_eq!(compared["speed"]["conclusion"], "better");
+    assert_eq!(
+        (&compared["unlike"], &compared["differences"]),
+        (&false.into(), &Value::Array(vec![]))
+    );
+    assert_eq!(compared["seals"][1]["seal"]["state"], "sealed");
     let ranked = json(folder.path(), &["report", "before", "after", "third"]);
-    assert_eq!(ranked["leaderboard"][2]["run"], "third");
+    let [group] = &ranked["leaderboard"].as_array().unwrap()[..] else { panic!("{ranked}") };
+    assert_eq!(group["conditions"][0]["identity"]["processor"], "a processor");
+    assert_eq!(
+        (&group["standings"][2]["run"], &group["standings"][2]["rank"]),
+        (&"third".into(), &3.into())
+    );
+    assert_eq!(ranked["seals"].as_array().unwrap().len(), 3);
+}
+
+/// Runs of other places, among them one with a GPU.
+#[test]
+fn people_see_unlike_runs_apart() {
+    let folder = runs_folder();
+    let mut there = runs::identity();
+    there.engine = "torch".into();
+    there.device.kind = "cuda".into();
+    there.device.name = "a GPU".into();
+    there.torch = Some("2.9.0".into());
+    let events = runs::begun_at(there, finished(twelve_tasks(|_, _| 5.0)));
+    store(&folder.path().join("there"), &events);
+    insta::assert_snapshot!(text(folder.path(), &["report", "before", "there"]));
+    insta::assert_snapshot!(text(folder.path(), &["report", "before", "there", "third"]));
+}
+
+#[test]
+fn people_see_what_does_not_hold() {
+    let folder = runs_folder();
+    let path = folder.path().join("mixed/events.jsonl");
+    let events = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, events.replacen("\"speedup\":1.75", "\"speedup\":17.5", 1)).unwrap();
+    for command in ["report", "score"] {
+        let (code, out, err) = passnet(folder.path(), &[command, "mixed"]);
+        assert_eq!((code, err.as_str()), (1, ""), "{command}");
+        let said: Vec<&str> =
+            out.lines().skip_while(|line| !line.starts_with("What does not hold")).collect();
+        insta::assert_snapshot!(format!("changed_{command}"), said.join("\n"));
+        let (code, out, _) = passnet(folder.path(), &[command, "mixed", "--json"]);
+        let value: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!((code, &value["seal"]["state"]), (1, &"broken".into()));
+        assert_eq!(value["seal"]["doubts"][0]["line"], 2);
+    }
+    let path = folder.path().join("before/events.jsonl");
+    let events = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, events.replacen("\"speedup\":1.2", "\"speedup\":12.0", 1)).unwrap();
+    let (code, _, err) = passnet(folder.path(), &["report", "before", "after"]);
+    assert_eq!(code, 1, "among others, too: {err}");
 }
 
 #[test]

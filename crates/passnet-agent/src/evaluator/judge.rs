@@ -216,6 +216,7 @@ impl Run<'_> {
         self.graphs.push(found);
         self.events.push(GraphEvent {
             sample: self.task.id.clone(),
+            folder: String::new(),
             key: String::new(),
             artefacts: Vec::new(),
             evaluation,

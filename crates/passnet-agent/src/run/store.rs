@@ -5,6 +5,8 @@ use crate::task::Task;
 use passnet_bench::evaluate::Evaluation;
 use passnet_bench::run::{Event, FORMAT, GraphEvent, Machine, RunStore, Start};
 use passnet_bench::verdict::{Verdict, VerdictKind};
+use passnet_engine::Engine;
+use passnet_engine::native::NativeEngine;
 use passnet_graph::FileName;
 
 /// The compiler's name in the run.
@@ -25,7 +27,9 @@ impl BestStore {
             engine: "native".into(),
             compiler: COMPILER.into(),
             options: settings.evaluate,
+            rules: Some(settings.rules),
             machine: Machine::this(),
+            identity: Some(NativeEngine.identity()),
             time: crate::agent::now() as u64,
         })))?;
         Ok(BestStore { store })
@@ -100,6 +104,7 @@ fn never_evaluated(task: &Task, graph: &str) -> GraphEvent {
     let verdict = Verdict::new(VerdictKind::CompileFail).because("no attempt evaluated a pass");
     GraphEvent {
         sample: task.id.clone(),
+        folder: String::new(),
         key: String::new(),
         artefacts: Vec::new(),
         evaluation: Evaluation::without_run(graph, verdict),

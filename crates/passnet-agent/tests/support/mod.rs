@@ -24,18 +24,12 @@ use passnet_agent::trajectory::ModelInfo;
 use passnet_bench::evaluate::EvaluateOptions;
 use passnet_bench::timing::TimingOptions;
 use passnet_engine::native::NativeEngine;
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A key that must never be seen again.
 pub const KEY: &str = "scripted-key-7f3a9c";
-
-/// Says that a test did nothing, past the test harness, which would keep it to itself.
-pub fn skipped(reason: &str) {
-    let _ = writeln!(std::io::stderr(), "skipped: {reason}");
-}
 
 /// Short timing: tests ask what happens, not how fast.
 pub fn options() -> EvaluateOptions {

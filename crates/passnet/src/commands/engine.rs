@@ -67,11 +67,24 @@ impl From<TierArg> for Tier {
 }
 
 impl EngineArgs {
-    pub fn start(&self) -> Result<Box<dyn Engine>, CommandError> {
+    /// Refuses what only the torch engine does where another was chosen: nothing runs elsewhere than was asked.
+    pub fn check(&self) -> Result<(), CommandError> {
+        const HINT: &str = "the native engine replays plans on the CPU; `passnet doctor` says what this machine has";
+        let refused = |asked: String| {
+            Err(CommandError::input(format!("`{asked}` needs `--engine torch`")).with_hint(HINT))
+        };
         match self.engine {
-            EngineArg::Native if self.tier == TierArg::Compat => {
-                Err(CommandError::input("`--tier compat` needs `--engine torch`".to_string()))
+            EngineArg::Native if self.tier == TierArg::Compat => refused("--tier compat".into()),
+            EngineArg::Native if self.device != "cpu" => {
+                refused(format!("--device {}", self.device))
             }
+            _ => Ok(()),
+        }
+    }
+
+    pub fn start(&self) -> Result<Box<dyn Engine>, CommandError> {
+        self.check()?;
+        match self.engine {
             EngineArg::Native => Ok(Box::new(NativeEngine)),
             EngineArg::Torch => Ok(Box::new(self.start_torch()?)),
         }

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use passnet_bench::evaluate::EvaluateOptions;
+use passnet_bench::secret::Secret;
 use passnet_bench::timing::TimingOptions;
 
 /// How passes are judged.
@@ -23,6 +24,10 @@ pub struct Judging {
     #[arg(long)]
     quick: bool,
 
+    /// Draw inputs as they were drawn for the graph whose result records this secret, to see that result again
+    #[arg(long, value_name = "HEX")]
+    secret: Option<Secret>,
+
     /// Let passes through that the integrity rules refuse
     #[arg(long)]
     no_rules: bool,
@@ -36,7 +41,12 @@ impl Judging {
             seconds: self.seconds,
             ..TimingOptions::default()
         };
-        EvaluateOptions { timing, thorough: !self.quick, ..EvaluateOptions::default() }
+        EvaluateOptions {
+            timing,
+            thorough: !self.quick,
+            replayed: self.secret.clone(),
+            ..EvaluateOptions::default()
+        }
     }
 
     pub fn rules(&self) -> bool {

@@ -1,7 +1,7 @@
 //! `passnet score`: what a run or a reference log is worth, as the reference counts and as it should be counted.
 
 use crate::commands::curve::print_curve;
-use crate::commands::report::no_results;
+use crate::commands::report::{no_results, print_doubts, print_place, seal_json};
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table};
 use clap::{Args, ValueEnum};
@@ -23,7 +23,9 @@ strict     judges what really happened. Of a log it believes what the log proves
 reference  gives the number the reference gives for this log, its mistakes included; for a run, that
            of the log the reference would have written
 Every graph that the two see differently is listed with the reason. A log cannot prove itself:
-lines forged consistently and in full are only excluded by running the passes with `passnet bench`.")]
+lines forged consistently and in full are only excluded by running the passes with `passnet bench`.
+A run is sealed: lines that were changed, and speed-ups that its timings do not give, are named, and the
+exit code is 1.")]
 pub struct ScoreArgs {
     /// A run folder, a validation.log, or a folder that holds one
     #[arg(value_name = "RUN|LOG")]
@@ -61,14 +63,16 @@ impl From<ScoringArg> for Scoring {
     }
 }
 
-/// A score that could be computed is a success, however low it is.
+/// A score that could be computed is a success, however low it is, unless what it is computed from does not hold.
 pub fn run(args: ScoreArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     let parameters = Parameters::checked(args.b, args.p).map_err(CommandError::input)?;
-    let (path, report) = match is_run(&args.path) {
-        true => (args.path.clone(), judge_run(&args, parameters)?),
-        false => (log_path(&args.path), judge_log(&args, parameters)?),
+    let record = if is_run(&args.path) { Some(read_run(&args)?) } else { None };
+    let (path, report) = match &record {
+        Some(run) => (args.path.clone(), score_run(run, parameters)),
+        None => (log_path(&args.path), judge_log(&args, parameters)?),
     };
-    let shown = Shown { report: &report, scoring: args.scoring.into(), parameters };
+    let run = record.as_ref();
+    let shown = Shown { report: &report, run, scoring: args.scoring.into(), parameters };
     let Some(score) = report.score(shown.scoring) else {
         return Err(no_graphs(&path));
     };
@@ -77,10 +81,10 @@ pub fn run(args: ScoreArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     } else {
         shown.print(&path, score, out)?;
     }
-    Ok(Outcome::Done)
+    Ok(Outcome::failed_if(run.is_some_and(|run| !run.doubts.is_empty())))
 }
 
-fn judge_run(args: &ScoreArgs, parameters: Parameters) -> Result<LogReport, CommandError> {
+fn read_run(args: &ScoreArgs) -> Result<RunRecord, CommandError> {
     if args.graph_list.is_some() {
         return Err(CommandError::input("`--graph-list` is for logs; a run knows its graphs"));
     }
@@ -88,7 +92,7 @@ fn judge_run(args: &ScoreArgs, parameters: Parameters) -> Result<LogReport, Comm
     if run.graphs.is_empty() {
         return Err(no_results(&args.path));
     }
-    Ok(score_run(&run, parameters))
+    Ok(run)
 }
 
 fn judge_log(args: &ScoreArgs, parameters: Parameters) -> Result<LogReport, CommandError> {
@@ -131,6 +135,8 @@ const MAX_ROWS: usize = 40;
 
 struct Shown<'a> {
     report: &'a LogReport,
+    /// Where a run was scored, and no log.
+    run: Option<&'a RunRecord>,
     scoring: Scoring,
     parameters: Parameters,
 }
@@ -148,6 +154,8 @@ impl Shown<'_> {
         let (other, other_score) = self.other();
         json!({
             "scoring": self.scoring,
+            "conditions": self.run.map(|run| run.conditions()),
+            "seal": self.run.map(seal_json),
             "as": score.aggregated,
             "es": score.es,
             "s": score.s,
@@ -173,6 +181,9 @@ impl Shown<'_> {
             self.scoring,
             count(summary.graphs, "graph")
         ))?;
+        if let Some(run) = self.run {
+            print_place(run, out)?;
+        }
         out.line("")?;
         let (other, other_score) = self.other();
         let other_text = other_score.map_or("none".into(), |s| format!("{:.6}", s.aggregated));
@@ -192,7 +203,8 @@ impl Shown<'_> {
         print_curve(&score.es, out)?;
         self.print_graphs(out)?;
         self.print_differences(out)?;
-        self.print_findings(out)
+        self.print_findings(out)?;
+        self.run.map_or(Ok(()), |run| print_doubts(run, out))
     }
 
     fn print_graphs(&self, out: &mut Output) -> Result<(), CommandError> {

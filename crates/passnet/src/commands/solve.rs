@@ -1,19 +1,19 @@
 //! `passnet solve`: write passes without a language model, then evaluate them.
 
-use super::bench::print_results;
+use super::bench::{outcome, print_results, sample_labels};
 use super::engine::EngineArgs;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table, warn};
 use crate::progress::Bar;
 use clap::Args;
-use passnet_bench::bench::{Bench, Compiler};
+use passnet_bench::bench::{Bench, Compiler, Judged};
 use passnet_bench::evaluate::EvaluateOptions;
 use passnet_bench::roofline::Roofline;
-use passnet_bench::run::{Event, GraphEvent, RunStore};
+use passnet_bench::run::{Event, RunStore};
 use passnet_bench::sample::{self, Sample};
 use passnet_bench::timing::TimingOptions;
-use passnet_bench::verdict::VerdictKind;
 use passnet_dataset::progress::Task;
+use passnet_engine::Identity;
 use passnet_solver::explain::{Explanation, Rates};
 use passnet_solver::solve::{SolveError, SolveOptions, solve};
 use serde_json::json;
@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "\
 With --out DIR the passes of a task lie in DIR/passes/TASK with an explain.json that says what was fused and what it
 brings, and the results in DIR/run, for `passnet report`. Without, they go into each task's own `pass_dir`.
-A task that is solved already, with the same graphs and options, is not solved again.
+A task that is solved already, with the same graphs and options in the same place, is not solved again.
 
 Examples:
   passnet solve bench/tasks --out solved
@@ -56,6 +56,10 @@ pub struct SolveArgs {
     #[arg(long)]
     no_bench: bool,
 
+    /// Evaluate graphs again whose stored result is a failure
+    #[arg(long, requires = "out", conflicts_with = "no_bench")]
+    retry_failed: bool,
+
     /// Evaluate only this many graphs of each task, those with the smallest inputs
     #[arg(long, value_name = "N")]
     graphs: Option<usize>,
@@ -73,6 +77,8 @@ pub struct SolveArgs {
 struct Solved {
     name: String,
     result: Result<Explanation, String>,
+    /// Whether the machine failed, and not the solver.
+    not_tried: bool,
 }
 
 pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
@@ -80,12 +86,13 @@ pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     let options = SolveOptions { tune: !args.no_tune, ..SolveOptions::default() };
     let engine = args.engine.start()?;
     let rates = Rates::measure(&*engine);
-    let bench = Bench {
+    let mut bench = Bench {
         engine: &*engine,
         compiler: Compiler::Pass,
         options: EvaluateOptions {
             timing: TimingOptions { seconds: args.seconds, ..TimingOptions::default() },
             thorough: !args.quick,
+            tier: args.engine.tier.into(),
             ..EvaluateOptions::default()
         },
         rules: true,
@@ -95,44 +102,71 @@ pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
         (Some(folder), false) => Some(RunStore::open(&folder.join("run"))?),
         _ => None,
     };
+    if !args.no_bench {
+        bench.options.noise_floor = bench.measure_noise(&samples);
+    }
     if let Some(store) = &mut store {
+        if args.retry_failed {
+            store.forget_failures();
+        }
         store.append(&bench.start())?;
     }
     let bar = Bar::new();
     let mut task = Task::begin(&bar, "solving tasks", Some(samples.len() as u64));
     let mut solved = Vec::with_capacity(samples.len());
-    let mut events: Vec<GraphEvent> = Vec::new();
-    for sample in &samples {
+    let mut judged = Judged::default();
+    for (sample, label) in samples.iter().zip(sample_labels(&samples)) {
         let folder = match &args.out {
-            Some(out) => out.join("passes").join(&sample.name),
+            Some(out) => out.join("passes").join(&label),
             None => sample.pass_folder(),
         };
         let result = solve(&*engine, &rates, sample, &folder, &options);
-        if let Err(error @ SolveError::Io { .. }) = &result {
-            return Err(CommandError::input(error.to_string()));
+        if let Err(SolveError::Io { path, error }) = &result {
+            return Err(unwritable(path, error));
         }
-        if !args.no_bench {
-            let judged = smallest(sample, args.graphs);
-            let found = bench.sample(&judged, &folder, store.as_mut(), &mut |_| ());
-            events.extend(found?);
+        let not_tried = matches!(result, Err(SolveError::Machine { .. }));
+        if !args.no_bench && !not_tried {
+            let few = smallest(sample, args.graphs);
+            let found = bench.sample(&few, &folder, store.as_mut(), &mut |_| ())?;
+            judged.extend(found.named(&label));
         }
         let result = result.map_err(|error| error.to_string());
-        solved.push(Solved { name: sample.name.clone(), result });
+        solved.push(Solved { name: label, result, not_tried });
         task.advance(1);
     }
     drop(task);
-    if let Some(store) = &mut store {
-        store.append(&Event::End { graphs: events.len() })?;
+    let lost = solved.iter().any(|solved| solved.not_tried) || !judged.not_judged.is_empty();
+    if let Some(store) = store.as_mut().filter(|_| !lost) {
+        store.append(&Event::End { graphs: judged.events.len() })?;
     }
     let run = args.out.as_ref().map(|folder| folder.join("run"));
-    show(&solved, &events, run.as_deref(), out)?;
+    let place = Place { identity: engine.identity(), noise_floor: bench.options.noise_floor };
+    show(&solved, &judged, run.as_deref(), &place, out)?;
     if args.out.is_none() && !args.no_bench && !out.is_json() {
         warn("note: results were not kept; `--out DIR` keeps them for `passnet report`");
     }
     out.flush()?;
     let unsolved = solved.iter().any(|solved| solved.result.is_err());
-    let wrong = |event: &GraphEvent| event.evaluation.judged.verdict.kind != VerdictKind::Correct;
-    Ok(Outcome::failed_if(unsolved || events.iter().any(wrong)))
+    match outcome(&judged) {
+        _ if lost => Ok(Outcome::NotJudged),
+        Outcome::Done => Ok(Outcome::failed_if(unsolved)),
+        other => Ok(other),
+    }
+}
+
+/// Where the results come from, and what that machine calls noise.
+struct Place {
+    identity: Identity,
+    noise_floor: f64,
+}
+
+fn unwritable(path: &Path, error: &std::io::Error) -> CommandError {
+    use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+    let message = format!("{}: {error}", path.display());
+    match error.kind() {
+        StorageFull | QuotaExceeded => CommandError::full_disk(message),
+        _ => CommandError::input(message),
+    }
 }
 
 fn read_samples(args: &SolveArgs) -> Result<Vec<Sample>, CommandError> {
@@ -173,10 +207,14 @@ fn smallest(sample: &Sample, count: Option<usize>) -> Sample {
 
 fn show(
     solved: &[Solved],
-    events: &[GraphEvent],
+    judged: &Judged,
     run: Option<&Path>,
+    place: &Place,
     out: &mut Output,
 ) -> Result<(), CommandError> {
+    let results =
+        |out: &mut Output| print_results(run, &place.identity, place.noise_floor, judged, out);
+    let is_judged = !judged.events.is_empty() || !judged.not_judged.is_empty();
     if out.is_json() {
         let tasks: Vec<_> = solved
             .iter()
@@ -185,9 +223,9 @@ fn show(
                 Err(error) => json!({ "task": solved.name, "error": error }),
             })
             .collect();
-        out.json(&json!({ "tasks": tasks }))?;
-        if !events.is_empty() {
-            print_results(run, 0.0, events, out)?;
+        out.json(&json!({ "identity": place.identity, "tasks": tasks }))?;
+        if is_judged {
+            results(out)?;
         }
         return Ok(());
     }
@@ -243,9 +281,9 @@ fn show(
     for (reason, count) in reasons.iter().take(12) {
         out.line(format!("  left alone {count:>4}  {reason}"))?;
     }
-    if !events.is_empty() {
+    if is_judged {
         out.line("")?;
-        print_results(run, 0.0, events, out)?;
+        results(out)?;
     }
     Ok(())
 }

@@ -3,27 +3,31 @@
 use crate::commands::curve::print_curve;
 use crate::error::CommandError;
 use crate::output::{Output, table};
+use passnet_bench::bench::{Judged, NotJudged};
 use passnet_bench::evaluate::{CallCosts, Evaluation, Spent};
-use passnet_bench::report::GraphRow;
+use passnet_bench::report::{GraphRow, printable};
 use passnet_bench::run::GraphEvent;
 use passnet_bench::score::{Outcome, Parameters, Score, Scoring, geometric_mean};
 use passnet_bench::stats::Decision;
 use passnet_bench::tolerance::BASELINE;
 use passnet_bench::verdict::VerdictKind;
+use passnet_engine::Identity;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 pub(super) struct Shown<'a> {
     pub(super) run: Option<&'a Path>,
+    pub(super) identity: &'a Identity,
     pub(super) noise_floor: f64,
     pub(super) parameters: Parameters,
-    pub(super) events: &'a [GraphEvent],
+    pub(super) judged: &'a Judged,
 }
 
 impl Shown<'_> {
     fn score(&self) -> Option<Score> {
         let outcomes: Vec<Outcome> = self
+            .judged
             .events
             .iter()
             .map(|event| event.evaluation.judged.outcome(Scoring::Strict))
@@ -34,26 +38,31 @@ impl Shown<'_> {
     /// One object: the documented keys first, then what else is known.
     pub(super) fn json(&self, out: &mut Output) -> Result<(), CommandError> {
         let score = self.score();
-        let graphs: Vec<GraphRow<'_>> = self.events.iter().map(GraphRow::of).collect();
+        let graphs: Vec<GraphRow<'_>> = self.judged.events.iter().map(GraphRow::of).collect();
         out.json(&json!({
             "run": self.run.map(|run| run.display().to_string()),
+            "identity": self.identity,
             "as": score.as_ref().map(|score| score.aggregated),
             "es": score.as_ref().map(|score| score.es),
             "summary": score.as_ref().map(|score| score.summary),
             "noise_floor": self.noise_floor,
             "graphs": graphs,
+            "not_judged": self.judged.not_judged,
         }))
     }
 
     pub(super) fn print(&self, out: &mut Output) -> Result<(), CommandError> {
+        out.line(printable(&self.identity.describe()))?;
+        out.line("")?;
         self.print_samples(out)?;
         self.print_failures(out)?;
+        self.print_not_judged(out)?;
         let Some(score) = self.score() else { return out.line("no graphs") };
         out.line("")?;
         print_curve(&score.es, out)?;
         let summary = &score.summary;
         out.line("")?;
-        let compat = self.events.iter().filter(|e| !e.evaluation.tier.is_plan());
+        let compat = self.judged.events.iter().filter(|e| !e.evaluation.tier.is_plan());
         let right = compat.clone().filter(|e| is_right(e)).count();
         let compat = compat.count();
         if compat > 0 {
@@ -71,7 +80,7 @@ impl Shown<'_> {
             out.line(format!("speed-up  {mean:.3} (geometric mean of the correct graphs)"))?;
         }
         let count = |wanted: Decision| {
-            self.events.iter().filter(|e| e.evaluation.decision == Some(wanted)).count()
+            self.judged.events.iter().filter(|e| e.evaluation.decision == Some(wanted)).count()
         };
         out.line(format!(
             "faster {}, tie {}, slower {} (noise floor of this machine {:.1} %)",
@@ -80,7 +89,7 @@ impl Shown<'_> {
             count(Decision::Slower),
             self.noise_floor * 100.0
         ))?;
-        let all: Vec<&GraphEvent> = self.events.iter().collect();
+        let all: Vec<&GraphEvent> = self.judged.events.iter().collect();
         if let Some(reached) = roofline(&all) {
             out.line(format!(
                 "roofline  {} reached: the least time its device could take, as a share of what the candidate took \
@@ -89,15 +98,15 @@ impl Shown<'_> {
             ))?;
         }
         self.print_costs(out)?;
-        let measured: f64 = self.events.iter().map(|e| e.evaluation.measured_seconds).sum();
-        let seconds: f64 = self.events.iter().map(|e| e.evaluation.seconds).sum();
+        let measured: f64 = self.judged.events.iter().map(|e| e.evaluation.measured_seconds).sum();
+        let seconds: f64 = self.judged.events.iter().map(|e| e.evaluation.seconds).sum();
         out.line(format!(
             "{:.1} s for {} graphs, {:.1} s of them in timed calls",
             seconds,
-            self.events.len(),
+            self.judged.events.len(),
             measured
         ))?;
-        let spent: Spent = self.events.iter().map(|e| e.evaluation.spent).sum();
+        let spent: Spent = self.judged.events.iter().map(|e| e.evaluation.spent).sum();
         let stages = spent.stages().map(|(stage, seconds)| format!("{stage} {seconds:.1}"));
         let share = spent.total() / measured * 100.0;
         let share =
@@ -108,11 +117,11 @@ impl Shown<'_> {
 
     /// What a call costs the host and the device, where the engine could tell.
     fn print_costs(&self, out: &mut Output) -> Result<(), CommandError> {
-        if self.events.iter().all(|e| e.evaluation.candidate_costs.host_ms.is_none()) {
+        if self.judged.events.iter().all(|e| e.evaluation.candidate_costs.host_ms.is_none()) {
             return Ok(());
         }
         let mean = |of: &dyn Fn(&Evaluation) -> Option<f64>| {
-            let known = self.events.iter().filter_map(|e| of(&e.evaluation));
+            let known = self.judged.events.iter().filter_map(|e| of(&e.evaluation));
             geometric_mean(known).map_or("-".into(), |ms| format!("{:.1}", ms * 1e3))
         };
         let mut side = |name: &str, costs: &dyn Fn(&Evaluation) -> CallCosts| {
@@ -130,7 +139,7 @@ impl Shown<'_> {
     /// One row per sample: a person looks at tasks first.
     fn print_samples(&self, out: &mut Output) -> Result<(), CommandError> {
         let mut samples: BTreeMap<&str, Vec<&GraphEvent>> = BTreeMap::new();
-        for event in self.events {
+        for event in &self.judged.events {
             samples.entry(&event.sample).or_default().push(event);
         }
         let mut rows = table([
@@ -158,8 +167,26 @@ impl Shown<'_> {
         out.table(&rows)
     }
 
+    fn print_not_judged(&self, out: &mut Output) -> Result<(), CommandError> {
+        let lost = &self.judged.not_judged;
+        if lost.is_empty() {
+            return Ok(());
+        }
+        out.line("")?;
+        for NotJudged { sample, graph, reason } in lost {
+            out.line(printable(&format!("{sample}/{graph}: not judged: {reason}")))?;
+        }
+        out.line(format!(
+            "{} of {} graphs not judged: the machine failed, not the pass; they do not count, and the same command \
+             takes them up again",
+            lost.len(),
+            lost.len() + self.judged.events.len()
+        ))
+    }
+
     fn print_failures(&self, out: &mut Output) -> Result<(), CommandError> {
-        let failures: Vec<&GraphEvent> = self.events.iter().filter(|e| !is_right(e)).collect();
+        let failures: Vec<&GraphEvent> =
+            self.judged.events.iter().filter(|e| !is_right(e)).collect();
         if failures.is_empty() {
             return Ok(());
         }

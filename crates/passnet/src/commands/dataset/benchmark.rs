@@ -44,6 +44,7 @@ pub fn run(args: BenchmarkArgs, output: &mut Output) -> Result<Outcome, CommandE
     }
     let store = args.store.read()?;
     let workers = args.store.workers.count();
+    args.engine.check()?;
     let other = match args.engine.engine {
         EngineArg::Native => None,
         EngineArg::Torch => Some(args.engine.start()?),

@@ -27,7 +27,7 @@ pub struct ApplyArgs {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Let `a + b` match `b + a`
+    /// Let `maximum(a, b)` match `maximum(b, a)`, which may return another zero; sums and products always do
     #[arg(long)]
     commutative: bool,
 }

@@ -132,6 +132,7 @@ fn list_rules(output: &mut Output) -> Result<(), CommandError> {
                 "what": rule.what,
                 "why": rule.why,
                 "limits": rule.limits,
+                "instead": rule.instead,
                 "example": rule.example.text(),
                 "honest": rule.honest.text(),
             }))?;
@@ -141,6 +142,7 @@ fn list_rules(output: &mut Output) -> Result<(), CommandError> {
         output.line(format!("  what    {}", rule.what))?;
         output.line(format!("  why     {}", rule.why))?;
         output.line(format!("  limits  {}", rule.limits))?;
+        output.line(format!("  instead {}", rule.instead))?;
         output.line(format!("  trips   {}", excerpt(&rule.example)))?;
         output.line(format!("  fine    {}\n", excerpt(&rule.honest)))?;
     }

@@ -19,7 +19,7 @@ pub struct ExplainArgs {
     #[arg(long = "in", required = true, num_args = 1.., value_name = "GRAPHS")]
     graphs: Vec<PathBuf>,
 
-    /// Let `a + b` match `b + a`
+    /// Let `maximum(a, b)` match `maximum(b, a)`, which may return another zero; sums and products always do
     #[arg(long)]
     commutative: bool,
 }

@@ -90,7 +90,7 @@ pub struct Matching {
     #[arg(long, value_enum, default_value_t = Semantics::Default)]
     pub semantics: Semantics,
 
-    /// Let `a + b` match `b + a`
+    /// Let `maximum(a, b)` match `maximum(b, a)`, which may return another zero; sums and products always do
     #[arg(long)]
     pub commutative: bool,
 }

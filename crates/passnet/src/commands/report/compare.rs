@@ -1,6 +1,6 @@
 //! Two runs.
 
-use super::{MAX_ROWS, and_more, count};
+use super::{MAX_ROWS, and_more, count, seals_json};
 use crate::error::CommandError;
 use crate::output::{Output, table};
 use passnet_bench::report::{
@@ -16,8 +16,11 @@ pub(super) fn show(
 ) -> Result<(), CommandError> {
     let comparison = compare(before, after, parameters);
     if out.is_json() {
-        let value = serde_json::to_value(&comparison)
+        let mut value = serde_json::to_value(&comparison)
             .map_err(|error| CommandError::bug(error.to_string()))?;
+        if let Some(object) = value.as_object_mut() {
+            object.insert("seals".into(), seals_json(&[before.clone(), after.clone()]));
+        }
         return out.json(&value);
     }
     print_scores(&comparison, out)?;
@@ -25,6 +28,10 @@ pub(super) fn show(
         out.line(format!("note: {}", printable(caution)))?;
     }
     out.line("")?;
+    if comparison.unlike {
+        out.line("These runs are unlike: no speed of one is held against one of the other.")?;
+        return print_the_rest(&comparison, out);
+    }
     print_overall("AS", comparison.score.as_ref(), out)?;
     print_overall("speed-up", comparison.speed.as_ref(), out)?;
     let of = |wanted: Change| -> Vec<&Pair> {
@@ -40,7 +47,12 @@ pub(super) fn show(
     ))?;
     print_pairs("slower", &slower, out)?;
     print_pairs("faster", &faster, out)?;
-    print_verdicts(&comparison, out)?;
+    print_the_rest(&comparison, out)
+}
+
+/// What does not depend on speed.
+fn print_the_rest(comparison: &Comparison, out: &mut Output) -> Result<(), CommandError> {
+    print_verdicts(comparison, out)?;
     print_names("Only in the first run", &comparison.only_before, out)?;
     print_names("Only in the second run", &comparison.only_after, out)?;
     print_names("Other model text under the same name", &comparison.other_models, out)

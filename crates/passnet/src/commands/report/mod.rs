@@ -10,9 +10,10 @@ use crate::error::{CommandError, Outcome};
 use crate::output::Output;
 use clap::Args;
 use passnet_agent::run::{RunFolder, is_agent_run};
-use passnet_bench::report::RunRecord;
+use passnet_bench::report::{RunRecord, printable};
 use passnet_bench::run::is_run;
 use passnet_bench::score::Parameters;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
@@ -21,6 +22,9 @@ One run      its score, ES(t), speed-ups, groups, worst offenders and failures
 Two runs     what got faster, slower, right or wrong from the first to the second, and whether that
              is more than noise
 More runs    a leaderboard over the graphs that all of them have
+Runs of other devices, versions or depths of checking are never ranked side by side; runs that cannot be
+told apart share a rank. Lines that were changed, and speed-ups that the timings beside them do not give,
+are named, and the exit code is 1
 A run of an agent counts with the best attempt at each task; what its model achieved comes first
 
 Examples:
@@ -50,7 +54,7 @@ pub struct ReportArgs {
     p: f64,
 }
 
-/// A report that could be made is a success, whatever it says.
+/// A report that could be made is a success, whatever it says, unless the run itself does not hold.
 pub fn run(args: ReportArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     let parameters = Parameters::checked(args.b, args.p).map_err(CommandError::input)?;
     if args.reference_files.is_none() {
@@ -68,7 +72,7 @@ pub fn run(args: ReportArgs, out: &mut Output) -> Result<Outcome, CommandError> 
         };
         files::write_reference_files(run, folder, parameters, out)?;
         out.flush()?;
-        return Ok(Outcome::Done);
+        return Ok(outcome(&runs));
     }
     if let Some(path) = &args.html {
         files::write_page(&runs, path, parameters)?;
@@ -78,8 +82,56 @@ pub fn run(args: ReportArgs, out: &mut Output) -> Result<Outcome, CommandError> 
         [before, after] => compare::show(before, after, parameters, out)?,
         runs => leaderboard::show(runs, parameters, out)?,
     }
+    if !out.is_json() {
+        runs.iter().try_for_each(|run| print_doubts(run, out))?;
+    }
     out.flush()?;
-    Ok(Outcome::Done)
+    Ok(outcome(&runs))
+}
+
+fn outcome(runs: &[RunRecord]) -> Outcome {
+    Outcome::failed_if(runs.iter().any(|run| !run.doubts.is_empty()))
+}
+
+/// Where a run's results come from, and whether it is sealed.
+pub fn print_place(run: &RunRecord, out: &mut Output) -> Result<(), CommandError> {
+    let places = run.conditions();
+    for conditions in &places {
+        out.line(printable(&conditions.describe()))?;
+    }
+    if places.len() > 1 {
+        out.line(format!("note: its results come from {} places", places.len()))?;
+    }
+    let seal = &run.seal;
+    out.line(match (seal.state(), seal.unsealed) {
+        ("broken", _) => format!("broken: {} (see below)", count(seal.broken.len(), "line")),
+        ("unsealed", lines) => format!("unsealed: {} from before seals", count(lines, "line")),
+        (state, _) => format!("{state}: {}", count(seal.sealed, "line")),
+    })
+}
+
+/// What does not hold in a run.
+pub fn print_doubts(run: &RunRecord, out: &mut Output) -> Result<(), CommandError> {
+    if run.doubts.is_empty() {
+        return Ok(());
+    }
+    out.line("")?;
+    out.line(format!("What does not hold in {}:", printable(&run.name)))?;
+    for doubt in run.doubts.iter().take(MAX_ROWS) {
+        out.line(format!("  {}", printable(&doubt.to_string())))?;
+    }
+    and_more(run.doubts.len(), out)
+}
+
+/// The same for machines.
+pub fn seal_json(run: &RunRecord) -> Value {
+    json!({ "state": run.seal.state(), "lines": run.seal, "doubts": run.doubts })
+}
+
+/// Of several runs, by name.
+fn seals_json(runs: &[RunRecord]) -> Value {
+    let named = runs.iter().map(|run| json!({ "run": run.name, "seal": seal_json(run) }));
+    Value::Array(named.collect())
 }
 
 /// Whether an agent works here that has not finished any task yet: there are metrics, but no results.

@@ -1,6 +1,6 @@
 //! One run.
 
-use super::{MAX_ROWS, and_more, count, percent};
+use super::{MAX_ROWS, and_more, count, percent, print_place, seal_json};
 use crate::commands::curve::print_curve;
 use crate::error::CommandError;
 use crate::output::{Output, table};
@@ -54,6 +54,8 @@ fn json_of(
         "run": run.name,
         "complete": run.is_complete,
         "start": run.start,
+        "conditions": run.conditions(),
+        "seal": seal_json(run),
         "b": parameters.b,
         "p": parameters.p,
     });
@@ -79,15 +81,9 @@ fn print_conditions(
         count(run.graphs.len(), "graph"),
         count(report.tasks, "task")
     ))?;
-    let Some(start) = &run.start else { return Ok(()) };
+    print_place(run, out)?;
     let noise = run.graphs.iter().map(|graph| graph.noise_floor).fold(0.0, f64::max);
-    out.line(format!(
-        "{} engine, {}, {}, noise floor {}",
-        printable(&start.engine),
-        printable(&start.machine.processor),
-        count(start.machine.threads, "thread"),
-        percent(noise)
-    ))
+    out.line(format!("noise floor {}", percent(noise)))
 }
 
 fn print_summary(

@@ -1,0 +1,109 @@
+//! Tells the program what it is built from: results must not be taken for those of another build.
+
+use std::hash::{DefaultHasher, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for source in sources(&root) {
+        tell(&format!("rerun-if-changed={}", root.join(source).display()));
+    }
+    for file in ["HEAD", "logs/HEAD"] {
+        let path = git(&root, &["rev-parse", "--git-path", file]).map(|path| root.join(path));
+        // A file that is not there would count as changed each time.
+        if let Some(path) = path.filter(|path| path.exists()) {
+            tell(&format!("rerun-if-changed={}", path.display()));
+        }
+    }
+    tell("rerun-if-env-changed=PASSNET_COMMIT");
+    tell(&format!("rustc-env=PASSNET_COMMIT={}", commit(&root)));
+    tell(&format!("rustc-env=PASSNET_PROFILE={}", profile()));
+    tell(&format!("rustc-env=PASSNET_FEATURES={}", features().join(" ")));
+}
+
+/// Everything that the program is made of, from the repository's root; tests are not.
+fn sources(root: &Path) -> Vec<String> {
+    let crates = std::fs::read_dir(root.join("crates")).into_iter().flatten().flatten();
+    let mut sources: Vec<String> = crates
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .flat_map(|name| ["src", "Cargo.toml"].map(|part| format!("crates/{name}/{part}")))
+        .chain(["python/passnet", "Cargo.toml", "Cargo.lock"].map(str::to_string))
+        .filter(|source| root.join(source).exists())
+        .collect();
+    sources.sort();
+    sources
+}
+
+#[allow(clippy::print_stdout, reason = "this is how a build script speaks")]
+fn tell(what: &str) {
+    println!("cargo:{what}");
+}
+
+/// The commit with a mark of what was changed since; where there is no git, what the packager says or the sources' digest.
+fn commit(root: &Path) -> String {
+    if let Some(named) = std::env::var("PASSNET_COMMIT").ok().filter(|named| !named.is_empty()) {
+        return named;
+    }
+    let Some(commit) = git(root, &["rev-parse", "HEAD"]) else {
+        return format!("sources {:016x}", digest_of_sources(root));
+    };
+    let sources = sources(root);
+    let mut changes = vec!["status", "--porcelain", "--"];
+    changes.extend(sources.iter().map(String::as_str));
+    match git(root, &changes) {
+        Some(changes) if !changes.is_empty() => {
+            format!("{commit}+{:016x}", digest_of_sources(root))
+        }
+        _ => commit,
+    }
+}
+
+fn git(root: &Path, arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").current_dir(root).args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_string())
+}
+
+/// Of all files, by name.
+fn digest_of_sources(root: &Path) -> u64 {
+    let mut files = Vec::new();
+    sources(root).iter().for_each(|source| collect(&root.join(source), &mut files));
+    files.sort();
+    let mut hasher = DefaultHasher::new();
+    for file in files {
+        let name = file.strip_prefix(root).unwrap_or(&file).to_string_lossy().into_owned();
+        hasher.write(name.as_bytes());
+        hasher.write(&std::fs::read(&file).unwrap_or_default());
+    }
+    hasher.finish()
+}
+
+fn collect(path: &Path, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(path) else {
+        if path.is_file() {
+            files.push(path.to_path_buf());
+        }
+        return;
+    };
+    for entry in entries.flatten().map(|entry| entry.path()) {
+        let is_cache = entry.file_name().is_some_and(|name| name == "__pycache__");
+        if !is_cache {
+            collect(&entry, files);
+        }
+    }
+}
+
+/// Cargo's own profiles of one kind build alike.
+fn profile() -> String {
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    format!("{}, opt-level {}", variable("PROFILE"), variable("OPT_LEVEL"))
+}
+
+fn features() -> Vec<String> {
+    let mut features: Vec<String> = std::env::vars()
+        .filter_map(|(name, _)| name.strip_prefix("CARGO_FEATURE_").map(str::to_lowercase))
+        .collect();
+    features.sort();
+    features
+}
