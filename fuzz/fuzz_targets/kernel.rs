@@ -1,13 +1,17 @@
-//! Any pass file: its wrapper plans and its kernels run, or an error says where not. What is printed reads back equal,
-//! the checked mode gives the results of the fast one, and threads change nothing.
+//! Any pass file: its wrapper plans and its kernels run, or an error says where not. What is printed reads back equal;
+//! machine code, interpreter, several threads and the checked mode give the same bits and the same faults, and nothing
+//! touches memory outside the buffers.
 //!
-//! Seeds: `crates/passnet-kernel/tests/kernels` and `tests/checks`.
+//! Seeds: `crates/passnet-kernel/tests/kernels` and `tests/checks`; words: `kernel.dict`.
 #![no_main]
 
+mod guarded;
+
+use guarded::Guarded;
 use libfuzzer_sys::fuzz_target;
 use passnet_graph::syntax::Source;
 use passnet_kernel::check::check;
-use passnet_kernel::exec::{PreparedPlan, RunOptions};
+use passnet_kernel::exec::{PreparedPlan, RunError, RunOptions, gather};
 use passnet_kernel::fixture::{Fixture, Header, Input};
 use passnet_kernel::ir;
 use passnet_kernel::plan::Step;
@@ -42,20 +46,51 @@ fuzz_target!(|text: &str| {
         let again = ir::parse::parse("printed.ir", &printed).expect(&printed);
         assert!(*function == again, "{printed}");
     }
-    run(&fixture, &prepared);
+    compare(&fixture, &prepared);
 });
 
-fn run(fixture: &Fixture, prepared: &PreparedPlan) {
-    let options = |threads| RunOptions { threads, iterations: MAX_ITERATIONS, deadline: None };
-    let Ok(one) = fixture.run(prepared, options(1)) else { return };
-    let two = fixture.run(prepared, options(2)).expect("threads change nothing");
-    assert_eq!(one.data, two.data);
+/// Packed results, or what stopped the run.
+type Outcome = Result<Vec<Vec<u8>>, RunError>;
+
+fn run(fixture: &Fixture, prepared: &PreparedPlan, threads: usize, interpret: bool) -> Outcome {
+    let options = RunOptions { threads, iterations: MAX_ITERATIONS, deadline: None, interpret };
+    let content = fixture.buffers(prepared);
+    let specs = fixture.plan.buffers.iter();
+    let mut buffers: Vec<Guarded> = content
+        .iter()
+        .zip(specs)
+        .map(|(content, spec)| Guarded::new(content, spec.dtype.size()))
+        .collect();
+    let lent: Vec<_> = buffers.iter_mut().map(Guarded::lent).collect();
+    // SAFETY: each buffer is its own pages, which live until the end of this function.
+    let ran = unsafe { prepared.run_lent(&lent, options) };
+    let buffers: Vec<&[u8]> = buffers.iter().map(Guarded::content).collect();
+    ran?;
+    Ok(fixture.plan.returns.iter().map(|view| gather(view, buffers[view.buffer])).collect())
+}
+
+fn same(left: &Outcome, right: &Outcome, what: &str) {
+    match (left, right) {
+        (Ok(left), Ok(right)) => assert!(left == right, "{what} changes the results"),
+        (Err(left), Err(right)) => {
+            assert_eq!(left.fault, right.fault, "{what} changes the fault");
+        }
+        (Ok(_), Err(fault)) | (Err(fault), Ok(_)) => panic!("{what} changes the outcome: {fault}"),
+    }
+}
+
+fn compare(fixture: &Fixture, prepared: &PreparedPlan) {
+    let interpreted = run(fixture, prepared, 1, true);
+    let compiled = run(fixture, prepared, 1, false);
+    same(&interpreted, &compiled, "machine code");
+    same(&compiled, &run(fixture, prepared, 2, false), "a second thread");
+    let Ok(expected) = interpreted else { return };
     let mut buffers = fixture.buffers(prepared);
     let lent = buffers.iter_mut().map(Vec::as_mut_slice).collect();
     let wrapper = fixture.wrapper().expect("it was planned");
     check(&fixture.modules, &wrapper, &fixture.header.host_args(), prepared, lent);
-    for (view, data) in one.views.iter().zip(&one.data) {
-        let checked = passnet_kernel::exec::gather(view, &buffers[view.buffer]);
-        assert_eq!(checked, *data, "the checked mode differs");
+    for (view, expected) in fixture.plan.returns.iter().zip(&expected) {
+        let checked = gather(view, &buffers[view.buffer]);
+        assert!(checked == *expected, "the checked mode changes the results");
     }
 }
