@@ -2,8 +2,8 @@
 
 torch.fx matches each pass's pattern in every graph of its task and rewrites it; the rewritten graph runs with the
 pass's own Triton kernels (compiled where there is a GPU, else in Triton's interpreter) and its outputs are compared
-with the untouched graph in eager PyTorch. Nothing of this project takes part but the inputs' replay. Only our own
-passes are imported here; nothing else ever is.
+with the untouched graph in eager PyTorch. Nothing of this project takes part but the inputs' replay and the
+tolerances. Only our own passes are imported here; nothing else ever is.
 
 Without a GPU bfloat16 graphs are left out: Triton's interpreter truncates where the compiler rounds.
 """
@@ -27,13 +27,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
 from passnet.replay import replay_inputs  # noqa: E402
+from passnet.yardstick import worst_excess  # noqa: E402
 
-# rtol and atol of the tolerance ladder's step t = -5.
-STEP = {
-    torch.float32: (1.30e-6, 1e-5),
-    torch.float16: (1.00e-3, 1e-5),
-    torch.bfloat16: (1.60e-2, 1e-5),
-}
+# The rung of the tolerance ladder at which a graph is called correct.
+RUNG = -5
 
 
 def load(path):
@@ -72,11 +69,7 @@ def worst(expected, got):
     """The largest error in units of what the step allows: right is at most one."""
     if expected.shape != got.shape or expected.dtype != got.dtype:
         return float("inf")
-    rtol, atol = STEP[expected.dtype]
-    a, b = expected.double(), got.double()
-    if not torch.equal(torch.isnan(a), torch.isnan(b)):
-        return float("inf")
-    return ((a - b).abs() / (atol + rtol * b.abs())).nan_to_num(0.0).max().item()
+    return worst_excess(expected, got, RUNG)
 
 
 def microseconds(function, inputs):
