@@ -11,6 +11,7 @@ mod extremes;
 mod oracle;
 mod other_shapes;
 mod pair;
+mod places;
 mod race;
 mod spent;
 mod stress;

@@ -146,6 +146,24 @@ impl Piece {
             .collect()
     }
 
+    /// The dimensions of a result as eager lays them out in memory, outermost first; `None` where that is row by row.
+    pub fn memory_order(&self, id: NodeId) -> Result<Option<Vec<usize>>, Refusal> {
+        let mut tensors = self.types[id.index()].iter().filter_map(Value::as_tensor);
+        if tensors.clone().all(TensorType::is_contiguous) {
+            return Ok(None);
+        }
+        let Some(first) = tensors.clone().find(|tensor| !tensor.is_contiguous()) else {
+            return Ok(None);
+        };
+        let mut order: Vec<usize> = (0..first.rank()).collect();
+        // Dimensions of one element have no place of their own: they stay where they are.
+        order.sort_by_key(|dim| std::cmp::Reverse((first.strides[*dim], first.shape[*dim].size)));
+        match tensors.all(|tensor| is_dense(tensor, &order)) {
+            true => Ok(Some(order)),
+            false => Err(Refusal::new(format!("`{}` lies in memory with gaps", self.name(id)))),
+        }
+    }
+
     /// The shape of one element of a list of tensors.
     pub fn element_shape(&self, id: NodeId, element: usize) -> Result<Vec<Size>, Refusal> {
         let pick = |value: &Value| match value {
@@ -502,6 +520,17 @@ fn safe_name(name: &str) -> String {
 /// Whether a tensor is laid out otherwise than row by row.
 fn is_odd(value: &Value) -> bool {
     matches!(value, Value::Tensor(tensor) if !tensor.is_contiguous())
+}
+
+/// Whether a tensor's elements follow each other without gaps when the dimensions are walked through in this order.
+fn is_dense(tensor: &TensorType, order: &[usize]) -> bool {
+    let mut step = 1;
+    order.iter().rev().all(|dim| {
+        let (size, stride) = (tensor.shape[*dim].size, tensor.strides[*dim]);
+        let fits = size == 1 || stride == step;
+        step *= size;
+        fits
+    })
 }
 
 /// The members whose values are needed outside.

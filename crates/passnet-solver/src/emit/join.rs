@@ -35,6 +35,9 @@ pub(super) fn write(piece: &Piece, stem: &str, tile: usize) -> Result<PassText, 
     else {
         refuse!("a join of no known list")
     };
+    if piece.memory_order(id)?.is_some() {
+        refuse!("a join that lies otherwise than row by row");
+    }
     let rank = piece.tensor(id)?.rank();
     let dim = bound.arg("dim").as_int().unwrap_or(0);
     let dim = usize::try_from(if dim < 0 { dim + rank as i64 } else { dim }).unwrap_or(rank);

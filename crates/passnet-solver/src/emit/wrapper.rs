@@ -187,7 +187,17 @@ pub(super) fn allocation(piece: &Piece, output: NodeId) -> Result<String, Refusa
         _ => return Err(Refusal::new("no formula for the dtype of a result")),
     };
     let Some(any) = params.first() else { return Err(Refusal::new("nothing to compute from")) };
+    let device = format!("{}.device", name_of(piece, *any));
     let texts: Vec<String> = shape.iter().map(|size| spaced(&size.to_string())).collect();
+    if let Some(order) = piece.memory_order(output)? {
+        let places = order.iter().map(|dim| texts[*dim].as_str()).collect::<Vec<_>>().join(", ");
+        let dims = (0..order.len()).map(|dim| order.iter().position(|at| *at == dim).unwrap_or(0));
+        let dims = dims.map(|dim| dim.to_string()).collect::<Vec<_>>().join(", ");
+        // As eager lays it out: who reads the result sees its strides.
+        return Ok(format!(
+            "torch.empty(({places}), dtype={dtype}, device={device}).permute({dims})"
+        ));
+    }
     let same = params.iter().find(|id| {
         piece.dtypes(**id) == dtypes
             && piece.shape(**id).is_ok_and(|own| {
@@ -202,7 +212,7 @@ pub(super) fn allocation(piece: &Piece, output: NodeId) -> Result<String, Refusa
         [only] => format!("({only},)"),
         several => format!("({})", several.join(", ")),
     };
-    Ok(format!("torch.empty({tuple}, dtype={dtype}, device={}.device)", name_of(piece, *any)))
+    Ok(format!("torch.empty({tuple}, dtype={dtype}, device={device})"))
 }
 
 /// Whether a name occurs as a word.

@@ -37,11 +37,13 @@ struct Wanted<'w, 'g> {
 /// Lowers a piece to one kernel, or says why that is not possible.
 pub fn lower(piece: &Piece) -> Result<Body, Refusal> {
     let main = main_output(piece)?;
-    let mut layout: Vec<Vec<Size>> =
-        piece.shape(main)?.into_iter().map(|size| vec![size]).collect();
+    let shape = piece.shape(main)?;
+    // Loops go through the result as it lies in memory.
+    let order = piece.memory_order(main)?.unwrap_or_else(|| (0..shape.len()).collect());
+    let mut layout: Vec<Vec<Size>> = order.iter().map(|dim| vec![shape[*dim].clone()]).collect();
     let mut folded: Option<Vec<Vec<Size>>> = None;
     for _ in 0..MAX_SPLITS {
-        let mut lower = Lower::new(piece, &layout, folded.clone())?;
+        let mut lower = Lower::new(piece, &order, &layout, folded.clone())?;
         let done = lower.run(main);
         if let Some((axis, parts)) = lower.split.take() {
             split(&mut layout, &mut lower.folded, axis, &parts);
@@ -111,6 +113,7 @@ struct Lower<'p> {
 impl<'p> Lower<'p> {
     fn new(
         piece: &'p Piece,
+        order: &[usize],
         layout: &[Vec<Size>],
         folded: Option<Vec<Vec<Size>>>,
     ) -> Result<Self, Refusal> {
@@ -124,7 +127,10 @@ impl<'p> Lower<'p> {
                 })
                 .collect()
         };
-        let main = place(layout)?;
+        let mut main = vec![Index::fixed(0, piece.graphs); order.len()];
+        for (dim, index) in order.iter().zip(place(layout)?) {
+            main[*dim] = index;
+        }
         let folded_index = place(folded.as_deref().unwrap_or_default())?;
         Ok(Lower {
             piece,
@@ -186,7 +192,20 @@ impl<'p> Lower<'p> {
         index: Vec<Index>,
         value: VarId,
     ) -> Result<(), Refusal> {
-        let address = self.linear(&index, &self.piece.shape(node)?)?;
+        let shape = self.piece.shape(node)?;
+        let order = match target {
+            Target::Output(_) => self.piece.memory_order(node)?,
+            // Updated in place only where it lies row by row.
+            Target::Param(_) => None,
+        };
+        let address = match order {
+            None => self.linear(&index, &shape)?,
+            Some(order) => {
+                let index: Vec<Index> = order.iter().map(|dim| index[*dim].clone()).collect();
+                let shape: Vec<Size> = order.iter().map(|dim| shape[*dim].clone()).collect();
+                self.linear(&index, &shape)?
+            }
+        };
         self.body.stores.push(Store { target, address, value });
         Ok(())
     }
