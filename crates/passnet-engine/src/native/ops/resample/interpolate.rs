@@ -31,10 +31,19 @@ pub struct Interpolation {
     pub antialias: bool,
 }
 
-/// What one output position takes from the input: a first element and a weight for each from there on.
-struct Taps {
+/// What one output position takes from the input: a first element and a weight for each from there on, `step` apart.
+struct Taps<T = f64> {
     first: usize,
-    weights: Vec<f64>,
+    step: usize,
+    weights: Vec<T>,
+}
+
+impl Taps {
+    /// With weights of the type that is computed in.
+    fn rounded<T: Real>(self) -> Taps<T> {
+        let weights = self.weights.into_iter().map(T::constant).collect();
+        Taps { first: self.first, step: self.step, weights }
+    }
 }
 
 pub fn interpolate(input: &Tensor, options: &Interpolation) -> Result<Tensor> {
@@ -178,10 +187,8 @@ fn plain_taps(options: &Interpolation, axis: usize, size: usize, single: bool) -
             let first = (at.floor() as usize).min(size - 1);
             let second = (first + 1).min(size - 1);
             let t = (at - first as f64).min(1.0);
-            if second == first {
-                return Taps { first, weights: vec![1.0] };
-            }
-            Taps { first, weights: vec![1.0 - t, t] }
+            // At the border both are the same element, and torch adds both: a weight of zero makes NaN of an infinity.
+            Taps { first, step: second - first, weights: vec![1.0 - t, t] }
         })
         .collect()
 }
@@ -194,7 +201,7 @@ fn gathered(columns: &[usize], weights: &[f64]) -> Taps {
     for (c, w) in columns.iter().zip(weights) {
         merged[c - first] += w;
     }
-    Taps { first, weights: merged }
+    Taps { first, step: 1, weights: merged }
 }
 
 /// Weights of an antialiased interpolation: the filter widens with the reduction.
@@ -220,7 +227,7 @@ fn antialiased_taps(options: &Interpolation, axis: usize, size: usize) -> Vec<Ta
             if total != 0.0 {
                 weights.iter_mut().for_each(|w| *w /= total);
             }
-            Taps { first, weights }
+            Taps { first, step: 1, weights }
         })
         .collect()
 }
@@ -240,10 +247,7 @@ fn separable<T: Real>(input: &Tensor, options: &Interpolation) -> Result<Tensor>
         } else {
             plain_taps(options, axis, size, single)
         };
-        let taps: Vec<(usize, Vec<T>)> = taps
-            .into_iter()
-            .map(|t| (t.first, t.weights.into_iter().map(T::constant).collect()))
-            .collect();
+        let taps: Vec<Taps<T>> = taps.into_iter().map(Taps::rounded).collect();
         shape[d] = options.size[axis];
         let inner: usize = shape[d + 1..].iter().product();
         let mut next = Buffer::<T>::new(numel(&shape)?)?;
@@ -269,8 +273,8 @@ fn separable<T: Real>(input: &Tensor, options: &Interpolation) -> Result<Tensor>
 
 multiversion! {
     /// Combines lines of `inner` elements by their weights.
-    fn apply[T: Real](source: &[T], target: &mut [T], taps: &[(usize, Vec<T>)], inner: usize) {
-        for (line, (first, weights)) in target.chunks_mut(inner).zip(taps) {
+    fn apply[T: Real](source: &[T], target: &mut [T], taps: &[Taps<T>], inner: usize) {
+        for (line, Taps { first, step, weights }) in target.chunks_mut(inner).zip(taps) {
             if inner == 1 {
                 let mut sum = T::ZERO;
                 for (v, w) in source[*first..].iter().zip(weights) {
@@ -278,8 +282,8 @@ multiversion! {
                 }
                 line[0] = sum;
             } else if let [a, b] = weights[..] {
-                let from = &source[first * inner..(first + 2) * inner];
-                let (upper, lower) = from.split_at(inner);
+                let upper = &source[first * inner..][..inner];
+                let lower = &source[(first + step) * inner..][..inner];
                 for ((o, x), y) in line.iter_mut().zip(upper).zip(lower) {
                     *o = y.fused(b, x.fused(a, T::ZERO));
                 }
@@ -320,16 +324,12 @@ struct Pairs<T> {
 
 impl<T: Real> Pairs<T> {
     /// Nothing where some position combines more than two elements.
-    fn new(taps: &[(usize, Vec<T>)]) -> Option<Self> {
+    fn new(taps: &[Taps<T>]) -> Option<Self> {
         let mut pairs = Pairs { first: vec![], second: vec![], a: vec![], b: vec![] };
-        for (first, weights) in taps {
-            let (a, b) = match weights[..] {
-                [a] => (a, T::ZERO),
-                [a, b] => (a, b),
-                _ => return None,
-            };
+        for Taps { first, step, weights } in taps {
+            let [a, b] = weights[..] else { return None };
             pairs.first.push(*first);
-            pairs.second.push(first + usize::from(weights.len() == 2));
+            pairs.second.push(first + step);
             pairs.a.push(a);
             pairs.b.push(b);
         }
