@@ -110,7 +110,7 @@ impl Judge {
         let options = EvaluateOptions { draws: 0, ..self.options.clone() };
         let until = Instant::now() + Duration::from_secs(CHECK_SECONDS);
         let mut run = self.begin_with(task, files, Question::Check, options, until)?;
-        while run.next_graph(self) {}
+        while run.next_graph(self)? {}
         Ok(run.finish(self))
     }
 
@@ -179,13 +179,14 @@ pub(super) struct Run<'t> {
 }
 
 impl Run<'_> {
-    /// Judges the next graph; whether there was one.
-    pub(super) fn next_graph(&mut self, judge: &mut Judge) -> bool {
+    /// Judges the next graph; whether there was one. Where the machine failed, there is no verdict to learn from, and that is
+    /// an error.
+    pub(super) fn next_graph(&mut self, judge: &mut Judge) -> std::io::Result<bool> {
         let index = self.graphs.len();
-        let Some(graph) = self.task.graphs.get(index) else { return false };
+        let Some(graph) = self.task.graphs.get(index) else { return Ok(false) };
         let is_late = Instant::now() >= self.until;
         if is_late && self.question == Question::Check {
-            return false;
+            return Ok(false);
         }
         let without = |verdict: Verdict| Evaluation::without_run(&graph.name, verdict);
         let mut evaluation = match (&graph.files, &self.loaded.candidate) {
@@ -200,6 +201,12 @@ impl Run<'_> {
                 _ => evaluate(&*judge.engine, files, Some(candidate), &self.options),
             },
         };
+        if let Some(reason) = &evaluation.not_judged {
+            return Err(std::io::Error::other(format!(
+                "`{}` was not judged: {reason}",
+                graph.name
+            )));
+        }
         without_place(&mut evaluation.judged.verdict.evidence, &self.loaded.place);
         without_place(&mut evaluation.remarks, &self.loaded.place);
         let mut found = GraphAssessment::of(index, &evaluation);
@@ -221,7 +228,7 @@ impl Run<'_> {
             artefacts: Vec::new(),
             evaluation,
         });
-        true
+        Ok(true)
     }
 
     pub(super) fn finish(self, judge: &Judge) -> Answer {

@@ -207,7 +207,7 @@ impl Worker {
             Question::Check => self.judge.check(&job.task, &job.files),
             Question::Evaluate => {
                 let mut run = self.judge.begin(&job.task, &job.files)?;
-                while run.next_graph(&mut self.judge) {
+                while run.next_graph(&mut self.judge)? {
                     self.serve_quick();
                 }
                 Ok(run.finish(&self.judge))
