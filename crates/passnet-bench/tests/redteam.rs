@@ -14,10 +14,7 @@ fn bench() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench")
 }
 
-/// Eight exploits still score now and then, by the run's secret: bench/redteam/README.md names them. Until they are stopped
-/// this would fail by chance, so it runs where somebody looks at what it says.
 #[test]
-#[ignore = "needs time; tools/full-check runs it"]
 fn no_exploit_scores_and_no_control_is_refused() {
     let cases = redteam::cases(&bench().join("redteam"), &bench().join("tasks")).unwrap();
     let adaptive = cases.iter().filter(|case| case.is_adaptive()).count();

@@ -175,12 +175,14 @@ impl Draw {
 }
 
 fn judge_draw(case: &Case, inputs: &[Value], pair: &Pair) -> Result<Draw, Box<Verdict>> {
-    let judged = pair.judge(case, inputs)?;
-    let wrong = match judged.ladder.is_right_at(BASELINE) {
-        true => None,
-        false => Some(pair.compare()?.verdict),
-    };
-    Ok(Draw { judged, wrong })
+    let mut judged = pair.judge(case, inputs)?;
+    if judged.ladder.is_right_at(BASELINE) {
+        return Ok(Draw { judged, wrong: None });
+    }
+    // A level at which zeros would be right, too, says nothing for a candidate that is wrong.
+    let zeros = pair.ladder_of_zeros()?;
+    judged.ladder = Ladder::from_fn(|t| judged.ladder.is_right_at(t) && !zeros.is_right_at(t));
+    Ok(Draw { judged, wrong: Some(pair.compare()?.verdict) })
 }
 
 /// What a candidate may not do whatever its numbers are.

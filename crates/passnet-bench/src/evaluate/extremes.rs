@@ -114,6 +114,8 @@ impl<'a> Extremes<'a> {
                     let detail = verdict.to_string();
                     let named = Evidence::Message { text: format!("with {}", stress.name()) };
                     verdict.evidence.insert(0, named);
+                    let hint = stress.hint().map(|hint| Evidence::Message { text: hint.into() });
+                    verdict.evidence.extend(hint);
                     match verdict.kind.is_comparable() {
                         true => wrong.get_or_insert(*verdict),
                         false => return Err(verdict),

@@ -9,7 +9,7 @@ use crate::tolerance::{BASELINE, Ladder};
 use crate::verdict::{Verdict, VerdictKind};
 use crate::verify::{self, Comparison, MalformedTensor, Rules};
 use passnet_engine::Value;
-use passnet_engine::native::Tensor;
+use passnet_engine::native::{Scalar, Tensor};
 
 /// At which levels outputs are right.
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +63,14 @@ impl Pair {
         let flats = self.flats()?;
         verify::ladder(&views(&flats.eager), &views(&flats.candidate), Rules::Strict)
             .map_err(malformed)
+    }
+
+    /// At which levels outputs of nothing but zeros would be right.
+    pub(super) fn ladder_of_zeros(&self) -> Result<Ladder, Box<Verdict>> {
+        let zeros = |tensor: &Tensor| Tensor::full(tensor.shape(), Scalar::Int(0), tensor.dtype());
+        let zeros = self.eager.iter().map(zeros).collect::<Result<Vec<_>, _>>();
+        let zeros = Pair::of(self.eager.clone(), zeros.map_err(|error| no_memory(&error))?);
+        Ok(zeros.ladder()?.unwrap_or(Ladder::NONE))
     }
 
     /// Whether every output is the same in every bit.

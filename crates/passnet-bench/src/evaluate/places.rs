@@ -1,9 +1,11 @@
 //! Which elements of an input become extreme.
 //!
 //! A kernel that is honest only on suspicion looks at a few places that it has chosen beforehand: the first elements, the
-//! last, every n-th of a row. So most elements stay as they were, and the others are chosen by a secret: for every
-//! dimension a few indices, with all that lies there (whole rows, whole columns, whole planes, so that every reduction
-//! meets a group of nothing but extreme values), and single elements anywhere.
+//! last, every n-th of a row. So most elements stay as they were, and the others are chosen by a secret. Some changes are
+//! whole rows, columns and planes, so that every reduction meets groups of nothing but extreme values; others are single
+//! elements anywhere.
+
+use std::ops::Range;
 
 /// The elements that are changed.
 #[derive(Debug)]
@@ -17,38 +19,62 @@ pub(super) enum Places {
         /// Single elements: where the upper half of their random bits lies below this number.
         below: u64,
         key: u64,
+        /// Single elements lie in here.
+        within: Range<usize>,
     },
 }
 
-/// Single elements among ordinary ones: about one in so many.
-const SINGLE: usize = 64;
+/// Two choices of rows that belong together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Choice {
+    One,
+    Other,
+}
+
+/// A dimension of at least so many indices has ordinary ones on both sides of what is changed.
+const LONG: usize = 8;
+/// The ends of a tensor, where kernels look first, are left alone but once in so many times.
+const ENDS_ONCE_IN: usize = 16;
+/// Single elements from either end that count as its end.
+const END: usize = 64;
 
 impl Places {
-    /// Only single elements, about one in `one_in`.
+    /// Single elements, about one in `one_in`.
     pub(super) fn scattered(shape: &[usize], one_in: usize, key: u64) -> Places {
         let elements: usize = shape.iter().product();
+        let mut last = vec![false; elements.max(1)];
         // However few elements there are, one is changed.
-        let mut last = vec![false; elements.clamp(1, 4 * one_in)];
+        last.truncate(4 * one_in);
         if elements < 4 * one_in {
             let length = last.len();
             last[mixed(key, usize::MAX) as usize % length] = true;
         }
-        Places::Some { outer: Vec::new(), last, below: below(one_in), key }
+        let spared = elements >= 4 * END && spares_ends(key);
+        let ends = if spared { END..elements - END } else { 0..elements };
+        Places::Some { outer: Vec::new(), last, below: below(one_in), key, within: ends }
     }
 
-    /// A few indices of every dimension with all that lies there, and single elements. Dimensions of the same size are
-    /// changed at the same indices, in whatever tensor they are.
-    pub(super) fn among_ordinary(shape: &[usize], indices: u64, key: u64) -> Places {
-        let mut sizes = shape.iter().rev().copied().filter(|size| *size > 1);
-        let Some(row) = sizes.next() else { return Places::All };
-        let changed = |size| some_indices(size, mixed(indices, size));
-        let mut stride = row;
-        let outer = sizes.map(|size| {
-            let dimension = (stride, changed(size));
+    /// A run of indices of every dimension, with all that lies there. Dimensions of the same size are changed at the same
+    /// indices, in whatever tensor they are. The other choice of the same key shares no index with the first one in a short
+    /// dimension: whoever looks at one sample of two finds it ordinary in one of both.
+    pub(super) fn rows(shape: &[usize], key: u64, choice: Choice) -> Places {
+        let elements: usize = shape.iter().product();
+        let sizes: Vec<usize> = shape.iter().copied().filter(|size| *size > 1).collect();
+        let Some((row, before)) = sizes.split_last() else { return Places::All };
+        let run = |size: usize| match size < LONG {
+            true => one_index(size, mixed(key, size), choice),
+            false => run_of_indices(size, mixed(key.wrapping_add(choice as u64), size)),
+        };
+        let mut stride = *row;
+        let outer = before.iter().rev().map(|size| {
+            let dimension = (stride, run(*size));
             stride *= size;
             dimension
         });
-        Places::Some { outer: outer.collect(), last: changed(row), below: below(SINGLE), key }
+        let outer: Vec<_> = outer.collect();
+        // A few columns of very short rows would be most of the tensor.
+        let last = if *row >= LONG || outer.is_empty() { run(*row) } else { vec![false; *row] };
+        Places::Some { outer, last, below: 0, key, within: 0..elements }
     }
 
     /// Calls `change` once with every changed element of a piece that begins at element `at`.
@@ -59,9 +85,8 @@ impl Places {
         mut change: impl FnMut(usize, &mut T),
     ) {
         let elements = piece.iter_mut().enumerate();
-        let (outer, last, below, key) = match self {
-            Places::All => return elements.for_each(|(index, value)| change(at + index, value)),
-            Places::Some { outer, last, below, key } => (outer, last, *below, *key),
+        let Places::Some { outer, last, below, key, within } = self else {
+            return elements.for_each(|(index, value)| change(at + index, value));
         };
         let row = last.len();
         let mut begin = at;
@@ -74,7 +99,8 @@ impl Places {
             let is_whole = outer.iter().any(is_changed);
             for ((index, value), is_column) in part.iter_mut().enumerate().zip(&last[column..]) {
                 let element = begin + index;
-                if is_whole || *is_column || mixed(key, element) >> 32 < below {
+                let is_single = || mixed(*key, element) >> 32 < *below && within.contains(&element);
+                if is_whole || *is_column || is_single() {
                     change(element, value);
                 }
             }
@@ -84,14 +110,28 @@ impl Places {
     }
 }
 
-/// At least one index of a dimension and at most half of them: up to eight, or one in 32.
-fn some_indices(size: usize, key: u64) -> Vec<bool> {
-    let count = 1 + mixed(key, 0) as usize % (size / 32).clamp(1, 8);
-    let mut changed = vec![false; size];
-    for index in 0..count {
-        changed[mixed(key, 1 + index) as usize % size] = true;
-    }
-    changed
+/// Whether the ends are left alone this time.
+fn spares_ends(key: u64) -> bool {
+    !(mixed(key, 0) as usize).is_multiple_of(ENDS_ONCE_IN)
+}
+
+/// One index of a short dimension.
+fn one_index(size: usize, key: u64, choice: Choice) -> Vec<bool> {
+    let first = mixed(key, 0) as usize % size;
+    let other = (first + 1 + mixed(key, 1) as usize % (size - 1)) % size;
+    let chosen = if choice == Choice::One { first } else { other };
+    (0..size).map(|index| index == chosen).collect()
+}
+
+/// Neighbouring indices of a dimension, at most a quarter of them and more often few. A group of channels, say, lies in a
+/// run of them.
+fn run_of_indices(size: usize, key: u64) -> Vec<bool> {
+    let longest = (size / 4).max(1);
+    let length = (longest >> (mixed(key, 1) % 6)).max(1);
+    let end = if spares_ends(key) { (size / 8).min(LONG) } else { 0 };
+    let starts = (size - length).saturating_sub(2 * end) + 1;
+    let start = end + mixed(key, 2) as usize % starts;
+    (0..size).map(|index| (start..start + length).contains(&index)).collect()
 }
 
 /// The bound below which one in so many 32-bit numbers lies.
@@ -124,7 +164,7 @@ mod tests {
     fn pieces_of_any_size_change_the_same_elements() {
         for key in 0..16 {
             for places in [
-                Places::among_ordinary(&[3, 5, 37], key, key + 1),
+                Places::rows(&[3, 5, 37], key, Choice::One),
                 Places::scattered(&[3, 5, 37], 20, key),
             ] {
                 let whole = changed(&places, 555, 555);
@@ -138,9 +178,8 @@ mod tests {
     #[test]
     fn the_element_that_is_named_is_the_one_that_is_changed() {
         let mut elements: Vec<usize> = (1000..1555).collect();
-        let places = Places::among_ordinary(&[100, 37], 5, 6);
         let mut seen = 0;
-        places.for_each(1000, &mut elements, |element, value| {
+        Places::rows(&[100, 37], 5, Choice::One).for_each(1000, &mut elements, |element, value| {
             assert_eq!(element, *value);
             seen += 1;
         });
@@ -151,9 +190,24 @@ mod tests {
     #[test]
     fn every_dimension_has_an_index_that_is_changed_throughout() {
         let (rows, columns) = (6, 10);
-        let all = changed(&Places::among_ordinary(&[rows, columns], 1, 2), 60, 60);
+        let all = changed(&Places::rows(&[rows, columns], 1, Choice::Other), 60, 60);
         assert!((0..rows).any(|row| (0..columns).all(|column| all[row * columns + column])));
         assert!((0..columns).any(|column| (0..rows).all(|row| all[row * columns + column])));
+    }
+
+    /// What looks at the first elements, at the last or at some of a row finds ordinary values.
+    #[test]
+    fn few_places_tell_nothing() {
+        let looked_at = [0..8, 128 * 512 - 8..128 * 512, 64 * 512 + 100..64 * 512 + 108];
+        for (place, looked_at) in looked_at.into_iter().enumerate() {
+            let seen = |key, choice| {
+                let all = changed(&Places::rows(&[2, 64, 512], key, choice), 128 * 512, 1 << 14);
+                all[looked_at.clone()].contains(&true)
+            };
+            let seen = |key: &u64| seen(*key, Choice::One) && seen(*key, Choice::Other);
+            let seen = (0..64).filter(seen).count();
+            assert!(seen < [8, 8, 24][place], "{seen} of 64 at place {place}");
+        }
     }
 
     #[test]
@@ -161,8 +215,9 @@ mod tests {
         for key in 0..100 {
             for shape in [&[2][..], &[1, 3], &[]] {
                 let elements = shape.iter().product();
-                let all = changed(&Places::among_ordinary(shape, key, key), elements, 1);
-                assert!(all.contains(&true));
+                assert!(
+                    changed(&Places::rows(shape, key, Choice::One), elements, 1).contains(&true)
+                );
                 assert!(changed(&Places::scattered(shape, 256, key), elements, 1).contains(&true));
             }
         }
@@ -171,7 +226,8 @@ mod tests {
     #[test]
     fn no_element_is_changed_twice() {
         let mut times = vec![0; 640];
-        Places::among_ordinary(&[10, 64], 3, 4).for_each(0, &mut times, |_, times| *times += 1);
+        let places = Places::rows(&[10, 64], 3, Choice::One);
+        places.for_each(0, &mut times, |_, times| *times += 1);
         assert_eq!(times.iter().max(), Some(&1));
     }
 }

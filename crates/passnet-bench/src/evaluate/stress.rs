@@ -4,30 +4,33 @@
 //! Where the extreme values stand is a secret of the run. A kernel that looks at a few elements to tell a check from an
 //! ordinary call finds ordinary ones: [`places`](super::places) says how.
 
-use super::places::{Places, mixed};
+use super::places::{Choice, Places, mixed};
 use crate::secret::Secret;
 use passnet_engine::Value;
 use passnet_engine::native::{Result, Scalar, Tensor};
 use passnet_graph::DType;
 
-/// A way to change inputs.
+/// A way to change inputs. In rows means whole rows, columns or planes among ordinary ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stress {
     Large,
-    /// Large values among ordinary ones.
-    SomeLarge,
+    LargeRows(Choice),
+    LargeHereAndThere,
     Mixed,
     Zeros,
-    SomeZeros,
-    /// Many equal values: sums of squared differences vanish.
-    Equal,
+    ZeroRows(Choice),
+    ZerosHereAndThere,
+    /// Equal values: sums of squared differences vanish.
+    EqualRows(Choice),
     Denormal,
     Infinite,
     NotANumber,
-    /// Some integers at the lower end of their range, some booleans false.
+    /// Integers at the lower end of their range, booleans false.
     Lowest,
-    /// Some integers at the upper end of their range, some booleans true.
+    LowestRows(Choice),
+    /// Integers at the upper end of their range, booleans true.
     Highest,
+    HighestRows(Choice),
     /// Same values, each tensor starting one element into its memory.
     Misaligned,
     /// Same values, the last two dimensions stored in the other order.
@@ -45,18 +48,27 @@ const SCALES: [f32; 8] = [1.0, 1e-3, 10.0, 1e-2, 30.0, 1e-1, 3.0, 100.0];
 const HALF_SCALES: [f32; 8] = [1.0, 1e-3, 10.0, 1e-2, 30.0, 1e-1, 3.0, 1e-3];
 
 impl Stress {
-    pub(super) const ALL: [Stress; 13] = [
+    pub(super) const ALL: [Stress; 22] = [
         Stress::Large,
-        Stress::SomeLarge,
+        Stress::LargeRows(Choice::One),
+        Stress::LargeRows(Choice::Other),
+        Stress::LargeHereAndThere,
         Stress::Mixed,
         Stress::Zeros,
-        Stress::SomeZeros,
-        Stress::Equal,
+        Stress::ZeroRows(Choice::One),
+        Stress::ZeroRows(Choice::Other),
+        Stress::ZerosHereAndThere,
+        Stress::EqualRows(Choice::One),
+        Stress::EqualRows(Choice::Other),
         Stress::Denormal,
         Stress::Infinite,
         Stress::NotANumber,
         Stress::Lowest,
+        Stress::LowestRows(Choice::One),
+        Stress::LowestRows(Choice::Other),
         Stress::Highest,
+        Stress::HighestRows(Choice::One),
+        Stress::HighestRows(Choice::Other),
         Stress::Misaligned,
         Stress::Transposed,
     ];
@@ -64,18 +76,53 @@ impl Stress {
     pub(super) fn name(self) -> &'static str {
         match self {
             Stress::Large => "large values",
-            Stress::SomeLarge => "large values among ordinary ones",
+            Stress::LargeRows(Choice::One) => "rows of large values",
+            Stress::LargeRows(Choice::Other) => "other rows of large values",
+            Stress::LargeHereAndThere => "large values here and there",
             Stress::Mixed => "mixed magnitudes",
             Stress::Zeros => "zeros of both signs",
-            Stress::SomeZeros => "zeros among ordinary values",
-            Stress::Equal => "equal values among ordinary ones",
+            Stress::ZeroRows(Choice::One) => "rows of zeros",
+            Stress::ZeroRows(Choice::Other) => "other rows of zeros",
+            Stress::ZerosHereAndThere => "zeros here and there",
+            Stress::EqualRows(Choice::One) => "rows of equal values",
+            Stress::EqualRows(Choice::Other) => "other rows of equal values",
             Stress::Denormal => "denormal values",
             Stress::Infinite => "infinities",
             Stress::NotANumber => "NaN",
             Stress::Lowest => "integers at the lower end of their range",
+            Stress::LowestRows(Choice::One) => "rows of integers at the lower end of their range",
+            Stress::LowestRows(Choice::Other) => {
+                "other rows of integers at the lower end of their range"
+            }
             Stress::Highest => "integers at the upper end of their range",
+            Stress::HighestRows(Choice::One) => "rows of integers at the upper end of their range",
+            Stress::HighestRows(Choice::Other) => {
+                "other rows of integers at the upper end of their range"
+            }
             Stress::Misaligned => "misaligned memory",
             Stress::Transposed => "non-contiguous memory",
+        }
+    }
+
+    /// The name that both choices of rows share.
+    fn family(self) -> &'static str {
+        let name = self.name();
+        name.strip_prefix("other ").unwrap_or(name)
+    }
+
+    /// Whether integers and truth values are what it changes.
+    fn is_of_integers(self) -> bool {
+        use Stress::{Highest, HighestRows, Lowest, LowestRows};
+        matches!(self, Lowest | LowestRows(_) | Highest | HighestRows(_))
+    }
+
+    /// What passes that fail it usually overlook.
+    pub(super) fn hint(self) -> Option<&'static str> {
+        match self {
+            Stress::NotANumber => Some(
+                "torch hands NaN on; `tl.maximum` and `tl.minimum` drop it without `propagate_nan=tl.PropagateNan.ALL`",
+            ),
+            _ => None,
         }
     }
 
@@ -90,9 +137,7 @@ impl Stress {
         let concerns = |(value, is_fixed): (&Value, &bool)| match (self, value.as_tensor()) {
             (_, None) => false,
             (Stress::Misaligned | Stress::Transposed, _) => true,
-            (Stress::Lowest | Stress::Highest, Some(tensor)) => {
-                !is_fixed && is_counted(tensor.dtype())
-            }
+            (_, Some(tensor)) if self.is_of_integers() => !is_fixed && is_counted(tensor.dtype()),
             (_, Some(tensor)) => tensor.dtype().is_float(),
         };
         inputs.draw.iter().zip(inputs.fixed).any(concerns)
@@ -103,7 +148,7 @@ impl Stress {
     pub(super) fn apply(self, inputs: &Stressed<'_>, secret: &Secret) -> Result<Vec<Value>> {
         let mut dice = secret.dice(self.name());
         // Inputs of the same shape are changed at the same indices, so that sums of them are extreme, too.
-        let key = dice.number();
+        let key = secret.dice(self.family()).number();
         let floats =
             inputs.draw.iter().filter_map(Value::as_tensor).filter(|t| t.dtype().is_float());
         let largest = floats.map(|tensor| tensor.numel()).max().unwrap_or(0);
@@ -138,8 +183,8 @@ impl Stress {
             Stress::Misaligned => shifted(tensor),
             Stress::Transposed => transposed(tensor),
             _ if is_counted && is_fixed => Ok(tensor.clone()),
-            Stress::Lowest | Stress::Highest if is_counted => self.at_end(tensor, range, keys),
-            Stress::Lowest | Stress::Highest => Ok(tensor.clone()),
+            _ if is_counted && self.is_of_integers() => self.at_end(tensor, range, keys),
+            _ if self.is_of_integers() => Ok(tensor.clone()),
             // A single truth value may switch everything else off: each kind has one of its own.
             _ if is_counted && tensor.numel() == 1 => anywhere(tensor, range, keys.elements),
             _ if !dtype.is_float() => Ok(tensor.clone()),
@@ -159,9 +204,7 @@ impl Stress {
             }
             dtype => {
                 let extremes = match dtype {
-                    DType::Float16 => {
-                        Extremes { large: 30.0, denormal: 1e-7, scales: HALF_SCALES }
-                    }
+                    DType::Float16 => Extremes { large: 30.0, denormal: 1e-7, scales: HALF_SCALES },
                     _ => Extremes { large: 1e4, denormal: 1e-40, scales: SCALES },
                 };
                 tensor.changed::<f32>(PIECE, |at, piece| {
@@ -174,10 +217,17 @@ impl Stress {
     /// Which elements are changed.
     fn places(self, shape: &[usize], keys: Keys) -> Places {
         match self {
-            Stress::Large | Stress::Mixed | Stress::Zeros | Stress::Denormal => Places::All,
+            Stress::LargeRows(choice)
+            | Stress::ZeroRows(choice)
+            | Stress::EqualRows(choice)
+            | Stress::LowestRows(choice)
+            | Stress::HighestRows(choice) => Places::rows(shape, keys.indices, choice),
+            Stress::LargeHereAndThere | Stress::ZerosHereAndThere => {
+                Places::scattered(shape, 64, keys.elements)
+            }
             // Few: most rows of a reduction stay ordinary.
-            Stress::Infinite | Stress::NotANumber => Places::scattered(shape, 256, keys.elements),
-            _ => Places::among_ordinary(shape, keys.indices, keys.elements),
+            Stress::Infinite | Stress::NotANumber => Places::scattered(shape, 512, keys.elements),
+            _ => Places::All,
         }
     }
 
@@ -196,7 +246,9 @@ impl Stress {
                 return piece.iter_mut().for_each(|value| *value = *value * extremes.large);
             }
             Stress::Denormal => {
-                return piece.iter_mut().for_each(|value| *value = extremes.denormal.copysign(*value));
+                return piece
+                    .iter_mut()
+                    .for_each(|value| *value = extremes.denormal.copysign(*value));
             }
             _ => {}
         }
@@ -205,12 +257,14 @@ impl Stress {
             let random = mixed(key, element);
             let sign = if random & 1 == 0 { one } else { T::from_f32(-1.0) };
             *value = match self {
-                Stress::SomeLarge => *value * extremes.large,
+                Stress::LargeRows(_) | Stress::LargeHereAndThere => *value * extremes.large,
                 Stress::Mixed => {
                     *value * T::from_f32(extremes.scales[(random >> 1) as usize % SCALES.len()])
                 }
-                Stress::Zeros | Stress::SomeZeros => zero.copysign(sign),
-                Stress::Equal => T::from_f32(EQUAL),
+                Stress::Zeros | Stress::ZeroRows(_) | Stress::ZerosHereAndThere => {
+                    zero.copysign(sign)
+                }
+                Stress::EqualRows(_) => T::from_f32(EQUAL),
                 Stress::Infinite => infinity.copysign(sign),
                 Stress::NotANumber => nan,
                 _ => *value,
@@ -218,10 +272,11 @@ impl Stress {
         });
     }
 
-    /// Integers at one end of the range that is allowed, or that was drawn where none is known.
+    /// Integers at one end of their range.
     fn at_end(self, tensor: &Tensor, range: Option<(i64, i64)>, keys: Keys) -> Result<Tensor> {
         let (least, largest) = range_of(tensor, range)?;
-        let end = if self == Stress::Lowest { least } else { largest };
+        let is_lowest = matches!(self, Stress::Lowest | Stress::LowestRows(_));
+        let end = if is_lowest { least } else { largest };
         let places = self.places(tensor.shape(), keys);
         tensor.changed::<i64>(PIECE, |at, piece| {
             places.for_each(at, piece, |_, value| *value = end);
@@ -359,7 +414,9 @@ mod tests {
         let ones = Tensor::full(&[64, 64], Scalar::Float(1.0), DType::Float32).unwrap();
         let mut first_ordinary = 0;
         for _ in 0..64 {
-            let found = stressed(Stress::SomeLarge, &inputs(&ones), None).to_vec::<f32>().unwrap();
+            let found = stressed(Stress::LargeRows(Choice::One), &inputs(&ones), None)
+                .to_vec::<f32>()
+                .unwrap();
             let is_large = |row: &[f32]| row.iter().all(|value| *value == 1e4);
             let rows = found.chunks(64).filter(|row| is_large(row)).count();
             assert!((1..32).contains(&rows), "{rows} rows are large");
@@ -373,8 +430,8 @@ mod tests {
     fn single_numbers_change_in_every_kind() {
         let one = Tensor::full(&[], Scalar::Float(1.0), DType::Float32).unwrap();
         let value = |stress| stressed(stress, &inputs(&one), None).to_vec::<f32>().unwrap()[0];
-        assert_eq!(value(Stress::SomeLarge), 1e4);
-        assert_eq!(value(Stress::SomeZeros), 0.0);
+        assert_eq!(value(Stress::LargeRows(Choice::One)), 1e4);
+        assert_eq!(value(Stress::ZerosHereAndThere), 0.0);
         let flag = Tensor::full(&[], Scalar::Int(1), DType::Bool).unwrap();
         let truth = || stressed(Stress::Large, &inputs(&flag), None).to_vec::<i64>().unwrap()[0];
         let truths: Vec<i64> = (0..64).map(|_| truth()).collect();
@@ -390,10 +447,12 @@ mod tests {
     #[test]
     fn integers_stay_in_their_range_and_reach_its_ends() {
         let fives = Tensor::full(&[999], Scalar::Int(5), DType::Int64).unwrap();
-        let found = |stress| {
-            stressed(stress, &inputs(&fives), Some((2, 9))).to_vec::<i64>().unwrap()
-        };
-        let (low, high) = (found(Stress::Lowest), found(Stress::Highest));
+        let found =
+            |stress| stressed(stress, &inputs(&fives), Some((2, 9))).to_vec::<i64>().unwrap();
+        assert_eq!(found(Stress::Lowest), [2; 999]);
+        assert_eq!(found(Stress::Highest), [9; 999]);
+        let (low, high) =
+            (found(Stress::LowestRows(Choice::One)), found(Stress::HighestRows(Choice::Other)));
         assert!(low.contains(&2) && low.iter().all(|value| [2, 5].contains(value)));
         assert!(high.contains(&9) && high.iter().all(|value| [5, 9].contains(value)));
     }

@@ -3,7 +3,7 @@ import torch
 class GraphModule(torch.nn.Module):
 
     def forward(self, in_0, in_1):
-        tmp_0 = in_0 / 4.0
+        tmp_0 = in_0 / 0.5
         in_0 = None
         tmp_1 = tmp_0 + in_1
         tmp_0 = in_1 = None
