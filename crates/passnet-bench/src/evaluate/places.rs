@@ -11,17 +11,27 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(super) enum Places {
     All,
-    Some {
-        /// Of every dimension but the last its stride in row-major order, and which of its indices are changed.
-        outer: Vec<(usize, Vec<bool>)>,
-        /// Which indices of the last dimension are changed.
-        last: Vec<bool>,
-        /// Single elements: where the upper half of their random bits lies below this number.
-        below: u64,
+    Rows {
+        /// Of every dimension but the last the indices that are changed.
+        outer: Vec<Dimension>,
+        /// The length of a row, and which of its elements are changed in every row.
+        row: usize,
+        columns: Range<usize>,
+    },
+    /// One element of every group of so many.
+    Single {
+        group: usize,
         key: u64,
-        /// Single elements lie in here.
         within: Range<usize>,
     },
+}
+
+/// A dimension as it lies in row-major order.
+#[derive(Debug)]
+pub(super) struct Dimension {
+    stride: usize,
+    size: usize,
+    changed: Range<usize>,
 }
 
 /// Two choices of rows that belong together.
@@ -39,26 +49,18 @@ const ENDS_ONCE_IN: usize = 16;
 const END: usize = 64;
 
 impl Places {
-    /// Single elements, about one in `one_in`.
+    /// Single elements, one of every `one_in`; one at least, however few elements there are.
     pub(super) fn scattered(shape: &[usize], one_in: usize, key: u64) -> Places {
         let elements: usize = shape.iter().product();
-        let mut last = vec![false; elements.max(1)];
-        // However few elements there are, one is changed.
-        last.truncate(4 * one_in);
-        if elements < 4 * one_in {
-            let length = last.len();
-            last[mixed(key, usize::MAX) as usize % length] = true;
-        }
-        let spared = elements >= 4 * END && spares_ends(key);
-        let ends = if spared { END..elements - END } else { 0..elements };
-        Places::Some { outer: Vec::new(), last, below: below(one_in), key, within: ends }
+        let spared = elements >= 4 * END.max(one_in) && spares_ends(key);
+        let within = if spared { END..elements - END } else { 0..elements };
+        Places::Single { group: one_in.min(elements).max(1), key, within }
     }
 
     /// A run of indices of every dimension, with all that lies there. Dimensions of the same size are changed at the same
     /// indices, in whatever tensor they are. The other choice of the same key shares no index with the first one in a short
     /// dimension: whoever looks at one sample of two finds it ordinary in one of both.
     pub(super) fn rows(shape: &[usize], key: u64, choice: Choice) -> Places {
-        let elements: usize = shape.iter().product();
         let sizes: Vec<usize> = shape.iter().copied().filter(|size| *size > 1).collect();
         let Some((row, before)) = sizes.split_last() else { return Places::All };
         let run = |size: usize| match size < LONG {
@@ -67,14 +69,14 @@ impl Places {
         };
         let mut stride = *row;
         let outer = before.iter().rev().map(|size| {
-            let dimension = (stride, run(*size));
+            let dimension = Dimension { stride, size: *size, changed: run(*size) };
             stride *= size;
             dimension
         });
-        let outer: Vec<_> = outer.collect();
+        let outer: Vec<Dimension> = outer.collect();
         // A few columns of very short rows would be most of the tensor.
-        let last = if *row >= LONG || outer.is_empty() { run(*row) } else { vec![false; *row] };
-        Places::Some { outer, last, below: 0, key, within: 0..elements }
+        let columns = if *row >= LONG || outer.is_empty() { run(*row) } else { 0..0 };
+        Places::Rows { outer, row: *row, columns }
     }
 
     /// Calls `change` once with every changed element of a piece that begins at element `at`.
@@ -84,28 +86,33 @@ impl Places {
         piece: &mut [T],
         mut change: impl FnMut(usize, &mut T),
     ) {
-        let elements = piece.iter_mut().enumerate();
-        let Places::Some { outer, last, below, key, within } = self else {
-            return elements.for_each(|(index, value)| change(at + index, value));
+        let end = at + piece.len();
+        let mut change_all = |elements: Range<usize>| {
+            for element in elements.start.max(at)..elements.end.min(end) {
+                change(element, &mut piece[element - at]);
+            }
         };
-        let row = last.len();
-        let mut begin = at;
-        let mut rest = piece;
-        while !rest.is_empty() {
-            let column = begin % row;
-            let (part, after) = rest.split_at_mut((row - column).min(rest.len()));
-            let is_changed =
-                |(stride, changed): &(usize, Vec<bool>)| changed[begin / stride % changed.len()];
-            let is_whole = outer.iter().any(is_changed);
-            for ((index, value), is_column) in part.iter_mut().enumerate().zip(&last[column..]) {
-                let element = begin + index;
-                let is_single = || mixed(*key, element) >> 32 < *below && within.contains(&element);
-                if is_whole || *is_column || is_single() {
-                    change(element, value);
+        match self {
+            Places::All => change_all(at..end),
+            Places::Rows { outer, row, columns } => {
+                let is_changed = |dimension: &Dimension, element: usize| {
+                    dimension.changed.contains(&(element / dimension.stride % dimension.size))
+                };
+                for begin in (at - at % row..end).step_by(*row) {
+                    match outer.iter().any(|dimension| is_changed(dimension, begin)) {
+                        true => change_all(begin..begin + row),
+                        false => change_all(begin + columns.start..begin + columns.end),
+                    }
                 }
             }
-            begin += part.len();
-            rest = after;
+            Places::Single { group, key, within } => {
+                for number in at / group..end.div_ceil(*group) {
+                    let element = number * group + mixed(*key, number) as usize % group;
+                    if within.contains(&element) {
+                        change_all(element..element + 1);
+                    }
+                }
+            }
         }
     }
 }
@@ -116,27 +123,22 @@ fn spares_ends(key: u64) -> bool {
 }
 
 /// One index of a short dimension.
-fn one_index(size: usize, key: u64, choice: Choice) -> Vec<bool> {
+fn one_index(size: usize, key: u64, choice: Choice) -> Range<usize> {
     let first = mixed(key, 0) as usize % size;
     let other = (first + 1 + mixed(key, 1) as usize % (size - 1)) % size;
     let chosen = if choice == Choice::One { first } else { other };
-    (0..size).map(|index| index == chosen).collect()
+    chosen..chosen + 1
 }
 
 /// Neighbouring indices of a dimension, at most a quarter of them and more often few. A group of channels, say, lies in a
 /// run of them.
-fn run_of_indices(size: usize, key: u64) -> Vec<bool> {
+fn run_of_indices(size: usize, key: u64) -> Range<usize> {
     let longest = (size / 4).max(1);
     let length = (longest >> (mixed(key, 1) % 6)).max(1);
     let end = if spares_ends(key) { (size / 8).min(LONG) } else { 0 };
     let starts = (size - length).saturating_sub(2 * end) + 1;
     let start = end + mixed(key, 2) as usize % starts;
-    (0..size).map(|index| (start..start + length).contains(&index)).collect()
-}
-
-/// The bound below which one in so many 32-bit numbers lies.
-fn below(one_in: usize) -> u64 {
-    (1u64 << 32) / one_in.max(1) as u64
+    start..start + length
 }
 
 /// Random bits of an element: every bit depends on every bit of key and element.

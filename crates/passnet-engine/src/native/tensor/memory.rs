@@ -9,6 +9,7 @@
 
 use super::element::Plain;
 use crate::native::error::{Result, TensorError};
+use crate::native::simd::parallel::for_each_chunk;
 use passnet_graph::DType;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::RefCell;
@@ -27,6 +28,8 @@ const POOL_LIMIT: usize = 1 << 30;
 const SMALL: usize = 16 << 20;
 /// What poisoned memory holds in every byte: NaN in every float type, -1 in every signed integer type.
 pub(crate) const POISON: u8 = 0xff;
+/// Bytes that one thread poisons at a time.
+const POISONED_AT_ONCE: usize = 1 << 16;
 /// What a thread may hold unless it set a budget of its own.
 const DEFAULT_LIMIT: usize = 1 << 36;
 
@@ -120,8 +123,11 @@ impl Block {
 
     fn poison(&mut self) {
         if !self.is_poisoned {
-            // SAFETY: `capacity` bytes from the aligned start on belong to the block, which is borrowed exclusively.
-            unsafe { self.aligned().as_ptr().write_bytes(POISON, self.capacity) }
+            let start = self.aligned().as_ptr();
+            // SAFETY: `capacity` bytes from the aligned start on belong to the block, which is borrowed exclusively, and have
+            // been initialised since it was allocated.
+            let bytes = unsafe { std::slice::from_raw_parts_mut(start, self.capacity) };
+            for_each_chunk(bytes, POISONED_AT_ONCE, |_, piece| piece.fill(POISON));
             self.is_poisoned = true;
         }
     }
