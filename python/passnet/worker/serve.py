@@ -285,7 +285,9 @@ def classify(error: BaseException) -> tuple[str, bool]:
 def message_of(error: BaseException) -> str:
     lines = str(error).strip().splitlines()
     text = lines[0] if lines else ""
-    return f"{type(error).__name__}: {text}"[:2000]
+    # What the other side says has its own words already.
+    kind = "" if isinstance(error, RemoteError | PlanError) else f"{type(error).__name__}: "
+    return f"{kind}{text}"[:2000]
 
 
 def line_of(error: BaseException) -> int:

@@ -329,6 +329,7 @@ impl Host {
             }
         }
         let result = result.and_then(|()| work(worker, &mut plans));
+        let result = result.map_err(|error| graph.named(error));
         if !worker.is_alive() {
             state.worker = None;
         }
@@ -389,6 +390,17 @@ impl Drop for TorchGraph {
 }
 
 impl TorchGraph {
+    /// The error with the name of the node at its line: the worker knows lines of the text that it was given.
+    fn named(&self, mut error: EngineError) -> EngineError {
+        let number = usize::try_from(std::mem::take(&mut error.line)).unwrap_or(0);
+        let line = number.checked_sub(1).and_then(|index| self.text.lines().nth(index));
+        if let Some((node, call)) = line.and_then(|line| line.split_once(" = ")) {
+            error.node = node.trim().to_string();
+            error.operation = call.split('(').next().unwrap_or(call).to_string();
+        }
+        error
+    }
+
     fn limit(&self, options: &RunOptions) -> Duration {
         let limit = options.time_limit.unwrap_or_default().max(self.host.options.call_limit);
         if self.compiler == "inductor" { limit.max(COMPILE_LIMIT) } else { limit }
