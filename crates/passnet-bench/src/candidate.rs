@@ -1,10 +1,9 @@
 //! What is under test: the passes of a folder, checked, traced and ready to rewrite graphs.
 
+use crate::signature::modules;
 use crate::verdict::{Evidence, Verdict, VerdictKind};
 use passnet_engine::native::Wrappers;
-use passnet_graph::syntax::Source;
 use passnet_graph::{Diagnostic, Graph};
-use passnet_kernel::ModuleSet;
 use passnet_pass::explain::{self, Explanation, NamedGraph};
 use passnet_pass::load::{Bindings, LoadOptions, PassSet, load};
 use passnet_pass::matcher::MatchOptions;
@@ -87,7 +86,7 @@ impl Candidate {
             return Err(Box::new(verdict));
         }
         let mut wrappers = Wrappers::default();
-        passes.retain(|pass| match files_of(&set, pass) {
+        passes.retain(|pass| match modules(&set.program, pass.wrapper.module) {
             Ok(files) => {
                 wrappers.add(&pass.name, files);
                 true
@@ -154,16 +153,6 @@ impl Candidate {
         }
         Ok(Rewritten { graph: report.graph, rewrites })
     }
-}
-
-/// The wrapper's file first, then all it can reach.
-fn files_of(set: &PassSet, pass: &Pass) -> Result<ModuleSet, Diagnostic> {
-    let files = set.program.reachable(pass.wrapper.module).into_iter().map(|id| {
-        let module = set.program.module(id);
-        let stem = module.name.rsplit('.').next().unwrap_or(&module.name);
-        (stem.to_string(), Source::new(module.source.path(), module.source.text()))
-    });
-    ModuleSet::new(files.collect())
 }
 
 fn located(error: &Diagnostic) -> Evidence {

@@ -18,6 +18,7 @@ pub mod same;
 pub mod sample;
 pub mod score;
 pub mod secret;
+pub mod signature;
 pub mod stats;
 pub mod timing;
 pub mod tolerance;

@@ -108,6 +108,20 @@ impl From<LogError> for CommandError {
     }
 }
 
+impl From<passnet_web::Error> for CommandError {
+    fn from(error: passnet_web::Error) -> Self {
+        let passnet_web::Error { kind, message, hint } = error;
+        match (kind, hint) {
+            (passnet_web::ErrorKind::Lacking, hint) => {
+                let hint =
+                    hint.unwrap_or_else(|| "`passnet doctor` says what this machine has".into());
+                CommandError::Lacking { message, hint }
+            }
+            (_, hint) => CommandError::Input { message, hint },
+        }
+    }
+}
+
 impl From<Diagnostic> for CommandError {
     fn from(error: Diagnostic) -> Self {
         CommandError::Located(vec![error])

@@ -43,6 +43,8 @@ enum Command {
     Agent(commands::agent::AgentCommand),
     /// Evaluate passes on samples: match, rewrite, verify, time, score
     Bench(commands::bench::BenchArgs),
+    /// Make a signed bundle of a run, or verify one
+    Bundle(commands::bundle::BundleArgs),
     /// Build, inspect and export a dataset of graphs
     #[command(subcommand)]
     Dataset(commands::dataset::DatasetCommand),
@@ -56,15 +58,27 @@ enum Command {
     /// Check, plan and run the kernels of a pass without a GPU
     #[command(subcommand)]
     Kernel(commands::kernel::KernelCommand),
+    /// Look after a leaderboard: runs, authors, tokens, backups
+    #[command(subcommand)]
+    Leaderboard(commands::leaderboard::LeaderboardCommand),
     /// Check, trace, match, apply and explain passes, without running them
     #[command(subcommand)]
     Pass(commands::pass::PassCommand),
+    /// Judge one graph of a submission; `passnet serve` starts it in a sandbox
+    #[command(hide = true)]
+    Rejudge,
     /// Show what runs found: tables, worst offenders, comparisons, one HTML page
     Report(commands::report::ReportArgs),
     /// Score a run, or a validation.log of the reference implementation
     Score(commands::score::ScoreArgs),
+    /// Serve a leaderboard: pages, an interface for machines, submissions
+    Serve(commands::serve::ServeArgs),
+    /// Write the pages of runs as files that open from a disk
+    Site(commands::site::SiteArgs),
     /// Write passes without a language model: analyse, generate, tune, evaluate
     Solve(commands::solve::SolveArgs),
+    /// Send a bundle to a leaderboard, or take an entry back
+    Submit(commands::submit::SubmitArgs),
 }
 
 /// What the build script found.
@@ -120,14 +134,20 @@ fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
     match command {
         Command::Agent(command) => commands::agent::run(command, output),
         Command::Bench(args) => commands::bench::run(args, output),
+        Command::Bundle(args) => commands::bundle::run(args, output),
         Command::Dataset(command) => commands::dataset::run(command, output),
         Command::Doctor(args) => commands::doctor::run(args, output),
         Command::Extract(args) => commands::extract::run(args, output),
         Command::Graph(command) => commands::graph::run(command, output),
         Command::Kernel(command) => commands::kernel::run(command, output),
+        Command::Leaderboard(command) => commands::leaderboard::run(command, output),
         Command::Pass(command) => commands::pass::run(command, output),
+        Command::Rejudge => commands::rejudge::run(),
         Command::Report(args) => commands::report::run(args, output),
         Command::Score(args) => commands::score::run(args, output),
+        Command::Serve(args) => commands::serve::run(args, output),
+        Command::Site(args) => commands::site::run(args, output),
         Command::Solve(args) => commands::solve::run(args, output),
+        Command::Submit(args) => commands::submit::run(args, output),
     }
 }

@@ -243,7 +243,7 @@ fn verdict(name: &GraphName, old: &GraphRecord, new: &GraphRecord) -> Option<Ver
 }
 
 /// Judges logarithms of ratios, given with their task.
-pub(super) fn overall<'a>(logs: impl Iterator<Item = (&'a str, f64)>) -> Option<Overall> {
+pub fn overall<'a>(logs: impl Iterator<Item = (&'a str, f64)>) -> Option<Overall> {
     let mut tasks: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for (task, log) in logs.filter(|(_, log)| log.is_finite()) {
         tasks.entry(task).or_default().push(log);

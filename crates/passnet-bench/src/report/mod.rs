@@ -18,7 +18,7 @@ mod text;
 
 pub use audit::Doubt;
 pub use compare::{
-    Change, Comparison, Conclusion, Overall, Pair, SideScore, VerdictChange, compare,
+    Change, Comparison, Conclusion, Overall, Pair, SideScore, VerdictChange, compare, overall,
 };
 pub use conditions::{Conditions, are_unlike, differences, sentence};
 pub use graph_row::GraphRow;

@@ -102,8 +102,23 @@ impl RunRecord {
         RunRecord::of_lines(name, lines.collect(), Seal::default())
     }
 
-    fn of_lines(name: &str, mut events: Vec<(usize, Event)>, seal: Seal) -> RunRecord {
+    /// As [`RunRecord::of`], for events that were audited before: nothing is found again from the timings.
+    pub fn of_audited(name: &str, events: Vec<Event>) -> RunRecord {
+        let lines = events.into_iter().enumerate().map(|(index, event)| (index + 1, event));
+        RunRecord::with_doubts(name, lines.collect(), Seal::default(), Vec::new())
+    }
+
+    fn of_lines(name: &str, events: Vec<(usize, Event)>, seal: Seal) -> RunRecord {
         let doubts = audit(&events, &seal);
+        RunRecord::with_doubts(name, events, seal, doubts)
+    }
+
+    fn with_doubts(
+        name: &str,
+        mut events: Vec<(usize, Event)>,
+        seal: Seal,
+        doubts: Vec<Doubt>,
+    ) -> RunRecord {
         tell_samples_apart(&mut events);
         let is_complete = matches!(events.last(), Some((_, Event::End { .. })));
         let mut start: Option<Start> = None;

@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod bench;
+pub mod bundle;
 pub mod curve;
 pub mod dataset;
 pub mod doctor;
@@ -10,7 +11,12 @@ pub mod extract;
 pub mod graph;
 mod judging;
 pub mod kernel;
+pub mod leaderboard;
 pub mod pass;
+pub mod rejudge;
 pub mod report;
 pub mod score;
+pub mod serve;
+pub mod site;
 pub mod solve;
+pub mod submit;

@@ -2,26 +2,29 @@
 
 use super::super::{Histogram, ratio_text};
 use super::markup::Markup;
-use crate::score::{CURVE_HIGHEST, Curve};
+use crate::score::CURVE_HIGHEST;
 use crate::stats::RatioInterval;
 use crate::tolerance::LOWEST;
 
-fn number(value: f64) -> String {
+/// A coordinate.
+pub fn number(value: f64) -> String {
     format!("{value:.1}")
 }
 
 /// A straight line.
-fn line(page: &mut Markup, class: &str, from: (f64, f64), to: (f64, f64)) {
+pub fn line(page: &mut Markup, class: &str, from: (f64, f64), to: (f64, f64)) {
     let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(number);
     page.void("line", &[("class", class), ("x1", &x1), ("y1", &y1), ("x2", &x2), ("y2", &y2)]);
 }
 
-fn label(page: &mut Markup, anchor: &str, at: (f64, f64), text: &str) {
+/// Text at a place.
+pub fn label(page: &mut Markup, anchor: &str, at: (f64, f64), text: &str) {
     let (x, y) = (number(at.0), number(at.1));
     page.element("text", &[("x", &x), ("y", &y), ("text-anchor", anchor)], text);
 }
 
-fn open(page: &mut Markup, width: f64, height: f64, title: &str, description: &str) {
+/// Begins a picture; `svg` is left open.
+pub fn open(page: &mut Markup, width: f64, height: f64, title: &str, description: &str) {
     let view = format!("0 0 {width} {height}");
     page.open(
         "svg",
@@ -37,15 +40,18 @@ fn open(page: &mut Markup, width: f64, height: f64, title: &str, description: &s
     page.element("desc", &[], description);
 }
 
+/// A run's name and its ES(t), level by level.
+pub type NamedCurve<'a> = (&'a str, Vec<(i32, f64)>);
+
 /// ES(t) of one or two runs on a logarithmic axis, with eager as a line.
-pub(super) fn curves(curves: &[(&str, &Curve)], page: &mut Markup) {
+pub fn curves(curves: &[NamedCurve<'_>], page: &mut Markup) {
     const WIDTH: f64 = 680.0;
     const HEIGHT: f64 = 300.0;
     const LEFT: f64 = 50.0;
     const RIGHT: f64 = 15.0;
     const TOP: f64 = 15.0;
     const BOTTOM: f64 = 40.0;
-    let values = || curves.iter().flat_map(|(_, curve)| curve.iter().map(|(_, value)| value));
+    let values = || curves.iter().flat_map(|(_, curve)| curve.iter().map(|(_, value)| *value));
     let usable = || values().filter(|value| value.is_finite() && *value > 0.0);
     let low = usable().fold(0.5, f64::min).max(1e-6).log10() - 0.05;
     let high = usable().fold(2.0, f64::max).min(1e6).log10() + 0.05;
@@ -61,7 +67,7 @@ pub(super) fn curves(curves: &[(&str, &Curve)], page: &mut Markup) {
         .iter()
         .map(|(name, curve)| {
             let values: Vec<String> =
-                curve.iter().map(|(t, value)| format!("{} at {t}", ratio_text(value))).collect();
+                curve.iter().map(|(t, value)| format!("{} at {t}", ratio_text(*value))).collect();
             format!("{name}: {}", values.join(", "))
         })
         .collect();
@@ -88,9 +94,9 @@ pub(super) fn curves(curves: &[(&str, &Curve)], page: &mut Markup) {
             _ => ("curve second", "second point"),
         };
         let points: Vec<String> =
-            curve.iter().map(|(t, value)| format!("{:.1},{:.1}", x(t), y(value))).collect();
+            curve.iter().map(|(t, value)| format!("{:.1},{:.1}", x(*t), y(*value))).collect();
         page.void("polyline", &[("class", class), ("points", &points.join(" "))]);
-        for (t, value) in curve.iter() {
+        for &(t, value) in curve {
             let (cx, cy) = (number(x(t)), number(y(value)));
             page.open("circle", &[("class", dot), ("cx", &cx), ("cy", &cy), ("r", "3")]);
             page.element("title", &[], &format!("{name}: ES({t}) = {}", ratio_text(value)));
@@ -101,7 +107,7 @@ pub(super) fn curves(curves: &[(&str, &Curve)], page: &mut Markup) {
 }
 
 /// Bars of equal ratio, with the line between slower and faster than eager.
-pub(super) fn histogram(histogram: &Histogram, page: &mut Markup) {
+pub fn histogram(histogram: &Histogram, page: &mut Markup) {
     const WIDTH: f64 = 680.0;
     const ROW: f64 = 20.0;
     const LEFT: f64 = 120.0;
@@ -128,7 +134,7 @@ pub(super) fn histogram(histogram: &Histogram, page: &mut Markup) {
 }
 
 /// A ratio and its interval on a scale from an eighth to eight times eager.
-pub(super) fn interval_bar(what: &str, interval: &RatioInterval, page: &mut Markup) {
+pub fn interval_bar(what: &str, interval: &RatioInterval, page: &mut Markup) {
     const WIDTH: f64 = 140.0;
     const HEIGHT: f64 = 16.0;
     let x = |ratio: f64| {

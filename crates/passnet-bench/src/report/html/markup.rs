@@ -5,44 +5,45 @@ use super::super::text::is_invisible;
 /// HTML under construction. Only text of this program (`&'static str`) becomes markup; all other text is escaped.
 /// Every element is closed, so the page is also well-formed XML below its first line.
 #[derive(Debug, Default)]
-pub(super) struct Markup(String);
+pub struct Markup(String);
 
 impl Markup {
     /// Markup written in this program's source.
-    pub(super) fn raw(&mut self, markup: &'static str) {
+    pub fn raw(&mut self, markup: &'static str) {
         self.0.push_str(markup);
     }
 
-    pub(super) fn open(&mut self, tag: &'static str, attributes: &[(&'static str, &str)]) {
+    pub fn open(&mut self, tag: &'static str, attributes: &[(&'static str, &str)]) {
         self.tag(tag, attributes);
         self.0.push('>');
     }
 
-    pub(super) fn close(&mut self, tag: &'static str) {
+    pub fn close(&mut self, tag: &'static str) {
         self.0.push_str("</");
         self.0.push_str(tag);
         self.0.push_str(">\n");
     }
 
     /// An element without content.
-    pub(super) fn void(&mut self, tag: &'static str, attributes: &[(&'static str, &str)]) {
+    pub fn void(&mut self, tag: &'static str, attributes: &[(&'static str, &str)]) {
         self.tag(tag, attributes);
         self.0.push_str("/>\n");
     }
 
     /// An element that holds nothing but text.
-    pub(super) fn element(
-        &mut self,
-        tag: &'static str,
-        attributes: &[(&'static str, &str)],
-        text: &str,
-    ) {
+    pub fn element(&mut self, tag: &'static str, attributes: &[(&'static str, &str)], text: &str) {
         self.open(tag, attributes);
         self.text(text);
         self.close(tag);
     }
 
-    pub(super) fn text(&mut self, text: &str) {
+    /// As [`Markup::element`], in the middle of a line: nothing follows it.
+    pub fn inline(&mut self, tag: &'static str, attributes: &[(&'static str, &str)], text: &str) {
+        self.element(tag, attributes, text);
+        self.0.pop();
+    }
+
+    pub fn text(&mut self, text: &str) {
         for c in text.chars() {
             match c {
                 '&' => self.0.push_str("&amp;"),
@@ -58,7 +59,12 @@ impl Markup {
         }
     }
 
-    pub(super) fn into_text(self) -> String {
+    /// What was written apart.
+    pub fn append(&mut self, other: Markup) {
+        self.0.push_str(&other.0);
+    }
+
+    pub fn into_text(self) -> String {
         self.0
     }
 
@@ -75,7 +81,7 @@ impl Markup {
     }
 
     /// A table row of texts.
-    pub(super) fn row(&mut self, cells: &[String]) {
+    pub fn row(&mut self, cells: &[String]) {
         self.open("tr", &[]);
         for (index, cell) in cells.iter().enumerate() {
             match index {
@@ -87,7 +93,7 @@ impl Markup {
     }
 
     /// Opens a table with a caption and a head; the body is left open.
-    pub(super) fn open_table(&mut self, caption: &str, head: &[&str]) {
+    pub fn open_table(&mut self, caption: &str, head: &[&str]) {
         self.open("div", &[("class", "wide")]);
         self.open("table", &[]);
         self.element("caption", &[], caption);
@@ -101,7 +107,7 @@ impl Markup {
         self.open("tbody", &[]);
     }
 
-    pub(super) fn close_table(&mut self) {
+    pub fn close_table(&mut self) {
         self.close("tbody");
         self.close("table");
         self.close("div");

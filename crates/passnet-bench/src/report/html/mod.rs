@@ -4,44 +4,60 @@
 //! written in this program's source, so there is no way to let foreign text through by mistake; a policy in the page
 //! forbids scripts and requests besides.
 
-mod chart;
-mod markup;
+pub mod chart;
+pub mod markup;
 mod overview;
 mod several;
 mod task;
+
+pub use several::comparison;
 
 use super::{RunRecord, RunReport};
 use crate::score::Parameters;
 use markup::Markup;
 
-const STYLE: &str = include_str!("style.css");
+/// What a page that needs no script allows itself.
+pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// The look of every page: light and dark, narrow and wide, on paper.
+pub const STYLE: &str = include_str!("style.css");
 
 /// The page of one run, or of several compared.
 pub fn page(runs: &[RunRecord], parameters: Parameters) -> String {
+    let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
+    let title = format!("PassNet: {}", names.join(", "));
+    document(&title, POLICY, "", |page| match runs {
+        [run] => single(run, parameters, page),
+        runs => several::write(runs, parameters, page),
+    })
+}
+
+/// A whole document around what `body` writes: its style inside, its script too where it has one.
+pub fn document(
+    title: &str,
+    policy: &str,
+    script: &'static str,
+    body: impl FnOnce(&mut Markup),
+) -> String {
     let mut page = Markup::default();
     page.raw("<!DOCTYPE html>\n");
     page.open("html", &[("lang", "en")]);
     page.open("head", &[]);
     page.void("meta", &[("charset", "utf-8")]);
-    page.void(
-        "meta",
-        &[
-            ("http-equiv", "Content-Security-Policy"),
-            ("content", "default-src 'none'; style-src 'unsafe-inline'"),
-        ],
-    );
+    page.void("meta", &[("http-equiv", "Content-Security-Policy"), ("content", policy)]);
     page.void("meta", &[("name", "viewport"), ("content", "width=device-width, initial-scale=1")]);
     page.void("meta", &[("name", "color-scheme"), ("content", "light dark")]);
-    let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
-    page.element("title", &[], &format!("PassNet: {}", names.join(", ")));
+    page.element("title", &[], title);
     page.open("style", &[]);
     page.raw(STYLE);
     page.close("style");
     page.close("head");
     page.open("body", &[]);
-    match runs {
-        [run] => single(run, parameters, &mut page),
-        runs => several::write(runs, parameters, &mut page),
+    body(&mut page);
+    if !script.is_empty() {
+        page.open("script", &[]);
+        page.raw(script);
+        page.close("script");
     }
     page.close("body");
     page.close("html");

@@ -23,7 +23,7 @@ pub(super) fn write(
     page.close("header");
     numbers(run, report, parameters, page);
     page.open("figure", &[]);
-    chart::curves(&[(&run.name, &report.score.es)], page);
+    chart::curves(&[(&run.name, report.score.es.iter().collect())], page);
     page.element(
         "figcaption",
         &[],

@@ -64,8 +64,10 @@ fn ranking(group: &RankedGroup, page: &mut Markup) {
     }
     page.close_table();
     for pair in standings.chunks(2) {
-        let curves: Vec<_> =
-            pair.iter().map(|standing| (standing.run.as_str(), &standing.score.es)).collect();
+        let curves: Vec<_> = pair
+            .iter()
+            .map(|standing| (standing.run.as_str(), standing.score.es.iter().collect()))
+            .collect();
         let names: Vec<&str> = curves.iter().map(|(name, _)| *name).collect();
         page.open("figure", &[]);
         chart::curves(&curves, page);
@@ -78,7 +80,8 @@ fn ranking(group: &RankedGroup, page: &mut Markup) {
     }
 }
 
-fn comparison(found: &Comparison, page: &mut Markup) {
+/// Everything that differs between two runs, for a page that has its own heading above.
+pub fn comparison(found: &Comparison, page: &mut Markup) {
     page.element("h2", &[], &format!("From {} to {}", found.before.run, found.after.run));
     for caution in &found.cautions {
         page.element("p", &[("class", "soft")], &format!("Note: {caution}."));

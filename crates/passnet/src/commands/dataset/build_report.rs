@@ -1,20 +1,17 @@
 //! What a build made, as one page: models tried, failures, unique graphs, operations, sizes, time.
 
 use crate::commands::extract::{Record, failures};
+use passnet_bench::report::html::chart;
+use passnet_bench::report::html::markup::Markup;
+use passnet_bench::report::html::{POLICY, document};
 use passnet_dataset::stats::{KindStats, Stats};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 /// Operations shown, most used first; all of them are counted.
 const OPERATIONS: usize = 60;
 const EXAMPLE_LENGTH: usize = 160;
-/// How a cell that holds a number begins.
-const NUMBER: &str = "<td class=\"n\">";
 const BAR_WIDTH: f64 = 360.0;
-
-const STYLE: &str = "body{font:15px/1.5 sans-serif;max-width:62em;margin:2em auto;padding:0 1em}\
-    table{border-collapse:collapse;margin:.5em 0 1.5em}td,th{padding:.15em .8em .15em 0;text-align:left;\
-    vertical-align:top}.n{text-align:right;font-variant-numeric:tabular-nums}rect{fill:#4472a8}";
+const BAR_HEIGHT: f64 = 12.0;
 
 /// What an extraction gave.
 #[derive(Debug)]
@@ -24,54 +21,57 @@ pub(super) struct Models {
     pub refused: BTreeMap<String, String>,
 }
 
+/// A cell of a table.
+enum Cell {
+    Text(String),
+    Number(String),
+    /// A count, drawn beside the largest of its column.
+    Bar(u64, u64),
+}
+
 /// Steps are names, seconds and results.
 pub(super) fn page(
     models: Option<&Models>,
     steps: &[(String, f64, String)],
     stats: &Stats,
 ) -> String {
-    let mut page = format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Dataset build</title>\
-         <style>{STYLE}</style><h1>Dataset build</h1>"
-    );
-    if let Some(models) = models {
-        extraction(&mut page, models);
-    }
-    let rows = stats.kinds.iter().map(|(kind, one)| {
-        let counts = [one.graphs, one.unique_full, one.unique_literals, one.unique_structure];
-        std::iter::once(cell(kind)).chain(counts.iter().map(|n| number(*n))).collect()
-    });
-    let head =
-        ["kind", "graphs", "unique with shapes", "unique with literals", "unique structures"];
-    table(&mut page, "Graphs", &head, rows);
-    push(
-        &mut page,
-        format_args!("<p>Content {}, {:.1} MB.", stats.content, stats.store_bytes as f64 / 1e6),
-    );
-    for (kind, one) in &stats.kinds {
-        families(&mut page, kind, one);
-        sizes(&mut page, kind, one);
-    }
-    operations(&mut page, stats);
-    let rows = steps.iter().map(|(name, seconds, result)| {
-        vec![cell(name), format!("{NUMBER}{seconds:.1}"), cell(result)]
-    });
-    table(&mut page, "Steps", &["step", "seconds", "result"], rows);
-    page
+    document("Dataset build", POLICY, "", |page| {
+        page.element("h1", &[], "Dataset build");
+        if let Some(models) = models {
+            extraction(page, models);
+        }
+        let rows = stats.kinds.iter().map(|(kind, one)| {
+            let counts = [one.graphs, one.unique_full, one.unique_literals, one.unique_structure];
+            std::iter::once(cell(kind)).chain(counts.iter().map(|n| number(*n))).collect()
+        });
+        let head =
+            ["kind", "graphs", "unique with shapes", "unique with literals", "unique structures"];
+        table(page, "Graphs", &head, rows);
+        let megabytes = stats.store_bytes as f64 / 1e6;
+        page.element("p", &[], &format!("Content {}, {megabytes:.1} MB.", stats.content));
+        for (kind, one) in &stats.kinds {
+            families(page, kind, one);
+            sizes(page, kind, one);
+        }
+        operations(page, stats);
+        let rows = steps.iter().map(|(name, seconds, result)| {
+            vec![cell(name), Cell::Number(format!("{seconds:.1}")), cell(result)]
+        });
+        table(page, "Steps", &["step", "seconds", "result"], rows);
+    })
 }
 
-fn extraction(page: &mut String, Models { records, refused }: &Models) {
+fn extraction(page: &mut Markup, Models { records, refused }: &Models) {
     let captured = records.values().filter(|record| record.is_captured()).count();
     let graphs: u64 = records.values().map(|record| record.graphs).sum();
-    push(
-        page,
-        format_args!(
-            "<h2>Models</h2><p>{} models tried, {} captured, {} graphs.",
-            thousands(records.len() as u64),
-            thousands(captured as u64),
-            thousands(graphs)
-        ),
+    page.element("h2", &[], "Models");
+    let text = format!(
+        "{} models tried, {} captured, {} graphs.",
+        thousands(records.len() as u64),
+        thousands(captured as u64),
+        thousands(graphs)
     );
+    page.element("p", &[], &text);
     let rows = failures(records).into_iter().map(|(kind, failed)| {
         let example = failed.first().map_or(String::new(), |record| {
             let reason = record.reason.as_deref().unwrap_or("");
@@ -93,7 +93,7 @@ fn extraction(page: &mut String, Models { records, refused }: &Models) {
     table(page, "Graphs set aside", &["because", "graphs", "for example"], rows);
 }
 
-fn families(page: &mut String, kind: &str, one: &KindStats) {
+fn families(page: &mut Markup, kind: &str, one: &KindStats) {
     bars(
         page,
         &format!("{kind}: graphs by family"),
@@ -108,7 +108,7 @@ fn families(page: &mut String, kind: &str, one: &KindStats) {
     }
 }
 
-fn sizes(page: &mut String, kind: &str, one: &KindStats) {
+fn sizes(page: &mut Markup, kind: &str, one: &KindStats) {
     let (ops, elements) = (one.op_counts, one.elements);
     let row = |name: &str, spread: [u64; 5]| {
         std::iter::once(cell(name)).chain(spread.iter().map(|n| number(*n))).collect::<Vec<_>>()
@@ -124,7 +124,7 @@ fn sizes(page: &mut String, kind: &str, one: &KindStats) {
     table(page, &format!("{kind}: sizes"), &head, rows.into_iter());
 }
 
-fn operations(page: &mut String, stats: &Stats) {
+fn operations(page: &mut Markup, stats: &Stats) {
     let mut ops: Vec<_> = stats.ops.iter().collect();
     ops.sort_by(|a, b| b.1.graphs.cmp(&a.1.graphs).then_with(|| a.0.cmp(b.0)));
     let shown = ops.iter().take(OPERATIONS).map(|(name, op)| ((*name).clone(), op.graphs));
@@ -132,32 +132,54 @@ fn operations(page: &mut String, stats: &Stats) {
 }
 
 /// A picture: one bar for each value.
-fn bars(page: &mut String, title: &str, values: impl Iterator<Item = (String, u64)>) {
+fn bars(page: &mut Markup, title: &str, values: impl Iterator<Item = (String, u64)>) {
     let values: Vec<(String, u64)> = values.collect();
     let most = values.iter().map(|(_, count)| *count).max().unwrap_or(1).max(1);
-    let rows = values.iter().map(|(name, count)| {
-        let width = BAR_WIDTH * *count as f64 / most as f64;
-        let bar = format!(
-            "<td><svg width=\"{BAR_WIDTH}\" height=\"12\" role=\"img\" aria-label=\"{count}\">\
-             <rect width=\"{width:.1}\" height=\"12\"/></svg>"
-        );
-        vec![cell(name), number(*count), bar]
-    });
+    let rows = values
+        .iter()
+        .map(|(name, count)| vec![cell(name), number(*count), Cell::Bar(*count, most)]);
     table(page, title, &["", "graphs", ""], rows);
 }
 
-fn table(page: &mut String, title: &str, head: &[&str], rows: impl Iterator<Item = Vec<String>>) {
-    let rows: Vec<Vec<String>> = rows.collect();
-    push(page, format_args!("<h2>{}</h2><table><tr>", escaped(title)));
+fn table(page: &mut Markup, title: &str, head: &[&str], rows: impl Iterator<Item = Vec<Cell>>) {
+    let rows: Vec<Vec<Cell>> = rows.collect();
+    page.open("div", &[("class", "wide")]);
+    page.element("h2", &[], title);
+    page.open("table", &[]);
+    page.open("thead", &[]);
+    page.open("tr", &[]);
     for (column, name) in head.iter().enumerate() {
-        let numbers = |row: &Vec<String>| row.get(column).is_some_and(|c| c.starts_with(NUMBER));
-        let class = if rows.first().is_some_and(numbers) { " class=\"n\"" } else { "" };
-        push(page, format_args!("<th{class}>{}", escaped(name)));
+        let is_number = |row: &Vec<Cell>| matches!(row.get(column), Some(Cell::Number(_)));
+        let class = if rows.first().is_some_and(is_number) { "n" } else { "" };
+        page.element("th", &[("scope", "col"), ("class", class)], name);
     }
-    for row in rows {
-        push(page, format_args!("<tr>{}", row.concat()));
+    page.close("tr");
+    page.close("thead");
+    page.open("tbody", &[]);
+    for row in &rows {
+        page.open("tr", &[]);
+        row.iter().for_each(|cell| show(page, cell));
+        page.close("tr");
     }
-    page.push_str("</table>");
+    page.close("tbody");
+    page.close("table");
+    page.close("div");
+}
+
+fn show(page: &mut Markup, cell: &Cell) {
+    match cell {
+        Cell::Text(text) => page.element("td", &[], text),
+        Cell::Number(text) => page.element("td", &[("class", "n")], text),
+        Cell::Bar(count, most) => {
+            page.open("td", &[]);
+            chart::open(page, BAR_WIDTH, BAR_HEIGHT, &count.to_string(), "");
+            let width = chart::number(BAR_WIDTH * *count as f64 / *most as f64);
+            let height = chart::number(BAR_HEIGHT);
+            page.void("rect", &[("class", "bar"), ("width", &width), ("height", &height)]);
+            page.close("svg");
+            page.close("td");
+        }
+    }
 }
 
 /// Why a value has no type, whatever it is called: one line for graphs with the same trouble.
@@ -173,12 +195,12 @@ fn shortened(text: &str) -> String {
     }
 }
 
-fn cell(text: &str) -> String {
-    format!("<td>{}", escaped(text))
+fn cell(text: &str) -> Cell {
+    Cell::Text(text.to_string())
 }
 
-fn number(value: u64) -> String {
-    format!("{NUMBER}{}", thousands(value))
+fn number(value: u64) -> Cell {
+    Cell::Number(thousands(value))
 }
 
 /// Digits in groups of three.
@@ -194,15 +216,6 @@ fn thousands(value: u64) -> String {
     text
 }
 
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-fn push(page: &mut String, text: std::fmt::Arguments<'_>) {
-    // Writing to a string cannot fail.
-    let _ = page.write_fmt(text);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,11 +226,16 @@ mod tests {
             |name: &str| format!("not decomposable: the type of `{name}` is not known: <w>");
         let refused = [("a", trouble("x")), ("b", trouble("y")), ("c", "unknown".into())];
         let refused = refused.map(|(path, reason)| (path.to_string(), reason)).into();
-        let mut page = String::new();
+        let mut page = Markup::default();
         extraction(&mut page, &Models { records: BTreeMap::new(), refused });
-        assert!(page.contains("<tr><td>&lt;w&gt;<td class=\"n\">2<td>a"), "{page}");
-        assert!(page.contains("<tr><td>unknown<td class=\"n\">1<td>c"), "{page}");
-        assert!(page.contains("<th>because<th class=\"n\">graphs<th>for example"), "{page}");
+        let page = page.into_text().replace('\n', "");
+        for row in [
+            "<td>&lt;w&gt;</td><td class=\"n\">2</td><td>a</td>",
+            "<td>unknown</td><td class=\"n\">1</td><td>c</td>",
+        ] {
+            assert!(page.contains(row), "{page}");
+        }
+        assert!(page.contains("<th scope=\"col\" class=\"n\">graphs</th>"), "{page}");
     }
 
     #[test]

@@ -4,16 +4,10 @@ use super::Inputs;
 use crate::error::CommandError;
 use crate::output::warn;
 use crate::paths::for_each_graph;
-use passnet_graph::infer::{Inference, Scalar, Value, infer, inputs_from};
-use passnet_graph::syntax::Source;
-use passnet_graph::{Arg, Device, Diagnostic, GraphFiles, GraphFolder, NodeId, read};
-use passnet_kernel::fixture::{Filling, Fixture, Header, Input};
-use passnet_kernel::plan::TensorSpec;
-use passnet_kernel::{Const, ModuleSet};
-use passnet_pass::explain::brief;
-use passnet_pass::load::{Bindings, LoadOptions, ModuleId, PassSet, Program, load};
-use passnet_pass::matcher::{MatchOptions, Pattern, TargetGraph, find};
-use passnet_pass::rewrite::{Patch, apply};
+use passnet_bench::signature::{Signature, modules, signatures};
+use passnet_graph::{Diagnostic, GraphFiles};
+use passnet_kernel::fixture::{Fixture, Header};
+use passnet_pass::load::{Bindings, LoadOptions, PassSet, Program, load};
 use passnet_pass::trace::{Dialect, Pass, trace};
 use serde_json::{Value as Json, json};
 use std::path::{Path, PathBuf};
@@ -112,16 +106,6 @@ fn report(errors: &[Diagnostic]) -> bool {
     !errors.is_empty()
 }
 
-/// The files of a pass, the one that defines the wrapper first.
-fn modules(program: &Program, first: ModuleId) -> Result<ModuleSet, Diagnostic> {
-    let files = program.reachable(first).into_iter().map(|id| {
-        let module = program.module(id);
-        let stem = module.name.rsplit('.').next().unwrap_or(&module.name);
-        (stem.to_string(), Source::new(module.source.path(), module.source.text()))
-    });
-    ModuleSet::new(files.collect())
-}
-
 /// A folder that is no pass: the kernel files in it, in the order of their names.
 fn described_files(folder: &Path, cases: &mut Vec<Case>) -> Result<(), Vec<Diagnostic>> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path());
@@ -172,97 +156,11 @@ fn matched(
     pass: &Pass,
     files: &GraphFiles,
 ) -> Result<Vec<Case>, Vec<Diagnostic>> {
-    let folder = read::read_folder(files)?;
-    let fail = |message: String| vec![Diagnostic::file(&files.path, message)];
-    let pattern = Pattern::new(&pass.pattern.graph);
-    let found = find(&pattern, &TargetGraph::new(&folder.graph), &MatchOptions::default());
-    if let Some(miss) = &found.miss {
-        let reason = brief(pass, &folder.graph, miss);
-        return Err(fail(format!("pass `{}` does not match: {reason}", pass.name)));
-    }
-    let mut cases: Vec<Case> = Vec::new();
-    for site in &found.matches {
-        let patch = Patch::new(program, pass, &folder.graph, site)
-            .map_err(|error| fail(error.to_string()))?;
-        let inputs = arguments(&folder, &patch).map_err(&fail)?;
-        if let Some(known) = cases.iter_mut().find(|case| case.fixture.header.inputs == inputs) {
-            known.sites += 1;
-            continue;
-        }
-        let header =
-            Header { wrapper: Some(pass.wrapper.function.clone()), inputs, ..Header::default() };
-        let modules = modules(program, pass.wrapper.module).map_err(|error| vec![error])?;
-        let fixture = Fixture::of(header, modules).map_err(|error| vec![error])?;
-        let graph = Some(files.path.clone());
-        cases.push(Case { pass: pass.name.clone(), graph, sites: 1, fixture });
-    }
-    Ok(cases)
-}
-
-/// What the wrapper is called with: the graph is rewritten and inferred up to the call.
-fn arguments(folder: &GraphFolder, patch: &Patch) -> Result<Vec<Input>, String> {
-    let graph = apply(&folder.graph, patch).map_err(|error| error.to_string())?;
-    let call = graph
-        .calls()
-        .find(|(_, call)| call.target.replacement().is_some())
-        .map(|(_, call)| call)
-        .ok_or("the rewritten graph has no replaced node")?;
-    let types = infer(&graph, &inputs_from(folder));
-    let name = |id: NodeId| graph.node(id).name.to_string();
-    call.args.iter().map(|arg| argument(arg, &types, &name)).collect()
-}
-
-fn argument(
-    arg: &Arg,
-    types: &Inference,
-    name: &dyn Fn(NodeId) -> String,
-) -> Result<Input, String> {
-    let Arg::Node(id) = arg else { return literal(arg, types, name).map(Input::Value) };
-    match types.value(*id) {
-        Value::Tensor(tensor) => {
-            let mut spec = TensorSpec::contiguous(&tensor.sizes(), tensor.dtype, Device::CPU);
-            spec.stride = tensor.strides.to_vec();
-            // Small integers are valid indices of most things.
-            let filling =
-                if tensor.dtype.is_float() { Filling::Normal } else { Filling::Int(0, 2) };
-            Ok(Input::Tensor { name: name(*id), spec, filling })
-        }
-        value => known(value).map(Input::Value).ok_or_else(|| match value {
-            Value::Unknown(reason) => format!("the type of `{}` is not known: {reason}", name(*id)),
-            other => {
-                format!("`{}` is a {}, which a wrapper cannot take", name(*id), other.type_name())
-            }
-        }),
-    }
-}
-
-/// A value without elements as a constant.
-fn known(value: &Value) -> Option<Const> {
-    Some(match value {
-        Value::None => Const::None,
-        Value::Str(text) => Const::Str(text.to_string()),
-        Value::Scalar(Scalar::Bool(Some(b))) => Const::Bool(*b),
-        Value::Scalar(Scalar::Int(Some(dim))) => Const::Int(dim.size),
-        Value::Scalar(Scalar::Float(Some(x))) => Const::Float(*x),
-        Value::Sequence(items) => Const::Tuple(items.iter().map(known).collect::<Option<_>>()?),
-        _ => return None,
-    })
-}
-
-fn literal(arg: &Arg, types: &Inference, name: &dyn Fn(NodeId) -> String) -> Result<Const, String> {
-    Ok(match arg {
-        Arg::None => Const::None,
-        Arg::Bool(b) => Const::Bool(*b),
-        Arg::Int(i) => Const::Int(*i),
-        Arg::Float(x) => Const::Float(*x),
-        Arg::Str(text) => Const::Str(text.to_string()),
-        Arg::Tuple(items) | Arg::List(items) => Const::Tuple(
-            items.iter().map(|item| literal(item, types, name)).collect::<Result<_, _>>()?,
-        ),
-        Arg::Node(id) => known(types.value(*id))
-            .ok_or_else(|| format!("`{}` inside a list is not a number", name(*id)))?,
-        Arg::Dtype(_) | Arg::Device(_) | Arg::Ellipsis | Arg::Slice(_) | Arg::Constant(_) => {
-            return Err("a literal of this kind cannot be an argument of a wrapper".into());
-        }
-    })
+    let case = |found: Signature| Case {
+        pass: pass.name.clone(),
+        graph: Some(files.path.clone()),
+        sites: found.sites,
+        fixture: found.fixture,
+    };
+    Ok(signatures(program, pass, files)?.into_iter().map(case).collect())
 }

@@ -1,0 +1,113 @@
+//! What several pages show alike.
+
+use super::links::Links;
+use super::route::Route;
+use crate::Error;
+use crate::store::{Entry, EntryState};
+use passnet_bench::report::html::markup::Markup;
+use passnet_bench::report::{RunRecord, ratio_text};
+use passnet_bench::run::Event;
+
+pub(super) fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+pub(super) fn optional_ratio(ratio: Option<f64>) -> String {
+    ratio.map_or("-".into(), ratio_text)
+}
+
+/// `1 graph`, `2 graphs`.
+pub(super) fn count(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+/// A day of the calendar, from seconds since 1970.
+pub(super) fn date(seconds: i64) -> String {
+    // Civil date from days, after Howard Hinnant.
+    let days = seconds.div_euclid(86_400) + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// A link with text.
+pub(super) fn link(links: &Links, route: &Route, text: &str, out: &mut Markup) {
+    out.inline("a", &[("href", &links.to(route))], text);
+}
+
+/// How far an entry was checked, and whether it still stands.
+pub(super) fn badges(entry: &Entry, links: &Links, out: &mut Markup) {
+    let badge = entry.badge();
+    out.element("span", &[("class", badge.class())], &badge.text());
+    match (entry.state, &entry.replaced_by) {
+        (EntryState::Listed, _) => {}
+        (EntryState::Superseded, Some(by)) => {
+            out.open("span", &[("class", "badge bad")]);
+            link(links, &Route::Run(by.clone()), "superseded", out);
+            out.close("span");
+        }
+        (state, _) => out.element("span", &[("class", "badge bad")], state.name()),
+    }
+}
+
+/// A description list.
+pub(super) fn facts(rows: &[(&str, String)], out: &mut Markup) {
+    out.open("dl", &[]);
+    for (term, description) in rows {
+        out.element("dt", &[], term);
+        out.element("dd", &[], description);
+    }
+    out.close("dl");
+}
+
+/// The sign and the class of a graph's cell: colour is never the only difference.
+pub(super) fn cell(verdict: &str, decision: Option<&str>) -> (&'static str, &'static str) {
+    match (verdict, decision) {
+        ("correct", Some("faster")) => ("f", "+"),
+        ("correct", Some("slower")) => ("s", "-"),
+        ("correct", _) => ("t", "="),
+        _ => ("w", "x"),
+    }
+}
+
+/// Events from the bytes of `events.jsonl`; a line that is none is passed over, for the bundle was verified before.
+fn events(bytes: &[u8]) -> impl Iterator<Item = Event> + '_ {
+    bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok())
+}
+
+/// The run behind an entry, from its bundle.
+pub(crate) fn run_of(bundle: &crate::bundle::Bundle) -> Result<RunRecord, Error> {
+    let bytes = bundle.blob(&bundle.manifest.events)?;
+    Ok(RunRecord::of_audited(&bundle.manifest.name, events(&bytes).collect()))
+}
+
+/// A verdict, coloured.
+pub(super) fn verdict(name: &str, out: &mut Markup) {
+    let class = if name == "correct" { "right" } else { "wrong" };
+    out.element("span", &[("class", class)], name);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_of_the_calendar() {
+        for (seconds, expected) in [
+            (0, "1970-01-01"),
+            (951_782_400, "2000-02-29"),
+            (1_709_164_800, "2024-02-29"),
+            (1_763_337_600, "2025-11-17"),
+            (-1, "1969-12-31"),
+        ] {
+            assert_eq!(date(seconds), expected);
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Requests and what is answered.
+
+use super::http::Peer;
+use super::{State, api};
+use crate::pages::{Pages, Query, Route, policy};
+use crate::{Error, ErrorKind};
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State as Shared};
+use axum::http::header::{self, HeaderMap, HeaderName, HeaderValue};
+use axum::http::{Method, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use axum::routing::{any, get};
+use axum::{Extension, Router};
+use serde_json::{Value, json};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// For a whole request, its body included.
+const REQUEST_TIME: Duration = Duration::from_secs(60);
+/// Longer addresses are refused.
+const MAX_ADDRESS: usize = 2048;
+
+pub(super) fn router(state: Arc<State>) -> Router {
+    Router::new()
+        .route("/metrics", get(metrics))
+        .route("/healthz", get(healthz))
+        .nest("/api/v1", api::router())
+        .fallback(any(page))
+        .layer(middleware::from_fn_with_state(state.clone(), around))
+        .with_state(state)
+}
+
+/// Who asks: the peer, or whom the proxy before us names last.
+fn asker(state: &State, peer: Peer, headers: &HeaderMap) -> IpAddr {
+    if !state.behind_proxy {
+        return peer.0;
+    }
+    let named = headers.get_all("x-forwarded-for").iter().next_back();
+    let last = named.and_then(|value| value.to_str().ok()?.rsplit(',').next()?.trim().parse().ok());
+    last.unwrap_or(peer.0)
+}
+
+/// What holds for every request: limits, time, headers, a line in the log.
+async fn around(
+    Shared(state): Shared<Arc<State>>,
+    Extension(peer): Extension<Peer>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let began = Instant::now();
+    let method = request.method().clone();
+    // Neither the question nor a header is logged: they may hold what is nobody's business.
+    let path: String = request.uri().path().chars().take(200).collect();
+    let address = asker(&state, peer, request.headers());
+    request.extensions_mut().insert(Peer(address));
+    let is_long = request.uri().to_string().len() > MAX_ADDRESS;
+    let per_second = state.limits.requests_per_second;
+    let mut response = if is_long {
+        failure(StatusCode::URI_TOO_LONG, "the address is too long", None)
+    } else if !state.limiter.take(&address.to_string(), per_second, began) {
+        state.metrics.limited.fetch_add(1, Ordering::Relaxed);
+        slow_down("too many requests from this address")
+    } else {
+        match tokio::time::timeout(REQUEST_TIME, next.run(request)).await {
+            Ok(response) => response,
+            Err(_) => failure(StatusCode::REQUEST_TIMEOUT, "the request took too long", None),
+        }
+    };
+    guard(response.headers_mut());
+    let status = response.status().as_u16();
+    state.metrics.answered(status, began.elapsed());
+    // Pages that were read are counted; what was changed, refused or went wrong is told.
+    if status >= 400 || method != Method::GET {
+        state.log(&json!({
+            "event": "request",
+            "method": method.as_str(),
+            "path": path,
+            "status": status,
+            "address": address.to_string(),
+            "ms": began.elapsed().as_secs_f64() * 1e3,
+        }));
+    }
+    response
+}
+
+/// Headers of every answer.
+fn guard(headers: &mut HeaderMap) {
+    for (name, value) in [
+        ("x-content-type-options", "nosniff"),
+        ("x-frame-options", "DENY"),
+        ("referrer-policy", "no-referrer"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+        ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
+    ] {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    let policy = format!("{}; frame-ancestors 'none'", policy());
+    if let Ok(policy) = HeaderValue::from_str(&policy) {
+        headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    }
+}
+
+pub(super) fn answer(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
+pub(super) fn json_answer(status: StatusCode, value: &Value) -> Response {
+    answer(status, "application/json", value.to_string())
+}
+
+/// An error for machines, with a hint where there is one.
+pub(super) fn failure(status: StatusCode, message: &str, hint: Option<&str>) -> Response {
+    json_answer(status, &json!({ "error": message, "hint": hint }))
+}
+
+pub(super) fn slow_down(message: &str) -> Response {
+    let mut response = failure(StatusCode::TOO_MANY_REQUESTS, message, Some("try again later"));
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("10"));
+    response
+}
+
+/// What an error means to a client; what the store says is nobody's business.
+pub(super) fn failed(state: &State, error: &Error) -> Response {
+    match error.kind {
+        ErrorKind::Input => failure(StatusCode::BAD_REQUEST, &error.message, error.hint.as_deref()),
+        ErrorKind::Lacking | ErrorKind::Storage => {
+            state.log(&json!({ "event": "failed", "error": error.message }));
+            failure(StatusCode::INTERNAL_SERVER_ERROR, "the server failed", Some("try again later"))
+        }
+    }
+}
+
+/// Does work that may take its time beside the threads that answer.
+pub(super) async fn apart(
+    state: Arc<State>,
+    work: impl FnOnce(&State) -> Response + Send + 'static,
+) -> Response {
+    let shared = state.clone();
+    match tokio::task::spawn_blocking(move || work(&shared)).await {
+        Ok(response) => response,
+        // A panic in our own code: one request is lost, the server is not.
+        Err(error) => {
+            state.log(&json!({ "event": "panicked", "error": error.to_string() }));
+            failure(StatusCode::INTERNAL_SERVER_ERROR, "the server failed", None)
+        }
+    }
+}
+
+async fn page(Shared(state): Shared<Arc<State>>, request: Request) -> Response {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        let mut response = failure(StatusCode::METHOD_NOT_ALLOWED, "pages are only read", None);
+        response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return response;
+    }
+    let path = request.uri().path().trim_start_matches('/').to_string();
+    let text = request.uri().query().unwrap_or_default().to_string();
+    let query = Query::parse(&text);
+    if path == "compare/" {
+        return compare(&query);
+    }
+    let Some(route) = Route::parse(&path) else {
+        return match Route::parse(&format!("{path}/")) {
+            Some(route) => redirect(&format!("/{}", route.path())),
+            None => apart(state, not_found).await,
+        };
+    };
+    let generation = match state.generation() {
+        Ok(generation) => generation,
+        Err(error) => return failed(&state, &error),
+    };
+    let address = format!("{path}{}", query.with(&[]));
+    if let Some(page) = state.cache.get(generation, &address) {
+        state.metrics.cache_hits.fetch_add(1, Ordering::Relaxed);
+        return html(StatusCode::OK, page);
+    }
+    apart(state, move |state| {
+        let pages = Pages { store: &state.store, tasks: Some(&state.tasks), is_static: false };
+        match pages.write(&route, &query) {
+            Ok(Some(page)) => {
+                let page = Bytes::from(page);
+                state.cache.put(generation, &address, &page);
+                html(StatusCode::OK, page)
+            }
+            Ok(None) => not_found(state),
+            Err(error) => failed(state, &error),
+        }
+    })
+    .await
+}
+
+fn html(status: StatusCode, page: impl Into<Body>) -> Response {
+    answer(status, "text/html; charset=utf-8", page)
+}
+
+fn not_found(state: &State) -> Response {
+    let pages = Pages { store: &state.store, tasks: None, is_static: false };
+    html(StatusCode::NOT_FOUND, pages.message("Nothing here", "There is no page at this address."))
+}
+
+/// The form of two runs, as the address of their page.
+fn compare(query: &Query) -> Response {
+    let route = Route::Compare(query.get("one").into(), query.get("two").into());
+    match Route::parse(&route.path()) {
+        Some(route) => redirect(&format!("/{}", route.path())),
+        None => failure(StatusCode::BAD_REQUEST, "two runs are to be named", None),
+    }
+}
+
+fn redirect(path: &str) -> Response {
+    let mut response = answer(StatusCode::SEE_OTHER, "text/plain; charset=utf-8", "");
+    match HeaderValue::from_str(path) {
+        Ok(path) => {
+            response.headers_mut().insert(header::LOCATION, path);
+            response
+        }
+        Err(_) => failure(StatusCode::BAD_REQUEST, "no such address", None),
+    }
+}
+
+async fn metrics(Shared(state): Shared<Arc<State>>) -> Response {
+    apart(state, |state| {
+        let found = state.store.count_submissions().and_then(|submissions| {
+            Ok(state.metrics.text(&submissions, state.store.all_entries()?.len()))
+        });
+        match found {
+            Ok(text) => answer(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text),
+            Err(error) => failed(state, &error),
+        }
+    })
+    .await
+}
+
+async fn healthz(Shared(state): Shared<Arc<State>>) -> Response {
+    apart(state, |state| match state.store.generation() {
+        Ok(_) => answer(StatusCode::OK, "text/plain; charset=utf-8", "ok\n"),
+        Err(error) => failed(state, &error),
+    })
+    .await
+}

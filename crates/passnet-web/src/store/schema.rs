@@ -1,0 +1,71 @@
+//! Tables, and how older files become newer ones.
+
+use crate::Error;
+use rusqlite::Connection;
+
+/// Each step is applied once, in order; the file remembers how many were.
+const MIGRATIONS: &[&str] = &[
+    // The board: bundles, entries, their results, who submits.
+    "CREATE TABLE generation (number INTEGER NOT NULL);
+     INSERT INTO generation VALUES (1);
+     CREATE TABLE author (
+         id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, public_key TEXT NOT NULL, made INTEGER NOT NULL);
+     CREATE TABLE token (
+         hash BLOB PRIMARY KEY, author INTEGER NOT NULL REFERENCES author(id), made INTEGER NOT NULL,
+         revoked INTEGER) WITHOUT ROWID;
+     CREATE TABLE bundle (digest TEXT PRIMARY KEY, bytes BLOB NOT NULL);
+     CREATE TABLE submission (
+         id INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, author INTEGER NOT NULL REFERENCES author(id),
+         replaces TEXT, received INTEGER NOT NULL, state TEXT NOT NULL, reasons TEXT NOT NULL DEFAULT '[]');
+     CREATE INDEX submission_state ON submission(state, id);
+     CREATE TABLE class (key TEXT PRIMARY KEY, title TEXT NOT NULL, text TEXT NOT NULL);
+     CREATE TABLE benchmark (
+         key TEXT PRIMARY KEY, name TEXT NOT NULL, tasks INTEGER NOT NULL, graphs INTEGER NOT NULL);
+     CREATE TABLE entry (
+         number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, digest TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
+         author TEXT NOT NULL, public_key TEXT, added INTEGER NOT NULL, time INTEGER NOT NULL,
+         compiler TEXT NOT NULL, class TEXT NOT NULL REFERENCES class(key),
+         benchmark TEXT NOT NULL REFERENCES benchmark(key), state TEXT NOT NULL, replaced_by TEXT,
+         score REAL NOT NULL, low REAL NOT NULL, high REAL NOT NULL, mean REAL, correct REAL NOT NULL,
+         fast_1 REAL NOT NULL, fast_15 REAL NOT NULL, task_rate REAL NOT NULL, tokens INTEGER, cost REAL,
+         rejudged INTEGER NOT NULL DEFAULT 0, agreed INTEGER NOT NULL DEFAULT 0,
+         disagreed INTEGER NOT NULL DEFAULT 0, place INTEGER, detail TEXT NOT NULL);
+     CREATE INDEX entry_board ON entry(class, benchmark, score DESC);
+     CREATE TABLE result (
+         entry INTEGER NOT NULL REFERENCES entry(number), position INTEGER NOT NULL, task INTEGER NOT NULL,
+         task_name TEXT NOT NULL, graph TEXT NOT NULL, model TEXT, verdict TEXT NOT NULL, decision TEXT,
+         speedup REAL, low REAL, high REAL, dtype TEXT NOT NULL, log_score REAL NOT NULL, evidence TEXT NOT NULL,
+         PRIMARY KEY (entry, position)) WITHOUT ROWID;
+     CREATE INDEX result_graph ON result(task_name, graph, entry);
+     CREATE TABLE rejudged (
+         entry INTEGER NOT NULL REFERENCES entry(number), position INTEGER NOT NULL, verdict TEXT,
+         speedup REAL, agrees INTEGER, text TEXT NOT NULL, place TEXT NOT NULL, time INTEGER NOT NULL,
+         PRIMARY KEY (entry, position)) WITHOUT ROWID;
+     CREATE TABLE dataset (
+         path TEXT PRIMARY KEY, kind TEXT NOT NULL, family TEXT NOT NULL, task TEXT, structure TEXT NOT NULL,
+         operations INTEGER NOT NULL, model TEXT NOT NULL) WITHOUT ROWID;
+     CREATE INDEX dataset_task ON dataset(task);
+     CREATE TABLE dataset_operation (
+         operation TEXT NOT NULL, path TEXT NOT NULL, calls INTEGER NOT NULL,
+         PRIMARY KEY (operation, path)) WITHOUT ROWID;",
+];
+
+/// Brings a file to the newest schema.
+pub(super) fn prepare(connection: &mut Connection) -> Result<(), Error> {
+    let found: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let found = usize::try_from(found).unwrap_or(0);
+    if found > MIGRATIONS.len() {
+        return Err(Error::input(format!(
+            "the store has schema {found}, but this version knows {}",
+            MIGRATIONS.len()
+        ))
+        .with_hint("a newer `passnet` wrote it"));
+    }
+    for (index, step) in MIGRATIONS.iter().enumerate().skip(found) {
+        let transaction = connection.transaction()?;
+        transaction.execute_batch(step)?;
+        transaction.pragma_update(None, "user_version", index as i64 + 1)?;
+        transaction.commit()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,318 @@
+//! Runs, bundles and a plain client, for tests of the leaderboard.
+
+#![allow(dead_code, reason = "no file of tests needs all of it")]
+
+#[path = "../../../passnet-bench/tests/runs/mod.rs"]
+pub mod runs;
+
+use passnet_bench::run::{Event, GraphEvent, RunStore};
+use passnet_web::bundle::{Bundle, Draft, Limits, MakeOptions, SigningKey, draft_of_run};
+use passnet_web::server::{Server, ServerLimits, State};
+use passnet_web::store::{Store, Token};
+use passnet_web::tasks::TaskIndex;
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// Texts that want to be more than text.
+pub const HOSTILE: [&str; 8] = [
+    "\"><script>alert(1)</script>",
+    "</code></pre></main></body></html><img src=x onerror=alert(1)>",
+    "' onmouseover='alert(1)",
+    "&lt;b&gt; <!-- ]]> <![CDATA[ http://evil.example/x.js",
+    "\u{202e}\u{0}\u{1b}[31m\r\n",
+    "<a href=javascript:alert(1)>\u{2028}",
+    "{{7*7}} ${7*7} <%= 7*7 %>",
+    "[x](javascript:alert(1)) <svg/onload=alert(1)>",
+];
+
+/// Eager against itself: a run without passes, which holds on every machine.
+pub fn eager_events(graphs: Vec<GraphEvent>) -> Vec<Event> {
+    let mut events = runs::finished(graphs);
+    for event in &mut events {
+        match event {
+            Event::Start(start) => start.compiler = "eager".into(),
+            Event::Graph(graph) => graph.evaluation.rewrites.clear(),
+            Event::End { .. } => {}
+        }
+    }
+    events
+}
+
+/// Twelve tasks of two graphs that all have about this speed-up.
+pub fn eager_run(speedup: f64) -> Vec<Event> {
+    eager_events(runs::twelve_tasks(|task, graph| {
+        speedup * (1.0 + 0.01 * (task as f64 - 5.5) + 0.002 * graph as f64)
+    }))
+}
+
+/// Writes a run as its store would.
+pub fn write_run(folder: &Path, events: &[Event]) {
+    let mut store = RunStore::open(folder).unwrap();
+    events.iter().for_each(|event| store.append(event).unwrap());
+}
+
+/// A folder for everything a test needs.
+pub struct Room {
+    pub folder: TempDir,
+}
+
+impl Room {
+    pub fn new() -> Room {
+        Room { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn key(&self, name: &str) -> SigningKey {
+        let path = self.path(name);
+        match path.exists() {
+            true => SigningKey::read(&path).unwrap(),
+            false => SigningKey::create(&path).unwrap(),
+        }
+    }
+
+    /// A run folder with these events.
+    pub fn run(&self, name: &str, events: &[Event]) -> PathBuf {
+        let folder = self.path(name);
+        write_run(&folder, events);
+        folder
+    }
+
+    /// What a bundle of these events would hold.
+    pub fn draft(&self, name: &str, events: &[Event]) -> Draft {
+        let folder = self.run(name, events);
+        let options = MakeOptions { name: Some(name.into()), trajectories: false };
+        draft_of_run(&folder, &options).unwrap()
+    }
+
+    /// An honest, signed bundle.
+    pub fn bundle(&self, name: &str, speedup: f64) -> Vec<u8> {
+        self.draft(name, &eager_run(speedup)).pack(Some(&self.key("key"))).unwrap()
+    }
+}
+
+pub fn parsed(bytes: Vec<u8>) -> Bundle {
+    Bundle::parse(bytes, &Limits::default()).unwrap()
+}
+
+/// A server with an author whose key is `key` and who may submit.
+pub struct Board {
+    pub room: Room,
+    pub server: Option<Server>,
+    pub token: Token,
+}
+
+impl Board {
+    pub fn start(limits: ServerLimits) -> Board {
+        Board::start_with(limits, TaskIndex::default(), |_| {})
+    }
+
+    pub fn start_with(
+        limits: ServerLimits,
+        tasks: TaskIndex,
+        change: impl FnOnce(&mut State),
+    ) -> Board {
+        let room = Room::new();
+        let store = Store::open(&room.path("store")).unwrap();
+        store.add_author("alice", &room.key("key").public_key()).unwrap();
+        let token = store.add_token("alice").unwrap();
+        let mut state = State::new(store, tasks, limits, Box::new(|_| {}));
+        change(&mut state);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = Server::start(listener, state).unwrap();
+        Board { room, server: Some(server), token }
+    }
+
+    pub fn server(&self) -> &Server {
+        self.server.as_ref().unwrap()
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.server().address()
+    }
+
+    pub fn store(&self) -> &Store {
+        &self.server().state().store
+    }
+
+    pub fn get(&self, path: &str) -> Answer {
+        ask(self.address(), &format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"))
+    }
+
+    pub fn json(&self, path: &str) -> Value {
+        let answer = self.get(path);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        answer.json()
+    }
+
+    pub fn submit(&self, bundle: &[u8]) -> Answer {
+        self.submit_as(bundle, self.token.reveal(), "")
+    }
+
+    pub fn submit_as(&self, bundle: &[u8], token: &str, question: &str) -> Answer {
+        submit_to(self.address(), bundle, token, question)
+    }
+
+    /// Waits until nothing is queued or being judged again.
+    pub fn settle(&self) {
+        for _ in 0..600 {
+            let counts = self.store().count_submissions().unwrap();
+            if counts
+                .iter()
+                .filter(|(state, _)| ["queued", "accepted"].contains(&state.name()))
+                .all(|(_, n)| *n == 0)
+            {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("the worker does not come to an end");
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            server.stop();
+        }
+    }
+}
+
+pub fn submit_to(address: SocketAddr, bundle: &[u8], token: &str, question: &str) -> Answer {
+    let head = format!(
+        "POST /api/v1/submissions{question} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/octet-stream\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        bundle.len()
+    );
+    ask_bytes(address, &[head.as_bytes(), bundle].concat())
+}
+
+#[derive(Debug, Clone)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+}
+
+pub fn ask(address: SocketAddr, request: &str) -> Answer {
+    ask_bytes(address, request.as_bytes())
+}
+
+/// Status 0 where the server said nothing.
+pub fn ask_bytes(address: SocketAddr, request: &[u8]) -> Answer {
+    let Ok(mut stream) = TcpStream::connect(address) else {
+        return Answer { status: 0, head: String::new(), body: Vec::new() };
+    };
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    // A server that has heard enough may close before everything is sent.
+    let _ = stream.write_all(request);
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes);
+    let split = bytes.windows(4).position(|window| window == b"\r\n\r\n");
+    let Some(split) = split else {
+        return Answer { status: 0, head: String::new(), body: bytes };
+    };
+    let head = String::from_utf8_lossy(&bytes[..split]).into_owned();
+    let status = head.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
+    let body = bytes[split + 4..].to_vec();
+    let is_chunked = head.to_ascii_lowercase().contains("transfer-encoding: chunked");
+    let body = if is_chunked { dechunked(&body) } else { body };
+    Answer { status, head, body }
+}
+
+fn dechunked(mut body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    while let Some(end) = body.windows(2).position(|window| window == b"\r\n") {
+        let size = std::str::from_utf8(&body[..end]).unwrap_or("0");
+        let size = usize::from_str_radix(size.trim(), 16).unwrap_or(0);
+        if size == 0 {
+            break;
+        }
+        out.extend(&body[end + 2..end + 2 + size]);
+        body = &body[end + 2 + size + 2..];
+    }
+    out
+}
+
+/// Elements and attributes as a strict reader sees them; panics where the page is not well-formed.
+pub fn elements(page: &str) -> Vec<(String, Vec<(String, String)>)> {
+    let body = page.strip_prefix("<!DOCTYPE html>\n").expect("a document type");
+    let mut found = Vec::new();
+    let mut open: Vec<String> = Vec::new();
+    let mut rest = body;
+    while let Some(at) = rest.find('<') {
+        let end = rest[at..].find('>').expect("a tag that ends") + at;
+        let tag = &rest[at + 1..end];
+        rest = &rest[end + 1..];
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop().as_deref(), Some(name), "closed in order");
+            continue;
+        }
+        let is_void = tag.ends_with('/');
+        let tag = tag.trim_end_matches('/');
+        let (name, mut attributes) = tag.split_once(' ').unwrap_or((tag, ""));
+        assert!(name.chars().all(|c| c.is_ascii_alphanumeric()), "{name:?}");
+        let mut list = Vec::new();
+        while !attributes.is_empty() {
+            let (key, value) = attributes.split_once("=\"").expect("a quoted value");
+            let (value, after) = value.split_once('"').expect("a quoted value");
+            assert!(!value.contains('<') && !value.contains('\''), "{value:?}");
+            list.push((key.to_string(), value.to_string()));
+            attributes = after.trim_start();
+        }
+        // What is inside is no markup.
+        if ["script", "style"].contains(&name) {
+            let close = format!("</{name}>");
+            rest = &rest[rest.find(&close).expect("a closed element") + close.len()..];
+        } else if !is_void {
+            open.push(name.to_string());
+        }
+        found.push((name.to_string(), list));
+    }
+    assert!(open.is_empty() && rest.trim().is_empty(), "{open:?}");
+    found
+}
+
+/// Whether a page is well-formed and holds nothing but what this program writes.
+pub fn check_page(page: &str, what: &str) {
+    let mut scripts = 0;
+    for (name, attributes) in elements(page) {
+        assert!(
+            !["img", "iframe", "object", "embed", "link", "base"].contains(&name.as_str()),
+            "{what}: {name}"
+        );
+        scripts += usize::from(name == "script");
+        for (key, value) in attributes {
+            assert!(!key.starts_with("on"), "{what}: {key}");
+            assert_ne!(key, "style", "{what}: the policy forbids it");
+            assert!(key != "src" && key != "srcdoc", "{what}: {key}");
+            let is_link = ["href", "action"].contains(&key.as_str());
+            let is_plain = |c: char| c.is_ascii_alphanumeric() || "./?=&;#_%-~".contains(c);
+            assert!(!is_link || value.chars().all(is_plain), "{what}: {value}");
+        }
+    }
+    assert_eq!(scripts, 1, "{what}: one script, our own");
+    assert!(page.len() < 300_000, "{what}: {} bytes", page.len());
+}
