@@ -86,6 +86,12 @@ pub trait Prepared: fmt::Debug + Send + Sync {
     /// [`run`](Self::run) of either side.
     fn scrub_memory(&self) {}
 
+    /// Whether a kernel that never ends is stopped by itself. Elsewhere only the end of a process stops it, and a device may
+    /// be busy until then: kernels are watched here before they run there.
+    fn stops_endless_kernels(&self) -> bool {
+        true
+    }
+
     /// How the replaced nodes have run so far.
     fn tier(&self) -> Tier {
         Tier::Plan

@@ -14,7 +14,11 @@ VERSION = 2
 
 
 class PlanError(Exception):
-    """A plan could not be made or did not run."""
+    """A plan could not be made."""
+
+
+class LaunchError(PlanError):
+    """A plan did not run to its end."""
 
 
 class RemoteError(Exception):
@@ -59,7 +63,7 @@ class Runner:
             raise PlanError(f"the runner {path} has version {library.pn_version()}, not {VERSION}")
         self.library = library
         self.run = library.pn_plan_run
-        self.quick = QuickCalls(path, PlanError)
+        self.quick = QuickCalls(path, LaunchError)
 
     def error(self) -> str:
         buffer = ctypes.create_string_buffer(4096)
@@ -131,7 +135,7 @@ class Plan:
         for first, last in self.ranges:
             if last > first or first == 0:
                 if self.runner.run(self.handle, addresses, len(addresses), first, last, stream) != 0:
-                    raise PlanError(self.runner.error())
+                    raise LaunchError(self.runner.error())
             if last < len(self.steps):
                 self.torch_step(self.steps[last], tensors)
         results = [tensors[buffer] if view is None else look(tensors[buffer], view) for buffer, view in self.returns]

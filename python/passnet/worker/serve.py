@@ -14,7 +14,7 @@ import torch
 from passnet.worker.contents import HIGHEST, Ladder, first_changed
 from passnet.worker.frames import VERSION, BrokenFrame, Buffer, read_frame, write_frame
 from passnet.worker.graphs import Graph
-from passnet.worker.plans import Plan, PlanError, RemoteError, RemotePass, Runner
+from passnet.worker.plans import LaunchError, Plan, PlanError, RemoteError, RemotePass, Runner
 from passnet.worker.rates import copy_seconds, flops_per_second
 from passnet.worker.tensors import DTYPES, from_wire, still_holds, to_wire, to_wire_argument
 
@@ -271,12 +271,14 @@ def classify(error: BaseException) -> tuple[str, bool]:
     text = str(error)
     if isinstance(error, RemoteError):
         return error.kind, False
-    if isinstance(error, PlanError):
+    if isinstance(error, PlanError) and not isinstance(error, LaunchError):
         return "plan", False
     if isinstance(error, torch.cuda.OutOfMemoryError | MemoryError) or "can't allocate memory" in text:
         return "memory", False
     if "CUDA error" in text or "cudaError" in text or "device-side assert" in text or "CUDA_ERROR" in text:
         return "cuda", True
+    if isinstance(error, LaunchError):
+        return "launch", False
     if isinstance(error, NotImplementedError):
         return "unsupported", False
     return "error", False

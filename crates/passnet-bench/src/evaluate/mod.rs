@@ -360,10 +360,19 @@ fn stages(
     let case = Case::new(sides?, drawn, options, secret);
     evaluation.spent.prepare = started.elapsed().as_secs_f64();
     evaluation.dtype = case.dtype();
+    let is_watched = options.thorough && matches!(subject, Subject::Passes(_));
+    let watched_first = match is_watched && !case.candidate.stops_endless_kernels() {
+        // What cannot be watched may still run in another tier.
+        true => watch::watch_kernels(&case).map(Some).or_else(|verdict| match verdict.kind {
+            VerdictKind::RuntimeFail => Err(verdict),
+            _ => Ok(None),
+        })?,
+        false => None,
+    };
     let beside = match subject {
         Subject::Passes(candidate) if options.thorough => Some(|| {
             let shapes = || try_other_shapes(engine, &folder, candidate, options, &case);
-            let watched = || watch::watch_kernels(&case);
+            let watched = || watched_first.map_or_else(|| watch::watch_kernels(&case), Ok);
             rayon::join(|| case.beside_others(shapes), || case.beside_others(watched))
         }),
         _ => None,

@@ -419,6 +419,10 @@ impl TorchGraph {
 }
 
 impl Prepared for TorchGraph {
+    fn stops_endless_kernels(&self) -> bool {
+        false
+    }
+
     fn run(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Value>, EngineError> {
         let mut out = Outgoing::default();
         let described = self.inputs(inputs, &mut out)?;

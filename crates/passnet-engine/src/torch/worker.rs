@@ -336,7 +336,7 @@ pub(super) fn refusal(reply: &Map<String, Json>) -> Option<EngineError> {
     let kind = match text("kind") {
         "plan" => ErrorKind::Plan,
         "memory" => ErrorKind::Memory,
-        "cuda" => ErrorKind::Kernel,
+        "cuda" | "launch" => ErrorKind::Kernel,
         "unsupported" => ErrorKind::Unsupported,
         "machine" => ErrorKind::Machine,
         "timeout" => ErrorKind::Timeout,
