@@ -128,7 +128,7 @@ fn an_honest_pass_is_correct_timed_and_asked_everything() {
     assert_eq!(evaluation.dtype, "float32");
     assert_eq!(evaluation.operations, ["mul", "relu"]);
     let passed = |check: &&Check| check.outcome == CheckOutcome::Passed;
-    assert_eq!(evaluation.checks.iter().filter(passed).count(), 18, "{:?}", evaluation.checks);
+    assert_eq!(evaluation.checks.iter().filter(passed).count(), 21, "{:?}", evaluation.checks);
 }
 
 #[test]

@@ -117,12 +117,6 @@ impl Places {
     }
 }
 
-/// Whether one of the dimensions before the last is so short that a look at one index of it tells much.
-pub(super) fn has_short_dimension(shape: &[usize]) -> bool {
-    let (_, before) = shape.split_last().unwrap_or((&0, &[]));
-    before.iter().any(|size| (2..LONG).contains(size))
-}
-
 /// Whether the ends are left alone this time.
 fn spares_ends(key: u64) -> bool {
     !(mixed(key, 0) as usize).is_multiple_of(ENDS_ONCE_IN)

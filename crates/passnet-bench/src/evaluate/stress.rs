@@ -4,7 +4,7 @@
 //! Where the extreme values stand is a secret of the run. A kernel that looks at a few elements to tell a check from an
 //! ordinary call finds ordinary ones: [`places`](super::places) says how.
 
-use super::places::{Choice, Places, has_short_dimension, mixed};
+use super::places::{Choice, Places, mixed};
 use crate::secret::Secret;
 use passnet_engine::Value;
 use passnet_engine::native::{Result, Scalar, Tensor};
@@ -110,10 +110,6 @@ impl Stress {
         name.strip_prefix("other ").unwrap_or(name)
     }
 
-    fn is_other_choice(self) -> bool {
-        self.family() != self.name()
-    }
-
     /// Whether integers and truth values are what it changes.
     fn is_of_integers(self) -> bool {
         use Stress::{Highest, HighestRows, Lowest, LowestRows};
@@ -141,10 +137,6 @@ impl Stress {
         let concerns = |(value, is_fixed): (&Value, &bool)| match (self, value.as_tensor()) {
             (_, None) => false,
             (Stress::Misaligned | Stress::Transposed, _) => true,
-            // Where no dimension is short, another choice is no other question.
-            (_, Some(tensor)) if self.is_other_choice() && !has_short_dimension(tensor.shape()) => {
-                false
-            }
             (_, Some(tensor)) if self.is_of_integers() => !is_fixed && is_counted(tensor.dtype()),
             (_, Some(tensor)) => tensor.dtype().is_float(),
         };
