@@ -4,8 +4,9 @@
 //! Memory is always initialised (zero pages at first, old contents later), so typed slices over it are always sound.
 //!
 //! What an untrusted kernel gets uninitialised must tell nothing about earlier calls, timed or not. Such buffers are
-//! poisoned: every byte is [`POISON`]. [`scrub_pool`] writes the poison into freed blocks ahead of a call, so that the
-//! call itself only takes a block that is ready.
+//! poisoned: every byte is [`POISON`]. They come from blocks of their own, which nothing else is ever kept in, and
+//! [`scrub_pool`] writes the poison into those that were freed ahead of a call, so that the call itself only takes a block
+//! that is ready.
 
 use super::element::Plain;
 use crate::native::error::{Result, TensorError};
@@ -97,6 +98,8 @@ struct Block {
     capacity: usize,
     /// Whether every byte is [`POISON`]; true only of blocks that nobody has used since they were poisoned.
     is_poisoned: bool,
+    /// Whether kernels were given it as fresh memory: then they are given it again, and nobody else is.
+    is_for_kernels: bool,
 }
 
 // SAFETY: a block is plain owned memory; nothing about it belongs to a thread.
@@ -112,7 +115,7 @@ impl Block {
         let layout = Self::layout(capacity)?;
         // SAFETY: the layout has a non-zero size.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })?;
-        Some(Block { start, capacity, is_poisoned: false })
+        Some(Block { start, capacity, is_poisoned: false, is_for_kernels: false })
     }
 
     fn aligned(&self) -> NonNull<u8> {
@@ -142,13 +145,18 @@ impl Drop for Block {
     }
 }
 
+/// Freed blocks by capacity.
+type Free = BTreeMap<usize, Vec<Block>>;
+
 #[derive(Default)]
 struct Pool {
-    free: BTreeMap<usize, Vec<Block>>,
+    free: Free,
+    for_kernels: Free,
     bytes: usize,
 }
 
-static POOL: Mutex<Pool> = Mutex::new(Pool { free: BTreeMap::new(), bytes: 0 });
+static POOL: Mutex<Pool> =
+    Mutex::new(Pool { free: BTreeMap::new(), for_kernels: BTreeMap::new(), bytes: 0 });
 
 fn pool() -> MutexGuard<'static, Pool> {
     POOL.lock().unwrap_or_else(PoisonError::into_inner)
@@ -157,15 +165,16 @@ fn pool() -> MutexGuard<'static, Pool> {
 impl Pool {
     /// The smallest free block that holds `capacity` bytes and not many more. Where there is little to waste, graph after
     /// graph finds blocks of the one before, though its sizes are others.
-    fn take(&mut self, capacity: usize) -> Option<Block> {
+    fn take(&mut self, capacity: usize, is_for_kernels: bool) -> Option<Block> {
+        let free = if is_for_kernels { &mut self.for_kernels } else { &mut self.free };
         let most = match capacity <= SMALL {
             true => 4 * capacity,
             false => capacity + capacity / 8,
         };
-        let (found, blocks) = self.free.range_mut(capacity..=most).next()?;
+        let (found, blocks) = free.range_mut(capacity..=most).next()?;
         let (found, block) = (*found, blocks.pop());
         if blocks.is_empty() {
-            self.free.remove(&found);
+            free.remove(&found);
         }
         self.bytes -= found;
         block
@@ -178,7 +187,8 @@ impl Pool {
         }
         if block.capacity <= POOL_LIMIT {
             self.bytes += block.capacity;
-            self.free.entry(block.capacity).or_default().push(block);
+            let free = if block.is_for_kernels { &mut self.for_kernels } else { &mut self.free };
+            free.entry(block.capacity).or_default().push(block);
         }
     }
 }
@@ -217,7 +227,8 @@ impl Memory {
         let too_large = || TensorError::Allocation { requested: len, available: budget.limit };
         let capacity = len.max(1).checked_next_multiple_of(ALIGNMENT).ok_or_else(too_large)?;
         budget.charge(len)?;
-        let reused = pool().take(capacity);
+        let is_for_kernels = content == Content::Poison;
+        let reused = pool().take(capacity, is_for_kernels);
         let was_reused = reused.is_some();
         let Some(mut block) = reused.or_else(|| Block::new(capacity)) else {
             budget.used.fetch_sub(len, Ordering::Relaxed);
@@ -227,7 +238,7 @@ impl Memory {
             block.poison();
         }
         // From here on others write into it.
-        block.is_poisoned = false;
+        (block.is_poisoned, block.is_for_kernels) = (false, is_for_kernels);
         let start = block.aligned();
         let mut memory = Memory { start, block: Some(block), len, budget };
         if content == Content::Zeros && was_reused {
@@ -264,11 +275,10 @@ pub fn release_pool() {
     drop(freed);
 }
 
-/// Poisons all freed memory, so that the next call finds nothing of earlier ones and need not poison it itself. To be
-/// called outside the clock, before every call that is timed, whichever side it is of: what it does to the caches is
-/// then done to both.
+/// Poisons all freed memory that kernels were given, so that the next call finds nothing of earlier ones and need not poison
+/// it itself. To be called outside the clock, before every call that is timed, whichever side it is of.
 pub fn scrub_pool() {
-    pool().free.values_mut().flatten().for_each(Block::poison);
+    pool().for_kernels.values_mut().flatten().for_each(Block::poison);
 }
 
 /// Owned elements of one type: what kernels write before the result becomes a tensor.
@@ -339,14 +349,27 @@ mod tests {
         for capacity in [1024, 1088, 4096, 2 * SMALL] {
             pool.keep(Block::new(capacity).unwrap());
         }
-        assert_eq!(pool.take(1000).unwrap().capacity, 1024);
-        assert_eq!(pool.take(1024).unwrap().capacity, 1088);
-        assert!(pool.take(1000).is_none(), "a block more than four times too large is left alone");
-        assert!(pool.take(SMALL + 64).is_none(), "so is a large one that is twice too large");
+        assert_eq!(pool.take(1000, false).unwrap().capacity, 1024);
+        assert_eq!(pool.take(1024, false).unwrap().capacity, 1088);
+        assert!(pool.take(1000, false).is_none(), "more than four times too large: left alone");
+        assert!(pool.take(SMALL + 64, false).is_none(), "so is a large one twice too large");
         assert_eq!(pool.bytes, 4096 + 2 * SMALL);
-        assert_eq!(pool.take(1024).unwrap().capacity, 4096);
-        assert!(pool.take(2 * SMALL).is_some());
+        assert_eq!(pool.take(1024, false).unwrap().capacity, 4096);
+        assert!(pool.take(2 * SMALL, false).is_some());
         assert_eq!((pool.bytes, pool.free.len()), (0, 0));
+    }
+
+    #[test]
+    fn blocks_that_kernels_had_go_to_kernels_only() {
+        let mut pool = Pool::default();
+        let mut block = Block::new(1024).unwrap();
+        block.is_for_kernels = true;
+        pool.keep(block);
+        assert!(pool.take(1024, false).is_none());
+        pool.keep(Block::new(1088).unwrap());
+        assert_eq!(pool.take(1024, true).unwrap().capacity, 1024);
+        assert!(pool.take(1024, true).is_none(), "nothing of eager's reaches a kernel");
+        assert_eq!(pool.bytes, 1088);
     }
 
     #[test]
@@ -369,7 +392,7 @@ mod tests {
     #[test]
     fn poisoned_memory_holds_nothing_of_its_last_owner() {
         for scrubbed in [false, true, false] {
-            let mut first = Buffer::<u8>::new(7000).unwrap();
+            let mut first = Buffer::<u8>::poisoned(7000).unwrap();
             first.fill(7);
             drop(first);
             if scrubbed {
