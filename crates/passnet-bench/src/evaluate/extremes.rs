@@ -123,7 +123,7 @@ impl<'a> Extremes<'a> {
                     (CheckOutcome::Failed, detail)
                 }
             };
-            evaluation.checks.push(Check { name: stress.name().into(), outcome, detail });
+            evaluation.checks.push(Check { name: stress.name(), outcome, detail });
         }
         self.failed.map_or(Ok(wrong), Err)
     }

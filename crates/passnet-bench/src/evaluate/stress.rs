@@ -10,7 +10,7 @@ use passnet_engine::Value;
 use passnet_engine::native::{Result, Scalar, Tensor};
 use passnet_graph::DType;
 
-/// A way to change inputs. In rows means whole rows, columns or planes among ordinary ones.
+/// A way to change inputs. In rows means whole rows, columns or samples among ordinary ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stress {
     Large,
@@ -48,66 +48,75 @@ const SCALES: [f32; 8] = [1.0, 1e-3, 10.0, 1e-2, 30.0, 1e-1, 3.0, 100.0];
 const HALF_SCALES: [f32; 8] = [1.0, 1e-3, 10.0, 1e-2, 30.0, 1e-1, 3.0, 1e-3];
 
 impl Stress {
-    pub(super) const ALL: [Stress; 22] = [
+    pub(super) const ALL: [Stress; 30] = [
         Stress::Large,
-        Stress::LargeRows(Choice::One),
-        Stress::LargeRows(Choice::Other),
+        Stress::LargeRows(Choice::Rows),
+        Stress::LargeRows(Choice::Bands),
+        Stress::LargeRows(Choice::Slabs),
+        Stress::LargeRows(Choice::OtherSlabs),
         Stress::LargeHereAndThere,
         Stress::Mixed,
         Stress::Zeros,
-        Stress::ZeroRows(Choice::One),
-        Stress::ZeroRows(Choice::Other),
+        Stress::ZeroRows(Choice::Rows),
+        Stress::ZeroRows(Choice::Bands),
+        Stress::ZeroRows(Choice::Slabs),
+        Stress::ZeroRows(Choice::OtherSlabs),
         Stress::ZerosHereAndThere,
-        Stress::EqualRows(Choice::One),
-        Stress::EqualRows(Choice::Other),
+        Stress::EqualRows(Choice::Rows),
+        Stress::EqualRows(Choice::Bands),
+        Stress::EqualRows(Choice::Slabs),
+        Stress::EqualRows(Choice::OtherSlabs),
         Stress::Denormal,
         Stress::Infinite,
         Stress::NotANumber,
         Stress::Lowest,
-        Stress::LowestRows(Choice::One),
-        Stress::LowestRows(Choice::Other),
+        Stress::LowestRows(Choice::Rows),
+        Stress::LowestRows(Choice::Slabs),
+        Stress::LowestRows(Choice::OtherSlabs),
         Stress::Highest,
-        Stress::HighestRows(Choice::One),
-        Stress::HighestRows(Choice::Other),
+        Stress::HighestRows(Choice::Rows),
+        Stress::HighestRows(Choice::Slabs),
+        Stress::HighestRows(Choice::OtherSlabs),
         Stress::Misaligned,
         Stress::Transposed,
     ];
 
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Stress::Large => "large values",
-            Stress::LargeRows(Choice::One) => "rows of large values",
-            Stress::LargeRows(Choice::Other) => "other rows of large values",
+    pub(super) fn name(self) -> String {
+        let what = match self {
+            Stress::Large | Stress::LargeRows(_) => "large values",
             Stress::LargeHereAndThere => "large values here and there",
             Stress::Mixed => "mixed magnitudes",
             Stress::Zeros => "zeros of both signs",
-            Stress::ZeroRows(Choice::One) => "rows of zeros",
-            Stress::ZeroRows(Choice::Other) => "other rows of zeros",
+            Stress::ZeroRows(_) => "zeros",
             Stress::ZerosHereAndThere => "zeros here and there",
-            Stress::EqualRows(Choice::One) => "rows of equal values",
-            Stress::EqualRows(Choice::Other) => "other rows of equal values",
+            Stress::EqualRows(_) => "equal values",
             Stress::Denormal => "denormal values",
             Stress::Infinite => "infinities",
             Stress::NotANumber => "NaN",
-            Stress::Lowest => "integers at the lower end of their range",
-            Stress::LowestRows(Choice::One) => "rows of integers at the lower end of their range",
-            Stress::LowestRows(Choice::Other) => {
-                "other rows of integers at the lower end of their range"
-            }
-            Stress::Highest => "integers at the upper end of their range",
-            Stress::HighestRows(Choice::One) => "rows of integers at the upper end of their range",
-            Stress::HighestRows(Choice::Other) => {
-                "other rows of integers at the upper end of their range"
-            }
+            Stress::Lowest | Stress::LowestRows(_) => "integers at the lower end of their range",
+            Stress::Highest | Stress::HighestRows(_) => "integers at the upper end of their range",
             Stress::Misaligned => "misaligned memory",
             Stress::Transposed => "non-contiguous memory",
-        }
+        };
+        self.choice().map_or_else(|| what.into(), |choice| format!("{} of {what}", choice.name()))
     }
 
-    /// The name that both choices of rows share.
-    fn family(self) -> &'static str {
+    /// What both choices of slabs share.
+    fn family(self) -> String {
         let name = self.name();
-        name.strip_prefix("other ").unwrap_or(name)
+        name.strip_prefix("other ").unwrap_or(&name).into()
+    }
+
+    /// Which rows it changes, where it changes rows.
+    fn choice(self) -> Option<Choice> {
+        match self {
+            Stress::LargeRows(choice)
+            | Stress::ZeroRows(choice)
+            | Stress::EqualRows(choice)
+            | Stress::LowestRows(choice)
+            | Stress::HighestRows(choice) => Some(choice),
+            _ => None,
+        }
     }
 
     /// Whether integers and truth values are what it changes.
@@ -137,6 +146,9 @@ impl Stress {
         let concerns = |(value, is_fixed): (&Value, &bool)| match (self, value.as_tensor()) {
             (_, None) => false,
             (Stress::Misaligned | Stress::Transposed, _) => true,
+            (_, Some(tensor)) if !self.choice().is_none_or(|it| it.concerns(tensor.shape())) => {
+                false
+            }
             (_, Some(tensor)) if self.is_of_integers() => !is_fixed && is_counted(tensor.dtype()),
             (_, Some(tensor)) => tensor.dtype().is_float(),
         };
@@ -146,9 +158,9 @@ impl Stress {
     /// The inputs with their values changed; those that stay are shared. Infinities stand in the largest inputs only: a
     /// statistic or a weight that is infinite makes NaN or infinity of the same formula, depending on how it is folded.
     pub(super) fn apply(self, inputs: &Stressed<'_>, secret: &Secret) -> Result<Vec<Value>> {
-        let mut dice = secret.dice(self.name());
+        let mut dice = secret.dice(&self.name());
         // Inputs of the same shape are changed at the same indices, so that sums of them are extreme, too.
-        let key = secret.dice(self.family()).number();
+        let key = secret.dice(&self.family()).number();
         let floats =
             inputs.draw.iter().filter_map(Value::as_tensor).filter(|t| t.dtype().is_float());
         let largest = floats.map(|tensor| tensor.numel()).max().unwrap_or(0);
@@ -216,15 +228,13 @@ impl Stress {
 
     /// Which elements are changed.
     fn places(self, shape: &[usize], keys: Keys) -> Places {
+        if let Some(choice) = self.choice() {
+            return Places::rows(shape, keys.indices, choice);
+        }
         match self {
-            Stress::LargeRows(choice)
-            | Stress::ZeroRows(choice)
-            | Stress::EqualRows(choice)
-            | Stress::LowestRows(choice)
-            | Stress::HighestRows(choice) => Places::rows(shape, keys.indices, choice),
-            Stress::LargeHereAndThere | Stress::ZerosHereAndThere => {
-                Places::scattered(shape, 64, keys.elements)
-            }
+            Stress::LargeHereAndThere => Places::scattered(shape, 64, keys.elements),
+            // A zero is nothing out of the ordinary, so there may be many: at the head of some row, too.
+            Stress::ZerosHereAndThere => Places::scattered(shape, 16, keys.elements),
             // Few: most rows of a reduction stay ordinary.
             Stress::Infinite | Stress::NotANumber => Places::scattered(shape, 512, keys.elements),
             _ => Places::All,
@@ -240,35 +250,29 @@ impl Stress {
         key: u64,
         extremes: &Extremes<T>,
     ) {
-        // What needs no random bits is done in loops that vectorise.
-        match self {
-            Stress::Large => {
-                return piece.iter_mut().for_each(|value| *value = *value * extremes.large);
+        let [zero, infinity, nan] = [0.0, f32::INFINITY, f32::NAN].map(T::from_f32);
+        let equal = T::from_f32(EQUAL);
+        let scales = extremes.scales.map(T::from_f32);
+        // One loop for each kind: those without random bits vectorise.
+        places.for_each_run(at, piece, |first, run| match self {
+            Stress::Large | Stress::LargeRows(_) | Stress::LargeHereAndThere => {
+                run.iter_mut().for_each(|value| *value = *value * extremes.large);
             }
             Stress::Denormal => {
-                return piece
-                    .iter_mut()
-                    .for_each(|value| *value = extremes.denormal.copysign(*value));
+                run.iter_mut().for_each(|value| *value = extremes.denormal.copysign(*value));
             }
+            Stress::Mixed => for_each_random(key, first, run, |random, value| {
+                *value = *value * scales[usize::from(random) % SCALES.len()];
+            }),
+            Stress::Zeros | Stress::ZeroRows(_) | Stress::ZerosHereAndThere => {
+                for_each_random(key, first, run, |random, value| *value = zero.signed(random));
+            }
+            Stress::Infinite => {
+                for_each_random(key, first, run, |random, value| *value = infinity.signed(random));
+            }
+            Stress::EqualRows(_) => run.fill(equal),
+            Stress::NotANumber => run.fill(nan),
             _ => {}
-        }
-        let [one, zero, infinity, nan] = [1.0, 0.0, f32::INFINITY, f32::NAN].map(T::from_f32);
-        places.for_each(at, piece, |element, value| {
-            let random = mixed(key, element);
-            let sign = if random & 1 == 0 { one } else { T::from_f32(-1.0) };
-            *value = match self {
-                Stress::LargeRows(_) | Stress::LargeHereAndThere => *value * extremes.large,
-                Stress::Mixed => {
-                    *value * T::from_f32(extremes.scales[(random >> 1) as usize % SCALES.len()])
-                }
-                Stress::Zeros | Stress::ZeroRows(_) | Stress::ZerosHereAndThere => {
-                    zero.copysign(sign)
-                }
-                Stress::EqualRows(_) => T::from_f32(EQUAL),
-                Stress::Infinite => infinity.copysign(sign),
-                Stress::NotANumber => nan,
-                _ => *value,
-            };
         });
     }
 
@@ -279,7 +283,7 @@ impl Stress {
         let end = if is_lowest { least } else { largest };
         let places = self.places(tensor.shape(), keys);
         tensor.changed::<i64>(PIECE, |at, piece| {
-            places.for_each(at, piece, |_, value| *value = end);
+            places.for_each_run(at, piece, |_, run| run.fill(end));
         })
     }
 }
@@ -351,10 +355,31 @@ pub(super) fn varied(tensor: &Tensor, key: u64) -> Result<Tensor> {
     })
 }
 
+/// Random bits of one element. Several elements share a random number.
+const BITS: usize = 8;
+
+/// Calls `change` with every element of a run that begins at element `first`, and with random bits of its own.
+fn for_each_random<T>(key: u64, first: usize, run: &mut [T], change: impl Fn(u8, &mut T)) {
+    const TOGETHER: usize = u64::BITS as usize / BITS;
+    let (mut number, mut element) = (mixed(key, first / TOGETHER), first);
+    for value in run {
+        if element.is_multiple_of(TOGETHER) {
+            number = mixed(key, element / TOGETHER);
+        }
+        change((number >> (element % TOGETHER * BITS)) as u8, value);
+        element += 1;
+    }
+}
+
 /// The floating-point types that values are changed in.
 trait Real: Copy + Send + Sync + std::ops::Mul<Output = Self> {
     fn from_f32(value: f32) -> Self;
     fn copysign(self, sign: Self) -> Self;
+
+    /// Positive or negative, by a random bit.
+    fn signed(self, random: u8) -> Self {
+        self.copysign(Self::from_f32(if random & 1 == 0 { 1.0 } else { -1.0 }))
+    }
 }
 
 impl Real for f32 {
@@ -414,7 +439,7 @@ mod tests {
         let ones = Tensor::full(&[64, 64], Scalar::Float(1.0), DType::Float32).unwrap();
         let mut first_ordinary = 0;
         for _ in 0..64 {
-            let found = stressed(Stress::LargeRows(Choice::One), &inputs(&ones), None)
+            let found = stressed(Stress::LargeRows(Choice::Rows), &inputs(&ones), None)
                 .to_vec::<f32>()
                 .unwrap();
             let is_large = |row: &[f32]| row.iter().all(|value| *value == 1e4);
@@ -426,11 +451,24 @@ mod tests {
     }
 
     /// A single number has no place to hide.
+    /// A run in two halves finds the bits that it finds in one.
+    #[test]
+    fn random_bits_belong_to_elements() {
+        let bits = |first, count| {
+            let mut found = vec![0; count];
+            for_each_random(5, first, &mut found, |random, value| *value = random);
+            found
+        };
+        let whole = bits(3, 100);
+        assert_eq!(whole, [bits(3, 42), bits(45, 58)].concat());
+        assert!(whole.iter().collect::<std::collections::BTreeSet<_>>().len() > 50);
+    }
+
     #[test]
     fn single_numbers_change_in_every_kind() {
         let one = Tensor::full(&[], Scalar::Float(1.0), DType::Float32).unwrap();
         let value = |stress| stressed(stress, &inputs(&one), None).to_vec::<f32>().unwrap()[0];
-        assert_eq!(value(Stress::LargeRows(Choice::One)), 1e4);
+        assert_eq!(value(Stress::LargeRows(Choice::Rows)), 1e4);
         assert_eq!(value(Stress::ZerosHereAndThere), 0.0);
         let flag = Tensor::full(&[], Scalar::Int(1), DType::Bool).unwrap();
         let truth = || stressed(Stress::Large, &inputs(&flag), None).to_vec::<i64>().unwrap()[0];
@@ -452,7 +490,7 @@ mod tests {
         assert_eq!(found(Stress::Lowest), [2; 999]);
         assert_eq!(found(Stress::Highest), [9; 999]);
         let (low, high) =
-            (found(Stress::LowestRows(Choice::One)), found(Stress::HighestRows(Choice::Other)));
+            (found(Stress::LowestRows(Choice::Rows)), found(Stress::HighestRows(Choice::Rows)));
         assert!(low.contains(&2) && low.iter().all(|value| [2, 5].contains(value)));
         assert!(high.contains(&9) && high.iter().all(|value| [5, 9].contains(value)));
     }
