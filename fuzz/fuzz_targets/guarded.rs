@@ -22,19 +22,15 @@ impl Guarded {
         let whole = room + 2 * PAGE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: new pages at an address of the system's choice.
-        let pages = unsafe {
-            libc::mmap(std::ptr::null_mut(), whole, libc::PROT_NONE, flags, -1, 0)
-        };
+        let pages =
+            unsafe { libc::mmap(std::ptr::null_mut(), whole, libc::PROT_NONE, flags, -1, 0) };
         assert!(pages != libc::MAP_FAILED, "no memory for a buffer");
         let pages = pages.cast::<u8>();
         let first = PAGE + room - bytes.next_multiple_of(align);
         // SAFETY: the pages between the first and the last are ours, and `first + bytes` is at most their end.
         unsafe {
-            let changed = libc::mprotect(
-                pages.add(PAGE).cast(),
-                room,
-                libc::PROT_READ | libc::PROT_WRITE,
-            );
+            let changed =
+                libc::mprotect(pages.add(PAGE).cast(), room, libc::PROT_READ | libc::PROT_WRITE);
             assert_eq!(changed, 0, "pages that cannot be written");
             pages.add(PAGE).write_bytes(CANARY, room);
             std::ptr::copy_nonoverlapping(content.as_ptr(), pages.add(first), bytes);
@@ -50,9 +46,8 @@ impl Guarded {
     /// The content; panics where something was written beside it.
     pub fn content(&self) -> &[u8] {
         // SAFETY: these pages are readable and nobody writes them while `self` is borrowed.
-        let room = unsafe {
-            std::slice::from_raw_parts(self.pages.add(PAGE), self.whole - 2 * PAGE)
-        };
+        let room =
+            unsafe { std::slice::from_raw_parts(self.pages.add(PAGE), self.whole - 2 * PAGE) };
         let (before, rest) = room.split_at(self.first - PAGE);
         let (content, behind) = rest.split_at(self.bytes);
         let kept = before.iter().chain(behind).all(|byte| *byte == CANARY);

@@ -31,7 +31,15 @@ macro_rules! graphs {
 /// Chains, several outputs, updates in place, randomness, views.
 static GRAPHS: LazyLock<Vec<(Source, Graph)>> = LazyLock::new(|| {
     let texts = graphs!(
-        "add_relu", "attention", "bottleneck", "rms_norm", "sin_cos", "swiglu", "training", "twice", "updated_view"
+        "add_relu",
+        "attention",
+        "bottleneck",
+        "rms_norm",
+        "sin_cos",
+        "swiglu",
+        "training",
+        "twice",
+        "updated_view"
     );
     let read = |(name, text): (&str, &str)| {
         let source = Source::new(format!("{name}/model.py"), text);
@@ -87,14 +95,21 @@ fn write_folder(folder: &Path, bytes: &[u8]) -> Option<()> {
         content.clear();
         name = String::from_utf8_lossy(next).trim().to_string();
         let simple = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
-        if name.is_empty() || name.starts_with('.') || name.len() > 64 || !name.chars().all(simple) {
+        if name.is_empty() || name.starts_with('.') || name.len() > 64 || !name.chars().all(simple)
+        {
             return None;
         }
     }
     std::fs::write(folder.join(&name), &content).ok()
 }
 
-fn by_meaning(program: &Program, pass: &Pass, source: &Source, graph: &Graph, options: &MatchOptions) {
+fn by_meaning(
+    program: &Program,
+    pass: &Pass,
+    source: &Source,
+    graph: &Graph,
+    options: &MatchOptions,
+) {
     let pattern = Pattern::new(&pass.pattern.graph);
     let target = TargetGraph::new(graph);
     let outcome = find(&pattern, &target, options);

@@ -30,8 +30,8 @@ fuzz_target!(|json: &[u8]| {
     let plan = unsafe { pn_plan_cpu(json.as_ptr(), json.len()) };
     if plan.is_null() {
         let text = last_error();
+        // A panic that the interface would catch has ended the process already, by the hook that libFuzzer sets.
         assert!(!text.is_empty(), "refused without a text");
-        assert!(!text.starts_with("bug in passnet-runner"), "{text}");
         return;
     }
     let plan = Handle(plan);

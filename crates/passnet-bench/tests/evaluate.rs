@@ -203,6 +203,29 @@ fn right_on_ordinary_values_only_is_not_right() {
 }
 
 /// 16 rows of 100 are computed whatever the size is.
+/// `exp` as GPUs compute it: the product with log2(e) is rounded once, which shows where x is large.
+#[test]
+fn an_exponential_that_rounds_its_argument_is_right_and_one_of_fewer_bits_is_not() {
+    let model = MODEL
+        .replace("x * y", "torch.exp(x)")
+        .replace("torch.nn.functional.relu(tmp_0, inplace=False)", "tmp_0 * y");
+    let pass =
+        PASS.replace("torch.nn.functional.relu(x * y, inplace=False)", "torch.exp(x) * y").replace(
+            "tl.maximum(x * y, 0.0, propagate_nan=tl.PropagateNan.ALL)",
+            "tl.exp2(ARGUMENT * 1.4426950408889634) * y",
+        );
+    let files = files().with(FileName::Model, model);
+    let evaluated = |argument: &str| {
+        let candidate = load(&pass.replace("ARGUMENT", argument), false).unwrap();
+        let found = evaluate(&NativeEngine, &files, Some(&candidate), &options());
+        found.judged.verdict
+    };
+    let rounded = evaluated("x");
+    assert_eq!(rounded.kind, VerdictKind::Correct, "{rounded}");
+    let coarse = evaluated("x.to(tl.float16).to(tl.float32)");
+    assert_eq!(coarse.kind, VerdictKind::Accuracy, "{coarse}");
+}
+
 #[test]
 fn right_at_one_size_only_is_wrong_where_sizes_may_change_and_told_elsewhere() {
     let fixed = with("n = x.numel()", "n = 1600").replace("empty_like", "zeros_like");

@@ -1,5 +1,6 @@
 //! A graph and its rewritten form, prepared, with the inputs both will see.
 
+use super::oracle;
 use super::verification::no_memory;
 use super::{EvaluateOptions, candidate_failure, eager_failure};
 use crate::secret::Secret;
@@ -220,7 +221,35 @@ impl Case {
     /// the engine cannot give them.
     pub(super) fn run_oracle(&self, inputs: &[Value]) -> Result<Option<Vec<Tensor>>, Box<Verdict>> {
         let Some(oracle) = &self.oracle else { return Ok(None) };
-        // Wide before the run, so that what the graph writes into its inputs is written into these.
+        let inputs = self.widened(inputs).map_err(|error| no_memory(&error))?;
+        let run = self.run(&**oracle, inputs);
+        Ok(run.ok().and_then(|run| run.tensors(self.writes_inputs).ok()))
+    }
+
+    /// As [`run_oracle`](Self::run_oracle), on inputs that differ from these in their last bit: all larger, and each larger or
+    /// smaller by chance.
+    pub(super) fn run_moved_oracle(
+        &self,
+        inputs: &[Value],
+    ) -> Result<Vec<Vec<Tensor>>, Box<Verdict>> {
+        let mut dice = self.secret.dice("moved inputs");
+        let mut results = Vec::new();
+        for key in [None, Some(dice.number())] {
+            let moved = inputs.iter().map(|value| match value {
+                Value::Tensor(tensor) if tensor.dtype().is_float() => {
+                    let wide = tensor.to_dtype(Precision::Double.of(tensor.dtype()))?;
+                    oracle::moved(&wide, key).map(Value::Tensor)
+                }
+                other => Ok(other.clone()),
+            });
+            let moved = moved.collect::<TensorResult<Vec<_>>>();
+            results.extend(self.run_oracle(&moved.map_err(|error| no_memory(&error))?)?);
+        }
+        Ok(results)
+    }
+
+    /// Wide before the run, so that what the graph writes into its inputs is written into these.
+    fn widened(&self, inputs: &[Value]) -> TensorResult<Vec<Value>> {
         let wide = |value: &Value| match value {
             Value::Tensor(tensor) => {
                 let dtype = Precision::Double.of(tensor.dtype());
@@ -232,10 +261,7 @@ impl Case {
             }
             other => Ok(other.clone()),
         };
-        let inputs = inputs.iter().map(wide).collect::<TensorResult<Vec<_>>>();
-        let inputs = inputs.map_err(|error| no_memory(&error))?;
-        let run = self.run(&**oracle, inputs);
-        Ok(run.ok().and_then(|run| run.tensors(self.writes_inputs).ok()))
+        inputs.iter().map(wide).collect()
     }
 
     fn run(&self, side: &dyn Prepared, inputs: Vec<Value>) -> Result<Run, EngineError> {

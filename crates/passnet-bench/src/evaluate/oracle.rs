@@ -6,12 +6,15 @@
 //!
 //! - an element within the tolerance of the float64 result is right, whatever eager gives;
 //! - so is one of a wide type within a few units in the last place of the output's largest element;
+//! - so is one of float32 that is no further away than the float64 result of inputs that differ in their last bit;
 //! - of the others there may be at each distance only so many as eager has at a part of that distance, four times
 //!   counted, and none beyond a limit;
 //! - where float64 has no number, the candidate must have what eager or float64 has.
 
+use super::places::mixed;
 use super::tensors::Flat;
 use crate::tolerance::{BASELINE, Tolerance};
+use passnet_engine::native::{Result, Tensor};
 use passnet_graph::DType;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -57,14 +60,16 @@ const PIECE: usize = 1 << 14;
 /// Elements that are widened at a time: they stay in the first-level cache.
 const CHUNK: usize = 512;
 
-/// One element of eager, of the candidate, and of the truth.
-type Element = (f64, f64, f64);
+/// One element of eager, of the candidate and of the truth, and how far the truth moves with the last bit of the inputs.
+type Element = (f64, f64, f64, f64);
 
-/// The same elements of all three.
+/// The same elements of all.
 struct Chunk<'a> {
     eager: &'a [f64],
     candidate: &'a [f64],
     truth: &'a [f64],
+    /// How far the truth moves with the last bit of the inputs; zero where that was not asked.
+    moves: &'a [f64],
 }
 
 /// Elements that are judged at once.
@@ -89,8 +94,8 @@ impl Chunk<'_> {
     }
 
     fn elements(&self) -> impl Iterator<Item = Element> {
-        let pairs = self.eager.iter().zip(self.candidate).zip(self.truth);
-        pairs.map(|((eager, candidate), truth)| (*eager, *candidate, *truth))
+        let all = self.eager.iter().zip(self.candidate).zip(self.truth).zip(self.moves);
+        all.map(|(((eager, candidate), truth), moves)| (*eager, *candidate, *truth, *moves))
     }
 }
 
@@ -99,6 +104,8 @@ struct Triple<'a> {
     eager: &'a Flat<'a>,
     candidate: &'a Flat<'a>,
     truth: &'a Flat<'a>,
+    /// The truth of inputs that differ in their last bit, where that was asked.
+    moved: Vec<&'a Flat<'a>>,
     tolerance: Tolerance,
 }
 
@@ -135,7 +142,35 @@ impl<'a> Triple<'a> {
         let tolerance = Tolerance::of(eager.dtype(), BASELINE)?;
         let are_real = eager.is_real() && candidate.is_real() && truth.is_real();
         let same = eager.len() == truth.len() && candidate.len() == truth.len();
-        (are_real && same).then_some(Triple { eager, candidate, truth, tolerance })
+        (are_real && same).then_some(Triple {
+            eager,
+            candidate,
+            truth,
+            moved: Vec::new(),
+            tolerance,
+        })
+    }
+
+    /// Asks, too, how far the truth moves with the last bit of the inputs. Only float32 is judged by that: half types have
+    /// wide tolerances to begin with, and float64 is the truth itself.
+    fn with_moved(mut self, moved: Vec<&'a Flat<'a>>) -> Triple<'a> {
+        let is_alike = |flat: &&Flat<'_>| flat.is_real() && flat.len() == self.truth.len();
+        if self.eager.dtype() == DType::Float32 {
+            self.moved = moved.into_iter().filter(is_alike).collect();
+        }
+        self
+    }
+
+    /// How far the truth moves, element by element from `at` on.
+    fn write_moves(&self, at: usize, truth: &[f64], room: &mut [f64], moves: &mut [f64]) {
+        moves.fill(0.0);
+        for moved in &self.moved {
+            moved.write_reals(at, room);
+            for ((moves, moved), truth) in moves.iter_mut().zip(&*room).zip(truth) {
+                let by = (moved - truth).abs();
+                *moves = if by > *moves && by.is_finite() { by } else { *moves };
+            }
+        }
     }
 
     fn allowed(&self, truth: f64) -> f64 {
@@ -151,14 +186,15 @@ impl<'a> Triple<'a> {
         let length = self.truth.len();
         (0..length.div_ceil(PIECE)).into_par_iter().map(move |piece| {
             let end = length.min((piece + 1) * PIECE);
-            let mut room = [[0.0; CHUNK]; 3];
+            let mut room = [[0.0; CHUNK]; 5];
             (piece * PIECE..end).step_by(CHUNK).fold(start, |sum, at| {
-                let [eager, candidate, truth] =
+                let [eager, candidate, truth, moved, moves] =
                     room.each_mut().map(|r| &mut r[..CHUNK.min(end - at)]);
                 self.eager.write_reals(at, eager);
                 self.candidate.write_reals(at, candidate);
                 self.truth.write_reals(at, truth);
-                add(sum, Chunk { eager, candidate, truth })
+                self.write_moves(at, truth, moved, moves);
+                add(sum, Chunk { eager, candidate, truth, moves })
             })
         })
     }
@@ -269,7 +305,8 @@ impl Errors {
         }
     }
 
-    fn element(&mut self, triple: &Triple<'_>, limits: Limits, (eager, candidate, truth): Element) {
+    fn element(&mut self, triple: &Triple<'_>, limits: Limits, element: Element) {
+        let (eager, candidate, truth, moves) = element;
         if !truth.is_finite() {
             self.is_wrong |= differ(eager, candidate) & differ(truth, candidate);
             return;
@@ -282,7 +319,7 @@ impl Errors {
         let tolerance = triple.tolerance.atol + triple.tolerance.rtol * eager.abs();
         let is_close = eager.is_finite() & ((candidate - eager).abs() <= tolerance);
         let distance = (candidate - truth).abs();
-        let is_right = (error <= 1.0) | (distance <= limits.always);
+        let is_right = (error <= 1.0) | (distance <= limits.always.max(moves.min(limits.most)));
         if !differ(eager, candidate) | is_close | is_right {
             return;
         }
@@ -331,18 +368,41 @@ fn counted(mut classes: [usize; CLASSES], error: f64) -> [usize; CLASSES] {
     classes
 }
 
-/// What float64 says of outputs that are not all within eager's tolerance.
-pub(super) fn judge(eager: &[Flat<'_>], candidate: &[Flat<'_>], truth: &[Flat<'_>]) -> Judgement {
+/// What float64 says of outputs that are not all within eager's tolerance. `moved` are its results on inputs that differ in
+/// their last bit, where that is asked.
+pub(super) fn judge(
+    eager: &[Flat<'_>],
+    candidate: &[Flat<'_>],
+    truth: &[Flat<'_>],
+    moved: &[Vec<Flat<'_>>],
+) -> Judgement {
     if eager.len() != candidate.len() || eager.len() != truth.len() {
         return Judgement::Wrong;
     }
-    let outputs = eager.iter().zip(candidate).zip(truth);
-    outputs.fold(Judgement::Right, |all, ((eager, candidate), truth)| {
-        all.and(judge_output(eager, candidate, truth))
+    let outputs = eager.iter().zip(candidate).zip(truth).enumerate();
+    outputs.fold(Judgement::Right, |all, (output, ((eager, candidate), truth))| {
+        let moved = moved.iter().filter_map(|outputs| outputs.get(output)).collect();
+        all.and(judge_output(eager, candidate, truth, moved))
     })
 }
 
-fn judge_output(eager: &Flat<'_>, candidate: &Flat<'_>, truth: &Flat<'_>) -> Judgement {
+/// Wide values that differ in the last bit of float32: all larger, or each larger or smaller by the key.
+pub(super) fn moved(wide: &Tensor, key: Option<u64>) -> Result<Tensor> {
+    let by = f64::from(f32::EPSILON);
+    wide.changed::<f64>(PIECE, |at, piece| {
+        for (element, value) in piece.iter_mut().enumerate() {
+            let is_less = key.is_some_and(|key| mixed(key, at + element) & 1 == 1);
+            *value *= if is_less { 1.0 - by } else { 1.0 + by };
+        }
+    })
+}
+
+fn judge_output<'a>(
+    eager: &'a Flat<'a>,
+    candidate: &'a Flat<'a>,
+    truth: &'a Flat<'a>,
+    moved: Vec<&'a Flat<'a>>,
+) -> Judgement {
     if eager.dtype() != candidate.dtype() || eager.shape() != candidate.shape() {
         return Judgement::Wrong;
     }
@@ -353,6 +413,7 @@ fn judge_output(eager: &Flat<'_>, candidate: &Flat<'_>, truth: &Flat<'_>) -> Jud
         let is_equal = matches!(found, Ok(Some(ladder)) if ladder.is_right_at(BASELINE));
         return if is_equal { Judgement::Right } else { Judgement::Wrong };
     };
+    let triple = triple.with_moved(moved);
     let (largest, dtype) = (largest(truth), eager.dtype());
     let limits = Limits {
         always: allowance(largest, dtype),
@@ -373,7 +434,12 @@ fn differ(one: f64, two: f64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::judge as judge_moved;
     use super::*;
+
+    fn judge(eager: &[Flat<'_>], candidate: &[Flat<'_>], truth: &[Flat<'_>]) -> Judgement {
+        judge_moved(eager, candidate, truth, &[])
+    }
 
     /// A sum that comes back to zero is only as exact as the sums before it.
     #[test]
@@ -382,8 +448,6 @@ mod tests {
         assert_eq!(judge(&truth, &flat(&[1e6, 100.3]), &truth), Judgement::Right);
         assert_eq!(judge(&truth, &flat(&[1e6, 101.0]), &truth), Judgement::Wrong);
     }
-    use passnet_engine::native::Tensor;
-
     /// Tests may leak a few bytes.
     fn flat(values: &[f32]) -> Vec<Flat<'static>> {
         let tensor = Tensor::from_slice(values, &[values.len()]).unwrap();
@@ -434,6 +498,34 @@ mod tests {
         assert_eq!(judge(&truth, &off(1, 2.7e-3), &truth), Judgement::Wrong, "eager is exact");
         // However far eager is off, there is a limit.
         assert_eq!(judge(&off(100, -5.0), &off(100, 0.2), &truth), Judgement::Wrong);
+    }
+
+    /// An exponential of 50 moves by six millionths with the last bit of 50.
+    #[test]
+    fn an_element_may_be_as_far_off_as_the_last_bit_of_the_inputs_moves_it() {
+        let truth = flat(&[1.0, 2.0]);
+        let candidate = flat(&[1.0, 2.0 + 2e-5]);
+        let judge =
+            |moved: &[f32], candidate| judge_moved(&truth, candidate, &truth, &[flat(moved)]);
+        assert_eq!(judge(&[1.0, 2.0], &candidate), Judgement::Wrong);
+        assert_eq!(judge(&[1.1, 2.0], &candidate), Judgement::Wrong, "another element moves");
+        assert_eq!(judge(&[1.0, 2.0 - 3e-5], &candidate), Judgement::Right);
+        assert_eq!(judge(&[1.0, f32::INFINITY], &candidate), Judgement::Wrong);
+        // However far it moves, there is a limit.
+        assert_eq!(judge(&[1.0, 3.0], &flat(&[1.0, 2.5])), Judgement::Wrong);
+    }
+
+    #[test]
+    fn moved_values_differ_in_their_last_bit() {
+        let wide =
+            Tensor::from_slice(&[1.0f64, -3.0, 0.0, 5.0, 7.0, 9.0, 11.0, 13.0], &[8]).unwrap();
+        let values = wide.to_vec::<f64>().unwrap();
+        let found = |key| moved(&wide, key).unwrap().to_vec::<f64>().unwrap();
+        let is_close = |(one, two): (&f64, &f64)| (one - two).abs() <= two.abs() * 1.2e-7;
+        assert!(found(None).iter().zip(&values).all(is_close));
+        assert!(found(Some(3)).iter().zip(&values).all(is_close));
+        assert_ne!(found(None), values);
+        assert_ne!(found(Some(3)), found(None));
     }
 
     #[test]

@@ -86,14 +86,30 @@ impl Pair {
         if ladder.is_right_at(BASELINE) {
             return Ok(Judged { ladder, forgiven: None });
         }
-        let judgement = self.against_truth(case, inputs, oracle::judge)?;
-        let forgiven = match judgement.unwrap_or(Judgement::Wrong) {
+        let forgiven = match self.judge_by_truth(case, inputs)? {
             Judgement::Wrong => return Ok(Judged { ladder, forgiven: None }),
             Judgement::Right => (0, 1.0),
             Judgement::Forgiven { elements, worst } => (elements, worst),
         };
         let ladder = Ladder::from_fn(|t| t >= BASELINE || ladder.is_right_at(t));
         Ok(Judged { ladder, forgiven: Some(forgiven) })
+    }
+
+    fn judge_by_truth(&self, case: &Case, inputs: &[Value]) -> Result<Judgement, Box<Verdict>> {
+        let judge = |moved: &[Vec<Flat<'_>>]| {
+            let judgement = self.against_truth(case, inputs, |eager, candidate, truth| {
+                oracle::judge(eager, candidate, truth, moved)
+            })?;
+            Ok(judgement.unwrap_or(Judgement::Wrong))
+        };
+        let judgement = judge(&[])?;
+        if judgement != Judgement::Wrong {
+            return Ok(judgement);
+        }
+        // Two runs more: only where nothing else explains the difference.
+        let moved = case.run_moved_oracle(inputs)?;
+        let moved = moved.iter().map(|outputs| Flat::all(outputs)).collect::<Result<Vec<_>, _>>();
+        judge(&moved.map_err(|error| no_memory(&error))?)
     }
 
     /// Outputs have eager's strides. Nothing in a graph tells who takes its result: a view of it, or the layout of
