@@ -226,15 +226,16 @@ impl Case {
         Ok(run.ok().and_then(|run| run.tensors(self.writes_inputs).ok()))
     }
 
-    /// As [`run_oracle`](Self::run_oracle), on inputs that differ from these in their last bit: all larger, and each larger or
-    /// smaller by chance.
+    /// As [`run_oracle`](Self::run_oracle), on inputs that differ from these in their last bit: all larger, and, several times,
+    /// each larger or smaller by chance.
     pub(super) fn run_moved_oracle(
         &self,
         inputs: &[Value],
     ) -> Result<Vec<Vec<Tensor>>, Box<Verdict>> {
         let mut dice = self.secret.dice("moved inputs");
+        let keys = std::iter::once(None).chain((0..MOVED_BY_CHANCE).map(|_| Some(dice.number())));
         let mut results = Vec::new();
-        for key in [None, Some(dice.number())] {
+        for key in keys {
             let moved = inputs.iter().map(|value| match value {
                 Value::Tensor(tensor) if tensor.dtype().is_float() => {
                     let wide = tensor.to_dtype(Precision::Double.of(tensor.dtype()))?;
@@ -269,6 +270,9 @@ impl Case {
         Ok(Run { outputs, inputs })
     }
 }
+
+/// What moves little in one run by chance moves in another.
+const MOVED_BY_CHANCE: usize = 4;
 
 /// Bytes that the elements of all tensors take.
 pub(super) fn bytes_of(values: &[Value]) -> usize {

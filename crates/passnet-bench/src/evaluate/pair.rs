@@ -87,7 +87,9 @@ impl Pair {
             return Ok(Judged { ladder, forgiven: None });
         }
         let forgiven = match self.judge_by_truth(case, inputs)? {
-            Judgement::Wrong => return Ok(Judged { ladder, forgiven: None }),
+            Judgement::Wrong | Judgement::Unexplained => {
+                return Ok(Judged { ladder, forgiven: None });
+            }
             Judgement::Right => (0, 1.0),
             Judgement::Forgiven { elements, worst } => (elements, worst),
         };
@@ -103,10 +105,9 @@ impl Pair {
             Ok(judgement.unwrap_or(Judgement::Wrong))
         };
         let judgement = judge(&[])?;
-        if judgement != Judgement::Wrong {
+        if judgement != Judgement::Unexplained {
             return Ok(judgement);
         }
-        // Two runs more: only where nothing else explains the difference.
         let moved = case.run_moved_oracle(inputs)?;
         let moved = moved.iter().map(|outputs| Flat::all(outputs)).collect::<Result<Vec<_>, _>>();
         judge(&moved.map_err(|error| no_memory(&error))?)
