@@ -5,7 +5,7 @@
 //! nothing else; `docs/yardstick.md` says when and why:
 //!
 //! - an element within the tolerance of the float64 result is right, whatever eager gives;
-//! - so is one of a wide type within a few units in the last place of the output's largest element;
+//! - so is one within a few units in the last place of the output's largest element, in float32 for half types;
 //! - so is one of float32 that is off by what the last bit of the inputs moves it by;
 //! - of the others there may be at each distance only so many as eager has at a part of that distance, four times
 //!   counted, and none beyond a limit;
@@ -120,13 +120,12 @@ struct Triple<'a> {
 /// Units in the last place of the largest element that every element may be off by.
 const UNITS: f64 = 4.0;
 
-/// How far an element of a float32 or float64 output may be off whatever eager gives. Where large values cancel, in a
-/// running sum or between terms that a pass adds in another order, what is left is only as exact as they were.
+/// How far an element may be off whatever eager gives. Where large values cancel, in a running sum or between terms that a
+/// pass adds in another order, what is left is only as exact as they were. Half types are computed in float32.
 fn allowance(largest: f64, dtype: DType) -> f64 {
     let epsilon = match dtype {
-        DType::Float32 => f64::from(f32::EPSILON),
         DType::Float64 => f64::EPSILON,
-        _ => return 0.0,
+        _ => f64::from(f32::EPSILON),
     };
     UNITS * epsilon * largest
 }
@@ -480,6 +479,19 @@ mod tests {
         let mut reals = vec![0.0; flat.len()];
         flat.write_reals(0, &mut reals);
         reals.into_iter().map(|real| real as f32).collect()
+    }
+
+    /// Half types are computed in float32: so much is left where large products cancel.
+    #[test]
+    fn an_element_of_a_half_type_may_be_off_by_units_of_float32() {
+        let half = |values: &[f32]| -> Vec<Flat<'static>> {
+            let tensor = Tensor::from_slice(values, &[values.len()]).unwrap();
+            let half = tensor.to_dtype(DType::Float16).unwrap();
+            vec![Flat::of(Box::leak(Box::new(half))).unwrap()]
+        };
+        let (eager, truth) = (half(&[900.0, -0.000412]), flat(&[900.0, -0.00042]));
+        assert_eq!(judge(&eager, &half(&[900.0, -0.000488]), &truth), Judgement::Right);
+        assert_eq!(judge(&eager, &half(&[900.0, -0.001]), &truth), Judgement::Wrong);
     }
 
     /// Tests may leak a few bytes.
