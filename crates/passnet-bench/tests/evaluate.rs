@@ -233,3 +233,86 @@ fn unreadable_graphs_and_missing_passes_are_verdicts_too() {
     let missing = Candidate::load(std::path::Path::new("no/such/folder"), None, true).unwrap_err();
     assert_eq!(missing.kind, VerdictKind::CompileFail);
 }
+
+/// Kernels with several configurations run with the one that was fastest, and the result says which that was.
+#[test]
+fn what_autotune_chose_is_recorded() {
+    let tuned = with(
+        "@triton.jit",
+        "@triton.autotune(configs=[triton.Config({\"BLOCK\": b}) for b in (64, 256)], key=[\"n\"])\n@triton.jit",
+    );
+    let tuned = tuned.replace(
+        "kernel[(triton.cdiv(n, 256),)](x, y, out, n, BLOCK=256)",
+        "kernel[lambda meta: (triton.cdiv(n, meta[\"BLOCK\"]),)](x, y, out, n)",
+    );
+    load(&tuned, true).unwrap();
+    let evaluation = evaluated(&tuned);
+    assert_eq!(evaluation.judged.verdict.kind, VerdictKind::Correct, "{evaluation:?}");
+    let [chosen] = &evaluation.tuned[..] else { panic!("{:?}", evaluation.tuned) };
+    assert_eq!(chosen.key, "kernel(n=1600, float32, float32, float32)");
+    assert!(chosen.candidates.iter().all(|candidate| candidate.ms.is_some()), "{chosen:?}");
+    let text = serde_json::to_string(&evaluation).unwrap();
+    let again: Evaluation = serde_json::from_str(&text).unwrap();
+    assert_eq!(again.tuned, evaluation.tuned);
+}
+
+/// A row that is longer than the block: nothing of the graph's own sizes shows it.
+#[test]
+fn sizes_cross_the_blocks_that_a_kernel_names() {
+    let model = MODEL
+        .replace("        tmp_0 = x * y\n", "")
+        .replace("torch.nn.functional.relu(tmp_0, inplace=False)", "x.sum(1)")
+        .replace("x, y):", "x):");
+    let meta = META.split("class Program_weight_tensor_meta_y").next().unwrap();
+    let meta = meta.replace("[16, 100]", "[16, 8]");
+    let constraints = CONSTRAINTS
+        .replace("S0: 16", "S0: 8")
+        .replace("[([S0, 100], \"x\"), ([S0, 100], \"y\")]", "[([16, S0], \"x\")]");
+    let files = GraphFiles::new("graphs/rows")
+        .with(FileName::Model, model)
+        .with(FileName::WeightMeta, meta)
+        .with(FileName::GraphNet, "{\"framework\": \"torch\"}")
+        .with(FileName::InputTensorConstraints, constraints);
+    let pass = |columns: &str| {
+        format!(
+            "
+import torch
+import triton
+import triton.language as tl
+
+def pattern(x):
+    return x.sum(1)
+
+def replacement_args(x):
+    return (x,)
+
+@triton.jit
+def kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    total = 0.0
+    for start in range(0, {columns}, BLOCK):
+        place = start + tl.arange(0, BLOCK)
+        total += tl.sum(tl.load(x_ptr + row * n + place, mask=place < n, other=0.0))
+    tl.store(out_ptr + row, total)
+
+@torch.fx.wrap
+def sums(x):
+    out = torch.empty((x.shape[0],), dtype=x.dtype, device=x.device)
+    kernel[(x.shape[0],)](x, out, x.shape[1], BLOCK=1024)
+    return out
+
+def replacement_func():
+    return sums
+"
+        )
+    };
+    let judged = |text: &str| {
+        let candidate = load(text, true).unwrap();
+        evaluate(&NativeEngine, &files, Some(&candidate), &options()).judged.verdict
+    };
+    let right = judged(&pass("n"));
+    assert_eq!(right.kind, VerdictKind::Correct, "{right}");
+    let wrong = judged(&pass("BLOCK"));
+    assert_eq!(wrong.kind, VerdictKind::Accuracy, "{wrong}");
+    assert!(wrong.to_string().contains("S0=1025"), "{wrong}");
+}
