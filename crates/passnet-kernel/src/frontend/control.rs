@@ -94,6 +94,8 @@ impl<'a> Compiler<'a> {
                 let result = self.binary_operator(s, s.op, &current, &value)?;
                 self.assign(&s.target, result)?;
             }
+            Stmt::For(s) if self.host => return self.host_for(s),
+            Stmt::While(s) if self.host => return self.host_while(s),
             Stmt::For(s) => self.for_loop(s)?,
             Stmt::While(s) => self.while_loop(s)?,
             Stmt::Return(s) => {

@@ -158,7 +158,7 @@ impl<'a> Compiler<'a> {
         Ok(Value::Tuple(made))
     }
 
-    fn range_numbers(&self, at: &Expr, bounds: &[i64]) -> Result<Vec<Value<'a>>> {
+    pub(super) fn range_numbers(&self, at: &Expr, bounds: &[i64]) -> Result<Vec<Value<'a>>> {
         let (low, high, step) = match *bounds {
             [high] => (0, high, 1),
             [low, high] => (low, high, 1),

@@ -15,11 +15,19 @@ def block_of(n):
     return size
 
 
+@triton.constexpr_function
+def first_divisor(n):
+    for d in range(2, n):
+        if n % d == 0:
+            return d
+    return n
+
+
 @triton.jit
 def kernel(x_ptr, out_ptr, N: tl.constexpr):
     at = tl.arange(0, block_of(N))
     x = tl.load(x_ptr + at, mask=at < N)
-    tl.store(out_ptr + at, x * 2, mask=at < N)
+    tl.store(out_ptr + at, x * first_divisor(N + 3), mask=at < N)
 
 
 def run(x):
