@@ -128,7 +128,7 @@ fn an_honest_pass_is_correct_timed_and_asked_everything() {
     assert_eq!(evaluation.dtype, "float32");
     assert_eq!(evaluation.operations, ["mul", "relu"]);
     let passed = |check: &&Check| check.outcome == CheckOutcome::Passed;
-    assert_eq!(evaluation.checks.iter().filter(passed).count(), 21, "{:?}", evaluation.checks);
+    assert_eq!(evaluation.checks.iter().filter(passed).count(), 23, "{:?}", evaluation.checks);
 }
 
 #[test]
@@ -315,4 +315,83 @@ def replacement_func():
     let wrong = judged(&pass("BLOCK"));
     assert_eq!(wrong.kind, VerdictKind::Accuracy, "{wrong}");
     assert!(wrong.to_string().contains("S0=1025"), "{wrong}");
+}
+
+/// Habits of real passes that are right: they go through the rules and are judged correct.
+#[test]
+fn honest_habits_are_correct() {
+    let kernel = "
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def double(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = place < n
+    tl.store(out_ptr + place, tl.load(x_ptr + place, mask=inside) * 2.0, mask=inside)
+
+def launched(x, out):
+    double[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), BLOCK=64)
+    return out
+
+def replacement_args(x):
+    return (x,)
+
+def replacement_func():
+    return wrapper
+";
+    for (what, body, pattern, wrapper) in [
+        (
+            "one value that is a tuple",
+            "a = x * 2.0; b = a.unbind(0); c = b[0]; d = b[1]; e = c + d; return (e,)",
+            "return (x * 2.0).unbind(0)",
+            "return launched(x, torch.empty_like(x)).unbind(0)",
+        ),
+        (
+            "a tuple of one",
+            "a = x * 2.0; b = a.split(16); c = b[0]; return (c,)",
+            "return (x * 2.0).split(16)",
+            "return (launched(x, torch.empty_like(x)),)",
+        ),
+        (
+            "a dead intermediate is written",
+            "a = x + 1.0; b = a * 2.0; return (b,)",
+            "return x * 2.0",
+            "return launched(x, x)",
+        ),
+        (
+            "an operation without effect is dropped",
+            "a = x.repeat(1, 1); b = a * 1.0; c = b + y; return (c,)",
+            "return x.repeat(1, 1) * 1.0",
+            "return x",
+        ),
+        (
+            "a conversion on the way",
+            "a = x.double(); b = a * 2.0; return (b,)",
+            "return x * 2.0",
+            "return launched(x.to(torch.float64), torch.empty_like(x, dtype=torch.float64))",
+        ),
+    ] {
+        let body = body.replace("; ", "\n        ");
+        let start = MODEL.split("        tmp_0").next().unwrap();
+        let files = files().with(FileName::Model, format!("{start}        {body}\n"));
+        let text =
+            format!("{kernel}\ndef pattern(x):\n    {pattern}\n\ndef wrapper(x):\n    {wrapper}\n");
+        let candidate = load(&text, true).unwrap_or_else(|verdict| panic!("{what}: {verdict}"));
+        let verdict = evaluate(&NativeEngine, &files, Some(&candidate), &options()).judged.verdict;
+        assert_eq!(verdict.kind, VerdictKind::Correct, "{what}: {verdict}");
+    }
+}
+
+/// What somebody else still reads must not be written.
+#[test]
+fn a_live_value_is_not_written() {
+    let start = MODEL.split("        tmp_0").next().unwrap();
+    let body = "a = x + 1.0\n        b = torch.nn.functional.relu(a * y, inplace=False)\n        c = a + b\n        return (c,)\n";
+    let files = files().with(FileName::Model, format!("{start}        {body}"));
+    let text = with("out = torch.empty_like(x)", "out = x");
+    let candidate = load(&text, false).unwrap();
+    let verdict = evaluate(&NativeEngine, &files, Some(&candidate), &options()).judged.verdict;
+    assert!(verdict.to_string().contains("writes into its argument `x`"), "{verdict}");
 }
