@@ -92,7 +92,7 @@ fn is_neutral(bound: &Bound<'_>) -> bool {
     match bound.op {
         Op::Mul => is("other", 1.0) || is("input", 1.0),
         Op::Div => is("other", 1.0) && bound.arg("rounding_mode").is_none(),
-        Op::Add => is("other", 0.0) || is("input", 0.0),
+        // Not `x + 0`: that makes a zero of a negative zero.
         Op::Sub => is("other", 0.0),
         Op::Repeat => repeats("repeats"),
         Op::Tile => repeats("dims"),
