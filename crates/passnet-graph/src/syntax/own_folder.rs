@@ -49,7 +49,7 @@ pub(super) fn find_own_files(module: &mut ast::ModModule) {
                 module.body.push(import(&file, &name, stmt.range()));
             }
             (Taken::FirstTry, ast::Stmt::Try(block)) => {
-                let kept = block.body.into_iter().filter(|stmt| is_import(stmt));
+                let kept = block.body.into_iter().filter(is_import);
                 module.body.extend(kept.filter(|stmt| !setup.is_tool(stmt)));
             }
             (Taken::FirstTry, stmt) => module.body.push(stmt),
