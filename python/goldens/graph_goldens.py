@@ -217,6 +217,47 @@ CASES = {
         "b = torch.abs(h); v = torch.xlogy(b, b); u = torch.xlogy(2, a)",
         "(y, z, w, v, u)",
     ),
+    # Losses and membership.
+    "mse_loss": (
+        "x=f32 3 5, t=f32 3 5",
+        "a = torch.nn.functional.mse_loss(x, t); b = torch.nn.functional.mse_loss(x, t, reduction='none'); "
+        "c = torch.nn.functional.mse_loss(x, t, reduction='sum')",
+        "(a, b, c)",
+    ),
+    "l1_loss": (
+        "x=f32 3 5, t=f32 3 5",
+        "a = torch.nn.functional.l1_loss(x, t); b = torch.nn.functional.l1_loss(x, t, None, None, 'none')",
+        "(a, b)",
+    ),
+    "cross_entropy": (
+        "x=f32 6 5, t=i64 6 <5, w=f32 5 abs",
+        "a = torch.nn.functional.cross_entropy(x, t); "
+        "b = torch.nn.functional.cross_entropy(x, t, w, None, 2, None, 'mean', 0.1); "
+        "c = torch.nn.functional.cross_entropy(x, t, weight=w, reduction='none'); "
+        "d = torch.nn.functional.cross_entropy(x, t, ignore_index=1, reduction='sum', label_smoothing=0.2)",
+        "(a, b, c, d)",
+    ),
+    "cross_entropy_images": (
+        "x=f32 2 4 3 3, t=i64 2 3 3 <4",
+        "a = torch.nn.functional.cross_entropy(x, t); b = torch.nn.functional.cross_entropy(x, t, reduction='none')",
+        "(a, b)",
+    ),
+    "cross_entropy_probabilities": (
+        "x=f32 4 5, t=f32 4 5 abs, w=f32 5 abs",
+        "a = torch.nn.functional.cross_entropy(x, t); "
+        "b = torch.nn.functional.cross_entropy(x, t, w, label_smoothing=0.1)",
+        "(a, b)",
+    ),
+    "isin": (
+        "x=i64 3 4 <9, y=i64 5 <9, f=f32 4",
+        "a = torch.isin(x, y); b = torch.isin(x, 3, invert=True); c = torch.isin(f, f)",
+        "(a, b, c)",
+    ),
+    "norm_without_out": (
+        "x=f32 3 4",
+        "a = torch.norm(x, 2, 1, False, out=None); b = torch.norm(x, p=2, dim=0, keepdim=True, out=None, dtype=None)",
+        "(a, b)",
+    ),
 }
 
 

@@ -2,7 +2,7 @@
 
 use passnet_graph::infer::{Inference, Scalar, Value, infer, inputs_from};
 use passnet_graph::syntax::Source;
-use passnet_graph::{Arg, Device, Diagnostic, GraphFiles, GraphFolder, NodeId, read};
+use passnet_graph::{Arg, Diagnostic, GraphFiles, GraphFolder, NodeId, read};
 use passnet_kernel::fixture::{Filling, Fixture, Header, Input};
 use passnet_kernel::plan::{ArgValue, LaunchPlan, Step, TensorSpec, View};
 use passnet_kernel::{Const, ModuleSet};
@@ -85,7 +85,8 @@ fn argument(
     let Arg::Node(id) = arg else { return literal(arg, types, name).map(Input::Value) };
     match types.value(*id) {
         Value::Tensor(tensor) => {
-            let mut spec = TensorSpec::contiguous(&tensor.sizes(), tensor.dtype, Device::CPU);
+            let mut spec =
+                TensorSpec::contiguous(&tensor.sizes(), tensor.dtype, TensorSpec::DEVICE);
             spec.stride = tensor.strides.to_vec();
             // Small integers are valid indices of most things.
             let filling =

@@ -128,7 +128,7 @@ fn an_honest_pass_is_correct_timed_and_asked_everything() {
     assert_eq!(evaluation.dtype, "float32");
     assert_eq!(evaluation.operations, ["mul", "relu"]);
     let passed = |check: &&Check| check.outcome == CheckOutcome::Passed;
-    assert_eq!(evaluation.checks.iter().filter(passed).count(), 21, "{:?}", evaluation.checks);
+    assert_eq!(evaluation.checks.iter().filter(passed).count(), 23, "{:?}", evaluation.checks);
 }
 
 #[test]
@@ -255,4 +255,166 @@ fn unreadable_graphs_and_missing_passes_are_verdicts_too() {
     assert_eq!(evaluation.judged.verdict.kind, VerdictKind::ReferenceFail);
     let missing = Candidate::load(std::path::Path::new("no/such/folder"), None, true).unwrap_err();
     assert_eq!(missing.kind, VerdictKind::CompileFail);
+}
+
+/// Kernels with several configurations run with the one that was fastest, and the result says which that was.
+#[test]
+fn what_autotune_chose_is_recorded() {
+    let tuned = with(
+        "@triton.jit",
+        "@triton.autotune(configs=[triton.Config({\"BLOCK\": b}) for b in (64, 256)], key=[\"n\"])\n@triton.jit",
+    );
+    let tuned = tuned.replace(
+        "kernel[(triton.cdiv(n, 256),)](x, y, out, n, BLOCK=256)",
+        "kernel[lambda meta: (triton.cdiv(n, meta[\"BLOCK\"]),)](x, y, out, n)",
+    );
+    load(&tuned, true).unwrap();
+    let evaluation = evaluated(&tuned);
+    assert_eq!(evaluation.judged.verdict.kind, VerdictKind::Correct, "{evaluation:?}");
+    let [chosen] = &evaluation.tuned[..] else { panic!("{:?}", evaluation.tuned) };
+    assert_eq!(chosen.key, "kernel(n=1600, float32, float32, float32)");
+    assert!(chosen.candidates.iter().all(|candidate| candidate.ms.is_some()), "{chosen:?}");
+    let text = serde_json::to_string(&evaluation).unwrap();
+    let again: Evaluation = serde_json::from_str(&text).unwrap();
+    assert_eq!(again.tuned, evaluation.tuned);
+}
+
+/// A row that is longer than the block: nothing of the graph's own sizes shows it.
+#[test]
+fn sizes_cross_the_blocks_that_a_kernel_names() {
+    let model = MODEL
+        .replace("        tmp_0 = x * y\n", "")
+        .replace("torch.nn.functional.relu(tmp_0, inplace=False)", "x.sum(1)")
+        .replace("x, y):", "x):");
+    let meta = META.split("class Program_weight_tensor_meta_y").next().unwrap();
+    let meta = meta.replace("[16, 100]", "[16, 8]");
+    let constraints = CONSTRAINTS
+        .replace("S0: 16", "S0: 8")
+        .replace("[([S0, 100], \"x\"), ([S0, 100], \"y\")]", "[([16, S0], \"x\")]");
+    let files = GraphFiles::new("graphs/rows")
+        .with(FileName::Model, model)
+        .with(FileName::WeightMeta, meta)
+        .with(FileName::GraphNet, "{\"framework\": \"torch\"}")
+        .with(FileName::InputTensorConstraints, constraints);
+    let pass = |columns: &str| {
+        format!(
+            "
+import torch
+import triton
+import triton.language as tl
+
+def pattern(x):
+    return x.sum(1)
+
+def replacement_args(x):
+    return (x,)
+
+@triton.jit
+def kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    total = 0.0
+    for start in range(0, {columns}, BLOCK):
+        place = start + tl.arange(0, BLOCK)
+        total += tl.sum(tl.load(x_ptr + row * n + place, mask=place < n, other=0.0))
+    tl.store(out_ptr + row, total)
+
+@torch.fx.wrap
+def sums(x):
+    out = torch.empty((x.shape[0],), dtype=x.dtype, device=x.device)
+    kernel[(x.shape[0],)](x, out, x.shape[1], BLOCK=1024)
+    return out
+
+def replacement_func():
+    return sums
+"
+        )
+    };
+    let judged = |text: &str| {
+        let candidate = load(text, true).unwrap();
+        evaluate(&NativeEngine, &files, Some(&candidate), &options()).judged.verdict
+    };
+    let right = judged(&pass("n"));
+    assert_eq!(right.kind, VerdictKind::Correct, "{right}");
+    let wrong = judged(&pass("BLOCK"));
+    assert_eq!(wrong.kind, VerdictKind::Accuracy, "{wrong}");
+    assert!(wrong.to_string().contains("S0=1025"), "{wrong}");
+}
+
+/// Habits of real passes that are right: they go through the rules and are judged correct.
+#[test]
+fn honest_habits_are_correct() {
+    let kernel = "
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def double(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = place < n
+    tl.store(out_ptr + place, tl.load(x_ptr + place, mask=inside) * 2.0, mask=inside)
+
+def launched(x, out):
+    double[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), BLOCK=64)
+    return out
+
+def replacement_args(x):
+    return (x,)
+
+def replacement_func():
+    return wrapper
+";
+    for (what, body, pattern, wrapper) in [
+        (
+            "one value that is a tuple",
+            "a = x * 2.0; b = a.unbind(0); c = b[0]; d = b[1]; e = c + d; return (e,)",
+            "return (x * 2.0).unbind(0)",
+            "return launched(x, torch.empty_like(x)).unbind(0)",
+        ),
+        (
+            "a tuple of one",
+            "a = x * 2.0; b = a.split(16); c = b[0]; return (c,)",
+            "return (x * 2.0).split(16)",
+            "return (launched(x, torch.empty_like(x)),)",
+        ),
+        (
+            "a dead intermediate is written",
+            "a = x + 1.0; b = a * 2.0; return (b,)",
+            "return x * 2.0",
+            "return launched(x, x)",
+        ),
+        (
+            "an operation without effect is dropped",
+            "a = x.repeat(1, 1); b = a * 1.0; c = b + y; return (c,)",
+            "return x.repeat(1, 1) * 1.0",
+            "return x",
+        ),
+        (
+            "a conversion on the way",
+            "a = x.double(); b = a * 2.0; return (b,)",
+            "return x * 2.0",
+            "return launched(x.to(torch.float64), torch.empty_like(x, dtype=torch.float64))",
+        ),
+    ] {
+        let body = body.replace("; ", "\n        ");
+        let start = MODEL.split("        tmp_0").next().unwrap();
+        let files = files().with(FileName::Model, format!("{start}        {body}\n"));
+        let text =
+            format!("{kernel}\ndef pattern(x):\n    {pattern}\n\ndef wrapper(x):\n    {wrapper}\n");
+        let candidate = load(&text, true).unwrap_or_else(|verdict| panic!("{what}: {verdict}"));
+        let verdict = evaluate(&NativeEngine, &files, Some(&candidate), &options()).judged.verdict;
+        assert_eq!(verdict.kind, VerdictKind::Correct, "{what}: {verdict}");
+    }
+}
+
+/// What somebody else still reads must not be written.
+#[test]
+fn a_live_value_is_not_written() {
+    let start = MODEL.split("        tmp_0").next().unwrap();
+    let body = "a = x + 1.0\n        b = torch.nn.functional.relu(a * y, inplace=False)\n        c = a + b\n        return (c,)\n";
+    let files = files().with(FileName::Model, format!("{start}        {body}"));
+    let text = with("out = torch.empty_like(x)", "out = x");
+    let candidate = load(&text, false).unwrap();
+    let verdict = evaluate(&NativeEngine, &files, Some(&candidate), &options()).judged.verdict;
+    assert!(verdict.to_string().contains("writes into its argument `x`"), "{verdict}");
 }

@@ -2,6 +2,7 @@
 
 use crate::identity::Identity;
 use crate::native::{Scalar, Tensor, TensorError, Wrappers};
+use crate::tuning::TunedKernel;
 use passnet_graph::{DType, Graph};
 use passnet_kernel::check::Finding;
 use serde::{Deserialize, Serialize};
@@ -95,6 +96,11 @@ pub trait Prepared: fmt::Debug + Send + Sync {
     /// How the replaced nodes have run so far.
     fn tier(&self) -> Tier {
         Tier::Plan
+    }
+
+    /// What was chosen for the tuned kernels that ran so far.
+    fn tuned(&self) -> Vec<TunedKernel> {
+        Vec::new()
     }
 
     /// The number under which an engine that computes elsewhere knows the graph.

@@ -7,9 +7,11 @@ pub mod identity;
 pub mod native;
 pub mod sandbox;
 pub mod torch;
+mod tuning;
 
 pub use engine::{
     Called, Compared, Content, Costs, Doubtful, Engine, EngineError, ErrorKind, Faults,
     GraphCompiler, Player, Precision, Prepared, RunOptions, Staged, Tier, Tolerances, Turn, Value,
 };
 pub use identity::Identity;
+pub use tuning::{TimedConfig, TunedKernel};

@@ -7,7 +7,7 @@ use passnet_graph::syntax::Source;
 use passnet_graph::{Arg, Call, Graph};
 use passnet_kernel::ModuleSet;
 
-const PASS: &str = "
+const PASS: &str = r#"
 import torch
 import triton
 import triton.language as tl
@@ -44,9 +44,38 @@ def outside(x, factor):
     scale_kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel() + 1, factor, BLOCK=64)
     return out
 
+@triton.autotune(
+    configs=[triton.Config({"BLOCK": block}) for block in (2048, 16, 64)],
+    key=["n"],
+    restore_value=["x_ptr"],
+)
+@triton.jit
+def tuned_kernel(x_ptr, n, factor, BLOCK: tl.constexpr):
+    tl.static_assert(BLOCK <= 1024, "too wide")
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = place < n
+    tl.store(x_ptr + place, tl.load(x_ptr + place, mask=inside) * factor, mask=inside)
+
+def tuned(x, factor):
+    grid = lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)
+    tuned_kernel[grid](x, x.numel(), factor)
+    return x
+
+@triton.autotune(configs=[triton.Config({"BLOCK": block}) for block in (64, 128)], key=["n"])
+@triton.jit
+def unmasked_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = (place < n) | (BLOCK == 128)
+    tl.store(out_ptr + place, tl.load(x_ptr + place, mask=inside), mask=inside)
+
+def unmasked(x, factor):
+    out = torch.empty_like(x)
+    unmasked_kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, out, x.numel())
+    return out
+
 def foreign(x, factor):
     return torch.relu(x)
-";
+"#;
 
 fn graph(wrapper: &str, outputs: usize, writes: Vec<usize>) -> Graph {
     let mut graph = Graph::new();
@@ -56,7 +85,9 @@ fn graph(wrapper: &str, outputs: usize, writes: Vec<usize>) -> Graph {
         module: "scale".into(),
         wrapper: wrapper.into(),
         outputs,
+        gives_tuple: false,
         writes,
+        dead: Vec::new(),
     };
     let call = Call {
         target: Target::Replacement(Box::new(replacement)),
@@ -174,4 +205,39 @@ fn what_cannot_be_planned_says_why_and_where() {
         .prepare(&graph("scale", 1, vec![]), Precision::Double, &wrappers())
         .unwrap_err();
     assert_eq!(error.kind, ErrorKind::Unsupported);
+}
+
+/// Every configuration is compiled and timed, on arguments that are as before afterwards; what was chosen is told.
+#[test]
+fn configurations_are_timed_and_the_choice_is_told() {
+    let wrappers = wrappers();
+    let graph = graph("tuned", 1, vec![0]);
+    let prepared = NativeEngine.prepare(&graph, Precision::AsWritten, &wrappers).unwrap();
+    assert!(prepared.tuned().is_empty());
+    let x = input();
+    let outputs = prepared.run(&[Value::Tensor(x.clone())], &RunOptions::default()).unwrap();
+    assert_eq!(floats(&outputs[0])[199], 398.0, "it ran once in all");
+    let [tuned] = &prepared.tuned()[..] else { panic!("{:?}", prepared.tuned()) };
+    assert_eq!(tuned.key, "tuned_kernel(n=200, float32)");
+    assert_eq!(tuned.candidates.len(), 3);
+    assert!(tuned.candidates[0].skipped.as_ref().unwrap().contains("too wide"));
+    assert!(tuned.chosen > 0 && tuned.candidates[tuned.chosen].ms.is_some());
+    // Whoever prepares the graph again finds the choice made.
+    let again = NativeEngine.prepare(&graph, Precision::AsWritten, &wrappers).unwrap();
+    again.run(&[Value::Tensor(x)], &RunOptions::default()).unwrap();
+    assert_eq!(again.tuned(), [tuned.clone()]);
+}
+
+/// Until one is chosen, each configuration is watched.
+#[test]
+fn every_open_configuration_is_watched() {
+    let prepared = NativeEngine
+        .prepare(&graph("unmasked", 1, vec![]), Precision::AsWritten, &wrappers())
+        .unwrap();
+    let findings = prepared.check(&[Value::Tensor(input())], &RunOptions::default()).unwrap();
+    assert!(!findings.is_empty());
+    let told = |finding: &passnet_kernel::check::Finding| {
+        finding.message.contains("configuration `BLOCK: 128")
+    };
+    assert!(findings.iter().all(told), "{findings:?}");
 }

@@ -15,7 +15,7 @@ use crate::exec::{PreparedPlan, RunError, RunOptions, element_bytes, gather};
 use crate::modules::ModuleSet;
 use crate::plan::{HostArg, Init, LaunchPlan, PlanLimits, TensorSpec, View, plan};
 use passnet_graph::syntax::Source;
-use passnet_graph::{DType, Device, Diagnostic};
+use passnet_graph::{DType, Diagnostic};
 
 /// How an input tensor is filled.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -187,7 +187,7 @@ fn parse_input(text: &str) -> Result<Input, String> {
         return Err("an input is a name, a dtype and a shape".into());
     };
     let dtype = DType::from_name(dtype).ok_or_else(|| format!("unknown dtype `{dtype}`"))?;
-    let mut spec = TensorSpec::contiguous(&shape, dtype, Device::CPU);
+    let mut spec = TensorSpec::contiguous(&shape, dtype, TensorSpec::DEVICE);
     let (filling, stride) = match rest.split_once("stride") {
         Some((filling, stride)) => (filling, Some(parse_list(stride)?)),
         None => (rest, None),

@@ -2,7 +2,7 @@
 
 use passnet_graph::Diagnostic;
 use passnet_graph::syntax::ast::{Expr, ModModule, Stmt, StmtClassDef, StmtFunctionDef};
-use passnet_graph::syntax::{Ranged, Source, drop_program, parse};
+use passnet_graph::syntax::{Ranged, Source, parse_imported};
 use rustc_hash::FxHashMap;
 
 /// What a top-level name stands for.
@@ -89,6 +89,9 @@ pub struct ModuleSet {
     modules: Vec<Module>,
 }
 
+/// What can be the size of a block: a smaller number is a count of something else.
+const BLOCK_SIZES: std::ops::RangeInclusive<i64> = 16..=1 << 16;
+
 /// Chains of `from a import x` longer than this are cycles.
 const MAX_IMPORT_CHAIN: usize = 16;
 
@@ -97,8 +100,7 @@ impl ModuleSet {
     pub fn new(sources: Vec<(String, Source)>) -> Result<ModuleSet, Diagnostic> {
         let mut modules = Vec::with_capacity(sources.len());
         for (name, source) in sources {
-            let mut ast = parse(&source)?;
-            drop_program(&mut ast);
+            let ast = parse_imported(&source)?;
             let mut names = FxHashMap::default();
             collect(&ast.body, &mut Vec::new(), &mut names);
             modules.push(Module { name, source, ast, names });
@@ -116,6 +118,23 @@ impl ModuleSet {
 
     pub fn is_empty(&self) -> bool {
         self.modules.is_empty()
+    }
+
+    /// Whether a word stands somewhere in the files.
+    pub fn mention(&self, word: &str) -> bool {
+        self.modules.iter().any(|module| module.source.text().contains(word))
+    }
+
+    /// The powers of two that stand in the files and may be sizes of blocks, the smallest first.
+    pub fn block_sizes(&self) -> Vec<i64> {
+        let texts = self.modules.iter().map(|module| module.source.text());
+        let words = texts.flat_map(|text| text.split(|c: char| !(c.is_alphanumeric() || c == '_')));
+        let numbers = words.filter_map(|word| word.parse::<i64>().ok());
+        let mut sizes: Vec<i64> =
+            numbers.filter(|size| BLOCK_SIZES.contains(size) && size.count_ones() == 1).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
     }
 
     pub(crate) fn files(&self) -> Vec<String> {

@@ -194,6 +194,8 @@ fn lines_that_add_the_own_folder_to_the_path_are_dropped() {
         "import os, sys\nsys.path.append(os.path.dirname(os.path.abspath(__file__)))",
         "import sys\nfrom pathlib import Path\nsys.path.insert(0, str(Path(__file__).resolve().parent))",
         "import os\nimport sys\nHERE = os.path.dirname(os.path.realpath(__file__))\nif HERE not in sys.path:\n    sys.path.insert(0, HERE)",
+        "import os as _os, sys as _sys\n_sys.path.insert(0, _os.path.dirname(__file__))",
+        "import sys\nfrom os.path import abspath, dirname as folder\nsys.path.insert(0, folder(abspath(__file__)))",
     ] {
         let text = format!("{setup}\nfrom helper import pattern\n");
         let root = folder(&[("main.py", &text), ("helper.py", "def pattern(x):\n    return x\n")]);
@@ -218,6 +220,45 @@ fn lines_that_add_the_own_folder_to_the_path_are_dropped() {
             main.syntax.body.iter().any(|stmt| stmt.is_import_stmt() || stmt.is_import_from_stmt()),
             "{kept}"
         );
+    }
+}
+
+/// A file of the own folder that is loaded by its path is a file that is imported.
+#[test]
+fn files_loaded_by_their_path_are_imported() {
+    let loaded =
+        "module = importlib.util.module_from_spec(spec)\nspec.loader.exec_module(module)\n";
+    for setup in [
+        format!("import importlib.util\nimport os\nspec = importlib.util.spec_from_file_location('any', os.path.join(os.path.dirname(__file__), 'helper.py'))\n{loaded}"),
+        format!("import importlib.util, sys\nfrom pathlib import Path\nFILE = str(Path(__file__).parent / 'helper.py')\nspec = importlib.util.spec_from_file_location('any', FILE)\nassert spec is not None and spec.loader is not None\n{}", loaded.replace("\nspec.l", "\nsys.modules['any'] = module\nspec.l")),
+        "import importlib\nmodule = importlib.import_module('helper')\n".to_string(),
+        "from importlib import import_module as load\nmodule = load('pass_dir.helper')\n".to_string(),
+        "import os, sys\ntry:\n    import helper as module\nexcept ImportError:\n    sys.path.insert(0, os.path.dirname(__file__))\n    import helper as module\n".to_string(),
+    ] {
+        let text = format!("{setup}pattern = module.pattern\n");
+        let root = folder(&[("main.py", &text), ("helper.py", "def pattern(x):\n    return x\n")]);
+        let set = load(&root.path().join("main.py"), &LoadOptions::default());
+        let main = set.program.module(set.passes[0].module);
+        assert_eq!(main.syntax.body.len(), 2, "{setup}");
+        assert_eq!(set.program.reachable(set.passes[0].module).len(), 2, "{setup}");
+    }
+    for kept in [
+        // Not of the folder, not a Python file, another loader.
+        format!(
+            "import importlib.util\nspec = importlib.util.spec_from_file_location('any', '/tmp/helper.py')\n{loaded}"
+        ),
+        format!(
+            "import importlib.util, os\nspec = importlib.util.spec_from_file_location('any', os.path.join(os.path.dirname(__file__), '../helper.py'))\n{loaded}"
+        ),
+        format!(
+            "import importlib.util, os\nspec = importlib.util.spec_from_file_location('any', os.path.join(os.path.dirname(__file__), 'helper.so'))\n{loaded}"
+        ),
+        "import importlib\nmodule = importlib.import_module('hel' + 'per')\n".to_string(),
+    ] {
+        let root = folder(&[("main.py", &kept)]);
+        let set = load(&root.path().join("main.py"), &LoadOptions::default());
+        let main = set.program.module(set.passes[0].module);
+        assert!(main.syntax.body.len() > 1, "{kept}");
     }
 }
 

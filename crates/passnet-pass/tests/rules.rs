@@ -108,12 +108,19 @@ fn only_views_of_views_need_no_kernel() {
         ("return x", "x.contiguous()"),
         ("return x", "torch.nn.functional.dropout(x, 0.1, False, False)"),
         ("return x.transpose(0, 1).unsqueeze(0)", "x.t().unsqueeze(0)"),
+        ("return x", "x * 1.0"),
+        ("return x.t()", "(1 * x / 1.0 - 0).t()"),
+        ("return x", "x.repeat(1, 1)"),
+        ("return x", "x.tile((1, 1))"),
     ] {
         assert!(without_kernel(wrapper, pattern), "{wrapper} for {pattern}");
     }
     for (wrapper, pattern) in [
         ("return x", "torch.relu(x)"),
         ("return x", "x + 0"),
+        ("return x", "x * 1.5"),
+        ("return x", "x.repeat(1, 2)"),
+        ("return x", "1.0 / x"),
         ("return x", "x.relu_()"),
         ("return x", "torch.nn.functional.dropout(x, 0.1, True, False)"),
         ("return x.expand(2, -1)", "torch.cat([x, x])"),

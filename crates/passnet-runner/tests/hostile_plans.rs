@@ -188,7 +188,7 @@ fn the_wrong_field_is_named() {
         (format!("steps/{at}/copy/from/offset"), json!(-1), "copy.from.offset"),
         (format!("steps/{at}/copy/from/offset"), json!(1 << 30), "copy.from: offset"),
         (format!("steps/{at}/copy/to/shape/0"), json!(1), "copy.to.shape: [1"),
-        (format!("steps/{at}/copy/to/dtype"), json!("int8"), "copy.to.dtype: "),
+        (format!("steps/{at}/copy/to/dtype"), json!("complex64"), "copy.to: offset"),
         (format!("steps/{at}/copy/to/buffer"), json!(99), "copy.to.buffer: 99 of"),
         (format!("steps/{launch}/launch/{arg}/stride/0"), json!(-1), "value.buffer.stride[0]"),
         (format!("steps/{launch}/launch/{arg}/offset"), json!(i64::MIN), "value.buffer.offset"),

@@ -39,7 +39,7 @@ class Graph:
         plans: int,
         compiler: str,
         device: torch.device,
-        ask: Callable[[int, list[Any]], Plan],
+        ask: Callable[[int, tuple[Any, ...]], Plan],
         runner: Runner | None,
         writes_inputs: bool = False,
     ) -> None:

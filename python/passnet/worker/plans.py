@@ -90,6 +90,7 @@ class Plan:
         plan: dict[str, Any],
         device: torch.device,
         arguments: Sequence[dict[str, Any]] = (),
+        gives_tuple: bool = False,
     ) -> None:
         self.runner, self.handle, self.device = runner, handle, device
         self.buffers = plan["buffers"]
@@ -114,11 +115,17 @@ class Plan:
         self.returns = [
             (view["buffer"], None if whole.get(view["buffer"]) is view else view) for view in plan["returns"]
         ]
-        self.is_sequence = len(self.returns) != 1
+        self.is_sequence = gives_tuple or len(self.returns) != 1
         self.ranges = list(step_ranges(self.steps, device))
 
     def __call__(self, arguments: tuple[Any, ...]) -> Any:
-        """What the plan does not fill itself is poisoned."""
+        tensors = self.place(arguments)
+        self.launch(tensors)
+        results = [tensors[buffer] if view is None else look(tensors[buffer], view) for buffer, view in self.returns]
+        return tuple(results) if self.is_sequence else results[0]
+
+    def place(self, arguments: tuple[Any, ...]) -> list[torch.Tensor | None]:
+        """The plan's buffers, their addresses noted. What the plan does not fill itself is poisoned."""
         addresses = self.addresses
         tensors: list[torch.Tensor | None] = [None] * len(self.buffers)
         for index, argument in self.inputs:
@@ -131,6 +138,11 @@ class Plan:
                 poison_memory(tensor)
             tensors[index] = tensor
             addresses[index] = tensor.data_ptr()
+        return tensors
+
+    def launch(self, tensors: list[torch.Tensor | None]) -> None:
+        """Runs the steps on buffers that were placed last."""
+        addresses = self.addresses
         stream = torch._C._cuda_getCurrentRawStream(self.device.index or 0) if self.device.type == "cuda" else 0
         for first, last in self.ranges:
             if last > first or first == 0:
@@ -138,8 +150,6 @@ class Plan:
                     raise LaunchError(self.runner.error())
             if last < len(self.steps):
                 self.torch_step(self.steps[last], tensors)
-        results = [tensors[buffer] if view is None else look(tensors[buffer], view) for buffer, view in self.returns]
-        return tuple(results) if self.is_sequence else results[0]
 
     def uninitialised(self) -> list[torch.Tensor]:
         """Tensors as the plan allocates them and does not fill them."""
@@ -253,7 +263,7 @@ class PlanCall:
     with the rest.
     """
 
-    def __init__(self, index: int, ask: Callable[[int, list[Any]], Plan | RemotePass], runner: Runner | None) -> None:
+    def __init__(self, index: int, ask: Callable[[int, tuple[Any, ...]], Plan | RemotePass], runner: Runner | None) -> None:
         self.index, self.ask = index, ask
         self.plans: list[tuple[tuple[Any, ...], Plan | RemotePass]] = []
         self.runner = runner
@@ -271,7 +281,7 @@ class PlanCall:
         for signature, plan in self.plans:
             if fits(signature, arguments):
                 return plan(arguments)
-        plan = self.ask(self.index, [describe(argument) for argument in arguments])
+        plan = self.ask(self.index, arguments)
         if isinstance(plan, Plan):
             check_devices(arguments, plan.device)
         signature = tuple(signature_of(argument) for argument in arguments)

@@ -33,7 +33,7 @@ use crate::tolerance::Ladder;
 use crate::verdict::{Evidence, Verdict, VerdictKind};
 use case::{Case, Drawn, Sides, UnderTest};
 use other_shapes::try_other_shapes;
-use passnet_engine::{Costs, Engine, EngineError, ErrorKind, GraphCompiler, Tier};
+use passnet_engine::{Costs, Engine, EngineError, ErrorKind, GraphCompiler, Tier, TunedKernel};
 use passnet_graph::{Diagnostic, GraphFiles, GraphFolder, read};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
@@ -142,6 +142,9 @@ pub struct Evaluation {
     pub roofline_ms: Option<f64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rewrites: Vec<Rewrites>,
+    /// With which configurations the kernels of `@triton.autotune` ran, and the times that decided it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tuned: Vec<TunedKernel>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<OutputSummary>,
     /// How far both sides are from the float64 result; not asked where they are equal in every bit.
@@ -215,6 +218,7 @@ impl Evaluation {
             work: None,
             roofline_ms: None,
             rewrites: Vec::new(),
+            tuned: Vec::new(),
             outputs: Vec::new(),
             accuracy: None,
             checks: Vec::new(),
@@ -369,6 +373,14 @@ fn stages(
         })?,
         false => None,
     };
+    if let Subject::Passes(candidate) = subject
+        && candidate.wrappers().have_tuned_kernels()
+    {
+        // Configurations are timed while nothing else runs; what fails here fails again where it is judged.
+        let inputs =
+            case::copies(&case.draws[0]).map_err(|error| verification::no_memory(&error))?;
+        let _ = case.run_candidate(inputs);
+    }
     let beside = match subject {
         Subject::Passes(candidate) if options.thorough => Some(|| {
             let shapes = || try_other_shapes(engine, &folder, candidate, options, &case);
@@ -379,6 +391,7 @@ fn stages(
     };
     let verified = verification::verify(&case, evaluation, beside);
     evaluation.tier = case.candidate.tier();
+    evaluation.tuned = case.candidate.tuned();
     let beside = verified?;
     if evaluation.tier == Tier::Compat {
         // A process that keeps running between calls may keep results, too: its speed means nothing.

@@ -24,7 +24,14 @@ enum Change {
     /// Odd where they were even: tiles and vectors no longer divide them.
     OneLarger,
     Halved,
+    /// One of them one larger than a block that the kernels name: what they do with a second block is seen then.
+    BeyondBlock(i64),
 }
+
+/// More elements than this are not tried beyond a block.
+const MOST_ELEMENTS: i64 = 1 << 22;
+/// So many sizes are tried beyond a block.
+const BEYOND: usize = 3;
 
 impl Change {
     /// Where sizes may change.
@@ -36,6 +43,7 @@ impl Change {
         match self {
             Change::OneLarger => "sizes one larger",
             Change::Halved => "sizes halved",
+            Change::BeyondBlock(_) => "a size beyond a block",
         }
     }
 
@@ -43,6 +51,7 @@ impl Change {
         match self {
             Change::OneLarger => size.saturating_add(1),
             Change::Halved => (size / 2).max(1),
+            Change::BeyondBlock(block) => size.max(block.saturating_add(1)),
         }
     }
 }
@@ -110,18 +119,48 @@ pub(super) fn try_other_shapes(
     // Advice is worth no compiling for a GPU: the native engine runs the same kernels.
     let engine = if is_promised { engine } else { &NativeEngine };
     let changes = if is_promised { Change::PROMISED } else { Change::ADVICE };
-    let answers: Vec<_> = changes
-        .par_iter()
-        .filter_map(|&change| {
-            let (sizes, variant) = resized(&symbolic, &generalised, change)?;
+    let mut tries: Vec<_> = changes
+        .iter()
+        .filter_map(|&change| Some((change, resized(&symbolic, &generalised, change)?)))
+        .collect();
+    let blocks = candidate.wrappers().block_sizes();
+    tries.extend(beyond_blocks(&symbolic, &generalised, &blocks));
+    let answers: Vec<_> = tries
+        .into_par_iter()
+        .map(|(change, (sizes, variant))| {
             let sizes = sizes.iter().map(|(name, size)| format!("{name}={size}"));
             let sizes = sizes.collect::<Vec<_>>().join(", ");
             let answer = answer(engine, &variant, candidate, draw, options, case);
-            Some((change, sizes, answer))
+            (change, sizes, answer)
         })
         .collect();
     OtherShapes { is_promised, answers }
 }
+
+/// For each symbol, the graph with that one beyond the largest block with which the inputs stay small.
+fn beyond_blocks(
+    folder: &GraphFolder,
+    generalised: &Generalised,
+    blocks: &[i64],
+) -> Vec<(Change, (Assignment, GraphFolder))> {
+    let symbols = &folder.constraints.symbols;
+    let beyond = |only: usize| {
+        blocks.iter().rev().filter(|block| **block >= symbols[only].1).find_map(|block| {
+            let change = Change::BeyondBlock(*block);
+            let mut sizes: Assignment = symbols.clone();
+            sizes[only].1 = change.apply(sizes[only].1);
+            let (variant, _) = with_sizes(folder, generalised, &sizes).ok()?;
+            let elements = variant
+                .metas
+                .iter()
+                .map(|meta| meta.shape.iter().fold(1i64, |all, size| all.saturating_mul(*size)));
+            let elements = elements.fold(0i64, i64::saturating_add);
+            (elements <= MOST_ELEMENTS).then_some((change, (sizes, variant)))
+        })
+    };
+    (0..symbols.len()).filter_map(beyond).take(BEYOND).collect()
+}
+
 /// The graph with all its symbols changed, or else with the first one that can change alone.
 fn resized(
     folder: &GraphFolder,

@@ -4,7 +4,7 @@ use crate::evaluate::{Accuracy, Check};
 use crate::run::GraphEvent;
 use crate::stats::Decision;
 use crate::verdict::{Evidence, VerdictKind};
-use passnet_engine::Tier;
+use passnet_engine::{Tier, TunedKernel};
 use serde::Serialize;
 
 /// The keys `passnet bench --json` gives for a graph.
@@ -22,6 +22,9 @@ pub struct GraphRow<'a> {
     pub right_from: Option<i32>,
     pub dtype: &'a str,
     pub accuracy: Option<Accuracy>,
+    /// With which configurations tuned kernels ran.
+    #[serde(skip_serializing_if = "<[TunedKernel]>::is_empty")]
+    pub tuned: &'a [TunedKernel],
     pub checks: &'a [Check],
     pub remarks: &'a [Evidence],
     pub evidence: &'a [Evidence],
@@ -42,6 +45,7 @@ impl<'a> GraphRow<'a> {
             right_from: evaluation.judged.ladder.first_right(),
             dtype: &evaluation.dtype,
             accuracy: evaluation.accuracy,
+            tuned: &evaluation.tuned,
             checks: &evaluation.checks,
             remarks: &evaluation.remarks,
             evidence: &evaluation.judged.verdict.evidence,

@@ -4,20 +4,25 @@
 //! call with that signature replays the plan. Memory is the engine's: outputs are fresh, inputs are lent.
 
 use super::dispatch::Context;
-use super::error::{Result, bail, err};
+use super::error::{Result, TensorError, bail, err};
 use super::tensor::{Buffer, Read, Region, Scalar, Tensor, Write};
-use crate::engine::Value;
+use crate::engine::{RunOptions as GraphOptions, Value};
+use crate::tuning::{Timing, TunedKernel, Tuning};
+use passnet_graph::DType;
 use passnet_graph::graph::Replacement;
-use passnet_graph::{DType, Device};
 use passnet_kernel::check::{self, Finding};
 use passnet_kernel::exec::{FaultKind, LentBuffer, PreparedPlan, RunOptions};
-use passnet_kernel::plan::{HostArg, Init, LaunchPlan, PlanLimits, TensorSpec, View, plan};
+use passnet_kernel::frontend::is_static_assertion;
+use passnet_kernel::plan::{
+    Choices, HostArg, Init, Launch, LaunchPlan, PlanLimits, TensorSpec, View, plan_chosen,
+};
 use passnet_kernel::{Const, ModuleSet};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Plans kept for one replaced node; further signatures are planned at every call.
 const KEPT_PLANS: usize = 8;
@@ -25,27 +30,65 @@ const KEPT_PLANS: usize = 8;
 const USUAL_BUFFERS: usize = 8;
 /// Loop iterations one program of a kernel may run.
 const MAX_ITERATIONS: u64 = 1 << 20;
+/// How long the candidates of one key are timed, all together.
+const TUNING_TIME: Duration = Duration::from_secs(2);
+/// How often each of them is called at the most.
+const TUNING_CALLS: usize = 7;
+
+/// Candidates of two kernels are not timed at the same time.
+static TUNES: Mutex<()> = Mutex::new(());
 
 /// The files behind the wrappers that a graph's replaced nodes name, by pass.
 #[derive(Debug, Clone, Default)]
 pub struct Wrappers {
-    passes: BTreeMap<Box<str>, Arc<ModuleSet>>,
+    passes: BTreeMap<Box<str>, Pass>,
+    /// Whether nothing is timed here: kernels are only watched, with every configuration that they may run with elsewhere.
+    untimed: bool,
+}
+
+/// The files of a pass, and what was chosen for its tuned kernels.
+#[derive(Debug, Clone)]
+struct Pass {
+    files: Arc<ModuleSet>,
+    /// By times of the native engine, and by times of a worker.
+    here: Arc<Tuning>,
+    elsewhere: Arc<Tuning>,
 }
 
 impl Wrappers {
     /// Adds a pass; the first of its files defines the wrapper.
     pub fn add(&mut self, pass: &str, files: ModuleSet) {
-        self.passes.insert(pass.into(), Arc::new(files));
+        let (here, elsewhere) = Default::default();
+        self.passes.insert(pass.into(), Pass { files: Arc::new(files), here, elsewhere });
     }
 
-    /// The wrapper that a replaced node names.
+    /// Whether a kernel may have configurations to choose from.
+    pub fn have_tuned_kernels(&self) -> bool {
+        self.passes.values().any(|pass| pass.files.mention("autotune"))
+    }
+
+    /// The sizes of blocks that the files name, the smallest first.
+    pub fn block_sizes(&self) -> Vec<i64> {
+        let sizes = self.passes.values().flat_map(|pass| pass.files.block_sizes());
+        let sizes: std::collections::BTreeSet<i64> = sizes.collect();
+        sizes.into_iter().collect()
+    }
+
+    /// The same for watching alone.
+    pub(crate) fn untimed(&self) -> Wrappers {
+        Wrappers { passes: self.passes.clone(), untimed: true }
+    }
+
+    /// The wrapper that a replaced node names, for a worker's kernels.
     pub(crate) fn wrapper(&self, replacement: &Replacement) -> Option<Wrapper> {
-        let files = self.passes.get(&replacement.pass)?.clone();
-        Some(Wrapper { files, replacement: replacement.clone() })
+        let Pass { files, elsewhere, .. } = self.passes.get(&replacement.pass)?.clone();
+        Some(Wrapper { files, replacement: replacement.clone(), tuning: elsewhere })
     }
 
     pub(super) fn call(&self, replacement: &Replacement) -> Option<WrapperCall> {
-        Some(WrapperCall { wrapper: self.wrapper(replacement)?, plans: Default::default() })
+        let Pass { files, here, .. } = self.passes.get(&replacement.pass)?.clone();
+        let wrapper = Wrapper { files, replacement: replacement.clone(), tuning: here };
+        Some(WrapperCall { wrapper, untimed: self.untimed, plans: Default::default() })
     }
 }
 
@@ -54,15 +97,27 @@ impl Wrappers {
 pub(crate) struct Wrapper {
     pub(crate) files: Arc<ModuleSet>,
     pub(crate) replacement: Replacement,
+    pub(crate) tuning: Arc<Tuning>,
 }
 
+/// A plan ready to run, and for each of its buffers whether a kernel may write into it.
+pub(crate) type Planned = (PreparedPlan, Vec<bool>);
+
 impl Wrapper {
-    /// The plan for arguments of this signature, and for each of its buffers whether a kernel may write into it.
-    pub(crate) fn plan(&self, signature: &[HostArg]) -> Result<(PreparedPlan, Vec<bool>)> {
+    /// What the wrapper does with arguments of this signature, with these configurations of tuned kernels.
+    pub(crate) fn plan(&self, signature: &[HostArg], choices: &Choices) -> Result<LaunchPlan> {
         let replacement = &self.replacement;
-        let plan = plan(&self.files, &replacement.wrapper, signature, PlanLimits::default())
+        let limits = PlanLimits::default();
+        let plan = plan_chosen(&self.files, &replacement.wrapper, signature, limits, choices)
             .map_err(|error| err!(Plan, "{error}"))?;
-        if plan.returns.len() != replacement.outputs {
+        if replacement.gives_tuple && !plan.returns_sequence {
+            bail!(
+                Plan,
+                "`{}` returns one tensor, but the pattern returns a tuple of them",
+                replacement.wrapper
+            );
+        }
+        if plan.returns.len() != replacement.outputs && !replacement.gives_tuple {
             bail!(
                 Plan,
                 "`{}` returns {} tensors, but the pattern has {} outputs",
@@ -71,14 +126,51 @@ impl Wrapper {
                 replacement.outputs
             );
         }
-        let prepared =
-            PreparedPlan::new(&self.files, plan).map_err(|error| err!(Plan, "{error}"))?;
+        Ok(plan)
+    }
+
+    /// The plan with its kernels compiled.
+    pub(crate) fn prepare(&self, plan: LaunchPlan) -> Result<Planned> {
+        self.prepare_unless_asserted(plan)?.map_err(|error| err!(Plan, "{error}"))
+    }
+
+    /// The plan with each configuration of a launch; a text instead where a kernel asserts that it must not be compiled
+    /// so.
+    pub(crate) fn candidates(
+        &self,
+        signature: &[HostArg],
+        choices: &Choices,
+        launch: &Launch,
+    ) -> Result<Vec<std::result::Result<Planned, String>>> {
+        let of_config = |(index, config)| {
+            let plan = self.plan(signature, &choices.with(&launch.key, index));
+            let prepared = plan.and_then(|plan| self.prepare_unless_asserted(plan));
+            prepared.map_err(|error| match error {
+                TensorError::Plan(text) => err!(Plan, "configuration `{config}`: {text}"),
+                other => other,
+            })
+        };
+        launch.configs.iter().enumerate().map(of_config).collect()
+    }
+
+    /// The inner error is a static assertion.
+    fn prepare_unless_asserted(
+        &self,
+        plan: LaunchPlan,
+    ) -> Result<std::result::Result<Planned, String>> {
+        let prepared = match PreparedPlan::new(&self.files, plan) {
+            Ok(prepared) => prepared,
+            Err(error) if is_static_assertion(&error) => return Ok(Err(error.to_string())),
+            Err(error) => bail!(Plan, "{error}"),
+        };
+        let replacement = &self.replacement;
         let written = prepared.written();
         let specs = prepared.plan().buffers.iter().zip(&written);
         for (spec, written) in specs {
             if let Init::Input(index) = spec.init
                 && written.is_certain()
                 && !replacement.writes.contains(&index)
+                && !replacement.dead.contains(&index)
             {
                 bail!(
                     Plan,
@@ -89,7 +181,7 @@ impl Wrapper {
             }
         }
         let written = written.iter().map(|written| written.is_possible()).collect();
-        Ok((prepared, written))
+        Ok(Ok((prepared, written)))
     }
 }
 
@@ -97,6 +189,8 @@ impl Wrapper {
 #[derive(Debug)]
 pub(super) struct WrapperCall {
     wrapper: Wrapper,
+    /// Whether the configurations of tuned kernels are all watched instead of timed.
+    untimed: bool,
     /// Filled one after the other.
     plans: [OnceLock<SignedPlan>; KEPT_PLANS],
 }
@@ -111,6 +205,8 @@ struct SignedPlan {
     returns: Vec<Returned>,
     /// Whether there is nothing to do: all that is returned are arguments and views of them.
     hands_back: bool,
+    /// Whether what is returned is a tuple, however many tensors it has.
+    gives_tuple: bool,
 }
 
 /// A tensor that a plan returns.
@@ -143,12 +239,48 @@ type Buffers<T> = SmallVec<[T; USUAL_BUFFERS]>;
 impl WrapperCall {
     /// Runs the wrapper.
     pub(super) fn run(&self, arguments: &[Cow<'_, Value>], context: &Context) -> Result<Value> {
-        self.with_plan(arguments, |plan| plan.run(arguments, context))
+        self.with_plan(arguments, context, |plan| plan.run(arguments, context))
     }
 
-    /// Looks for accesses out of bounds, races, unwritten outputs and the like, on copies of these arguments.
+    /// Looks for accesses out of bounds, races, unwritten outputs and the like, on copies of these arguments. Where nobody
+    /// has chosen yet with which configuration a kernel runs, all of them are looked at.
     pub(super) fn check(&self, arguments: &[Cow<'_, Value>]) -> Result<Vec<Finding>> {
-        self.with_plan(arguments, |plan| self.check_plan(plan, arguments))
+        let signature = signature_of(arguments)?;
+        let choices = self.choices();
+        let plan = self.wrapper.plan(&signature, &choices)?;
+        let open: Vec<Launch> =
+            plan.tuned().filter(|launch| choices.get(&launch.key).is_none()).cloned().collect();
+        if open.is_empty() {
+            let plan = SignedPlan::new(&self.wrapper, signature, self.wrapper.prepare(plan)?)?;
+            return self.check_plan(&plan, arguments);
+        }
+        let mut findings = Vec::new();
+        for launch in &open {
+            let candidates = self.wrapper.candidates(&signature, &choices, launch)?;
+            for (planned, config) in candidates.into_iter().zip(&launch.configs) {
+                let Ok(planned) = planned else { continue };
+                let plan = SignedPlan::new(&self.wrapper, signature.clone(), planned)?;
+                for mut finding in self.check_plan(&plan, arguments)? {
+                    finding.message = format!("{} (configuration `{config}`)", finding.message);
+                    findings.push(finding);
+                }
+            }
+        }
+        Ok(findings)
+    }
+
+    fn choices(&self) -> Choices {
+        if self.untimed { Choices::default() } else { self.wrapper.tuning.choices() }
+    }
+
+    /// What was chosen for the tuned kernels of this node.
+    pub(super) fn tuned(&self) -> Vec<TunedKernel> {
+        let plans = self.plans.iter().filter_map(OnceLock::get);
+        let keys: Vec<String> = plans
+            .flat_map(|plan| plan.prepared.plan().tuned())
+            .map(|launch| launch.key.clone())
+            .collect();
+        self.wrapper.tuning.of(&keys)
     }
 
     fn check_plan(&self, plan: &SignedPlan, arguments: &[Cow<'_, Value>]) -> Result<Vec<Finding>> {
@@ -185,13 +317,14 @@ impl WrapperCall {
     fn with_plan<R>(
         &self,
         arguments: &[Cow<'_, Value>],
+        context: &Context,
         work: impl FnOnce(&SignedPlan) -> Result<R>,
     ) -> Result<R> {
         let mut known = self.plans.iter().map_while(OnceLock::get);
         if let Some(plan) = known.find(|plan| fits(&plan.signature, arguments)) {
             return work(plan);
         }
-        let new = self.make_plan(arguments)?;
+        let new = self.make_plan(arguments, context)?;
         let result = work(&new);
         let mut new = Some(new);
         for place in &self.plans {
@@ -200,27 +333,112 @@ impl WrapperCall {
         result
     }
 
-    fn make_plan(&self, arguments: &[Cow<'_, Value>]) -> Result<SignedPlan> {
-        let signature = arguments
-            .iter()
-            .enumerate()
-            .map(|(index, value)| {
-                host_argument(value).ok_or_else(|| {
-                    err!(Plan, "argument {index} of the wrapper is a {}", value.type_name())
-                })
-            })
-            .collect::<Result<Vec<_>>>()?;
-        let (prepared, written) = self.wrapper.plan(&signature)?;
+    fn make_plan(&self, arguments: &[Cow<'_, Value>], context: &Context) -> Result<SignedPlan> {
+        let signature = signature_of(arguments)?;
+        let mut choices = self.choices();
+        loop {
+            let plan = self.wrapper.plan(&signature, &choices)?;
+            let Some(launch) = plan.open(&choices).cloned() else {
+                return SignedPlan::new(&self.wrapper, signature, self.wrapper.prepare(plan)?);
+            };
+            let candidates = self.wrapper.candidates(&signature, &choices, &launch)?;
+            if self.untimed {
+                let compiled = candidates.iter().position(|candidate| candidate.is_ok());
+                choices.set(&launch.key, compiled.unwrap_or(0));
+                continue;
+            }
+            let timings = self.time(&signature, candidates, arguments, context)?;
+            self.wrapper.tuning.choose(&launch, &timings);
+            choices = self.choices();
+        }
+    }
+
+    /// Times candidates in turns, outside every call that counts.
+    fn time(
+        &self,
+        signature: &[HostArg],
+        candidates: Vec<std::result::Result<Planned, String>>,
+        arguments: &[Cow<'_, Value>],
+        context: &Context,
+    ) -> Result<Vec<Timing>> {
+        let _alone = TUNES.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = Instant::now() + TUNING_TIME;
+        let mut timings: Vec<Timing> = Vec::new();
+        let mut plans = Vec::new();
+        for candidate in candidates {
+            let plan = match candidate {
+                Ok(planned) => Ok(SignedPlan::new(&self.wrapper, signature.to_vec(), planned)?),
+                Err(skipped) => Err(skipped),
+            };
+            timings.push(plan.as_ref().map(|_| f64::INFINITY).map_err(Clone::clone));
+            plans.push(plan.ok());
+        }
+        for _ in 0..TUNING_CALLS {
+            for (plan, timing) in plans.iter_mut().zip(&mut timings) {
+                let left = until.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    break;
+                }
+                let Some(ready) = plan else { continue };
+                match (ready.timed(arguments, context, left), &mut *timing) {
+                    (Ok(ms), Ok(best)) => *best = best.min(ms),
+                    (Err(TensorError::Timeout(_)), _) => {
+                        *timing = Err("did not finish within the limit".into());
+                        *plan = None;
+                    }
+                    (Err(error), _) => return Err(error),
+                    (Ok(_), Err(_)) => {}
+                }
+            }
+        }
+        let untimed = || "not timed within the limit".to_string();
+        Ok(timings
+            .into_iter()
+            .map(|t| t.and_then(|ms| if ms.is_finite() { Ok(ms) } else { Err(untimed()) }))
+            .collect())
+    }
+}
+
+impl SignedPlan {
+    fn new(
+        wrapper: &Wrapper,
+        signature: Vec<HostArg>,
+        (prepared, written): Planned,
+    ) -> Result<SignedPlan> {
         let plan = prepared.plan();
         let hands_back = plan.steps.is_empty()
             && plan.buffers.iter().all(|buffer| matches!(buffer.init, Init::Input(_)));
         let returns = plan.returns.iter().map(|view| Returned::of(plan, view));
         let returns = returns.collect::<Result<_>>()?;
-        Ok(SignedPlan { signature, prepared, written, returns, hands_back })
+        let gives_tuple = wrapper.replacement.gives_tuple;
+        Ok(SignedPlan { signature, prepared, written, returns, hands_back, gives_tuple })
     }
-}
 
-impl SignedPlan {
+    /// Milliseconds of one run within a limit, after which the arguments are as before.
+    fn timed(
+        &self,
+        arguments: &[Cow<'_, Value>],
+        context: &Context,
+        limit: Duration,
+    ) -> Result<f64> {
+        let mut kept = Vec::new();
+        for (spec, written) in self.prepared.plan().buffers.iter().zip(&self.written) {
+            if let (Init::Input(index), true) = (&spec.init, *written) {
+                let tensor = tensor_argument(arguments, *index)?;
+                kept.push((tensor, tensor.copy()?));
+            }
+        }
+        let options = GraphOptions { time_limit: Some(limit), ..GraphOptions::default() };
+        let context = Context::new(context.precision, &options);
+        let started = Instant::now();
+        let run = self.run(arguments, &context);
+        let took = started.elapsed().as_secs_f64() * 1e3;
+        for (tensor, before) in kept {
+            tensor.copy_from(&before)?;
+        }
+        run.map(|_| took)
+    }
+
     fn run(&self, arguments: &[Cow<'_, Value>], context: &Context) -> Result<Value> {
         if self.hands_back {
             return self.results(arguments, &mut []);
@@ -247,6 +465,7 @@ impl SignedPlan {
     }
 
     fn results(&self, arguments: &[Cow<'_, Value>], own: &mut [Own]) -> Result<Value> {
+        let is_tuple = self.gives_tuple;
         let mut tensors: SmallVec<[Tensor; 1]> = SmallVec::with_capacity(self.returns.len());
         for returned in &self.returns {
             tensors.push(match returned.from {
@@ -255,6 +474,7 @@ impl SignedPlan {
             });
         }
         Ok(match tensors.into_inner() {
+            Ok([only]) if is_tuple => Value::tensors([only]),
             Ok([only]) => Value::Tensor(only),
             Err(several) => Value::tensors(several),
         })
@@ -424,9 +644,12 @@ fn tensor_argument<'a>(arguments: &'a [Cow<'_, Value>], index: usize) -> Result<
     }
 }
 
-/// Passes are written for a GPU: that is where their arguments appear to be.
-fn device() -> Device {
-    Device::from_name("cuda:0").unwrap_or(Device::CPU)
+fn signature_of(arguments: &[Cow<'_, Value>]) -> Result<Vec<HostArg>> {
+    let described = arguments.iter().enumerate().map(|(index, value)| {
+        host_argument(value)
+            .ok_or_else(|| err!(Plan, "argument {index} of the wrapper is a {}", value.type_name()))
+    });
+    described.collect()
 }
 
 fn host_argument(value: &Value) -> Option<HostArg> {
@@ -436,7 +659,7 @@ fn host_argument(value: &Value) -> Option<HostArg> {
             shape: signed(tensor.shape()),
             stride: signed(tensor.strides()),
             dtype: tensor.dtype(),
-            device: device(),
+            device: TensorSpec::DEVICE,
             aligned: is_aligned(tensor),
         }));
     }

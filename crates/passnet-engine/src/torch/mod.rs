@@ -24,6 +24,7 @@ use crate::engine::{
 use crate::identity::{DeviceIdentity, Identity, file_digest, nvidia_driver};
 use crate::native::{NativeEngine, Tensor, Wrappers};
 use crate::sandbox::{Sandbox, nvidia};
+use crate::tuning::TunedKernel;
 use compat::Compat;
 use compile::Compiler;
 use frames::Frame;
@@ -156,7 +157,11 @@ impl TorchEngine {
             plans: Mutex::new(plans),
             numbers: graph.placeholders().iter().map(|node| is_number(&node.kind)).collect(),
             writes_inputs: Effects::of(graph).write_inputs(graph),
-            native: crate::native::Program::compile(graph, Precision::AsWritten, wrappers),
+            native: crate::native::Program::compile(
+                graph,
+                Precision::AsWritten,
+                &wrappers.untimed(),
+            ),
         };
         // What PyTorch cannot compile shows now, not in the first call.
         prepared.host.with(&prepared, |_, _| Ok(()))?;
@@ -444,6 +449,10 @@ impl Prepared for TorchGraph {
 
     fn tier(&self) -> Tier {
         self.plans.lock().unwrap_or_else(PoisonError::into_inner).tier()
+    }
+
+    fn tuned(&self) -> Vec<TunedKernel> {
+        self.plans.lock().unwrap_or_else(PoisonError::into_inner).tuned()
     }
 
     fn stage<'a>(

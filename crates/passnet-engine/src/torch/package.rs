@@ -11,7 +11,7 @@ macro_rules! files {
     };
 }
 
-pub(super) const WORKER: [(&str, &str); 12] = files![
+pub(super) const WORKER: [(&str, &str); 13] = files![
     "passnet/__init__.py",
     "passnet/worker/__init__.py",
     "passnet/worker/__main__.py",
@@ -24,6 +24,7 @@ pub(super) const WORKER: [(&str, &str); 12] = files![
     "passnet/worker/rates.py",
     "passnet/worker/serve.py",
     "passnet/worker/tensors.py",
+    "passnet/worker/tuning.py",
 ];
 
 /// A folder of our own with the package in it, removed in the end.

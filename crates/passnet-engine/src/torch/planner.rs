@@ -5,15 +5,17 @@ use super::compile::{Compiler, Cubin};
 use super::frames::Frame;
 use crate::engine::{EngineError, ErrorKind, Tier};
 use crate::native::Wrappers;
-use crate::native::wrapper::Wrapper;
+use crate::native::wrapper::{Planned, Wrapper};
+use crate::tuning::{Timing, TunedKernel, Tuning};
+use passnet_graph::DType;
 use passnet_graph::graph::Replacement;
-use passnet_graph::{DType, Device};
 use passnet_kernel::Const;
 use passnet_kernel::exec::PreparedPlan;
-use passnet_kernel::plan::{HostArg, Init, TensorSpec};
+use passnet_kernel::plan::{Choices, HostArg, Init, TensorSpec};
+use rayon::prelude::*;
 use serde_json::{Map, Value as Json, json};
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Deeper nesting than this in an argument is refused.
@@ -29,6 +31,8 @@ pub(super) struct PlanMaker {
     compat: Option<Arc<Compat>>,
     /// Those that run so, by node.
     sandboxed: BTreeMap<usize, SandboxedPass>,
+    /// The keys of tuned kernels in plans that were made, and where what was chosen for them stands.
+    tuned: Vec<(Arc<Tuning>, String)>,
     tier: Tier,
 }
 
@@ -50,6 +54,7 @@ impl PlanMaker {
             compiler,
             compat,
             sandboxed: BTreeMap::new(),
+            tuned: Vec::new(),
             tier: Tier::Plan,
         })
     }
@@ -116,14 +121,14 @@ impl PlanMaker {
         };
         let arguments = wanted.get("arguments").ok_or_else(missing)?;
         // One that fails is not asked again: the next call finds a new process.
-        let answer = pass.call(arguments, bytes, wrapper.replacement.outputs)?;
+        let Replacement { outputs, gives_tuple, .. } = wrapper.replacement;
+        let answer = pass.call(arguments, bytes, (!gives_tuple).then_some(outputs))?;
         self.sandboxed.insert(node, pass);
         Ok(answer)
     }
 
-    fn plan(&self, wanted: &Map<String, Json>) -> Result<(Json, Vec<Vec<u8>>), Failed> {
-        let refused = |message: String| Failed { kind: "plan", message };
-        let wrapper = node_of(wanted).and_then(|node| self.wrappers.get(node));
+    fn plan(&mut self, wanted: &Map<String, Json>) -> Result<(Json, Vec<Vec<u8>>), Failed> {
+        let wrapper = node_of(wanted).and_then(|node| self.wrappers.get(node)).cloned();
         let arguments = wanted.get("arguments").and_then(Json::as_array);
         let (Some(wrapper), Some(arguments)) = (wrapper, arguments) else {
             return Err(refused("the worker asks for a plan that no node needs".into()));
@@ -137,44 +142,130 @@ impl PlanMaker {
                 })
             })
             .collect::<Result<Vec<_>, _>>()?;
-        let (prepared, _) = wrapper.plan(&signature).map_err(|error| refused(error.to_string()))?;
-        match &self.compiler {
-            None => Ok((cpu_plan(&prepared), Vec::new())),
-            Some(compiler) => {
-                let plan = prepared.plan();
-                let is_aligned = |init: &Init| match init {
-                    Init::Input(index) => arguments.get(*index).is_some_and(is_aligned),
-                    // Fresh memory comes from PyTorch's allocator, which rounds to 512 bytes.
-                    _ => true,
-                };
-                let alignment: Vec<bool> =
-                    plan.buffers.iter().map(|buffer| is_aligned(&buffer.init)).collect();
-                let cubins =
-                    compiler.compile_plan(&wrapper.files, plan, &alignment).map_err(|error| {
-                        match error.kind {
-                            ErrorKind::Machine => {
-                                Failed { kind: MACHINE, message: error.to_string() }
-                            }
-                            _ => refused(error.to_string()),
-                        }
-                    })?;
-                let (kernels, code) = Cubin::pack(&cubins);
-                let text = json!({ "plan": plan, "kernels": kernels }).to_string();
-                Ok((json!({ "plan": plan, "text": text }), vec![code]))
-            }
+        let plan_with = |choices: &Choices| {
+            wrapper.plan(&signature, choices).map_err(|error| refused(error.to_string()))
+        };
+        let mut choices = wrapper.tuning.choices();
+        let mut plan = plan_with(&choices)?;
+        if let (Some(launch), Some(timings)) = (plan.open(&choices), timings(wanted)) {
+            wrapper.tuning.choose(launch, &timings);
+            choices = wrapper.tuning.choices();
+            plan = plan_with(&choices)?;
         }
+        if let Some(launch) = plan.open(&choices) {
+            let candidates = wrapper
+                .candidates(&signature, &choices, launch)
+                .map_err(|error| refused(error.to_string()))?;
+            return self.candidates(&wrapper, candidates, arguments);
+        }
+        self.tuned.extend(plan.tuned().map(|launch| (wrapper.tuning.clone(), launch.key.clone())));
+        let (prepared, _) = wrapper.prepare(plan).map_err(|error| refused(error.to_string()))?;
+        let (ready, code) = ready(self.compiler.as_deref(), &wrapper, &prepared, arguments)?;
+        Ok((ready, code.into_iter().collect()))
     }
+
+    /// What was chosen for the tuned kernels of the plans that were made.
+    pub(super) fn tuned(&self) -> Vec<TunedKernel> {
+        let all = self.tuned.iter().flat_map(|(tuning, key)| tuning.of(std::slice::from_ref(key)));
+        let mut all: Vec<TunedKernel> = all.collect();
+        all.sort_by(|a, b| a.key.cmp(&b.key));
+        all.dedup_by(|a, b| a.key == b.key);
+        all
+    }
+
+    /// A plan for each configuration of a kernel; the worker is to say how long they take.
+    fn candidates(
+        &self,
+        wrapper: &Wrapper,
+        candidates: Vec<Result<Planned, String>>,
+        arguments: &[Json],
+    ) -> Result<(Json, Vec<Vec<u8>>), Failed> {
+        let compiler = self.compiler.as_deref();
+        let made: Vec<_> = candidates
+            .par_iter()
+            .map(|candidate| match candidate {
+                Ok((prepared, _)) => ready(compiler, wrapper, prepared, arguments),
+                Err(skipped) => Err(refused(skipped.clone())),
+            })
+            .collect();
+        let (mut code, mut entries) = (Vec::new(), Vec::new());
+        for made in made {
+            entries.push(match made {
+                Ok((mut ready, part)) => {
+                    let part = part.unwrap_or_default();
+                    ready["code"] = json!([code.len(), part.len()]);
+                    code.extend(part);
+                    ready
+                }
+                Err(failed) if failed.kind == MACHINE => return Err(failed),
+                // What does not fit into the device is passed over, as Triton does.
+                Err(failed) => json!({ "skipped": failed.message }),
+            });
+        }
+        if entries.iter().all(|entry| entry.get("skipped").is_some()) {
+            let why = entries[0]["skipped"].as_str().unwrap_or_default();
+            return Err(refused(format!("no configuration compiles; the first: {why}")));
+        }
+        let planned = candidates.iter().flatten();
+        let written: BTreeSet<usize> = planned
+            .flat_map(|(prepared, written)| prepared.plan().buffers.iter().zip(written))
+            .filter_map(|(buffer, written)| match buffer.init {
+                Init::Input(index) if *written => Some(index),
+                _ => None,
+            })
+            .collect();
+        Ok((json!({ "candidates": entries, "written": written }), vec![code]))
+    }
+}
+
+/// A plan as the worker loads it, and the machine code of its kernels where it computes on a GPU.
+fn ready(
+    compiler: Option<&Compiler>,
+    wrapper: &Wrapper,
+    prepared: &PreparedPlan,
+    arguments: &[Json],
+) -> Result<(Json, Option<Vec<u8>>), Failed> {
+    let plan = prepared.plan();
+    let gives_tuple = wrapper.replacement.gives_tuple;
+    let answer = |text: String| json!({ "plan": plan, "text": text, "gives_tuple": gives_tuple });
+    let Some(compiler) = compiler else {
+        // Kernels as tile IR, which the runner reads.
+        let kernels: Vec<String> = prepared.functions().map(ToString::to_string).collect();
+        let text = json!({ "plan": plan, "kernels": kernels }).to_string();
+        return Ok((answer(text), None));
+    };
+    let is_aligned = |init: &Init| match init {
+        Init::Input(index) => arguments.get(*index).is_some_and(is_aligned),
+        // Fresh memory comes from PyTorch's allocator, which rounds to 512 bytes.
+        _ => true,
+    };
+    let alignment: Vec<bool> = plan.buffers.iter().map(|buffer| is_aligned(&buffer.init)).collect();
+    let cubins = compiler.compile_plan(&wrapper.files, plan, &alignment).map_err(|error| {
+        match error.kind {
+            ErrorKind::Machine => Failed { kind: MACHINE, message: error.to_string() },
+            _ => refused(error.to_string()),
+        }
+    })?;
+    let (kernels, code) = Cubin::pack(&cubins);
+    let text = json!({ "plan": plan, "kernels": kernels }).to_string();
+    Ok((answer(text), Some(code)))
+}
+
+fn refused(message: String) -> Failed {
+    Failed { kind: "plan", message }
+}
+
+/// What the worker measured for the candidates that it was sent.
+fn timings(wanted: &Map<String, Json>) -> Option<Vec<Timing>> {
+    let timing = |entry: &Json| match entry {
+        Json::String(why) => Err(why.clone()),
+        other => other.as_f64().ok_or_else(|| "not timed".to_string()),
+    };
+    Some(wanted.get("timings")?.as_array()?.iter().map(timing).collect())
 }
 
 fn node_of(wanted: &Map<String, Json>) -> Option<usize> {
     wanted.get("node").and_then(Json::as_u64).and_then(|node| usize::try_from(node).ok())
-}
-
-/// A plan with its kernels as tile IR, which the runner reads.
-fn cpu_plan(prepared: &PreparedPlan) -> Json {
-    let kernels: Vec<String> = prepared.functions().map(ToString::to_string).collect();
-    let text = json!({ "plan": prepared.plan(), "kernels": kernels }).to_string();
-    json!({ "plan": prepared.plan(), "text": text })
 }
 
 /// Whether a tensor begins at an address divisible by 16.
@@ -194,8 +285,7 @@ fn host_argument(argument: &Json) -> Option<HostArg> {
         shape: signed("shape")?,
         stride: signed("stride")?,
         dtype: DType::from_name(tensor.get("dtype")?.as_str()?)?,
-        // Passes are written for a GPU: that is where their arguments appear to be.
-        device: Device::from_name("cuda:0")?,
+        device: TensorSpec::DEVICE,
         aligned: is_aligned(argument),
     }))
 }

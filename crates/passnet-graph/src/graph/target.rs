@@ -41,8 +41,12 @@ pub struct Replacement {
     pub wrapper: Box<str>,
     /// How many values it returns.
     pub outputs: usize,
+    /// Whether its one value is a tuple of tensors, as `unbind` gives it.
+    pub gives_tuple: bool,
     /// Indices of the arguments it updates in place, because the code it replaces did.
     pub writes: Vec<usize>,
+    /// Indices of arguments that nobody looks at afterwards: what it leaves in them does not matter.
+    pub dead: Vec<usize>,
 }
 
 impl Target {

@@ -4,7 +4,7 @@ use super::args::Args;
 use super::value::Value;
 use super::{
     Outcome, contraction, convert, convolution, creation, effect, einsum, fourier, indexing, join,
-    movement, normalisation, part, pointwise, reduction, sampling, scalar, subscript, view,
+    loss, movement, normalisation, part, pointwise, reduction, sampling, scalar, subscript, view,
 };
 use crate::ops::Op;
 
@@ -142,6 +142,9 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Outcome<Value> {
         Op::IndexAdd | Op::IndexCopy | Op::IndexFill => indexing::scatter,
         Op::Nonzero | Op::Bincount => indexing::counting,
         Op::Searchsorted | Op::Bucketize => indexing::search,
+        Op::IsIn => loss::is_in,
+        Op::MseLoss | Op::L1Loss => loss::difference,
+        Op::CrossEntropy => loss::cross_entropy,
         Op::Tensor | Op::AsTensor | Op::ScalarTensor | Op::NewTensor => creation::from_data,
         Op::Zeros | Op::Ones | Op::Empty | Op::Full => creation::sized,
         Op::NewZeros | Op::NewOnes | Op::NewEmpty | Op::NewFull => creation::sized,

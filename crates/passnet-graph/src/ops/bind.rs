@@ -107,6 +107,18 @@ impl<'a> Bound<'a> {
         self.op.class() == Class::Effect || self.mutated().is_some() || self.is_random()
     }
 
+    /// Whether the result is a tuple of tensors, not one tensor.
+    pub fn gives_tuple(&self) -> bool {
+        match self.op {
+            Op::Chunk | Op::Split | Op::TensorSplit | Op::Unbind => true,
+            Op::Meshgrid | Op::BroadcastTensors | Op::VarMean | Op::StdMean => true,
+            Op::Cummax | Op::Cummin | Op::Topk | Op::Sort => true,
+            Op::Max | Op::Min | Op::Median => self.has("dim") && !self.arg("dim").is_none(),
+            Op::Nonzero => self.flag("as_tuple"),
+            _ => false,
+        }
+    }
+
     /// What the result shares with the first argument.
     pub fn alias(&self) -> Alias {
         if self.is_in_place() { Alias::View } else { self.op.alias() }

@@ -162,6 +162,14 @@ impl<'a> Reader<'a> {
             return self.subscript_write(target, &assign.value, assign);
         }
         self.unnamed = None;
+        if let [
+            ast::Expr::Tuple(ast::ExprTuple { elts, .. })
+            | ast::Expr::List(ast::ExprList { elts, .. }),
+        ] = assign.targets.as_slice()
+        {
+            let value = self.lower.statement(&assign.value, None)?;
+            return self.unpack(elts, value, assign);
+        }
         let first = self.plain_name(&assign.targets[0])?;
         let value = self.lower.statement(&assign.value, Some(first))?;
         for target in &assign.targets {
@@ -180,12 +188,35 @@ impl<'a> Reader<'a> {
             return self.subscript_write(target, &assign.value, assign);
         }
         let bound = self.lower.expression(&assign.value)?;
+        if let [ast::Expr::Tuple(tuple)] = assign.targets.as_slice() {
+            return self.unpack(&tuple.elts, bound, assign);
+        }
         for target in &assign.targets {
             let name = self.plain_name(target)?;
             if let Some(in_place) = self.unnamed.take_if(|it| it.target == value.id.as_str()) {
                 self.lower.rename(in_place.node, name);
             }
             self.lower.names.insert(name, Name::Value(bound.clone()));
+        }
+        Ok(())
+    }
+
+    /// `a, b = value`: each name is an item of the value.
+    fn unpack(
+        &mut self,
+        targets: &'a [ast::Expr],
+        value: Arg,
+        assign: &'a ast::StmtAssign,
+    ) -> Result<(), Diagnostic> {
+        for (index, target) in targets.iter().enumerate() {
+            let name = self.plain_name(target)?;
+            let call = Call {
+                target: Target::resolve(CalleeKind::Operator, "getitem"),
+                args: vec![value.clone(), Arg::Int(index as i64)],
+                kwargs: Vec::new(),
+            };
+            let node = self.lower.push(Some(name), call, assign.range());
+            self.lower.names.insert(name, Name::Value(Arg::Node(node)));
         }
         Ok(())
     }
@@ -262,7 +293,7 @@ impl<'a> Reader<'a> {
                 .lower
                 .source
                 .at(other.range(), "only plain names can be assigned in a graph")
-                .with_hint("take tuples apart with `x[0]`, `x[1]`")),
+                .with_hint("take tuples apart with `a, b = x` or with `x[0]`, `x[1]`")),
         }
     }
 }

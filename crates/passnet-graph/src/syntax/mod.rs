@@ -4,6 +4,7 @@
 //! sees them, because dropping a tree that is ten thousand levels deep overflows the stack.
 
 mod depth;
+mod own_folder;
 mod program;
 mod source;
 
@@ -35,4 +36,13 @@ pub fn parse(source: &Source) -> Result<ast::ModModule, Diagnostic> {
         Ok(parsed) => Ok(parsed.into_syntax()),
         Err(error) => Err(source.at(error.location, format!("syntax error: {}", error.error))),
     }
+}
+
+/// Parses a file as its importers see it: without what it does when it is started as a program, and without the lines
+/// that make files of its folder importable, which they are.
+pub fn parse_imported(source: &Source) -> Result<ast::ModModule, Diagnostic> {
+    let mut syntax = parse(source)?;
+    drop_program(&mut syntax);
+    own_folder::find_own_files(&mut syntax);
+    Ok(syntax)
 }

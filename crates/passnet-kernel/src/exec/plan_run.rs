@@ -430,7 +430,13 @@ fn prepare(launch: &Launch, function: &Function) -> Result<PreparedLaunch, Diagn
 
 /// A constant as it lies in memory.
 pub fn element_bytes(value: &Const, dtype: DType) -> Vec<u8> {
-    let Some(elem) = Elem::from_dtype(dtype) else { return vec![0; dtype.size()] };
+    match Elem::from_dtype(dtype) {
+        Some(elem) => element_of(value, elem),
+        None => vec![0; dtype.size()],
+    }
+}
+
+pub(super) fn element_of(value: &Const, elem: Elem) -> Vec<u8> {
     let float = value.as_float().unwrap_or(0.0);
     let int = value.as_int().unwrap_or(float as i64);
     match elem {

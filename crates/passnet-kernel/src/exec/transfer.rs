@@ -1,10 +1,13 @@
 //! Elements moved between views and packed bytes.
 
 use super::memory::Memory;
-use super::plan_run::element_bytes;
+use super::plan_run::{element_bytes, element_of};
+use super::simd::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 use super::views::{collapse, for_rows};
 use crate::consts::Const;
 use crate::plan::View;
+use crate::types::Elem;
+use passnet_graph::DType;
 
 /// Elements of a view that lie at even distances.
 pub(super) struct Run {
@@ -93,7 +96,58 @@ pub(super) fn copy(memory: &Memory<'_>, from: &View, to: &View) {
     };
     // SAFETY: these are the bytes of the buffer; nothing writes them until they are gathered.
     let packed = gather(from, unsafe { std::slice::from_raw_parts(start, bytes) });
-    scatter(memory, to, &packed);
+    match from.dtype == to.dtype {
+        true => scatter(memory, to, &packed),
+        false => scatter(memory, to, &converted(&packed, from.dtype, to.dtype)),
+    }
+}
+
+/// Packed elements as another type, rounded as PyTorch rounds them.
+fn converted(packed: &[u8], from: DType, to: DType) -> Vec<u8> {
+    let (Some(from), Some(to)) = (Elem::from_dtype(from), Elem::from_dtype(to)) else {
+        return Vec::new();
+    };
+    let float = |b: [u8; 4]| f32::from_le_bytes(b);
+    let half = |b: [u8; 2]| f16_to_f32(u16::from_le_bytes(b));
+    let brain = |b: [u8; 2]| bf16_to_f32(u16::from_le_bytes(b));
+    match (from, to) {
+        (Elem::F32, Elem::F16) => each(packed, |b| f32_to_f16(float(b)).to_le_bytes()),
+        (Elem::F32, Elem::BF16) => each(packed, |b| f32_to_bf16(float(b)).to_le_bytes()),
+        (Elem::F16, Elem::F32) => each(packed, |b| half(b).to_le_bytes()),
+        (Elem::BF16, Elem::F32) => each(packed, |b| brain(b).to_le_bytes()),
+        (Elem::F32, Elem::F64) => each(packed, |b| f64::from(float(b)).to_le_bytes()),
+        (Elem::F64, Elem::F32) => each(packed, |b| (f64::from_le_bytes(b) as f32).to_le_bytes()),
+        (Elem::I64, Elem::I32) => each(packed, |b| (i64::from_le_bytes(b) as i32).to_le_bytes()),
+        (Elem::I32, Elem::I64) => each(packed, |b| i64::from(i32::from_le_bytes(b)).to_le_bytes()),
+        _ => {
+            let elements = packed.chunks_exact(from.size());
+            elements.flat_map(|element| element_of(&number(element, from), to)).collect()
+        }
+    }
+}
+
+fn each<const N: usize, const M: usize>(
+    packed: &[u8],
+    convert: impl Fn([u8; N]) -> [u8; M],
+) -> Vec<u8> {
+    let (elements, _) = packed.as_chunks::<N>();
+    elements.iter().flat_map(|element| convert(*element)).collect()
+}
+
+fn number(bytes: &[u8], elem: Elem) -> Const {
+    let mut word = [0u8; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    let bits = u64::from_le_bytes(word);
+    match elem {
+        Elem::F64 => Const::Float(f64::from_bits(bits)),
+        Elem::F32 => Const::Float(f64::from(f32::from_bits(bits as u32))),
+        Elem::F16 => Const::Float(f64::from(f16_to_f32(bits as u16))),
+        Elem::BF16 => Const::Float(f64::from(bf16_to_f32(bits as u16))),
+        Elem::I8 => Const::Int(i64::from(bits as i8)),
+        Elem::I16 => Const::Int(i64::from(bits as i16)),
+        Elem::I32 => Const::Int(i64::from(bits as i32)),
+        _ => Const::Int(bits as i64),
+    }
 }
 
 pub(super) fn fill_view(memory: &Memory<'_>, view: &View, value: &Const) {

@@ -7,46 +7,65 @@ use crate::consts::Const;
 use crate::ir::{Block, Inst, Op, ValueId};
 use crate::types::Elem;
 use passnet_graph::syntax::Ranged;
-use passnet_graph::syntax::ast::{Expr, Stmt, StmtIf};
+use passnet_graph::syntax::ast::{ElifElseClause, Expr, Stmt, StmtIf};
 use std::collections::BTreeSet;
 
+/// What is left of an `if` when the conditions known while compiling have been looked at.
+pub(super) enum Taken<'a> {
+    Body(&'a [Stmt]),
+    /// A condition that is only known at run time, what it guards, and the clauses after it.
+    Open {
+        test: &'a Expr,
+        value: Value<'a>,
+        body: &'a [Stmt],
+        clauses: &'a [ElifElseClause],
+    },
+}
+
 impl<'a> Compiler<'a> {
-    /// The body to run when the condition is known, `None` when it is not.
+    /// The part of a branch that runs, as far as its conditions are known.
     pub(super) fn static_branch(
         &mut self,
         branch: &'a StmtIf,
-        test: &Value<'a>,
-    ) -> Result<Option<&'a [Stmt]>> {
-        let Some(known) = self.known_truth(test) else { return Ok(None) };
-        if known {
-            return Ok(Some(&branch.body));
+        test: Value<'a>,
+    ) -> Result<Taken<'a>> {
+        let clauses = &branch.elif_else_clauses[..];
+        match self.known_truth(&test) {
+            Some(true) => Ok(Taken::Body(&branch.body)),
+            Some(false) => self.static_clauses(clauses),
+            None => {
+                Ok(Taken::Open { test: &branch.test, value: test, body: &branch.body, clauses })
+            }
         }
-        for clause in &branch.elif_else_clauses {
-            match &clause.test {
-                None => return Ok(Some(&clause.body)),
-                Some(test) => {
-                    let value = self.expr(test)?;
-                    match self.known_truth(&value) {
-                        Some(true) => return Ok(Some(&clause.body)),
-                        Some(false) => {}
-                        None => {
-                            return Err(self
-                                .error(
-                                    test,
-                                    "a run-time `elif` after a compile-time `if` is not supported",
-                                )
-                                .with_hint("write the branches as nested `if`s"));
-                        }
-                    }
+    }
+
+    /// The same for the clauses after a condition that is false.
+    fn static_clauses(&mut self, clauses: &'a [ElifElseClause]) -> Result<Taken<'a>> {
+        for (index, clause) in clauses.iter().enumerate() {
+            let Some(test) = &clause.test else { return Ok(Taken::Body(&clause.body)) };
+            let value = self.expr(test)?;
+            match self.known_truth(&value) {
+                Some(true) => return Ok(Taken::Body(&clause.body)),
+                Some(false) => {}
+                None => {
+                    let clauses = &clauses[index + 1..];
+                    return Ok(Taken::Open { test, value, body: &clause.body, clauses });
                 }
             }
         }
-        Ok(Some(&[]))
+        Ok(Taken::Body(&[]))
+    }
+
+    /// Whether a value is a pointer, which is never null here.
+    pub(super) fn is_address(&self, value: ValueId) -> bool {
+        let ty = self.b.ty(value);
+        ty.is_ptr() && ty.is_scalar()
     }
 
     pub(super) fn known_truth(&self, value: &Value<'a>) -> Option<bool> {
         match value {
-            Value::Tensor(_) | Value::BlockPtr(_) => None,
+            Value::Tensor(v) => self.is_address(*v).then_some(true),
+            Value::BlockPtr(_) => None,
             Value::Tuple(items) => Some(!items.is_empty()),
             Value::Const(c) => Some(c.truthy()),
             _ => Some(true),
@@ -67,77 +86,35 @@ impl<'a> Compiler<'a> {
     /// Runs the statements after a run-time `if` inside whichever branch falls through.
     pub(super) fn branch_with_return(
         &mut self,
-        branch: &'a StmtIf,
-        test: &Value<'a>,
+        test: &'a Expr,
+        value: &Value<'a>,
+        body: &'a [Stmt],
+        clauses: &'a [ElifElseClause],
         rest: &Rest<'a>,
     ) -> Result<Flow<'a>> {
-        self.enter(&*branch.test)?;
-        let condition = self.condition(&*branch.test, test)?;
+        self.enter(test)?;
+        let condition = self.condition(test, value)?;
         let before = self.scope.clone();
         self.b.open();
         let mut then_rest = rest.clone();
-        then_rest.push(&branch.body);
+        then_rest.push(body);
         let then_flow = self.statements(then_rest)?;
         let then_insts = self.b.close();
         self.scope = before.clone();
         self.b.open();
-        let else_flow = match branch.elif_else_clauses.split_first() {
-            None => self.statements(rest.clone())?,
-            Some((clause, later)) => self.else_with_return(clause, later, rest)?,
+        let else_flow = match self.static_clauses(clauses)? {
+            Taken::Body(body) => {
+                let mut else_rest = rest.clone();
+                else_rest.push(body);
+                self.statements(else_rest)?
+            }
+            Taken::Open { test, value, body, clauses } => {
+                self.branch_with_return(test, &value, body, clauses, rest)?
+            }
         };
         let else_insts = self.b.close();
         self.scope = before;
         self.depth -= 1;
-        let value = |flow: Flow<'a>| match flow {
-            Flow::Returned(v) => v,
-            Flow::Next => Value::NONE,
-        };
-        let merged = self.merge(
-            &*branch.test,
-            condition,
-            (then_insts, vec![("the returned value".into(), value(then_flow))]),
-            (else_insts, vec![("the returned value".into(), value(else_flow))]),
-        )?;
-        Ok(Flow::Returned(merged.into_iter().next().unwrap_or(Value::NONE)))
-    }
-
-    pub(super) fn else_with_return(
-        &mut self,
-        clause: &'a passnet_graph::syntax::ast::ElifElseClause,
-        later: &'a [passnet_graph::syntax::ast::ElifElseClause],
-        rest: &Rest<'a>,
-    ) -> Result<Flow<'a>> {
-        let Some(test) = &clause.test else {
-            let mut else_rest = rest.clone();
-            else_rest.push(&clause.body);
-            return self.statements(else_rest);
-        };
-        let value = self.expr(test)?;
-        let mut then_rest = rest.clone();
-        then_rest.push(&clause.body);
-        match self.known_truth(&value) {
-            Some(true) => return self.statements(then_rest),
-            Some(false) => {
-                return match later.split_first() {
-                    None => self.statements(rest.clone()),
-                    Some((clause, later)) => self.else_with_return(clause, later, rest),
-                };
-            }
-            None => {}
-        }
-        let condition = self.condition(test, &value)?;
-        let before = self.scope.clone();
-        self.b.open();
-        let then_flow = self.statements(then_rest)?;
-        let then_insts = self.b.close();
-        self.scope = before.clone();
-        self.b.open();
-        let else_flow = match later.split_first() {
-            None => self.statements(rest.clone())?,
-            Some((clause, later)) => self.else_with_return(clause, later, rest)?,
-        };
-        let else_insts = self.b.close();
-        self.scope = before;
         let value = |flow: Flow<'a>| match flow {
             Flow::Returned(v) => v,
             Flow::Next => Value::NONE,
@@ -160,16 +137,12 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    pub(super) fn dynamic_branch(&mut self, branch: &'a StmtIf, test: &Value<'a>) -> Result<()> {
-        self.dynamic_clauses(&branch.test, test, &branch.body, &branch.elif_else_clauses)
-    }
-
     pub(super) fn dynamic_clauses(
         &mut self,
         at: &'a Expr,
         test: &Value<'a>,
         body: &'a [Stmt],
-        clauses: &'a [passnet_graph::syntax::ast::ElifElseClause],
+        clauses: &'a [ElifElseClause],
     ) -> Result<()> {
         self.locate(at);
         let condition = self.condition(at, test)?;
@@ -179,31 +152,10 @@ impl<'a> Compiler<'a> {
         let then_insts = self.b.close();
         let then_scope = std::mem::replace(&mut self.scope, before.clone());
         self.b.open();
-        if let Some((clause, later)) = clauses.split_first() {
-            match &clause.test {
-                None => {
-                    self.statements(vec![&clause.body])?;
-                }
-                Some(test) => {
-                    let value = self.expr(test)?;
-                    match self.known_truth(&value) {
-                        Some(true) => {
-                            self.statements(vec![&clause.body])?;
-                        }
-                        Some(false) => match later.split_first() {
-                            None => {}
-                            Some((last, [])) if last.test.is_none() => {
-                                self.statements(vec![&last.body])?;
-                            }
-                            Some(_) => {
-                                return Err(
-                                    self.error(test, "write these branches as nested `if`s")
-                                );
-                            }
-                        },
-                        None => self.dynamic_clauses(test, &value, &clause.body, later)?,
-                    }
-                }
+        match self.static_clauses(clauses)? {
+            Taken::Body(body) => drop(self.statements(vec![body])?),
+            Taken::Open { test, value, body, clauses } => {
+                self.dynamic_clauses(test, &value, body, clauses)?;
             }
         }
         let else_insts = self.b.close();

@@ -6,6 +6,16 @@ use super::{Compiler, Result};
 use crate::consts::Const;
 use crate::ir::Op;
 use crate::types::{Elem, Lane, Type};
+use passnet_graph::Diagnostic;
+
+/// How the message of a failed `tl.static_assert` begins.
+const STATIC_ASSERTION: &str = "static assertion failed";
+
+/// Whether a kernel does not compile because it asserts that it must not be compiled so: a configuration that autotune
+/// passes over.
+pub fn is_static_assertion(error: &Diagnostic) -> bool {
+    error.message.starts_with(STATIC_ASSERTION)
+}
 
 impl<'a> Compiler<'a> {
     pub(super) fn builtin(&mut self, path: &str, args: Args<'a>) -> Result<Value<'a>> {
@@ -15,6 +25,13 @@ impl<'a> Compiler<'a> {
         if let Some(name) = path.strip_prefix("triton.language.") {
             let name = name.strip_prefix("core.").unwrap_or(name);
             let name = name.strip_prefix("standard.").unwrap_or(name);
+            let name = name.strip_prefix("random.").unwrap_or(name);
+            if let Some(name) = name.strip_prefix("extra.cuda.")
+                && matches!(name, "gdc_wait" | "gdc_launch_dependents")
+            {
+                // They order launches that overlap; here one begins when the other has ended.
+                return Ok(Value::NONE);
+            }
             let device =
                 ["math.", "extra.libdevice.", "extra.cuda.libdevice.", "extra.intel.libdevice."];
             if let Some(function) = device.iter().find_map(|p| name.strip_prefix(p)) {
@@ -26,6 +43,12 @@ impl<'a> Compiler<'a> {
             "triton.cdiv" | "triton.next_power_of_2" => self.host_helper(path, args),
             "math.log2" | "math.sqrt" | "math.log" | "math.exp" | "math.ceil" | "math.floor" => {
                 self.host_helper(path, args)
+            }
+            "torch.finfo" | "torch.iinfo" => {
+                let range = args.range;
+                let [elem] = self.bind(args, ["type"], 1)?;
+                let elem = self.const_elem(&range, &elem.unwrap_or(Value::NONE))?;
+                Ok(Value::Path(format!("limits.{}", elem.name())))
             }
             _ if path.contains("libdevice.") => {
                 let function = path.rsplit('.').next().unwrap_or(path).to_string();
@@ -177,7 +200,7 @@ impl<'a> Compiler<'a> {
                     Some(Const::Str(text)) if !text.is_empty() => format!(": {text}"),
                     _ => String::new(),
                 };
-                Err(self.error(&range, format!("static assertion failed{text}")))
+                Err(self.error(&range, format!("{STATIC_ASSERTION}{text}")))
             }
             "device_assert" => {
                 let [condition, message, _] = self.bind(args, ["cond", "msg", "mask"], 1)?;
@@ -234,13 +257,28 @@ impl<'a> Compiler<'a> {
                     self.const_elem(&range, &elem.unwrap_or(Value::NONE))?,
                 )))
             }
-            "cdiv" | "sigmoid" | "softmax" | "ravel" | "swizzle2d" | "zeros" | "zeros_like"
-            | "philox" | "randint" | "randint4x" | "rand" | "rand4x" | "randn" | "randn4x" => {
-                match self.prelude_function(name) {
-                    Some(func) => self.call_value(Value::Function(func), args),
-                    None => Err(self.error(&range, format!("`tl.{name}` is not supported"))),
-                }
-            }
+            "cdiv"
+            | "sigmoid"
+            | "softmax"
+            | "ravel"
+            | "swizzle2d"
+            | "zeros"
+            | "zeros_like"
+            | "philox"
+            | "philox_impl"
+            | "randint"
+            | "randint4x"
+            | "rand"
+            | "rand4x"
+            | "randn"
+            | "randn4x"
+            | "uint_to_uniform_float"
+            | "uint32_to_uniform_float"
+            | "pair_uniform_to_normal"
+            | "topk" => match self.prelude_function(name) {
+                Some(func) => self.call_value(Value::Function(func), args),
+                None => Err(self.error(&range, format!("`tl.{name}` is not supported"))),
+            },
             _ => self.device_function(name, args),
         }
     }
@@ -251,12 +289,16 @@ impl<'a> Compiler<'a> {
             self.bind(args, ["input", "dtype", "fp_downcast_rounding", "bitcast"], 2)?;
         let x = x.unwrap_or(Value::NONE);
         let dtype = dtype.unwrap_or(Value::NONE);
-        if let Some(rounding) = rounding.and_then(|r| r.to_const())
-            && rounding != Const::None
-            && rounding != Const::Str("rtne".into())
-        {
-            return Err(self.error(&range, "only the rounding mode \"rtne\" is supported"));
-        }
+        let to_zero = match rounding.and_then(|r| r.to_const()) {
+            None | Some(Const::None) => false,
+            Some(Const::Str(mode)) if mode == "rtne" => false,
+            Some(Const::Str(mode)) if mode == "rtz" => true,
+            Some(other) => {
+                return Err(self
+                    .error(&range, format!("{other} is no rounding mode"))
+                    .with_hint("Triton has \"rtne\" and \"rtz\""));
+            }
+        };
         let bitcast = self.const_bool(&range, bitcast, false)?;
         let v = self.tensor(&range, &x)?;
         let ty = self.ty(v);
@@ -277,6 +319,30 @@ impl<'a> Compiler<'a> {
             }
             let to = ty.with_elem(elem);
             return Ok(Value::Tensor(self.b.emit(Op::Bitcast, &[v], to)));
+        }
+        if to_zero && !(ty.elem().is_float() && elem.is_float() && elem.bits() < ty.elem().bits()) {
+            return Err(self
+                .error(
+                    &range,
+                    format!(
+                        "a rounding mode is for a narrower float, not for {} to {elem}",
+                        ty.elem()
+                    ),
+                )
+                .with_hint("leave `fp_downcast_rounding` out"));
+        }
+        if to_zero {
+            let name = if elem.bits() == 16 { "round_to_zero_16" } else { "round_to_zero_32" };
+            let args = Args {
+                positional: vec![x, Value::Const(Const::Elem(elem))],
+                named: Vec::new(),
+                range,
+                callee: "cast".into(),
+            };
+            return match self.prelude_function(name) {
+                Some(func) => self.call_value(Value::Function(func), args),
+                None => Err(self.error(&range, "this rounding mode is not supported")),
+            };
         }
         if !bitcast {
             return Ok(Value::Tensor(self.cast(v, elem)));

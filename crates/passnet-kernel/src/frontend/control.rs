@@ -1,9 +1,11 @@
 //! Statements: assignments, loops, branches, returns.
 
+use super::branches::Taken;
 use super::value::Value;
 use super::{Compiler, Result};
 use crate::consts::Const;
 use crate::ir::ValueId;
+use passnet_graph::Diagnostic;
 use passnet_graph::syntax::ast::{Expr, Stmt};
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -39,16 +41,17 @@ impl<'a> Compiler<'a> {
             self.step(stmt)?;
             if let Stmt::If(branch) = stmt {
                 let test = self.expr(&branch.test)?;
-                if let Some(taken) = self.static_branch(branch, &test)? {
-                    rest.push(taken);
-                    continue;
+                match self.static_branch(branch, test)? {
+                    Taken::Body(body) => rest.push(body),
+                    Taken::Open { test, value, body, clauses }
+                        if returns(body) || clauses.iter().any(|c| returns(&c.body)) =>
+                    {
+                        return self.branch_with_return(test, &value, body, clauses, &rest);
+                    }
+                    Taken::Open { test, value, body, clauses } => {
+                        self.dynamic_clauses(test, &value, body, clauses)?;
+                    }
                 }
-                if returns(&branch.body)
-                    || branch.elif_else_clauses.iter().any(|c| returns(&c.body))
-                {
-                    return self.branch_with_return(branch, &test, &rest);
-                }
-                self.dynamic_branch(branch, &test)?;
                 continue;
             }
             if let Flow::Returned(value) = self.statement(stmt)? {
@@ -91,6 +94,8 @@ impl<'a> Compiler<'a> {
                 let result = self.binary_operator(s, s.op, &current, &value)?;
                 self.assign(&s.target, result)?;
             }
+            Stmt::For(s) if self.host => return self.host_for(s),
+            Stmt::While(s) if self.host => return self.host_while(s),
             Stmt::For(s) => self.for_loop(s)?,
             Stmt::While(s) => self.while_loop(s)?,
             Stmt::Return(s) => {
@@ -114,15 +119,38 @@ impl<'a> Compiler<'a> {
                     .error(stmt, "Triton has no `break` and no `continue`")
                     .with_hint("use a mask, an `if` around the body, or a `while` condition"));
             }
-            other => {
-                return Err(self
-                    .error(other, "this statement is not part of the Triton language")
-                    .with_hint(
-                        "kernels may use assignments, `if`, `for`, `while`, `return` and calls",
-                    ));
-            }
+            other => return Err(self.foreign_statement(other)),
         }
         Ok(Flow::Next)
+    }
+
+    /// What a statement that no kernel has is called, and what to write instead.
+    fn foreign_statement(&self, stmt: &Stmt) -> Diagnostic {
+        let (what, instead) = match stmt {
+            Stmt::FunctionDef(_) => (
+                "a kernel cannot define a function",
+                "write it at the top level of the file, with `@triton.jit`",
+            ),
+            Stmt::ClassDef(_) => {
+                ("a kernel cannot define a class", "pass the values as arguments, or as a tuple")
+            }
+            Stmt::Import(_) | Stmt::ImportFrom(_) => {
+                ("a kernel cannot import", "import at the top level of the file")
+            }
+            Stmt::Raise(_) | Stmt::Try(_) => {
+                ("a kernel cannot raise or catch", "use `tl.static_assert` or `tl.device_assert`")
+            }
+            Stmt::With(_) => ("a kernel has no `with`", "write its body without it"),
+            Stmt::Match(_) => ("a kernel has no `match`", "write it as `if` and `elif`"),
+            Stmt::Delete(_) | Stmt::Global(_) | Stmt::Nonlocal(_) => {
+                ("a kernel has local names only", "leave this statement out")
+            }
+            _ => (
+                "this statement is not part of the Triton language",
+                "kernels may use assignments, `if`, `for`, `while`, `return` and calls",
+            ),
+        };
+        self.error(stmt, what).with_hint(instead)
     }
 
     pub(super) fn assign(&mut self, target: &'a Expr, value: Value<'a>) -> Result<()> {
@@ -146,6 +174,25 @@ impl<'a> Compiler<'a> {
         let Value::Tuple(items) = value else {
             return Err(self.error(at, format!("cannot unpack {}", value.describe())));
         };
+        let starred = targets.iter().position(Expr::is_starred_expr);
+        if let Some(place) = starred
+            && items.len() + 1 >= targets.len()
+        {
+            let after = targets.len() - place - 1;
+            let mut items = items;
+            let tail = items.split_off(items.len() - after);
+            let middle = items.split_off(place);
+            items.push(Value::Tuple(middle));
+            items.extend(tail);
+            for (target, item) in targets.iter().zip(items) {
+                let target = match target {
+                    Expr::Starred(starred) => &starred.value,
+                    other => other,
+                };
+                self.assign(target, item)?;
+            }
+            return Ok(());
+        }
         if items.len() != targets.len() {
             let message = format!("{} values for {} names", items.len(), targets.len());
             return Err(self.error(at, message));

@@ -4,11 +4,11 @@ use super::arguments::Args;
 use super::value::{Func, RangeKind, Scope, Value};
 use super::{Compiler, MAX_CALL_DEPTH, Origin, Place, Result};
 use crate::consts::Const;
-use crate::ir::Op;
+use crate::ir::{Literal, Op};
 use crate::modules::Binding;
-use crate::types::{Elem, Shape};
+use crate::types::{Elem, Shape, Type};
 use passnet_graph::syntax::Ranged;
-use passnet_graph::syntax::ast::{BoolOp, Expr, ExprAttribute, ExprCall, Number};
+use passnet_graph::syntax::ast::{BoolOp, Expr, ExprCall, ExprListComp, Number};
 
 impl<'a> Compiler<'a> {
     pub(super) fn expr(&mut self, e: &'a Expr) -> Result<Value<'a>> {
@@ -22,10 +22,18 @@ impl<'a> Compiler<'a> {
     fn expr_kind(&mut self, e: &'a Expr) -> Result<Value<'a>> {
         match e {
             Expr::NumberLiteral(n) => match &n.value {
-                Number::Int(i) => i
-                    .as_i64()
-                    .map(Value::int)
-                    .ok_or_else(|| self.error(e, "integer does not fit in 64 bits")),
+                Number::Int(i) => match (i.as_i64(), i.as_u64()) {
+                    (Some(i), _) => Ok(Value::int(i)),
+                    // Triton gives what only fits without a sign that type.
+                    (None, Some(i)) if !self.host => {
+                        let ty = Type::scalar(Elem::U64);
+                        let literal = Literal::Int(i as i64);
+                        Ok(Value::Tensor(self.b.emit(Op::Const(literal), &[], ty)))
+                    }
+                    _ => Err(self.error(e, "integer does not fit in 64 bits").with_hint(
+                        "an integer of a kernel lies between -2**63 and 2**64 - 1",
+                    )),
+                },
                 Number::Float(f) => Ok(Value::Const(Const::Float(*f))),
                 Number::Complex { .. } => Err(self.error(e, "kernels have no complex numbers")),
             },
@@ -72,7 +80,10 @@ impl<'a> Compiler<'a> {
                     {
                         break;
                     }
-                    let value = self.expr(value)?;
+                    let value = match self.expr(value)? {
+                        Value::Tensor(v) if self.is_address(v) => Value::Const(Const::Bool(true)),
+                        other => other,
+                    };
                     result = Some(match result {
                         None => value,
                         Some(before) => self.both(e, and, before, value)?,
@@ -91,6 +102,13 @@ impl<'a> Compiler<'a> {
                 self.assign(&n.target, value.clone())?;
                 Ok(value)
             }
+            Expr::ListComp(c) => self.comprehension(c),
+            Expr::Lambda(_) => Err(self
+                .error(e, "a kernel cannot make a lambda")
+                .with_hint("write a `@triton.jit` function at the top level of the file")),
+            Expr::Dict(_) | Expr::Set(_) | Expr::DictComp(_) | Expr::SetComp(_) => Err(self
+                .error(e, "kernels have no dicts and no sets")
+                .with_hint("use `tl.constexpr` arguments, or a tuple and an index")),
             other => Err(self
                 .error(other, "this expression is not part of the Triton language")
                 .with_hint("kernels may use arithmetic, comparisons, tuples, indexing with `None` and `:`, and calls")),
@@ -99,6 +117,62 @@ impl<'a> Compiler<'a> {
 
     fn items(&mut self, items: &'a [Expr]) -> Result<Value<'a>> {
         items.iter().map(|i| self.expr(i)).collect::<Result<Vec<_>>>().map(Value::Tuple)
+    }
+
+    /// `[f(i) for i in values]` over what is known while compiling.
+    fn comprehension(&mut self, c: &'a ExprListComp) -> Result<Value<'a>> {
+        let [generator] = &c.generators[..] else {
+            return Err(self
+                .error(c, "a list comprehension of a kernel has one `for`")
+                .with_hint("write it as nested comprehensions or as `tl.static_range` loops"));
+        };
+        let items = match self.expr(&generator.iter)? {
+            Value::Tuple(items) => items,
+            Value::Range(_, bounds) => {
+                let mut numbers = Vec::new();
+                for bound in &bounds {
+                    numbers.push(self.const_int(&generator.iter, bound, "the end of the range")?);
+                }
+                self.range_numbers(&generator.iter, &numbers)?
+            }
+            other => {
+                let text = format!("cannot go through {} in a kernel", other.describe());
+                return Err(self.error(&generator.iter, text));
+            }
+        };
+        let outer = self.scope.clone();
+        let mut made = Vec::new();
+        for item in items {
+            self.step(c)?;
+            self.assign(&generator.target, item)?;
+            let mut kept = true;
+            for test in &generator.ifs {
+                let value = self.expr(test)?;
+                kept &= self.const_of(test, &value, "a condition here")?.truthy();
+            }
+            if kept {
+                made.push(self.expr(&c.elt)?);
+            }
+        }
+        self.scope = outer;
+        Ok(Value::Tuple(made))
+    }
+
+    pub(super) fn range_numbers(&self, at: &Expr, bounds: &[i64]) -> Result<Vec<Value<'a>>> {
+        let (low, high, step) = match *bounds {
+            [high] => (0, high, 1),
+            [low, high] => (low, high, 1),
+            [low, high, step] if step > 0 => (low, high, step),
+            _ => {
+                return Err(
+                    self.error(at, "this range needs one to three numbers, its step above 0")
+                );
+            }
+        };
+        if high.saturating_sub(low) / step > super::MAX_INSTS as i64 {
+            return Err(self.error(at, "this range is too long to go through while compiling"));
+        }
+        Ok((low..high).step_by(step as usize).map(Value::int).collect())
     }
 
     /// `a and b` / `a or b` where either may be known already.
@@ -114,8 +188,8 @@ impl<'a> Compiler<'a> {
 
     fn conditional(&mut self, i: &'a passnet_graph::syntax::ast::ExprIf) -> Result<Value<'a>> {
         let test = self.expr(&i.test)?;
-        if let Some(c) = test.to_const() {
-            return if c.truthy() { self.expr(&i.body) } else { self.expr(&i.orelse) };
+        if let Some(known) = self.known_truth(&test) {
+            return if known { self.expr(&i.body) } else { self.expr(&i.orelse) };
         }
         let condition = self.tensor(&*i.test, &test)?;
         if !self.ty(condition).is_scalar() {
@@ -214,7 +288,12 @@ impl<'a> Compiler<'a> {
     }
 
     /// A constant of the module; it must not depend on anything at run time.
-    fn global(&mut self, at: &Expr, module: usize, value: &'a Expr) -> Result<Value<'a>> {
+    pub(super) fn global(
+        &mut self,
+        at: &Expr,
+        module: usize,
+        value: &'a Expr,
+    ) -> Result<Value<'a>> {
         if self.depth > MAX_CALL_DEPTH {
             return Err(self.error(at, "constants refer to each other without end"));
         }
@@ -232,88 +311,6 @@ impl<'a> Compiler<'a> {
                 Err(self.error(at, "a module-level name must be a constant"))
             }
             _ => Ok(result),
-        }
-    }
-
-    fn attribute(&mut self, a: &'a ExprAttribute) -> Result<Value<'a>> {
-        let value = self.expr(&a.value)?;
-        let name = a.attr.as_str();
-        match &value {
-            Value::Path(path) => Ok(external(format!("{path}.{name}"))),
-            Value::Module(index) => match self.modules.lookup(*index, name) {
-                Some(Binding::Function(function)) => {
-                    Ok(Value::Function(Func { function, prelude: false }))
-                }
-                Some(Binding::Assigned(module, value)) => self.global(&a.value, module, value),
-                Some(Binding::External(path)) => Ok(external(path)),
-                Some(Binding::Module(index)) => Ok(Value::Module(index)),
-                None => Err(self.error(a, format!("the module has no `{name}`"))),
-            },
-            Value::Tensor(v) => {
-                let ty = self.ty(*v);
-                match name {
-                    "shape" => Ok(shape_value(&ty.shape)),
-                    "dtype" if ty.is_ptr() => Ok(Value::Const(Const::Pointer(ty.elem()))),
-                    "dtype" => Ok(Value::Const(Const::Elem(ty.elem()))),
-                    "type" => Ok(Value::TypeOf(*v)),
-                    "numel" => Ok(Value::int(ty.numel() as i64)),
-                    "T" => {
-                        let rank = ty.shape.len();
-                        self.permute(a, *v, &(0..rank as i64).rev().collect::<Vec<_>>())
-                    }
-                    _ => Ok(Value::Method(Box::new(value), name.to_string())),
-                }
-            }
-            Value::BlockPtr(p) => match name {
-                "dtype" => Ok(Value::Const(Const::Elem(self.ty(p.base).elem()))),
-                "block_shape" | "shape" => Ok(shape_value(&p.block)),
-                _ => Ok(Value::Method(Box::new(value), name.to_string())),
-            },
-            Value::TypeOf(v) => {
-                let ty = self.ty(*v);
-                match name {
-                    "element_ty" | "scalar" => {
-                        Ok(Value::Const(if ty.is_ptr() && name == "scalar" {
-                            Const::Pointer(ty.elem())
-                        } else {
-                            Const::Elem(ty.elem())
-                        }))
-                    }
-                    "shape" => Ok(shape_value(&ty.shape)),
-                    _ => self.type_attribute(a, ty.elem(), name),
-                }
-            }
-            Value::Const(Const::Pointer(e)) if name == "element_ty" => {
-                Ok(Value::Const(Const::Elem(*e)))
-            }
-            Value::Const(Const::Pointer(_)) if matches!(name, "is_ptr") => {
-                Ok(Value::Method(Box::new(value), name.to_string()))
-            }
-            Value::Const(Const::Elem(e)) => {
-                let elem = *e;
-                self.type_attribute(a, elem, name)
-            }
-            Value::Const(_) if name == "value" => Ok(value),
-            Value::Const(_) => Ok(Value::Method(Box::new(value), name.to_string())),
-            other => Err(self.error(a, format!("{} has no attribute `{name}`", other.describe()))),
-        }
-    }
-
-    fn type_attribute(&mut self, a: &ExprAttribute, elem: Elem, name: &str) -> Result<Value<'a>> {
-        match name {
-            "primitive_bitwidth" | "int_bitwidth" | "itemsize" => {
-                Ok(Value::int(i64::from(if name == "itemsize" {
-                    elem.size() as u32
-                } else {
-                    elem.bits()
-                })))
-            }
-            "element_ty" | "scalar" => Ok(Value::Const(Const::Elem(elem))),
-            "name" => Ok(Value::Const(Const::Str(elem.name().into()))),
-            _ if name.starts_with("is_") => {
-                Ok(Value::Method(Box::new(Value::Const(Const::Elem(elem))), name.to_string()))
-            }
-            _ => Err(self.error(a, format!("a type has no attribute `{name}`"))),
         }
     }
 
@@ -336,19 +333,18 @@ impl<'a> Compiler<'a> {
                     Expr::Tuple(t) => &t.elts[..],
                     _ => single,
                 };
-                let mut shape = Shape::new();
-                let mut dims = ty.shape.iter();
-                for part in parts {
+                let mut shape: Shape = ty.shape.clone();
+                for (place, part) in parts.iter().enumerate() {
                     match part {
-                        Expr::NoneLiteral(_) => shape.push(1),
-                        Expr::Slice(s)
-                            if s.lower.is_none() && s.upper.is_none() && s.step.is_none() =>
-                        {
-                            let dim = dims.next().ok_or_else(|| {
-                                self.error(part, "more `:` than the block has dimensions")
-                            })?;
-                            shape.push(*dim);
+                        // Of a scalar there is nothing to count: each `None` is one dimension more.
+                        Expr::NoneLiteral(_) if place <= shape.len() || ty.is_scalar() => {
+                            shape.insert(place.min(shape.len()), 1);
                         }
+                        Expr::NoneLiteral(_) => {
+                            return Err(self.error(part, "more `:` than the block has dimensions"));
+                        }
+                        Expr::Slice(s)
+                            if s.lower.is_none() && s.upper.is_none() && s.step.is_none() => {}
                         other => {
                             return Err(self
                                 .error(other, "a block is indexed with `:` and `None` only")
@@ -358,7 +354,6 @@ impl<'a> Compiler<'a> {
                         }
                     }
                 }
-                shape.extend(dims.copied());
                 if shape.len() > 8 {
                     return Err(self.error(at, "blocks have at most eight dimensions"));
                 }
@@ -408,9 +403,12 @@ impl<'a> Compiler<'a> {
             Value::Function(func) => self.inline(func, args),
             Value::Path(path) => self.builtin(&path, args),
             Value::Method(receiver, name) => match *receiver {
-                Value::Const(Const::Elem(elem)) => self.type_test(elem, &name, &args),
-                Value::Const(Const::Pointer(_)) => {
-                    Ok(Value::Const(Const::Bool(matches!(name.as_str(), "is_ptr"))))
+                Value::Const(of @ (Const::Elem(_) | Const::Pointer(_))) => {
+                    self.type_test(&of, &name, &args)
+                }
+                Value::TypeOf(v) => {
+                    let ty = self.ty(v);
+                    Ok(self.shape_test(&ty, &name))
                 }
                 receiver => {
                     args.positional.insert(0, receiver);
@@ -430,32 +428,11 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn type_test(&mut self, elem: Elem, name: &str, args: &Args<'a>) -> Result<Value<'a>> {
-        let result = match name {
-            "is_floating" => elem.is_float(),
-            "is_int" => elem.is_int(),
-            "is_int_signed" => elem.is_int() && !elem.is_unsigned(),
-            "is_int_unsigned" => elem.is_unsigned(),
-            "is_bool" | "is_int1" => elem == Elem::I1,
-            "is_ptr" | "is_block" | "is_fp8" => false,
-            "is_fp16" => elem == Elem::F16,
-            "is_bf16" => elem == Elem::BF16,
-            "is_fp32" => elem == Elem::F32,
-            "is_fp64" => elem == Elem::F64,
-            "is_standard_floating" => elem.is_float(),
-            "is_int8" => elem == Elem::I8,
-            "is_int16" => elem == Elem::I16,
-            "is_int32" => elem == Elem::I32,
-            "is_int64" => elem == Elem::I64,
-            _ => return Err(self.error(args, format!("a type has no method `{name}`"))),
-        };
-        Ok(Value::Const(Const::Bool(result)))
-    }
-
     /// Runs a helper's body in place.
     fn inline(&mut self, func: Func<'a>, args: Args<'a>) -> Result<Value<'a>> {
         let def = func.function.def;
-        if !func.prelude && !func.function.is_kernel() {
+        let computes_constants = func.function.decorator("constexpr_function").is_some();
+        if !func.prelude && !func.function.is_kernel() && !computes_constants {
             return Err(self
                 .error(&args, format!("`{}` is not a `@triton.jit` function", def.name))
                 .with_hint("decorate the helper with `@triton.jit`"));
@@ -464,6 +441,17 @@ impl<'a> Compiler<'a> {
             return Err(self
                 .error(&args, format!("calls nest more than {MAX_CALL_DEPTH} deep"))
                 .with_hint("Triton functions cannot be recursive"));
+        }
+        let runs = |value: &Value<'a>| {
+            value.to_const().is_none() && !matches!(value, Value::Function(_) | Value::Path(_))
+        };
+        if computes_constants
+            && let Some(value) =
+                args.positional.iter().chain(args.named.iter().map(|(_, v)| v)).find(|v| runs(v))
+        {
+            let text =
+                format!("`{}` takes compile-time values, not {}", def.name, value.describe());
+            return Err(self.error(&args, text));
         }
         let mut scope = Scope::default();
         let mut positional = args.positional.into_iter();
@@ -513,7 +501,11 @@ impl<'a> Compiler<'a> {
             self.call_site = Some((outer_place.module, args.range));
         }
         self.depth += 1;
+        // Python itself runs such a function: it may use any name.
+        let was_host = self.host;
+        self.host |= computes_constants;
         let result = self.function_body(&def.body);
+        self.host = was_host;
         self.depth -= 1;
         self.call_site = outer_site;
         self.place = outer_place;
@@ -557,12 +549,8 @@ pub(crate) fn is_constexpr(annotation: &Expr) -> bool {
     }
 }
 
-fn shape_value<'a>(shape: &[u32]) -> Value<'a> {
-    Value::Tuple(shape.iter().map(|&d| Value::int(i64::from(d))).collect())
-}
-
 /// A path outside the pass; element types and constants are recognised at once.
-fn external<'a>(path: String) -> Value<'a> {
+pub(super) fn external<'a>(path: String) -> Value<'a> {
     let elem =
         path.strip_prefix("triton.language.").and_then(Elem::from_language_name).or_else(|| {
             let dtype = path.strip_prefix("torch.").and_then(passnet_graph::DType::from_name)?;

@@ -46,6 +46,45 @@ impl<'a> Compiler<'a> {
         }
     }
 
+    /// A loop that Python itself runs, in a function that computes constants.
+    pub(super) fn host_for(&mut self, s: &'a StmtFor) -> Result<Flow<'a>> {
+        let items = match self.expr(&s.iter)? {
+            Value::Tuple(items) => items,
+            Value::Range(_, bounds) => {
+                let mut numbers = Vec::new();
+                for bound in &bounds {
+                    numbers.push(self.const_int(&*s.iter, bound, "a bound of this range")?);
+                }
+                self.range_numbers(&s.iter, &numbers)?
+            }
+            other => {
+                let text = format!("cannot loop over {}", other.describe());
+                return Err(self.error(&*s.iter, text));
+            }
+        };
+        for item in items {
+            self.step(s)?;
+            self.assign(&s.target, item)?;
+            if let Flow::Returned(value) = self.statements(vec![&s.body])? {
+                return Ok(Flow::Returned(value));
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    pub(super) fn host_while(&mut self, s: &'a StmtWhile) -> Result<Flow<'a>> {
+        loop {
+            self.step(s)?;
+            let test = self.expr(&s.test)?;
+            if !self.const_of(&*s.test, &test, "this condition")?.truthy() {
+                return Ok(Flow::Next);
+            }
+            if let Flow::Returned(value) = self.statements(vec![&s.body])? {
+                return Ok(Flow::Returned(value));
+            }
+        }
+    }
+
     pub(super) fn loop_body(&mut self, body: &'a [Stmt]) -> Result<()> {
         match self.statements(vec![body])? {
             Flow::Next => Ok(()),

@@ -108,9 +108,14 @@ impl<'a> Compiler<'a> {
                 Some(func) => self.call_value(Value::Function(func), args),
                 None => Err(self.error(&range, format!("`{name}` is not supported"))),
             },
-            _ => Err(self
-                .error(&range, format!("`{}` is not supported in kernels", args.callee))
-                .with_hint("see `docs` of the kernel checker for the functions it knows")),
+            "fma_rn" | "fmaf" => self.device_function("fma", args),
+            _ => match self.prelude_function(&format!("libdevice_{name}")) {
+                Some(func) => self.call_value(Value::Function(func), args),
+                None => {
+                    let text = format!("`{}` is not supported in kernels", args.callee);
+                    Err(self.error(&range, text).with_hint(instead_of(name)))
+                }
+            },
         }
     }
 
@@ -192,6 +197,22 @@ impl<'a> Compiler<'a> {
     /// A block or scalar of one value.
     pub(super) fn zero_like(&mut self, ty: &crate::types::Type) -> crate::ir::ValueId {
         self.constant_like(ty, Literal::Int(0))
+    }
+}
+
+/// What to write for a function that is missing.
+fn instead_of(name: &str) -> &'static str {
+    match name {
+        "inline_asm_elementwise" => "assembly runs on a GPU only; write the function with `tl.*`",
+        "dot_scaled" => "multiply the operands by their scales and use `tl.dot`",
+        "map_elementwise" => "call the function on the block itself",
+        "globaltimer" | "smid" => "a kernel must not ask when or where it runs",
+        "float8e4nv" | "float8e5" | "float8e4b15" | "float8e4b8" | "float8e5b16" => {
+            "there are no 8-bit floats here; compute in float16"
+        }
+        _ => {
+            "write it with the functions of `tl` and `tl.math`: arithmetic, `exp`, `log`, `sqrt`, `sin`, `erf`, `where`, …"
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! become instructions, helper functions are inlined, `static_range` is unrolled.
 
 mod arguments;
+mod attributes;
 mod binary;
 mod branches;
 mod builder;
@@ -16,6 +17,8 @@ mod memory;
 mod reduction;
 mod shapes;
 mod value;
+
+pub use builtins::is_static_assertion;
 
 use crate::consts::Const;
 use crate::ir::{Block, Function, Param, verify};

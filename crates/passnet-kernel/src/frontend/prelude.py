@@ -83,9 +83,18 @@ def randint(seed, offset, n_rounds=10):
 
 
 def uint_to_uniform_float(x):
-    y = tl.cast(x, tl.int32, bitcast=True)
-    y = tl.where(y < 0, -y - 1, y)
-    return y * 4.6566127342e-10
+    if x.dtype.primitive_bitwidth == 64:
+        y = tl.cast(x, tl.int64, bitcast=True)
+        y = tl.where(y < 0, -y - 1, y)
+        return y * 1.0842020432385337e-19
+    else:
+        y = tl.cast(x, tl.int32, bitcast=True)
+        y = tl.where(y < 0, -y - 1, y)
+        return y * 4.6566127342e-10
+
+
+def uint32_to_uniform_float(x):
+    return uint_to_uniform_float(x)
 
 
 def rand(seed, offset, n_rounds=10):
@@ -120,3 +129,177 @@ def randn(seed, offset, n_rounds=10):
     a, b, c, d = randint4x(seed, offset, n_rounds)
     n1, _ = pair_uniform_to_normal(uint_to_uniform_float(a), uint_to_uniform_float(b))
     return n1
+
+
+def topk(x, k, dim=None):
+    ordered = tl.sort(x, dim, descending=True)
+    if len(x.shape) == 1:
+        return tl.gather(ordered, tl.arange(0, k), 0)
+    elif len(x.shape) == 2:
+        return tl.gather(ordered, tl.broadcast_to(tl.arange(0, k)[None, :], [x.shape[0], k]), 1)
+    else:
+        places = tl.arange(0, k)[None, None, :]
+        return tl.gather(ordered, tl.broadcast_to(places, [x.shape[0], x.shape[1], k]), 2)
+
+
+# One step back where rounding went away from zero; an infinity so made is the largest number again.
+def round_to_zero_16(x, dtype):
+    y = tl.cast(x, dtype)
+    bits = tl.cast(y, tl.uint16, bitcast=True)
+    bits = tl.where(tl.abs(tl.cast(y, x.dtype)) > tl.abs(x), bits - 1, bits)
+    return tl.cast(bits, dtype, bitcast=True)
+
+
+def round_to_zero_32(x, dtype):
+    y = tl.cast(x, dtype)
+    bits = tl.cast(y, tl.uint32, bitcast=True)
+    bits = tl.where(tl.abs(tl.cast(y, x.dtype)) > tl.abs(x), bits - 1, bits)
+    return tl.cast(bits, dtype, bitcast=True)
+
+
+# Functions of libdevice that are made of others. Where rounding would show they compute in float64.
+def libdevice_llrint(x):
+    return tl.cast(tl.math.rint(x), tl.int64)
+
+
+def libdevice_llround(x):
+    return tl.cast(tl.math.round(x), tl.int64)
+
+
+def libdevice_float2int_rn(x):
+    return tl.cast(tl.math.rint(x), tl.int32)
+
+
+def libdevice_float2int_rz(x):
+    return tl.cast(tl.math.trunc(x), tl.int32)
+
+
+def libdevice_float2int_rd(x):
+    return tl.cast(tl.math.floor(x), tl.int32)
+
+
+def libdevice_float2int_ru(x):
+    return tl.cast(tl.math.ceil(x), tl.int32)
+
+
+def libdevice_float2ll_rn(x):
+    return tl.cast(tl.math.rint(x), tl.int64)
+
+
+def libdevice_float2ll_rz(x):
+    return tl.cast(tl.math.trunc(x), tl.int64)
+
+
+def libdevice_int2float_rn(x):
+    return tl.cast(x, tl.float32)
+
+
+def libdevice_float_as_int(x):
+    return tl.cast(x, tl.int32, bitcast=True)
+
+
+def libdevice_int_as_float(x):
+    return tl.cast(x, tl.float32, bitcast=True)
+
+
+def libdevice_rcbrt(x):
+    return 1 / tl.math.cbrt(x)
+
+
+def libdevice_rhypot(x, y):
+    return 1 / tl.math.hypot(x, y)
+
+
+def libdevice_fdim(x, y):
+    return tl.where(x <= y, 0.0, x - y)
+
+
+def libdevice_remainder(x, y):
+    a = tl.cast(x, tl.float64)
+    b = tl.cast(y, tl.float64)
+    return tl.cast(a - b * tl.math.rint(a / b), x.dtype)
+
+
+def libdevice_ldexp(x, n):
+    return tl.cast(tl.cast(x, tl.float64) * tl.exp2(tl.cast(n, tl.float64)), x.dtype)
+
+
+def libdevice_scalbn(x, n):
+    return libdevice_ldexp(x, n)
+
+
+def libdevice_exp10(x):
+    return tl.cast(tl.exp2(tl.cast(x, tl.float64) * 3.321928094887362), x.dtype)
+
+
+def libdevice_fast_exp10f(x):
+    return libdevice_exp10(x)
+
+
+def libdevice_sinpi(x):
+    a = tl.cast(x, tl.float64)
+    return tl.cast(tl.sin((a - 2.0 * tl.math.rint(a * 0.5)) * 3.141592653589793), x.dtype)
+
+
+def libdevice_cospi(x):
+    a = tl.cast(x, tl.float64)
+    return tl.cast(tl.cos((a - 2.0 * tl.math.rint(a * 0.5)) * 3.141592653589793), x.dtype)
+
+
+def libdevice_tgamma(x):
+    a = tl.cast(x, tl.float64)
+    mirrored = 3.141592653589793 / (tl.sin(a * 3.141592653589793) * tl.exp(tl.math.lgamma(1.0 - a)))
+    positive = tl.exp(tl.math.lgamma(a))
+    pole = tl.math.floor(a) == a
+    value = tl.where(a > 0, positive, tl.where(pole, float("nan"), mirrored))
+    return tl.cast(tl.where(a == 0, 1 / a, value), x.dtype)
+
+
+def libdevice_normcdf(x):
+    return tl.cast(0.5 * tl.math.erfc(tl.cast(x, tl.float64) * -0.7071067811865476), x.dtype)
+
+
+# The place at which erf is x, given 1 - x and 1 + x: a guess, then Newton's steps on whichever side is small.
+def inverse_erf(below, above):
+    logarithm = tl.log(below * above)
+    half = 4.330746750799873 + logarithm * 0.5
+    guess = tl.sqrt(tl.sqrt(half * half - logarithm * 6.802721088435374) - half)
+    y = tl.where(below < above, guess, -guess)
+    for _ in tl.static_range(5):
+        slope = 1.1283791670955126 * tl.exp(-y * y)
+        off = tl.where(below < above, below - tl.math.erfc(y), tl.math.erfc(-y) - above)
+        step = tl.where(slope > 0, off / slope, 0.0)
+        y = y - step
+    y = tl.where(below == 0, float("inf"), tl.where(above == 0, float("-inf"), y))
+    return tl.where((below < 0) | (above < 0), float("nan"), y)
+
+
+def libdevice_erfinv(x):
+    a = tl.cast(x, tl.float64)
+    return tl.cast(inverse_erf(1.0 - a, 1.0 + a), x.dtype)
+
+
+def libdevice_erfcinv(x):
+    a = tl.cast(x, tl.float64)
+    return tl.cast(inverse_erf(a, 2.0 - a), x.dtype)
+
+
+def libdevice_normcdfinv(x):
+    a = tl.cast(x, tl.float64)
+    return tl.cast(inverse_erf(2.0 * a, 2.0 - 2.0 * a) * -1.4142135623730951, x.dtype)
+
+
+def libdevice_ffs(x):
+    return tl.where(x == 0, 0, tl.math.popc((x & -x) - 1) + 1)
+
+
+def libdevice_hadd(x, y):
+    return (x & y) + ((x ^ y) >> 1)
+
+
+def libdevice_rhadd(x, y):
+    return (x | y) - ((x ^ y) >> 1)
+
+
+def libdevice_sad(x, y, z):
+    return tl.where(x > y, x - y, y - x) + z

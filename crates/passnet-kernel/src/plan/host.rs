@@ -3,7 +3,7 @@
 use super::interp::Interp;
 use super::tensor::{Tensor, TensorSpec};
 use super::value::Value;
-use super::{BufferSpec, Init, LaunchPlan, PLAN_VERSION, View};
+use super::{BufferSpec, Choices, Init, LaunchPlan, PLAN_VERSION, View};
 use crate::consts::Const;
 use crate::modules::ModuleSet;
 use passnet_graph::Diagnostic;
@@ -45,12 +45,23 @@ impl Default for PlanLimits {
     }
 }
 
-/// Evaluates the wrapper for one input signature.
+/// Evaluates the wrapper for one input signature, with the first configuration of every tuned kernel.
 pub fn plan(
     modules: &ModuleSet,
     wrapper: &str,
     args: &[HostArg],
     limits: PlanLimits,
+) -> Result<LaunchPlan, Diagnostic> {
+    plan_chosen(modules, wrapper, args, limits, &Choices::default())
+}
+
+/// Evaluates the wrapper for one input signature, with the configurations that were chosen.
+pub fn plan_chosen(
+    modules: &ModuleSet,
+    wrapper: &str,
+    args: &[HostArg],
+    limits: PlanLimits,
+    choices: &Choices,
 ) -> Result<LaunchPlan, Diagnostic> {
     let Some(function) = modules.function(0, wrapper) else {
         let file = modules.source(0).path();
@@ -58,6 +69,7 @@ pub fn plan(
             .with_hint("`replacement_func` must return a function of the pass"));
     };
     let mut interp = Interp::new(modules, limits);
+    interp.choices = choices.clone();
     let mut values = Vec::new();
     for (index, arg) in args.iter().enumerate() {
         values.push(match arg {

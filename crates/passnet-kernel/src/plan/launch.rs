@@ -1,15 +1,20 @@
-//! `kernel[grid](...)`: binding, autotune and heuristics, the grid.
+//! `kernel[grid](...)`: binding, the grid, the launch that comes of it.
 
 use super::calls::CallArgs;
 use super::interp::{Interp, Result};
+use super::tuning::{Bound, OPTIONS};
 use super::validate::MAX_GRID;
-use super::value::Value;
-use super::{ArgValue, Config, Launch, LaunchArg, Step};
+use super::value::{HostConfig, Value};
+use super::{ArgValue, Launch, LaunchArg, Step};
 use crate::consts::Const;
 use crate::modules::FunctionRef;
 use crate::types::Elem;
 use passnet_graph::syntax::Ranged;
 use passnet_graph::syntax::ast::Expr;
+use std::collections::BTreeMap;
+
+/// What a call may say besides.
+const LAUNCH_OPTIONS: [&str; 3] = ["enable_fp_fusion", "debug", "launch_pdl"];
 
 impl<'a> Interp<'a> {
     pub(super) fn launch(
@@ -20,76 +25,21 @@ impl<'a> Interp<'a> {
     ) -> Result<Value<'a>> {
         let at = args.range;
         let name = kernel.def.name.as_str();
-        let (configs, chosen) = self.configs(kernel)?;
-        let config = chosen.map(|i| configs[i].clone());
-        let mut num_warps = config.as_ref().map_or(4, |c| c.num_warps);
-        let mut num_stages = config.as_ref().map_or(3, |c| c.num_stages);
-        let (mut enable_fp_fusion, mut maxnreg) = (true, None);
-        let parameters: Vec<_> = kernel.def.parameters.iter_non_variadic_params().collect();
-        let mut bound: Vec<Option<Value<'a>>> = vec![None; parameters.len()];
-        if args.positional.len() > parameters.len() {
-            return Err(self.error(
-                &at,
-                format!(
-                    "the kernel `{name}` takes {} arguments, not {}",
-                    parameters.len(),
-                    args.positional.len()
-                ),
-            ));
+        let mut bound = self.bind_call(kernel, args)?;
+        let tuned = self.tuned(kernel, &bound)?;
+        if let Some(tuned) = &tuned {
+            self.bind_config(&at, name, tuned.config(), &mut bound)?;
         }
-        for (slot, value) in bound.iter_mut().zip(args.positional) {
-            *slot = Some(value);
-        }
-        for (key, value) in args.named {
-            if let Some(i) = parameters.iter().position(|p| p.parameter.name.as_str() == key) {
-                if bound[i].replace(value).is_some() {
-                    return Err(self.error(&at, format!("the kernel `{name}` got `{key}` twice")));
-                }
-                continue;
-            }
-            match key.as_str() {
-                "num_warps" => num_warps = self.small_int(&at, &key, &value)?,
-                "num_stages" => num_stages = self.small_int(&at, &key, &value)?,
-                "enable_fp_fusion" => enable_fp_fusion = self.truthy(&at, &value)?,
-                "maxnreg" if value.is_none() => {}
-                "maxnreg" => maxnreg = Some(self.small_int(&at, &key, &value)?),
-                "num_ctas" | "debug" => {}
-                _ => {
-                    return Err(
-                        self.error(&at, format!("the kernel `{name}` has no argument `{key}`"))
-                    );
-                }
-            }
-        }
-        if let Some(config) = &config {
-            for (key, value) in &config.values {
-                let Some(i) = parameters.iter().position(|p| p.parameter.name.as_str() == key)
-                else {
-                    // Triton takes its options from the arguments of `triton.Config`, whatever stands in the dict.
-                    if matches!(key.as_str(), "num_warps" | "num_stages" | "num_ctas" | "maxnreg") {
-                        continue;
-                    }
-                    return Err(self.error(&at, format!("the kernel `{name}` has no argument `{key}` for its autotune configuration")));
-                };
-                if bound[i].is_some() {
-                    return Err(self.error(
-                        &at,
-                        format!("`{key}` is set by the call and by the autotune configuration"),
-                    ));
-                }
-                bound[i] = Some(self.constant(value.clone()));
-            }
-        }
-        for (slot, p) in bound.iter_mut().zip(&parameters) {
-            if slot.is_none()
-                && let Some(default) = &p.default
+        for index in 0..bound.values.len() {
+            if bound.values[index].is_none()
+                && let Some(default) = &bound.parameters[index].default
             {
-                *slot = Some(self.in_module(kernel.module, default)?);
+                bound.values[index] = Some(self.in_module(kernel.module, default)?);
             }
         }
-        self.heuristics(kernel, &parameters, &mut bound)?;
+        self.heuristics(kernel, &mut bound)?;
         let mut meta = Vec::new();
-        for (slot, p) in bound.iter().zip(&parameters) {
+        for (slot, p) in bound.values.iter().zip(&bound.parameters) {
             let key = p.parameter.name.as_str();
             match slot {
                 Some(value) => meta.push((Value::str(key), value.clone())),
@@ -100,25 +50,37 @@ impl<'a> Interp<'a> {
                 }
             }
         }
+        if let Some(hook) = tuned.as_ref().and_then(|tuned| tuned.config().pre_hook.clone()) {
+            let arguments = self.new_dict(bound.as_dict());
+            self.call_value(&hook, CallArgs::of(vec![arguments], at))?;
+        }
         let grid = self.grid(&at, grid, meta.clone())?;
         let mut launch_args = Vec::new();
-        for ((_, value), p) in meta.into_iter().zip(&parameters) {
+        for ((_, value), p) in meta.into_iter().zip(&bound.parameters) {
             let constexpr = p.parameter.annotation.as_deref().is_some_and(is_constexpr);
             let key = p.parameter.name.to_string();
             let value = self.launch_arg(&at, &key, &value, constexpr)?;
             launch_args.push(LaunchArg { name: key, value });
         }
+        let option = |this: &Self, name: &str| match bound.options.get(name) {
+            Some(value) if !value.is_none() => this.small_int(&at, name, value).map(Some),
+            _ => Ok(None),
+        };
         let launch = Launch {
             kernel: name.to_string(),
             module: kernel.module,
             grid,
             args: launch_args,
-            num_warps,
-            num_stages,
-            enable_fp_fusion,
-            maxnreg,
-            configs,
-            config: chosen,
+            num_warps: option(self, "num_warps")?.unwrap_or(4),
+            num_stages: option(self, "num_stages")?.unwrap_or(3),
+            enable_fp_fusion: match bound.options.get("enable_fp_fusion") {
+                Some(value) => self.truthy(&at, value)?,
+                None => true,
+            },
+            maxnreg: option(self, "maxnreg")?,
+            config: tuned.as_ref().map(|tuned| tuned.chosen),
+            configs: tuned.iter().flat_map(|t| &t.configs).map(|c| c.config.clone()).collect(),
+            key: tuned.map_or_else(String::new, |tuned| tuned.key),
             file: self.modules.source(self.module()).path().to_string(),
             line: self.line(&at),
         };
@@ -129,7 +91,79 @@ impl<'a> Interp<'a> {
         Ok(Value::NONE)
     }
 
-    fn small_int(&self, at: &impl Ranged, key: &str, value: &Value<'a>) -> Result<u32> {
+    /// What the call itself says.
+    fn bind_call(&mut self, kernel: FunctionRef<'a>, args: CallArgs<'a>) -> Result<Bound<'a>> {
+        let at = args.range;
+        let name = kernel.def.name.as_str();
+        let parameters: Vec<_> = kernel.def.parameters.iter_non_variadic_params().collect();
+        if args.positional.len() > parameters.len() {
+            return Err(self.error(
+                &at,
+                format!(
+                    "the kernel `{name}` takes {} arguments, not {}",
+                    parameters.len(),
+                    args.positional.len()
+                ),
+            ));
+        }
+        let mut values: Vec<_> = args.positional.into_iter().map(Some).collect();
+        values.resize(parameters.len(), None);
+        let mut bound = Bound { parameters, values, options: BTreeMap::new() };
+        for (key, value) in args.named {
+            if let Some(i) = bound.index(&key) {
+                if bound.values[i].replace(value).is_some() {
+                    return Err(self.error(&at, format!("the kernel `{name}` got `{key}` twice")));
+                }
+                continue;
+            }
+            match OPTIONS.iter().chain(&LAUNCH_OPTIONS).find(|option| **option == key) {
+                Some(option) => drop(bound.options.insert(option, value)),
+                None => {
+                    return Err(
+                        self.error(&at, format!("the kernel `{name}` has no argument `{key}`"))
+                    );
+                }
+            }
+        }
+        Ok(bound)
+    }
+
+    /// What a configuration adds to the call.
+    fn bind_config(
+        &mut self,
+        at: &impl Ranged,
+        name: &str,
+        config: &HostConfig<'a>,
+        bound: &mut Bound<'a>,
+    ) -> Result<()> {
+        for (key, value) in self.all_of(config) {
+            let option = OPTIONS.iter().find(|option| **option == key);
+            let taken = match (bound.index(&key), option) {
+                (Some(i), _) => bound.values[i].replace(value).is_some(),
+                (None, Some(option)) => bound.options.insert(option, value).is_some(),
+                (None, None) => {
+                    return Err(self.error(
+                        at,
+                        format!(
+                            "the kernel `{name}` has no argument `{key}` for its autotune \
+                             configuration"
+                        ),
+                    ));
+                }
+            };
+            if taken {
+                return Err(self
+                    .error(
+                        at,
+                        format!("`{key}` is set by the call and by the autotune configuration"),
+                    )
+                    .with_hint("leave it out of the call"));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn small_int(&self, at: &impl Ranged, key: &str, value: &Value<'a>) -> Result<u32> {
         value
             .as_int()
             .and_then(|i| u32::try_from(i).ok())
@@ -239,98 +273,12 @@ impl<'a> Interp<'a> {
     }
 
     /// Evaluates an expression at the top level of a module.
-    fn in_module(&mut self, module: usize, e: &'a Expr) -> Result<Value<'a>> {
+    pub(super) fn in_module(&mut self, module: usize, e: &'a Expr) -> Result<Value<'a>> {
         let frame = self.new_frame(None, module);
         let outer = std::mem::replace(&mut self.frame, frame);
         let value = self.expr(e);
         self.frame = outer;
         value
-    }
-
-    fn configs(&mut self, kernel: FunctionRef<'a>) -> Result<(Vec<Config>, Option<usize>)> {
-        let Some(Expr::Call(call)) = kernel.decorator("autotune") else {
-            return Ok((Vec::new(), None));
-        };
-        let keyword = call
-            .arguments
-            .keywords
-            .iter()
-            .find(|k| k.arg.as_ref().is_some_and(|a| a.as_str() == "configs"));
-        let Some(e) = keyword.map(|k| &k.value).or_else(|| call.arguments.args.first()) else {
-            return Err(self.error(call, "`triton.autotune` needs `configs`"));
-        };
-        let value = self.in_module(kernel.module, e)?;
-        let mut configs = Vec::new();
-        for item in self.iterate(e, &value)? {
-            let Value::Config(config) = item else {
-                return Err(self.error(e, "`configs` holds `triton.Config` objects"));
-            };
-            configs.push((*config).clone());
-        }
-        if configs.is_empty() {
-            return Err(self.error(e, "`configs` is empty"));
-        }
-        Ok((configs, Some(0)))
-    }
-
-    pub(super) fn config(&mut self, args: &CallArgs<'a>) -> Result<Value<'a>> {
-        let at = args.range;
-        let mut values = Vec::new();
-        match args.get(0, "kwargs") {
-            Some(Value::Dict(id)) => {
-                for (key, value) in self.dicts[id.0].clone() {
-                    let (Value::Const(Const::Str(key)), Some(value)) = (key, self.to_const(&value))
-                    else {
-                        return Err(self.error(&at, "a configuration holds names and constants"));
-                    };
-                    values.push((key, value));
-                }
-            }
-            _ => return Err(self.error(&at, "`triton.Config` needs a dict")),
-        }
-        let number =
-            |this: &Self, index: usize, name: &str, default: u32| match args.get(index, name) {
-                Some(v) => this.small_int(&at, name, &v),
-                None => Ok(default),
-            };
-        let num_warps = number(self, 1, "num_warps", 4)?;
-        let num_stages = number(self, 2, "num_stages", 3)?;
-        Ok(Value::Config(std::rc::Rc::new(Config { values, num_warps, num_stages })))
-    }
-
-    fn heuristics(
-        &mut self,
-        kernel: FunctionRef<'a>,
-        parameters: &[&'a passnet_graph::syntax::ast::ParameterWithDefault],
-        bound: &mut [Option<Value<'a>>],
-    ) -> Result<()> {
-        let Some(Expr::Call(call)) = kernel.decorator("heuristics") else { return Ok(()) };
-        let Some(e) = call
-            .arguments
-            .args
-            .first()
-            .or_else(|| call.arguments.keywords.first().map(|k| &k.value))
-        else {
-            return Ok(());
-        };
-        let Value::Dict(rules) = self.in_module(kernel.module, e)? else {
-            return Err(self.error(e, "`triton.heuristics` takes a dict of functions"));
-        };
-        for (key, function) in self.dicts[rules.0].clone() {
-            let Value::Const(Const::Str(key)) = key else { continue };
-            let Some(i) = parameters.iter().position(|p| p.parameter.name.as_str() == key) else {
-                continue;
-            };
-            let mut known = Vec::new();
-            for (slot, p) in bound.iter().zip(parameters) {
-                if let Some(value) = slot {
-                    known.push((Value::str(p.parameter.name.as_str()), value.clone()));
-                }
-            }
-            let dict = self.new_dict(known);
-            bound[i] = Some(self.call_value(&function, CallArgs::of(vec![dict], e.range()))?);
-        }
-        Ok(())
     }
 }
 

@@ -64,6 +64,7 @@ impl<'a> Interp<'a> {
                 "is_floating_point" => Ok(Value::bool(d.is_float())),
                 _ => Err(self.error(at, format!("a dtype has no attribute `{name}`"))),
             },
+            Value::Config(config) => self.config_attribute(at, config, name),
             // Members of an `IntEnum` are numbers.
             Value::Const(Const::Int(_) | Const::Str(_)) if name == "value" => Ok(value.clone()),
             Value::List(_)
@@ -224,6 +225,10 @@ impl<'a> Interp<'a> {
                 Ok(Value::int(i64::from(64 - i.unsigned_abs().leading_zeros())))
             }
             Value::Const(Const::Str(s)) => self.string_method(s, name, &args),
+            Value::Config(config) if name == "all_kwargs" => {
+                let all = self.all_of(config);
+                Ok(self.new_dict(all.into_iter().map(|(k, v)| (Value::str(k), v)).collect()))
+            }
             other => Err(self.error(&at, format!("{} has no method `{name}`", other.describe()))),
         }
     }

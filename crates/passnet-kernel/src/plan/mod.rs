@@ -13,11 +13,13 @@ mod state;
 mod tensor;
 mod tensor_methods;
 mod torch_api;
+mod tuning;
 mod validate;
 mod value;
 
-pub use host::{HostArg, PlanLimits, entry_name, plan};
+pub use host::{HostArg, PlanLimits, entry_name, plan, plan_chosen};
 pub use tensor::TensorSpec;
+pub use tuning::Choices;
 pub use validate::{MAX_BUFFERS, PlanError};
 
 use crate::consts::Const;
@@ -138,6 +140,9 @@ pub struct Launch {
     pub configs: Vec<Config>,
     /// Which of them `args` holds.
     pub config: Option<usize>,
+    /// What the candidates are timed for: the kernel with the values of `key`, and the types of its tensors.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub key: String,
     pub file: String,
     pub line: u32,
 }
@@ -172,6 +177,15 @@ pub struct Config {
     pub values: Vec<(String, Const)>,
     pub num_warps: u32,
     pub num_stages: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub maxnreg: Option<u32>,
+}
+
+impl Default for Config {
+    /// What Triton takes where nothing is said.
+    fn default() -> Self {
+        Config { values: Vec::new(), num_warps: 4, num_stages: 3, maxnreg: None }
+    }
 }
 
 impl Launch {

@@ -1,7 +1,7 @@
 //! Tensors as the wrapper sees them: shape, stride, dtype, device, and which buffer they look into.
 
 use super::View;
-use passnet_graph::{DType, Device};
+use passnet_graph::{DType, Device, DeviceKind};
 use serde::{Deserialize, Serialize};
 
 /// An abstract tensor argument.
@@ -17,6 +17,9 @@ pub struct TensorSpec {
 }
 
 impl TensorSpec {
+    /// Where a wrapper's arguments appear to be: passes are written for a GPU, wherever their kernels run.
+    pub const DEVICE: Device = Device { kind: DeviceKind::Cuda, index: Some(0) };
+
     /// A tensor in memory of its own.
     pub fn contiguous(shape: &[i64], dtype: DType, device: Device) -> TensorSpec {
         let stride = contiguous_strides(shape);

@@ -3,6 +3,7 @@
 use super::calls::CallArgs;
 use super::interp::{Interp, Result};
 use super::tensor::Tensor;
+use super::torch_api::preserved_strides;
 use super::value::Value;
 use super::{Init, Step};
 use crate::consts::Const;
@@ -225,10 +226,10 @@ impl<'a> Interp<'a> {
             }
             "to" | "type" | "type_as" => self.to(t, &args),
             "float" | "half" | "bfloat16" | "double" | "int" | "long" | "bool" => {
-                if DType::from_name(name) == Some(t.dtype) {
-                    return same();
+                match DType::from_name(name) {
+                    Some(dtype) => self.converted(&at, t, dtype),
+                    None => Err(self.outside(&at, format!("`{name}` is no type of tensors here"))),
                 }
-                Err(self.outside(&at, "a wrapper cannot convert tensors; a kernel can"))
             }
             "zero_" => self.filled(&at, t, Const::Int(0)),
             "fill_" => match args.get(0, "value") {
@@ -238,12 +239,12 @@ impl<'a> Interp<'a> {
                 _ => Err(self.outside(&at, "`fill_` takes a number in a wrapper")),
             },
             "copy_" => match args.positional.first() {
-                Some(Value::Tensor(from)) if from.shape == t.shape && from.dtype == t.dtype => {
+                Some(Value::Tensor(from)) if from.shape == t.shape => {
                     let line = self.line(&at);
                     self.push_step(&at, Step::Copy { from: from.view(), to: t.view(), line })?;
                     same()
                 }
-                _ => Err(self.outside(&at, "`copy_` between tensors of one shape and dtype only")),
+                _ => Err(self.outside(&at, "`copy_` between tensors of one shape only")),
             },
             "data_ptr" => Err(self.address_error(&at)),
             "item" | "tolist" | "cpu" | "numpy" => Err(self.outside(
@@ -419,28 +420,58 @@ impl<'a> Interp<'a> {
         self.allocate(&at, "buffer", &shape, None, dtype, device, init)
     }
 
+    /// `to`, `type`, `type_as`: another dtype is a copy, another device is none of a wrapper's business.
     pub(super) fn to(&mut self, t: &Rc<Tensor>, args: &CallArgs<'a>) -> Result<Value<'a>> {
         let at = args.range;
+        let mut dtype = t.dtype;
         let all = args.positional.iter().cloned().chain(args.named.iter().map(|(_, v)| v.clone()));
         for value in all {
-            let same = match &value {
-                Value::DType(d) => *d == t.dtype,
-                Value::Device(d) => d.kind == t.device.kind,
-                Value::Tensor(o) => o.dtype == t.dtype && o.device == t.device,
-                Value::Const(Const::Str(_)) => {
-                    let device = self.device(&at, Some(value.clone()))?;
-                    device.kind == t.device.kind
+            let device = match &value {
+                Value::DType(wanted) => {
+                    dtype = *wanted;
+                    continue;
                 }
-                _ => true,
+                Value::Tensor(other) => {
+                    dtype = other.dtype;
+                    other.device
+                }
+                Value::Device(device) => *device,
+                Value::Const(Const::Str(_)) => self.device(&at, Some(value.clone()))?,
+                _ => continue,
             };
-            if !same {
-                return Err(self.outside(
-                    &at,
-                    "a wrapper cannot convert or move tensors; a kernel can convert",
-                ));
+            if device.kind != t.device.kind {
+                return Err(self.outside(&at, "a wrapper cannot move tensors between devices"));
             }
         }
-        Ok(Value::Tensor(Rc::clone(t)))
+        self.converted(&at, t, dtype)
+    }
+
+    /// The same elements as another type, in a buffer of their own.
+    pub(super) fn converted(
+        &mut self,
+        at: &impl Ranged,
+        t: &Rc<Tensor>,
+        dtype: DType,
+    ) -> Result<Value<'a>> {
+        if dtype == t.dtype {
+            return Ok(Value::Tensor(Rc::clone(t)));
+        }
+        let is_known = |dtype: DType| Elem::from_dtype(dtype).is_some();
+        if !is_known(dtype) || !is_known(t.dtype) {
+            return Err(
+                self.outside(at, format!("a wrapper cannot convert {} to {dtype}", t.dtype))
+            );
+        }
+        let stride = Some(preserved_strides(t));
+        let init = Init::Uninitialized;
+        let copy = self.allocate(at, "converted", &t.shape, stride, dtype, t.device, init)?;
+        if let Value::Tensor(to) = &copy
+            && t.numel() > 0
+        {
+            let line = self.line(at);
+            self.push_step(at, Step::Copy { from: t.view(), to: to.view(), line })?;
+        }
+        Ok(copy)
     }
 
     /// `x[0]`, `x[:, 1:3]`, `x[None]`, `x[..., 0]`.

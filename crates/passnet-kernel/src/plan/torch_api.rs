@@ -231,11 +231,8 @@ impl<'a> Interp<'a> {
         let at = args.range;
         let value = args.get(0, "data").unwrap_or(Value::NONE);
         if let Value::Tensor(t) = &value {
-            let same = self.dtype(args)?.is_none_or(|d| d == t.dtype);
-            if same {
-                return Ok(value);
-            }
-            return Err(self.outside(&at, "a wrapper cannot convert tensors; a kernel can"));
+            let dtype = self.dtype(args)?.unwrap_or(t.dtype);
+            return self.converted(&at, t, dtype);
         }
         let (values, shape) = match &value {
             Value::Const(c) => (vec![c.clone()], Vec::new()),
@@ -284,7 +281,7 @@ fn natural_dtype(c: &Const) -> DType {
 }
 
 /// What `empty_like` gives: the same strides when the tensor is dense, otherwise packed in stride order.
-fn preserved_strides(t: &Tensor) -> Vec<i64> {
+pub(super) fn preserved_strides(t: &Tensor) -> Vec<i64> {
     let mut order: Vec<usize> = (0..t.shape.len()).collect();
     // Stable: equal strides keep their dimension order, larger strides come first.
     order.sort_by(|&a, &b| t.stride[b].cmp(&t.stride[a]));

@@ -7,6 +7,7 @@ use super::{ArgValue, BufferSpec, Config, Init, Launch, LaunchPlan, PLAN_VERSION
 use crate::consts::Const;
 use crate::exec::MAX_BUFFER_BYTES;
 use crate::types::Elem;
+use passnet_graph::DType;
 use std::fmt;
 
 /// Buffers of a plan.
@@ -21,7 +22,7 @@ const MAX_STEPS: usize = 1 << 16;
 const MAX_RETURNS: usize = 1 << 16;
 const MAX_NOTES: usize = 1 << 16;
 const MAX_ARGS: usize = 1 << 12;
-const MAX_CONFIGS: usize = 1 << 12;
+pub(super) const MAX_CONFIGS: usize = 1 << 12;
 const MAX_INPUTS: usize = 1 << 16;
 const MAX_MODULES: usize = 1 << 16;
 /// torch's own limit on the dimensions of a tensor.
@@ -112,7 +113,8 @@ impl LaunchPlan {
                     let message = format!("{:?}, copied from {:?}", to.shape, from.shape);
                     return wrong(format!("{field}.copy.to.shape"), message);
                 }
-                if from.dtype != to.dtype {
+                let converts = |dtype: DType| Elem::from_dtype(dtype).is_some();
+                if from.dtype != to.dtype && !(converts(from.dtype) && converts(to.dtype)) {
                     let message = format!("{}, copied from {}", to.dtype, from.dtype);
                     return wrong(format!("{field}.copy.to.dtype"), message);
                 }
@@ -198,6 +200,7 @@ impl LaunchPlan {
     fn launch(&self, field: &str, launch: &Launch) -> Result {
         text(field, "kernel", &launch.kernel)?;
         text(field, "file", &launch.file)?;
+        text(field, "key", &launch.key)?;
         if launch.module >= MAX_MODULES {
             return wrong(format!("{field}.module"), format!("{}", launch.module));
         }
@@ -296,6 +299,7 @@ fn config(field: &str, config: &Config) -> Result {
         constant(&format!("{field}[1]"), value)?;
     }
     small(&format!("{field}.num_warps"), config.num_warps)?;
+    small(&format!("{field}.maxnreg"), config.maxnreg.unwrap_or(0))?;
     small(&format!("{field}.num_stages"), config.num_stages)
 }
 

@@ -45,9 +45,17 @@ pub(super) enum Value<'a> {
     Object(ObjectId),
     /// A function of a class with what it is called on.
     Bound(FunctionRef<'a>, Rc<Value<'a>>),
-    Config(Rc<Config>),
+    Config(Rc<HostConfig<'a>>),
     Slice(Rc<[Value<'a>; 3]>),
     Ellipsis,
+}
+
+/// A `triton.Config` as a wrapper's file makes it.
+#[derive(Debug, Default)]
+pub(super) struct HostConfig<'a> {
+    pub(super) config: Config,
+    /// Called with the arguments before each launch.
+    pub(super) pre_hook: Option<Value<'a>>,
 }
 
 /// An immutable sequence that knows how much work walking it is, so that shared nesting can be refused.

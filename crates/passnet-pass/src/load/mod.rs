@@ -5,7 +5,6 @@
 
 mod bindings;
 mod manifest;
-mod path_setup;
 mod program;
 
 pub use bindings::{Binding, Bindings, imported_names};

@@ -1,9 +1,8 @@
 //! The files of a pass set: each read once, imports between them followed, nothing outside the folder opened.
 
 use super::Limits;
-use super::path_setup::drop_path_setup;
 use passnet_graph::Diagnostic;
-use passnet_graph::syntax::{Ranged, Source, ast, drop_program, parse};
+use passnet_graph::syntax::{Ranged, Source, ast, parse_imported};
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 
@@ -106,15 +105,6 @@ impl Program {
         }
         seen
     }
-}
-
-/// A file as its importers see it: without what it does when it is started as a program, and without the lines that
-/// make files of its folder importable, which they are.
-fn parse_imported(source: &Source) -> Result<ast::ModModule, Diagnostic> {
-    let mut syntax = parse(source)?;
-    drop_program(&mut syntax);
-    drop_path_setup(&mut syntax);
-    Ok(syntax)
 }
 
 /// Modules that are never taken from the pass folder: a file of that name there is a trick, not a helper.

@@ -61,7 +61,9 @@ impl Patch {
             module: program.module(pass.wrapper.module).name.as_str().into(),
             wrapper: pass.wrapper.function.as_str().into(),
             outputs: pattern.outputs().len(),
+            gives_tuple: gives_tuple(&pattern),
             writes: written_arguments(pass),
+            dead: dead_arguments(graph, found, &args, &adds),
         };
         adds.push(Call {
             target: Target::Replacement(Box::new(replacement)),
@@ -79,6 +81,41 @@ impl Patch {
             adds,
         })
     }
+}
+
+/// Whether the pattern returns one value, and that is a tuple.
+fn gives_tuple(pattern: &Pattern<'_>) -> bool {
+    let [only] = pattern.outputs() else { return false };
+    let bound = pattern.graph.call(*only).and_then(|call| call.bind().ok());
+    bound.is_some_and(|bound| bound.gives_tuple())
+}
+
+/// The wrapper's arguments that only the match uses and whose memory no other value shares.
+fn dead_arguments(graph: &Graph, found: &Match, args: &[Arg], adds: &[Call]) -> Vec<usize> {
+    let effects = Effects::of(graph);
+    let is_dead = |arg: &Arg| {
+        let Arg::Node(value) = arg else { return false };
+        if value.index() < graph.placeholder_count() || value.index() >= graph.nodes().len() {
+            return false;
+        }
+        let is_known = graph.call(*value).is_some_and(|call| call.target.op().is_some());
+        let mut alone = is_known && !returns(graph, *value);
+        for (id, call) in graph.calls().filter(|(id, _)| !found.nodes.contains(id)) {
+            call.for_each_input(|input| alone &= input != *value);
+            alone &= id == *value || !effects.may_alias(id, *value);
+        }
+        adds.iter().for_each(|call| call.for_each_input(|input| alone &= input != *value));
+        alone && effects.root(*value).index() >= graph.placeholder_count()
+    };
+    let once = |arg: &Arg| args.iter().filter(|other| *other == arg).count() == 1;
+    let arguments = args.iter().enumerate();
+    arguments.filter(|(_, arg)| is_dead(arg) && once(arg)).map(|(index, _)| index).collect()
+}
+
+fn returns(graph: &Graph, value: NodeId) -> bool {
+    let mut found = false;
+    graph.outputs.iter().for_each(|output| output.for_each_node(&mut |id| found |= id == value));
+    found
 }
 
 /// The wrapper's arguments that the pattern updates in place.

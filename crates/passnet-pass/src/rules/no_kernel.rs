@@ -3,8 +3,9 @@
 use super::{Context, Example, Report, Rule, Severity};
 use super::{Role, Unit, facts};
 use crate::load::Binding;
+use passnet_graph::Arg;
 use passnet_graph::graph::CalleeKind;
-use passnet_graph::ops::{self, Alias, Class};
+use passnet_graph::ops::{self, Alias, Bound, Class, Op};
 use passnet_graph::syntax::{Ranged, ast};
 
 pub(super) const RULE: Rule = Rule {
@@ -12,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     severity: Severity::Refuse,
     what: "A wrapper that launches no kernel, for a pattern that computes something",
     why: "Without a kernel the wrapper either computes nothing or has the framework compute",
-    limits: "A pattern of nothing but views and operations without effect needs no kernel, as long as the wrapper only hands back its arguments and views of them",
+    limits: "A pattern of nothing but views and operations without effect (dropout that is off, `x * 1.0`, `x.repeat(1, 1)`) needs no kernel, as long as the wrapper only hands back its arguments and views of them",
     instead: "launch a `@triton.jit` kernel that does the work, as `kernel[grid](...)`",
     example: Example::File(
         r#"import torch
@@ -72,11 +73,32 @@ fn pattern_only_looks(context: &Context<'_>) -> bool {
         call.bind().is_ok_and(|bound| {
             let looks = match bound.class() {
                 Class::Random => !bound.is_random(),
-                _ => bound.alias() != Alias::Fresh,
+                _ => bound.alias() != Alias::Fresh || is_neutral(&bound),
             };
             looks && bound.mutated().is_none()
         })
     })
+}
+
+/// Whether an operation gives the values that it takes, whatever they are. Whether memory may be shared there is for the
+/// judge to see.
+fn is_neutral(bound: &Bound<'_>) -> bool {
+    let is = |name: &str, value: f64| match bound.arg(name) {
+        Arg::Int(given) => *given as f64 == value,
+        Arg::Float(given) => *given == value,
+        _ => false,
+    };
+    let repeats = |name: &str| bound.rest(name).iter().all(|times| *times == Arg::Int(1));
+    match bound.op {
+        Op::Mul => is("other", 1.0) || is("input", 1.0),
+        Op::Div => is("other", 1.0) && bound.arg("rounding_mode").is_none(),
+        // Not `x + 0`: that makes a zero of a negative zero.
+        Op::Sub => is("other", 0.0),
+        Op::Repeat => repeats("repeats"),
+        Op::Tile => repeats("dims"),
+        Op::RepeatInterleave => is("repeats", 1.0),
+        _ => false,
+    }
 }
 
 /// Whether all that a function calls are views of tensors and functions of the folder: no allocation, no arithmetic, no

@@ -25,6 +25,7 @@ pub(super) fn kernel(op: Op) -> Option<Kernel> {
         Op::Nonzero => nonzero,
         Op::Bincount => bincount,
         Op::Searchsorted | Op::Bucketize => search,
+        Op::IsIn => is_in,
         _ => return None,
     })
 }
@@ -232,6 +233,40 @@ fn bincount(args: &Args<'_>) -> Result<Value> {
     let index = input.to_dtype(DType::Int64)?;
     indexing::scatter(&target, 0, &index, &weights.to_dtype(dtype)?, ScatterOp::Add, true)?;
     Ok(target.into())
+}
+
+/// Whether each element is among others.
+fn is_in(args: &Args<'_>) -> Result<Value> {
+    let elements = args.operand("elements")?.to_tensor()?;
+    let others = args.operand("test_elements")?.to_tensor()?;
+    let dtype = elements.dtype().promote(others.dtype());
+    let wide = |tensor: Tensor| -> Result<Tensor> {
+        tensor.to_dtype(dtype)?.to_dtype(match dtype.is_float() {
+            true => DType::Float64,
+            false => DType::Int64,
+        })
+    };
+    let (elements, others) = (wide(elements)?, wide(others)?);
+    let inverted = args.flag("invert")?;
+    let found: Vec<i64> = if dtype.is_float() {
+        // No NaN is equal to any number.
+        let mut known: Vec<f64> = others.to_vec()?;
+        known.retain(|value| !value.is_nan());
+        known.sort_unstable_by(f64::total_cmp);
+        let is_known = |value: &f64| {
+            let at = known.partition_point(|known| known < value);
+            known.get(at).is_some_and(|known| known == value)
+        };
+        let values = elements.to_vec::<f64>()?;
+        values.iter().map(|value| i64::from(is_known(value) != inverted)).collect()
+    } else {
+        let mut known: Vec<i64> = others.to_vec()?;
+        known.sort_unstable();
+        let is_known = |value: &i64| known.binary_search(value).is_ok();
+        let values = elements.to_vec::<i64>()?;
+        values.iter().map(|value| i64::from(is_known(value) != inverted)).collect()
+    };
+    Ok(Tensor::from_slice(&found, elements.shape())?.to_dtype(DType::Bool)?.into())
 }
 
 /// `searchsorted` and `bucketize`: how many boundaries lie before each value.

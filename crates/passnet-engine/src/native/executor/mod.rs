@@ -14,6 +14,8 @@ use crate::engine::{Engine, EngineError, GraphCompiler, Precision, Prepared, Run
 use crate::native::rates;
 use crate::native::tensor::memory::scrub_pool;
 use crate::native::wrapper::Wrappers;
+use crate::tuning::TunedKernel;
+use compile::Work;
 use passnet_graph::{DType, Graph};
 use passnet_kernel::check::Finding;
 
@@ -66,6 +68,18 @@ impl Engine for NativeEngine {
 impl Prepared for Program {
     fn run(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Value>, EngineError> {
         self.run_observed(inputs, options, &mut ())
+    }
+
+    fn tuned(&self) -> Vec<TunedKernel> {
+        let mut tuned: Vec<TunedKernel> = Vec::new();
+        for step in &self.steps {
+            if let Work::Wrapper(wrapper) = &step.work {
+                tuned.extend(wrapper.tuned());
+            }
+        }
+        tuned.sort_by(|a, b| a.key.cmp(&b.key));
+        tuned.dedup_by(|a, b| a.key == b.key);
+        tuned
     }
 
     fn scrub_memory(&self) {

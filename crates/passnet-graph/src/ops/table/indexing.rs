@@ -120,4 +120,9 @@ pub(super) static SPECS: &[OpSpec] = &[
         &["input:S, boundaries:T, *, out_int32:B=False, right:B=False"],
         &["torch.bucketize"],
     ),
+    indexing(
+        Op::IsIn,
+        &["elements:S, test_elements:S, *, assume_unique:B=False, invert:B=False"],
+        &["torch.isin"],
+    ),
 ];

@@ -87,7 +87,10 @@ pub(super) static SPECS: &[OpSpec] = &[
     ),
     reduction(
         Op::Norm,
-        &["input:T, p:A='fro', dim:Z=None, keepdim:B=False, dtype:D=None"],
+        &[
+            "input:T, p:A='fro', dim:Z=None, keepdim:B=False, dtype:D=None",
+            "input:T, p:A='fro', dim:Z=None, keepdim:B=False, out:T=None, dtype:D=None",
+        ],
         &["torch.norm", "torch.functional.norm", ".norm"],
     ),
     reduction(
@@ -114,6 +117,33 @@ pub(super) static SPECS: &[OpSpec] = &[
         Op::Median,
         &["input:T, dim:I, keepdim:B=False", "input:T"],
         &["torch.median", ".median"],
+    ),
+    entry(
+        Op::MseLoss,
+        Transform,
+        Fresh,
+        &[
+            "input:T, target:T, size_average:A=None, reduce:A=None, reduction:W='mean', weight:T=None",
+        ],
+        &["torch.nn.functional.mse_loss"],
+    ),
+    entry(
+        Op::L1Loss,
+        Transform,
+        Fresh,
+        &[
+            "input:T, target:T, size_average:A=None, reduce:A=None, reduction:W='mean', weight:T=None",
+        ],
+        &["torch.nn.functional.l1_loss"],
+    ),
+    entry(
+        Op::CrossEntropy,
+        Transform,
+        Fresh,
+        &[
+            "input:T, target:T, weight:T=None, size_average:A=None, ignore_index:I=-100, reduce:A=None, reduction:W='mean', label_smoothing:N=0.0",
+        ],
+        &["torch.nn.functional.cross_entropy"],
     ),
     entry(
         Op::Cumsum,

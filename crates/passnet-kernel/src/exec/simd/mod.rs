@@ -16,7 +16,9 @@ mod select;
 mod transpose;
 
 pub(crate) use access::{LoadRow, StoreRow, load_row, store_row};
-pub(crate) use half::{f32_to_bf16, f32_to_f16, round_to_bf16, round_to_f16};
+pub(crate) use half::{
+    bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16, round_to_bf16, round_to_f16,
+};
 pub(crate) use map::Kernel;
 #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
 pub(crate) use math::{EXP_VANISHES, EXP2_VANISHES, ROUNDER};

@@ -9,7 +9,7 @@ use super::host::PlanLimits;
 use super::state::Place;
 use super::tensor::Tensor;
 use super::value::{DictId, FrameId, ListId, Value};
-use super::{BufferSpec, Step};
+use super::{BufferSpec, Choices, Step};
 use crate::consts::Const;
 use crate::modules::ModuleSet;
 use passnet_graph::syntax::{Ranged, TextRange};
@@ -48,6 +48,8 @@ pub(super) struct Interp<'a> {
     pub(super) stores: FxHashMap<Place, (usize, TextRange)>,
     /// Arguments that begin at an address which 16 does not divide.
     pub(super) unaligned: Vec<usize>,
+    /// Which configurations tuned kernels run with.
+    pub(super) choices: Choices,
     pub(super) frame: FrameId,
     steps: usize,
     items: usize,
@@ -77,6 +79,7 @@ impl<'a> Interp<'a> {
             globals: FxHashMap::default(),
             stores: FxHashMap::default(),
             unaligned: Vec::new(),
+            choices: Choices::default(),
             frame: FrameId(0),
             steps: 0,
             items: 0,
