@@ -51,20 +51,18 @@ class WorkerTest(unittest.TestCase):
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             pipe.close()
 
-    def ask(self, message, tensors=(), expected=()):
+    def ask(self, message, tensors=()):
         """One request; gives the reply and its raw bytes."""
         from passnet.worker.tensors import to_wire
 
         self.id += 1
         parts, entries, at = [], [], 0
-        for tensor in (*tensors, *expected):
+        for tensor in tensors:
             entry = to_wire(tensor, parts, at)
             at += entry["bytes"][1]
             entries.append(entry)
         if tensors:
-            message["inputs"] = entries[: len(tensors)]
-        if expected:
-            message["expected"] = entries[len(tensors) :]
+            message["inputs"] = entries
         to_worker, from_worker = (area.fileno() for area in self.areas) if self.areas else (None, None)
         self.frames.write_frame(self.process.stdin, {**message, "id": self.id}, parts, to_worker)
         reply, data = self.frames.read_frame(self.process.stdout, area=from_worker)
@@ -74,8 +72,8 @@ class WorkerTest(unittest.TestCase):
     def loaded(self):
         self.load(GRAPH, writes_inputs=False)
 
-    def load(self, text, writes_inputs):
-        request = {"call": "load", "graph": 1, "text": text, "plans": 0, "compiler": "eager"}
+    def load(self, text, writes_inputs, number=1):
+        request = {"call": "load", "graph": number, "text": text, "plans": 0, "compiler": "eager"}
         reply, _ = self.ask({**request, "writes_inputs": writes_inputs})
         self.assertTrue(reply["ok"], reply)
 
@@ -86,29 +84,52 @@ class WorkerTest(unittest.TestCase):
         self.assertEqual(reply["torch"], torch.__version__)
         self.loaded()
         x, y = torch.randn(3, 5), torch.randn(3, 5)
-        reply, data = self.ask({"call": "run", "graph": 1, "seed": 1, "poison": False}, [x, y])
+        reply, data = self.ask({"call": "run", "graph": 1, "seed": 1}, [x, y])
         first, second = reply["outputs"]
         got = from_wire(first, memoryview(data), torch.device("cpu"))
         self.assertTrue(torch.equal(got, torch.relu(x * y)))
         self.assertEqual((first["input"], second["input"]), (None, 0), "the second output is the first input")
         self.assertEqual(reply["changed"], [])
 
-    def test_timed_calls_are_compared_with_what_was_verified(self):
-        self.loaded()
-        x, y = torch.randn(3, 5), torch.randn(3, 5)
-        self.ask({"call": "stage", "graph": 1, "draw": 0, "expected": []}, [x, y])
-        calls = {"call": "calls", "staged": 1, "graphs": [1, 1], "draws": [0, 0], "seed": 1}
-        reply, _ = self.ask(calls)
+    def timed(self, candidate, inputs, writes_inputs=False, changed=None):
+        """What is said of one call of a candidate and one of eager on the same content."""
+        self.load(GRAPH if changed is None else changed, writes_inputs)
+        self.load(candidate, writes_inputs, number=2)
+        tolerances = {"float32": [[10.0**t, 10.0**t] for t in range(-10, 6)]}
+        self.ask({"call": "stage", "graph": 1, "draw": 0, "tolerances": tolerances}, inputs)
+        content = {"draw": 0, "by": [1] * len(inputs)}
+        turn = {"number": 7, "content": content, "level": None}
+        turns = [
+            {**turn, "graph": 2, "is_candidate": True},
+            {**turn, "graph": 1, "is_candidate": False, "level": -10},
+        ]
+        reply, _ = self.ask({"call": "calls", "staged": 1, "turns": turns, "seed": 1})
+        self.assertTrue(reply["ok"], reply)
         self.assertGreater(min(reply["seconds"]), 0.0)
-        self.assertEqual(reply["different"], [None, None])
+        return reply["compared"]
 
-    def test_a_graph_that_changes_its_inputs_gets_copies(self):
-        text = GRAPH.replace("x * y", "x.add_(y)")
-        self.load(text, writes_inputs=True)
-        x, y = torch.ones(3), torch.ones(3)
-        self.ask({"call": "stage", "graph": 1, "draw": 0}, [x, y], expected=[x + y, x + y])
-        reply, _ = self.ask({"call": "calls", "staged": 1, "graphs": [1] * 9, "draws": [0] * 9, "seed": 1})
-        self.assertEqual(reply["different"], [None] * 9)
+    def test_timed_calls_of_both_sides_are_compared(self):
+        inputs = [torch.randn(3, 5), torch.randn(3, 5)]
+        self.assertEqual(self.timed(GRAPH, inputs), [None, {"right_from": -10}])
+        near = GRAPH.replace("x * y", "x * y * 1.00001")
+        compared = self.timed(near, inputs)
+        self.assertIn(compared[1]["right_from"], range(-9, 0))
+        reply, _ = self.ask({"call": "doubtful"})
+        self.assertEqual(reply["number"], 7, "the other side may look at it more closely")
+        self.assertEqual(self.timed(GRAPH.replace("x * y", "x - y + 1e9"), inputs)[1], {"wrong": True})
+
+    def test_a_candidate_that_changes_its_input_is_found(self):
+        inputs = [torch.randn(3, 5), torch.randn(3, 5)]
+        changing = GRAPH.replace("x * y", "y.mul_(x)")
+        self.assertEqual(self.timed(changing, inputs)[0], {"input_changed": 1})
+
+    def test_a_graph_that_changes_its_inputs_is_compared_by_them_too(self):
+        inputs = [torch.ones(3), torch.ones(3)]
+        changing = GRAPH.replace("x * y", "x.add_(y)")
+        forgetful = GRAPH.replace("x * y", "x + y")
+        self.assertEqual(self.timed(changing, inputs, True, changing), [None, {"right_from": -10}])
+        compared = self.timed(forgetful, inputs, True, changing)[1]
+        self.assertNotEqual(compared, {"right_from": -10}, "the input is left as it was")
 
     def test_bits_are_compared_whatever_the_strides(self):
         from passnet.worker.tensors import same_bits
@@ -135,17 +156,20 @@ class WorkerTest(unittest.TestCase):
         torch.manual_seed(7)
         self.assertTrue(torch.equal(drawn, torch.randn(5)))
 
-    def test_calls_find_their_inputs_in_another_place_each_time(self):
-        from passnet.worker.graphs import PLACES, Draw
+    def test_every_content_is_rolled_into_memory_of_its_own(self):
+        from passnet.worker.graphs import Graph
 
-        draw = Draw([torch.ones(4), 7], [])
-        places = [draw.take(copy=False)[0].data_ptr() for _ in range(2 * PLACES)]
-        self.assertEqual(len(set(places)), PLACES)
-        self.assertTrue(all(one != two for one, two in zip(places, places[1:], strict=False)))
+        graph = Graph(GRAPH, 0, "eager", torch.device("cpu"), lambda *_: None, None)
+        graph.draws[0] = [torch.arange(6).view(2, 3), 7]
+        one, two = (graph.content({"draw": 0, "by": [by, 0]}, None) for by in (1, 1))
+        self.assertEqual(one[0].tolist(), [[5, 0, 1], [2, 3, 4]])
+        self.assertEqual(one[1], 7)
+        self.assertTrue(torch.equal(one[0], two[0]))
+        self.assertNotEqual(one[0].data_ptr(), two[0].data_ptr())
 
     def test_what_a_graph_raises_is_its_result_and_the_worker_goes_on(self):
         self.loaded()
-        reply, _ = self.ask({"call": "run", "graph": 1, "seed": 1, "poison": False}, [torch.ones(3), torch.ones(4)])
+        reply, _ = self.ask({"call": "run", "graph": 1, "seed": 1}, [torch.ones(3), torch.ones(4)])
         self.assertFalse(reply["ok"])
         self.assertIn("size of tensor", reply["message"])
         self.assertGreater(reply["line"], 0)
