@@ -75,7 +75,7 @@ class WorkerTest(unittest.TestCase):
         self.load(GRAPH, writes_inputs=False)
 
     def load(self, text, writes_inputs):
-        request = {"call": "load", "graph": 1, "text": text, "plans": 0, "compiler": "eager"}
+        request = {"call": "load", "graph": 1, "text": text, "plans": 0, "compiler": {"name": "eager"}}
         reply, _ = self.ask({**request, "writes_inputs": writes_inputs})
         self.assertTrue(reply["ok"], reply)
 

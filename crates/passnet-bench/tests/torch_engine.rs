@@ -38,6 +38,7 @@ fn engine_of(tier: Tier) -> TorchEngine {
         runner: Some(runner()),
         cache: std::env::temp_dir(),
         device: "cpu".into(),
+        gpu: None,
         threads: 2,
         memory_limit: 8 << 30,
         call_limit: Duration::from_secs(120),
