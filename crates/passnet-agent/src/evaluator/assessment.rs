@@ -58,6 +58,12 @@ impl Assessment {
         self.graphs.iter().filter(|graph| graph.verdict.kind == kind).count()
     }
 
+    /// Whether a pass changed anything. What leaves every graph alone has a score, because scores tolerate failures at loose
+    /// levels, but it is no result: neither a best version nor a reward comes of it.
+    pub fn earns(&self) -> bool {
+        self.graphs.iter().any(|graph| graph.matches > 0)
+    }
+
     /// Whether every graph of the task was looked at and is right.
     pub fn is_all_correct(&self) -> bool {
         self.graphs.len() == self.graphs_in_task
