@@ -98,6 +98,7 @@ impl GraphAssessment {
             right_from: evaluation.judged.ladder.first_right(),
             eager_ms: median(&evaluation.eager_ms),
             candidate_ms: median(&evaluation.candidate_ms),
+            roofline_ms: evaluation.roofline_ms,
             matches: evaluation.rewrites.iter().map(|rewrites| rewrites.count).sum(),
             advice: advice.map(|check| format!("{}: {}", check.name, check.detail)).collect(),
             ..GraphAssessment::new(graph, evaluation.judged.verdict.clone())

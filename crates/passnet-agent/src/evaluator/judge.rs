@@ -216,10 +216,10 @@ impl Run<'_> {
         }
         without_place(&mut evaluation.judged.verdict.evidence, &self.loaded.place);
         without_place(&mut evaluation.remarks, &self.loaded.place);
-        let mut found = GraphAssessment::of(index, &evaluation);
-        if found.candidate_ms.is_some() {
-            found.roofline_ms = judge.roofline.milliseconds(&*judge.engine, &evaluation);
+        if self.question == Question::Evaluate {
+            evaluation.roofline_ms = judge.roofline.milliseconds(&*judge.engine, &evaluation);
         }
+        let mut found = GraphAssessment::of(index, &evaluation);
         if found.verdict.kind == VerdictKind::NoMatch
             && self.graphs.iter().filter(|graph| !graph.advice.is_empty()).count() < EXPLAINED
             && let (Ok(candidate), Some(folder)) = (&self.loaded.candidate, &graph.folder)

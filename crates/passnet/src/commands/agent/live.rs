@@ -134,7 +134,7 @@ impl Live {
     pub(super) fn new(attempts: usize, steps: u32) -> Live {
         let screen = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-            bar.set_style(ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| {
+            bar.set_style(ProgressStyle::with_template("{msg}").unwrap_or_else(|_| {
                 // The template is ours and has no mistake; without it the usual look does.
                 ProgressStyle::default_spinner()
             }));
