@@ -13,6 +13,8 @@ except ImportError:
 
 ROOT = Path(__file__).resolve().parents[1]
 
+EAGER = {"name": "eager"}
+
 GRAPH = """import torch
 
 class GraphModule(torch.nn.Module):
@@ -73,7 +75,7 @@ class WorkerTest(unittest.TestCase):
         self.load(GRAPH, writes_inputs=False)
 
     def load(self, text, writes_inputs, number=1):
-        request = {"call": "load", "graph": number, "text": text, "plans": 0, "compiler": "eager"}
+        request = {"call": "load", "graph": number, "text": text, "plans": 0, "compiler": EAGER}
         reply, _ = self.ask({**request, "writes_inputs": writes_inputs})
         self.assertTrue(reply["ok"], reply)
 
@@ -150,7 +152,7 @@ class WorkerTest(unittest.TestCase):
     def test_a_seed_gives_what_torch_draws_from_it(self):
         from passnet.worker.graphs import Graph
 
-        graph = Graph(GRAPH, 0, "eager", torch.device("cpu"), lambda *_: None, None)
+        graph = Graph(GRAPH, 0, EAGER, torch.device("cpu"), lambda *_: None, None)
         graph.seed(7)
         drawn = torch.randn(5)
         torch.manual_seed(7)
@@ -159,7 +161,7 @@ class WorkerTest(unittest.TestCase):
     def test_every_content_is_rolled_into_memory_of_its_own(self):
         from passnet.worker.graphs import Graph
 
-        graph = Graph(GRAPH, 0, "eager", torch.device("cpu"), lambda *_: None, None)
+        graph = Graph(GRAPH, 0, EAGER, torch.device("cpu"), lambda *_: None, None)
         graph.draws[0] = [torch.arange(6).view(2, 3), 7]
         one, two = (graph.content({"draw": 0, "by": [by, 0]}, None) for by in (1, 1))
         self.assertEqual(one[0].tolist(), [[5, 0, 1], [2, 3, 4]])

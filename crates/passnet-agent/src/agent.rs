@@ -72,9 +72,33 @@ impl fmt::Display for AgentError {
 
 impl std::error::Error for AgentError {}
 
+/// What happens outside an attempt while it goes on.
+pub struct Hooks<'a> {
+    /// Stores each new best version before the record mentions it.
+    pub keep_best: &'a dyn Fn(&Episode) -> Result<(), LogError>,
+    /// Hears of every step.
+    pub moved: &'a dyn Fn(Moved<'_>),
+}
+
+impl fmt::Debug for Hooks<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hooks").finish_non_exhaustive()
+    }
+}
+
+/// Where an attempt stands.
+#[derive(Debug, Clone, Copy)]
+pub struct Moved<'a> {
+    pub spent: &'a Spent,
+    pub best: Option<f64>,
+    /// What it is about to do: the tool it calls, or `None` where it asks the model.
+    pub doing: Option<&'a str>,
+}
+
 /// An attempt under way.
 struct Attempt<'a> {
     agent: &'a Agent,
+    hooks: &'a Hooks<'a>,
     episode: Episode,
     log: Log,
     specs: Vec<ToolSpec>,
@@ -92,18 +116,18 @@ struct Attempt<'a> {
 }
 
 impl Agent {
-    /// Works on a task until an end; goes on with what the log holds. `keep_best` stores each new best version before
-    /// the record mentions it.
+    /// Works on a task until an end; goes on with what the log holds.
     pub fn attempt(
         &self,
         task: &Arc<Task>,
         number: u32,
         log: Log,
         past: &[Event],
-        keep_best: &dyn Fn(&Episode) -> Result<(), LogError>,
+        hooks: &Hooks<'_>,
     ) -> Result<End, AgentError> {
         let mut attempt = Attempt {
             agent: self,
+            hooks,
             episode: Episode::new(task.clone(), self.evaluator.clone()),
             log,
             specs: if self.calls == CallStyle::Native { tools::specs() } else { Vec::new() },
@@ -126,7 +150,7 @@ impl Agent {
             let (score, files) = (best.score, best.files.clone());
             attempt.record(Event::Best(Box::new(BestEvent { step, score, files })))?;
         }
-        attempt.run(keep_best)
+        attempt.run()
     }
 }
 
@@ -145,9 +169,11 @@ impl Attempt<'_> {
             limits: self.agent.limits.clone(),
             calls: self.agent.calls,
             prompts: self.agent.prompts.digest(),
+            identity: Some(self.agent.evaluator.target().identity.clone()),
             time: now(),
         };
-        let mut messages = self.agent.prompts.messages(task, &self.agent.limits, self.agent.calls);
+        let Agent { prompts, limits, calls, evaluator, .. } = self.agent;
+        let mut messages = prompts.messages(task, limits, *calls, evaluator.target());
         if let Some(Message::User { content }) = messages.last_mut() {
             content.push_str(&self.notice());
         }
@@ -155,18 +181,16 @@ impl Attempt<'_> {
         std::iter::once(Event::Start(Box::new(start))).chain(messages).collect()
     }
 
-    fn run(
-        mut self,
-        keep_best: &dyn Fn(&Episode) -> Result<(), LogError>,
-    ) -> Result<End, AgentError> {
+    fn run(mut self) -> Result<End, AgentError> {
         loop {
             while !self.pending.is_empty() {
-                self.perform_next(keep_best)?;
+                self.perform_next()?;
             }
             if let Some(reason) = self.over() {
                 return self.end(reason, String::new());
             }
             self.remind()?;
+            self.tell(None);
             match self.ask() {
                 Ok(reply) => self.take(reply)?,
                 Err((error, _)) if error.kind == ErrorKind::Denied => {
@@ -269,11 +293,15 @@ impl Attempt<'_> {
         self.record(Event::Message { message: Message::User { content } })
     }
 
-    fn perform_next(
-        &mut self,
-        keep_best: &dyn Fn(&Episode) -> Result<(), LogError>,
-    ) -> Result<(), AgentError> {
+    /// Tells whoever watches what comes next.
+    fn tell(&self, doing: Option<&str>) {
+        let best = self.episode.best().map(|best| best.score);
+        (self.hooks.moved)(Moved { spent: &self.spent, best, doing });
+    }
+
+    fn perform_next(&mut self) -> Result<(), AgentError> {
         let (index, call) = self.pending[0].clone();
+        self.tell(Some(&call.name));
         let seen = match index < MAX_DONE && !self.episode.is_submitted() {
             true => self.episode.perform(&call).map_err(AgentError::Bug)?,
             false => refused("not done: too many calls in one reply, or after `submit`"),
@@ -287,7 +315,7 @@ impl Attempt<'_> {
         }
         let step = self.step;
         if seen.is_best {
-            keep_best(&self.episode)?;
+            (self.hooks.keep_best)(&self.episode)?;
         }
         self.record(Event::Result(Box::new(ResultEvent {
             step,
@@ -340,7 +368,8 @@ impl Attempt<'_> {
                     let call = call.clone();
                     self.episode.replay(&call);
                 }
-                let score = result.assessment.as_ref().and_then(|found| found.score);
+                let found = result.assessment.as_ref().filter(|found| found.earns());
+                let score = found.and_then(|found| found.score);
                 let before = self.episode.best().map(|best| best.score);
                 if let Some(score) = score
                     && before.is_none_or(|before| score > before)

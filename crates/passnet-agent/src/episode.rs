@@ -90,6 +90,7 @@ impl Episode {
                 let before = self.best.as_ref().map(|best| best.score);
                 let text = feedback(&self.task, found, before);
                 if let Some(score) = found.score
+                    && found.earns()
                     && before.is_none_or(|before| score > before)
                 {
                     is_best = true;

@@ -29,6 +29,7 @@ pub fn feedback(task: &Task, found: &Assessment, best: Option<f64>) -> String {
     let mut out = String::new();
     if let Some(score) = found.score {
         let standing = match best {
+            _ if !found.earns() => "no pass changed a graph, so it does not count".to_string(),
             Some(best) if score > best => format!("new best, before {best:.4}"),
             Some(best) => format!("not better than the best, {best:.4}, which stays"),
             None => "first evaluation".to_string(),

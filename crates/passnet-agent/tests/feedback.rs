@@ -4,8 +4,12 @@ mod support;
 
 use passnet_agent::chat::ToolCall;
 use passnet_agent::episode::Episode;
-use passnet_agent::prompt::{CallStyle, Prompts};
+use passnet_agent::prompt::{CallStyle, Prompts, Target};
 use passnet_agent::task::Task;
+use passnet_bench::roofline::Rates;
+use passnet_engine::Identity;
+use passnet_engine::identity::DeviceIdentity;
+use passnet_engine::native::NativeEngine;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use support::tasks::{MANIFEST, PASS, bundled, write_task};
@@ -113,12 +117,43 @@ fn the_example_of_the_prompt_is_a_good_pass() {
     assert!(text.contains("2 graphs: 2 correct"), "{text}");
 }
 
-#[test]
-fn the_prompt_tells_the_task_and_nothing_twice() {
+/// The first messages about a task, as a person reads them.
+fn prompt(target: &Target) -> String {
     let task = Task::read(&bundled("geglu_tanh")).unwrap();
     let limits = passnet_agent::budget::Limits::default();
-    let messages = Prompts::built_in().messages(&task, &limits, CallStyle::Text);
-    let text =
-        serde_json::to_string_pretty(&messages).unwrap().replace("\\n", "\n").replace("\\\"", "\"");
-    insta::assert_snapshot!("prompt", text);
+    let messages = Prompts::built_in().messages(&task, &limits, CallStyle::Text, target);
+    serde_json::to_string_pretty(&messages).unwrap().replace("\\n", "\n").replace("\\\"", "\"")
+}
+
+#[test]
+fn the_prompt_tells_the_task_and_nothing_twice() {
+    insta::assert_snapshot!("prompt", prompt(&Target::of(&NativeEngine)));
+}
+
+#[test]
+fn the_prompt_describes_the_gpu_that_evaluations_run_on() {
+    let gpu = Target {
+        identity: Identity {
+            engine: "torch".into(),
+            device: DeviceIdentity {
+                kind: "cuda".into(),
+                name: "NVIDIA H200".into(),
+                driver: Some("570.1".into()),
+                capability: Some([9, 0]),
+            },
+            torch: Some("2.11.0".into()),
+            triton: Some("3.6.0".into()),
+            ..Identity::default()
+        },
+        rates: Rates {
+            bytes_per_second: Some(4.123e12),
+            least_seconds: Some(2.08e-6),
+            flops_per_second: vec![("float32".into(), 5.12e13), ("bfloat16".into(), 7.41e14)],
+        },
+    };
+    insta::assert_snapshot!("target_gpu", gpu.describe());
+    let (on_gpu, on_cpu) = (prompt(&gpu), prompt(&Target::of(&NativeEngine)));
+    assert!(!on_gpu.contains("runs on a CPU") && !on_cpu.contains("GPU"), "{on_gpu}");
+    let unmeasured = Target { rates: Rates::default(), ..gpu }.describe();
+    assert!(!unmeasured.contains("Measured") && unmeasured.contains("What pays"), "{unmeasured}");
 }

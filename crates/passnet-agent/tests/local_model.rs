@@ -36,6 +36,7 @@ fn a_local_model_runs_three_tasks() {
             key: None,
             sampling,
             silence: Duration::from_secs(300),
+            stall: Duration::from_secs(300),
         };
         agent.model = endpoint.connect();
         agent.calls = CallStyle::Text;

@@ -2,7 +2,7 @@
 
 mod support;
 
-use passnet_agent::agent::AgentError;
+use passnet_agent::agent::{AgentError, Hooks};
 use passnet_agent::budget::{EndReason, Limits};
 use passnet_agent::chat::Stop;
 use passnet_agent::model::{ErrorKind, Protocol};
@@ -36,7 +36,8 @@ fn attempt_with(
     agent.limits = limits;
     let path = folder.path().join("trajectory.jsonl");
     let (log, past) = Log::open(&path).unwrap();
-    let end = match agent.attempt(&task, 0, log, &past, &|_| Ok(())) {
+    let hooks = Hooks { keep_best: &|_| Ok(()), moved: &|_| {} };
+    let end = match agent.attempt(&task, 0, log, &past, &hooks) {
         Ok(end) => Ok(end.reason),
         Err(AgentError::Denied(error)) => Err(error.kind),
         Err(error) => panic!("{error}"),

@@ -66,6 +66,7 @@ fn an_episode_from_reset_to_score() {
     let (_, begun) = post(&server, "/v1/reset", json!({ "task": "task" }));
     assert_eq!(begun["messages"][1]["role"], "user");
     assert_eq!(begun["tools"].as_array().unwrap().len(), 9);
+    assert_eq!(begun["engine"]["engine"], "native");
     let episode = begun["episode"].as_str().unwrap();
     let (_, step) = post(
         &server,
@@ -86,6 +87,7 @@ fn an_episode_from_reset_to_score() {
     let (_, score) = post(&server, "/v1/score", json!({ "episode": episode }));
     assert_eq!((score["score"].as_f64(), &score["correct"]), (Some(best), &json!(true)));
     assert_eq!(score["files"]["fuse.py"], PASS);
+    assert_eq!(score["engine"], begun["engine"], "rewards say where they come from");
     let (_, step) =
         post(&server, "/v1/step", json!({ "episode": episode, "calls": [{ "name": "submit" }] }));
     assert_eq!(step["done"], true);

@@ -3,6 +3,7 @@
 use crate::candidate::Candidate;
 use crate::evaluate::{EvaluateOptions, Evaluation, Subject, evaluate};
 use crate::event_log::LogError;
+use crate::pool::in_order;
 use crate::roofline::Roofline;
 use crate::run::{Event, FORMAT, GraphEvent, Machine, RunStore, Start};
 use crate::sample::Sample;
@@ -10,22 +11,20 @@ use crate::timing::TimingOptions;
 use crate::verdict::Verdict;
 use passnet_engine::{Engine, GraphCompiler};
 use passnet_graph::{Diagnostic, FileName, GraphFiles};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What is under test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compiler {
     /// The passes of a folder.
     Pass,
     /// Eager against itself: whatever differs is noise.
     Eager,
-    /// TorchInductor, where the engine has it.
-    Inductor,
-    /// The native engine's joined operations.
-    Joined,
+    /// A compiler of whole graphs, where the engine has it.
+    Compiled(GraphCompiler),
 }
 
 impl Compiler {
@@ -33,9 +32,13 @@ impl Compiler {
         match self {
             Compiler::Pass => "pass",
             Compiler::Eager => "eager",
-            Compiler::Inductor => "inductor",
-            Compiler::Joined => "joined",
+            Compiler::Compiled(compiler) => compiler.name(),
         }
+    }
+
+    /// Whether a run of this name was made without passes.
+    pub fn is_baseline(name: &str) -> bool {
+        name == Compiler::Eager.name() || GraphCompiler::from_name(name).is_some()
     }
 }
 
@@ -76,6 +79,9 @@ const NOISE_GRAPHS: usize = 4;
 /// Seconds for each of them.
 const NOISE_SECONDS: f64 = 0.4;
 
+/// Passes as loaded, `None` for what needs none, or the verdict that holds for every graph.
+type Loaded = Result<Option<Candidate>, Box<Verdict>>;
+
 /// An evaluation under way.
 #[derive(Debug)]
 pub struct Bench<'a> {
@@ -104,57 +110,100 @@ impl Bench<'_> {
         }))
     }
 
-    /// Evaluates all graphs of a sample with the passes of a folder, except those the store knows already. Every result
-    /// is stored before the next graph begins, and shown to `each`; what could not be judged is not stored.
+    /// Evaluates all graphs of a sample with the passes of a folder; see [`samples`](Self::samples).
     pub fn sample(
         &self,
         sample: &Sample,
         passes: &Path,
-        mut store: Option<&mut RunStore>,
-        each: &mut dyn FnMut(&GraphEvent),
+        store: Option<&Mutex<RunStore>>,
     ) -> Result<Judged, LogError> {
-        let candidate = match self.compiler {
-            Compiler::Eager | Compiler::Inductor | Compiler::Joined => Ok(None),
+        let all = Bench::samples(std::slice::from_ref(self), &[(sample, passes)], store, &|_| {})?;
+        Ok(all.into_iter().next().unwrap_or_default())
+    }
+
+    /// Evaluates all graphs of samples, each with the passes of a folder, except those the store knows already. The benches
+    /// differ in their engines alone, and each of them judges one graph at a time; what comes out is in the order of the
+    /// samples, as from one. Every result is stored as soon as it is there, and shown to `each`; what could not be judged
+    /// is not stored.
+    pub fn samples(
+        benches: &[Bench<'_>],
+        work: &[(&Sample, &Path)],
+        store: Option<&Mutex<RunStore>>,
+        each: &(dyn Fn(&GraphEvent) + Sync),
+    ) -> Result<Vec<Judged>, LogError> {
+        let loaded: Vec<OnceLock<Loaded>> = work.iter().map(|_| OnceLock::new()).collect();
+        let graphs = |sample: usize| 0..work[sample].0.graphs.len();
+        let jobs: Vec<(usize, usize)> = (0..work.len())
+            .flat_map(|sample| graphs(sample).map(move |graph| (sample, graph)))
+            .collect();
+        let events = in_order(benches, &jobs, |bench, &(place, graph)| {
+            let (sample, passes) = work[place];
+            let candidate = loaded[place].get_or_init(|| bench.load(sample, passes));
+            bench.one(sample, &sample.graphs[graph], candidate, store, each)
+        })?;
+        let mut all = vec![Judged::default(); work.len()];
+        for ((place, graph), event) in jobs.into_iter().zip(events) {
+            let sample = work[place].0;
+            match event.evaluation.not_judged {
+                None => all[place].events.push(event),
+                Some(reason) => all[place].not_judged.push(NotJudged {
+                    sample: sample.name.clone(),
+                    graph: sample.graphs[graph].clone(),
+                    reason,
+                }),
+            }
+        }
+        Ok(all)
+    }
+
+    fn load(&self, sample: &Sample, passes: &Path) -> Loaded {
+        match self.compiler {
+            Compiler::Eager | Compiler::Compiled(_) => Ok(None),
             Compiler::Pass => {
                 Candidate::load(passes, sample.input_pass_folder().as_deref(), self.rules).map(Some)
             }
-        };
-        let mut judged = Judged::default();
-        for graph in &sample.graphs {
-            let event = match self.known(sample, graph, &candidate, store.as_deref()) {
-                Some(known) => known,
-                None => self.graph(sample, graph, &candidate, store.as_deref())?,
-            };
-            if let Some(reason) = event.evaluation.not_judged {
-                let (sample, graph) = (sample.name.clone(), graph.clone());
-                judged.not_judged.push(NotJudged { sample, graph, reason });
-                continue;
-            }
-            // Known results are written again where another pass came between: the last one of a graph counts.
-            if let Some(store) = store.as_deref_mut()
-                && !store.is_latest(&event)
-            {
-                store.append(&Event::Graph(Box::new(event.clone())))?;
-            }
-            each(&event);
-            judged.events.push(event);
         }
-        Ok(judged)
+    }
+
+    /// One graph: known already, or judged and stored.
+    fn one(
+        &self,
+        sample: &Sample,
+        graph: &str,
+        candidate: &Loaded,
+        store: Option<&Mutex<RunStore>>,
+        each: &(dyn Fn(&GraphEvent) + Sync),
+    ) -> Result<GraphEvent, LogError> {
+        let event = match self.known(sample, graph, candidate, store) {
+            Some(known) => known,
+            None => self.graph(sample, graph, candidate, store)?,
+        };
+        if event.evaluation.not_judged.is_some() {
+            return Ok(event);
+        }
+        // Known results are written again where another pass came between: the last one of a graph counts.
+        if let Some(mut store) = store.map(locked)
+            && !store.is_latest(&event)
+        {
+            store.append(&Event::Graph(Box::new(event.clone())))?;
+        }
+        each(&event);
+        Ok(event)
     }
 
     fn known(
         &self,
         sample: &Sample,
         graph: &str,
-        candidate: &Result<Option<Candidate>, Box<Verdict>>,
-        store: Option<&RunStore>,
+        candidate: &Loaded,
+        store: Option<&Mutex<RunStore>>,
     ) -> Option<GraphEvent> {
         let key = match sample.graph_files(graph) {
             Ok(files) => self.key(sample, &files, candidate),
             Err(error) => unreadable_key(sample, graph, &error),
         };
         // The same work may have been done for another folder.
-        let known = store?.known(&key)?.clone();
+        let known = locked(store?).known(&key)?.clone();
         Some(GraphEvent { sample: sample.name.clone(), folder: folder_of(sample), ..known })
     }
 
@@ -162,8 +211,8 @@ impl Bench<'_> {
         &self,
         sample: &Sample,
         graph: &str,
-        candidate: &Result<Option<Candidate>, Box<Verdict>>,
-        store: Option<&RunStore>,
+        candidate: &Loaded,
+        store: Option<&Mutex<RunStore>>,
     ) -> Result<GraphEvent, LogError> {
         let files = match sample.graph_files(graph) {
             Ok(files) => files,
@@ -178,7 +227,7 @@ impl Bench<'_> {
             }
         };
         let mut artefacts = Vec::new();
-        if let Some(store) = store {
+        if let Some(store) = store.map(locked) {
             let model = files.get(FileName::Model).unwrap_or_default();
             artefacts.push((FileName::Model.as_str().to_string(), store.keep(model)?));
             if let Ok(Some(candidate)) = candidate {
@@ -190,8 +239,7 @@ impl Bench<'_> {
         let mut evaluation = match candidate {
             Ok(candidate) => {
                 let subject = match self.compiler {
-                    Compiler::Inductor => Subject::Compiled(GraphCompiler::Inductor),
-                    Compiler::Joined => Subject::Compiled(GraphCompiler::Joined),
+                    Compiler::Compiled(compiler) => Subject::Compiled(compiler),
                     Compiler::Eager | Compiler::Pass => candidate.as_ref().into(),
                 };
                 evaluate(self.engine, &files, subject, &self.options)
@@ -209,12 +257,7 @@ impl Bench<'_> {
     }
 
     /// The digest of all that a result depends on, the place and the program included, the machine's noise left out.
-    fn key(
-        &self,
-        sample: &Sample,
-        files: &GraphFiles,
-        candidate: &Result<Option<Candidate>, Box<Verdict>>,
-    ) -> String {
+    fn key(&self, sample: &Sample, files: &GraphFiles, candidate: &Loaded) -> String {
         let mut hasher = blake3::Hasher::new();
         let mut add = |part: &[u8]| {
             hasher.update(&(part.len() as u64).to_le_bytes());
@@ -263,6 +306,11 @@ impl Bench<'_> {
         }
         floor
     }
+}
+
+/// A panic elsewhere leaves the store as it was on disk.
+fn locked(store: &Mutex<RunStore>) -> MutexGuard<'_, RunStore> {
+    store.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn folder_of(sample: &Sample) -> String {

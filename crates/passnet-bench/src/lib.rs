@@ -10,6 +10,7 @@ pub mod event_log;
 pub mod front;
 pub mod log;
 pub mod number;
+pub mod pool;
 pub mod redteam;
 pub mod report;
 pub mod roofline;

@@ -242,7 +242,7 @@ impl Case {
             rules,
             roofline: Roofline::default(),
         };
-        let judged = bench.sample(&self.sample, &self.folder.join(folder), None, &mut |_| {})?;
+        let judged = bench.sample(&self.sample, &self.folder.join(folder), None)?;
         let lost = judged.not_judged.into_iter().next().map(|lost| lost.reason);
         Ok(Evaluated { events: judged.events, lost })
     }

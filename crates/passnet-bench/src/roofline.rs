@@ -77,6 +77,35 @@ impl Roofline {
     }
 }
 
+/// What a device reaches, for people and for models that write kernels for it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    /// Read and written by a copy that is too large for caches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_second: Option<f64>,
+    /// Of the smallest copy: no kernel takes the device less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_seconds: Option<f64>,
+    /// Multiplications and additions a second of a product of matrices, by the name of the type.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flops_per_second: Vec<(String, f64)>,
+}
+
+impl Rates {
+    /// The types that tasks compute in.
+    const DTYPES: [DType; 3] = [DType::Float32, DType::Float16, DType::BFloat16];
+
+    pub fn measure(engine: &dyn Engine) -> Rates {
+        let seconds = |size: u32| engine.copy_seconds(1 << size);
+        let product = |dtype: DType| Some((dtype.name().into(), engine.flops_per_second(dtype)?));
+        Rates {
+            bytes_per_second: seconds(LARGEST).map(|seconds| (1u64 << LARGEST) as f64 / seconds),
+            least_seconds: seconds(SMALLEST),
+            flops_per_second: Rates::DTYPES.into_iter().filter_map(product).collect(),
+        }
+    }
+}
+
 impl Known {
     /// Seconds to move so many bytes: between measured sizes on a line, because a small copy takes as long as a smaller
     /// one; beyond the largest in proportion.
@@ -166,6 +195,15 @@ mod tests {
         assert!((roofline.milliseconds(&Device, &arithmetic).unwrap() - 5.0).abs() < 1e-9);
         let untimed = Evaluation { interval: None, ..memory };
         assert_eq!(roofline.milliseconds(&Device, &untimed), None);
+    }
+
+    #[test]
+    fn the_rates_of_a_device_are_those_of_its_largest_and_smallest_copies() {
+        let rates = Rates::measure(&Device);
+        assert!((rates.bytes_per_second.unwrap() / 1e9 - 1.0).abs() < 1e-3, "{rates:?}");
+        assert_eq!(rates.least_seconds, Some(1e-6 + 4096.0 * 1e-9));
+        let names: Vec<&str> = rates.flops_per_second.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(names, ["float32", "float16", "bfloat16"]);
     }
 
     #[test]

@@ -2,8 +2,11 @@
 //! runner that `cargo build --workspace` makes. `tools/full-check` runs these tests.
 
 use half::{bf16, f16};
+use passnet_bench::bench::{Bench, Compiler};
 use passnet_bench::candidate::Candidate;
 use passnet_bench::evaluate::{EvaluateOptions, Evaluation, Subject, evaluate};
+use passnet_bench::roofline::Roofline;
+use passnet_bench::run::{GraphEvent, RunStore};
 use passnet_bench::sample::Sample;
 use passnet_bench::score::Scoring;
 use passnet_bench::timing::TimingOptions;
@@ -17,6 +20,7 @@ use passnet_engine::{Engine, Precision, RunOptions, Tier};
 use passnet_graph::read::read_folder;
 use passnet_graph::{DType, Graph, GraphFiles};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// The runner that the build left beside the tests.
@@ -38,6 +42,7 @@ fn engine_of(tier: Tier) -> TorchEngine {
         runner: Some(runner()),
         cache: std::env::temp_dir(),
         device: "cpu".into(),
+        gpu: None,
         threads: 2,
         memory_limit: 8 << 30,
         call_limit: Duration::from_secs(120),
@@ -102,6 +107,42 @@ fn bundled_passes_are_right_beside_eager_pytorch() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(graphs >= 128, "only {graphs} graphs");
     assert_eq!(engine.workers_started(), 1, "no worker fell");
+}
+
+/// Two workers share the graphs of two tasks: every graph is judged once, results come in the order of the samples, and a
+/// second run finds all of them in the store, whichever worker asks.
+#[test]
+#[ignore = "needs PyTorch; tools/full-check runs it"]
+fn several_workers_judge_as_one_does() {
+    let engines = [engine(), engine()];
+    let bench = |engine| Bench {
+        engine,
+        compiler: Compiler::Pass,
+        options: options(),
+        rules: true,
+        roofline: Roofline::default(),
+    };
+    let benches: Vec<Bench<'_>> =
+        engines.iter().map(|engine| bench(engine as &dyn Engine)).collect();
+    let samples: Vec<Sample> = bundled_samples().into_iter().take(2).collect();
+    let passes: Vec<PathBuf> =
+        samples.iter().map(|sample| bundled().join("passes").join(&sample.name)).collect();
+    let work: Vec<(&Sample, &Path)> =
+        samples.iter().zip(&passes).map(|(sample, folder)| (sample, &**folder)).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let store = Mutex::new(RunStore::open(folder.path()).unwrap());
+    let first = Bench::samples(&benches, &work, Some(&store), &|_| {}).unwrap();
+    for (judged, sample) in first.iter().zip(&samples) {
+        let names: Vec<&String> =
+            judged.events.iter().map(|e| &e.evaluation.judged.graph).collect();
+        assert_eq!(names, sample.graphs.iter().collect::<Vec<_>>(), "in order");
+        assert!(judged.not_judged.is_empty());
+        let wrong = |e: &&GraphEvent| e.evaluation.judged.verdict.kind != VerdictKind::Correct;
+        assert_eq!(judged.events.iter().find(wrong), None);
+    }
+    let again = Bench::samples(&benches[1..], &work, Some(&store), &|_| {}).unwrap();
+    assert_eq!(again, first, "known by identity, not by worker");
+    assert!(engines.iter().all(|engine| engine.workers_started() == 1), "no worker fell");
 }
 
 /// The only exception, which may not grow: two of 294,912 elements, where a sum of float16 numbers nearly cancels after the

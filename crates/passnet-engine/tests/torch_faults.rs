@@ -25,6 +25,7 @@ fn options(python: &Path) -> WorkerOptions {
         runner: None,
         cache: std::env::temp_dir(),
         device: "cpu".into(),
+        gpu: None,
         threads: 1,
         memory_limit: 200 << 20,
         call_limit: Duration::from_secs(6),

@@ -86,7 +86,7 @@ pub fn judge(job: &Job) -> Result<Answer, Error> {
         rules: true,
         roofline: Roofline::default(),
     };
-    let judged = bench.sample(&sample, &sample.pass_folder(), None, &mut |_| {})?;
+    let judged = bench.sample(&sample, &sample.pass_folder(), None)?;
     let place = NativeEngine.identity().describe();
     let inside = format!("{}/", folder.path().display());
     let Some(event) = judged.events.first() else {

@@ -145,6 +145,63 @@ fn mistakes_are_told_with_exit_codes() {
     }
 }
 
+#[test]
+fn a_missing_key_is_said_before_anything_is_asked_or_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    tasks::small_task(folder.path(), "task");
+    let (task, out) = (folder.path().join("task"), folder.path().join("run"));
+    let [task, out] = [task, out].map(|path| path.display().to_string());
+    let mut arguments = run_arguments(&task, "https://example.invalid/v1", &out);
+    arguments.extend(["--key-variable", "NO_SUCH_KEY"]);
+    let done = passnet(&arguments).env("NO_SUCH_KEY", " ").output().unwrap();
+    let error = text(&done.stderr);
+    assert_eq!(done.status.code(), Some(2), "{error}");
+    assert!(error.contains("NO_SUCH_KEY holds no key") && error.contains("--no-key"), "{error}");
+    assert!(!Path::new(&out).exists(), "nothing was begun");
+}
+
+#[test]
+fn a_run_goes_on_from_any_directory_and_insists_on_its_engine() {
+    let folder = tempfile::tempdir().unwrap();
+    tasks::small_task(folder.path(), "task");
+    let provider = Provider::start(|asked| routine::reply(asked, 0));
+    let begun = passnet(&run_arguments("task", &provider.openai(), "run"))
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    assert_eq!(begun.status.code(), Some(0), "{}", text(&begun.stderr));
+    let out = folder.path().join("run");
+    let start = std::fs::read_to_string(out.join("attempts/task/0/trajectory.jsonl")).unwrap();
+    let start: Value = serde_json::from_str(start.lines().next().unwrap()).unwrap();
+    assert_eq!(start["identity"]["engine"], "native");
+    let resume = |arguments: &[&str]| {
+        let mut command = passnet(&["agent", "resume", &out.display().to_string()]);
+        command.args(arguments).current_dir("/").output().unwrap()
+    };
+    let done = resume(&["-k", "2"]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    assert_eq!(provider.seen(), 2 * routine::STEPS);
+
+    // A run of another device, as it would look after its folder was carried here.
+    let settings = out.join("settings.json");
+    let mut carried: Value = serde_json::from_slice(&std::fs::read(&settings).unwrap()).unwrap();
+    carried["target"]["identity"]["device"]["name"] = "another processor".into();
+    std::fs::write(&settings, carried.to_string()).unwrap();
+    let refused = resume(&["-k", "3"]);
+    let error = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{error}");
+    assert!(error.contains("begun with another device: cpu (another processor) then"), "{error}");
+    assert_eq!(provider.seen(), 2 * routine::STEPS, "nothing was asked");
+
+    let refused = resume(&["--device", "cuda"]);
+    assert!(text(&refused.stderr).contains("`--device cuda` needs `--engine torch`"));
+    let task = folder.path().join("task").display().to_string();
+    let refused = output(&["agent", "serve", &task, "--devices", "0"]);
+    let error = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{error}");
+    assert!(error.contains("`--devices` needs `--engine torch --device cuda`"), "{error}");
+}
+
 /// Waits until a condition holds; a test that waits longer has failed.
 fn wait_for(what: &str, condition: impl Fn() -> bool) {
     let started = Instant::now();

@@ -182,6 +182,31 @@ fn compilers_play_against_eager_where_the_engine_has_them() {
     }
 }
 
+#[test]
+fn a_baseline_is_measured_once_in_each_place_and_shown_beside_the_passes() {
+    let folder = tempfile::tempdir().unwrap();
+    let against = |arguments: &[&str]| -> Value {
+        let mut command = bench(None);
+        command.args(["--against", "joined", "--baselines"]).arg(folder.path()).args(arguments);
+        json(&mut command)["against"][0].take()
+    };
+    let first = against(&[]);
+    let graphs = first["graphs"].as_u64().unwrap();
+    assert!(graphs >= 3 && first["kept"] == 0 && first["both"] == graphs, "{first}");
+    assert_eq!((&first["compiler"], &first["correct"]), (&"joined".into(), &graphs.into()));
+    assert!(first["ratio"].as_f64().unwrap() > 0.0 && first["as"].is_f64(), "{first}");
+    let again = against(&[]);
+    assert_eq!(again["kept"], graphs, "the same place, the same question");
+    assert_eq!(again["speedup"], first["speedup"]);
+    let run = PathBuf::from(first["run"].as_str().unwrap());
+    assert_eq!(graph_events(&run), graphs as usize, "an ordinary run, each graph in it once");
+    assert_eq!(events(&run)[0]["compiler"], "joined");
+    assert_eq!(against(&["--no-rules"])["kept"], 0, "judged another way");
+    let text = bench(None).args(["--against", "joined", "--baselines"]).arg(folder.path()).output();
+    let text = String::from_utf8(text.unwrap().stdout).unwrap();
+    assert!(text.contains("kept before") && text.contains("times as fast"), "{text}");
+}
+
 /// Nothing runs elsewhere than was asked, and nothing that was mistyped counts against a pass.
 #[test]
 fn what_cannot_be_done_as_asked_is_refused() {
@@ -197,6 +222,28 @@ fn what_cannot_be_done_as_asked_is_refused() {
         (
             &["--compiler", "joined", "--engine", "torch"],
             "`--compiler joined` needs `--engine native`",
+        ),
+        (&["--compiler", "cudagraph"], "needs `--engine torch --device cuda`"),
+        (
+            &["--compiler", "cudagraph", "--engine", "torch"],
+            "`--compiler cudagraph` needs `--engine torch --device cuda`",
+        ),
+        (&["--compiler", "eager", "--against", "cudagraph"], "`--against cudagraph` needs"),
+        (
+            &["--compiler", "eager", "--mode", "max-autotune"],
+            "`--mode` needs `--compiler inductor`",
+        ),
+        (
+            &["--compiler", "eager", "--devices", "0,1"],
+            "`--devices` needs `--engine torch --device",
+        ),
+        (
+            &["--compiler", "eager", "--engine", "torch", "--devices", "0"],
+            "`--devices` needs `--engine torch --device cuda`",
+        ),
+        (
+            &["--compiler", "eager", "--engine", "torch", "--device", "cuda", "--devices", "1,1"],
+            "`--devices` names GPU 1 twice",
         ),
         (&["--compiler", "eager", "--tier", "compat"], "`--tier compat` needs `--engine torch`"),
         (&["--passes", "no/such/passes"], "no/such/passes: there is no such folder of passes"),

@@ -7,6 +7,7 @@ from typing import Any, Callable
 import torch
 
 from passnet.worker.clock import device_seconds
+from passnet.worker.compilers import begin_step, compiled, own_copies, reuses_outputs
 from passnet.worker.contents import random_rolls, rolled
 from passnet.worker.plans import Plan, PlanCall, Runner, poison_memory
 from passnet.worker.tensors import flatten
@@ -37,7 +38,7 @@ class Graph:
         self,
         text: str,
         plans: int,
-        compiler: str,
+        compiler: dict[str, str],
         device: torch.device,
         ask: Callable[[int, tuple[Any, ...]], Plan],
         runner: Runner | None,
@@ -50,23 +51,31 @@ class Graph:
         self.scope = scope = dict(self.functions)
         # The text is printed by the Rust side from its own table of operations; nothing else is compiled here.
         exec(compile(text, f"<graph {id(self)}>", "exec"), scope)
-        module = scope["GraphModule"]()
-        if compiler == "inductor":
-            module = torch.compile(module, backend="inductor")
-        self.forward = module.forward if compiler == "eager" else module
+        self.forward = compiled(scope["GraphModule"](), compiler, device, writes_inputs)
+        self.reuses_outputs = reuses_outputs(compiler)
         # By number, on the device.
         self.draws: dict[int, list[Any]] = {}
 
     def run(self, inputs: list[Any], seed: int) -> list[torch.Tensor]:
         # Only the slow way poisons fresh memory by itself; the graph finds what it calls in its scope.
         self.scope.update(self.plan_calls)
+        self.begin_call()
         try:
             self.seed(seed)
             result = self.forward(*inputs)
         finally:
             self.scope.update(self.functions)
         self.synchronize()
-        return flattened(result)
+        return self.outputs_of(result, inputs)
+
+    def begin_call(self) -> None:
+        if self.reuses_outputs:
+            begin_step()
+
+    def outputs_of(self, result: Any, inputs: list[Any]) -> list[torch.Tensor]:
+        """What a call gave, to be kept while others follow."""
+        outputs = flattened(result)
+        return own_copies(outputs, inputs) if self.reuses_outputs else outputs
 
     def seed(self, seed: int) -> None:
         """As `torch.manual_seed`, which takes two hundred microseconds to ask after every kind of device."""
@@ -82,11 +91,13 @@ class Graph:
         """One call, its seconds and what it gave."""
         self.seed(seed)
         self.poison_freed_memory()
+        self.begin_call()
         self.synchronize()
         started = time.perf_counter()
         result = self.forward(*inputs)
         self.synchronize()
-        return time.perf_counter() - started, flattened(result)
+        seconds = time.perf_counter() - started
+        return seconds, self.outputs_of(result, inputs)
 
     def poison_freed_memory(self) -> None:
         """What plans get uninitialised must tell nothing about earlier calls: their buffers are allocated, poisoned and freed

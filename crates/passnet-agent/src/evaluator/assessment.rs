@@ -58,6 +58,12 @@ impl Assessment {
         self.graphs.iter().filter(|graph| graph.verdict.kind == kind).count()
     }
 
+    /// Whether a pass changed anything. What leaves every graph alone has a score, because scores tolerate failures at loose
+    /// levels, but it is no result: neither a best version nor a reward comes of it.
+    pub fn earns(&self) -> bool {
+        self.graphs.iter().any(|graph| graph.matches > 0)
+    }
+
     /// Whether every graph of the task was looked at and is right.
     pub fn is_all_correct(&self) -> bool {
         self.graphs.len() == self.graphs_in_task
@@ -92,6 +98,7 @@ impl GraphAssessment {
             right_from: evaluation.judged.ladder.first_right(),
             eager_ms: median(&evaluation.eager_ms),
             candidate_ms: median(&evaluation.candidate_ms),
+            roofline_ms: evaluation.roofline_ms,
             matches: evaluation.rewrites.iter().map(|rewrites| rewrites.count).sum(),
             advice: advice.map(|check| format!("{}: {}", check.name, check.detail)).collect(),
             ..GraphAssessment::new(graph, evaluation.judged.verdict.clone())

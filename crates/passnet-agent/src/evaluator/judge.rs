@@ -2,6 +2,7 @@
 
 use super::assessment::without_place;
 use super::{Answer, Assessment, Files, GraphAssessment, Question};
+use crate::prompt::Target;
 use crate::task::Task;
 use crate::workspace::FOLDER;
 use passnet_bench::candidate::Candidate;
@@ -10,7 +11,8 @@ use passnet_bench::roofline::Roofline;
 use passnet_bench::run::GraphEvent;
 use passnet_bench::score::{Outcome, Parameters, Score, Scoring};
 use passnet_bench::verdict::{Verdict, VerdictKind};
-use passnet_engine::Engine;
+use passnet_engine::native::NativeEngine;
+use passnet_engine::{Engine, Tier};
 use passnet_pass::explain::NamedGraph;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -22,7 +24,11 @@ const CHECK_SECONDS: u64 = 20;
 
 /// How passes are judged.
 pub struct Judge {
-    pub engine: Box<dyn Engine + Send>,
+    /// Where evaluations run. Questions without timing are answered by the native engine, whatever this is: in
+    /// milliseconds, and without disturbing the device.
+    pub engine: Box<dyn Engine>,
+    /// The engine as prompts and records tell of it.
+    pub target: Target,
     pub options: EvaluateOptions,
     /// Whether the integrity rules may refuse a pass.
     pub rules: bool,
@@ -39,9 +45,10 @@ impl std::fmt::Debug for Judge {
 }
 
 impl Judge {
-    pub fn new(engine: Box<dyn Engine + Send>, options: EvaluateOptions) -> Self {
+    pub fn new(engine: Box<dyn Engine>, options: EvaluateOptions, target: Target) -> Self {
         Judge {
             engine,
+            target,
             options,
             rules: true,
             parameters: Parameters::default(),
@@ -106,8 +113,8 @@ impl Judge {
     }
 
     /// Everything but time: numbers on one draw of inputs, kernels under watch.
-    pub(super) fn check(&mut self, task: &Task, files: &Files) -> std::io::Result<Answer> {
-        let options = EvaluateOptions { draws: 0, ..self.options.clone() };
+    pub(super) fn check(&self, task: &Task, files: &Files) -> std::io::Result<Answer> {
+        let options = EvaluateOptions { draws: 0, tier: Tier::Plan, ..self.options.clone() };
         let until = Instant::now() + Duration::from_secs(CHECK_SECONDS);
         let mut run = self.begin_with(task, files, Question::Check, options, until)?;
         while run.next_graph(self)? {}
@@ -181,7 +188,7 @@ pub(super) struct Run<'t> {
 impl Run<'_> {
     /// Judges the next graph; whether there was one. Where the machine failed, there is no verdict to learn from, and that is
     /// an error.
-    pub(super) fn next_graph(&mut self, judge: &mut Judge) -> std::io::Result<bool> {
+    pub(super) fn next_graph(&mut self, judge: &Judge) -> std::io::Result<bool> {
         let index = self.graphs.len();
         let Some(graph) = self.task.graphs.get(index) else { return Ok(false) };
         let is_late = Instant::now() >= self.until;
@@ -197,7 +204,7 @@ impl Run<'_> {
                     .because("the evaluation took too long before this graph"),
             ),
             (Some(files), Ok(candidate)) => match self.question {
-                Question::Check => check(&*judge.engine, files, candidate, &self.options),
+                Question::Check => check(&NativeEngine, files, candidate, &self.options),
                 _ => evaluate(&*judge.engine, files, Some(candidate), &self.options),
             },
         };
@@ -209,10 +216,10 @@ impl Run<'_> {
         }
         without_place(&mut evaluation.judged.verdict.evidence, &self.loaded.place);
         without_place(&mut evaluation.remarks, &self.loaded.place);
-        let mut found = GraphAssessment::of(index, &evaluation);
-        if found.candidate_ms.is_some() {
-            found.roofline_ms = judge.roofline.milliseconds(&*judge.engine, &evaluation);
+        if self.question == Question::Evaluate {
+            evaluation.roofline_ms = judge.roofline.milliseconds(&*judge.engine, &evaluation);
         }
+        let mut found = GraphAssessment::of(index, &evaluation);
         if found.verdict.kind == VerdictKind::NoMatch
             && self.graphs.iter().filter(|graph| !graph.advice.is_empty()).count() < EXPLAINED
             && let (Ok(candidate), Some(folder)) = (&self.loaded.candidate, &graph.folder)

@@ -1,8 +1,10 @@
-//! One evaluator for all attempts: a thread that does one thing at a time, so that nothing of ours disturbs its clock.
+//! One evaluator for all attempts: a thread for each device, which does one thing at a time, so that nothing of ours
+//! disturbs its clock.
 //!
-//! Attempts ask and wait; model calls of other attempts go on meanwhile. Questions without timing (`match`, `check`) go
-//! first and are also answered between two graphs of an evaluation, so they are never long in coming. The same passes
-//! on the same task are judged once, whoever asks.
+//! Attempts ask and wait; model calls of other attempts go on meanwhile. Questions without timing (`match`, `check`) need
+//! no device. Where evaluations are timed on this machine's own processor they go first and are also answered between two
+//! graphs of an evaluation; beside GPUs they have threads of their own. The same passes on the same task are judged once,
+//! whoever asks.
 
 mod assessment;
 mod judge;
@@ -10,6 +12,7 @@ mod judge;
 pub use assessment::{Assessment, GraphAssessment};
 pub use judge::Judge;
 
+use crate::prompt::Target;
 use crate::task::Task;
 use passnet_bench::run::GraphEvent;
 use serde::{Deserialize, Serialize};
@@ -54,12 +57,23 @@ const KEPT_ANSWERS: usize = 512;
 /// Parsers recurse within limits; this is more than these allow.
 const STACK_BYTES: usize = 32 << 20;
 
+/// More threads than this for questions without timing would only heat the machine.
+const MOST_CHECKERS: usize = 8;
+
 struct Job {
     task: Arc<Task>,
     files: Files,
     question: Question,
     asked: Instant,
     reply: SyncSender<Result<Answered, String>>,
+}
+
+impl Job {
+    /// Tells whoever asked; they may have been stopped meanwhile.
+    fn tell(self, answer: Result<(Arc<Answer>, f64), String>, waited: f64) {
+        let answer = answer.map(|(answer, seconds)| Answered { answer, waited, seconds });
+        let _ = self.reply.send(answer);
+    }
 }
 
 #[derive(Default)]
@@ -69,22 +83,29 @@ struct Lanes {
     is_closed: bool,
 }
 
+/// What the threads share.
 #[derive(Default)]
-struct Queue {
+struct Shared {
     lanes: Mutex<Lanes>,
     arrived: Condvar,
+    known: Mutex<Known>,
 }
 
-impl Queue {
+impl Shared {
     fn lanes(&self) -> MutexGuard<'_, Lanes> {
         self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The handle that attempts share.
 pub struct Evaluator {
-    queue: Arc<Queue>,
-    thread: Option<JoinHandle<()>>,
+    shared: Arc<Shared>,
+    target: Target,
+    threads: Vec<JoinHandle<()>>,
 }
 
 impl std::fmt::Debug for Evaluator {
@@ -94,14 +115,35 @@ impl std::fmt::Debug for Evaluator {
 }
 
 impl Evaluator {
-    pub fn start(judge: Judge) -> std::io::Result<Evaluator> {
-        let queue = Arc::new(Queue::default());
-        let mut worker = Worker { queue: queue.clone(), judge, known: Known::default() };
-        let thread = std::thread::Builder::new()
-            .name("evaluator".into())
-            .stack_size(STACK_BYTES)
-            .spawn(move || worker.run())?;
-        Ok(Evaluator { queue, thread: Some(thread) })
+    /// Starts a thread for each judge. They differ in their engines alone, and these are of one kind.
+    pub fn start(judges: Vec<Judge>) -> std::io::Result<Evaluator> {
+        let Some(target) = judges.first().map(|judge| judge.target.clone()) else {
+            return Err(std::io::Error::other("an evaluator needs a judge"));
+        };
+        let on_host = judges.iter().any(|judge| judge.engine.computes_on_host());
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let checkers = checkers(on_host, cores, judges.len());
+        let judges: Vec<Arc<Judge>> = judges.into_iter().map(Arc::new).collect();
+        let lanes = if checkers == 0 { Serves::Both } else { Serves::Slow };
+        let evaluating = judges.iter().map(|judge| (judge.clone(), lanes));
+        let checking = judges.iter().cycle().take(checkers);
+        let checking = checking.map(|judge| (judge.clone(), Serves::Quick));
+        let mut evaluator =
+            Evaluator { shared: Arc::new(Shared::default()), target, threads: Vec::new() };
+        for (judge, serves) in evaluating.chain(checking) {
+            let worker = Worker { shared: evaluator.shared.clone(), judge, serves };
+            let thread = std::thread::Builder::new()
+                .name("evaluator".into())
+                .stack_size(STACK_BYTES)
+                .spawn(move || worker.run())?;
+            evaluator.threads.push(thread);
+        }
+        Ok(evaluator)
+    }
+
+    /// Where evaluations run.
+    pub fn target(&self) -> &Target {
+        &self.target
     }
 
     /// Asks and waits. An error is a mistake of ours, in words.
@@ -120,25 +162,35 @@ impl Evaluator {
             reply,
         };
         {
-            let mut lanes = self.queue.lanes();
+            let mut lanes = self.shared.lanes();
             match question {
                 Question::Evaluate => lanes.slow.push_back(job),
                 Question::Match | Question::Check => lanes.quick.push_back(job),
             }
         }
-        self.queue.arrived.notify_one();
+        // Not every thread serves every lane.
+        self.shared.arrived.notify_all();
         answer.recv().unwrap_or_else(|_| Err("the evaluator has stopped".into()))
     }
 }
 
 impl Drop for Evaluator {
     fn drop(&mut self) {
-        self.queue.lanes().is_closed = true;
-        self.queue.arrived.notify_all();
-        if let Some(thread) = self.thread.take() {
+        self.shared.lanes().is_closed = true;
+        self.shared.arrived.notify_all();
+        for thread in self.threads.drain(..) {
             // It reports its own panics to those who wait.
             let _ = thread.join();
         }
+    }
+}
+
+/// Threads for questions without timing, beside the clocks of other devices; none beside the clock of this processor.
+/// Every device has a thread here and a process that launches its work, which need a core each.
+fn checkers(on_host: bool, cores: usize, devices: usize) -> usize {
+    match on_host {
+        true => 0,
+        false => cores.saturating_sub(2 * devices).min(MOST_CHECKERS),
     }
 }
 
@@ -147,16 +199,39 @@ impl Drop for Evaluator {
 struct Known {
     answers: BTreeMap<[u8; 32], (Arc<Answer>, f64)>,
     order: VecDeque<[u8; 32]>,
+    /// Questions that are being answered, and who else asked them.
+    under_way: BTreeMap<[u8; 32], Vec<Job>>,
+}
+
+impl Known {
+    fn keep(&mut self, key: [u8; 32], answer: (Arc<Answer>, f64)) {
+        if self.answers.insert(key, answer).is_none() {
+            self.order.push_back(key);
+        }
+        while self.order.len() > KEPT_ANSWERS {
+            if let Some(oldest) = self.order.pop_front() {
+                self.answers.remove(&oldest);
+            }
+        }
+    }
+}
+
+/// Which questions a thread answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Serves {
+    Quick,
+    Slow,
+    Both,
 }
 
 struct Worker {
-    queue: Arc<Queue>,
-    judge: Judge,
-    known: Known,
+    shared: Arc<Shared>,
+    judge: Arc<Judge>,
+    serves: Serves,
 }
 
 impl Worker {
-    fn run(&mut self) {
+    fn run(&self) {
         while let Some(job) = self.next() {
             self.answer(job);
         }
@@ -164,51 +239,68 @@ impl Worker {
 
     /// The next job, quick ones first; `None` when nobody can ask any more.
     fn next(&self) -> Option<Job> {
-        let mut lanes = self.queue.lanes();
+        let mut lanes = self.shared.lanes();
         loop {
-            let quick = lanes.quick.pop_front();
-            if let Some(job) = quick.or_else(|| lanes.slow.pop_front()) {
-                return Some(job);
+            let quick = if self.serves == Serves::Slow { None } else { lanes.quick.pop_front() };
+            let job = quick.or_else(|| match self.serves {
+                Serves::Quick => None,
+                Serves::Slow | Serves::Both => lanes.slow.pop_front(),
+            });
+            if job.is_some() {
+                return job;
             }
             if lanes.is_closed {
                 return None;
             }
-            lanes = self.queue.arrived.wait(lanes).unwrap_or_else(PoisonError::into_inner);
+            lanes = self.shared.arrived.wait(lanes).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn answer(&mut self, job: Job) {
+    fn answer(&self, job: Job) {
         let waited = job.asked.elapsed().as_secs_f64();
         let key = digest(&job);
-        if let Some((answer, seconds)) = self.known.answers.get(&key) {
-            let known = Answered { answer: answer.clone(), waited, seconds: *seconds };
-            // Whoever asked may have been stopped meanwhile.
-            let _ = job.reply.send(Ok(known));
-            return;
+        {
+            let mut known = self.shared.known();
+            if let Some(answer) = known.answers.get(&key).cloned() {
+                return job.tell(Ok(answer), waited);
+            }
+            if let Some(waiting) = known.under_way.get_mut(&key) {
+                return waiting.push(job);
+            }
+            known.under_way.insert(key, Vec::new());
         }
         let started = Instant::now();
         let judged = std::panic::catch_unwind(AssertUnwindSafe(|| self.judged(&job)));
         let seconds = started.elapsed().as_secs_f64();
         let answer = match judged {
-            Ok(Ok(answer)) => {
-                let answer = Arc::new(answer);
-                self.keep(key, answer.clone(), seconds);
-                Ok(Answered { answer, waited, seconds })
-            }
+            Ok(Ok(answer)) => Ok((Arc::new(answer), seconds)),
             Ok(Err(error)) => Err(error.to_string()),
             Err(_) => Err("the evaluation stopped unexpectedly; this is a bug of passnet".into()),
         };
-        let _ = job.reply.send(answer);
+        let waiting = {
+            let mut known = self.shared.known();
+            if let Ok(answer) = &answer {
+                known.keep(key, answer.clone());
+            }
+            known.under_way.remove(&key)
+        };
+        for other in waiting.into_iter().flatten() {
+            let waited = other.asked.elapsed().as_secs_f64();
+            other.tell(answer.clone(), waited);
+        }
+        job.tell(answer, waited);
     }
 
-    fn judged(&mut self, job: &Job) -> std::io::Result<Answer> {
+    fn judged(&self, job: &Job) -> std::io::Result<Answer> {
         match job.question {
             Question::Match => self.judge.matches(&job.task, &job.files),
             Question::Check => self.judge.check(&job.task, &job.files),
             Question::Evaluate => {
                 let mut run = self.judge.begin(&job.task, &job.files)?;
-                while run.next_graph(&mut self.judge)? {
-                    self.serve_quick();
+                while run.next_graph(&self.judge)? {
+                    if self.serves == Serves::Both {
+                        self.serve_quick();
+                    }
                 }
                 Ok(run.finish(&self.judge))
             }
@@ -216,21 +308,10 @@ impl Worker {
     }
 
     /// What waits in the quick lane now; what arrives meanwhile waits for the next graph.
-    fn serve_quick(&mut self) {
-        let waiting = std::mem::take(&mut self.queue.lanes().quick);
+    fn serve_quick(&self) {
+        let waiting = std::mem::take(&mut self.shared.lanes().quick);
         for job in waiting {
             self.answer(job);
-        }
-    }
-
-    fn keep(&mut self, key: [u8; 32], answer: Arc<Answer>, seconds: f64) {
-        if self.known.answers.insert(key, (answer, seconds)).is_none() {
-            self.known.order.push_back(key);
-        }
-        while self.known.order.len() > KEPT_ANSWERS {
-            if let Some(oldest) = self.known.order.pop_front() {
-                self.known.answers.remove(&oldest);
-            }
         }
     }
 }
@@ -248,4 +329,18 @@ fn digest(job: &Job) -> [u8; 32] {
         add(text.as_bytes());
     }
     *hasher.finalize().as_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_runs_beside_the_clock_of_this_processor() {
+        assert_eq!(checkers(true, 64, 1), 0);
+        assert_eq!(checkers(false, 16, 1), MOST_CHECKERS);
+        assert_eq!(checkers(false, 16, 6), 4);
+        assert_eq!(checkers(false, 2, 1), 0, "the device's own two threads need the cores");
+        assert_eq!(checkers(false, 4, 8), 0);
+    }
 }

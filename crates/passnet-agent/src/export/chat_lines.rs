@@ -42,6 +42,7 @@ pub fn chat_lines(attempts: &[AttemptRecord], filter: &ChatFilter) -> Vec<Value>
             "model": attempt.start.model.name,
             "score": score,
             "correct": attempt.is_correct(),
+            "engine": attempt.start.identity,
             "messages": messages,
             "tools": tool_list(),
         });

@@ -47,6 +47,8 @@ pub fn preference_pairs(attempts: &[AttemptRecord], filter: PairFilter) -> Vec<V
             score(chosen) >= score(attempt) * filter.min_ratio
                 && files_digest(attempt) != files_digest(chosen)
                 && attempt.start.prompts == chosen.start.prompts
+                // Scores of other engines are no comparison.
+                && attempt.start.identity == chosen.start.identity
         };
         for rejected in attempts.iter().filter(is_worse).take(filter.max_pairs) {
             let (good, bad) = (conversation(chosen, None), conversation(rejected, None));
@@ -62,6 +64,7 @@ pub fn preference_pairs(attempts: &[AttemptRecord], filter: PairFilter) -> Vec<V
                 "rejected": bad[start..],
                 "chosen_score": score(chosen),
                 "rejected_score": score(rejected),
+                "engine": chosen.start.identity,
             }));
         }
     }

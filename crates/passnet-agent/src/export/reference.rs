@@ -41,7 +41,10 @@ fn trajectory(attempt: &AttemptRecord, experiment: &str) -> Value {
         "problem_statement": problem,
         "docker_image": IMAGE,
         "exp_name": experiment,
-        "env_args": { "ds": { "sample_dir": attempt.start.folder, "docker_image": IMAGE } },
+        "env_args": {
+            "ds": { "sample_dir": attempt.start.folder, "docker_image": IMAGE },
+            "engine": attempt.start.identity,
+        },
         "agent_args": { "llm_name": attempt.start.model.name, "system_prompt": system },
         "ds": {
             "swe_type": "passnet",

@@ -1,6 +1,6 @@
 //! Anthropic's messages protocol, with marks for its prompt cache.
 
-use super::http::{Answer, Client, next_json, reported};
+use super::http::{Answer, Client, reported};
 use super::{
     Endpoint, ErrorKind, MAX_CALLS, MAX_REPLY_BYTES, Model, ModelError, Request, arguments,
 };
@@ -127,8 +127,8 @@ impl Model for Anthropic {
         let mut assembly = Assembly::default();
         match self.client.post(&url, &headers, &self.body(request), request)? {
             Answer::Whole(value) => assembly.whole(&value)?,
-            Answer::Stream(mut events) => {
-                while let Some((_, value)) = next_json(&mut events)? {
+            Answer::Stream(mut stream) => {
+                while let Some((_, value)) = stream.next_json()? {
                     assembly.add(&value)?;
                     if assembly.is_done || assembly.is_flood() {
                         break;

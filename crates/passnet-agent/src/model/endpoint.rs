@@ -51,8 +51,10 @@ pub struct Endpoint {
     pub model: String,
     pub key: Option<Secret>,
     pub sampling: Sampling,
-    /// Seconds without a byte after which a call is given up.
+    /// Without a byte, or a first word of a stream, for so long a call is given up.
     pub silence: Duration,
+    /// Without another word of a stream that has begun for so long it is given up.
+    pub stall: Duration,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,6 +104,11 @@ impl Endpoint {
         Ok(())
     }
 
+    /// Whether the first request would be refused for want of a key: only models on this machine go without.
+    pub fn lacks_key(&self) -> bool {
+        self.key.is_none() && !self.is_local()
+    }
+
     pub(super) fn is_local(&self) -> bool {
         let uri: Option<ureq::http::Uri> = self.base_url.parse().ok();
         uri.is_some_and(|uri| uri.host().is_some_and(is_loopback))
@@ -128,16 +135,28 @@ fn is_loopback(host: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn checked(url: &str, key: Option<&str>) -> Result<(), String> {
-        let endpoint = Endpoint {
+    fn endpoint(url: &str, key: Option<&str>) -> Endpoint {
+        Endpoint {
             protocol: Protocol::OpenAi,
             base_url: url.into(),
             model: "m".into(),
             key: key.map(Secret::new),
             sampling: Sampling::default(),
             silence: Duration::from_secs(1),
-        };
-        endpoint.check(false).map_err(|error| error.message)
+            stall: Duration::from_secs(1),
+        }
+    }
+
+    fn checked(url: &str, key: Option<&str>) -> Result<(), String> {
+        endpoint(url, key).check(false).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn only_models_on_this_machine_go_without_a_key() {
+        assert!(endpoint("https://host/v1", None).lacks_key());
+        assert!(!endpoint("https://host/v1", Some("k")).lacks_key());
+        assert!(!endpoint("http://127.0.0.1:8080/v1", None).lacks_key());
+        assert!(!endpoint("http://localhost:8080/v1", None).lacks_key());
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! The client is `ureq`: blocking, so that an attempt is an ordinary thread, and small to build.
 
-use super::sse::{Event, Events};
+use super::sse::Events;
+use super::stream::Stream;
 use super::{Endpoint, ErrorKind, ModelError, Request};
 use serde_json::Value;
 use std::io::{BufReader, Read};
@@ -23,11 +24,12 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(600);
 pub(super) struct Client {
     agent: Agent,
     silence: Duration,
+    stall: Duration,
 }
 
 /// What a server sends back.
 pub(super) enum Answer {
-    Stream(Box<Events<BufReader<ureq::BodyReader<'static>>>>),
+    Stream(Stream),
     /// Some servers do not stream although asked to.
     Whole(Value),
 }
@@ -44,7 +46,8 @@ impl Client {
         if endpoint.is_local() {
             config = config.proxy(None);
         }
-        Client { agent: config.build().new_agent(), silence: endpoint.silence }
+        let Endpoint { silence, stall, .. } = *endpoint;
+        Client { agent: config.build().new_agent(), silence, stall }
     }
 
     pub(super) fn post(
@@ -78,7 +81,9 @@ impl Client {
         let is_stream = response.body().mime_type() == Some("text/event-stream");
         let reader = response.into_body().into_with_config().limit(u64::MAX).reader();
         if is_stream {
-            return Ok(Answer::Stream(Box::new(Events::new(BufReader::new(reader)))));
+            let events = Events::new(BufReader::new(reader));
+            let stream = Stream::watch(events, self.silence.min(left), self.stall);
+            return stream.map(Answer::Stream).map_err(|error| broken(&error));
         }
         let mut bytes = Vec::new();
         reader.take(MAX_BODY_BYTES).read_to_end(&mut bytes).map_err(|error| broken(&error))?;
@@ -86,22 +91,6 @@ impl Client {
             ModelError::new(ErrorKind::Malformed, format!("the answer is no JSON: {error}"))
         })
     }
-}
-
-/// The next event of a stream as JSON, with its name; `None` at the end.
-pub(super) fn next_json(
-    events: &mut Events<impl std::io::BufRead>,
-) -> Result<Option<(Event, Value)>, ModelError> {
-    let Some(event) = events.next_event().map_err(|error| broken(&error))? else {
-        return Ok(None);
-    };
-    if event.data.trim() == "[DONE]" {
-        return Ok(Some((event, Value::Null)));
-    }
-    let value = serde_json::from_str(&event.data).map_err(|error| {
-        ModelError::new(ErrorKind::Malformed, format!("an event is no JSON: {error}"))
-    })?;
-    Ok(Some((event, value)))
 }
 
 /// An error object, as both protocols send it in place of a reply or in the middle of one.
@@ -138,7 +127,7 @@ fn is_timeout(error: &std::io::Error) -> bool {
             .is_some_and(|inner| matches!(inner, ureq::Error::Timeout(_)))
 }
 
-fn broken(error: &std::io::Error) -> ModelError {
+pub(super) fn broken(error: &std::io::Error) -> ModelError {
     let kind = if is_timeout(error) { ErrorKind::Timeout } else { ErrorKind::Truncated };
     ModelError::new(kind, error.to_string())
 }

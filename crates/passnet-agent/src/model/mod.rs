@@ -11,6 +11,7 @@ mod openai;
 mod price;
 pub mod retry;
 pub mod sse;
+mod stream;
 pub mod text_calls;
 
 pub use anthropic::Anthropic;

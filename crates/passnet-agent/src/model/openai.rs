@@ -1,6 +1,6 @@
 //! The chat-completions protocol.
 
-use super::http::{Answer, Client, next_json, reported};
+use super::http::{Answer, Client, reported};
 use super::{
     Endpoint, ErrorKind, MAX_CALLS, MAX_REPLY_BYTES, Model, ModelError, Request, arguments,
 };
@@ -53,8 +53,8 @@ impl Model for OpenAi {
         let mut assembly = Assembly::default();
         match self.client.post(&url, &headers, &self.body(request), request)? {
             Answer::Whole(value) => assembly.add(&value)?,
-            Answer::Stream(mut events) => {
-                while let Some((_, value)) = next_json(&mut events)? {
+            Answer::Stream(mut stream) => {
+                while let Some((_, value)) = stream.next_json()? {
                     if value.is_null() {
                         assembly.is_done = true;
                         break;
@@ -98,8 +98,10 @@ struct Assembly {
     content: String,
     reasoning: String,
     refusal: String,
-    /// By the index the server gives, which need not be dense.
-    calls: BTreeMap<u64, ToolCall>,
+    /// With the index the server gives, in the order in which they began.
+    calls: Vec<(u64, ToolCall)>,
+    /// By index, which need not be dense: the last call that had it.
+    places: BTreeMap<u64, usize>,
     finish: Option<String>,
     usage: Option<Usage>,
     is_done: bool,
@@ -147,18 +149,24 @@ impl Assembly {
 
     fn add_call(&mut self, position: u64, part: &Value) {
         let index = part.get("index").and_then(Value::as_u64).unwrap_or(position);
-        if self.calls.len() >= MAX_CALLS && !self.calls.contains_key(&index) {
-            self.bytes = self.bytes.max(MAX_REPLY_BYTES + 1);
-            return;
-        }
-        let call = self.calls.entry(index).or_insert_with(|| ToolCall {
-            id: String::new(),
-            name: String::new(),
-            arguments: String::new(),
-        });
+        let known = self.places.get(&index).copied();
+        let place = match known.filter(|place| !begins_anew(&self.calls[*place].1, part)) {
+            Some(place) => place,
+            None if self.calls.len() >= MAX_CALLS => {
+                self.bytes = self.bytes.max(MAX_REPLY_BYTES + 1);
+                return;
+            }
+            None => {
+                let (id, name, arguments) = Default::default();
+                self.calls.push((index, ToolCall { id, name, arguments }));
+                self.places.insert(index, self.calls.len() - 1);
+                self.calls.len() - 1
+            }
+        };
+        let call = &mut self.calls[place].1;
         let function = part.get("function");
         let said = |name: &str| function.and_then(|f| f.get(name));
-        if let Some(id) = part.get("id").and_then(Value::as_str) {
+        if let (Some(id), true) = (part.get("id").and_then(Value::as_str), call.id.is_empty()) {
             call.id = id.to_string();
         }
         if let Some(name) = said("name").and_then(Value::as_str) {
@@ -175,7 +183,7 @@ impl Assembly {
         self.bytes += call.arguments.len() - before;
     }
 
-    fn finish(self, messages: &[Message]) -> Result<Reply, ModelError> {
+    fn finish(mut self, messages: &[Message]) -> Result<Reply, ModelError> {
         let is_flood = self.is_flood();
         let has_ended = self.is_done || self.finish.is_some() || is_flood;
         if !has_ended {
@@ -190,14 +198,24 @@ impl Assembly {
             _ => Stop::Done,
         };
         let content = if self.content.is_empty() { self.refusal } else { self.content };
+        self.calls.sort_by_key(|(index, _)| *index);
         let message = Assistant {
             content,
             reasoning: Some(self.reasoning).filter(|text| !text.is_empty()),
-            tool_calls: self.calls.into_values().collect(),
+            tool_calls: self.calls.into_iter().map(|(_, call)| call).collect(),
         };
         let usage = self.usage.unwrap_or_else(|| Usage::estimate(messages, &message));
         Ok(Reply { message, stop, usage })
     }
+}
+
+/// Whether a piece with the index of a call is another call all the same: some servers give every call the index 0. A new id
+/// alone does not tell, because others give every piece an id of its own; a call that begins has a name.
+fn begins_anew(call: &ToolCall, part: &Value) -> bool {
+    let id = part.get("id").and_then(Value::as_str).unwrap_or("");
+    let name = part.get("function").and_then(|function| function.get("name"));
+    let has_name = name.and_then(Value::as_str).is_some_and(|name| !name.is_empty());
+    has_name && !id.is_empty() && !call.id.is_empty() && id != call.id
 }
 
 fn read_usage(usage: &Value) -> Usage {
@@ -208,5 +226,50 @@ fn read_usage(usage: &Value) -> Usage {
         output: count("completion_tokens"),
         cached: cached.and_then(Value::as_u64).unwrap_or(0),
         ..Usage::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn assembled(parts: &[Value]) -> Vec<(String, String, String)> {
+        let mut assembly = Assembly { is_done: true, ..Assembly::default() };
+        for part in parts {
+            let delta = json!({ "choices": [{ "delta": { "tool_calls": [part] } }] });
+            assembly.add(&delta).unwrap();
+        }
+        let calls = assembly.finish(&[]).unwrap().message.tool_calls;
+        calls.into_iter().map(|call| (call.id, call.name, call.arguments)).collect()
+    }
+
+    fn call(id: &str, name: &str, arguments: &str) -> (String, String, String) {
+        (id.into(), name.into(), arguments.into())
+    }
+
+    #[test]
+    fn calls_of_one_index_with_new_ids_are_separate() {
+        let begin = |id: &str, name: &str| json!({ "index": 0, "id": id, "function": { "name": name, "arguments": "{" } });
+        let more = json!({ "index": 0, "function": { "arguments": "}" } });
+        let found = assembled(&[begin("a", "match"), more.clone(), begin("b", "check"), more]);
+        assert_eq!(found, [call("a", "match", "{}"), call("b", "check", "{}")]);
+    }
+
+    #[test]
+    fn an_id_for_every_piece_does_not_tear_a_call_apart() {
+        let found = assembled(&[
+            json!({ "index": 0, "id": "a", "function": { "name": "match", "arguments": "" } }),
+            json!({ "index": 0, "id": "b", "function": { "arguments": "{" } }),
+            json!({ "index": 0, "id": "c", "function": { "name": "", "arguments": "}" } }),
+            json!({ "index": 0, "id": "a", "function": { "name": null, "arguments": " " } }),
+        ]);
+        assert_eq!(found, [call("a", "match", "{} ")]);
+    }
+
+    #[test]
+    fn calls_come_in_the_order_of_their_indices() {
+        let at = |index: u64, id: &str| json!({ "index": index, "id": id, "function": { "name": "view", "arguments": "" } });
+        let found = assembled(&[at(7, "late"), at(2, "early")]);
+        assert_eq!(found, [call("early", "view", ""), call("late", "view", "")]);
     }
 }

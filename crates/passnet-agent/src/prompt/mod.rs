@@ -4,9 +4,11 @@
 //! `{{name}}`; values are put in once, so marks inside them mean nothing.
 
 mod analysis;
+mod target;
 mod template;
 
 pub(crate) use analysis::facts;
+pub use target::Target;
 pub use template::{Template, TemplateError};
 
 use crate::budget::Limits;
@@ -54,6 +56,7 @@ const MARKS: [&[&str]; 3] = [
         "varies",
         "fusion",
         "traffic",
+        "target",
         "max_steps",
         "example",
     ],
@@ -105,8 +108,19 @@ impl Prompts {
         hasher.finalize().to_hex()[..16].to_string()
     }
 
+    /// Whether the texts say where evaluations run.
+    pub fn tell_target(&self) -> bool {
+        self.task.has_mark("target")
+    }
+
     /// The first messages of an attempt.
-    pub fn messages(&self, task: &Task, limits: &Limits, style: CallStyle) -> Vec<Message> {
+    pub fn messages(
+        &self,
+        task: &Task,
+        limits: &Limits,
+        style: CallStyle,
+        target: &Target,
+    ) -> Vec<Message> {
         let steps = limits.steps.to_string();
         let mut system = self.system.fill(&[("max_steps", &steps)]);
         if style == CallStyle::Text {
@@ -126,6 +140,8 @@ impl Prompts {
         }
         let mut values: Vec<(&str, &str)> =
             task.facts().iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let target = target.describe();
+        values.push(("target", &target));
         values.push(("max_steps", &steps));
         values.push(("example", &self.example));
         vec![

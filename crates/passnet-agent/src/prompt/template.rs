@@ -68,6 +68,10 @@ impl Template {
         &self.text
     }
 
+    pub fn has_mark(&self, mark: &str) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece, Piece::Mark(name) if name == mark))
+    }
+
     pub fn fill(&self, values: &[(&str, &str)]) -> String {
         self.pieces
             .iter()

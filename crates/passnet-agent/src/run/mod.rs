@@ -11,9 +11,9 @@ mod store;
 
 pub use folder::{RunFolder, is_agent_run};
 pub use record::{AttemptRecord, Evaluated, read_attempts};
-pub use settings::{Mismatch, Settings};
+pub use settings::{Mismatch, STALL_SECONDS, Settings};
 
-use crate::agent::{Agent, AgentError};
+use crate::agent::{Agent, AgentError, Hooks, Moved};
 use crate::episode::Episode;
 use crate::task::Task;
 use crate::trajectory::{End, Event, Log};
@@ -90,6 +90,12 @@ pub enum News<'a> {
         task: &'a str,
         attempt: u32,
     },
+    /// An attempt under way.
+    Moved {
+        task: &'a str,
+        attempt: u32,
+        moved: Moved<'a>,
+    },
     Ended {
         task: &'a str,
         attempt: u32,
@@ -113,7 +119,7 @@ pub fn run(
     plan: &Plan,
     news: &(dyn Fn(&News<'_>) + Sync),
 ) -> Result<(), RunError> {
-    let store = Mutex::new(BestStore::open(folder)?);
+    let store = Mutex::new(BestStore::open(folder, &agent.evaluator.target().identity)?);
     let mut jobs = Vec::new();
     let mut left: Vec<AtomicUsize> = plan.tasks.iter().map(|_| AtomicUsize::new(0)).collect();
     // Breadth first: a run that is stopped early has seen every task.
@@ -151,7 +157,7 @@ pub fn run(
                 return;
             }
             let task = &plan.tasks[job.task];
-            let done = attempt(agent, folder, task, job.attempt).and_then(|end| {
+            let done = attempt(agent, folder, task, job.attempt, news).and_then(|end| {
                 news(&News::Ended { task: &task.id, attempt: job.attempt, end: &end });
                 match end.reason.is_final() && left[job.task].fetch_sub(1, Ordering::AcqRel) == 1 {
                     true => settle(task),
@@ -204,6 +210,7 @@ fn attempt(
     folder: &RunFolder,
     task: &Arc<Task>,
     number: u32,
+    news: &(dyn Fn(&News<'_>) + Sync),
 ) -> Result<End, RunError> {
     let (log, past) = Log::open(&folder.trajectory(&task.id, number))?;
     let keep = |episode: &Episode| {
@@ -211,5 +218,6 @@ fn attempt(
             .keep_best(&task.id, number, episode)
             .map_err(|(path, error)| LogError::Io { path, error })
     };
-    Ok(agent.attempt(task, number, log, &past, &keep)?)
+    let moved = |moved: Moved<'_>| news(&News::Moved { task: &task.id, attempt: number, moved });
+    Ok(agent.attempt(task, number, log, &past, &Hooks { keep_best: &keep, moved: &moved })?)
 }

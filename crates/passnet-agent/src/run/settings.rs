@@ -5,9 +5,10 @@ use super::folder::write_whole;
 use super::{RunError, RunFolder, io};
 use crate::budget::Limits;
 use crate::model::Prices;
-use crate::prompt::CallStyle;
+use crate::prompt::{CallStyle, Target};
 use crate::trajectory::ModelInfo;
 use passnet_bench::evaluate::EvaluateOptions;
+use passnet_engine::EngineChoice;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,9 @@ pub struct Settings {
     pub key_variable: String,
     #[serde(default)]
     pub allow_http: bool,
+    /// The provider wants no key.
+    #[serde(default)]
+    pub no_key: bool,
     pub calls: CallStyle,
     /// A folder with templates of the user's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -34,6 +38,9 @@ pub struct Settings {
     pub attempts: u32,
     pub jobs: usize,
     pub limits: Limits,
+    /// Seconds without a word after which a stream is given up.
+    #[serde(default = "default_stall")]
+    pub stall_seconds: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
     /// Money for the whole run.
@@ -41,16 +48,29 @@ pub struct Settings {
     pub run_cost: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls_per_minute: Option<f64>,
+    /// Where evaluations run, as it was asked for.
+    #[serde(default)]
+    pub engine: EngineChoice,
+    /// The same as it was found. Missing in older runs, which are of the native engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Target>,
     pub evaluate: EvaluateOptions,
     pub rules: bool,
     pub evaluation_seconds: f64,
+}
+
+/// What a stream that says nothing is given.
+pub const STALL_SECONDS: f64 = 300.0;
+
+fn default_stall() -> f64 {
+    STALL_SECONDS
 }
 
 /// A run would mix results of different conditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
     pub folder: PathBuf,
-    pub what: &'static str,
+    pub what: String,
 }
 
 impl fmt::Display for Mismatch {
@@ -81,17 +101,26 @@ impl Settings {
         }
     }
 
-    /// Stores the settings. A run keeps its model, its prompts and its way of judging; numbers of attempts, limits and
-    /// tasks may change.
-    pub fn write(&self, folder: &RunFolder) -> Result<(), RunError> {
-        let path = folder.settings();
-        if path.exists() {
-            let before = Settings::read(folder.root())?;
-            if let Some(what) = self.difference(&before) {
+    /// Refuses conditions that would mix unlike results. A run keeps its model, its prompts, its engine and its way of judging;
+    /// numbers of attempts, limits and tasks may change.
+    pub fn check(&self, folder: &RunFolder) -> Result<(), RunError> {
+        if !folder.settings().exists() {
+            return Ok(());
+        }
+        let before = Settings::read(folder.root())?;
+        match self.difference(&before) {
+            None => Ok(()),
+            Some(what) => {
                 let folder = folder.root().to_path_buf();
-                return Err(RunError::Settings(Mismatch { folder, what }));
+                Err(RunError::Settings(Mismatch { folder, what }))
             }
         }
+    }
+
+    /// Stores the settings, where they may go on with what is there.
+    pub fn write(&self, folder: &RunFolder) -> Result<(), RunError> {
+        self.check(folder)?;
+        let path = folder.settings();
         let json = serde_json::to_vec_pretty(self).map_err(|error| RunError::Damaged {
             path: path.clone(),
             message: error.to_string(),
@@ -99,7 +128,30 @@ impl Settings {
         write_whole(&path, &json).map_err(io(&path))
     }
 
-    fn difference(&self, before: &Settings) -> Option<&'static str> {
+    /// The same with paths that mean the same from every directory.
+    #[must_use]
+    pub fn with_absolute_paths(mut self) -> Settings {
+        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        self.tasks = self.tasks.into_iter().map(absolute).collect();
+        self.prompts = self.prompts.map(absolute);
+        self.engine = self.engine.with_absolute_paths();
+        self
+    }
+
+    fn difference(&self, before: &Settings) -> Option<String> {
+        let told = self.told_difference(before).map(str::to_string);
+        told.or_else(|| self.engine_difference(before))
+    }
+
+    /// In what the engine is another one, where its results must not be mixed with the earlier ones.
+    fn engine_difference(&self, before: &Settings) -> Option<String> {
+        let (now, then) = (self.target.as_ref()?, before.target.as_ref()?);
+        let found = then.identity.differences(&now.identity);
+        let found = found.into_iter().find(|difference| difference.separates)?;
+        Some(format!("{}: {} then, {} now", found.what, found.one, found.two))
+    }
+
+    fn told_difference(&self, before: &Settings) -> Option<&'static str> {
         let evaluate = |settings: &Settings| EvaluateOptions {
             // Measured anew each time.
             noise_floor: 0.0,

@@ -5,8 +5,7 @@ use crate::task::Task;
 use passnet_bench::evaluate::Evaluation;
 use passnet_bench::run::{Event, FORMAT, GraphEvent, Machine, RunStore, Start};
 use passnet_bench::verdict::{Verdict, VerdictKind};
-use passnet_engine::Engine;
-use passnet_engine::native::NativeEngine;
+use passnet_engine::Identity;
 use passnet_graph::FileName;
 
 /// The compiler's name in the run.
@@ -18,18 +17,18 @@ pub(super) struct BestStore {
 }
 
 impl BestStore {
-    pub(super) fn open(folder: &RunFolder) -> Result<Self, RunError> {
+    pub(super) fn open(folder: &RunFolder, identity: &Identity) -> Result<Self, RunError> {
         let settings = Settings::read(folder.root())?;
         let mut store = RunStore::open(&folder.best_run())?;
         store.append(&Event::Start(Box::new(Start {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").into(),
-            engine: "native".into(),
+            engine: identity.engine.clone(),
             compiler: COMPILER.into(),
             options: settings.evaluate,
             rules: Some(settings.rules),
             machine: Machine::this(),
-            identity: Some(NativeEngine.identity()),
+            identity: Some(identity.clone()),
             time: crate::agent::now() as u64,
         })))?;
         Ok(BestStore { store })

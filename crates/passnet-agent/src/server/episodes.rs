@@ -9,6 +9,7 @@ use crate::model::text_calls;
 use crate::prompt::{CallStyle, Prompts};
 use crate::task::Task;
 use crate::tools::{self, Tool};
+use passnet_engine::Identity;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -82,8 +83,8 @@ impl Episodes {
     ) -> Self {
         let told = Limits { steps: limits.steps, ..Limits::default() };
         let offer = |task: Arc<Task>| {
-            let native = prompts.messages(&task, &told, CallStyle::Native);
-            let text = prompts.messages(&task, &told, CallStyle::Text);
+            let messages = |style| prompts.messages(&task, &told, style, evaluator.target());
+            let (native, text) = (messages(CallStyle::Native), messages(CallStyle::Text));
             (task.id.clone(), Offer { task, native, text })
         };
         let offers = tasks.into_iter().map(offer).collect();
@@ -96,6 +97,11 @@ impl Episodes {
 
     pub(super) fn count(&self) -> usize {
         self.open().len()
+    }
+
+    /// Where rewards come from.
+    pub(super) fn engine(&self) -> &Identity {
+        &self.evaluator.target().identity
     }
 
     pub(super) fn tasks(&self) -> Value {
@@ -130,6 +136,7 @@ impl Episodes {
             "messages": messages,
             "tools": tools,
             "max_steps": self.limits.steps,
+            "engine": self.engine(),
         }))
     }
 
@@ -208,6 +215,7 @@ impl Episodes {
             "files": best.map(|best| &best.files),
             "steps": slot.steps,
             "done": slot.is_done,
+            "engine": self.engine(),
         }))
     }
 

@@ -8,7 +8,7 @@
 //! GET  /v1/tasks, /v1/health
 //! ```
 //!
-//! Many episodes at once; their evaluations stand in one line, so that timing stays undisturbed. On other addresses
+//! Many episodes at once; their evaluations stand in one line for each device, so that timing stays undisturbed. On other addresses
 //! than this machine's own the server wants a token.
 
 mod episodes;
@@ -167,7 +167,10 @@ impl Shared {
     fn answer(&self, request: &Request) -> Result<Value, Failure> {
         self.admit(request)?;
         match (request.method.as_str(), request.path.as_str()) {
-            ("GET", "/v1/health") => Ok(json!({ "ok": true, "episodes": self.episodes.count() })),
+            ("GET", "/v1/health") => {
+                let (count, engine) = (self.episodes.count(), self.episodes.engine());
+                Ok(json!({ "ok": true, "episodes": count, "engine": engine }))
+            }
             ("GET", "/v1/tasks") => Ok(self.episodes.tasks()),
             ("POST", path @ ("/v1/reset" | "/v1/step" | "/v1/score" | "/v1/close")) => {
                 let body: Value = serde_json::from_slice(&request.body)

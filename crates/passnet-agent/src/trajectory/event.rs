@@ -8,6 +8,7 @@ use crate::model::retry::Retry;
 use crate::model::{Protocol, Sampling};
 use crate::prompt::CallStyle;
 use passnet_bench::event_log::LoggedEvent;
+use passnet_engine::Identity;
 use serde::{Deserialize, Serialize};
 
 /// One line.
@@ -60,6 +61,9 @@ pub struct Start {
     pub calls: CallStyle,
     /// Digest of the prompt templates.
     pub prompts: String,
+    /// Where evaluations run; older attempts, all of the native engine, do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<Identity>,
     /// Seconds since 1970.
     pub time: f64,
 }

@@ -16,13 +16,14 @@ use passnet_agent::budget::{Limits, Purse};
 use passnet_agent::evaluator::{Evaluator, Judge};
 use passnet_agent::model::retry::{Pace, Patience};
 use passnet_agent::model::{Endpoint, Prices, Protocol, Sampling};
-use passnet_agent::prompt::{CallStyle, Prompts};
-use passnet_agent::run::{self, Plan, RunFolder, Settings};
+use passnet_agent::prompt::{CallStyle, Prompts, Target};
+use passnet_agent::run::{self, Plan, RunFolder, STALL_SECONDS, Settings};
 use passnet_agent::secrets::{Redactor, Secret};
 use passnet_agent::task::Task;
 use passnet_agent::trajectory::ModelInfo;
 use passnet_bench::evaluate::EvaluateOptions;
 use passnet_bench::timing::TimingOptions;
+use passnet_engine::EngineChoice;
 use passnet_engine::native::NativeEngine;
 use std::path::Path;
 use std::sync::Arc;
@@ -41,7 +42,8 @@ pub fn options() -> EvaluateOptions {
 }
 
 pub fn evaluator() -> Arc<Evaluator> {
-    Arc::new(Evaluator::start(Judge::new(Box::new(NativeEngine), options())).unwrap())
+    let judge = Judge::new(Box::new(NativeEngine), options(), Target::of(&NativeEngine));
+    Arc::new(Evaluator::start(vec![judge]).unwrap())
 }
 
 /// An agent that talks to a provider at an address.
@@ -54,6 +56,7 @@ pub fn agent(base_url: &str, protocol: Protocol) -> Agent {
         key: Some(key.clone()),
         sampling: Sampling::default(),
         silence: Duration::from_secs(20),
+        stall: Duration::from_secs(20),
     };
     endpoint.check(false).unwrap();
     Agent {
@@ -86,6 +89,7 @@ pub fn settings(agent: &Agent, attempts: u32) -> Settings {
         model: agent.info.clone(),
         key_variable: "SCRIPTED_KEY".into(),
         allow_http: false,
+        no_key: false,
         calls: agent.calls,
         prompts: None,
         prompt_digest: agent.prompts.digest(),
@@ -93,9 +97,12 @@ pub fn settings(agent: &Agent, attempts: u32) -> Settings {
         attempts,
         jobs: 1,
         limits: agent.limits.clone(),
+        stall_seconds: STALL_SECONDS,
         prices: agent.prices,
         run_cost: None,
         calls_per_minute: None,
+        engine: EngineChoice::default(),
+        target: Some(agent.evaluator.target().clone()),
         evaluate: options(),
         rules: true,
         evaluation_seconds: 600.0,

@@ -18,8 +18,8 @@ mod worker;
 pub use worker::{WorkerInfo, WorkerOptions};
 
 use crate::engine::{
-    Engine, EngineError, ErrorKind, Faults, GraphCompiler, Precision, Prepared, RunOptions, Staged,
-    Tier, Tolerances, Value,
+    Engine, EngineError, ErrorKind, Faults, GraphCompiler, InductorMode, Precision, Prepared,
+    RunOptions, Staged, Tier, Tolerances, Value,
 };
 use crate::identity::{DeviceIdentity, Identity, file_digest, nvidia_driver};
 use crate::native::{NativeEngine, Tensor, Wrappers};
@@ -46,6 +46,8 @@ use worker::{Worker, refusal};
 
 /// Compiling with TorchInductor happens inside the first call.
 const COMPILE_LIMIT: Duration = Duration::from_secs(300);
+/// It takes longer where kernels are chosen by measuring.
+const AUTOTUNE_LIMIT: Duration = Duration::from_secs(1800);
 
 /// Runs graphs with PyTorch.
 #[derive(Debug, Clone)]
@@ -144,7 +146,7 @@ impl TorchEngine {
         &self,
         graph: &Graph,
         wrappers: &Wrappers,
-        compiler: &'static str,
+        compiler: Option<GraphCompiler>,
     ) -> Result<Box<dyn Prepared>, EngineError> {
         let text = text::print(graph, self.host.device)?;
         let plans = self.host.plan_maker(&text.replaced, wrappers)?;
@@ -201,7 +203,7 @@ impl Engine for TorchEngine {
         wrappers: &Wrappers,
     ) -> Result<Box<dyn Prepared>, EngineError> {
         match precision {
-            Precision::AsWritten => self.load(graph, wrappers, "eager"),
+            Precision::AsWritten => self.load(graph, wrappers, None),
             // One yardstick for all engines.
             Precision::Double => NativeEngine.prepare(graph, precision, wrappers),
         }
@@ -213,7 +215,10 @@ impl Engine for TorchEngine {
         compiler: GraphCompiler,
     ) -> Result<Box<dyn Prepared>, EngineError> {
         match compiler {
-            GraphCompiler::Inductor => self.load(graph, &Wrappers::default(), "inductor"),
+            GraphCompiler::CudaGraph if self.computes_on_host() => Err(self.lacks(compiler)),
+            GraphCompiler::Inductor(_) | GraphCompiler::CudaGraph => {
+                self.load(graph, &Wrappers::default(), Some(compiler))
+            }
             GraphCompiler::Joined => Err(self.lacks(compiler)),
         }
     }
@@ -325,7 +330,7 @@ impl Host {
                 "graph": graph.id,
                 "text": graph.text,
                 "plans": plans.count(),
-                "compiler": graph.compiler,
+                "compiler": worker_compiler(graph.compiler),
                 "writes_inputs": graph.writes_inputs,
             });
             result = answer(worker, load, &[], self.options.call_limit, &mut plans).map(|_| ());
@@ -358,12 +363,29 @@ fn answer(
     }
 }
 
+/// What the worker makes of a graph: the compiler's name, and the mode of one that has modes.
+fn worker_compiler(compiler: Option<GraphCompiler>) -> Json {
+    match compiler {
+        Some(GraphCompiler::Inductor(mode)) => json!({ "name": "inductor", "mode": mode.name() }),
+        Some(other) => json!({ "name": other.name() }),
+        None => json!({ "name": "eager" }),
+    }
+}
+
+fn compile_limit(mode: InductorMode) -> Duration {
+    match mode {
+        InductorMode::Default | InductorMode::ReduceOverhead => COMPILE_LIMIT,
+        InductorMode::MaxAutotune | InductorMode::MaxAutotuneNoCudagraphs => AUTOTUNE_LIMIT,
+    }
+}
+
 /// A graph that the worker runs.
 struct TorchGraph {
     host: Arc<Host>,
     id: u64,
     text: String,
-    compiler: &'static str,
+    /// `None` for the graph as it is.
+    compiler: Option<GraphCompiler>,
     plans: Mutex<PlanMaker>,
     /// Which placeholders are plain integers.
     numbers: Vec<bool>,
@@ -408,7 +430,10 @@ impl TorchGraph {
 
     fn limit(&self, options: &RunOptions) -> Duration {
         let limit = options.time_limit.unwrap_or_default().max(self.host.options.call_limit);
-        if self.compiler == "inductor" { limit.max(COMPILE_LIMIT) } else { limit }
+        match self.compiler {
+            Some(GraphCompiler::Inductor(mode)) => limit.max(compile_limit(mode)),
+            _ => limit,
+        }
     }
 
     fn inputs(&self, inputs: &[Value], out: &mut Outgoing) -> Result<Vec<Json>, EngineError> {

@@ -11,11 +11,12 @@ macro_rules! files {
     };
 }
 
-pub(super) const WORKER: [(&str, &str); 13] = files![
+pub(super) const WORKER: [(&str, &str); 14] = files![
     "passnet/__init__.py",
     "passnet/worker/__init__.py",
     "passnet/worker/__main__.py",
     "passnet/worker/clock.py",
+    "passnet/worker/compilers.py",
     "passnet/worker/frames.py",
     "passnet/worker/contents.py",
     "passnet/worker/graphs.py",

@@ -25,6 +25,9 @@ const KEPT_ERRORS: usize = 4096;
 /// milliseconds: eager's threads would take the cores away from the candidate that is timed next.
 const SPINS: &str = "1000";
 
+/// The variable by which CUDA knows the GPUs that a process may see.
+const VISIBLE_GPUS: &str = "CUDA_VISIBLE_DEVICES";
+
 /// How to start a worker.
 #[derive(Debug, Clone)]
 pub struct WorkerOptions {
@@ -36,6 +39,8 @@ pub struct WorkerOptions {
     pub cache: PathBuf,
     /// `cpu` or `cuda`.
     pub device: String,
+    /// Which of the GPUs that are visible here is the worker's own; `None` leaves it to CUDA.
+    pub gpu: Option<u32>,
     /// Threads that PyTorch may use on the CPU; 0 leaves it to PyTorch.
     pub threads: usize,
     /// The most memory the process may hold, in bytes.
@@ -104,6 +109,10 @@ impl Worker {
         }
         if options.threads > 0 {
             command.args(["--threads", &options.threads.to_string()]);
+        }
+        if let Some(gpu) = options.gpu {
+            let here = std::env::var(VISIBLE_GPUS).ok();
+            command.env(VISIBLE_GPUS, only_gpu(here.as_deref(), gpu)?);
         }
         command
             .env("PYTHONPATH", package)
@@ -358,10 +367,38 @@ fn keep_end(mut from: impl Read, into: &Mutex<Vec<u8>>) {
     }
 }
 
+/// What the variable says for a process that sees one GPU of those that it names here. Such a process cannot touch the
+/// others, and calls its own the first one.
+fn only_gpu(here: Option<&str>, gpu: u32) -> Result<String, EngineError> {
+    let Some(here) = here.filter(|names| !names.trim().is_empty()) else {
+        return Ok(gpu.to_string());
+    };
+    let place = usize::try_from(gpu).unwrap_or(usize::MAX);
+    here.split(',').nth(place).map(|name| name.trim().to_string()).ok_or_else(|| {
+        let text = format!("there is no GPU {gpu}: {VISIBLE_GPUS} is `{here}`");
+        EngineError::graph(ErrorKind::Arguments, text)
+    })
+}
+
 /// What a process holds in memory; `None` where the system does not say.
 fn resident_bytes(process: u32) -> Option<u64> {
     const PAGE: u64 = 4096;
     let text = std::fs::read_to_string(format!("/proc/{process}/statm")).ok()?;
     let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
     Some(pages * PAGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::only_gpu;
+
+    #[test]
+    fn a_worker_sees_one_gpu_of_those_that_are_visible_here() {
+        assert_eq!(only_gpu(None, 3).as_deref(), Ok("3"));
+        assert_eq!(only_gpu(Some(""), 1).as_deref(), Ok("1"));
+        assert_eq!(only_gpu(Some("4, 6"), 1).as_deref(), Ok("6"));
+        assert_eq!(only_gpu(Some("GPU-8932f937"), 0).as_deref(), Ok("GPU-8932f937"));
+        let error = only_gpu(Some("4,6"), 2).unwrap_err();
+        assert!(error.message.contains("no GPU 2") && error.message.contains("4,6"), "{error}");
+    }
 }

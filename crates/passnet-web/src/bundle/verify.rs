@@ -213,8 +213,7 @@ fn scores(bundle: &Bundle, run: &RunRecord) -> Check {
 fn passes(run: &RunRecord, folder: &Path) -> Check {
     let start = run.start.as_ref();
     let compiler = start.map_or("", |start| start.compiler.as_str());
-    let without = [Compiler::Eager, Compiler::Inductor, Compiler::Joined];
-    if without.iter().any(|it| it.name() == compiler) {
+    if Compiler::is_baseline(compiler) {
         let rewritten =
             run.graphs.iter().filter(|graph| !graph.event.evaluation.rewrites.is_empty());
         let problems = rewritten.map(|graph| format!("{}: {compiler} has no passes", graph.name()));

@@ -6,6 +6,7 @@ use super::shared::{badges, date, link, optional_ratio, percent};
 use super::{Page, Pages};
 use crate::Error;
 use crate::store::{Board, Entry, EntryOrder, EntryState, Filter};
+use passnet_bench::bench::Compiler;
 use passnet_bench::report::html::chart::{label, line, number, open};
 use passnet_bench::report::html::markup::Markup;
 use passnet_bench::report::ratio_text;
@@ -14,8 +15,6 @@ use passnet_bench::report::ratio_text;
 const ROWS: usize = 100;
 /// Runs in the picture.
 const DRAWN: usize = 20;
-/// The compilers that are no passes: others are held against them.
-const BASELINES: [&str; 3] = ["eager", "inductor", "joined"];
 
 pub(super) fn write(
     pages: &Pages<'_>,
@@ -251,7 +250,7 @@ fn eager(out: &mut Markup) {
 }
 
 fn row(entry: &Entry, links: &Links, out: &mut Markup) {
-    let is_baseline = BASELINES.contains(&entry.compiler.as_str());
+    let is_baseline = Compiler::is_baseline(entry.compiler.as_str());
     let class = match (entry.state == EntryState::Listed, is_baseline) {
         (false, _) => "gone",
         (true, true) => "baseline",

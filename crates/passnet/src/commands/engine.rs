@@ -2,47 +2,48 @@
 
 use crate::error::CommandError;
 use clap::{Args, ValueEnum};
-use passnet_engine::native::NativeEngine;
-use passnet_engine::torch::{TorchEngine, WorkerOptions};
-use passnet_engine::{Engine, Tier};
+use passnet_engine::choice::Refused;
+use passnet_engine::{Engine, EngineChoice, EngineName, Tier};
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// File name of the native plan runner.
 const RUNNER: &str = "libpassnet_runner.so";
-/// How long one call of a graph may take.
-const CALL_LIMIT: Duration = Duration::from_secs(60);
 
+/// What is not given is left to [`EngineChoice`], or to the run that goes on.
 #[derive(Debug, Args)]
 pub struct EngineArgs {
-    /// Where graphs run
-    #[arg(long, value_enum, default_value_t = EngineArg::Native)]
-    pub engine: EngineArg,
+    /// Where graphs run [default: native]
+    #[arg(long, value_enum)]
+    engine: Option<EngineArg>,
 
-    /// Device of the torch engine
-    #[arg(long, default_value = "cpu", value_parser = ["cpu", "cuda"])]
-    pub device: String,
+    /// Device of the torch engine [default: cpu]
+    #[arg(long, value_parser = ["cpu", "cuda"])]
+    device: Option<String>,
 
-    /// A Python with PyTorch, for the torch engine
-    #[arg(long, env = "PASSNET_PYTHON", default_value = "python3", value_name = "PATH")]
-    pub python: PathBuf,
+    /// GPUs by number, a worker for each; results are as from one (torch engine on cuda)
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    devices: Vec<u32>,
+
+    /// A Python with PyTorch, for the torch engine [default: python3]
+    #[arg(long, env = "PASSNET_PYTHON", value_name = "PATH")]
+    python: Option<PathBuf>,
 
     /// The native plan runner of the torch engine; else the one beside this program
     #[arg(long, env = "PASSNET_RUNNER", value_name = "FILE")]
-    pub runner: Option<PathBuf>,
+    runner: Option<PathBuf>,
 
     /// How passes may run: `compat` lets those that cannot become launch plans run in a sandboxed PyTorch, labelled
-    /// so, not timed and not scored (torch engine)
-    #[arg(long, value_enum, default_value_t = TierArg::Plan)]
-    pub tier: TierArg,
+    /// so, not timed and not scored (torch engine) [default: plan]
+    #[arg(long, value_enum)]
+    tier: Option<TierArg>,
 
-    /// GiB that the torch engine's worker may hold
-    #[arg(long, default_value_t = 32, value_name = "GIB")]
-    pub worker_memory: u64,
+    /// GiB that a worker of the torch engine may hold [default: 32]
+    #[arg(long, value_name = "GIB", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    worker_memory: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum EngineArg {
+enum EngineArg {
     /// Our own, on the CPU, in this process
     Native,
     /// PyTorch, in a process of its own
@@ -50,74 +51,91 @@ pub enum EngineArg {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TierArg {
+enum TierArg {
     /// As launch plans only
     Plan,
     /// In a sandboxed PyTorch, where no plan can be made
     Compat,
 }
 
-impl From<TierArg> for Tier {
-    fn from(tier: TierArg) -> Tier {
-        match tier {
-            TierArg::Plan => Tier::Plan,
-            TierArg::Compat => Tier::Compat,
+impl EngineArgs {
+    /// What is asked for.
+    pub fn choice(&self) -> EngineChoice {
+        self.over(&EngineChoice::default())
+    }
+
+    /// What is asked for, and where nothing is said what was asked for before.
+    pub fn over(&self, before: &EngineChoice) -> EngineChoice {
+        EngineChoice {
+            engine: match self.engine {
+                Some(EngineArg::Native) => EngineName::Native,
+                Some(EngineArg::Torch) => EngineName::Torch,
+                None => before.engine,
+            },
+            device: self.device.clone().unwrap_or_else(|| before.device.clone()),
+            devices: match self.devices.is_empty() {
+                true => before.devices.clone(),
+                false => self.devices.clone(),
+            },
+            tier: match self.tier {
+                Some(TierArg::Plan) => Tier::Plan,
+                Some(TierArg::Compat) => Tier::Compat,
+                None => before.tier,
+            },
+            python: self.python.clone().unwrap_or_else(|| before.python.clone()),
+            runner: self.runner.clone().or_else(|| before.runner.clone()),
+            worker_memory: self.worker_memory.unwrap_or(before.worker_memory),
         }
+    }
+
+    /// Refuses what the engine asked for does not do.
+    pub fn check(&self) -> Result<(), CommandError> {
+        check(&self.choice())
+    }
+
+    /// The engines asked for: one, or one for each GPU.
+    pub fn start(&self) -> Result<Vec<Box<dyn Engine>>, CommandError> {
+        start(&self.choice())
+    }
+
+    /// The engine asked for, where several would have nothing to share.
+    pub fn start_one(&self) -> Result<Box<dyn Engine>, CommandError> {
+        let choice = self.choice();
+        if choice.devices.len() > 1 {
+            let error = CommandError::input("this command works on one GPU");
+            return Err(error.with_hint("name one with `--devices`"));
+        }
+        let first = start(&choice)?.into_iter().next();
+        first.ok_or_else(|| CommandError::bug("no engine was started"))
     }
 }
 
-impl EngineArgs {
-    /// Refuses what only the torch engine does where another was chosen: nothing runs elsewhere than was asked.
-    pub fn check(&self) -> Result<(), CommandError> {
-        const HINT: &str = "the native engine replays plans on the CPU; `passnet doctor` says what this machine has";
-        let refused = |asked: String| {
-            Err(CommandError::input(format!("`{asked}` needs `--engine torch`")).with_hint(HINT))
-        };
-        match self.engine {
-            EngineArg::Native if self.tier == TierArg::Compat => refused("--tier compat".into()),
-            EngineArg::Native if self.device != "cpu" => {
-                refused(format!("--device {}", self.device))
-            }
-            _ => Ok(()),
-        }
-    }
+fn check(choice: &EngineChoice) -> Result<(), CommandError> {
+    let refused = |Refused { message, hint }| CommandError::input(message).with_hint(hint);
+    choice.check().map_err(refused)
+}
 
-    pub fn start(&self) -> Result<Box<dyn Engine>, CommandError> {
-        self.check()?;
-        match self.engine {
-            EngineArg::Native => Ok(Box::new(NativeEngine)),
-            EngineArg::Torch => Ok(Box::new(self.start_torch()?)),
-        }
-    }
-
-    fn start_torch(&self) -> Result<TorchEngine, CommandError> {
-        let options = WorkerOptions {
-            python: self.python.clone(),
-            runner: self.runner.clone().or_else(beside_this_program),
-            cache: cache_folder(),
-            device: self.device.clone(),
-            threads: 0,
-            memory_limit: self.worker_memory << 30,
-            call_limit: CALL_LIMIT,
-            tier: self.tier.into(),
-        };
-        TorchEngine::start(options).map_err(|error| CommandError::Lacking {
+/// Starts the engines of a choice.
+pub fn start(choice: &EngineChoice) -> Result<Vec<Box<dyn Engine>>, CommandError> {
+    check(choice)?;
+    choice.start(&cache_folder().join("cubins"), beside_this_program()).map_err(|error| {
+        CommandError::Lacking {
             message: error.to_string(),
             hint: "name a Python with PyTorch by `--python PATH` or PASSNET_PYTHON; `passnet doctor` says what \
                    this machine has"
                 .into(),
-        })
-    }
+        }
+    })
 }
 
-/// Where compiled kernels are kept between runs.
-fn cache_folder() -> PathBuf {
+/// Where we keep what can be made again.
+pub fn cache_folder() -> PathBuf {
     let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let root = named("XDG_CACHE_HOME")
         .map(PathBuf::from)
         .or_else(|| named("HOME").map(|home| PathBuf::from(home).join(".cache")))
         .unwrap_or_else(std::env::temp_dir);
-    root.join("passnet").join("cubins")
+    root.join("passnet")
 }
 
 /// The plan runner, where it was installed with this program.

@@ -1,6 +1,6 @@
 //! `passnet solve`: write passes without a language model, then evaluate them.
 
-use super::bench::{outcome, print_results, sample_labels};
+use super::bench::{measure_noise, outcome, print_results, sample_labels};
 use super::engine::EngineArgs;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table, warn};
@@ -8,17 +8,19 @@ use crate::progress::Bar;
 use clap::Args;
 use passnet_bench::bench::{Bench, Compiler, Judged};
 use passnet_bench::evaluate::EvaluateOptions;
+use passnet_bench::pool::in_order;
 use passnet_bench::roofline::Roofline;
 use passnet_bench::run::{Event, RunStore};
 use passnet_bench::sample::{self, Sample};
 use passnet_bench::timing::TimingOptions;
-use passnet_dataset::progress::Task;
-use passnet_engine::Identity;
+use passnet_dataset::progress::{Progress, Task};
+use passnet_engine::{Engine, Identity};
 use passnet_solver::explain::{Explanation, Rates};
 use passnet_solver::solve::{SolveError, SolveOptions, solve};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -83,64 +85,28 @@ struct Solved {
 
 pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     let samples = read_samples(&args)?;
-    let options = SolveOptions { tune: !args.no_tune, ..SolveOptions::default() };
-    let engine = args.engine.start()?;
-    let rates = Rates::measure(&*engine);
-    let mut bench = Bench {
-        engine: &*engine,
-        compiler: Compiler::Pass,
-        options: EvaluateOptions {
-            timing: TimingOptions { seconds: args.seconds, ..TimingOptions::default() },
-            thorough: !args.quick,
-            tier: args.engine.tier.into(),
-            ..EvaluateOptions::default()
-        },
-        rules: true,
-        roofline: Roofline::default(),
-    };
+    let engines = args.engine.start()?;
+    let mut benches: Vec<Bench<'_>> = engines.iter().map(|engine| args.bench(&**engine)).collect();
     let mut store = match (&args.out, args.no_bench) {
         (Some(folder), false) => Some(RunStore::open(&folder.join("run"))?),
         _ => None,
     };
-    if !args.no_bench {
-        bench.options.noise_floor = bench.measure_noise(&samples);
-    }
+    let noise_floor = if args.no_bench { 0.0 } else { measure_noise(&mut benches, &samples) };
     if let Some(store) = &mut store {
         if args.retry_failed {
             store.forget_failures();
         }
-        store.append(&bench.start())?;
+        store.append(&benches[0].start())?;
     }
-    let bar = Bar::new();
-    let mut task = Task::begin(&bar, "solving tasks", Some(samples.len() as u64));
-    let mut solved = Vec::with_capacity(samples.len());
-    let mut judged = Judged::default();
-    for (sample, label) in samples.iter().zip(sample_labels(&samples)) {
-        let folder = match &args.out {
-            Some(out) => out.join("passes").join(&label),
-            None => sample.pass_folder(),
-        };
-        let result = solve(&*engine, &rates, sample, &folder, &options);
-        if let Err(SolveError::Io { path, error }) = &result {
-            return Err(unwritable(path, error));
-        }
-        let not_tried = matches!(result, Err(SolveError::Machine { .. }));
-        if !args.no_bench && !not_tried {
-            let few = smallest(sample, args.graphs);
-            let found = bench.sample(&few, &folder, store.as_mut(), &mut |_| ())?;
-            judged.extend(found.named(&label));
-        }
-        let result = result.map_err(|error| error.to_string());
-        solved.push(Solved { name: label, result, not_tried });
-        task.advance(1);
-    }
-    drop(task);
+    let store = store.map(Mutex::new);
+    let place = Place { identity: benches[0].engine.identity(), noise_floor };
+    let (solved, judged) = solve_all(&args, benches, &samples, store.as_ref())?;
     let lost = solved.iter().any(|solved| solved.not_tried) || !judged.not_judged.is_empty();
-    if let Some(store) = store.as_mut().filter(|_| !lost) {
+    if let Some(store) = store.filter(|_| !lost) {
+        let mut store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
         store.append(&Event::End { graphs: judged.events.len() })?;
     }
     let run = args.out.as_ref().map(|folder| folder.join("run"));
-    let place = Place { identity: engine.identity(), noise_floor: bench.options.noise_floor };
     show(&solved, &judged, run.as_deref(), &place, out)?;
     if args.out.is_none() && !args.no_bench && !out.is_json() {
         warn("note: results were not kept; `--out DIR` keeps them for `passnet report`");
@@ -152,6 +118,75 @@ pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
         Outcome::Done => Ok(Outcome::failed_if(unsolved)),
         other => Ok(other),
     }
+}
+
+impl SolveArgs {
+    fn bench<'a>(&self, engine: &'a dyn Engine) -> Bench<'a> {
+        Bench {
+            engine,
+            compiler: Compiler::Pass,
+            options: EvaluateOptions {
+                timing: TimingOptions { seconds: self.seconds, ..TimingOptions::default() },
+                thorough: !self.quick,
+                tier: self.engine.choice().tier,
+                ..EvaluateOptions::default()
+            },
+            rules: true,
+            roofline: Roofline::default(),
+        }
+    }
+}
+
+/// A device and what it reaches.
+struct Solver<'a> {
+    bench: Bench<'a>,
+    rates: Rates,
+}
+
+impl<'a> Solver<'a> {
+    fn new(bench: Bench<'a>) -> Self {
+        Solver { rates: Rates::measure(bench.engine), bench }
+    }
+}
+
+/// Solves the tasks one by one on each device, and evaluates what came of them there.
+fn solve_all(
+    args: &SolveArgs,
+    benches: Vec<Bench<'_>>,
+    samples: &[Sample],
+    store: Option<&Mutex<RunStore>>,
+) -> Result<(Vec<Solved>, Judged), CommandError> {
+    let options = SolveOptions { tune: !args.no_tune, ..SolveOptions::default() };
+    let solvers: Vec<Solver<'_>> = benches.into_iter().map(Solver::new).collect();
+    let jobs: Vec<(&Sample, String)> = samples.iter().zip(sample_labels(samples)).collect();
+    let bar = Bar::new();
+    let task = Task::begin(&bar, "solving tasks", Some(samples.len() as u64));
+    let done = in_order(&solvers, &jobs, |Solver { bench, rates }, (sample, label)| {
+        let folder = match &args.out {
+            Some(out) => out.join("passes").join(label),
+            None => sample.pass_folder(),
+        };
+        let result = solve(bench.engine, rates, sample, &folder, &options);
+        if let Err(SolveError::Io { path, error }) = &result {
+            return Err(unwritable(path, error));
+        }
+        let not_tried = matches!(result, Err(SolveError::Machine { .. }));
+        let mut judged = Judged::default();
+        if !args.no_bench && !not_tried {
+            judged = bench.sample(&smallest(sample, args.graphs), &folder, store)?.named(label);
+        }
+        bar.advance(1);
+        let result = result.map_err(|error| error.to_string());
+        Ok((Solved { name: label.clone(), result, not_tried }, judged))
+    })?;
+    drop(task);
+    let mut judged = Judged::default();
+    let mut solved = Vec::with_capacity(done.len());
+    for (task, found) in done {
+        solved.push(task);
+        judged.extend(found);
+    }
+    Ok((solved, judged))
 }
 
 /// Where the results come from, and what that machine calls noise.

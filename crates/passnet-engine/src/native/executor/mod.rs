@@ -56,7 +56,7 @@ impl Engine for NativeEngine {
         compiler: GraphCompiler,
     ) -> Result<Box<dyn Prepared>, EngineError> {
         match compiler {
-            GraphCompiler::Inductor => Err(self.lacks(compiler)),
+            GraphCompiler::Inductor(_) | GraphCompiler::CudaGraph => Err(self.lacks(compiler)),
             GraphCompiler::Joined => {
                 let none = Wrappers::default();
                 Ok(Box::new(Program::compile(graph, Precision::AsWritten, &none)?))

@@ -1,6 +1,7 @@
 //! `passnet agent`: language models that write passes.
 
 mod export;
+mod live;
 mod prompts;
 mod resume;
 mod run;

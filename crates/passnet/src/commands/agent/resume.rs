@@ -1,6 +1,7 @@
 //! `passnet agent resume`
 
 use super::{run_error, session};
+use crate::commands::engine::EngineArgs;
 use crate::error::{CommandError, Outcome};
 use crate::output::Output;
 use clap::Args;
@@ -12,7 +13,9 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Examples:
   passnet agent resume runs/gpt                   what was stopped goes on, what is finished stays
-  passnet agent resume runs/gpt --attempts 8      more attempts under the same conditions")]
+  passnet agent resume runs/gpt --attempts 8      more attempts under the same conditions
+It works from any directory. The engine is the one that the run was begun with; the options below may say where it lies
+now (another Python, other GPUs of the same kind), and an engine whose results differ is refused.")]
 pub struct ResumeArgs {
     /// A folder that `passnet agent run --out` wrote
     run: PathBuf,
@@ -28,6 +31,9 @@ pub struct ResumeArgs {
     /// Money for the whole run
     #[arg(long, value_name = "M")]
     run_cost: Option<f64>,
+
+    #[command(flatten)]
+    engine: EngineArgs,
 }
 
 pub fn run(args: &ResumeArgs, out: &mut Output) -> Result<Outcome, CommandError> {
@@ -41,5 +47,6 @@ pub fn run(args: &ResumeArgs, out: &mut Output) -> Result<Outcome, CommandError>
     settings.attempts = args.attempts.unwrap_or(settings.attempts);
     settings.jobs = args.jobs.and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(settings.jobs);
     settings.run_cost = args.run_cost.or(settings.run_cost);
+    settings.engine = args.engine.over(&settings.engine).with_absolute_paths();
     session::work(settings, &args.run, Patience::default(), out)
 }

@@ -1,6 +1,7 @@
 //! `passnet agent run`
 
 use super::session;
+use crate::commands::engine::EngineArgs;
 use crate::commands::judging::Judging;
 use crate::error::{CommandError, Outcome};
 use crate::output::Output;
@@ -9,8 +10,9 @@ use passnet_agent::budget::Limits;
 use passnet_agent::model::retry::Patience;
 use passnet_agent::model::{Prices, Protocol, Sampling};
 use passnet_agent::prompt::CallStyle;
-use passnet_agent::run::Settings;
+use passnet_agent::run::{STALL_SECONDS, Settings};
 use passnet_agent::trajectory::ModelInfo;
+use passnet_bench::evaluate::EvaluateOptions;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -22,9 +24,13 @@ Examples:
   passnet agent run bench/tasks/swiglu --model gpt-5 --out runs/gpt
   passnet agent run bench/tasks --protocol anthropic --model claude-sonnet-4-6 --attempts 4 --jobs 8 --out runs/c
   passnet agent run bench/tasks --model local --base-url http://127.0.0.1:8080/v1 --calls text --out runs/local
+  passnet agent run bench/tasks --model gpt-5 --engine torch --device cuda --out runs/gpu
   passnet report runs/gpt runs/c                         compare the models
 
-Exit codes: 0 every attempt solved its task; 1 some did not; 2 bad usage, or the provider refuses the key.")]
+With an engine on a GPU evaluations run there and the prompts describe it; `match` and `check` stay on the CPU.
+
+Exit codes: 0 every attempt solved its task; 1 some did not; 2 bad usage, or the provider refuses the key; 3 this
+machine lacks what the engine needs.")]
 pub struct RunArgs {
     /// Sample folders, or folders of them
     #[arg(required = true, value_name = "TASKS")]
@@ -49,6 +55,10 @@ pub struct RunArgs {
     /// Send the key to another machine without encryption
     #[arg(long)]
     allow_http: bool,
+
+    /// The provider wants no key (a model on this machine never needs one)
+    #[arg(long)]
+    no_key: bool,
 
     /// How the model calls tools: as its provider does, or as JSON in its text
     #[arg(long, value_enum, default_value_t = CallsArg::Native)]
@@ -94,6 +104,10 @@ pub struct RunArgs {
     #[arg(long, default_value_t = 7200.0, value_name = "S")]
     call_seconds: f64,
 
+    /// Seconds without a word of the model after which a stream that has begun is given up and asked for again
+    #[arg(long, default_value_t = STALL_SECONDS, value_name = "S")]
+    stall_seconds: f64,
+
     /// Money for one attempt, in the currency of the prices
     #[arg(long, value_name = "M", requires = "price_in")]
     max_cost: Option<f64>,
@@ -127,6 +141,9 @@ pub struct RunArgs {
     temperature: Option<f64>,
 
     #[command(flatten)]
+    engine: EngineArgs,
+
+    #[command(flatten)]
     judging: AgentJudging,
 }
 
@@ -158,6 +175,8 @@ const CACHED_SHARE: f64 = 0.1;
 
 impl RunArgs {
     fn settings(&self) -> Settings {
+        let engine = self.engine.choice();
+        let options = self.judging.judging.options();
         let protocol = match self.protocol {
             ProtocolArg::Openai => Protocol::OpenAi,
             ProtocolArg::Anthropic => Protocol::Anthropic,
@@ -185,6 +204,7 @@ impl RunArgs {
                 .clone()
                 .unwrap_or_else(|| protocol.key_variable().into()),
             allow_http: self.allow_http,
+            no_key: self.no_key,
             calls: match self.calls {
                 CallsArg::Native => CallStyle::Native,
                 CallsArg::Text => CallStyle::Text,
@@ -202,10 +222,13 @@ impl RunArgs {
                 seconds: self.max_seconds,
                 call_seconds: self.call_seconds,
             },
+            stall_seconds: self.stall_seconds,
             prices,
             run_cost: self.run_cost,
             calls_per_minute: self.calls_per_minute,
-            evaluate: self.judging.judging.options(),
+            evaluate: EvaluateOptions { tier: engine.tier, ..options },
+            engine,
+            target: None,
             rules: self.judging.judging.rules(),
             evaluation_seconds: self.judging.evaluation_seconds,
         }
@@ -214,5 +237,5 @@ impl RunArgs {
 
 pub fn run(args: &RunArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     let patience = Patience { retries: args.retries, ..Patience::default() };
-    session::work(args.settings(), &args.out, patience, out)
+    session::work(args.settings().with_absolute_paths(), &args.out, patience, out)
 }

@@ -2,13 +2,15 @@
 
 use super::run::AgentJudging;
 use super::session;
+use crate::commands::engine::EngineArgs;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, warn};
 use clap::Args;
-use passnet_agent::evaluator::{Evaluator, Judge};
+use passnet_agent::evaluator::Evaluator;
 use passnet_agent::secrets::Secret;
 use passnet_agent::server::{Server, ServerLimits};
-use passnet_engine::native::NativeEngine;
+use passnet_bench::evaluate::EvaluateOptions;
+use passnet_bench::report::printable;
 use serde_json::json;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -26,7 +28,8 @@ send `authorization: Bearer TOKEN`, the server reads it from PASSNET_TOKEN. `doc
 
 Examples:
   passnet agent serve bench/tasks
-  passnet agent serve bench/tasks --listen 127.0.0.1:8765 --max-steps 20 --quick")]
+  passnet agent serve bench/tasks --listen 127.0.0.1:8765 --max-steps 20 --quick
+  passnet agent serve bench/tasks --engine torch --device cuda --devices 0,1   rewards from two GPUs")]
 pub struct ServeArgs {
     /// Sample folders, or folders of them
     #[arg(required = true, value_name = "TASKS")]
@@ -53,15 +56,27 @@ pub struct ServeArgs {
     idle: u64,
 
     #[command(flatten)]
+    engine: EngineArgs,
+
+    #[command(flatten)]
     judging: AgentJudging,
 }
 
 pub fn run(args: &ServeArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     let prompts = session::prompts(args.prompts.as_deref())?;
     let tasks: Vec<_> = session::tasks(&args.tasks)?.into_iter().map(Arc::new).collect();
-    let mut judge = Judge::new(Box::new(NativeEngine), args.judging.judging.options());
-    judge.rules = args.judging.judging.rules();
-    judge.evaluation_seconds = args.judging.evaluation_seconds;
+    args.engine.check()?;
+    let options =
+        EvaluateOptions { tier: args.engine.choice().tier, ..args.judging.judging.options() };
+    let engines = args.engine.start()?;
+    let judging = session::Judging {
+        options: &options,
+        rules: args.judging.judging.rules(),
+        evaluation_seconds: args.judging.evaluation_seconds,
+    };
+    let judges = session::judges(engines, &judging, None)?;
+    let engine = judges[0].target.identity.clone();
+    session::note_target(&prompts, &judges[0].target);
     let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty()).map(Secret::new);
     let limits = ServerLimits {
         steps: args.max_steps,
@@ -72,7 +87,7 @@ pub fn run(args: &ServeArgs, out: &mut Output) -> Result<Outcome, CommandError> 
     let count = tasks.len();
     let listen = || -> std::io::Result<Server> {
         let listener = TcpListener::bind(args.listen)?;
-        let evaluator = Arc::new(Evaluator::start(judge)?);
+        let evaluator = Arc::new(Evaluator::start(judges)?);
         Server::start(listener, tasks, evaluator, &prompts, limits, token)
     };
     let server = listen().map_err(|error| {
@@ -81,8 +96,13 @@ pub fn run(args: &ServeArgs, out: &mut Output) -> Result<Outcome, CommandError> 
     })?;
     let address = server.address();
     match out.is_json() {
-        true => out.json(&json!({ "address": address.to_string(), "tasks": count }))?,
-        false => out.line(format!("http://{address} serves {count} tasks"))?,
+        true => {
+            out.json(&json!({ "address": address.to_string(), "tasks": count, "engine": engine }))?
+        }
+        false => {
+            out.line(format!("http://{address} serves {count} tasks"))?;
+            out.line(printable(&engine.describe()))?;
+        }
     }
     out.flush()?;
     warn("stop it with ctrl-c");

@@ -1,6 +1,9 @@
 //! What `run` and `resume` share: from settings to attempts, with news on stderr and a summary at the end.
 
+use super::live::Live;
 use super::run_error;
+use crate::commands::bench::measure_noise;
+use crate::commands::engine;
 use crate::commands::report::agent::print_metrics;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, warn};
@@ -10,15 +13,16 @@ use passnet_agent::evaluator::{Evaluator, Judge};
 use passnet_agent::metrics::Metrics;
 use passnet_agent::model::Endpoint;
 use passnet_agent::model::retry::{Pace, Patience};
-use passnet_agent::prompt::Prompts;
-use passnet_agent::run::{self, News, Plan, RunFolder, Settings, read_attempts};
+use passnet_agent::prompt::{Prompts, Target};
+use passnet_agent::run::{self, Plan, RunFolder, Settings, read_attempts};
 use passnet_agent::secrets::{Redactor, Secret};
 use passnet_agent::task::Task;
 use passnet_bench::bench::{Bench, Compiler};
+use passnet_bench::evaluate::EvaluateOptions;
 use passnet_bench::roofline::Roofline;
 use passnet_bench::sample::Sample;
 use passnet_bench::score::Parameters;
-use passnet_engine::native::NativeEngine;
+use passnet_engine::Engine;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,21 +31,62 @@ use std::time::Duration;
 /// A server that is silent for so long has gone.
 const SILENCE: Duration = Duration::from_secs(600);
 
-/// The judge of passes, with this machine's noise measured.
-pub(super) fn judge(settings: &mut Settings, tasks: &[Task]) -> Judge {
-    let bench = Bench {
-        engine: &NativeEngine,
+/// How passes are judged, whatever the engine.
+pub(super) struct Judging<'a> {
+    pub(super) options: &'a EvaluateOptions,
+    pub(super) rules: bool,
+    pub(super) evaluation_seconds: f64,
+}
+
+/// A judge for each engine, all of one kind. Where the target is known it is not measured again: every attempt of a run reads
+/// the same words.
+pub(super) fn judges(
+    engines: Vec<Box<dyn Engine>>,
+    judging: &Judging<'_>,
+    target: Option<Target>,
+) -> Result<Vec<Judge>, CommandError> {
+    let Some(first) = engines.first() else { return Err(CommandError::bug("no engine")) };
+    let target = target.unwrap_or_else(|| Target::of(&**first));
+    let judge = |engine| {
+        let mut judge = Judge::new(engine, judging.options.clone(), target.clone());
+        judge.rules = judging.rules;
+        judge.evaluation_seconds = judging.evaluation_seconds;
+        judge
+    };
+    Ok(engines.into_iter().map(judge).collect())
+}
+
+/// Templates of the user's own may not say where evaluations run.
+pub(super) fn note_target(prompts: &Prompts, target: &Target) {
+    if target.identity.device.kind != "cpu" && !prompts.tell_target() {
+        warn("note: task.md has no `{{target}}`, so the model is not told which GPU it writes for");
+    }
+}
+
+/// The target of a run that goes on: its engine as it is now, its rates as they were told before.
+fn target_of(folder: &RunFolder, engine: &dyn Engine) -> Target {
+    let before = Settings::read(folder.root()).ok().and_then(|settings| settings.target);
+    let identity = engine.identity();
+    match before {
+        Some(before) if before.identity.device == identity.device => {
+            Target { identity, rates: before.rates }
+        }
+        _ => Target::of(engine),
+    }
+}
+
+/// The largest noise that any of the engines shows.
+fn noise_floor(settings: &Settings, engines: &[Box<dyn Engine>], tasks: &[Task]) -> f64 {
+    let bench = |engine| Bench {
+        engine,
         compiler: Compiler::Eager,
         options: settings.evaluate.clone(),
         rules: settings.rules,
         roofline: Roofline::default(),
     };
+    let mut benches: Vec<Bench<'_>> = engines.iter().map(|engine| bench(&**engine)).collect();
     let samples: Vec<Sample> = tasks.iter().map(|task| task.sample.clone()).collect();
-    settings.evaluate.noise_floor = bench.measure_noise(&samples);
-    let mut judge = Judge::new(Box::new(NativeEngine), settings.evaluate.clone());
-    judge.rules = settings.rules;
-    judge.evaluation_seconds = settings.evaluation_seconds;
-    judge
+    measure_noise(&mut benches, &samples)
 }
 
 pub(super) fn tasks(paths: &[PathBuf]) -> Result<Vec<Task>, CommandError> {
@@ -57,6 +102,31 @@ pub(super) fn prompts(folder: Option<&Path>) -> Result<Prompts, CommandError> {
     }
 }
 
+/// Where the model is. A missing key is said here, before anything is measured or asked.
+fn endpoint(settings: &Settings) -> Result<Endpoint, CommandError> {
+    let key = std::env::var(&settings.key_variable).ok().filter(|key| !key.trim().is_empty());
+    let seconds = |seconds: f64| Duration::from_secs_f64(seconds.clamp(0.1, 1e6));
+    let endpoint = Endpoint {
+        protocol: settings.model.protocol,
+        base_url: settings.model.base_url.clone(),
+        model: settings.model.name.clone(),
+        key: key.map(|key| Secret::new(key.trim())),
+        sampling: settings.model.sampling,
+        silence: SILENCE.min(seconds(settings.limits.call_seconds)),
+        stall: seconds(settings.stall_seconds),
+    };
+    endpoint
+        .check(settings.allow_http)
+        .map_err(|error| CommandError::input(error.message).with_hint(error.hint))?;
+    if endpoint.lacks_key() && !settings.no_key {
+        let message = format!("the environment variable {} holds no key", settings.key_variable);
+        return Err(CommandError::input(message).with_hint(
+            "set it, name another one by `--key-variable`, or say `--no-key` for a provider that wants none",
+        ));
+    }
+    Ok(endpoint)
+}
+
 /// Works on a run until its attempts are done.
 pub(super) fn work(
     mut settings: Settings,
@@ -64,31 +134,32 @@ pub(super) fn work(
     patience: Patience,
     out: &mut Output,
 ) -> Result<Outcome, CommandError> {
-    let key = std::env::var(&settings.key_variable).ok().filter(|key| !key.trim().is_empty());
-    let key = key.map(|key| Secret::new(key.trim()));
-    let endpoint = Endpoint {
-        protocol: settings.model.protocol,
-        base_url: settings.model.base_url.clone(),
-        model: settings.model.name.clone(),
-        key: key.clone(),
-        sampling: settings.model.sampling,
-        silence: SILENCE.min(Duration::from_secs_f64(settings.limits.call_seconds.clamp(0.1, 1e6))),
-    };
-    endpoint
-        .check(settings.allow_http)
-        .map_err(|error| CommandError::input(error.message).with_hint(error.hint))?;
+    let endpoint = endpoint(&settings)?;
     let tasks = tasks(&settings.tasks)?;
     let prompts = prompts(settings.prompts.as_deref())?;
     settings.prompt_digest = prompts.digest();
     let run_folder = RunFolder::open(folder).map_err(run_error)?;
+    // What differs from the run there is said before anything is started.
+    settings.check(&run_folder).map_err(run_error)?;
+    let engines = engine::start(&settings.engine)?;
+    let target = target_of(&run_folder, &*engines[0]);
+    note_target(&prompts, &target);
+    settings.target = Some(target.clone());
     settings.write(&run_folder).map_err(run_error)?;
-    let judge = judge(&mut settings, &tasks);
+    settings.evaluate.noise_floor = noise_floor(&settings, &engines, &tasks);
     settings.write(&run_folder).map_err(run_error)?;
+    let judging = Judging {
+        options: &settings.evaluate,
+        rules: settings.rules,
+        evaluation_seconds: settings.evaluation_seconds,
+    };
+    let judges = judges(engines, &judging, Some(target))?;
+    let redactor = Redactor::from_environment(endpoint.key.as_ref());
     let agent = Agent {
         model: endpoint.connect(),
         info: settings.model.clone(),
-        redactor: Redactor::from_environment(key.as_ref()),
-        evaluator: Arc::new(Evaluator::start(judge)?),
+        redactor,
+        evaluator: Arc::new(Evaluator::start(judges)?),
         prompts,
         calls: settings.calls,
         limits: settings.limits.clone(),
@@ -97,21 +168,13 @@ pub(super) fn work(
         pace: Pace::new(settings.calls_per_minute),
         purse: Purse::new(settings.run_cost),
     };
-    let tasks = tasks.into_iter().map(Arc::new).collect();
+    let tasks: Vec<Arc<Task>> = tasks.into_iter().map(Arc::new).collect();
+    let live = Live::new(tasks.len() * settings.attempts as usize, settings.limits.steps);
     let plan = Plan { tasks, attempts: settings.attempts, jobs: settings.jobs };
-    run::run(&agent, &run_folder, &plan, &tell).map_err(run_error)?;
+    let done = run::run(&agent, &run_folder, &plan, &|news| live.hear(news));
+    live.finish();
+    done.map_err(run_error)?;
     summary(folder, out)
-}
-
-/// One line for each attempt that ends.
-fn tell(news: &News<'_>) {
-    let News::Ended { task, attempt, end } = news else { return };
-    let score = end.best.map_or("no score".to_string(), |score| format!("AS {score:.4}"));
-    let detail = if end.detail.is_empty() { String::new() } else { format!(" ({})", end.detail) };
-    warn(&format!(
-        "{task} attempt {attempt}: {}, {score}, {} steps{detail}",
-        end.reason, end.spent.steps
-    ));
 }
 
 fn summary(folder: &Path, out: &mut Output) -> Result<Outcome, CommandError> {

@@ -1,9 +1,10 @@
 //! `passnet bench`: evaluate passes on samples.
 
+mod against;
 mod self_check;
 mod show;
 
-use super::engine::{EngineArg, EngineArgs};
+use super::engine::EngineArgs;
 use super::judging::Judging;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, warn};
@@ -16,10 +17,11 @@ use passnet_bench::run::{Event, RunStore};
 use passnet_bench::sample::{self, Sample, labels};
 use passnet_bench::score::Parameters;
 use passnet_bench::verdict::VerdictKind;
-use passnet_dataset::progress::Task;
-use passnet_engine::{Engine, Identity};
+use passnet_dataset::progress::{Progress, Task};
+use passnet_engine::{Engine, EngineChoice, EngineName, GraphCompiler, Identity, InductorMode};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -29,6 +31,8 @@ Examples:
   passnet bench bench/tasks --compiler eager             eager against itself: the noise of this machine
   passnet bench bench/tasks --compiler joined            what the native engine gains by joining operations itself
   passnet bench bench/tasks --engine torch --compiler inductor   TorchInductor against eager PyTorch
+  passnet bench bench/tasks --passes bench/passes --engine torch --device cuda --devices 0,1 \
+      --against inductor-max-autotune --against cudagraph   on two GPUs, beside two baselines measured once
   passnet bench --self-check                             all exploits and their honest controls
 The same command with the same --out goes on where it was stopped. A result is known again only where it comes from the
 same engine, device, versions and build. A graph that the machine kept from being judged (a missing library, a killed
@@ -48,6 +52,18 @@ pub struct BenchArgs {
     /// What is compared with eager
     #[arg(long, value_enum, default_value_t = CompilerArg::Pass)]
     compiler: CompilerArg,
+
+    /// What TorchInductor is asked for (with `--compiler inductor`) [default: default]
+    #[arg(long, value_enum)]
+    mode: Option<ModeArg>,
+
+    /// Show the results beside those of this compiler, which is measured once and kept; may be given again
+    #[arg(long, value_name = "COMPILER", value_parser = GraphCompiler::ALL.map(GraphCompiler::name))]
+    against: Vec<String>,
+
+    /// Where baselines of `--against` are kept [default: the user's cache folder]
+    #[arg(long, value_name = "DIR", requires = "against")]
+    baselines: Option<PathBuf>,
 
     /// Keep the results in this folder, and go on with what is there
     #[arg(long, value_name = "DIR")]
@@ -85,45 +101,122 @@ pub struct BenchArgs {
 enum CompilerArg {
     Pass,
     Eager,
-    /// TorchInductor; needs `--engine torch`
+    /// TorchInductor in one of its modes; needs `--engine torch`
     Inductor,
+    /// Eager's launches recorded in a CUDA graph; needs `--engine torch --device cuda`
+    Cudagraph,
     /// The native engine's own joining of elementwise operations
     Joined,
 }
 
-impl BenchArgs {
-    fn bench<'a>(&self, engine: &'a dyn Engine) -> Bench<'a> {
-        Bench {
-            engine,
-            compiler: match self.compiler {
-                CompilerArg::Pass => Compiler::Pass,
-                CompilerArg::Eager => Compiler::Eager,
-                CompilerArg::Inductor => Compiler::Inductor,
-                CompilerArg::Joined => Compiler::Joined,
-            },
-            options: EvaluateOptions { tier: self.engine.tier.into(), ..self.judging.options() },
-            rules: self.judging.rules(),
-            roofline: Roofline::default(),
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ModeArg {
+    Default,
+    /// With CUDA graphs
+    ReduceOverhead,
+    /// Kernels chosen by measuring, with CUDA graphs
+    MaxAutotune,
+    /// Kernels chosen by measuring
+    MaxAutotuneNoCudagraphs,
+}
+
+impl From<ModeArg> for InductorMode {
+    fn from(mode: ModeArg) -> InductorMode {
+        match mode {
+            ModeArg::Default => InductorMode::Default,
+            ModeArg::ReduceOverhead => InductorMode::ReduceOverhead,
+            ModeArg::MaxAutotune => InductorMode::MaxAutotune,
+            ModeArg::MaxAutotuneNoCudagraphs => InductorMode::MaxAutotuneNoCudagraphs,
         }
     }
 }
 
 impl BenchArgs {
+    fn compiler(&self) -> Compiler {
+        match self.compiler {
+            CompilerArg::Pass => Compiler::Pass,
+            CompilerArg::Eager => Compiler::Eager,
+            CompilerArg::Inductor => {
+                let mode = self.mode.map(InductorMode::from).unwrap_or_default();
+                Compiler::Compiled(GraphCompiler::Inductor(mode))
+            }
+            CompilerArg::Cudagraph => Compiler::Compiled(GraphCompiler::CudaGraph),
+            CompilerArg::Joined => Compiler::Compiled(GraphCompiler::Joined),
+        }
+    }
+
+    /// The baselines asked for, each once.
+    fn baselines(&self) -> Vec<GraphCompiler> {
+        let named = |compiler: &GraphCompiler| self.against.iter().any(|it| it == compiler.name());
+        GraphCompiler::ALL.into_iter().filter(named).collect()
+    }
+
+    fn bench<'a>(&self, engine: &'a dyn Engine, compiler: Compiler) -> Bench<'a> {
+        Bench {
+            engine,
+            compiler,
+            options: EvaluateOptions { tier: self.engine.choice().tier, ..self.judging.options() },
+            rules: self.judging.rules(),
+            roofline: Roofline::default(),
+        }
+    }
+
     /// Refuses a compiler that the engine does not have.
     fn check(&self) -> Result<(), CommandError> {
-        let (compiler, needs) = match (self.compiler, self.engine.engine) {
-            (CompilerArg::Inductor, EngineArg::Native) => ("inductor", "torch"),
-            (CompilerArg::Joined, EngineArg::Torch) => ("joined", "native"),
-            _ => return self.engine.check(),
-        };
-        let message = format!("`--compiler {compiler}` needs `--engine {needs}`");
-        Err(CommandError::input(message).with_hint(match needs {
-            "torch" => {
-                "TorchInductor is part of PyTorch; `passnet doctor` says what this machine has"
-            }
-            _ => "joining operations is what the native engine does by itself",
-        }))
+        let choice = self.engine.choice();
+        if self.mode.is_some() && self.compiler != CompilerArg::Inductor {
+            let error = CommandError::input("`--mode` needs `--compiler inductor`");
+            return Err(error.with_hint("the other compilers have no modes"));
+        }
+        if let Compiler::Compiled(compiler) = self.compiler() {
+            let flag = format!("--compiler {}", kind_of(compiler));
+            has_compiler(&flag, compiler, &choice)?;
+        }
+        for baseline in self.baselines() {
+            has_compiler(&format!("--against {}", baseline.name()), baseline, &choice)?;
+        }
+        self.engine.check()
     }
+}
+
+/// The word of `--compiler`.
+fn kind_of(compiler: GraphCompiler) -> &'static str {
+    match compiler {
+        GraphCompiler::Inductor(_) => "inductor",
+        other => other.name(),
+    }
+}
+
+/// Refuses what the engine asked for does not have; `flag` is how it was asked for.
+fn has_compiler(
+    flag: &str,
+    compiler: GraphCompiler,
+    choice: &EngineChoice,
+) -> Result<(), CommandError> {
+    let is_torch = choice.engine == EngineName::Torch;
+    let (needs, hint) = match compiler {
+        GraphCompiler::Inductor(_) if !is_torch => (
+            "--engine torch",
+            "TorchInductor is part of PyTorch; `passnet doctor` says what this machine has",
+        ),
+        GraphCompiler::CudaGraph if !is_torch || choice.device != "cuda" => (
+            "--engine torch --device cuda",
+            "a CUDA graph is recorded on a GPU; on a CPU there is nothing to record",
+        ),
+        GraphCompiler::Joined if is_torch => {
+            ("--engine native", "joining operations is what the native engine does by itself")
+        }
+        _ => return Ok(()),
+    };
+    Err(CommandError::input(format!("`{flag}` needs `{needs}`")).with_hint(hint))
+}
+
+/// The largest noise that any of the devices shows is that of all.
+pub(crate) fn measure_noise(benches: &mut [Bench<'_>], samples: &[Sample]) -> f64 {
+    let floors = benches.iter().map(|bench| bench.measure_noise(samples));
+    let floor = floors.fold(0.0, f64::max);
+    benches.iter_mut().for_each(|bench| bench.options.noise_floor = floor);
+    floor
 }
 
 pub fn run(args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandError> {
@@ -134,8 +227,9 @@ pub fn run(args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     let parameters = Parameters::checked(args.b, args.p).map_err(CommandError::input)?;
     let samples = read_samples(&args.samples)?;
     let folders = pass_folders(&args, &samples)?;
-    let engine = args.engine.start()?;
-    let mut bench = args.bench(&*engine);
+    let engines = args.engine.start()?;
+    let mut benches: Vec<Bench<'_>> =
+        engines.iter().map(|engine| args.bench(&**engine, args.compiler())).collect();
     let mut store = match &args.out {
         Some(folder) => Some(RunStore::open(folder)?),
         None => None,
@@ -143,30 +237,22 @@ pub fn run(args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     if let (Some(store), true) = (&mut store, args.retry_failed) {
         store.forget_failures();
     }
-    bench.options.noise_floor = bench.measure_noise(&samples);
-    if let Some(store) = &mut store {
-        store.append(&bench.start())?;
-    }
-    let bar = Bar::new();
-    let total = samples.iter().map(|sample| sample.graphs.len() as u64).sum();
-    let mut task = Task::begin(&bar, "evaluating graphs", Some(total));
-    let mut judged = Judged::default();
-    for ((sample, passes), label) in samples.iter().zip(&folders).zip(sample_labels(&samples)) {
-        let found = bench.sample(sample, passes, store.as_mut(), &mut |_| task.advance(1))?;
-        judged.extend(found.named(&label));
-    }
-    drop(task);
-    // A run with graphs that are not judged has not come to its end.
-    if let Some(store) = store.as_mut().filter(|_| judged.not_judged.is_empty()) {
-        store.append(&Event::End { graphs: judged.events.len() })?;
-    }
-    let identity = engine.identity();
+    let noise_floor = measure_noise(&mut benches, &samples);
+    let work: Vec<(&Sample, &Path)> =
+        samples.iter().zip(&folders).map(|(sample, folder)| (sample, &**folder)).collect();
+    let judged = judge(&benches, &work, store)?;
+    let against = match &args.against[..] {
+        [] => Vec::new(),
+        _ => against::measure(&args, &benches, &work, &judged)?,
+    };
+    let identity = benches[0].engine.identity();
     let shown = show::Shown {
         run: args.out.as_deref(),
         identity: &identity,
-        noise_floor: bench.options.noise_floor,
+        noise_floor,
         parameters,
         judged: &judged,
+        against: &against,
     };
     if out.is_json() {
         shown.json(out)?;
@@ -178,6 +264,34 @@ pub fn run(args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     }
     out.flush()?;
     Ok(outcome(&judged))
+}
+
+/// Judges all samples and keeps what is found.
+fn judge(
+    benches: &[Bench<'_>],
+    work: &[(&Sample, &Path)],
+    mut store: Option<RunStore>,
+) -> Result<Judged, CommandError> {
+    if let Some(store) = &mut store {
+        store.append(&benches[0].start())?;
+    }
+    let store = store.map(Mutex::new);
+    let bar = Bar::new();
+    let total = work.iter().map(|(sample, _)| sample.graphs.len() as u64).sum();
+    let task = Task::begin(&bar, "evaluating graphs", Some(total));
+    let found = Bench::samples(benches, work, store.as_ref(), &|_| bar.advance(1))?;
+    drop(task);
+    let mut judged = Judged::default();
+    let samples: Vec<Sample> = work.iter().map(|(sample, _)| (*sample).clone()).collect();
+    for (found, label) in found.into_iter().zip(sample_labels(&samples)) {
+        judged.extend(found.named(&label));
+    }
+    // A run with graphs that are not judged has not come to its end.
+    if let Some(store) = store.filter(|_| judged.not_judged.is_empty()) {
+        let mut store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
+        store.append(&Event::End { graphs: judged.events.len() })?;
+    }
+    Ok(judged)
 }
 
 /// How a command that judged graphs ends.
@@ -201,7 +315,7 @@ pub(crate) fn print_results(
     out: &mut Output,
 ) -> Result<(), CommandError> {
     let parameters = Parameters::default();
-    let shown = show::Shown { run, identity, noise_floor, parameters, judged };
+    let shown = show::Shown { run, identity, noise_floor, parameters, judged, against: &[] };
     if out.is_json() { shown.json(out) } else { shown.print(out) }
 }
 

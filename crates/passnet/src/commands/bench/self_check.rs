@@ -4,6 +4,7 @@ use super::BenchArgs;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table};
 use crate::progress::Bar;
+use passnet_bench::bench::Compiler;
 use passnet_bench::redteam::{self, Attempt, CaseResult, Layer};
 use passnet_bench::report::printable;
 use passnet_bench::same::{self, SameRace};
@@ -28,7 +29,7 @@ pub(super) fn run(args: &BenchArgs, out: &mut Output) -> Result<Outcome, Command
             return Err(CommandError::input(message));
         }
     }
-    let engine = args.engine.start()?;
+    let engine = args.engine.start_one()?;
     let bar = Bar::new();
     let mut task = Task::begin(&bar, "attacking", Some(cases.len() as u64));
     let mut results = Vec::with_capacity(cases.len());
@@ -77,7 +78,7 @@ fn race_eager(
     bar: &Bar,
 ) -> Result<SameRace, CommandError> {
     let samples = super::read_samples(&[tasks.to_path_buf()])?;
-    let mut bench = args.bench(engine);
+    let mut bench = args.bench(engine, Compiler::Eager);
     bench.options.noise_floor = bench.measure_noise(&samples);
     let total = samples.iter().map(|sample| sample.graphs.len() as u64).sum();
     let mut task = Task::begin(bar, "racing eager against itself", Some(total));

@@ -1,5 +1,6 @@
 //! The results of an evaluation, for people and for machines.
 
+use super::against::Against;
 use crate::commands::curve::print_curve;
 use crate::error::CommandError;
 use crate::output::{Output, table};
@@ -22,6 +23,7 @@ pub(super) struct Shown<'a> {
     pub(super) noise_floor: f64,
     pub(super) parameters: Parameters,
     pub(super) judged: &'a Judged,
+    pub(super) against: &'a [Against],
 }
 
 impl Shown<'_> {
@@ -48,6 +50,7 @@ impl Shown<'_> {
             "noise_floor": self.noise_floor,
             "graphs": graphs,
             "not_judged": self.judged.not_judged,
+            "against": self.against,
         }))
     }
 
@@ -98,6 +101,7 @@ impl Shown<'_> {
             ))?;
         }
         self.print_costs(out)?;
+        self.print_against(out)?;
         let measured: f64 = self.judged.events.iter().map(|e| e.evaluation.measured_seconds).sum();
         let seconds: f64 = self.judged.events.iter().map(|e| e.evaluation.seconds).sum();
         out.line(format!(
@@ -113,6 +117,29 @@ impl Shown<'_> {
             if share.is_finite() { format!(" ({share:.1} % of calls)") } else { String::new() };
         let total = spent.total();
         out.line(format!("the harness itself: {total:.1} s{share}: {}", stages.join(", ")))
+    }
+
+    /// The results beside those of other compilers.
+    fn print_against(&self, out: &mut Output) -> Result<(), CommandError> {
+        if self.against.is_empty() {
+            return Ok(());
+        }
+        let number = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.3}"));
+        let mut rows =
+            table(["against", "graphs", "correct", "AS", "speed-up", "times as fast", "faster on"]);
+        for against in self.against {
+            rows.add_row([
+                against.compiler.to_string(),
+                format!("{} ({} kept before)", against.graphs, against.kept),
+                against.correct.to_string(),
+                number(against.aggregated),
+                number(against.speedup),
+                number(against.ratio),
+                format!("{} of {}", against.faster, against.both),
+            ]);
+        }
+        out.table(&rows)?;
+        out.line("times as fast: what is under test over that compiler, where both are right (geometric mean)")
     }
 
     /// What a call costs the host and the device, where the engine could tell.

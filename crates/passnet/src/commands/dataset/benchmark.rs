@@ -2,13 +2,14 @@
 
 use super::StoreArgs;
 use super::trial::Trial;
-use crate::commands::engine::{EngineArg, EngineArgs};
+use crate::commands::engine::EngineArgs;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table};
 use crate::progress::Bar;
 use clap::Args;
 use passnet_dataset::benchmark::{BenchmarkOptions, BenchmarkReport, Shown, benchmark};
 use passnet_dataset::store::Store;
+use passnet_engine::EngineName;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -45,9 +46,9 @@ pub fn run(args: BenchmarkArgs, output: &mut Output) -> Result<Outcome, CommandE
     let store = args.store.read()?;
     let workers = args.store.workers.count();
     args.engine.check()?;
-    let other = match args.engine.engine {
-        EngineArg::Native => None,
-        EngineArg::Torch => Some(args.engine.start()?),
+    let other = match args.engine.choice().engine {
+        EngineName::Native => None,
+        EngineName::Torch => Some(args.engine.start_one()?),
     };
     let trial = Trial { most_elements: args.most_elements.saturating_mul(1_000_000), other };
     let mut out = Store::open_for_writing(&args.out, workers)?;
