@@ -19,7 +19,7 @@ use passnet_graph::resize::{Assignment, Generalised, find_symbols, records_symbo
 use rayon::prelude::*;
 
 /// How sizes are changed.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
     /// Odd where they were even: tiles and vectors no longer divide them.
     OneLarger,
@@ -29,9 +29,11 @@ enum Change {
 }
 
 /// More elements than this are not tried beyond a block.
-const MOST_ELEMENTS: i64 = 1 << 22;
+const MOST_ELEMENTS: i64 = 1 << 18;
 /// So many sizes are tried beyond a block.
-const BEYOND: usize = 3;
+const BEYOND: usize = 2;
+/// What other sizes are made there, where they can be: two are enough to tell rows apart.
+const BESIDE: i64 = 2;
 
 impl Change {
     /// Where sizes may change.
@@ -116,8 +118,12 @@ pub(super) fn try_other_shapes(
     let is_promised = records_symbols(&folder.constraints);
     let symbolic = GraphFolder { constraints: find_symbols(folder), ..folder.clone() };
     let generalised = Generalised::new(&symbolic);
-    // Advice is worth no compiling for a GPU: the native engine runs the same kernels.
-    let engine = if is_promised { engine } else { &NativeEngine };
+    // One size more is tried where the pass will run. Compiling for a GPU takes longer than all other checks, and the native
+    // engine runs the same kernels.
+    let engine = |change: Change| match is_promised && change == Change::OneLarger {
+        true => engine,
+        false => &NativeEngine,
+    };
     let changes = if is_promised { Change::PROMISED } else { Change::ADVICE };
     let mut tries: Vec<_> = changes
         .iter()
@@ -130,32 +136,39 @@ pub(super) fn try_other_shapes(
         .map(|(change, (sizes, variant))| {
             let sizes = sizes.iter().map(|(name, size)| format!("{name}={size}"));
             let sizes = sizes.collect::<Vec<_>>().join(", ");
-            let answer = answer(engine, &variant, candidate, draw, options, case);
+            let answer = answer(engine(change), &variant, candidate, draw, options, case);
             (change, sizes, answer)
         })
         .collect();
     OtherShapes { is_promised, answers }
 }
 
-/// For each symbol, the graph with that one beyond the largest block with which the inputs stay small.
+/// For each symbol, the graph with that one beyond the largest block with which the inputs stay small; the other ones are
+/// small, too, where the graph lets them.
 fn beyond_blocks(
     folder: &GraphFolder,
     generalised: &Generalised,
     blocks: &[i64],
 ) -> Vec<(Change, (Assignment, GraphFolder))> {
     let symbols = &folder.constraints.symbols;
+    let small = |variant: &GraphFolder| {
+        let of_shape = |shape: &[i64]| shape.iter().fold(1i64, |all, size| all.saturating_mul(*size));
+        let elements = variant.metas.iter().map(|meta| of_shape(&meta.shape));
+        elements.fold(0i64, i64::saturating_add) <= MOST_ELEMENTS
+    };
+    let with_others = |only: usize, change: Change, most: i64| {
+        let mut sizes: Assignment = symbols.clone();
+        for (index, (_, size)) in sizes.iter_mut().enumerate() {
+            *size = if index == only { change.apply(*size) } else { (*size).min(most) };
+        }
+        let (variant, _) = with_sizes(folder, generalised, &sizes).ok()?;
+        small(&variant).then_some((change, (sizes, variant)))
+    };
     let beyond = |only: usize| {
-        blocks.iter().rev().filter(|block| **block >= symbols[only].1).find_map(|block| {
-            let change = Change::BeyondBlock(*block);
-            let mut sizes: Assignment = symbols.clone();
-            sizes[only].1 = change.apply(sizes[only].1);
-            let (variant, _) = with_sizes(folder, generalised, &sizes).ok()?;
-            let elements = variant
-                .metas
-                .iter()
-                .map(|meta| meta.shape.iter().fold(1i64, |all, size| all.saturating_mul(*size)));
-            let elements = elements.fold(0i64, i64::saturating_add);
-            (elements <= MOST_ELEMENTS).then_some((change, (sizes, variant)))
+        let larger = blocks.iter().rev().filter(|block| **block >= symbols[only].1);
+        larger.map(|block| Change::BeyondBlock(*block)).find_map(|change| {
+            let others = [BESIDE, i64::MAX].into_iter();
+            others.map(|most| with_others(only, change, most)).flatten().next()
         })
     };
     (0..symbols.len()).filter_map(beyond).take(BEYOND).collect()
