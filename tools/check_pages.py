@@ -4,8 +4,8 @@
     tools/check_pages.py PASSNET [--shots DIR] [--runs RUN...]
 
 Makes runs, a site and a server, opens every kind of page in light and dark, 390 and 1,440 pixels wide, and tries sorting,
-filtering, comparing and replaying. A message on the console, a request that leaves the page, or text that is wider than the
-window is a failure. Needs chromium and playwright; exit code 77 says that one is missing.
+filtering, searching, comparing and replaying. A message on the console, a request that leaves the page, or text that is
+wider than the window is a failure. Needs chromium and playwright; exit code 77 says that one is missing.
 """
 
 from __future__ import annotations
@@ -128,7 +128,8 @@ class Served:
     """A server for as long as it is looked at."""
 
     def __init__(self, program: Path, board: Path) -> None:
-        self.command = [str(program), "serve", "--store", str(board), "--listen", "127.0.0.1:0", "--rate", "0", "--json"]
+        self.command = [str(program), "serve", "--store", str(board), "--listen", "127.0.0.1:0", "--rate", "0", "--json",
+                        "--tasks", "bench/tasks", "--rejudge", "off", "--dataset", "bench/set/evaluation.pnds"]
 
     def __enter__(self) -> str:
         self.process = subprocess.Popen(self.command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -186,7 +187,9 @@ class Check:
         queue, seen = [page.url], set()
         patterns = {"board": "/board/", "run": "/run/", "task": "/task/", "pass": "/pass/", "attempt": "/attempt/",
                     "compare": "/compare/", "dataset": "/dataset/", "graph": "/dataset/graph/", "reference": "/reference/",
-                    "submissions": "/submissions/"}
+                    "operations": "/dataset/operations/", "operation": "/dataset/operation/", "tasks": "/dataset/tasks/",
+                    "task-graphs": "/dataset/task/", "structures": "/dataset/structures/",
+                    "structure": "/dataset/structure/", "submissions": "/submissions/"}
         while queue and len(seen) < 120:
             url = queue.pop(0)
             if url in seen:
@@ -202,7 +205,7 @@ class Check:
                 if kind and "/api/" not in link:
                     kinds.setdefault(kind, link)
                     # Not every run has passes or attempts.
-                    if kind in ("board", "dataset", "run", "task"):
+                    if kind in ("board", "dataset", "operations", "run", "task"):
                         queue.append(link)
         return kinds
 
@@ -210,12 +213,14 @@ class Check:
         page = self.page()
         page.goto((folder / "index.html").as_uri())
         kinds = self.kinds(page)
-        wanted = {"home", "board", "run", "task", "pass", "attempt", "compare", "dataset", "graph", "reference"}
+        wanted = {"home", "board", "run", "task", "pass", "attempt", "compare", "dataset", "graph", "reference",
+                  "operations", "operation", "tasks", "task-graphs", "structures", "structure"}
         self.expect(f"the site lacks {wanted - set(kinds)}", wanted <= set(kinds))
         for name, url in kinds.items():
             self.look(f"site-{name}", url)
         self.sorting(kinds["reference"])
         self.filtering(kinds["board"])
+        self.searching(kinds["dataset"], "/dataset/operation/relu/index.html")
         self.replay(kinds.get("attempt"))
 
     def server(self, address: str) -> None:
@@ -225,6 +230,7 @@ class Check:
         for name, url in kinds.items():
             self.look(f"served-{name}", url)
         for script in (True, False):
+            self.searching(kinds["dataset"], "/dataset/operation/relu/", script)
             page = self.page(script=script)
             page.goto(kinds["board"])
             page.get_by_role("link", name="run", exact=True).click()
@@ -246,6 +252,20 @@ class Check:
         self.expect("sorting: the best first", first().startswith("Eager"))
         page.get_by_role("button", name="AS", exact=True).click()
         self.expect("sorting: the worst first", first().startswith("Qwen3-4B\t"))
+        page.context.close()
+
+    def searching(self, url: str, target: str, script: bool = True) -> None:
+        page = self.page(script=script)
+        page.goto(url)
+        page.locator("input[name=op]").fill("relu")
+        page.get_by_role("button", name="Show").click()
+        page.wait_for_url(f"**{target}")
+        self.expect(f"searching (script {script}): no graphs", page.locator("#graphs tbody tr").count() > 0)
+        if script:
+            page.get_by_role("link", name="Every operation").click()
+            page.locator("input[name=op]").fill("norm")
+            names = page.locator("#names tbody tr:visible th").all_inner_texts()
+            self.expect(f"searching: {names}", bool(names) and all("norm" in name for name in names))
         page.context.close()
 
     def filtering(self, url: str) -> None:

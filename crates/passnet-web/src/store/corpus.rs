@@ -2,19 +2,23 @@
 
 use super::Store;
 use crate::Error;
+use crate::bundle::parse_model;
 use passnet_dataset::layout;
 use passnet_dataset::sample::tasks::load as load_tasks;
 use passnet_dataset::store::Store as Dataset;
-use passnet_graph::FileName;
 use passnet_graph::read::read_folder;
+use passnet_graph::{Call, FileName, Graph};
 use rusqlite::{OptionalExtension, params};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Arc, PoisonError};
 
 /// One graph of the dataset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CorpusGraph {
+    /// In the order of paths, from 0.
+    pub number: usize,
     pub path: String,
     pub kind: String,
     pub family: String,
@@ -24,11 +28,52 @@ pub struct CorpusGraph {
     pub operations: i64,
 }
 
-/// How often an operation is used.
+/// A graph of the dataset, read.
+#[derive(Debug)]
+pub struct CorpusModel {
+    pub number: usize,
+    pub path: String,
+    pub graph: Graph,
+}
+
+/// Graphs that are read and kept, so that patterns can be looked for in them.
+const MODELS: usize = 2000;
+
+/// By what graphs of the dataset can be looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Shelf {
+    Operation,
+    Task,
+    Structure,
+}
+
+impl Shelf {
+    pub const ALL: [Shelf; 3] = [Shelf::Operation, Shelf::Task, Shelf::Structure];
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            Shelf::Operation => "operation",
+            Shelf::Task => "task",
+            Shelf::Structure => "structure",
+        }
+    }
+
+    /// What graphs on it have, `?1` being a name.
+    const fn condition(self) -> &'static str {
+        match self {
+            Shelf::Operation => "path IN (SELECT path FROM dataset_operation WHERE operation = ?1)",
+            Shelf::Task => "task = ?1",
+            Shelf::Structure => "structure = ?1",
+        }
+    }
+}
+
+/// One name on a shelf.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct OperationCount {
-    pub operation: String,
+pub struct Shelved {
+    pub name: String,
     pub graphs: i64,
+    /// Of an operation how often it is called, otherwise how many operations the graphs have.
     pub calls: i64,
 }
 
@@ -45,6 +90,7 @@ impl Store {
         self.write(|connection| {
             connection.execute("DELETE FROM dataset", [])?;
             connection.execute("DELETE FROM dataset_operation", [])?;
+            connection.execute("UPDATE generation SET dataset = dataset + 1", [])?;
             let mut insert = connection.prepare(
                 "INSERT INTO dataset (path, kind, family, task, structure, operations, model)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
@@ -70,9 +116,7 @@ impl Store {
                 let Ok(folder) = read_folder(&files) else { continue };
                 let mut calls: BTreeMap<String, i64> = BTreeMap::new();
                 for (_, call) in folder.graph.calls() {
-                    let name = call.op().map(|op| op.name().to_string());
-                    let name = name.unwrap_or_else(|| call.target.op_name().into_owned());
-                    *calls.entry(name).or_default() += 1;
+                    *calls.entry(operation_name(call)).or_default() += 1;
                 }
                 for (name, calls) in calls {
                     operation.execute(params![name, record.path, calls])?;
@@ -84,43 +128,53 @@ impl Store {
         Ok(count)
     }
 
-    /// All operations, the most used first.
-    pub fn operations(&self) -> Result<Vec<OperationCount>, Error> {
-        self.read(|connection| {
-            let mut statement = connection.prepare_cached(
+    /// The names on a shelf, the most used first.
+    pub fn shelf(&self, shelf: Shelf) -> Result<Vec<Shelved>, Error> {
+        let sql = match shelf {
+            Shelf::Operation => {
                 "SELECT operation, count(*), sum(calls) FROM dataset_operation
-                 GROUP BY operation ORDER BY count(*) DESC, operation",
-            )?;
+                 GROUP BY operation ORDER BY count(*) DESC, operation"
+            }
+            Shelf::Task => {
+                "SELECT task, count(*), sum(operations) FROM dataset WHERE task IS NOT NULL
+                 GROUP BY task ORDER BY count(*) DESC, task"
+            }
+            Shelf::Structure => {
+                "SELECT structure, count(*), sum(operations) FROM dataset
+                 GROUP BY structure ORDER BY count(*) DESC, structure"
+            }
+        };
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(sql)?;
             let rows = statement.query_map([], |row| {
-                Ok(OperationCount {
-                    operation: row.get(0)?,
-                    graphs: row.get(1)?,
-                    calls: row.get(2)?,
-                })
+                Ok(Shelved { name: row.get(0)?, graphs: row.get(1)?, calls: row.get(2)? })
             })?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
     }
 
-    /// Graphs of the dataset, by path: those with an operation, or all; and how many there are.
+    /// Graphs of the dataset, by path: those with a name on a shelf, or all; and how many there are.
     pub fn corpus(
         &self,
-        operation: &str,
+        of: Option<(Shelf, &str)>,
         skip: usize,
         limit: usize,
     ) -> Result<(Vec<CorpusGraph>, usize), Error> {
-        const WHERE: &str =
-            "?1 = '' OR path IN (SELECT path FROM dataset_operation WHERE operation = ?1)";
+        let (condition, name) = match of {
+            Some((shelf, name)) => (shelf.condition(), name),
+            None => ("?1 = ''", ""),
+        };
         self.read(|connection| {
             let mut count = connection
-                .prepare_cached(&format!("SELECT count(*) FROM dataset WHERE {WHERE}"))?;
-            let all: i64 = count.query_row([operation], |row| row.get(0))?;
+                .prepare_cached(&format!("SELECT count(*) FROM dataset WHERE {condition}"))?;
+            let all: i64 = count.query_row([name], |row| row.get(0))?;
             let mut statement = connection.prepare_cached(&format!(
-                "SELECT path, kind, family, task, structure, operations FROM dataset WHERE {WHERE}
-                 ORDER BY path LIMIT ?2 OFFSET ?3"
+                "SELECT path, kind, family, task, structure, operations,
+                     (SELECT count(*) FROM dataset AS before WHERE before.path < dataset.path)
+                 FROM dataset WHERE {condition} ORDER BY path LIMIT ?2 OFFSET ?3"
             ))?;
             let rows =
-                statement.query_map(params![operation, limit as i64, skip as i64], corpus_graph)?;
+                statement.query_map(params![name, limit as i64, skip as i64], corpus_graph)?;
             Ok((rows.collect::<Result<_, _>>()?, usize::try_from(all).unwrap_or(0)))
         })
     }
@@ -129,33 +183,50 @@ impl Store {
     pub fn corpus_graph(&self, number: usize) -> Result<Option<(CorpusGraph, String)>, Error> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(
-                "SELECT path, kind, family, task, structure, operations, model FROM dataset
+                "SELECT path, kind, family, task, structure, operations, ?1, model FROM dataset
                  ORDER BY path LIMIT 1 OFFSET ?1",
             )?;
             let found =
-                statement.query_row([number as i64], |row| Ok((corpus_graph(row)?, row.get(6)?)));
+                statement.query_row([number as i64], |row| Ok((corpus_graph(row)?, row.get(7)?)));
             Ok(found.optional()?)
         })
     }
 
-    /// The number of a graph in the order of paths.
-    pub fn corpus_number(&self, path: &str) -> Result<usize, Error> {
-        self.read(|connection| {
-            let mut statement =
-                connection.prepare_cached("SELECT count(*) FROM dataset WHERE path < ?1")?;
-            let number: i64 = statement.query_row([path], |row| row.get(0))?;
-            Ok(usize::try_from(number).unwrap_or(0))
-        })
-    }
-
-    /// The models of the dataset by path, at most so many.
-    pub fn corpus_models(&self, limit: usize) -> Result<Vec<(String, String)>, Error> {
-        self.read(|connection| {
+    /// The graphs of the dataset by path, read; at most so many, those that cannot be read left out. They are kept until
+    /// another dataset is imported.
+    pub fn corpus_models(&self) -> Result<Arc<Vec<CorpusModel>>, Error> {
+        let mut kept = self.corpus.lock().unwrap_or_else(PoisonError::into_inner);
+        let dataset: i64 = self.read(|connection| {
+            let mut statement = connection.prepare_cached("SELECT dataset FROM generation")?;
+            Ok(statement.query_row([], |row| row.get(0))?)
+        })?;
+        if let Some((of, models)) = &*kept
+            && *of == dataset
+        {
+            return Ok(models.clone());
+        }
+        let texts: Vec<(String, String)> = self.read(|connection| {
             let mut statement = connection
                 .prepare_cached("SELECT path, model FROM dataset ORDER BY path LIMIT ?1")?;
-            let rows = statement.query_map([limit as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let rows =
+                statement.query_map([MODELS as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
             Ok(rows.collect::<Result<_, _>>()?)
-        })
+        })?;
+        let models = texts.into_iter().enumerate().filter_map(|(number, (path, model))| {
+            let graph = parse_model(model.into_bytes()).ok()?;
+            Some(CorpusModel { number, path, graph })
+        });
+        let models = Arc::new(models.collect::<Vec<_>>());
+        *kept = Some((dataset, models.clone()));
+        Ok(models)
+    }
+}
+
+/// What a call is shelved under: its operation, or what it calls where the table has none for it.
+pub(crate) fn operation_name(call: &Call) -> String {
+    match call.op() {
+        Some(op) => op.name().to_string(),
+        None => call.target.op_name().into_owned(),
     }
 }
 
@@ -167,5 +238,6 @@ fn corpus_graph(row: &rusqlite::Row<'_>) -> rusqlite::Result<CorpusGraph> {
         task: row.get(3)?,
         structure: row.get(4)?,
         operations: row.get(5)?,
+        number: usize::try_from(row.get::<_, i64>(6)?).unwrap_or(0),
     })
 }

@@ -48,6 +48,13 @@ const MIGRATIONS: &[&str] = &[
      CREATE TABLE dataset_operation (
          operation TEXT NOT NULL, path TEXT NOT NULL, calls INTEGER NOT NULL,
          PRIMARY KEY (operation, path)) WITHOUT ROWID;",
+    // What watched kernels did, and with which tasks those of an entry were watched. How often a dataset was imported. Ways
+    // to the best entries and to graphs of one structure.
+    "CREATE TABLE watching (entry INTEGER PRIMARY KEY REFERENCES entry(number), tasks TEXT NOT NULL);
+     ALTER TABLE generation ADD COLUMN dataset INTEGER NOT NULL DEFAULT 1;
+     CREATE INDEX dataset_structure ON dataset(structure);
+     CREATE INDEX entry_standing ON entry(class, benchmark, state, score DESC, number);
+     CREATE TABLE watched (key TEXT PRIMARY KEY, found TEXT NOT NULL, time INTEGER NOT NULL) WITHOUT ROWID;",
 ];
 
 /// Brings a file to the newest schema.
@@ -68,4 +75,38 @@ pub(super) fn prepare(connection: &mut Connection) -> Result<(), Error> {
         transaction.commit()?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn older_files_become_newer_ones_and_lose_nothing() {
+        for known in 1..MIGRATIONS.len() {
+            let mut connection = Connection::open_in_memory().unwrap();
+            for step in &MIGRATIONS[..known] {
+                connection.execute_batch(step).unwrap();
+            }
+            connection.pragma_update(None, "user_version", known as i64).unwrap();
+            connection
+                .execute("INSERT INTO author (name, public_key, made) VALUES ('alice', 'k', 1)", [])
+                .unwrap();
+            prepare(&mut connection).unwrap();
+            prepare(&mut connection).unwrap();
+            let name: String =
+                connection.query_row("SELECT name FROM author", [], |row| row.get(0)).unwrap();
+            assert_eq!(name, "alice", "from {known}");
+            connection.prepare("SELECT tasks FROM watching").unwrap();
+            connection.prepare("SELECT found FROM watched").unwrap();
+        }
+    }
+
+    #[test]
+    fn a_file_of_a_later_version_is_refused() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        connection.pragma_update(None, "user_version", MIGRATIONS.len() as i64 + 1).unwrap();
+        let error = prepare(&mut connection).unwrap_err();
+        assert!(error.message.contains("schema") && error.hint.is_some(), "{error}");
+    }
 }
