@@ -2,7 +2,7 @@
 
 use super::corpus::{self, ROWS};
 use super::links::Links;
-use super::route::{Query, Route, named, slug};
+use super::route::{Query, Route, slug};
 use super::shared::{count, link};
 use super::{Page, Pages};
 use crate::Error;
@@ -134,6 +134,15 @@ pub(super) fn write(
     Ok(Page { title: format!("{title} of the dataset"), body: out })
 }
 
+/// Most names are their own slugs; only for the others all have to be gone through.
+fn name_behind(store: &Store, shelf: Shelf, slug_of: &str) -> Result<Option<String>, Error> {
+    if slug(slug_of) == slug_of {
+        return Ok(Some(slug_of.to_string()));
+    }
+    let names = store.shelf(shelf)?;
+    Ok(names.into_iter().map(|shelved| shelved.name).find(|name| slug(name) == slug_of))
+}
+
 /// The graphs with one name of a shelf.
 pub(super) fn write_one(
     pages: &Pages<'_>,
@@ -142,23 +151,20 @@ pub(super) fn write_one(
     query: &Query,
     page: usize,
 ) -> Result<Option<Page>, Error> {
-    let names = pages.store.shelf(shelf)?;
-    let Some(name) = named(slug, names.iter().map(|shelved| shelved.name.as_str())) else {
-        return Ok(None);
-    };
+    let Some(name) = name_behind(pages.store, shelf, slug)? else { return Ok(None) };
     let skip = page.saturating_sub(1).saturating_mul(ROWS);
-    let (graphs, all) = pages.store.corpus(Some((shelf, name)), skip, ROWS)?;
+    let (graphs, all) = pages.store.corpus(Some((shelf, &name)), skip, ROWS)?;
     if graphs.is_empty() {
         return Ok(None);
     }
     let mut out = Markup::default();
-    out.element("h1", &[], name);
+    out.element("h1", &[], &name);
     out.open("p", &[]);
     out.text(&format!("{} of this {} in the dataset. ", count(all, "graph"), shelf.name()));
     link(links, &Route::Shelves(shelf), &format!("Every {}", shelf.name()), &mut out);
     out.close("p");
     if shelf == Shelf::Operation {
-        search(links, &names, name, &mut out);
+        search(links, &pages.store.shelf(shelf)?, &name, &mut out);
     }
     corpus::table(links, &graphs, graphs.len() == all, &mut out);
     let address = |page: usize| match pages.is_static {

@@ -36,6 +36,8 @@ pub struct CorpusModel {
     pub graph: Graph,
 }
 
+/// What a [`CorpusGraph`] is made from.
+const GRAPH: &str = "number, path, kind, family, task, structure, operations";
 /// Graphs that are read and kept, so that patterns can be looked for in them.
 const MODELS: usize = 2000;
 
@@ -86,24 +88,28 @@ impl Store {
         for task in load_tasks(&dataset).map_err(failed)? {
             tasks.extend(task.graphs.into_iter().map(|graph| (graph.path, task.id.clone())));
         }
+        let records = dataset.entries().collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        let mut order: Vec<usize> = (0..records.len()).collect();
+        order.sort_by_key(|index| &records[*index].path);
         let mut count = 0;
         self.write(|connection| {
             connection.execute("DELETE FROM dataset", [])?;
             connection.execute("DELETE FROM dataset_operation", [])?;
             connection.execute("UPDATE generation SET dataset = dataset + 1", [])?;
             let mut insert = connection.prepare(
-                "INSERT INTO dataset (path, kind, family, task, structure, operations, model)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                "INSERT INTO dataset (number, path, kind, family, task, structure, operations, model)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             )?;
             let mut operation = connection.prepare(
                 "INSERT INTO dataset_operation (operation, path, calls) VALUES (?1, ?2, ?3)",
             )?;
-            for record in dataset.entries() {
-                let record = record.map_err(failed)?;
-                let files = dataset.load(&record).map_err(failed)?;
+            for (number, index) in order.iter().enumerate() {
+                let record = &records[*index];
+                let files = dataset.load(record).map_err(failed)?;
                 let model = files.get(FileName::Model).unwrap_or_default();
                 let description = &record.description;
                 insert.execute(params![
+                    number as i64,
                     record.path,
                     description.kind.as_str(),
                     layout::family_of(&record.path),
@@ -169,9 +175,7 @@ impl Store {
                 .prepare_cached(&format!("SELECT count(*) FROM dataset WHERE {condition}"))?;
             let all: i64 = count.query_row([name], |row| row.get(0))?;
             let mut statement = connection.prepare_cached(&format!(
-                "SELECT path, kind, family, task, structure, operations,
-                     (SELECT count(*) FROM dataset AS before WHERE before.path < dataset.path)
-                 FROM dataset WHERE {condition} ORDER BY path LIMIT ?2 OFFSET ?3"
+                "SELECT {GRAPH} FROM dataset WHERE {condition} ORDER BY number LIMIT ?2 OFFSET ?3"
             ))?;
             let rows =
                 statement.query_map(params![name, limit as i64, skip as i64], corpus_graph)?;
@@ -182,10 +186,8 @@ impl Store {
     /// A graph of the dataset by its number in the order of paths, with its model's text.
     pub fn corpus_graph(&self, number: usize) -> Result<Option<(CorpusGraph, String)>, Error> {
         self.read(|connection| {
-            let mut statement = connection.prepare_cached(
-                "SELECT path, kind, family, task, structure, operations, ?1, model FROM dataset
-                 ORDER BY path LIMIT 1 OFFSET ?1",
-            )?;
+            let sql = format!("SELECT {GRAPH}, model FROM dataset WHERE number = ?1");
+            let mut statement = connection.prepare_cached(&sql)?;
             let found =
                 statement.query_row([number as i64], |row| Ok((corpus_graph(row)?, row.get(7)?)));
             Ok(found.optional()?)
@@ -205,16 +207,17 @@ impl Store {
         {
             return Ok(models.clone());
         }
-        let texts: Vec<(String, String)> = self.read(|connection| {
-            let mut statement = connection
-                .prepare_cached("SELECT path, model FROM dataset ORDER BY path LIMIT ?1")?;
-            let rows =
-                statement.query_map([MODELS as i64], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let texts: Vec<(i64, String, String)> = self.read(|connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT number, path, model FROM dataset ORDER BY number LIMIT ?1",
+            )?;
+            let rows = statement
+                .query_map([MODELS as i64], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
             Ok(rows.collect::<Result<_, _>>()?)
         })?;
-        let models = texts.into_iter().enumerate().filter_map(|(number, (path, model))| {
+        let models = texts.into_iter().filter_map(|(number, path, model)| {
             let graph = parse_model(model.into_bytes()).ok()?;
-            Some(CorpusModel { number, path, graph })
+            Some(CorpusModel { number: usize::try_from(number).ok()?, path, graph })
         });
         let models = Arc::new(models.collect::<Vec<_>>());
         *kept = Some((dataset, models.clone()));
@@ -232,12 +235,12 @@ pub(crate) fn operation_name(call: &Call) -> String {
 
 fn corpus_graph(row: &rusqlite::Row<'_>) -> rusqlite::Result<CorpusGraph> {
     Ok(CorpusGraph {
-        path: row.get(0)?,
-        kind: row.get(1)?,
-        family: row.get(2)?,
-        task: row.get(3)?,
-        structure: row.get(4)?,
-        operations: row.get(5)?,
-        number: usize::try_from(row.get::<_, i64>(6)?).unwrap_or(0),
+        number: usize::try_from(row.get::<_, i64>(0)?).unwrap_or(0),
+        path: row.get(1)?,
+        kind: row.get(2)?,
+        family: row.get(3)?,
+        task: row.get(4)?,
+        structure: row.get(5)?,
+        operations: row.get(6)?,
     })
 }

@@ -48,10 +48,18 @@ const MIGRATIONS: &[&str] = &[
      CREATE TABLE dataset_operation (
          operation TEXT NOT NULL, path TEXT NOT NULL, calls INTEGER NOT NULL,
          PRIMARY KEY (operation, path)) WITHOUT ROWID;",
-    // What watched kernels did, and with which tasks those of an entry were watched. How often a dataset was imported. Ways
-    // to the best entries and to graphs of one structure.
+    // What watched kernels did, and with which tasks those of an entry were watched. How often a dataset was imported, and
+    // its graphs by number. A way to the best entries.
     "CREATE TABLE watching (entry INTEGER PRIMARY KEY REFERENCES entry(number), tasks TEXT NOT NULL);
      ALTER TABLE generation ADD COLUMN dataset INTEGER NOT NULL DEFAULT 1;
+     CREATE TABLE numbered (
+         number INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, family TEXT NOT NULL, task TEXT,
+         structure TEXT NOT NULL, operations INTEGER NOT NULL, model TEXT NOT NULL);
+     INSERT INTO numbered SELECT row_number() OVER (ORDER BY path) - 1, path, kind, family, task, structure, operations,
+         model FROM dataset;
+     DROP TABLE dataset;
+     ALTER TABLE numbered RENAME TO dataset;
+     CREATE INDEX dataset_task ON dataset(task);
      CREATE INDEX dataset_structure ON dataset(structure);
      CREATE INDEX entry_standing ON entry(class, benchmark, state, score DESC, number);
      CREATE TABLE watched (key TEXT PRIMARY KEY, found TEXT NOT NULL, time INTEGER NOT NULL) WITHOUT ROWID;",
@@ -92,11 +100,20 @@ mod tests {
             connection
                 .execute("INSERT INTO author (name, public_key, made) VALUES ('alice', 'k', 1)", [])
                 .unwrap();
+            let insert = "INSERT INTO dataset (path, kind, family, structure, operations, model)
+                 VALUES (?1, 'k', 'f', 's', 1, 'm')";
+            for path in ["b", "c", "a"] {
+                connection.execute(insert, [path]).unwrap();
+            }
             prepare(&mut connection).unwrap();
             prepare(&mut connection).unwrap();
             let name: String =
                 connection.query_row("SELECT name FROM author", [], |row| row.get(0)).unwrap();
             assert_eq!(name, "alice", "from {known}");
+            let second: String = connection
+                .query_row("SELECT path FROM dataset WHERE number = 1", [], |row| row.get(0))
+                .unwrap();
+            assert_eq!(second, "b", "numbers follow the paths");
             connection.prepare("SELECT tasks FROM watching").unwrap();
             connection.prepare("SELECT found FROM watched").unwrap();
         }
