@@ -168,8 +168,7 @@ fn one_plan(plan: &Plan, out: &mut Markup) {
     };
     out.element("p", &[], bounds);
     let Some(findings) = &plan.watched else {
-        let text = "Its kernels were not watched here; that is done in a sandbox, after an entry was admitted.";
-        out.element("p", &[("class", "soft")], text);
+        out.element("p", &[("class", "soft")], "Its kernels were not watched here.");
         return;
     };
     if findings.is_empty() {

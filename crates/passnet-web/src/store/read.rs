@@ -262,7 +262,7 @@ impl Store {
     pub fn detail(&self, entry: &Entry) -> Result<Detail, Error> {
         self.read(|connection| {
             let mut statement =
-                connection.prepare_cached("SELECT detail FROM entry WHERE number = ?1")?;
+                connection.prepare_cached("SELECT text FROM detail WHERE entry = ?1")?;
             let text: String = statement.query_row([entry.number], |row| row.get(0))?;
             serde_json::from_str(&text)
                 .map_err(|error| Error::storage(format!("entry {}: {error}", entry.id)))

@@ -49,7 +49,8 @@ const MIGRATIONS: &[&str] = &[
          operation TEXT NOT NULL, path TEXT NOT NULL, calls INTEGER NOT NULL,
          PRIMARY KEY (operation, path)) WITHOUT ROWID;",
     // What watched kernels did, and with which tasks those of an entry were watched. How often a dataset was imported, and
-    // its graphs by number. A way to the best entries.
+    // its graphs by number. Ways to the best entries; what only a run's own page shows lies apart, so that rankings need not
+    // read over it.
     "CREATE TABLE watching (entry INTEGER PRIMARY KEY REFERENCES entry(number), tasks TEXT NOT NULL);
      ALTER TABLE generation ADD COLUMN dataset INTEGER NOT NULL DEFAULT 1;
      CREATE TABLE numbered (
@@ -61,7 +62,11 @@ const MIGRATIONS: &[&str] = &[
      ALTER TABLE numbered RENAME TO dataset;
      CREATE INDEX dataset_task ON dataset(task);
      CREATE INDEX dataset_structure ON dataset(structure);
+     CREATE TABLE detail (entry INTEGER PRIMARY KEY REFERENCES entry(number), text TEXT NOT NULL);
+     INSERT INTO detail SELECT number, detail FROM entry;
+     ALTER TABLE entry DROP COLUMN detail;
      CREATE INDEX entry_standing ON entry(class, benchmark, state, score DESC, number);
+     CREATE INDEX entry_compiler ON entry(class, benchmark, compiler, state, score DESC);
      CREATE TABLE watched (key TEXT PRIMARY KEY, found TEXT NOT NULL, time INTEGER NOT NULL) WITHOUT ROWID;",
 ];
 
@@ -105,8 +110,23 @@ mod tests {
             for path in ["b", "c", "a"] {
                 connection.execute(insert, [path]).unwrap();
             }
+            connection
+                .execute_batch(
+                    "INSERT INTO class VALUES ('c', '', '');
+                     INSERT INTO benchmark VALUES ('b', '', 1, 1);
+                     INSERT INTO entry (id, digest, name, author, added, time, compiler, class, benchmark, state, score,
+                         low, high, correct, fast_1, fast_15, task_rate, detail)
+                     VALUES ('i', 'd', 'n', 'a', 1, 1, 'pass', 'c', 'b', 'listed', 1, 1, 1, 1, 1, 1, 1, 'told');",
+                )
+                .unwrap();
             prepare(&mut connection).unwrap();
             prepare(&mut connection).unwrap();
+            let detail: String = connection
+                .query_row("SELECT text FROM detail JOIN entry ON number = entry", [], |row| {
+                    row.get(0)
+                })
+                .unwrap();
+            assert_eq!(detail, "told");
             let name: String =
                 connection.query_row("SELECT name FROM author", [], |row| row.get(0)).unwrap();
             assert_eq!(name, "alice", "from {known}");
