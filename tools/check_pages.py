@@ -4,22 +4,31 @@
     tools/check_pages.py PASSNET [--shots DIR] [--runs RUN...]
 
 Makes runs, a site and a server, opens every kind of page in light and dark, 390 and 1,440 pixels wide, and tries sorting,
-filtering, comparing and replaying. A message on the console, a request that leaves the page, or text that is wider than the
-window is a failure. Needs chromium and playwright; exit code 77 says that one is missing.
+filtering, searching, comparing and replaying. A message on the console, a request that leaves the page, or text that is
+wider than the window is a failure. Needs chromium; exit code 77 says that there is none.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+
+from chromium import BrowserError, Chromium, Page
 
 ROOT = Path(__file__).resolve().parents[1]
 MISSING = 77
+# Where the links of a page lead, without the part behind.
+LINKS = "[...document.querySelectorAll('a[href]')].map((a) => a.href.split('#')[0].split('?')[0])"
+# The column by which a table is sorted; how many steps can be seen.
+SORTED = "document.querySelector('th[aria-sort]')?.textContent.trim()"
+STEPS = "[...document.querySelectorAll('.step')].filter((it) => it.getClientRects().length > 0).length"
 LOOKS = [("light", 1440), ("light", 390), ("dark", 1440), ("dark", 390)]
 
 
@@ -33,24 +42,14 @@ def main() -> int:
     if chromium is None:
         print("skipped: no chromium on the path")
         return MISSING
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        print("skipped: this Python has no playwright")
-        return MISSING
-    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+    with tempfile.TemporaryDirectory() as folder, Chromium(chromium) as browser:
         work = Path(folder)
         passnet = Passnet(options.passnet.resolve(), work)
         runs = [run.resolve() for run in options.runs] or passnet.make_runs()
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         check = Check(browser, options.shots)
-        try:
-            site = passnet.site(runs)
-            check.site(site)
-            with passnet.serve(runs) as address:
-                check.server(address)
-        finally:
-            browser.close()
+        check.site(passnet.site(runs))
+        with passnet.serve(runs) as address:
+            check.server(address)
     for problem in check.problems:
         print(f"FAILED {problem}")
     print(f"{check.looked} pages looked at, {len(check.problems)} problems")
@@ -128,7 +127,8 @@ class Served:
     """A server for as long as it is looked at."""
 
     def __init__(self, program: Path, board: Path) -> None:
-        self.command = [str(program), "serve", "--store", str(board), "--listen", "127.0.0.1:0", "--rate", "0", "--json"]
+        self.command = [str(program), "serve", "--store", str(board), "--listen", "127.0.0.1:0", "--rate", "0", "--json",
+                        "--tasks", "bench/tasks", "--rejudge", "off", "--dataset", "bench/set/evaluation.pnds"]
 
     def __enter__(self) -> str:
         self.process = subprocess.Popen(self.command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -141,7 +141,7 @@ class Served:
 
 
 class Check:
-    def __init__(self, browser: object, shots: Path | None) -> None:
+    def __init__(self, browser: Chromium, shots: Path | None) -> None:
         self.browser = browser
         self.shots = shots
         self.looked = 0
@@ -149,128 +149,123 @@ class Check:
         if shots:
             shots.mkdir(parents=True, exist_ok=True)
 
-    def problem(self, what: str) -> None:
-        self.problems.append(what)
-
     def expect(self, what: str, holds: bool) -> None:
         if not holds:
-            self.problem(what)
+            self.problems.append(what)
 
-    def page(self, scheme: str = "light", width: int = 1440, script: bool = True):
-        context = self.browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900},
-                                           java_script_enabled=script)
-        page = context.new_page()
-        page.on("console", lambda message: self.problem(f"{page.url}: console: {message.text}"))
-        page.on("pageerror", lambda error: self.problem(f"{page.url}: {error}"))
-        return page
+    @contextlib.contextmanager
+    def page(self, url: str, scheme: str = "light", width: int = 1440, script: bool = True) -> Iterator[Page]:
+        page = self.browser.page(scheme, width, script)
+        try:
+            page.goto(url)
+            yield page
+        except BrowserError as error:
+            self.problems.append(f"{url}: {error}")
+        finally:
+            self.problems += [f"{url}: console: {complaint}" for complaint in page.complaints]
+            page.close()
 
     def look(self, name: str, url: str) -> None:
         for scheme, width in LOOKS:
-            page = self.page(scheme, width)
-            asked: list[str] = []
-            page.on("request", lambda request: asked.append(request.url))
-            page.goto(url)
-            self.looked += 1
-            label = f"{name} ({scheme}, {width})"
-            self.expect(f"{label}: it asks for more: {asked}", len(asked) == 1)
-            wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-            self.expect(f"{label}: {wide} pixels too wide", wide <= 0)
-            self.expect(f"{label}: no heading", page.locator("h1").count() == 1)
-            if self.shots:
-                page.screenshot(path=str(self.shots / f"{name}-{scheme}-{width}.png"), full_page=width == 390)
-            page.context.close()
+            with self.page(url, scheme, width) as page:
+                self.looked += 1
+                label = f"{name} ({scheme}, {width})"
+                self.expect(f"{label}: it asks for more: {page.asked}", len(page.asked) == 1)
+                wide = page.run("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+                self.expect(f"{label}: {wide} pixels too wide", wide <= 0)
+                self.expect(f"{label}: no heading", page.run("document.querySelectorAll('h1').length") == 1)
+                if self.shots:
+                    page.shoot(self.shots / f"{name}-{scheme}-{width}.png", whole=width == 390)
 
-    def kinds(self, page: object) -> dict[str, str]:
+    def kinds(self, url: str) -> dict[str, str]:
         """One address of each kind of page, found by following links."""
-        kinds = {"home": page.url}
-        queue, seen = [page.url], set()
+        kinds = {"home": url}
+        queue, seen = [url], set()
+        # The last that fits counts.
         patterns = {"board": "/board/", "run": "/run/", "task": "/task/", "pass": "/pass/", "attempt": "/attempt/",
                     "compare": "/compare/", "dataset": "/dataset/", "graph": "/dataset/graph/", "reference": "/reference/",
-                    "submissions": "/submissions/"}
-        while queue and len(seen) < 120:
-            url = queue.pop(0)
-            if url in seen:
-                continue
-            seen.add(url)
-            page.goto(url)
-            links = page.eval_on_selector_all("a[href]", "all => all.map(a => a.href.split('#')[0].split('?')[0])")
-            for link in links:
-                kind = None
-                for name, part in patterns.items():
-                    if part in link:
-                        kind = name
-                if kind and "/api/" not in link:
-                    kinds.setdefault(kind, link)
-                    # Not every run has passes or attempts.
-                    if kind in ("board", "dataset", "run", "task"):
-                        queue.append(link)
+                    "operations": "/dataset/operations/", "operation": "/dataset/operation/", "tasks": "/dataset/tasks/",
+                    "task-graphs": "/dataset/task/", "structures": "/dataset/structures/",
+                    "structure": "/dataset/structure/", "submissions": "/submissions/"}
+        with self.page(url) as page:
+            while queue and len(seen) < 120:
+                url = queue.pop(0)
+                if url in seen:
+                    continue
+                seen.add(url)
+                page.goto(url)
+                for link in page.run(LINKS):
+                    fitting = [name for name, part in patterns.items() if part in link and "/api/" not in link]
+                    if fitting:
+                        kinds.setdefault(fitting[-1], link)
+                        # Not every run has passes or attempts.
+                        if fitting[-1] in ("board", "dataset", "operations", "run", "task"):
+                            queue.append(link)
         return kinds
 
     def site(self, folder: Path) -> None:
-        page = self.page()
-        page.goto((folder / "index.html").as_uri())
-        kinds = self.kinds(page)
-        wanted = {"home", "board", "run", "task", "pass", "attempt", "compare", "dataset", "graph", "reference"}
+        kinds = self.kinds((folder / "index.html").as_uri())
+        wanted = {"home", "board", "run", "task", "pass", "attempt", "compare", "dataset", "graph", "reference",
+                  "operations", "operation", "tasks", "task-graphs", "structures", "structure"}
         self.expect(f"the site lacks {wanted - set(kinds)}", wanted <= set(kinds))
         for name, url in kinds.items():
             self.look(f"site-{name}", url)
         self.sorting(kinds["reference"])
         self.filtering(kinds["board"])
-        self.replay(kinds.get("attempt"))
+        self.searching(kinds["dataset"], "/dataset/operation/relu/index.html")
+        self.replay(kinds["attempt"])
 
     def server(self, address: str) -> None:
-        page = self.page()
-        page.goto(f"{address}/")
-        kinds = self.kinds(page)
+        kinds = self.kinds(f"{address}/")
         for name, url in kinds.items():
             self.look(f"served-{name}", url)
         for script in (True, False):
-            page = self.page(script=script)
-            page.goto(kinds["board"])
-            page.get_by_role("link", name="run", exact=True).click()
-            up = page.locator("th[aria-sort]").first.inner_text()
-            self.expect(f"sorting (script {script}): {up}", up.startswith("run"))
-            page.goto(kinds["board"])
-            button = page.get_by_role("button", name="Compare")
-            if button.count():
-                button.click()
-                page.wait_for_url("**/compare/*/*/")
-                self.expect(f"comparing (script {script})", page.locator("h1").count() == 1)
-            page.context.close()
+            self.searching(kinds["dataset"], "/dataset/operation/relu/", script)
+            with self.page(kinds["board"], script=script) as page:
+                page.click("thead a", "run")
+                self.expect(f"sorting (script {script})", page.wait_for(f"{SORTED} === 'run'"))
+                page.goto(kinds["board"])
+                page.click("form button", "Compare")
+                is_there = page.wait_for("/\\/compare\\/\\w+\\/\\w+\\/$/.test(location.pathname)")
+                self.expect(f"comparing (script {script})", is_there)
 
     def sorting(self, url: str) -> None:
-        page = self.page()
-        page.goto(url)
-        first = lambda: page.locator("tbody tr").first.inner_text()
-        page.get_by_role("button", name="AS", exact=True).click()
-        self.expect("sorting: the best first", first().startswith("Eager"))
-        page.get_by_role("button", name="AS", exact=True).click()
-        self.expect("sorting: the worst first", first().startswith("Qwen3-4B\t"))
-        page.context.close()
+        with self.page(url) as page:
+            for order, first in [("the best", "Eager"), ("the worst", "Qwen3-4B")]:
+                page.click("thead button", "AS")
+                found = page.run("document.querySelector('tbody tr').cells[0].textContent.trim()")
+                self.expect(f"sorting: {order} first: {found}", found == first)
+
+    def searching(self, url: str, target: str, script: bool = True) -> None:
+        with self.page(url, script=script) as page:
+            page.fill("input[name=op]", "relu")
+            page.click("form button", "Show")
+            self.expect(f"searching (script {script}): not at {target}", page.wait_for_path(target))
+            self.expect(f"searching (script {script}): no graphs", page.visible("#graphs tbody tr") > 0)
+            if script:
+                page.click("a", "Every operation")
+                page.wait_for("document.querySelector('#names') !== null && document.readyState === 'complete'")
+                everything = page.visible("#names tbody tr")
+                page.fill("input[name=op]", "norm")
+                some = page.visible("#names tbody tr")
+                self.expect(f"searching: {some} of {everything} left", 0 < some < everything)
 
     def filtering(self, url: str) -> None:
-        page = self.page()
-        page.goto(url)
-        page.locator("input[data-filters]").fill("no such run")
-        self.expect("filtering: rows are left", page.locator("#ranking tbody tr:visible").count() == 0)
-        page.locator("input[data-filters]").fill("")
-        self.expect("filtering: no rows come back", page.locator("#ranking tbody tr:visible").count() > 0)
-        page.context.close()
+        with self.page(url) as page:
+            page.fill("input[data-filters]", "no such run")
+            self.expect("filtering: rows are left", page.visible("#ranking tbody tr") == 0)
+            page.fill("input[data-filters]", "")
+            self.expect("filtering: no rows come back", page.visible("#ranking tbody tr") > 0)
 
-    def replay(self, url: str | None) -> None:
-        if url is None:
-            return
-        page = self.page()
-        page.goto(url)
-        visible = lambda: page.locator(".step:visible").count()
-        everything = visible()
-        page.get_by_role("button", name="First").click()
-        self.expect("replay: one step", visible() == 1)
-        page.keyboard.press("ArrowRight")
-        self.expect("replay: two steps", visible() == 2)
-        page.get_by_role("button", name="All").click()
-        self.expect("replay: all steps", visible() == everything)
-        page.context.close()
+    def replay(self, url: str) -> None:
+        with self.page(url) as page:
+            everything = page.visible(".step")
+            page.click(".steps button", "First")
+            self.expect("replay: one step", page.visible(".step") == 1)
+            page.press("ArrowRight")
+            self.expect("replay: two steps", page.wait_for(f"{STEPS} === 2"))
+            page.click(".steps button", "All")
+            self.expect("replay: all steps", page.visible(".step") == everything)
 
 
 if __name__ == "__main__":

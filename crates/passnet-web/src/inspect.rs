@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::bundle::PassFiles;
+use crate::store::CorpusModel;
 use passnet_bench::signature::{Signature, signatures, step_lines};
 use passnet_graph::{Diagnostic, Graph, GraphFiles};
 use passnet_kernel::check::{self, proved_in_bounds};
@@ -9,36 +10,58 @@ use passnet_pass::load::{Bindings, LoadOptions, PassSet, load};
 use passnet_pass::matcher::{MatchOptions, Pattern, TargetGraph, matches};
 use passnet_pass::rules;
 use passnet_pass::trace::{Dialect, Pass, trace};
+use serde::{Deserialize, Serialize};
 
 /// Everything about a set of passes.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub struct Inspection {
     pub passes: Vec<InspectedPass>,
     /// What could not be read.
     pub errors: Vec<String>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct InspectedPass {
     pub name: String,
     /// What it replaces; `None` where it cannot be traced.
+    #[serde(skip)]
     pub pattern: Option<Graph>,
     pub rules: Vec<rules::Finding>,
     pub errors: Vec<String>,
-    /// Graphs in which it matches, and in how many places.
-    pub matches: Vec<(String, usize)>,
+    pub matches: Vec<Matched>,
     pub plans: Vec<Plan>,
 }
 
+/// A graph of the dataset in which a pass matches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Matched {
+    pub number: usize,
+    pub graph: String,
+    pub places: usize,
+}
+
 /// What a wrapper does for one signature.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Plan {
     pub graph: String,
     pub sites: usize,
     pub steps: Vec<String>,
     /// Whether every access was proved to stay inside its buffer, without a run.
     pub is_proved: bool,
-    pub findings: Vec<check::Finding>,
+    /// What is known of its kernels after a watched run; `None` where there was none.
+    pub watched: Option<Vec<KernelFinding>>,
+}
+
+/// What the checker of kernels found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KernelFinding {
+    pub rule: String,
+    pub severity: String,
+    pub file: String,
+    pub line: u32,
+    pub message: String,
+    /// For every input of the signature; otherwise seen in one run.
+    pub is_proved: bool,
 }
 
 /// With what passes are held together.
@@ -47,8 +70,8 @@ pub struct Surroundings<'a> {
     /// Graphs of the task, whole: plans need types.
     pub graphs: Vec<GraphFiles>,
     /// Graphs in which the patterns are looked for.
-    pub corpus: &'a [(String, Graph)],
-    /// Whether kernels may be run to watch them; never where the passes are somebody else's and this is a server.
+    pub corpus: &'a [CorpusModel],
+    /// Whether kernels may be run to watch them: in a server never, there a sandboxed process does it.
     pub may_run: bool,
 }
 
@@ -88,21 +111,23 @@ pub fn inspect(
                 pass.pattern = Some(traced.pattern.graph);
             }
         }
-        for plan in &mut pass.plans {
-            let findings = plan.findings.iter_mut();
-            findings.for_each(|finding| finding.file = finding.file.replace(&place, ""));
+        for finding in pass.plans.iter_mut().flat_map(|plan| plan.watched.iter_mut().flatten()) {
+            finding.file = finding.file.replace(&place, "");
         }
         found.passes.push(pass);
     }
     Ok(found)
 }
 
-fn matching(pass: &Pass, corpus: &[(String, Graph)]) -> Vec<(String, usize)> {
+fn matching(pass: &Pass, corpus: &[CorpusModel]) -> Vec<Matched> {
     let pattern = Pattern::new(&pass.pattern.graph);
     let options = MatchOptions::default();
-    let places = |graph: &Graph| matches(&pattern, &TargetGraph::new(graph), &options).len();
-    let all = corpus.iter().map(|(name, graph)| (name.clone(), places(graph)));
-    all.filter(|(_, places)| *places > 0).collect()
+    let all = corpus.iter().map(|model| Matched {
+        number: model.number,
+        graph: model.path.clone(),
+        places: matches(&pattern, &TargetGraph::new(&model.graph), &options).len(),
+    });
+    all.filter(|found| found.places > 0).collect()
 }
 
 /// A graph that the pass does not match, or for which no plan can be made, has none.
@@ -118,7 +143,7 @@ fn plan(graph: &GraphFiles, signature: &Signature, may_run: bool) -> Plan {
         sites: signature.sites,
         steps: step_lines(&fixture.plan),
         is_proved: false,
-        findings: Vec::new(),
+        watched: None,
     };
     let Ok(prepared) = fixture.prepare() else { return plan };
     plan.is_proved = prepared
@@ -128,7 +153,26 @@ fn plan(graph: &GraphFiles, signature: &Signature, may_run: bool) -> Plan {
         let mut buffers = fixture.buffers(&prepared);
         let lent = buffers.iter_mut().map(Vec::as_mut_slice).collect();
         let arguments = fixture.header.host_args();
-        plan.findings = check::check(&fixture.modules, &wrapper, &arguments, &prepared, lent);
+        let found = check::check(&fixture.modules, &wrapper, &arguments, &prepared, lent);
+        plan.watched = Some(found.into_iter().map(KernelFinding::from).collect());
     }
     plan
+}
+
+impl From<check::Finding> for KernelFinding {
+    fn from(found: check::Finding) -> KernelFinding {
+        let severity = match found.severity {
+            check::Severity::Note => "note",
+            check::Severity::Warning => "warning",
+            check::Severity::Error => "error",
+        };
+        KernelFinding {
+            rule: found.rule.to_string(),
+            severity: severity.to_string(),
+            file: found.file,
+            line: found.line,
+            message: found.message,
+            is_proved: found.proved,
+        }
+    }
 }

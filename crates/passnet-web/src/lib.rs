@@ -14,5 +14,6 @@ pub mod server;
 pub mod site;
 pub mod store;
 pub mod tasks;
+pub mod watch;
 
 pub use error::{Error, ErrorKind};

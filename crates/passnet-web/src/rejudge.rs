@@ -6,6 +6,7 @@ use crate::Error;
 use crate::bundle::{Bundle, pass_files};
 use crate::store::{Rejudged, ResultRow, now};
 use crate::tasks::TaskIndex;
+use crate::watch::{self, WatchedPlan};
 use passnet_bench::bench::{Bench, Compiler};
 use passnet_bench::evaluate::EvaluateOptions;
 use passnet_bench::report::RunRecord;
@@ -17,6 +18,7 @@ use passnet_bench::verdict::VerdictKind;
 use passnet_engine::Engine;
 use passnet_engine::native::NativeEngine;
 use passnet_engine::sandbox::{self, Ending, Sandbox};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -105,17 +107,31 @@ pub fn judge(job: &Job) -> Result<Answer, Error> {
     })
 }
 
+/// What a process can be asked to do.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Request<J, W> {
+    Judge(J),
+    Watch(W),
+}
+
 /// The process of a job: a job as JSON in, an answer as JSON out.
 pub fn work(input: &[u8]) -> Result<Vec<u8>, Error> {
-    let job: Job = serde_json::from_slice(input)
+    let request: Request<Job, watch::Job> = serde_json::from_slice(input)
         .map_err(|error| Error::input(format!("not a job: {error}")))?;
-    let answer = judge(&job)?;
-    serde_json::to_vec(&answer).map_err(|error| Error::input(error.to_string()))
+    let written = match request {
+        Request::Judge(job) => serde_json::to_vec(&judge(&job)?),
+        Request::Watch(job) => serde_json::to_vec(&watch::watch(&job)?),
+    };
+    written.map_err(|error| Error::input(error.to_string()))
 }
 
 /// Who does jobs.
 pub trait Rejudger: fmt::Debug + Send + Sync {
     fn judge(&self, job: &Job) -> Result<Answer, Error>;
+
+    /// Runs kernels under watch.
+    fn watch(&self, job: &watch::Job) -> Result<Vec<WatchedPlan>, Error>;
 }
 
 /// Jobs in a process of their own that sees nothing but itself.
@@ -148,9 +164,9 @@ impl Sandboxed {
     }
 }
 
-impl Rejudger for Sandboxed {
-    fn judge(&self, job: &Job) -> Result<Answer, Error> {
-        let input = serde_json::to_vec(job).map_err(|error| Error::input(error.to_string()))?;
+impl Sandboxed {
+    fn ask<T: DeserializeOwned>(&self, request: &Request<&Job, &watch::Job>) -> Result<T, Error> {
+        let input = serde_json::to_vec(request).map_err(|error| Error::input(error.to_string()))?;
         let finished = self
             .sandbox
             .run(&sandbox::Job {
@@ -169,6 +185,16 @@ impl Rejudger for Sandboxed {
             }),
             other => Err(Error::lacking(format!("the judging process {other}"))),
         }
+    }
+}
+
+impl Rejudger for Sandboxed {
+    fn judge(&self, job: &Job) -> Result<Answer, Error> {
+        self.ask(&Request::Judge(job))
+    }
+
+    fn watch(&self, job: &watch::Job) -> Result<Vec<WatchedPlan>, Error> {
+        self.ask(&Request::Watch(job))
     }
 }
 

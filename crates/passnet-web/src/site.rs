@@ -2,8 +2,8 @@
 
 use crate::Error;
 use crate::bundle::{Bundle, Limits, MakeOptions, draft_of_run};
-use crate::pages::{CORPUS_ROWS, Pages, Query, Route};
-use crate::store::{Admission, Entry, EntryState, Filter, Store, readied};
+use crate::pages::{CORPUS_ROWS, Pages, Query, Route, shelf_route};
+use crate::store::{Admission, Entry, EntryState, Filter, Shelf, Store, readied};
 use crate::tasks::TaskIndex;
 use passnet_agent::run::{RunFolder, is_agent_run};
 use passnet_bench::report::RunRecord;
@@ -122,8 +122,19 @@ fn routes(store: &Store, entries: &[Entry]) -> Result<Vec<Route>, Error> {
         let attempts = 0..detail.attempts.len();
         routes.extend(attempts.map(|attempt| Route::Attempt(entry.id.clone(), attempt)));
     }
-    let (_, graphs) = store.corpus("", 0, 1)?;
-    routes.extend((2..=graphs.div_ceil(CORPUS_ROWS)).map(Route::DatasetPage));
+    let (_, graphs) = store.corpus(None, 0, 1)?;
+    let pages_of = |graphs: usize| 2..=graphs.div_ceil(CORPUS_ROWS);
+    routes.extend(pages_of(graphs).map(Route::DatasetPage));
     routes.extend((0..graphs).map(Route::Graph));
+    for shelf in Shelf::ALL.into_iter().filter(|_| graphs > 0) {
+        routes.push(Route::Shelves(shelf));
+        for shelved in store.shelf(shelf)? {
+            let first = shelf_route(shelf, &shelved.name);
+            let Route::Shelf(_, slug, _) = &first else { continue };
+            let more = pages_of(usize::try_from(shelved.graphs).unwrap_or(0));
+            routes.extend(more.map(|page| Route::Shelf(shelf, slug.clone(), page)));
+            routes.push(first);
+        }
+    }
     Ok(routes)
 }

@@ -7,6 +7,7 @@ use passnet_web::Error;
 use passnet_web::rejudge::{Answer as Judged, Job, Rejudger};
 use passnet_web::server::{OPENAPI, ServerLimits};
 use passnet_web::tasks::TaskIndex;
+use passnet_web::watch::WatchedPlan;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -163,6 +164,7 @@ fn the_interface_for_machines_is_as_described() {
             .replace("{id}", &entry.id)
             .replace("{one}", &entry.id)
             .replace("{two}", &entry.id)
+            .replace("{task}", "0")
             .replace("{digest}", &entry.digest);
         if methods.get("get").is_some() {
             assert_eq!(board.get(&full).status, 200, "{full}");
@@ -176,7 +178,7 @@ fn the_interface_for_machines_is_as_described() {
             asked += 1;
         }
     }
-    assert_eq!(asked, 14);
+    assert_eq!(asked, 16);
     for (schema, value) in [
         ("Run", &board.json(&format!("/api/v1/runs/{}", entry.id))["run"]),
         ("Submission", &board.json("/api/v1/submissions/1")),
@@ -242,6 +244,8 @@ fn hostile_text_stays_text_on_every_page() {
         for path in [
             format!("/board/{}/?q={encoded}&sort={encoded}&page={encoded}", entries[0].board()),
             format!("/dataset/?op={encoded}"),
+            format!("/dataset/operations/?op={encoded}"),
+            format!("/dataset/operation/{encoded}/"),
             format!("/{encoded}/"),
             format!("/run/{encoded}/"),
         ] {
@@ -444,6 +448,10 @@ impl Rejudger for Told {
         assert!(job.graph.iter().any(|(name, _)| name == "model.py"));
         let (verdict, place) = (Some(self.0), "a test".to_string());
         Ok(Judged { verdict, speedup: Some(1.0), high: Some(1.1), text: "seen".into(), place })
+    }
+
+    fn watch(&self, _: &passnet_web::watch::Job) -> Result<Vec<WatchedPlan>, Error> {
+        Ok(Vec::new())
     }
 }
 

@@ -99,9 +99,11 @@ fn a_page_says_what_a_run_achieved() {
     assert!(has(&["slow</h1>", "quick"]) || has(&["quick against slow"]));
     assert!(has(&["Run against run", "eager (by definition)"]));
     assert!(has(&["TorchInductor", "NVIDIA A30", "0.706"]));
+    assert!(has(&["Dataset</h1>", "graph/0/index.html", "operations/index.html", "By structure"]));
     assert!(has(&[
-        "Operations",
+        "Operations of the dataset",
         "The most used first",
-        "dataset/graph/0/index.html".trim_start_matches("dataset/")
+        "dataset/operation/relu/index.html"
     ]));
+    assert!(has(&["relu</h1>", "of this operation in the dataset", "graph/"]));
 }

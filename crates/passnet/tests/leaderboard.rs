@@ -7,12 +7,12 @@ use passnet_web::store::Store;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use support::{Room, eager_run, submit_to};
+use support::{Room, ask, eager_run, submit_to};
 
 fn passnet(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_passnet"))
@@ -31,6 +31,10 @@ fn json(folder: &Path, arguments: &[&str]) -> Value {
     serde_json::from_str(&out).unwrap()
 }
 
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
 /// A server of the folder `board`, and where it listens.
 struct Running {
     child: Child,
@@ -39,6 +43,10 @@ struct Running {
 
 impl Running {
     fn start(folder: &Path) -> Running {
+        Running::start_with(folder, &[])
+    }
+
+    fn start_with(folder: &Path, more: &[&str]) -> Running {
         let mut child = Command::new(env!("CARGO_BIN_EXE_passnet"))
             .current_dir(folder)
             .args([
@@ -53,6 +61,7 @@ impl Running {
                 "0",
                 "--json",
             ])
+            .args(more)
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -246,4 +255,35 @@ fn a_killed_server_loses_nothing_and_doubles_nothing() {
     let entries = store.all_entries().unwrap();
     assert_eq!(entries.len(), bundles.len());
     assert!(store.is_whole().unwrap());
+}
+
+#[test]
+#[ignore = "needs a sandbox; tools/full-check runs it"]
+fn a_server_watches_the_kernels_of_its_entries() {
+    let room = Room::new();
+    let here = room.folder.path();
+    let (task, passes) = ("bench/tasks/layer_scale_add", "bench/passes");
+    let (task, passes) = (repository().join(task), repository().join(passes));
+    let (task, passes) = (task.to_str().unwrap(), passes.to_str().unwrap());
+    let timing = ["--quick", "--trials", "10", "--warmup", "1", "--seconds", "0.02"];
+    let bench = ["bench", task, "--passes", passes, "--out", "run"];
+    let (code, _, err) = passnet(here, &[&bench[..], &timing].concat());
+    assert_eq!(code, 0, "{err}");
+    let added = json(here, &["leaderboard", "add", "run", "--store", "board"]);
+    let id = added["entries"][0]["id"].as_str().unwrap();
+    let server = Running::start_with(here, &["--tasks", task]);
+    let address = format!("/api/v1/runs/{id}/tasks/0/passes");
+    let request = format!("GET {address} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    for _ in 0..1200 {
+        let told = ask(server.address, &request).json();
+        let set = &told["sets"][0];
+        assert!(set.get("not_watched").is_none(), "{told}");
+        let plans = set["passes"][0]["plans"].as_array().unwrap();
+        assert!(!plans.is_empty(), "{told}");
+        if plans.iter().all(|plan| plan["watched"].as_array().is_some_and(Vec::is_empty)) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    panic!("the kernels were not watched");
 }

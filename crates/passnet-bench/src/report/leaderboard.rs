@@ -1,13 +1,15 @@
 //! Several runs, best first, like beside like.
 
 use super::compare::overall;
-use super::{Conclusion, Conditions, GraphName, GraphRecord, RunRecord};
+use super::ranks::{is_told, ranks};
+use super::{Conditions, GraphName, GraphRecord, RunRecord};
 use super::{are_unlike, differences, sentence};
 use crate::score::{Outcome, Parameters, Score, graph_log_score, sample_correctness_rate};
 use crate::stats::RatioInterval;
 use passnet_graph::FileName;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 
 /// Runs that may be ranked side by side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -26,7 +28,7 @@ pub struct RankedGroup {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Standing {
     pub run: String,
-    /// From 1; runs that cannot be told apart share one.
+    /// From 1; runs that cannot be told from the best of a rank share it.
     pub rank: usize,
     #[serde(flatten)]
     pub score: Score,
@@ -80,7 +82,10 @@ fn rank(runs: &[&RunRecord], differences: Vec<String>, parameters: Parameters) -
     let mut counted: Vec<Counted> =
         runs.iter().filter_map(|run| count(run, &common, parameters)).collect();
     counted.sort_by(|a, b| b.standing.score.aggregated.total_cmp(&a.standing.score.aggregated));
-    share_ranks(&mut counted);
+    let Ok(ranks) = ranks(counted.iter().map(Ok::<_, Infallible>), |one, two| are_told(one, two));
+    for (counted, rank) in counted.iter_mut().zip(ranks) {
+        counted.standing.rank = rank;
+    }
     RankedGroup {
         conditions: runs[0].conditions().into_iter().cloned().collect(),
         differences,
@@ -124,32 +129,11 @@ fn count(run: &RunRecord, common: &BTreeSet<Key>, parameters: Parameters) -> Opt
     Some(Counted { standing, logs })
 }
 
-/// Gives ranks to runs in the order of their scores. Two that cannot be told apart share a rank, and with them whatever
-/// lies between: a rank never says more than the tasks do.
-fn share_ranks(runs: &mut [Counted]) {
-    let mut first = 0;
-    while first < runs.len() {
-        // The last run that cannot be told from one of this rank.
-        let mut last = first;
-        let mut next = first;
-        while next <= last {
-            let alike = (next + 1..runs.len()).filter(|other| !is_told(&runs[next], &runs[*other]));
-            last = alike.fold(last, usize::max);
-            next += 1;
-        }
-        for counted in &mut runs[first..=last] {
-            counted.standing.rank = first + 1;
-        }
-        first = last + 1;
-    }
-}
-
 /// Whether the tasks show that two runs differ, graph by graph.
-fn is_told(one: &Counted, two: &Counted) -> bool {
-    let pairs = one
-        .logs
-        .iter()
-        .filter_map(|(key, log)| Some((key.0.sample.as_str(), log - two.logs.get(key)?)));
-    let told = overall(pairs).map(|found| found.conclusion);
-    matches!(told, Some(Conclusion::Better | Conclusion::Worse))
+fn are_told(one: &Counted, two: &Counted) -> bool {
+    is_told(
+        one.logs
+            .iter()
+            .filter_map(|(key, log)| Some((key.0.sample.as_str(), log - two.logs.get(key)?))),
+    )
 }

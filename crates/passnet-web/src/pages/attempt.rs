@@ -3,13 +3,14 @@
 use super::links::Links;
 use super::route::Route;
 use super::shared::{count, facts, link, verdict};
-use super::{Page, Pages, highlight};
+use super::{Page, Pages};
 use crate::Error;
 use passnet_agent::chat::Message;
 use passnet_agent::evaluator::Assessment;
 use passnet_agent::run::AttemptRecord;
 use passnet_agent::trajectory::{Event, ReplyEvent, ResultEvent};
 use passnet_bench::report::html::markup::Markup;
+use passnet_bench::report::html::source;
 use passnet_bench::report::ratio_text;
 
 /// Longer texts are shown in part.
@@ -78,7 +79,7 @@ fn replay(record: &AttemptRecord, out: &mut Markup) {
         out.element("h2", &[], &format!("The best version, of step {}", best.step));
         for (name, text) in record.best_files() {
             out.element("h3", &[], name);
-            highlight::source(text, out);
+            source(text, out);
         }
     }
 }

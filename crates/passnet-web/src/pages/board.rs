@@ -149,7 +149,7 @@ fn filter_form(pages: &Pages<'_>, query: &Query, out: &mut Markup) {
 }
 
 /// Heads of the columns, the order behind each, and whether its cells are numbers.
-const COLUMNS: [(&str, Option<EntryOrder>, bool); 12] = [
+const COLUMNS: [(&str, Option<EntryOrder>, bool); 13] = [
     ("rank", None, true),
     ("run", Some(EntryOrder::Name), false),
     ("AS", Some(EntryOrder::Score), true),
@@ -158,7 +158,8 @@ const COLUMNS: [(&str, Option<EntryOrder>, bool); 12] = [
     ("correct", Some(EntryOrder::Correct), true),
     ("fast_1", Some(EntryOrder::Fast1), true),
     ("fast_1.5", Some(EntryOrder::Fast15), true),
-    ("tokens, cost", Some(EntryOrder::Tokens), true),
+    ("tokens", Some(EntryOrder::Tokens), true),
+    ("cost", Some(EntryOrder::Cost), true),
     ("date", Some(EntryOrder::Date), false),
     ("author", Some(EntryOrder::Author), false),
     ("checked", None, false),
@@ -240,7 +241,7 @@ fn eager(out: &mut Markup) {
     out.open("tr", &[("class", "baseline")]);
     out.element("td", &[("class", "n")], "");
     out.element("th", &[("scope", "row")], "eager (by definition)");
-    for text in ["1.000", "", "1.000", "100.0 %", "100.0 %", "0.0 %", ""] {
+    for text in ["1.000", "", "1.000", "100.0 %", "100.0 %", "0.0 %", "", ""] {
         out.element("td", &[("class", "n")], text);
     }
     for _ in 0..3 {
@@ -272,12 +273,8 @@ fn row(entry: &Entry, links: &Links, out: &mut Markup) {
     cell(&percent(entry.correct), out);
     cell(&percent(entry.fast_1), out);
     cell(&percent(entry.fast_15), out);
-    let tokens = entry.tokens.map_or(String::new(), |tokens| match entry.cost {
-        Some(cost) => format!("{tokens}, {cost:.2} $"),
-        None => tokens.to_string(),
-    });
-    let exact = entry.tokens.map_or(String::new(), |tokens| tokens.to_string());
-    out.element("td", &[("class", "n"), ("data-value", &exact)], &tokens);
+    cell(&entry.tokens.map_or(String::new(), |tokens| tokens.to_string()), out);
+    cell(&entry.cost.map_or(String::new(), |cost| format!("{cost:.2} $")), out);
     let exact = entry.added.to_string();
     out.element("td", &[("data-value", &exact)], &date(entry.added));
     out.element("td", &[], &entry.author);

@@ -8,8 +8,9 @@ use crate::Error;
 use crate::store::{Entry, ResultRow};
 use passnet_bench::report::html::markup::Markup;
 use passnet_bench::report::html::{chart, comparison};
-use passnet_bench::report::{Comparison, RunRecord, compare, ratio_text};
+use passnet_bench::report::{Change, Comparison, RunRecord, compare, ratio_text};
 use passnet_bench::score::Parameters;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Pairs that are shown of each kind; the matrix has all.
@@ -36,13 +37,14 @@ pub(super) fn write(
     link(links, &Route::Run(two.id.clone()), &two.name, &mut out);
     out.close("p");
     curves(&found, &mut out);
+    let changed = changed_tasks(&found);
     let left_out = cut(&mut found);
     comparison(&found, &mut out);
     if left_out > 0 {
         let text = format!("{left_out} more graphs are in the matrix below.");
         out.element("p", &[("class", "soft")], &text);
     }
-    matrix(pages, links, &one, &two, &mut out)?;
+    matrix(pages, links, (&one, &two), &changed, &mut out)?;
     Ok(Some(Page { title: format!("{} against {}", two.name, one.name), body: out }))
 }
 
@@ -86,12 +88,23 @@ fn cut(found: &mut Comparison) -> usize {
     left_out
 }
 
-/// Every task of both runs, one row each.
+/// How many graphs of each task changed by more than noise, in speed or in verdict.
+fn changed_tasks(found: &Comparison) -> BTreeMap<String, usize> {
+    let speed = found.pairs.iter().filter(|pair| pair.change != Change::Same);
+    let names = speed.map(|pair| &pair.name).chain(found.verdicts.iter().map(|it| &it.name));
+    let mut changed = BTreeMap::new();
+    for name in names {
+        *changed.entry(name.sample.clone()).or_default() += 1;
+    }
+    changed
+}
+
+/// Every task of both runs, one row each; those with the most changes first.
 fn matrix(
     pages: &Pages<'_>,
     links: &Links,
-    one: &Entry,
-    two: &Entry,
+    (one, two): (&Entry, &Entry),
+    changed: &BTreeMap<String, usize>,
     out: &mut Markup,
 ) -> Result<(), Error> {
     let by_task = |entry: &Entry| -> Result<BTreeMap<String, (usize, Vec<ResultRow>)>, Error> {
@@ -104,14 +117,19 @@ fn matrix(
     };
     let (before, after) = (by_task(one)?, by_task(two)?);
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let mut names: Vec<(usize, &String)> =
+        names.into_iter().map(|name| (changed.get(name).copied().unwrap_or(0), name)).collect();
+    names.sort_by_key(|(changes, name)| (Reverse(*changes), *name));
     out.element("h2", &[], "Every task");
     out.open_table(
-        "One cell for each graph: + faster than eager, = not told from it, - slower, x wrong or failed",
-        &["task", &one.name, &two.name],
+        "The most changed first. One cell for each graph: + faster than eager, = not told from it, - slower, x wrong \
+         or failed",
+        &["task", "graphs that changed", &one.name, &two.name],
     );
-    for name in names {
+    for (changes, name) in names {
         out.open("tr", &[]);
         out.element("th", &[("scope", "row")], name);
+        out.element("td", &[("class", "n")], &changes.to_string());
         for (entry, tasks) in [(one, &before), (two, &after)] {
             out.open("td", &[]);
             if let Some((task, rows)) = tasks.get(name) {

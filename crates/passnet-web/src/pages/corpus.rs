@@ -1,13 +1,17 @@
-//! The dataset: its operations, its graphs, one graph.
+//! The dataset: its graphs, one graph.
 
 use super::links::Links;
-use super::route::{Query, Route, encoded};
+use super::route::{Query, Route};
 use super::shared::{count, facts, link};
-use super::{Page, Pages, drawing, highlight};
+use super::shelves::{self, shelf_route};
+use super::{Page, Pages, drawing};
 use crate::Error;
 use crate::bundle::parse_model;
-use crate::store::OperationCount;
+use crate::store::{CorpusGraph, Shelf, operation_name};
 use passnet_bench::report::html::markup::Markup;
+use passnet_bench::report::html::source;
+use passnet_graph::Graph;
+use std::collections::BTreeSet;
 
 /// Graphs on one page.
 pub(crate) const ROWS: usize = 200;
@@ -18,25 +22,45 @@ pub(super) fn write(
     query: &Query,
     page: usize,
 ) -> Result<Page, Error> {
-    let operation = query.get("op");
     let skip = page.saturating_sub(1).saturating_mul(ROWS);
-    let (graphs, all) = pages.store.corpus(operation, skip, ROWS)?;
-    let operations = pages.store.operations()?;
+    let (graphs, all) = pages.store.corpus(None, skip, ROWS)?;
     let mut out = Markup::default();
     out.element("h1", &[], "Dataset");
-    if operations.is_empty() {
+    if all == 0 {
         out.element("p", &[], "This site has no dataset; `--dataset FILE.pnds` names one.");
         return Ok(Page { title: "Dataset".into(), body: out });
     }
-    let what = match operation.is_empty() {
-        true => String::new(),
-        false => format!(" with {operation}"),
+    out.element("p", &[], &format!("{}.", count(all, "graph")));
+    shelves::search(links, &pages.store.shelf(Shelf::Operation)?, "", &mut out);
+    shelves::overview(pages, links, &mut out)?;
+    let address = |page: usize| match (pages.is_static, page) {
+        (false, page) => query.with(&[("page", &page.to_string())]),
+        (true, 1) => links.to(&Route::Dataset),
+        (true, page) => links.to(&Route::DatasetPage(page)),
     };
-    out.element("p", &[], &format!("{}{what}.", count(all, "graph")));
-    search(pages, &operations, operation, &mut out);
+    table(links, &graphs, graphs.len() == all, &mut out);
+    steps(page, all, address, &mut out);
+    Ok(Page { title: "Dataset".into(), body: out })
+}
+
+/// The first digits of what is mostly a digest.
+fn short(name: &str) -> String {
+    name.chars().take(12).collect()
+}
+
+/// Graphs, one row each.
+pub(super) fn table(links: &Links, graphs: &[CorpusGraph], is_whole: bool, out: &mut Markup) {
+    if is_whole {
+        out.open("form", &[("class", "filter"), ("role", "search"), ("hidden", "")]);
+        out.open("label", &[]);
+        out.text("Part of a path, a family or a task");
+        out.void("input", &[("type", "search"), ("data-filters", "graphs")]);
+        out.close("label");
+        out.close("form");
+    }
     out.open("div", &[("class", "wide")]);
     let mut attributes = vec![("id", "graphs")];
-    if graphs.len() == all {
+    if is_whole {
         attributes.push(("data-whole", ""));
     }
     out.open("table", &attributes);
@@ -44,123 +68,55 @@ pub(super) fn write(
     out.open("thead", &[]);
     out.open("tr", &[]);
     for title in ["graph", "kind", "family", "task", "operations", "structure"] {
-        out.element("th", &[("scope", "col")], title);
+        let class = if title == "operations" { "n" } else { "" };
+        out.element("th", &[("scope", "col"), ("class", class)], title);
     }
     out.close("tr");
     out.close("thead");
     out.open("tbody", &[]);
-    for graph in &graphs {
+    for graph in graphs {
         out.open("tr", &[]);
         out.open("th", &[("scope", "row")]);
-        let number = pages.store.corpus_number(&graph.path)?;
-        link(links, &Route::Graph(number), &graph.path, &mut out);
+        link(links, &Route::Graph(graph.number), &graph.path, out);
         out.close("th");
         out.element("td", &[], &graph.kind);
         out.element("td", &[], &graph.family);
-        out.element("td", &[], graph.task.as_deref().unwrap_or("-"));
-        out.element("td", &[("class", "n")], &graph.operations.to_string());
-        let digest: String = graph.structure.chars().take(12).collect();
         out.open("td", &[]);
-        out.element("code", &[], &digest);
+        match &graph.task {
+            Some(task) => link(links, &shelf_route(Shelf::Task, task), &short(task), out),
+            None => out.text("-"),
+        }
+        out.close("td");
+        out.element("td", &[("class", "n")], &graph.operations.to_string());
+        out.open("td", &[]);
+        let route = shelf_route(Shelf::Structure, &graph.structure);
+        link(links, &route, &short(&graph.structure), out);
         out.close("td");
         out.close("tr");
     }
     out.close("tbody");
     out.close("table");
     out.close("div");
-    steps(pages, links, query, page, all, &mut out);
-    if page == 1 {
-        operation_table(pages, &operations, &mut out);
-    }
-    Ok(Page { title: "Dataset".into(), body: out })
 }
 
-fn search(pages: &Pages<'_>, operations: &[OperationCount], chosen: &str, out: &mut Markup) {
-    out.open("form", &[("class", "filter"), ("method", "get"), ("role", "search")]);
-    out.open("label", &[]);
-    if pages.is_static {
-        out.text("Part of a path, a family or a task");
-        out.void("input", &[("type", "search"), ("data-filters", "graphs")]);
-        out.close("label");
-    } else {
-        out.text("Operation");
-        let attributes =
-            [("name", "op"), ("value", chosen), ("list", "operations"), ("type", "search")];
-        out.void("input", &attributes);
-        out.close("label");
-        out.open("datalist", &[("id", "operations")]);
-        for operation in operations {
-            out.void("option", &[("value", &operation.operation)]);
-        }
-        out.close("datalist");
-        out.element("button", &[], "Show");
-    }
-    out.close("form");
-}
-
-/// To the graphs before and after: by a question on a server, by a page of its own on a disk.
-fn steps(
-    pages: &Pages<'_>,
-    links: &Links,
-    query: &Query,
-    page: usize,
-    all: usize,
-    out: &mut Markup,
-) {
+/// To the graphs before and after.
+pub(super) fn steps(page: usize, all: usize, address: impl Fn(usize) -> String, out: &mut Markup) {
     let last = all.div_ceil(ROWS).max(1);
     if last == 1 {
         return;
     }
-    let address = |page: usize| match (pages.is_static, page) {
-        (false, page) => query.with(&[("page", &page.to_string())]),
-        (true, 1) => links.to(&Route::Dataset),
-        (true, page) => links.to(&Route::DatasetPage(page)),
-    };
+    out.open("nav", &[("aria-label", "Pages of the graphs")]);
     out.open("p", &[]);
     if page > 1 {
-        out.element("a", &[("href", &address(page - 1))], "Before");
+        out.element("a", &[("href", &address(page - 1)), ("rel", "prev")], "Before");
         out.text(" ");
     }
     out.text(&format!("Page {page} of {last}. "));
     if page < last {
-        out.element("a", &[("href", &address(page + 1))], "Next");
+        out.element("a", &[("href", &address(page + 1)), ("rel", "next")], "Next");
     }
     out.close("p");
-}
-
-fn operation_table(pages: &Pages<'_>, operations: &[OperationCount], out: &mut Markup) {
-    out.element("h2", &[], "Operations");
-    out.open("div", &[("class", "wide")]);
-    out.open("table", &[("data-whole", "")]);
-    out.element("caption", &[], "The most used first");
-    out.open("thead", &[]);
-    out.open("tr", &[]);
-    for (title, class) in [("operation", ""), ("graphs", "n"), ("calls", "n")] {
-        out.open("th", &[("scope", "col"), ("class", class)]);
-        out.element("button", &[("type", "button")], title);
-        out.close("th");
-    }
-    out.close("tr");
-    out.close("thead");
-    out.open("tbody", &[]);
-    for operation in operations {
-        out.open("tr", &[]);
-        out.open("th", &[("scope", "row")]);
-        match pages.is_static {
-            true => out.text(&operation.operation),
-            false => {
-                let href = format!("?op={}", encoded(&operation.operation));
-                out.element("a", &[("href", &href)], &operation.operation);
-            }
-        }
-        out.close("th");
-        out.element("td", &[("class", "n")], &operation.graphs.to_string());
-        out.element("td", &[("class", "n")], &operation.calls.to_string());
-        out.close("tr");
-    }
-    out.close("tbody");
-    out.close("table");
-    out.close("div");
+    out.close("nav");
 }
 
 pub(super) fn write_graph(
@@ -174,20 +130,37 @@ pub(super) fn write_graph(
     out.open("p", &[]);
     link(links, &Route::Dataset, "All graphs", &mut out);
     out.close("p");
-    facts(
-        &[
-            ("Kind", graph.kind.clone()),
-            ("Family", graph.family.clone()),
-            ("Task", graph.task.clone().unwrap_or_else(|| "-".into())),
-            ("Operations", graph.operations.to_string()),
-            ("Structure", graph.structure.clone()),
-        ],
-        &mut out,
-    );
-    if let Ok(parsed) = parse_model(model.clone().into_bytes()) {
-        drawing::draw("The graph", &parsed, &|_| false, &mut out);
+    facts(&[("Kind", graph.kind.clone()), ("Family", graph.family.clone())], &mut out);
+    let parsed = parse_model(model.clone().into_bytes()).ok();
+    let operations: BTreeSet<String> =
+        parsed.iter().flat_map(Graph::calls).map(|(_, call)| operation_name(call)).collect();
+    out.open("ul", &[]);
+    let shelved =
+        [(Shelf::Task, graph.task.as_deref()), (Shelf::Structure, Some(&*graph.structure))];
+    for (shelf, name) in shelved {
+        let Some(name) = name else { continue };
+        out.open("li", &[]);
+        out.text(&format!("All graphs of its {}: ", shelf.name()));
+        link(links, &shelf_route(shelf, name), name, &mut out);
+        out.close("li");
+    }
+    if !operations.is_empty() {
+        out.open("li", &[]);
+        out.text(&format!(
+            "{}: ",
+            count(usize::try_from(graph.operations).unwrap_or(0), "operation")
+        ));
+        for (index, name) in operations.iter().enumerate() {
+            out.text(if index > 0 { ", " } else { "" });
+            link(links, &shelf_route(Shelf::Operation, name), name, &mut out);
+        }
+        out.close("li");
+    }
+    out.close("ul");
+    if let Some(parsed) = &parsed {
+        drawing::draw("The graph", parsed, &|_| false, &mut out);
     }
     out.element("h2", &[], "Source");
-    highlight::source(&model, &mut out);
+    source(&model, &mut out);
     Ok(Some(Page { title: graph.path, body: out }))
 }

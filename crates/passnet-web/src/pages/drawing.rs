@@ -1,5 +1,6 @@
 //! A graph as a picture: operations in layers, values flowing down.
 
+use crate::store::operation_name;
 use passnet_bench::report::html::chart::{label, number, open};
 use passnet_bench::report::html::markup::Markup;
 use passnet_graph::{Arg, Graph, NodeId};
@@ -59,10 +60,7 @@ pub(super) fn draw(
 fn name_of(graph: &Graph, id: NodeId) -> String {
     let node = graph.node(id);
     let name = match graph.call(id) {
-        Some(call) => match call.op() {
-            Some(op) => op.name().to_string(),
-            None => call.target.op_name().into_owned(),
-        },
+        Some(call) => operation_name(call),
         None => node.name.to_string(),
     };
     match name.chars().count() > MAX_LABEL {

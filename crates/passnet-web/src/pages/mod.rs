@@ -8,7 +8,6 @@ mod board;
 mod compare;
 mod corpus;
 mod drawing;
-mod highlight;
 mod home;
 mod links;
 mod pass;
@@ -17,13 +16,17 @@ mod reference;
 mod route;
 mod run;
 mod shared;
+mod shelves;
 mod submissions;
 mod task;
 
 pub(crate) use corpus::ROWS as CORPUS_ROWS;
 pub use links::Links;
+pub(crate) use pass::inspected;
+pub(crate) use reference::published;
 pub use route::{Query, Route};
 pub(crate) use shared::run_of;
+pub(crate) use shelves::{searched, shelf_route};
 
 use crate::Error;
 use crate::store::Store;
@@ -65,6 +68,11 @@ impl Pages<'_> {
             Route::Compare(one, two) => compare::write(self, &links, one, two)?,
             Route::Dataset => Some(corpus::write(self, &links, query, query.page())?),
             Route::DatasetPage(page) => Some(corpus::write(self, &links, query, *page)?),
+            Route::Shelves(shelf) => Some(shelves::write(self, &links, *shelf, query)?),
+            Route::Shelf(shelf, slug, page) => {
+                let page = if self.is_static { *page } else { query.page() };
+                shelves::write_one(self, &links, (*shelf, slug), query, page)?
+            }
             Route::Graph(number) => corpus::write_graph(self, &links, *number)?,
             Route::Reference => Some(reference::write(&links)),
             Route::Submissions => Some(submissions::write(self, &links)?),

@@ -4,20 +4,19 @@ use super::links::Links;
 use super::route::Route;
 use super::shared::{count, link};
 use super::task::{self, TaskRun};
-use super::{Page, Pages, drawing, highlight};
+use super::{Page, Pages, drawing};
 use crate::Error;
-use crate::bundle::{PassFiles, parse_model, pass_files};
-use crate::inspect::{InspectedPass, Plan, Surroundings, inspect};
+use crate::inspect::{InspectedPass, Inspection, Plan, Surroundings, inspect};
+use crate::tasks::TaskIndex;
+use crate::watch::Subject;
+use passnet_bench::report::GraphRecord;
 use passnet_bench::report::html::markup::Markup;
-use passnet_graph::{FileName, Graph, GraphFiles};
-use std::collections::BTreeSet;
+use passnet_bench::report::html::source;
+use serde::Serialize;
+use std::sync::Arc;
 
-/// Graphs of the dataset in which a pattern is looked for.
-const CORPUS: usize = 400;
 /// Matching graphs that are named.
 const NAMED: usize = 60;
-/// Graphs of the task for which plans are made.
-const PLANNED: usize = 4;
 
 pub(super) fn write(
     pages: &Pages<'_>,
@@ -26,8 +25,7 @@ pub(super) fn write(
     task: usize,
 ) -> Result<Option<Page>, Error> {
     let Some(found) = task::read(pages, id, task)? else { return Ok(None) };
-    let sets: BTreeSet<PassFiles> =
-        found.graphs.iter().map(pass_files).filter(|files| !files.is_empty()).collect();
+    let sets = looked_at(pages, &found)?;
     if sets.is_empty() {
         return Ok(None);
     }
@@ -39,56 +37,91 @@ pub(super) fn write(
     out.text("; ");
     link(links, &Route::Task(id.to_string(), task), "what they achieved", &mut out);
     out.close("p");
-    let corpus: Vec<(String, Graph)> = pages
-        .store
-        .corpus_models(CORPUS)?
-        .into_iter()
-        .filter_map(|(path, model)| Some((path, parse_model(model.into_bytes()).ok()?)))
-        .collect();
-    let around = Surroundings {
-        graphs: whole_graphs(pages, &found),
-        corpus: &corpus,
-        may_run: pages.is_static,
-    };
-    for files in &sets {
-        one_set(&found, files, &around, &mut out);
-    }
+    sets.iter().for_each(|set| one_set(&found, set, links, &mut out));
     let title = format!("Passes for {} in {}", found.name, found.entry.name);
     Ok(Some(Page { title, body: out }))
 }
 
-/// Graphs of the task that this site has itself.
-fn whole_graphs(pages: &Pages<'_>, found: &TaskRun) -> Vec<GraphFiles> {
-    let Some(tasks) = pages.tasks else { return Vec::new() };
-    let whole = found.graphs.iter().filter_map(|graph| {
-        let model = graph.artefact(FileName::Model.as_str())?;
-        tasks.graph(&found.name, &graph.event.evaluation.judged.graph, model)
-    });
-    whole.take(PLANNED).collect()
+/// One set of passes, and what can be said about it.
+#[derive(Debug, Serialize)]
+pub(crate) struct LookedAt {
+    /// Names and digests of the files.
+    files: Vec<(String, String)>,
+    /// Graphs of the task for which plans were made, and of the dataset in which patterns were looked for.
+    planned: usize,
+    searched: usize,
+    /// Why its kernels could not be watched here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_watched: Option<String>,
+    #[serde(flatten)]
+    inspection: Inspection,
 }
 
-fn one_set(found: &TaskRun, files: &PassFiles, around: &Surroundings<'_>, out: &mut Markup) {
-    let text = |digest: &str| found.bundle.blob(digest).ok();
-    match inspect(files, text, around) {
-        Err(error) => out.element("p", &[("class", "wrong")], &error.message),
-        Ok(inspection) => {
-            for error in &inspection.errors {
-                out.element("p", &[("class", "wrong")], error);
-            }
-            inspection.passes.iter().for_each(|pass| one_pass(pass, around, out));
-        }
+/// The same for machines; `None` where there is no such task.
+pub(crate) fn inspected(
+    pages: &Pages<'_>,
+    id: &str,
+    task: usize,
+) -> Result<Option<Vec<LookedAt>>, Error> {
+    match task::read(pages, id, task)? {
+        Some(found) => looked_at(pages, &found).map(Some),
+        None => Ok(None),
     }
+}
+
+fn looked_at(pages: &Pages<'_>, found: &TaskRun) -> Result<Vec<LookedAt>, Error> {
+    let nothing = TaskIndex::default();
+    let results: Vec<&GraphRecord> = found.graphs.iter().collect();
+    let subjects = Subject::of(pages.tasks.unwrap_or(&nothing), &found.name, &results);
+    let corpus = match subjects.is_empty() {
+        true => Arc::default(),
+        false => pages.store.corpus_models()?,
+    };
+    let mut sets = Vec::new();
+    for subject in subjects {
+        // On a disk the runs are the owner's own. A server leaves kernels to a sandboxed process and shows what that saw.
+        let watched = match pages.is_static {
+            true => None,
+            false => pages.store.watched(&subject.key())?,
+        };
+        let Subject { files, graphs } = subject;
+        let planned = graphs.len();
+        let around = Surroundings { graphs, corpus: &corpus, may_run: pages.is_static };
+        let text = |digest: &str| found.bundle.blob(digest).ok();
+        let mut inspection = inspect(&files, text, &around).unwrap_or_else(|error| Inspection {
+            errors: vec![error.message],
+            ..Inspection::default()
+        });
+        let not_watched = watched.as_ref().and_then(|watched| watched.error.clone());
+        if let Some(watched) = watched {
+            watched.join(&mut inspection);
+        }
+        let (files, searched) = (files.files, corpus.len());
+        sets.push(LookedAt { files, planned, searched, not_watched, inspection });
+    }
+    Ok(sets)
+}
+
+fn one_set(found: &TaskRun, set: &LookedAt, links: &Links, out: &mut Markup) {
+    for error in &set.inspection.errors {
+        out.element("p", &[("class", "wrong")], error);
+    }
+    if let Some(error) = &set.not_watched {
+        let text = format!("The kernels could not be watched here: {error}.");
+        out.element("p", &[("class", "soft")], &text);
+    }
+    set.inspection.passes.iter().for_each(|pass| one_pass(pass, set, links, out));
     out.element("h2", &[], "Source");
-    for (name, digest) in &files.files {
+    for (name, digest) in &set.files {
         out.element("h3", &[], name);
         match found.bundle.blob(digest) {
-            Ok(text) => highlight::source(&String::from_utf8_lossy(&text), out),
+            Ok(text) => source(&String::from_utf8_lossy(&text), out),
             Err(error) => out.element("p", &[("class", "soft")], &error.message),
         }
     }
 }
 
-fn one_pass(pass: &InspectedPass, around: &Surroundings<'_>, out: &mut Markup) {
+fn one_pass(pass: &InspectedPass, set: &LookedAt, links: &Links, out: &mut Markup) {
     out.element("h2", &[], &pass.name);
     for error in &pass.errors {
         out.element("p", &[("class", "wrong")], error);
@@ -113,17 +146,17 @@ fn one_pass(pass: &InspectedPass, around: &Surroundings<'_>, out: &mut Markup) {
     }
     out.element("h3", &[], "Launch plans");
     if pass.plans.is_empty() {
-        let why = match around.graphs.is_empty() {
+        let why = match set.planned == 0 {
             true => "Plans follow from types, and this site does not have the task's own files.",
             false => "It matches none of the graphs that were tried.",
         };
         out.element("p", &[("class", "soft")], why);
     }
-    pass.plans.iter().for_each(|plan| one_plan(plan, around.may_run, out));
-    elsewhere(pass, around, out);
+    pass.plans.iter().for_each(|plan| one_plan(plan, out));
+    elsewhere(pass, set.searched, links, out);
 }
 
-fn one_plan(plan: &Plan, is_watched: bool, out: &mut Markup) {
+fn one_plan(plan: &Plan, out: &mut Markup) {
     let places = count(plan.sites, "place");
     out.element("p", &[], &format!("{}, {places}:", plan.graph));
     out.open("pre", &[("tabindex", "0")]);
@@ -134,38 +167,50 @@ fn one_plan(plan: &Plan, is_watched: bool, out: &mut Markup) {
         false => "Bounds are not proved for all data; runs are watched.",
     };
     out.element("p", &[], bounds);
-    if !is_watched {
+    let Some(findings) = &plan.watched else {
+        out.element("p", &[("class", "soft")], "Its kernels were not watched here.");
         return;
-    }
-    if plan.findings.is_empty() {
+    };
+    if findings.is_empty() {
         out.element("p", &[("class", "right")], "A watched run of its kernels found nothing.");
         return;
     }
-    out.open("ul", &[]);
-    for finding in &plan.findings {
-        let how = if finding.proved { "proved" } else { "observed" };
-        let text = format!(
-            "{} [{}] {}:{} ({how})",
-            finding.message, finding.rule, finding.file, finding.line
-        );
-        out.element("li", &[], &text);
+    out.open_table(
+        "What a watched run of its kernels found",
+        &["rule", "how bad", "where", "what", "how it is known"],
+    );
+    for finding in findings {
+        let how = if finding.is_proved { "proved for all data" } else { "seen in one run" };
+        out.row(&[
+            finding.rule.clone(),
+            finding.severity.clone(),
+            format!("{}:{}", finding.file, finding.line),
+            finding.message.clone(),
+            how.to_string(),
+        ]);
     }
-    out.close("ul");
+    out.close_table();
 }
 
-fn elsewhere(pass: &InspectedPass, around: &Surroundings<'_>, out: &mut Markup) {
-    if around.corpus.is_empty() {
+fn elsewhere(pass: &InspectedPass, searched: usize, links: &Links, out: &mut Markup) {
+    if searched == 0 {
         return;
     }
     out.element("h3", &[], "Where else it matches");
     out.element(
         "p",
         &[],
-        &format!("In {} of {} graphs of the dataset.", pass.matches.len(), around.corpus.len()),
+        &format!("In {} of {searched} graphs of the dataset.", pass.matches.len()),
     );
     out.open("ul", &[]);
-    for (graph, places) in pass.matches.iter().take(NAMED) {
-        out.element("li", &[], &format!("{graph}: {}", count(*places, "place")));
+    for found in pass.matches.iter().take(NAMED) {
+        out.open("li", &[]);
+        link(links, &Route::Graph(found.number), &found.graph, out);
+        out.text(&format!(": {}", count(found.places, "place")));
+        out.close("li");
+    }
+    if let Some(more) = pass.matches.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        out.element("li", &[("class", "soft")], &format!("and {more} more"));
     }
     out.close("ul");
 }

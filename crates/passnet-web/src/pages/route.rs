@@ -1,6 +1,6 @@
 //! Addresses of pages, and the questions that may follow them.
 
-use crate::store::{EntryOrder, EntryState};
+use crate::store::{EntryOrder, EntryState, Shelf};
 use std::collections::BTreeMap;
 
 /// A page.
@@ -20,6 +20,10 @@ pub enum Route {
     DatasetPage(usize),
     /// A graph of the dataset by its number.
     Graph(usize),
+    /// The operations, tasks or structures of the dataset.
+    Shelves(Shelf),
+    /// The graphs with one of them, and the page of these on a disk, from 1.
+    Shelf(Shelf, String, usize),
     Reference,
     Submissions,
 }
@@ -34,13 +38,7 @@ impl Route {
             return path.is_empty().then_some(Route::Home);
         };
         let parts: Vec<&str> = path.split('/').collect();
-        let is_plain = |part: &&str| {
-            let mut bytes = part.bytes();
-            !part.is_empty()
-                && part.len() <= MAX_PART
-                && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
-        };
-        if !parts.iter().all(is_plain) {
+        if !parts.iter().all(|part| is_plain(part)) {
             return None;
         }
         let number = |text: &str| text.parse::<usize>().ok();
@@ -54,10 +52,31 @@ impl Route {
             ["dataset"] => Route::Dataset,
             ["dataset", "page", page] => Route::DatasetPage(number(page)?),
             ["dataset", "graph", graph] => Route::Graph(number(graph)?),
+            ["dataset", shelves] => Route::Shelves(shelf(shelves.strip_suffix('s')?)?),
+            ["dataset", name, slug] => Route::Shelf(shelf(name)?, (*slug).into(), 1),
+            ["dataset", name, slug, "page", page] => {
+                let page = number(page).filter(|page| *page > 1)?;
+                Route::Shelf(shelf(name)?, (*slug).into(), page)
+            }
             ["reference"] => Route::Reference,
             ["submissions"] => Route::Submissions,
             _ => return None,
         })
+    }
+
+    /// Whether the page is made from a whole bundle: that takes its time.
+    pub fn is_heavy(&self) -> bool {
+        matches!(self, Route::Task(..) | Route::Pass(..) | Route::Attempt(..) | Route::Compare(..))
+    }
+
+    /// The questions to which the page has an answer of its own.
+    fn keys(&self) -> &'static [&'static str] {
+        match self {
+            Route::Board(_) => &["direction", "page", "q", "sort", "state"],
+            Route::Dataset | Route::Shelves(_) => &["op", "page"],
+            Route::Shelf(..) => &["page"],
+            _ => &[],
+        }
     }
 
     /// The path without its first slash.
@@ -73,9 +92,38 @@ impl Route {
             Route::Dataset => "dataset/".into(),
             Route::DatasetPage(page) => format!("dataset/page/{page}/"),
             Route::Graph(number) => format!("dataset/graph/{number}/"),
+            Route::Shelves(shelf) => format!("dataset/{}s/", shelf.name()),
+            Route::Shelf(shelf, slug, 1) => format!("dataset/{}/{slug}/", shelf.name()),
+            Route::Shelf(shelf, slug, page) => {
+                format!("dataset/{}/{slug}/page/{page}/", shelf.name())
+            }
             Route::Reference => "reference/".into(),
             Route::Submissions => "submissions/".into(),
         }
+    }
+}
+
+fn shelf(name: &str) -> Option<Shelf> {
+    Shelf::ALL.into_iter().find(|shelf| shelf.name() == name)
+}
+
+/// Whether a text can be part of an address and the name of a folder.
+fn is_plain(part: &str) -> bool {
+    let mut bytes = part.bytes();
+    !part.is_empty()
+        && part.len() <= MAX_PART
+        && !part.starts_with('.')
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+}
+
+/// What a name becomes in an address that is none for it.
+const BY_DIGEST: &str = "x-";
+
+/// A name as part of an address: itself where it can be, otherwise its digest.
+pub(super) fn slug(name: &str) -> String {
+    match is_plain(name) && !name.starts_with(BY_DIGEST) {
+        true => name.to_string(),
+        false => format!("{BY_DIGEST}{}", &blake3::hash(name.as_bytes()).to_hex()[..16]),
     }
 }
 
@@ -97,6 +145,13 @@ impl Query {
             KEYS.contains(&key).then(|| (key.to_string(), value))
         });
         Query(pairs.collect())
+    }
+
+    /// What a page makes a difference for: other questions are the same question.
+    #[must_use]
+    pub fn for_page(mut self, route: &Route) -> Query {
+        self.0.retain(|key, value| route.keys().contains(&key.as_str()) && !value.is_empty());
+        self
     }
 
     pub fn get(&self, key: &str) -> &str {
@@ -184,6 +239,11 @@ mod tests {
             Route::Dataset,
             Route::DatasetPage(2),
             Route::Graph(7),
+            Route::Shelves(Shelf::Operation),
+            Route::Shelves(Shelf::Structure),
+            Route::Shelf(Shelf::Operation, "layer_norm".into(), 1),
+            Route::Shelf(Shelf::Operation, "torch.add".into(), 2),
+            Route::Shelf(Shelf::Task, slug("<script>"), 1),
             Route::Reference,
             Route::Submissions,
         ];
@@ -199,9 +259,49 @@ mod tests {
             "run/x/task/-1/",
             "x/",
             "run/a\0/",
+            "run/.a/",
+            "dataset/operation/../",
+            "dataset/operation/a/page/1/",
+            "dataset/authors/",
+            "dataset/operation/a%2fb/",
         ] {
             assert_eq!(Route::parse(path), None, "{path}");
         }
+    }
+
+    #[test]
+    fn every_name_has_an_address_of_its_own() {
+        let names = [
+            "add",
+            "layer_norm",
+            "aten.add",
+            "..",
+            "",
+            "a/b",
+            "A B",
+            "<b>",
+            "x-add",
+            &"n".repeat(65),
+        ];
+        let slugs: std::collections::BTreeSet<String> =
+            names.iter().map(|name| slug(name)).collect();
+        assert_eq!(slugs.len(), names.len());
+        for name in names {
+            assert!(is_plain(&slug(name)), "{name}");
+            // The slug of a slug is another where it stands for something else.
+            assert_eq!(slug(&slug(name)) == slug(name), slug(name) == name, "{name}");
+        }
+        assert_eq!((slug("add").as_str(), slug("aten.add").as_str()), ("add", "aten.add"));
+    }
+
+    #[test]
+    fn a_page_sees_only_questions_that_it_answers() {
+        let asked = || Query::parse("q=a&page=2&sort=&op=relu&two=x");
+        let of = |route: &Route| asked().for_page(route).with(&[]);
+        assert_eq!(of(&Route::Board("b".into())), "?page=2&q=a");
+        assert_eq!(of(&Route::Dataset), "?op=relu&page=2");
+        assert_eq!(of(&Route::Run("r".into())), "?");
+        assert_eq!(of(&Route::Pass("r".into(), 1)), "?");
     }
 
     #[test]

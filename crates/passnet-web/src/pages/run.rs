@@ -2,7 +2,9 @@
 
 use super::links::Links;
 use super::route::Route;
-use super::shared::{badges, cell, count, date, facts, link, optional_ratio, percent, verdict};
+use super::shared::{
+    badges, cell, count, date, facts, headline, link, list, optional_ratio, percent, verdict,
+};
 use super::{Page, Pages};
 use crate::Error;
 use crate::store::{Detail, Entry, EntryState, Filter, GroupScore, Rejudged, ResultRow};
@@ -32,7 +34,7 @@ pub(super) fn write(pages: &Pages<'_>, links: &Links, id: &str) -> Result<Option
     ));
     link(links, &Route::Board(entry.board()), "Its ranking", &mut out);
     out.close("p");
-    headline(&entry, &detail, &results, &mut out);
+    numbers(&entry, &detail, &results, &mut out);
     doubts(&detail, &mut out);
     curves(&entry, &detail, &results, &mut out);
     let again = pages.store.rejudged(&entry)?;
@@ -46,27 +48,23 @@ pub(super) fn write(pages: &Pages<'_>, links: &Links, id: &str) -> Result<Option
     Ok(Some(Page { title: entry.name.clone(), body: out }))
 }
 
-fn headline(entry: &Entry, detail: &Detail, results: &[ResultRow], out: &mut Markup) {
+fn numbers(entry: &Entry, detail: &Detail, results: &[ResultRow], out: &mut Markup) {
     let right = results.iter().filter(|row| row.verdict == "correct").count();
-    out.open("ul", &[("class", "headline")]);
-    for (number, text) in [
-        (
-            ratio_text(entry.score),
-            format!("AS ({} to {})", ratio_text(entry.low), ratio_text(entry.high)),
-        ),
-        (percent(entry.correct), format!("correct ({right} of {} graphs)", results.len())),
-        (percent(entry.task_rate), "tasks in full".into()),
-        (optional_ratio(entry.mean), "G-mean of the right".into()),
-        (percent(entry.fast_1), "fast_1".into()),
-        (percent(entry.fast_15), "fast_1.5".into()),
-        (percent(detail.fast_2), "fast_2".into()),
-    ] {
-        out.open("li", &[]);
-        out.element("b", &[], &number);
-        out.text(&text);
-        out.close("li");
-    }
-    out.close("ul");
+    headline(
+        &[
+            (
+                ratio_text(entry.score),
+                format!("AS ({} to {})", ratio_text(entry.low), ratio_text(entry.high)),
+            ),
+            (percent(entry.correct), format!("correct ({right} of {} graphs)", results.len())),
+            (percent(entry.task_rate), "tasks in full".into()),
+            (optional_ratio(entry.mean), "G-mean of the right".into()),
+            (percent(entry.fast_1), "fast_1".into()),
+            (percent(entry.fast_15), "fast_1.5".into()),
+            (percent(detail.fast_2), "fast_2".into()),
+        ],
+        out,
+    );
 }
 
 fn doubts(detail: &Detail, out: &mut Markup) {
@@ -74,9 +72,7 @@ fn doubts(detail: &Detail, out: &mut Markup) {
         return;
     }
     out.element("h2", &[], "What does not hold");
-    out.open("ul", &[]);
-    detail.doubts.iter().take(FAILURES).for_each(|doubt| out.element("li", &[], doubt));
-    out.close("ul");
+    list(detail.doubts.iter().take(FAILURES).map(String::as_str), out);
 }
 
 fn curves(entry: &Entry, detail: &Detail, results: &[ResultRow], out: &mut Markup) {

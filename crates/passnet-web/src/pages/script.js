@@ -36,7 +36,9 @@
   for (const input of document.querySelectorAll("input[data-filters]")) {
     const table = document.getElementById(input.dataset.filters);
     if (!table) continue;
-    input.closest("form")?.addEventListener("submit", (event) => {
+    const form = input.closest("form");
+    if (form) form.hidden = false;
+    form?.addEventListener("submit", (event) => {
       if (table.dataset.whole !== undefined) event.preventDefault();
     });
     input.addEventListener("input", () => {
@@ -46,6 +48,33 @@
         row.hidden = !row.textContent.toLowerCase().includes(wanted);
       }
     });
+  }
+  // A question for a name leads to its page where the list of names is there, also when it came with the address.
+  for (const input of document.querySelectorAll("input[data-leads]")) {
+    const table = document.getElementById(input.dataset.leads);
+    if (!table) continue;
+    const rows = [...table.tBodies[0].rows];
+    const narrow = () => {
+      const wanted = input.value.trim().toLowerCase();
+      for (const row of rows) row.hidden = !row.cells[0].textContent.toLowerCase().includes(wanted);
+    };
+    const target = () => {
+      const wanted = input.value.trim().toLowerCase();
+      const row = rows.find((row) => row.cells[0].textContent.trim().toLowerCase() === wanted);
+      return row?.querySelector("a")?.href;
+    };
+    input.addEventListener("input", narrow);
+    input.closest("form")?.addEventListener("submit", (event) => {
+      if (!target()) return;
+      event.preventDefault();
+      location.assign(target());
+    });
+    const asked = new URLSearchParams(location.search).get("op");
+    if (asked) {
+      input.value = asked;
+      narrow();
+      if (target()) location.replace(target());
+    }
   }
   // Replay: one step at a time, with buttons and arrow keys.
   const steps = [...document.querySelectorAll(".step")];

@@ -4,22 +4,12 @@ use super::links::Links;
 use super::route::Route;
 use crate::Error;
 use crate::store::{Entry, EntryState};
+use passnet_bench::report::RunRecord;
 use passnet_bench::report::html::markup::Markup;
-use passnet_bench::report::{RunRecord, ratio_text};
+pub(super) use passnet_bench::report::html::parts::{
+    count, facts, headline, list, optional_ratio, percent, verdict,
+};
 use passnet_bench::run::Event;
-
-pub(super) fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
-
-pub(super) fn optional_ratio(ratio: Option<f64>) -> String {
-    ratio.map_or("-".into(), ratio_text)
-}
-
-/// `1 graph`, `2 graphs`.
-pub(super) fn count(n: usize, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
-}
 
 /// A day of the calendar, from seconds since 1970.
 pub(super) fn date(seconds: i64) -> String {
@@ -57,16 +47,6 @@ pub(super) fn badges(entry: &Entry, links: &Links, out: &mut Markup) {
     }
 }
 
-/// A description list.
-pub(super) fn facts(rows: &[(&str, String)], out: &mut Markup) {
-    out.open("dl", &[]);
-    for (term, description) in rows {
-        out.element("dt", &[], term);
-        out.element("dd", &[], description);
-    }
-    out.close("dl");
-}
-
 /// The sign and the class of a graph's cell: colour is never the only difference.
 pub(super) fn cell(verdict: &str, decision: Option<&str>) -> (&'static str, &'static str) {
     match (verdict, decision) {
@@ -86,12 +66,6 @@ fn events(bytes: &[u8]) -> impl Iterator<Item = Event> + '_ {
 pub(crate) fn run_of(bundle: &crate::bundle::Bundle) -> Result<RunRecord, Error> {
     let bytes = bundle.blob(&bundle.manifest.events)?;
     Ok(RunRecord::of_audited(&bundle.manifest.name, events(&bytes).collect()))
-}
-
-/// A verdict, coloured.
-pub(super) fn verdict(name: &str, out: &mut Markup) {
-    let class = if name == "correct" { "right" } else { "wrong" };
-    out.element("span", &[("class", class)], name);
 }
 
 #[cfg(test)]

@@ -2,15 +2,14 @@
 
 use super::links::Links;
 use super::route::Route;
-use super::shared::{count, link, optional_ratio, run_of, verdict};
-use super::{Page, Pages, drawing, highlight, plots};
+use super::shared::{count, link, list, optional_ratio, run_of, verdict};
+use super::{Page, Pages, drawing, plots};
 use crate::Error;
 use crate::bundle::{Bundle, PassFiles, parse_model, pass_files};
 use crate::store::Entry;
 use passnet_bench::candidate::Candidate;
-use passnet_bench::evaluate::CheckOutcome;
-use passnet_bench::report::html::chart;
 use passnet_bench::report::html::markup::Markup;
+use passnet_bench::report::html::{chart, checks, source};
 use passnet_bench::report::{GraphRecord, ratio_text};
 use passnet_graph::{FileName, Graph, NodeId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -147,39 +146,14 @@ fn graph_section(graph: &GraphRecord, out: &mut Markup) {
         ));
     }
     out.close("p");
-    if !judged.verdict.evidence.is_empty() || !evaluation.remarks.is_empty() {
-        out.open("ul", &[]);
-        for evidence in &judged.verdict.evidence {
-            out.element("li", &[], &evidence.to_string());
-        }
-        for remark in &evaluation.remarks {
-            out.element("li", &[], &format!("remark: {remark}"));
-        }
-        out.close("ul");
-    }
+    let evidence = judged.verdict.evidence.iter().map(ToString::to_string);
+    let remarks = evaluation.remarks.iter().map(|remark| format!("remark: {remark}"));
+    let notes: Vec<String> = evidence.chain(remarks).collect();
+    list(notes.iter().map(String::as_str), out);
     plots::samples(&evaluation.eager_ms, &evaluation.candidate_ms, evaluation.roofline_ms, out);
-    checks(graph, out);
-}
-
-fn checks(graph: &GraphRecord, out: &mut Markup) {
-    let checks = &graph.event.evaluation.checks;
-    if checks.is_empty() {
-        return;
+    if !evaluation.checks.is_empty() {
+        checks(&evaluation.checks, out);
     }
-    let passed = checks.iter().filter(|check| check.outcome == CheckOutcome::Passed).count();
-    out.open("details", &[]);
-    out.element("summary", &[], &format!("{passed} of {} checks passed", checks.len()));
-    out.open("ul", &[]);
-    for check in checks {
-        let outcome = format!("{:?}", check.outcome).to_lowercase();
-        let detail = match check.detail.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", check.detail),
-        };
-        out.element("li", &[], &format!("{}: {outcome}{detail}", check.name));
-    }
-    out.close("ul");
-    out.close("details");
 }
 
 /// Every model's text once.
@@ -198,7 +172,7 @@ fn models(found: &TaskRun, out: &mut Markup) {
         out.open("details", &[]);
         out.element("summary", &[], &format!("model.py of {}", graphs.join(", ")));
         match found.bundle.blob(digest) {
-            Ok(text) => highlight::source(&String::from_utf8_lossy(&text), out),
+            Ok(text) => source(&String::from_utf8_lossy(&text), out),
             Err(error) => out.element("p", &[("class", "soft")], &error.message),
         }
         out.close("details");

@@ -2,7 +2,8 @@
 
 use super::http::Peer;
 use super::{State, api};
-use crate::pages::{Pages, Query, Route, policy};
+use crate::pages::{Pages, Query, Route, policy, searched};
+use crate::store::Shelf;
 use crate::{Error, ErrorKind};
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State as Shared};
@@ -155,6 +156,20 @@ pub(super) async fn apart(
     }
 }
 
+/// The same for work that takes longer: only so much of it at once, so that the rest is answered meanwhile.
+pub(super) async fn apart_heavy(
+    state: Arc<State>,
+    work: impl FnOnce(&State) -> Response + Send + 'static,
+) -> Response {
+    let permit = state.heavy.clone().acquire_owned().await;
+    apart(state, move |state| {
+        // Held until the work is done, also where the client has gone.
+        let _permit = permit;
+        work(state)
+    })
+    .await
+}
+
 async fn page(Shared(state): Shared<Arc<State>>, request: Request) -> Response {
     if !matches!(*request.method(), Method::GET | Method::HEAD) {
         let mut response = failure(StatusCode::METHOD_NOT_ALLOWED, "pages are only read", None);
@@ -173,6 +188,7 @@ async fn page(Shared(state): Shared<Arc<State>>, request: Request) -> Response {
             None => apart(state, not_found).await,
         };
     };
+    let query = query.for_page(&route);
     let generation = match state.generation() {
         Ok(generation) => generation,
         Err(error) => return failed(&state, &error),
@@ -182,7 +198,17 @@ async fn page(Shared(state): Shared<Arc<State>>, request: Request) -> Response {
         state.metrics.cache_hits.fetch_add(1, Ordering::Relaxed);
         return html(StatusCode::OK, page);
     }
-    apart(state, move |state| {
+    let is_heavy = route.is_heavy();
+    let work = move |state: &State| {
+        if matches!(route, Route::Dataset | Route::Shelves(Shelf::Operation))
+            && !query.get("op").is_empty()
+        {
+            match searched(&state.store, query.get("op")) {
+                Ok(Some(found)) => return redirect(&format!("/{}", found.path())),
+                Ok(None) => {}
+                Err(error) => return failed(state, &error),
+            }
+        }
         let pages = Pages { store: &state.store, tasks: Some(&state.tasks), is_static: false };
         match pages.write(&route, &query) {
             Ok(Some(page)) => {
@@ -193,8 +219,11 @@ async fn page(Shared(state): Shared<Arc<State>>, request: Request) -> Response {
             Ok(None) => not_found(state),
             Err(error) => failed(state, &error),
         }
-    })
-    .await
+    };
+    match is_heavy {
+        true => apart_heavy(state, work).await,
+        false => apart(state, work).await,
+    }
 }
 
 fn html(status: StatusCode, page: impl Into<Body>) -> Response {
@@ -229,7 +258,7 @@ fn redirect(path: &str) -> Response {
 async fn metrics(Shared(state): Shared<Arc<State>>) -> Response {
     apart(state, |state| {
         let found = state.store.count_submissions().and_then(|submissions| {
-            Ok(state.metrics.text(&submissions, state.store.all_entries()?.len()))
+            Ok(state.metrics.text(&submissions, state.store.count_entries()?))
         });
         match found {
             Ok(text) => answer(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text),

@@ -1,12 +1,12 @@
 //! The interface for machines, version 1; `openapi.json` describes it.
 
 use super::State;
-use super::answers::{answer, apart, failed, failure, json_answer, slow_down};
+use super::answers::{answer, apart, apart_heavy, failed, failure, json_answer, slow_down};
 use super::http::Peer;
 use crate::Error;
 use crate::bundle::{Bundle, Limits, is_digest_text};
-use crate::pages::{Query, run_of};
-use crate::store::{Author, Entry, Filter, Received, Token};
+use crate::pages::{Pages, Query, inspected, published, run_of};
+use crate::store::{Author, Entry, Filter, Received, Shelf, Token};
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, Request, State as Shared};
 use axum::http::header::{self, HeaderMap};
@@ -39,11 +39,13 @@ pub(super) fn router() -> Router<Arc<State>> {
         .route("/runs/{id}", get(run))
         .route("/runs/{id}/graphs", get(graphs))
         .route("/runs/{id}/rejudged", get(rejudged))
+        .route("/runs/{id}/tasks/{task}/passes", get(passes))
         .route("/runs/{id}/withdraw", post(withdraw))
         .route("/compare/{one}/{two}", get(comparison))
         .route("/bundles/{digest}", get(bundle))
         .route("/dataset", get(dataset))
         .route("/dataset/operations", get(operations))
+        .route("/reference", get(reference))
         .route("/submissions", get(submissions).post(submit))
         .route("/submissions/{id}", get(submission))
         .fallback(|| async { failure(StatusCode::NOT_FOUND, "no such thing", Some(LISTED)) })
@@ -136,8 +138,21 @@ async fn rejudged(Shared(state): Server, Path(id): Path<String>) -> Response {
     .await
 }
 
+async fn passes(Shared(state): Server, Path((id, task)): Path<(String, usize)>) -> Response {
+    apart_heavy(state, move |state| {
+        let pages = Pages { store: &state.store, tasks: Some(&state.tasks), is_static: false };
+        let found = inspected(&pages, &id, task);
+        told(state, found.map(|found| found.map(|sets| json!({ "sets": sets }))))
+    })
+    .await
+}
+
+async fn reference() -> Response {
+    json_answer(StatusCode::OK, &json!({ "device": "NVIDIA A30", "results": published() }))
+}
+
 async fn comparison(Shared(state): Server, Path((one, two)): Path<(String, String)>) -> Response {
-    apart(state, move |state| {
+    apart_heavy(state, move |state| {
         let run = |id: &str| -> Result<Option<RunRecord>, Error> {
             let Some(entry) = state.store.entry(id)? else { return Ok(None) };
             let Some(bundle) = state.store.bundle(&entry.digest)? else { return Ok(None) };
@@ -179,7 +194,9 @@ async fn dataset(Shared(state): Server, uri: Uri) -> Response {
     let query = Query::parse(uri.query().unwrap_or_default());
     apart(state, move |state| {
         let skip = (query.page() - 1).saturating_mul(ROWS);
-        let found = state.store.corpus(query.get("op"), skip, ROWS);
+        let operation = Some(query.get("op")).filter(|name| !name.is_empty());
+        let of = operation.map(|name| (Shelf::Operation, name));
+        let found = state.store.corpus(of, skip, ROWS);
         told(state, found.map(|(graphs, all)| Some(json!({ "graphs": graphs, "all": all }))))
     })
     .await
@@ -187,8 +204,13 @@ async fn dataset(Shared(state): Server, uri: Uri) -> Response {
 
 async fn operations(Shared(state): Server) -> Response {
     apart(state, |state| {
-        let found = state.store.operations();
-        told(state, found.map(|operations| Some(json!({ "operations": operations }))))
+        let found = state.store.shelf(Shelf::Operation).map(|operations| {
+            let shown = operations
+                .iter()
+                .map(|it| json!({ "operation": it.name, "graphs": it.graphs, "calls": it.calls }));
+            Some(json!({ "operations": shown.collect::<Vec<_>>() }))
+        });
+        told(state, found)
     })
     .await
 }

@@ -34,7 +34,7 @@ impl Metrics {
         }
     }
 
-    pub fn text(&self, submissions: &[(SubmissionState, i64)], entries: usize) -> String {
+    pub fn text(&self, submissions: &[(SubmissionState, i64)], entries: i64) -> String {
         let mut out = String::new();
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         // Writing to a string cannot fail.

@@ -26,7 +26,7 @@ use serde_json::{Value, json};
 use std::fmt;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 /// Where lines for whoever watches go.
@@ -34,6 +34,9 @@ pub type LogSink = Box<dyn Fn(&Value) + Send + Sync>;
 
 /// How often the store is asked whether something changed.
 const FRESH: Duration = Duration::from_millis(200);
+
+/// Pages made from whole bundles that are written at once.
+const HEAVY: usize = 3;
 
 /// Everything that requests share.
 pub struct State {
@@ -48,6 +51,7 @@ pub struct State {
     limiter: Limiter,
     cache: Cache,
     metrics: Metrics,
+    heavy: Arc<tokio::sync::Semaphore>,
     bell: Bell,
     stopping: AtomicBool,
     generation: AtomicI64,
@@ -72,6 +76,7 @@ impl State {
             limiter: Limiter::default(),
             cache: Cache::new(limits.cache_bytes),
             metrics: Metrics::default(),
+            heavy: Arc::new(tokio::sync::Semaphore::new(HEAVY)),
             bell: Bell::default(),
             stopping: AtomicBool::new(false),
             generation: AtomicI64::new(0),
@@ -87,9 +92,17 @@ impl State {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// The store's generation, a fraction of a second old at the most.
+    /// The store's generation, a fraction of a second old at the most. While one asks for it the others go on with the last.
     fn generation(&self) -> Result<i64, Error> {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.generation.load(Ordering::Relaxed);
+        let mut asked = match self.asked.try_lock() {
+            Ok(asked) => asked,
+            Err(TryLockError::WouldBlock) if known > 0 => return Ok(known),
+            Err(TryLockError::WouldBlock) => {
+                self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+            }
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        };
         if asked.is_none_or(|asked| asked.elapsed() > FRESH) {
             self.generation.store(self.store.generation()?, Ordering::Relaxed);
             *asked = Some(Instant::now());

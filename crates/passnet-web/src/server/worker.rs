@@ -1,17 +1,22 @@
-//! The one thread that looks at submissions: verifies them, puts them on the board, judges some of their graphs again.
+//! The one thread that looks at submissions: verifies them, puts them on the board, judges some of their graphs again,
+//! watches their kernels.
 //!
 //! Whatever it has not finished when the process ends is in the same state as before, and is taken up again.
 
 use super::State;
 use crate::Error;
 use crate::bundle::{Bundle, verify};
-use crate::rejudge::{again, draw, is_like_here};
+use crate::pages::run_of;
+use crate::rejudge::{Rejudger, again, draw, is_like_here};
 use crate::store::{Entry, Submission, SubmissionState, readied};
+use crate::watch::{Subject, Watched};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+/// Sets of passes of one entry whose kernels cannot be watched, for instance because they take too long; the rest is let be.
+const MOST_FAILED: usize = 3;
 /// How often the queue is looked at where nobody rings.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -38,6 +43,40 @@ pub fn step(state: &State) -> Result<bool, Error> {
     if let Some(submission) = state.store.next_submission(SubmissionState::Accepted)? {
         rejudge(state, &submission)?;
         return Ok(true);
+    }
+    let Some(rejudger) = state.rejudger.as_deref().filter(|_| !state.tasks.is_empty()) else {
+        return Ok(false);
+    };
+    let tasks = state.tasks.digest();
+    let Some(entry) = state.store.next_unwatched(&tasks)? else { return Ok(false) };
+    if !watch_next(state, rejudger, &entry)? {
+        state.store.end_watching(&entry, &tasks)?;
+        state.log(&json!({ "event": "watched", "entry": entry.id }));
+    }
+    Ok(true)
+}
+
+/// Watches the kernels of one set of passes of an entry, so that submissions wait for no more than that; `false` where
+/// nothing is left to be watched.
+fn watch_next(state: &State, rejudger: &dyn Rejudger, entry: &Entry) -> Result<bool, Error> {
+    let Some(bundle) = state.store.bundle(&entry.digest)? else { return Ok(false) };
+    let run = run_of(&bundle)?;
+    let mut failed = 0;
+    for subject in Subject::of_run(&state.tasks, &run) {
+        let key = subject.key();
+        match state.store.watched(&key)? {
+            Some(known) => failed += usize::from(known.error.is_some()),
+            None if failed >= MOST_FAILED => return Ok(false),
+            None => {
+                let seen = subject.job(&bundle).and_then(|job| rejudger.watch(&job));
+                let found = match seen {
+                    Ok(plans) => Watched { plans, error: None },
+                    Err(error) => Watched { plans: Vec::new(), error: Some(error.message) },
+                };
+                state.store.keep_watched(&key, &found)?;
+                return Ok(true);
+            }
+        }
     }
     Ok(false)
 }

@@ -216,6 +216,10 @@ pub(super) fn admit(
     )?;
     insert_entry(connection, bundle, run, readied, admission, &id)?;
     let number = connection.last_insert_rowid();
+    let detail = serde_json::to_string(&readied.detail)
+        .map_err(|error| Error::storage(format!("an entry cannot be written: {error}")))?;
+    connection
+        .execute("INSERT INTO detail (entry, text) VALUES (?1, ?2)", params![number, detail])?;
     insert_results(connection, run, number)?;
     if let Some(replaced) = &admission.replaces {
         connection.execute(
@@ -240,18 +244,16 @@ fn insert_entry(
     admission: &Admission,
     id: &str,
 ) -> Result<(), Error> {
-    let Readied { class, benchmark, report, interval, detail } = readied;
+    let Readied { class, benchmark, report, interval, .. } = readied;
     let (score, summary) = (&report.score, &report.score.summary);
     let fast = |p: f64| report.fast.iter().find(|fast| fast.p == p).map_or(0.0, |fast| fast.share);
     let start = run.start.as_ref();
     let agent = bundle.manifest.agent.as_ref();
     let tokens = agent.map(|agent| agent.input_tokens.saturating_add(agent.output_tokens));
-    let detail = serde_json::to_string(detail)
-        .map_err(|error| Error::storage(format!("an entry cannot be written: {error}")))?;
     connection.execute(
         "INSERT INTO entry (id, digest, name, author, public_key, added, time, compiler, class, benchmark, state,
-             score, low, high, mean, correct, fast_1, fast_15, task_rate, tokens, cost, detail)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
+             score, low, high, mean, correct, fast_1, fast_15, task_rate, tokens, cost)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
         params![
             id,
             bundle.digest(),
@@ -274,7 +276,6 @@ fn insert_entry(
             report.task_correctness_rate,
             tokens.map(|tokens| i64::try_from(tokens).unwrap_or(i64::MAX)),
             agent.and_then(|agent| agent.cost),
-            detail,
         ],
     )?;
     Ok(())

@@ -11,10 +11,12 @@ mod read;
 mod schema;
 mod submissions;
 mod types;
+mod watched;
 
 pub use admit::{Admission, Readied, readied, result_rows};
 pub use authors::{Author, Token};
-pub use corpus::{CorpusGraph, OperationCount};
+pub(crate) use corpus::operation_name;
+pub use corpus::{CorpusGraph, CorpusModel, Shelf, Shelved};
 pub use read::{EntryOrder, Filter, GraphOnRun};
 pub use submissions::{Received, Submission, SubmissionState};
 pub use types::{Badge, Board, Detail, Entry, EntryState, GroupScore, Rejudged, ResultRow};
@@ -22,7 +24,7 @@ pub use types::{Badge, Board, Detail, Entry, EntryState, GroupScore, Rejudged, R
 use crate::Error;
 use rusqlite::{Connection, OpenFlags};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The one file in a store's folder.
@@ -38,6 +40,8 @@ pub struct Store {
     path: PathBuf,
     writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
+    /// The dataset's graphs, and of which import they are.
+    corpus: Mutex<Option<(i64, Arc<Vec<CorpusModel>>)>>,
 }
 
 impl Store {
@@ -52,7 +56,12 @@ impl Store {
         writer.pragma_update(None, "synchronous", "FULL")?;
         writer.pragma_update(None, "foreign_keys", true)?;
         schema::prepare(&mut writer)?;
-        Ok(Store { path, writer: Mutex::new(writer), readers: Mutex::default() })
+        Ok(Store {
+            path,
+            writer: Mutex::new(writer),
+            readers: Mutex::default(),
+            corpus: Mutex::default(),
+        })
     }
 
     /// Opens a store that is there already.
@@ -93,11 +102,22 @@ impl Store {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, Error>,
     ) -> Result<T, Error> {
+        self.write_quietly(|connection| {
+            let result = work(connection)?;
+            connection.execute("UPDATE generation SET number = number + 1", [])?;
+            Ok(result)
+        })
+    }
+
+    /// Writes all of it or nothing, and lets pages made before stand.
+    pub(crate) fn write_quietly<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let transaction =
             writer.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
         let result = work(&transaction)?;
-        transaction.execute("UPDATE generation SET number = number + 1", [])?;
         transaction.commit()?;
         Ok(result)
     }

@@ -1,12 +1,9 @@
-//! Ranks: a rank never says more than the tasks do.
-//!
-//! The first run of a rank is its best; whatever cannot be told from it shares its rank, and the first run that can be
-//! told from it begins the next. Every run is so compared once, graph by graph, however many there are.
+//! Ranks of a ranking's entries, by the rule of `passnet report`.
 
 use super::types::{Board, Entry};
 use super::{EntryOrder, Filter, Store};
 use crate::Error;
-use passnet_bench::report::{Conclusion, overall};
+use passnet_bench::report::{is_told, ranks};
 use rusqlite::params;
 
 /// A graph's task, and what it adds to AS.
@@ -21,19 +18,7 @@ impl Store {
             ..Filter::default()
         };
         let (entries, _) = self.entries(board, &filter)?;
-        let mut places: Vec<(i64, usize)> = Vec::with_capacity(entries.len());
-        let mut best: Option<(usize, Scores)> = None;
-        for (index, entry) in entries.iter().enumerate() {
-            let scores = self.scores(entry)?;
-            let place = match &best {
-                Some((place, first)) if !is_told(first, &scores) => *place,
-                _ => {
-                    best = Some((index + 1, scores));
-                    index + 1
-                }
-            };
-            places.push((entry.number, place));
-        }
+        let places = ranks(entries.iter().map(|entry| self.scores(entry)), are_told)?;
         self.write(|connection| {
             connection.execute(
                 "UPDATE entry SET place = NULL WHERE class = ?1 AND benchmark = ?2",
@@ -41,8 +26,8 @@ impl Store {
             )?;
             let mut statement =
                 connection.prepare_cached("UPDATE entry SET place = ?2 WHERE number = ?1")?;
-            for (number, place) in &places {
-                statement.execute(params![number, *place as i64])?;
+            for (entry, place) in entries.iter().zip(&places) {
+                statement.execute(params![entry.number, *place as i64])?;
             }
             Ok(())
         })
@@ -60,8 +45,6 @@ impl Store {
 }
 
 /// Whether the tasks show that two runs over the same graphs differ.
-fn is_told(one: &Scores, two: &Scores) -> bool {
-    let pairs = one.iter().zip(two).map(|((task, one), (_, two))| (task.as_str(), one - two));
-    let told = overall(pairs).map(|found| found.conclusion);
-    matches!(told, Some(Conclusion::Better | Conclusion::Worse))
+fn are_told(one: &Scores, two: &Scores) -> bool {
+    is_told(one.iter().zip(two).map(|((task, one), (_, two))| (task.as_str(), one - two)))
 }

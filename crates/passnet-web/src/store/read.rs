@@ -160,9 +160,17 @@ fn part_of(text: &str) -> String {
     format!("%{escaped}%")
 }
 
-const MATCHES: &str =
-    "class = ?1 AND benchmark = ?2 AND (name LIKE ?3 ESCAPE '\\' OR author LIKE ?3 ESCAPE '\\')
-    AND (?4 = '' OR state = ?4)";
+/// What entries of a ranking must have; conditions that nobody asked for would only keep an index from being used.
+fn matching(filter: &Filter) -> String {
+    let mut conditions = String::from("class = ?1 AND benchmark = ?2");
+    if !filter.text.is_empty() {
+        conditions.push_str(" AND (name LIKE ?3 ESCAPE '\\' OR author LIKE ?3 ESCAPE '\\')");
+    }
+    if filter.state.is_some() {
+        conditions.push_str(" AND state = ?4");
+    }
+    conditions
+}
 
 impl Store {
     /// All rankings, the largest first.
@@ -192,17 +200,19 @@ impl Store {
     /// Entries of a ranking, and how many there are in all.
     pub fn entries(&self, board: &Board, filter: &Filter) -> Result<(Vec<Entry>, usize), Error> {
         let state = filter.state.map_or("", EntryState::name);
-        let text = part_of(&filter.text);
+        let (text, matching) = (part_of(&filter.text), matching(filter));
         self.read(|connection| {
-            let count = format!("SELECT count(*) FROM entry WHERE {MATCHES}");
+            // Every parameter is named, also where no condition uses it.
+            let count = format!("SELECT count(*), ?3, ?4 FROM entry WHERE {matching}");
             let all: i64 = connection
                 .prepare_cached(&count)?
                 .query_row(params![board.class, board.benchmark, text, state], |row| row.get(0))?;
             let direction = if filter.ascending { "ASC" } else { "DESC" };
             // What did not stand is shown below what does.
+            let standing = if filter.state.is_some() { "" } else { "state != 'listed', " };
             let sql = format!(
-                "SELECT {ENTRY} FROM entry WHERE {MATCHES}
-                 ORDER BY state != 'listed', {} {direction} NULLS LAST, number LIMIT ?5 OFFSET ?6",
+                "SELECT {ENTRY}, ?3, ?4 FROM entry WHERE {matching}
+                 ORDER BY {standing}{} {direction} NULLS LAST, number LIMIT ?5 OFFSET ?6",
                 filter.order.column()
             );
             let limit = if filter.limit == 0 { -1 } else { filter.limit as i64 };
@@ -228,6 +238,13 @@ impl Store {
         })
     }
 
+    pub fn count_entries(&self) -> Result<i64, Error> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached("SELECT count(*) FROM entry")?;
+            Ok(statement.query_row([], |row| row.get(0))?)
+        })
+    }
+
     /// Every entry, in the order in which they came.
     pub fn all_entries(&self) -> Result<Vec<Entry>, Error> {
         self.read(|connection| {
@@ -245,7 +262,7 @@ impl Store {
     pub fn detail(&self, entry: &Entry) -> Result<Detail, Error> {
         self.read(|connection| {
             let mut statement =
-                connection.prepare_cached("SELECT detail FROM entry WHERE number = ?1")?;
+                connection.prepare_cached("SELECT text FROM detail WHERE entry = ?1")?;
             let text: String = statement.query_row([entry.number], |row| row.get(0))?;
             serde_json::from_str(&text)
                 .map_err(|error| Error::storage(format!("entry {}: {error}", entry.id)))

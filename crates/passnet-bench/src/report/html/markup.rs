@@ -44,18 +44,32 @@ impl Markup {
     }
 
     pub fn text(&mut self, text: &str) {
-        for c in text.chars() {
-            match c {
-                '&' => self.0.push_str("&amp;"),
-                '<' => self.0.push_str("&lt;"),
-                '>' => self.0.push_str("&gt;"),
-                '"' => self.0.push_str("&quot;"),
-                '\'' => self.0.push_str("&#39;"),
-                '\n' | '\t' => self.0.push(c),
-                // What would reorder or hide its neighbours is shown by its number.
-                c if is_invisible(c) => self.0.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
-                c => self.0.push(c),
+        // Nearly all text is plain and is taken over in long pieces.
+        let is_plain =
+            |byte: u8| matches!(byte, b'\n' | b'\t' | b' '..=b'~') && !b"&<>\"'".contains(&byte);
+        let mut rest = text;
+        while let Some(at) = rest.bytes().position(|byte| !is_plain(byte)) {
+            let (plain, special) = rest.split_at(at);
+            self.0.push_str(plain);
+            let mut chars = special.chars();
+            if let Some(c) = chars.next() {
+                self.special(c);
             }
+            rest = chars.as_str();
+        }
+        self.0.push_str(rest);
+    }
+
+    fn special(&mut self, c: char) {
+        match c {
+            '&' => self.0.push_str("&amp;"),
+            '<' => self.0.push_str("&lt;"),
+            '>' => self.0.push_str("&gt;"),
+            '"' => self.0.push_str("&quot;"),
+            '\'' => self.0.push_str("&#39;"),
+            // What would reorder or hide its neighbours is shown by its number.
+            c if is_invisible(c) => self.0.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
+            c => self.0.push(c),
         }
     }
 
@@ -117,6 +131,17 @@ impl Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plain_text_and_letters_of_the_world_stay_as_they_are() {
+        let text = "plain\ttext,\nGrün, 日本, 1.5 × 10³ ~ [x](y) `z` …";
+        let mut markup = Markup::default();
+        markup.text(text);
+        assert_eq!(markup.into_text(), text);
+        let mut markup = Markup::default();
+        markup.text("\u{7f}é<\u{200b}\r");
+        assert_eq!(markup.into_text(), "\\u{7f}é&lt;\\u{200b}\\u{d}");
+    }
 
     #[test]
     fn text_never_becomes_markup() {

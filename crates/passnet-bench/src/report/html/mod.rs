@@ -1,4 +1,5 @@
-//! A report as one HTML file that needs nothing else: no scripts, no fonts, no pictures from elsewhere.
+//! A report as one HTML file that needs nothing else: no scripts, no fonts, no pictures from elsewhere. The leaderboard and the
+//! dataset's page are made of the same parts and have the same look.
 //!
 //! Everything that comes from a run is foreign text. [`markup::Markup`] takes unescaped markup only where it is
 //! written in this program's source, so there is no way to let foreign text through by mistake; a policy in the page
@@ -7,10 +8,14 @@
 pub mod chart;
 pub mod markup;
 mod overview;
+pub mod parts;
 mod several;
+mod source;
 mod task;
 
 pub use several::comparison;
+pub use source::source;
+pub use task::checks;
 
 use super::{RunRecord, RunReport};
 use crate::score::Parameters;
@@ -80,8 +85,7 @@ fn single(run: &RunRecord, parameters: Parameters, page: &mut Markup) {
 fn doubts(runs: &[RunRecord], page: &mut Markup) {
     for run in runs.iter().filter(|run| !run.doubts.is_empty()) {
         page.element("h2", &[], &format!("What does not hold in {}", run.name));
-        page.open("ul", &[]);
-        run.doubts.iter().for_each(|doubt| page.element("li", &[], &doubt.to_string()));
-        page.close("ul");
+        let doubts: Vec<String> = run.doubts.iter().map(ToString::to_string).collect();
+        parts::list(doubts.iter().map(String::as_str), page);
     }
 }

@@ -3,13 +3,10 @@
 use super::super::{Group, RunRecord, RunReport, WORST, ratio_text};
 use super::chart;
 use super::markup::Markup;
+use super::parts::{count, facts, headline, optional_ratio, percent};
 use super::task::anchor;
 use crate::score::Parameters;
 use crate::tolerance::BASELINE;
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
-}
 
 pub(super) fn write(
     run: &RunRecord,
@@ -21,7 +18,9 @@ pub(super) fn write(
     page.element("h1", &[], &format!("PassNet run {}", run.name));
     conditions(run, page);
     page.close("header");
+    first_numbers(report, page);
     numbers(run, report, parameters, page);
+    page.open("div", &[("class", "pair")]);
     page.open("figure", &[]);
     chart::curves(&[(&run.name, report.score.es.iter().collect())], page);
     page.element(
@@ -35,6 +34,7 @@ pub(super) fn write(
     chart::histogram(&report.histogram, page);
     page.element("figcaption", &[], "Speed-ups of the graphs that are right.");
     page.close("figure");
+    page.close("div");
     tasks(run, report, page);
     for (title, head, groups) in [
         ("By type of the first float input", "dtype", &report.groups.dtype),
@@ -68,6 +68,20 @@ fn conditions(run: &RunRecord, page: &mut Markup) {
             run.seal.state()
         ),
     );
+}
+
+fn first_numbers(report: &RunReport, page: &mut Markup) {
+    let summary = &report.score.summary;
+    let right = format!("correct ({} of {})", summary.correct, count(summary.graphs, "graph"));
+    let mut numbers = vec![
+        (ratio_text(report.score.aggregated), "AS".to_string()),
+        (percent(summary.correctness_rate), right),
+        (percent(report.task_correctness_rate), "tasks in full".into()),
+        (optional_ratio(summary.geometric_mean), "G-mean of the right".into()),
+    ];
+    let fast = report.fast.iter();
+    numbers.extend(fast.map(|fast| (percent(fast.share), format!("fast_{}", fast.p))));
+    headline(&numbers, page);
 }
 
 fn numbers(run: &RunRecord, report: &RunReport, parameters: Parameters, page: &mut Markup) {
@@ -117,12 +131,7 @@ fn numbers(run: &RunRecord, report: &RunReport, parameters: Parameters, page: &m
             ),
         ),
     ];
-    page.open("dl", &[]);
-    for (term, description) in rows {
-        page.element("dt", &[], term);
-        page.element("dd", &[], &description);
-    }
-    page.close("dl");
+    facts(&rows, page);
 }
 
 fn cells(group: &Group) -> Vec<String> {
@@ -132,7 +141,7 @@ fn cells(group: &Group) -> Vec<String> {
         summary.correct.to_string(),
         ratio_text(group.aggregated),
         percent(summary.fast_1),
-        summary.geometric_mean.map_or("-".into(), ratio_text),
+        optional_ratio(summary.geometric_mean),
     ]
 }
 

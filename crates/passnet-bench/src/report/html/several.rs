@@ -33,7 +33,7 @@ fn ranking(group: &RankedGroup, page: &mut Markup) {
         );
     }
     page.open_table(
-        "Over the graphs that these runs have, best first; runs that cannot be told apart share a rank",
+        "Over the graphs that these runs have, best first; runs that cannot be told from the best of a rank share it",
         &[
             "run",
             "rank",

@@ -1,11 +1,11 @@
 //! One task: its graphs, what was found about each, and the texts behind them.
 
 use super::super::{GraphRecord, RunRecord, ratio_text};
-use super::chart;
 use super::markup::Markup;
+use super::parts::{list, verdict};
+use super::{chart, source};
 use crate::evaluate::{Check, CheckOutcome};
 use crate::score::{Outcome, Parameters, Score};
-use crate::verdict::VerdictKind;
 use passnet_graph::FileName;
 use std::collections::BTreeMap;
 
@@ -69,9 +69,8 @@ fn graph_row(graph: &GraphRecord, page: &mut Markup) {
     let judged = &evaluation.judged;
     page.open("tr", &[]);
     page.element("th", &[("scope", "row")], &judged.graph);
-    let class = if judged.verdict.kind == VerdictKind::Correct { "right" } else { "wrong" };
     page.open("td", &[]);
-    page.element("span", &[("class", class)], judged.verdict.kind.name());
+    verdict(judged.verdict.kind.name(), page);
     if !graph.event.evaluation.tier.is_plan() {
         page.element("span", &[("class", "note")], " compatibility tier, not timed");
     }
@@ -117,36 +116,31 @@ fn outcome_name(outcome: CheckOutcome) -> &'static str {
     }
 }
 
-/// What did not pass is in sight, the rest can be opened.
-fn checks(checks: &[Check], page: &mut Markup) {
+fn check_text(check: &Check) -> String {
+    let detail = match check.detail.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", check.detail),
+    };
+    format!("{}: {}{detail}", check.name, outcome_name(check.outcome))
+}
+
+/// The checks of one graph: what did not pass is in sight, the rest can be opened.
+pub fn checks(checks: &[Check], page: &mut Markup) {
     if checks.is_empty() {
         page.text("-");
         return;
     }
-    let list = |wanted: bool, page: &mut Markup| {
-        let mut chosen = checks
-            .iter()
-            .filter(|check| (check.outcome == CheckOutcome::Passed) == wanted)
-            .peekable();
-        if chosen.peek().is_none() {
-            return;
-        }
-        page.open("ul", &[]);
-        for check in chosen {
-            let detail = match check.detail.is_empty() {
-                true => String::new(),
-                false => format!(" ({})", check.detail),
-            };
-            let text = format!("{}: {}{detail}", check.name, outcome_name(check.outcome));
-            page.element("li", &[], &text);
-        }
-        page.close("ul");
+    let told = |wanted: bool, page: &mut Markup| {
+        let chosen =
+            checks.iter().filter(|check| (check.outcome == CheckOutcome::Passed) == wanted);
+        let texts: Vec<String> = chosen.map(check_text).collect();
+        list(texts.iter().map(String::as_str), page);
     };
-    list(false, page);
+    told(false, page);
     let passed = checks.iter().filter(|check| check.outcome == CheckOutcome::Passed).count();
     page.open("details", &[]);
-    page.element("summary", &[], &format!("{passed} of {} passed", checks.len()));
-    list(true, page);
+    page.element("summary", &[], &format!("{passed} of {} checks passed", checks.len()));
+    told(true, page);
     page.close("details");
 }
 
@@ -163,9 +157,7 @@ fn notes(graph: &GraphRecord, page: &mut Markup) {
         page.text("-");
         return;
     }
-    page.open("ul", &[]);
-    all.iter().for_each(|text| page.element("li", &[], text));
-    page.close("ul");
+    list(all.iter().map(String::as_str), page);
 }
 
 /// Pass files and models, each text once.
@@ -192,11 +184,7 @@ fn text(run: &RunRecord, title: &str, digest: &str, page: &mut Markup) {
     page.open("details", &[]);
     page.element("summary", &[], title);
     match run.text(digest, MAX_TEXT_BYTES) {
-        Some(text) => {
-            page.open("pre", &[]);
-            page.element("code", &[], &text);
-            page.close("pre");
-        }
+        Some(text) => source(&text, page),
         None => page.element(
             "p",
             &[("class", "soft")],

@@ -80,7 +80,8 @@ fn print_group(group: &RankedGroup, out: &mut Output) -> Result<(), CommandError
     out.table(&rows)?;
     out.line("")?;
     let shared = group.standings.windows(2).any(|pair| pair[0].rank == pair[1].rank);
-    let shared = if shared { " Runs that cannot be told apart share a rank." } else { "" };
+    let shared =
+        if shared { " Runs that cannot be told from the best of a rank share it." } else { "" };
     out.line(format!("Over {} that all runs have.{shared}", count(group.graphs, "graph")))?;
     for standing in group.standings.iter().filter(|standing| standing.compat > 0) {
         out.line(format!(

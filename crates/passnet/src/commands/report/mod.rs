@@ -23,8 +23,8 @@ Two runs     what got faster, slower, right or wrong from the first to the secon
              is more than noise
 More runs    a leaderboard over the graphs that all of them have
 Runs of other devices, versions or depths of checking are never ranked side by side; runs that cannot be
-told apart share a rank. Lines that were changed, and speed-ups that the timings beside them do not give,
-are named, and the exit code is 1
+told from the best of a rank share it. Lines that were changed, and speed-ups that the timings beside
+them do not give, are named, and the exit code is 1
 A run of an agent counts with the best attempt at each task; what its model achieved comes first
 
 Examples:

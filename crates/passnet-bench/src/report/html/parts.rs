@@ -1,0 +1,56 @@
+//! What reports, the leaderboard and the dataset's page show alike.
+
+use super::super::ratio_text;
+use super::markup::Markup;
+
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+pub fn optional_ratio(ratio: Option<f64>) -> String {
+    ratio.map_or("-".into(), ratio_text)
+}
+
+/// `1 graph`, `2 graphs`.
+pub fn count(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+/// Numbers that are seen first, each with what it is.
+pub fn headline(numbers: &[(String, String)], out: &mut Markup) {
+    out.open("ul", &[("class", "headline")]);
+    for (number, text) in numbers {
+        out.open("li", &[]);
+        out.element("b", &[], number);
+        out.text(text);
+        out.close("li");
+    }
+    out.close("ul");
+}
+
+/// A description list.
+pub fn facts(rows: &[(&str, String)], out: &mut Markup) {
+    out.open("dl", &[]);
+    for (term, description) in rows {
+        out.element("dt", &[], term);
+        out.element("dd", &[], description);
+    }
+    out.close("dl");
+}
+
+/// A verdict, coloured.
+pub fn verdict(name: &str, out: &mut Markup) {
+    let class = if name == "correct" { "right" } else { "wrong" };
+    out.element("span", &[("class", class)], name);
+}
+
+/// Texts, one below the other; nothing where there are none.
+pub fn list<'a>(texts: impl IntoIterator<Item = &'a str>, out: &mut Markup) {
+    let mut texts = texts.into_iter().peekable();
+    if texts.peek().is_none() {
+        return;
+    }
+    out.open("ul", &[]);
+    texts.for_each(|text| out.element("li", &[], text));
+    out.close("ul");
+}
