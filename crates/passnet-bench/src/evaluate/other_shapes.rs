@@ -152,7 +152,8 @@ fn beyond_blocks(
 ) -> Vec<(Change, (Assignment, GraphFolder))> {
     let symbols = &folder.constraints.symbols;
     let small = |variant: &GraphFolder| {
-        let of_shape = |shape: &[i64]| shape.iter().fold(1i64, |all, size| all.saturating_mul(*size));
+        let of_shape =
+            |shape: &[i64]| shape.iter().fold(1i64, |all, size| all.saturating_mul(*size));
         let elements = variant.metas.iter().map(|meta| of_shape(&meta.shape));
         elements.fold(0i64, i64::saturating_add) <= MOST_ELEMENTS
     };

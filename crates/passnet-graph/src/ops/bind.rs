@@ -113,7 +113,10 @@ impl<'a> Bound<'a> {
             Op::Chunk | Op::Split | Op::TensorSplit | Op::Unbind => true,
             Op::Meshgrid | Op::BroadcastTensors | Op::VarMean | Op::StdMean => true,
             Op::Cummax | Op::Cummin | Op::Topk | Op::Sort => true,
-            Op::Max | Op::Min | Op::Median => self.has("dim") && !self.arg("dim").is_none(),
+            // A node there is the other tensor of two: where types are not known both forms bind.
+            Op::Max | Op::Min | Op::Median => {
+                self.has("dim") && !matches!(self.arg("dim"), Arg::None | Arg::Node(_))
+            }
             Op::Nonzero => self.flag("as_tuple"),
             _ => false,
         }
