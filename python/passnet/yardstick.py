@@ -1,7 +1,8 @@
 """Whether outputs agree with eager PyTorch's, element by element, and whether float64 excuses those that do not.
 
-The rule is the one of `passnet-bench/src/evaluate/oracle.rs`: an element is right where it is within the tolerance of
-eager's, or where it is at most as far from the float64 result as eager's is, plus the tolerance. A result that is no
+Simpler than the rule of `passnet-bench/src/evaluate/oracle`, which also counts elements and asks what the last bit of the
+inputs decides: an element is right where it is within the tolerance of eager's, or where it is at most as far from the
+float64 result as eager's is, plus the tolerance. A result that is no
 number is infinitely far from a number. Where the float64 result is infinite or no number, only eager's result is right;
 where eager's alone is, it counts as exact, so that it forgives nothing.
 """

@@ -1,6 +1,6 @@
 """When float64 excuses an element that differs from eager's; needs PyTorch, skipped without it.
 
-The cases are those of `passnet-bench/src/evaluate/oracle.rs`, and those that a comparison of largest errors misses.
+The cases are those of `passnet-bench/src/evaluate/oracle`, and those that a comparison of largest errors misses.
 """
 
 import math

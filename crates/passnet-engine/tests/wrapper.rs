@@ -225,7 +225,7 @@ fn configurations_are_timed_and_the_choice_is_told() {
     // Whoever prepares the graph again finds the choice made.
     let again = NativeEngine.prepare(&graph, Precision::AsWritten, &wrappers).unwrap();
     again.run(&[Value::Tensor(x)], &RunOptions::default()).unwrap();
-    assert_eq!(again.tuned(), [tuned.clone()]);
+    assert_eq!(again.tuned(), std::slice::from_ref(tuned));
 }
 
 /// Until one is chosen, each configuration is watched.

@@ -52,11 +52,11 @@ fn planned(decorators: &str, call: &str, choices: &Choices) -> Result<LaunchPlan
 }
 
 fn launch(plan: &LaunchPlan) -> &Launch {
-    let launches = plan.steps.iter().filter_map(|step| match step {
+    let mut launches = plan.steps.iter().rev().filter_map(|step| match step {
         Step::Launch(launch) => Some(launch),
         _ => None,
     });
-    launches.last().unwrap()
+    launches.next().unwrap()
 }
 
 fn block(launch: &Launch) -> i64 {

@@ -168,8 +168,7 @@ fn beyond_blocks(
     let beyond = |only: usize| {
         let larger = blocks.iter().rev().filter(|block| **block >= symbols[only].1);
         larger.map(|block| Change::BeyondBlock(*block)).find_map(|change| {
-            let others = [BESIDE, i64::MAX].into_iter();
-            others.map(|most| with_others(only, change, most)).flatten().next()
+            [BESIDE, i64::MAX].into_iter().find_map(|most| with_others(only, change, most))
         })
     };
     (0..symbols.len()).filter_map(beyond).take(BEYOND).collect()

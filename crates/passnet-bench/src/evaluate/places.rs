@@ -177,7 +177,7 @@ fn one_index(size: usize, key: u64, choice: Choice) -> Range<usize> {
 fn run_of_indices(size: usize, key: u64, choice: Choice) -> Range<usize> {
     let random = mixed(key, 1);
     let length = match choice {
-        Choice::Bands => (size / 4 >> (random % 3)).max(2),
+        Choice::Bands => ((size / 4) >> (random % 3)).max(2),
         _ => 1 + random as usize % 2,
     };
     let end = if spares_ends(key) { (size / 8).min(LONG) } else { 0 };

@@ -1,6 +1,6 @@
 //! Shape, stride and dtype inference: the type of every intermediate of a graph, without running anything.
 //!
-//! One rule per operation ([`rules`]), filed by family as the operation table is. A node that torch would
+//! One rule per operation (`rules`), filed by family as the operation table is. A node that torch would
 //! refuse becomes a located [`Failure`]; its dependants become [`Value::Unknown`] and the rest is inferred.
 //! PyTorch on meta tensors is the judge: `tests/ops/*.txt` and `python -m passnet.parity shapes`.
 

@@ -1,7 +1,7 @@
 //! Mean, spread and bounds of every intermediate, without running the graph.
 //!
 //! Pieces cut out of a graph need plausible inputs: floats of the right size, indices that are legal. Both follow
-//! from what is recorded about the graph's own inputs, one rule per family of operations ([`rules`]).
+//! from what is recorded about the graph's own inputs, one rule per family of operations (`rules`).
 
 mod rules;
 mod stat;

@@ -1,7 +1,7 @@
 //! The typed tile IR: SSA values over blocks of lanes, with structured control flow.
 //!
 //! A [`Function`] is one kernel after its compile-time arguments are folded in and its helpers are inlined.
-//! It can be printed ([`print`]), read back ([`parse`]) and checked ([`verify`]).
+//! It can be printed (`print`), read back ([`parse`]) and checked ([`verify`]).
 
 mod ops;
 pub mod parse;

@@ -139,16 +139,16 @@ pub enum Op {
     Bitcast,
     /// pointer, offset in elements
     AddPtr,
-    /// pointer, [mask], [other]
+    /// pointer, optionally mask and other
     Load {
         mask: bool,
         other: bool,
     },
-    /// pointer, value, [mask]
+    /// pointer, value, optionally mask
     Store {
         mask: bool,
     },
-    /// pointer, value, [mask] -> the old value
+    /// pointer, value, optionally mask; gives the old value
     Atomic {
         op: AtomicOp,
         mask: bool,

@@ -2,7 +2,7 @@
 //!
 //! The default semantics compares meaning: calls are laid out by the operation table on both sides, so that
 //! `F.relu(x)`, `x.relu()` and `torch.relu(input=x)` are the same call, and a match is refused when taking
-//! its nodes out would change what the rest of the graph computes. [`reference`] imitates torch.fx instead.
+//! its nodes out would change what the rest of the graph computes. `reference` imitates torch.fx instead.
 //!
 //! # Where the default differs from torch.fx on purpose
 //!

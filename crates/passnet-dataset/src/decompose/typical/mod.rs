@@ -2,12 +2,12 @@
 //!
 //! All graphs are read as one long text of op names. The window that saves most, score `(length - 1) * (count - 1)`,
 //! is replaced by a new symbol wherever it occurs; this is done up to [`TypicalOptions::folds`] times, so that
-//! symbols nest and a grammar appears ([`grammar`]). Every graph is then a tree of op ranges, of which the largest
-//! that fit between `min_ops` and `max_ops` are the answer ([`ranges`]).
+//! symbols nest and a grammar appears (`grammar`). Every graph is then a tree of op ranges, of which the largest
+//! that fit between `min_ops` and `max_ops` are the answer (`ranges`).
 //!
 //! Two windows of equal score are told apart by length (the shorter wins) and then by first occurrence (the earlier
 //! wins), so the answer depends on nothing but the list of graphs and its order. The cost is
-//! `O(folds * ops * log window)` time and a few words per op ([`repeat`]).
+//! `O(folds * ops * log window)` time and a few words per op (`repeat`).
 
 mod grammar;
 mod ranges;

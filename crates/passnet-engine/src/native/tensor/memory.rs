@@ -4,7 +4,7 @@
 //! Memory is always initialised (zero pages at first, old contents later), so typed slices over it are always sound.
 //!
 //! What an untrusted kernel gets uninitialised must tell nothing about earlier calls, timed or not. Such buffers are
-//! poisoned: every byte is [`POISON`]. They come from blocks of their own, which nothing else is ever kept in, and
+//! poisoned: every byte is `POISON`. They come from blocks of their own, which nothing else is ever kept in, and
 //! [`scrub_pool`] writes the poison into those that were freed ahead of a call, so that the call itself only takes a block
 //! that is ready.
 

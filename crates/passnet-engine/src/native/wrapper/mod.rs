@@ -3,20 +3,23 @@
 //! The wrapper's text is evaluated once for each signature of arguments (shapes, strides, types, numbers); every later
 //! call with that signature replays the plan. Memory is the engine's: outputs are fresh, inputs are lent.
 
+mod signature;
+
 use super::dispatch::Context;
 use super::error::{Result, TensorError, bail, err};
-use super::tensor::{Buffer, Read, Region, Scalar, Tensor, Write};
+use super::tensor::{Buffer, Read, Region, Tensor, Write};
 use crate::engine::{RunOptions as GraphOptions, Value};
 use crate::tuning::{Timing, TunedKernel, Tuning};
 use passnet_graph::DType;
 use passnet_graph::graph::Replacement;
+use passnet_kernel::ModuleSet;
 use passnet_kernel::check::{self, Finding};
 use passnet_kernel::exec::{FaultKind, LentBuffer, PreparedPlan, RunOptions};
 use passnet_kernel::frontend::is_static_assertion;
 use passnet_kernel::plan::{
-    Choices, HostArg, Init, Launch, LaunchPlan, PlanLimits, TensorSpec, View, plan_chosen,
+    Choices, HostArg, Init, Launch, LaunchPlan, PlanLimits, View, plan_chosen,
 };
-use passnet_kernel::{Const, ModuleSet};
+use signature::{fits, signature_of, tensor_argument};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -635,70 +638,4 @@ impl<'a> Lent<'a> {
         }
         Ok(lent)
     }
-}
-
-fn tensor_argument<'a>(arguments: &'a [Cow<'_, Value>], index: usize) -> Result<&'a Tensor> {
-    match arguments.get(index).map(Cow::as_ref) {
-        Some(Value::Tensor(tensor)) => Ok(tensor),
-        _ => Err(err!(Plan, "argument {index} of the wrapper is no tensor")),
-    }
-}
-
-fn signature_of(arguments: &[Cow<'_, Value>]) -> Result<Vec<HostArg>> {
-    let described = arguments.iter().enumerate().map(|(index, value)| {
-        host_argument(value)
-            .ok_or_else(|| err!(Plan, "argument {index} of the wrapper is a {}", value.type_name()))
-    });
-    described.collect()
-}
-
-fn host_argument(value: &Value) -> Option<HostArg> {
-    if let Value::Tensor(tensor) = value {
-        let signed = |sizes: &[usize]| sizes.iter().map(|size| *size as i64).collect();
-        return Some(HostArg::Tensor(TensorSpec {
-            shape: signed(tensor.shape()),
-            stride: signed(tensor.strides()),
-            dtype: tensor.dtype(),
-            device: TensorSpec::DEVICE,
-            aligned: is_aligned(tensor),
-        }));
-    }
-    constant(value).map(HostArg::Const)
-}
-
-/// Whether a tensor begins at an address that 16 divides, as its memory does.
-fn is_aligned(tensor: &Tensor) -> bool {
-    (tensor.storage_offset() * tensor.dtype().size()).is_multiple_of(16)
-}
-
-fn constant(value: &Value) -> Option<Const> {
-    Some(match value {
-        Value::None => Const::None,
-        Value::Number(Scalar::Bool(value)) => Const::Bool(*value),
-        Value::Number(Scalar::Int(value)) => Const::Int(*value),
-        Value::Number(Scalar::Float(value)) => Const::Float(*value),
-        Value::Text(text) => Const::Str(text.to_string()),
-        Value::Sequence(items) => Const::Tuple(items.iter().map(constant).collect::<Option<_>>()?),
-        _ => return None,
-    })
-}
-
-/// Whether a plan made for `signature` serves these arguments.
-fn fits(signature: &[HostArg], arguments: &[Cow<'_, Value>]) -> bool {
-    let equal = |sizes: &[usize], known: &[i64]| {
-        sizes.len() == known.len()
-            && sizes.iter().zip(known).all(|(size, known)| *size as i64 == *known)
-    };
-    signature.len() == arguments.len()
-        && signature.iter().zip(arguments).all(|(known, value)| match (known, value.as_ref()) {
-            (HostArg::Tensor(spec), Value::Tensor(tensor)) => {
-                spec.dtype == tensor.dtype()
-                    && spec.aligned == is_aligned(tensor)
-                    && equal(tensor.shape(), &spec.shape)
-                    && equal(tensor.strides(), &spec.stride)
-            }
-            (HostArg::Const(Const::Str(known)), Value::Text(text)) => **text == **known,
-            (HostArg::Const(known), value) => constant(value).as_ref() == Some(known),
-            _ => false,
-        })
 }

@@ -1,0 +1,181 @@
+//! One output of eager, of the candidate and of the truth, element by element.
+
+use super::super::tensors::Flat;
+use crate::tolerance::{BASELINE, Tolerance};
+use passnet_graph::DType;
+use rayon::prelude::*;
+
+/// Elements that one thread looks at before another may take over.
+pub(super) const PIECE: usize = 1 << 14;
+/// Elements that are widened at a time: they stay in the first-level cache.
+const CHUNK: usize = 512;
+
+/// One element of eager, of the candidate and of the truth, and how far the truth moves with the last bit of the inputs.
+pub(super) type Element = (f64, f64, f64, f64);
+
+/// The same elements of all.
+pub(super) struct Chunk<'a> {
+    pub(super) eager: &'a [f64],
+    pub(super) candidate: &'a [f64],
+    pub(super) truth: &'a [f64],
+    /// How far the truth moves with the last bit of the inputs; zero where that was not asked.
+    pub(super) moves: &'a [f64],
+}
+
+/// Elements that are judged at once.
+const LANES: usize = 8;
+
+/// The largest distances so far of eager and of the candidate, those of every so many elements apart.
+type Worst = [[f64; LANES]; 2];
+
+impl Chunk<'_> {
+    /// Eager, candidate and truth of so many elements; the last ones are filled up with zeros, which are right.
+    fn lanes(&self) -> impl Iterator<Item = [[f64; LANES]; 3]> {
+        (0..self.truth.len()).step_by(LANES).map(|at| {
+            [self.eager, self.candidate, self.truth].map(|all| match all[at..].first_chunk() {
+                Some(lanes) => *lanes,
+                None => {
+                    let mut lanes = [0.0; LANES];
+                    lanes[..all.len() - at].copy_from_slice(&all[at..]);
+                    lanes
+                }
+            })
+        })
+    }
+
+    pub(super) fn elements(&self) -> impl Iterator<Item = Element> {
+        let all = self.eager.iter().zip(self.candidate).zip(self.truth).zip(self.moves);
+        all.map(|(((eager, candidate), truth), moves)| (*eager, *candidate, *truth, *moves))
+    }
+}
+
+/// One output of each side.
+pub(super) struct Triple<'a> {
+    pub(super) eager: &'a Flat<'a>,
+    pub(super) candidate: &'a Flat<'a>,
+    pub(super) truth: &'a Flat<'a>,
+    /// The truth of inputs that differ in their last bit, where that was asked.
+    pub(super) moved: Vec<&'a Flat<'a>>,
+    pub(super) tolerance: Tolerance,
+}
+
+/// The largest magnitude of an output.
+pub(super) fn largest(truth: &Flat<'_>) -> f64 {
+    let mut room = [0.0; CHUNK];
+    let mut largest = 0.0f64;
+    for at in (0..truth.len()).step_by(CHUNK) {
+        let chunk = &mut room[..CHUNK.min(truth.len() - at)];
+        truth.write_reals(at, chunk);
+        let finite = chunk.iter().map(|value| value.abs()).filter(|value| value.is_finite());
+        largest = finite.fold(largest, f64::max);
+    }
+    largest
+}
+
+impl<'a> Triple<'a> {
+    /// `None` where the output is no float, or the three do not correspond.
+    pub(super) fn of(
+        eager: &'a Flat<'a>,
+        candidate: &'a Flat<'a>,
+        truth: &'a Flat,
+    ) -> Option<Triple<'a>> {
+        let tolerance = Tolerance::of(eager.dtype(), BASELINE)?;
+        let are_real = eager.is_real() && candidate.is_real() && truth.is_real();
+        let same = eager.len() == truth.len() && candidate.len() == truth.len();
+        (are_real && same).then_some(Triple {
+            eager,
+            candidate,
+            truth,
+            moved: Vec::new(),
+            tolerance,
+        })
+    }
+
+    /// Asks, too, how far the truth moves with the last bit of the inputs. Only float32 is judged by that: half types have
+    /// wide tolerances to begin with, and float64 is the truth itself.
+    pub(super) fn with_moved(mut self, moved: Vec<&'a Flat<'a>>) -> Triple<'a> {
+        let is_alike = |flat: &&Flat<'_>| flat.is_real() && flat.len() == self.truth.len();
+        if self.eager.dtype() == DType::Float32 {
+            self.moved = moved.into_iter().filter(is_alike).collect();
+        }
+        self
+    }
+
+    /// How far the truth moves, element by element from `at` on.
+    fn write_moves(&self, at: usize, truth: &[f64], room: &mut [f64], moves: &mut [f64]) {
+        moves.fill(0.0);
+        for moved in &self.moved {
+            moved.write_reals(at, room);
+            for ((moves, moved), truth) in moves.iter_mut().zip(&*room).zip(truth) {
+                let by = (moved - truth).abs();
+                *moves = if by > *moves && by.is_finite() { by } else { *moves };
+            }
+        }
+    }
+
+    pub(super) fn allowed(&self, truth: f64) -> f64 {
+        self.tolerance.atol + self.tolerance.rtol * truth.abs()
+    }
+
+    /// What `add` makes of the chunks of each piece, from `start` on; pieces on several threads.
+    pub(super) fn pieces<R: Send + Sync + Copy>(
+        &self,
+        start: R,
+        add: impl Fn(R, Chunk<'_>) -> R + Send + Sync,
+    ) -> impl ParallelIterator<Item = R> {
+        let length = self.truth.len();
+        (0..length.div_ceil(PIECE)).into_par_iter().map(move |piece| {
+            let end = length.min((piece + 1) * PIECE);
+            let mut room = [[0.0; CHUNK]; 5];
+            (piece * PIECE..end).step_by(CHUNK).fold(start, |sum, at| {
+                let [eager, candidate, truth, moved, moves] =
+                    room.each_mut().map(|r| &mut r[..CHUNK.min(end - at)]);
+                self.eager.write_reals(at, eager);
+                self.candidate.write_reals(at, candidate);
+                self.truth.write_reals(at, truth);
+                self.write_moves(at, truth, moved, moves);
+                add(sum, Chunk { eager, candidate, truth, moves })
+            })
+        })
+    }
+
+    /// The largest finite distance of eager, and the largest of the candidate.
+    pub(super) fn worst(&self) -> (f64, f64) {
+        let larger = |one: f64, two: f64| if two > one { two } else { one };
+        let both = |one: Worst, two: Worst| -> Worst {
+            std::array::from_fn(|side| std::array::from_fn(|i| larger(one[side][i], two[side][i])))
+        };
+        let distances = |eager: f64, candidate: f64, truth: f64| {
+            let unit = self.allowed(truth);
+            let finite = |x: f64, otherwise: f64| if x.is_finite() { x } else { otherwise };
+            let distance = |x: f64| (x - truth).abs() / unit;
+            let candidate = finite(distance(candidate), f64::INFINITY);
+            [finite(distance(eager), 0.0), if truth.is_finite() { candidate } else { 0.0 }]
+        };
+        let pieces = self.pieces(Worst::default(), |worst, chunk| {
+            chunk.lanes().fold(worst, |worst, [eager, candidate, truth]| {
+                let found: [[f64; 2]; LANES] =
+                    std::array::from_fn(|i| distances(eager[i], candidate[i], truth[i]));
+                both(worst, std::array::from_fn(|side| std::array::from_fn(|i| found[i][side])))
+            })
+        });
+        let worst = pieces.reduce(Worst::default, both);
+        let [eager, candidate] = worst.map(|lanes| lanes.into_iter().fold(0.0, larger));
+        (eager, candidate)
+    }
+}
+
+/// All outputs of the three, or nothing where they do not correspond.
+pub(super) fn triples<'a>(
+    eager: &'a [Flat<'_>],
+    candidate: &'a [Flat<'_>],
+    truth: &'a [Flat<'_>],
+) -> Option<Vec<Triple<'a>>> {
+    if eager.len() != candidate.len() || eager.len() != truth.len() {
+        return None;
+    }
+    let all = eager.iter().zip(candidate).zip(truth);
+    Some(
+        all.filter_map(|((eager, candidate), truth)| Triple::of(eager, candidate, truth)).collect(),
+    )
+}
