@@ -1,4 +1,4 @@
-//! What timed calls are called with: values that no earlier call had, in memory of their own.
+//! What timed and stressed calls are called with: values that no earlier call had, in memory of their own.
 //!
 //! Small inputs are drawn anew for every call. Large ones are one of the draws, each tensor rolled by a secret number of
 //! places: that costs one pass over memory, and a call can neither know the content nor have met it before. Both sides are
@@ -28,13 +28,18 @@ pub(super) struct Contents<'a> {
 }
 
 impl<'a> Contents<'a> {
-    pub(super) fn new(drawer: &'a InputDrawer, draws: &'a [Vec<Value>], secret: &Secret) -> Self {
+    pub(super) fn new(
+        drawer: &'a InputDrawer,
+        draws: &'a [Vec<Value>],
+        secret: &Secret,
+        purpose: &str,
+    ) -> Self {
         let tensors = draws[0].iter().filter_map(Value::as_tensor);
         Contents {
             drawer,
             draws,
             fixed: drawer.is_fixed(),
-            dice: secret.dice("contents"),
+            dice: secret.dice(purpose),
             is_small: tensors.map(|tensor| tensor.numel()).sum::<usize>() <= DRAWN_ELEMENTS,
         }
     }

@@ -180,7 +180,7 @@ impl<'a> Duel<'a> {
         candidate: &'a dyn Prepared,
         checks: Option<TimedChecks<'a>>,
     ) -> Duel<'a> {
-        let contents = Contents::new(&case.drawer, &case.draws, &case.secret);
+        let contents = Contents::new(&case.drawer, &case.draws, &case.secret, "contents");
         Duel {
             case,
             candidate,
@@ -286,7 +286,7 @@ impl<'a> Remote<'a> {
         case: &'a Case,
         checks: Option<TimedChecks<'a>>,
     ) -> Remote<'a> {
-        let contents = Contents::new(&case.drawer, &case.draws, &case.secret);
+        let contents = Contents::new(&case.drawer, &case.draws, &case.secret, "contents");
         Remote { staged, schedule: Schedule::new(contents), checks, round: None }
     }
 

@@ -107,6 +107,14 @@ impl Stress {
         name.strip_prefix("other ").unwrap_or(&name).into()
     }
 
+    /// Whether a look at some elements may find nothing unusual.
+    pub(super) fn has_ordinary_places(self) -> bool {
+        use Stress::{Infinite, LargeHereAndThere, Mixed, NotANumber, ZerosHereAndThere};
+        let is_scattered =
+            matches!(self, LargeHereAndThere | ZerosHereAndThere | Mixed | Infinite | NotANumber);
+        is_scattered || self.choice().is_some()
+    }
+
     /// Which rows it changes, where it changes rows.
     fn choice(self) -> Option<Choice> {
         match self {
@@ -157,10 +165,16 @@ impl Stress {
 
     /// The inputs with their values changed; those that stay are shared. Infinities stand in the largest inputs only: a
     /// statistic or a weight that is infinite makes NaN or infinity of the same formula, depending on how it is folded.
-    pub(super) fn apply(self, inputs: &Stressed<'_>, secret: &Secret) -> Result<Vec<Value>> {
-        let mut dice = secret.dice(&self.name());
+    /// Every round has places of its own.
+    pub(super) fn apply(
+        self,
+        inputs: &Stressed<'_>,
+        secret: &Secret,
+        round: usize,
+    ) -> Result<Vec<Value>> {
+        let mut dice = secret.dice(&format!("{}, {round}", self.name()));
         // Inputs of the same shape are changed at the same indices, so that sums of them are extreme, too.
-        let key = secret.dice(&self.family()).number();
+        let key = secret.dice(&format!("{}, {round}", self.family())).number();
         let floats =
             inputs.draw.iter().filter_map(Value::as_tensor).filter(|t| t.dtype().is_float());
         let largest = floats.map(|tensor| tensor.numel()).max().unwrap_or(0);
@@ -429,7 +443,7 @@ mod tests {
 
     fn stressed(stress: Stress, draw: &[Value], range: Option<(i64, i64)>) -> Tensor {
         let inputs = Stressed { draw, fixed: &[false], ranges: &[range] };
-        let changed = stress.apply(&inputs, &Secret::random()).unwrap();
+        let changed = stress.apply(&inputs, &Secret::random(), 0).unwrap();
         changed[0].as_tensor().unwrap().clone()
     }
 
@@ -501,7 +515,7 @@ mod tests {
         let draw = inputs(&fives);
         let inputs = Stressed { draw: &draw, fixed: &[true], ranges: &[Some((2, 9))] };
         assert!(!Stress::Lowest.concerns(&inputs));
-        let changed = Stress::Highest.apply(&inputs, &Secret::random()).unwrap();
+        let changed = Stress::Highest.apply(&inputs, &Secret::random(), 0).unwrap();
         assert_eq!(changed[0].as_tensor().unwrap().to_vec::<i64>().unwrap(), [5; 9]);
     }
 }
