@@ -230,7 +230,7 @@ fn files_loaded_by_their_path_are_imported() {
         "module = importlib.util.module_from_spec(spec)\nspec.loader.exec_module(module)\n";
     for setup in [
         format!("import importlib.util\nimport os\nspec = importlib.util.spec_from_file_location('any', os.path.join(os.path.dirname(__file__), 'helper.py'))\n{loaded}"),
-        format!("import importlib.util, sys\nfrom pathlib import Path\nFILE = str(Path(__file__).parent / 'helper.py')\nspec = importlib.util.spec_from_file_location('any', FILE)\nassert spec is not None and spec.loader is not None\n{}", loaded.replace("\nspec.l", "\nsys.modules['any'] = module\nspec.l")),
+        format!("import importlib.util, sys\nfrom pathlib import Path\nFILE = str(Path(__file__).parent / 'helper.py')\nspec = importlib.util.spec_from_file_location('any', FILE)\nassert spec is not None and spec.loader is not None\n{}", loaded.replace("\nspec.l", "\nsys.modules['_helper'] = module\nspec.l")),
         "import importlib\nmodule = importlib.import_module('helper')\n".to_string(),
         "from importlib import import_module as load\nmodule = load('pass_dir.helper')\n".to_string(),
         "import os, sys\ntry:\n    import helper as module\nexcept ImportError:\n    sys.path.insert(0, os.path.dirname(__file__))\n    import helper as module\n".to_string(),
@@ -254,6 +254,14 @@ fn files_loaded_by_their_path_are_imported() {
             "import importlib.util, os\nspec = importlib.util.spec_from_file_location('any', os.path.join(os.path.dirname(__file__), 'helper.so'))\n{loaded}"
         ),
         "import importlib\nmodule = importlib.import_module('hel' + 'per')\n".to_string(),
+        // In the place of another module.
+        format!(
+            "import importlib.util, os, sys\nspec = importlib.util.spec_from_file_location('torch', os.path.join(os.path.dirname(__file__), 'helper.py'))\nsys.modules['torch'] = module\n{loaded}"
+        ),
+        format!(
+            "import importlib.util, os, sys\nspec = importlib.util.spec_from_file_location('any', os.path.join(os.path.dirname(__file__), 'helper.py'))\n{}",
+            loaded.replace("\nspec.l", "\nsys.modules['torch'] = module\nspec.l")
+        ),
     ] {
         let root = folder(&[("main.py", &kept)]);
         let set = load(&root.path().join("main.py"), &LoadOptions::default());

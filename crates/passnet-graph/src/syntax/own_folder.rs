@@ -144,9 +144,12 @@ impl Setup {
             // `sys.modules["helper"] = module`
             [ast::Expr::Subscript(target)] => {
                 let is_table = self.path(&target.value).as_deref() == Some("sys.modules");
-                let is_module = matches!(&*assign.value, ast::Expr::Name(value)
-                    if self.modules.contains_key(value.id.as_str()));
-                return if is_table && is_module { Taken::Dropped } else { Taken::Not };
+                let file = match &*assign.value {
+                    ast::Expr::Name(value) => self.modules.get(value.id.as_str()),
+                    _ => None,
+                };
+                let is_own = file.is_some_and(|file| is_named_after(&target.slice, file));
+                return if is_table && is_own { Taken::Dropped } else { Taken::Not };
             }
             _ => return Taken::Not,
         };
@@ -380,6 +383,16 @@ fn argument(call: &ast::ExprCall) -> Option<&ast::Expr> {
         ([only], []) => Some(only),
         _ => None,
     }
+}
+
+/// Whether a text is the file's stem, perhaps with more before or behind it (`_helper`, `helper_module`): under the name of
+/// another module the file would take that one's place.
+fn is_named_after(expr: &ast::Expr, stem: &str) -> bool {
+    let ast::Expr::StringLiteral(text) = expr else { return false };
+    let name = text.value.to_str().trim_matches('_');
+    name == stem
+        || name.strip_prefix(stem).is_some_and(|rest| rest.starts_with('_'))
+        || name.strip_suffix(stem).is_some_and(|rest| rest.ends_with('_'))
 }
 
 /// `"helper.py"` without its end, where that is a name.
