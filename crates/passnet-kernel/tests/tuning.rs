@@ -128,6 +128,11 @@ fn what_triton_refuses_is_refused_at_its_line() {
             "",
             "`reset_to_zero` names str y, which is no argument",
         ),
+        (
+            "@triton.autotune(configs=[triton.Config({'BLOCK': 16})] * 300, key=['n'])",
+            "",
+            "have 300 configurations together; 256 is the most",
+        ),
         ("@triton.autotune(configs=[3], key=['n'])", "", "`configs` holds int 3"),
         ("@triton.autotune(configs=CONFIGS, key=['x_ptr'])", "", "`x_ptr` in `key` is a tensor"),
         (

@@ -101,9 +101,15 @@ class Worker:
                 return self.load_plan(answer, bytes(data), described)
             check_devices(arguments, self.device)
             plans = [self.load_candidate(entry, data, described) for entry in answer["candidates"]]
-            question["timings"] = time_candidates(plans, arguments, answer["written"], self.device)
+            question["timings"] = time_candidates(
+                plans, arguments, answer["written"], self.device, answer["seconds"]
+            )
 
-    def load_candidate(self, entry: dict[str, Any], data: memoryview, described: list[Any]) -> Plan | str:
+    def load_candidate(
+        self, entry: dict[str, Any] | None, data: memoryview, described: list[Any]
+    ) -> Plan | str | None:
+        if entry is None:
+            return None
         if "skipped" in entry:
             return entry["skipped"]
         first, length = entry["code"]

@@ -8,23 +8,27 @@ import torch
 from passnet.worker.clock import device_seconds
 from passnet.worker.plans import Plan
 
-# Seconds for all candidates of one key, and calls of each at the most.
-LIMIT = 20.0
+# Calls of each candidate at the most.
 CALLS = 25
 # More than a device keeps in its cache: every candidate finds it as cold.
 FLUSHED_BYTES = 256 << 20
 
 
 def time_candidates(
-    plans: list[Plan | str], arguments: tuple[Any, ...], written: list[int], device: torch.device
-) -> list[float | str]:
-    """Milliseconds of each plan, in turns, the median of its calls; a text says why there are none."""
-    until = time.monotonic() + LIMIT
+    plans: list[Plan | str | None],
+    arguments: tuple[Any, ...],
+    written: list[int],
+    device: torch.device,
+    limit: float,
+) -> list[float | str | None]:
+    """Milliseconds of each plan, in turns, the median of its calls; a text says why one cannot run, None that there was
+    no time for it within so many seconds."""
+    until = time.monotonic() + limit
     flushed = torch.empty(FLUSHED_BYTES, dtype=torch.uint8, device=device) if device.type == "cuda" else None
     times: list[list[float]] = [[] for _ in plans]
     for _ in range(CALLS):
         for plan, seconds in zip(plans, times, strict=True):
-            if isinstance(plan, str):
+            if plan is None or isinstance(plan, str):
                 continue
             if time.monotonic() > until:
                 break
@@ -33,7 +37,7 @@ def time_candidates(
             seconds.append(one_call(plan, copies(arguments, written), device))
     # The first call of a kernel is another one: its code is loaded then.
     return [
-        plan if isinstance(plan, str) else milliseconds(seconds[1:] or seconds)
+        plan if plan is None or isinstance(plan, str) else milliseconds(seconds[1:] or seconds)
         for plan, seconds in zip(plans, times, strict=True)
     ]
 
@@ -43,9 +47,9 @@ def one_call(plan: Plan, arguments: tuple[Any, ...], device: torch.device) -> fl
     return device_seconds(device, lambda: plan.launch(tensors))
 
 
-def milliseconds(seconds: list[float]) -> float | str:
+def milliseconds(seconds: list[float]) -> float | None:
     if not seconds:
-        return "not timed within the limit"
+        return None
     return sorted(seconds)[len(seconds) // 2] * 1e3
 
 

@@ -6,7 +6,7 @@ use super::frames::Frame;
 use crate::engine::{EngineError, ErrorKind, Tier};
 use crate::native::Wrappers;
 use crate::native::wrapper::{Planned, Wrapper};
-use crate::tuning::{Timing, TunedKernel, Tuning};
+use crate::tuning::{Timing, TunedKernel, Tuning, Untimed};
 use passnet_graph::DType;
 use passnet_graph::graph::Replacement;
 use passnet_kernel::Const;
@@ -17,6 +17,12 @@ use serde_json::{Map, Value as Json, json};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long all candidates of a pass are compiled and timed. After that, kernels run with their first configuration.
+const TUNING_BUDGET: Duration = Duration::from_secs(120);
+/// How long the candidates of one key are timed, all together.
+const TUNING_TIME: Duration = Duration::from_secs(20);
 
 /// Deeper nesting than this in an argument is refused.
 const MAX_DEPTH: usize = 8;
@@ -33,6 +39,8 @@ pub(super) struct PlanMaker {
     sandboxed: BTreeMap<usize, SandboxedPass>,
     /// The keys of tuned kernels in plans that were made, and where what was chosen for them stands.
     tuned: Vec<(Arc<Tuning>, String)>,
+    /// When the candidates were asked for that the worker is timing.
+    tuning_since: Option<Instant>,
     tier: Tier,
 }
 
@@ -55,6 +63,7 @@ impl PlanMaker {
             compat,
             sandboxed: BTreeMap::new(),
             tuned: Vec::new(),
+            tuning_since: None,
             tier: Tier::Plan,
         })
     }
@@ -147,16 +156,26 @@ impl PlanMaker {
         };
         let mut choices = wrapper.tuning.choices();
         let mut plan = plan_with(&choices)?;
-        if let (Some(launch), Some(timings)) = (plan.open(&choices), timings(wanted)) {
-            wrapper.tuning.choose(launch, &timings);
-            choices = wrapper.tuning.choices();
-            plan = plan_with(&choices)?;
+        let tuning = &wrapper.tuning;
+        if let Some(since) = self.tuning_since.take() {
+            tuning.spend(since.elapsed());
         }
-        if let Some(launch) = plan.open(&choices) {
-            let candidates = wrapper
-                .candidates(&signature, &choices, launch)
-                .map_err(|error| refused(error.to_string()))?;
-            return self.candidates(&wrapper, candidates, arguments);
+        let mut told = timings(wanted);
+        while let Some(launch) = plan.open(&choices) {
+            let until = Instant::now() + tuning.left(TUNING_BUDGET);
+            match told.take() {
+                Some(timings) => tuning.choose(launch, &timings),
+                None if tuning.left(TUNING_BUDGET).is_zero() => tuning.choose(launch, &[]),
+                None => {
+                    self.tuning_since = Some(Instant::now());
+                    let candidates = wrapper
+                        .candidates_until(&signature, &choices, launch, Some(until))
+                        .map_err(|error| refused(error.to_string()))?;
+                    return self.candidates(&wrapper, candidates, arguments, until);
+                }
+            }
+            choices = tuning.choices();
+            plan = plan_with(&choices)?;
         }
         self.tuned.extend(plan.tuned().map(|launch| (wrapper.tuning.clone(), launch.key.clone())));
         let (prepared, _) = wrapper.prepare(plan).map_err(|error| refused(error.to_string()))?;
@@ -179,19 +198,23 @@ impl PlanMaker {
         wrapper: &Wrapper,
         candidates: Vec<Result<Planned, String>>,
         arguments: &[Json],
+        until: Instant,
     ) -> Result<(Json, Vec<Vec<u8>>), Failed> {
         let compiler = self.compiler.as_deref();
         let made: Vec<_> = candidates
             .par_iter()
             .map(|candidate| match candidate {
-                Ok((prepared, _)) => ready(compiler, wrapper, prepared, arguments),
+                Ok(_) if Instant::now() >= until => Ok(None),
+                Ok((prepared, _)) => ready(compiler, wrapper, prepared, arguments).map(Some),
                 Err(skipped) => Err(refused(skipped.clone())),
             })
             .collect();
         let (mut code, mut entries) = (Vec::new(), Vec::new());
         for made in made {
             entries.push(match made {
-                Ok((mut ready, part)) => {
+                // Time was up before it was compiled.
+                Ok(None) => Json::Null,
+                Ok(Some((mut ready, part))) => {
                     let part = part.unwrap_or_default();
                     ready["code"] = json!([code.len(), part.len()]);
                     code.extend(part);
@@ -202,7 +225,7 @@ impl PlanMaker {
                 Err(failed) => json!({ "skipped": failed.message }),
             });
         }
-        if entries.iter().all(|entry| entry.get("skipped").is_some()) {
+        if !entries.is_empty() && entries.iter().all(|entry| entry.get("skipped").is_some()) {
             let why = entries[0]["skipped"].as_str().unwrap_or_default();
             return Err(refused(format!("no configuration compiles; the first: {why}")));
         }
@@ -214,7 +237,11 @@ impl PlanMaker {
                 _ => None,
             })
             .collect();
-        Ok((json!({ "candidates": entries, "written": written }), vec![code]))
+        let seconds = until.saturating_duration_since(Instant::now()).min(TUNING_TIME);
+        let answer = json!({
+            "candidates": entries, "written": written, "seconds": seconds.as_secs_f64()
+        });
+        Ok((answer, vec![code]))
     }
 }
 
@@ -255,11 +282,12 @@ fn refused(message: String) -> Failed {
     Failed { kind: "plan", message }
 }
 
-/// What the worker measured for the candidates that it was sent.
+/// What the worker measured for the candidates that it was sent: milliseconds, why one cannot run, or null where there
+/// was no time for it.
 fn timings(wanted: &Map<String, Json>) -> Option<Vec<Timing>> {
     let timing = |entry: &Json| match entry {
-        Json::String(why) => Err(why.clone()),
-        other => other.as_f64().ok_or_else(|| "not timed".to_string()),
+        Json::String(why) => Err(Untimed::Fails(why.clone())),
+        other => other.as_f64().ok_or(Untimed::NoTime),
     };
     Some(wanted.get("timings")?.as_array()?.iter().map(timing).collect())
 }

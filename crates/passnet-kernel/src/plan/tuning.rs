@@ -19,6 +19,9 @@ use std::rc::Rc;
 pub(super) const OPTIONS: [&str; 5] =
     ["num_warps", "num_stages", "num_ctas", "maxnreg", "ir_override"];
 
+/// Configurations that are open in one plan, over all keys: each of them is compiled, watched and timed.
+const MAX_CANDIDATES: usize = 256;
+
 /// Which configuration each tuned kernel runs with, by [`Launch::key`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Choices(BTreeMap<String, usize>);
@@ -166,6 +169,16 @@ impl<'a> Interp<'a> {
                     return Err(self.at_decorator(kernel, call, text));
                 }
             }
+        }
+        self.candidates.insert(key.clone(), configs.len());
+        let together: usize = self.candidates.values().filter(|count| **count > 1).sum();
+        if together > MAX_CANDIDATES {
+            let text = format!(
+                "the tuned kernels of this call have {together} configurations together; {MAX_CANDIDATES} is the most"
+            );
+            return Err(self
+                .at_decorator(kernel, call, text)
+                .with_hint("drop those that cannot win with `prune_configs_by`"));
         }
         let chosen = self.choices.get(&key).filter(|chosen| *chosen < configs.len()).unwrap_or(0);
         Ok(Some(Tuned { key, configs, chosen }))

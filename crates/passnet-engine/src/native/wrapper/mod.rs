@@ -9,7 +9,7 @@ use super::dispatch::Context;
 use super::error::{Result, TensorError, bail, err};
 use super::tensor::{Buffer, Read, Region, Tensor, Write};
 use crate::engine::{RunOptions as GraphOptions, Value};
-use crate::tuning::{Timing, TunedKernel, Tuning};
+use crate::tuning::{Timing, TunedKernel, Tuning, Untimed};
 use passnet_graph::DType;
 use passnet_graph::graph::Replacement;
 use passnet_kernel::ModuleSet;
@@ -35,6 +35,8 @@ const USUAL_BUFFERS: usize = 8;
 const MAX_ITERATIONS: u64 = 1 << 20;
 /// How long the candidates of one key are timed, all together.
 const TUNING_TIME: Duration = Duration::from_secs(2);
+/// How long all candidates of a pass are compiled and timed. After that, kernels run with their first configuration.
+const TUNING_BUDGET: Duration = Duration::from_secs(20);
 /// How often each of them is called at the most.
 const TUNING_CALLS: usize = 7;
 
@@ -145,6 +147,17 @@ impl Wrapper {
         choices: &Choices,
         launch: &Launch,
     ) -> Result<Vec<std::result::Result<Planned, String>>> {
+        self.candidates_until(signature, choices, launch, None)
+    }
+
+    /// The first of them, as many as can be compiled until then.
+    pub(crate) fn candidates_until(
+        &self,
+        signature: &[HostArg],
+        choices: &Choices,
+        launch: &Launch,
+        until: Option<Instant>,
+    ) -> Result<Vec<std::result::Result<Planned, String>>> {
         let of_config = |(index, config)| {
             let plan = self.plan(signature, &choices.with(&launch.key, index));
             let prepared = plan.and_then(|plan| self.prepare_unless_asserted(plan));
@@ -153,7 +166,8 @@ impl Wrapper {
                 other => other,
             })
         };
-        launch.configs.iter().enumerate().map(of_config).collect()
+        let in_time = |_: &_| until.is_none_or(|until| Instant::now() < until);
+        launch.configs.iter().enumerate().take_while(in_time).map(of_config).collect()
     }
 
     /// The inner error is a static assertion.
@@ -344,16 +358,36 @@ impl WrapperCall {
             let Some(launch) = plan.open(&choices).cloned() else {
                 return SignedPlan::new(&self.wrapper, signature, self.wrapper.prepare(plan)?);
             };
-            let candidates = self.wrapper.candidates(&signature, &choices, &launch)?;
             if self.untimed {
+                let candidates = self.wrapper.candidates(&signature, &choices, &launch)?;
                 let compiled = candidates.iter().position(|candidate| candidate.is_ok());
                 choices.set(&launch.key, compiled.unwrap_or(0));
                 continue;
             }
-            let timings = self.time(&signature, candidates, arguments, context)?;
+            let timings = self.tune(&signature, &choices, &launch, arguments, context)?;
             self.wrapper.tuning.choose(&launch, &timings);
             choices = self.choices();
         }
+    }
+
+    /// Compiles and times the candidates of a launch, as long as the pass has time left for it.
+    fn tune(
+        &self,
+        signature: &[HostArg],
+        choices: &Choices,
+        launch: &Launch,
+        arguments: &[Cow<'_, Value>],
+        context: &Context,
+    ) -> Result<Vec<Timing>> {
+        let _alone = TUNES.lock().unwrap_or_else(PoisonError::into_inner);
+        let tuning = &self.wrapper.tuning;
+        let begin = Instant::now();
+        let until = begin + tuning.left(TUNING_BUDGET);
+        let candidates = self.wrapper.candidates_until(signature, choices, launch, Some(until))?;
+        let until = until.min(Instant::now() + TUNING_TIME);
+        let timings = self.time(signature, candidates, arguments, context, until);
+        tuning.spend(begin.elapsed());
+        timings
     }
 
     /// Times candidates in turns, outside every call that counts.
@@ -363,15 +397,14 @@ impl WrapperCall {
         candidates: Vec<std::result::Result<Planned, String>>,
         arguments: &[Cow<'_, Value>],
         context: &Context,
+        until: Instant,
     ) -> Result<Vec<Timing>> {
-        let _alone = TUNES.lock().unwrap_or_else(PoisonError::into_inner);
-        let until = Instant::now() + TUNING_TIME;
         let mut timings: Vec<Timing> = Vec::new();
         let mut plans = Vec::new();
         for candidate in candidates {
             let plan = match candidate {
                 Ok(planned) => Ok(SignedPlan::new(&self.wrapper, signature.to_vec(), planned)?),
-                Err(skipped) => Err(skipped),
+                Err(skipped) => Err(Untimed::Fails(skipped)),
             };
             timings.push(plan.as_ref().map(|_| f64::INFINITY).map_err(Clone::clone));
             plans.push(plan.ok());
@@ -386,7 +419,7 @@ impl WrapperCall {
                 match (ready.timed(arguments, context, left), &mut *timing) {
                     (Ok(ms), Ok(best)) => *best = best.min(ms),
                     (Err(TensorError::Timeout(_)), _) => {
-                        *timing = Err("did not finish within the limit".into());
+                        *timing = Err(Untimed::Fails("did not finish within the limit".into()));
                         *plan = None;
                     }
                     (Err(error), _) => return Err(error),
@@ -394,11 +427,8 @@ impl WrapperCall {
                 }
             }
         }
-        let untimed = || "not timed within the limit".to_string();
-        Ok(timings
-            .into_iter()
-            .map(|t| t.and_then(|ms| if ms.is_finite() { Ok(ms) } else { Err(untimed()) }))
-            .collect())
+        let ran = |ms: f64| if ms.is_finite() { Ok(ms) } else { Err(Untimed::NoTime) };
+        Ok(timings.into_iter().map(|timing| timing.and_then(ran)).collect())
     }
 }
 

@@ -15,6 +15,7 @@ use crate::modules::ModuleSet;
 use passnet_graph::syntax::{Ranged, TextRange};
 use passnet_graph::{DType, Diagnostic};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 pub(super) type Result<T> = std::result::Result<T, Diagnostic>;
@@ -50,6 +51,8 @@ pub(super) struct Interp<'a> {
     pub(super) unaligned: Vec<usize>,
     /// Which configurations tuned kernels run with.
     pub(super) choices: Choices,
+    /// How many configurations the tuned kernels launched so far have, by key.
+    pub(super) candidates: BTreeMap<String, usize>,
     pub(super) frame: FrameId,
     steps: usize,
     items: usize,
@@ -80,6 +83,7 @@ impl<'a> Interp<'a> {
             stores: FxHashMap::default(),
             unaligned: Vec::new(),
             choices: Choices::default(),
+            candidates: BTreeMap::new(),
             frame: FrameId(0),
             steps: 0,
             items: 0,
