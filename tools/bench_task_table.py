@@ -681,4 +681,30 @@ REDTEAM_TASKS = [
         """,
         "variants": variants(F32, F16, BF16, F32, B=(2, 2, 2, 1), S=(64, 64, 64, 77), D=(512, 512, 512, 300)),
     },
+    {
+        "name": "padding_masked",
+        "varies": "B S",
+        "args": [ids("in_0", "input_ids", "B S", 30522), value("in_1", "hidden_states", "B S D")],
+        "body": """
+            tmp_0 = in_0.ne(1)
+            tmp_1 = tmp_0.unsqueeze(-1)
+            tmp_2 = tmp_1.type_as(in_1)
+            tmp_3 = torch.nn.functional.silu(in_1, False)
+            tmp_4 = tmp_3 * tmp_2
+            return (tmp_4,)
+        """,
+        "variants": variants(F32, F16, BF16, F32, B=(2, 2, 2, 1), S=(64, 64, 64, 77), D=(512, 512, 512, 300)),
+    },
+    {
+        "name": "missing_values",
+        "varies": "B S",
+        "args": [value("in_0", "measurements", "B S D")],
+        "body": """
+            tmp_0 = in_0 == -1.0
+            tmp_1 = torch.nn.functional.silu(in_0, False)
+            tmp_2 = tmp_1.masked_fill(tmp_0, 0.0)
+            return (tmp_2,)
+        """,
+        "variants": variants(F32, F16, BF16, F32, B=(2, 2, 2, 1), S=(64, 64, 64, 77), D=(512, 512, 512, 300)),
+    },
 ]

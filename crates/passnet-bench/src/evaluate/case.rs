@@ -1,6 +1,7 @@
 //! A graph and its rewritten form, prepared, with the inputs both will see.
 
-use super::oracle;
+use super::named::Named;
+use super::oracle::{self, Moved};
 use super::verification::no_memory;
 use super::{EvaluateOptions, candidate_failure, eager_failure};
 use crate::secret::Secret;
@@ -47,6 +48,8 @@ pub(super) struct Case {
     pub(super) secret: Secret,
     /// Whether the graph writes into its inputs, so that every run needs copies.
     pub(super) writes_inputs: bool,
+    /// Numbers that stand in the graph.
+    pub(super) named: Named,
     pub(super) memory_limit: usize,
     call_seconds: f64,
     pub(super) thorough: bool,
@@ -99,6 +102,7 @@ pub(super) struct Sides {
     /// Whether eager itself is.
     is_eager: bool,
     writes_inputs: bool,
+    named: Named,
 }
 
 impl Sides {
@@ -131,6 +135,7 @@ impl Sides {
             is_rewritten,
             is_eager,
             writes_inputs: Effects::of(graph).write_inputs(graph),
+            named: Named::of(graph),
         })
     }
 }
@@ -142,7 +147,8 @@ impl Case {
         options: &EvaluateOptions,
         secret: Secret,
     ) -> Case {
-        let Sides { eager, candidate, oracle, is_rewritten, is_eager, writes_inputs } = sides;
+        let Sides { eager, candidate, oracle, is_rewritten, is_eager, writes_inputs, named } =
+            sides;
         Case {
             eager,
             candidate,
@@ -153,6 +159,7 @@ impl Case {
             drawer: drawn.drawer,
             secret,
             writes_inputs,
+            named,
             memory_limit: options.memory_limit,
             call_seconds: options.call_seconds.clamp(0.0, 1e6),
             thorough: options.thorough,
@@ -226,25 +233,27 @@ impl Case {
         Ok(run.ok().and_then(|run| run.tensors(self.writes_inputs).ok()))
     }
 
-    /// As [`run_oracle`](Self::run_oracle), on inputs that differ from these in their last bit: all larger, and, several times,
-    /// each larger or smaller by chance.
+    /// As [`run_oracle`](Self::run_oracle), on inputs that differ from these in their last bit, and by less: all larger, and,
+    /// several times, each larger or smaller by chance.
     pub(super) fn run_moved_oracle(
         &self,
         inputs: &[Value],
-    ) -> Result<Vec<Vec<Tensor>>, Box<Verdict>> {
+    ) -> Result<Vec<Moved<Vec<Tensor>>>, Box<Verdict>> {
         let mut dice = self.secret.dice("moved inputs");
         let keys = std::iter::once(None).chain((0..MOVED_BY_CHANCE).map(|_| Some(dice.number())));
         let mut results = Vec::new();
         for key in keys {
-            let moved = inputs.iter().map(|value| match value {
-                Value::Tensor(tensor) if tensor.dtype().is_float() => {
-                    let wide = tensor.to_dtype(Precision::Double.of(tensor.dtype()))?;
-                    oracle::moved(&wide, key).map(Value::Tensor)
-                }
-                other => Ok(other.clone()),
-            });
-            let moved = moved.collect::<TensorResult<Vec<_>>>();
-            results.extend(self.run_oracle(&moved.map_err(|error| no_memory(&error))?)?);
+            let (mut by_bit, mut by_less) = (Vec::new(), Vec::new());
+            for value in inputs {
+                let moved = moved(value, key).map_err(|error| no_memory(&error))?;
+                by_bit.push(moved.by_bit);
+                by_less.push(moved.by_less);
+            }
+            if let (Some(by_bit), Some(by_less)) =
+                (self.run_oracle(&by_bit)?, self.run_oracle(&by_less)?)
+            {
+                results.push(Moved { by_bit, by_less });
+            }
         }
         Ok(results)
     }
@@ -314,4 +323,14 @@ impl Drawn {
         let draws = seeds.into_par_iter().map(|seed| drawer.draw(seed)).collect::<Result<_, _>>();
         Ok(Drawn { draws: draws.map_err(failed)?, drawer })
     }
+}
+
+/// An input moved by its last bit and by less, where it is of floats.
+fn moved(value: &Value, key: Option<u64>) -> TensorResult<Moved<Value>> {
+    let Some(tensor) = value.as_tensor().filter(|tensor| tensor.dtype().is_float()) else {
+        return Ok(Moved { by_bit: value.clone(), by_less: value.clone() });
+    };
+    let wide = tensor.to_dtype(Precision::Double.of(tensor.dtype()))?;
+    let Moved { by_bit, by_less } = oracle::moved(&wide, key)?;
+    Ok(Moved { by_bit: Value::Tensor(by_bit), by_less: Value::Tensor(by_less) })
 }

@@ -70,7 +70,7 @@ impl<'a> Extremes<'a> {
     }
 
     fn stressed<'b>(&'b self, draw: &'b [Value]) -> Stressed<'b> {
-        Stressed { draw, fixed: &self.fixed, ranges: &self.ranges }
+        Stressed { draw, fixed: &self.fixed, ranges: &self.ranges, named: &self.case.named }
     }
 
     fn call_with(&mut self, kinds: &[(usize, Stress)]) -> Result<(), Box<Verdict>> {

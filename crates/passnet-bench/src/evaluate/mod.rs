@@ -8,6 +8,7 @@ mod case;
 mod contents;
 mod draws;
 mod extremes;
+mod named;
 mod oracle;
 mod other_shapes;
 mod pair;

@@ -1,7 +1,7 @@
 //! The outputs of both sides on the same inputs, held against each other and against float64.
 
 use super::case::{Case, Run};
-use super::oracle::{self, Accuracy, Judgement};
+use super::oracle::{self, Accuracy, Judgement, Moved};
 use super::tensors::{Flat, views};
 use super::verification::{OutputSummary, first_difference, no_memory};
 use crate::number::Number;
@@ -98,7 +98,7 @@ impl Pair {
     }
 
     fn judge_by_truth(&self, case: &Case, inputs: &[Value]) -> Result<Judgement, Box<Verdict>> {
-        let judge = |moved: &[Vec<Flat<'_>>]| {
+        let judge = |moved: &[Moved<Vec<Flat<'_>>>]| {
             let judgement = self.against_truth(case, inputs, |eager, candidate, truth| {
                 oracle::judge(eager, candidate, truth, moved)
             })?;
@@ -109,8 +109,8 @@ impl Pair {
             return Ok(judgement);
         }
         let moved = case.run_moved_oracle(inputs)?;
-        let moved = moved.iter().map(|outputs| Flat::all(outputs)).collect::<Result<Vec<_>, _>>();
-        judge(&moved.map_err(|error| no_memory(&error))?)
+        let moved = moved.iter().map(|it| it.of_both(|outputs| Flat::all(outputs)));
+        judge(&moved.collect::<Result<Vec<_>, _>>().map_err(|error| no_memory(&error))?)
     }
 
     /// Outputs have eager's strides. Nothing in a graph tells who takes its result: a view of it, or the layout of

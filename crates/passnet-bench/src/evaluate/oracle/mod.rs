@@ -20,6 +20,7 @@ use passnet_engine::native::{Result, Tensor};
 use passnet_graph::DType;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+pub(super) use triple::Moved;
 use triple::{Element, PIECE, Triple, largest, triples};
 
 /// The candidate may be off so many times as often as eager.
@@ -245,21 +246,26 @@ pub(super) fn judge(
     eager: &[Flat<'_>],
     candidate: &[Flat<'_>],
     truth: &[Flat<'_>],
-    moved: &[Vec<Flat<'_>>],
+    moved: &[Moved<Vec<Flat<'_>>>],
 ) -> Judgement {
     if eager.len() != candidate.len() || eager.len() != truth.len() {
         return Judgement::Wrong;
     }
     let outputs = eager.iter().zip(candidate).zip(truth).enumerate();
     outputs.fold(Judgement::Right, |all, (output, ((eager, candidate), truth))| {
-        let moved = moved.iter().filter_map(|outputs| outputs.get(output)).collect();
+        let moved = moved.iter().filter_map(|it| it.of_both(|all| all.get(output).ok_or(())).ok());
+        let moved = moved.collect();
         all.and(judge_output(eager, candidate, truth, moved))
     })
 }
 
-/// Wide values that differ in the last bit of float32: all larger, or each larger or smaller by the key.
-pub(super) fn moved(wide: &Tensor, key: Option<u64>) -> Result<Tensor> {
-    let by = f64::from(f32::EPSILON);
+/// Wide values that differ in the last bit of float32, and by less: all larger, or each larger or smaller by the key.
+pub(super) fn moved(wide: &Tensor, key: Option<u64>) -> Result<Moved<Tensor>> {
+    let bit = f64::from(f32::EPSILON);
+    Ok(Moved { by_bit: moved_by(wide, bit, key)?, by_less: moved_by(wide, bit / 1024.0, key)? })
+}
+
+fn moved_by(wide: &Tensor, by: f64, key: Option<u64>) -> Result<Tensor> {
     wide.changed::<f64>(PIECE, |at, piece| {
         for (element, value) in piece.iter_mut().enumerate() {
             let is_less = key.is_some_and(|key| mixed(key, at + element) & 1 == 1);
@@ -272,7 +278,7 @@ fn judge_output<'a>(
     eager: &'a Flat<'a>,
     candidate: &'a Flat<'a>,
     truth: &'a Flat<'a>,
-    moved: Vec<&'a Flat<'a>>,
+    moved: Vec<Moved<&'a Flat<'a>>>,
 ) -> Judgement {
     if eager.dtype() != candidate.dtype() || eager.shape() != candidate.shape() {
         return Judgement::Wrong;
@@ -311,8 +317,13 @@ mod tests {
 
     /// As of a graph whose results do not depend on the last bit of its inputs.
     fn judge(eager: &[Flat<'_>], candidate: &[Flat<'_>], truth: &[Flat<'_>]) -> Judgement {
-        let unmoved = truth.iter().flat_map(|truth| flat(&values(truth))).collect();
-        judge_moved(eager, candidate, truth, &[unmoved])
+        let unmoved = || truth.iter().flat_map(|truth| flat(&values(truth))).collect();
+        judge_moved(eager, candidate, truth, &[Moved { by_bit: unmoved(), by_less: unmoved() }])
+    }
+
+    /// As of a graph without jumps: a thousandth of the last bit moves nothing.
+    fn smoothly(truth: &[Flat<'_>], by_bit: Vec<Flat<'static>>) -> [Moved<Vec<Flat<'static>>>; 1] {
+        [Moved { by_bit, by_less: truth.iter().flat_map(|truth| flat(&values(truth))).collect() }]
     }
 
     /// A sum that comes back to zero is only as exact as the sums before it.
@@ -398,8 +409,9 @@ mod tests {
     fn an_element_may_be_as_far_off_as_the_last_bit_of_the_inputs_moves_it() {
         let truth = flat(&[1.0, 2.0]);
         let candidate = flat(&[1.0, 2.0 + 2e-5]);
-        let judge =
-            |moved: &[f32], candidate| judge_moved(&truth, candidate, &truth, &[flat(moved)]);
+        let judge = |moved: &[f32], candidate| {
+            judge_moved(&truth, candidate, &truth, &smoothly(&truth, flat(moved)))
+        };
         assert_eq!(judge_moved(&truth, &candidate, &truth, &[]), Judgement::Unexplained);
         assert_eq!(judge(&[1.0, 2.0], &candidate), Judgement::Wrong);
         assert_eq!(judge(&[1.1, 2.0], &candidate), Judgement::Wrong, "another element moves");
@@ -449,18 +461,30 @@ mod tests {
             flat(&std::array::from_fn::<f32, 128, _>(|i| if i < count { value } else { 1.0 }))
         };
         let truth = values(2, 1000.0);
-        let judge = |count, value, moved: &[Vec<Flat<'_>>]| {
+        let judge = |count, value, moved: &[Moved<Vec<Flat<'_>>>]| {
             judge_moved(&truth, &values(count, value), &truth, moved)
         };
-        let moved = [values(2, 1010.0)];
+        let moved = smoothly(&truth, values(2, 1010.0));
         let found = judge(2, 1015.0, &moved);
         assert!(matches!(found, Judgement::Forgiven { elements: 2, .. }), "{found:?}");
         assert_eq!(judge(2, 1015.0, &[]), Judgement::Unexplained, "to be asked");
         assert_eq!(judge(2, 1050.0, &moved), Judgement::Wrong, "further than it moves");
         assert_eq!(judge(3, 1015.0, &moved), Judgement::Wrong, "an element that does not move");
-        let moved = [values(128, 2000.0)];
+        let moved = smoothly(&truth, values(128, 2000.0));
         assert_eq!(judge(3, 1015.0, &moved), Judgement::Wrong, "too many of them");
         assert_eq!(judge(2, f32::NAN, &moved), Judgement::Wrong);
+    }
+
+    /// A value that is compared with the very number it holds is on one side, however little moves it to the other.
+    #[test]
+    fn a_jump_explains_nothing() {
+        let (truth, other) = (flat(&[0.0; 64]), flat(&[0.3; 64]));
+        let one =
+            |value| flat(&std::array::from_fn::<f32, 64, _>(|i| if i == 5 { value } else { 0.0 }));
+        let moved = |by_less| [Moved { by_bit: flat(&[0.3; 64]), by_less }];
+        assert_eq!(judge_moved(&truth, &one(0.3), &truth, &moved(other)), Judgement::Wrong);
+        let found = judge_moved(&truth, &one(0.3), &truth, &moved(flat(&[0.0003; 64])));
+        assert!(matches!(found, Judgement::Forgiven { elements: 1, .. }), "{found:?}");
     }
 
     #[test]
@@ -468,7 +492,7 @@ mod tests {
         let wide =
             Tensor::from_slice(&[1.0f64, -3.0, 0.0, 5.0, 7.0, 9.0, 11.0, 13.0], &[8]).unwrap();
         let values = wide.to_vec::<f64>().unwrap();
-        let found = |key| moved(&wide, key).unwrap().to_vec::<f64>().unwrap();
+        let found = |key| moved(&wide, key).unwrap().by_bit.to_vec::<f64>().unwrap();
         let is_close = |(one, two): (&f64, &f64)| (one - two).abs() <= two.abs() * 1.2e-7;
         assert!(found(None).iter().zip(&values).all(is_close));
         assert!(found(Some(3)).iter().zip(&values).all(is_close));

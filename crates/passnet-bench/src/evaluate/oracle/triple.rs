@@ -13,6 +13,23 @@ const CHUNK: usize = 512;
 /// One element of eager, of the candidate and of the truth, and how far the truth moves with the last bit of the inputs.
 pub(super) type Element = (f64, f64, f64, f64);
 
+/// Something of inputs that were moved by their last bit, and of inputs that were moved by a thousandth of it.
+#[derive(Debug, Clone, Copy)]
+pub(in super::super) struct Moved<T> {
+    pub(in super::super) by_bit: T,
+    pub(in super::super) by_less: T,
+}
+
+impl<T> Moved<T> {
+    /// The same made of both.
+    pub(in super::super) fn of_both<'a, R, E>(
+        &'a self,
+        make: impl Fn(&'a T) -> Result<R, E>,
+    ) -> Result<Moved<R>, E> {
+        Ok(Moved { by_bit: make(&self.by_bit)?, by_less: make(&self.by_less)? })
+    }
+}
+
 /// The same elements of all.
 pub(super) struct Chunk<'a> {
     pub(super) eager: &'a [f64],
@@ -55,7 +72,7 @@ pub(super) struct Triple<'a> {
     pub(super) candidate: &'a Flat<'a>,
     pub(super) truth: &'a Flat<'a>,
     /// The truth of inputs that differ in their last bit, where that was asked.
-    pub(super) moved: Vec<&'a Flat<'a>>,
+    pub(super) moved: Vec<Moved<&'a Flat<'a>>>,
     pub(super) tolerance: Tolerance,
 }
 
@@ -93,22 +110,29 @@ impl<'a> Triple<'a> {
 
     /// Asks, too, how far the truth moves with the last bit of the inputs. Only float32 is judged by that: half types have
     /// wide tolerances to begin with, and float64 is the truth itself.
-    pub(super) fn with_moved(mut self, moved: Vec<&'a Flat<'a>>) -> Triple<'a> {
-        let is_alike = |flat: &&Flat<'_>| flat.is_real() && flat.len() == self.truth.len();
+    pub(super) fn with_moved(mut self, moved: Vec<Moved<&'a Flat<'a>>>) -> Triple<'a> {
+        let is_alike = |flat: &Flat<'_>| flat.is_real() && flat.len() == self.truth.len();
         if self.eager.dtype() == DType::Float32 {
-            self.moved = moved.into_iter().filter(is_alike).collect();
+            let alike =
+                |moved: &Moved<&Flat<'_>>| is_alike(moved.by_bit) && is_alike(moved.by_less);
+            self.moved = moved.into_iter().filter(alike).collect();
         }
         self
     }
 
-    /// How far the truth moves, element by element from `at` on.
-    fn write_moves(&self, at: usize, truth: &[f64], room: &mut [f64], moves: &mut [f64]) {
+    /// How far the truth moves, element by element from `at` on. What a thousandth of the last bit moves as far is no
+    /// rounding: the inputs sit on a jump, such as a comparison with the very number, and which side they are on is certain.
+    fn write_moves(&self, at: usize, truth: &[f64], room: [&mut [f64]; 2], moves: &mut [f64]) {
+        let [by_bit, by_less] = room;
         moves.fill(0.0);
         for moved in &self.moved {
-            moved.write_reals(at, room);
-            for ((moves, moved), truth) in moves.iter_mut().zip(&*room).zip(truth) {
-                let by = (moved - truth).abs();
-                *moves = if by > *moves && by.is_finite() { by } else { *moves };
+            moved.by_bit.write_reals(at, by_bit);
+            moved.by_less.write_reals(at, by_less);
+            let moved = by_bit.iter().zip(&*by_less);
+            for ((moves, (by_bit, by_less)), truth) in moves.iter_mut().zip(moved).zip(truth) {
+                let (by, jump) = ((by_bit - truth).abs(), (by_less - truth).abs());
+                let counts = (by > *moves) & by.is_finite() & (jump <= by / 16.0);
+                *moves = if counts { by } else { *moves };
             }
         }
     }
@@ -126,14 +150,14 @@ impl<'a> Triple<'a> {
         let length = self.truth.len();
         (0..length.div_ceil(PIECE)).into_par_iter().map(move |piece| {
             let end = length.min((piece + 1) * PIECE);
-            let mut room = [[0.0; CHUNK]; 5];
+            let mut room = [[0.0; CHUNK]; 6];
             (piece * PIECE..end).step_by(CHUNK).fold(start, |sum, at| {
-                let [eager, candidate, truth, moved, moves] =
+                let [eager, candidate, truth, by_bit, by_less, moves] =
                     room.each_mut().map(|r| &mut r[..CHUNK.min(end - at)]);
                 self.eager.write_reals(at, eager);
                 self.candidate.write_reals(at, candidate);
                 self.truth.write_reals(at, truth);
-                self.write_moves(at, truth, moved, moves);
+                self.write_moves(at, truth, [by_bit, by_less], moves);
                 add(sum, Chunk { eager, candidate, truth, moves })
             })
         })

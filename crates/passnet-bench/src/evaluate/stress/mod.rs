@@ -1,14 +1,19 @@
 //! Inputs that ordinary draws never give: very large, of mixed size, zeros of both signs, denormals, infinities, NaN,
-//! integers at the ends of their ranges, and the same values at other places in memory.
+//! integers at the ends of their ranges, numbers that the graph compares with, and the same values at other places in memory.
 //!
 //! Where the extreme values stand is a secret of the run. A kernel that looks at a few elements to tell a check from an
 //! ordinary call finds ordinary ones: [`places`](super::places) says how.
 
-use super::places::{Choice, Places, mixed};
+mod values;
+
+use super::named::Named;
+use super::places::Choice;
 use crate::secret::Secret;
 use passnet_engine::Value;
-use passnet_engine::native::{Result, Scalar, Tensor};
+use passnet_engine::native::{Result, Tensor};
 use passnet_graph::DType;
+pub(super) use values::varied;
+use values::{Keys, anywhere, shifted, transposed};
 
 /// A way to change inputs. In rows means whole rows, columns or samples among ordinary ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,24 +36,19 @@ pub(super) enum Stress {
     /// Integers at the upper end of their range, booleans true.
     Highest,
     HighestRows(Choice),
+    /// Numbers that the graph compares with, at one place of so many: whoever looks for one at a few places finds none where
+    /// they are few, and where they are many there is one at every other place.
+    NamedHereAndThere(usize),
+    /// The same, of integers alone: a row of one number.
+    NamedRows(Choice),
     /// Same values, each tensor starting one element into its memory.
     Misaligned,
     /// Same values, the last two dimensions stored in the other order.
     Transposed,
 }
 
-/// The value of many equal ones. Small, because the variance of equal values is nothing but rounding, which a norm divides
-/// by the root of its epsilon.
-const EQUAL: f32 = 1.0 / 512.0;
-
-/// Of mixed magnitudes. The largest stays away from what overflows: `Large` is for that.
-const SCALES: [f32; 8] = [1.0, 1e-3, 10.0, 1e-2, 30.0, 1e-1, 3.0, 100.0];
-
-/// The same for float16, whose largest value is 65,504.
-const HALF_SCALES: [f32; 8] = [1.0, 1e-3, 10.0, 1e-2, 30.0, 1e-1, 3.0, 1e-3];
-
 impl Stress {
-    pub(super) const ALL: [Stress; 30] = [
+    pub(super) const ALL: [Stress; 36] = [
         Stress::Large,
         Stress::LargeRows(Choice::Rows),
         Stress::LargeRows(Choice::Bands),
@@ -77,6 +77,12 @@ impl Stress {
         Stress::HighestRows(Choice::Rows),
         Stress::HighestRows(Choice::Slabs),
         Stress::HighestRows(Choice::OtherSlabs),
+        Stress::NamedHereAndThere(8),
+        Stress::NamedHereAndThere(64),
+        Stress::NamedHereAndThere(1024),
+        Stress::NamedRows(Choice::Rows),
+        Stress::NamedRows(Choice::Slabs),
+        Stress::NamedRows(Choice::OtherSlabs),
         Stress::Misaligned,
         Stress::Transposed,
     ];
@@ -95,6 +101,8 @@ impl Stress {
             Stress::NotANumber => "NaN",
             Stress::Lowest | Stress::LowestRows(_) => "integers at the lower end of their range",
             Stress::Highest | Stress::HighestRows(_) => "integers at the upper end of their range",
+            Stress::NamedHereAndThere(_) => "numbers that the graph compares with here and there",
+            Stress::NamedRows(_) => "numbers that the graph compares with",
             Stress::Misaligned => "misaligned memory",
             Stress::Transposed => "non-contiguous memory",
         };
@@ -109,9 +117,15 @@ impl Stress {
 
     /// Whether a look at some elements may find nothing unusual.
     pub(super) fn has_ordinary_places(self) -> bool {
-        use Stress::{Infinite, LargeHereAndThere, Mixed, NotANumber, ZerosHereAndThere};
-        let is_scattered =
-            matches!(self, LargeHereAndThere | ZerosHereAndThere | Mixed | Infinite | NotANumber);
+        let is_scattered = matches!(
+            self,
+            Stress::LargeHereAndThere
+                | Stress::ZerosHereAndThere
+                | Stress::NamedHereAndThere(_)
+                | Stress::Mixed
+                | Stress::Infinite
+                | Stress::NotANumber
+        );
         is_scattered || self.choice().is_some()
     }
 
@@ -122,7 +136,8 @@ impl Stress {
             | Stress::ZeroRows(choice)
             | Stress::EqualRows(choice)
             | Stress::LowestRows(choice)
-            | Stress::HighestRows(choice) => Some(choice),
+            | Stress::HighestRows(choice)
+            | Stress::NamedRows(choice) => Some(choice),
             _ => None,
         }
     }
@@ -151,16 +166,27 @@ impl Stress {
 
     /// Whether it changes anything about such inputs.
     pub(super) fn concerns(self, inputs: &Stressed<'_>) -> bool {
-        let concerns = |(value, is_fixed): (&Value, &bool)| match (self, value.as_tensor()) {
+        let concerns = |(value, is_fixed, range): (&Value, &bool, Option<(i64, i64)>)| match (
+            self,
+            value.as_tensor(),
+        ) {
             (_, None) => false,
             (Stress::Misaligned | Stress::Transposed, _) => true,
             (_, Some(tensor)) if !self.choice().is_none_or(|it| it.concerns(tensor.shape())) => {
                 false
             }
+            (Stress::NamedHereAndThere(_), Some(tensor)) if tensor.dtype().is_float() => {
+                !inputs.named.reals().is_empty()
+            }
+            (Stress::NamedHereAndThere(_) | Stress::NamedRows(_), Some(tensor)) => {
+                let may_hold = |range| !inputs.named.integers(range).is_empty();
+                !is_fixed && tensor.dtype().is_integer() && range.is_some_and(may_hold)
+            }
             (_, Some(tensor)) if self.is_of_integers() => !is_fixed && is_counted(tensor.dtype()),
             (_, Some(tensor)) => tensor.dtype().is_float(),
         };
-        inputs.draw.iter().zip(inputs.fixed).any(concerns)
+        let inputs_and_facts = inputs.draw.iter().zip(inputs.fixed).zip(inputs.ranges);
+        inputs_and_facts.map(|((value, is_fixed), range)| (value, is_fixed, *range)).any(concerns)
     }
 
     /// The inputs with their values changed; those that stay are shared. Infinities stand in the largest inputs only: a
@@ -188,6 +214,7 @@ impl Stress {
                     tensor,
                     inputs.fixed[index],
                     inputs.ranges[index],
+                    inputs.named,
                     Keys { indices: key, elements: dice.number() },
                 )?),
                 other => other.clone(),
@@ -201,6 +228,7 @@ impl Stress {
         tensor: &Tensor,
         is_fixed: bool,
         range: Option<(i64, i64)>,
+        named: &Named,
         keys: Keys,
     ) -> Result<Tensor> {
         let dtype = tensor.dtype();
@@ -209,6 +237,13 @@ impl Stress {
             Stress::Misaligned => shifted(tensor),
             Stress::Transposed => transposed(tensor),
             _ if is_counted && is_fixed => Ok(tensor.clone()),
+            Stress::NamedHereAndThere(_) | Stress::NamedRows(_) if dtype.is_integer() => {
+                self.named_integers(tensor, range, named, keys)
+            }
+            Stress::NamedHereAndThere(_) if dtype.is_float() => {
+                self.named_reals(tensor, &named.reals(), keys)
+            }
+            Stress::NamedRows(_) => Ok(tensor.clone()),
             _ if is_counted && self.is_of_integers() => self.at_end(tensor, range, keys),
             _ if self.is_of_integers() => Ok(tensor.clone()),
             // A single truth value may switch everything else off: each kind has one of its own.
@@ -217,137 +252,12 @@ impl Stress {
             _ => self.changed(tensor, keys),
         }
     }
-
-    fn changed(self, tensor: &Tensor, keys: Keys) -> Result<Tensor> {
-        let places = self.places(tensor.shape(), keys);
-        let key = keys.elements;
-        match tensor.dtype() {
-            DType::Float64 => {
-                let extremes = Extremes { large: 1e4, denormal: 1e-310, scales: SCALES };
-                tensor.changed::<f64>(PIECE, |at, piece| {
-                    self.change(at, piece, &places, key, &extremes);
-                })
-            }
-            dtype => {
-                let extremes = match dtype {
-                    DType::Float16 => Extremes { large: 30.0, denormal: 1e-7, scales: HALF_SCALES },
-                    _ => Extremes { large: 1e4, denormal: 1e-40, scales: SCALES },
-                };
-                tensor.changed::<f32>(PIECE, |at, piece| {
-                    self.change(at, piece, &places, key, &extremes);
-                })
-            }
-        }
-    }
-
-    /// Which elements are changed.
-    fn places(self, shape: &[usize], keys: Keys) -> Places {
-        if let Some(choice) = self.choice() {
-            return Places::rows(shape, keys.indices, choice);
-        }
-        match self {
-            Stress::LargeHereAndThere => Places::scattered(shape, 64, keys.elements),
-            // A zero is nothing out of the ordinary, so there may be many: at the head of some row, too.
-            Stress::ZerosHereAndThere => Places::scattered(shape, 16, keys.elements),
-            // Few: most rows of a reduction stay ordinary.
-            Stress::Infinite | Stress::NotANumber => Places::scattered(shape, 512, keys.elements),
-            _ => Places::All,
-        }
-    }
-
-    /// Changes the values of a piece that begins at element `at`.
-    fn change<T: Real>(
-        self,
-        at: usize,
-        piece: &mut [T],
-        places: &Places,
-        key: u64,
-        extremes: &Extremes<T>,
-    ) {
-        let [zero, infinity, nan] = [0.0, f32::INFINITY, f32::NAN].map(T::from_f32);
-        let equal = T::from_f32(EQUAL);
-        let scales = extremes.scales.map(T::from_f32);
-        // One loop for each kind: those without random bits vectorise.
-        places.for_each_run(at, piece, |first, run| match self {
-            Stress::Large | Stress::LargeRows(_) | Stress::LargeHereAndThere => {
-                run.iter_mut().for_each(|value| *value = *value * extremes.large);
-            }
-            Stress::Denormal => {
-                run.iter_mut().for_each(|value| *value = extremes.denormal.copysign(*value));
-            }
-            Stress::Mixed => for_each_random(key, first, run, |random, value| {
-                *value = *value * scales[usize::from(random) % SCALES.len()];
-            }),
-            Stress::Zeros | Stress::ZeroRows(_) | Stress::ZerosHereAndThere => {
-                for_each_random(key, first, run, |random, value| *value = zero.signed(random));
-            }
-            Stress::Infinite => {
-                for_each_random(key, first, run, |random, value| *value = infinity.signed(random));
-            }
-            Stress::EqualRows(_) => run.fill(equal),
-            Stress::NotANumber => run.fill(nan),
-            _ => {}
-        });
-    }
-
-    /// Integers at one end of their range.
-    fn at_end(self, tensor: &Tensor, range: Option<(i64, i64)>, keys: Keys) -> Result<Tensor> {
-        let (least, largest) = range_of(tensor, range)?;
-        let is_lowest = matches!(self, Stress::Lowest | Stress::LowestRows(_));
-        let end = if is_lowest { least } else { largest };
-        let places = self.places(tensor.shape(), keys);
-        tensor.changed::<i64>(PIECE, |at, piece| {
-            places.for_each_run(at, piece, |_, run| run.fill(end));
-        })
-    }
-}
-
-/// The least and the largest integer that a tensor may hold, or that it holds where nothing is known.
-fn range_of(tensor: &Tensor, range: Option<(i64, i64)>) -> Result<(i64, i64)> {
-    if tensor.dtype() == DType::Bool {
-        return Ok((0, 1));
-    }
-    range.map_or_else(
-        || {
-            let values = tensor.to_vec::<i64>()?;
-            let ends = (values.iter().min(), values.iter().max());
-            Ok((ends.0.copied().unwrap_or(0), ends.1.copied().unwrap_or(0)))
-        },
-        Ok,
-    )
-}
-
-/// Any integer of the range.
-fn anywhere(tensor: &Tensor, range: Option<(i64, i64)>, key: u64) -> Result<Tensor> {
-    let (least, largest) = range_of(tensor, range)?;
-    let count = (i128::from(largest) - i128::from(least) + 1).max(1);
-    let value = i128::from(least) + i128::from(mixed(key, 0)) % count;
-    tensor.changed::<i64>(PIECE, |_, piece| piece.fill(value as i64))
-}
-
-/// What decides which elements of an input are changed, and how.
-#[derive(Debug, Clone, Copy)]
-struct Keys {
-    /// The same for all inputs.
-    indices: u64,
-    elements: u64,
-}
-
-/// How large and how small values of a type become.
-#[derive(Debug, Clone, Copy)]
-struct Extremes<T> {
-    large: T,
-    denormal: T,
-    scales: [f32; 8],
 }
 
 /// Whether values of a type are integers or truth values.
 fn is_counted(dtype: DType) -> bool {
     dtype.is_integer() || dtype == DType::Bool
 }
-
-/// Elements that one thread changes at a time.
-const PIECE: usize = 1 << 14;
 
 /// Inputs that are to be changed.
 #[derive(Debug, Clone, Copy)]
@@ -357,92 +267,20 @@ pub(super) struct Stressed<'a> {
     pub(super) fixed: &'a [bool],
     /// Of every input: its least and largest integer, where they are known.
     pub(super) ranges: &'a [Option<(i64, i64)>],
-}
-
-/// Values that lie between a half and one and a half times what they were, each by its own factor.
-pub(super) fn varied(tensor: &Tensor, key: u64) -> Result<Tensor> {
-    tensor.changed::<f32>(PIECE, |at, piece| {
-        for (index, value) in piece.iter_mut().enumerate() {
-            let random = mixed(key, at + index);
-            *value *= 0.5 + (random >> 40) as f32 / (1u32 << 24) as f32;
-        }
-    })
-}
-
-/// Random bits of one element. Several elements share a random number.
-const BITS: usize = 8;
-
-/// Calls `change` with every element of a run that begins at element `first`, and with random bits of its own.
-fn for_each_random<T>(key: u64, first: usize, run: &mut [T], change: impl Fn(u8, &mut T)) {
-    const TOGETHER: usize = u64::BITS as usize / BITS;
-    let (mut number, mut element) = (mixed(key, first / TOGETHER), first);
-    for value in run {
-        if element.is_multiple_of(TOGETHER) {
-            number = mixed(key, element / TOGETHER);
-        }
-        change((number >> (element % TOGETHER * BITS)) as u8, value);
-        element += 1;
-    }
-}
-
-/// The floating-point types that values are changed in.
-trait Real: Copy + Send + Sync + std::ops::Mul<Output = Self> {
-    fn from_f32(value: f32) -> Self;
-    fn copysign(self, sign: Self) -> Self;
-
-    /// Positive or negative, by a random bit.
-    fn signed(self, random: u8) -> Self {
-        self.copysign(Self::from_f32(if random & 1 == 0 { 1.0 } else { -1.0 }))
-    }
-}
-
-impl Real for f32 {
-    fn from_f32(value: f32) -> Self {
-        value
-    }
-
-    fn copysign(self, sign: Self) -> Self {
-        f32::copysign(self, sign)
-    }
-}
-
-impl Real for f64 {
-    fn from_f32(value: f32) -> Self {
-        f64::from(value)
-    }
-
-    fn copysign(self, sign: Self) -> Self {
-        f64::copysign(self, sign)
-    }
-}
-
-fn shifted(tensor: &Tensor) -> Result<Tensor> {
-    let dense = tensor.contiguous()?;
-    let longer = Tensor::empty(&[dense.numel() + 1], dense.dtype())?;
-    longer.fill(Scalar::Int(0))?;
-    let sizes: Vec<i64> = dense.shape().iter().map(|size| *size as i64).collect();
-    let room = longer.narrow(0, 1, dense.numel())?.view(&sizes)?;
-    room.copy_from(&dense)?;
-    Ok(room)
-}
-
-fn transposed(tensor: &Tensor) -> Result<Tensor> {
-    if tensor.ndim() < 2 {
-        return tensor.copy();
-    }
-    tensor.transpose(-2, -1)?.contiguous()?.transpose(-2, -1)
+    pub(super) named: &'a Named,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use passnet_engine::native::Scalar;
 
     fn inputs(tensor: &Tensor) -> [Value; 1] {
         [Value::Tensor(tensor.clone())]
     }
 
     fn stressed(stress: Stress, draw: &[Value], range: Option<(i64, i64)>) -> Tensor {
-        let inputs = Stressed { draw, fixed: &[false], ranges: &[range] };
+        let inputs = Stressed { draw, fixed: &[false], ranges: &[range], named: &Named::default() };
         let changed = stress.apply(&inputs, &Secret::random(), 0).unwrap();
         changed[0].as_tensor().unwrap().clone()
     }
@@ -465,19 +303,6 @@ mod tests {
     }
 
     /// A single number has no place to hide.
-    /// A run in two halves finds the bits that it finds in one.
-    #[test]
-    fn random_bits_belong_to_elements() {
-        let bits = |first, count| {
-            let mut found = vec![0; count];
-            for_each_random(5, first, &mut found, |random, value| *value = random);
-            found
-        };
-        let whole = bits(3, 100);
-        assert_eq!(whole, [bits(3, 42), bits(45, 58)].concat());
-        assert!(whole.iter().collect::<std::collections::BTreeSet<_>>().len() > 50);
-    }
-
     #[test]
     fn single_numbers_change_in_every_kind() {
         let one = Tensor::full(&[], Scalar::Float(1.0), DType::Float32).unwrap();
@@ -509,11 +334,37 @@ mod tests {
         assert!(high.contains(&9) && high.iter().all(|value| [5, 9].contains(value)));
     }
 
+    /// A padded sentence is a row of one number; single ones stand anywhere.
+    #[test]
+    fn numbers_of_the_graph_stand_in_rows_and_here_and_there() {
+        let text = "import torch\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, ids):\n        \
+                    mask = ids != 7\n        return (mask,)\n";
+        let source = passnet_graph::syntax::Source::new("model.py", text);
+        let named = &Named::of(&passnet_graph::read::read_model(&source).unwrap());
+        let draw = inputs(&Tensor::full(&[40, 64], Scalar::Int(99), DType::Int64).unwrap());
+        let inputs = Stressed { draw: &draw, fixed: &[false], ranges: &[Some((7, 100))], named };
+        let found = |stress: Stress| {
+            assert!(stress.concerns(&inputs));
+            let changed = stress.apply(&inputs, &Secret::random(), 0).unwrap();
+            changed[0].as_tensor().unwrap().to_vec::<i64>().unwrap()
+        };
+        for _ in 0..16 {
+            let single = found(Stress::NamedHereAndThere(64));
+            assert!(single.contains(&7) && single.contains(&8) && !single.contains(&6));
+            assert!(single.iter().filter(|value| **value == 99).count() > 2000);
+            let rows = found(Stress::NamedRows(Choice::Rows));
+            let is_of_one = |row: &[i64]| [[7; 64], [8; 64]].iter().any(|of| row == of);
+            assert!(rows.chunks(64).any(is_of_one));
+            assert_eq!([7, 8].map(|it| rows.contains(&it)).iter().filter(|it| **it).count(), 1);
+        }
+    }
+
     #[test]
     fn values_that_a_folder_lists_stay() {
         let fives = Tensor::full(&[9], Scalar::Int(5), DType::Int64).unwrap();
         let draw = inputs(&fives);
-        let inputs = Stressed { draw: &draw, fixed: &[true], ranges: &[Some((2, 9))] };
+        let (fixed, ranges, named) = (&[true], &[Some((2, 9))], &Named::default());
+        let inputs = Stressed { draw: &draw, fixed, ranges, named };
         assert!(!Stress::Lowest.concerns(&inputs));
         let changed = Stress::Highest.apply(&inputs, &Secret::random(), 0).unwrap();
         assert_eq!(changed[0].as_tensor().unwrap().to_vec::<i64>().unwrap(), [5; 9]);
