@@ -6,7 +6,8 @@
 Of every pass that launches one kernel without saying `num_warps` several are made: one that is tuned over numbers of warps,
 and one for each number. All are evaluated; times are the device's with a cold cache where the engine can tell, as tuning takes
 them, else those of calls. Prints, for each task, the tuned pass's time as a ratio of the best by hand, geometric means over
-its graphs; the exit code is 1 where a ratio is above the limit. Further options go to `passnet bench` as they are.
+its graphs; the exit code is 1 where a ratio is above the limit. `--warm N` first evaluates everything in N processes at a time
+and forgets what it found, so that kernels are compiled when times are taken. Further options go to `passnet bench` as they are.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import geometric_mean, median
 
@@ -91,17 +93,31 @@ def evaluate(passnet: str, tasks: Path, chosen: list[str], passes: Path, others:
     return {(event["sample"], event["graph"]): event for event in graphs if event["verdict"] == "correct"}
 
 
+def warm(passnet: str, tasks: Path, chosen: list[str], folders: list[Path], processes: int, others: list[str]) -> None:
+    """Fills the compiler's cache; what is wrong will be seen later."""
+    commands = [
+        [passnet, "bench", str(tasks / task), "--passes", str(folder), "--seconds", "0.01", *others]
+        for task in chosen
+        for folder in folders
+    ]
+    with ThreadPoolExecutor(processes) as pool:
+        list(pool.map(lambda command: subprocess.run(command, capture_output=True), commands))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--passnet", required=True, help="the program")
     parser.add_argument("--kernels", type=int, default=10, help="tasks to try")
     parser.add_argument("--limit", type=float, default=1.05, help="the largest ratio that is good")
+    parser.add_argument("--warm", type=int, default=0, metavar="N", help="processes that compile all kernels before")
     parser.add_argument("tasks", type=Path)
     parser.add_argument("passes", type=Path)
     options, others = parser.parse_known_args()
     with tempfile.TemporaryDirectory() as folder:
         chosen = write_variants(options.tasks, options.passes, options.kernels, Path(folder))
         names = ["tuned", *(f"warps{warps}" for warps in WARPS)]
+        if options.warm:
+            warm(options.passnet, options.tasks, chosen, [Path(folder) / name for name in names], options.warm, others)
         found = {
             name: evaluate(options.passnet, options.tasks, chosen, Path(folder) / name, others) for name in names
         }
