@@ -9,6 +9,7 @@
 //! - so is one of float32 that is off by what the last bit of the inputs moves it by;
 //! - of the others there may be at each distance only so many as eager has at a part of that distance, four times
 //!   counted, and none beyond a limit;
+//! - a float32 output that was rounded to a half type before is judged as that type;
 //! - where float64 has no number, the candidate must have what eager or float64 has.
 
 mod triple;
@@ -21,7 +22,7 @@ use passnet_graph::DType;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 pub(super) use triple::Moved;
-use triple::{Element, PIECE, Triple, largest, triples};
+use triple::{Element, PIECE, Triple, largest, rounded_to, triples};
 
 /// The candidate may be off so many times as often as eager.
 const OFTEN: usize = 4;
@@ -283,7 +284,8 @@ fn judge_output<'a>(
     if eager.dtype() != candidate.dtype() || eager.shape() != candidate.shape() {
         return Judgement::Wrong;
     }
-    let Some(triple) = Triple::of(eager, candidate, truth) else {
+    let dtype = rounded_to(eager, truth);
+    let Some(triple) = Triple::of(eager, candidate, truth, dtype) else {
         // What is no float must be equal.
         let rules = crate::verify::Rules::Strict;
         let found = crate::verify::ladder(&[eager.view()], &[candidate.view()], rules);
@@ -291,7 +293,7 @@ fn judge_output<'a>(
         return if is_equal { Judgement::Right } else { Judgement::Wrong };
     };
     let triple = triple.with_moved(moved);
-    let (largest, dtype) = (largest(truth), eager.dtype());
+    let largest = largest(truth);
     let limits = Limits {
         always: allowance(largest, dtype),
         most: most_tolerances(dtype) * triple.allowed(largest),
@@ -352,6 +354,27 @@ mod tests {
         assert_eq!(judge(&eager, &half(&[900.0, -0.001]), &truth), Judgement::Wrong);
     }
 
+    /// What a half type rounded stays rounded when it is widened.
+    #[test]
+    fn a_widened_output_is_judged_as_the_type_it_was_rounded_to() {
+        let exact: Vec<f32> = (0..64).map(|i| 1.0 + i as f32 * 0.013).collect();
+        let rounded: Vec<f32> = exact.iter().map(|x| half::bf16::from_f32(*x).to_f32()).collect();
+        let with_first = |value: f32| {
+            let mut values = rounded.clone();
+            values[0] = value;
+            flat(&values)
+        };
+        let (eager, truth) = (flat(&rounded), flat(&exact));
+        // The next value of bfloat16, and one that is three further.
+        assert_eq!(judge(&eager, &with_first(1.0078125), &truth), Judgement::Right);
+        assert_eq!(judge(&eager, &with_first(1.0625), &truth), Judgement::Wrong);
+        // Values that are exact, such as counts, are those of float32.
+        let counts = flat(&std::array::from_fn::<f32, 64, _>(|i| i as f32));
+        let mut off: [f32; 64] = std::array::from_fn(|i| i as f32);
+        off[40] = 40.25;
+        assert_eq!(judge(&counts, &flat(&off), &counts), Judgement::Wrong);
+    }
+
     /// Tests may leak a few bytes.
     fn flat(values: &[f32]) -> Vec<Flat<'static>> {
         let tensor = Tensor::from_slice(values, &[values.len()]).unwrap();
@@ -401,7 +424,7 @@ mod tests {
         assert_eq!(judge(&eager, &off(90, 5.2e-3), &truth), Judgement::Wrong, "too often");
         assert_eq!(judge(&truth, &off(1, 2.7e-3), &truth), Judgement::Wrong, "eager is exact");
         // However far eager is off, there is a limit.
-        assert_eq!(judge(&off(100, -5.0), &off(100, 0.2), &truth), Judgement::Wrong);
+        assert_eq!(judge(&off(100, -5.01), &off(100, 0.2), &truth), Judgement::Wrong);
     }
 
     /// An exponential of 50 moves by six millionths with the last bit of 50.

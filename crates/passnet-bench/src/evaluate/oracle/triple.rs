@@ -2,6 +2,7 @@
 
 use super::super::tensors::Flat;
 use crate::tolerance::{BASELINE, Tolerance};
+use half::{bf16, f16};
 use passnet_graph::DType;
 use rayon::prelude::*;
 
@@ -74,6 +75,7 @@ pub(super) struct Triple<'a> {
     /// The truth of inputs that differ in their last bit, where that was asked.
     pub(super) moved: Vec<Moved<&'a Flat<'a>>>,
     pub(super) tolerance: Tolerance,
+    dtype: DType,
 }
 
 /// The largest magnitude of an output.
@@ -89,14 +91,48 @@ pub(super) fn largest(truth: &Flat<'_>) -> f64 {
     largest
 }
 
+/// The type that an output was rounded to last. A float32 output that holds nothing but values of a half type, a good part of
+/// them away from the truth, is a result in that type which was widened afterwards. Exact values, such as counts and masks, are
+/// those of float32.
+pub(super) fn rounded_to(eager: &Flat<'_>, truth: &Flat<'_>) -> DType {
+    let dtype = eager.dtype();
+    let Some(tolerance) = Tolerance::of(dtype, BASELINE) else { return dtype };
+    if dtype != DType::Float32 || !truth.is_real() || truth.len() != eager.len() {
+        return dtype;
+    }
+    let (mut is_bf16, mut is_f16, mut away) = (true, true, 0);
+    let mut room = [[0.0; CHUNK]; 2];
+    for at in (0..eager.len()).step_by(CHUNK) {
+        let [values, truths] = room.each_mut().map(|r| &mut r[..CHUNK.min(eager.len() - at)]);
+        eager.write_reals(at, values);
+        truth.write_reals(at, truths);
+        for (value, truth) in values.iter().zip(&*truths).filter(|(value, _)| value.is_finite()) {
+            is_bf16 &= bf16::from_f64(*value).to_f64() == *value;
+            is_f16 &= f16::from_f64(*value).to_f64() == *value;
+            away +=
+                usize::from((value - truth).abs() > tolerance.atol + tolerance.rtol * truth.abs());
+        }
+        if !is_bf16 && !is_f16 {
+            return dtype;
+        }
+    }
+    match away >= (eager.len() / 4).max(1) {
+        // Most values of bfloat16 are values of float16, too.
+        true if is_bf16 => DType::BFloat16,
+        true => DType::Float16,
+        false => dtype,
+    }
+}
+
 impl<'a> Triple<'a> {
-    /// `None` where the output is no float, or the three do not correspond.
+    /// Of an output in a type. `None` where that is no float, or the three do not correspond.
     pub(super) fn of(
         eager: &'a Flat<'a>,
         candidate: &'a Flat<'a>,
         truth: &'a Flat,
+        dtype: DType,
     ) -> Option<Triple<'a>> {
-        let tolerance = Tolerance::of(eager.dtype(), BASELINE)?;
+        let tolerance = Tolerance::of(dtype, BASELINE)?;
         let are_real = eager.is_real() && candidate.is_real() && truth.is_real();
         let same = eager.len() == truth.len() && candidate.len() == truth.len();
         (are_real && same).then_some(Triple {
@@ -105,6 +141,7 @@ impl<'a> Triple<'a> {
             truth,
             moved: Vec::new(),
             tolerance,
+            dtype,
         })
     }
 
@@ -112,7 +149,7 @@ impl<'a> Triple<'a> {
     /// wide tolerances to begin with, and float64 is the truth itself.
     pub(super) fn with_moved(mut self, moved: Vec<Moved<&'a Flat<'a>>>) -> Triple<'a> {
         let is_alike = |flat: &Flat<'_>| flat.is_real() && flat.len() == self.truth.len();
-        if self.eager.dtype() == DType::Float32 {
+        if self.dtype == DType::Float32 {
             let alike =
                 |moved: &Moved<&Flat<'_>>| is_alike(moved.by_bit) && is_alike(moved.by_less);
             self.moved = moved.into_iter().filter(alike).collect();
@@ -200,6 +237,9 @@ pub(super) fn triples<'a>(
     }
     let all = eager.iter().zip(candidate).zip(truth);
     Some(
-        all.filter_map(|((eager, candidate), truth)| Triple::of(eager, candidate, truth)).collect(),
+        all.filter_map(|((eager, candidate), truth)| {
+            Triple::of(eager, candidate, truth, eager.dtype())
+        })
+        .collect(),
     )
 }
