@@ -9,7 +9,7 @@ from passnet.worker.clock import device_seconds
 from passnet.worker.plans import Plan
 
 # Calls of each candidate at the most.
-CALLS = 100
+CALLS = 25
 # More than a device keeps in its cache: every candidate finds it as cold.
 FLUSHED_BYTES = 256 << 20
 
