@@ -7,7 +7,8 @@ the cubin. It runs inside a sandbox; what it prints otherwise goes to standard e
      "parameters": [{"name", "type": "*fp32" | "i32" | …, "divisible": bool} | {"name", "constant": CONST}, …],
      "options": {"num_warps", "num_stages", "enable_fp_fusion", …}}
 
-Parts of a tuple follow each other as parameters `xs.0`, `xs.1.0`. CONST is a constant as launch plans write it: "none", {"int": 3}, {"float": 0.5}, {"elem": "F32"}, {"tuple": […]}.
+Parts of a tuple follow each other as parameters `xs.0`, `xs.1.0`. CONST is a constant as launch plans write it: "none", {"int": 3}, {"float": 0.5}, {"elem": "F32"}, {"tuple": […]},
+{"function": [0, "relu"]}.
 The answer is `{"ok": {"name", "shared", "num_warps", "parameters", "scratch", "registers", …, "bytes"}}`, or
 `{"error": {"message", "module", "line"}}`. `--version` prints Triton's version instead.
 """
@@ -25,8 +26,8 @@ REQUEST_VERSION = 1
 FLOATS = {"inf": float("inf"), "-inf": float("-inf"), "NaN": float("nan")}
 
 
-def constant(value, tl):
-    """A constant of a launch plan as the Python value Triton expects."""
+def constant(value, tl, loaded):
+    """A constant of a launch plan as the Python value Triton expects; functions are those of the loaded modules."""
     if value == "none":
         return None
     ((kind, content),) = value.items()
@@ -39,7 +40,10 @@ def constant(value, tl):
     if kind == "pointer":
         return tl.pointer_type(element_type(content, tl))
     if kind == "tuple":
-        return tuple(constant(item, tl) for item in content)
+        return tuple(constant(item, tl, loaded) for item in content)
+    if kind == "function":
+        module, name = content
+        return getattr(loaded[f"passnet_kernel_{module}"], name)
     raise ValueError(f"unknown constant {value!r}")
 
 
@@ -75,7 +79,7 @@ def compile_kernel(request, loaded):
         place = (kernel.arg_names.index(name), *map(int, parts))
         if "constant" in parameter:
             put(signature, name, place[1:], "constexpr")
-            constants[place] = constant(parameter["constant"], tl)
+            constants[place] = constant(parameter["constant"], tl, loaded)
             continue
         put(signature, name, place[1:], parameter["type"])
         run_time.append(index)

@@ -1,4 +1,4 @@
-//! What public kernels use and Triton's interpreter cannot run: atomics through descriptors, assembly of one instruction;
+//! What public kernels use and Triton's interpreter cannot run: atomics through descriptors, assembly of one instruction, mapped functions;
 //! and what stays refused, with what to write instead.
 
 use passnet_graph::syntax::Source;
@@ -13,6 +13,17 @@ fn computed(body: &str) -> Result<(Vec<f32>, Vec<f32>), String> {
 import torch
 import triton
 import triton.language as tl
+
+
+@triton.jit
+def piecewise(x, y):
+    if x < 0:
+        if y > 0:
+            return x * 2.0, y + 1
+        else:
+            return x - 1.0, y
+    else:
+        return x, -y
 
 
 @triton.jit
@@ -58,6 +69,27 @@ fn a_descriptor_adds_where_it_stands() {
             }
             assert_eq!(out[row * 8 + column], expected, "{row}, {column}");
         }
+    }
+}
+
+#[test]
+fn a_function_that_branches_is_mapped_over_lanes() {
+    let (x, out) = computed(
+        "    y = (tl.arange(0, N) - 4)[:, None]\n    \
+             a, b = tl.map_elementwise(piecewise, x, y)\n    \
+             tl.static_assert(a.dtype == tl.float32 and b.dtype == tl.int32)\n    \
+             tl.store(out_ptr + at, a * 100 + b)",
+    )
+    .unwrap();
+    for (i, (&x, &found)) in x.iter().zip(&out).enumerate() {
+        let y = i as i32 / 8 - 4;
+        let (a, b) = match (x < 0.0, y > 0) {
+            (true, true) => (x * 2.0, y + 1),
+            (true, false) => (x - 1.0, y),
+            (false, _) => (x, -y),
+        };
+        let expected = a * 100.0 + b as f32;
+        assert!((found - expected).abs() <= 1e-4, "{x}, {y}: {found}, not {expected}");
     }
 }
 

@@ -313,6 +313,7 @@ impl<'a> Compiler<'a> {
                 )))
             }
             "inline_asm_elementwise" => self.assembly(args),
+            "map_elementwise" => self.map_elementwise(args),
             "to_tensor" => {
                 let [x] = self.bind(args, ["x"], 1)?;
                 self.tensor(&range, &x.unwrap_or(Value::NONE)).map(Value::Tensor)

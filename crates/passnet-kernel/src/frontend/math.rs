@@ -203,7 +203,6 @@ impl<'a> Compiler<'a> {
 /// What to write for a function that is missing.
 fn instead_of(name: &str) -> &'static str {
     match name {
-        "map_elementwise" => "call the function on the block itself",
         "globaltimer" | "smid" => "a kernel must not ask when or where it runs",
         "float8e4b15" | "float8e4b8" | "float8e5b16" => {
             "the floats of eight bits here are `tl.float8e4nv` and `tl.float8e5`"

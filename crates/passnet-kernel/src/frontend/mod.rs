@@ -33,7 +33,7 @@ use passnet_graph::syntax::ast::Expr;
 use passnet_graph::syntax::{Ranged, Source};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
-use value::{BlockPtr, Scope, Value};
+use value::{BlockPtr, Func, Scope, Value};
 
 /// How one parameter of a kernel is specialised.
 #[derive(Debug, Clone, PartialEq)]
@@ -200,6 +200,20 @@ impl<'a> Compiler<'a> {
         })
     }
 
+    /// A compile-time argument; functions are looked up in the pass.
+    fn known(&self, c: &Const) -> Value<'a> {
+        match c {
+            Const::Tuple(items) => {
+                Value::Tuple(items.iter().map(|item| self.known(item)).collect())
+            }
+            Const::Function(module, name) => match self.modules.function(*module, name) {
+                Some(function) => Value::Function(Func { function, prelude: false }),
+                None => Value::Const(c.clone()),
+            },
+            other => Value::from_const(other.clone()),
+        }
+    }
+
     /// The value of a parameter; a tuple's parts have names of their own (`xs.0`, `xs.1.0`).
     fn argument(
         &mut self,
@@ -210,7 +224,7 @@ impl<'a> Compiler<'a> {
         match args.get(name) {
             Some(ArgSpec::Pointer(elem)) => Some(self.param(params, name, Type::pointer(*elem))),
             Some(ArgSpec::Scalar(elem)) => Some(self.param(params, name, Type::scalar(*elem))),
-            Some(ArgSpec::Const(c)) => Some(Value::from_const(c.clone())),
+            Some(ArgSpec::Const(c)) => Some(self.known(c)),
             None => {
                 let inside = format!("{name}.");
                 let first = args.range(inside.clone()..).next();

@@ -27,7 +27,13 @@ impl Request {
         alignment: &[bool],
         target: &str,
     ) -> Result<Request, EngineError> {
-        let excerpt = excerpt(modules, launch.module, &launch.kernel)
+        let mut given = Vec::new();
+        for arg in &launch.args {
+            if let ArgValue::Const(value) = &arg.value {
+                functions_in(value, &mut given);
+            }
+        }
+        let excerpt = excerpt(modules, launch.module, &launch.kernel, &given)
             .map_err(|error| EngineError::graph(ErrorKind::Plan, error.to_string()))?;
         let (mut run_time, mut aligned) = (Vec::new(), Vec::new());
         let mut parameters = Vec::new();
@@ -92,6 +98,15 @@ impl Request {
     pub(super) fn path(&self, module: &str) -> Option<&str> {
         let files = &self.excerpt.files;
         files.iter().find(|file| file.module == module).map(|file| file.path.as_str())
+    }
+}
+
+/// The functions that a constant holds.
+fn functions_in(value: &Const, found: &mut Vec<(usize, String)>) {
+    match value {
+        Const::Function(module, name) => found.push((*module, name.clone())),
+        Const::Tuple(items) => items.iter().for_each(|item| functions_in(item, found)),
+        _ => {}
     }
 }
 
