@@ -2,6 +2,7 @@
 """How much of real Triton code is accepted here: every kernel of a folder, compiled by Triton and read by passnet.
 
     python tools/real_kernels.py FOLDER … --passnet target/release/passnet
+    python tools/real_kernels.py FOLDER … --equal 150        run accepted kernels against Triton's interpreter, too
     python tools/real_kernels.py FOLDER … --json             one line of JSON for each kernel, then one with the totals
 
 Each folder is a project: files find each other by their paths in it. A kernel is cut out with what it reaches
@@ -41,8 +42,12 @@ TORCH_TYPES = {"int1": "bool"}
 
 
 def wrapper(excerpt, guess):
-    """A file that says what it takes and launches the kernel on it: the format of our fixtures."""
+    """A file that says what it takes and launches the kernel on it: the format of our fixtures.
+
+    One program runs: with guessed strides several would write over each other.
+    """
     lines, params, setup, call = ["# wrapper: launch"], [], [], []
+    sizes = numbers([name for name, arg in guess.items() if arg.kind == "int"])
     for name, arg in guess.items():
         if arg.kind in ("pointer", "descriptor"):
             dtype = TORCH_TYPES.get(arg.value, arg.value)
@@ -55,22 +60,28 @@ def wrapper(excerpt, guess):
                 setup.append(f"    {name}_d = TensorDescriptor.from_tensor({name}, {[32] * arg.rank})")
             call.append(f"{name}={name}_d" if arg.kind == "descriptor" else f"{name}={name}")
         elif arg.kind == "int":
-            call.append(f"{name}={number(name)}")
+            call.append(f"{name}={sizes[name]}")
         else:
             call.append(f"{name}={arg.value}")
     lines.append(excerpt.text())
     if setup:
         lines.append("from triton.tools.tensor_descriptor import TensorDescriptor")
-    lines += ["", f"def launch({', '.join(params)}):", *setup, f"    {excerpt.name}[(2,)]({', '.join(call)})",
+    lines += ["", f"def launch({', '.join(params)}):", *setup, f"    {excerpt.name}[(1,)]({', '.join(call)})",
               f"    return ({', '.join(params)}{',' if len(params) == 1 else ''})"]
     return "\n".join(lines) + "\n"
 
 
-def number(name):
-    """A size that fits the buffers: strides of rows, counts that no block divides."""
-    if "stride" in name.lower():
-        return 1 if re.search(r"(last|[dknh]$)", name.lower()) else 64
-    return 50
+def numbers(names):
+    """Sizes that fit the buffers, no multiples of a block; strides of one tensor step over each other, the last is 1."""
+    found, groups = {name: 50 for name in names}, collections.defaultdict(list)
+    for name in names:
+        if "stride" in name.lower():
+            stem, _, last = name.rpartition("_")
+            groups[stem if len(last) > 2 else name[:-1]].append(name)
+    for group in groups.values():
+        for place, name in enumerate(reversed(group)):
+            found[name] = min(64**place, 4096)
+    return found
 
 
 def signature(guess):
@@ -201,6 +212,89 @@ def measure(args, folder):
     return results
 
 
+def equality(results, args, folder):
+    """Runs accepted kernels here and in Triton's interpreter, floats in float32 and in float16."""
+    accepted = [r for r in results if r["compiled"] and r["refused"] is None]
+    chosen = accepted[:: max(1, len(accepted) // args.equal)]
+    pairs = [(result, dtype) for dtype in ("float32", "float16") for result in chosen]
+    with ThreadPoolExecutor(args.jobs) as pool:
+        ran = list(pool.map(lambda pair: run_here(args, folder, *pair), pairs))
+    answers = interpreted([dump for dump in ran if isinstance(dump, Path)], args)
+    rows = collections.defaultdict(dict)
+    for (result, dtype), dump in zip(pairs, ran):
+        rows[result["file"], result["kernel"]][dtype] = answers[dump] if isinstance(dump, Path) else dump
+    for dtype in ("float32", "float16"):
+        counts = collections.Counter(row[dtype].split(":")[0] for row in rows.values())
+        compared = counts["equal"] + counts["different"]
+        print(f"{dtype}: {counts['equal']} of {compared} equal to Triton's interpreter; {dict(counts)}", file=sys.stderr)
+    for (file, kernel), row in rows.items():
+        if args.json or any(answer.startswith("different") for answer in row.values()):
+            print(json.dumps({"file": file, "kernel": kernel, **row}))
+
+
+def run_here(args, folder, result, dtype):
+    """Where the outputs of a run lie, or why there are none."""
+    text = Path(result["path"]).read_text()
+    typed = re.sub(r"^(# input: \S+) float(32|16) ", rf"\1 {dtype} ", text, flags=re.M)
+    if dtype != "float32" and typed == text:
+        return "no float32 in its arguments"
+    path = Path(folder) / f"{Path(result['path']).stem}_{dtype}.py"
+    path.write_text(typed)
+    dump = path.with_suffix(".safetensors")
+    done = subprocess.run([args.passnet, "kernel", "run", str(path), "--dump", str(dump), "--repeat", "1", "--json"],
+                          capture_output=True, text=True)
+    return dump if done.returncode == 0 else f"not run here: {construct(done.stderr)}"
+
+
+def interpreted(dumps, args):
+    """What the interpreter says to each: one process for each job, which forks for each kernel."""
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": str(Path(__file__).resolve().parents[1] / "python")}
+
+    def share(mine):
+        command = [sys.executable, __file__, "--compare", str(3 * args.seconds)]
+        done = subprocess.run(command, input="\n".join(map(str, mine)), capture_output=True, text=True, env=environment)
+        return dict(zip(mine, done.stdout.splitlines()))
+
+    with ThreadPoolExecutor(args.jobs) as pool:
+        shares = pool.map(share, [dumps[job :: args.jobs] for job in range(args.jobs)])
+        return {dump: answer for part in shares for dump, answer in part.items()}
+
+
+def compare_all(limit_s):
+    """In a process of its own, with the interpreter: one line for each dump that standard input names."""
+    import passnet.triton_fixtures  # noqa: F401 - loaded once, before the forks
+
+    for line in sys.stdin.read().split():
+        handle, answer = tempfile.mkstemp()
+        os.close(handle)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                signal.alarm(limit_s)
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # kernels print
+                Path(answer).write_text(compare(Path(line)))
+            finally:
+                os._exit(0)
+        os.waitpid(pid, 0)
+        print(Path(answer).read_text() or "not run by the interpreter: crashed or took too long", flush=True)
+        os.unlink(answer)
+
+
+def compare(dump):
+    """Whether the interpreter's outputs are those of a run here."""
+    from passnet.triton_fixtures import read_safetensors, run, worst_error
+
+    limits = {"torch.float16": 2e-3, "torch.bfloat16": 1.6e-2, "torch.float32": 2e-6}
+    try:
+        theirs, *_ = run(dump.with_suffix(".py"), "cpu")
+    except Exception as error:  # noqa: BLE001 - what the interpreter cannot run is counted
+        return f"not run by the interpreter: {last_line(error)}"
+    ours, worst = read_safetensors(dump), 0.0
+    for index, output in enumerate(theirs):
+        worst = max(worst, worst_error(ours[f"output.{index}"], output) / limits.get(str(output.dtype), 1e-30))
+    return "equal" if worst <= 1.0 else f"different: {worst:.3g} times the tolerance"
+
+
 def report(results, args):
     compiled = [r for r in results if r["compiled"]]
     accepted = [r for r in compiled if r["refused"] is None]
@@ -222,6 +316,9 @@ def report(results, args):
 
 
 def main():
+    if sys.argv[1:2] == ["--compare"]:
+        compare_all(int(sys.argv[2]))
+        return 0
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--passnet", default="target/release/passnet")
@@ -230,11 +327,14 @@ def main():
     parser.add_argument("--match", help="only kernels whose FILE:NAME this expression finds")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--seconds", type=int, default=60, help="for one kernel, in Triton")
+    parser.add_argument("--equal", type=int, default=0, help="run so many accepted kernels against Triton's interpreter")
     parser.add_argument("--keep", help="keep the excerpts in this folder")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         results = measure(args, folder)
         report(results, args)
+        if args.equal:
+            equality(results, args, folder)
     return 0
 
 
