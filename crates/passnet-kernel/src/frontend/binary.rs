@@ -175,10 +175,10 @@ impl<'a> Compiler<'a> {
         match ty.lane {
             Lane::Num(e) if e == elem => v,
             Lane::Num(e) if e.is_float8() => {
-                let value = self.from_float8(v);
+                let value = self.widen_float8(v);
                 self.cast(value, elem)
             }
-            Lane::Num(_) if elem.is_float8() => self.to_float8(v, elem),
+            Lane::Num(_) if elem.is_float8() => self.narrow_float8(v, elem),
             // To `i1` means "is not zero", as in C.
             Lane::Num(e) if elem == Elem::I1 => {
                 let zero = if e.is_float() { self.b.float(0.0, e) } else { self.b.int(0, e) };

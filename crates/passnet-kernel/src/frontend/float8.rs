@@ -59,7 +59,7 @@ impl Compiler<'_> {
     }
 
     /// The value as float16, which holds every number of eight bits.
-    pub(super) fn from_float8(&mut self, v: ValueId) -> ValueId {
+    pub(super) fn widen_float8(&mut self, v: ValueId) -> ValueId {
         let elem = self.ty(v).elem();
         let byte = self.bits(v, Elem::U8);
         let code = self.cast(byte, Elem::U16);
@@ -83,7 +83,7 @@ impl Compiler<'_> {
         self.select(is_nan, nan, value)
     }
 
-    pub(super) fn to_float8(&mut self, v: ValueId, elem: Elem) -> ValueId {
+    pub(super) fn narrow_float8(&mut self, v: ValueId, elem: Elem) -> ValueId {
         let Layout { mantissa, bias, most } = layout(elem);
         let value = self.cast(v, Elem::F32);
         let word = self.bits(value, Elem::U32);
@@ -121,7 +121,7 @@ impl Compiler<'_> {
 }
 
 /// What an instruction would compute with floats of eight bits, where it does more than move them.
-pub(super) fn computes<'f>(function: &'f Function) -> Option<&'f Inst> {
+pub(super) fn computes(function: &Function) -> Option<&Inst> {
     let mut found = None;
     function.for_each_inst(&mut |inst| {
         let narrow = |v: &ValueId| matches!(function.ty(*v).lane, Lane::Num(e) if e.is_float8());
