@@ -15,6 +15,12 @@ import triton
 import triton.language as tl
 
 
+@tl.core._aggregate
+class Pair:
+    first: tl.tensor
+    second: tl.tensor
+
+
 @triton.jit
 def piecewise(x, y):
     if x < 0:
@@ -130,6 +136,8 @@ fn what_stays_refused_says_what_to_write() {
         ("    tl.atomic_poll(out_ptr, 1)", "must not wait for another program"),
         ("    y = x.to(tl.float8e4b15)", "expected an element type"),
         ("    y = isinstance(x, int)", "ask for `tl.tensor`"),
+        ("    y = Pair(x, x)", "pass its values as a tuple"),
+        ("    y = tl.zeros([1] * 40, tl.float32)", "at most 32 dimensions"),
     ];
     for (body, wanted) in cases {
         let error = computed(body).unwrap_err();

@@ -229,6 +229,9 @@ impl<'a> Compiler<'a> {
                 | "sum" | "slice" | "isinstance" | "tuple" | "list" => {
                     Ok(Value::Path(format!("builtins.{name}")))
                 }
+                _ if self.module_set().class(self.place.module, name).is_some() => Err(self
+                    .error(at, format!("a kernel cannot use the class `{name}`: there are no aggregates here"))
+                    .with_hint("pass its values as a tuple, and write its methods as `@triton.jit` functions")),
                 _ => Err(self.error(at, format!("`{name}` is not defined here")).with_hint(
                     "a name set in one branch or only inside a loop is unknown afterwards",
                 )),
