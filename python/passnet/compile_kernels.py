@@ -7,7 +7,8 @@ the cubin. It runs inside a sandbox; what it prints otherwise goes to standard e
      "parameters": [{"name", "type": "*fp32" | "i32" | …, "divisible": bool} | {"name", "constant": CONST}, …],
      "options": {"num_warps", "num_stages", "enable_fp_fusion", …}}
 
-CONST is a constant as launch plans write it: "none", {"int": 3}, {"float": 0.5}, {"elem": "F32"}, {"tuple": […]}.
+Parts of a tuple follow each other as parameters `xs.0`, `xs.1.0`. CONST is a constant as launch plans write it: "none", {"int": 3}, {"float": 0.5}, {"elem": "F32"}, {"tuple": […]},
+{"function": [0, "relu"]}.
 The answer is `{"ok": {"name", "shared", "num_warps", "parameters", "scratch", "registers", …, "bytes"}}`, or
 `{"error": {"message", "module", "line"}}`. `--version` prints Triton's version instead.
 """
@@ -25,8 +26,8 @@ REQUEST_VERSION = 1
 FLOATS = {"inf": float("inf"), "-inf": float("-inf"), "NaN": float("nan")}
 
 
-def constant(value, tl):
-    """A constant of a launch plan as the Python value Triton expects."""
+def constant(value, tl, loaded):
+    """A constant of a launch plan as the Python value Triton expects; functions are those of the loaded modules."""
     if value == "none":
         return None
     ((kind, content),) = value.items()
@@ -39,11 +40,16 @@ def constant(value, tl):
     if kind == "pointer":
         return tl.pointer_type(element_type(content, tl))
     if kind == "tuple":
-        return tuple(constant(item, tl) for item in content)
+        return tuple(constant(item, tl, loaded) for item in content)
+    if kind == "function":
+        module, name = content
+        return getattr(loaded[f"passnet_kernel_{module}"], name)
     raise ValueError(f"unknown constant {value!r}")
 
 
 def element_type(name, tl):
+    if name.startswith("F8"):
+        return getattr(tl, "float8" + name[2:].lower())
     names = {"I": "int", "U": "uint", "F": "float", "BF": "bfloat"}
     letters, bits = re.fullmatch(r"([A-Z]+)(\d+)", name).groups()
     return getattr(tl, names[letters] + bits)
@@ -69,15 +75,17 @@ def compile_kernel(request, loaded):
     kernel = getattr(loaded[request["module"]], request["kernel"])
     signature, constants, attributes, run_time = {}, {}, {}, []
     for index, parameter in enumerate(request["parameters"]):
-        name = parameter["name"]
+        name, *parts = parameter["name"].split(".")
+        place = (kernel.arg_names.index(name), *map(int, parts))
         if "constant" in parameter:
-            signature[name] = "constexpr"
-            constants[(index,)] = constant(parameter["constant"], tl)
+            put(signature, name, place[1:], "constexpr")
+            constants[place] = constant(parameter["constant"], tl, loaded)
             continue
-        signature[name] = parameter["type"]
+        put(signature, name, place[1:], parameter["type"])
         run_time.append(index)
         if parameter.get("divisible"):
-            attributes[(index,)] = [["tt.divisibility", 16]]
+            attributes[place] = [["tt.divisibility", 16]]
+    signature = {name: tupled(kind) for name, kind in signature.items()}
     source = ASTSource(kernel, signature, constants, attributes)
     backend, arch, warp = request["target"].split(":")
     options = {key: value for key, value in request["options"].items() if value is not None}
@@ -98,6 +106,27 @@ def compile_kernel(request, loaded):
         "bytes": len(cubin),
     }
     return description, cubin
+
+
+def put(signature, key, path, kind):
+    """Puts the type of a parameter, or of a part of a tuple, where it belongs; parts come in their order."""
+    if not path:
+        if isinstance(signature, list):
+            signature.append(kind)
+        else:
+            signature[key] = kind
+        return
+    if isinstance(signature, list):
+        if key == len(signature):
+            signature.append([])
+        inner = signature[key]
+    else:
+        inner = signature.setdefault(key, [])
+    put(inner, path[0], path[1:], kind)
+
+
+def tupled(kind):
+    return tuple(tupled(part) for part in kind) if isinstance(kind, list) else kind
 
 
 def count_ptx_parameters(ptx, name):

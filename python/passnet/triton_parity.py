@@ -27,8 +27,10 @@ from passnet.triton_fixtures import fixtures, run, worst_error  # noqa: E402
 
 
 def golden(args) -> int:
-    tensors, failed = {}, 0
+    tensors, failed = load_file(args.out) if args.add else {}, 0
     for path in fixtures(args.folder):
+        if args.add and f"{path.stem}.0" in tensors:
+            continue
         try:
             outputs, _, expect, _ = run(path, args.device)
         except Exception as error:  # noqa: BLE001 - any failure of a fixture is reported and the rest go on
@@ -108,6 +110,7 @@ def main() -> int:
     parser.add_argument("out", nargs="?", type=Path)
     parser.add_argument("--passnet", default="passnet")
     parser.add_argument("--cuda", action="store_true")
+    parser.add_argument("--add", action="store_true", help="golden: keep what OUT has, add what it lacks")
     args = parser.parse_args()
     args.device = "cuda" if args.cuda else "cpu"
     if args.mode == "golden" and args.out is None:

@@ -19,6 +19,8 @@ pub enum Const {
     /// A pointer type such as `tl.pointer_type(tl.float32)`.
     Pointer(Elem),
     Tuple(Vec<Const>),
+    /// A `@triton.jit` function of the pass: the index of its file and its name there.
+    Function(usize, String),
 }
 
 /// Floats in plans, infinities and NaN included: JSON has no numbers for those, so they are written as text.
@@ -61,7 +63,7 @@ impl Const {
             Const::Int(i) => *i != 0,
             Const::Float(f) => *f != 0.0,
             Const::Str(s) => !s.is_empty(),
-            Const::Elem(_) | Const::Pointer(_) => true,
+            Const::Elem(_) | Const::Pointer(_) | Const::Function(..) => true,
             Const::Tuple(items) => !items.is_empty(),
         }
     }
@@ -89,6 +91,7 @@ impl Const {
             Const::Float(_) => "float",
             Const::Str(_) => "str",
             Const::Elem(_) | Const::Pointer(_) => "dtype",
+            Const::Function(..) => "function",
             Const::Tuple(_) => "tuple",
         }
     }
@@ -106,6 +109,7 @@ impl fmt::Display for Const {
             Const::Str(s) => f.write_str(s),
             Const::Elem(e) => f.write_str(e.name()),
             Const::Pointer(e) => write!(f, "pointer<{e}>"),
+            Const::Function(_, name) => f.write_str(name),
             Const::Tuple(items) => {
                 let items: Vec<String> = items.iter().map(ToString::to_string).collect();
                 write!(f, "({}{})", items.join(", "), if items.len() == 1 { "," } else { "" })

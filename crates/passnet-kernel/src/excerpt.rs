@@ -42,13 +42,25 @@ pub struct ExcerptFile {
     pub text: String,
 }
 
-/// Cuts a kernel and all it reaches out of a pass.
-pub fn excerpt(modules: &ModuleSet, module: usize, kernel: &str) -> Result<Excerpt, Diagnostic> {
-    let Some(function) = modules.function(module, kernel) else {
-        let file = modules.source(module).path();
-        return Err(Diagnostic::file(file, format!("no function `{kernel}` in this file")));
+/// Cuts a kernel and all it reaches out of a pass; `given` are functions that it gets as arguments.
+pub fn excerpt(
+    modules: &ModuleSet,
+    module: usize,
+    kernel: &str,
+    given: &[(usize, String)],
+) -> Result<Excerpt, Diagnostic> {
+    let find = |module: usize, name: &str| {
+        modules.function(module, name).ok_or_else(|| {
+            let file = modules.source(module.min(modules.len() - 1)).path();
+            Diagnostic::file(file, format!("no function `{name}` in this file"))
+        })
     };
-    let mut cutter = Cutter { modules, files: BTreeMap::new(), waiting: vec![function], count: 0 };
+    let function = find(module, kernel)?;
+    let mut waiting = vec![function];
+    for (module, name) in given {
+        waiting.push(find(*module, name)?);
+    }
+    let mut cutter = Cutter { modules, files: BTreeMap::new(), waiting, count: 0 };
     while let Some(function) = cutter.waiting.pop() {
         cutter.function(function)?;
     }

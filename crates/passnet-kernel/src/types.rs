@@ -21,9 +21,14 @@ pub enum Elem {
     BF16,
     F32,
     F64,
+    /// Two bits of mantissa, as IEEE would have it. Eight bits exist in the front end only: the tile IR has bytes.
+    F8E5,
+    /// Three bits of mantissa, no infinities.
+    F8E4NV,
 }
 
 impl Elem {
+    /// The types that the tile IR has.
     pub const ALL: [Elem; 13] = [
         Elem::I1,
         Elem::I8,
@@ -56,6 +61,8 @@ impl Elem {
             Elem::BF16 => "bf16",
             Elem::F32 => "fp32",
             Elem::F64 => "fp64",
+            Elem::F8E5 => "fp8e5",
+            Elem::F8E4NV => "fp8e4nv",
         }
     }
 
@@ -79,11 +86,14 @@ impl Elem {
             Elem::BF16 => "bfloat16",
             Elem::F32 => "float32",
             Elem::F64 => "float64",
+            Elem::F8E5 => "float8e5",
+            Elem::F8E4NV => "float8e4nv",
         }
     }
 
     pub fn from_language_name(name: &str) -> Option<Elem> {
-        Self::ALL.into_iter().find(|e| e.language_name() == name)
+        let narrow = [Elem::F8E5, Elem::F8E4NV];
+        Self::ALL.into_iter().chain(narrow).find(|e| e.language_name() == name)
     }
 
     pub const fn from_dtype(dtype: DType) -> Option<Elem> {
@@ -106,7 +116,7 @@ impl Elem {
     pub const fn bits(self) -> u32 {
         match self {
             Elem::I1 => 1,
-            Elem::I8 | Elem::U8 => 8,
+            Elem::I8 | Elem::U8 | Elem::F8E5 | Elem::F8E4NV => 8,
             Elem::I16 | Elem::U16 | Elem::F16 | Elem::BF16 => 16,
             Elem::I32 | Elem::U32 | Elem::F32 => 32,
             Elem::I64 | Elem::U64 | Elem::F64 => 64,
@@ -122,7 +132,11 @@ impl Elem {
     }
 
     pub const fn is_float(self) -> bool {
-        matches!(self, Elem::F16 | Elem::BF16 | Elem::F32 | Elem::F64)
+        matches!(self, Elem::F16 | Elem::BF16 | Elem::F32 | Elem::F64) || self.is_float8()
+    }
+
+    pub const fn is_float8(self) -> bool {
+        matches!(self, Elem::F8E5 | Elem::F8E4NV)
     }
 
     pub const fn is_half(self) -> bool {

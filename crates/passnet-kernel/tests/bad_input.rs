@@ -58,7 +58,10 @@ fn kernel_mistakes_are_located_and_explained() {
         ("y = [a for a in x]", "cannot go through a run-time value"),
         ("y = x.to(tl.float16, fp_downcast_rounding='up')", "Triton has \"rtne\" and \"rtz\""),
         ("y = 18446744073709551616", "between -2**63 and 2**64 - 1"),
-        ("y = tl.inline_asm_elementwise(x)", "assembly runs on a GPU only"),
+        (
+            "y = tl.inline_asm_elementwise('bar.sync 0;', '=r', [x], tl.int32, False, 1)",
+            "runs on a GPU only",
+        ),
         ("y = x.dtype.colour", "ask for `primitive_bitwidth`"),
         ("y = x & 1", "takes integers"),
         ("y = x // 2", "takes integers"),

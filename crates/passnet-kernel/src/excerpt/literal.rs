@@ -9,6 +9,8 @@ pub(super) fn literal(value: &Const, language: &str) -> String {
         Const::Float(v) if v.is_infinite() => {
             format!("float(\"{}\")", if *v > 0.0 { "inf" } else { "-inf" })
         }
+        // By name, which the file that is cut out binds.
+        Const::Function(_, name) => name.clone(),
         Const::None | Const::Bool(_) | Const::Int(_) | Const::Float(_) => value.to_string(),
         Const::Str(text) => quoted(text),
         Const::Elem(elem) => format!("{language}.{}", elem.language_name()),

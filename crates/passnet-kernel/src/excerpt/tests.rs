@@ -9,7 +9,7 @@ fn cut(files: &[(&str, &str)], kernel: &str) -> Result<super::Excerpt, Diagnosti
     let sources = files.iter().map(|(name, text)| {
         (name.to_string(), Source::new(format!("{name}.py"), text.to_string()))
     });
-    excerpt(&ModuleSet::new(sources.collect()).unwrap(), 0, kernel)
+    excerpt(&ModuleSet::new(sources.collect()).unwrap(), 0, kernel, &[])
 }
 
 fn text(source: &str, kernel: &str) -> String {

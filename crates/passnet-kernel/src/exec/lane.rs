@@ -21,6 +21,8 @@ impl Lane {
         match elem {
             Elem::I1 => Lane::B8,
             Elem::I8 | Elem::I16 | Elem::I32 | Elem::U8 | Elem::U16 => Lane::I32,
+            // Bytes wherever something runs.
+            Elem::F8E5 | Elem::F8E4NV => Lane::I32,
             Elem::U32 | Elem::I64 | Elem::U64 => Lane::I64,
             Elem::F16 | Elem::BF16 | Elem::F32 => Lane::F32,
             Elem::F64 => Lane::F64,

@@ -122,6 +122,10 @@ impl<'a> Compiler<'a> {
             lanes = lanes.saturating_mul(dim as usize);
             shape.push(dim);
         }
+        let ranks = crate::ir::verify::MAX_RANK;
+        if shape.len() > ranks {
+            return Err(self.error(at, format!("a block has at most {ranks} dimensions")));
+        }
         if lanes > crate::ir::verify::MAX_LANES {
             let limit = crate::ir::verify::MAX_LANES;
             return Err(self.error(at, format!("block of {lanes} lanes; Triton allows {limit}")));

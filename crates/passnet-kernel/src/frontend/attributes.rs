@@ -1,6 +1,7 @@
 //! Attributes of values and types, and the questions a type answers.
 
 use super::arguments::Args;
+use super::binary::natural_elem;
 use super::expr::external;
 use super::value::{Func, Value};
 use super::{Compiler, Result};
@@ -44,6 +45,14 @@ impl<'a> Compiler<'a> {
             }
             Value::BlockPtr(p) => match name {
                 "dtype" => Ok(Value::Const(Const::Elem(self.ty(p.base).elem()))),
+                "shape" | "strides" if p.descriptor => {
+                    let (sizes, elem) = match name {
+                        "shape" => (&p.shape, Elem::I32),
+                        _ => (&p.strides, Elem::I64),
+                    };
+                    let sizes = sizes.iter().map(|v| Value::Tensor(self.cast(*v, elem)));
+                    Ok(Value::Tuple(sizes.collect()))
+                }
                 "block_shape" | "shape" => Ok(shape_value(&p.block)),
                 _ => Ok(Value::Method(Box::new(value), name.to_string())),
             },
@@ -65,6 +74,9 @@ impl<'a> Compiler<'a> {
                 self.type_attribute(a, of, name)
             }
             Value::Const(_) if name == "value" => Ok(value),
+            Value::Const(c) if name == "dtype" && natural_elem(c).is_some() => {
+                Ok(Value::Const(Const::Elem(natural_elem(c).unwrap_or(Elem::I32))))
+            }
             Value::Const(_) => Ok(Value::Method(Box::new(value), name.to_string())),
             other => Err(self.error(a, format!("{} has no attribute `{name}`", other.describe()))),
         }
@@ -85,13 +97,16 @@ impl<'a> Compiler<'a> {
             ("itemsize", Const::Elem(elem)) => int(elem.size() as u32),
             ("int_bitwidth", Const::Elem(elem)) if !elem.is_float() => int(elem.bits()),
             ("fp_mantissa_width", Const::Elem(elem)) if elem.is_float() => int(match elem {
+                Elem::F8E5 => 2,
+                Elem::F8E4NV => 3,
                 Elem::F16 => 10,
                 Elem::BF16 => 7,
                 Elem::F32 => 23,
                 _ => 52,
             }),
             ("exponent_bias", Const::Elem(elem)) if elem.is_float() => int(match elem {
-                Elem::F16 => 15,
+                Elem::F8E4NV => 7,
+                Elem::F16 | Elem::F8E5 => 15,
                 Elem::BF16 | Elem::F32 => 127,
                 _ => 1023,
             }),
@@ -123,16 +138,18 @@ impl<'a> Compiler<'a> {
         };
         let elem = *elem;
         let result = match name {
-            "is_floating" | "is_standard_floating" => elem.is_float(),
+            "is_floating" => elem.is_float(),
+            "is_standard_floating" => elem.is_float() && !elem.is_float8(),
             "is_int" => elem.is_int(),
             "is_int_signed" => elem.is_int() && !elem.is_unsigned() && elem != Elem::I1,
             "is_int_unsigned" => elem.is_unsigned(),
             "is_bool" | "is_int1" => elem == Elem::I1,
             // There are no such types here, and no dtype is one.
             "is_ptr" | "is_block" | "is_void" | "is_const" | "is_cond" => false,
-            "is_fp8" | "is_fp8e4nv" | "is_fp8e4b8" | "is_fp8e4b15" | "is_fp8e5" | "is_fp8e5b16" => {
-                false
-            }
+            "is_fp8e4b8" | "is_fp8e4b15" | "is_fp8e5b16" => false,
+            "is_fp8" => elem.is_float8(),
+            "is_fp8e4nv" => elem == Elem::F8E4NV,
+            "is_fp8e5" => elem == Elem::F8E5,
             _ => {
                 let named = match name {
                     "is_fp16" => Some(Elem::F16),
@@ -161,6 +178,8 @@ impl<'a> Compiler<'a> {
     /// `torch.finfo(torch.float32).max` and the like.
     fn limit(&mut self, a: &ExprAttribute, elem: Elem, name: &str) -> Result<Value<'a>> {
         let (digits, most): (i32, f64) = match elem {
+            Elem::F8E5 => (2, 57344.0),
+            Elem::F8E4NV => (3, 448.0),
             Elem::F16 => (10, 65504.0),
             Elem::BF16 => (7, f64::from(f32::from_bits(0x7f7f_0000))),
             Elem::F32 => (23, f64::from(f32::MAX)),
@@ -182,7 +201,8 @@ impl<'a> Compiler<'a> {
             }
         };
         let tiny = match elem {
-            Elem::F16 => 2f64.powi(-14),
+            Elem::F8E4NV => 2f64.powi(-6),
+            Elem::F16 | Elem::F8E5 => 2f64.powi(-14),
             Elem::BF16 | Elem::F32 => 2f64.powi(-126),
             _ => f64::MIN_POSITIVE,
         };

@@ -44,17 +44,21 @@ impl<'a> Compiler<'a> {
 
     /// A constant of a given type.
     pub(super) fn literal(&mut self, at: &impl Ranged, c: &Const, elem: Elem) -> Result<ValueId> {
+        if elem.is_float8() {
+            let value = self.literal(at, c, Elem::F32)?;
+            return Ok(self.cast(value, elem));
+        }
         if elem.is_float() {
             let value =
                 c.as_float().ok_or_else(|| self.error(at, format!("{c} is not a number")))?;
             return Ok(self.b.float(value, elem));
         }
-        let value = match c {
-            Const::Float(f) => *f as i64,
-            other => {
-                other.as_int().ok_or_else(|| self.error(at, format!("{c} is not a number")))?
-            }
-        };
+        if let Const::Float(value) = c {
+            // A conversion like that of any other float, so that infinities become what they become elsewhere.
+            let float = self.b.float(*value, natural_elem(c).unwrap_or(Elem::F32));
+            return Ok(self.cast(float, elem));
+        }
+        let value = c.as_int().ok_or_else(|| self.error(at, format!("{c} is not a number")))?;
         let (low, high) = elem.int_range();
         if !(low..=high).contains(&i128::from(value)) && elem != Elem::U64 {
             return Err(self.error(at, format!("{value} is out of range for type {elem}")));
@@ -92,6 +96,12 @@ impl<'a> Compiler<'a> {
         }
         if either(Elem::BF16) {
             return Ok(if a == b { half(Elem::BF16) } else { Elem::F32 });
+        }
+        if a.is_float8() && b.is_float8() {
+            return Ok(if a == b { a } else { Elem::F16 });
+        }
+        if a.is_float8() || b.is_float8() {
+            return Ok(if a.is_float8() { a } else { b });
         }
         if division && a.is_unsigned() != b.is_unsigned() {
             return Err(self
@@ -164,6 +174,11 @@ impl<'a> Compiler<'a> {
         let ty = self.ty(v);
         match ty.lane {
             Lane::Num(e) if e == elem => v,
+            Lane::Num(e) if e.is_float8() => {
+                let value = self.widen_float8(v);
+                self.cast(value, elem)
+            }
+            Lane::Num(_) if elem.is_float8() => self.narrow_float8(v, elem),
             // To `i1` means "is not zero", as in C.
             Lane::Num(e) if elem == Elem::I1 => {
                 let zero = if e.is_float() { self.b.float(0.0, e) } else { self.b.int(0, e) };
@@ -445,6 +460,11 @@ impl<'a> Compiler<'a> {
     /// A constant block of zeros of the value's type, for padding.
     pub(super) fn constant_like(&mut self, ty: &Type, value: Literal) -> ValueId {
         let scalar = match value {
+            Literal::Float(v) if ty.elem().is_float8() => {
+                // Padding: zero, or what is no number.
+                self.b.int(if v.is_nan() { 0x7f } else { 0 }, ty.elem())
+            }
+            Literal::Int(0) if ty.elem().is_float8() => self.b.int(0, ty.elem()),
             Literal::Float(v) if ty.elem().is_float() => self.b.float(v, ty.elem()),
             Literal::Float(v) => self.b.int(v as i64, ty.elem()),
             Literal::Int(v) if ty.elem().is_float() => self.b.float(v as f64, ty.elem()),

@@ -40,6 +40,8 @@ impl<'a> Compiler<'a> {
             return self.language(name, args);
         }
         match path {
+            // A profiler's marks.
+            _ if path.starts_with("triton.profiler.language.") => Ok(Value::NONE),
             "triton.cdiv" | "triton.next_power_of_2" => self.host_helper(path, args),
             "math.log2" | "math.sqrt" | "math.log" | "math.exp" | "math.ceil" | "math.floor" => {
                 self.host_helper(path, args)
@@ -79,6 +81,11 @@ impl<'a> Compiler<'a> {
                 self.python_cast(&range, name, &x)
             }
             "abs" => self.device_function("abs", args),
+            "isinstance" => {
+                let range = args.range;
+                let [x, kind] = self.bind(args, ["x", "kind"], 2)?;
+                self.is_instance(&range, &x.unwrap_or(Value::NONE), &kind.unwrap_or(Value::NONE))
+            }
             "min" | "max" => {
                 let known: Option<Vec<Const>> =
                     args.positional.iter().map(Value::to_const).collect();
@@ -102,6 +109,41 @@ impl<'a> Compiler<'a> {
             }
             _ => Err(self.error(&args, format!("`{name}` cannot be called inside a kernel"))),
         }
+    }
+
+    /// `isinstance(x, tl.tensor)`: what a value is stands fast while a kernel is compiled.
+    fn is_instance(
+        &self,
+        at: &passnet_graph::syntax::TextRange,
+        x: &Value<'a>,
+        kind: &Value<'a>,
+    ) -> Result<Value<'a>> {
+        let kinds = match kind {
+            Value::Tuple(kinds) => kinds.as_slice(),
+            other => std::slice::from_ref(other),
+        };
+        let mut is = false;
+        for kind in kinds {
+            let Value::Path(path) = kind else {
+                return Err(self.error(at, format!("`isinstance` with {}", kind.describe())));
+            };
+            let name = path.rsplit('.').next().unwrap_or(path);
+            is |= match name {
+                "tensor" => matches!(x, Value::Tensor(_)),
+                "constexpr" => matches!(x, Value::Const(_)),
+                "tuple" => matches!(x, Value::Tuple(_)),
+                "tensor_descriptor" | "tensor_descriptor_base" => {
+                    matches!(x, Value::BlockPtr(p) if p.descriptor)
+                }
+                "dtype" => matches!(x, Value::Const(Const::Elem(_) | Const::Pointer(_))),
+                _ => {
+                    return Err(self.error(at, format!("`isinstance` with `{name}`")).with_hint(
+                        "ask for `tl.tensor`, `tl.constexpr`, `tl.tuple`, `tl.dtype` or `tl.tensor_descriptor`",
+                    ));
+                }
+            };
+        }
+        Ok(Value::Const(Const::Bool(is)))
     }
 
     fn python_cast(
@@ -218,6 +260,9 @@ impl<'a> Compiler<'a> {
                 let [x, _] = self.bind(args, ["input", "values"], 1)?;
                 Ok(x.unwrap_or(Value::NONE))
             }
+            "gather" if matches!(args.positional.first(), Some(Value::BlockPtr(_))) => {
+                self.memory("gather", args)
+            }
             "load"
             | "store"
             | "make_block_ptr"
@@ -241,6 +286,16 @@ impl<'a> Compiler<'a> {
             | "expand_dims" | "broadcast_to" | "broadcast" | "cat" | "flip" | "gather" | "dot"
             | "interleave" => self.shape_op(name, args),
             "cast" | "to" => self.cast_call(args),
+            "logical_and" | "logical_or" => {
+                let [x, y] = self.bind(args, ["input", "other"], 2)?;
+                let (x, y) = (x.unwrap_or(Value::NONE), y.unwrap_or(Value::NONE));
+                self.logical(&range, name == "logical_and", &x, &y)
+            }
+            "_log2" => {
+                let [x] = self.bind(args, ["i"], 1)?;
+                let x = self.const_int(&range, &x.unwrap_or(Value::NONE), "this argument")?;
+                Ok(Value::int(x.max(1).ilog2().into()))
+            }
             "where" => {
                 let [c, x, y] = self.bind(args, ["condition", "x", "y"], 3)?;
                 let none = Value::NONE;
@@ -257,7 +312,19 @@ impl<'a> Compiler<'a> {
                     self.const_elem(&range, &elem.unwrap_or(Value::NONE))?,
                 )))
             }
-            "cdiv"
+            "inline_asm_elementwise" => self.assembly(args),
+            "map_elementwise" => self.map_elementwise(args),
+            "to_tensor" => {
+                let [x] = self.bind(args, ["x"], 1)?;
+                self.tensor(&range, &x.unwrap_or(Value::NONE)).map(Value::Tensor)
+            }
+            "target_info.is_cuda" => Ok(Value::Const(Const::Bool(true))),
+            "target_info.is_hip" | "target_info.is_hip_cdna3" | "target_info.is_hip_cdna4" => {
+                Ok(Value::Const(Const::Bool(false)))
+            }
+            "scatter" => self.memory(name, args),
+            "dot_scaled"
+            | "cdiv"
             | "sigmoid"
             | "softmax"
             | "ravel"
@@ -329,6 +396,11 @@ impl<'a> Compiler<'a> {
                         ty.elem()
                     ),
                 )
+                .with_hint("leave `fp_downcast_rounding` out"));
+        }
+        if to_zero && elem.is_float8() {
+            return Err(self
+                .error(&range, format!("{elem} is rounded to nearest only"))
                 .with_hint("leave `fp_downcast_rounding` out"));
         }
         if to_zero {

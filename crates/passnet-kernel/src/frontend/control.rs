@@ -4,7 +4,8 @@ use super::branches::Taken;
 use super::value::Value;
 use super::{Compiler, Result};
 use crate::consts::Const;
-use crate::ir::ValueId;
+use crate::ir::{Op, ValueId};
+use crate::types::Elem;
 use passnet_graph::Diagnostic;
 use passnet_graph::syntax::ast::{Expr, Stmt};
 use std::collections::BTreeSet;
@@ -77,14 +78,8 @@ impl<'a> Compiler<'a> {
             }
             Stmt::AnnAssign(s) => {
                 if let Some(value) = &s.value {
+                    // Triton lets `name: tl.constexpr` be a value of run time, too.
                     let value = self.expr(value)?;
-                    let constexpr = matches!(&*s.annotation, Expr::Attribute(a) if a.attr.as_str() == "constexpr");
-                    if constexpr && value.to_const().is_none() {
-                        return Err(self.error(
-                            &*s.target,
-                            "a `tl.constexpr` variable needs a compile-time value",
-                        ));
-                    }
                     self.assign(&s.target, value)?;
                 }
             }
@@ -111,7 +106,9 @@ impl<'a> Compiler<'a> {
                 if let Some(c) = test.to_const()
                     && !c.truthy()
                 {
-                    return Err(self.error(s, "assertion is false at compile time"));
+                    // Triton asserts when a program runs.
+                    let never = self.b.int(0, Elem::I1);
+                    self.b.emit_effect(Op::Assert("assertion is false".into()), &[never]);
                 }
             }
             Stmt::Break(_) | Stmt::Continue(_) => {

@@ -181,7 +181,9 @@ impl<'a> Compiler<'a> {
             (Some(x), _) if matches!(a, Value::Const(_)) => {
                 Ok(if x.truthy() == and { b } else { a })
             }
-            (_, Some(y)) if matches!(b, Value::Const(Const::Bool(_))) && y.truthy() == and => Ok(a),
+            (_, Some(y)) if matches!(b, Value::Const(_)) => {
+                Ok(if y.truthy() == and { a } else { b })
+            }
             _ => self.logical(at, and, &a, &b),
         }
     }
@@ -227,6 +229,9 @@ impl<'a> Compiler<'a> {
                 | "sum" | "slice" | "isinstance" | "tuple" | "list" => {
                     Ok(Value::Path(format!("builtins.{name}")))
                 }
+                _ if self.module_set().class(self.place.module, name).is_some() => Err(self
+                    .error(at, format!("a kernel cannot use the class `{name}`: there are no aggregates here"))
+                    .with_hint("pass its values as a tuple, and write its methods as `@triton.jit` functions")),
                 _ => Err(self.error(at, format!("`{name}` is not defined here")).with_hint(
                     "a name set in one branch or only inside a loop is unknown afterwards",
                 )),
@@ -474,20 +479,15 @@ impl<'a> Compiler<'a> {
                     ));
                 }
             };
-            let constexpr = parameter.parameter.annotation.as_deref().is_some_and(is_constexpr);
-            if constexpr && matches!(value, Value::Tensor(_) | Value::BlockPtr(_)) {
-                return Err(self.error(
-                    &args.range,
-                    format!(
-                        "`{name}` of `{}` is `tl.constexpr` and needs a compile-time value",
-                        def.name
-                    ),
-                ));
-            }
             scope.set(name, value);
         }
-        if positional.next().is_some() {
-            return Err(self.error(&args.range, format!("too many arguments for `{}`", def.name)));
+        match &def.parameters.vararg {
+            Some(rest) => scope.set(rest.name.as_str(), Value::Tuple(positional.collect())),
+            None if positional.next().is_some() => {
+                let text = format!("too many arguments for `{}`", def.name);
+                return Err(self.error(&args.range, text));
+            }
+            None => {}
         }
         if let Some((name, _)) = named.first() {
             return Err(self.error(&args.range, format!("`{}` has no argument `{name}`", def.name)));
@@ -551,11 +551,13 @@ pub(crate) fn is_constexpr(annotation: &Expr) -> bool {
 
 /// A path outside the pass; element types and constants are recognised at once.
 pub(super) fn external<'a>(path: String) -> Value<'a> {
-    let elem =
-        path.strip_prefix("triton.language.").and_then(Elem::from_language_name).or_else(|| {
-            let dtype = path.strip_prefix("torch.").and_then(passnet_graph::DType::from_name)?;
-            Elem::from_dtype(dtype)
-        });
+    let elem = path
+        .strip_prefix("triton.language.")
+        .map(|name| name.strip_prefix("core.").unwrap_or(name));
+    let elem = elem.and_then(Elem::from_language_name).or_else(|| {
+        let dtype = path.strip_prefix("torch.").and_then(passnet_graph::DType::from_name)?;
+        Elem::from_dtype(dtype)
+    });
     match (elem, path.as_str()) {
         (Some(elem), _) => Value::Const(Const::Elem(elem)),
         (None, "triton.language.PropagateNan.ALL") => Value::Const(Const::Str("all".into())),

@@ -203,13 +203,11 @@ impl<'a> Compiler<'a> {
 /// What to write for a function that is missing.
 fn instead_of(name: &str) -> &'static str {
     match name {
-        "inline_asm_elementwise" => "assembly runs on a GPU only; write the function with `tl.*`",
-        "dot_scaled" => "multiply the operands by their scales and use `tl.dot`",
-        "map_elementwise" => "call the function on the block itself",
         "globaltimer" | "smid" => "a kernel must not ask when or where it runs",
-        "float8e4nv" | "float8e5" | "float8e4b15" | "float8e4b8" | "float8e5b16" => {
-            "there are no 8-bit floats here; compute in float16"
+        "float8e4b15" | "float8e4b8" | "float8e5b16" => {
+            "the floats of eight bits here are `tl.float8e4nv` and `tl.float8e5`"
         }
+        "atomic_poll" => "a kernel must not wait for another program: programs run in any order",
         _ => {
             "write it with the functions of `tl` and `tl.math`: arithmetic, `exp`, `log`, `sqrt`, `sin`, `erf`, `where`, …"
         }

@@ -5,7 +5,7 @@ use super::value::{BlockPtr, Value};
 use super::{Compiler, Result};
 use crate::consts::Const;
 use crate::ir::{AtomicOp, BinaryOp, CmpOp, Literal, Op, ValueId};
-use crate::types::{Elem, Type};
+use crate::types::{Elem, Shape, Type};
 use passnet_graph::syntax::{Ranged, TextRange};
 use std::rc::Rc;
 
@@ -16,6 +16,8 @@ impl<'a> Compiler<'a> {
             "store" => self.store(args),
             "make_block_ptr" | "make_tensor_descriptor" => self.make_block_ptr(name, args),
             "advance" => self.advance(args),
+            "gather" => self.gather_rows(args),
+            "scatter" => self.scatter_rows(args),
             "load_tensor_descriptor" => self.load(args),
             "store_tensor_descriptor" => self.store(args),
             "atomic_cas" => self.atomic_cas(args),
@@ -31,7 +33,7 @@ impl<'a> Compiler<'a> {
             let p = Rc::clone(p);
             let [_, offsets] = self.bind(args, ["self", "offsets"], 2)?;
             let p = self.at_offsets(&range, &p, &offsets.unwrap_or(Value::NONE))?;
-            return self.load_block(&range, &p, &(0..p.block.len()).collect::<Vec<_>>(), false);
+            return self.load_block(&range, &p, &(0..p.block.len()).collect::<Vec<_>>(), p.nan);
         }
         let [ptr, mask, other, boundary, padding, ..] = self.bind(
             args,
@@ -159,20 +161,31 @@ impl<'a> Compiler<'a> {
         p: &BlockPtr,
         checked: &[usize],
     ) -> Result<(ValueId, Option<ValueId>)> {
-        let rank = p.block.len();
-        let mut ptr = self.splat(p.base, &p.block);
-        let mut mask: Option<ValueId> = None;
-        for d in 0..rank {
-            let lanes = self.b.emit(Op::Arange(0), &[], Type::block(Elem::I32, &[p.block[d]]));
+        let mut indices = Vec::new();
+        for (&size, &offset) in p.block.iter().zip(&p.offsets) {
+            let lanes = self.b.emit(Op::Arange(0), &[], Type::block(Elem::I32, &[size]));
             let lanes = self.cast(lanes, Elem::I64);
-            let offset = self.splat(p.offsets[d], &[p.block[d]]);
-            let index = self.b.emit(
-                Op::Binary(BinaryOp::Add),
-                &[lanes, offset],
-                Type::block(Elem::I64, &[p.block[d]]),
-            );
-            let mut shape: Vec<u32> = vec![1; rank];
-            shape[d] = p.block[d];
+            let offset = self.splat(offset, &[size]);
+            let ty = Type::block(Elem::I64, &[size]);
+            indices.push(self.b.emit(Op::Binary(BinaryOp::Add), &[lanes, offset], ty));
+        }
+        self.window_at(at, p, &indices, checked)
+    }
+
+    /// The same where each dimension has a block of indices.
+    fn window_at(
+        &mut self,
+        at: &impl Ranged,
+        p: &BlockPtr,
+        indices: &[ValueId],
+        checked: &[usize],
+    ) -> Result<(ValueId, Option<ValueId>)> {
+        let block: Shape = indices.iter().map(|v| self.ty(*v).shape[0]).collect();
+        let mut ptr = self.splat(p.base, &block);
+        let mut mask: Option<ValueId> = None;
+        for (d, &index) in indices.iter().enumerate() {
+            let mut shape: Vec<u32> = vec![1; block.len()];
+            shape[d] = block[d];
             let index = self.b.emit(Op::Reshape, &[index], Type::block(Elem::I64, &shape));
             let stride = self.splat(p.strides[d], &shape);
             let moved = self.b.emit(
@@ -180,7 +193,7 @@ impl<'a> Compiler<'a> {
                 &[index, stride],
                 Type::block(Elem::I64, &shape),
             );
-            let moved = self.broadcast_to(at, moved, &p.block)?;
+            let moved = self.broadcast_to(at, moved, &block)?;
             let ty = self.ty(ptr);
             ptr = self.b.emit(Op::AddPtr, &[ptr, moved], ty);
             if checked.contains(&d) {
@@ -190,7 +203,7 @@ impl<'a> Compiler<'a> {
                 let below = self.b.emit(Op::Compare(CmpOp::Lt), &[index, size], bool_ty.clone());
                 let above = self.b.emit(Op::Compare(CmpOp::Ge), &[index, zero], bool_ty.clone());
                 let inside = self.b.emit(Op::Binary(BinaryOp::And), &[above, below], bool_ty);
-                let inside = self.broadcast_to(at, inside, &p.block)?;
+                let inside = self.broadcast_to(at, inside, &block)?;
                 mask = Some(match mask {
                     None => inside,
                     Some(m) => {
@@ -212,15 +225,80 @@ impl<'a> Compiler<'a> {
     ) -> Result<Value<'a>> {
         let (ptr, mask) = self.window(at, p, checked)?;
         let elem = self.ty(p.base).elem();
-        let ty = Type::block(elem, &p.block);
-        let other = if mask.is_some() {
-            let padding =
-                if nan && elem.is_float() { Literal::Float(f64::NAN) } else { Literal::Int(0) };
-            Some(self.constant_like(&ty, padding))
-        } else {
-            None
-        };
-        Ok(Value::Tensor(self.emit_load(ptr, mask, other, ty)))
+        Ok(self.padded_load(ptr, mask, elem, nan))
+    }
+
+    fn padded_load(
+        &mut self,
+        ptr: ValueId,
+        mask: Option<ValueId>,
+        elem: Elem,
+        nan: bool,
+    ) -> Value<'a> {
+        let ty = self.ty(ptr).with_elem(elem);
+        let padding =
+            if nan && elem.is_float() { Literal::Float(f64::NAN) } else { Literal::Int(0) };
+        let other = mask.map(|_| self.constant_like(&ty, padding));
+        Value::Tensor(self.emit_load(ptr, mask, other, ty))
+    }
+
+    /// Pointers to rows that a block of numbers picks, and to the columns from a place on.
+    fn picked_rows(
+        &mut self,
+        at: &TextRange,
+        p: &BlockPtr,
+        rows: &Value<'a>,
+        column: &Value<'a>,
+    ) -> Result<(ValueId, Option<ValueId>)> {
+        let rows = self.tensor(at, rows)?;
+        let column = self.tensor(at, column)?;
+        let fits = p.block.len() == 2
+            && p.block[0] == 1
+            && self.ty(rows).shape.len() == 1
+            && self.ty(column).is_scalar()
+            && [rows, column].iter().all(|v| self.ty(*v).num().is_some_and(Elem::is_int));
+        if !fits {
+            return Err(self
+                .error(at, "rows are picked by a 1-d block of integers from a descriptor of [1, N]")
+                .with_hint("give the descriptor a block shape of `[1, N]`"));
+        }
+        let rows = self.cast(rows, Elem::I64);
+        let lanes = self.b.emit(Op::Arange(0), &[], Type::block(Elem::I32, &p.block[1..]));
+        let lanes = self.cast(lanes, Elem::I64);
+        let column = self.cast(column, Elem::I64);
+        let column = self.splat(column, &p.block[1..]);
+        let ty = self.ty(lanes);
+        let columns = self.b.emit(Op::Binary(BinaryOp::Add), &[lanes, column], ty);
+        self.window_at(at, p, &[rows, columns], &[0, 1])
+    }
+
+    /// `desc.gather(rows, column)`
+    fn gather_rows(&mut self, args: Args<'a>) -> Result<Value<'a>> {
+        let range = args.range;
+        let [desc, rows, column] = self.bind(args, ["self", "x_offsets", "y_offset"], 3)?;
+        let p = self.descriptor(&range, desc)?;
+        let (rows, column) = (rows.unwrap_or(Value::NONE), column.unwrap_or(Value::NONE));
+        let (ptr, mask) = self.picked_rows(&range, &p, &rows, &column)?;
+        let elem = self.ty(p.base).elem();
+        Ok(self.padded_load(ptr, mask, elem, p.nan))
+    }
+
+    /// `desc.scatter(value, rows, column)`
+    fn scatter_rows(&mut self, args: Args<'a>) -> Result<Value<'a>> {
+        let range = args.range;
+        let [desc, value, rows, column] =
+            self.bind(args, ["self", "value", "x_offsets", "y_offset"], 4)?;
+        let p = self.descriptor(&range, desc)?;
+        let (rows, column) = (rows.unwrap_or(Value::NONE), column.unwrap_or(Value::NONE));
+        let (ptr, mask) = self.picked_rows(&range, &p, &rows, &column)?;
+        self.store_at(&range, ptr, mask, &value.unwrap_or(Value::NONE))
+    }
+
+    fn descriptor(&self, at: &TextRange, value: Option<Value<'a>>) -> Result<Rc<BlockPtr>> {
+        match value {
+            Some(Value::BlockPtr(p)) if p.descriptor => Ok(p),
+            _ => Err(self.error(at, "expected a tensor descriptor")),
+        }
     }
 
     fn store(&mut self, args: Args<'a>) -> Result<Value<'a>> {
@@ -247,7 +325,8 @@ impl<'a> Compiler<'a> {
         let ptr = self.pointer(&range, &ptr)?;
         let elem = self.ty(ptr).elem();
         let value = match &value {
-            Value::Const(c) => self.literal(&range, c, elem)?,
+            // A number that does not fit wraps around, as a converted value does.
+            Value::Const(c @ Const::Float(_)) => self.literal(&range, c, elem)?,
             other => self.tensor(&range, other)?,
         };
         if self.ty(value).is_ptr() {
@@ -274,9 +353,20 @@ impl<'a> Compiler<'a> {
         checked: &[usize],
     ) -> Result<Value<'a>> {
         let (ptr, mask) = self.window(at, p, checked)?;
+        self.store_at(at, ptr, mask, value)
+    }
+
+    fn store_at(
+        &mut self,
+        at: &impl Ranged,
+        ptr: ValueId,
+        mask: Option<ValueId>,
+        value: &Value<'a>,
+    ) -> Result<Value<'a>> {
+        let ty = self.ty(ptr);
         let value = self.tensor(at, value)?;
-        let value = self.cast(value, self.ty(p.base).elem());
-        let value = self.broadcast_to(at, value, &p.block)?;
+        let value = self.cast(value, ty.elem());
+        let value = self.broadcast_to(at, value, &ty.shape)?;
         let args: Vec<ValueId> = [Some(ptr), Some(value), mask].into_iter().flatten().collect();
         self.b.emit_effect(Op::Store { mask: mask.is_some() }, &args);
         Ok(Value::NONE)
@@ -305,9 +395,11 @@ impl<'a> Compiler<'a> {
     fn make_block_ptr(&mut self, name: &str, args: Args<'a>) -> Result<Value<'a>> {
         let range = args.range;
         let descriptor = name == "make_tensor_descriptor";
+        let mut nan = false;
         let (base, shape, strides, offsets, block) = if descriptor {
-            let [base, shape, strides, block, _] =
+            let [base, shape, strides, block, padding] =
                 self.bind(args, ["base", "shape", "strides", "block_shape", "padding_option"], 4)?;
+            nan = matches!(padding.and_then(|p| p.to_const()), Some(Const::Str(s)) if s == "nan");
             (base, shape, strides, None, block)
         } else {
             let [base, shape, strides, offsets, block, _] = self.bind(
@@ -342,7 +434,8 @@ impl<'a> Compiler<'a> {
                 self.error(&range, "shape, strides, offsets and block shape differ in length")
             );
         }
-        Ok(Value::BlockPtr(Rc::new(BlockPtr { base, shape, strides, offsets, block, descriptor })))
+        let made = BlockPtr { base, shape, strides, offsets, block, descriptor, nan };
+        Ok(Value::BlockPtr(Rc::new(made)))
     }
 
     fn moved(
@@ -393,9 +486,30 @@ impl<'a> Compiler<'a> {
         let Some(op) = AtomicOp::from_name(name) else {
             return Err(self.error(&range, format!("unknown atomic `{name}`")));
         };
+        if let Some(Value::BlockPtr(p)) = args.positional.first() {
+            let p = Rc::clone(p);
+            let [_, offsets, value] = self.bind(args, ["self", "offsets", "value"], 3)?;
+            let p = self.at_offsets(&range, &p, &offsets.unwrap_or(Value::NONE))?;
+            let (ptr, inside) = self.window(&range, &p, &(0..p.block.len()).collect::<Vec<_>>())?;
+            // What it gives on a GPU is nothing.
+            self.atomic_at(&range, op, ptr, value.unwrap_or(Value::NONE), inside)?;
+            return Ok(Value::NONE);
+        }
         let [ptr, value, mask, ..] =
             self.bind(args, ["pointer", "val", "mask", "sem", "scope"], 2)?;
         let ptr = self.pointer(&range, &ptr.unwrap_or(Value::NONE))?;
+        let (ptr, mask) = self.with_mask(&range, ptr, mask.filter(|m| !m.is_none()))?;
+        self.atomic_at(&range, op, ptr, value.unwrap_or(Value::NONE), mask)
+    }
+
+    fn atomic_at(
+        &mut self,
+        range: &TextRange,
+        op: AtomicOp,
+        ptr: ValueId,
+        value: Value<'a>,
+        mask: Option<ValueId>,
+    ) -> Result<Value<'a>> {
         let elem = self.ty(ptr).elem();
         let legal = match op {
             AtomicOp::Add | AtomicOp::Xchg => {
@@ -405,18 +519,17 @@ impl<'a> Compiler<'a> {
             AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => elem.is_int() && elem.bits() >= 32,
         };
         if !legal {
-            return Err(self.error(&range, format!("`atomic_{name}` does not support {elem}")));
+            return Err(self.error(range, format!("`atomic_{op}` does not support {elem}")));
         }
-        let value = match value.unwrap_or(Value::NONE) {
-            Value::Const(c) => self.literal(&range, &c, elem)?,
+        let value = match value {
+            Value::Const(c) => self.literal(range, &c, elem)?,
             other => {
-                let v = self.tensor(&range, &other)?;
+                let v = self.tensor(range, &other)?;
                 self.cast(v, elem)
             }
         };
-        let (ptr, mask) = self.with_mask(&range, ptr, mask.filter(|m| !m.is_none()))?;
         let shape = self.ty(ptr).shape;
-        let value = self.broadcast_to(&range, value, &shape)?;
+        let value = self.broadcast_to(range, value, &shape)?;
         let ty = self.ty(value);
         let args: Vec<ValueId> = [Some(ptr), Some(value), mask].into_iter().flatten().collect();
         Ok(Value::Tensor(self.b.emit(Op::Atomic { op, mask: mask.is_some() }, &args, ty)))

@@ -4,6 +4,7 @@
 //! become instructions, helper functions are inlined, `static_range` is unrolled.
 
 mod arguments;
+mod assembly;
 mod attributes;
 mod binary;
 mod branches;
@@ -11,6 +12,7 @@ mod builder;
 mod builtins;
 mod control;
 mod expr;
+mod float8;
 mod loops;
 mod math;
 mod memory;
@@ -23,7 +25,7 @@ pub use builtins::is_static_assertion;
 use crate::consts::Const;
 use crate::ir::{Block, Function, Param, verify};
 use crate::modules::{FunctionRef, ModuleSet};
-use crate::types::{Elem, Type};
+use crate::types::{Elem, Shape, Type};
 use builder::Builder;
 pub(crate) use expr::is_constexpr;
 use passnet_graph::Diagnostic;
@@ -31,7 +33,7 @@ use passnet_graph::syntax::ast::Expr;
 use passnet_graph::syntax::{Ranged, Source};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
-use value::{Scope, Value};
+use value::{BlockPtr, Func, Scope, Value};
 
 /// How one parameter of a kernel is specialised.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,6 +73,18 @@ pub fn compile(
     let prelude = PRELUDE.as_ref().map_err(Clone::clone)?;
     let mut compiler = Compiler::new(modules, prelude);
     let mut result = compiler.kernel(function, args)?;
+    if let Some(inst) = float8::computes(&result) {
+        let mut error = Diagnostic::file(
+            result.file(inst.loc),
+            format!("`{}` does not take floats of eight bits", inst.op),
+        );
+        error.line = inst.loc.line as usize;
+        error.column = usize::from(error.line > 0);
+        return Err(
+            error.with_hint("convert them with `.to(tl.float16)` or `.to(tl.float32)` first")
+        );
+    }
+    float8::to_bytes(&mut result);
     result.renumber();
     if let Err(broken) = verify::verify(&result) {
         let source = modules.source(function.module);
@@ -163,14 +177,8 @@ impl<'a> Compiler<'a> {
         let mut params = Vec::new();
         for parameter in def.parameters.iter_non_variadic_params() {
             let name = parameter.parameter.name.as_str();
-            let value = match (args.get(name), &parameter.default) {
-                (Some(ArgSpec::Pointer(elem)), _) => {
-                    self.param(&mut params, name, Type::pointer(*elem))
-                }
-                (Some(ArgSpec::Scalar(elem)), _) => {
-                    self.param(&mut params, name, Type::scalar(*elem))
-                }
-                (Some(ArgSpec::Const(c)), _) => Value::from_const(c.clone()),
+            let value = match (self.argument(name, args, &mut params), &parameter.default) {
+                (Some(value), _) => value,
                 (None, Some(default)) => self.host_expr(default)?,
                 (None, None) => {
                     return Err(
@@ -190,6 +198,81 @@ impl<'a> Compiler<'a> {
             body: Block { params: Vec::new(), insts, yields: Vec::new() },
             files: self.modules.files(),
         })
+    }
+
+    /// A compile-time argument; functions are looked up in the pass.
+    fn known(&self, c: &Const) -> Value<'a> {
+        match c {
+            Const::Tuple(items) => {
+                Value::Tuple(items.iter().map(|item| self.known(item)).collect())
+            }
+            Const::Function(module, name) => match self.modules.function(*module, name) {
+                Some(function) => Value::Function(Func { function, prelude: false }),
+                None => Value::Const(c.clone()),
+            },
+            other => Value::from_const(other.clone()),
+        }
+    }
+
+    /// The value of a parameter; a tuple's parts have names of their own (`xs.0`, `xs.1.0`).
+    fn argument(
+        &mut self,
+        name: &str,
+        args: &BTreeMap<String, ArgSpec>,
+        params: &mut Vec<Param>,
+    ) -> Option<Value<'a>> {
+        match args.get(name) {
+            Some(ArgSpec::Pointer(elem)) => Some(self.param(params, name, Type::pointer(*elem))),
+            Some(ArgSpec::Scalar(elem)) => Some(self.param(params, name, Type::scalar(*elem))),
+            Some(ArgSpec::Const(c)) => Some(self.known(c)),
+            None => {
+                let inside = format!("{name}.");
+                let first = args.range(inside.clone()..).next();
+                first.filter(|(key, _)| key.starts_with(&inside))?;
+                if let Some(ArgSpec::Pointer(elem)) = args.get(&format!("{inside}base")) {
+                    return self.descriptor_argument(&inside, *elem, args, params);
+                }
+                let mut items = Vec::new();
+                while let Some(item) =
+                    self.argument(&format!("{inside}{}", items.len()), args, params)
+                {
+                    items.push(item);
+                }
+                Some(Value::Tuple(items))
+            }
+        }
+    }
+
+    /// A descriptor that the host made: base, sizes and strides are parameters, its block is known.
+    fn descriptor_argument(
+        &mut self,
+        inside: &str,
+        elem: Elem,
+        args: &BTreeMap<String, ArgSpec>,
+        params: &mut Vec<Param>,
+    ) -> Option<Value<'a>> {
+        let Some(ArgSpec::Const(Const::Tuple(sizes))) = args.get(&format!("{inside}block")) else {
+            return None;
+        };
+        let sizes = sizes.iter().map(|size| size.as_int().and_then(|i| u32::try_from(i).ok()));
+        let block: Option<Shape> = sizes.collect();
+        let block = block?;
+        let mut part = |this: &mut Self, name: String, ty: Type| match this.param(params, &name, ty)
+        {
+            Value::Tensor(v) => Some(v),
+            _ => None,
+        };
+        let wide = Type::scalar(Elem::I64);
+        let base = part(self, format!("{inside}base"), Type::pointer(elem))?;
+        let mut sizes = |this: &mut Self, name: &str| -> Option<Vec<_>> {
+            let names = (0..block.len()).map(|d| format!("{inside}{name}.{d}"));
+            names.map(|name| part(this, name, wide.clone())).collect()
+        };
+        let (shape, strides) = (sizes(self, "shape")?, sizes(self, "strides")?);
+        let offsets = shape.clone();
+        let nan = args.get(&format!("{inside}nan")) == Some(&ArgSpec::Const(Const::Bool(true)));
+        let made = BlockPtr { base, shape, strides, offsets, block, descriptor: true, nan };
+        Some(Value::BlockPtr(std::rc::Rc::new(made)))
     }
 
     fn param(&mut self, params: &mut Vec<Param>, name: &str, ty: Type) -> Value<'a> {

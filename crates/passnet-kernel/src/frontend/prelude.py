@@ -303,3 +303,47 @@ def libdevice_rhadd(x, y):
 
 def libdevice_sad(x, y, z):
     return tl.where(x > y, x - y, y - x) + z
+
+
+# Formats of `tl.dot_scaled`: two numbers in a byte, the first in its low half, along the last dimension.
+def half_byte(code):
+    steps = code & 7
+    small = tl.cast(steps, tl.float32) * 0.5
+    large = tl.cast((steps & 1) + 2, tl.float32) * tl.exp2(tl.cast(steps >> 1, tl.float32) - 2.0)
+    value = tl.where(steps < 2, small, large)
+    return tl.where((code & 8) != 0, -value, value)
+
+
+def scaled_operand(x, scale, format):
+    if format == "e2m1":
+        bytes = tl.cast(x, tl.int32)
+        rows: tl.constexpr = x.shape[0]
+        joined = tl.join(half_byte(bytes & 15), half_byte((bytes >> 4) & 15))
+        values = tl.reshape(joined, [rows, 2 * x.shape[1]])
+    elif format == "e4m3":
+        values = tl.cast(tl.cast(x, tl.float8e4nv, bitcast=True), tl.float32)
+    elif format == "e5m2":
+        values = tl.cast(tl.cast(x, tl.float8e5, bitcast=True), tl.float32)
+    else:
+        tl.static_assert(format == "bf16" or format == "fp16", "a format of tl.dot_scaled: e2m1, e4m3, e5m2, bf16 or fp16")
+        values = tl.cast(x, tl.float32)
+    if scale is None:
+        return values
+    if scale.dtype == tl.float8e4nv:
+        factors = tl.cast(scale, tl.float32)
+    else:
+        powers = tl.cast(scale, tl.int32) & 255
+        factors = tl.where(powers == 255, float("nan"), tl.exp2(tl.cast(powers, tl.float32) - 127.0))
+    rows: tl.constexpr = values.shape[0]
+    length: tl.constexpr = values.shape[1]
+    groups: tl.constexpr = factors.shape[1]
+    spread = tl.broadcast_to(factors[:, :, None], [rows, groups, length // groups])
+    return values * tl.reshape(spread, [rows, length])
+
+
+def dot_scaled(lhs, lhs_scale, lhs_format, rhs, rhs_scale, rhs_format, acc=None, fast_math=False, lhs_k_pack=True,
+               rhs_k_pack=True, out_dtype=tl.float32):
+    tl.static_assert(lhs_k_pack and rhs_k_pack, "tl.dot_scaled packs along K here")
+    a = scaled_operand(lhs, lhs_scale, lhs_format)
+    b = tl.trans(scaled_operand(tl.trans(rhs), rhs_scale, rhs_format))
+    return tl.dot(a, b, acc, out_dtype=out_dtype)

@@ -330,6 +330,88 @@ impl<'a> Compiler<'a> {
         Ok(if single { values.remove(0) } else { Value::Tuple(values) })
     }
 
+    /// `tl.map_elementwise(f, a, b, …)`: a function of scalars, which may branch, for every lane.
+    ///
+    /// The lanes are written twice along a new axis and reduced over it: the function gets each lane once. What it gives
+    /// may have other types than what it takes, so that blocks of those types go along.
+    pub(super) fn map_elementwise(&mut self, args: Args<'a>) -> Result<Value<'a>> {
+        let range = args.range;
+        let mut positional = args.positional.into_iter();
+        let function = positional.next().unwrap_or(Value::NONE);
+        for (name, value) in args.named {
+            if name != "pack" || value.to_const().and_then(|c| c.as_int()) != Some(1) {
+                return Err(self
+                    .error(&range, "`tl.map_elementwise` takes one lane at a time here")
+                    .with_hint("leave `pack` out, or make it 1"));
+            }
+        }
+        let (mut inputs, _) =
+            self.combine_inputs(&range, Some(Value::Tuple(positional.collect())))?;
+        let shape = self.ty(inputs[0]).shape;
+        for input in &mut inputs {
+            *input = self.broadcast_to(&range, *input, &shape)?;
+        }
+        if shape.is_empty() {
+            let positional = inputs.into_iter().map(Value::Tensor).collect();
+            let callee = "the mapped function".into();
+            return self
+                .call_value(function, Args { positional, named: Vec::new(), range, callee });
+        }
+        let takes = inputs.len();
+        let lanes: Vec<ValueId> =
+            inputs.iter().map(|v| self.b.fresh(self.b.ty(*v).with_shape(&[]))).collect();
+        self.b.open();
+        let positional = lanes.iter().map(|v| Value::Tensor(*v)).collect();
+        let callee = "the mapped function".into();
+        let result =
+            self.call_value(function, Args { positional, named: Vec::new(), range, callee })?;
+        let (items, single) = match result {
+            Value::Tuple(items) => (items, false),
+            other => (vec![other], true),
+        };
+        let mut made = Vec::new();
+        for item in &items {
+            let v = self.tensor(&range, item)?;
+            if !self.ty(v).is_scalar() || self.ty(v).is_ptr() {
+                let ty = self.ty(v);
+                return Err(
+                    self.error(&range, format!("the mapped function gives {ty}, no number"))
+                );
+            }
+            made.push(v);
+        }
+        let insts = self.b.close();
+        for v in &made {
+            let ty = self.ty(*v).with_shape(&shape);
+            inputs.push(self.zero_like(&ty));
+        }
+        let scalars: Vec<Type> = inputs.iter().map(|v| self.ty(*v).with_shape(&[])).collect();
+        let mut params: Vec<ValueId> = scalars.iter().map(|t| self.b.fresh(t.clone())).collect();
+        let yields = lanes.iter().chain(&made).copied().collect();
+        params.extend(&lanes);
+        params.extend(scalars[takes..].iter().map(|t| self.b.fresh(t.clone())));
+        let mut doubled = Vec::new();
+        for v in &inputs {
+            let mut wide = shape.clone();
+            wide.push(2);
+            let ty = self.ty(*v).with_shape(&wide);
+            doubled.push(self.b.emit(Op::Join, &[*v, *v], ty));
+        }
+        let results: Vec<ValueId> =
+            inputs.iter().map(|v| self.b.fresh(self.b.ty(*v).clone())).collect();
+        let loc = self.b.loc;
+        self.b.push(Inst {
+            op: Op::ReduceWith { axis: shape.len() as u8 },
+            args: doubled,
+            results: results.clone(),
+            regions: vec![Block { params, insts, yields }],
+            loc,
+        });
+        let mut values: Vec<Value<'a>> =
+            results.into_iter().skip(takes).map(Value::Tensor).collect();
+        Ok(if single { values.remove(0) } else { Value::Tuple(values) })
+    }
+
     /// The blocks of a combine call, brought to one shape.
     fn combine_inputs(
         &mut self,

@@ -328,6 +328,12 @@ impl<'a> Compiler<'a> {
         )?;
         let a = self.tensor(&range, &a.unwrap_or(Value::NONE))?;
         let b = self.tensor(&range, &b.unwrap_or(Value::NONE))?;
+        // Floats of eight bits may be of two kinds; float16 holds both.
+        let narrow = |this: &mut Self, v: ValueId| match this.ty(v).num() {
+            Some(elem) if elem.is_float8() => this.cast(v, Elem::F16),
+            _ => v,
+        };
+        let (a, b) = (narrow(self, a), narrow(self, b));
         let (ta, tb) = (self.ty(a), self.ty(b));
         let rank = ta.shape.len();
         if !(2..=3).contains(&rank) || tb.shape.len() != rank || ta.is_ptr() || tb.is_ptr() {

@@ -50,6 +50,8 @@ pub(super) struct BlockPtr {
     pub(super) block: Shape,
     /// Descriptors check every boundary; block pointers only those the load names.
     pub(super) descriptor: bool,
+    /// Whether a descriptor reads NaN, not zero, beyond a boundary.
+    pub(super) nan: bool,
 }
 
 impl<'a> Value<'a> {

@@ -26,7 +26,11 @@ pub fn parse(file: &str, text: &str) -> Result<Function, Diagnostic> {
     reader.expect('(')?;
     while !reader.eat(')') {
         let value = reader.value()?;
-        let name = reader.word()?.to_string();
+        let mut name = reader.word()?.to_string();
+        // Parts of tuples: `xs.0`.
+        while reader.eat('.') {
+            name = format!("{name}.{}", reader.word()?);
+        }
         reader.expect(':')?;
         let ty = reader.ty()?;
         reader.define(value, ty)?;

@@ -1,5 +1,6 @@
 //! Calls: functions of the pass, lambdas, and everything with a name.
 
+use super::descriptor;
 use super::interp::{Flow, Interp, Result};
 use super::value::{FrameId, Value};
 use crate::consts::Const;
@@ -111,6 +112,10 @@ impl<'a> Interp<'a> {
         }
         match path {
             "triton.Config" => self.config(&args),
+            descriptor::PATH => self.make_descriptor(&args, false),
+            _ if path.strip_suffix(".from_tensor") == Some(descriptor::PATH) => {
+                self.make_descriptor(&args, true)
+            }
             "dataclasses.replace" => self.replace_fields(&args),
             "dataclasses.asdict" => self.as_dict(&args),
             "triton.language.constexpr" => args

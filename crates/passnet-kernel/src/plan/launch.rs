@@ -15,6 +15,8 @@ use std::collections::BTreeMap;
 
 /// What a call may say besides.
 const LAUNCH_OPTIONS: [&str; 3] = ["enable_fp_fusion", "debug", "launch_pdl"];
+/// Values in one tuple, nested ones counted too.
+const MAX_TUPLE: usize = 1024;
 
 impl<'a> Interp<'a> {
     pub(super) fn launch(
@@ -59,8 +61,7 @@ impl<'a> Interp<'a> {
         for ((_, value), p) in meta.into_iter().zip(&bound.parameters) {
             let constexpr = p.parameter.annotation.as_deref().is_some_and(is_constexpr);
             let key = p.parameter.name.to_string();
-            let value = self.launch_arg(&at, &key, &value, constexpr)?;
-            launch_args.push(LaunchArg { name: key, value });
+            self.launch_args(&at, key, &value, constexpr, &mut launch_args)?;
         }
         let option = |this: &Self, name: &str| match bound.options.get(name) {
             Some(value) if !value.is_none() => this.small_int(&at, name, value).map(Some),
@@ -89,6 +90,33 @@ impl<'a> Interp<'a> {
             self.push_step(&at, Step::Launch(launch))?;
         }
         Ok(Value::NONE)
+    }
+
+    /// `kernel.run(…, grid=…, warmup=…)`, which launches unless it only warms up, and `kernel.warmup(…)`, which compiles.
+    pub(super) fn run_kernel(
+        &mut self,
+        kernel: FunctionRef<'a>,
+        name: &str,
+        mut args: CallArgs<'a>,
+    ) -> Result<Value<'a>> {
+        let at = args.range;
+        let mut take = |wanted: &str| {
+            let place = args.named.iter().position(|(key, _)| key == wanted);
+            place.map(|i| args.named.remove(i).1)
+        };
+        let (grid, warmup) = (take("grid"), take("warmup"));
+        let only_warms = name == "warmup"
+            || match warmup {
+                Some(value) => self.truthy(&at, &value)?,
+                None => false,
+            };
+        if only_warms {
+            return Ok(Value::NONE);
+        }
+        match grid {
+            Some(grid) => self.launch(kernel, &grid, args),
+            None => Err(self.error(&at, format!("`{}.run` needs `grid=`", kernel.def.name))),
+        }
     }
 
     /// What the call itself says.
@@ -171,6 +199,34 @@ impl<'a> Interp<'a> {
             .ok_or_else(|| self.error(at, format!("`{key}` must be a small integer")))
     }
 
+    /// One argument, or the parts of a tuple that holds tensors: `xs.0`, `xs.1`, `xs.1.0`.
+    fn launch_args(
+        &self,
+        at: &impl Ranged,
+        name: String,
+        value: &Value<'a>,
+        constexpr: bool,
+        args: &mut Vec<LaunchArg>,
+    ) -> Result<()> {
+        match value {
+            Value::Tuple(items) if !constexpr && self.to_const(value).is_none() => {
+                if items.nodes > MAX_TUPLE {
+                    let text = format!("`{name}` is a tuple of more than {MAX_TUPLE} values");
+                    return Err(self.error(at, text));
+                }
+                for (index, item) in items.iter().enumerate() {
+                    self.launch_args(at, format!("{name}.{index}"), item, false, args)?;
+                }
+            }
+            Value::Descriptor(descriptor) if !constexpr => descriptor.launch_args(&name, args),
+            _ => {
+                let value = self.launch_arg(at, &name, value, constexpr)?;
+                args.push(LaunchArg { name, value });
+            }
+        }
+        Ok(())
+    }
+
     fn launch_arg(
         &self,
         at: &impl Ranged,
@@ -187,6 +243,9 @@ impl<'a> Interp<'a> {
                 )),
             };
         }
+        if let (Value::Tuple(_), Some(known)) = (value, self.to_const(value)) {
+            return Ok(ArgValue::Const(known));
+        }
         Ok(match value {
             Value::Tensor(t) => {
                 if Elem::from_dtype(t.dtype).is_none() {
@@ -202,15 +261,6 @@ impl<'a> Interp<'a> {
             }
             Value::Const(Const::Float(f)) => ArgValue::Float(*f),
             Value::Const(Const::None) => ArgValue::Const(Const::None),
-            Value::Tuple(_) => match self.to_const(value) {
-                Some(c) => ArgValue::Const(c),
-                None => {
-                    return Err(self.error(
-                        at,
-                        format!("`{name}`: tuples of tensors cannot be passed to a kernel"),
-                    ));
-                }
-            },
             other => {
                 return Err(self
                     .error(at, format!("`{name}` cannot be {}", other.describe()))

@@ -65,6 +65,8 @@ impl<'a> Interp<'a> {
                 _ => Err(self.error(at, format!("a dtype has no attribute `{name}`"))),
             },
             Value::Config(config) => self.config_attribute(at, config, name),
+            Value::Descriptor(descriptor) => self.descriptor_attribute(at, descriptor, name),
+            Value::Kernel(_) if matches!(name, "run" | "warmup") => Ok(method()),
             // Members of an `IntEnum` are numbers.
             Value::Const(Const::Int(_) | Const::Str(_)) if name == "value" => Ok(value.clone()),
             Value::List(_)
@@ -225,6 +227,7 @@ impl<'a> Interp<'a> {
                 Ok(Value::int(i64::from(64 - i.unsigned_abs().leading_zeros())))
             }
             Value::Const(Const::Str(s)) => self.string_method(s, name, &args),
+            Value::Kernel(kernel) => self.run_kernel(*kernel, name, args),
             Value::Config(config) if name == "all_kwargs" => {
                 let all = self.all_of(config);
                 Ok(self.new_dict(all.into_iter().map(|(k, v)| (Value::str(k), v)).collect()))

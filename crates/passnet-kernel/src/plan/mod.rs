@@ -5,6 +5,7 @@
 mod builtins;
 mod calls;
 mod classes;
+mod descriptor;
 mod host;
 mod interp;
 mod launch;

@@ -105,6 +105,9 @@ impl<'a> Interp<'a> {
                 let place = inside(Place::Object(id));
                 walk.waiting.extend(items.map(|item| (item, place.clone())));
             }
+            Value::Descriptor(descriptor) => {
+                walk.waiting.push((Value::Tensor(Rc::clone(&descriptor.tensor)), place));
+            }
             Value::Method(inner, _) | Value::Bound(_, inner) | Value::Launcher(_, inner) => {
                 walk.waiting.push((Rc::unwrap_or_clone(inner), place));
             }

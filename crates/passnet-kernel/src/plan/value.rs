@@ -1,6 +1,7 @@
 //! What a name in a host wrapper can stand for.
 
 use super::Config;
+use super::descriptor::Descriptor;
 use super::tensor::Tensor;
 use crate::consts::Const;
 use crate::modules::FunctionRef;
@@ -46,6 +47,8 @@ pub(super) enum Value<'a> {
     /// A function of a class with what it is called on.
     Bound(FunctionRef<'a>, Rc<Value<'a>>),
     Config(Rc<HostConfig<'a>>),
+    /// A `TensorDescriptor`.
+    Descriptor(Rc<Descriptor>),
     Slice(Rc<[Value<'a>; 3]>),
     Ellipsis,
 }
@@ -139,6 +142,7 @@ impl<'a> Value<'a> {
             Value::Object(_) => "an object".into(),
             Value::Bound(f, _) => format!("the method `{}`", f.def.name),
             Value::Config(_) => "a `triton.Config`".into(),
+            Value::Descriptor(_) => "a tensor descriptor".into(),
             Value::Slice(_) => "a slice".into(),
             Value::Ellipsis => "`...`".into(),
         }

@@ -27,11 +27,27 @@ impl Request {
         alignment: &[bool],
         target: &str,
     ) -> Result<Request, EngineError> {
-        let excerpt = excerpt(modules, launch.module, &launch.kernel)
+        let mut given = Vec::new();
+        for arg in &launch.args {
+            if let ArgValue::Const(value) = &arg.value {
+                functions_in(value, &mut given);
+            }
+        }
+        let excerpt = excerpt(modules, launch.module, &launch.kernel, &given)
             .map_err(|error| EngineError::graph(ErrorKind::Plan, error.to_string()))?;
         let (mut run_time, mut aligned) = (Vec::new(), Vec::new());
         let mut parameters = Vec::new();
         for (index, arg) in launch.args.iter().enumerate() {
+            if let Some(name) = descriptor_part(&arg.name) {
+                return Err(EngineError::graph(
+                    ErrorKind::Plan,
+                    format!(
+                        "`{name}` of `{}` is a descriptor that the wrapper made, which this engine cannot pass: make it in \
+                         the kernel with `tl.make_tensor_descriptor`",
+                        launch.kernel
+                    ),
+                ));
+            }
             let specialised = specialise(&arg.value, alignment);
             parameters.push(match &specialised {
                 Specialised::Constant(value) => json!({ "name": arg.name, "constant": value }),
@@ -83,6 +99,21 @@ impl Request {
         let files = &self.excerpt.files;
         files.iter().find(|file| file.module == module).map(|file| file.path.as_str())
     }
+}
+
+/// The functions that a constant holds.
+fn functions_in(value: &Const, found: &mut Vec<(usize, String)>) {
+    match value {
+        Const::Function(module, name) => found.push((*module, name.clone())),
+        Const::Tuple(items) => items.iter().for_each(|item| functions_in(item, found)),
+        _ => {}
+    }
+}
+
+/// The descriptor that an argument is a part of; parts of tuples have numbers for names.
+fn descriptor_part(name: &str) -> Option<&str> {
+    let (owner, part) = name.split_once('.')?;
+    part.split('.').any(|word| word.parse::<usize>().is_err()).then_some(owner)
 }
 
 /// How Triton specialises a kernel for one argument.
@@ -140,6 +171,15 @@ mod tests {
         assert_eq!(specialise(&ArgValue::Float(16.0), &[]), parameter("fp32", false));
         let none = ArgValue::Const(Const::None);
         assert_eq!(specialise(&none, &[]), Specialised::Constant(Const::None));
+    }
+
+    #[test]
+    fn parts_of_descriptors_are_told_from_parts_of_tuples() {
+        assert_eq!(descriptor_part("x"), None);
+        assert_eq!(descriptor_part("x.0"), None);
+        assert_eq!(descriptor_part("x.1.0"), None);
+        assert_eq!(descriptor_part("x.base"), Some("x"));
+        assert_eq!(descriptor_part("x.shape.0"), Some("x"));
     }
 
     #[test]

@@ -22,14 +22,20 @@ impl Arena {
     /// A block of at least `bytes`, with no value in it yet.
     pub(super) fn allocate(&mut self, bytes: usize) -> (usize, usize) {
         let size = bytes.next_multiple_of(ALIGN);
-        let offset = match self.free.get_mut(&size).and_then(Vec::pop) {
-            Some(offset) => offset,
-            None => {
-                let offset = self.end;
-                self.end += size;
-                offset
+        match self.free.get_mut(&size).and_then(Vec::pop) {
+            Some(offset) => {
+                self.blocks.push((offset, size, 0));
+                (self.blocks.len() - 1, offset)
             }
-        };
+            None => self.allocate_unused(bytes),
+        }
+    }
+
+    /// A block that nothing has used before: whoever writes it may run along with what was lowered already.
+    pub(super) fn allocate_unused(&mut self, bytes: usize) -> (usize, usize) {
+        let size = bytes.next_multiple_of(ALIGN);
+        let offset = self.end;
+        self.end += size;
         self.blocks.push((offset, size, 0));
         (self.blocks.len() - 1, offset)
     }

@@ -30,6 +30,17 @@ impl Lower<'_> {
         }
     }
 
+    /// Space for a reduction, which may run row by row with the group before it: what that group reads is free already,
+    /// and still read for the next rows when the first result is written.
+    fn reduced(&mut self, v: ValueId) -> usize {
+        if self.ty(v).is_scalar() || !matches!(self.steps.last(), Some(Step::Group(_))) {
+            return self.target(v);
+        }
+        let ty = self.ty(v);
+        let block = self.arena.allocate_unused(ty.numel() * Lane::of(ty).size());
+        self.placed(v, block)
+    }
+
     fn finish(&mut self, v: ValueId, at: usize) {
         if self.ty(v).is_scalar() {
             let lane = Lane::of(self.ty(v));
@@ -60,7 +71,7 @@ impl Lower<'_> {
                 let f = simd::reduce(self.isa, *op, Lane::of(&ty), ty.elem());
                 let f =
                     f.ok_or_else(|| self.error("this reduction is not supported for floats"))?;
-                let to = self.target(inst.results[0]);
+                let to = self.reduced(inst.results[0]);
                 let (lane, axis) = (Lane::of(&ty), axis_sizes(&ty, *axis));
                 let is_last = self.is_last_use(inst.args[0]);
                 let reduction = |from| Reduction { f, op: *op, from, to, row: axis.size, is_last };

@@ -385,9 +385,15 @@ impl Lower<'_> {
 
     /// A fresh row-major block for a result.
     pub(super) fn result_block(&mut self, v: ValueId) -> usize {
-        let ty = self.ty(v).clone();
-        let (buffer, offset) = self.arena.allocate(ty.numel() * Lane::of(&ty).size());
-        self.set(v, Rep::Dense { buffer, offset, strides: row_major(&ty.shape) });
+        let ty = self.ty(v);
+        let block = self.arena.allocate(ty.numel() * Lane::of(ty).size());
+        self.placed(v, block)
+    }
+
+    /// The value is this row-major block.
+    pub(super) fn placed(&mut self, v: ValueId, (buffer, offset): (usize, usize)) -> usize {
+        let strides = row_major(&self.ty(v).shape);
+        self.set(v, Rep::Dense { buffer, offset, strides });
         offset
     }
 }

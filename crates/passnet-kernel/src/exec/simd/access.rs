@@ -108,7 +108,7 @@ macro_rules! by_elem {
             Elem::I8 => $f::<MemI8>($isa),
             Elem::I16 => $f::<MemI16>($isa),
             Elem::I32 => $f::<MemI32>($isa),
-            Elem::U8 => $f::<MemU8>($isa),
+            Elem::U8 | Elem::F8E5 | Elem::F8E4NV => $f::<MemU8>($isa),
             Elem::U16 => $f::<MemU16>($isa),
             Elem::U32 => $f::<MemU32>($isa),
             Elem::I64 | Elem::U64 => $f::<MemI64>($isa),

@@ -240,6 +240,7 @@ impl<'a> Interp<'a> {
                 .collect::<Option<Vec<_>>>()
                 .map(Const::Tuple),
             Value::DType(d) => crate::types::Elem::from_dtype(*d).map(Const::Elem),
+            Value::Kernel(f) => Some(Const::Function(f.module, f.def.name.to_string())),
             _ => None,
         }
     }

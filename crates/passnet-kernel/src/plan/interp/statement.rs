@@ -215,6 +215,9 @@ impl<'a> Interp<'a> {
             }
             Expr::Attribute(a) => {
                 let owner = self.expr(&a.value)?;
+                if let Value::Descriptor(descriptor) = &owner {
+                    return self.set_descriptor_block(target, descriptor, a.attr.as_str(), &value);
+                }
                 self.set_attribute(target, &owner, a.attr.as_str(), value)
             }
             Expr::Tuple(t) => self.unpack(target, &t.elts, &value),
