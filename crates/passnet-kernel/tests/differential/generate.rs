@@ -283,7 +283,7 @@ impl Generator<'_, '_> {
         if self.choices.is_at_end() {
             return;
         }
-        match self.choices.below(21) {
+        match self.choices.below(22) {
             0 => self.load(),
             1 => self.cast(),
             2 => self.arithmetic(),
@@ -304,6 +304,7 @@ impl Generator<'_, '_> {
             17 => self.combined(),
             18 => self.gather(),
             19 => self.atomic(),
+            20 => self.weighted_sum(),
             _ => self.arithmetic(),
         }
     }
@@ -499,6 +500,28 @@ impl Generator<'_, '_> {
                 self.define("int32", &shape, &text);
             }
         }
+    }
+
+    /// A matrix times a vector, summed at once: its operands are of no use to anything else, so that their memory is free
+    /// when the sum needs some.
+    fn weighted_sum(&mut self) {
+        let input = match self.inputs.iter().position(|known| *known == "int32") {
+            Some(known) => known,
+            None => {
+                self.inputs.push("int32");
+                self.inputs.len() - 1
+            }
+        };
+        let size = self.choices.of(&[8, 16]);
+        let elem = self.choices.of(&["float32", "float16", "int32"]);
+        let (index, axis) =
+            self.choices.of(&[("[None, :]", 1), ("[:, None]", 0), ("[:, None]", 1)]);
+        // Small integers: their sums are exact in any order.
+        let small = |places: String| format!("(tl.load(in{input} + {places}) & 3).to(tl.{elem})");
+        let matrix = small(self.places(&[size, size], ELEMENTS / 2));
+        let vector = small(format!("tl.arange(0, {size}) * {}", 1 + self.choices.below(3)));
+        let text = format!("tl.sum({matrix} * {vector}{index}, axis={axis}).to(tl.{elem})");
+        self.define(elem, &[size], &text);
     }
 
     fn scan(&mut self) {
