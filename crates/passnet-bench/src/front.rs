@@ -8,7 +8,7 @@ use crate::log::{
     WrittenResult, aggregated_score_json, aggregation_text, judge,
 };
 use crate::report::{GraphRecord, RunRecord};
-use crate::run::Start;
+use crate::run::{GraphEvent, Start};
 use crate::score::{Parameters, Scoring};
 use crate::verdict::{Evidence, Verdict, VerdictKind};
 use passnet_graph::Diagnostic;
@@ -17,7 +17,7 @@ use passnet_graph::Diagnostic;
 pub const LOG_NAME: &str = "validation.log";
 pub const SCORE_NAME: &str = "aggregated_score.json";
 /// The reference's `entry.sh` gives every sample this id.
-const SAMPLE_ID: &str = "1";
+const SAMPLE_ID: i64 = 1;
 /// A stored run may claim any number of outputs; a log line lists at most so many.
 const MAX_OUTPUTS: usize = 1000;
 /// What stands for a type that a run did not record.
@@ -44,7 +44,7 @@ pub fn reference_files(
     for (sample, graphs) in run.samples() {
         let mut log = Vec::new();
         for graph in graphs {
-            log.extend(logged_text(run.start.as_ref(), graph));
+            log.extend(graph_lines(run.start.as_ref(), &graph.event));
         }
         let report = judge(&Log::parse(LOG_NAME, &log)?, None, parameters);
         let score = report.score(Scoring::Reference).ok_or_else(|| {
@@ -62,13 +62,14 @@ pub fn reference_files(
 
 /// One graph's part of a log, read back.
 pub(crate) fn logged_block(start: Option<&Start>, graph: &GraphRecord) -> Option<GraphBlock> {
-    Log::parse(LOG_NAME, &logged_text(start, graph)).ok()?.blocks.pop()
+    Log::parse(LOG_NAME, &graph_lines(start, &graph.event)).ok()?.blocks.pop()
 }
 
-fn logged_text(start: Option<&Start>, graph: &GraphRecord) -> Vec<u8> {
-    let evaluation = &graph.event.evaluation;
+/// One graph's part of a log.
+pub fn graph_lines(start: Option<&Start>, event: &GraphEvent) -> Vec<u8> {
+    let evaluation = &event.evaluation;
     let path = evaluation.judged.graph.as_str();
-    let parts = Parts::of(graph);
+    let parts = Parts::of(event);
     let mut writer = LogWriter::new(Vec::new(), config(start, evaluation.eager_ms.len()));
     let rewrites: Vec<(&str, usize)> =
         evaluation.rewrites.iter().map(|done| (done.pass.as_str(), done.count)).collect();
@@ -76,7 +77,7 @@ fn logged_text(start: Option<&Start>, graph: &GraphRecord) -> Vec<u8> {
         path,
         model: path.trim_end_matches('/').rsplit('/').next().unwrap_or(path),
         rewrites: &rewrites,
-        result: parts.result(graph),
+        result: parts.result(event),
     };
     // Writing into memory does not fail.
     writer.write(&entry).map(|()| writer.into_inner()).unwrap_or_default()
@@ -85,16 +86,23 @@ fn logged_text(start: Option<&Start>, graph: &GraphRecord) -> Vec<u8> {
 /// What the log says about the run. Trials are counted graph by graph: the harness stops when it knows enough.
 fn config(start: Option<&Start>, trials: usize) -> RunConfig {
     let text = |of: fn(&Start) -> &str| start.map_or("unknown", of).to_string();
+    let identity = start.and_then(|start| start.identity.as_ref());
+    let gpu = identity.filter(|identity| identity.device.kind == "cuda");
     RunConfig {
-        device: "cpu".into(),
-        hardware: text(|start| &start.machine.processor),
+        device: if gpu.is_some() { "cuda" } else { "cpu" }.into(),
+        hardware: match gpu {
+            Some(identity) => identity.device.name.clone(),
+            None => text(|start| &start.machine.processor),
+        },
         compiler: match start.map(|start| start.compiler.as_str()) {
             Some("pass") | None => "pass_mgr".into(),
             Some(other) => other.into(),
         },
         warmup: start.map_or(0, |start| start.options.timing.warmup),
         trials,
-        framework_version: text(|start| &start.version),
+        framework_version: identity
+            .and_then(|identity| identity.torch.clone())
+            .unwrap_or_else(|| text(|start| &start.version)),
     }
 }
 
@@ -107,8 +115,8 @@ struct Parts {
 }
 
 impl Parts {
-    fn of(graph: &GraphRecord) -> Parts {
-        let evaluation = &graph.event.evaluation;
+    fn of(event: &GraphEvent) -> Parts {
+        let evaluation = &event.evaluation;
         let verdict = &evaluation.judged.verdict;
         let mut parts = Parts {
             types: Vec::new(),
@@ -147,8 +155,8 @@ impl Parts {
         parts
     }
 
-    fn result<'a>(&'a self, graph: &'a GraphRecord) -> WrittenResult<'a> {
-        let evaluation = &graph.event.evaluation;
+    fn result<'a>(&'a self, event: &'a GraphEvent) -> WrittenResult<'a> {
+        let evaluation = &event.evaluation;
         let timings =
             Timings { compiled: &evaluation.candidate_ms, eager: &evaluation.eager_ms, gpu: None };
         match evaluation.judged.verdict.kind {

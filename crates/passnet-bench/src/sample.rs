@@ -15,6 +15,8 @@ const MAX_LIST_BYTES: u64 = 16 << 20;
 const MAX_FILE_BYTES: u64 = 64 << 20;
 /// Folders are searched for samples this deep.
 const MAX_DEPTH: usize = 16;
+/// What the lists of published samples begin with.
+const GRAPHS: &str = "graphs/";
 /// Name of the list that makes a folder a sample.
 const LIST: &str = "graph_list.txt";
 
@@ -28,6 +30,8 @@ pub struct Sample {
     pub name: String,
     /// Paths as the list gives them.
     pub graphs: Vec<String>,
+    /// Passes that apply before all others, where they are not in the sample's own `const_pass_dir`.
+    pub input_passes: Option<PathBuf>,
 }
 
 impl Sample {
@@ -35,15 +39,27 @@ impl Sample {
         let path = folder.join(LIST);
         let bytes = read_bounded(&path, MAX_LIST_BYTES)?;
         let list = GraphList::parse(&path.display().to_string(), &bytes)?;
+        Ok(Sample::of_graphs(folder, list.paths().to_vec()))
+    }
+
+    /// A sample of these graphs, whatever list lies in the folder that their paths begin at.
+    pub fn of_graphs(folder: &Path, graphs: Vec<String>) -> Sample {
         let path = canonical(folder);
         let name = path
             .file_name()
             .map_or_else(|| "sample".to_string(), |name| name.to_string_lossy().into_owned());
-        Ok(Sample { folder: folder.to_path_buf(), path, name, graphs: list.paths().to_vec() })
+        Sample { folder: folder.to_path_buf(), path, name, graphs, input_passes: None }
     }
 
+    /// Where a graph is. A sample has a link to the graphs of its checkout; a download of the data has no links, and there
+    /// the graphs lie in a folder above.
     pub fn graph_folder(&self, graph: &str) -> PathBuf {
-        self.folder.join(graph)
+        let here = self.folder.join(graph);
+        if here.is_dir() || !graph.starts_with(GRAPHS) || self.folder.join(GRAPHS).is_dir() {
+            return here;
+        }
+        let above = self.path.ancestors().skip(1).map(|above| above.join(graph));
+        above.into_iter().find(|folder| folder.is_dir()).unwrap_or(here)
     }
 
     /// The files of one of its graphs.
@@ -58,7 +74,8 @@ impl Sample {
 
     /// Passes that apply before all others, where the sample brings some.
     pub fn input_pass_folder(&self) -> Option<PathBuf> {
-        Some(self.folder.join("const_pass_dir")).filter(|folder| folder.is_dir())
+        let own = || Some(self.folder.join("const_pass_dir")).filter(|folder| folder.is_dir());
+        self.input_passes.clone().or_else(own)
     }
 }
 
@@ -196,6 +213,23 @@ mod tests {
             find(&paths).unwrap().iter().map(|f| Sample::read(f).unwrap()).collect();
         assert_eq!(samples[0].name, samples[1].name);
         assert_ne!(samples[0].path, samples[1].path);
+    }
+
+    #[test]
+    fn graphs_of_a_sample_without_links_lie_above_it() {
+        let root = tempfile::tempdir().unwrap();
+        let top = root.path().canonicalize().unwrap();
+        let sample = top.join("samples/set/a");
+        for folder in [&sample, &top.join("graphs/set/x"), &top.join("other/x")] {
+            std::fs::create_dir_all(folder).unwrap();
+        }
+        std::fs::write(sample.join(LIST), "graphs/set/x\n").unwrap();
+        let read = || Sample::read(&sample).unwrap();
+        assert_eq!(read().graph_folder("graphs/set/x"), top.join("graphs/set/x"));
+        // Only what lists of samples begin with, and only where the sample has no graphs of its own.
+        assert_eq!(read().graph_folder("other/x"), sample.join("other/x"));
+        std::fs::create_dir_all(sample.join("graphs")).unwrap();
+        assert_eq!(read().graph_folder("graphs/set/x"), sample.join("graphs/set/x"));
     }
 
     #[test]

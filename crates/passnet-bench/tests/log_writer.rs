@@ -153,8 +153,8 @@ fn foreign_text_cannot_forge_lines() {
 fn the_aggregated_score_has_the_references_form() {
     let outcome = Outcome::ran(Ladder::right_from(-5), 1.25);
     let score = Score::of(&[outcome], Parameters::default()).unwrap();
-    let json = aggregated_score_json("1", &score);
-    assert!(json.starts_with("{\n    \"id\": \"1\",\n    \"score\": 1.24735303642269"), "{json}");
+    let json = aggregated_score_json(1, &score);
+    assert!(json.starts_with("{\n    \"id\": 1,\n    \"score\": 1.24735303642269"), "{json}");
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(value["score"].as_f64(), Some(score.aggregated));
     let text = aggregation_text(&score);

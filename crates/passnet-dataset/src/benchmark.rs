@@ -244,7 +244,7 @@ impl<'a> Trial<'a> {
         graphs.sort_by(|a, b| a.uid.cmp(&b.uid));
         let uids: Vec<Uid> = graphs.iter().filter_map(|graph| graph.uid.parse().ok()).collect();
         let id = SampleId::of(&uids).to_string();
-        (!graphs.is_empty()).then(|| StoredTask { id, graphs, ..self.task.clone() })
+        (!graphs.is_empty()).then(|| StoredTask { id, graphs, path: None, ..self.task.clone() })
     }
 }
 

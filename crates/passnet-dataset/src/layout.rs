@@ -3,6 +3,7 @@
 //! models. Existing PassNet lists use these paths.
 
 use crate::store::{Kind, Variant};
+use passnet_graph::DType;
 use std::ops::Range;
 
 /// The shape index of graphs whose sizes are those they were extracted with; 0 to 8 are shape variants.
@@ -10,6 +11,8 @@ pub const ORIGINAL_SHAPE: u32 = 9;
 /// The element type that graphs have before dtype variants are made, whatever their tensors hold.
 pub const ORIGINAL_DTYPE: &str = "float32";
 
+/// The folder of all graphs of a checkout.
+pub const GRAPHS: &str = "graphs";
 const SAMPLES: &str = "samples";
 const DECOMPOSED: &str = "_decomposed";
 
@@ -28,10 +31,29 @@ pub fn folder_of(kind: Kind) -> Option<&'static str> {
     }
 }
 
-/// The kind that a path shows.
+/// The kind that a path shows: the first folder that is one of a kind, at the top of our own paths and below the name of
+/// the set in published ones (`graphs/hf_subgraphs_v2/fusible_subgraphs/…`).
 pub fn kind_of(path: &str) -> Kind {
-    let first = path.split('/').next().unwrap_or("");
-    Kind::ALL.into_iter().find(|kind| folder_of(*kind) == Some(first)).unwrap_or(Kind::Full)
+    path.split('/').find_map(kind_of_folder).unwrap_or(Kind::Full)
+}
+
+fn kind_of_folder(name: &str) -> Option<Kind> {
+    Kind::ALL.into_iter().find(|kind| folder_of(*kind) == Some(name))
+}
+
+/// The kind of pieces that a path or the name of a list names: `typical_subgraphs/…`, `hf_typical_train_samples_v2.csv`.
+pub fn kind_named(path: &str) -> Option<Kind> {
+    let folder = path.split('/').find_map(kind_of_folder);
+    let word = |kind: &Kind| {
+        let (name, start) = (kind.as_str(), format!("{kind}_"));
+        path.split('/').any(|part| part == name || part.contains(&start))
+    };
+    folder.or_else(|| [Kind::SoleOp, Kind::Typical, Kind::Fusible].into_iter().find(word))
+}
+
+/// Whether a path is that of a published graph: it begins where lists of graphs of samples begin.
+pub fn is_published(path: &str) -> bool {
+    path.strip_prefix(GRAPHS).is_some_and(|below| below.starts_with('/'))
 }
 
 /// The name of a piece inside its model.
@@ -54,11 +76,12 @@ pub fn piece_path(kind: Kind, variant: &Variant, model_path: &str, name: &str) -
     }
 }
 
-/// The variant that the path of a piece shows.
+/// The variant that the path of a piece shows. Older sets have none: their kinds hold models at once.
 pub fn variant_of(path: &str) -> Option<Variant> {
     let mut parts = path.split('/');
-    let kind = kind_of(parts.next()?);
+    let kind = parts.find_map(kind_of_folder)?;
     let dtype = parts.next()?.to_string();
+    DType::from_name(&dtype)?;
     match kind {
         Kind::Full => None,
         Kind::SoleOp => Some(Variant { dtype, shape_index: ORIGINAL_SHAPE }),
@@ -71,11 +94,14 @@ pub fn model_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Where a model comes from: the folder below `samples`, or the first folder.
+/// Where a model comes from: the folder below `samples`, or the first folder; published pieces without the former do not
+/// say it.
 pub fn family_of(path: &str) -> &str {
     let parts: Vec<&str> = path.split('/').collect();
-    let after = parts.iter().position(|part| *part == SAMPLES).map_or(0, |place| place + 1);
+    let samples = parts.iter().position(|part| *part == SAMPLES);
+    let after = samples.map_or(0, |place| place + 1);
     match parts.get(after) {
+        Some(_) if samples.is_none() && is_published(path) => "others",
         // A path of one part has no family.
         Some(family) if after + 1 < parts.len() => family,
         _ => "others",
@@ -103,5 +129,26 @@ mod tests {
         assert_eq!(path, "sole_op_subgraphs/float16/samples/net/_decomposed/net_start0_end1_0");
         assert_eq!(variant_of(&path), Some(half));
         assert_eq!(family_of("net"), "others");
+    }
+
+    #[test]
+    fn published_paths_tell_what_they_are() {
+        let half = Variant { dtype: "bfloat16".into(), shape_index: 2 };
+        let path = "graphs/hf_subgraphs_v2/typical_subgraphs/bfloat16/2/samples/timm/m/_decomposed/m_start1_end2_0";
+        assert_eq!((kind_of(path), variant_of(path)), (Kind::Typical, Some(half)));
+        assert_eq!((family_of(path), is_published(path)), ("timm", true));
+
+        let path = "graphs/hf_subgraphs_v2/sole_op_subgraphs/float16/samples/timm/m/_decomposed/m_start1_end2_0";
+        let half = Variant { dtype: "float16".into(), shape_index: ORIGINAL_SHAPE };
+        assert_eq!((kind_of(path), variant_of(path)), (Kind::SoleOp, Some(half)));
+
+        // The older set and the demo have neither dtypes nor shapes in their paths.
+        let path =
+            "graphs/hf_subgraphs/fusible_subgraphs/samples/timm/m/_decomposed/m_start1_end2_0";
+        assert_eq!((kind_of(path), variant_of(path)), (Kind::Fusible, None));
+        let path = "graphs/fusible_subgraphs/m/m_0_start1_end2_0";
+        assert_eq!((kind_of(path), variant_of(path)), (Kind::Fusible, None));
+        assert_eq!((family_of(path), is_published(path)), ("others", true));
+        assert!(!is_published("graphs_of_mine/m"));
     }
 }

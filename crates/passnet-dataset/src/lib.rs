@@ -1,6 +1,7 @@
 //! The corpus: graphs read from folders and archives, kept in one store file, cut, varied, grouped and exported.
 
 pub mod benchmark;
+pub mod checkout;
 pub mod content;
 pub mod decompose;
 pub mod dedup;
@@ -9,6 +10,7 @@ pub mod export;
 pub mod import;
 mod json;
 pub mod layout;
+pub mod lists;
 pub mod parallel;
 pub mod pipeline;
 pub mod progress;

@@ -19,9 +19,10 @@ use passnet_dataset::sample::tasks;
 use passnet_dataset::source::{self, Limits};
 use passnet_dataset::stats::stats;
 use passnet_dataset::store::{Kind, Store, StoreError, StoreErrorKind};
-use passnet_dataset::vary::run::VaryOptions;
+use passnet_dataset::vary::run::{VaryOptions, vary};
 use passnet_dataset::verify::{Constraint, verify};
 use passnet_graph::FileName;
+use passnet_graph::read::read_folder;
 use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
@@ -267,6 +268,35 @@ fn tasks_are_written_as_folders_that_find_their_graphs() {
     assert_eq!(evaluation.lines().count(), 2);
     // Writing over it changes nothing and fails nowhere.
     assert_eq!(export_folders(&store, &folder, "tiny", &options, &Silent).unwrap(), done);
+}
+
+/// The inputs of a piece may be intermediates of its model, and larger than anything that the model is given.
+#[test]
+fn no_variant_has_more_elements_than_allowed() {
+    let (source, out) = (corpus(), TempDir::new().unwrap());
+    let mut store = imported(source.path(), &out.path().join("store"));
+    decompose(&mut store, &Method::SoleOp, workers(2), &Silent).unwrap();
+    let most = 100;
+    let options =
+        VaryOptions { kinds: vec![Kind::SoleOp], max_elements: most, ..VaryOptions::default() };
+    let report = vary(&mut store, &options, workers(2), &Silent).unwrap();
+    let refused: Vec<&str> =
+        report.reasons.values().map(|reason| reason.example.reason.as_str()).collect();
+    assert!(
+        refused.iter().any(|reason| reason.ends_with("elements, more than 100")),
+        "{refused:?}"
+    );
+    let mut variants = 0;
+    for record in store.of_kind(Kind::SoleOp).unwrap() {
+        if record.description.variant == Some(passnet_dataset::layout::original()) {
+            continue;
+        }
+        let folder = read_folder(&store.load(&record).unwrap()).unwrap();
+        let elements: i64 = folder.metas.iter().map(|meta| meta.elements()).sum();
+        assert!(elements <= most as i64, "{}: {elements}", record.path);
+        variants += 1;
+    }
+    assert!(variants > 0);
 }
 
 #[test]

@@ -7,16 +7,31 @@ use crate::infer::infer_folder;
 use crate::ops::nearest_spelling;
 use crate::read::GraphFolder;
 
-/// Every operation known, every call fitting its signature, every shape fitting the next operation.
+/// What a graph lacks that has inputs and says nothing about them: neither shapes nor dtypes, so that it cannot run.
+pub fn missing_metadata(path: &str, folder: &GraphFolder) -> Option<Diagnostic> {
+    let inputs = folder.graph.placeholders().len();
+    if inputs == 0 || !folder.metas.is_empty() {
+        return None;
+    }
+    let metas = FileName::WeightMeta;
+    let message =
+        format!("the graph has {inputs} inputs, and nothing says their shapes and dtypes");
+    let hint = format!("`{metas}` has a class for each input, with `name`, `shape` and `dtype`");
+    Some(Diagnostic::file(format!("{path}/{metas}"), message).with_hint(hint))
+}
+
+/// Metadata for the inputs, every operation known, every call fitting its signature, every shape fitting the next
+/// operation.
 /// `path` is what messages call the graph.
 pub fn check_folder(path: &str, folder: &GraphFolder) -> Vec<Diagnostic> {
     let graph = &folder.graph;
-    let mut errors = Vec::new();
+    let mut errors: Vec<Diagnostic> = Vec::new();
     let at = |node: NodeId, message: String| Diagnostic {
         line: graph.node(node).line as usize,
         column: 1,
         ..Diagnostic::file(format!("{path}/{}", FileName::Model), message)
     };
+    errors.extend(missing_metadata(path, folder));
     if let Err(message) = graph.verify() {
         errors.push(Diagnostic::file(path, message));
     }

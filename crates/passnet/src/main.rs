@@ -64,6 +64,9 @@ enum Command {
     /// Check, trace, match, apply and explain passes, without running them
     #[command(subcommand)]
     Pass(commands::pass::PassCommand),
+    /// The command lines of the reference's harness, for scripts that were written for it
+    #[command(subcommand)]
+    Reference(commands::reference::ReferenceCommand),
     /// Judge one graph of a submission; `passnet serve` starts it in a sandbox
     #[command(hide = true)]
     Rejudge,
@@ -128,7 +131,7 @@ fn compute_here() {
 }
 
 fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
-    if matches!(command, Command::Bench(_) | Command::Solve(_)) {
+    if matches!(command, Command::Bench(_) | Command::Reference(_) | Command::Solve(_)) {
         compute_here();
     }
     match command {
@@ -142,6 +145,7 @@ fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
         Command::Kernel(command) => commands::kernel::run(command, output),
         Command::Leaderboard(command) => commands::leaderboard::run(command, output),
         Command::Pass(command) => commands::pass::run(command, output),
+        Command::Reference(command) => commands::reference::run(command, output),
         Command::Rejudge => commands::rejudge::run(),
         Command::Report(args) => commands::report::run(args, output),
         Command::Score(args) => commands::score::run(args, output),

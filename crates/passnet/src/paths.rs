@@ -3,10 +3,12 @@
 use crate::error::CommandError;
 use crate::output::warn;
 use crate::progress::Bar;
+use passnet_bench::sample::Sample;
+use passnet_dataset::lists::{GRAPH_LIST, SampleList};
 use passnet_dataset::parallel::{self, Stopped};
 use passnet_dataset::progress::Task;
-use passnet_dataset::source::{self, Limits};
-use passnet_graph::{FileName, GraphFiles};
+use passnet_dataset::source::{self, GraphSource, Limits, Meter};
+use passnet_graph::{Diagnostic, FileName, GraphFiles};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -31,18 +33,13 @@ pub fn for_each_graph_with<R: Send>(
     let mut found = false;
     let mut unreadable = 0;
     for path in paths {
-        let source = source::open(path, Limits::default())?;
+        let source = open(path)?;
         let meter = source.meter();
         let mut task = Task::begin(&bar, "reading graphs", None);
         let result = parallel::ordered(
             source,
             workers,
-            |item| {
-                item.map(|mut files| {
-                    files.path = shown_path(path, files.path);
-                    (work(&files), files.path)
-                })
-            },
+            |item| item.map(|files| (work(&files), files.path)),
             |item| {
                 task.advance_to_fraction(1, meter.fraction());
                 match item {
@@ -76,6 +73,81 @@ pub fn for_each_graph_with<R: Send>(
         )));
     }
     Ok(())
+}
+
+/// The graphs at a path, under names that the user would type. A sample has those that its list names: its folder may lead
+/// to the graphs of a whole checkout.
+fn open(path: &Path) -> Result<Box<dyn GraphSource>, CommandError> {
+    if path.join(GRAPH_LIST).is_file() {
+        return Ok(Box::new(SampleGraphs::open(path)?));
+    }
+    let source = source::open(path, Limits::default())?;
+    Ok(Box::new(Named { root: path.to_path_buf(), source }))
+}
+
+/// The graphs of a sample.
+struct SampleGraphs {
+    sample: Sample,
+    next: usize,
+    meter: Meter,
+}
+
+impl SampleGraphs {
+    fn open(folder: &Path) -> Result<Self, Diagnostic> {
+        Ok(Self { sample: Sample::read(folder)?, next: 0, meter: Meter::default() })
+    }
+}
+
+impl Iterator for SampleGraphs {
+    type Item = Result<GraphFiles, Diagnostic>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let graph = self.sample.graphs.get(self.next)?;
+        self.next += 1;
+        self.meter.set(self.next as f64 / self.sample.graphs.len() as f64);
+        let path = self.sample.graph_folder(graph).display().to_string();
+        Some(self.sample.graph_files(graph).map(|files| GraphFiles { path, ..files }))
+    }
+}
+
+impl GraphSource for SampleGraphs {
+    fn meter(&self) -> Meter {
+        self.meter.clone()
+    }
+}
+
+/// A source whose graphs are named as the user would.
+struct Named {
+    root: PathBuf,
+    source: Box<dyn GraphSource>,
+}
+
+impl Iterator for Named {
+    type Item = Result<GraphFiles, Diagnostic>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let named =
+            |files: GraphFiles| GraphFiles { path: shown_path(&self.root, files.path), ..files };
+        self.source.next().map(|item| item.map(named))
+    }
+}
+
+impl GraphSource for Named {
+    fn meter(&self) -> Meter {
+        self.source.meter()
+    }
+}
+
+/// The samples that a command names, with those of a published list.
+pub fn with_list(samples: &[PathBuf], list: Option<&Path>) -> Result<Vec<PathBuf>, CommandError> {
+    let mut all = samples.to_vec();
+    if let Some(path) = list {
+        let name = path.display().to_string();
+        let bytes = std::fs::read(path)
+            .map_err(|error| Diagnostic::file(name.as_str(), error.to_string()))?;
+        all.extend(SampleList::parse(&name, &bytes)?.folders(path)?);
+    }
+    Ok(all)
 }
 
 /// What the user would type to name a graph found below `root`; inside an archive, its path there.

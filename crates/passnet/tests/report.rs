@@ -189,7 +189,7 @@ fn bad_input_is_named() {
 fn score_in(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap();
     let (id, score) = text.split_once(",\n    \"score\": ").unwrap();
-    assert_eq!(id, "{\n    \"id\": \"1\"");
+    assert_eq!(id, "{\n    \"id\": 1");
     score.strip_suffix("\n}").unwrap().to_string()
 }
 
@@ -239,7 +239,7 @@ fn the_entry_script_evaluates_the_sample_it_lies_in() {
             .output()
             .unwrap()
     };
-    let done = entry(&["--quick", "--seconds", "0.01"]);
+    let done = entry(&["--engine", "native", "--quick", "--seconds", "0.01"]);
     let printed = String::from_utf8(done.stdout).unwrap();
     assert!(done.status.success(), "{printed}\n{}", String::from_utf8_lossy(&done.stderr));
     let score = score_in(&output.join("aggregated_score.json"));
@@ -248,7 +248,8 @@ fn the_entry_script_evaluates_the_sample_it_lies_in() {
         output.join("aggregated_score.json").display()
     );
     assert!(printed.ends_with(&last), "{printed}");
-    assert!(printed.contains(&format!("[Processing] {graph}\n")));
+    let processed = format!("[Processing] {}\n", sample.join(graph).display());
+    assert!(printed.contains(&processed), "{printed}");
     let log = output.join("validation.log");
     let again = json(folder.path(), &["score", "--scoring", "reference", log.to_str().unwrap()]);
     assert!((again["as"].as_f64().unwrap() - score.parse::<f64>().unwrap()).abs() < 1e-12);

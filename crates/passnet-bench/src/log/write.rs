@@ -290,9 +290,9 @@ fn failure_lines(text: &mut Text, cause: FailureCause<'_>) {
 }
 
 /// The text of `aggregated_score.json`.
-pub fn aggregated_score_json(sample_id: &str, score: &Score) -> String {
-    let id = serde_json::Value::from(sample_id);
-    format!("{{\n    \"id\": {id},\n    \"score\": {}\n}}", python_float(score.aggregated))
+pub fn aggregated_score_json(sample_id: i64, score: &Score) -> String {
+    let score = python_float(score.aggregated);
+    format!("{{\n    \"id\": {sample_id},\n    \"score\": {score}\n}}")
 }
 
 /// What the reference's aggregation prints.

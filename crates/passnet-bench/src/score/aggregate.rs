@@ -16,8 +16,16 @@ pub const WEIGHTS: [f64; CURVE_LEVELS] = [
 /// The weighted geometric mean of a curve.
 pub fn aggregated_speedup(curve: &Curve) -> f64 {
     let total: f64 = WEIGHTS.iter().sum();
-    let log: f64 = curve.iter().zip(WEIGHTS).map(|((_, value), w)| w * value.log10()).sum();
-    10f64.powf(log / total)
+    10f64.powf(weighted_log(curve, &WEIGHTS) / total)
+}
+
+/// The same with weights of one's own, from -10 to 4, as they are: those that sum to 1 give a mean.
+pub fn weighted_speedup(curve: &Curve, weights: &[f64; CURVE_LEVELS]) -> f64 {
+    10f64.powf(weighted_log(curve, weights))
+}
+
+fn weighted_log(curve: &Curve, weights: &[f64; CURVE_LEVELS]) -> f64 {
+    curve.iter().zip(weights).map(|((_, value), w)| w * value.log10()).sum()
 }
 
 /// What one graph adds to AS: AS is the exponential of the mean of these over its graphs. Two runs over the same

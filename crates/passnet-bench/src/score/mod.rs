@@ -8,7 +8,7 @@ mod curve;
 mod macro_form;
 mod summary;
 
-pub use aggregate::{WEIGHTS, aggregated_speedup, graph_log_score};
+pub use aggregate::{WEIGHTS, aggregated_speedup, graph_log_score, weighted_speedup};
 pub use curve::{
     CURVE_HIGHEST, CURVE_LEVELS, Curve, curve_levels, error_aware, graph_error_aware, graph_speed,
     speed,

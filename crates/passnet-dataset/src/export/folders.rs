@@ -7,19 +7,24 @@
 //! sample_lists/<kind>_<side>.txt                         paths of tasks
 //! ```
 //!
-//! Every file is a function of the store alone; writing it again over an interrupted export completes it.
+//! Every file is a function of the store alone; writing it again over an interrupted export completes it. What came from a
+//! checkout ([`checkout`](crate::checkout)) is written back to its own paths, byte for byte.
 
 use super::{ExportError, ExportOptions, Exported};
+use crate::checkout::links;
+use crate::content::check_path_part;
 use crate::layout;
 use crate::progress::{Progress, Task};
 use crate::sample::tasks::{StoredTask, uid_of};
-use crate::store::Store;
+use crate::store::{FileBody, Store, StoreError, StoreErrorKind};
 use passnet_graph::{FileName, GraphFiles};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Writes graphs, tasks and lists below `out`; `set` names the folder below `graphs` and `samples`.
+/// Writes graphs, tasks and lists below `out`; `set` names the folder below `graphs` and `samples` for those that were made
+/// here. What was published goes back to where it came from.
 pub fn export_folders(
     store: &Store,
     out: &Path,
@@ -28,9 +33,43 @@ pub fn export_folders(
     progress: &dyn Progress,
 ) -> Result<Exported, ExportError> {
     let tasks = options.tasks(store)?;
-    let wanted = options.filter(&tasks);
-    let graphs = out.join("graphs").join(set);
+    let places = Places::of(store, set)?;
+    options.check(store, &tasks, wanted_files(&places.files, options).count())?;
     let mut exported = Exported::default();
+    write_graphs(store, out, &places, &tasks, options, &mut exported, progress)?;
+    let mut sides: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut task = Task::begin(progress, "writing tasks", Some(tasks.len() as u64));
+    for one in &tasks {
+        exported.tasks += 1;
+        task.advance(1);
+        if one.path.as_deref().is_some_and(|path| places.samples.contains(path)) {
+            // Its files are among those that came with it, and its list, too.
+            continue;
+        }
+        let path = task_path(set, one);
+        write_task(out, &path, &places, one)?;
+        let list = format!("{}_{}", one.kind.as_str(), one.list_name());
+        sides.entry(list).or_default().push(path);
+    }
+    drop(task);
+    for (name, mut lines) in sides {
+        lines.sort_unstable();
+        write_lines(&out.join(places.list("sample_lists", &name)), &lines)?;
+    }
+    write_files(store, out, &places, options, &mut exported)?;
+    Ok(exported)
+}
+
+fn write_graphs(
+    store: &Store,
+    out: &Path,
+    places: &Places<'_>,
+    tasks: &[StoredTask],
+    options: &ExportOptions,
+    exported: &mut Exported,
+    progress: &dyn Progress,
+) -> Result<(), ExportError> {
+    let wanted = options.filter(tasks);
     let mut lists: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut task = Task::begin(progress, "writing graphs", None);
     for record in store.entries() {
@@ -39,35 +78,121 @@ pub fn export_folders(
         if !wanted(&record) {
             continue;
         }
-        write_graph(&graphs.join(&record.path), &store.load(&record)?)?;
+        let folder = places.at(store, out, &places.graph(&record.path))?;
+        write_graph(&folder, &store.load(&record)?)?;
         exported.graphs += 1;
         task.advance(1);
+        if places.is_published(&record.path) {
+            continue;
+        }
         if let (Some(folder), Some(uid)) = (layout::folder_of(kind), uid_of(&record)) {
             let below = record.path.strip_prefix(folder).unwrap_or(&record.path);
             let line = format!("{uid}\t{}", below.trim_start_matches('/'));
             lists.entry(folder).or_default().push(line);
         }
     }
-    drop(task);
     for (name, mut lines) in lists {
         lines.sort_unstable();
-        write_lines(&out.join("graph_lists").join(format!("{name}.txt")), &lines)?;
+        write_lines(&out.join(places.list("graph_lists", name)), &lines)?;
     }
-    let mut sides: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    let mut task = Task::begin(progress, "writing tasks", Some(tasks.len() as u64));
-    for one in &tasks {
-        let path = task_path(set, one);
-        write_task(out, &path, set, one)?;
-        let list = format!("{}_{}", one.kind.as_str(), one.list_name());
-        sides.entry(list).or_default().push(path);
-        exported.tasks += 1;
-        task.advance(1);
+    Ok(())
+}
+
+/// Where things go.
+struct Places<'a> {
+    set: &'a str,
+    files: BTreeSet<String>,
+    /// The folders of published samples.
+    samples: BTreeSet<String>,
+    /// Those of the files that are links.
+    links: BTreeSet<String>,
+}
+
+impl<'a> Places<'a> {
+    fn of(store: &Store, set: &'a str) -> Result<Self, StoreError> {
+        let files: BTreeSet<String> = store.file_paths()?.into_iter().collect();
+        let sample = |path: &String| path.strip_suffix("/graph_list.txt").map(str::to_string);
+        let samples = files.iter().filter_map(sample).collect();
+        Ok(Self { set, files, samples, links: store.link_paths()?.into_iter().collect() })
     }
-    for (name, mut lines) in sides {
-        lines.sort_unstable();
-        write_lines(&out.join("sample_lists").join(format!("{name}.txt")), &lines)?;
+
+    /// Where to write what the store has under a path. Stores come from anywhere: no path leads out of `out`, and nothing
+    /// is written through a link that the store itself brings.
+    fn at(&self, store: &Store, out: &Path, path: &str) -> Result<PathBuf, StoreError> {
+        let above = path.match_indices('/').map(|(end, _)| &path[..end]);
+        let through = above.into_iter().find(|above| self.links.contains(*above));
+        let why = match (path.split('/').try_for_each(check_path_part), through) {
+            (Err(why), _) => why.to_string(),
+            (_, Some(link)) => format!("lies behind the link `{link}`"),
+            (Ok(()), None) => return Ok(out.join(path)),
+        };
+        let message = format!("the path `{}` {why}", path.escape_debug());
+        Err(StoreError { store: store.path().to_owned(), kind: StoreErrorKind::Damaged(message) })
     }
-    Ok(exported)
+
+    /// Published graphs lie in the folder of all graphs or in a sample's own.
+    fn is_published(&self, path: &str) -> bool {
+        let above = path.match_indices('/').map(|(end, _)| &path[..end]);
+        layout::is_published(path) || above.into_iter().any(|above| self.samples.contains(above))
+    }
+
+    fn graph(&self, path: &str) -> String {
+        match self.is_published(path) {
+            true => path.to_string(),
+            false => format!("{}/{}/{path}", layout::GRAPHS, self.set),
+        }
+    }
+
+    /// The path of a list of ours, which must not take the place of a published one.
+    fn list(&self, folder: &str, name: &str) -> String {
+        let usual = format!("{folder}/{name}.txt");
+        match self.files.contains(&usual) {
+            false => usual,
+            true => format!("{folder}/{}_{name}.txt", self.set),
+        }
+    }
+}
+
+/// The files that came with a checkout; of lists and samples those of the wanted kinds.
+fn wanted_files<'a>(
+    files: &'a BTreeSet<String>,
+    options: &'a ExportOptions,
+) -> impl Iterator<Item = &'a String> {
+    let is_wanted = |kind| options.kinds.contains(&kind);
+    files.iter().filter(move |path| layout::kind_named(path).is_none_or(is_wanted))
+}
+
+fn write_files(
+    store: &Store,
+    out: &Path,
+    places: &Places<'_>,
+    options: &ExportOptions,
+    exported: &mut Exported,
+) -> Result<(), ExportError> {
+    for path in wanted_files(&places.files, options) {
+        let Some(file) = store.file(path)? else { continue };
+        let place = places.at(store, out, path)?;
+        make_folder(place.parent().unwrap_or(out))?;
+        match &file.body {
+            FileBody::Text(bytes) => write(&place, bytes)?,
+            FileBody::Script(bytes) => {
+                write(&place, bytes)?;
+                fs::set_permissions(&place, fs::Permissions::from_mode(0o755))
+                    .map_err(|error| ExportError::write(&place, error))?;
+            }
+            FileBody::Link(target) => {
+                links::destination(path, target).map_err(|refused| {
+                    let message = format!("`{path}`: {}", refused.message);
+                    let kind = StoreErrorKind::Damaged(message);
+                    StoreError { store: store.path().to_owned(), kind }
+                })?;
+                link(Path::new(target), &place)?;
+            }
+            FileBody::Folder => make_folder(&place)?,
+        }
+        exported.files += 1;
+    }
+    Ok(())
 }
 
 /// `graph_net.json` comes last: it marks the folder as complete.
@@ -88,13 +213,17 @@ fn task_path(set: &str, task: &StoredTask) -> String {
     format!("samples/{set}/{}/{}/{}/{id}", task.kind.as_str(), part(0), part(2))
 }
 
-fn write_task(out: &Path, path: &str, set: &str, task: &StoredTask) -> Result<(), ExportError> {
+fn write_task(
+    out: &Path,
+    path: &str,
+    places: &Places<'_>,
+    task: &StoredTask,
+) -> Result<(), ExportError> {
     let folder = out.join(path);
     let passes = folder.join("pass_dir");
     make_folder(&passes)?;
     write(&passes.join(".ignore"), b"")?;
-    let graphs: Vec<String> =
-        task.graphs.iter().map(|graph| format!("graphs/{set}/{}", graph.path)).collect();
+    let graphs: Vec<String> = task.graphs.iter().map(|graph| places.graph(&graph.path)).collect();
     write_lines(&folder.join("graph_list.txt"), &graphs)?;
     let uids: Vec<&str> = task.graphs.iter().map(|graph| graph.uid.as_str()).collect();
     write(&folder.join("sample_uids.txt"), uids.join(",").as_bytes())?;
@@ -125,5 +254,9 @@ fn make_folder(folder: &Path) -> Result<(), ExportError> {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), ExportError> {
+    // A link of an earlier export is not to be written through.
+    if path.is_symlink() {
+        fs::remove_file(path).map_err(|error| ExportError::write(path, error))?;
+    }
     fs::write(path, bytes).map_err(|error| ExportError::write(path, error))
 }

@@ -25,6 +25,8 @@ pub struct ExportOptions {
 pub struct Exported {
     pub graphs: u64,
     pub tasks: u64,
+    /// Files that came with a checkout, beside its graphs.
+    pub files: u64,
 }
 
 impl ExportOptions {
@@ -33,6 +35,27 @@ impl ExportOptions {
         let mut tasks = tasks::load(store)?;
         tasks.retain(|task| self.kinds.iter().any(|kind| kind.as_str() == task.kind.as_str()));
         Ok(tasks)
+    }
+
+    /// An export that would write nothing is a mistake of the one who asked for it.
+    fn check(&self, store: &Store, tasks: &[StoredTask], files: usize) -> Result<(), ExportError> {
+        let wanted = self.filter(tasks);
+        let mut has_graph = false;
+        for record in store.entries() {
+            has_graph = wanted(&record?);
+            if has_graph {
+                break;
+            }
+        }
+        if has_graph || !tasks.is_empty() || files > 0 {
+            return Ok(());
+        }
+        let kinds: Vec<&str> = self.kinds.iter().map(|kind| kind.as_str()).collect();
+        let message =
+            format!("nothing to export: no graph and no task of kind {}", kinds.join(", "));
+        let hint = "`passnet dataset stats` says what the store holds; `--kind` chooses";
+        let store = store.path().display().to_string();
+        Err(ExportError::Nothing(Diagnostic::file(store, message).with_hint(hint)))
     }
 
     /// Says which graphs to write, given these tasks.
@@ -53,6 +76,8 @@ pub enum ExportError {
     Store(StoreError),
     /// A file that could not be written.
     Write(Diagnostic),
+    /// There is nothing to write.
+    Nothing(Diagnostic),
 }
 
 impl ExportError {
@@ -67,7 +92,7 @@ impl fmt::Display for ExportError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Store(error) => error.fmt(f),
-            Self::Write(error) => error.fmt(f),
+            Self::Write(error) | Self::Nothing(error) => error.fmt(f),
         }
     }
 }

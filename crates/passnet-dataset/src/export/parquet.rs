@@ -41,15 +41,16 @@ pub fn export_parquet(
     options: &ExportOptions,
     progress: &dyn Progress,
 ) -> Result<Exported, ExportError> {
-    fs::create_dir_all(out).map_err(|error| ExportError::write(out, error))?;
     let tasks = options.tasks(store)?;
+    options.check(store, &tasks, 0)?;
+    fs::create_dir_all(out).map_err(|error| ExportError::write(out, error))?;
     let graphs = write_graphs(store, &out.join("graphs.parquet"), options, &tasks, progress)?;
     let mut table = Table::create(out.join("tasks.parquet"), TASK_SCHEMA)?;
     for rows in tasks.chunks(GROUP_ROWS) {
         table.group(|group| write_task_rows(group, rows))?;
     }
     table.close()?;
-    Ok(Exported { graphs, tasks: tasks.len() as u64 })
+    Ok(Exported { graphs, tasks: tasks.len() as u64, files: 0 })
 }
 
 fn write_graphs(

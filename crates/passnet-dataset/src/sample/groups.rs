@@ -34,6 +34,8 @@ pub enum Rule {
     DtypeCoverage,
     /// Second policy, rule 3.
     SparseRemainder,
+    /// Grouped by whoever published the task.
+    Published,
 }
 
 /// One task: graphs of one kind with one op sequence.

@@ -7,8 +7,8 @@ use super::split::{self, StructureDigest};
 use crate::progress::Progress;
 use crate::stage;
 use crate::store::{Kind, Record, Store, StoreError, StoreErrorKind};
-use passnet_graph::GraphFiles;
 use passnet_graph::read::read_folder;
+use passnet_graph::{Graph, GraphFiles};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -25,6 +25,9 @@ pub struct StoredTask {
     pub graphs: Vec<TaskGraph>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<Side>,
+    /// The sample's folder, for one that was imported: its files are in the store as they came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,10 +138,15 @@ pub fn sample(
                 graphs: group.members.iter().map(graph).collect(),
                 ops: group.ops,
                 side: None,
+                path: None,
             });
         }
     }
-    save(store, &tasks)?;
+    // Published tasks are not ours to make again.
+    let mut all = load(store)?;
+    all.retain(|task| task.rule == Rule::Published);
+    all.extend(tasks.iter().cloned());
+    save(store, &all)?;
     Ok(tasks)
 }
 
@@ -148,16 +156,25 @@ fn member(record: &Record, files: &GraphFiles) -> Option<Member> {
     Some(Member {
         uid: uid_of(record)?,
         kind,
-        ops: folder.graph.calls().map(|(_, call)| call.target.op_name().into_owned()).collect(),
+        ops: ops_of(&folder.graph),
         shapes: folder.metas.iter().map(|meta| meta.shape.clone()).collect(),
         dtypes: folder.metas.iter().map(|meta| meta.dtype).collect(),
     })
 }
 
+fn ops_of(graph: &Graph) -> Vec<String> {
+    graph.calls().map(|(_, call)| call.target.op_name().into_owned()).collect()
+}
+
+/// The names of a graph's operations in order, if it can be read.
+pub(crate) fn op_names(files: &GraphFiles) -> Option<Vec<String>> {
+    read_folder(files).ok().map(|folder| ops_of(&folder.graph))
+}
+
 pub(crate) fn save(store: &mut Store, tasks: &[StoredTask]) -> Result<(), StoreError> {
     let body = |task: &StoredTask| {
         // Kinds share tasks of one id when both hold the same graphs; the kind keeps them apart.
-        let key = format!("{}/{}", task.kind.as_str(), task.id);
+        let key = format!("{}/{}", task.kind.as_str(), task.path.as_deref().unwrap_or(&task.id));
         // Strings and numbers: cannot fail.
         (key, serde_json::to_string(task).unwrap_or_default())
     };
@@ -193,6 +210,16 @@ pub struct SplitReport {
 /// evaluation task, of whatever kind, stands in no training task; this is checked before anything is kept.
 pub fn split_tasks(store: &mut Store, count: usize) -> Result<Vec<SplitReport>, StoreError> {
     let mut tasks = load(store)?;
+    if let Some(task) =
+        tasks.iter().find(|task| task.rule == Rule::Published && task.side.is_some())
+    {
+        let message =
+            format!("its tasks are split by published lists already (`{}`, for one)", task.id);
+        return Err(StoreError {
+            store: store.path().to_owned(),
+            kind: StoreErrorKind::Refused(message),
+        });
+    }
     let mut structures: BTreeMap<String, StructureDigest> = BTreeMap::new();
     for record in store.entries() {
         let record = record?;

@@ -107,7 +107,8 @@ impl FolderSource {
         }
         children.sort_by(|a, b| a.name.cmp(&b.name));
         if is_graph {
-            self.ready.push_back(self.read_graph(&folder));
+            let graph = read_graph_folder(&folder.path, &folder.logical, self.limits);
+            self.ready.push_back(graph);
         }
         self.stack.push(Level { folder, children, next: 0 });
     }
@@ -144,19 +145,6 @@ impl FolderSource {
             Ok(logical) => self.enter(Folder { path, real, logical }),
             Err(why) => self.ready.push_back(Err(problem(&path, format!("the name {why}")))),
         }
-    }
-
-    fn read_graph(&self, folder: &Folder) -> Result<GraphFiles, Diagnostic> {
-        let mut graph = GraphFiles::new(folder.logical.as_str());
-        let mut left = self.limits.graph_bytes;
-        for name in FileName::ALL {
-            let path = folder.path.join(name.as_str());
-            if let Some(bytes) = read_file(&path, left.min(self.limits.file_bytes))? {
-                left = left.saturating_sub(bytes.len() as u64);
-                graph.files.insert(name, bytes);
-            }
-        }
-        Ok(graph)
     }
 
     /// Each folder counts as an equal part of the one around it.
@@ -202,8 +190,26 @@ impl GraphSource for FolderSource {
     }
 }
 
+/// The files of the graph in a folder, under the path that they are known by.
+pub(crate) fn read_graph_folder(
+    folder: &Path,
+    logical: &str,
+    limits: Limits,
+) -> Result<GraphFiles, Diagnostic> {
+    let mut graph = GraphFiles::new(logical);
+    let mut left = limits.graph_bytes;
+    for name in FileName::ALL {
+        let path = folder.join(name.as_str());
+        if let Some(bytes) = read_regular(&path, left.min(limits.file_bytes))? {
+            left = left.saturating_sub(bytes.len() as u64);
+            graph.files.insert(name, bytes);
+        }
+    }
+    Ok(graph)
+}
+
 /// The file's bytes, or nothing if there is no such file.
-fn read_file(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, Diagnostic> {
+pub(crate) fn read_regular(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, Diagnostic> {
     let cannot = |error: std::io::Error| problem(path, format!("cannot be read: {error}"));
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -229,6 +235,6 @@ fn read_file(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, Diagnostic> {
     Ok(Some(bytes))
 }
 
-fn problem(path: &Path, message: String) -> Diagnostic {
+pub(crate) fn problem(path: &Path, message: String) -> Diagnostic {
     Diagnostic::file(shown(&path.to_string_lossy()), message)
 }

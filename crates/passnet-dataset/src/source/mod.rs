@@ -9,6 +9,7 @@ mod tar_stream;
 
 pub use archive::ArchiveSource;
 pub use folder::FolderSource;
+pub(crate) use folder::{problem as problem_at, read_graph_folder, read_regular};
 
 use passnet_graph::Diagnostic;
 use passnet_graph::{FileName, GraphFiles};
@@ -61,7 +62,8 @@ impl Meter {
         f64::from_bits(self.0.load(Ordering::Relaxed))
     }
 
-    fn set(&self, fraction: f64) {
+    /// For sources of others.
+    pub fn set(&self, fraction: f64) {
         self.0.store(fraction.to_bits(), Ordering::Relaxed);
     }
 }

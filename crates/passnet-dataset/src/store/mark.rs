@@ -80,7 +80,7 @@ impl Store {
         rows.collect::<Result<_, _>>().map_err(sqlite)
     }
 
-    fn has_table(&self, name: &str) -> Result<bool, StoreError> {
+    pub(super) fn has_table(&self, name: &str) -> Result<bool, StoreError> {
         self.connection
             .query_row("SELECT count(*) FROM sqlite_schema WHERE name = ?1", [name], |row| {
                 row.get::<_, i64>(0)

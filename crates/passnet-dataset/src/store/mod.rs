@@ -13,6 +13,7 @@
 mod codec;
 mod entry;
 mod error;
+mod files;
 mod maintain;
 mod mark;
 mod note;
@@ -22,6 +23,7 @@ mod write;
 
 pub use entry::{Description, Digests, Entry, Kind, Provenance, Record, Variant};
 pub use error::{StoreError, StoreErrorKind};
+pub use files::{FileBody, StoredFile};
 pub use maintain::Compacted;
 pub use mark::Mark;
 pub use read::Entries;
@@ -88,7 +90,9 @@ impl Store {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut store = Self::connect(path, flags)?;
         schema::prepare(&mut store.connection, path)?;
-        store.connection.execute_batch(mark::TABLES).map_err(|error| store.sqlite(error))?;
+        for tables in [mark::TABLES, files::TABLES] {
+            store.connection.execute_batch(tables).map_err(|error| store.sqlite(error))?;
+        }
         // WAL lets readers go on while we write; FULL makes a committed batch survive a power cut.
         store.pragma("journal_mode", "WAL")?;
         store.pragma("synchronous", "FULL")?;

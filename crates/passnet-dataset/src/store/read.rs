@@ -69,7 +69,7 @@ impl Store {
         rows.collect::<Result<_, _>>().map_err(sqlite)
     }
 
-    /// A key of all that the store holds: paths, files and tasks, however they came in.
+    /// A key of all that the store holds: graphs, tasks and files, however they came in.
     pub fn content(&self) -> Result<ContentKey, StoreError> {
         let sqlite = |error| self.sqlite(error);
         let mut hasher = blake3::Hasher::new();
@@ -84,6 +84,9 @@ impl Store {
         }
         for (id, body) in self.tasks()? {
             hasher.update(id.as_bytes()).update(&[0]).update(body.as_bytes()).update(&[0]);
+        }
+        if let Some(files) = self.files_key()? {
+            hasher.update(files.as_bytes());
         }
         Ok(ContentKey::truncate(hasher.finalize()))
     }

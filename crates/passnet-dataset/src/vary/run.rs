@@ -30,7 +30,7 @@ pub struct VaryOptions {
     pub shapes: bool,
     /// Make these dtypes.
     pub dtypes: Vec<DType>,
-    /// Elements that the varying inputs of a model may have together.
+    /// Elements that the inputs of a variant may have together; those of a model that vary, too.
     pub max_elements: u64,
 }
 
@@ -195,6 +195,15 @@ impl Maker<'_> {
             return false;
         }
         if variant == layout::original() {
+            return true;
+        }
+        let elements = folder.metas.iter().map(|meta| meta.elements().unsigned_abs());
+        let elements = elements.fold(0, u64::saturating_add);
+        if elements > self.options.max_elements {
+            let what = format!("{} {} shape {}", wanted.name, variant.dtype, variant.shape_index);
+            let most = self.options.max_elements;
+            self.product
+                .refuse(what, format!("its inputs have {elements} elements, more than {most}"));
             return true;
         }
         let range = crate::decompose::cutting::narrow(&wanted.range);

@@ -13,6 +13,7 @@ mod judging;
 pub mod kernel;
 pub mod leaderboard;
 pub mod pass;
+pub mod reference;
 pub mod rejudge;
 pub mod report;
 pub mod score;

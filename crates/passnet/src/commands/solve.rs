@@ -4,6 +4,7 @@ use super::bench::{measure_noise, outcome, print_results, sample_labels};
 use super::engine::EngineArgs;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table, warn};
+use crate::paths::with_list;
 use crate::progress::Bar;
 use clap::Args;
 use passnet_bench::bench::{Bench, Compiler, Judged};
@@ -39,7 +40,7 @@ pub struct SolveArgs {
     #[arg(required_unless_present = "list")]
     samples: Vec<PathBuf>,
 
-    /// A file with one sample folder a line, or the path of its `graph_list.txt`
+    /// A list of samples, as text, table (`sample_path`) or tasks (`.jsonl`); paths from its folder, those above, or here
     #[arg(long, value_name = "FILE")]
     list: Option<PathBuf>,
 
@@ -205,20 +206,7 @@ fn unwritable(path: &Path, error: &std::io::Error) -> CommandError {
 }
 
 fn read_samples(args: &SolveArgs) -> Result<Vec<Sample>, CommandError> {
-    let mut paths = args.samples.clone();
-    if let Some(list) = &args.list {
-        let text = std::fs::read_to_string(list)
-            .map_err(|error| CommandError::input(format!("{}: {error}", list.display())))?;
-        for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
-            let path = Path::new(line);
-            let folder = match path.file_name().is_some_and(|name| name == "graph_list.txt") {
-                true => path.parent().unwrap_or(Path::new(".")),
-                false => path,
-            };
-            paths.push(folder.to_path_buf());
-        }
-    }
-    let folders = sample::find(&paths)?;
+    let folders = sample::find(&with_list(&args.samples, args.list.as_deref())?)?;
     Ok(folders.iter().map(|folder| Sample::read(folder)).collect::<Result<_, _>>()?)
 }
 

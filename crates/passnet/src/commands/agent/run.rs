@@ -5,6 +5,7 @@ use crate::commands::engine::EngineArgs;
 use crate::commands::judging::Judging;
 use crate::error::{CommandError, Outcome};
 use crate::output::Output;
+use crate::paths::with_list;
 use clap::{Args, ValueEnum};
 use passnet_agent::budget::Limits;
 use passnet_agent::model::retry::Patience;
@@ -25,6 +26,7 @@ Examples:
   passnet agent run bench/tasks --protocol anthropic --model claude-sonnet-4-6 --attempts 4 --jobs 8 --out runs/c
   passnet agent run bench/tasks --model local --base-url http://127.0.0.1:8080/v1 --calls text --out runs/local
   passnet agent run bench/tasks --model gpt-5 --engine torch --device cuda --out runs/gpu
+  passnet agent run --list PassNet/sample_lists/eval/hf_fusible_eval_samples_v2.txt --model gpt-5 --out runs/eval
   passnet report runs/gpt runs/c                         compare the models
 
 With an engine on a GPU evaluations run there and the prompts describe it; `match` and `check` stay on the CPU.
@@ -33,8 +35,12 @@ Exit codes: 0 every attempt solved its task; 1 some did not; 2 bad usage, or the
 machine lacks what the engine needs.")]
 pub struct RunArgs {
     /// Sample folders, or folders of them
-    #[arg(required = true, value_name = "TASKS")]
+    #[arg(required_unless_present = "list", value_name = "TASKS")]
     tasks: Vec<PathBuf>,
+
+    /// A published list of samples, as text, table (`sample_path`) or tasks (`.jsonl`); paths from the top of its checkout
+    #[arg(long, value_name = "FILE")]
+    list: Option<PathBuf>,
 
     /// The model's name at its provider
     #[arg(long)]
@@ -174,7 +180,7 @@ enum CallsArg {
 const CACHED_SHARE: f64 = 0.1;
 
 impl RunArgs {
-    fn settings(&self) -> Settings {
+    fn settings(&self, tasks: Vec<PathBuf>) -> Settings {
         let engine = self.engine.choice();
         let options = self.judging.judging.options();
         let protocol = match self.protocol {
@@ -211,7 +217,7 @@ impl RunArgs {
             },
             prompts: self.prompts.clone(),
             prompt_digest: String::new(),
-            tasks: self.tasks.clone(),
+            tasks,
             attempts: self.attempts,
             jobs: usize::try_from(self.jobs).unwrap_or(1),
             limits: Limits {
@@ -237,5 +243,6 @@ impl RunArgs {
 
 pub fn run(args: &RunArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     let patience = Patience { retries: args.retries, ..Patience::default() };
-    session::work(args.settings().with_absolute_paths(), &args.out, patience, out)
+    let tasks = with_list(&args.tasks, args.list.as_deref())?;
+    session::work(args.settings(tasks).with_absolute_paths(), &args.out, patience, out)
 }

@@ -5,6 +5,7 @@ use super::session;
 use crate::commands::engine::EngineArgs;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, warn};
+use crate::paths::with_list;
 use clap::Args;
 use passnet_agent::evaluator::Evaluator;
 use passnet_agent::secrets::Secret;
@@ -32,8 +33,12 @@ Examples:
   passnet agent serve bench/tasks --engine torch --device cuda --devices 0,1   rewards from two GPUs")]
 pub struct ServeArgs {
     /// Sample folders, or folders of them
-    #[arg(required = true, value_name = "TASKS")]
+    #[arg(required_unless_present = "list", value_name = "TASKS")]
     tasks: Vec<PathBuf>,
+
+    /// A published list of samples, as text, table (`sample_path`) or tasks (`.jsonl`); paths from the top of its checkout
+    #[arg(long, value_name = "FILE")]
+    list: Option<PathBuf>,
 
     /// Where to listen; port 0 takes any that is free
     #[arg(long, default_value = "127.0.0.1:8765", value_name = "ADDRESS")]
@@ -64,7 +69,8 @@ pub struct ServeArgs {
 
 pub fn run(args: &ServeArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     let prompts = session::prompts(args.prompts.as_deref())?;
-    let tasks: Vec<_> = session::tasks(&args.tasks)?.into_iter().map(Arc::new).collect();
+    let tasks = session::tasks(&with_list(&args.tasks, args.list.as_deref())?)?;
+    let tasks: Vec<_> = tasks.into_iter().map(Arc::new).collect();
     args.engine.check()?;
     let options =
         EvaluateOptions { tier: args.engine.choice().tier, ..args.judging.judging.options() };

@@ -8,6 +8,7 @@ use super::engine::EngineArgs;
 use super::judging::Judging;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, warn};
+use crate::paths::with_list;
 use crate::progress::Bar;
 use clap::{Args, ValueEnum};
 use passnet_bench::bench::{Bench, Compiler, Judged};
@@ -33,14 +34,19 @@ Examples:
   passnet bench bench/tasks --engine torch --compiler inductor   TorchInductor against eager PyTorch
   passnet bench bench/tasks --passes bench/passes --engine torch --device cuda --devices 0,1 \
       --against inductor-max-autotune --against cudagraph   on two GPUs, beside two baselines measured once
+  passnet bench --list PassNet/sample_lists/eval/hf_fusible_eval_samples_v2.txt   a published list of tasks
   passnet bench --self-check                             all exploits and their honest controls
 The same command with the same --out goes on where it was stopped. A result is known again only where it comes from the
 same engine, device, versions and build. A graph that the machine kept from being judged (a missing library, a killed
 process, a full disk) is no failure of the pass: it is not stored, the exit code is 3, and the next run takes it up.")]
 pub struct BenchArgs {
     /// Sample folders, or folders of them
-    #[arg(required_unless_present = "self_check")]
+    #[arg(required_unless_present_any = ["self_check", "list"])]
     samples: Vec<PathBuf>,
+
+    /// A published list of samples, as text, table (`sample_path`) or tasks (`.jsonl`); paths from the top of its checkout
+    #[arg(long, value_name = "FILE", conflicts_with = "self_check")]
+    list: Option<PathBuf>,
 
     /// A pass folder, or a folder with one pass folder per sample; else each sample's own `pass_dir`
     #[arg(long, value_name = "DIR")]
@@ -188,7 +194,7 @@ fn kind_of(compiler: GraphCompiler) -> &'static str {
 }
 
 /// Refuses what the engine asked for does not have; `flag` is how it was asked for.
-fn has_compiler(
+pub(crate) fn has_compiler(
     flag: &str,
     compiler: GraphCompiler,
     choice: &EngineChoice,
@@ -225,7 +231,7 @@ pub fn run(args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandError> {
         return self_check::run(&args, out);
     }
     let parameters = Parameters::checked(args.b, args.p).map_err(CommandError::input)?;
-    let samples = read_samples(&args.samples)?;
+    let samples = read_samples(&with_list(&args.samples, args.list.as_deref())?)?;
     let folders = pass_folders(&args, &samples)?;
     let engines = args.engine.start()?;
     let mut benches: Vec<Bench<'_>> =

@@ -81,6 +81,11 @@ pub fn run(args: BuildArgs, output: &mut Output) -> Result<Outcome, CommandError
     let steps = build(&mut store, source, &options, &Bar::new(), |step| {
         warn(&format!("{}: {}", step.name, summary(&step.result)));
     })?;
+    for step in &steps {
+        if let StepResult::Split(reports) = &step.result {
+            split::note_few(reports, args.evaluation);
+        }
+    }
     if let Some(path) = &args.report {
         let kinds: Vec<Kind> =
             std::iter::once(Kind::Full).chain(options.methods.iter().map(Method::kind)).collect();

@@ -56,9 +56,13 @@ pub fn run(args: ExportArgs, output: &mut Output) -> Result<Outcome, CommandErro
         FormatArg::Parquet => parquet(&store, &args.out, &options)?,
     };
     if output.is_json() {
-        output.json(&json!({"graphs": done.graphs, "tasks": done.tasks}))?;
+        output.json(&json!({"graphs": done.graphs, "tasks": done.tasks, "files": done.files}))?;
     } else {
-        output.line(format!("{} graphs and {} tasks written", done.graphs, done.tasks))?;
+        let files = match done.files {
+            0 => String::new(),
+            files => format!(", with {files} files as they came"),
+        };
+        output.line(format!("{} graphs and {} tasks written{files}", done.graphs, done.tasks))?;
     }
     Ok(Outcome::Done)
 }
@@ -81,7 +85,7 @@ impl From<ExportError> for CommandError {
     fn from(error: ExportError) -> Self {
         match error {
             ExportError::Store(error) => error.into(),
-            ExportError::Write(error) => error.into(),
+            ExportError::Write(error) | ExportError::Nothing(error) => error.into(),
         }
     }
 }

@@ -5,16 +5,17 @@ use crate::error::{CommandError, Outcome, render_diagnostic};
 use crate::output::{Output, warn};
 use crate::progress::Bar;
 use clap::Args;
+use passnet_dataset::checkout::{Checkout, CheckoutReport, import_checkout, is_checkout};
 use passnet_dataset::describe::describe;
 use passnet_dataset::import::{ImportOptions, ImportReport, import};
-use passnet_dataset::source::{self, Limits};
+use passnet_dataset::source::{self, GraphSource, Limits};
 use passnet_dataset::store::Store;
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// Graph folders, trees of them, or `.tar.zst` archives
+    /// Graph folders, trees of them, `.tar.zst` archives, or PassNet checkouts
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
 
@@ -30,28 +31,91 @@ pub struct ImportArgs {
     workers: Workers,
 }
 
+/// What one of the paths is.
+enum Input {
+    Graphs(Box<dyn GraphSource>),
+    Checkout(Box<Checkout>),
+}
+
+fn open(path: &Path) -> Result<Input, CommandError> {
+    Ok(match is_checkout(path) {
+        true => Input::Checkout(Box::new(Checkout::open(path, Limits::default())?)),
+        false => Input::Graphs(source::open(path, Limits::default())?),
+    })
+}
+
 pub fn run(args: ImportArgs, output: &mut Output) -> Result<Outcome, CommandError> {
     let workers = args.workers.count();
     let options = ImportOptions { workers, describe_again: args.again };
     // All inputs are opened first: a mistyped name must not leave half an import.
-    let sources = args
-        .paths
-        .iter()
-        .map(|path| source::open(path, Limits::default()))
-        .collect::<Result<Vec<_>, _>>()?;
+    let inputs = args.paths.iter().map(|path| open(path)).collect::<Result<Vec<_>, _>>()?;
     let mut store = Store::open_for_writing(&args.store, workers)?;
     let bar = Bar::new();
     let mut total = ImportReport::default();
-    for source in sources {
-        let report = import(&mut store, source, describe, options, &bar)?;
+    let mut checkouts = Vec::new();
+    for input in inputs {
+        let report = match input {
+            Input::Graphs(source) => import(&mut store, source, describe, options, &bar)?,
+            Input::Checkout(checkout) => {
+                let mut report = import_checkout(&mut store, *checkout, options, &bar)?;
+                let graphs = std::mem::take(&mut report.graphs);
+                checkouts.push(report);
+                graphs
+            }
+        };
         total.added += report.added;
         total.replaced += report.replaced;
         total.skipped += report.skipped;
         total.failed += report.failed;
         total.diagnostics.extend(report.diagnostics);
     }
-    show(output, &total)?;
-    Ok(Outcome::failed_if(total.failed > 0))
+    let failed = total.failed > 0 || checkouts.iter().any(|report| report.failed > 0);
+    match output.is_json() {
+        true => output.json(&with_checkouts(&total, &checkouts))?,
+        false => {
+            show(output, &total)?;
+            checkouts.iter().try_for_each(|report| show_checkout(output, report))?;
+        }
+    }
+    Ok(Outcome::failed_if(failed))
+}
+
+fn with_checkouts(total: &ImportReport, checkouts: &[CheckoutReport]) -> Value {
+    let mut value = to_json(total);
+    let one = |report: &CheckoutReport| {
+        json!({
+            "samples": report.samples, "incomplete": report.incomplete, "groups": report.groups,
+            "evaluation": report.evaluation, "training": report.training,
+            "files": {
+                "added": report.files_added, "replaced": report.files_replaced,
+                "skipped": report.files_unchanged,
+            },
+            "failed": report.failed, "errors": report.problems, "left_out": report.left_out,
+        })
+    };
+    if !checkouts.is_empty() {
+        value["checkouts"] = checkouts.iter().map(one).collect();
+    }
+    value
+}
+
+fn show_checkout(output: &mut Output, report: &CheckoutReport) -> Result<(), CommandError> {
+    report.problems.iter().for_each(|error| warn(&render_diagnostic(error)));
+    let CheckoutReport { samples, evaluation, training, incomplete, groups, .. } = report;
+    output.line(format!(
+        "{samples} samples are tasks ({evaluation} for evaluation, {training} for training), {incomplete} are incomplete, \
+         {groups} groups without a sample became tasks"
+    ))?;
+    let CheckoutReport { files_added, files_replaced, files_unchanged, failed, .. } = report;
+    output.line(format!(
+        "{files_added} files added, {files_replaced} replaced, {files_unchanged} there already, {failed} problems"
+    ))?;
+    match report.left_out.is_empty() {
+        true => Ok(()),
+        false => {
+            output.line(format!("left out, because it is no data: {}", report.left_out.join(", ")))
+        }
+    }
 }
 
 pub(super) fn show(output: &mut Output, report: &ImportReport) -> Result<(), CommandError> {

@@ -35,12 +35,18 @@ Examples:
 
 Run it again after an interruption: it continues. The same source gives the same store content.")]
     Build(Box<build::BuildArgs>),
-    /// Bring graphs from folder trees or archives into a store
+    /// Bring graphs from folder trees, archives or a PassNet checkout into a store
     #[command(after_help = "\
-Example:
+Examples:
   passnet dataset import graphs.tar.zst --store corpus.pnds
+  passnet dataset import PassNet/ --store published.pnds       a checkout, or a download of its data
+  passnet dataset export published.pnds --out back/            the same files again
 
-Exit code 1 means that some graphs could not be read; the others are in the store.")]
+A checkout has `graphs` and `samples`, `graph_lists` or `sample_lists`. Its graphs keep their paths, its samples become
+tasks with their published uids and sides, and all other files of these folders are kept as they are. Links are not
+followed out of it.
+
+Exit code 1 means that something could not be read or was refused; the rest is in the store.")]
     Import(import::ImportArgs),
     /// Count what a store holds: kinds, families, dtypes, unique graphs, operations, sizes
     Stats(stats::StatsArgs),
@@ -84,6 +90,7 @@ A set of 200 fusible and 200 typical tasks is in the repository: bench/set/evalu
     #[command(after_help = "\
 Examples:
   passnet dataset export corpus.pnds --out dataset/ --kind fusible
+  passnet dataset export published.pnds --out back/                     a checkout that was imported, byte for byte
   passnet dataset export corpus.pnds --out tables/ --format parquet     for the Hugging Face hub
 
 Parquet needs a build with the feature `parquet`; without it the exit code is 3.")]

@@ -2,8 +2,9 @@
 
 use super::StoreArgs;
 use crate::error::{CommandError, Outcome};
-use crate::output::{Output, table};
+use crate::output::{Output, table, warn};
 use clap::Args;
+use passnet_dataset::sample::buckets::PieceKind;
 use passnet_dataset::sample::tasks::{SplitReport, split_tasks};
 use serde_json::{Value, json};
 
@@ -24,12 +25,28 @@ pub fn run(args: SplitArgs, output: &mut Output) -> Result<Outcome, CommandError
         return Err(CommandError::input("the store has no tasks")
             .with_hint("`passnet dataset sample` makes them"));
     }
+    note_few(&reports, args.evaluation);
     if output.is_json() {
         reports.iter().try_for_each(|report| output.json(&to_json(report)))?;
     } else {
         show(output, &reports)?;
     }
     Ok(Outcome::Done)
+}
+
+/// Says where there are fewer tasks than were asked for: nothing is left to train on there.
+pub(super) fn note_few(reports: &[SplitReport], asked: usize) {
+    for report in reports {
+        // Single operations are all for training.
+        if report.evaluation < asked && report.kind != PieceKind::SoleOp {
+            warn(&format!(
+                "note: {asked} evaluation tasks were asked for, and there are {} tasks of kind {}: all of them are for \
+                 evaluation, none is left for training",
+                report.evaluation,
+                report.kind.as_str()
+            ));
+        }
+    }
 }
 
 pub(super) fn show(output: &mut Output, reports: &[SplitReport]) -> Result<(), CommandError> {

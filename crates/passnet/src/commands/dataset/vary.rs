@@ -33,7 +33,7 @@ pub(super) struct VariantChoice {
     #[arg(long, value_delimiter = ',', default_value = "float16,bfloat16", value_parser = dtype)]
     dtypes: Vec<DType>,
 
-    /// Elements that the varying inputs of a model may have together
+    /// Elements that the inputs of a variant may have together; larger ones are not made
     #[arg(long, default_value_t = 1 << 28, value_name = "N")]
     max_elements: u64,
 }

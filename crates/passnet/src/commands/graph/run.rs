@@ -9,6 +9,7 @@ use passnet_engine::native::folder::draw_inputs;
 use passnet_engine::native::tensor::Budget;
 use passnet_engine::native::{NativeEngine, Program, Tensor, Wrappers, inputs};
 use passnet_engine::{Engine, EngineError, ErrorKind, Precision, RunOptions, Value, dump};
+use passnet_graph::check::missing_metadata;
 use passnet_graph::{DType, Diagnostic, GraphFiles, GraphFolder, read};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeMap;
@@ -158,7 +159,10 @@ fn try_run(
     let prepared =
         engine.prepare(&folder.graph, precision, &Wrappers::default()).map_err(Failure::Engine)?;
     if args.dry_run {
-        return Ok(Vec::new());
+        return match missing_metadata(&files.path, &folder) {
+            Some(error) => Err(Failure::Unreadable(vec![error])),
+            None => Ok(Vec::new()),
+        };
     }
     let memory_limit = usize::from(args.memory_limit) << 30;
     let drawn = Budget::new(memory_limit)

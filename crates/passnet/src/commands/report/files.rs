@@ -53,7 +53,7 @@ fn folder_name(sample: &str) -> Result<&str, CommandError> {
 }
 
 /// Whole or not at all: a reader never finds half a file.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
     let mut partial = path.as_os_str().to_os_string();
     partial.push(format!(".{}.partial", std::process::id()));
     let partial = Path::new(&partial);

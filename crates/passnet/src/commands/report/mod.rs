@@ -2,7 +2,7 @@
 
 pub mod agent;
 mod compare;
-mod files;
+pub(crate) mod files;
 mod leaderboard;
 mod single;
 

@@ -1,0 +1,1 @@
+"""The name that `pass_bench` had before."""

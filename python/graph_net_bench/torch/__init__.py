@@ -1,0 +1,1 @@
+"""Where the reference keeps what it does with PyTorch."""
