@@ -1,6 +1,7 @@
 //! `passnet graph`: look at graphs, and run them.
 
 mod check;
+mod cuda;
 mod hash;
 mod ops;
 mod profile;
@@ -20,7 +21,8 @@ Examples:
   passnet graph show examples/graphs/conv_bn_relu
   passnet graph show examples/graphs/conv_bn_relu --infer      with the shape and dtype of every value
   passnet graph show examples/graphs/conv_bn_relu --print      as canonical model.py
-  passnet graph show examples/graphs/conv_bn_relu --profile    with the time every operation takes")]
+  passnet graph show examples/graphs/conv_bn_relu --profile    with the time every operation takes
+  passnet graph show examples/graphs/conv_bn_relu --profile --device cuda   the kernels of eager PyTorch on a GPU")]
     Show(show::ShowArgs),
     /// Check that graphs are well formed: syntax, operations, metadata, shapes
     #[command(after_help = "\
