@@ -428,7 +428,7 @@ fn a_build_server_gets_an_exit_code_and_files() {
     let file = |name: &str| folder.path().join(name);
     let run = |least: &str| {
         let mut command = bench(None);
-        command.args(["--filter", "float16", "--fail-below", least]);
+        command.args(["--filter", "graphs/float16", "--fail-below", least]);
         command.arg("--junit").arg(file("junit.xml")).arg("--markdown").arg(file("page.md"));
         command.output().unwrap()
     };
