@@ -12,6 +12,7 @@ use passnet_engine::Engine;
 use passnet_engine::native::NativeEngine;
 use passnet_graph::GraphFiles;
 use passnet_solver::scaffold::{Scaffold, scaffold};
+use passnet_solver::solve::EXPLANATION;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -67,6 +68,11 @@ pub fn run(args: &InitArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     if folder.join(super::bench::MANIFEST).exists() && !args.force {
         let message = format!("{}: there are passes already", folder.display());
         return Err(CommandError::input(message).with_hint("`--force` overwrites them"));
+    }
+    // A solution that is known already is not written again, whatever became of its files.
+    match std::fs::remove_file(folder.join(EXPLANATION)) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+        _ => {}
     }
     let engine = NativeEngine;
     let written = scaffold(&engine, &sample, &folder)
