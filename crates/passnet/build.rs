@@ -1,5 +1,7 @@
-//! Tells the program what it is built from: results must not be taken for those of another build.
+//! Tells the program what it is built from: results must not be taken for those of another build. Puts into it what it
+//! needs beside itself: the plan runner, the bundled tasks, passes and exploits.
 
+use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,6 +22,85 @@ fn main() {
     tell(&format!("rustc-env=PASSNET_COMMIT={}", commit(&root)));
     tell(&format!("rustc-env=PASSNET_PROFILE={}", profile()));
     tell(&format!("rustc-env=PASSNET_FEATURES={}", features().join(" ")));
+    let out =
+        PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo names a folder for what is made"));
+    write(&out.join("runner.zst"), &compressed(&runner(&root, &out)));
+    write(&out.join("material.rs"), material(&root).as_bytes());
+}
+
+fn write(path: &Path, bytes: &[u8]) {
+    std::fs::write(path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+}
+
+fn compressed(bytes: &[u8]) -> Vec<u8> {
+    match bytes {
+        [] => Vec::new(),
+        bytes => zstd::encode_all(bytes, 19).expect("memory takes all that is written"),
+    }
+}
+
+/// The plan runner as a library, or nothing. `cargo install` keeps only the program, and cargo hands no crate the library of
+/// another, so this builds it in a folder of its own, where it waits for nobody's lock. A program that is not optimised is
+/// built often, and finds the runner beside itself. A packager names a library that is there by PASSNET_RUNNER_LIBRARY; an
+/// empty name embeds none.
+fn runner(root: &Path, out: &Path) -> Vec<u8> {
+    tell("rerun-if-env-changed=PASSNET_RUNNER_LIBRARY");
+    let read = |path: &Path| {
+        std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    match std::env::var_os("PASSNET_RUNNER_LIBRARY") {
+        Some(named) if named.is_empty() => return Vec::new(),
+        Some(named) => {
+            tell(&format!("rerun-if-changed={}", Path::new(&named).display()));
+            return read(Path::new(&named));
+        }
+        None if std::env::var("PROFILE").as_deref() != Ok("release") => return Vec::new(),
+        None => {}
+    }
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let (target, is_cross) = (variable("TARGET"), variable("TARGET") != variable("HOST"));
+    let folder = out.join("runner");
+    let mut cargo = Command::new(variable("CARGO"));
+    cargo.current_dir(root).args(["build", "--release", "-p", "passnet-runner", "--target-dir"]);
+    cargo.arg(&folder);
+    if is_cross {
+        cargo.args(["--target", &target]);
+    }
+    // What cargo tells this script is not meant for another cargo.
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy().into_owned();
+        let is_ours = name.starts_with("CARGO_PKG_")
+            || name.starts_with("CARGO_FEATURE_")
+            || name.starts_with("CARGO_CFG_")
+            || name.starts_with("DEP_");
+        if is_ours {
+            cargo.env_remove(name);
+        }
+    }
+    let status = cargo.status().unwrap_or_else(|error| panic!("cargo does not start: {error}"));
+    assert!(status.success(), "the plan runner does not build; the reason stands above");
+    let built = if is_cross { folder.join(target) } else { folder };
+    read(&built.join("release/libpassnet_runner.so"))
+}
+
+/// The bundled files as a list of names and contents, in Rust.
+fn material(root: &Path) -> String {
+    let mut files = Vec::new();
+    for part in ["tasks", "passes", "redteam"] {
+        let folder = root.join("bench").join(part);
+        tell(&format!("rerun-if-changed={}", folder.display()));
+        collect(&folder, &mut files);
+    }
+    files.sort();
+    let mut text = String::from("&[\n");
+    for file in files {
+        let name =
+            file.strip_prefix(root.join("bench")).unwrap_or(&file).to_string_lossy().into_owned();
+        let path = file.canonicalize().unwrap_or(file);
+        let _ = writeln!(text, "({name:?}, include_bytes!({:?})),", path.display().to_string());
+    }
+    text.push(']');
+    text
 }
 
 /// Everything that the program is made of, from the repository's root; tests are not.

@@ -7,6 +7,7 @@ use crate::pool::in_order;
 use crate::roofline::Roofline;
 use crate::run::{Event, FORMAT, GraphEvent, Machine, RunStore, Start};
 use crate::sample::Sample;
+use crate::stop;
 use crate::timing::TimingOptions;
 use crate::verdict::Verdict;
 use passnet_engine::{Engine, GraphCompiler};
@@ -176,6 +177,13 @@ impl Bench<'_> {
     ) -> Result<GraphEvent, LogError> {
         let event = match self.known(sample, graph, candidate, store) {
             Some(known) => known,
+            None if stop::is_asked() => GraphEvent {
+                sample: sample.name.clone(),
+                folder: folder_of(sample),
+                key: String::new(),
+                artefacts: Vec::new(),
+                evaluation: Evaluation::not_begun(graph, stop::REASON),
+            },
             None => self.graph(sample, graph, candidate, store)?,
         };
         if event.evaluation.not_judged.is_some() {
@@ -297,6 +305,9 @@ impl Bench<'_> {
         let step = samples.len().div_ceil(NOISE_GRAPHS).max(1);
         let mut floor = LEAST_NOISE;
         for sample in samples.iter().step_by(step) {
+            if stop::is_asked() {
+                break;
+            }
             let Some(graph) = sample.graphs.first() else { continue };
             let Ok(files) = sample.graph_files(graph) else { continue };
             let evaluation = evaluate(self.engine, &files, Subject::Eager, &options);

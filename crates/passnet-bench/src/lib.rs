@@ -21,6 +21,7 @@ pub mod score;
 pub mod secret;
 pub mod signature;
 pub mod stats;
+pub mod stop;
 pub mod timing;
 pub mod tolerance;
 pub mod verdict;

@@ -1,7 +1,8 @@
 //! Sample folders: one task, as the reference lays it out.
 //!
 //! `graph_list.txt` names the graphs, one path a line relative to the folder; `pass_dir` receives passes and
-//! `const_pass_dir` may hold passes that apply before them. `entry.sh` and the links to a harness are ignored.
+//! `const_pass_dir` may hold passes that apply before them. `entry.sh` and the links to a harness are ignored. A folder that
+//! is a graph itself is a task of this one graph.
 
 use crate::log::GraphList;
 use passnet_graph::{Diagnostic, FileName, GraphFiles};
@@ -32,10 +33,22 @@ pub struct Sample {
     pub graphs: Vec<String>,
     /// Passes that apply before all others, where they are not in the sample's own `const_pass_dir`.
     pub input_passes: Option<PathBuf>,
+    /// Whether the folder is its only graph, without a list.
+    pub is_graph: bool,
+}
+
+/// What a folder is called.
+fn name_of(path: &Path) -> String {
+    path.file_name()
+        .map_or_else(|| "sample".to_string(), |name| name.to_string_lossy().into_owned())
 }
 
 impl Sample {
     pub fn read(folder: &Path) -> Result<Sample, Diagnostic> {
+        if is_bare_graph(folder) {
+            let name = name_of(&canonical(folder));
+            return Ok(Sample { is_graph: true, ..Sample::of_graphs(folder, vec![name]) });
+        }
         let path = folder.join(LIST);
         let bytes = read_bounded(&path, MAX_LIST_BYTES)?;
         let list = GraphList::parse(&path.display().to_string(), &bytes)?;
@@ -45,15 +58,23 @@ impl Sample {
     /// A sample of these graphs, whatever list lies in the folder that their paths begin at.
     pub fn of_graphs(folder: &Path, graphs: Vec<String>) -> Sample {
         let path = canonical(folder);
-        let name = path
-            .file_name()
-            .map_or_else(|| "sample".to_string(), |name| name.to_string_lossy().into_owned());
-        Sample { folder: folder.to_path_buf(), path, name, graphs, input_passes: None }
+        let name = name_of(&path);
+        Sample {
+            folder: folder.to_path_buf(),
+            path,
+            name,
+            graphs,
+            input_passes: None,
+            is_graph: false,
+        }
     }
 
     /// Where a graph is. A sample has a link to the graphs of its checkout; a download of the data has no links, and there
     /// the graphs lie in a folder above.
     pub fn graph_folder(&self, graph: &str) -> PathBuf {
+        if self.is_graph {
+            return self.folder.clone();
+        }
         let here = self.folder.join(graph);
         if here.is_dir() || !graph.starts_with(GRAPHS) || self.folder.join(GRAPHS).is_dir() {
             return here;
@@ -77,6 +98,11 @@ impl Sample {
         let own = || Some(self.folder.join("const_pass_dir")).filter(|folder| folder.is_dir());
         self.input_passes.clone().or_else(own)
     }
+}
+
+/// Whether a folder is a graph and no sample.
+fn is_bare_graph(folder: &Path) -> bool {
+    !folder.join(LIST).is_file() && folder.join(FileName::Model.as_str()).is_file()
 }
 
 fn read_graph_folder(folder: &Path, name: &str) -> Result<GraphFiles, Diagnostic> {
@@ -158,16 +184,25 @@ fn above(path: &str, depth: usize) -> String {
 }
 
 /// The samples at or below the given folders, in the order of their paths; one that is named twice, or below two of
-/// them, is there once.
+/// them, is there once. A graph is a sample only where it is named itself: below a folder it may belong to a sample that
+/// lies elsewhere.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Diagnostic> {
     let mut found = Vec::new();
     for path in paths {
         let before = found.len();
+        if is_bare_graph(path) {
+            found.push(path.clone());
+            continue;
+        }
         search(path, 0, &mut found)
             .map_err(|error| Diagnostic::file(path.display().to_string(), error.to_string()))?;
         if found.len() == before {
             return Err(Diagnostic::file(path.display().to_string(), "no sample found here")
-                .with_hint(format!("a sample is a folder that holds `{LIST}`")));
+                .with_hint(format!(
+                    "a sample is a folder that holds `{LIST}`; a folder that holds `{}` is taken as a sample of one \
+                     graph, and `passnet init` makes one of several",
+                    FileName::Model
+                )));
         }
     }
     let mut known = BTreeSet::new();
@@ -230,6 +265,24 @@ mod tests {
         assert_eq!(read().graph_folder("other/x"), sample.join("other/x"));
         std::fs::create_dir_all(sample.join("graphs")).unwrap();
         assert_eq!(read().graph_folder("graphs/set/x"), sample.join("graphs/set/x"));
+    }
+
+    #[test]
+    fn a_graph_is_a_sample_only_where_it_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let graph = root.path().join("corpus/rms");
+        std::fs::create_dir_all(&graph).unwrap();
+        std::fs::write(graph.join("model.py"), "import torch\n").unwrap();
+        assert_eq!(find(std::slice::from_ref(&graph)).unwrap(), [graph.clone()]);
+        let sample = Sample::read(&graph).unwrap();
+        assert_eq!((&*sample.name, &sample.graphs[..]), ("rms", &["rms".to_string()][..]));
+        assert!(sample.graph_files("rms").unwrap().get(FileName::Model).is_some());
+        assert_eq!(sample.pass_folder(), graph.join("pass_dir"));
+        let error = find(&[root.path().to_path_buf()]).unwrap_err();
+        assert!(error.hint.unwrap().contains("passnet init"));
+        // A list beside it says what belongs to the task.
+        std::fs::write(graph.join(LIST), "graphs/0\n").unwrap();
+        assert_eq!(Sample::read(&graph).unwrap().graphs, ["graphs/0"]);
     }
 
     #[test]

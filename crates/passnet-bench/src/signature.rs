@@ -2,7 +2,7 @@
 
 use passnet_graph::infer::{Inference, Scalar, Value, infer, inputs_from};
 use passnet_graph::syntax::Source;
-use passnet_graph::{Arg, Diagnostic, GraphFiles, GraphFolder, NodeId, read};
+use passnet_graph::{Arg, Device, Diagnostic, GraphFiles, GraphFolder, NodeId, read};
 use passnet_kernel::fixture::{Filling, Fixture, Header, Input};
 use passnet_kernel::plan::{ArgValue, LaunchPlan, Step, TensorSpec, View};
 use passnet_kernel::{Const, ModuleSet};
@@ -31,8 +31,18 @@ pub fn modules(program: &Program, first: ModuleId) -> Result<ModuleSet, Diagnost
     ModuleSet::new(files.collect())
 }
 
-/// The signatures with which a pass would be called in a graph.
+/// The signatures with which a pass would be called in a graph, on [`TensorSpec::DEVICE`] as evaluations call it.
 pub fn signatures(
+    program: &Program,
+    pass: &Pass,
+    files: &GraphFiles,
+) -> Result<Vec<Signature>, Vec<Diagnostic>> {
+    signatures_on(TensorSpec::DEVICE, program, pass, files)
+}
+
+/// As [`signatures`], with arguments that appear to be on a device.
+pub fn signatures_on(
+    device: Device,
     program: &Program,
     pass: &Pass,
     files: &GraphFiles,
@@ -49,7 +59,12 @@ pub fn signatures(
     for site in &found.matches {
         let patch = Patch::new(program, pass, &folder.graph, site)
             .map_err(|error| fail(error.to_string()))?;
-        let inputs = arguments(&folder, &patch).map_err(&fail)?;
+        let mut inputs = arguments(&folder, &patch).map_err(&fail)?;
+        for input in &mut inputs {
+            if let Input::Tensor { spec, .. } = input {
+                spec.device = device;
+            }
+        }
         let is_same = |known: &&mut Signature| known.fixture.header.inputs == inputs;
         if let Some(known) = signatures.iter_mut().find(is_same) {
             known.sites += 1;

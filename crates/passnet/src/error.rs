@@ -13,6 +13,8 @@ pub enum Outcome {
     SomethingFailed,
     /// Something could not be judged, through no fault of what is under test; the results say what.
     NotJudged,
+    /// Ctrl-C came before all was done.
+    Interrupted,
 }
 
 impl Outcome {

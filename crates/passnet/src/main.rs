@@ -2,15 +2,18 @@
 //!
 //! Results go to stdout, everything else to stderr. Exit codes: 0 done; 1 done, and something under test
 //! failed; 2 bad usage or input; 3 this machine lacks what was asked for, or failed before all was judged; 70 a bug of
-//! ours.
+//! ours; 130 ended by Ctrl-C.
 
 mod commands;
+mod embedded;
 mod error;
+mod help;
+mod interrupt;
 mod output;
 mod paths;
 mod progress;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use error::{CommandError, Outcome};
 use mimalloc::MiMalloc;
 use output::Output;
@@ -26,7 +29,8 @@ static ALLOCATOR: MiMalloc = MiMalloc;
 #[command(name = "passnet", version, propagate_version = true, arg_required_else_help = true)]
 #[command(after_help = "\
 Exit codes: 0 done; 1 done, and something under test failed; 2 bad usage or input;
-            3 this machine lacks what was asked for, or failed before all was judged; 70 a bug of ours.")]
+            3 this machine lacks what was asked for, or failed before all was judged; 70 a bug of ours;
+            130 ended by Ctrl-C.")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -45,6 +49,11 @@ enum Command {
     Bench(commands::bench::BenchArgs),
     /// Make a signed bundle of a run, or verify one
     Bundle(commands::bundle::BundleArgs),
+    /// Name what a shell could put next; the scripts of `passnet completions` ask
+    #[command(hide = true)]
+    Complete(commands::completions::CompleteArgs),
+    /// Print a script that teaches a shell to complete commands and options
+    Completions(commands::completions::CompletionsArgs),
     /// Build, inspect and export a dataset of graphs
     #[command(subcommand)]
     Dataset(commands::dataset::DatasetCommand),
@@ -55,6 +64,8 @@ enum Command {
     /// Read, check, print and identify graphs
     #[command(subcommand)]
     Graph(commands::graph::GraphCommand),
+    /// Make a task of graphs of your own, with passes to begin with
+    Init(commands::init::InitArgs),
     /// Check, plan and run the kernels of a pass without a GPU
     #[command(subcommand)]
     Kernel(commands::kernel::KernelCommand),
@@ -100,8 +111,7 @@ fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Printing fails only when nobody listens any more.
-            let _ = error.print();
+            help::print(&error);
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
@@ -115,6 +125,7 @@ fn main() -> ExitCode {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::SomethingFailed) => ExitCode::from(1),
         Ok(Outcome::NotJudged) => ExitCode::from(3),
+        Ok(Outcome::Interrupted) => ExitCode::from(interrupt::EXIT_CODE),
         Err(error) if error.is_broken_pipe() => ExitCode::SUCCESS,
         Err(error) => {
             error.print();
@@ -138,10 +149,13 @@ fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
         Command::Agent(command) => commands::agent::run(command, output),
         Command::Bench(args) => commands::bench::run(args, output),
         Command::Bundle(args) => commands::bundle::run(args, output),
+        Command::Complete(args) => commands::completions::complete(&args, &Cli::command(), output),
+        Command::Completions(args) => commands::completions::run(&args, output),
         Command::Dataset(command) => commands::dataset::run(command, output),
         Command::Doctor(args) => commands::doctor::run(args, output),
         Command::Extract(args) => commands::extract::run(args, output),
         Command::Graph(command) => commands::graph::run(command, output),
+        Command::Init(args) => commands::init::run(&args, output),
         Command::Kernel(command) => commands::kernel::run(command, output),
         Command::Leaderboard(command) => commands::leaderboard::run(command, output),
         Command::Pass(command) => commands::pass::run(command, output),

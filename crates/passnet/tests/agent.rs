@@ -98,6 +98,21 @@ fn a_run_is_shown_exported_and_reported() {
     {
         assert!(report.contains(part), "`{part}` is missing:\n{report}");
     }
+    let html = path("page.html");
+    assert_eq!(output(&["report", &out, "--html", &html]).status.code(), Some(0));
+    let page = std::fs::read_to_string(&html).unwrap();
+    for part in [
+        "Attempts of scripted",
+        "pass@k",
+        "cost per task",
+        "geglu_tanh, attempt 2: solved",
+        "Step 1: the model",
+        "no_match",
+        "The best version, of step",
+    ] {
+        assert!(page.contains(part), "`{part}` is missing in the page");
+    }
+    assert!(page.ends_with("</html>\n") && !page.contains(KEY) && !page.contains("<script"));
     let compared = output(&["report", &out, &out, "--json"]);
     assert_eq!(compared.status.code(), Some(0), "{}", text(&compared.stderr));
     let first: Value =

@@ -421,3 +421,114 @@ fn a_filter_asks_for_some_cases_of_the_self_check() {
     assert_eq!(none.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&none.stderr).contains("no case of"), "{none:?}");
 }
+
+#[test]
+fn a_build_server_gets_an_exit_code_and_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name);
+    let run = |least: &str| {
+        let mut command = bench(None);
+        command.args(["--filter", "graphs/float16", "--fail-below", least]);
+        command.arg("--junit").arg(file("junit.xml")).arg("--markdown").arg(file("page.md"));
+        command.output().unwrap()
+    };
+    let reached = run("0");
+    let text = String::from_utf8(reached.stdout).unwrap();
+    assert_eq!(reached.status.code(), Some(0), "{text}");
+    assert!(text.contains("correct   1 of 1 graphs"), "the filter leaves one graph: {text}");
+    for part in ["junit.xml", "page.md", "1 is as fast as eager", "how far outputs may differ"] {
+        assert!(text.contains(part), "{part} is missing in\n{text}");
+    }
+    let missed = run("1000");
+    let text = String::from_utf8(missed.stdout).unwrap();
+    assert_eq!(missed.status.code(), Some(1));
+    assert!(text.contains("is below the 1000 asked for"), "{text}");
+    let junit = std::fs::read_to_string(file("junit.xml")).unwrap();
+    assert!(
+        junit.contains("<testsuite name=\"swiglu\" tests=\"1\" failures=\"0\" errors=\"0\">"),
+        "{junit}"
+    );
+    assert!(junit.contains("name=\"AS is at least 1000\"><failure message=\"AS is "), "{junit}");
+    let page = std::fs::read_to_string(file("page.md")).unwrap();
+    assert!(page.contains("| swiglu | graphs/float16\\_2x96x4096 | correct |"), "{page}");
+    let mut nothing = bench(None);
+    let output = nothing.args(["--filter", "no such graph"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_failed_graph_has_a_next_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = passnet();
+    command
+        .arg("bench")
+        .arg(bundled("tasks/swiglu"))
+        .arg("--passes")
+        .arg(bundled("passes/geglu_tanh"));
+    command.args(QUICK).arg("--out").arg(folder.path());
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("next: passnet pass explain PASSES --in "), "{text}");
+    assert!(text.contains("next: passnet report "), "{text}");
+    assert!(text.contains("events.jsonl"), "{text}");
+}
+
+/// A signal as Ctrl-C sends it, once the first result is there.
+#[test]
+fn ctrl_c_ends_after_the_graph_under_way_and_the_same_command_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let binary = assert_cmd::cargo::cargo_bin("passnet");
+    let mut stopped = Process::new(binary)
+        .arg("bench")
+        .arg(bundled("tasks"))
+        .arg("--passes")
+        .arg(bundled("passes"))
+        .args(QUICK)
+        .arg("--out")
+        .arg(folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let path = folder.path().join("events.jsonl");
+    let lines = || std::fs::read_to_string(&path).map_or(0, |text| text.lines().count());
+    while lines() < 3 && stopped.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(stopped.try_wait().unwrap().is_none(), "all was judged before it could be stopped");
+    let pid = stopped.id().to_string();
+    assert!(Process::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    let output = stopped.wait_with_output().unwrap();
+    let (text, said) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("stopping after what is under way"), "{said}");
+    assert!(
+        text.contains("graphs were not begun; the same command with `--out` goes on"),
+        "{text}"
+    );
+    let known = graph_events(folder.path());
+    let end = events(folder.path()).iter().filter(|event| event["event"] == "end").count();
+    assert!((2..128).contains(&known) && end == 0, "{known} {end}");
+    let first = events(folder.path()).into_iter().find(|event| event["event"] == "graph").unwrap();
+    let mut again = passnet();
+    again.arg("bench").arg(bundled("tasks").join(first["sample"].as_str().unwrap()));
+    again.arg("--passes").arg(bundled("passes")).args(QUICK).arg("--out").arg(folder.path());
+    assert!(json(&mut again)["as"].is_f64());
+}
+
+#[test]
+fn the_bundled_tasks_are_found_from_anywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = passnet();
+    command.current_dir(folder.path()).env("XDG_CACHE_HOME", folder.path().join("cache"));
+    command.args(["bench", "--bundled", "--filter", "swiglu/graphs/float16"]).args(QUICK);
+    let result = json(&mut command);
+    assert_eq!(result["graphs"][0]["verdict"], "correct", "{result}");
+    let mut command = passnet();
+    command.current_dir(folder.path()).env("XDG_CACHE_HOME", folder.path().join("cache"));
+    let output = command.args(["bench", "--self-check", "--filter", "constant_output"]).output();
+    let output = output.unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -82,3 +82,27 @@ fn checks_miss_nothing_and_invent_nothing() {
     assert_eq!((code, err.as_str()), (0, ""), "{out}");
     assert!(out.contains("0 false negatives, 0 false positives"), "{out}");
 }
+
+/// A pass that insists on a GPU is planned as `passnet bench` would plan it, and refused where a CPU is asked for.
+#[test]
+fn arguments_are_where_the_device_option_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(format!("{ROOT}/bench/passes/swiglu/swiglu.py")).unwrap();
+    let guard = "    assert gate_up.is_cuda\n    gate_up = gate_up.contiguous()\n";
+    let text = text.replace("    gate_up = gate_up.contiguous()\n", guard);
+    assert!(text.contains("is_cuda"));
+    std::fs::write(folder.path().join("swiglu.py"), text).unwrap();
+    std::fs::write(folder.path().join("sorted_output_pass_rule_names.json"), "[\"swiglu\"]")
+        .unwrap();
+    let pass = folder.path().display().to_string();
+    let graph = "bench/tasks/swiglu/graphs/float16_2x96x4096";
+    for command in ["plan", "check"] {
+        let (code, out, err) = kernel(&[command, &pass, "--graph", graph]);
+        assert_eq!(code, 0, "{out}{err}");
+        let (code, out, err) = kernel(&[command, &pass, "--graph", graph, "--device", "cpu"]);
+        assert_ne!(code, 0, "{out}");
+        assert!(err.contains("assert"), "{err}");
+        let (code, _, err) = kernel(&[command, &format!("{pass}/swiglu.py"), "--device", "cpu"]);
+        assert_ne!(code, 0, "the inputs of a file's comments, too: {err}");
+    }
+}

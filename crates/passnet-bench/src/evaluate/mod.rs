@@ -247,6 +247,11 @@ impl Evaluation {
         evaluation
     }
 
+    /// A graph that nobody came to.
+    pub(crate) fn not_begun(graph: &str, reason: &str) -> Self {
+        Evaluation { not_judged: Some(reason.into()), ..Evaluation::new(graph) }
+    }
+
     /// A graph whose files could not be read.
     pub fn unreadable(graph: &str, error: &Diagnostic) -> Self {
         Evaluation::without_run(

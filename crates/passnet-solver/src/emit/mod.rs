@@ -11,6 +11,7 @@ mod loops;
 mod names;
 mod neutral;
 mod pattern;
+mod skeleton;
 mod wrapper;
 
 use crate::analysis::body::{Code, Var};
@@ -19,10 +20,11 @@ use crate::analysis::space::{Space, coalesce};
 use crate::analysis::{Body, Piece, Refusal};
 pub use file::{PassText, SHARED, pass_files};
 pub use neutral::neutral;
+pub use skeleton::skeleton;
 
 use kernel::{KernelText, Shape};
-use passnet_graph::NodeId;
 use passnet_graph::ops::{Class, Op};
+use passnet_graph::{Graph, NodeId};
 
 /// What tuning may change about a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -157,13 +159,17 @@ impl<'g> Draft<'g> {
 
 /// A file name that says what a group computes.
 pub fn stem_of(group: &Group) -> String {
-    let graph = &group.piece.graph;
+    stem(&group.piece.graph, copies(group))
+}
+
+/// A file name that says what a graph computes; views have a word in it only where nothing else is computed.
+pub(crate) fn stem(graph: &Graph, copies: bool) -> String {
     let mut words: Vec<String> = Vec::new();
     for (_, call) in graph.calls() {
         let Some(op) = call.op() else { continue };
         let free =
             matches!(op.class(), Class::View | Class::Scalar | Class::Random) || op == Op::GetItem;
-        if free && graph.op_count() > 1 && words.len() + 1 < graph.op_count() && !copies(group) {
+        if free && graph.op_count() > 1 && words.len() + 1 < graph.op_count() && !copies {
             continue;
         }
         let word = op.name().trim_matches('_').to_string();

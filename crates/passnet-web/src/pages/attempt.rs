@@ -40,16 +40,31 @@ pub(super) fn write(
     link(links, &Route::Run(entry.id.clone()), &entry.name, &mut out);
     out.close("p");
     match AttemptRecord::of(events) {
-        Some(record) => replay(&record, &mut out),
+        Some(record) => {
+            buttons(&mut out);
+            replay(&record, &mut out);
+        }
         None => out.element("p", &[], "The trajectory has no beginning."),
     }
     Ok(Some(Page { title, body: out }))
 }
 
-fn replay(record: &AttemptRecord, out: &mut Markup) {
+/// To go through the steps one by one; the page's script shows them.
+fn buttons(out: &mut Markup) {
+    out.open("div", &[("class", "steps"), ("hidden", "")]);
+    for (name, text) in [("first", "First"), ("back", "Back"), ("next", "Next"), ("all", "All")] {
+        out.element("button", &[("type", "button"), ("name", name)], text);
+    }
+    out.element("output", &[("aria-live", "polite")], "");
+    out.close("div");
+}
+
+/// What was spent, every step with its verdicts, and the best version.
+pub(super) fn replay(record: &AttemptRecord, out: &mut Markup) {
     let end = record.end.as_ref();
     let reason = record.reason().map_or("not ended".to_string(), |reason| reason.to_string());
     let tokens = end.map_or("-".into(), |end| end.spent.usage.total().to_string());
+    let cost = end.and_then(|end| end.spent.cost).map_or("-".into(), |cost| format!("{cost:.4}"));
     facts(
         &[
             ("Model", record.start.model.name.clone()),
@@ -57,15 +72,10 @@ fn replay(record: &AttemptRecord, out: &mut Markup) {
             ("Ended", reason),
             ("Best AS", record.best_score().map_or("none".into(), ratio_text)),
             ("Tokens", tokens),
+            ("Cost", cost),
         ],
         out,
     );
-    out.open("div", &[("class", "steps"), ("hidden", "")]);
-    for (name, text) in [("first", "First"), ("back", "Back"), ("next", "Next"), ("all", "All")] {
-        out.element("button", &[("type", "button"), ("name", name)], text);
-    }
-    out.element("output", &[("aria-live", "polite")], "");
-    out.close("div");
     let mut left = MAX_PAGE;
     let mut steps = 0;
     for event in &record.events {
@@ -126,7 +136,13 @@ fn said(reply: &ReplyEvent, left: &mut usize, out: &mut Markup) {
     out.element(
         "p",
         &[("class", "soft")],
-        &format!("{} tokens in, {} out, {:.1} s", usage.input, usage.output, reply.seconds),
+        &format!(
+            "{} tokens in, {} out, {:.1} s{}",
+            usage.input,
+            usage.output,
+            reply.seconds,
+            reply.cost.map_or(String::new(), |cost| format!(", cost {cost:.4}"))
+        ),
     );
     if let Some(reasoning) = &reply.message.reasoning {
         out.open("details", &[]);

@@ -4,6 +4,7 @@
 //! policy in every page allows its own style and script and nothing else. Every page works without its script.
 
 mod attempt;
+mod attempts;
 mod board;
 mod compare;
 mod corpus;
@@ -20,6 +21,7 @@ mod shelves;
 mod submissions;
 mod task;
 
+pub use attempts::attempts;
 pub(crate) use corpus::ROWS as CORPUS_ROWS;
 pub use links::Links;
 pub(crate) use pass::inspected;

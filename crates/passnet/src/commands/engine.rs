@@ -1,6 +1,8 @@
 //! Where graphs run: the options that several commands share.
 
+use crate::embedded;
 use crate::error::CommandError;
+use crate::output::warn;
 use clap::{Args, ValueEnum};
 use passnet_engine::choice::Refused;
 use passnet_engine::{Engine, EngineChoice, EngineName, Tier};
@@ -28,7 +30,7 @@ pub struct EngineArgs {
     #[arg(long, env = "PASSNET_PYTHON", value_name = "PATH")]
     python: Option<PathBuf>,
 
-    /// The native plan runner of the torch engine; else the one beside this program
+    /// The native plan runner of the torch engine; else the one that this program carries, or that lies beside it
     #[arg(long, env = "PASSNET_RUNNER", value_name = "FILE")]
     runner: Option<PathBuf>,
 
@@ -118,7 +120,7 @@ fn check(choice: &EngineChoice) -> Result<(), CommandError> {
 /// Starts the engines of a choice.
 pub fn start(choice: &EngineChoice) -> Result<Vec<Box<dyn Engine>>, CommandError> {
     check(choice)?;
-    choice.start(&cache_folder().join("cubins"), beside_this_program()).map_err(|error| {
+    choice.start(&cache_folder().join("cubins"), own_runner()).map_err(|error| {
         CommandError::Lacking {
             message: error.to_string(),
             hint: "name a Python with PyTorch by `--python PATH` or PASSNET_PYTHON; `passnet doctor` says what \
@@ -138,8 +140,13 @@ pub fn cache_folder() -> PathBuf {
     root.join("passnet")
 }
 
-/// The plan runner, where it was installed with this program.
-pub fn beside_this_program() -> Option<PathBuf> {
+/// The plan runner: the one that this program carries, or the one that was built beside it.
+pub fn own_runner() -> Option<PathBuf> {
+    match embedded::runner() {
+        Some(Ok(path)) => return Some(path),
+        Some(Err(error)) => warn(&format!("note: the plan runner cannot be unpacked: {error}")),
+        None => {}
+    }
     let path = std::env::current_exe().ok()?.parent()?.join(RUNNER);
     path.is_file().then_some(path)
 }

@@ -3,12 +3,14 @@
 pub mod agent;
 pub mod bench;
 pub mod bundle;
+pub mod completions;
 pub mod curve;
 pub mod dataset;
 pub mod doctor;
-mod engine;
+pub mod engine;
 pub mod extract;
 pub mod graph;
+pub mod init;
 mod judging;
 pub mod kernel;
 pub mod leaderboard;

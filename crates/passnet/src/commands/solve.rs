@@ -3,6 +3,7 @@
 use super::bench::{measure_noise, outcome, print_results, sample_labels};
 use super::engine::EngineArgs;
 use crate::error::{CommandError, Outcome};
+use crate::interrupt;
 use crate::output::{Output, table, warn};
 use crate::paths::with_list;
 use crate::progress::Bar;
@@ -13,6 +14,7 @@ use passnet_bench::pool::in_order;
 use passnet_bench::roofline::Roofline;
 use passnet_bench::run::{Event, RunStore};
 use passnet_bench::sample::{self, Sample};
+use passnet_bench::stop;
 use passnet_bench::timing::TimingOptions;
 use passnet_dataset::progress::{Progress, Task};
 use passnet_engine::{Engine, Identity};
@@ -33,10 +35,10 @@ Examples:
   passnet solve bench/tasks --out solved
   passnet solve --list tasks.txt --out solved --graphs 3 --quick
   passnet solve bench/tasks --out solved --engine torch --device cuda
-  passnet solve SAMPLE --no-tune --no-bench       write all passes, measure nothing (for another machine)
+  passnet solve bench/tasks/swiglu --no-tune --no-bench --out untuned   write all passes, measure nothing (for another machine)
   passnet report solved/run --html solved.html")]
 pub struct SolveArgs {
-    /// Sample folders, or folders of them
+    /// Sample folders, folders of them, or graph folders
     #[arg(required_unless_present = "list")]
     samples: Vec<PathBuf>,
 
@@ -86,6 +88,7 @@ struct Solved {
 
 pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     let samples = read_samples(&args)?;
+    interrupt::finish_first("the same command goes on: what is solved stays solved");
     let engines = args.engine.start()?;
     let mut benches: Vec<Bench<'_>> = engines.iter().map(|engine| args.bench(&**engine)).collect();
     let mut store = match (&args.out, args.no_bench) {
@@ -115,6 +118,7 @@ pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     out.flush()?;
     let unsolved = solved.iter().any(|solved| solved.result.is_err());
     match outcome(&judged) {
+        _ if lost && stop::is_asked() => Ok(Outcome::Interrupted),
         _ if lost => Ok(Outcome::NotJudged),
         Outcome::Done => Ok(Outcome::failed_if(unsolved)),
         other => Ok(other),
@@ -163,6 +167,11 @@ fn solve_all(
     let bar = Bar::new();
     let task = Task::begin(&bar, "solving tasks", Some(samples.len() as u64));
     let done = in_order(&solvers, &jobs, |Solver { bench, rates }, (sample, label)| {
+        if stop::is_asked() {
+            let result = Err(stop::REASON.to_string());
+            let solved = Solved { name: label.clone(), result, not_tried: true };
+            return Ok((solved, Judged::default()));
+        }
         let folder = match &args.out {
             Some(out) => out.join("passes").join(label),
             None => sample.pass_folder(),
@@ -277,7 +286,7 @@ fn show(
     out.table(&rows)?;
     for solved in solved {
         if let Err(error) = &solved.result {
-            out.line(format!("not solved: {error}"))?;
+            out.line(format!("{}: not solved: {error}", solved.name))?;
         }
     }
     let mut seconds: Vec<f64> =

@@ -29,11 +29,24 @@ pub const STYLE: &str = include_str!("style.css");
 
 /// The page of one run, or of several compared.
 pub fn page(runs: &[RunRecord], parameters: Parameters) -> String {
+    page_with(runs, parameters, |_| {})
+}
+
+/// As [`page`], with what `more` writes below the results.
+pub fn page_with(
+    runs: &[RunRecord],
+    parameters: Parameters,
+    more: impl FnOnce(&mut Markup),
+) -> String {
     let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
     let title = format!("PassNet: {}", names.join(", "));
-    document(&title, POLICY, "", |page| match runs {
-        [run] => single(run, parameters, page),
-        runs => several::write(runs, parameters, page),
+    document(&title, POLICY, "", |page| {
+        match runs {
+            [] => {}
+            [run] => single(run, parameters, page),
+            runs => several::write(runs, parameters, page),
+        }
+        more(page);
     })
 }
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
-  passnet agent prompts my_prompts && $EDITOR my_prompts/task.md
+  passnet agent prompts my_prompts             then edit my_prompts/task.md
   passnet agent run bench/tasks --model gpt-5 --prompts my_prompts --out runs/mine")]
 pub struct PromptsArgs {
     /// Where to write; files that are there already stay as they are

@@ -6,6 +6,7 @@ use crate::commands::bench::measure_noise;
 use crate::commands::engine;
 use crate::commands::report::agent::print_metrics;
 use crate::error::{CommandError, Outcome};
+use crate::interrupt;
 use crate::output::{Output, warn};
 use passnet_agent::agent::Agent;
 use passnet_agent::budget::Purse;
@@ -169,6 +170,7 @@ pub(super) fn work(
         purse: Purse::new(settings.run_cost),
     };
     let tasks: Vec<Arc<Task>> = tasks.into_iter().map(Arc::new).collect();
+    interrupt::end_at_once(&format!("`passnet agent resume {}` goes on", folder.display()));
     let live = Live::new(tasks.len() * settings.attempts as usize, settings.limits.steps);
     let plan = Plan { tasks, attempts: settings.attempts, jobs: settings.jobs };
     let done = run::run(&agent, &run_folder, &plan, &|news| live.hear(news));

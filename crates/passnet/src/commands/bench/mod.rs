@@ -1,12 +1,16 @@
 //! `passnet bench`: evaluate passes on samples.
 
 mod against;
+mod ci;
+mod next;
 mod self_check;
 mod show;
 
 use super::engine::EngineArgs;
 use super::judging::Judging;
+use crate::embedded;
 use crate::error::{CommandError, Outcome};
+use crate::interrupt;
 use crate::output::{Output, warn};
 use crate::paths::with_list;
 use crate::progress::Bar;
@@ -17,6 +21,7 @@ use passnet_bench::roofline::Roofline;
 use passnet_bench::run::{Event, RunStore};
 use passnet_bench::sample::{self, Sample, labels};
 use passnet_bench::score::Parameters;
+use passnet_bench::stop;
 use passnet_bench::verdict::VerdictKind;
 use passnet_dataset::progress::{Progress, Task};
 use passnet_engine::{Engine, EngineChoice, EngineName, GraphCompiler, Identity, InductorMode};
@@ -27,22 +32,33 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  passnet bench bench/tasks --passes bench/passes        all bundled tasks with their passes
-  passnet bench SAMPLE --passes my_pass --out runs/mine  one task, one pass folder, results kept
+  passnet bench --bundled                                all bundled tasks with their passes
+  passnet bench bench/tasks/swiglu --passes bench/passes/swiglu --out runs/mine   one task, one pass folder, results kept
   passnet bench bench/tasks --compiler eager             eager against itself: the noise of this machine
   passnet bench bench/tasks --compiler joined            what the native engine gains by joining operations itself
   passnet bench bench/tasks --engine torch --compiler inductor   TorchInductor against eager PyTorch
   passnet bench bench/tasks --passes bench/passes --engine torch --device cuda --devices 0,1 \
-      --against inductor-max-autotune --against cudagraph   on two GPUs, beside two baselines measured once
+--against inductor-max-autotune --against cudagraph   on two GPUs, beside two baselines measured once
   passnet bench --list PassNet/sample_lists/eval/hf_fusible_eval_samples_v2.txt   a published list of tasks
+  passnet bench examples/graphs/rms_norm_gate --passes examples/passes/rms_norm_gate   a graph is a task of one graph
+  passnet bench bench/tasks --passes bench/passes --filter swiglu/ --fail-below 1.0 --junit bench.xml   for CI
   passnet bench --self-check                             all exploits and their honest controls
+
+Exit codes: 0 every graph is correct, and AS is not below --fail-below; 1 some graph is not, or AS is; 2 bad usage or
+input; 3 some graph could not be judged; 130 ended by Ctrl-C.
+
+Ctrl-C lets the graph under way end, shows what was judged and begins no other graph; a second one ends at once.
 The same command with the same --out goes on where it was stopped. A result is known again only where it comes from the
 same engine, device, versions and build. A graph that the machine kept from being judged (a missing library, a killed
 process, a full disk) is no failure of the pass: it is not stored, the exit code is 3, and the next run takes it up.")]
 pub struct BenchArgs {
-    /// Sample folders, or folders of them
-    #[arg(required_unless_present_any = ["self_check", "list"])]
+    /// Sample folders, folders of them, or graph folders
+    #[arg(required_unless_present_any = ["self_check", "bundled", "list"])]
     samples: Vec<PathBuf>,
+
+    /// The tasks and passes that this program carries, besides the samples named
+    #[arg(long, conflicts_with_all = ["self_check", "passes"])]
+    bundled: bool,
 
     /// A published list of samples, as text, table (`sample_path`) or tasks (`.jsonl`); paths from the top of its checkout
     #[arg(long, value_name = "FILE", conflicts_with = "self_check")]
@@ -90,9 +106,12 @@ pub struct BenchArgs {
     #[arg(long, value_name = "DIR", requires = "self_check")]
     suite: Option<PathBuf>,
 
-    /// Only those cases of `--self-check` whose name holds this; eager is not raced then
-    #[arg(long, value_name = "NAME", requires = "self_check")]
+    /// Only graphs whose `TASK/GRAPH` holds this; with `--self-check` only cases whose name does, and no race of eager
+    #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
+
+    #[command(flatten)]
+    ci: ci::Ci,
 
     /// What a failed graph scores (above 0, at most 1)
     #[arg(long, default_value_t = 0.1, value_name = "B", allow_negative_numbers = true)]
@@ -181,7 +200,24 @@ impl BenchArgs {
         for baseline in self.baselines() {
             has_compiler(&format!("--against {}", baseline.name()), baseline, &choice)?;
         }
+        self.ci.check()?;
         self.engine.check()
+    }
+
+    /// The samples asked for, with the graphs asked for.
+    fn samples(&self) -> Result<Vec<Sample>, CommandError> {
+        let mut samples = read_samples(&with_list(&self.samples, self.list.as_deref())?)?;
+        let Some(filter) = &self.filter else { return Ok(samples) };
+        for sample in &mut samples {
+            let name = sample.name.clone();
+            sample.graphs.retain(|graph| format!("{name}/{graph}").contains(filter.as_str()));
+        }
+        samples.retain(|sample| !sample.graphs.is_empty());
+        match samples.is_empty() {
+            false => Ok(samples),
+            true => Err(CommandError::input(format!("no graph has `{filter}` in its name"))
+                .with_hint("names look like `swiglu/graphs/float32_1x128x4096`")),
+        }
     }
 }
 
@@ -225,13 +261,21 @@ pub(crate) fn measure_noise(benches: &mut [Bench<'_>], samples: &[Sample]) -> f6
     floor
 }
 
-pub fn run(args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandError> {
+pub fn run(mut args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     args.check()?;
     if args.self_check {
         return self_check::run(&args, out);
     }
+    if args.bundled {
+        args.samples.push(embedded::material("tasks")?);
+        args.passes = Some(embedded::material("passes")?);
+    }
     let parameters = Parameters::checked(args.b, args.p).map_err(CommandError::input)?;
-    let samples = read_samples(&with_list(&args.samples, args.list.as_deref())?)?;
+    let samples = args.samples()?;
+    interrupt::finish_first(match args.out {
+        Some(_) => "the same command goes on where it stopped",
+        None => "nothing was kept; with `--out DIR` the same command would go on",
+    });
     let folders = pass_folders(&args, &samples)?;
     let engines = args.engine.start()?;
     let mut benches: Vec<Bench<'_>> =
@@ -260,16 +304,22 @@ pub fn run(args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandError> {
         judged: &judged,
         against: &against,
     };
+    let written = args.ci.write(&shown)?;
+    let missed = args.ci.missed(&shown);
     if out.is_json() {
         shown.json(out)?;
     } else {
         shown.print(out)?;
+        shown.print_end(&written, missed, out)?;
         if args.out.is_none() {
             warn("note: nothing was kept; `--out DIR` keeps results for `passnet report`");
         }
     }
     out.flush()?;
-    Ok(outcome(&judged))
+    Ok(match outcome(&judged) {
+        Outcome::Done => Outcome::failed_if(missed.is_some()),
+        other => other,
+    })
 }
 
 /// Judges all samples and keeps what is found.
@@ -308,6 +358,7 @@ pub(crate) fn outcome(judged: &Judged) -> Outcome {
         .any(|event| event.evaluation.judged.verdict.kind != VerdictKind::Correct);
     match judged.not_judged.is_empty() {
         true => Outcome::failed_if(wrong),
+        false if stop::is_asked() => Outcome::Interrupted,
         false => Outcome::NotJudged,
     }
 }
@@ -322,7 +373,11 @@ pub(crate) fn print_results(
 ) -> Result<(), CommandError> {
     let parameters = Parameters::default();
     let shown = show::Shown { run, identity, noise_floor, parameters, judged, against: &[] };
-    if out.is_json() { shown.json(out) } else { shown.print(out) }
+    if out.is_json() {
+        return shown.json(out);
+    }
+    shown.print(out)?;
+    shown.print_end(&[], None, out)
 }
 
 fn read_samples(paths: &[PathBuf]) -> Result<Vec<Sample>, CommandError> {
@@ -362,7 +417,7 @@ fn pass_folders(args: &BenchArgs, samples: &[Sample]) -> Result<Vec<PathBuf>, Co
 }
 
 /// What makes a folder a pass folder.
-const MANIFEST: &str = "sorted_output_pass_rule_names.json";
+pub(crate) const MANIFEST: &str = "sorted_output_pass_rule_names.json";
 
 /// The passes for a sample: the folder given, a folder of the sample's label or name in it, or the sample's own.
 fn pass_folder(given: Option<&Path>, sample: &Sample, label: &str) -> PathBuf {

@@ -1,6 +1,7 @@
 //! `passnet bench --self-check`: is the benchmark itself to be trusted on this machine?
 
 use super::BenchArgs;
+use crate::embedded;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table};
 use crate::progress::Bar;
@@ -11,16 +12,15 @@ use passnet_bench::same::{self, SameRace};
 use passnet_dataset::progress::Task;
 use passnet_engine::Engine;
 use serde_json::json;
-use std::path::Path;
-
-/// Where the bundled material lies in the repository.
-const SUITE: &str = "bench/redteam";
-const TASKS: &str = "bench/tasks";
+use std::path::{Path, PathBuf};
 
 /// Runs the red team, then races eager against itself. A filter asks for some cases only, and no race.
 pub(super) fn run(args: &BenchArgs, out: &mut Output) -> Result<Outcome, CommandError> {
-    let suite = args.suite.as_deref().unwrap_or(Path::new(SUITE));
-    let tasks = args.samples.first().map_or(Path::new(TASKS), |path| path.as_path());
+    let bundled = |named: Option<&PathBuf>, part: &str| {
+        named.cloned().map_or_else(|| embedded::material(part), Ok)
+    };
+    let suite = &*bundled(args.suite.as_ref(), "redteam")?;
+    let tasks = &*bundled(args.samples.first(), "tasks")?;
     let mut cases = redteam::cases(suite, tasks)?;
     if let Some(filter) = &args.filter {
         cases.retain(|case| case.class().contains(filter.as_str()));

@@ -1,6 +1,7 @@
 //! The results of an evaluation, for people and for machines.
 
 use super::against::Against;
+use super::next;
 use crate::commands::curve::print_curve;
 use crate::error::CommandError;
 use crate::output::{Output, table};
@@ -9,13 +10,14 @@ use passnet_bench::evaluate::{CallCosts, Evaluation, Spent};
 use passnet_bench::report::{GraphRow, printable};
 use passnet_bench::run::GraphEvent;
 use passnet_bench::score::{Outcome, Parameters, Score, Scoring, geometric_mean};
-use passnet_bench::stats::Decision;
+use passnet_bench::stats::{Decision, median};
+use passnet_bench::stop;
 use passnet_bench::tolerance::BASELINE;
 use passnet_bench::verdict::VerdictKind;
 use passnet_engine::Identity;
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(super) struct Shown<'a> {
     pub(super) run: Option<&'a Path>,
@@ -27,7 +29,7 @@ pub(super) struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    fn score(&self) -> Option<Score> {
+    pub(super) fn score(&self) -> Option<Score> {
         let outcomes: Vec<Outcome> = self
             .judged
             .events
@@ -74,9 +76,14 @@ impl Shown<'_> {
                  not scored"
             ))?;
         }
-        out.line(format!("AS        {:.4}", score.aggregated))?;
         out.line(format!(
-            "correct   {} of {} graphs at t = {BASELINE}",
+            "AS        {:.4}   speed-up over eager, averaged over graphs and levels t: 1 is as fast as eager, a \
+             failed graph counts {}",
+            score.aggregated, self.parameters.b
+        ))?;
+        out.line(format!(
+            "correct   {} of {} graphs at t = {BASELINE}   t: how far outputs may differ from eager's, from -10 \
+             (hardly) to 5 (widely)",
             summary.correct, summary.graphs
         ))?;
         if let Some(mean) = summary.geometric_mean {
@@ -165,14 +172,19 @@ impl Shown<'_> {
 
     /// One row per sample: a person looks at tasks first.
     fn print_samples(&self, out: &mut Output) -> Result<(), CommandError> {
-        let mut samples: BTreeMap<&str, Vec<&GraphEvent>> = BTreeMap::new();
-        for event in &self.judged.events {
-            samples.entry(&event.sample).or_default().push(event);
-        }
         let mut rows = table([
-            "task", "graphs", "correct", "AS", "speed-up", "slowest", "fastest", "roofline",
+            "task",
+            "graphs",
+            "correct",
+            "AS",
+            "speed-up",
+            "slowest",
+            "fastest",
+            "eager",
+            "candidate",
+            "roofline",
         ]);
-        for (name, events) in samples {
+        for (name, events) in self.tasks() {
             let judged: Vec<_> = events.iter().map(|event| &event.evaluation.judged).collect();
             let outcomes: Vec<Outcome> =
                 judged.iter().map(|judged| judged.outcome(Scoring::Strict)).collect();
@@ -188,10 +200,51 @@ impl Shown<'_> {
                 number(geometric_mean(speedups.iter().copied())),
                 number(speedups.iter().copied().reduce(f64::min)),
                 number(speedups.iter().copied().reduce(f64::max)),
+                time_of(&events, |evaluation| &evaluation.eager_ms),
+                time_of(&events, |evaluation| &evaluation.candidate_ms),
                 share(roofline(&events)),
             ]);
         }
-        out.table(&rows)
+        out.table(&rows)?;
+        out.line(
+            "eager, candidate: one call (geometric mean over the correct graphs of the median)",
+        )
+    }
+
+    /// The results of each task that something is known of, by name.
+    pub(super) fn tasks(&self) -> BTreeMap<&str, Vec<&GraphEvent>> {
+        let mut tasks: BTreeMap<&str, Vec<&GraphEvent>> = BTreeMap::new();
+        for lost in &self.judged.not_judged {
+            tasks.entry(&lost.sample).or_default();
+        }
+        for event in &self.judged.events {
+            tasks.entry(&event.sample).or_default().push(event);
+        }
+        tasks
+    }
+
+    /// What was written, what was missed, what can be done next.
+    pub(super) fn print_end(
+        &self,
+        written: &[PathBuf],
+        missed: Option<(f64, f64)>,
+        out: &mut Output,
+    ) -> Result<(), CommandError> {
+        out.line("")?;
+        if let Some((reached, least)) = missed {
+            out.line(format!("AS {reached:.4} is below the {least} asked for"))?;
+        }
+        if let Some(run) = self.run {
+            let events = run.join("events.jsonl");
+            out.line(format!("wrote {} (every result, sealed)", events.display()))?;
+        }
+        for path in written {
+            out.line(format!("wrote {}", path.display()))?;
+        }
+        for (command, purpose) in next::steps(self.judged, self.run) {
+            out.line(printable(&format!("next: {command}   {purpose}")))?;
+        }
+        Ok(())
     }
 
     fn print_not_judged(&self, out: &mut Output) -> Result<(), CommandError> {
@@ -200,7 +253,18 @@ impl Shown<'_> {
             return Ok(());
         }
         out.line("")?;
-        for NotJudged { sample, graph, reason } in lost {
+        let (stopped, lost): (Vec<&NotJudged>, Vec<&NotJudged>) =
+            lost.iter().partition(|lost| lost.reason == stop::REASON);
+        if !stopped.is_empty() {
+            out.line(format!(
+                "stopped: {} graphs were not begun; the same command with `--out` goes on with them",
+                stopped.len()
+            ))?;
+        }
+        if lost.is_empty() {
+            return Ok(());
+        }
+        for NotJudged { sample, graph, reason } in &lost {
             out.line(printable(&format!("{sample}/{graph}: not judged: {reason}")))?;
         }
         out.line(format!(
@@ -223,6 +287,22 @@ impl Shown<'_> {
             out.line(format!("{}/{}: {}", event.sample, judged.graph, judged.verdict))?;
         }
         Ok(())
+    }
+}
+
+/// The median of one call, over the right graphs of a task.
+fn time_of(events: &[&GraphEvent], calls: fn(&Evaluation) -> &Vec<f64>) -> String {
+    let right = events.iter().filter(|event| is_right(event));
+    short_time(geometric_mean(right.filter_map(|event| median(calls(&event.evaluation)))))
+}
+
+/// Milliseconds with a unit that fits.
+pub(super) fn short_time(milliseconds: Option<f64>) -> String {
+    match milliseconds {
+        None => "-".into(),
+        Some(ms) if ms < 1.0 => format!("{:.1} µs", ms * 1e3),
+        Some(ms) if ms < 1e3 => format!("{ms:.2} ms"),
+        Some(ms) => format!("{:.2} s", ms / 1e3),
     }
 }
 

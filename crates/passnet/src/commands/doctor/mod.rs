@@ -4,7 +4,7 @@ mod install;
 mod machine;
 pub(super) mod python;
 
-use crate::commands::engine::beside_this_program;
+use crate::commands::engine::own_runner;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table};
 use clap::{Args, ValueEnum};
@@ -108,16 +108,16 @@ fn lacking(refusal: &Refusal) -> CommandError {
     CommandError::Lacking { message: refusal.to_string(), hint: refusal.hint.into() }
 }
 
-/// The plan runner: where PASSNET_RUNNER says, or beside this program.
+/// The plan runner: where PASSNET_RUNNER says, or this program's own.
 fn runner() -> Option<PathBuf> {
     let named = std::env::var_os("PASSNET_RUNNER").map(PathBuf::from);
-    named.filter(|path| path.is_file()).or_else(beside_this_program)
+    named.filter(|path| path.is_file()).or_else(own_runner)
 }
 
 const INSTALL: &str = "`passnet doctor --install-torch` makes an environment with PyTorch; \
      `--python PATH` or PASSNET_PYTHON names one that is there";
-const RUNNER: &str = "build it with `cargo build --release -p passnet-runner` and put libpassnet_runner.so beside this \
-     program, or name it by PASSNET_RUNNER";
+const RUNNER: &str = "a release build of passnet carries it; beside another build put what `cargo build -p passnet-runner` makes \
+     (libpassnet_runner.so), or name it by PASSNET_RUNNER";
 const CUDA: &str = "install NVIDIA's driver; in a container, start it with `--gpus all`";
 
 impl Report {

@@ -1,6 +1,7 @@
 //! `passnet graph`: look at graphs, and run them.
 
 mod check;
+mod cuda;
 mod hash;
 mod ops;
 mod profile;
@@ -17,15 +18,16 @@ pub enum GraphCommand {
     /// Show graphs as tables of operations, or print them in canonical style
     #[command(after_help = "\
 Examples:
-  passnet graph show samples/timm/resnet18
-  passnet graph show samples/timm/resnet18 --infer      with the shape and dtype of every value
-  passnet graph show samples/timm/resnet18 --print      as canonical model.py
-  passnet graph show samples/timm/resnet18 --profile    with the time every operation takes")]
+  passnet graph show examples/graphs/conv_bn_relu
+  passnet graph show examples/graphs/conv_bn_relu --infer      with the shape and dtype of every value
+  passnet graph show examples/graphs/conv_bn_relu --print      as canonical model.py
+  passnet graph show examples/graphs/conv_bn_relu --profile    with the time every operation takes
+  passnet graph show examples/graphs/conv_bn_relu --profile --device cuda   the kernels of eager PyTorch on a GPU")]
     Show(show::ShowArgs),
     /// Check that graphs are well formed: syntax, operations, metadata, shapes
     #[command(after_help = "\
 Examples:
-  passnet graph check samples/                 every graph below a folder
+  passnet graph check examples/graphs          every graph below a folder
   passnet graph check graphs.tar.zst --json    an archive, one JSON object a line
 
 Exit code 1 means that at least one graph has errors.")]
@@ -37,21 +39,21 @@ dtypes of the inputs. None depends on names, on the order of independent stateme
 on textual style.
 
 Example:
-  passnet graph hash samples/ --json | sort -k4 | uniq ...   find equal graphs")]
+  passnet graph hash examples/graphs --json | sort -k4      equal graphs come one after the other")]
     Hash(Paths),
     /// Count the operations graphs use
     #[command(after_help = "\
 Examples:
-  passnet graph ops samples/timm/resnet18
+  passnet graph ops examples/graphs/conv_bn_relu
   passnet graph ops graphs.tar.zst --by spelling")]
     Ops(ops::OpsArgs),
     /// Run graphs on inputs drawn from their metadata
     #[command(after_help = "\
 Examples:
-  passnet graph run samples/timm/resnet18
-  passnet graph run samples/timm/resnet18 --dump resnet18.safetensors
-  passnet graph run samples/ --dtype bfloat16 --json     a tree of graphs, one JSON object a line
-  passnet graph run samples/timm/resnet18 --oracle       everything in float64
+  passnet graph run examples/graphs/conv_bn_relu
+  passnet graph run examples/graphs/conv_bn_relu --dump conv.safetensors
+  passnet graph run examples/graphs --dtype bfloat16 --json     a tree of graphs, one JSON object a line
+  passnet graph run examples/graphs/conv_bn_relu --oracle       everything in float64
 
 Inputs are drawn as the reference draws them, bit by bit as PyTorch's CPU generator does for the same seed.
 Exit code 1 means that at least one graph did not run.")]

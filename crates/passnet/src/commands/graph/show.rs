@@ -27,9 +27,20 @@ pub struct ShowArgs {
     /// Run the graph and show time, bytes and FLOPs of every operation against this machine's rates
     #[arg(long, conflicts_with_all = ["infer", "print"])]
     profile: bool,
+
+    /// Where `--profile` runs it: our own engine on the CPU, or eager PyTorch on a GPU, kernel by kernel
+    #[arg(long, requires = "profile", default_value = "cpu", value_parser = ["cpu", "cuda"])]
+    device: String,
+
+    /// A Python with PyTorch, for a GPU [default: the one that `passnet doctor` finds]
+    #[arg(long, env = "PASSNET_PYTHON", value_name = "PATH")]
+    python: Option<PathBuf>,
 }
 
 pub fn run(args: ShowArgs, output: &mut Output) -> Result<Outcome, CommandError> {
+    if args.profile && args.device == "cuda" {
+        return super::cuda::run(&args.paths, args.python.as_deref(), output);
+    }
     if args.profile {
         return super::profile::run(&args.paths, output);
     }

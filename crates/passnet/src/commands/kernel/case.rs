@@ -4,9 +4,9 @@ use super::Inputs;
 use crate::error::CommandError;
 use crate::output::warn;
 use crate::paths::for_each_graph;
-use passnet_bench::signature::{Signature, modules, signatures};
-use passnet_graph::{Diagnostic, GraphFiles};
-use passnet_kernel::fixture::{Fixture, Header};
+use passnet_bench::signature::{Signature, modules, signatures_on};
+use passnet_graph::{Device, Diagnostic, GraphFiles};
+use passnet_kernel::fixture::{Fixture, Header, Input};
 use passnet_pass::load::{Bindings, LoadOptions, PassSet, Program, load};
 use passnet_pass::trace::{Dialect, Pass, trace};
 use serde_json::{Value as Json, json};
@@ -57,7 +57,7 @@ impl Inputs {
         let mut failed = false;
         if self.graphs.is_empty() {
             for path in &self.passes {
-                match described(path, &mut cases) {
+                match described(path, self.device.into(), &mut cases) {
                     Ok(()) => {}
                     Err(errors) if self.passes.len() == 1 => {
                         return Err(CommandError::Located(errors));
@@ -85,7 +85,12 @@ impl Inputs {
         }
         for_each_graph(
             &self.graphs,
-            |files| passes.iter().map(|(program, pass)| matched(program, pass, files)).collect(),
+            |files| {
+                passes
+                    .iter()
+                    .map(|(program, pass)| matched(self.device.into(), program, pass, files))
+                    .collect()
+            },
             |_, results: Vec<Result<Vec<Case>, Vec<Diagnostic>>>| {
                 for result in results {
                     match result {
@@ -107,7 +112,11 @@ fn report(errors: &[Diagnostic]) -> bool {
 }
 
 /// A folder that is no pass: the kernel files in it, in the order of their names.
-fn described_files(folder: &Path, cases: &mut Vec<Case>) -> Result<(), Vec<Diagnostic>> {
+fn described_files(
+    folder: &Path,
+    device: Device,
+    cases: &mut Vec<Case>,
+) -> Result<(), Vec<Diagnostic>> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|e| e.path());
     let is_kernel = |p: &PathBuf| p.is_file() && p.extension().is_some_and(|e| e == "py");
     let mut files: Vec<PathBuf> = entries.filter(is_kernel).collect();
@@ -117,25 +126,30 @@ fn described_files(folder: &Path, cases: &mut Vec<Case>) -> Result<(), Vec<Diagn
     }
     let mut errors = Vec::new();
     for file in &files {
-        errors.extend(described(file, cases).err().into_iter().flatten());
+        errors.extend(described(file, device, cases).err().into_iter().flatten());
     }
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
 /// Files that describe their inputs themselves, with the helper files they import.
-fn described(path: &Path, cases: &mut Vec<Case>) -> Result<(), Vec<Diagnostic>> {
+fn described(path: &Path, device: Device, cases: &mut Vec<Case>) -> Result<(), Vec<Diagnostic>> {
     let set = load(path, &LoadOptions::default());
     if set.passes.is_empty() && set.errors.is_empty() {
-        return described_files(path, cases);
+        return described_files(path, device, cases);
     }
     let mut errors = set.errors;
     for file in &set.passes {
         let source = &set.program.module(file.module).source;
-        let fixture = Header::parse(source).and_then(|header| {
+        let fixture = Header::parse(source).and_then(|mut header| {
             if header.inputs.is_empty() && header.wrapper.is_none() {
                 return Err(Diagnostic::file(source.path(), "no inputs to plan for").with_hint(
                     "name a graph with `--graph`, or describe them in comments: `# input: x float32 [64, 100]`",
                 ));
+            }
+            for input in &mut header.inputs {
+                if let Input::Tensor { spec, .. } = input {
+                    spec.device = device;
+                }
             }
             Fixture::of(header, modules(&set.program, file.module)?)
         });
@@ -152,6 +166,7 @@ fn described(path: &Path, cases: &mut Vec<Case>) -> Result<(), Vec<Diagnostic>> 
 
 /// The signatures with which a pass would be called in a graph.
 fn matched(
+    device: Device,
     program: &Program,
     pass: &Pass,
     files: &GraphFiles,
@@ -162,5 +177,5 @@ fn matched(
         sites: found.sites,
         fixture: found.fixture,
     };
-    Ok(signatures(program, pass, files)?.into_iter().map(case).collect())
+    Ok(signatures_on(device, program, pass, files)?.into_iter().map(case).collect())
 }

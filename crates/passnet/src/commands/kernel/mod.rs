@@ -7,7 +7,9 @@ mod run;
 
 use crate::error::{CommandError, Outcome};
 use crate::output::Output;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
+use passnet_graph::{Device, DeviceKind};
+use passnet_kernel::plan::TensorSpec;
 use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
@@ -15,9 +17,9 @@ pub enum KernelCommand {
     /// Look for out-of-bounds accesses, races, unwritten outputs and more
     #[command(after_help = "\
 Examples:
-  passnet kernel check pass_dir/ --graph graphs/resnet18    for the shapes at which the passes match
-  passnet kernel check fuse.py                              for the inputs that its first comments describe
-  passnet kernel check --self-check tests/checks/           against the files' own `# expect:` lines
+  passnet kernel check bench/passes/swiglu --graph bench/tasks/swiglu/graphs    for the shapes at which the passes match
+  passnet kernel check bench/passes/swiglu/swiglu.py      for the inputs that its first comments describe
+  passnet kernel check --self-check crates/passnet-kernel/tests/checks    against the files' own `# expect:` lines
 
 Exit code 1 means that a kernel has errors, or that a self-check missed one or found one too many.")]
     Check(check::CheckArgs),
@@ -43,6 +45,26 @@ pub struct Inputs {
     /// Graph folders, trees of them, or archives: plan for the shapes at which each pass matches there
     #[arg(long = "graph", num_args = 1.., value_name = "DIR")]
     graphs: Vec<PathBuf>,
+
+    /// Where the wrapper's arguments appear to be. Passes are written for a GPU, and `passnet bench` shows them one,
+    /// wherever their kernels run
+    #[arg(long, value_enum, default_value_t = DeviceArg::Cuda)]
+    device: DeviceArg,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DeviceArg {
+    Cuda,
+    Cpu,
+}
+
+impl From<DeviceArg> for Device {
+    fn from(device: DeviceArg) -> Device {
+        match device {
+            DeviceArg::Cuda => TensorSpec::DEVICE,
+            DeviceArg::Cpu => Device { kind: DeviceKind::Cpu, index: None },
+        }
+    }
 }
 
 pub fn run(command: KernelCommand, out: &mut Output) -> Result<Outcome, CommandError> {

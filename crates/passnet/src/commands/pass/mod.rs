@@ -17,8 +17,8 @@ pub enum PassCommand {
     /// Check passes: do they load and trace, and do they keep the integrity rules
     #[command(after_help = "\
 Examples:
-  passnet pass check pass_dir/
-  passnet pass check fuse.py --json
+  passnet pass check bench/passes/swiglu
+  passnet pass check examples/passes/rms_norm_gate/rms_norm_gate.py --json
   passnet pass check --rules                what every rule looks for, and why
 
 Exit code 1 means that a pass has errors or is refused by a rule.")]
@@ -26,28 +26,28 @@ Exit code 1 means that a pass has errors or is refused by a rule.")]
     /// Show what `pattern` and `replacement_args` mean as graphs
     #[command(after_help = "\
 Examples:
-  passnet pass trace fuse.py
-  passnet pass trace pass_dir/ --json       pattern, arguments and wrapper of every pass
+  passnet pass trace examples/passes/rms_norm_gate/rms_norm_gate.py
+  passnet pass trace bench/passes/swiglu --json       pattern, arguments and wrapper of every pass
 
 Exit code 1 means that a pass cannot be loaded or traced; the error says at which line, and why.")]
     Trace(trace::TraceArgs),
     /// Say where passes match, and how widely they apply
     #[command(after_help = "\
 Examples:
-  passnet pass match pass_dir/ --in graphs/resnet18
-  passnet pass match fuse.py --in corpus.tar.zst        over a whole corpus
-  passnet pass match fuse.py --in corpus.tar.zst --summary --json
-  passnet pass match fuse.py --in graphs/ --json        one JSON object for each pass and graph
-  passnet pass match fuse.py --in graphs/ --semantics reference     what torch.fx would find
+  passnet pass match bench/passes/swiglu --in bench/tasks/swiglu/graphs
+  passnet pass match examples/passes/rms_norm_gate --in graphs.tar.zst        over a whole corpus
+  passnet pass match examples/passes/rms_norm_gate --in graphs.tar.zst --summary --json
+  passnet pass match examples/passes/rms_norm_gate --in examples/graphs --json        one JSON object for each pass and graph
+  passnet pass match examples/passes/rms_norm_gate --in examples/graphs --semantics reference     what torch.fx would find
 
 Exit code 1 means that a pass matches nowhere.")]
     Match(matching::MatchArgs),
     /// Rewrite graphs with passes and print them
     #[command(after_help = "\
 Examples:
-  passnet pass apply pass_dir/ --in graphs/resnet18
-  passnet pass apply pass_dir/ --in graphs/ --out rewritten/        one folder for each graph
-  passnet pass apply pass_dir/ --in graphs/resnet18 --input-passes const_pass_dir/
+  passnet pass apply bench/passes/swiglu --in bench/tasks/swiglu/graphs
+  passnet pass apply bench/passes/swiglu --in bench/tasks/swiglu/graphs --out rewritten        one folder for each graph
+  passnet pass apply bench/passes/swiglu --in bench/tasks/swiglu/graphs --input-passes examples/passes/rms_norm_gate
 
 Passes apply in the order of their list, each until it matches nowhere any more. Exit code 1 means that no pass
 changed a graph, or that a pass has errors.")]
@@ -55,9 +55,9 @@ changed a graph, or that a pass has errors.")]
     /// Say why a pass does not match a graph, and what to change
     #[command(after_help = "\
 Examples:
-  passnet pass explain fuse.py --in graphs/resnet18
-  passnet pass explain fuse.py --in graphs/resnet18 --json          for an agent
-  passnet pass explain fuse.py --in graphs/resnet18 --commutative
+  passnet pass explain examples/passes/rms_norm_gate --in examples/graphs/masked_softmax
+  passnet pass explain examples/passes/rms_norm_gate --in examples/graphs/masked_softmax --json          for an agent
+  passnet pass explain examples/passes/rms_norm_gate --in examples/graphs/masked_softmax --commutative
 
 In the table `=` marks operations that fit and `!` those that do not. Exit code 1 means that a pass does not match.")]
     Explain(explain::ExplainArgs),

@@ -2,18 +2,32 @@
 
 use crate::error::CommandError;
 use crate::output::Output;
+use passnet_agent::run::{is_agent_run, read_attempts};
 use passnet_bench::front::{LOG_NAME, SCORE_NAME, reference_files};
 use passnet_bench::report::{RunRecord, html};
 use passnet_bench::score::Parameters;
 use passnet_graph::Diagnostic;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+/// The results of runs, and the attempts of those that an agent made.
 pub(super) fn write_page(
     runs: &[RunRecord],
+    paths: &[PathBuf],
     path: &Path,
     parameters: Parameters,
 ) -> Result<(), CommandError> {
-    write(path, html::page(runs, parameters).as_bytes())
+    let mut agents = Vec::new();
+    for run in paths.iter().filter(|run| is_agent_run(run)) {
+        let attempts =
+            read_attempts(run).map_err(|error| CommandError::input(error.to_string()))?;
+        agents.push((run.display().to_string(), attempts));
+    }
+    let page = html::page_with(runs, parameters, |page| {
+        for (name, attempts) in &agents {
+            passnet_web::pages::attempts(name, attempts, parameters, page);
+        }
+    });
+    write(path, page.as_bytes())
 }
 
 /// Writes the reference's files and prints what it prints: the log, ES(t), AS, and where the score is.

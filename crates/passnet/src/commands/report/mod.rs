@@ -36,7 +36,7 @@ pub struct ReportArgs {
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
 
-    /// Write one page that needs nothing else: pictures, tasks, graphs, the passes' text
+    /// Write one page that needs nothing else: pictures, tasks, graphs, the passes' text, an agent's attempts step by step
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
@@ -60,6 +60,9 @@ pub fn run(args: ReportArgs, out: &mut Output) -> Result<Outcome, CommandError> 
     if args.reference_files.is_none() {
         agent::show(&args.runs, parameters, out)?;
         if args.runs.iter().all(|path| has_no_settled_task(path)) {
+            if let Some(path) = &args.html {
+                files::write_page(&[], &args.runs, path, parameters)?;
+            }
             out.flush()?;
             return Ok(Outcome::Done);
         }
@@ -75,7 +78,7 @@ pub fn run(args: ReportArgs, out: &mut Output) -> Result<Outcome, CommandError> 
         return Ok(outcome(&runs));
     }
     if let Some(path) = &args.html {
-        files::write_page(&runs, path, parameters)?;
+        files::write_page(&runs, &args.runs, path, parameters)?;
     }
     match runs.as_slice() {
         [run] => single::show(run, parameters, out)?,
