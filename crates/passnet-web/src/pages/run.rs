@@ -3,7 +3,8 @@
 use super::links::Links;
 use super::route::Route;
 use super::shared::{
-    badges, cell, count, date, facts, headline, link, list, optional_ratio, percent, verdict,
+    badges, cell, count, date, facts, headline, link, list, open_sortable, optional_ratio, percent,
+    verdict,
 };
 use super::{Page, Pages};
 use crate::Error;
@@ -142,23 +143,13 @@ fn tasks(entry: &Entry, detail: &Detail, results: &[ResultRow], links: &Links, o
     let scores: BTreeMap<&str, &GroupScore> =
         detail.tasks.iter().map(|group| (group.name.as_str(), group)).collect();
     out.element("h2", &[("id", "tasks")], "Tasks and graphs");
-    out.open("div", &[("class", "wide")]);
-    out.open("table", &[("data-whole", "")]);
-    out.element(
-        "caption",
-        &[],
+    open_sortable(
+        "graphs",
+        true,
         "One cell for each graph: + faster than eager, = not told from it, - slower, x wrong or failed.",
+        &[("task", false), ("AS", true), ("right", true), ("graphs", false)],
+        out,
     );
-    out.open("thead", &[]);
-    out.open("tr", &[]);
-    for (title, class) in [("task", ""), ("AS", "n"), ("right", "n"), ("graphs", "")] {
-        out.open("th", &[("scope", "col"), ("class", class)]);
-        out.element("button", &[("type", "button")], title);
-        out.close("th");
-    }
-    out.close("tr");
-    out.close("thead");
-    out.open("tbody", &[]);
     for (task, graphs) in rows {
         let name = graphs[0].task_name.as_str();
         out.open("tr", &[]);
@@ -182,9 +173,7 @@ fn tasks(entry: &Entry, detail: &Detail, results: &[ResultRow], links: &Links, o
         out.close("td");
         out.close("tr");
     }
-    out.close("tbody");
-    out.close("table");
-    out.close("div");
+    out.close_table();
 }
 
 fn groups(title: &str, head: &str, groups: &[GroupScore], out: &mut Markup) {
