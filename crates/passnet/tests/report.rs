@@ -110,6 +110,9 @@ fn machines_see_the_same_keys_for_runs_as_for_logs() {
         (&"third".into(), &3.into())
     );
     assert_eq!(ranked["seals"].as_array().unwrap().len(), 3);
+    let tasks = ranked["matrix"]["tasks"].as_array().unwrap();
+    assert!(tasks[0]["differences"].as_u64() > tasks[11]["differences"].as_u64(), "{ranked}");
+    assert_eq!(tasks[0]["cells"].as_array().unwrap().len(), 3);
 }
 
 /// Runs of other places, among them one with a GPU.

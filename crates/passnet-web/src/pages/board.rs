@@ -3,7 +3,7 @@
 use super::links::Links;
 use super::route::{Query, Route};
 use super::shared::{badges, date, link, optional_ratio, percent};
-use super::{Page, Pages};
+use super::{Page, Pages, against};
 use crate::Error;
 use crate::store::{Board, Entry, EntryOrder, EntryState, Filter};
 use passnet_bench::bench::Compiler;
@@ -45,10 +45,8 @@ pub(super) fn write(
     table(&board, &entries, query, links, is_whole, &mut out);
     if !pages.is_static {
         steps(query, all, &mut out);
-        compare_form(&entries, links, &mut out);
-    } else {
-        compare_links(&best, links, &mut out);
     }
+    against::write(pages, links, &entries, &best, &mut out);
     Ok(Some(Page { title: format!("{}, {}", board.device, board.benchmark_name), body: out }))
 }
 
@@ -259,7 +257,10 @@ fn row(entry: &Entry, links: &Links, out: &mut Markup) {
     };
     out.open("tr", &[("class", class)]);
     let cell = |text: &str, out: &mut Markup| out.element("td", &[("class", "n")], text);
-    cell(&entry.place.map_or(String::new(), |place| place.to_string()), out);
+    out.open("td", &[("class", "n")]);
+    against::choice(entry, links, out);
+    out.text(&entry.place.map_or(String::new(), |place| format!(" {place}")));
+    out.close("td");
     out.open("th", &[("scope", "row")]);
     link(links, &Route::Run(entry.id.clone()), &entry.name, out);
     if is_baseline {
@@ -305,49 +306,4 @@ fn steps(query: &Query, all: usize, out: &mut Markup) {
     }
     out.close("p");
     out.close("nav");
-}
-
-/// Two runs of this page side by side.
-fn compare_form(entries: &[Entry], links: &Links, out: &mut Markup) {
-    if entries.len() < 2 {
-        return;
-    }
-    out.element("h2", &[], "Run against run");
-    let action = links.to_path("compare/");
-    out.open("form", &[("class", "filter"), ("method", "get"), ("action", &action)]);
-    for (name, title, chosen) in [("one", "From", 1), ("two", "To", 0)] {
-        out.open("label", &[]);
-        out.text(title);
-        out.open("select", &[("name", name)]);
-        for (index, entry) in entries.iter().enumerate() {
-            match index == chosen {
-                true => {
-                    out.element("option", &[("value", &entry.id), ("selected", "")], &entry.name);
-                }
-                false => out.element("option", &[("value", &entry.id)], &entry.name),
-            }
-        }
-        out.close("select");
-        out.close("label");
-    }
-    out.element("button", &[], "Compare");
-    out.close("form");
-}
-
-/// The same on a disk, where nobody answers a form.
-fn compare_links(entries: &[Entry], links: &Links, out: &mut Markup) {
-    if entries.len() < 2 {
-        return;
-    }
-    out.element("h2", &[], "Run against run");
-    out.open("ul", &[]);
-    for (index, one) in entries.iter().enumerate() {
-        for two in &entries[index + 1..] {
-            out.open("li", &[]);
-            let route = Route::Compare(two.id.clone(), one.id.clone());
-            link(links, &route, &format!("From {} to {}", two.name, one.name), out);
-            out.close("li");
-        }
-    }
-    out.close("ul");
 }

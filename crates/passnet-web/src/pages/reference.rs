@@ -57,24 +57,24 @@ pub(super) fn write(links: &Links) -> Page {
     out.close("p");
     let heads = [
         ("model", false),
-        ("organisation", false),
-        ("kind", false),
         ("AS", true),
         ("G-mean", true),
         ("correct", true),
         ("fast_1", true),
+        ("organisation", false),
+        ("kind", false),
     ];
     open_sortable("published", true, "NVIDIA A30, as published", &heads, &mut out);
     for row in published() {
         let class = if row.kind == "baseline" { "baseline" } else { "" };
         out.open("tr", &[("class", class)]);
         out.element("th", &[("scope", "row")], row.model);
-        out.element("td", &[], row.organisation);
-        out.element("td", &[], row.kind);
         let shares = [row.correct, row.fast_1].map(|share| format!("{share} %"));
         for number in [row.score, row.mean, &shares[0], &shares[1]] {
             out.element("td", &[("class", "n")], number);
         }
+        out.element("td", &[], row.organisation);
+        out.element("td", &[], row.kind);
         out.close("tr");
     }
     out.close_table();

@@ -1,10 +1,11 @@
 //! One run: its headline, its curves, every task and graph at a glance, where it comes from.
 
 use super::links::Links;
+use super::matrix::matrix_route;
 use super::route::Route;
 use super::shared::{
-    badges, cell, count, date, facts, headline, link, list, open_sortable, optional_ratio, percent,
-    verdict,
+    CELLS, badges, count, date, facts, graph_cell, headline, link, list, open_sortable,
+    optional_ratio, percent, verdict,
 };
 use super::{Page, Pages};
 use crate::Error;
@@ -144,9 +145,9 @@ fn tasks(entry: &Entry, detail: &Detail, results: &[ResultRow], links: &Links, o
         detail.tasks.iter().map(|group| (group.name.as_str(), group)).collect();
     out.element("h2", &[("id", "tasks")], "Tasks and graphs");
     open_sortable(
-        "graphs",
+        "task-table",
         true,
-        "One cell for each graph: + faster than eager, = not told from it, - slower, x wrong or failed.",
+        CELLS,
         &[("task", false), ("AS", true), ("right", true), ("graphs", false)],
         out,
     );
@@ -164,7 +165,7 @@ fn tasks(entry: &Entry, detail: &Detail, results: &[ResultRow], links: &Links, o
         out.open("td", &[]);
         out.open("div", &[("class", "cells")]);
         for graph in graphs {
-            let (class, sign) = cell(&graph.verdict, graph.decision.as_deref());
+            let (class, sign) = graph_cell(&graph.verdict, graph.decision.as_deref());
             let speed = graph.speedup.map_or(String::new(), |it| format!(" {}", ratio_text(it)));
             let title = format!("{}{speed}", graph.verdict);
             out.element("i", &[("class", class), ("title", &title)], sign);
@@ -265,6 +266,11 @@ fn others(pages: &Pages<'_>, entry: &Entry, links: &Links, out: &mut Markup) -> 
     }
     out.element("h2", &[], "Compare");
     out.open("ul", &[]);
+    if let Some(route) = place.and_then(|place| matrix_route(pages, &entries, place)) {
+        out.open("li", &[]);
+        link(links, &route, "All of the ranking against this one, task by task", out);
+        out.close("li");
+    }
     for (index, other) in entries.iter().enumerate().filter(|(_, other)| other.id != entry.id) {
         let (one, two) = match place.is_none_or(|place| index < place) {
             true => (entry, other),

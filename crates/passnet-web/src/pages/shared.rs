@@ -7,7 +7,7 @@ use crate::store::{Entry, EntryState};
 use passnet_bench::report::RunRecord;
 use passnet_bench::report::html::markup::Markup;
 pub(super) use passnet_bench::report::html::parts::{
-    count, facts, headline, list, optional_ratio, percent, verdict,
+    CELLS, count, facts, graph_cell, headline, list, optional_ratio, percent, verdict,
 };
 use passnet_bench::run::Event;
 
@@ -74,16 +74,6 @@ pub(super) fn badges(entry: &Entry, links: &Links, out: &mut Markup) {
             out.close("span");
         }
         (state, _) => out.element("span", &[("class", "badge bad")], state.name()),
-    }
-}
-
-/// The sign and the class of a graph's cell: colour is never the only difference.
-pub(super) fn cell(verdict: &str, decision: Option<&str>) -> (&'static str, &'static str) {
-    match (verdict, decision) {
-        ("correct", Some("faster")) => ("f", "+"),
-        ("correct", Some("slower")) => ("s", "-"),
-        ("correct", _) => ("t", "="),
-        _ => ("w", "x"),
     }
 }
 

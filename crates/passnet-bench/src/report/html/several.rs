@@ -1,7 +1,7 @@
 //! Two runs compared, or more ranked.
 
 use super::super::{Change, Comparison, Overall, RankedGroup, RunRecord};
-use super::super::{compare, leaderboard, ratio_text};
+use super::super::{compare, leaderboard, matrix, ratio_text};
 use super::chart;
 use super::markup::Markup;
 use crate::score::Parameters;
@@ -16,7 +16,12 @@ pub(super) fn write(runs: &[RunRecord], parameters: Parameters, page: &mut Marku
     super::doubts(runs, page);
     if let [before, after] = runs {
         comparison(&compare(before, after, parameters), page);
+        return;
     }
+    let found = matrix(runs, parameters);
+    page.element("h2", &[], "Task by task");
+    super::matrix_runs(&found, |run, page| page.text(&found.runs[run].run), page);
+    super::matrix(&found, &found.tasks, |_, _, _| {}, page);
 }
 
 fn ranking(group: &RankedGroup, page: &mut Markup) {
@@ -147,7 +152,7 @@ pub fn comparison(found: &Comparison, page: &mut Markup) {
     }
 }
 
-fn sentence(overall: &Overall) -> String {
+pub(super) fn sentence(overall: &Overall) -> String {
     let conclusion = overall.conclusion.text();
     format!(
         "times {} (99 % interval {} to {}; {} up, {} down, sign test p = {}): {conclusion}",
