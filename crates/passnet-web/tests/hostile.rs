@@ -219,7 +219,7 @@ fn forgeries(forger: &Forger<'_>, attacks: &mut Attacks) {
             graph.evaluation.interval.as_mut().unwrap().low = 1.49;
         }),
         ("another decision", |graph| {
-            graph.evaluation.decision = Some(passnet_bench::stats::Decision::Tie);
+            graph.evaluation.decision = Some(passnet_bench::stats::Decision::Slower);
         }),
         ("no time at all", |graph| graph.evaluation.candidate_ms[0] = 0.0),
         ("negative time", |graph| graph.evaluation.candidate_ms[0] = -1.0),
@@ -332,7 +332,8 @@ fn strangers(forger: &Forger<'_>, attacks: &mut Attacks) {
     board.store().add_author("mallory", &board.room.key("stranger").public_key()).unwrap();
     let mallory = board.store().add_token("mallory").unwrap().reveal().to_string();
     let entry = board.store().all_entries().unwrap()[0].id.clone();
-    let changed = format!("{}0", &token[..token.len() - 1]);
+    let (rest, last) = token.split_at(token.len() - 1);
+    let changed = format!("{rest}{}", if last == "0" { "1" } else { "0" });
     for (name, bundle, token, question) in [
         (
             "an author's bundle with another author's token",
