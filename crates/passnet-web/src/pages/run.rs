@@ -311,7 +311,7 @@ fn origin(pages: &Pages<'_>, entry: &Entry, detail: &Detail, links: &Links, out:
     if !pages.is_static {
         out.open("p", &[]);
         let href = links.to_path(&format!("api/v1/bundles/{}", entry.digest));
-        out.element("a", &[("href", &href), ("download", "")], "Its bundle");
+        out.inline("a", &[("href", &href), ("download", "")], "Its bundle");
         out.text(", which `passnet bundle verify` finds again from raw samples.");
         out.close("p");
     }

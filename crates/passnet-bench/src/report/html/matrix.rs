@@ -14,7 +14,7 @@ pub fn matrix_runs(found: &Matrix, name: impl Fn(usize, &mut Markup), page: &mut
         page.open("th", &[("scope", "row")]);
         name(index, page);
         page.close("th");
-        page.element("td", &[("class", "n")], &optional_ratio(run.aggregated));
+        page.element("td", &[], &optional_ratio(run.aggregated));
         let text = match (index, run.unlike, &run.score) {
             (0, ..) => "the others are held against this one".to_string(),
             (_, true, _) => "unlike the first: only verdicts are compared".to_string(),
@@ -44,7 +44,7 @@ pub fn matrix(
     for task in tasks {
         page.open("tr", &[]);
         page.element("th", &[("scope", "row")], &task.task);
-        page.element("td", &[("class", "n")], &task.differences.to_string());
+        page.element("td", &[], &task.differences.to_string());
         for (index, cell) in task.cells.iter().enumerate() {
             page.open("td", &[]);
             match cell {

@@ -128,16 +128,18 @@ pub fn comparison(found: &Comparison, page: &mut Markup) {
         page.close("tr");
     }
     page.close_table();
-    page.open_table("Other verdicts", &["graph", "before", "after", "evidence"]);
-    for change in &found.verdicts {
-        page.row(&[
-            change.name.to_string(),
-            change.before.to_string(),
-            change.after.to_string(),
-            change.evidence.join("; "),
-        ]);
+    if !found.verdicts.is_empty() {
+        page.open_table("Other verdicts", &["graph", "before", "after", "evidence"]);
+        for change in &found.verdicts {
+            page.row(&[
+                change.name.to_string(),
+                change.before.to_string(),
+                change.after.to_string(),
+                change.evidence.join("; "),
+            ]);
+        }
+        page.close_table();
     }
-    page.close_table();
     for (title, names) in [
         ("Only in the first run", &found.only_before),
         ("Only in the second run", &found.only_after),
