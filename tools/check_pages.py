@@ -74,7 +74,8 @@ class Passnet:
         quick = ["--quick", "--trials", "10", "--warmup", "1", "--seconds", "0.02"]
         tasks = [f"bench/tasks/{name}" for name in ("swiglu", "layer_scale_add", "quick_gelu_add")]
         made = []
-        for name, how in [("passes", ["--passes", "bench/passes"]), ("eager", ["--compiler", "eager"])]:
+        for name, how in [("passes", ["--passes", "bench/passes"]), ("eager", ["--compiler", "eager"]),
+                          ("joined", ["--compiler", "joined"])]:
             out = self.work / name
             self.run("bench", *tasks, *how, *quick, "--out", str(out))
             made.append(out)
@@ -175,7 +176,7 @@ class Check:
                 self.expect(f"{label}: {wide} pixels too wide", wide <= 0)
                 self.expect(f"{label}: no heading", page.run("document.querySelectorAll('h1').length") == 1)
                 if self.shots:
-                    page.shoot(self.shots / f"{name}-{scheme}-{width}.png", whole=width == 390)
+                    page.shoot(self.shots / f"{name}-{scheme}-{width}.png", whole=True)
 
     def kinds(self, url: str) -> dict[str, str]:
         """One address of each kind of page, found by following links."""
@@ -183,7 +184,7 @@ class Check:
         queue, seen = [url], set()
         # The last that fits counts.
         patterns = {"board": "/board/", "run": "/run/", "task": "/task/", "pass": "/pass/", "attempt": "/attempt/",
-                    "compare": "/compare/", "dataset": "/dataset/", "graph": "/dataset/graph/", "reference": "/reference/",
+                    "compare": "/compare/", "matrix": "/matrix/", "dataset": "/dataset/", "graph": "/dataset/graph/", "reference": "/reference/",
                     "operations": "/dataset/operations/", "operation": "/dataset/operation/", "tasks": "/dataset/tasks/",
                     "task-graphs": "/dataset/task/", "structures": "/dataset/structures/",
                     "structure": "/dataset/structure/", "submissions": "/submissions/"}
@@ -205,7 +206,7 @@ class Check:
 
     def site(self, folder: Path) -> None:
         kinds = self.kinds((folder / "index.html").as_uri())
-        wanted = {"home", "board", "run", "task", "pass", "attempt", "compare", "dataset", "graph", "reference",
+        wanted = {"home", "board", "run", "task", "pass", "attempt", "compare", "matrix", "dataset", "graph", "reference",
                   "operations", "operation", "tasks", "task-graphs", "structures", "structure"}
         self.expect(f"the site lacks {wanted - set(kinds)}", wanted <= set(kinds))
         for name, url in kinds.items():
@@ -228,6 +229,14 @@ class Check:
                 page.click("form button", "Compare")
                 is_there = page.wait_for("/\\/compare\\/\\w+\\/\\w+\\/$/.test(location.pathname)")
                 self.expect(f"comparing (script {script})", is_there)
+                page.goto(kinds["board"])
+                for run in page.run("[...document.querySelectorAll('input[name=run]')].map((box) => box.value)"):
+                    page.click(f"input[value='{run}']")
+                page.click("form button", "The chosen runs, task by task")
+                arrived = "/\\/matrix\\/(\\w+\\/){3}$/.test(location.pathname) && document.readyState === 'complete'"
+                is_there = page.wait_for(arrived)
+                self.expect(f"three runs side by side (script {script})", is_there)
+                self.expect("no task in the matrix", page.visible(".cells") >= 9)
 
     def sorting(self, url: str) -> None:
         with self.page(url) as page:

@@ -96,14 +96,14 @@ class Chromium:
                 raise BrowserError(f"{why}: the browser has ended")
             self.rest += more
 
-    def page(self, scheme: str = "light", width: int = 1440, script: bool = True) -> Page:
-        return Page(self, scheme, width, script)
+    def page(self, scheme: str = "light", width: int = 1440, script: bool = True, height: int = HEIGHT) -> Page:
+        return Page(self, scheme, width, script, height)
 
 
 class Page:
     """A window of its own that shares nothing with others."""
 
-    def __init__(self, browser: Chromium, scheme: str, width: int, script: bool) -> None:
+    def __init__(self, browser: Chromium, scheme: str, width: int, script: bool, height: int) -> None:
         self.browser = browser
         self.context = browser.call("Target.createBrowserContext")["browserContextId"]
         target = browser.call("Target.createTarget", url="about:blank", browserContextId=self.context)["targetId"]
@@ -115,7 +115,7 @@ class Page:
         browser.pages[self.session] = self
         for area in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{area}.enable")
-        self.call("Emulation.setDeviceMetricsOverride", width=width, height=HEIGHT, deviceScaleFactor=1, mobile=False)
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         self.call("Emulation.setScriptExecutionDisabled", value=not script)
 

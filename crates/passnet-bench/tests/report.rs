@@ -6,7 +6,7 @@ use passnet_bench::front::reference_files;
 use passnet_bench::log::{DifferenceKind, Log, judge};
 use passnet_bench::number::python_float;
 use passnet_bench::report::{
-    Change, Conclusion, RunRecord, RunReport, compare, html, leaderboard, score_run,
+    Change, Conclusion, RunRecord, RunReport, compare, html, leaderboard, matrix, score_run,
 };
 use passnet_bench::run::{Event, RunStore};
 use passnet_bench::score::{Outcome, Parameters, Score, Scoring};
@@ -327,6 +327,41 @@ const HOSTILE: [&str; 6] = [
 ];
 
 /// A run in which everything a pass or a sample could have chosen is hostile.
+#[test]
+fn a_matrix_holds_every_run_against_the_first_and_begins_with_what_differs() {
+    let of = |name: &str, speed: &dyn Fn(usize, usize) -> f64| {
+        record(name, runs::finished(runs::twelve_tasks(speed)))
+    };
+    let first = of("first", &|_, _| 1.2);
+    let quicker = of("quicker", &|task, _| if task == 7 { 1.9 } else { 1.2 });
+    let mut broken =
+        runs::twelve_tasks(|task, graph| if (task, graph) == (7, 0) { 0.6 } else { 1.2 });
+    broken[6] = runs::failed("task_03", "graphs/0", Verdict::new(VerdictKind::NoMatch));
+    broken.truncate(22);
+    let broken = record("broken", runs::finished(broken));
+    let mut place = runs::identity();
+    place.processor = "another".into();
+    let elsewhere = runs::begun_at(place, runs::finished(runs::twelve_tasks(|_, _| 9.0)));
+    let elsewhere = record("elsewhere", elsewhere);
+    let found = matrix(&[first, quicker, broken, elsewhere], parameters());
+    let order: Vec<(&str, usize)> =
+        found.tasks.iter().map(|task| (task.task.as_str(), task.differences)).collect();
+    assert_eq!(order[..3], [("task_07", 3), ("task_03", 1), ("task_00", 0)]);
+    assert_eq!(order.len(), 12);
+    let counts = |task: usize, run: usize| {
+        let cell = found.tasks[task].cells[run].as_ref().unwrap();
+        (cell.right, cell.better, cell.worse)
+    };
+    assert_eq!([0, 1, 2].map(|run| counts(0, run)), [(2, 0, 0), (2, 2, 0), (2, 0, 1)]);
+    assert_eq!(counts(1, 2), (1, 0, 1), "a graph that failed is worse");
+    assert!(found.tasks[11].cells[2].is_none(), "it has no results of the last task");
+    assert_eq!(counts(0, 3), (2, 0, 0), "no speed is held against one of another machine");
+    let heads: Vec<(bool, bool)> =
+        found.runs.iter().map(|run| (run.unlike, run.score.is_some())).collect();
+    assert_eq!(heads, [(false, false), (false, true), (false, true), (true, false)]);
+    assert!(matrix(&[], parameters()).tasks.is_empty());
+}
+
 fn hostile(folder: &std::path::Path) -> RunRecord {
     let mut store = RunStore::open(folder).unwrap();
     let mut begun = start();

@@ -2,12 +2,13 @@
 
 use crate::Error;
 use crate::bundle::{Bundle, Limits, MakeOptions, draft_of_run};
-use crate::pages::{CORPUS_ROWS, Pages, Query, Route, shelf_route};
+use crate::pages::{CORPUS_ROWS, Pages, Query, Route, matrix_route, shelf_route};
 use crate::store::{Admission, Entry, EntryState, Filter, Shelf, Store, readied};
 use crate::tasks::TaskIndex;
 use passnet_agent::run::{RunFolder, is_agent_run};
 use passnet_bench::report::RunRecord;
 use serde::Serialize;
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 /// Runs of one ranking that have pages against each other.
@@ -74,7 +75,8 @@ pub fn write_site(
     let entries = store.all_entries()?;
     let mut report =
         SiteReport { runs: entries.len(), boards: boards.len(), pages: 0, bytes: 0, largest: 0 };
-    for route in routes(&store, &entries)? {
+    let mut routes = VecDeque::from(routes(&pages, &entries)?);
+    while let Some(route) = routes.pop_front() {
         // A task without passes has no page of them.
         let Some(page) = pages.write(&route, &Query::default())? else { continue };
         let below = folder.join(route.path());
@@ -85,6 +87,10 @@ pub fn write_site(
         report.bytes += page.len() as u64;
         report.largest = report.largest.max(page.len() as u64);
         each(report.pages);
+        // How many pages a matrix has is known when they are written.
+        if let Route::Matrix(ids, page) = route {
+            routes.push_back(Route::Matrix(ids, page + 1));
+        }
     }
     Ok(report)
 }
@@ -100,7 +106,8 @@ fn begin(folder: &Path) -> Result<(), Error> {
 }
 
 /// Every page of a store.
-fn routes(store: &Store, entries: &[Entry]) -> Result<Vec<Route>, Error> {
+fn routes(pages: &Pages<'_>, entries: &[Entry]) -> Result<Vec<Route>, Error> {
+    let store = pages.store;
     let mut routes = vec![Route::Home, Route::Dataset, Route::Reference];
     for board in store.boards()? {
         let filter =
@@ -110,6 +117,8 @@ fn routes(store: &Store, entries: &[Entry]) -> Result<Vec<Route>, Error> {
             let pairs = best[index + 1..].iter();
             routes.extend(pairs.map(|two| Route::Compare(two.id.clone(), one.id.clone())));
         }
+        let matrices = (0..best.len()).filter_map(|first| matrix_route(pages, &best, first));
+        routes.extend(matrices);
         routes.push(Route::Board(board.key));
     }
     for entry in entries {

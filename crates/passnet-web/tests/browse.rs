@@ -2,9 +2,7 @@
 
 mod support;
 
-use passnet_bench::candidate::Rewrites;
 use passnet_bench::report::{RunRecord, leaderboard};
-use passnet_bench::run::{Event, RunStore};
 use passnet_bench::score::Parameters;
 use passnet_web::Error;
 use passnet_web::pages::{Pages, Query, Route};
@@ -15,63 +13,10 @@ use passnet_web::store::{Shelf, Store};
 use passnet_web::tasks::TaskIndex;
 use passnet_web::watch::{self, WatchedPlan};
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use support::{Board, Room, ask, check_page, eager_run, runs};
-
-const PASS: &str = "layer_scale_add";
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-/// A bundled task under other names.
-fn tasks(room: &Room, names: &[&str]) -> TaskIndex {
-    fn copy(from: &Path, to: &Path) {
-        std::fs::create_dir_all(to).unwrap();
-        for entry in std::fs::read_dir(from).unwrap().flatten() {
-            let target = to.join(entry.file_name());
-            match entry.path() {
-                path if path.is_dir() => copy(&path, &target),
-                path => drop(std::fs::copy(path, target).unwrap()),
-            }
-        }
-    }
-    let folder = room.path("tasks");
-    for name in names {
-        copy(&repository().join("bench/tasks").join(PASS), &folder.join(name));
-    }
-    TaskIndex::read(&[folder]).unwrap()
-}
-
-/// A run folder: the bundled pass, changed for each task or not, on one graph of each of these tasks.
-fn run(
-    room: &Room,
-    name: &str,
-    tasks: &[&str],
-    change: impl Fn(&str, String) -> String,
-) -> PathBuf {
-    let folder = room.path(name);
-    let mut store = RunStore::open(&folder).unwrap();
-    store.append(&runs::start()).unwrap();
-    let file = format!("{PASS}.py");
-    let path = repository().join("bench/passes").join(PASS).join(&file);
-    let text = std::fs::read_to_string(path).unwrap();
-    for task in tasks {
-        let pass = store.keep(change(task, text.clone()).as_bytes()).unwrap();
-        let graph = "graphs/float32_1x31x29x300";
-        let sample = repository().join("bench/tasks").join(PASS);
-        let model = std::fs::read(sample.join(graph).join("model.py")).unwrap();
-        let mut event = runs::ran(task, graph, 1.2, -6);
-        event.artefacts =
-            vec![("model.py".into(), store.keep(&model).unwrap()), (file.clone(), pass)];
-        event.evaluation.rewrites = vec![Rewrites { pass: PASS.into(), count: 1 }];
-        store.append(&Event::Graph(Box::new(event))).unwrap();
-    }
-    store.append(&Event::End { graphs: tasks.len() }).unwrap();
-    folder
-}
+use support::passes::{pass_run, repository, tasks};
+use support::{Board, Room, ask, check_page, eager_run};
 
 /// Watches in this process, or fails; counts how often it was asked.
 #[derive(Debug, Default)]
@@ -114,7 +59,7 @@ fn kernels_of_entries_are_watched_and_their_findings_shown() {
     let room = Room::new();
     let store = Store::open(&room.path("store")).unwrap();
     let add = |name: &str, change: fn(String) -> String| {
-        let folder = run(&room, name, &["one"], |_, pass| change(pass));
+        let folder = pass_run(&room, name, &["one"], |_, pass| change(pass));
         add_run(&store, &folder, "alice").unwrap()
     };
     let honest = add("honest", |pass| pass);
@@ -169,7 +114,7 @@ fn kernels_that_cannot_be_watched_do_not_hold_up_the_rest() {
     let room = Room::new();
     let store = Store::open(&room.path("store")).unwrap();
     let names = ["a", "b", "c", "d", "e"];
-    let folder = run(&room, "run", &names, |task, pass| format!("{pass}# for {task}\n"));
+    let folder = pass_run(&room, "run", &names, |task, pass| format!("{pass}# for {task}\n"));
     let id = add_run(&store, &folder, "alice").unwrap();
     let (state, asked) = state(store, tasks(&room, &names), true);
     while step(&state).unwrap() {}

@@ -5,19 +5,14 @@ mod support;
 use passnet_bench::run::Event;
 use passnet_web::Error;
 use passnet_web::rejudge::{Answer as Judged, Job, Rejudger};
-use passnet_web::server::{OPENAPI, ServerLimits};
+use passnet_web::server::ServerLimits;
 use passnet_web::tasks::TaskIndex;
 use passnet_web::watch::WatchedPlan;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
-use support::{Board, HOSTILE, ask, ask_bytes, check_page, eager_run, runs, submit_to};
-
-/// As many requests as a test likes.
-fn open_handed() -> ServerLimits {
-    ServerLimits { requests_per_second: 0.0, submissions_per_hour: 0.0, ..ServerLimits::default() }
-}
+use support::{Board, ask, ask_bytes, check_page, eager_run, open_handed, runs, submit_to};
 
 #[test]
 fn a_submission_goes_all_the_way() {
@@ -63,24 +58,6 @@ fn a_submission_goes_all_the_way() {
     assert!(listed.contains("withdrawn") && listed.contains("superseded"));
 }
 
-/// Every page of a board with two runs.
-fn pages_of(board: &Board) -> Vec<String> {
-    let entries = board.store().all_entries().unwrap();
-    let mut paths =
-        vec!["/".to_string(), "/dataset/".into(), "/reference/".into(), "/submissions/".into()];
-    for entry in &entries {
-        paths.push(format!("/board/{}/", entry.board()));
-        paths.push(format!("/run/{}/", entry.id));
-        for task in 0..board.store().detail(entry).unwrap().tasks.len() {
-            paths.push(format!("/run/{}/task/{task}/", entry.id));
-        }
-        for other in &entries {
-            paths.push(format!("/compare/{}/{}/", entry.id, other.id));
-        }
-    }
-    paths
-}
-
 #[test]
 fn every_page_is_well_formed_and_guarded() {
     let board = Board::start(open_handed());
@@ -88,7 +65,7 @@ fn every_page_is_well_formed_and_guarded() {
         assert_eq!(board.submit(&board.room.bundle(name, speedup)).status, 202);
     }
     board.settle();
-    let paths = pages_of(&board);
+    let paths = board.pages();
     assert!(paths.len() > 30);
     for path in paths {
         let answer = board.get(&path);
@@ -144,116 +121,31 @@ fn rankings_sort_filter_and_turn_pages_without_a_script() {
     assert_eq!(order("?q=%25"), [""; 0]);
     assert_eq!(order("?state=withdrawn&sort=date"), [""; 0]);
     assert_eq!(order("?page=99"), [""; 0]);
+    let ids: Vec<String> =
+        board.store().all_entries().unwrap().into_iter().map(|entry| entry.id).collect();
+    let page = board.get(&format!("/board/{key}/")).text();
+    for id in &ids {
+        assert!(page.contains(&format!("name=\"run\" value=\"{id}\"")), "a box for {id}");
+    }
+    let chosen = board.get(&format!("/matrix/?run={}&run={}&run={}", ids[1], ids[0], ids[2]));
+    let address = format!("/matrix/{}/{}/{}/", ids[1], ids[0], ids[2]);
+    assert_eq!((chosen.status, chosen.header("location")), (303, Some(address.as_str())));
+    let matrix = board.get(&address).text();
+    check_page(&matrix, "matrix");
+    let [fast, slow, middle] =
+        ["b_fast</a>", "a_slow</a>", "c_middle</a>"].map(|name| matrix.find(name).unwrap());
+    assert!(slow < fast && fast < middle, "in the order in which they were named");
+    assert!(matrix.contains("2 better") && matrix.contains("class=\"f differs\""), "{matrix}");
+    assert_eq!(matrix.matches("<th scope=\"row\">task_").count(), 12);
+    for wrong in ["/matrix/", "/matrix/?run=a", "/matrix/?run=a&run=a", "/matrix/?run=a/b&run=.."] {
+        let answer = board.get(wrong);
+        assert_eq!(answer.status, 400, "{wrong}");
+        check_page(&answer.text(), wrong);
+    }
+    assert_eq!(board.get("/matrix/0/1/").status, 404);
     let moved = board.get("/compare/?one=aa&two=bb");
     assert_eq!((moved.status, moved.header("location")), (303, Some("/compare/aa/bb/")));
     assert_eq!(board.get("/compare/?one=%2f%2fevil.example&two=b").status, 400);
-}
-
-#[test]
-fn the_interface_for_machines_is_as_described() {
-    let board = Board::start(open_handed());
-    assert_eq!(board.submit(&board.room.bundle("one", 1.25)).status, 202);
-    board.settle();
-    let entry = &board.store().all_entries().unwrap()[0];
-    let description: Value = serde_json::from_str(OPENAPI).unwrap();
-    let mut asked = 0;
-    for (path, methods) in description["paths"].as_object().unwrap() {
-        let full = format!("/api/v1{path}")
-            .replace("{key}", &entry.board())
-            .replace("/submissions/{id}", "/submissions/1")
-            .replace("{id}", &entry.id)
-            .replace("{one}", &entry.id)
-            .replace("{two}", &entry.id)
-            .replace("{task}", "0")
-            .replace("{digest}", &entry.digest);
-        if methods.get("get").is_some() {
-            assert_eq!(board.get(&full).status, 200, "{full}");
-            asked += 1;
-        }
-        if methods.get("post").is_some() {
-            let request = format!(
-                "POST {full} HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-            );
-            assert_eq!(ask(board.address(), &request).status, 401, "{full} without a token");
-            asked += 1;
-        }
-    }
-    assert_eq!(asked, 16);
-    for (schema, value) in [
-        ("Run", &board.json(&format!("/api/v1/runs/{}", entry.id))["run"]),
-        ("Submission", &board.json("/api/v1/submissions/1")),
-    ] {
-        let described = &description["components"]["schemas"][schema];
-        for key in described["required"].as_array().unwrap() {
-            assert!(value.get(key.as_str().unwrap()).is_some(), "{schema} without {key}");
-        }
-        for key in value.as_object().unwrap().keys() {
-            assert!(described["properties"].get(key).is_some(), "{schema} has {key}");
-        }
-    }
-    assert_eq!(board.get("/api/v1/nothing").status, 404);
-    let graphs = board.json(&format!("/api/v1/runs/{}/graphs", entry.id));
-    assert_eq!(graphs["graphs"].as_array().unwrap().len(), 24);
-}
-
-#[test]
-fn hostile_text_stays_text_on_every_page() {
-    let board = Board::start(open_handed());
-    let key = board.room.key("key");
-    for (index, text) in HOSTILE.iter().enumerate() {
-        let mut events = eager_run(1.2);
-        for event in &mut events {
-            match event {
-                Event::Start(start) => {
-                    start.version = (*text).into();
-                    if let Some(place) = &mut start.identity {
-                        place.processor = (*text).into();
-                        place.build.commit = (*text).into();
-                        place.device.name = (*text).into();
-                    }
-                }
-                Event::Graph(graph) => {
-                    graph.sample = format!("{text}{}", graph.sample);
-                    let evaluation = &mut graph.evaluation;
-                    evaluation.judged.graph = format!("{text}{}", evaluation.judged.graph);
-                    evaluation.dtype = (*text).into();
-                    evaluation.operations = vec![(*text).into()];
-                    evaluation.checks[1].name = (*text).into();
-                    evaluation.checks[1].detail = (*text).into();
-                    evaluation.remarks =
-                        vec![passnet_bench::verdict::Evidence::Message { text: (*text).into() }];
-                }
-                Event::End { .. } => {}
-            }
-        }
-        let mut draft = board.room.draft(&format!("run {index}"), &events);
-        draft.manifest.name = (*text).into();
-        let answer = board.submit(&draft.pack(Some(&key)).unwrap());
-        assert_eq!(answer.status, 202, "{}", answer.text());
-    }
-    board.settle();
-    let entries = board.store().all_entries().unwrap();
-    assert_eq!(entries.len(), HOSTILE.len(), "{:?}", board.store().submissions(20).unwrap());
-    for path in pages_of(&board) {
-        let answer = board.get(&path);
-        assert_eq!(answer.status, 200, "{path}");
-        check_page(&answer.text(), &path);
-    }
-    for text in HOSTILE {
-        let encoded: String = text.bytes().map(|byte| format!("%{byte:02x}")).collect();
-        for path in [
-            format!("/board/{}/?q={encoded}&sort={encoded}&page={encoded}", entries[0].board()),
-            format!("/dataset/?op={encoded}"),
-            format!("/dataset/operations/?op={encoded}"),
-            format!("/dataset/operation/{encoded}/"),
-            format!("/{encoded}/"),
-            format!("/run/{encoded}/"),
-        ] {
-            let answer = board.get(&path);
-            assert!([200, 404].contains(&answer.status), "{path}: {}", answer.status);
-            check_page(&answer.text(), &path);
-        }
-    }
 }
 
 #[test]

@@ -27,6 +27,7 @@ fn written(room: &Room) -> PathBuf {
     let runs = [
         room.run("quick", &eager_run(1.4)),
         room.run("slow", &eager_run(0.9)),
+        room.run("middle", &eager_run(1.1)),
         room.run("mixed", &runs::mixed()),
     ];
     let options = SiteOptions {
@@ -37,7 +38,7 @@ fn written(room: &Room) -> PathBuf {
     };
     let out = room.path("site");
     let report = write_site(&options, &out, &mut |_| {}).unwrap();
-    assert_eq!((report.runs, report.boards), (3, 2));
+    assert_eq!((report.runs, report.boards), (4, 2));
     out
 }
 
@@ -97,7 +98,12 @@ fn a_page_says_what_a_run_achieved() {
         |words: &[&str]| texts.iter().any(|text| words.iter().all(|word| text.contains(word)));
     assert!(has(&["Tasks and graphs", "ES(t)", "Where it comes from", "passnet bench TASKS"]));
     assert!(has(&["slow</h1>", "quick"]) || has(&["quick against slow"]));
-    assert!(has(&["Run against run", "eager (by definition)"]));
+    assert!(has(&["Run against run", "eager (by definition)", "The best 3 runs, task by task"]));
+    for name in ["quick", "middle", "slow"] {
+        let first = format!("{name}</a> by the owner");
+        let held = ["3 runs, task by task</h1>", &first, "the others are held against this one"];
+        assert!(has(&held), "{name} has a page on which the others are held against it");
+    }
     assert!(has(&["TorchInductor", "NVIDIA A30", "0.706"]));
     assert!(has(&["Dataset</h1>", "graph/0/index.html", "operations/index.html", "By structure"]));
     assert!(has(&[

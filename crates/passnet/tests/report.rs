@@ -110,6 +110,12 @@ fn machines_see_the_same_keys_for_runs_as_for_logs() {
         (&"third".into(), &3.into())
     );
     assert_eq!(ranked["seals"].as_array().unwrap().len(), 3);
+    let tasks = ranked["matrix"]["tasks"].as_array().unwrap();
+    assert_eq!((tasks.len(), &tasks[3]["differences"]), (12, &4.into()));
+    let changed =
+        |run: usize| (&tasks[3]["cells"][run]["better"], &tasks[3]["cells"][run]["worse"]);
+    assert_eq!(changed(0), (&0.into(), &0.into()), "the first is held against itself");
+    assert_eq!([changed(1), changed(2)], [(&1.into(), &1.into()), (&0.into(), &2.into())]);
 }
 
 /// Runs of other places, among them one with a GPU.

@@ -202,6 +202,11 @@ impl Bundle {
         }
     }
 
+    /// Whether every blob is what the manifest says; one is unpacked at a time.
+    pub fn check_blobs(&self) -> Result<(), Error> {
+        self.manifest.blobs.iter().try_for_each(|blob| self.blob(&blob.digest).map(drop))
+    }
+
     /// A blob, unpacked and held against its size and its digest.
     pub fn blob(&self, digest: &str) -> Result<Vec<u8>, Error> {
         let index = self

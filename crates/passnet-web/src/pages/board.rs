@@ -3,7 +3,7 @@
 use super::links::Links;
 use super::route::{Query, Route};
 use super::shared::{badges, date, link, optional_ratio, percent};
-use super::{Page, Pages};
+use super::{Page, Pages, against};
 use crate::Error;
 use crate::store::{Board, Entry, EntryOrder, EntryState, Filter};
 use passnet_bench::bench::Compiler;
@@ -45,18 +45,18 @@ pub(super) fn write(
     table(&board, &entries, query, links, is_whole, &mut out);
     if !pages.is_static {
         steps(query, all, &mut out);
-        compare_form(&entries, links, &mut out);
-    } else {
-        compare_links(&best, links, &mut out);
     }
+    against::write(pages, links, &entries, &best, &mut out);
     Ok(Some(Page { title: format!("{}, {}", board.device, board.benchmark_name), body: out }))
 }
 
 /// AS with its interval, run by run, with eager and TorchInductor as lines.
 pub(super) fn interval_chart(entries: &[Entry], inductor: Option<&Entry>, out: &mut Markup) {
     const WIDTH: f64 = 760.0;
-    const LEFT: f64 = 220.0;
-    const RIGHT: f64 = 70.0;
+    const RIGHT: f64 = 20.0;
+    /// Of a letter, about, and of a score with the room around it.
+    const LETTER: f64 = 6.8;
+    const SCORE: f64 = 56.0;
     const ROW: f64 = 22.0;
     const TOP: f64 = 24.0;
     if entries.is_empty() {
@@ -68,9 +68,13 @@ pub(super) fn interval_chart(entries: &[Entry], inductor: Option<&Entry>, out: &
     };
     let low = known().fold(0.8, f64::min).max(1e-3).ln();
     let high = known().fold(1.25, f64::max).min(1e3).ln();
+    let names: Vec<String> = entries.iter().map(|entry| shortened(&entry.name, 30)).collect();
+    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    // Names and scores stand before the picture: on a narrow screen they are seen first.
+    let left = LETTER * longest as f64 + SCORE + 8.0;
     let x = |score: f64| {
         let share = (score.clamp(1e-3, 1e3).ln() - low) / (high - low);
-        LEFT + share * (WIDTH - LEFT - RIGHT)
+        left + share * (WIDTH - left - RIGHT)
     };
     let height = TOP + ROW * entries.len() as f64 + 6.0;
     let told: Vec<String> =
@@ -91,14 +95,14 @@ pub(super) fn interval_chart(entries: &[Entry], inductor: Option<&Entry>, out: &
     }
     for (index, entry) in entries.iter().enumerate() {
         let y = TOP + ROW * index as f64 + ROW / 2.0;
-        label(out, "end", (LEFT - 8.0, y + 4.0), &shortened(&entry.name, 30));
-        let [left, top, width, tall] =
+        label(out, "end", (left - SCORE, y + 4.0), &names[index]);
+        label(out, "end", (left - 12.0, y + 4.0), &ratio_text(entry.score));
+        let [from, top, width, tall] =
             [x(entry.low), y - 5.0, (x(entry.high) - x(entry.low)).max(1.0), 10.0].map(number);
-        let box_at = [("x", left.as_str()), ("y", &top), ("width", &width), ("height", &tall)];
+        let box_at = [("x", from.as_str()), ("y", &top), ("width", &width), ("height", &tall)];
         out.void("rect", &[&[("class", "interval")], &box_at[..]].concat());
         let (cx, cy) = (number(x(entry.score)), number(y));
         out.void("circle", &[("class", "point"), ("cx", &cx), ("cy", &cy), ("r", "4")]);
-        label(out, "start", (WIDTH - RIGHT + 12.0, y + 4.0), &ratio_text(entry.score));
     }
     out.close("svg");
     out.element("figcaption", &[], "AS with its 99 % interval; further right is faster.");
@@ -259,7 +263,10 @@ fn row(entry: &Entry, links: &Links, out: &mut Markup) {
     };
     out.open("tr", &[("class", class)]);
     let cell = |text: &str, out: &mut Markup| out.element("td", &[("class", "n")], text);
-    cell(&entry.place.map_or(String::new(), |place| place.to_string()), out);
+    out.open("td", &[("class", "n")]);
+    against::choice(entry, links, out);
+    out.text(&entry.place.map_or(String::new(), |place| format!(" {place}")));
+    out.close("td");
     out.open("th", &[("scope", "row")]);
     link(links, &Route::Run(entry.id.clone()), &entry.name, out);
     if is_baseline {
@@ -276,7 +283,7 @@ fn row(entry: &Entry, links: &Links, out: &mut Markup) {
     cell(&entry.tokens.map_or(String::new(), |tokens| tokens.to_string()), out);
     cell(&entry.cost.map_or(String::new(), |cost| format!("{cost:.2} $")), out);
     let exact = entry.added.to_string();
-    out.element("td", &[("data-value", &exact)], &date(entry.added));
+    out.element("td", &[("class", "day"), ("data-value", &exact)], &date(entry.added));
     out.element("td", &[], &entry.author);
     out.open("td", &[]);
     badges(entry, links, out);
@@ -305,49 +312,4 @@ fn steps(query: &Query, all: usize, out: &mut Markup) {
     }
     out.close("p");
     out.close("nav");
-}
-
-/// Two runs of this page side by side.
-fn compare_form(entries: &[Entry], links: &Links, out: &mut Markup) {
-    if entries.len() < 2 {
-        return;
-    }
-    out.element("h2", &[], "Run against run");
-    let action = links.to_path("compare/");
-    out.open("form", &[("class", "filter"), ("method", "get"), ("action", &action)]);
-    for (name, title, chosen) in [("one", "From", 1), ("two", "To", 0)] {
-        out.open("label", &[]);
-        out.text(title);
-        out.open("select", &[("name", name)]);
-        for (index, entry) in entries.iter().enumerate() {
-            match index == chosen {
-                true => {
-                    out.element("option", &[("value", &entry.id), ("selected", "")], &entry.name);
-                }
-                false => out.element("option", &[("value", &entry.id)], &entry.name),
-            }
-        }
-        out.close("select");
-        out.close("label");
-    }
-    out.element("button", &[], "Compare");
-    out.close("form");
-}
-
-/// The same on a disk, where nobody answers a form.
-fn compare_links(entries: &[Entry], links: &Links, out: &mut Markup) {
-    if entries.len() < 2 {
-        return;
-    }
-    out.element("h2", &[], "Run against run");
-    out.open("ul", &[]);
-    for (index, one) in entries.iter().enumerate() {
-        for two in &entries[index + 1..] {
-            out.open("li", &[]);
-            let route = Route::Compare(two.id.clone(), one.id.clone());
-            link(links, &route, &format!("From {} to {}", two.name, one.name), out);
-            out.close("li");
-        }
-    }
-    out.close("ul");
 }

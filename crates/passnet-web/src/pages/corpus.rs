@@ -2,7 +2,7 @@
 
 use super::links::Links;
 use super::route::{Query, Route};
-use super::shared::{count, facts, link};
+use super::shared::{count, facts, link, open_sortable};
 use super::shelves::{self, shelf_route};
 use super::{Page, Pages, drawing};
 use crate::Error;
@@ -58,22 +58,15 @@ pub(super) fn table(links: &Links, graphs: &[CorpusGraph], is_whole: bool, out: 
         out.close("label");
         out.close("form");
     }
-    out.open("div", &[("class", "wide")]);
-    let mut attributes = vec![("id", "graphs")];
-    if is_whole {
-        attributes.push(("data-whole", ""));
-    }
-    out.open("table", &attributes);
-    out.element("caption", &[], "Graphs by path; graphs of one structure share a digest");
-    out.open("thead", &[]);
-    out.open("tr", &[]);
-    for title in ["graph", "kind", "family", "task", "operations", "structure"] {
-        let class = if title == "operations" { "n" } else { "" };
-        out.element("th", &[("scope", "col"), ("class", class)], title);
-    }
-    out.close("tr");
-    out.close("thead");
-    out.open("tbody", &[]);
+    let caption = "Graphs by path; graphs of one structure share a digest";
+    let heads = ["graph", "kind", "family", "task", "operations", "structure"];
+    open_sortable(
+        "graphs",
+        is_whole,
+        caption,
+        &heads.map(|title| (title, title == "operations")),
+        out,
+    );
     for graph in graphs {
         out.open("tr", &[]);
         out.open("th", &[("scope", "row")]);
@@ -94,9 +87,7 @@ pub(super) fn table(links: &Links, graphs: &[CorpusGraph], is_whole: bool, out: 
         out.close("td");
         out.close("tr");
     }
-    out.close("tbody");
-    out.close("table");
-    out.close("div");
+    out.close_table();
 }
 
 /// To the graphs before and after.

@@ -25,7 +25,9 @@ pub(super) fn write(pages: &Pages<'_>, links: &Links) -> Result<Page, Error> {
     let boards = pages.store.boards()?;
     if boards.is_empty() {
         out.element("p", &[], "There are no runs yet.");
-        submit_hint(pages, &mut out);
+        if !pages.is_static {
+            submit_hint(&mut out);
+        }
     }
     for board in boards.iter().take(SHOWN) {
         out.open("section", &[]);
@@ -74,10 +76,8 @@ pub(super) fn write(pages: &Pages<'_>, links: &Links) -> Result<Page, Error> {
     Ok(Page { title: "Leaderboard".into(), body: out })
 }
 
-fn submit_hint(pages: &Pages<'_>, out: &mut Markup) {
-    if pages.is_static {
-        return;
-    }
+/// How a run gets to a server.
+pub(super) fn submit_hint(out: &mut Markup) {
     out.element("p", &[], "A run gets here as a bundle:");
     out.open("pre", &[]);
     out.element(

@@ -20,6 +20,10 @@ impl Links {
         Links { root: "/".into(), is_static: false }
     }
 
+    pub fn is_static(&self) -> bool {
+        self.is_static
+    }
+
     pub fn to(&self, route: &Route) -> String {
         let file = if self.is_static { "index.html" } else { "" };
         match (self.root.is_empty(), route, self.is_static) {

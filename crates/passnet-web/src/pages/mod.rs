@@ -3,6 +3,7 @@
 //! Everything shown is foreign text. [`Markup`] takes markup only from this program's source and escapes the rest; a
 //! policy in every page allows its own style and script and nothing else. Every page works without its script.
 
+mod against;
 mod attempt;
 mod attempts;
 mod board;
@@ -11,6 +12,7 @@ mod corpus;
 mod drawing;
 mod home;
 mod links;
+mod matrix;
 mod pass;
 mod plots;
 mod reference;
@@ -24,8 +26,10 @@ mod task;
 pub use attempts::attempts;
 pub(crate) use corpus::ROWS as CORPUS_ROWS;
 pub use links::Links;
+pub(crate) use matrix::{compared, matrix_route};
 pub(crate) use pass::inspected;
 pub(crate) use reference::published;
+pub(crate) use route::MAX_RUNS;
 pub use route::{Query, Route};
 pub(crate) use shared::run_of;
 pub(crate) use shelves::{searched, shelf_route};
@@ -68,6 +72,7 @@ impl Pages<'_> {
             Route::Pass(id, task) => pass::write(self, &links, id, *task)?,
             Route::Attempt(id, attempt) => attempt::write(self, &links, id, *attempt)?,
             Route::Compare(one, two) => compare::write(self, &links, one, two)?,
+            Route::Matrix(ids, page) => matrix::write(self, &links, ids, *page)?,
             Route::Dataset => Some(corpus::write(self, &links, query, query.page())?),
             Route::DatasetPage(page) => Some(corpus::write(self, &links, query, *page)?),
             Route::Shelves(shelf) => Some(shelves::write(self, &links, *shelf, query)?),

@@ -34,6 +34,7 @@ pub(super) fn samples(eager: &[f64], candidate: &[f64], roofline: Option<f64>, o
         ratio_text(middle(candidate)),
         ratio_text(spread(candidate))
     );
+    out.open("figure", &[]);
     open(out, WIDTH, HEIGHT, &format!("Timed calls: {told}"), "milliseconds on a logarithmic axis");
     for (row, (name, class, samples)) in
         [("eager", "sample second", eager), ("candidate", "sample", candidate)]
@@ -61,4 +62,6 @@ pub(super) fn samples(eager: &[f64], candidate: &[f64], roofline: Option<f64>, o
         label(out, anchor, (at, HEIGHT - 8.0), &format!("{} ms", ratio_text(time)));
     }
     out.close("svg");
+    out.element("figcaption", &[], &format!("Timed calls and their medians: {told}."));
+    out.close("figure");
 }

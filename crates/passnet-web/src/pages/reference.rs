@@ -3,7 +3,7 @@
 use super::Page;
 use super::links::Links;
 use super::route::Route;
-use super::shared::link;
+use super::shared::{link, open_sortable};
 use passnet_bench::report::html::markup::Markup;
 use serde::{Serialize, Serializer};
 
@@ -55,43 +55,29 @@ pub(super) fn write(links: &Links) -> Page {
     );
     link(links, &Route::Home, "Runs judged here", &mut out);
     out.close("p");
-    out.open("div", &[("class", "wide")]);
-    out.open("table", &[("data-whole", "")]);
-    out.element("caption", &[], "NVIDIA A30, as published");
-    out.open("thead", &[]);
-    out.open("tr", &[]);
     let heads = [
-        ("model", ""),
-        ("organisation", ""),
-        ("kind", ""),
-        ("AS", "n"),
-        ("G-mean", "n"),
-        ("correct", "n"),
-        ("fast_1", "n"),
+        ("model", false),
+        ("AS", true),
+        ("G-mean", true),
+        ("correct", true),
+        ("fast_1", true),
+        ("organisation", false),
+        ("kind", false),
     ];
-    for (title, class) in heads {
-        out.open("th", &[("scope", "col"), ("class", class)]);
-        out.element("button", &[("type", "button")], title);
-        out.close("th");
-    }
-    out.close("tr");
-    out.close("thead");
-    out.open("tbody", &[]);
+    open_sortable("published", true, "NVIDIA A30, as published", &heads, &mut out);
     for row in published() {
         let class = if row.kind == "baseline" { "baseline" } else { "" };
         out.open("tr", &[("class", class)]);
         out.element("th", &[("scope", "row")], row.model);
-        out.element("td", &[], row.organisation);
-        out.element("td", &[], row.kind);
         let shares = [row.correct, row.fast_1].map(|share| format!("{share} %"));
         for number in [row.score, row.mean, &shares[0], &shares[1]] {
             out.element("td", &[("class", "n")], number);
         }
+        out.element("td", &[], row.organisation);
+        out.element("td", &[], row.kind);
         out.close("tr");
     }
-    out.close("tbody");
-    out.close("table");
-    out.close("div");
+    out.close_table();
     Page { title: "Published results of the reference".into(), body: out }
 }
 

@@ -1,7 +1,7 @@
 //! Addresses of pages, and the questions that may follow them.
 
 use crate::store::{EntryOrder, EntryState, Shelf};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A page.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,6 +14,8 @@ pub enum Route {
     Pass(String, usize),
     Attempt(String, usize),
     Compare(String, String),
+    /// Runs task by task, each held against the first, and the page of their tasks, from 1.
+    Matrix(Vec<String>, usize),
     /// Graphs of the dataset; on a disk, the first of them.
     Dataset,
     /// More of them on a disk, counted from 2.
@@ -30,6 +32,8 @@ pub enum Route {
 
 /// Parts of addresses are keys, ids and numbers; none is longer.
 const MAX_PART: usize = 64;
+/// Runs side by side: more are neither read nor written in a moment.
+pub(crate) const MAX_RUNS: usize = 24;
 
 impl Route {
     /// The page at a path without its first slash; every page's path ends with one.
@@ -49,6 +53,10 @@ impl Route {
             ["run", id, "task", task, "pass"] => Route::Pass((*id).into(), number(task)?),
             ["run", id, "attempt", attempt] => Route::Attempt((*id).into(), number(attempt)?),
             ["compare", one, two] => Route::Compare((*one).into(), (*two).into()),
+            ["matrix", ids @ .., "page", page] => {
+                Route::Matrix(several(ids)?, number(page).filter(|page| *page > 1)?)
+            }
+            ["matrix", ids @ ..] => Route::Matrix(several(ids)?, 1),
             ["dataset"] => Route::Dataset,
             ["dataset", "page", page] => Route::DatasetPage(number(page)?),
             ["dataset", "graph", graph] => Route::Graph(number(graph)?),
@@ -66,7 +74,14 @@ impl Route {
 
     /// Whether the page is made from a whole bundle: that takes its time.
     pub fn is_heavy(&self) -> bool {
-        matches!(self, Route::Task(..) | Route::Pass(..) | Route::Attempt(..) | Route::Compare(..))
+        matches!(
+            self,
+            Route::Task(..)
+                | Route::Pass(..)
+                | Route::Attempt(..)
+                | Route::Compare(..)
+                | Route::Matrix(..)
+        )
     }
 
     /// The questions to which the page has an answer of its own.
@@ -89,6 +104,8 @@ impl Route {
             Route::Pass(id, task) => format!("run/{id}/task/{task}/pass/"),
             Route::Attempt(id, attempt) => format!("run/{id}/attempt/{attempt}/"),
             Route::Compare(one, two) => format!("compare/{one}/{two}/"),
+            Route::Matrix(ids, 1) => format!("matrix/{}/", ids.join("/")),
+            Route::Matrix(ids, page) => format!("matrix/{}/page/{page}/", ids.join("/")),
             Route::Dataset => "dataset/".into(),
             Route::DatasetPage(page) => format!("dataset/page/{page}/"),
             Route::Graph(number) => format!("dataset/graph/{number}/"),
@@ -101,6 +118,13 @@ impl Route {
             Route::Submissions => "submissions/".into(),
         }
     }
+}
+
+/// Two runs or more, each once.
+fn several(ids: &[&str]) -> Option<Vec<String>> {
+    let known: BTreeSet<&&str> = ids.iter().collect();
+    let is_sound = (2..=MAX_RUNS).contains(&ids.len()) && known.len() == ids.len();
+    is_sound.then(|| ids.iter().map(ToString::to_string).collect())
 }
 
 fn shelf(name: &str) -> Option<Shelf> {
@@ -145,6 +169,13 @@ impl Query {
             KEYS.contains(&key).then(|| (key.to_string(), value))
         });
         Query(pairs.collect())
+    }
+
+    /// Everything that is asked under one word, in order.
+    pub fn all(text: &str, key: &str) -> Vec<String> {
+        let pairs =
+            text.split('&').take(MAX_RUNS + MAX_PAIRS).filter_map(|pair| pair.split_once('='));
+        pairs.filter(|(word, _)| *word == key).map(|(_, value)| decoded(value)).collect()
     }
 
     /// What a page makes a difference for: other questions are the same question.
@@ -236,6 +267,8 @@ mod tests {
             Route::Pass(id(), 3),
             Route::Attempt(id(), 0),
             Route::Compare(id(), id()),
+            Route::Matrix(vec!["a".into(), "b".into(), id()], 1),
+            Route::Matrix(vec!["a".into(), id()], 3),
             Route::Dataset,
             Route::DatasetPage(2),
             Route::Graph(7),
@@ -264,6 +297,12 @@ mod tests {
             "dataset/operation/a/page/1/",
             "dataset/authors/",
             "dataset/operation/a%2fb/",
+            "matrix/",
+            "matrix/a/",
+            "matrix/a/a/",
+            "matrix/a/b/page/1/",
+            "matrix/a/page/2/",
+            "matrix/a/../b/",
         ] {
             assert_eq!(Route::parse(path), None, "{path}");
         }
@@ -312,6 +351,9 @@ mod tests {
         assert!(query.is_ascending());
         assert_eq!(Query::parse(query.with(&[]).trim_start_matches('?')), query);
         assert!(query.with(&[("q", "")]).find("q=").is_none());
+        assert_eq!(Query::all("run=a&one=b&run=%2f&run", "run"), ["a", "/"]);
+        let many: Vec<String> = (0..=MAX_RUNS).map(|run| format!("{run}/")).collect();
+        assert_eq!(Route::parse(&format!("matrix/{}", many.concat())), None);
         let long = format!("q={}", "x".repeat(10_000));
         assert_eq!(Query::parse(&long).get("q").len(), MAX_VALUE);
     }

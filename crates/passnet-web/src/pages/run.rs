@@ -1,9 +1,11 @@
 //! One run: its headline, its curves, every task and graph at a glance, where it comes from.
 
 use super::links::Links;
+use super::matrix::matrix_route;
 use super::route::Route;
 use super::shared::{
-    badges, cell, count, date, facts, headline, link, list, optional_ratio, percent, verdict,
+    CELLS, badges, count, date, facts, graph_cell, headline, link, list, open_sortable,
+    optional_ratio, percent, verdict,
 };
 use super::{Page, Pages};
 use crate::Error;
@@ -142,23 +144,13 @@ fn tasks(entry: &Entry, detail: &Detail, results: &[ResultRow], links: &Links, o
     let scores: BTreeMap<&str, &GroupScore> =
         detail.tasks.iter().map(|group| (group.name.as_str(), group)).collect();
     out.element("h2", &[("id", "tasks")], "Tasks and graphs");
-    out.open("div", &[("class", "wide")]);
-    out.open("table", &[("data-whole", "")]);
-    out.element(
-        "caption",
-        &[],
-        "One cell for each graph: + faster than eager, = not told from it, - slower, x wrong or failed.",
+    open_sortable(
+        "task-table",
+        true,
+        CELLS,
+        &[("task", false), ("AS", true), ("right", true), ("graphs", false)],
+        out,
     );
-    out.open("thead", &[]);
-    out.open("tr", &[]);
-    for (title, class) in [("task", ""), ("AS", "n"), ("right", "n"), ("graphs", "")] {
-        out.open("th", &[("scope", "col"), ("class", class)]);
-        out.element("button", &[("type", "button")], title);
-        out.close("th");
-    }
-    out.close("tr");
-    out.close("thead");
-    out.open("tbody", &[]);
     for (task, graphs) in rows {
         let name = graphs[0].task_name.as_str();
         out.open("tr", &[]);
@@ -173,7 +165,7 @@ fn tasks(entry: &Entry, detail: &Detail, results: &[ResultRow], links: &Links, o
         out.open("td", &[]);
         out.open("div", &[("class", "cells")]);
         for graph in graphs {
-            let (class, sign) = cell(&graph.verdict, graph.decision.as_deref());
+            let (class, sign) = graph_cell(&graph.verdict, graph.decision.as_deref());
             let speed = graph.speedup.map_or(String::new(), |it| format!(" {}", ratio_text(it)));
             let title = format!("{}{speed}", graph.verdict);
             out.element("i", &[("class", class), ("title", &title)], sign);
@@ -182,9 +174,7 @@ fn tasks(entry: &Entry, detail: &Detail, results: &[ResultRow], links: &Links, o
         out.close("td");
         out.close("tr");
     }
-    out.close("tbody");
-    out.close("table");
-    out.close("div");
+    out.close_table();
 }
 
 fn groups(title: &str, head: &str, groups: &[GroupScore], out: &mut Markup) {
@@ -276,6 +266,11 @@ fn others(pages: &Pages<'_>, entry: &Entry, links: &Links, out: &mut Markup) -> 
     }
     out.element("h2", &[], "Compare");
     out.open("ul", &[]);
+    if let Some(route) = place.and_then(|place| matrix_route(pages, &entries, place)) {
+        out.open("li", &[]);
+        link(links, &route, "All of the ranking against this one, task by task", out);
+        out.close("li");
+    }
     for (index, other) in entries.iter().enumerate().filter(|(_, other)| other.id != entry.id) {
         let (one, two) = match place.is_none_or(|place| index < place) {
             true => (entry, other),
@@ -316,7 +311,7 @@ fn origin(pages: &Pages<'_>, entry: &Entry, detail: &Detail, links: &Links, out:
     if !pages.is_static {
         out.open("p", &[]);
         let href = links.to_path(&format!("api/v1/bundles/{}", entry.digest));
-        out.element("a", &[("href", &href), ("download", "")], "Its bundle");
+        out.inline("a", &[("href", &href), ("download", "")], "Its bundle");
         out.text(", which `passnet bundle verify` finds again from raw samples.");
         out.close("p");
     }

@@ -7,7 +7,7 @@ use crate::store::{Entry, EntryState};
 use passnet_bench::report::RunRecord;
 use passnet_bench::report::html::markup::Markup;
 pub(super) use passnet_bench::report::html::parts::{
-    count, facts, headline, list, optional_ratio, percent, verdict,
+    CELLS, count, facts, graph_cell, headline, list, optional_ratio, percent, verdict,
 };
 use passnet_bench::run::Event;
 
@@ -32,6 +32,36 @@ pub(super) fn link(links: &Links, route: &Route, text: &str, out: &mut Markup) {
     out.inline("a", &[("href", &links.to(route))], text);
 }
 
+/// What stands above a column, and whether its cells are numbers.
+pub(super) type Head<'a> = (&'a str, bool);
+
+/// Opens a table; `Markup::close_table` ends it. One that is there in full is sorted by the page's script.
+pub(super) fn open_sortable(
+    id: &str,
+    is_whole: bool,
+    caption: &str,
+    heads: &[Head<'_>],
+    out: &mut Markup,
+) {
+    out.open("div", &[("class", "wide")]);
+    let whole: &[_] = if is_whole { &[("data-whole", "")] } else { &[] };
+    out.open("table", &[&[("id", id)], whole].concat());
+    out.element("caption", &[], caption);
+    out.open("thead", &[]);
+    out.open("tr", &[]);
+    for (title, is_number) in heads {
+        out.open("th", &[("scope", "col"), ("class", if *is_number { "n" } else { "" })]);
+        match is_whole {
+            true => out.element("button", &[("type", "button")], title),
+            false => out.text(title),
+        }
+        out.close("th");
+    }
+    out.close("tr");
+    out.close("thead");
+    out.open("tbody", &[]);
+}
+
 /// How far an entry was checked, and whether it still stands.
 pub(super) fn badges(entry: &Entry, links: &Links, out: &mut Markup) {
     let badge = entry.badge();
@@ -44,16 +74,6 @@ pub(super) fn badges(entry: &Entry, links: &Links, out: &mut Markup) {
             out.close("span");
         }
         (state, _) => out.element("span", &[("class", "badge bad")], state.name()),
-    }
-}
-
-/// The sign and the class of a graph's cell: colour is never the only difference.
-pub(super) fn cell(verdict: &str, decision: Option<&str>) -> (&'static str, &'static str) {
-    match (verdict, decision) {
-        ("correct", Some("faster")) => ("f", "+"),
-        ("correct", Some("slower")) => ("s", "-"),
-        ("correct", _) => ("t", "="),
-        _ => ("w", "x"),
     }
 }
 

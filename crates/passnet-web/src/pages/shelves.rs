@@ -3,7 +3,7 @@
 use super::corpus::{self, ROWS};
 use super::links::Links;
 use super::route::{Query, Route, slug};
-use super::shared::{count, link};
+use super::shared::{count, link, open_sortable};
 use super::{Page, Pages};
 use crate::Error;
 use crate::store::{Shelf, Shelved, Store};
@@ -105,20 +105,9 @@ pub(super) fn write(
         ),
         false => "The most used first".to_string(),
     };
-    out.open("div", &[("class", "wide")]);
-    out.open("table", &[("id", TABLE), ("data-whole", "")]);
-    out.element("caption", &[], &caption);
-    out.open("thead", &[]);
-    out.open("tr", &[]);
     let last = if shelf == Shelf::Operation { "calls" } else { "operations in all" };
-    for (title, class) in [(shelf.name(), ""), ("graphs", "n"), (last, "n")] {
-        out.open("th", &[("scope", "col"), ("class", class)]);
-        out.element("button", &[("type", "button")], title);
-        out.close("th");
-    }
-    out.close("tr");
-    out.close("thead");
-    out.open("tbody", &[]);
+    let heads = [(shelf.name(), false), ("graphs", true), (last, true)];
+    open_sortable(TABLE, true, &caption, &heads, &mut out);
     for shelved in found.iter().take(NAMES) {
         out.open("tr", &[]);
         out.open("th", &[("scope", "row")]);
@@ -128,9 +117,7 @@ pub(super) fn write(
         out.element("td", &[("class", "n")], &shelved.calls.to_string());
         out.close("tr");
     }
-    out.close("tbody");
-    out.close("table");
-    out.close("div");
+    out.close_table();
     Ok(Page { title: format!("{title} of the dataset"), body: out })
 }
 

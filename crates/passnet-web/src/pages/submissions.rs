@@ -3,7 +3,7 @@
 use super::links::Links;
 use super::route::Route;
 use super::shared::{date, link};
-use super::{Page, Pages};
+use super::{Page, Pages, home};
 use crate::Error;
 use passnet_bench::report::html::markup::Markup;
 
@@ -19,11 +19,17 @@ pub(super) fn write(pages: &Pages<'_>, links: &Links) -> Result<Page, Error> {
         "A bundle is kept, verified (signature, chain of events, scores from raw samples, passes by the rules) and put \
          on the board; then some of its graphs, drawn at random, are judged again here.",
     );
+    let submissions = pages.store.submissions(ROWS)?;
+    if submissions.is_empty() {
+        out.element("p", &[], "Nothing was submitted yet.");
+        home::submit_hint(&mut out);
+        return Ok(Page { title: "Submissions".into(), body: out });
+    }
     out.open_table(
         "The newest first",
         &["number", "received", "author", "state", "entry", "why it was refused"],
     );
-    for submission in pages.store.submissions(ROWS)? {
+    for submission in submissions {
         out.open("tr", &[]);
         out.element("th", &[("scope", "row")], &submission.id.to_string());
         out.element("td", &[], &date(submission.received));

@@ -129,11 +129,10 @@ fn graph_section(graph: &GraphRecord, out: &mut Markup) {
             ratio_text(interval.low),
             ratio_text(interval.high)
         ));
-        out.void("br", &[]);
-        chart::interval_bar("speed-up", interval, out);
     }
-    if let Some(share) = evaluation.roofline_share() {
-        out.text(&format!(" · {:.0} % of what the device can do", share * 100.0));
+    if let (Some(share), Some(least)) = (evaluation.roofline_share(), evaluation.roofline_ms) {
+        let least = ratio_text(least);
+        out.text(&format!(" · {:.0} % of the roofline, which is {least} ms", share * 100.0));
     }
     if let Some(right) = judged.ladder.first_right() {
         out.text(&format!(" · right from t = {right}"));
@@ -144,6 +143,10 @@ fn graph_section(graph: &GraphRecord, out: &mut Markup) {
             ratio_text(accuracy.eager),
             ratio_text(accuracy.candidate)
         ));
+    }
+    if let Some(interval) = &evaluation.interval {
+        out.void("br", &[]);
+        chart::interval_bar("speed-up", interval, out);
     }
     out.close("p");
     let evidence = judged.verdict.evidence.iter().map(ToString::to_string);
@@ -194,7 +197,7 @@ fn others(
     for row in rows {
         out.open("tr", &[]);
         out.element("th", &[("scope", "row")], &row.graph);
-        out.element("td", &[], &row.class);
+        out.element("td", &[("class", "text")], &row.class);
         out.open("td", &[]);
         link(links, &Route::Run(row.entry.clone()), &row.name, out);
         out.close("td");

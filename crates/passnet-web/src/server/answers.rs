@@ -2,7 +2,7 @@
 
 use super::http::Peer;
 use super::{State, api};
-use crate::pages::{Pages, Query, Route, policy, searched};
+use crate::pages::{MAX_RUNS, Pages, Query, Route, policy, searched};
 use crate::store::Shelf;
 use crate::{Error, ErrorKind};
 use axum::body::{Body, Bytes};
@@ -182,6 +182,9 @@ async fn page(Shared(state): Shared<Arc<State>>, request: Request) -> Response {
     if path == "compare/" {
         return compare(&query);
     }
+    if path == "matrix/" {
+        return matrix(&state, Query::all(&text, "run"));
+    }
     let Some(route) = Route::parse(&path) else {
         return match Route::parse(&format!("{path}/")) {
             Some(route) => redirect(&format!("/{}", route.path())),
@@ -241,6 +244,18 @@ fn compare(query: &Query) -> Response {
     match Route::parse(&route.path()) {
         Some(route) => redirect(&format!("/{}", route.path())),
         None => failure(StatusCode::BAD_REQUEST, "two runs are to be named", None),
+    }
+}
+
+/// The boxes of a ranking, as the address of the page of those that were chosen.
+fn matrix(state: &State, chosen: Vec<String>) -> Response {
+    match Route::parse(&Route::Matrix(chosen, 1).path()) {
+        Some(route) => redirect(&format!("/{}", route.path())),
+        None => {
+            let pages = Pages { store: &state.store, tasks: None, is_static: false };
+            let text = format!("Choose 2 to {MAX_RUNS} runs of a ranking.");
+            html(StatusCode::BAD_REQUEST, pages.message("Runs side by side", &text))
+        }
     }
 }
 

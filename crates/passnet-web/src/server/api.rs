@@ -5,7 +5,7 @@ use super::answers::{answer, apart, apart_heavy, failed, failure, json_answer, s
 use super::http::Peer;
 use crate::Error;
 use crate::bundle::{Bundle, Limits, is_digest_text};
-use crate::pages::{Pages, Query, inspected, published, run_of};
+use crate::pages::{MAX_RUNS, Pages, Query, Route, compared, inspected, published, run_of};
 use crate::store::{Author, Entry, Filter, Received, Shelf, Token};
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, Request, State as Shared};
@@ -42,6 +42,7 @@ pub(super) fn router() -> Router<Arc<State>> {
         .route("/runs/{id}/tasks/{task}/passes", get(passes))
         .route("/runs/{id}/withdraw", post(withdraw))
         .route("/compare/{one}/{two}", get(comparison))
+        .route("/matrix/{runs}", get(matrix))
         .route("/bundles/{digest}", get(bundle))
         .route("/dataset", get(dataset))
         .route("/dataset/operations", get(operations))
@@ -167,6 +168,22 @@ async fn comparison(Shared(state): Server, Path((one, two)): Path<(String, Strin
     .await
 }
 
+/// The ids stand side by side, with commas between them.
+async fn matrix(Shared(state): Server, Path(runs): Path<String>) -> Response {
+    apart_heavy(state, move |state| {
+        let ids: Vec<String> = runs.split(',').map(str::to_string).collect();
+        let Some(Route::Matrix(ids, _)) = Route::parse(&Route::Matrix(ids, 1).path()) else {
+            let text = format!(
+                "2 to {MAX_RUNS} runs are to be named, each once, with commas between them"
+            );
+            return failure(StatusCode::BAD_REQUEST, &text, Some(LISTED));
+        };
+        let pages = Pages { store: &state.store, tasks: None, is_static: false };
+        told(state, compared(&pages, &ids).map(|found| found.map(|found| json!(found))))
+    })
+    .await
+}
+
 async fn bundle(Shared(state): Server, Path(digest): Path<String>) -> Response {
     apart(state, move |state| {
         // Only what is on the board: what waits or was refused is not handed on.
@@ -283,7 +300,7 @@ async fn submit(
         let message = format!("a bundle has at most {} bytes", state.limits.bundle_bytes);
         return failure(StatusCode::PAYLOAD_TOO_LARGE, &message, None);
     };
-    apart(state, move |state| {
+    apart_heavy(state, move |state| {
         let replaces = Some(query.get("replaces")).filter(|id| !id.is_empty());
         receive(state, &author, bytes, replaces).unwrap_or_else(|error| failed(state, &error))
     })
@@ -327,6 +344,8 @@ fn receive(
     if queued >= state.limits.queue {
         return Ok(slow_down("too many submissions wait to be verified"));
     }
+    // The address is that of the manifest: a file that was damaged on its way must not become the answer to the whole one.
+    bundle.check_blobs()?;
     Ok(match state.store.receive(&bundle, author, replaces)? {
         Received::New(submission) => {
             state.bell.ring();

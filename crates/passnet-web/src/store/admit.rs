@@ -4,6 +4,7 @@ use super::types::{Detail, EntryState, GroupScore, ResultRow};
 use super::{Store, now};
 use crate::Error;
 use crate::bundle::{Bundle, Manifest};
+use passnet_bench::report::html::parts::count;
 use passnet_bench::report::{
     Conditions, GraphRecord, Group, RunRecord, RunReport, are_unlike, leaderboard, printable,
 };
@@ -156,7 +157,7 @@ fn benchmark_named(run: &RunRecord) -> Named {
     }
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     let (tasks, graphs) = (run.samples().len(), run.graphs.len());
-    let title = format!("{} tasks, {} graphs", tasks, graphs);
+    let title = format!("{}, {}", count(tasks, "task"), count(graphs, "graph"));
     Named { key: digest_of(&parts), title, text: String::new() }
 }
 

@@ -2,8 +2,10 @@
 
 #![allow(dead_code, reason = "no file of tests needs all of it")]
 
+pub mod passes;
 #[path = "../../../passnet-bench/tests/runs/mod.rs"]
 pub mod runs;
+pub mod schema;
 
 use passnet_bench::run::{Event, GraphEvent, RunStore};
 use passnet_web::bundle::{Bundle, Draft, Limits, MakeOptions, SigningKey, draft_of_run};
@@ -101,6 +103,11 @@ pub fn parsed(bytes: Vec<u8>) -> Bundle {
     Bundle::parse(bytes, &Limits::default()).unwrap()
 }
 
+/// As many requests as a test likes.
+pub fn open_handed() -> ServerLimits {
+    ServerLimits { requests_per_second: 0.0, submissions_per_hour: 0.0, ..ServerLimits::default() }
+}
+
 /// A server with an author whose key is `key` and who may submit.
 pub struct Board {
     pub room: Room,
@@ -145,10 +152,44 @@ impl Board {
         ask(self.address(), &format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"))
     }
 
+    /// The addresses of every page of its runs.
+    pub fn pages(&self) -> Vec<String> {
+        let entries = self.store().all_entries().unwrap();
+        let mut paths: Vec<String> =
+            ["/", "/dataset/", "/reference/", "/submissions/"].map(Into::into).to_vec();
+        for entry in &entries {
+            let detail = self.store().detail(entry).unwrap();
+            paths.push(format!("/board/{}/", entry.board()));
+            paths.push(format!("/run/{}/", entry.id));
+            for (part, count) in [("task", detail.tasks.len()), ("attempt", detail.attempts.len())]
+            {
+                paths.extend((0..count).map(|index| format!("/run/{}/{part}/{index}/", entry.id)));
+            }
+            for other in &entries {
+                paths.push(format!("/compare/{}/{}/", entry.id, other.id));
+            }
+        }
+        let all: Vec<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
+        paths.push(format!("/matrix/{}/", all.join("/")));
+        paths
+    }
+
     pub fn json(&self, path: &str) -> Value {
         let answer = self.get(path);
         assert_eq!(answer.status, 200, "{path}: {}", answer.text());
         answer.json()
+    }
+
+    /// Asks for something to be done, with the author's token.
+    pub fn post(&self, path: &str) -> Answer {
+        let token = self.token.reveal();
+        ask(
+            self.address(),
+            &format!(
+                "POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n\
+                 content-length: 0\r\nconnection: close\r\n\r\n"
+            ),
+        )
     }
 
     pub fn submit(&self, bundle: &[u8]) -> Answer {

@@ -7,12 +7,14 @@
 
 pub mod chart;
 pub mod markup;
+mod matrix;
 mod overview;
 pub mod parts;
 mod several;
 mod source;
 mod task;
 
+pub use matrix::{matrix, matrix_runs};
 pub use several::comparison;
 pub use source::source;
 pub use task::checks;

@@ -44,6 +44,20 @@ pub fn verdict(name: &str, out: &mut Markup) {
     out.element("span", &[("class", class)], name);
 }
 
+/// The class and the sign of a graph's cell: colour is never the only difference.
+pub fn graph_cell(verdict: &str, decision: Option<&str>) -> (&'static str, &'static str) {
+    match (verdict, decision) {
+        ("correct", Some("faster")) => ("f", "+"),
+        ("correct", Some("slower")) => ("s", "-"),
+        ("correct", _) => ("t", "="),
+        _ => ("w", "x"),
+    }
+}
+
+/// What [`graph_cell`]'s signs mean.
+pub const CELLS: &str =
+    "One cell for each graph: + faster than eager, = not told from it, - slower, x wrong or failed";
+
 /// Texts, one below the other; nothing where there are none.
 pub fn list<'a>(texts: impl IntoIterator<Item = &'a str>, out: &mut Markup) {
     let mut texts = texts.into_iter().peekable();

@@ -1,7 +1,7 @@
 //! Two runs compared, or more ranked.
 
 use super::super::{Change, Comparison, Overall, RankedGroup, RunRecord};
-use super::super::{compare, leaderboard, ratio_text};
+use super::super::{compare, leaderboard, matrix, ratio_text};
 use super::chart;
 use super::markup::Markup;
 use crate::score::Parameters;
@@ -16,7 +16,12 @@ pub(super) fn write(runs: &[RunRecord], parameters: Parameters, page: &mut Marku
     super::doubts(runs, page);
     if let [before, after] = runs {
         comparison(&compare(before, after, parameters), page);
+        return;
     }
+    let found = matrix(runs, parameters);
+    page.element("h2", &[], "Task by task");
+    super::matrix_runs(&found, |run, page| page.text(&found.runs[run].run), page);
+    super::matrix(&found, &found.tasks, |_, _, _| {}, page);
 }
 
 fn ranking(group: &RankedGroup, page: &mut Markup) {
@@ -123,16 +128,18 @@ pub fn comparison(found: &Comparison, page: &mut Markup) {
         page.close("tr");
     }
     page.close_table();
-    page.open_table("Other verdicts", &["graph", "before", "after", "evidence"]);
-    for change in &found.verdicts {
-        page.row(&[
-            change.name.to_string(),
-            change.before.to_string(),
-            change.after.to_string(),
-            change.evidence.join("; "),
-        ]);
+    if !found.verdicts.is_empty() {
+        page.open_table("Other verdicts", &["graph", "before", "after", "evidence"]);
+        for change in &found.verdicts {
+            page.row(&[
+                change.name.to_string(),
+                change.before.to_string(),
+                change.after.to_string(),
+                change.evidence.join("; "),
+            ]);
+        }
+        page.close_table();
     }
-    page.close_table();
     for (title, names) in [
         ("Only in the first run", &found.only_before),
         ("Only in the second run", &found.only_after),
@@ -147,7 +154,7 @@ pub fn comparison(found: &Comparison, page: &mut Markup) {
     }
 }
 
-fn sentence(overall: &Overall) -> String {
+pub(super) fn sentence(overall: &Overall) -> String {
     let conclusion = overall.conclusion.text();
     format!(
         "times {} (99 % interval {} to {}; {} up, {} down, sign test p = {}): {conclusion}",

@@ -1,9 +1,12 @@
 //! More than two runs.
 
-use super::{count, percent, seals_json};
+use super::{MAX_ROWS, and_more, count, percent, seals_json};
 use crate::error::CommandError;
 use crate::output::{Output, table};
-use passnet_bench::report::{RankedGroup, RunRecord, leaderboard, printable, ratio_text};
+use passnet_bench::report::{
+    Matrix, MatrixCell, MatrixTask, RankedGroup, RunRecord, leaderboard, matrix, printable,
+    ratio_text,
+};
 use passnet_bench::score::Parameters;
 use serde_json::json;
 
@@ -22,6 +25,7 @@ pub(super) fn show(
             "b": parameters.b,
             "p": parameters.p,
             "leaderboard": groups,
+            "matrix": matrix(runs, parameters),
             "seals": seals_json(runs),
         }));
     }
@@ -38,7 +42,43 @@ pub(super) fn show(
         }
         print_group(group, out)?;
     }
-    Ok(())
+    print_matrix(&matrix(runs, parameters), out)
+}
+
+/// Tasks in which a run differs from the first by more than noise.
+fn print_matrix(found: &Matrix, out: &mut Output) -> Result<(), CommandError> {
+    let [first, _, ..] = found.runs.as_slice() else { return Ok(()) };
+    let differing: Vec<&MatrixTask> =
+        found.tasks.iter().filter(|task| task.differences > 0).collect();
+    out.line("")?;
+    out.line(format!(
+        "{} in which a run differs from {} by more than noise: mean speed-up, graphs that are better (+) and worse (-).",
+        count(differing.len(), "task"),
+        printable(&first.run)
+    ))?;
+    if differing.is_empty() {
+        return Ok(());
+    }
+    let heads = ["task".to_string(), "graphs".into()];
+    let mut rows = table(heads.into_iter().chain(found.runs.iter().map(|run| printable(&run.run))));
+    for task in differing.iter().take(MAX_ROWS) {
+        let cell = |cell: &Option<MatrixCell>| match cell {
+            None => "not run".to_string(),
+            Some(cell) => {
+                let mut text = cell.geometric_mean.map_or("none right".into(), ratio_text);
+                for (sign, graphs) in [('+', cell.better), ('-', cell.worse)] {
+                    if graphs > 0 {
+                        text.push_str(&format!(" {sign}{graphs}"));
+                    }
+                }
+                text
+            }
+        };
+        let heads = [printable(&task.task), task.differences.to_string()];
+        rows.add_row(heads.into_iter().chain(task.cells.iter().map(cell)));
+    }
+    out.table(&rows)?;
+    and_more(differing.len(), out)
 }
 
 fn print_group(group: &RankedGroup, out: &mut Output) -> Result<(), CommandError> {

@@ -21,7 +21,8 @@ use std::path::{Path, PathBuf};
 One run      its score, ES(t), speed-ups, groups, worst offenders and failures
 Two runs     what got faster, slower, right or wrong from the first to the second, and whether that
              is more than noise
-More runs    a leaderboard over the graphs that all of them have
+More runs    a leaderboard over the graphs that all of them have, and the tasks in which a run differs
+             from the first by more than noise
 Runs of other devices, versions or depths of checking are never ranked side by side; runs that cannot be
 told from the best of a rank share it. Lines that were changed, and speed-ups that the timings beside
 them do not give, are named, and the exit code is 1
