@@ -19,6 +19,8 @@ const MAX_LINES: usize = 10_000_000;
 const COLUMN: &str = "sample_path";
 /// The key of an agent's task that names its sample.
 const KEY: &str = "sample_dir";
+/// What lines of a graph list look like.
+const FORMS: &str = "a line is `uid<TAB>path`, or uids with commas between them";
 /// The file that makes a folder a sample; lists may name it instead of the folder.
 pub const GRAPH_LIST: &str = "graph_list.txt";
 
@@ -54,11 +56,11 @@ impl GraphIndex {
 
 fn graph(name: &str, (line, text): (usize, &str)) -> Result<ListedGraph, Diagnostic> {
     let Some((uid, path)) = text.split_once('\t') else {
-        return Err(at(name, line, 1, "expected a uid, a tab and a path"));
+        return Err(at(name, line, 1, "expected a uid, a tab and a path").with_hint(FORMS));
     };
-    let uid = uid
-        .parse()
-        .map_err(|error| at(name, line, 1, format!("`{}`: {error}", uid.escape_debug())))?;
+    let uid = uid.parse().map_err(|error| {
+        at(name, line, 1, format!("`{}`: {error}", uid.escape_debug())).with_hint(FORMS)
+    })?;
     let path = path.trim_end();
     if path.is_empty() {
         return Err(at(name, line, text.len() + 1, "the path is missing"));
@@ -71,8 +73,7 @@ fn group(name: &str, (line, text): (usize, &str)) -> Result<Vec<Uid>, Diagnostic
     let mut uids = Vec::new();
     for part in text.split(',') {
         let uid = part.trim().parse().map_err(|error| {
-            at(name, line, column, format!("`{}`: {error}", part.escape_debug()))
-                .with_hint("a line is `uid<TAB>path`, or uids with commas between them")
+            at(name, line, column, format!("`{}`: {error}", part.escape_debug())).with_hint(FORMS)
         })?;
         uids.push(uid);
         column += part.chars().count() + 1;

@@ -189,7 +189,7 @@ fn bad_input_is_named() {
 fn score_in(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap();
     let (id, score) = text.split_once(",\n    \"score\": ").unwrap();
-    assert_eq!(id, "{\n    \"id\": \"1\"");
+    assert_eq!(id, "{\n    \"id\": 1");
     score.strip_suffix("\n}").unwrap().to_string()
 }
 

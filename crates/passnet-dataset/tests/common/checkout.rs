@@ -86,7 +86,6 @@ pub const DEMO_SAMPLE: &str = "samples/fusible_subgraphs/net/net_0_start3_end5_0
 pub struct Written {
     /// Paths of samples by the kind of their set: `v2_fusible`, `v2_typical`, `v2_sole_op`, `legacy_fusible`, `demo`.
     pub samples: BTreeMap<&'static str, String>,
-    pub graphs: usize,
 }
 
 fn text(root: &Path, path: &str, content: &str) {
@@ -227,7 +226,7 @@ pub fn write(root: &Path) -> Written {
         ("legacy_fusible", legacy_sample),
         ("demo", DEMO_SAMPLE.to_string()),
     ]);
-    Written { samples, graphs: 6 }
+    Written { samples }
 }
 
 /// Everything below `root` in the folders that hold data: files with their content, links with where they lead.

@@ -104,7 +104,7 @@ fn show_checkout(output: &mut Output, report: &CheckoutReport) -> Result<(), Com
     let CheckoutReport { samples, evaluation, training, incomplete, groups, .. } = report;
     output.line(format!(
         "{samples} samples are tasks ({evaluation} for evaluation, {training} for training), {incomplete} are incomplete, \
-         {groups} groups have no sample"
+         {groups} groups without a sample became tasks"
     ))?;
     let CheckoutReport { files_added, files_replaced, files_unchanged, failed, .. } = report;
     output.line(format!(
