@@ -1,6 +1,10 @@
 //! Every example of the help texts and of the READMEs: those that need nothing but this machine run as they are written, in a
 //! folder that looks like a small checkout; of the others every word is checked.
 
+#[allow(dead_code, reason = "other tests look at more of it")]
+#[path = "../../passnet-dataset/tests/common/checkout.rs"]
+mod passnet_checkout;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -26,6 +30,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("dataset benchmark", "needs a corpus of many models"),
     ("dataset split", "needs a corpus of many models"),
     ("evaluation/samples", "judges 400 tasks"),
+    ("out/validation.log", "is a log of the reference's harness; tests/checkout.rs has one"),
     ("~/.config", "writes into the user's own folders"),
     ("source <(", "is for a shell that somebody uses"),
 ];
@@ -54,6 +59,7 @@ fn checkout() -> tempfile::TempDir {
     std::fs::copy(from("bench/set/evaluation.pnds"), at("evaluation.pnds")).unwrap();
     std::fs::write(at("tasks.txt"), "bench/tasks/swiglu\n").unwrap();
     archive(&from("examples/graphs"), &at("graphs.tar.zst"));
+    passnet_checkout::write(&at("PassNet"));
     folder
 }
 
@@ -180,6 +186,7 @@ fn the_examples_of_all_help_texts_run() {
     }
     let mut lines = Vec::new();
     for text in texts.values() {
+        let text = text.split("\\\n").map(str::trim_start).collect::<String>();
         for line in text.lines().skip_while(|line| !line.starts_with("Example")).filter_map(command)
         {
             if !lines.contains(&line) {
@@ -190,7 +197,13 @@ fn the_examples_of_all_help_texts_run() {
     assert!(lines.len() > 60, "{lines:#?}");
     // Runs and keys are made before they are looked at.
     lines.sort_by_key(|line| {
-        let makes = ["passnet bench ", "passnet init ", "passnet bundle key", "passnet solve "];
+        let makes = [
+            "passnet bench ",
+            "passnet init ",
+            "passnet bundle key",
+            "passnet solve ",
+            "passnet dataset import ",
+        ];
         let is_late = line.contains("my_task") && line.starts_with("passnet bench")
             || line.contains("verify one.bundle")
             || line.contains("leaderboard list")
