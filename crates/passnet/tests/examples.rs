@@ -70,9 +70,9 @@ fn copy(from: &Path, to: &Path) {
         let path = item.unwrap().path();
         let target = to.join(path.file_name().unwrap());
         if path.is_dir() {
-            copy(&path, &target)
+            copy(&path, &target);
         } else {
-            drop(std::fs::copy(&path, &target).unwrap())
+            std::fs::copy(&path, &target).unwrap();
         }
     }
 }
