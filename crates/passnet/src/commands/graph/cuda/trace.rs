@@ -142,7 +142,7 @@ impl Profile {
             .map(|call| call.iter().map(|e| e.length).sum())
             .collect();
         // The last call may be cut off.
-        if events.len() as u64 % launches != 0 && times.len() > 1 {
+        if !(events.len() as u64).is_multiple_of(launches) && times.len() > 1 {
             times.pop();
         }
         Kernel {
