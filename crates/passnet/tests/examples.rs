@@ -120,6 +120,15 @@ fn shell(folder: &Path, line: &str) -> Output {
     command.output().unwrap()
 }
 
+/// With a word in the place of what another command would print, its errors where they go anyway.
+fn without_substitution(line: &str) -> String {
+    let line = line.replace(" 2>&1", "");
+    match line.split_once("$(").and_then(|(before, rest)| Some((before, rest.split_once(')')?.1))) {
+        Some((before, after)) => format!("{before}text{after}"),
+        None => line,
+    }
+}
+
 /// Runs a command, or checks its words; what is wrong with it.
 fn try_example(folder: &Path, line: &str) -> Result<(), String> {
     let complaint = |output: &Output| {
@@ -127,9 +136,10 @@ fn try_example(folder: &Path, line: &str) -> Result<(), String> {
         Err(format!("`{line}` gives {:?}:\n{said}", output.status.code()))
     };
     if NOT_RUN.iter().any(|(part, _)| line.contains(part)) {
+        let line = without_substitution(line);
         let words = line.trim_start_matches("source <(").split([')', '>', '&', '|']).next();
         // Words that are not known are refused before the help is shown.
-        let output = shell(folder, &format!("{} --help", words.unwrap_or(line)));
+        let output = shell(folder, &format!("{} --help", words.unwrap_or(&line)));
         return if output.status.success() { Ok(()) } else { complaint(&output) };
     }
     let output = shell(folder, &format!("set -o pipefail; {line}"));
