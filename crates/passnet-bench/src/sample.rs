@@ -273,7 +273,7 @@ mod tests {
         let graph = root.path().join("corpus/rms");
         std::fs::create_dir_all(&graph).unwrap();
         std::fs::write(graph.join("model.py"), "import torch\n").unwrap();
-        assert_eq!(find(std::slice::from_ref(&graph)).unwrap(), [graph.clone()]);
+        assert_eq!(find(std::slice::from_ref(&graph)).unwrap(), std::slice::from_ref(&graph));
         let sample = Sample::read(&graph).unwrap();
         assert_eq!((&*sample.name, &sample.graphs[..]), ("rms", &["rms".to_string()][..]));
         assert!(sample.graph_files("rms").unwrap().get(FileName::Model).is_some());
