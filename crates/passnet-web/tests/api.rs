@@ -195,8 +195,8 @@ fn every_answer_is_as_described() {
         .collect();
     assert_eq!(asked, all, "everything that is described was asked");
     assert_eq!(board.get("/api/v1/nothing").status, 404);
-    let change = format!("PUT /api/v1/boards HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
-    assert_eq!(ask(board.address(), &change).status, 405);
+    let change = "PUT /api/v1/boards HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    assert_eq!(ask(board.address(), change).status, 405);
 }
 
 #[test]
