@@ -4,8 +4,8 @@ use super::{MAX_ROWS, and_more, count, percent, seals_json};
 use crate::error::CommandError;
 use crate::output::{Output, table};
 use passnet_bench::report::{
-    Matrix, MatrixCell, MatrixTask, RankedGroup, RunRecord, leaderboard, matrix, printable,
-    ratio_text,
+    Matrix, MatrixCell, MatrixRun, MatrixTask, RankedGroup, RunRecord, leaderboard, matrix,
+    printable, ratio_text,
 };
 use passnet_bench::score::Parameters;
 use serde_json::json;
@@ -59,8 +59,10 @@ fn print_matrix(found: &Matrix, out: &mut Output) -> Result<(), CommandError> {
     if differing.is_empty() {
         return Ok(());
     }
-    let heads = ["task".to_string(), "graphs".into()];
-    let mut rows = table(heads.into_iter().chain(found.runs.iter().map(|run| printable(&run.run))));
+    // What an unlike run took says nothing about the first; only its verdicts are held against those.
+    let unlike = |run: &MatrixRun| if run.unlike { " (unlike)" } else { "" };
+    let names = found.runs.iter().map(|run| format!("{}{}", printable(&run.run), unlike(run)));
+    let mut rows = table(["task".to_string(), "graphs".into()].into_iter().chain(names));
     for task in differing.iter().take(MAX_ROWS) {
         let cell = |cell: &Option<MatrixCell>| match cell {
             None => "not run".to_string(),
