@@ -5,8 +5,8 @@ use super::{Outcome, Store, StoreError, StoreErrorKind};
 use crate::content::check_path_part;
 use rusqlite::{OptionalExtension, params};
 
-/// Made on demand, like the tables of stages.
-pub(super) const TABLES: &str = "
+/// Made with the first file: most stores have none.
+const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS file (
     path TEXT PRIMARY KEY,
     kind TEXT NOT NULL,       -- text, script, link, folder
@@ -76,6 +76,9 @@ impl Store {
             })?;
         }
         let transaction = self.begin()?;
+        if !files.is_empty() {
+            self.connection.execute_batch(TABLES).map_err(|error| self.sqlite(error))?;
+        }
         let mut outcomes = Vec::with_capacity(files.len());
         for file in files {
             let outcome = match self.file(&file.path)? {
@@ -109,6 +112,9 @@ impl Store {
         &mut self,
         paths: impl IntoIterator<Item = &'a str>,
     ) -> Result<(), StoreError> {
+        if !self.has_table("file")? {
+            return Ok(());
+        }
         let transaction = self.begin()?;
         for path in paths {
             self.execute("DELETE FROM file WHERE path = ?1", [path])?;

@@ -90,9 +90,7 @@ impl Store {
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut store = Self::connect(path, flags)?;
         schema::prepare(&mut store.connection, path)?;
-        for tables in [mark::TABLES, files::TABLES] {
-            store.connection.execute_batch(tables).map_err(|error| store.sqlite(error))?;
-        }
+        store.connection.execute_batch(mark::TABLES).map_err(|error| store.sqlite(error))?;
         // WAL lets readers go on while we write; FULL makes a committed batch survive a power cut.
         store.pragma("journal_mode", "WAL")?;
         store.pragma("synchronous", "FULL")?;
