@@ -141,7 +141,7 @@ fn an_import_stopped_by_a_full_disk_continues() {
     let place = TempDir::new().unwrap();
     let path = place.path().join("store");
     let mut store = Store::open_for_writing(&path, workers(2)).unwrap();
-    store.limit_size(220_000).unwrap();
+    store.limit_size(150_000).unwrap();
     let source = source::open(tree.path(), Limits::default()).unwrap();
     let options = ImportOptions { workers: workers(2), describe_again: false };
     let error = import(&mut store, source, describe, options, &Silent).unwrap_err();
