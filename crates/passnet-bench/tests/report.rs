@@ -155,7 +155,7 @@ fn the_references_files_agree_with_each_other_and_with_the_run() {
         let report = judge(&log, None, parameters());
         let score = report.reference.as_ref().unwrap();
         let json: serde_json::Value = serde_json::from_str(&files.score).unwrap();
-        assert_eq!(json["id"], "1");
+        assert_eq!(json["id"], 1);
         let number = python_float(score.aggregated);
         assert!(files.score.contains(&format!("\"score\": {number}\n")), "{}", files.score);
         let printed = format!("aggregated_speedup={number}\n");
