@@ -11,8 +11,9 @@ use crate::verdict::{Evidence, Verdict};
 use passnet_engine::Value;
 use rayon::prelude::*;
 
-/// How often each kind that leaves elements as they were is asked, every time on a content of its own. A kernel that is honest wherever some elements are
-/// unusual, by chance or not, must find them unusual every time; and in less than half of the timed calls, or it gains nothing.
+/// How often each kind that leaves elements as they were is asked, every time on a content of its own. A kernel that is honest
+/// wherever some elements are unusual, by chance or not, must find them unusual every time; and in less than half of the timed
+/// calls, or it gains nothing.
 const ROUNDS: usize = 2;
 
 /// Inputs or outputs that may be held at once, in bytes: the more of them, the less do threads wait for each other.
@@ -137,8 +138,12 @@ impl<'a> Extremes<'a> {
                 }
             };
             let check = Check { name: stress.name(), outcome, detail };
+            let is_news = |known: &Check| {
+                check.outcome == CheckOutcome::Failed && known.outcome != CheckOutcome::Failed
+                    || known.outcome == CheckOutcome::Passed
+            };
             match evaluation.checks.iter_mut().find(|known| known.name == check.name) {
-                Some(known) if known.outcome == CheckOutcome::Passed => *known = check,
+                Some(known) if is_news(known) => *known = check,
                 Some(_) => {}
                 None => evaluation.checks.push(check),
             }
