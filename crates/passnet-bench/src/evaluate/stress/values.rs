@@ -98,11 +98,16 @@ impl Stress {
         named: &Named,
         keys: Keys,
     ) -> Result<Tensor> {
-        let integers = range.map(|range| named.integers(range)).unwrap_or_default();
+        let is_row = self.choice().is_some();
+        let integers = match (range, is_row) {
+            (None, _) => Vec::new(),
+            (Some(range), true) => named.integers_of_rows(range),
+            (Some(range), false) => named.integers(range),
+        };
         if integers.is_empty() {
             return Ok(tensor.clone());
         }
-        let (places, is_row) = (self.places(tensor.shape(), keys), self.choice().is_some());
+        let places = self.places(tensor.shape(), keys);
         tensor.changed::<i64>(PIECE, |at, piece| {
             places.for_each_run(at, piece, |first, run| {
                 for (index, value) in run.iter_mut().enumerate() {
