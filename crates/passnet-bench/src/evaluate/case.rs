@@ -1,7 +1,8 @@
 //! A graph and its rewritten form, prepared, with the inputs both will see.
 
 use super::named::Named;
-use super::oracle::{self, Moved};
+use super::oracle::{self, Move, Moves};
+use super::tensors::Flat;
 use super::verification::no_memory;
 use super::{EvaluateOptions, candidate_failure, eager_failure};
 use crate::secret::Secret;
@@ -233,29 +234,28 @@ impl Case {
         Ok(run.ok().and_then(|run| run.tensors(self.writes_inputs).ok()))
     }
 
-    /// As [`run_oracle`](Self::run_oracle), on inputs that differ from these in their last bit, and by less: all larger, and,
-    /// several times, each larger or smaller by chance.
-    pub(super) fn run_moved_oracle(
+    /// How far the float64 result moves when these inputs move by their last bit: all larger, and, several times, each
+    /// larger or smaller by chance.
+    pub(super) fn moves(
         &self,
         inputs: &[Value],
-    ) -> Result<Vec<Moved<Vec<Tensor>>>, Box<Verdict>> {
+        truth: &[Flat<'_>],
+    ) -> Result<Moves, Box<Verdict>> {
         let mut dice = self.secret.dice("moved inputs");
         let keys = std::iter::once(None).chain((0..MOVED_BY_CHANCE).map(|_| Some(dice.number())));
-        let mut results = Vec::new();
+        let mut moves = Moves::none(truth);
         for key in keys {
-            let (mut by_bit, mut by_less) = (Vec::new(), Vec::new());
-            for value in inputs {
-                let moved = moved(value, key).map_err(|error| no_memory(&error))?;
-                by_bit.push(moved.by_bit);
-                by_less.push(moved.by_less);
-            }
-            if let (Some(by_bit), Some(by_less)) =
-                (self.run_oracle(&by_bit)?, self.run_oracle(&by_less)?)
-            {
-                results.push(Moved { by_bit, by_less });
+            let run = |by| {
+                let moved = inputs.iter().map(|value| moved(value, by, key));
+                let moved = moved.collect::<TensorResult<Vec<_>>>();
+                self.run_oracle(&moved.map_err(|error| no_memory(&error))?)
+            };
+            if let (Some(by_bit), Some(by_less)) = (run(Move::Bit)?, run(Move::Less)?) {
+                let flats = |tensors| Flat::all(tensors).map_err(|error| no_memory(&error));
+                moves.add(truth, &flats(&by_bit)?, &flats(&by_less)?);
             }
         }
-        Ok(results)
+        Ok(moves)
     }
 
     /// Wide before the run, so that what the graph writes into its inputs is written into these.
@@ -325,12 +325,11 @@ impl Drawn {
     }
 }
 
-/// An input moved by its last bit and by less, where it is of floats.
-fn moved(value: &Value, key: Option<u64>) -> TensorResult<Moved<Value>> {
+/// An input, moved where it is of floats.
+fn moved(value: &Value, by: Move, key: Option<u64>) -> TensorResult<Value> {
     let Some(tensor) = value.as_tensor().filter(|tensor| tensor.dtype().is_float()) else {
-        return Ok(Moved { by_bit: value.clone(), by_less: value.clone() });
+        return Ok(value.clone());
     };
     let wide = tensor.to_dtype(Precision::Double.of(tensor.dtype()))?;
-    let Moved { by_bit, by_less } = oracle::moved(&wide, key)?;
-    Ok(Moved { by_bit: Value::Tensor(by_bit), by_less: Value::Tensor(by_less) })
+    oracle::moved(&wide, by, key).map(Value::Tensor)
 }

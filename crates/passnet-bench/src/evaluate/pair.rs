@@ -1,7 +1,7 @@
 //! The outputs of both sides on the same inputs, held against each other and against float64.
 
 use super::case::{Case, Run};
-use super::oracle::{self, Accuracy, Judgement, Moved};
+use super::oracle::{self, Accuracy, Judgement};
 use super::tensors::{Flat, views};
 use super::verification::{OutputSummary, first_difference, no_memory};
 use crate::number::Number;
@@ -98,19 +98,16 @@ impl Pair {
     }
 
     fn judge_by_truth(&self, case: &Case, inputs: &[Value]) -> Result<Judgement, Box<Verdict>> {
-        let judge = |moved: &[Moved<Vec<Flat<'_>>>]| {
-            let judgement = self.against_truth(case, inputs, |eager, candidate, truth| {
-                oracle::judge(eager, candidate, truth, moved)
-            })?;
-            Ok(judgement.unwrap_or(Judgement::Wrong))
-        };
-        let judgement = judge(&[])?;
-        if judgement != Judgement::Unexplained {
-            return Ok(judgement);
+        let Some(truth) = case.run_oracle(inputs)? else { return Ok(Judgement::Wrong) };
+        let truth = Flat::all(&truth).map_err(|error| no_memory(&error))?;
+        let Flats { eager, candidate } = self.flats()?;
+        match oracle::judge(&eager, &candidate, &truth, None) {
+            Judgement::Unexplained => {
+                let moves = case.moves(inputs, &truth)?;
+                Ok(oracle::judge(&eager, &candidate, &truth, Some(&moves)))
+            }
+            judgement => Ok(judgement),
         }
-        let moved = case.run_moved_oracle(inputs)?;
-        let moved = moved.iter().map(|it| it.of_both(|outputs| Flat::all(outputs)));
-        judge(&moved.collect::<Result<Vec<_>, _>>().map_err(|error| no_memory(&error))?)
     }
 
     /// Outputs have eager's strides. Nothing in a graph tells who takes its result: a view of it, or the layout of
@@ -139,20 +136,10 @@ impl Pair {
         case: &Case,
         inputs: &[Value],
     ) -> Result<Option<Accuracy>, Box<Verdict>> {
-        Ok(self.against_truth(case, inputs, oracle::accuracy)?.flatten())
-    }
-
-    /// Asks about eager, the candidate and the float64 result; `None` where there is none.
-    fn against_truth<R>(
-        &self,
-        case: &Case,
-        inputs: &[Value],
-        ask: impl Fn(&[Flat<'_>], &[Flat<'_>], &[Flat<'_>]) -> R,
-    ) -> Result<Option<R>, Box<Verdict>> {
         let Some(truth) = case.run_oracle(inputs)? else { return Ok(None) };
         let truth = Flat::all(&truth).map_err(|error| no_memory(&error))?;
-        let flats = self.flats()?;
-        Ok(Some(ask(&flats.eager, &flats.candidate, &truth)))
+        let Flats { eager, candidate } = self.flats()?;
+        Ok(oracle::accuracy(&eager, &candidate, &truth))
     }
 
     pub(super) fn summaries(

@@ -21,7 +21,7 @@ use passnet_engine::native::{Result, Tensor};
 use passnet_graph::DType;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-pub(super) use triple::Moved;
+pub(super) use triple::Moves;
 use triple::{Element, PIECE, Triple, largest, rounded_to, triples};
 
 /// The candidate may be off so many times as often as eager.
@@ -241,32 +241,38 @@ fn counted(mut classes: [usize; CLASSES], error: f64) -> [usize; CLASSES] {
     classes
 }
 
-/// What float64 says of outputs that are not all within eager's tolerance. `moved` are its results on inputs that differ in
-/// their last bit, where that is asked.
+/// What float64 says of outputs that are not all within eager's tolerance. `moves` says how far its results move with the
+/// last bit of the inputs, where that was asked.
 pub(super) fn judge(
     eager: &[Flat<'_>],
     candidate: &[Flat<'_>],
     truth: &[Flat<'_>],
-    moved: &[Moved<Vec<Flat<'_>>>],
+    moves: Option<&Moves>,
 ) -> Judgement {
     if eager.len() != candidate.len() || eager.len() != truth.len() {
         return Judgement::Wrong;
     }
     let outputs = eager.iter().zip(candidate).zip(truth).enumerate();
     outputs.fold(Judgement::Right, |all, (output, ((eager, candidate), truth))| {
-        let moved = moved.iter().filter_map(|it| it.of_both(|all| all.get(output).ok_or(())).ok());
-        let moved = moved.collect();
-        all.and(judge_output(eager, candidate, truth, moved))
+        let moves = moves.and_then(|moves| moves.of_output(output));
+        all.and(judge_output(eager, candidate, truth, moves))
     })
 }
 
-/// Wide values that differ in the last bit of float32, and by less: all larger, or each larger or smaller by the key.
-pub(super) fn moved(wide: &Tensor, key: Option<u64>) -> Result<Moved<Tensor>> {
-    let bit = f64::from(f32::EPSILON);
-    Ok(Moved { by_bit: moved_by(wide, bit, key)?, by_less: moved_by(wide, bit / 1024.0, key)? })
+/// How far inputs are moved: by the last bit of float32, or by a thousandth of it.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Move {
+    Bit,
+    Less,
 }
 
-fn moved_by(wide: &Tensor, by: f64, key: Option<u64>) -> Result<Tensor> {
+/// Wide values that were moved: all larger, or each larger or smaller by the key.
+pub(super) fn moved(wide: &Tensor, by: Move, key: Option<u64>) -> Result<Tensor> {
+    let bit = f64::from(f32::EPSILON);
+    let by = match by {
+        Move::Bit => bit,
+        Move::Less => bit / 1024.0,
+    };
     wide.changed::<f64>(PIECE, |at, piece| {
         for (element, value) in piece.iter_mut().enumerate() {
             let is_less = key.is_some_and(|key| mixed(key, at + element) & 1 == 1);
@@ -279,7 +285,7 @@ fn judge_output<'a>(
     eager: &'a Flat<'a>,
     candidate: &'a Flat<'a>,
     truth: &'a Flat<'a>,
-    moved: Vec<Moved<&'a Flat<'a>>>,
+    moves: Option<&'a [f64]>,
 ) -> Judgement {
     if eager.dtype() != candidate.dtype() || eager.shape() != candidate.shape() {
         return Judgement::Wrong;
@@ -292,7 +298,7 @@ fn judge_output<'a>(
         let is_equal = matches!(found, Ok(Some(ladder)) if ladder.is_right_at(BASELINE));
         return if is_equal { Judgement::Right } else { Judgement::Wrong };
     };
-    let triple = triple.with_moved(moved);
+    let triple = triple.with_moves(moves);
     let largest = largest(truth);
     let limits = Limits {
         always: allowance(largest, dtype),
@@ -303,7 +309,7 @@ fn judge_output<'a>(
         chunk.elements().for_each(|element| errors.element(&triple, limits, element));
         errors
     });
-    let may_move = dtype == DType::Float32 && triple.moved.is_empty();
+    let may_move = dtype == DType::Float32 && triple.moves.is_none();
     pieces.reduce(Errors::default, Errors::add).judge(truth.len(), may_move)
 }
 
@@ -319,13 +325,14 @@ mod tests {
 
     /// As of a graph whose results do not depend on the last bit of its inputs.
     fn judge(eager: &[Flat<'_>], candidate: &[Flat<'_>], truth: &[Flat<'_>]) -> Judgement {
-        let unmoved = || truth.iter().flat_map(|truth| flat(&values(truth))).collect();
-        judge_moved(eager, candidate, truth, &[Moved { by_bit: unmoved(), by_less: unmoved() }])
+        judge_moved(eager, candidate, truth, Some(&Moves::none(truth)))
     }
 
     /// As of a graph without jumps: a thousandth of the last bit moves nothing.
-    fn smoothly(truth: &[Flat<'_>], by_bit: Vec<Flat<'static>>) -> [Moved<Vec<Flat<'static>>>; 1] {
-        [Moved { by_bit, by_less: truth.iter().flat_map(|truth| flat(&values(truth))).collect() }]
+    fn smoothly(truth: &[Flat<'_>], by_bit: Vec<Flat<'static>>) -> Moves {
+        let mut moves = Moves::none(truth);
+        moves.add(truth, &by_bit, truth);
+        moves
     }
 
     /// A sum that comes back to zero is only as exact as the sums before it.
@@ -334,11 +341,6 @@ mod tests {
         let truth = flat(&[1e6, 100.0]);
         assert_eq!(judge(&truth, &flat(&[1e6, 100.3]), &truth), Judgement::Right);
         assert_eq!(judge(&truth, &flat(&[1e6, 101.0]), &truth), Judgement::Wrong);
-    }
-    fn values(flat: &Flat<'_>) -> Vec<f32> {
-        let mut reals = vec![0.0; flat.len()];
-        flat.write_reals(0, &mut reals);
-        reals.into_iter().map(|real| real as f32).collect()
     }
 
     /// Half types are computed in float32: so much is left where large products cancel.
@@ -433,9 +435,9 @@ mod tests {
         let truth = flat(&[1.0, 2.0]);
         let candidate = flat(&[1.0, 2.0 + 2e-5]);
         let judge = |moved: &[f32], candidate| {
-            judge_moved(&truth, candidate, &truth, &smoothly(&truth, flat(moved)))
+            judge_moved(&truth, candidate, &truth, Some(&smoothly(&truth, flat(moved))))
         };
-        assert_eq!(judge_moved(&truth, &candidate, &truth, &[]), Judgement::Unexplained);
+        assert_eq!(judge_moved(&truth, &candidate, &truth, None), Judgement::Unexplained);
         assert_eq!(judge(&[1.0, 2.0], &candidate), Judgement::Wrong);
         assert_eq!(judge(&[1.1, 2.0], &candidate), Judgement::Wrong, "another element moves");
         assert_eq!(judge(&[1.0, 2.0 - 3e-5], &candidate), Judgement::Right);
@@ -484,18 +486,22 @@ mod tests {
             flat(&std::array::from_fn::<f32, 128, _>(|i| if i < count { value } else { 1.0 }))
         };
         let truth = values(2, 1000.0);
-        let judge = |count, value, moved: &[Moved<Vec<Flat<'_>>>]| {
+        let judge = |count, value, moved: Option<&Moves>| {
             judge_moved(&truth, &values(count, value), &truth, moved)
         };
         let moved = smoothly(&truth, values(2, 1010.0));
-        let found = judge(2, 1015.0, &moved);
+        let found = judge(2, 1015.0, Some(&moved));
         assert!(matches!(found, Judgement::Forgiven { elements: 2, .. }), "{found:?}");
-        assert_eq!(judge(2, 1015.0, &[]), Judgement::Unexplained, "to be asked");
-        assert_eq!(judge(2, 1050.0, &moved), Judgement::Wrong, "further than it moves");
-        assert_eq!(judge(3, 1015.0, &moved), Judgement::Wrong, "an element that does not move");
+        assert_eq!(judge(2, 1015.0, None), Judgement::Unexplained, "to be asked");
+        assert_eq!(judge(2, 1050.0, Some(&moved)), Judgement::Wrong, "further than it moves");
+        assert_eq!(
+            judge(3, 1015.0, Some(&moved)),
+            Judgement::Wrong,
+            "an element that does not move"
+        );
         let moved = smoothly(&truth, values(128, 2000.0));
-        assert_eq!(judge(3, 1015.0, &moved), Judgement::Wrong, "too many of them");
-        assert_eq!(judge(2, f32::NAN, &moved), Judgement::Wrong);
+        assert_eq!(judge(3, 1015.0, Some(&moved)), Judgement::Wrong, "too many of them");
+        assert_eq!(judge(2, f32::NAN, Some(&moved)), Judgement::Wrong);
     }
 
     /// A value that is compared with the very number it holds is on one side, however little moves it to the other.
@@ -504,9 +510,14 @@ mod tests {
         let (truth, other) = (flat(&[0.0; 64]), flat(&[0.3; 64]));
         let one =
             |value| flat(&std::array::from_fn::<f32, 64, _>(|i| if i == 5 { value } else { 0.0 }));
-        let moved = |by_less| [Moved { by_bit: flat(&[0.3; 64]), by_less }];
-        assert_eq!(judge_moved(&truth, &one(0.3), &truth, &moved(other)), Judgement::Wrong);
-        let found = judge_moved(&truth, &one(0.3), &truth, &moved(flat(&[0.0003; 64])));
+        let moves = |by_less: &[Flat<'_>]| {
+            let mut moves = Moves::none(&truth);
+            moves.add(&truth, &other, by_less);
+            moves
+        };
+        let judge = |moves| judge_moved(&truth, &one(0.3), &truth, Some(&moves));
+        assert_eq!(judge(moves(&other)), Judgement::Wrong);
+        let found = judge(moves(&flat(&[0.0003; 64])));
         assert!(matches!(found, Judgement::Forgiven { elements: 1, .. }), "{found:?}");
     }
 
@@ -515,7 +526,7 @@ mod tests {
         let wide =
             Tensor::from_slice(&[1.0f64, -3.0, 0.0, 5.0, 7.0, 9.0, 11.0, 13.0], &[8]).unwrap();
         let values = wide.to_vec::<f64>().unwrap();
-        let found = |key| moved(&wide, key).unwrap().by_bit.to_vec::<f64>().unwrap();
+        let found = |key| moved(&wide, Move::Bit, key).unwrap().to_vec::<f64>().unwrap();
         let is_close = |(one, two): (&f64, &f64)| (one - two).abs() <= two.abs() * 1.2e-7;
         assert!(found(None).iter().zip(&values).all(is_close));
         assert!(found(Some(3)).iter().zip(&values).all(is_close));

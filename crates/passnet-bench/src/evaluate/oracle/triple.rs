@@ -11,23 +11,55 @@ pub(super) const PIECE: usize = 1 << 14;
 /// Elements that are widened at a time: they stay in the first-level cache.
 const CHUNK: usize = 512;
 
+/// Of elements that do not move.
+const NO_MOVES: [f64; CHUNK] = [0.0; CHUNK];
+
 /// One element of eager, of the candidate and of the truth, and how far the truth moves with the last bit of the inputs.
 pub(super) type Element = (f64, f64, f64, f64);
 
-/// Something of inputs that were moved by their last bit, and of inputs that were moved by a thousandth of it.
-#[derive(Debug, Clone, Copy)]
-pub(in super::super) struct Moved<T> {
-    pub(in super::super) by_bit: T,
-    pub(in super::super) by_less: T,
-}
+/// How far the float64 result moves with the last bit of the inputs: of every output, of every element. Moves are taken in
+/// one after the other, so that the results of one of them are held at a time.
+#[derive(Debug)]
+pub(in super::super) struct Moves(Vec<Vec<f64>>);
 
-impl<T> Moved<T> {
-    /// The same made of both.
-    pub(in super::super) fn of_both<'a, R, E>(
-        &'a self,
-        make: impl Fn(&'a T) -> Result<R, E>,
-    ) -> Result<Moved<R>, E> {
-        Ok(Moved { by_bit: make(&self.by_bit)?, by_less: make(&self.by_less)? })
+impl Moves {
+    pub(in super::super) fn none(truth: &[Flat<'_>]) -> Moves {
+        Moves(truth.iter().map(|output| vec![0.0; output.len()]).collect())
+    }
+
+    /// Takes in the results of inputs that were moved by their last bit, and by a thousandth of it. What the latter moves
+    /// almost as far is no rounding: the inputs sit on a jump, such as a comparison with the very number, and which side
+    /// they are on is certain.
+    pub(in super::super) fn add(
+        &mut self,
+        truth: &[Flat<'_>],
+        by_bit: &[Flat<'_>],
+        by_less: &[Flat<'_>],
+    ) {
+        let outputs = self.0.iter_mut().zip(truth).zip(by_bit.iter().zip(by_less));
+        for ((moves, truth), (by_bit, by_less)) in outputs {
+            let is_alike = |flat: &Flat<'_>| flat.is_real() && flat.len() == moves.len();
+            if ![truth, by_bit, by_less].into_iter().all(is_alike) {
+                continue;
+            }
+            let mut room = [[0.0; CHUNK]; 3];
+            for (piece, moves) in moves.chunks_mut(CHUNK).enumerate() {
+                let [truths, by_bits, by_lesses] = room.each_mut().map(|r| &mut r[..moves.len()]);
+                truth.write_reals(piece * CHUNK, truths);
+                by_bit.write_reals(piece * CHUNK, by_bits);
+                by_less.write_reals(piece * CHUNK, by_lesses);
+                for (at, moves) in moves.iter_mut().enumerate() {
+                    let by = (by_bits[at] - truths[at]).abs();
+                    let jump = (by_lesses[at] - truths[at]).abs();
+                    let counts = (by > *moves) & by.is_finite() & (jump <= by / 16.0);
+                    *moves = if counts { by } else { *moves };
+                }
+            }
+        }
+    }
+
+    pub(super) fn of_output(&self, output: usize) -> Option<&[f64]> {
+        self.0.get(output).map(Vec::as_slice)
     }
 }
 
@@ -72,8 +104,8 @@ pub(super) struct Triple<'a> {
     pub(super) eager: &'a Flat<'a>,
     pub(super) candidate: &'a Flat<'a>,
     pub(super) truth: &'a Flat<'a>,
-    /// The truth of inputs that differ in their last bit, where that was asked.
-    pub(super) moved: Vec<Moved<&'a Flat<'a>>>,
+    /// How far each element of the truth moves with the last bit of the inputs, where that was asked.
+    pub(super) moves: Option<&'a [f64]>,
     pub(super) tolerance: Tolerance,
     dtype: DType,
 }
@@ -139,39 +171,19 @@ impl<'a> Triple<'a> {
             eager,
             candidate,
             truth,
-            moved: Vec::new(),
+            moves: None,
             tolerance,
             dtype,
         })
     }
 
-    /// Asks, too, how far the truth moves with the last bit of the inputs. Only float32 is judged by that: half types have
+    /// Knows, too, how far the truth moves with the last bit of the inputs. Only float32 is judged by that: half types have
     /// wide tolerances to begin with, and float64 is the truth itself.
-    pub(super) fn with_moved(mut self, moved: Vec<Moved<&'a Flat<'a>>>) -> Triple<'a> {
-        let is_alike = |flat: &Flat<'_>| flat.is_real() && flat.len() == self.truth.len();
+    pub(super) fn with_moves(mut self, moves: Option<&'a [f64]>) -> Triple<'a> {
         if self.dtype == DType::Float32 {
-            let alike =
-                |moved: &Moved<&Flat<'_>>| is_alike(moved.by_bit) && is_alike(moved.by_less);
-            self.moved = moved.into_iter().filter(alike).collect();
+            self.moves = moves.filter(|moves| moves.len() == self.truth.len());
         }
         self
-    }
-
-    /// How far the truth moves, element by element from `at` on. What a thousandth of the last bit moves as far is no
-    /// rounding: the inputs sit on a jump, such as a comparison with the very number, and which side they are on is certain.
-    fn write_moves(&self, at: usize, truth: &[f64], room: [&mut [f64]; 2], moves: &mut [f64]) {
-        let [by_bit, by_less] = room;
-        moves.fill(0.0);
-        for moved in &self.moved {
-            moved.by_bit.write_reals(at, by_bit);
-            moved.by_less.write_reals(at, by_less);
-            let moved = by_bit.iter().zip(&*by_less);
-            for ((moves, (by_bit, by_less)), truth) in moves.iter_mut().zip(moved).zip(truth) {
-                let (by, jump) = ((by_bit - truth).abs(), (by_less - truth).abs());
-                let counts = (by > *moves) & by.is_finite() & (jump <= by / 16.0);
-                *moves = if counts { by } else { *moves };
-            }
-        }
     }
 
     pub(super) fn allowed(&self, truth: f64) -> f64 {
@@ -187,14 +199,15 @@ impl<'a> Triple<'a> {
         let length = self.truth.len();
         (0..length.div_ceil(PIECE)).into_par_iter().map(move |piece| {
             let end = length.min((piece + 1) * PIECE);
-            let mut room = [[0.0; CHUNK]; 6];
+            let mut room = [[0.0; CHUNK]; 3];
             (piece * PIECE..end).step_by(CHUNK).fold(start, |sum, at| {
-                let [eager, candidate, truth, by_bit, by_less, moves] =
+                let [eager, candidate, truth] =
                     room.each_mut().map(|r| &mut r[..CHUNK.min(end - at)]);
                 self.eager.write_reals(at, eager);
                 self.candidate.write_reals(at, candidate);
                 self.truth.write_reals(at, truth);
-                self.write_moves(at, truth, [by_bit, by_less], moves);
+                let none = &NO_MOVES[..truth.len()];
+                let moves = self.moves.map_or(none, |moves| &moves[at..at + truth.len()]);
                 add(sum, Chunk { eager, candidate, truth, moves })
             })
         })
