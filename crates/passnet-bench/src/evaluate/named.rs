@@ -8,6 +8,8 @@ use passnet_graph::ops::Op;
 
 /// Further numbers of either kind are left out.
 const MOST: usize = 16;
+/// Further numbers that follow from two of them are left out.
+const MOST_FOLLOWING: usize = 64;
 /// Larger reals are not put into inputs: what overflows is another question.
 const LARGEST_REAL: f64 = 1e3;
 
@@ -19,6 +21,8 @@ pub(super) struct Named {
     /// The other numbers of a graph that compares: `ids == pad` may have its number in a tensor, and `ids - 1 == 0` in another
     /// operation.
     others: Vec<f64>,
+    /// What follows from one of either: `2 * ids == 50` is decided at 25.
+    following: Vec<f64>,
 }
 
 impl Named {
@@ -35,6 +39,7 @@ impl Named {
             let arguments = call.args.iter().chain(call.kwargs.iter().map(|(_, value)| value));
             arguments.for_each(|argument| add(argument, numbers));
         }
+        named.following = following(&named.compared, &named.others);
         if compares { named } else { Named::default() }
     }
 
@@ -43,6 +48,7 @@ impl Named {
     pub(super) fn integers(&self, range: (i64, i64)) -> Vec<i64> {
         let mut integers = within(&self.compared, &[0, 0, 0, -1, 1], range);
         integers.extend(within(&self.others, &[0], range));
+        integers.extend(within(&self.following, &[0], range));
         integers
     }
 
@@ -56,9 +62,24 @@ impl Named {
 
     /// Those that an input of reals may hold.
     pub(super) fn reals(&self) -> Vec<f32> {
-        let all = self.compared.iter().chain(&self.others);
+        let all = self.compared.iter().chain(&self.others).chain(&self.following);
         all.filter(|number| number.abs() <= LARGEST_REAL).map(|number| *number as f32).collect()
     }
+}
+
+/// Where a number compared with lies before one other operation with another number.
+fn following(compared: &[f64], others: &[f64]) -> Vec<f64> {
+    let mut all: Vec<f64> = Vec::new();
+    let pairs = compared.iter().flat_map(|one| others.iter().map(move |other| (one, other)));
+    for number in
+        pairs.flat_map(|(one, other)| [one / other, one - other, one + other, one * other])
+    {
+        let is_known = [compared, others, &all].iter().any(|known| known.contains(&number));
+        if number.is_finite() && !is_known && all.len() < MOST_FOLLOWING {
+            all.push(number);
+        }
+    }
+    all
 }
 
 /// Whole numbers, each with these distances added, as far as they are in the range.
@@ -99,7 +120,10 @@ mod tests {
             of(&["mask = x != 7", "small = x < -1e9", "y = x * 30", "return (mask, small, y)"]);
         assert_eq!(named.integers((0, 20)), [7, 7, 7, 6, 8]);
         assert_eq!(named.integers((8, 9)), [8]);
-        assert_eq!(named.reals(), [7.0, 30.0]);
+        assert_eq!(named.reals()[..2], [7.0, 30.0]);
+        let twice = of(&["mask = x * 2 == 50", "return (mask,)"]);
+        assert_eq!(twice.integers((20, 40)), [25]);
+        assert_eq!(twice.reals(), [50.0, 2.0, 25.0, 48.0, 52.0, 100.0]);
         let in_tensor = of(&["pad = torch.tensor([5])", "mask = x == pad", "return (mask,)"]);
         assert_eq!(in_tensor.integers((0, 100)), [5]);
         assert_eq!(in_tensor.integers_of_rows((0, 100)), [5]);
