@@ -301,3 +301,12 @@ fn elements_fill_another_shape_over_and_over() {
     assert_eq!(nothing.cycled(&[2]).unwrap().to_vec::<i64>().unwrap(), [0, 0]);
     assert_eq!(nothing.cycled(&[0, 3]).unwrap().numel(), 0);
 }
+
+#[test]
+fn masked_fill_lies_row_by_row_whatever_its_input_does() {
+    let input = Tensor::full(&[3, 4], Scalar::Int(1), DType::Float32).unwrap();
+    let input = input.transpose(0, 1).unwrap();
+    let mask = Tensor::full(&[4, 1], Scalar::Int(0), DType::Bool).unwrap();
+    let filled = pointwise::masked_fill(&input, &mask, &Scalar::Int(0).into()).unwrap();
+    assert_eq!((filled.shape(), filled.strides()), (&[4, 3][..], &[3, 1][..]));
+}

@@ -96,7 +96,8 @@ pub fn masked_fill(input: &Tensor, mask: &Tensor, value: &Arg) -> Result<Tensor>
     );
     fits(value.item()?, dtype)?;
     let value = value.to_dtype(dtype)?;
-    where_select(mask, &value.into(), &input.into())
+    // Torch lays the result out row by row, whatever the input's strides are.
+    where_select(mask, &value.into(), &input.into())?.contiguous()
 }
 
 /// Torch refuses a number that the type cannot hold.
