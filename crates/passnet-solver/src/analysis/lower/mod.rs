@@ -242,10 +242,14 @@ impl<'p> Lower<'p> {
 
     /// Eager stores every result in the node's type. In half precision that shows, so it is done here too.
     fn rounded(&mut self, node: NodeId, bound: &Bound<'_>, var: VarId) -> VarId {
+        let converts = || {
+            let source = bound.has("input").then(|| self.argument(node, bound.arg("input")));
+            source.flatten().is_some_and(|id| self.piece.dtypes(id) != self.piece.dtypes(node))
+        };
         let computes = matches!(
             bound.class(),
             Class::Pointwise | Class::Reduction | Class::Normalisation | Class::Pooling
-        );
+        ) || converts();
         let half = self.piece.dtypes(node).iter().any(|dtype| dtype.is_float() && dtype.size() < 4);
         if !computes || !half || self.kind(var) != Kind::Float || self.is_stored_only(node) {
             return var;
