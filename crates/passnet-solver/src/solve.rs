@@ -22,7 +22,7 @@ const MANIFEST: &str = "sorted_output_pass_rule_names.json";
 /// What was done and why.
 pub const EXPLANATION: &str = "explain.json";
 /// A solution is found again only if it was made by the same rules.
-const RULES: &str = "13";
+const RULES: &str = "14";
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct SolveOptions {
@@ -32,11 +32,13 @@ pub struct SolveOptions {
     pub seconds: f64,
     /// Passes of one task.
     pub most_passes: usize,
+    /// Whether the passes are for a GPU, wherever they are written: what a graph makes in the host's memory is out of reach.
+    pub for_gpu: bool,
 }
 
 impl Default for SolveOptions {
     fn default() -> Self {
-        SolveOptions { tune: true, seconds: 0.04, most_passes: 100 }
+        SolveOptions { tune: true, seconds: 0.04, most_passes: 100, for_gpu: false }
     }
 }
 
@@ -171,7 +173,7 @@ fn attempt(
         },
     };
     let mut all = forms(typed);
-    if !engine.computes_on_host() {
+    if options.for_gpu || !engine.computes_on_host() {
         all.iter_mut().for_each(Form::leave_host_tensors);
     }
     let grouped: Vec<_> = all.iter().map(groups).collect();

@@ -3,7 +3,7 @@
 //! Views cost nothing in eager, so they never start a group; those between members, and those that only a group reads,
 //! become part of it and change its indices.
 
-use super::piece::outputs_of;
+use super::piece::{Param, outputs_of};
 use super::{Body, Piece, Refusal, lower, refuse};
 use crate::form::Form;
 use passnet_graph::infer::Value;
@@ -31,13 +31,18 @@ pub struct Left {
 pub fn groups(form: &Form) -> (Vec<Group>, Vec<Left>) {
     let mut finder = Finder::new(form);
     let ids: Vec<NodeId> = form.graph().calls().map(|(id, _)| id).collect();
-    for id in ids {
-        if finder.is_work[id.index()] {
-            finder.place(id);
+    // What is made of nothing comes with whoever reads it, and gets a kernel of its own only where nobody took it.
+    for is_made in [false, true] {
+        for id in &ids {
+            let index = id.index();
+            let is_placed = finder.group_of[index].is_some();
+            if finder.is_work[index] && finder.is_made[index] == is_made && !is_placed {
+                finder.place(*id);
+            }
         }
-    }
-    for index in 0..finder.groups.len() {
-        finder.absorb_views(index);
+        for index in 0..finder.groups.len() {
+            finder.absorb_views(index);
+        }
     }
     let mut groups: Vec<Group> = finder.groups.into_iter().flatten().collect();
     groups.sort_by_key(|group| group.members.last().copied());
@@ -121,6 +126,8 @@ struct Finder<'f> {
     is_work: Vec<bool>,
     /// Whether a node is a view or an alias, free in eager.
     is_free: Vec<bool>,
+    /// Whether a node is made of numbers, places and shapes alone, so that a kernel can compute it wherever it reads it.
+    is_made: Vec<bool>,
     group_of: Vec<Option<usize>>,
     groups: Vec<Option<Group>>,
     left: Vec<Left>,
@@ -132,6 +139,7 @@ impl<'f> Finder<'f> {
         let count = graph.nodes().len();
         let mut is_free = vec![false; count];
         let mut is_work = vec![false; count];
+        let mut is_made = vec![false; count];
         let needed = graph.needed();
         // What nobody needs is no part of a pattern: whoever reads a pattern leaves it out.
         for (id, call) in graph.calls().filter(|(id, _)| needed.contains(id)) {
@@ -150,12 +158,27 @@ impl<'f> Finder<'f> {
                     Class::Indexing => matches!(bound.op, Op::GetItem | Op::Embedding),
                     _ => false,
                 };
+            let mut reads_tensors = false;
+            let mut all_made = true;
+            call.for_each_input(|input| {
+                reads_tensors = true;
+                all_made &= is_made[input.index()];
+            });
+            is_made[id.index()] = bound.mutated().is_none()
+                && match bound.class() {
+                    Class::Creation => !matches!(bound.op, Op::AsTensor) || !reads_tensors,
+                    Class::Pointwise | Class::View | Class::Movement | Class::Indexing => {
+                        reads_tensors && all_made
+                    }
+                    _ => false,
+                };
         }
         Finder {
             form,
             users: graph.users(),
             is_work,
             is_free,
+            is_made,
             group_of: vec![None; count],
             groups: Vec::new(),
             left: Vec::new(),
@@ -165,8 +188,7 @@ impl<'f> Finder<'f> {
     /// Free nodes each of which only the next one reads, the longest chain first.
     fn free_chains(&self) -> Vec<Vec<NodeId>> {
         let graph = self.form.graph();
-        let is_tensor =
-            |id: NodeId| matches!(self.form.members[0].types.value(id), Value::Tensor(_));
+        let is_tensor = |id: NodeId| self.is_tensor(id);
         let source = |id: NodeId| graph.call(id)?.args.first().and_then(Arg::as_node);
         // What is taken from a list comes with the list.
         let is_view = |id: NodeId| {
@@ -206,14 +228,14 @@ impl<'f> Finder<'f> {
                 members.extend(self.groups[*group].iter().flat_map(|group| &group.members));
             }
             self.add_between(id, &mut members);
-            if let Ok(group) = attempt(self.form, members, &self.is_free) {
+            if let Ok(group) = self.attempt_with_made(members) {
                 for old in choice {
                     self.groups[old] = None;
                 }
                 return self.keep(group);
             }
         }
-        match attempt(self.form, BTreeSet::from([id]), &self.is_free) {
+        match self.attempt_with_made(BTreeSet::from([id])) {
             Ok(group) => self.keep(group),
             Err(reason) => {
                 let operation =
@@ -221,6 +243,70 @@ impl<'f> Finder<'f> {
                 self.left.push(Left { node: id, operation, reason: reason.0 });
             }
         }
+    }
+
+    /// A group of these members and of what is made for them alone; else of the members.
+    fn attempt_with_made(&self, members: BTreeSet<NodeId>) -> Result<Group, Refusal> {
+        let inputs = inputs_of(self.graph(), &members);
+        if let Some(made) = self.made_for(&inputs, &members) {
+            let larger = members.union(&made).copied().collect();
+            if let Ok(group) = attempt(self.form, larger, &self.is_free) {
+                return Ok(group);
+            }
+        }
+        attempt(self.form, members, &self.is_free)
+    }
+
+    /// What inputs are made of, as far as it is made of nothing else and nobody but the members reads it.
+    fn made_for(&self, inputs: &[NodeId], members: &BTreeSet<NodeId>) -> Option<BTreeSet<NodeId>> {
+        let mut taken = BTreeSet::new();
+        let mut todo = inputs.to_vec();
+        while let Some(node) = todo.pop() {
+            let is_open = self.is_made[node.index()] && self.group_of[node.index()].is_none();
+            if is_open && !members.contains(&node) && taken.insert(node) {
+                self.graph().call(node)?.for_each_input(|input| todo.push(input));
+            }
+        }
+        loop {
+            let inside = |id: &NodeId| members.contains(id) || taken.contains(id);
+            let stays = |id: &NodeId| {
+                let is_owned = self.users[id.index()].iter().all(inside);
+                let mut has_lists = true;
+                if let Some(call) = self.graph().call(*id) {
+                    // A list is no argument of a pattern: it comes along or what is taken from it does not.
+                    call.for_each_input(|input| {
+                        has_lists &= !self.is_list(input) || inside(&input)
+                    });
+                }
+                is_owned && has_lists && !is_returned(self.graph(), *id)
+            };
+            let left: BTreeSet<NodeId> = taken.iter().copied().filter(stays).collect();
+            if left.len() == taken.len() {
+                return (!left.is_empty()).then_some(left);
+            }
+            taken = left;
+        }
+    }
+
+    fn is_list(&self, id: NodeId) -> bool {
+        matches!(self.form.members[0].types.value(id), Value::Sequence(_))
+    }
+
+    fn is_tensor(&self, id: NodeId) -> bool {
+        matches!(self.form.members[0].types.value(id), Value::Tensor(_))
+    }
+
+    /// Whether nobody but the members reads these nodes.
+    fn is_owned(&self, nodes: &BTreeSet<NodeId>, members: &BTreeSet<NodeId>) -> bool {
+        nodes.iter().all(|id| {
+            let inside = |user: &NodeId| members.contains(user) || nodes.contains(user);
+            self.users[id.index()].iter().all(inside) && !is_returned(self.graph(), *id)
+        })
+    }
+
+    /// Whether a kernel that reads a node may compute it on the way.
+    fn comes_along(&self, id: NodeId) -> bool {
+        self.is_free[id.index()] || self.is_made[id.index()]
     }
 
     fn keep(&mut self, group: Group) {
@@ -241,7 +327,7 @@ impl<'f> Finder<'f> {
                 Some(group) => {
                     found.insert(group);
                 }
-                None if self.is_free[input.index()] => todo.push(input),
+                None if self.comes_along(input) => todo.push(input),
                 None => {}
             });
         }
@@ -254,7 +340,7 @@ impl<'f> Finder<'f> {
             if members.contains(&node) {
                 return true;
             }
-            if !finder.is_free[node.index()] {
+            if !finder.comes_along(node) {
                 return false;
             }
             let mut inputs = Vec::new();
@@ -292,7 +378,7 @@ impl<'f> Finder<'f> {
         for id in views {
             // A list comes with everything that is taken from it.
             let mut members = BTreeSet::from([id]);
-            if matches!(self.form.members[0].types.value(id), Value::Sequence(_)) {
+            if self.is_list(id) {
                 members.extend(&self.users[id.index()]);
             }
             if let Ok(group) = attempt(self.form, members, &nothing_free) {
@@ -306,8 +392,10 @@ impl<'f> Finder<'f> {
         let Some(mut group) = self.groups[index].take() else { return };
         loop {
             let mut grown = None;
-            for input in inputs_of(self.graph(), &group.members).into_iter().rev() {
-                let Some(taken) = self.absorbable(input, &group.members) else { continue };
+            let inputs = inputs_of(self.graph(), &group.members);
+            let all_made = std::iter::once(self.made_for(&inputs, &group.members));
+            let single = inputs.iter().rev().map(|input| self.absorbable(*input, &group.members));
+            for taken in all_made.chain(single).flatten() {
                 let mut members = group.members.clone();
                 members.extend(taken);
                 if let Ok(larger) = attempt(self.form, members, &self.is_free) {
@@ -328,6 +416,9 @@ impl<'f> Finder<'f> {
 
     /// A free input with all that must come with it, if only the members use it.
     fn absorbable(&self, input: NodeId, members: &BTreeSet<NodeId>) -> Option<BTreeSet<NodeId>> {
+        if self.is_made[input.index()] {
+            return self.made_for(&[input], members);
+        }
         if !self.is_free[input.index()] || self.group_of[input.index()].is_some() {
             return None;
         }
@@ -335,16 +426,12 @@ impl<'f> Finder<'f> {
         // A tensor out of a list comes with the list and everything taken from it.
         let call = self.graph().call(input)?;
         if let Some(list) = call.args.first().and_then(Arg::as_node)
-            && matches!(self.form.members[0].types.value(list), Value::Sequence(_))
+            && self.is_list(list)
         {
             taken.insert(list);
             taken.extend(&self.users[list.index()]);
         }
-        let owned = taken.iter().all(|id| {
-            let inside = |user: &NodeId| members.contains(user) || taken.contains(user);
-            self.users[id.index()].iter().all(inside) && !is_returned(self.graph(), *id)
-        });
-        owned.then_some(taken)
+        self.is_owned(&taken, members).then_some(taken)
     }
 }
 
@@ -423,6 +510,9 @@ pub(super) fn attempt(
         refuse!("`{}` is made without a device, so on the CPU", graph.node(id).name);
     }
     let piece = Piece::new(form, &members)?;
+    if !piece.params.iter().any(|param| matches!(param, Param::Tensor(_))) {
+        refuse!("nothing that it takes says on which device it is");
+    }
     let body = lower(&piece)?;
     Ok(Group { members, piece, body })
 }

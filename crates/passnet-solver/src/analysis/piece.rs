@@ -29,6 +29,8 @@ pub struct Piece {
     pub graphs: usize,
     /// For every node of the pattern its type in each graph.
     types: Vec<Vec<Value>>,
+    /// The graph whose sizes the formulas are made from.
+    example: usize,
     symbolic: Inference,
     /// For every call, what its arguments mean once updates in place are taken into account.
     current: Vec<BTreeMap<NodeId, NodeId>>,
@@ -56,7 +58,8 @@ impl Piece {
                 Origin::Literal(values) => values.clone(),
             })
             .collect::<Vec<Vec<Value>>>();
-        let symbolic = symbolic_types(&graph, &types);
+        let example = most_elements(graph.placeholder_count(), &types, form.count());
+        let symbolic = symbolic_types(&graph, &types, example);
         let mut piece = Piece {
             outputs: graph.outputs.iter().filter_map(Arg::as_node).collect(),
             graphs: form.count(),
@@ -66,6 +69,7 @@ impl Piece {
             graph,
             params,
             types,
+            example,
             symbolic,
         };
         piece.follow_updates()?;
@@ -117,7 +121,7 @@ impl Piece {
 
     /// The shape, with a formula for every size.
     pub fn shape(&self, id: NodeId) -> Result<Vec<Size>, Refusal> {
-        shape_of(self.name(id), &self.types[id.index()], self.symbolic.value(id))
+        shape_of(self.name(id), &self.types[id.index()], self.symbolic.value(id), self.example)
     }
 
     /// Whether a parameter is laid out otherwise than row by row in some graph, so that a kernel must ask for strides.
@@ -173,7 +177,9 @@ impl Piece {
         let types: Option<Vec<Value>> = self.types[id.index()].iter().map(pick).collect();
         let symbolic = pick(self.symbolic.value(id));
         match (types, symbolic) {
-            (Some(types), Some(symbolic)) => shape_of(self.name(id), &types, &symbolic),
+            (Some(types), Some(symbolic)) => {
+                shape_of(self.name(id), &types, &symbolic, self.example)
+            }
             _ => Err(Refusal::new(format!("`{}` is no list of tensors", self.name(id)))),
         }
     }
@@ -270,7 +276,12 @@ fn kind_of(dtype: DType) -> Result<Kind, Refusal> {
     }
 }
 
-fn shape_of(name: &str, types: &[Value], symbolic: &Value) -> Result<Vec<Size>, Refusal> {
+fn shape_of(
+    name: &str,
+    types: &[Value],
+    symbolic: &Value,
+    example: usize,
+) -> Result<Vec<Size>, Refusal> {
     let tensors: Option<Vec<&TensorType>> = types.iter().map(Value::as_tensor).collect();
     let Some(tensors) = tensors else { refuse!("`{name}` is no tensor") };
     let rank = tensors[0].rank();
@@ -284,7 +295,9 @@ fn shape_of(name: &str, types: &[Value], symbolic: &Value) -> Result<Vec<Size>, 
             let first = values[0];
             let formula = formulas.and_then(|tensor| plain(&tensor.shape[dim]));
             match formula {
-                Some(formula) if formula.size == first && !formula.to_string().contains('?') => {
+                Some(formula)
+                    if formula.size == values[example] && !formula.to_string().contains('?') =>
+                {
                     Ok(Size::new(values, formula))
                 }
                 _ if values.iter().all(|v| *v == first) => Ok(Size::new(values, Dim::fixed(first))),
@@ -555,13 +568,23 @@ pub fn outputs_of(graph: &Graph, members: &BTreeSet<NodeId>) -> Vec<NodeId> {
     needed.into_iter().collect()
 }
 
+/// The graph whose arguments have the most elements: a size of one would be taken for another that it broadcasts with.
+fn most_elements(arguments: usize, types: &[Vec<Value>], graphs: usize) -> usize {
+    let elements = |graph: usize| -> i64 {
+        let tensors = types[..arguments].iter().filter_map(|types| types[graph].as_tensor());
+        tensors.map(TensorType::elements).fold(0, i64::saturating_add)
+    };
+    // The first of equals, so that formulas do not depend on how many graphs there are.
+    (0..graphs).rev().max_by_key(|graph| elements(*graph)).unwrap_or(0)
+}
+
 /// Types with a formula for every size, over the sizes of the parameters.
-fn symbolic_types(graph: &Graph, types: &[Vec<Value>]) -> Inference {
+fn symbolic_types(graph: &Graph, types: &[Vec<Value>], example: usize) -> Inference {
     let inputs: Vec<Value> = graph
         .placeholders()
         .iter()
         .zip(types)
-        .map(|(node, types)| match &types[0] {
+        .map(|(node, types)| match &types[example] {
             Value::Tensor(tensor) => {
                 let shape: Shape = (0..tensor.rank())
                     .map(|dim| {

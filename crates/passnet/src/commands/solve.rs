@@ -36,6 +36,7 @@ Examples:
   passnet solve --list tasks.txt --out solved --graphs 3 --quick
   passnet solve bench/tasks --out solved --engine torch --device cuda
   passnet solve bench/tasks/swiglu --no-tune --no-bench --out untuned   write all passes, measure nothing (for another machine)
+  passnet solve bench/tasks --no-tune --no-bench --for-gpu --out written   for a GPU, here
   passnet report solved/run --html solved.html")]
 pub struct SolveArgs {
     /// Sample folders, folders of them, or graph folders
@@ -60,6 +61,10 @@ pub struct SolveArgs {
     /// Do not evaluate the passes
     #[arg(long)]
     no_bench: bool,
+
+    /// Write for a GPU on a machine without one, so that the GPU's time goes into measuring alone
+    #[arg(long, requires_all = ["no_tune", "no_bench"])]
+    for_gpu: bool,
 
     /// Evaluate graphs again whose stored result is a failure
     #[arg(long, requires = "out", conflicts_with = "no_bench")]
@@ -161,7 +166,8 @@ fn solve_all(
     samples: &[Sample],
     store: Option<&Mutex<RunStore>>,
 ) -> Result<(Vec<Solved>, Judged), CommandError> {
-    let options = SolveOptions { tune: !args.no_tune, ..SolveOptions::default() };
+    let options =
+        SolveOptions { tune: !args.no_tune, for_gpu: args.for_gpu, ..SolveOptions::default() };
     let solvers: Vec<Solver<'_>> = benches.into_iter().map(Solver::new).collect();
     let jobs: Vec<(&Sample, String)> = samples.iter().zip(sample_labels(samples)).collect();
     let bar = Bar::new();

@@ -136,7 +136,12 @@ impl Lower<'_> {
 
     fn arithmetic(&mut self, wanted: Wanted<'_, '_>, result: Kind) -> Result<VarId, Refusal> {
         let Wanted { node, bound, index } = wanted;
-        if !bound.arg("rounding_mode").is_none() || bound.float("alpha").is_some_and(|a| a != 1.0) {
+        let rounding = bound.arg("rounding_mode");
+        if rounding.as_str() == Some("floor") && result == Kind::Int {
+            let [a, b] = self.pair(node, bound, "other", index)?;
+            return Ok(self.whole_division(Op::FloorDivide, a, b));
+        }
+        if !rounding.is_none() || bound.float("alpha").is_some_and(|a| a != 1.0) {
             return Err(self.unsupported(bound));
         }
         let other = self.second(node, bound).unwrap_or("other");
@@ -204,6 +209,9 @@ impl Lower<'_> {
     fn modular(&mut self, wanted: Wanted<'_, '_>, result: Kind) -> Result<VarId, Refusal> {
         let Wanted { node, bound, index } = wanted;
         let [a, b] = self.pair(node, bound, "other", index)?;
+        if result == Kind::Int {
+            return Ok(self.whole_division(bound.op, a, b));
+        }
         if result != Kind::Float {
             return Err(self.unsupported(bound));
         }
@@ -213,6 +221,22 @@ impl Lower<'_> {
             return Ok(quotient);
         }
         Ok(self.text(result, "{0} - {1} * {2}", &[a, b, quotient]))
+    }
+
+    /// Whole numbers divided downwards, as torch does it; a kernel divides towards zero.
+    fn whole_division(&mut self, op: Op, a: VarId, b: VarId) -> VarId {
+        let (a, b) = (self.cast(a, Kind::Int), self.cast(b, Kind::Int));
+        let rest = self.text(Kind::Int, "({0} % {1})", &[a, b]);
+        let is_above = self.text(Kind::Bool, "(({0} != 0) & (({0} < 0) != ({1} < 0)))", &[rest, b]);
+        match op {
+            Op::Remainder => {
+                self.text(Kind::Int, "tl.where({0}, {1} + {2}, {1})", &[is_above, rest, b])
+            }
+            _ => {
+                let quotient = self.text(Kind::Int, "({0} // {1})", &[a, b]);
+                self.text(Kind::Int, "tl.where({0}, {1} - 1, {1})", &[is_above, quotient])
+            }
+        }
     }
 
     fn choice(&mut self, wanted: Wanted<'_, '_>, result: Kind) -> Result<VarId, Refusal> {

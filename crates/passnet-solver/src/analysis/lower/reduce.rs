@@ -33,7 +33,40 @@ impl Lower<'_> {
             Op::Amax | Op::Amin => {
                 let x = self.pull(source, &place)?;
                 let fold = if bound.op == Op::Amax { Fold::Max } else { Fold::Min };
-                self.fold(fold, x)
+                let found = self.fold(fold, x)?;
+                if self.kind(x) != Kind::Float {
+                    return Ok(found);
+                }
+                // A fold of a GPU leaves NaN out, which torch gives back.
+                let is_nan = self.text(Kind::Float, "({0} != {0}).to(tl.float32)", &[x]);
+                let has_nan = self.fold(Fold::Max, is_nan)?;
+                Ok(self.text(
+                    Kind::Float,
+                    "tl.where({0} != 0, float('nan'), {1})",
+                    &[has_nan, found],
+                ))
+            }
+            Op::Any | Op::All => {
+                let x = self.pull(source, &place)?;
+                let x = self.cast(x, Kind::Bool);
+                let x = self.cast(x, Kind::Float);
+                let fold = if bound.op == Op::Any { Fold::Max } else { Fold::Min };
+                let found = self.fold(fold, x)?;
+                Ok(self.cast(found, Kind::Bool))
+            }
+            Op::Logsumexp => {
+                let x = self.pull(source, &place)?;
+                let x = self.cast(x, Kind::Float);
+                let largest = self.fold(Fold::Max, x)?;
+                // The largest of infinities would be taken from itself.
+                let shift = self.text(
+                    Kind::Float,
+                    "tl.where(tl.abs({0}) == float('inf'), 0.0, {0})",
+                    &[largest],
+                );
+                let power = self.text(Kind::Float, "tl.exp({0} - {1})", &[x, shift]);
+                let total = self.fold(Fold::Sum, power)?;
+                Ok(self.text(Kind::Float, "tl.log({0}) + {1}", &[total, shift]))
             }
             Op::Var | Op::Std => self.variance(source, bound, &from, &dims, &place),
             Op::Norm | Op::LinalgNorm | Op::VectorNorm => {

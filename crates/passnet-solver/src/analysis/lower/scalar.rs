@@ -1,11 +1,12 @@
 //! Tensors made of nothing but numbers and places.
 
-use super::super::Refusal;
 use super::super::body::{Kind, VarId};
 use super::super::index::Index;
+use super::super::{Refusal, refuse};
 use super::pointwise::number;
 use super::{Lower, Wanted};
 use passnet_graph::ops::{Bound, Op};
+use passnet_graph::{Arg, DType};
 
 impl Lower<'_> {
     pub(super) fn creation(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
@@ -20,9 +21,16 @@ impl Lower<'_> {
             }
             _ => None,
         };
+        let is_half = |dtype: &DType| dtype.is_float() && dtype.size() < 4;
+        if self.piece.dtypes(node).iter().any(is_half) && !fill.is_some_and(is_exact_in_half) {
+            refuse!("`{}` rounds its numbers to half precision", bound.op.name());
+        }
         match (fill, bound.op) {
             (Some(value), _) => Ok(self.text(kind, literal(value, kind), &[])),
             (None, Op::Arange) => self.arange(bound, index, kind),
+            (None, Op::Linspace) => self.linspace(bound, index, kind),
+            (None, Op::Eye) => self.eye(bound, index, kind),
+            (None, Op::Tensor | Op::AsTensor | Op::NewTensor) => self.list(wanted, kind),
             _ => Err(self.unsupported(bound)),
         }
     }
@@ -37,6 +45,81 @@ impl Lower<'_> {
         let place = self.place(&place);
         Ok(self.cast(place, kind))
     }
+
+    /// Steps from either end, as torch makes them, so that both ends are exact.
+    fn linspace(
+        &mut self,
+        bound: &Bound<'_>,
+        index: &[Index],
+        kind: Kind,
+    ) -> Result<VarId, Refusal> {
+        let ends = (bound.float("start"), bound.float("end"), bound.int("steps"));
+        let ([index], (Some(start), Some(end), Some(steps)), Kind::Float) = (index, ends, kind)
+        else {
+            return Err(self.unsupported(bound));
+        };
+        if steps < 2 {
+            return Err(self.unsupported(bound));
+        }
+        let step = (end as f32 - start as f32) / (steps - 1) as f32;
+        let (start, end, step) = (number(start), number(end), number(f64::from(step)));
+        let (half, last) = (steps / 2, steps - 1);
+        let place = self.place(index);
+        let float = self.cast(place, Kind::Float);
+        let template = format!(
+            "tl.where({{0}} < {half}, {start} + {step} * {{1}}, {end} - {step} * ({last} - {{1}}))"
+        );
+        Ok(self.text(kind, template, &[place, float]))
+    }
+
+    fn eye(&mut self, bound: &Bound<'_>, index: &[Index], kind: Kind) -> Result<VarId, Refusal> {
+        let [row, column] = index else { return Err(self.unsupported(bound)) };
+        let (row, column) = (self.place(row), self.place(column));
+        let is_diagonal = self.text(Kind::Bool, "({0} == {1})", &[row, column]);
+        Ok(self.cast(is_diagonal, kind))
+    }
+
+    /// A few numbers written in the graph: each is chosen by its place.
+    fn list(&mut self, wanted: Wanted<'_, '_>, kind: Kind) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
+        let mut numbers = Vec::new();
+        flatten(bound.arg("data"), &mut numbers);
+        let shape = self.piece.shape(node)?;
+        let count = self.elements(&shape)?;
+        let is_known = numbers.iter().all(Option::is_some) && count.is(numbers.len() as i64);
+        if !is_known || numbers.is_empty() || numbers.len() > MOST_LISTED {
+            return Err(self.unsupported(bound));
+        }
+        let place = self.linear(index, &shape)?;
+        let place = self.place(&place);
+        let mut numbers = numbers.into_iter().flatten().rev();
+        let last = numbers.next().unwrap_or_default();
+        let mut value = self.text(kind, literal(last, kind), &[]);
+        let earlier: Vec<f64> = numbers.collect();
+        for (after, number) in earlier.iter().enumerate() {
+            let at = earlier.len() - 1 - after;
+            let chosen = format!("tl.where({{0}} == {at}, {}, {{1}})", literal(*number, kind));
+            value = self.text(kind, chosen, &[place, value]);
+        }
+        Ok(value)
+    }
+}
+
+/// A longer list of numbers is a table, which belongs in memory.
+const MOST_LISTED: usize = 16;
+
+/// The numbers of a list of lists, `None` for what is no number.
+fn flatten(data: &Arg, numbers: &mut Vec<Option<f64>>) {
+    match data.as_sequence() {
+        Some(items) => items.iter().for_each(|item| flatten(item, numbers)),
+        None => numbers.push(data.as_float().or_else(|| data.as_bool().map(f64::from))),
+    }
+}
+
+/// Whether both half types hold a number as it is: few bits, and no extreme size.
+fn is_exact_in_half(value: f64) -> bool {
+    let short = f32::from_bits((value as f32).to_bits() & 0xffff_0000);
+    f64::from(short) == value && (value == 0.0 || (6.2e-5..=65504.0).contains(&value.abs()))
 }
 
 fn literal(value: f64, kind: Kind) -> String {

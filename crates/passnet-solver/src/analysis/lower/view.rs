@@ -5,7 +5,7 @@ use super::super::index::{Atom, Index};
 use super::super::{Refusal, Size, refuse};
 use super::{Lower, Wanted};
 use passnet_graph::infer::Value;
-use passnet_graph::ops::Op;
+use passnet_graph::ops::{Bound, Op};
 use passnet_graph::{Arg, NodeId};
 
 impl Lower<'_> {
@@ -228,7 +228,8 @@ impl Lower<'_> {
         let mut moved = Vec::with_capacity(from.len());
         let mut taken = index.iter();
         let mut next = || taken.next().cloned().ok_or_else(|| Refusal::new("too few indices"));
-        let mut gathered = false;
+        let gathers = self.gathers(node, items)?;
+        let mut gathered: Option<Vec<Index>> = None;
         for item in items {
             match item {
                 Arg::None => {
@@ -257,23 +258,17 @@ impl Lower<'_> {
                 }
                 Arg::Node(_) => {
                     let Some(place) = self.argument(node, item) else { refuse!("no index") };
-                    let rank = match self.piece.values(place).first() {
-                        Some(Value::Tensor(tensor)) => tensor.rank(),
-                        Some(Value::Scalar(_)) => {
-                            moved.push(Index::constant(self.piece.size_arg(item)?));
-                            continue;
-                        }
-                        _ => refuse!("an index is no tensor"),
+                    if !self.piece.is_tensor(place) {
+                        moved.push(Index::constant(self.piece.size_arg(item)?));
+                        continue;
+                    }
+                    // Several gathers in one subscript broadcast against each other, in the place of the first.
+                    let shared = match &gathered {
+                        Some(shared) => shared.clone(),
+                        None => gathers.iter().map(|_| next()).collect::<Result<Vec<_>, _>>()?,
                     };
-                    // Several gathers in one subscript broadcast against each other.
-                    if gathered || self.piece.kind(place)? != Kind::Int {
-                        refuse!("a subscript by masks or several tensors");
-                    }
-                    gathered = true;
-                    let mut own = Vec::new();
-                    for _ in 0..rank {
-                        own.push(next()?);
-                    }
+                    let own = self.broadcast(place, &gathers, &shared)?;
+                    gathered = Some(shared);
                     let size = from[moved.len()].clone();
                     let row = self.pull(place, &own)?;
                     let size = self.extent(&size);
@@ -293,6 +288,61 @@ impl Lower<'_> {
         self.pull(source, &moved)
     }
 
+    /// The shape that the tensors of a subscript broadcast to. They must stand side by side: else torch moves what they
+    /// give to the front.
+    fn gathers(&self, node: NodeId, items: &[Arg]) -> Result<Vec<Size>, Refusal> {
+        let mut shape: Vec<Size> = Vec::new();
+        let mut places: Vec<usize> = Vec::new();
+        for (number, item) in items.iter().enumerate() {
+            let Some(place) = self.argument(node, item).filter(|id| self.piece.is_tensor(*id))
+            else {
+                continue;
+            };
+            if self.piece.kind(place)? != Kind::Int {
+                refuse!("a subscript by masks");
+            }
+            places.push(number);
+            let own = self.piece.shape(place)?;
+            while shape.len() < own.len() {
+                shape.insert(0, self.fixed(1));
+            }
+            let skip = shape.len() - own.len();
+            for (size, own) in shape[skip..].iter_mut().zip(own) {
+                if size.is(1) {
+                    *size = own;
+                }
+            }
+        }
+        if places.windows(2).any(|pair| pair[1] != pair[0] + 1) {
+            refuse!("tensors of a subscript that do not stand side by side");
+        }
+        Ok(shape)
+    }
+
+    /// One tensor of a grid: it varies with one dimension.
+    fn grid(
+        &mut self,
+        list: NodeId,
+        bound: &Bound<'_>,
+        which: usize,
+        index: &[Index],
+    ) -> Result<VarId, Refusal> {
+        let tensors = bound.rest("tensors");
+        let tensors = match tensors {
+            [one] => one.as_sequence().unwrap_or(tensors),
+            _ => tensors,
+        };
+        let Some(source) = tensors.get(which).and_then(|arg| self.argument(list, arg)) else {
+            refuse!("a grid of something that is no tensor")
+        };
+        let dim = match (bound.arg("indexing").as_str(), which) {
+            (Some("xy"), 0) if tensors.len() > 1 => 1,
+            (Some("xy"), 1) => 0,
+            _ => which,
+        };
+        self.pull(source, &index[dim..=dim])
+    }
+
     /// One tensor of a list that `chunk`, `split` or `unbind` makes.
     fn element(&mut self, list: NodeId, which: &Arg, index: &[Index]) -> Result<VarId, Refusal> {
         let Some(call) = self.piece.graph.call(list) else { refuse!("a list comes from outside") };
@@ -302,6 +352,9 @@ impl Lower<'_> {
             _ => refuse!("no list"),
         };
         let which = self.dim(which, count)?;
+        if bound.op == Op::Meshgrid {
+            return self.grid(list, &bound, which, index);
+        }
         let first = match bound.values.first() {
             Some(passnet_graph::ops::Value::Given(arg)) => *arg,
             _ => &Arg::None,
