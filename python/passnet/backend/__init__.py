@@ -35,7 +35,7 @@ TRAINING = (
 
 def passnet_backend(graph_module: torch.fx.GraphModule, example_inputs: list[Any], **given: Any) -> Any:
     """What dynamo calls with each graph."""
-    options = Options.of(given.get("options"))
+    options = Options.of(given.get("options"), given.get("mode"))
     reason = _why_not(graph_module, example_inputs)
     if reason is not None:
         reporting.left(reason, graph_module.graph)

@@ -108,6 +108,10 @@ def synchronize(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
+def allocated(device: torch.device) -> int:
+    return torch.cuda.memory_allocated(device) if device.type == "cuda" else 0
+
+
 def distance(truth: list[torch.Tensor], found: list[torch.Tensor]) -> float:
     """How far outputs are from the float64 result, relative to its size: the worst output."""
     if len(truth) != len(found) or any(one.shape != two.shape for one, two in zip(truth, found)):
@@ -131,7 +135,15 @@ def interval(times: list[float]) -> tuple[float, float]:
     return ordered[max(low, 0)], ordered[min(high, count - 1)]
 
 
-def measure(spec: str, batch: int, ways: list[str], device: torch.device, dtype: torch.dtype, seconds: float, options: dict[str, Any]) -> Result:
+def measure(
+    spec: str,
+    batch: int,
+    ways: list[str],
+    device: torch.device,
+    dtype: torch.dtype,
+    seconds: float,
+    options: dict[str, Any],
+) -> Result:
     torch.manual_seed(0)
     torch._dynamo.reset()
     reporting.clear()
@@ -139,11 +151,12 @@ def measure(spec: str, batch: int, ways: list[str], device: torch.device, dtype:
     result = Result(spec, batch, device_name(device), str(dtype).removeprefix("torch."), torch.__version__)
     runs: dict[str, Callable[[], Any]] = {}
     outputs: dict[str, list[torch.Tensor]] = {}
+    weights = allocated(device)
     for way in ways:
         timed = Timed(way)
         result.ways.append(timed)
         try:
-            before = len(report().graphs)
+            before, held = len(report().graphs), allocated(device)
             started = time.perf_counter()
             run = made(way, module, call, options)
             run()
@@ -156,7 +169,8 @@ def measure(spec: str, batch: int, ways: list[str], device: torch.device, dtype:
             outputs[way] = [value.clone() for value in tensors(run())]
             synchronize(device)
             if device.type == "cuda":
-                timed.memory = round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
+                # What other ways keep does not count.
+                timed.memory = round((torch.cuda.max_memory_allocated(device) - held + weights) / 2**20, 1)
             graphs = report().graphs[before:]
             if way.startswith("passnet"):
                 timed.operations = sum(graph["operations"] for graph in graphs)

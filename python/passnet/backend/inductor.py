@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +23,8 @@ class Operator:
     """A site as an operator: its tensors and numbers as two lists, its outputs as a list."""
 
     def __init__(self, site: Site, arguments: tuple[Any, ...]) -> None:
-        self.site = site
+        # Operators stay for ever; the site goes with its graph.
+        self.site = weakref.ref(site)
         self.shape = tuple(_shape_of(argument) for argument in arguments)
         self.name = f"site_{next(_numbers)}"
         library = _fragment()
@@ -36,14 +38,20 @@ class Operator:
         return tuple(_filled(shape, given) for shape in self.shape)
 
     def run(self, tensors: list[torch.Tensor], numbers: list[int]) -> list[torch.Tensor]:
-        result = self.site.function(*self.arguments(tensors, numbers))
+        result = self.living().function(*self.arguments(tensors, numbers))
         outputs = list(result) if isinstance(result, (tuple, list)) else [result]
         given = {tensor.untyped_storage().data_ptr() for tensor in tensors}
         # An operator's outputs have memory of their own.
         return [value.clone() if value.untyped_storage().data_ptr() in given else value for value in outputs]
 
+    def living(self) -> Site:
+        site = self.site()
+        if site is None:
+            raise RuntimeError("the graph of this operator is gone")
+        return site
+
     def look(self, tensors: list[Any], numbers: list[Any]) -> list[Any]:
-        result = self.site.eager(self.arguments(tensors, numbers))
+        result = self.living().eager(self.arguments(tensors, numbers))
         outputs = list(result) if isinstance(result, (tuple, list)) else [result]
         return [torch.empty_strided(v.shape, v.stride(), dtype=v.dtype, device=v.device) for v in outputs]
 

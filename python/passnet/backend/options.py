@@ -51,12 +51,16 @@ class Options:
             object.__setattr__(self, "library", default_library())
 
     @classmethod
-    def of(cls, given: dict[str, Any] | None) -> Options:
+    def of(cls, given: dict[str, Any] | None, mode: str | None = None) -> Options:
+        """The options of a call of `torch.compile`, and its mode: `reduce-overhead` asks for CUDA graphs."""
+        if mode not in (None, "default", "reduce-overhead"):
+            raise OptionError(f"passnet: there is no mode {mode!r}; options={{'rest': 'inductor'}} has modes of its own")
         known = {field.name for field in fields(cls)}
         unknown = sorted(set(given or {}) - known)
         if unknown:
             raise OptionError(f"passnet: there is no option {unknown[0]!r}; there are {', '.join(sorted(known))}")
-        values = dict(given or {})
+        values = {"cuda_graphs": True} if mode == "reduce-overhead" else {}
+        values |= given or {}
         if "library" in values:
             values["library"] = str(values["library"])
         return cls(**values)

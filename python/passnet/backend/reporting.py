@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import weakref
 from typing import Any
 
@@ -11,7 +12,7 @@ from .compiled import CompiledGraph
 
 _graphs: list[weakref.ref[CompiledGraph]] = []
 # Graphs that run as they are, and why.
-_left: list[dict[str, Any]] = []
+_left: collections.deque[dict[str, Any]] = collections.deque(maxlen=1000)
 
 
 def remember(graph: CompiledGraph) -> None:

@@ -1,22 +1,32 @@
 //! `passnet library add`
 
 use super::{Place, show};
+use crate::embedded;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, warn};
 use clap::Args;
 use passnet_bench::run::is_run;
+use passnet_bench::sample::Sample;
 use passnet_library::folder::Origin;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub struct AddArgs {
     /// Runs, pass folders, folders of these, or pass files
-    #[arg(required = true, value_name = "RUN|PASS")]
+    #[arg(required_unless_present = "bundled", value_name = "RUN|PASS")]
     paths: Vec<PathBuf>,
+
+    /// The passes that this program carries, with the graphs of their tasks
+    #[arg(long, conflicts_with = "tasks")]
+    bundled: bool,
 
     /// Graph folders on which the passes can be judged
     #[arg(long, num_args = 1.., value_name = "GRAPH")]
     graphs: Vec<PathBuf>,
+
+    /// A folder of tasks: passes in a folder NAME can be judged on the graphs of the task NAME
+    #[arg(long, value_name = "DIR")]
+    tasks: Option<PathBuf>,
 
     /// Who wrote them
     #[arg(long, default_value = "", hide_default_value = true)]
@@ -37,7 +47,12 @@ pub fn run(args: AddArgs, output: &mut Output) -> Result<Outcome, CommandError> 
     let library = args.place.open();
     let origin = Origin { author: args.author, licence: args.licence };
     let mut failed = false;
-    for path in &args.paths {
+    let (mut paths, mut tasks) = (args.paths, args.tasks);
+    if args.bundled {
+        paths.push(embedded::material("passes")?);
+        tasks = Some(embedded::material("tasks")?);
+    }
+    for path in &paths {
         if !path.exists() {
             let error = CommandError::input(format!("{}: no such file or folder", path.display()));
             return Err(error.with_hint("give a run, a pass folder or a pass file"));
@@ -47,7 +62,9 @@ pub fn run(args: AddArgs, output: &mut Output) -> Result<Outcome, CommandError> 
             continue;
         }
         for folder in pass_folders(path)? {
-            match library.add_passes(&folder, &args.graphs, &origin) {
+            let mut graphs = args.graphs.clone();
+            graphs.extend(graphs_of_task(tasks.as_deref(), &folder));
+            match library.add_passes(&folder, &graphs, &origin) {
                 Ok(added) => show(&[added], output)?,
                 Err(error) => {
                     failed = true;
@@ -58,6 +75,17 @@ pub fn run(args: AddArgs, output: &mut Output) -> Result<Outcome, CommandError> 
     }
     output.flush()?;
     Ok(Outcome::failed_if(failed))
+}
+
+/// The graphs of the task that a pass folder is named after.
+fn graphs_of_task(tasks: Option<&Path>, passes: &Path) -> Vec<PathBuf> {
+    let task = tasks.zip(passes.file_name()).map(|(tasks, name)| tasks.join(name));
+    let sample = task.and_then(|task| Sample::read(&task).ok());
+    let folders = |sample: Sample| {
+        let folder = |graph: &String| sample.graph_folder(graph);
+        sample.graphs.iter().map(folder).collect()
+    };
+    sample.map(folders).unwrap_or_default()
 }
 
 /// The path itself, or the pass folders that lie in it.

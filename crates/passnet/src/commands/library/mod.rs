@@ -16,7 +16,9 @@ pub enum LibraryCommand {
     /// Add pass folders, or all passes of a run with its verdicts and speed-ups
     #[command(after_help = "\
 Examples:
-  passnet library add bench/passes/swiglu --graphs bench/tasks/swiglu/graphs/*     to be judged on these graphs
+  passnet library add --bundled                                                    the passes that this program carries
+  passnet library add bench/passes --tasks bench/tasks                             the same, from a checkout
+  passnet library add my_pass.py --graphs graphs/one graphs/two                    to be judged on these graphs
   passnet library add runs/mine --author 'A. Person' --licence MIT                 passes with what the run says of them
   passnet library add solved                                                       what `passnet solve --out solved` wrote
 
