@@ -8,6 +8,7 @@ use crate::error::{CommandError, Outcome};
 use crate::output::Output;
 use clap::{Args, Subcommand};
 use passnet_engine::torch::package::{Package, WORKER};
+use passnet_library::Trust;
 use serde_json::{Map, Value as Json};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -61,6 +62,10 @@ pub struct ModelArgs {
     /// Type of the weights and of float inputs [default: bfloat16 on a GPU, float32 else]
     #[arg(long, value_parser = ["float16", "bfloat16", "float32"])]
     dtype: Option<String>,
+
+    /// Which passes are used: those with evidence for the device, others after they were judged, or all
+    #[arg(long, value_parser = Trust::NAMES)]
+    trust: Option<String>,
 
     /// An option of the backend as `NAME=JSON`, such as `trust=\"all\"`; may be given again
     #[arg(long = "option", value_name = "NAME=JSON")]
@@ -173,6 +178,9 @@ fn start(
 fn options(model: &ModelArgs) -> Result<Json, CommandError> {
     let mut options = Map::new();
     options.insert("library".into(), model.place.open().folder().display().to_string().into());
+    if let Some(trust) = &model.trust {
+        options.insert("trust".into(), trust.as_str().into());
+    }
     for given in &model.options {
         let (name, value) = given.split_once('=').ok_or_else(|| {
             let error = CommandError::input(format!("`{given}` is not NAME=JSON"));
