@@ -200,6 +200,24 @@ class BackendTest(unittest.TestCase):
                 torch.testing.assert_close(found, expected)
                 torch.testing.assert_close(two, one)
 
+    def test_updates_in_place_inside_the_graph(self):
+        def forward(x, y):
+            x += y
+            z = torch.zeros(4, 32)
+            z[1:3] = y[1:3]
+            z[0] = 2.0
+            w = torch.nn.functional.gelu(z) + x
+            w *= 2
+            return w
+
+        self.library.add(RIGHT)
+        compiled = self.compiled(forward)
+        with torch.no_grad():
+            for _ in range(3):
+                x, y = torch.randn(4, 32), torch.randn(4, 32)
+                torch.testing.assert_close(compiled(x.clone(), y), forward(x.clone(), y))
+        self.assertEqual([region["state"] for region in self.regions()], ["used"])
+
     def test_autocast_runs_as_eager(self):
         self.library.add(RIGHT)
         model = Model()
@@ -277,6 +295,31 @@ class BackendTest(unittest.TestCase):
         self.assertEqual([region["state"] for region in self.regions()], ["used"] * 3)
         self.library.add(WRONG, "wrong")
         self.check(model, compiled, (5, 32))
+
+    def test_a_pass_found_wrong_later_is_out_of_every_graph(self):
+        from passnet.backend import PassWarning
+        from passnet.backend.compiled import CompiledGraph
+
+        # Wrong on large values only: the first calls see none.
+        self.library.add(RIGHT.replace("tl.store(out_ptr + at, out,", "tl.store(out_ptr + at, tl.where(x > 50.0, 0.0, out),"))
+        for rest in ("eager", "inductor"):
+            from passnet.backend import DROPPED
+
+            torch._dynamo.reset()
+            DROPPED.reasons.clear()
+            compiled = self.compiled(lambda x, y: torch.nn.functional.gelu(x) + y, rest=rest)
+            small, large = torch.randn(4, 32), torch.full((4, 32), 60.0)
+            with torch.inference_mode(), warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                original = CompiledGraph.__call__
+                torch.testing.assert_close(compiled(small, small), torch.nn.functional.gelu(small) + small)
+                CompiledGraph.__call__ = lambda self, *inputs: self.checked(*inputs)
+                self.addCleanup(setattr, CompiledGraph, "__call__", original)
+                torch.testing.assert_close(compiled(large, small), large + small)
+                CompiledGraph.__call__ = original
+                torch.testing.assert_close(compiled(large, small), large + small)
+            said = [warning for warning in said if issubclass(warning.category, PassWarning)]
+            self.assertEqual(len(said), 1, rest)
 
     def test_a_report_says_what_was_replaced(self):
         from passnet.backend import report

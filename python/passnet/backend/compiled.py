@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import threading
 import warnings
@@ -45,15 +46,16 @@ class CompiledGraph:
         self.always = options.verify == "always"
         self.writes_inputs = bool(answer["writes_inputs"])
         self.checked, _ = self.bound(rewritten, [site.checked for site in self.sites])
-        self.fast, self.rebind = self.bound(rewritten, [site.function for site in self.sites])
-        for site, rebind in zip(self.sites, self.rebind):
-            site.rebind = rebind
+        self.fast, rebinds = self.bound(rewritten, [site.function for site in self.sites])
+        weak = weakref.ref(self)
+        for site, rebind in zip(self.sites, rebinds):
+            site.rebind = functools.partial(rebound, weak, rebind)
         if options.rest == "inductor":
             self.fast = inductor.compiled(original, rewritten, examples, options.inductor_mode)
         # A recording would update its own copies of inputs.
         is_recorded = options.cuda_graphs and not self.writes_inputs
         self.recorder = Recorder(original.graph, device) if is_recorded else None
-        weakref.finalize(self, forget, server(), answer["graph"])
+        weakref.finalize(self, drop_graph, server(), answer["graph"])
 
     def bound(
         self, rewritten: Rewritten, functions: list[Callable[..., Any]]
@@ -71,6 +73,14 @@ class CompiledGraph:
         exec(compile(source.src, f"<passnet graph {self.answer['graph']}>", "exec"), scope)
         module, forward = self.original, scope["forward"]
         return lambda *inputs: forward(module, *inputs), rebinds
+
+    def forget(self) -> None:
+        """A site has another function: what was recorded with the old one is not replayed any more."""
+        if self.recorder is not None:
+            self.recorder.recordings.clear()
+        if self.options.rest == "inductor" and any(site.name in DROPPED.reasons for site in self.sites):
+            # Recordings of TorchInductor's are not ours to clear.
+            self.fast = self.original
 
     def __call__(self, *inputs: Any) -> Any:
         number = self.calls
@@ -97,7 +107,17 @@ class CompiledGraph:
         return self.original(*inputs)
 
 
-def forget(known: Any, graph: int) -> None:
+def rebound(
+    graph: weakref.ref[CompiledGraph], rebind: Callable[[Callable[..., Any]], None], function: Callable[..., Any]
+) -> None:
+    """Puts another function in the place of a site's."""
+    rebind(function)
+    living = graph()
+    if living is not None:
+        living.forget()
+
+
+def drop_graph(known: Any, graph: int) -> None:
     """Nobody asks for plans of a graph that is gone."""
     if known.is_ours():
         try:

@@ -11,8 +11,11 @@ from typing import Any
 import torch
 import torch.fx
 
+from passnet.extract.fx_text import is_autocast
+
 from .graph_text import GraphText
 from .options import Options
+from .server import BackendError
 from .site import Site
 
 
@@ -52,6 +55,8 @@ class Builder:
         self.graph = torch.fx.Graph()
         # Where the values of dynamo's nodes are.
         self.values: dict[torch.fx.Node, Any] = {}
+        # Copied, or part of a region.
+        self.covered: set[torch.fx.Node] = set()
         self.calls: dict[int, torch.fx.Node] = {}
         self.sites: dict[int, Site] = {}
         self.stand_ins: dict[int, Callable[..., Any]] = {}
@@ -59,25 +64,33 @@ class Builder:
             if node.op in ("placeholder", "get_attr"):
                 self.copy(node)
 
+    def named(self, name: str) -> torch.fx.Node:
+        node = self.text.nodes.get(name)
+        if node is None:
+            raise BackendError(f"the matcher names `{name}`, which the program's graph does not have")
+        return node
+
     def copy(self, node: torch.fx.Node) -> None:
+        self.covered.add(node)
         self.values[node] = self.graph.node_copy(node, lambda used: self.values[used])
 
     def add(self, place: dict[str, Any]) -> None:
         if "node" in place:
-            self.copy(self.text.nodes[place["node"]])
+            self.copy(self.named(place["node"]))
         elif "item" in place:
             site, index = place["item"]
-            output = self.text.nodes[self.answer["sites"][site]["outputs"][index]]
+            output = self.named(self.answer["sites"][site]["outputs"][index])
             self.values[output] = self.graph.call_function(operator.getitem, (self.calls[site], index))
         else:
             self.replace(place["site"], place["args"])
 
     def replace(self, index: int, described: list[dict[str, Any]]) -> None:
         found = self.answer["sites"][index]
-        removed = {self.text.nodes[name] for name in found["removed"]}
+        removed = {self.named(name) for name in found["removed"]}
+        self.covered |= removed
         # In the program's order.
         body = [node for node in self.graph_module.graph.nodes if node in removed]
-        outputs = [self.text.nodes[name] for name in found["outputs"]]
+        outputs = [self.named(name) for name in found["outputs"]]
         read = list(dict.fromkeys(used for node in body for used in node.all_input_nodes if used not in removed))
         arguments = [self.argument(entry) for entry in described]
         positions = {value: at for at, value in reversed(list(enumerate(arguments))) if isinstance(value, torch.fx.Node)}
@@ -97,7 +110,7 @@ class Builder:
 
     def argument(self, entry: dict[str, Any]) -> Any:
         if "node" in entry:
-            return self.values[self.text.nodes[entry["node"]]]
+            return self.values[self.named(entry["node"])]
         if "float" in entry:
             return float(entry["float"])
         if "items" in entry:
@@ -107,6 +120,9 @@ class Builder:
     def finish(self) -> Rewritten:
         output = next(node for node in self.graph_module.graph.nodes if node.op == "output")
         self.copy(output)
+        lost = [node for node in self.graph_module.graph.nodes if node not in self.covered and not is_autocast(node)]
+        if lost:
+            raise BackendError(f"the matcher's answer lacks `{lost[0]}`")
         order = sorted(self.sites)
         return Rewritten(self.graph, [self.sites[at] for at in order], [self.stand_ins[at] for at in order])
 

@@ -137,7 +137,8 @@ class Site:
             kind = self.known(arguments)
             if kind is None:
                 return self.meet(arguments)
-            return self.eager(arguments) if kind.plan is None else kind.plan(arguments)
+            plan = kind.plan
+            return self.eager(arguments) if plan is None else plan(arguments)
 
     def checked(self, *arguments: Any) -> Any:
         """Eager's result; what the plan gives is held against it."""
@@ -145,7 +146,8 @@ class Site:
             kind = self.known(arguments)
             if kind is None:
                 return self.meet(arguments)
-            return self.eager(arguments) if kind.plan is None else self.compare(kind, arguments)
+            plan = kind.plan
+            return self.eager(arguments) if plan is None else self.compare(kind, plan, arguments)
 
     def eager(self, arguments: tuple[Any, ...]) -> Any:
         return self.region(*[arguments[index] for index in self.inputs])
@@ -172,11 +174,12 @@ class Site:
         if self.options.verify == "never":
             self.native.teach(kind.plan, arguments)
             return self.function(*arguments)
-        result = self.compare(kind, arguments)
+        result = self.compare(kind, kind.plan, arguments)
         if kind.plan is not None and self.options.measure:
-            self.measure(kind, arguments)
-        if kind.plan is not None:
-            self.native.teach(kind.plan, arguments)
+            self.measure(kind, kind.plan, arguments)
+        plan = kind.plan
+        if plan is not None:
+            self.native.teach(plan, arguments)
         return result
 
     def keep(self, kind: Kind) -> None:
@@ -195,12 +198,12 @@ class Site:
             for index, value in enumerate(arguments)
         )
 
-    def compare(self, kind: Kind, arguments: tuple[Any, ...]) -> Any:
+    def compare(self, kind: Kind, plan: Plan, arguments: tuple[Any, ...]) -> Any:
         """Eager's result. The plan ran before, on copies of what it may write."""
         given = self.copies(arguments)
         before = self.copies(arguments) if self.writes else arguments
         try:
-            found = kind.plan(given)
+            found = plan(given)
             problem = None
         except PlanError as error:
             found, problem = None, f"its kernels failed: {error}"
@@ -222,17 +225,22 @@ class Site:
             kind.plan, kind.reason = None, "its output shares memory with an input where eager's does not, or does not"
         return expected
 
-    def measure(self, kind: Kind, arguments: tuple[Any, ...]) -> None:
+    def measure(self, kind: Kind, plan: Plan, arguments: tuple[Any, ...]) -> None:
         """Times the region both ways, and leaves it to eager where that is faster."""
         arguments = self.copies(arguments)
         # A function of its own: one that knows a plan cannot forget it.
         alone = Native(self)
-        alone.teach(kind.plan, arguments)
+        alone.teach(plan, arguments)
         ways = (lambda: self.eager(arguments), lambda: alone.function(*arguments))
         times: tuple[list[float], list[float]] = ([], [])
-        for _ in range(TURNS):
-            for way, seconds in zip(ways, times):
-                seconds.append(self.seconds_of(way))
+        try:
+            for _ in range(TURNS):
+                for way, seconds in zip(ways, times):
+                    seconds.append(self.seconds_of(way))
+        except PlanError as error:
+            kind.plan, kind.reason = None, f"its kernels failed: {error}"
+            DROPPED.drop(self.name, kind.reason)
+            return
         kind.seconds = statistics.median(times[0]), statistics.median(times[1])
         if kind.seconds[1] > kind.seconds[0]:
             eager, ours = (f"{seconds * 1e6:.1f} µs" for seconds in kind.seconds)
@@ -250,11 +258,11 @@ class Site:
         return (time.perf_counter() - started) / CALLS
 
     def become_eager(self) -> None:
-        with self.lock:
-            for kind in self.kinds:
-                kind.plan, kind.reason = None, DROPPED.reasons[self.name]
-            self.function = self.eager_call
-            self.rebind(self.function)
+        """Without the lock, which another thread may hold while it waits for ours: each of these is one step."""
+        for kind in self.kinds:
+            kind.plan, kind.reason = None, DROPPED.reasons[self.name]
+        self.function = self.eager_call
+        self.rebind(self.function)
 
     @property
     def state(self) -> str:
