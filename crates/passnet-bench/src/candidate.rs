@@ -5,7 +5,7 @@ use crate::verdict::{Evidence, Verdict, VerdictKind};
 use passnet_engine::native::Wrappers;
 use passnet_graph::{Diagnostic, Graph};
 use passnet_pass::explain::{self, Explanation, NamedGraph};
-use passnet_pass::load::{Bindings, LoadOptions, PassSet, load};
+use passnet_pass::load::{Bindings, LoadOptions, PassSet, Program, load};
 use passnet_pass::matcher::MatchOptions;
 use passnet_pass::rewrite::{self, RunOptions, Stop};
 use passnet_pass::rules::{self, Severity};
@@ -115,6 +115,16 @@ impl Candidate {
 
     pub fn wrappers(&self) -> &Wrappers {
         &self.wrappers
+    }
+
+    /// The passes in the order in which they apply.
+    pub fn passes(&self) -> &[Pass] {
+        &self.passes
+    }
+
+    /// The files of the passes.
+    pub fn program(&self) -> &Program {
+        &self.set.program
     }
 
     /// Each pass on its own against a graph: where it matches, or what keeps it from matching and what to change.

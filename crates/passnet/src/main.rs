@@ -45,6 +45,9 @@ enum Command {
     /// Let language models write passes: run, resume, show, export, serve
     #[command(subcommand)]
     Agent(commands::agent::AgentCommand),
+    /// Answer the backend of `torch.compile`; the Python package starts it
+    #[command(hide = true)]
+    BackendServer(commands::backend_server::BackendServerArgs),
     /// Evaluate passes on samples: match, rewrite, verify, time, score
     Bench(commands::bench::BenchArgs),
     /// Make a signed bundle of a run, or verify one
@@ -59,6 +62,8 @@ enum Command {
     Dataset(commands::dataset::DatasetCommand),
     /// Show what this machine can do, and how to enable the rest
     Doctor(commands::doctor::DoctorArgs),
+    /// Say what the library's passes replace in a model, what it brings, and what is left and why
+    ExplainModel(commands::model::ExplainArgs),
     /// Turn PyTorch models into graphs: one's own, or a catalogue of thousands
     Extract(commands::extract::ExtractArgs),
     /// Read, check, print and identify graphs
@@ -72,6 +77,12 @@ enum Command {
     /// Look after a leaderboard: runs, authors, tokens, backups
     #[command(subcommand)]
     Leaderboard(commands::leaderboard::LeaderboardCommand),
+    /// Keep passes for use in programs: add, list, verify, merge, export
+    #[command(subcommand)]
+    Library(commands::library::LibraryCommand),
+    /// Measure whole models with the library's passes, beside eager PyTorch and TorchInductor
+    #[command(subcommand)]
+    Model(commands::model::ModelCommand),
     /// Check, trace, match, apply and explain passes, without running them
     #[command(subcommand)]
     Pass(commands::pass::PassCommand),
@@ -147,17 +158,21 @@ fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
     }
     match command {
         Command::Agent(command) => commands::agent::run(command, output),
+        Command::BackendServer(args) => commands::backend_server::run(args),
         Command::Bench(args) => commands::bench::run(args, output),
         Command::Bundle(args) => commands::bundle::run(args, output),
         Command::Complete(args) => commands::completions::complete(&args, &Cli::command(), output),
         Command::Completions(args) => commands::completions::run(&args, output),
         Command::Dataset(command) => commands::dataset::run(command, output),
         Command::Doctor(args) => commands::doctor::run(args, output),
+        Command::ExplainModel(args) => commands::model::explain(args, output),
         Command::Extract(args) => commands::extract::run(args, output),
         Command::Graph(command) => commands::graph::run(command, output),
         Command::Init(args) => commands::init::run(&args, output),
         Command::Kernel(command) => commands::kernel::run(command, output),
         Command::Leaderboard(command) => commands::leaderboard::run(command, output),
+        Command::Library(command) => commands::library::run(command, output),
+        Command::Model(command) => commands::model::run(command, output),
         Command::Pass(command) => commands::pass::run(command, output),
         Command::Reference(command) => commands::reference::run(command, output),
         Command::Rejudge => commands::rejudge::run(),

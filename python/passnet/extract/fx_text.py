@@ -55,19 +55,25 @@ def write_graph(graph_module: torch.fx.GraphModule, examples: list[Any]) -> Writ
     graph.output(graph.graph_copy(graph_module.graph, copied))
     values = dict(zip((n for n in graph.nodes if n.op == "placeholder"), examples, strict=True))
     _remove_autocast(graph)
-    values |= _constants_as_arguments(graph, graph_module)
+    values |= constants_as_arguments(graph, graph_module)
+    _refuse_unknown(graph)
+    code, unknown = text_of(graph)
+    if unknown:
+        raise CaptureError("outside torch", f"the graph calls `{unknown[0]}`, which is not PyTorch's")
+    placeholders = [n for n in graph.nodes if n.op == "placeholder"]
+    return Written(code, [_argument(node, values[node]) for node in placeholders])
+
+
+def text_of(graph: torch.fx.Graph) -> tuple[str, list[str]]:
+    """The text of a graph that holds no tensors, which is changed to what the format says, and the names in it of functions
+    that are not PyTorch's."""
     _devices_to_cpu(graph)
     for node in graph.nodes:
         if node.op == "call_method":
             node.target = _PUBLIC_METHODS.get(node.target, node.target)
-    _refuse_unknown(graph)
     source = graph.python_code("self")
-    unknown = sorted(set(source.globals) - _KNOWN_GLOBALS)
-    if unknown:
-        raise CaptureError("outside torch", f"the graph calls `{unknown[0]}`, which is not PyTorch's")
     code = _header(source.src) + _indented(public_names(source.src))
-    placeholders = [n for n in graph.nodes if n.op == "placeholder"]
-    return Written(code, [_argument(node, values[node]) for node in placeholders])
+    return code, sorted(set(source.globals) - _KNOWN_GLOBALS)
 
 
 def _argument(node: torch.fx.Node, value: Any) -> Argument:
@@ -105,11 +111,16 @@ def _indented(code: str) -> str:
 def _remove_autocast(graph: torch.fx.Graph) -> None:
     """Autocast regions cannot be said in the format: graphs are captured without autocast in force."""
     for node in reversed(list(graph.nodes)):
-        if node.op == "call_function" and getattr(node.target, "__name__", "") in _AUTOCAST:
+        if is_autocast(node):
             enabled = node.target.__name__ == "_enter_autocast" and _is_enabled(node)
             if enabled:
                 raise CaptureError("autocast", "the model switches autocast on itself")
             graph.erase_node(node)
+
+
+def is_autocast(node: torch.fx.Node) -> bool:
+    """Whether a node begins or ends a region with its own autocast."""
+    return node.op == "call_function" and getattr(node.target, "__name__", "") in _AUTOCAST
 
 
 def _is_enabled(node: torch.fx.Node) -> bool:
@@ -119,7 +130,7 @@ def _is_enabled(node: torch.fx.Node) -> bool:
     return bool(enabled) and device in ("cpu", None)
 
 
-def _constants_as_arguments(
+def constants_as_arguments(
     graph: torch.fx.Graph, graph_module: torch.fx.GraphModule
 ) -> dict[torch.fx.Node, Any]:
     """Tensors that the graph holds become arguments: a graph folder has no other place for them."""
@@ -160,12 +171,20 @@ def _devices_to_cpu(graph: torch.fx.Graph) -> None:
 
 def _refuse_unknown(graph: torch.fx.Graph) -> None:
     for node in graph.nodes:
-        if node.op == "call_function" and isinstance(node.target, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
-            packet = getattr(node.target, "overloadpacket", node.target)
-            name = packet._qualified_op_name
-            if name.split("::")[0] not in ("aten", "prims"):
-                raise CaptureError("outside torch", f"the graph calls `{name.replace('::', '.')}`, which is not PyTorch's")
-        if node.op == "call_module":
-            raise CaptureError("nested graph", f"`{node.target}` is a module inside the graph")
-        if node.op == "call_function" and isinstance(node.target, torch._ops.HigherOrderOperator):
-            raise CaptureError("nested graph", f"`{node.target}` takes a graph as an argument")
+        outside = outside_format(node)
+        if outside is not None:
+            raise CaptureError(*outside)
+
+
+def outside_format(node: torch.fx.Node) -> tuple[str, str] | None:
+    """Why the format has no words for a call, in a word and in a sentence; `None` where it may have."""
+    target = node.target
+    if node.op == "call_function" and isinstance(target, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+        name = getattr(target, "overloadpacket", target)._qualified_op_name
+        if name.split("::")[0] not in ("aten", "prims"):
+            return "outside torch", f"the graph calls `{name.replace('::', '.')}`, which is not PyTorch's"
+    if node.op == "call_module":
+        return "nested graph", f"`{target}` is a module inside the graph"
+    if node.op == "call_function" and isinstance(target, torch._ops.HigherOrderOperator):
+        return "nested graph", f"`{target}` takes a graph as an argument"
+    return None

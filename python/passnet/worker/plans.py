@@ -91,7 +91,9 @@ class Plan:
         device: torch.device,
         arguments: Sequence[dict[str, Any]] = (),
         gives_tuple: bool = False,
+        filled: frozenset[int] = frozenset(),
     ) -> None:
+        """`filled` names uninitialised buffers that hold the same bytes in every call all the same."""
         self.runner, self.handle, self.device = runner, handle, device
         self.buffers = plan["buffers"]
         self.steps = plan["steps"]
@@ -111,7 +113,10 @@ class Plan:
             dtype = DTYPES[buffer["dtype"]]
             view = whole.get(index)
             shape, stride = (view["shape"], view["stride"]) if view else ([buffer["elements"]], [1])
-            self.fresh.append((index, allocation(shape, stride, dtype, device), init == "uninitialized"))
+            allocate = allocation(shape, stride, dtype, device)
+            if index in filled:
+                allocate = poisoned, allocate
+            self.fresh.append((index, allocate, init == "uninitialized"))
         self.returns = [
             (view["buffer"], None if whole.get(view["buffer"]) is view else view) for view in plan["returns"]
         ]
@@ -213,6 +218,12 @@ def allocation(shape: list[int], stride: list[int], dtype: torch.dtype, device: 
     if quickest is not None:
         return quickest, arguments
     return lambda shape, stride, dtype: torch.empty_strided(shape, stride, dtype=dtype, device=device), arguments
+
+
+def poisoned(allocate: Callable[..., torch.Tensor], arguments: tuple[Any, ...]) -> torch.Tensor:
+    tensor = allocate(*arguments)
+    poison_memory(tensor)
+    return tensor
 
 
 def is_all_of(view: dict[str, Any], buffer: dict[str, Any], arguments: Sequence[dict[str, Any]]) -> bool:

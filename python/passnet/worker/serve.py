@@ -11,40 +11,13 @@ from typing import Any
 
 import torch
 
+from passnet.worker.asking import Channel, PlanAsker
 from passnet.worker.contents import HIGHEST, Ladder, first_changed
-from passnet.worker.frames import VERSION, BrokenFrame, Buffer, read_frame, write_frame
+from passnet.worker.frames import VERSION, BrokenFrame, Buffer
 from passnet.worker.graphs import Graph
-from passnet.worker.plans import (
-    LaunchError,
-    Plan,
-    PlanError,
-    RemoteError,
-    RemotePass,
-    Runner,
-    check_devices,
-    describe,
-)
+from passnet.worker.plans import LaunchError, Plan, PlanError, RemoteError, RemotePass, Runner
 from passnet.worker.rates import copy_seconds, flops_per_second
 from passnet.worker.tensors import DTYPES, from_wire, still_holds, to_wire, to_wire_argument
-from passnet.worker.tuning import time_candidates
-
-
-class Channel:
-    """Frames to and from the other side."""
-
-    def __init__(self, reader: Any, writer: Any, areas: list[str] | None) -> None:
-        self.reader, self.writer = reader, writer
-        try:
-            self.area_in, self.area_out = (os.open(path, os.O_RDWR) for path in areas) if areas else (None, None)
-        except OSError:
-            # The system hides other processes' files: pipes do.
-            self.area_in, self.area_out = None, None
-
-    def read(self, buffer: Buffer | None = None) -> tuple[dict[str, Any], memoryview]:
-        return read_frame(self.reader, buffer, self.area_in)
-
-    def write(self, message: dict[str, Any], parts: list[memoryview] | None = None) -> None:
-        write_frame(self.writer, message, parts, self.area_out)
 
 
 class Worker:
@@ -86,45 +59,10 @@ class Worker:
                 os._exit(3)
 
     def ask_for_plan(self, graph: int, node: int, arguments: tuple[Any, ...]) -> Plan | RemotePass:
-        """In the middle of a call: the other side makes plans. Where it leaves a configuration open, it sends one plan for
-        each, and what they take is told with the next question."""
-        described = [describe(argument) for argument in arguments]
-        question: dict[str, Any] = {"graph": graph, "node": node, "arguments": described}
-        while True:
-            self.channel.write({"plan": question})
-            answer, data = self.channel.read()
-            if "error" in answer:
-                raise RemoteError(answer["kind"], answer["error"])
-            if answer.get("remote"):
-                return RemotePass(lambda arguments: self.call_sandboxed(graph, node, arguments))
-            if "candidates" not in answer:
-                return self.load_plan(answer, bytes(data), described)
-            check_devices(arguments, self.device)
-            plans = [self.load_candidate(entry, data, described) for entry in answer["candidates"]]
-            question["timings"] = time_candidates(
-                plans, arguments, answer["written"], self.device, answer["seconds"]
-            )
-
-    def load_candidate(
-        self, entry: dict[str, Any] | None, data: memoryview, described: list[Any]
-    ) -> Plan | str | None:
-        if entry is None:
-            return None
-        if "skipped" in entry:
-            return entry["skipped"]
-        first, length = entry["code"]
-        try:
-            return self.load_plan(entry, bytes(data[first : first + length]), described)
-        except PlanError as error:
-            # A kernel that needs more than the device has; others may do.
-            return str(error)
-
-    def load_plan(self, answer: dict[str, Any], cubins: bytes, described: list[Any]) -> Plan:
-        if self.runner is None:
-            raise RemoteError("machine", "the worker was started without the native runner")
-        is_cuda = self.device.type == "cuda"
-        handle = self.runner.load(answer["text"].encode(), cubins if is_cuda else None)
-        return Plan(self.runner, handle, answer["plan"], self.device, described, answer["gives_tuple"])
+        """In the middle of a call: the other side makes plans, or runs what cannot become one."""
+        asker = PlanAsker(self.device, self.runner, self.channel)
+        remote = RemotePass(lambda arguments: self.call_sandboxed(graph, node, arguments))
+        return asker.ask({"graph": graph, "node": node}, arguments) or remote
 
     def call_sandboxed(self, graph: int, node: int, arguments: tuple[Any, ...]) -> Any:
         """A wrapper that the other side runs in its sandbox; what comes back was looked at there."""

@@ -18,16 +18,13 @@ const PIECE: u64 = 64 << 20;
 
 /// One message.
 #[derive(Debug)]
-pub(super) struct Frame {
-    pub(super) message: Map<String, Json>,
-    pub(super) bytes: Vec<u8>,
+pub struct Frame {
+    pub message: Map<String, Json>,
+    pub bytes: Vec<u8>,
 }
 
-pub(super) fn write(
-    into: &mut impl Write,
-    message: &Json,
-    parts: &[impl AsRef<[u8]>],
-) -> io::Result<()> {
+/// Writes a frame, its raw bytes in several parts.
+pub fn write(into: &mut impl Write, message: &Json, parts: &[impl AsRef<[u8]>]) -> io::Result<()> {
     write_with(into, message, parts, None)
 }
 
@@ -63,7 +60,7 @@ pub(super) fn read_with(from: &mut impl Read, area: Option<&File>) -> io::Result
 }
 
 /// A frame with so many raw bytes at most, all of which come through the pipe.
-pub(super) fn read_up_to(from: &mut impl Read, most: u64) -> io::Result<Frame> {
+pub fn read_up_to(from: &mut impl Read, most: u64) -> io::Result<Frame> {
     read_frame(from, most, None)
 }
 

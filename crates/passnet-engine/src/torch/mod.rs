@@ -7,7 +7,7 @@
 mod area;
 mod compat;
 pub mod compile;
-mod frames;
+pub mod frames;
 pub mod package;
 mod planner;
 mod staged;
@@ -15,6 +15,7 @@ mod text;
 mod wire;
 mod worker;
 
+pub use planner::PlanMaker;
 pub use worker::{WorkerInfo, WorkerOptions};
 
 use crate::engine::{
@@ -33,7 +34,6 @@ use passnet_graph::graph::effects::Effects;
 use passnet_graph::graph::{Annotation, Replacement};
 use passnet_graph::{DType, Device, Graph, NodeKind};
 use passnet_kernel::check::Finding;
-use planner::PlanMaker;
 use serde_json::{Map, Value as Json, json};
 use staged::StagedGraphs;
 use std::collections::BTreeSet;

@@ -11,10 +11,12 @@ macro_rules! files {
     };
 }
 
-pub(super) const WORKER: [(&str, &str); 14] = files![
+/// The worker's own files.
+pub const WORKER: [(&str, &str); 15] = files![
     "passnet/__init__.py",
     "passnet/worker/__init__.py",
     "passnet/worker/__main__.py",
+    "passnet/worker/asking.py",
     "passnet/worker/clock.py",
     "passnet/worker/compilers.py",
     "passnet/worker/frames.py",

@@ -29,7 +29,7 @@ const MAX_DEPTH: usize = 8;
 
 /// Makes the plans of one graph's replaced nodes.
 #[derive(Debug)]
-pub(super) struct PlanMaker {
+pub struct PlanMaker {
     wrappers: Vec<Wrapper>,
     /// Compiles kernels for the worker's GPU; `None` where it computes on the CPU.
     compiler: Option<Arc<Compiler>>,
@@ -68,6 +68,15 @@ impl PlanMaker {
         })
     }
 
+    /// Plans for a process that is not ours to start: nothing runs in a sandbox.
+    pub fn of_plans(
+        replaced: &[Replacement],
+        wrappers: &Wrappers,
+        compiler: Option<Arc<Compiler>>,
+    ) -> Result<PlanMaker, EngineError> {
+        PlanMaker::new(replaced, wrappers, compiler, None)
+    }
+
     /// How the replaced nodes have run so far.
     pub(super) fn tier(&self) -> Tier {
         self.tier
@@ -78,7 +87,7 @@ impl PlanMaker {
     }
 
     /// The message and the raw bytes that answer a question.
-    pub(super) fn answer(&mut self, question: &Frame) -> (Json, Vec<Vec<u8>>) {
+    pub fn answer(&mut self, question: &Frame) -> (Json, Vec<Vec<u8>>) {
         let object = |key: &str| question.message.get(key).and_then(Json::as_object);
         let answer = match (object("plan"), object("remote")) {
             (Some(wanted), _) => self.plan(wanted).or_else(|failed| {
@@ -254,7 +263,8 @@ fn ready(
 ) -> Result<(Json, Option<Vec<u8>>), Failed> {
     let plan = prepared.plan();
     let gives_tuple = wrapper.replacement.gives_tuple;
-    let answer = |text: String| json!({ "plan": plan, "text": text, "gives_tuple": gives_tuple });
+    let reads = prepared.reads_uninitialized();
+    let answer = |text: String| json!({ "plan": plan, "text": text, "gives_tuple": gives_tuple, "reads": reads });
     let Some(compiler) = compiler else {
         // Kernels as tile IR, which the runner reads.
         let kernels: Vec<String> = prepared.functions().map(ToString::to_string).collect();

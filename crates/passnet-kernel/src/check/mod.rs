@@ -17,17 +17,32 @@ use crate::plan::{ArgValue, Launch, LaunchPlan};
 
 /// The buffers that the launch stores into. A store that cannot be traced may go into any of its arguments.
 pub(crate) fn stores(launch: &Launch, function: &Function) -> Vec<(usize, Written)> {
+    touched(launch, function, |touch| touch.store)
+}
+
+/// The buffers that the launch may read, atomics included. A load that cannot be traced may read any of its arguments.
+pub(crate) fn loads(launch: &Launch, function: &Function) -> Vec<usize> {
+    let loads = touched(launch, function, |touch| !touch.store || touch.atomic);
+    loads.into_iter().map(|(buffer, _)| buffer).collect()
+}
+
+/// The buffers that some accesses of the launch go to: certainly, or perhaps where they cannot be traced.
+fn touched(
+    launch: &Launch,
+    function: &Function,
+    counts: impl Fn(&analysis::Touch) -> bool,
+) -> Vec<(usize, Written)> {
     let buffer_of = |name: &str| {
         launch.args.iter().find(|arg| arg.name == name).and_then(|arg| match &arg.value {
             ArgValue::Buffer(view) => Some(view.buffer),
             _ => None,
         })
     };
-    let mut stores = Vec::new();
-    for touch in analysis::analyze(function, launch).touches.iter().filter(|touch| touch.store) {
+    let mut found = Vec::new();
+    for touch in analysis::analyze(function, launch).touches.iter().filter(|touch| counts(touch)) {
         match touch.param.and_then(|param| buffer_of(&function.params[param].name)) {
-            Some(buffer) => stores.push((buffer, Written::Certainly)),
-            None => stores.extend(
+            Some(buffer) => found.push((buffer, Written::Certainly)),
+            None => found.extend(
                 function
                     .params
                     .iter()
@@ -36,7 +51,7 @@ pub(crate) fn stores(launch: &Launch, function: &Function) -> Vec<(usize, Writte
             ),
         }
     }
-    stores
+    found
 }
 
 /// If no program of the launch touches a byte that another program writes: the axes of the grid in the order that goes

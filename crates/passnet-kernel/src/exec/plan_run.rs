@@ -241,6 +241,30 @@ impl PreparedPlan {
         written
     }
 
+    /// The buffers that begin with whatever lay in their memory and that a step may read: what the plan gives may
+    /// depend on that.
+    pub fn reads_uninitialized(&self) -> Vec<usize> {
+        let mut read = vec![false; self.plan.buffers.len()];
+        let mut note = |buffer: usize| {
+            if let Some(known) = read.get_mut(buffer) {
+                *known = true;
+            }
+        };
+        for (launch, function) in self.launches() {
+            crate::check::loads(launch, function).into_iter().for_each(&mut note);
+        }
+        for step in &self.plan.steps {
+            if let Step::Copy { from, .. } = step {
+                note(from.buffer);
+            }
+        }
+        let buffers = self.plan.buffers.iter().zip(read).enumerate();
+        buffers
+            .filter(|(_, (buffer, read))| *read && matches!(buffer.init, Init::Uninitialized))
+            .map(|(index, _)| index)
+            .collect()
+    }
+
     /// Runs all steps on the plan's buffers, which [`initialize`](Self::initialize) has prepared.
     pub fn run(&self, buffers: Vec<&mut [u8]>, options: RunOptions) -> Result<(), RunError> {
         self.run_on(&Memory::new(buffers), 0..self.steps.len(), options)

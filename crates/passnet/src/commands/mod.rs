@@ -1,6 +1,7 @@
 //! One module per command.
 
 pub mod agent;
+pub mod backend_server;
 pub mod bench;
 pub mod bundle;
 pub mod completions;
@@ -14,6 +15,8 @@ pub mod init;
 mod judging;
 pub mod kernel;
 pub mod leaderboard;
+pub mod library;
+pub mod model;
 pub mod pass;
 pub mod reference;
 pub mod rejudge;

@@ -1,8 +1,8 @@
 //! `passnet extract`: PyTorch models become graph folders, captured in Python, checked and identified here.
 
 mod check;
-mod package;
-mod python;
+pub(super) mod package;
+pub(super) mod python;
 mod show;
 
 pub use check::{SAMPLES, check, refused};

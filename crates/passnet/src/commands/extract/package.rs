@@ -7,7 +7,7 @@ macro_rules! files {
     };
 }
 
-pub(super) const FILES: &[(&str, &str)] = files![
+pub(in crate::commands) const FILES: &[(&str, &str)] = files![
     "passnet/__init__.py",
     "passnet/extract/__init__.py",
     "passnet/extract/__main__.py",

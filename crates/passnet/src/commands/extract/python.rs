@@ -102,7 +102,7 @@ pub fn records(out: &Path) -> Result<BTreeMap<String, Record>, CommandError> {
 }
 
 /// Our package first, then what the user had.
-fn search_path(package: &Path) -> OsString {
+pub(in crate::commands) fn search_path(package: &Path) -> OsString {
     let mut path = package.as_os_str().to_owned();
     if let Some(before) = std::env::var_os("PYTHONPATH").filter(|value| !value.is_empty()) {
         path.push(":");
@@ -111,7 +111,7 @@ fn search_path(package: &Path) -> OsString {
     path
 }
 
-fn lacking(message: String) -> CommandError {
+pub(in crate::commands) fn lacking(message: String) -> CommandError {
     CommandError::Lacking {
         message,
         hint: "name a Python with PyTorch by `--python PATH` or PASSNET_PYTHON; \

@@ -1,0 +1,311 @@
+"""A model timed in several ways, in turns, its outputs compared: `python -m passnet.backend.bench SPEC… --batch 1,16`.
+
+    eager                      the model as it is
+    eager-cudagraph            its launches recorded and replayed
+    inductor[-MODE]            TorchInductor
+    passnet                    this backend; the rest is eager PyTorch
+    passnet-cudagraph          the same, recorded
+    passnet-inductor[-MODE]    this backend; the rest goes through TorchInductor
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import math
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import torch
+
+from passnet.backend import passnet_backend, report, reporting
+from passnet.backend.models import build, prepared, tensors
+from passnet.backend.verification import BASELINE
+from passnet.worker.compilers import Captured
+from passnet.yardstick import tolerance
+
+WAYS = (
+    "eager", "eager-cudagraph", "inductor", "inductor-reduce-overhead", "inductor-max-autotune", "passnet",
+    "passnet-cudagraph", "passnet-inductor", "passnet-inductor-reduce-overhead",
+)  # fmt: skip
+# Calls before anything is timed, after the first, which compiles.
+WARM_UP = 5
+# Times a call's result may be as far from float64's as eager's is.
+AS_NEAR = 2.0
+
+
+@dataclass
+class Timed:
+    way: str
+    # Of one call: the median, and where it lies with 99 % confidence.
+    ms: float | None = None
+    low: float | None = None
+    high: float | None = None
+    compile_seconds: float | None = None
+    # The most memory of the device in a call, in MiB.
+    memory: float | None = None
+    # Distance from the float64 result, relative to its size; eager's beside it.
+    distance: float | None = None
+    right: bool | None = None
+    error: str | None = None
+    # What the backend did.
+    replaced: int | None = None
+    operations: int | None = None
+
+
+@dataclass
+class Result:
+    model: str
+    batch: int
+    device: str
+    dtype: str
+    torch: str
+    ways: list[Timed] = field(default_factory=list)
+
+
+def made(way: str, module: torch.nn.Module, call: Callable[[Any], Any], options: dict[str, Any]) -> Callable[[], Any]:
+    """A function without arguments that runs the model in this way."""
+    if way == "eager":
+        return lambda: call(module)
+    if way == "eager-cudagraph":
+        return recorded(module, call)
+    if way.startswith("inductor"):
+        mode = way.removeprefix("inductor").removeprefix("-") or "default"
+        compiled = torch.compile(module, backend="inductor", mode=mode)
+        return lambda: call(compiled)
+    given = dict(options)
+    rest = way.removeprefix("passnet").removeprefix("-")
+    if rest == "cudagraph":
+        given["cuda_graphs"] = True
+    elif rest:
+        given.update(rest="inductor", inductor_mode=rest.removeprefix("inductor").removeprefix("-") or "default")
+    compiled = torch.compile(module, backend=passnet_backend, options=given)
+    return lambda: call(compiled)
+
+
+def recorded(module: torch.nn.Module, call: Callable[[Any], Any]) -> Callable[[], Any]:
+    """Eager in a CUDA graph, inputs copied in."""
+    captured: list[Captured] = []
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        names = list(kwargs)
+        if not captured:
+            forward = lambda *values: module(*values[: len(args)], **dict(zip(names, values[len(args) :])))  # noqa: E731
+            device = next(v.device for v in (*args, *kwargs.values()) if isinstance(v, torch.Tensor))
+            captured.append(Captured(forward, device, False))
+        return captured[0](*args, *kwargs.values())
+
+    return lambda: call(run)
+
+
+def synchronize(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def allocated(device: torch.device) -> int:
+    return torch.cuda.memory_allocated(device) if device.type == "cuda" else 0
+
+
+def distance(truth: list[torch.Tensor], found: list[torch.Tensor]) -> float:
+    """How far outputs are from the float64 result, relative to its size: the worst output."""
+    if len(truth) != len(found) or any(one.shape != two.shape for one, two in zip(truth, found)):
+        return math.inf
+    worst = 0.0
+    for exact, value in zip(truth, found):
+        if not exact.is_floating_point():
+            worst = worst if torch.equal(exact, value) else math.inf
+            continue
+        size = float(exact.double().norm()) or 1.0
+        off = float((exact.double() - value.double()).norm()) / size
+        worst = max(worst, off if math.isfinite(off) else math.inf)
+    return worst
+
+
+def interval(times: list[float]) -> tuple[float, float]:
+    """Where the median lies with 99 % confidence, by the order of the times."""
+    ordered, count = sorted(times), len(times)
+    reach = 2.576 * math.sqrt(count) / 2
+    low, high = math.floor(count / 2 - reach), math.ceil(count / 2 + reach)
+    return ordered[max(low, 0)], ordered[min(high, count - 1)]
+
+
+def measure(
+    spec: str,
+    batch: int,
+    ways: list[str],
+    device: torch.device,
+    dtype: torch.dtype,
+    seconds: float,
+    options: dict[str, Any],
+) -> Result:
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    reporting.clear()
+    module, call = prepared(build(spec), batch, device, dtype)
+    result = Result(spec, batch, device_name(device), str(dtype).removeprefix("torch."), torch.__version__)
+    runs: dict[str, Callable[[], Any]] = {}
+    outputs: dict[str, list[torch.Tensor]] = {}
+    weights = allocated(device)
+    for way in ways:
+        timed = Timed(way)
+        result.ways.append(timed)
+        try:
+            before, held = len(report().graphs), allocated(device)
+            started = time.perf_counter()
+            run = made(way, module, call, options)
+            run()
+            synchronize(device)
+            timed.compile_seconds = round(time.perf_counter() - started, 3)
+            for _ in range(WARM_UP):
+                run()
+            if device.type == "cuda":
+                torch.cuda.reset_peak_memory_stats(device)
+            outputs[way] = [value.clone() for value in tensors(run())]
+            synchronize(device)
+            if device.type == "cuda":
+                # What other ways keep does not count.
+                timed.memory = round((torch.cuda.max_memory_allocated(device) - held + weights) / 2**20, 1)
+            graphs = report().graphs[before:]
+            if way.startswith("passnet"):
+                timed.operations = sum(graph["operations"] for graph in graphs)
+                timed.replaced = sum(graph["replaced"] for graph in graphs)
+            runs[way] = run
+        except Exception as error:  # noqa: BLE001 - what one way cannot do is its result
+            lines = str(error).strip().splitlines() or [""]
+            timed.error = f"{type(error).__name__}: {lines[0]}"
+    race(runs, result, device, seconds)
+    judge(result, outputs, module, call)
+    return result
+
+
+def race(runs: dict[str, Callable[[], Any]], result: Result, device: torch.device, seconds: float) -> None:
+    """Times all ways in turns, so that whatever happens to the machine happens to all of them."""
+    times: dict[str, list[float]] = {way: [] for way in runs}
+    until = time.perf_counter() + seconds * max(len(runs), 1)
+    gc.collect()
+    gc.disable()
+    try:
+        while time.perf_counter() < until or min(map(len, times.values()), default=10) < 10:
+            for way, run in runs.items():
+                synchronize(device)
+                started = time.perf_counter()
+                run()
+                synchronize(device)
+                times[way].append((time.perf_counter() - started) * 1e3)
+    finally:
+        gc.enable()
+    for timed in result.ways:
+        if times.get(timed.way):
+            timed.ms = statistics.median(times[timed.way])
+            timed.low, timed.high = interval(times[timed.way])
+
+
+def judge(result: Result, outputs: dict[str, list[torch.Tensor]], module: torch.nn.Module, call: Callable[[Any], Any]) -> None:
+    """A way is right where it is about as near to the model in float64 as eager is."""
+
+    def widened(*args: Any, **kwargs: Any) -> Any:
+        wide = lambda v: v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v  # noqa: E731
+        return module(*map(wide, args), **{name: wide(value) for name, value in kwargs.items()})
+
+    if "eager" not in outputs:
+        return
+    try:
+        module.double()
+        truth = tensors(call(widened))
+    except Exception:  # noqa: BLE001 - what does not run in float64 is held against eager itself
+        truth = outputs["eager"]
+    own = distance(truth, outputs["eager"])
+    for timed in result.ways:
+        if timed.way in outputs:
+            timed.distance = distance(truth, outputs[timed.way])
+            dtypes = [value.dtype for value in outputs["eager"] if value.is_floating_point()]
+            limits = [tolerance(dtype, BASELINE) for dtype in dtypes]
+            least = max((limit[0] for limit in limits if limit), default=0.0)
+            timed.right = timed.distance <= max(AS_NEAR * own, least)
+
+
+def device_name(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else f"cpu, {torch.get_num_threads()} threads"
+
+
+def table(results: list[Result]) -> str:
+    lines = []
+    for result in results:
+        lines.append(f"{result.model}  batch {result.batch}  {result.dtype}  {result.device}  PyTorch {result.torch}")
+        eager = next((timed.ms for timed in result.ways if timed.way == "eager"), None)
+        for timed in result.ways:
+            if timed.error is not None:
+                lines.append(f"  {timed.way:34} {timed.error}")
+                continue
+            speedup = f"{eager / timed.ms:5.2f}x" if eager and timed.ms else ""
+            said = "right" if timed.right else "WRONG"
+            done = f"  {timed.replaced}/{timed.operations} replaced" if timed.replaced is not None else ""
+            memory = f"  {timed.memory:.0f} MiB" if timed.memory is not None else ""
+            lines.append(
+                f"  {timed.way:34} {timed.ms:9.3f} ms [{timed.low:.3f}, {timed.high:.3f}] {speedup}  "
+                f"{said} ({timed.distance:.1e})  compiled in {timed.compile_seconds:.1f} s{memory}{done}"
+            )
+    return "\n".join(lines)
+
+
+def means(results: list[Result]) -> list[str]:
+    """Geometric means over the models of each batch size, against eager."""
+    lines = []
+    for batch in sorted({result.batch for result in results}):
+        ratios: dict[str, list[float]] = {}
+        for result in results:
+            by_way = {timed.way: timed.ms for timed in result.ways if timed.ms}
+            if result.batch == batch and "eager" in by_way:
+                for way, ms in by_way.items():
+                    ratios.setdefault(way, []).append(by_way["eager"] / ms)
+        for way, values in ratios.items():
+            mean = math.exp(sum(map(math.log, values)) / len(values))
+            lines.append(f"batch {batch}: {way:34} {mean:5.2f}x eager in geometric mean of {len(values)}")
+    return lines
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="passnet model bench", description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="+", help="FILE.py:factory, timm:NAME or hf:MODEL_TYPE[,setting=value…]")
+    parser.add_argument("--batch", default="1", help="batch sizes, such as 1,16")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--dtype", default="bfloat16" if torch.cuda.is_available() else "float32")
+    parser.add_argument("--ways", default="", help=f"some of {', '.join(WAYS)}")
+    parser.add_argument("--seconds", type=float, default=2.0, help="seconds of timing for each way")
+    parser.add_argument("--options", default="{}", help="options of the backend, as JSON")
+    parser.add_argument("--json", action="store_true", help="one JSON object for each model and batch size")
+    given = parser.parse_args(arguments)
+    device = torch.device(given.device)
+    usual = WAYS if device.type == "cuda" else tuple(w for w in WAYS if "cudagraph" not in w and "overhead" not in w)
+    ways = given.ways.split(",") if given.ways else list(usual)
+    unknown = [way for way in ways if way not in WAYS]
+    if unknown:
+        parser.error(f"there is no way {unknown[0]!r}")
+    torch._dynamo.config.recompile_limit = 64
+    results, failed = [], False
+    with torch.inference_mode():
+        for spec in given.models:
+            for batch in map(int, given.batch.split(",")):
+                try:
+                    dtype = getattr(torch, given.dtype)
+                    result = measure(spec, batch, ways, device, dtype, given.seconds, json.loads(given.options))
+                except Exception as error:  # noqa: BLE001 - the next model may do
+                    failed = True
+                    print(f"{spec} batch {batch}: {type(error).__name__}: {error}", file=sys.stderr)
+                    continue
+                results.append(result)
+                failed |= any(timed.right is False for timed in result.ways)
+                print(json.dumps(asdict(result)) if given.json else table([result]), flush=True)
+    if not given.json and len(results) > 1:
+        print("\n".join(means(results)))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+"""A graph of a program at work: what dynamo calls."""
+
+from __future__ import annotations
+
+import functools
+import random
+import threading
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.fx
+
+from passnet.worker.plans import LaunchError
+
+from . import inductor
+from .cuda_graph import Recorder
+from .options import Options
+from .rewriting import Rewritten
+from .server import BackendError, server
+from .site import DROPPED, PassWarning
+
+# Later calls that are checked, one at random from each of these ranges.
+RECHECKED = ((1, 20), (20, 200), (200, 2000))
+
+
+class CompiledGraph:
+    """The rewritten graph as two functions of the same text: in one, sites are replayed, in the other they are checked."""
+
+    def __init__(
+        self,
+        original: torch.fx.GraphModule,
+        rewritten: Rewritten,
+        options: Options,
+        answer: dict[str, Any],
+        examples: list[Any],
+        device: torch.device,
+    ) -> None:
+        self.original, self.sites, self.options, self.answer = original, rewritten.sites, options, answer
+        self.graph = rewritten.graph
+        self.lock = threading.Lock()
+        self.calls = 0
+        self.rechecked = {random.randrange(*span) for span in RECHECKED} if options.verify == "first-call" else set()
+        self.always = options.verify == "always"
+        self.writes_inputs = bool(answer["writes_inputs"])
+        self.checked, _ = self.bound(rewritten, [site.checked for site in self.sites])
+        self.fast, rebinds = self.bound(rewritten, [site.function for site in self.sites])
+        weak = weakref.ref(self)
+        for site, rebind in zip(self.sites, rebinds):
+            site.rebind = functools.partial(rebound, weak, rebind)
+        if options.rest == "inductor":
+            self.fast = inductor.compiled(original, rewritten, examples, options.inductor_mode)
+        # A recording would update its own copies of inputs.
+        is_recorded = options.cuda_graphs and not self.writes_inputs
+        self.recorder = Recorder(original.graph, device) if is_recorded else None
+        weakref.finalize(self, drop_graph, server(), answer["graph"])
+
+    def bound(
+        self, rewritten: Rewritten, functions: list[Callable[..., Any]]
+    ) -> tuple[Callable[..., Any], list[Callable[[Callable[..., Any]], None]]]:
+        """The graph as a function, and for each site what puts another function in its place."""
+        source = rewritten.graph.python_code("self")
+        scope: dict[str, Any] = dict(source.globals)
+        names = {id(value): name for name, value in scope.items()}
+        rebinds = []
+        for stand_in, function in zip(rewritten.stand_ins, functions):
+            name = names[id(stand_in)]
+            scope[name] = function
+            rebinds.append(lambda other, name=name: scope.__setitem__(name, other))
+        # FX's own text of the program's own nodes.
+        exec(compile(source.src, f"<passnet graph {self.answer['graph']}>", "exec"), scope)
+        module, forward = self.original, scope["forward"]
+        return lambda *inputs: forward(module, *inputs), rebinds
+
+    def forget(self) -> None:
+        """A site has another function: what was recorded with the old one is not replayed any more."""
+        if self.recorder is not None:
+            self.recorder.recordings.clear()
+        if self.options.rest == "inductor" and any(site.name in DROPPED.reasons for site in self.sites):
+            # Recordings of TorchInductor's are not ours to clear.
+            self.fast = self.original
+
+    def __call__(self, *inputs: Any) -> Any:
+        number = self.calls
+        self.calls = number + 1
+        if self.writes_inputs and overlap(inputs):
+            # The matcher takes different inputs for different memory.
+            return self.original(*inputs)
+        if self.always or number in self.rechecked:
+            return self.checked(*inputs)
+        try:
+            if self.recorder is not None and number > 0:
+                return self.recorder(self.fast, inputs)
+            return self.fast(*inputs)
+        except LaunchError as error:
+            return self.after_failure(error, inputs)
+
+    def after_failure(self, error: LaunchError, inputs: tuple[Any, ...]) -> Any:
+        """A kernel failed in a call that was not checked: nothing of this graph is replaced any more."""
+        names = ", ".join(sorted({site.name for site in self.sites}))
+        for site in self.sites:
+            DROPPED.drop(site.name, f"a kernel of {names} failed: {error}")
+        if self.writes_inputs:
+            raise RuntimeError(f"a kernel of {names} failed after inputs may have been updated: {error}") from error
+        return self.original(*inputs)
+
+
+def rebound(
+    graph: weakref.ref[CompiledGraph], rebind: Callable[[Callable[..., Any]], None], function: Callable[..., Any]
+) -> None:
+    """Puts another function in the place of a site's."""
+    rebind(function)
+    living = graph()
+    if living is not None:
+        living.forget()
+
+
+def drop_graph(known: Any, graph: int) -> None:
+    """Nobody asks for plans of a graph that is gone."""
+    if known.is_ours():
+        try:
+            known.ask({"call": "drop", "graph": graph})
+        except BackendError:
+            # The other process is gone, and with it the plans.
+            pass
+
+
+def overlap(inputs: tuple[Any, ...]) -> bool:
+    """Whether two inputs lie in one memory."""
+    seen: set[int] = set()
+    for value in inputs:
+        if isinstance(value, torch.Tensor) and value.numel():
+            address = value.untyped_storage().data_ptr()
+            if address in seen:
+                return True
+            seen.add(address)
+    return False
+
+
+def warn_once(text: str, told: set[str]) -> None:
+    if text not in told:
+        told.add(text)
+        warnings.warn(f"passnet: {text}", PassWarning, stacklevel=3)

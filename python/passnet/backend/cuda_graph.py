@@ -1,0 +1,122 @@
+"""Whole graphs recorded and replayed: the launches of a call cost the host next to nothing.
+
+A recording reads its inputs where they lay when it was made. Parameters and buffers stay where they are, so they are read in
+place; other inputs are copied to where the recording reads them. Where a parameter has moved, or an input has another size,
+another recording is made; all of them share one pool of memory. What a recording leaves is copied: the next call writes
+over it. What cannot be recorded runs as it is.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+import torch.fx
+
+from passnet.worker.compilers import WARM_UP, own_copies
+
+# Recordings of one graph; more kinds of inputs are not recorded.
+MOST = 16
+
+
+class Recording(NamedTuple):
+    graph: Any
+    # The tensors that are copied in, and where to.
+    inputs: list[int]
+    held: list[torch.Tensor]
+    outputs: Any
+
+
+def static_inputs(graph: torch.fx.Graph) -> list[bool]:
+    """For every input, whether it is a parameter or a buffer, which keeps its place."""
+
+    def is_static(node: torch.fx.Node) -> bool:
+        example = node.meta.get("example_value")
+        if isinstance(example, torch.nn.Parameter) or getattr(example, "_dynamo_static_input_type", None):
+            return True
+        name = str(node.target)
+        return name.startswith("L_self_") and ("_parameters_" in name or "_buffers_" in name)
+
+    return [is_static(node) for node in graph.nodes if node.op == "placeholder"]
+
+
+class Recorder:
+    def __init__(self, graph: torch.fx.Graph, device: torch.device) -> None:
+        static = static_inputs(graph)
+        self.static = [index for index, is_static in enumerate(static) if is_static]
+        self.others = [index for index, is_static in enumerate(static) if not is_static]
+        self.device = device
+        self.recordings: dict[tuple[Any, ...], Recording] = {}
+        self.pool: Any = None
+        # Why nothing is recorded.
+        self.refused: str | None = None if device.type == "cuda" else "the graph does not compute on a GPU"
+
+    def kind(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Where parameters lie, and what the other inputs look like. Dynamo has seen to it that parameters have the sizes and
+        types that they had."""
+        places = tuple(map(torch.Tensor.data_ptr, map(inputs.__getitem__, self.static)))
+        given = map(inputs.__getitem__, self.others)
+        looks = [(v.shape, v.stride(), v.dtype) if isinstance(v, torch.Tensor) else v for v in given]
+        return places, *looks
+
+    def __call__(self, forward: Callable[..., Any], inputs: tuple[Any, ...]) -> Any:
+        if self.refused is not None:
+            return forward(*inputs)
+        kind = self.kind(inputs)
+        recording = self.recordings.get(kind)
+        if recording is None:
+            if len(self.recordings) >= MOST:
+                return forward(*inputs)
+            recording = self.record(forward, inputs)
+            if recording is None:
+                return forward(*inputs)
+            self.recordings[kind] = recording
+        if recording.inputs:
+            torch._foreach_copy_(recording.held, [inputs[index] for index in recording.inputs])
+        recording.graph.replay()
+        return copied(recording.outputs)
+
+    def record(self, forward: Callable[..., Any], inputs: tuple[Any, ...]) -> Recording | None:
+        device = self.device
+        if any(isinstance(v, torch.Tensor) and not v.is_cuda for v in inputs):
+            return self.refuse("an input lies on the CPU")
+        moved = [index for index in self.others if isinstance(inputs[index], torch.Tensor)]
+        given = list(inputs)
+        for index in moved:
+            given[index] = torch.empty_strided(
+                inputs[index].shape, inputs[index].stride(), dtype=inputs[index].dtype, device=device
+            ).copy_(inputs[index])
+        # A recording must not change what the call that it serves draws.
+        state = torch.cuda.get_rng_state(device)
+        try:
+            with torch.cuda.device(device):
+                aside = torch.cuda.Stream(device)
+                aside.wait_stream(torch.cuda.current_stream(device))
+                with torch.cuda.stream(aside):
+                    for _ in range(WARM_UP):
+                        forward(*given)
+                torch.cuda.current_stream(device).wait_stream(aside)
+                if self.pool is None:
+                    self.pool = torch.cuda.graph_pool_handle()
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph, pool=self.pool):
+                    outputs = forward(*given)
+        except RuntimeError as error:
+            torch.cuda.synchronize(device)
+            return self.refuse(str(error).splitlines()[0])
+        finally:
+            torch.cuda.set_rng_state(state, device)
+        return Recording(graph, moved, [given[index] for index in moved], outputs)
+
+    def refuse(self, reason: str) -> None:
+        self.refused = reason
+        warnings.warn(f"passnet: not recorded in a CUDA graph: {reason}", stacklevel=4)
+
+
+def copied(outputs: Any) -> Any:
+    """The outputs in memory of their own, which they share as before."""
+    leaves = [value for value in outputs if isinstance(value, torch.Tensor)]
+    owned = iter(own_copies(leaves, []))
+    return tuple(next(owned) if isinstance(value, torch.Tensor) else value for value in outputs)

@@ -1,0 +1,371 @@
+"""Passes at work: `python -m unittest tests.test_backend` (needs PyTorch and the `passnet` program)."""
+
+import os
+import threading
+import unittest
+import warnings
+
+from tests.backend_library import RIGHT, SECOND_CALL, WRONG, WRONG_SIZES, LibraryFolder, program
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+if torch is not None:
+
+    class Block(torch.nn.Module):
+        def __init__(self, width: int) -> None:
+            super().__init__()
+            self.one, self.two = torch.nn.Linear(width, width), torch.nn.Linear(width, width)
+
+        def forward(self, x):
+            return self.two(torch.nn.functional.gelu(self.one(x)) + x)
+
+    class Model(torch.nn.Module):
+        def __init__(self, width: int = 32, depth: int = 3) -> None:
+            super().__init__()
+            self.blocks = torch.nn.Sequential(*[Block(width) for _ in range(depth)])
+
+        def forward(self, x):
+            return self.blocks(x).softmax(-1)
+
+
+@unittest.skipIf(torch is None, "PyTorch is not installed")
+@unittest.skipIf(program() is None, "the passnet program is not built")
+class BackendTest(unittest.TestCase):
+    def setUp(self):
+        from passnet.backend import DROPPED, reporting
+
+        os.environ["PASSNET_PROGRAM"] = program()
+        torch._dynamo.reset()
+        DROPPED.reasons.clear()
+        reporting.clear()
+        self.library = LibraryFolder()
+        self.addCleanup(self.library.close)
+        torch.manual_seed(0)
+
+    def compiled(self, model, **options):
+        from passnet.backend import passnet_backend
+
+        given = {"library": str(self.library.folder), "trust": "all", "measure": False, **options}
+        return torch.compile(model, backend=passnet_backend, options=given)
+
+    def check(self, model, compiled, *sizes, calls=3):
+        """Every output is eager's, on fresh inputs."""
+        with torch.inference_mode():
+            for size in sizes:
+                for _ in range(calls):
+                    x = torch.randn(size)
+                    torch.testing.assert_close(compiled(x), model(x))
+
+    def regions(self):
+        from passnet.backend import report
+
+        return [region for graph in report().as_dict()["graphs"] for region in graph["regions"]]
+
+    def test_a_region_is_replaced_and_the_model_gives_the_same(self):
+        self.library.add(RIGHT)
+        model = Model()
+        self.check(model, self.compiled(model), (4, 32))
+        states = [region["state"] for region in self.regions()]
+        self.assertEqual(states, ["used"] * 3)
+        self.assertTrue(all(region["kinds"][0]["checks"] >= 1 for region in self.regions()))
+
+    def wrong(self, text, *sizes, **options):
+        from passnet.backend import PassWarning
+
+        self.library.add(text)
+        model = Model()
+        compiled = self.compiled(model, **options)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            self.check(model, compiled, *sizes, calls=30)
+        said = [str(warning.message) for warning in said if issubclass(warning.category, PassWarning)]
+        return said
+
+    def test_wrong_numbers_never_reach_the_model(self):
+        said = self.wrong(WRONG, (4, 32))
+        self.assertEqual(len(said), 1, said)
+        self.assertRegex(said[0], "pass `.*/gelu_add` is dropped: output 0 is off by")
+
+    def test_wrong_at_other_sizes_never_reaches_the_model(self):
+        said = self.wrong(WRONG_SIZES, (4, 32), (5, 32), (4, 32), (7, 32))
+        self.assertEqual(len(said), 1, said)
+
+    def test_wrong_from_the_second_call_on_never_reaches_the_model(self):
+        # Memory is the same in every call, so that there is no second call for a kernel.
+        self.wrong(SECOND_CALL, (4, 32))
+
+    def test_passes_without_evidence_are_not_used_unless_asked(self):
+        self.library.add(RIGHT)
+        model = Model()
+        self.check(model, self.compiled(model, trust="none"), (4, 32))
+        self.assertEqual(self.regions(), [])
+
+    def test_every_later_kind_of_inputs_is_checked_and_plans_are_bounded(self):
+        self.library.add(RIGHT)
+        model = Model()
+        compiled = torch.compile(
+            model,
+            backend=self.backend(),
+            options={"library": str(self.library.folder), "trust": "all", "measure": False, "plans": 2},
+            dynamic=True,
+        )
+        self.check(model, compiled, *[(rows, 32) for rows in range(2, 9)], calls=2)
+        for region in self.regions():
+            self.assertLessEqual(len(region["kinds"]), 2)
+            self.assertEqual(region["state"], "used")
+
+    def backend(self):
+        from passnet.backend import passnet_backend
+
+        return passnet_backend
+
+    def test_inputs_of_any_layout(self):
+        self.library.add(RIGHT)
+        model = Model()
+        compiled = self.compiled(model)
+        with torch.inference_mode():
+            for x in (torch.randn(32, 4).t(), torch.randn(4, 64)[:, ::2], torch.randn(1, 32).expand(4, 32)):
+                torch.testing.assert_close(compiled(x), model(x))
+
+    def test_parameters_that_change(self):
+        self.library.add(RIGHT)
+        model = Model()
+        compiled = self.compiled(model)
+        self.check(model, compiled, (4, 32))
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.mul_(0.5)
+        self.check(model, compiled, (4, 32))
+        model.load_state_dict(Model().state_dict())
+        self.check(model, compiled, (4, 32))
+
+    def test_several_graphs_with_python_between_them(self):
+        class Broken(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.one, self.two = Block(32), Block(32)
+
+            def forward(self, x):
+                y = self.one(x)
+                torch._dynamo.graph_break()
+                return self.two(y)
+
+        self.library.add(RIGHT)
+        model = Broken()
+        self.check(model, self.compiled(model), (4, 32))
+        states = [region["state"] for region in self.regions()]
+        self.assertGreaterEqual(len(states), 2)
+        self.assertEqual(set(states), {"used"})
+
+    def test_what_the_table_does_not_know_stays_as_it_is(self):
+        @torch.library.custom_op("passnet_test::twice", mutates_args=())
+        def twice(x: torch.Tensor) -> torch.Tensor:
+            return x * 2
+
+        twice.register_fake(lambda x: torch.empty_like(x))
+
+        def forward(x, residual):
+            return torch.nn.functional.gelu(twice(x)) + residual
+
+        self.library.add(RIGHT)
+        compiled = self.compiled(forward)
+        with torch.inference_mode():
+            x, residual = torch.randn(4, 32), torch.randn(4, 32)
+            torch.testing.assert_close(compiled(x, residual), forward(x, residual))
+        self.assertEqual([region["state"] for region in self.regions()], ["used"])
+
+    def test_inputs_that_are_updated_and_inputs_that_share_memory(self):
+        def forward(x, y):
+            x.add_(1.0)
+            return torch.nn.functional.gelu(y) + x
+
+        self.library.add(RIGHT)
+        compiled = self.compiled(forward)
+        with torch.no_grad():
+            base = torch.randn(8, 32)
+            for first, second in ((base[:4], base[4:]), (base[:4], base[2:6]), (base[:4].clone(), base[4:].clone())):
+                one = base.clone()
+                two = base.clone()
+
+                def place(memory, view):
+                    at, size = view.storage_offset(), view.shape
+                    shares = view.untyped_storage().data_ptr() == base.untyped_storage().data_ptr()
+                    return memory.as_strided(size, view.stride(), at) if shares else view.clone()
+
+                expected = forward(place(one, first), place(one, second))
+                found = compiled(place(two, first), place(two, second))
+                torch.testing.assert_close(found, expected)
+                torch.testing.assert_close(two, one)
+
+    def test_updates_in_place_inside_the_graph(self):
+        def forward(x, y):
+            x += y
+            z = torch.zeros(4, 32)
+            z[1:3] = y[1:3]
+            z[0] = 2.0
+            w = torch.nn.functional.gelu(z) + x
+            w *= 2
+            return w
+
+        self.library.add(RIGHT)
+        compiled = self.compiled(forward)
+        with torch.no_grad():
+            for _ in range(3):
+                x, y = torch.randn(4, 32), torch.randn(4, 32)
+                torch.testing.assert_close(compiled(x.clone(), y), forward(x.clone(), y))
+        self.assertEqual([region["state"] for region in self.regions()], ["used"])
+
+    def test_autocast_runs_as_eager(self):
+        self.library.add(RIGHT)
+        model = Model()
+        compiled = self.compiled(model)
+        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            x = torch.randn(4, 32)
+            torch.testing.assert_close(compiled(x), model(x))
+        self.assertEqual(self.regions(), [])
+
+    def test_training_runs_as_eager_with_one_message(self):
+        from passnet.backend import PassWarning, told
+
+        self.library.add(RIGHT)
+        model = Model()
+        compiled = self.compiled(model)
+        told.clear()
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            for _ in range(2):
+                x = torch.randn(4, 32)
+                compiled(x).square().sum().backward()
+        found = [parameter.grad.clone() for parameter in model.parameters()]
+        self.assertTrue(all(bool(grad.abs().sum() > 0) for grad in found))
+        said = [warning for warning in said if issubclass(warning.category, PassWarning)]
+        self.assertEqual(len(said), 1)
+        self.assertIn("inference_mode", str(said[0].message))
+
+    def test_threads(self):
+        self.library.add(RIGHT)
+        model = Model()
+        compiled = self.compiled(model)
+        self.check(model, compiled, (4, 32))
+        failures = []
+
+        def work(seed):
+            try:
+                generator = torch.Generator().manual_seed(seed)
+                with torch.inference_mode():
+                    for _ in range(50):
+                        x = torch.randn(4, 32, generator=generator)
+                        torch.testing.assert_close(compiled(x), model(x))
+            except AssertionError as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+    def test_always_verified(self):
+        said = self.wrong(WRONG_SIZES, (4, 32), (6, 32), verify="always")
+        self.assertEqual(len(said), 1)
+
+    def test_a_slower_pass_is_left_to_eager_and_said(self):
+        from passnet.backend.site import Site
+
+        self.library.add(RIGHT)
+        model = Model(depth=1)
+        times = iter([1.0, 2.0] * 100)
+        original = Site.seconds_of
+        Site.seconds_of = lambda self, way: next(times)
+        self.addCleanup(setattr, Site, "seconds_of", original)
+        self.check(model, self.compiled(model, measure=True), (4, 32))
+        self.assertEqual([region["state"] for region in self.regions()], ["eager"])
+        self.assertIn("slower than eager", self.regions()[0]["kinds"][0]["reason"])
+
+    def test_the_rest_through_inductor(self):
+        self.library.add(RIGHT)
+        model = Model()
+        compiled = self.compiled(model, rest="inductor")
+        self.check(model, compiled, (4, 32))
+        self.assertEqual([region["state"] for region in self.regions()], ["used"] * 3)
+        self.library.add(WRONG, "wrong")
+        self.check(model, compiled, (5, 32))
+
+    def test_a_pass_found_wrong_later_is_out_of_every_graph(self):
+        from passnet.backend import PassWarning
+        from passnet.backend.compiled import CompiledGraph
+
+        # Wrong on large values only: the first calls see none.
+        self.library.add(RIGHT.replace("tl.store(out_ptr + at, out,", "tl.store(out_ptr + at, tl.where(x > 50.0, 0.0, out),"))
+        for rest in ("eager", "inductor"):
+            from passnet.backend import DROPPED
+
+            torch._dynamo.reset()
+            DROPPED.reasons.clear()
+            compiled = self.compiled(lambda x, y: torch.nn.functional.gelu(x) + y, rest=rest)
+            small, large = torch.randn(4, 32), torch.full((4, 32), 60.0)
+            with torch.inference_mode(), warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                original = CompiledGraph.__call__
+                torch.testing.assert_close(compiled(small, small), torch.nn.functional.gelu(small) + small)
+                CompiledGraph.__call__ = lambda self, *inputs: self.checked(*inputs)
+                self.addCleanup(setattr, CompiledGraph, "__call__", original)
+                torch.testing.assert_close(compiled(large, small), large + small)
+                CompiledGraph.__call__ = original
+                torch.testing.assert_close(compiled(large, small), large + small)
+            said = [warning for warning in said if issubclass(warning.category, PassWarning)]
+            self.assertEqual(len(said), 1, rest)
+
+    def test_a_report_says_what_was_replaced(self):
+        from passnet.backend import report
+
+        self.library.add(RIGHT)
+        model = Model(depth=1)
+        self.check(model, self.compiled(model), (4, 32))
+        text = str(report())
+        self.assertIn("2 of 5 operations replaced", text)
+        self.assertIn("gelu_add", text)
+
+    def test_options_that_do_not_exist_are_named(self):
+        from passnet.backend import OptionError, Options
+
+        with self.assertRaisesRegex(OptionError, "no option 'libary'"):
+            Options.of({"libary": "x"})
+        with self.assertRaisesRegex(OptionError, "verify='sometimes'"):
+            Options.of({"verify": "sometimes"})
+
+    def test_graphs_that_are_gone_leave_nothing_behind(self):
+        import gc
+        import weakref
+
+        from passnet.backend import passnet_backend
+        from passnet.backend.compiled import CompiledGraph
+
+        self.library.add(RIGHT)
+        kept = []
+
+        def backend(graph_module, inputs, **given):
+            made = passnet_backend(graph_module, inputs, **given)
+            self.assertIsInstance(made, CompiledGraph)
+            kept.append((weakref.ref(made), *(weakref.ref(site) for site in made.sites)))
+            return made
+
+        for _ in range(5):
+            model = Model(depth=1)
+            compiled = torch.compile(
+                model, backend=backend, options={"library": str(self.library.folder), "trust": "all", "measure": False}
+            )
+            self.check(model, compiled, (4, 32), calls=20)
+            torch._dynamo.reset()
+            del model, compiled
+        gc.collect()
+        self.assertEqual([ref() for refs in kept for ref in refs if ref() is not None], [])
+
+
+if __name__ == "__main__":
+    unittest.main()
