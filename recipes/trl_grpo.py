@@ -32,7 +32,7 @@ def ask(server: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
 def reward_of(server: str, task: str, reply: str) -> float:
     episode = ask(server, "reset", {"task": task})["episode"]
     try:
-        return float(ask(server, "step", {"episode": episode, "text": reply})["reward"])
+        return float(ask(server, "step", {"episode": episode, "text": reply})["tiered_reward"])
     finally:
         ask(server, "close", {"episode": episode})
 

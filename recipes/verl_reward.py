@@ -23,6 +23,6 @@ def compute_score(data_source: str, solution_str: str, ground_truth: str, extra_
     """`ground_truth` is the name of the task; what is right, the server knows."""
     episode = ask("reset", {"task": ground_truth})["episode"]
     try:
-        return float(ask("step", {"episode": episode, "text": solution_str})["reward"])
+        return float(ask("step", {"episode": episode, "text": solution_str})["tiered_reward"])
     finally:
         ask("close", {"episode": episode})

@@ -9,7 +9,7 @@
 mod assessment;
 mod judge;
 
-pub use assessment::{Assessment, GraphAssessment};
+pub use assessment::{Assessment, GraphAssessment, Tier};
 pub use judge::Judge;
 
 use crate::prompt::Target;
