@@ -72,6 +72,8 @@ enum Command {
     /// Look after a leaderboard: runs, authors, tokens, backups
     #[command(subcommand)]
     Leaderboard(commands::leaderboard::LeaderboardCommand),
+    /// Teach a small model to write passes: baseline, data, training, rounds, evaluation, report
+    Learn(Box<commands::learn::LearnArgs>),
     /// Check, trace, match, apply and explain passes, without running them
     #[command(subcommand)]
     Pass(commands::pass::PassCommand),
@@ -158,6 +160,7 @@ fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
         Command::Init(args) => commands::init::run(&args, output),
         Command::Kernel(command) => commands::kernel::run(command, output),
         Command::Leaderboard(command) => commands::leaderboard::run(command, output),
+        Command::Learn(args) => commands::learn::run(&args, output),
         Command::Pass(command) => commands::pass::run(command, output),
         Command::Reference(command) => commands::reference::run(command, output),
         Command::Rejudge => commands::rejudge::run(),

@@ -14,6 +14,7 @@ pub mod init;
 mod judging;
 pub mod kernel;
 pub mod leaderboard;
+pub mod learn;
 pub mod pass;
 pub mod reference;
 pub mod rejudge;

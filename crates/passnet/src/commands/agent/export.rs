@@ -21,8 +21,8 @@ use std::path::{Path, PathBuf};
 Examples:
   passnet agent export runs/gpt --to sft --out sft.jsonl --success --min-score 1.0 --dedup
   passnet agent export runs/gpt --to preference --out pairs.jsonl
-  passnet agent export runs/solver --to trl --out train.jsonl --success       for SFTTrainer, with tools
-  passnet agent export runs/solver --to axolotl --out train.jsonl --success
+  passnet agent export runs/gpt --to trl --out train.jsonl --success       for SFTTrainer, with tools
+  passnet agent export runs/gpt --to axolotl --out train.jsonl --success
   passnet agent export runs/gpt --to reference --out exp        writes exp.jsonl and exp_completions.jsonl
 
 An attempt whose record was changed, whose score is not that of its results, or that holds what looks like a key is left
