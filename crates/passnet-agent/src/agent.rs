@@ -100,6 +100,8 @@ struct Attempt<'a> {
     agent: &'a Agent,
     hooks: &'a Hooks<'a>,
     episode: Episode,
+    /// Which attempt at the task it is.
+    number: u32,
     log: Log,
     specs: Vec<ToolSpec>,
     messages: Vec<Message>,
@@ -129,6 +131,7 @@ impl Agent {
             agent: self,
             hooks,
             episode: Episode::new(task.clone(), self.evaluator.clone()),
+            number,
             log,
             specs: if self.calls == CallStyle::Native { tools::specs() } else { Vec::new() },
             messages: Vec::new(),
@@ -143,7 +146,7 @@ impl Agent {
         for event in past {
             attempt.replay(event);
         }
-        for event in attempt.opening(task, number).into_iter().skip(past.len()) {
+        for event in attempt.opening(task).into_iter().skip(past.len()) {
             attempt.record(event)?;
         }
         if let (Some(step), Some(best)) = (attempt.unrecorded_best, attempt.episode.best()) {
@@ -156,7 +159,7 @@ impl Agent {
 
 impl Attempt<'_> {
     /// The events every attempt begins with.
-    fn opening(&self, task: &Arc<Task>, number: u32) -> Vec<Event> {
+    fn opening(&self, task: &Arc<Task>) -> Vec<Event> {
         let start = Start {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").into(),
@@ -164,7 +167,7 @@ impl Attempt<'_> {
             sample: task.sample.name.clone(),
             folder: task.sample.folder.display().to_string(),
             graphs: task.graphs.len(),
-            attempt: number,
+            attempt: self.number,
             model: self.agent.info.clone(),
             limits: self.agent.limits.clone(),
             calls: self.agent.calls,
@@ -231,6 +234,8 @@ impl Attempt<'_> {
             messages: &self.messages,
             tools: &self.specs,
             deadline: started + left.min(far),
+            task: self.episode.task(),
+            attempt: self.number,
         };
         let mut retries = Vec::new();
         let agent = self.agent;

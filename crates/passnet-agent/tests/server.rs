@@ -78,12 +78,19 @@ fn an_episode_from_reset_to_score() {
     ] }),
     );
     assert_eq!((step["reward"].as_f64(), &step["done"]), (Some(0.0), &json!(false)), "{step}");
+    assert_eq!(
+        (step["tier"].as_str(), step["tiered_reward"].as_f64()),
+        (Some("matches"), Some(0.3))
+    );
     assert_eq!(step["results"].as_array().unwrap().len(), 3);
     let text = "Now the score.\n```json\n{\"tool\": \"evaluate\"}\n```";
     let (_, step) = post(&server, "/v1/step", json!({ "episode": episode, "text": text }));
     let best = step["best"].as_f64().unwrap();
     assert!((step["reward"].as_f64().unwrap() - (best / 0.1).ln()).abs() < 1e-9, "{step}");
     assert_eq!(step["results"][0]["assessment"]["graphs"][0]["verdict"], "correct");
+    assert_eq!(step["tier"], "right");
+    let tiered = step["tiered_reward"].as_f64().unwrap() - step["reward"].as_f64().unwrap();
+    assert!((tiered - 0.7).abs() < 1e-9, "what was earned once is not earned again");
     let (_, score) = post(&server, "/v1/score", json!({ "episode": episode }));
     assert_eq!((score["score"].as_f64(), &score["correct"]), (Some(best), &json!(true)));
     assert_eq!(score["files"]["fuse.py"], PASS);

@@ -16,6 +16,7 @@ use passnet_dataset::import::{ImportOptions, import};
 use passnet_dataset::pipeline::{BuildOptions, Step, StepResult, build};
 use passnet_dataset::progress::Silent;
 use passnet_dataset::sample::tasks;
+use passnet_dataset::sample::withhold::{Withheld, difference};
 use passnet_dataset::source::{self, Limits};
 use passnet_dataset::stats::stats;
 use passnet_dataset::store::{Kind, Store, StoreError, StoreErrorKind};
@@ -311,4 +312,33 @@ fn stats_count_what_differs() {
     assert_eq!(full.dtypes, BTreeMap::from([("float32".to_string(), 10)]));
     assert_eq!(stats.ops["layer_norm"].graphs, 10);
     assert_eq!(full.known, 10);
+}
+
+#[test]
+fn no_structure_of_a_withheld_set_is_learned_from() {
+    let (source, out) = (corpus(), TempDir::new().unwrap());
+    let (path, exam) = (out.path().join("all"), out.path().join("exam"));
+    let mut store = Store::open_for_writing(&path, workers(2)).unwrap();
+    run(&mut store, source.path(), 2).unwrap();
+    drop(store);
+    fs::copy(&path, &exam).unwrap();
+    let withheld = Withheld::of(&Store::open(&exam).unwrap()).unwrap();
+    let training = |store: &Store| {
+        let all = tasks::load(store).unwrap();
+        all.iter().filter(|task| task.side == Some(tasks::Side::Training)).count()
+    };
+    let mut store = Store::open_for_writing(&path, workers(2)).unwrap();
+    let before = training(&store);
+    assert!(before > 0);
+    tasks::split_tasks_without(&mut store, 2, &Withheld::default()).unwrap();
+    assert_eq!(training(&store), before, "nothing is withheld by nothing");
+    let found = difference(&store, &withheld).unwrap();
+    assert_eq!(found.training.tasks, before);
+    assert!(found.withheld.tasks > before && found.training.median > 0, "{found:?}");
+    let reports = tasks::split_tasks_without(&mut store, 2, &withheld).unwrap();
+    assert_eq!(training(&store), 0, "all of it stands in the withheld set");
+    assert!(reports.iter().all(|report| report.training == 0));
+    let found = difference(&store, &withheld).unwrap();
+    assert_eq!(found.training.tasks, 0);
+    assert!(!found.never_learned.is_empty());
 }

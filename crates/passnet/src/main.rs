@@ -77,6 +77,8 @@ enum Command {
     /// Look after a leaderboard: runs, authors, tokens, backups
     #[command(subcommand)]
     Leaderboard(commands::leaderboard::LeaderboardCommand),
+    /// Teach a small model to write passes: baseline, data, training, rounds, evaluation, report
+    Learn(Box<commands::learn::LearnArgs>),
     /// Keep passes for use in programs: add, list, verify, merge, export
     #[command(subcommand)]
     Library(commands::library::LibraryCommand),
@@ -171,6 +173,7 @@ fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
         Command::Init(args) => commands::init::run(&args, output),
         Command::Kernel(command) => commands::kernel::run(command, output),
         Command::Leaderboard(command) => commands::leaderboard::run(command, output),
+        Command::Learn(args) => commands::learn::run(&args, output),
         Command::Library(command) => commands::library::run(command, output),
         Command::Model(command) => commands::model::run(command, output),
         Command::Pass(command) => commands::pass::run(command, output),

@@ -267,9 +267,8 @@ fn killed_runs_go_on_and_repeat_nothing() {
                     .join("trajectory.jsonl");
                 let text = std::fs::read_to_string(file).unwrap_or_default();
                 counts.0 +=
-                    text.lines().filter(|line| line.starts_with("{\"event\":\"reply\"")).count();
-                counts.1 +=
-                    text.lines().filter(|line| line.starts_with("{\"event\":\"end\"")).count();
+                    text.lines().filter(|line| line.contains(",\"event\":\"reply\"")).count();
+                counts.1 += text.lines().filter(|line| line.contains(",\"event\":\"end\"")).count();
             }
         }
         counts

@@ -53,7 +53,48 @@ pub struct GraphAssessment {
     pub advice: Vec<String>,
 }
 
+/// How far passes have come, for trainers that need a word before there is a score.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    #[default]
+    Nothing,
+    /// The files are read, and no rule refuses them.
+    Reads,
+    /// They change every graph of the task.
+    Matches,
+    /// The numbers of every graph are right.
+    Right,
+}
+
+impl Tier {
+    /// What it is worth. Together less than what a right pass as fast as eager earns, so that no tier is worth staying in.
+    pub const fn worth(self) -> f64 {
+        match self {
+            Tier::Nothing => 0.0,
+            Tier::Reads => 0.1,
+            Tier::Matches => 0.3,
+            Tier::Right => 1.0,
+        }
+    }
+}
+
 impl Assessment {
+    /// How far the passes have come, as far as the question can tell.
+    pub fn tier(&self) -> Tier {
+        use VerdictKind::{CompileFail, Integrity, ReferenceFail, Unsupported};
+        let refused = [CompileFail, Integrity, ReferenceFail, Unsupported];
+        if self.graphs.is_empty() || refused.into_iter().any(|kind| self.count(kind) > 0) {
+            return Tier::Nothing;
+        }
+        let is_whole = self.graphs.len() == self.graphs_in_task;
+        match is_whole && self.graphs.iter().all(|graph| graph.matches > 0) {
+            false => Tier::Reads,
+            true if self.question != Question::Match && self.is_all_correct() => Tier::Right,
+            true => Tier::Matches,
+        }
+    }
+
     pub fn count(&self, kind: VerdictKind) -> usize {
         self.graphs.iter().filter(|graph| graph.verdict.kind == kind).count()
     }

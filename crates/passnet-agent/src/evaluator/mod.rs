@@ -9,12 +9,13 @@
 mod assessment;
 mod judge;
 
-pub use assessment::{Assessment, GraphAssessment};
+pub use assessment::{Assessment, GraphAssessment, Tier};
 pub use judge::Judge;
 
 use crate::prompt::Target;
 use crate::task::Task;
 use passnet_bench::run::GraphEvent;
+use passnet_engine::Engine;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::AssertUnwindSafe;
@@ -52,6 +53,7 @@ pub struct Answered {
 /// The files of a pass folder, by name.
 pub type Files = BTreeMap<String, String>;
 
+const STOPPED: &str = "the evaluator has stopped";
 /// Answers kept for those who ask again.
 const KEPT_ANSWERS: usize = 512;
 /// Parsers recurse within limits; this is more than these allow.
@@ -59,6 +61,15 @@ const STACK_BYTES: usize = 32 << 20;
 
 /// More threads than this for questions without timing would only heat the machine.
 const MOST_CHECKERS: usize = 8;
+
+/// Something that needs a device, done by its thread.
+type Errand = Box<dyn FnOnce(&dyn Engine) + Send>;
+
+/// What stands in line for a device.
+enum Work {
+    Judge(Job),
+    Errand(Errand),
+}
 
 struct Job {
     task: Arc<Task>,
@@ -79,7 +90,7 @@ impl Job {
 #[derive(Default)]
 struct Lanes {
     quick: VecDeque<Job>,
-    slow: VecDeque<Job>,
+    slow: VecDeque<Work>,
     is_closed: bool,
 }
 
@@ -164,13 +175,28 @@ impl Evaluator {
         {
             let mut lanes = self.shared.lanes();
             match question {
-                Question::Evaluate => lanes.slow.push_back(job),
+                Question::Evaluate => lanes.slow.push_back(Work::Judge(job)),
                 Question::Match | Question::Check => lanes.quick.push_back(job),
             }
         }
         // Not every thread serves every lane.
         self.shared.arrived.notify_all();
-        answer.recv().unwrap_or_else(|_| Err("the evaluator has stopped".into()))
+        answer.recv().unwrap_or_else(|_| Err(STOPPED.into()))
+    }
+
+    /// Does something on a device, in line with the evaluations there, so that it disturbs no clock.
+    pub fn on_device<T: Send + 'static>(
+        &self,
+        errand: impl FnOnce(&dyn Engine) -> T + Send + 'static,
+    ) -> Result<T, String> {
+        let (reply, answer) = sync_channel(1);
+        let errand: Errand = Box::new(move |engine| {
+            // Whoever asked may have been stopped meanwhile.
+            let _ = reply.send(errand(engine));
+        });
+        self.shared.lanes().slow.push_back(Work::Errand(errand));
+        self.shared.arrived.notify_all();
+        answer.recv().map_err(|_| STOPPED.into())
     }
 }
 
@@ -232,17 +258,24 @@ struct Worker {
 
 impl Worker {
     fn run(&self) {
-        while let Some(job) = self.next() {
-            self.answer(job);
+        while let Some(work) = self.next() {
+            match work {
+                Work::Judge(job) => self.answer(job),
+                // One that fails loses its answer, and whoever waits for it hears of that.
+                Work::Errand(errand) => {
+                    let done = AssertUnwindSafe(|| errand(&*self.judge.engine));
+                    let _ = std::panic::catch_unwind(done);
+                }
+            }
         }
     }
 
     /// The next job, quick ones first; `None` when nobody can ask any more.
-    fn next(&self) -> Option<Job> {
+    fn next(&self) -> Option<Work> {
         let mut lanes = self.shared.lanes();
         loop {
             let quick = if self.serves == Serves::Slow { None } else { lanes.quick.pop_front() };
-            let job = quick.or_else(|| match self.serves {
+            let job = quick.map(Work::Judge).or_else(|| match self.serves {
                 Serves::Quick => None,
                 Serves::Slow | Serves::Both => lanes.slow.pop_front(),
             });

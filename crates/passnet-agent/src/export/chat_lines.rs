@@ -20,9 +20,13 @@ pub struct ChatFilter {
     pub until_best: bool,
 }
 
-/// The lines, in the order of the attempts; those that go on are left out.
-pub fn chat_lines(attempts: &[AttemptRecord], filter: &ChatFilter) -> Vec<Value> {
-    let mut lines: Vec<(Option<String>, usize, Value)> = Vec::new();
+/// The attempts that pass the filter, in their order, each with the step up to which it is wanted; those that go on are left
+/// out.
+pub(super) fn chosen<'a>(
+    attempts: &'a [AttemptRecord],
+    filter: &ChatFilter,
+) -> Vec<(&'a AttemptRecord, Option<u32>)> {
+    let mut found: Vec<(Option<String>, usize, &AttemptRecord, Option<u32>)> = Vec::new();
     for attempt in attempts.iter().filter(|attempt| attempt.is_finished()) {
         let score = attempt.best_score();
         let is_wanted = (!filter.success || attempt.is_correct())
@@ -36,34 +40,41 @@ pub fn chat_lines(attempts: &[AttemptRecord], filter: &ChatFilter) -> Vec<Value>
         if filter.max_chars.is_some_and(|most| chars > most) {
             continue;
         }
-        let line = json!({
-            "task": attempt.start.task,
-            "attempt": attempt.start.attempt,
-            "model": attempt.start.model.name,
-            "score": score,
-            "correct": attempt.is_correct(),
-            "engine": attempt.start.identity,
-            "messages": messages,
-            "tools": tool_list(),
-        });
-        lines.push((files_digest(attempt), chars, line));
+        found.push((files_digest(attempt), chars, attempt, until));
     }
     if filter.deduplicate {
-        let mut order: Vec<usize> = (0..lines.len()).collect();
-        order.sort_by_key(|index| (lines[*index].1, *index));
+        let mut order: Vec<usize> = (0..found.len()).collect();
+        order.sort_by_key(|index| (found[*index].1, *index));
         let mut seen = BTreeSet::new();
         let kept: BTreeSet<usize> = order
             .into_iter()
             // Attempts without a best version have nothing in common.
             .filter(|index| {
-                lines[*index].0.as_ref().is_none_or(|digest| seen.insert(digest.clone()))
+                found[*index].0.as_ref().is_none_or(|digest| seen.insert(digest.clone()))
             })
             .collect();
         let mut index = 0;
-        lines.retain(|_| {
+        found.retain(|_| {
             index += 1;
             kept.contains(&(index - 1))
         });
     }
-    lines.into_iter().map(|(_, _, line)| line).collect()
+    found.into_iter().map(|(_, _, attempt, until)| (attempt, until)).collect()
+}
+
+/// The lines, in the order of the attempts; those that go on are left out.
+pub fn chat_lines(attempts: &[AttemptRecord], filter: &ChatFilter) -> Vec<Value> {
+    let line = |(attempt, until): (&AttemptRecord, Option<u32>)| {
+        json!({
+            "task": attempt.start.task,
+            "attempt": attempt.start.attempt,
+            "model": attempt.start.model.name,
+            "score": attempt.best_score(),
+            "correct": attempt.is_correct(),
+            "engine": attempt.start.identity,
+            "messages": conversation(attempt, until),
+            "tools": tool_list(),
+        })
+    };
+    chosen(attempts, filter).into_iter().map(line).collect()
 }

@@ -1,21 +1,40 @@
-//! Trajectories for trainers: chat lines, preference pairs, and the files of the reference.
+//! Trajectories for trainers: chat lines, preference pairs, the forms of well-known frameworks, and the files of the
+//! reference. [`guard`] says which attempts nobody should learn from.
 
 mod chat_lines;
+mod frameworks;
+pub mod guard;
 mod preference;
 mod reference;
 
 pub use chat_lines::{ChatFilter, chat_lines};
+pub use frameworks::{Framework, framework_lines};
 pub use preference::{PairFilter, preference_pairs};
 pub use reference::{completions, trajectories};
 
 use crate::chat::{Message, push};
 use crate::run::AttemptRecord;
 use crate::tools;
-use crate::trajectory::Event;
+use crate::trajectory::{Event, ResultEvent};
+use passnet_bench::verdict::VerdictKind;
 use serde_json::{Value, json};
 
 /// A conversation in the form trainers read: the messages of the chat-completions protocol, as the model saw them.
 fn conversation(attempt: &AttemptRecord, until_step: Option<u32>) -> Vec<Value> {
+    spoken(attempt, until_step).iter().map(|message| plain(message, Arguments::Text)).collect()
+}
+
+/// How the arguments of tool calls are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Arguments {
+    /// As the text that the model wrote, which servers want.
+    Text,
+    /// As an object, which chat templates want: they would put a text into quotes once more.
+    Object,
+}
+
+/// The messages of a conversation.
+fn spoken(attempt: &AttemptRecord, until_step: Option<u32>) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::new();
     let mut is_text = false;
     for event in &attempt.events {
@@ -31,10 +50,43 @@ fn conversation(attempt: &AttemptRecord, until_step: Option<u32>) -> Vec<Value> 
         };
         push(&mut messages, message);
     }
-    messages.iter().map(plain).collect()
+    messages
 }
 
-fn plain(message: &Message) -> Value {
+/// A reply that scores less than this share of the attempt's best is not worth repeating.
+const NEAR_BEST: f64 = 0.9;
+
+/// For each reply of a conversation, whether it is worth learning: every call of it was done, nothing that was asked about it
+/// showed a wrong graph, and it is about as fast as the best.
+fn worth_learning(attempt: &AttemptRecord, until_step: Option<u32>) -> Vec<bool> {
+    let best = attempt.best_score();
+    let is_good = |result: &ResultEvent| {
+        let found = result.assessment.as_ref();
+        let is_right =
+            found.is_none_or(|found| found.count(VerdictKind::Correct) == found.graphs.len());
+        let is_fast = match (found.and_then(|found| found.score), best) {
+            (Some(score), Some(best)) => score >= best * NEAR_BEST,
+            _ => true,
+        };
+        !result.is_error && is_right && is_fast
+    };
+    let mut worth = Vec::new();
+    for event in &attempt.events {
+        match event {
+            Event::Reply(reply) if until_step.is_some_and(|until| reply.step > until) => break,
+            Event::Reply(reply) => worth.push(!reply.calls().is_empty()),
+            Event::Result(result) => {
+                if let Some(last) = worth.last_mut() {
+                    *last &= is_good(result);
+                }
+            }
+            Event::Start(_) | Event::Message { .. } | Event::Best(_) | Event::End(_) => {}
+        }
+    }
+    worth
+}
+
+fn plain(message: &Message, arguments: Arguments) -> Value {
     match message {
         Message::System { content } => json!({ "role": "system", "content": content }),
         Message::User { content } => json!({ "role": "user", "content": content }),
@@ -48,7 +100,16 @@ fn plain(message: &Message) -> Value {
             }
             if !assistant.tool_calls.is_empty() {
                 let call = |call: &crate::chat::ToolCall| {
-                    let function = json!({ "name": call.name, "arguments": call.arguments });
+                    let written = || Value::from(call.arguments.as_str());
+                    let given = match arguments {
+                        Arguments::Text => written(),
+                        // What is no JSON stays what it is.
+                        Arguments::Object => serde_json::from_str(&call.arguments)
+                            .ok()
+                            .filter(Value::is_object)
+                            .unwrap_or_else(written),
+                    };
+                    let function = json!({ "name": call.name, "arguments": given });
                     json!({ "id": call.id, "type": "function", "function": function })
                 };
                 value["tool_calls"] = assistant.tool_calls.iter().map(call).collect();

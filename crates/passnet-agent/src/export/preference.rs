@@ -1,6 +1,6 @@
 //! Preference pairs: two attempts at one task, one clearly better.
 
-use super::{conversation, files_digest, prompt_length};
+use super::{Arguments, files_digest, plain, prompt_length, spoken};
 use crate::run::AttemptRecord;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -24,6 +24,17 @@ impl Default for PairFilter {
 
 /// The pairs of each task: its best attempt against the others, worst first.
 pub fn preference_pairs(attempts: &[AttemptRecord], filter: PairFilter) -> Vec<Value> {
+    pairs(attempts, filter, Arguments::Text)
+}
+
+pub(super) fn pairs(
+    attempts: &[AttemptRecord],
+    filter: PairFilter,
+    arguments: Arguments,
+) -> Vec<Value> {
+    let said = |attempt: &AttemptRecord| -> Vec<Value> {
+        spoken(attempt, None).iter().map(|message| plain(message, arguments)).collect()
+    };
     let mut tasks: BTreeMap<&str, Vec<&AttemptRecord>> = BTreeMap::new();
     for attempt in attempts.iter().filter(|attempt| attempt.is_finished()) {
         tasks.entry(&attempt.start.task).or_default().push(attempt);
@@ -51,7 +62,7 @@ pub fn preference_pairs(attempts: &[AttemptRecord], filter: PairFilter) -> Vec<V
                 && attempt.start.identity == chosen.start.identity
         };
         for rejected in attempts.iter().filter(is_worse).take(filter.max_pairs) {
-            let (good, bad) = (conversation(chosen, None), conversation(rejected, None));
+            let (good, bad) = (said(chosen), said(rejected));
             let start = prompt_length(&good);
             // Other limits or another way of calling tools make another question.
             if bad.get(..start) != good.get(..start) {

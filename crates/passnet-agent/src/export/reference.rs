@@ -1,6 +1,6 @@
 //! The reference's two files: one trajectory a line, and one list of messages a line.
 
-use super::{conversation, plain};
+use super::{Arguments, conversation, plain};
 use crate::budget::EndReason;
 use crate::chat::{Message, ToolCall};
 use crate::run::AttemptRecord;
@@ -31,7 +31,9 @@ fn trajectory(attempt: &AttemptRecord, experiment: &str) -> Value {
         _ => None,
     });
     let system = attempt.events.iter().find_map(|event| match event {
-        Event::Message { message: message @ Message::System { .. } } => Some(plain(message)),
+        Event::Message { message: message @ Message::System { .. } } => {
+            Some(plain(message, Arguments::Text))
+        }
         _ => None,
     });
     // The rule the reference intends and does not implement: right and faster than eager.

@@ -7,20 +7,26 @@ mod anthropic;
 mod arguments;
 mod endpoint;
 mod http;
+mod local;
 mod openai;
 mod price;
 pub mod retry;
+pub mod solver;
 pub mod sse;
 mod stream;
 pub mod text_calls;
 
 pub use anthropic::Anthropic;
 pub use endpoint::{Endpoint, EndpointError, Protocol, Sampling};
+pub use local::LocalModel;
 pub use openai::OpenAi;
 pub use price::Prices;
+pub use solver::SolverModel;
 
 use crate::chat::{Message, Reply, ToolSpec};
+use crate::task::Task;
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Something that continues a conversation.
@@ -36,6 +42,10 @@ pub struct Request<'a> {
     pub tools: &'a [ToolSpec],
     /// The call is given up then.
     pub deadline: Instant,
+    /// What it is about, for what writes passes without a language model.
+    pub task: &'a Arc<Task>,
+    /// Which attempt at it asks, counted from 0.
+    pub attempt: u32,
 }
 
 /// A call that gave no reply.

@@ -18,6 +18,8 @@ const SETTINGS: &str = "settings.json";
 const ATTEMPTS: &str = "attempts";
 const LOCK: &str = "lock";
 const BEST: &str = "best";
+/// What PassBench found about the best version of an attempt.
+pub(super) const BEST_EVENTS: &str = "best.json";
 
 /// A run's folder, held by one process.
 #[derive(Debug)]
@@ -76,7 +78,7 @@ impl RunFolder {
     }
 
     pub(super) fn best_events(&self, task: &str, attempt: u32) -> PathBuf {
-        self.attempt(task, attempt).join("best.json")
+        self.attempt(task, attempt).join(BEST_EVENTS)
     }
 
     /// Stores the best version of an attempt and what is known about it.

@@ -1,14 +1,16 @@
 //! An attempt as its trajectory tells it: the facts that reports and exports need.
 
+use super::folder::BEST_EVENTS;
 use super::{RunError, RunFolder, io};
 use crate::budget::EndReason;
 use crate::evaluator::{Files, Question};
-use crate::trajectory::{self, BestEvent, End, Event, Start};
-use passnet_bench::event_log::LogError;
+use crate::trajectory::{BestEvent, End, Event, Start};
+use passnet_bench::event_log::{self, LogError, Seal};
+use passnet_bench::run::GraphEvent;
 use passnet_bench::verdict::VerdictKind;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// One evaluation of an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -30,16 +32,22 @@ pub struct AttemptRecord {
     pub best: Option<BestEvent>,
     /// Missing while the attempt goes on.
     pub end: Option<End>,
+    /// Whether its lines are those that were written.
+    pub seal: Seal,
+    /// Where it was read from.
+    pub folder: Option<PathBuf>,
 }
 
 impl AttemptRecord {
     pub fn read(path: &Path) -> Result<AttemptRecord, RunError> {
-        let events = trajectory::read(path)?;
+        let (lines, seal) = event_log::read_sealed(path)?;
         let no_start = || RunError::Damaged {
             path: path.to_path_buf(),
             message: "the trajectory has no beginning".into(),
         };
-        AttemptRecord::of(events).ok_or_else(no_start)
+        let events = lines.into_iter().map(|(_, event)| event).collect();
+        let record = AttemptRecord::of(events).ok_or_else(no_start)?;
+        Ok(AttemptRecord { seal, folder: path.parent().map(Path::to_path_buf), ..record })
     }
 
     /// `None` without a beginning.
@@ -52,6 +60,8 @@ impl AttemptRecord {
             evaluations: Vec::new(),
             best: None,
             end: None,
+            seal: Seal::default(),
+            folder: None,
         };
         for event in &events {
             match event {
@@ -86,6 +96,12 @@ impl AttemptRecord {
     pub fn best_files(&self) -> impl Iterator<Item = (&String, &String)> {
         let files: Option<&Files> = self.best.as_ref().map(|best| &best.files);
         files.into_iter().flatten()
+    }
+
+    /// What PassBench found about the best version, as it was kept beside the record.
+    pub fn best_events(&self) -> Option<Vec<GraphEvent>> {
+        let bytes = std::fs::read(self.folder.as_ref()?.join(BEST_EVENTS)).ok()?;
+        serde_json::from_slice(&bytes).ok()
     }
 
     /// The evaluation of the best version: the first with its score.

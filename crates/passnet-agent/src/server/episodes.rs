@@ -4,7 +4,7 @@ use super::http::Failure;
 use crate::budget::Limits;
 use crate::chat::{Message, ToolCall};
 use crate::episode::Episode;
-use crate::evaluator::{Assessment, Evaluator};
+use crate::evaluator::{Assessment, Evaluator, Tier};
 use crate::model::text_calls;
 use crate::prompt::{CallStyle, Prompts};
 use crate::task::Task;
@@ -50,6 +50,8 @@ struct Slot {
     episode: Episode,
     steps: u32,
     is_done: bool,
+    /// How far its passes ever came.
+    tier: Tier,
 }
 
 /// A task and how its prompt begins, by way of calling tools.
@@ -119,7 +121,7 @@ impl Episodes {
             Some(_) => return Err(Failure::bad("`calls` is `native` or `text`")),
         };
         let episode = Episode::new(offer.task.clone(), self.evaluator.clone());
-        let slot = Slot { episode, steps: 0, is_done: false };
+        let slot = Slot { episode, steps: 0, is_done: false, tier: Tier::default() };
         let id = fresh_id();
         let mut open = self.open();
         if open.len() >= self.limits.episodes {
@@ -162,7 +164,7 @@ impl Episodes {
         if slot.is_done {
             return Err(Failure::new(409, "the episode is over"));
         }
-        let before = self.standing(&slot);
+        let (before, tier_before) = (self.standing(&slot), slot.tier);
         slot.steps += 1;
         let (mut results, mut seconds, mut waited) = (Vec::new(), 0.0, 0.0);
         for call in &calls {
@@ -172,6 +174,8 @@ impl Episodes {
             let seen = slot.episode.perform(call).map_err(|error| Failure::new(500, error))?;
             seconds += seen.seconds;
             waited += seen.waited;
+            slot.tier =
+                slot.tier.max(seen.assessment.as_ref().map_or(Tier::Nothing, Assessment::tier));
             results.push(json!({
                 "tool": call.name,
                 "observation": seen.content,
@@ -184,10 +188,12 @@ impl Episodes {
             results.push(json!({ "tool": null, "observation": observation, "is_error": true }));
         }
         slot.is_done = slot.episode.is_submitted() || slot.steps >= self.limits.steps;
-        let after = self.standing(&slot);
+        let reward = self.standing(&slot).ln() - before.ln();
         Ok(json!({
             "results": results,
-            "reward": after.ln() - before.ln(),
+            "reward": reward,
+            "tier": slot.tier,
+            "tiered_reward": reward + slot.tier.worth() - tier_before.worth(),
             "done": slot.is_done,
             "best": slot.episode.best().map(|best| best.score),
             "steps": slot.steps,

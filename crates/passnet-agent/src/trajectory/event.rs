@@ -29,6 +29,7 @@ pub enum Event {
 impl LoggedEvent for Event {
     const NAME: &'static str = "trajectory";
     const FORMAT: u32 = FORMAT;
+    const IS_SEALED: bool = true;
 
     fn format(&self) -> Option<u32> {
         match self {
@@ -72,10 +73,35 @@ pub struct Start {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelInfo {
     pub name: String,
+    /// Who answers; older attempts, all of providers, do not say.
+    #[serde(default, skip_serializing_if = "Source::is_provider")]
+    pub source: Source,
+    /// Of a provider.
     pub protocol: Protocol,
     pub base_url: String,
     #[serde(default)]
     pub sampling: Sampling,
+}
+
+/// Where replies come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// A server, over the network.
+    #[default]
+    Provider,
+    /// The solver: no network, no key.
+    Solver,
+    /// The solver, whose first try is wrong in a way that models are.
+    SolverWithMistakes,
+    /// A model that a process of ours runs; the address is its folder or file.
+    Local,
+}
+
+impl Source {
+    pub fn is_provider(&self) -> bool {
+        *self == Source::Provider
+    }
 }
 
 /// What the model said in a step.

@@ -5,7 +5,7 @@
 
 mod event;
 
-pub use event::{BestEvent, End, Event, ModelInfo, ReplyEvent, ResultEvent, Start};
+pub use event::{BestEvent, End, Event, ModelInfo, ReplyEvent, ResultEvent, Source, Start};
 pub use passnet_bench::event_log::read;
 
 /// A trajectory being written.

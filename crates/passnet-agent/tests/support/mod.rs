@@ -20,7 +20,7 @@ use passnet_agent::prompt::{CallStyle, Prompts, Target};
 use passnet_agent::run::{self, Plan, RunFolder, STALL_SECONDS, Settings};
 use passnet_agent::secrets::{Redactor, Secret};
 use passnet_agent::task::Task;
-use passnet_agent::trajectory::ModelInfo;
+use passnet_agent::trajectory::{ModelInfo, Source};
 use passnet_bench::evaluate::EvaluateOptions;
 use passnet_bench::timing::TimingOptions;
 use passnet_engine::EngineChoice;
@@ -77,6 +77,7 @@ pub fn agent(base_url: &str, protocol: Protocol) -> Agent {
 pub fn info(base_url: &str, protocol: Protocol) -> ModelInfo {
     ModelInfo {
         name: "scripted".into(),
+        source: Source::Provider,
         protocol,
         base_url: base_url.into(),
         sampling: Sampling::default(),

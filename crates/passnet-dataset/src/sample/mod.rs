@@ -7,3 +7,4 @@ pub mod groups;
 pub mod identity;
 pub mod split;
 pub mod tasks;
+pub mod withhold;

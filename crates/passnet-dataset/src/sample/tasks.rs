@@ -4,6 +4,7 @@ use super::buckets::{Member, PieceKind};
 use super::groups::{Rule, group_members};
 use super::identity::Uid;
 use super::split::{self, StructureDigest};
+use super::withhold::Withheld;
 use crate::progress::Progress;
 use crate::stage;
 use crate::store::{Kind, Record, Store, StoreError, StoreErrorKind};
@@ -41,7 +42,7 @@ pub struct TaskGraph {
 pub enum Side {
     Evaluation,
     Training,
-    /// Shares a structure with an evaluation task, so it belongs to neither side.
+    /// Shares a structure with an evaluation task or with a withheld set, so it belongs to neither side.
     Withheld,
 }
 
@@ -209,6 +210,29 @@ pub struct SplitReport {
 /// Splits the tasks of each kind: `count` for evaluation, the rest for training. A structure that stands in any
 /// evaluation task, of whatever kind, stands in no training task; this is checked before anything is kept.
 pub fn split_tasks(store: &mut Store, count: usize) -> Result<Vec<SplitReport>, StoreError> {
+    split_tasks_without(store, count, &Withheld::default())
+}
+
+/// The structure of each graph of a store, by its path.
+pub(crate) fn structures_of(
+    store: &Store,
+) -> Result<BTreeMap<String, StructureDigest>, StoreError> {
+    let mut structures = BTreeMap::new();
+    for record in store.entries() {
+        let record = record?;
+        if let Some(structure) = digest(&record.description.digests.structure) {
+            structures.insert(record.path, structure);
+        }
+    }
+    Ok(structures)
+}
+
+/// As [`split_tasks`]; no structure of the withheld set stands in a training task either.
+pub fn split_tasks_without(
+    store: &mut Store,
+    count: usize,
+    withheld: &Withheld,
+) -> Result<Vec<SplitReport>, StoreError> {
     let mut tasks = load(store)?;
     if let Some(task) =
         tasks.iter().find(|task| task.rule == Rule::Published && task.side.is_some())
@@ -220,13 +244,7 @@ pub fn split_tasks(store: &mut Store, count: usize) -> Result<Vec<SplitReport>, 
             kind: StoreErrorKind::Refused(message),
         });
     }
-    let mut structures: BTreeMap<String, StructureDigest> = BTreeMap::new();
-    for record in store.entries() {
-        let record = record?;
-        if let Some(structure) = digest(&record.description.digests.structure) {
-            structures.insert(record.path, structure);
-        }
-    }
+    let structures = structures_of(store)?;
     let of_task: Vec<Vec<StructureDigest>> = tasks
         .iter()
         .map(|task| {
@@ -256,7 +274,8 @@ pub fn split_tasks(store: &mut Store, count: usize) -> Result<Vec<SplitReport>, 
         return Err(StoreError { store: store.path().to_owned(), kind });
     }
     for task in &sides.training {
-        tasks[*task].side = Some(Side::Training);
+        let is_withheld = of_task[*task].iter().any(|found| withheld.structures.contains(found));
+        tasks[*task].side = Some(if is_withheld { Side::Withheld } else { Side::Training });
     }
     for overlap in &sides.withheld {
         tasks[overlap.task].side = Some(Side::Withheld);

@@ -15,6 +15,7 @@ pub mod init;
 mod judging;
 pub mod kernel;
 pub mod leaderboard;
+pub mod learn;
 pub mod library;
 pub mod model;
 pub mod pass;

@@ -4,10 +4,15 @@ use super::attempts;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, warn};
 use clap::{Args, ValueEnum};
+use passnet_agent::export::guard::{Unfit, unfit};
 use passnet_agent::export::{
-    ChatFilter, PairFilter, chat_lines, completions, preference_pairs, trajectories,
+    ChatFilter, Framework, PairFilter, chat_lines, completions, framework_lines, preference_pairs,
+    trajectories,
 };
+use passnet_agent::run::AttemptRecord;
+use passnet_agent::secrets::Redactor;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -16,13 +21,18 @@ use std::path::{Path, PathBuf};
 Examples:
   passnet agent export runs/gpt --to sft --out sft.jsonl --success --min-score 1.0 --dedup
   passnet agent export runs/gpt --to preference --out pairs.jsonl
-  passnet agent export runs/gpt --to reference --out exp        writes exp.jsonl and exp_completions.jsonl")]
+  passnet agent export runs/gpt --to trl --out train.jsonl --success       for SFTTrainer, with tools
+  passnet agent export runs/gpt --to axolotl --out train.jsonl --success
+  passnet agent export runs/gpt --to reference --out exp        writes exp.jsonl and exp_completions.jsonl
+
+An attempt whose record was changed, whose score is not that of its results, or that holds what looks like a key is left
+out of every form, and said. `docs/learning.md` has a table of the forms.")]
 pub struct ExportArgs {
     /// Folders that `passnet agent run --out` wrote
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
 
-    /// Chat lines for fine-tuning, pairs of attempts, or the files of the reference
+    /// Chat lines for fine-tuning, pairs of attempts, the form of a trainer, or the files of the reference
     #[arg(long, value_enum, default_value_t = Format::Sft)]
     to: Format,
 
@@ -57,13 +67,73 @@ pub struct ExportArgs {
     /// Pairs of one task, at most
     #[arg(long, default_value_t = 4, value_name = "N")]
     max_pairs: usize,
+
+    /// Take attempts from before records were sealed: nobody can tell whether these were changed
+    #[arg(long)]
+    unsealed: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Format {
+    /// Whole conversations, as servers write them
     Sft,
+    /// Pairs of attempts, as servers write them
     Preference,
+    /// TRL, SFT: whole conversations with tools
+    Trl,
+    /// TRL, SFT: a prompt and one reply worth learning
+    TrlPromptCompletion,
+    /// TRL, GRPO: prompts alone
+    TrlPrompt,
+    /// TRL, DPO: pairs with tools
+    TrlPreference,
+    /// TRL, KTO: replies, good or bad
+    TrlKto,
+    /// LLaMA-Factory: sharegpt with tools, up to each reply worth learning
+    LlamaFactory,
+    /// axolotl: chat_template, with the replies worth learning marked
+    Axolotl,
+    /// verl: prompts for reinforcement learning
+    Verl,
+    /// OpenAI's fine-tuning, with weights of replies
+    Openai,
+    /// The two files of the reference
     Reference,
+}
+
+impl Format {
+    fn framework(self) -> Option<Framework> {
+        Some(match self {
+            Format::Sft | Format::Preference | Format::Reference => return None,
+            Format::Trl => Framework::Trl,
+            Format::TrlPromptCompletion => Framework::TrlPromptCompletion,
+            Format::TrlPrompt => Framework::TrlPrompt,
+            Format::TrlPreference => Framework::TrlPreference,
+            Format::TrlKto => Framework::TrlKto,
+            Format::LlamaFactory => Framework::LlamaFactory,
+            Format::Axolotl => Framework::Axolotl,
+            Format::Verl => Framework::Verl,
+            Format::Openai => Framework::OpenAi,
+        })
+    }
+}
+
+/// Takes out what nobody should learn from, and says so.
+fn keep_fit(found: &mut Vec<AttemptRecord>, allow_unsealed: bool) -> BTreeMap<String, usize> {
+    let redactor = Redactor::from_environment(None);
+    let mut left_out: BTreeMap<Unfit, Vec<String>> = BTreeMap::new();
+    found.retain(|attempt| match unfit(attempt, &redactor, allow_unsealed) {
+        None => true,
+        Some(reason) => {
+            let name = format!("{} attempt {}", attempt.start.task, attempt.start.attempt);
+            left_out.entry(reason).or_default().push(name);
+            false
+        }
+    });
+    for (reason, names) in &left_out {
+        warn(&format!("note: left out, because {reason}: {}", names.join(", ")));
+    }
+    left_out.into_iter().map(|(reason, names)| (reason.to_string(), names.len())).collect()
 }
 
 pub fn run(args: &ExportArgs, out: &mut Output) -> Result<Outcome, CommandError> {
@@ -76,26 +146,28 @@ pub fn run(args: &ExportArgs, out: &mut Output) -> Result<Outcome, CommandError>
         warn(&format!("note: {unfinished} attempts are not finished and are left out"));
     }
     found.retain(|attempt| attempt.is_finished());
-    let files: Vec<(PathBuf, Vec<Value>)> = match args.to {
-        Format::Sft => {
-            let filter = ChatFilter {
-                success: args.success,
-                min_score: args.min_score,
-                deduplicate: args.dedup,
-                max_chars: args.max_chars,
-                until_best: args.until_best,
-            };
-            vec![(args.out.clone(), chat_lines(&found, &filter))]
+    let left_out = keep_fit(&mut found, args.unsealed);
+    let filter = ChatFilter {
+        success: args.success,
+        min_score: args.min_score,
+        deduplicate: args.dedup,
+        max_chars: args.max_chars,
+        until_best: args.until_best,
+    };
+    let pair_filter = PairFilter {
+        min_ratio: args.min_ratio,
+        max_pairs: args.max_pairs,
+        ..PairFilter::default()
+    };
+    let files: Vec<(PathBuf, Vec<Value>)> = match (args.to, args.to.framework()) {
+        (_, Some(framework)) => {
+            let lines = framework_lines(&found, framework, &filter, pair_filter);
+            vec![(args.out.clone(), lines)]
         }
-        Format::Preference => {
-            let filter = PairFilter {
-                min_ratio: args.min_ratio,
-                max_pairs: args.max_pairs,
-                ..PairFilter::default()
-            };
-            vec![(args.out.clone(), preference_pairs(&found, filter))]
+        (Format::Preference, None) => {
+            vec![(args.out.clone(), preference_pairs(&found, pair_filter))]
         }
-        Format::Reference => {
+        (Format::Reference, None) => {
             let name = args.out.file_name().map_or("passnet".into(), |name| name.to_string_lossy());
             let lines = trajectories(&found, &name);
             vec![
@@ -103,6 +175,7 @@ pub fn run(args: &ExportArgs, out: &mut Output) -> Result<Outcome, CommandError>
                 (args.out.with_file_name(format!("{name}_completions.jsonl")), completions(&found)),
             ]
         }
+        (_, None) => vec![(args.out.clone(), chat_lines(&found, &filter))],
     };
     let mut written = Vec::new();
     for (path, lines) in &files {
@@ -113,7 +186,7 @@ pub fn run(args: &ExportArgs, out: &mut Output) -> Result<Outcome, CommandError>
         }
     }
     if out.is_json() {
-        out.json(&json!({ "attempts": found.len(), "written": written }))?;
+        out.json(&json!({ "attempts": found.len(), "left_out": left_out, "written": written }))?;
     }
     out.flush()?;
     Ok(Outcome::Done)

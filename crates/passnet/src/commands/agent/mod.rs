@@ -4,9 +4,9 @@ mod export;
 mod live;
 mod prompts;
 mod resume;
-mod run;
+pub(in crate::commands) mod run;
 mod serve;
-mod session;
+pub(in crate::commands) mod session;
 mod show;
 
 use crate::error::{CommandError, Outcome};

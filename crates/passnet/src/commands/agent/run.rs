@@ -12,7 +12,7 @@ use passnet_agent::model::retry::Patience;
 use passnet_agent::model::{Prices, Protocol, Sampling};
 use passnet_agent::prompt::CallStyle;
 use passnet_agent::run::{STALL_SECONDS, Settings};
-use passnet_agent::trajectory::ModelInfo;
+use passnet_agent::trajectory::{ModelInfo, Source};
 use passnet_bench::evaluate::EvaluateOptions;
 use std::path::PathBuf;
 
@@ -27,6 +27,7 @@ Examples:
   passnet agent run bench/tasks --model local --base-url http://127.0.0.1:8080/v1 --calls text --out runs/local
   passnet agent run bench/tasks --model gpt-5 --engine torch --device cuda --out runs/gpu
   passnet agent run --list PassNet/sample_lists/eval/hf_fusible_eval_samples_v2.txt --model gpt-5 --out runs/eval
+  passnet agent run bench/tasks --model solver --with-mistakes --out runs/solver     trajectories to learn from, no network
   passnet report runs/gpt runs/c                         compare the models
 
 With an engine on a GPU evaluations run there and the prompts describe it; `match` and `check` stay on the CPU.
@@ -42,9 +43,13 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     list: Option<PathBuf>,
 
-    /// The model's name at its provider
+    /// The model's name at its provider, or `solver`: passes written without a language model, as a conversation
     #[arg(long)]
     model: String,
+
+    /// The solver's first try is wrong in a way that models are; it is told so, and repairs it
+    #[arg(long)]
+    with_mistakes: bool,
 
     /// Where the provider is [default: the protocol's own]
     #[arg(long, value_name = "URL")]
@@ -157,11 +162,11 @@ pub struct RunArgs {
 #[derive(Debug, Args)]
 pub struct AgentJudging {
     #[command(flatten)]
-    pub(super) judging: Judging,
+    pub(in crate::commands) judging: Judging,
 
     /// Seconds for one evaluation; the graphs behind it time out
     #[arg(long, default_value_t = 600.0, value_name = "S")]
-    pub(super) evaluation_seconds: f64,
+    pub(in crate::commands) evaluation_seconds: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -179,7 +184,19 @@ enum CallsArg {
 /// Prompt tokens from a cache cost about so much of the ordinary price.
 const CACHED_SHARE: f64 = 0.1;
 
+/// The model that needs no provider.
+const SOLVER: &str = "solver";
+
 impl RunArgs {
+    /// A provider's model may have the same name; its address says so.
+    fn source(&self) -> Source {
+        match (self.model == SOLVER && self.base_url.is_none(), self.with_mistakes) {
+            (false, _) => Source::Provider,
+            (true, false) => Source::Solver,
+            (true, true) => Source::SolverWithMistakes,
+        }
+    }
+
     fn settings(&self, tasks: Vec<PathBuf>) -> Settings {
         let engine = self.engine.choice();
         let options = self.judging.judging.options();
@@ -187,7 +204,11 @@ impl RunArgs {
             ProtocolArg::Openai => Protocol::OpenAi,
             ProtocolArg::Anthropic => Protocol::Anthropic,
         };
-        let base_url = self.base_url.clone().unwrap_or_else(|| protocol.default_base_url().into());
+        let default_url = match self.source() {
+            Source::Provider => protocol.default_base_url(),
+            Source::Solver | Source::SolverWithMistakes | Source::Local => "",
+        };
+        let base_url = self.base_url.clone().unwrap_or_else(|| default_url.into());
         let prices = self.price_in.zip(self.price_out).map(|(input, output)| Prices {
             input,
             output,
@@ -198,6 +219,7 @@ impl RunArgs {
             format: Settings::FORMAT,
             model: ModelInfo {
                 name: self.model.clone(),
+                source: self.source(),
                 protocol,
                 base_url,
                 sampling: Sampling {
@@ -242,6 +264,10 @@ impl RunArgs {
 }
 
 pub fn run(args: &RunArgs, out: &mut Output) -> Result<Outcome, CommandError> {
+    if args.with_mistakes && args.source() == Source::Provider {
+        return Err(CommandError::input("`--with-mistakes` is for `--model solver`")
+            .with_hint("models of providers make their own"));
+    }
     let patience = Patience { retries: args.retries, ..Patience::default() };
     let tasks = with_list(&args.tasks, args.list.as_deref())?;
     session::work(args.settings(tasks).with_absolute_paths(), &args.out, patience, out)

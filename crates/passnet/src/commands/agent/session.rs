@@ -12,12 +12,13 @@ use passnet_agent::agent::Agent;
 use passnet_agent::budget::Purse;
 use passnet_agent::evaluator::{Evaluator, Judge};
 use passnet_agent::metrics::Metrics;
-use passnet_agent::model::Endpoint;
 use passnet_agent::model::retry::{Pace, Patience};
+use passnet_agent::model::{Endpoint, Model, SolverModel};
 use passnet_agent::prompt::{Prompts, Target};
 use passnet_agent::run::{self, Plan, RunFolder, Settings, read_attempts};
 use passnet_agent::secrets::{Redactor, Secret};
 use passnet_agent::task::Task;
+use passnet_agent::trajectory::Source;
 use passnet_bench::bench::{Bench, Compiler};
 use passnet_bench::evaluate::EvaluateOptions;
 use passnet_bench::roofline::Roofline;
@@ -130,12 +131,42 @@ fn endpoint(settings: &Settings) -> Result<Endpoint, CommandError> {
 
 /// Works on a run until its attempts are done.
 pub(super) fn work(
-    mut settings: Settings,
+    settings: Settings,
     folder: &Path,
     patience: Patience,
     out: &mut Output,
 ) -> Result<Outcome, CommandError> {
-    let endpoint = endpoint(&settings)?;
+    let endpoint = match settings.model.source {
+        Source::Provider => Some(endpoint(&settings)?),
+        Source::Solver | Source::SolverWithMistakes => None,
+        Source::Local => {
+            return Err(CommandError::input("this run is a step of `passnet learn`")
+                .with_hint("`passnet learn` with the same --out goes on"));
+        }
+    };
+    let key = endpoint.as_ref().and_then(|endpoint| endpoint.key.as_ref());
+    let redactor = Redactor::from_environment(key);
+    let with_mistakes = settings.model.source == Source::SolverWithMistakes;
+    let model = |evaluator: &Arc<Evaluator>| -> Result<Box<dyn Model>, CommandError> {
+        Ok(match endpoint {
+            Some(endpoint) => endpoint.connect(),
+            None => Box::new(SolverModel::new(evaluator.clone(), with_mistakes)),
+        })
+    };
+    let goes_on = format!("`passnet agent resume {}` goes on", folder.display());
+    perform(settings, folder, patience, redactor, &goes_on, model)?;
+    summary(folder, out)
+}
+
+/// Makes the attempts of a run with whatever answers them.
+pub(in crate::commands) fn perform(
+    mut settings: Settings,
+    folder: &Path,
+    patience: Patience,
+    redactor: Redactor,
+    goes_on: &str,
+    model: impl FnOnce(&Arc<Evaluator>) -> Result<Box<dyn Model>, CommandError>,
+) -> Result<(), CommandError> {
     let tasks = tasks(&settings.tasks)?;
     let prompts = prompts(settings.prompts.as_deref())?;
     settings.prompt_digest = prompts.digest();
@@ -155,12 +186,12 @@ pub(super) fn work(
         evaluation_seconds: settings.evaluation_seconds,
     };
     let judges = judges(engines, &judging, Some(target))?;
-    let redactor = Redactor::from_environment(endpoint.key.as_ref());
+    let evaluator = Arc::new(Evaluator::start(judges)?);
     let agent = Agent {
-        model: endpoint.connect(),
+        model: model(&evaluator)?,
         info: settings.model.clone(),
         redactor,
-        evaluator: Arc::new(Evaluator::start(judges)?),
+        evaluator,
         prompts,
         calls: settings.calls,
         limits: settings.limits.clone(),
@@ -170,13 +201,12 @@ pub(super) fn work(
         purse: Purse::new(settings.run_cost),
     };
     let tasks: Vec<Arc<Task>> = tasks.into_iter().map(Arc::new).collect();
-    interrupt::end_at_once(&format!("`passnet agent resume {}` goes on", folder.display()));
+    interrupt::end_at_once(goes_on);
     let live = Live::new(tasks.len() * settings.attempts as usize, settings.limits.steps);
     let plan = Plan { tasks, attempts: settings.attempts, jobs: settings.jobs };
     let done = run::run(&agent, &run_folder, &plan, &|news| live.hear(news));
     live.finish();
-    done.map_err(run_error)?;
-    summary(folder, out)
+    done.map_err(run_error)
 }
 
 fn summary(folder: &Path, out: &mut Output) -> Result<Outcome, CommandError> {

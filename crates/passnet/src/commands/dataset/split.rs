@@ -5,8 +5,11 @@ use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table, warn};
 use clap::Args;
 use passnet_dataset::sample::buckets::PieceKind;
-use passnet_dataset::sample::tasks::{SplitReport, split_tasks};
+use passnet_dataset::sample::tasks::{SplitReport, split_tasks_without};
+use passnet_dataset::sample::withhold::{Difference, Withheld, difference};
+use passnet_dataset::store::Store;
 use serde_json::{Value, json};
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub struct SplitArgs {
@@ -16,11 +19,21 @@ pub struct SplitArgs {
     /// Evaluation tasks of each kind
     #[arg(long, default_value_t = 200, value_name = "N")]
     evaluation: usize,
+
+    /// A store with tasks of which no structure may stand in a training task; the report says how the two differ
+    #[arg(long, value_name = "STORE")]
+    withhold: Option<PathBuf>,
 }
 
 pub fn run(args: SplitArgs, output: &mut Output) -> Result<Outcome, CommandError> {
+    let withheld = match &args.withhold {
+        Some(path) => Some(Withheld::of(&Store::open(path)?)?),
+        None => None,
+    };
     let mut store = args.store.write()?;
-    let reports = split_tasks(&mut store, args.evaluation)?;
+    let nothing = Withheld::default();
+    let reports =
+        split_tasks_without(&mut store, args.evaluation, withheld.as_ref().unwrap_or(&nothing))?;
     if reports.is_empty() {
         return Err(CommandError::input("the store has no tasks")
             .with_hint("`passnet dataset sample` makes them"));
@@ -31,7 +44,36 @@ pub fn run(args: SplitArgs, output: &mut Output) -> Result<Outcome, CommandError
     } else {
         show(output, &reports)?;
     }
+    if let Some(withheld) = &withheld {
+        show_difference(output, &difference(&store, withheld)?)?;
+    }
     Ok(Outcome::Done)
+}
+
+/// Operations that are named one by one.
+const NAMED: usize = 12;
+
+fn show_difference(output: &mut Output, found: &Difference) -> Result<(), CommandError> {
+    if output.is_json() {
+        return output.json(&json!({ "difference": found }));
+    }
+    let mut rows = table(["operations of a task", "tasks", "least", "median", "nine of ten"]);
+    for (name, lengths) in [("training", found.training), ("withheld set", found.withheld)] {
+        let numbers = [lengths.tasks, lengths.least, lengths.median, lengths.most];
+        let cells = numbers.map(|number| number.to_string());
+        rows.add_row([vec![name.to_string()], cells.to_vec()].concat());
+    }
+    output.table(&rows)?;
+    let named = found.never_learned.iter().take(NAMED);
+    let named: Vec<String> = named.map(|(op, count)| format!("{op} ({count})")).collect();
+    let more = found.never_learned.len().saturating_sub(NAMED);
+    match (named.is_empty(), more) {
+        (true, _) => output.line("every operation of the withheld set stands in a training task"),
+        (false, 0) => output.line(format!("in no training task: {}", named.join(", "))),
+        (false, more) => {
+            output.line(format!("in no training task: {} and {more} more", named.join(", ")))
+        }
+    }
 }
 
 /// Says where there are fewer tasks than were asked for: nothing is left to train on there.

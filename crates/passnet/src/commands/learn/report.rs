@@ -1,0 +1,330 @@
+//! What learning brought: numbers for machines, a page and a table for people.
+
+use crate::error::CommandError;
+use crate::output::{Output, table};
+use passnet_agent::metrics::{At, Metrics};
+use passnet_agent::run::AttemptRecord;
+use passnet_agent::trajectory::Event;
+use passnet_bench::report::html::markup::Markup;
+use passnet_bench::report::html::{POLICY, chart, document, parts};
+use passnet_bench::score::Parameters;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Standard errors of a 95 % interval.
+const SPREAD: f64 = 1.96;
+/// Characters of an example.
+const MOST_CHARS: usize = 6000;
+
+/// Everything that is told.
+#[derive(Debug, Serialize)]
+pub(super) struct Story {
+    model: PathBuf,
+    training_tasks: usize,
+    /// Training tasks left out because they share a structure with an evaluation task.
+    withheld: usize,
+    pub(super) stages: Vec<Stage>,
+    pub(super) data: Vec<Data>,
+    pub(super) trainings: Vec<Training>,
+    pub(super) example: Option<Example>,
+    pub(super) adapter: PathBuf,
+}
+
+/// The evaluation tasks after one step.
+#[derive(Debug, Serialize)]
+pub(super) struct Stage {
+    name: String,
+    tasks: usize,
+    /// AS, the geometric mean over tasks, and where it lies with 95 % confidence over the choice of tasks.
+    score: f64,
+    interval: (f64, f64),
+    /// Share of tasks with a pass that changed a graph, that are right, and that are faster than eager.
+    matched: f64,
+    right: f64,
+    faster: f64,
+    /// AS of the best version so far after each reply.
+    over_steps: Vec<At>,
+    failures: BTreeMap<String, usize>,
+    mean_output_tokens: f64,
+}
+
+/// Conversations that were made.
+#[derive(Debug, Serialize)]
+pub(super) struct Data {
+    name: String,
+    attempts: usize,
+    right: usize,
+    learned: usize,
+}
+
+impl Data {
+    pub(super) fn of(name: &str, attempts: &[AttemptRecord], learned: usize) -> Data {
+        let right = attempts.iter().filter(|attempt| attempt.is_correct()).count();
+        Data { name: name.into(), attempts: attempts.len(), right, learned }
+    }
+}
+
+/// The losses of one training.
+#[derive(Debug, Serialize)]
+pub(super) struct Training {
+    name: String,
+    losses: Vec<f64>,
+}
+
+/// One task before and after.
+#[derive(Debug, Serialize)]
+pub(super) struct Example {
+    task: String,
+    before: String,
+    after: String,
+}
+
+impl Story {
+    pub(super) fn new(model: &Path, training: &[PathBuf], withheld: usize) -> Story {
+        Story {
+            model: model.to_path_buf(),
+            training_tasks: training.len(),
+            withheld,
+            stages: Vec::new(),
+            data: Vec::new(),
+            trainings: Vec::new(),
+            example: None,
+            adapter: PathBuf::new(),
+        }
+    }
+}
+
+impl Stage {
+    /// `None` without attempts.
+    pub(super) fn of(name: &str, attempts: &[AttemptRecord]) -> Option<Stage> {
+        let parameters = Parameters::default();
+        let metrics = Metrics::of(attempts, parameters)?;
+        let logs: Vec<f64> = attempts
+            .iter()
+            .map(|attempt| attempt.best_score().unwrap_or(parameters.b).max(f64::MIN_POSITIVE).ln())
+            .collect();
+        let count = logs.len() as f64;
+        let mean = logs.iter().sum::<f64>() / count;
+        let variance =
+            logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+        let spread = SPREAD * (variance / count).sqrt();
+        let share = |wanted: &dyn Fn(&AttemptRecord) -> bool| {
+            attempts.iter().filter(|attempt| wanted(attempt)).count() as f64 / count
+        };
+        let first = |values: &[At]| values.first().map_or(0.0, |at| at.value);
+        Some(Stage {
+            name: name.into(),
+            tasks: metrics.tasks,
+            score: mean.exp(),
+            interval: ((mean - spread).exp(), (mean + spread).exp()),
+            matched: share(&|attempt| attempt.best.is_some()),
+            right: first(&metrics.pass_at),
+            faster: first(&metrics.fast_at),
+            over_steps: metrics.over_steps,
+            failures: metrics.failures,
+            mean_output_tokens: metrics.output_tokens as f64 / count,
+        })
+    }
+}
+
+impl Training {
+    pub(super) fn read(name: &str, folder: &Path) -> Result<Training, CommandError> {
+        #[derive(Deserialize)]
+        struct Loss {
+            loss: f64,
+        }
+        let path = folder.join("losses.jsonl");
+        let text = std::fs::read_to_string(&path)?;
+        let loss = |(number, line): (usize, &str)| {
+            serde_json::from_str::<Loss>(line).map(|loss| loss.loss).map_err(|error| {
+                CommandError::input(format!("{}:{}:1: {error}", path.display(), number + 1))
+            })
+        };
+        let losses = text.lines().enumerate().map(loss).collect::<Result<_, _>>()?;
+        Ok(Training { name: name.into(), losses })
+    }
+}
+
+impl Example {
+    /// A task that was not solved before and is now; else any.
+    pub(super) fn find(before: &[AttemptRecord], after: &[AttemptRecord]) -> Option<Example> {
+        let pairs = || {
+            before.iter().filter_map(|old| {
+                let new = after.iter().find(|new| new.start.task == old.start.task)?;
+                Some((old, new))
+            })
+        };
+        let gained = pairs().find(|(old, new)| !old.is_correct() && new.is_correct());
+        let (old, new) = gained.or_else(|| pairs().next())?;
+        let (before, after) = (first_reply(old), first_reply(new));
+        Some(Example { task: old.start.task.clone(), before, after })
+    }
+}
+
+fn first_reply(attempt: &AttemptRecord) -> String {
+    let reply = attempt.events.iter().find_map(|event| match event {
+        Event::Reply(reply) => Some(reply.message.content.as_str()),
+        _ => None,
+    });
+    let text = reply.unwrap_or("");
+    match text.char_indices().nth(MOST_CHARS) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_string(),
+    }
+}
+
+/// The table for people.
+pub(super) fn print(story: &Story, out: &mut Output) -> Result<(), CommandError> {
+    let mut rows =
+        table(["stage", "tasks", "AS", "95 %", "matched", "right", "faster", "failures"]);
+    for stage in &story.stages {
+        rows.add_row(stage.cells());
+    }
+    out.table(&rows)?;
+    out.line(format!("adapter: {}", story.adapter.display()))
+}
+
+impl Stage {
+    fn cells(&self) -> Vec<String> {
+        let failures: Vec<String> =
+            self.failures.iter().map(|(name, count)| format!("{count} {name}")).collect();
+        vec![
+            self.name.clone(),
+            self.tasks.to_string(),
+            format!("{:.3}", self.score),
+            format!("{:.3} to {:.3}", self.interval.0, self.interval.1),
+            parts::percent(self.matched),
+            parts::percent(self.right),
+            parts::percent(self.faster),
+            failures.join(", "),
+        ]
+    }
+}
+
+/// The page.
+pub(super) fn page(story: &Story) -> String {
+    document("PassNet: what learning brought", POLICY, "", |page| {
+        page.element("h1", &[], "What learning brought");
+        parts::facts(
+            &[
+                ("model", story.model.display().to_string()),
+                ("training tasks", story.training_tasks.to_string()),
+                (
+                    "left out, as they share a structure with an evaluation task",
+                    story.withheld.to_string(),
+                ),
+                ("adapter", story.adapter.display().to_string()),
+            ],
+            page,
+        );
+        stages(story, page);
+        data(story, page);
+        for training in &story.trainings {
+            page.element("h2", &[], &format!("Loss of {}", training.name));
+            let points: Vec<f64> = training.losses.clone();
+            curve(&points, "loss", page);
+        }
+        if let Some(example) = &story.example {
+            page.element("h2", &[], &format!("The first reply to {}", example.task));
+            for (title, text) in [("Before", &example.before), ("After", &example.after)] {
+                page.element("h3", &[], title);
+                page.element("pre", &[], text);
+            }
+        }
+    })
+}
+
+fn stages(story: &Story, page: &mut Markup) {
+    page.element("h2", &[], "The evaluation tasks, greedily, one attempt each");
+    let head =
+        ["stage", "tasks", "AS", "95 % over tasks", "matched", "right", "faster", "failures"];
+    page.open_table("AS, pass rate and causes of failure", &head);
+    for stage in &story.stages {
+        page.row(&stage.cells());
+    }
+    page.close_table();
+    let scores: Vec<f64> = story.stages.iter().map(|stage| stage.score).collect();
+    page.element("h2", &[], "AS over the stages");
+    curve(&scores, "AS", page);
+    page.open_table(
+        "AS after each reply of an attempt",
+        &["stage", "after 1", "after 2", "after 3", "in the end"],
+    );
+    for stage in &story.stages {
+        let at = |step: usize| {
+            let at = stage.over_steps.get(step - 1).or(stage.over_steps.last());
+            at.map_or("-".into(), |at| format!("{:.3}", at.value))
+        };
+        page.row(&[stage.name.clone(), at(1), at(2), at(3), format!("{:.3}", stage.score)]);
+    }
+    page.close_table();
+}
+
+fn data(story: &Story, page: &mut Markup) {
+    page.element("h2", &[], "What was learned from");
+    page.open_table("Conversations", &["from", "attempts", "right", "learned"]);
+    for data in &story.data {
+        let numbers = [data.attempts, data.right, data.learned].map(|number| number.to_string());
+        page.row(&[vec![data.name.clone()], numbers.to_vec()].concat());
+    }
+    page.close_table();
+}
+
+/// Values in a row, joined by lines.
+fn curve(values: &[f64], what: &str, page: &mut Markup) {
+    const WIDTH: f64 = 680.0;
+    const HEIGHT: f64 = 220.0;
+    const LEFT: f64 = 60.0;
+    const EDGE: f64 = 20.0;
+    let values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
+    let (Some(first), Some(last)) = (values.first(), values.last()) else { return };
+    let high = values.iter().copied().fold(f64::MIN, f64::max);
+    let low = values.iter().copied().fold(0.0, f64::min);
+    let span = (high - low).max(f64::MIN_POSITIVE);
+    let steps = (values.len() - 1).max(1) as f64;
+    let place = |index: usize| {
+        let x = LEFT + index as f64 / steps * (WIDTH - LEFT - EDGE);
+        (x, HEIGHT - EDGE - (values[index] - low) / span * (HEIGHT - 2.0 * EDGE))
+    };
+    let description = format!("from {first:.3} to {last:.3} in {} steps", values.len());
+    chart::open(page, WIDTH, HEIGHT, what, &description);
+    chart::line(page, "axis", (LEFT, HEIGHT - EDGE), (WIDTH - EDGE, HEIGHT - EDGE));
+    chart::line(page, "axis", (LEFT, EDGE), (LEFT, HEIGHT - EDGE));
+    for index in 1..values.len() {
+        chart::line(page, "curve", place(index - 1), place(index));
+    }
+    chart::label(page, "end", (LEFT - 6.0, EDGE + 4.0), &format!("{high:.2}"));
+    chart::label(page, "end", (LEFT - 6.0, HEIGHT - EDGE + 4.0), &format!("{low:.2}"));
+    page.close("svg");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_holds_every_stage_and_escapes_what_models_say() {
+        let stage = |name: &str, score: f64| Stage {
+            name: name.into(),
+            tasks: 2,
+            score,
+            interval: (score / 2.0, score * 2.0),
+            matched: 0.5,
+            right: 0.5,
+            faster: 0.0,
+            over_steps: vec![At { k: 1, value: score }],
+            failures: BTreeMap::from([("no_match".to_string(), 1)]),
+            mean_output_tokens: 7.0,
+        };
+        let mut story = Story::new(Path::new("model.gguf"), &[], 3);
+        story.stages = vec![stage("baseline", 0.1), stage("sft", 0.4)];
+        story.trainings = vec![Training { name: "sft".into(), losses: vec![2.0, 1.0, f64::NAN] }];
+        let (before, after) = ("<script>x</script>".to_string(), "right".to_string());
+        story.example = Some(Example { task: "t".into(), before, after });
+        let page = page(&story);
+        assert!(page.contains("0.400") && page.contains("baseline") && page.contains("1 no_match"));
+        assert!(!page.contains("<script>") && page.contains("&lt;script&gt;"));
+        assert_eq!(page.matches("<svg").count(), 2);
+    }
+}

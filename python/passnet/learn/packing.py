@@ -1,0 +1,106 @@
+"""Conversations as tokens with a loss on the model's own turns, several of them in a row.
+
+What is to be learned is found by rendering a conversation up to each turn and after it: the tokens in between are the turn.
+That holds for templates in which a later message does not change an earlier one, which is checked.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from passnet.learn.job import JobError
+
+IGNORED = -100
+
+
+@dataclass(frozen=True)
+class Example:
+    """One conversation."""
+
+    tokens: list[int]
+    labels: list[int]
+    """The same, with `IGNORED` where nothing is to be learned."""
+
+    def learned(self) -> int:
+        return sum(label != IGNORED for label in self.labels)
+
+
+def read_conversations(paths: Iterable[str]) -> list[list[dict[str, Any]]]:
+    found = []
+    for path in paths:
+        for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1):
+            try:
+                messages = json.loads(line)["messages"]
+                if not all(isinstance(message["content"], str) for message in messages):
+                    raise ValueError("a message without text")
+            except (ValueError, KeyError, TypeError) as error:
+                raise JobError(f"{path}:{number}:1: not a conversation: {error}") from error
+            found.append(messages)
+    return found
+
+
+def tokens_of(tokenizer: Any, messages: Sequence[dict[str, Any]], reply_next: bool) -> list[int]:
+    plain = [{"role": message["role"], "content": message["content"]} for message in messages]
+    text = tokenizer.apply_chat_template(plain, tokenize=False, add_generation_prompt=reply_next)
+    return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def encode(tokenizer: Any, messages: Sequence[dict[str, Any]]) -> Example:
+    """Tokens, and labels on those turns of the model whose weight is not 0."""
+    tokens: list[int] = []
+    labels: list[int] = []
+    for index, message in enumerate(messages):
+        if message["role"] != "assistant":
+            continue
+        before = tokens_of(tokenizer, messages[:index], reply_next=True)
+        after = tokens_of(tokenizer, messages[: index + 1], reply_next=False)
+        if before[: len(tokens)] != tokens or after[: len(before)] != before:
+            raise JobError("the chat template changes earlier messages, so turns cannot be told apart")
+        turn = after[len(before) :]
+        labels += [IGNORED] * (len(before) - len(tokens))
+        labels += turn if message.get("weight", 1) else [IGNORED] * len(turn)
+        tokens = after
+    return Example(tokens, labels)
+
+
+def pack(examples: Sequence[Example], length: int, order: random.Random) -> list[list[int]]:
+    """Rows of examples, by their numbers, none longer than `length` tokens: the first row in which one fits."""
+    numbers = list(range(len(examples)))
+    order.shuffle(numbers)
+    rows: list[list[int]] = []
+    room: list[int] = []
+    for number in numbers:
+        size = len(examples[number].tokens)
+        # Only the last few rows are looked at, so that this stays linear.
+        for row in range(max(0, len(rows) - 32), len(rows)):
+            if room[row] >= size:
+                rows[row].append(number)
+                room[row] -= size
+                break
+        else:
+            rows.append([number])
+            room.append(length - size)
+    order.shuffle(rows)
+    return rows
+
+
+def tensors(row: Sequence[Example], device: str) -> dict[str, torch.Tensor]:
+    """One packed row: every example has positions of its own and sees nothing of the others."""
+    tokens = [token for example in row for token in example.tokens]
+    labels = [label for example in row for label in example.labels]
+    positions = [place for example in row for place in range(len(example.tokens))]
+    owner = torch.tensor([number for number, example in enumerate(row) for _ in example.tokens], device=device)
+    causal = torch.ones(len(tokens), len(tokens), dtype=torch.bool, device=device).tril()
+    return {
+        "input_ids": torch.tensor([tokens], device=device),
+        "labels": torch.tensor([labels], device=device),
+        "position_ids": torch.tensor([positions], device=device),
+        "attention_mask": (causal & (owner[:, None] == owner[None, :]))[None, None],
+    }
