@@ -45,6 +45,11 @@ impl Form {
         self.members.len()
     }
 
+    /// A number for what is no node of the graph, beyond all nodes.
+    pub(crate) fn after(&self, index: usize) -> NodeId {
+        NodeId::new(self.graph().nodes().len() + index)
+    }
+
     pub fn is_on_host(&self, id: NodeId) -> bool {
         self.on_host.get(id.index()).copied().unwrap_or(false)
     }

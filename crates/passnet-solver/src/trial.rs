@@ -84,6 +84,9 @@ pub fn files(form: &Form, piece: &Piece, member: usize) -> Option<GraphFiles> {
                 };
                 map.insert(id, literal);
             }
+            (Param::Device, Value::Device(Some(device))) => {
+                map.insert(id, Arg::Device(*device));
+            }
             _ => return None,
         }
     }

@@ -345,6 +345,8 @@ def describe(argument: Any) -> dict[str, Any]:
         }
     if argument is None or isinstance(argument, bool | int | float | str):
         return {"value": argument}
+    if isinstance(argument, torch.device):
+        return {"value": str(argument)}
     if isinstance(argument, tuple | list | torch.Size):
         return {"items": [describe(item) for item in argument]}
     return {"unknown": type(argument).__name__}

@@ -156,6 +156,8 @@ impl<'f> Finder<'f> {
                     | Class::Pooling
                     | Class::Resampling => true,
                     Class::Indexing => matches!(bound.op, Op::GetItem | Op::Embedding),
+                    // Numbers of a list are copied from the host, which a GPU waits for.
+                    Class::Creation => matches!(bound.op, Op::Tensor | Op::AsTensor),
                     _ => false,
                 };
             let mut reads_tensors = false;
@@ -510,7 +512,7 @@ pub(super) fn attempt(
         refuse!("`{}` is made without a device, so on the CPU", graph.node(id).name);
     }
     let piece = Piece::new(form, &members)?;
-    if !piece.params.iter().any(|param| matches!(param, Param::Tensor(_))) {
+    if !piece.params.iter().any(|param| matches!(param, Param::Tensor(_) | Param::Device)) {
         refuse!("nothing that it takes says on which device it is");
     }
     let body = lower(&piece)?;

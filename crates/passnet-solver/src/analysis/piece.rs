@@ -7,7 +7,7 @@ use passnet_graph::dtype::Kind as NumberKind;
 use passnet_graph::graph::Annotation;
 use passnet_graph::infer::{self, Dim, Inference, Shape, TensorType, Value};
 use passnet_graph::ops::Class;
-use passnet_graph::{Arg, Call, DType, Graph, NodeId};
+use passnet_graph::{Arg, Call, DType, Device, Graph, NodeId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a pattern takes.
@@ -17,6 +17,8 @@ pub enum Param {
     Tensor(NodeId),
     /// A Python number that differs among the graphs, or that another node gives.
     Number,
+    /// The device that the graph names, where no tensor tells it.
+    Device,
 }
 
 /// A piece ready to be lowered.
@@ -343,11 +345,13 @@ struct Builder<'f> {
     inputs: Vec<NodeId>,
     /// Literals that differ among the graphs.
     literals: Vec<(bool, Vec<Value>)>,
+    /// The device that calls name, where it becomes an argument.
+    device: Option<Device>,
 }
 
 impl<'f> Builder<'f> {
     fn new(form: &'f Form, members: &'f BTreeSet<NodeId>) -> Self {
-        Builder { form, members, inputs: Vec::new(), literals: Vec::new() }
+        Builder { form, members, inputs: Vec::new(), literals: Vec::new(), device: None }
     }
 
     fn find_inputs(&mut self) -> Result<(), Refusal> {
@@ -384,7 +388,25 @@ impl<'f> Builder<'f> {
             }
             calls.push((id, call));
         }
+        let is_tensor =
+            |id: &NodeId| matches!(self.form.members[0].types.value(*id), Value::Tensor(_));
+        if !self.inputs.iter().any(is_tensor) {
+            let calls = calls.iter_mut().map(|(_, call)| call);
+            calls.for_each(|call| self.open_device(call));
+        }
         Ok(calls)
+    }
+
+    /// Makes the device that a call names an argument of the pattern: a wrapper that gets no tensor learns it so.
+    fn open_device(&mut self, call: &mut Call) {
+        let named = call.kwargs.iter_mut().map(|(_, arg)| arg).chain(&mut call.args);
+        for arg in named {
+            if let Arg::Device(device) = arg
+                && *self.device.get_or_insert(*device) == *device
+            {
+                *arg = Arg::Node(self.form.after(self.literals.len()));
+            }
+        }
     }
 
     /// One argument for all graphs. Differing literals become nodes numbered beyond the form's graph.
@@ -405,7 +427,7 @@ impl<'f> Builder<'f> {
                 self.literals.push((whole, values));
                 self.literals.len() - 1
             });
-            return Ok(Arg::Node(NodeId::new(self.form.graph().nodes().len() + index)));
+            return Ok(Arg::Node(self.form.after(index)));
         }
         let parts: Option<Vec<&[Arg]>> = args.iter().map(|arg| Some(arg.parts())).collect();
         let Some(parts) = parts.filter(|parts| {
@@ -448,16 +470,22 @@ impl<'f> Builder<'f> {
             });
             origin.push(Origin::Node(input));
         }
-        let beyond = form_graph.nodes().len();
+        let literals = self.literals.len();
         let mut counts = [0usize; 2];
         for (index, (whole, values)) in self.literals.into_iter().enumerate() {
             let count = &mut counts[usize::from(whole)];
             let name = format!("{}_{count}", if whole { "given" } else { "factor" });
             *count += 1;
             let id = graph.push_placeholder(name, Annotation::None, 0);
-            map.insert(NodeId::new(beyond + index), id);
+            map.insert(self.form.after(index), id);
             params.push(Param::Number);
             origin.push(Origin::Literal(values));
+        }
+        if let Some(device) = self.device {
+            let id = graph.push_placeholder("on_device".to_string(), Annotation::None, 0);
+            map.insert(self.form.after(literals), id);
+            params.push(Param::Device);
+            origin.push(Origin::Literal(vec![Value::Device(Some(device)); self.form.count()]));
         }
         for (id, mut call) in calls {
             let mut missing = false;

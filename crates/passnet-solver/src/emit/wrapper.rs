@@ -4,6 +4,7 @@ use super::formula::{readable, spaced};
 use super::kernel::{KernelText, Shape};
 use super::name_of;
 use super::{Choice, Cut};
+use crate::analysis::piece::Param;
 use crate::analysis::{Piece, Refusal};
 use passnet_graph::NodeId;
 use std::fmt::Write as _;
@@ -186,8 +187,12 @@ pub(super) fn allocation(piece: &Piece, output: NodeId) -> Result<String, Refusa
         }
         _ => return Err(Refusal::new("no formula for the dtype of a result")),
     };
-    let Some(any) = params.first() else { return Err(Refusal::new("nothing to compute from")) };
-    let device = format!("{}.device", name_of(piece, *any));
+    let named = piece.params.iter().position(|param| matches!(param, Param::Device));
+    let device = match (params.first(), named) {
+        (Some(any), _) => format!("{}.device", name_of(piece, *any)),
+        (None, Some(device)) => name_of(piece, NodeId::new(device)).to_string(),
+        (None, None) => return Err(Refusal::new("nothing to compute from")),
+    };
     let texts: Vec<String> = shape.iter().map(|size| spaced(&size.to_string())).collect();
     if let Some(order) = piece.memory_order(output)? {
         let places = order.iter().map(|dim| texts[*dim].as_str()).collect::<Vec<_>>().join(", ");

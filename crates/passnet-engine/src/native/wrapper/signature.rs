@@ -51,6 +51,8 @@ fn constant(value: &Value) -> Option<Const> {
         Value::Number(Scalar::Int(value)) => Const::Int(*value),
         Value::Number(Scalar::Float(value)) => Const::Float(*value),
         Value::Text(text) => Const::Str(text.to_string()),
+        // A graph's device is the one that wrappers are told of.
+        Value::Device => Const::Str(TensorSpec::DEVICE.to_string()),
         Value::Sequence(items) => Const::Tuple(items.iter().map(constant).collect::<Option<_>>()?),
         _ => return None,
     })
