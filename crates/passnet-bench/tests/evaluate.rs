@@ -385,6 +385,12 @@ def replacement_func():
             "return launched(x, x)",
         ),
         (
+            "an intermediate is written when its last reader is done",
+            "a = x + 1.0; v = a.view(-1); s = v.sum(); b = a * 2.0; c = b + s; return (c,)",
+            "return x * 2.0",
+            "return launched(x, x)",
+        ),
+        (
             "an operation without effect is dropped",
             "a = x.repeat(1, 1); b = a * 1.0; c = b + y; return (c,)",
             "return x.repeat(1, 1) * 1.0",
