@@ -258,6 +258,29 @@ CASES = {
         "a = torch.norm(x, 2, 1, False, out=None); b = torch.norm(x, p=2, dim=0, keepdim=True, out=None, dtype=None)",
         "(a, b)",
     ),
+    "unique": (
+        "x=i64 3 4 <5, f=f32 6, m=bool 2 3",
+        "a = torch.unique(x, return_inverse=True, return_counts=True); b = f.round().unique(); "
+        "c = torch.unique(m, sorted=False, return_counts=True); d = torch.unique_consecutive(x, return_inverse=True); "
+        "e = torch.unique(f / 0 * 0)",
+        "(a, b, c, d, e)",
+    ),
+    "unique_slices": (
+        "x=i64 6 2 <2, y=i64 2 7 <2",
+        "a = torch.unique(x, dim=0, return_inverse=True, return_counts=True); b = y.unique(dim=-1); "
+        "c = torch.unique_consecutive(y, dim=1, return_counts=True)",
+        "(a, b, c)",
+    ),
+    "tolist": (
+        "x=i64 2 2 <3, f=f32 2, z=f32 4 3",
+        "a = x.tolist(); b = a[1]; c = b[0]; d = z[c]; e = f.tolist(); g = torch.tensor(a); h = z * e[1]",
+        "(a, d, e, g, h)",
+    ),
+    "linalg_norm_without_out": (
+        "x=f32 3 4",
+        "a = torch.linalg.norm(x, None, 1, False, out=None)",
+        "(a,)",
+    ),
 }
 
 

@@ -244,7 +244,8 @@ fn right_at_one_size_only_is_wrong_where_sizes_may_change_and_told_elsewhere() {
 
 #[test]
 fn rules_refuse_before_anything_runs() {
-    let refused = load(&with("import torch\n", "import torch\nimport time\n"), true).unwrap_err();
+    let clock = "import torch\nimport time\nNOW = time.time\n";
+    let refused = load(&with("import torch\n", clock), true).unwrap_err();
     assert_eq!(refused.kind, VerdictKind::Integrity);
 }
 
@@ -380,6 +381,12 @@ def replacement_func():
         (
             "a dead intermediate is written",
             "a = x + 1.0; b = a * 2.0; return (b,)",
+            "return x * 2.0",
+            "return launched(x, x)",
+        ),
+        (
+            "an intermediate is written when its last reader is done",
+            "a = x + 1.0; v = a.view(-1); s = v.sum(); b = a * 2.0; c = b + s; return (c,)",
             "return x * 2.0",
             "return launched(x, x)",
         ),

@@ -12,6 +12,8 @@ pub enum Const {
     None,
     Bool(bool),
     Int(i64),
+    /// An integer beyond 64 bits, as `1 << 63`: Python's arithmetic may bring it back (`-(1 << 63)`); nothing else takes it.
+    Wide(#[serde(with = "wide_text")] i128),
     Float(#[serde(with = "float_text")] f64),
     Str(String),
     /// An element type such as `tl.float32`.
@@ -55,6 +57,21 @@ pub(crate) mod float_text {
     }
 }
 
+/// Integers in plans that JSON's readers would take for floats.
+mod wide_text {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(value: &i128, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(value)
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<i128, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map_err(|_| D::Error::custom(format!("`{text}` is no integer")))
+    }
+}
+
 impl Const {
     pub fn truthy(&self) -> bool {
         match self {
@@ -63,7 +80,7 @@ impl Const {
             Const::Int(i) => *i != 0,
             Const::Float(f) => *f != 0.0,
             Const::Str(s) => !s.is_empty(),
-            Const::Elem(_) | Const::Pointer(_) | Const::Function(..) => true,
+            Const::Wide(_) | Const::Elem(_) | Const::Pointer(_) | Const::Function(..) => true,
             Const::Tuple(items) => !items.is_empty(),
         }
     }
@@ -73,6 +90,14 @@ impl Const {
             Const::Int(i) => Some(*i),
             Const::Bool(b) => Some(i64::from(*b)),
             _ => None,
+        }
+    }
+
+    /// The integer, whatever its size.
+    fn as_wide(&self) -> Option<i128> {
+        match self {
+            Const::Wide(i) => Some(*i),
+            other => other.as_int().map(i128::from),
         }
     }
 
@@ -87,7 +112,7 @@ impl Const {
         match self {
             Const::None => "None",
             Const::Bool(_) => "bool",
-            Const::Int(_) => "int",
+            Const::Int(_) | Const::Wide(_) => "int",
             Const::Float(_) => "float",
             Const::Str(_) => "str",
             Const::Elem(_) | Const::Pointer(_) => "dtype",
@@ -105,6 +130,7 @@ impl fmt::Display for Const {
             Const::Bool(true) => f.write_str("True"),
             Const::Bool(false) => f.write_str("False"),
             Const::Int(i) => write!(f, "{i}"),
+            Const::Wide(i) => write!(f, "{i}"),
             Const::Float(v) => write!(f, "{v:?}"),
             Const::Str(s) => f.write_str(s),
             Const::Elem(e) => f.write_str(e.name()),
@@ -129,7 +155,7 @@ fn overflow() -> String {
 
 /// `a op b` with Python's rules; the error says what is wrong.
 pub(crate) fn binary(op: Operator, a: &Const, b: &Const) -> Result<Const, String> {
-    if let (Some(x), Some(y)) = (a.as_int(), b.as_int()) {
+    if let (Some(x), Some(y)) = (a.as_wide(), b.as_wide()) {
         return int_binary(op, x, y, matches!((a, b), (Const::Bool(_), Const::Bool(_))));
     }
     if let (Some(x), Some(y)) = (a.as_float(), b.as_float()) {
@@ -159,9 +185,15 @@ pub(crate) fn binary(op: Operator, a: &Const, b: &Const) -> Result<Const, String
     }
 }
 
-fn int_binary(op: Operator, x: i64, y: i64, both_bool: bool) -> Result<Const, String> {
-    let checked = |v: Option<i64>| v.map(Const::Int).ok_or_else(overflow);
+/// An integer in the form of its size.
+fn int(value: i128) -> Const {
+    i64::try_from(value).map_or(Const::Wide(value), Const::Int)
+}
+
+fn int_binary(op: Operator, x: i128, y: i128, both_bool: bool) -> Result<Const, String> {
+    let checked = |v: Option<i128>| v.map(int).ok_or_else(overflow);
     let nonzero = || if y == 0 { Err("division by zero".to_string()) } else { Ok(()) };
+    let shift = || u32::try_from(y).map_err(|_| "negative shift count".to_string());
     match op {
         Operator::Add => checked(x.checked_add(y)),
         Operator::Sub => checked(x.checked_sub(y)),
@@ -170,12 +202,12 @@ fn int_binary(op: Operator, x: i64, y: i64, both_bool: bool) -> Result<Const, St
         Operator::FloorDiv => {
             nonzero()?;
             let q = x.checked_div(y).ok_or_else(overflow)?;
-            Ok(Const::Int(if x % y != 0 && (x < 0) != (y < 0) { q - 1 } else { q }))
+            Ok(int(if x % y != 0 && (x < 0) != (y < 0) { q - 1 } else { q }))
         }
         Operator::Mod => {
             nonzero()?;
             let r = x.checked_rem(y).unwrap_or(0);
-            Ok(Const::Int(if r != 0 && (r < 0) != (y < 0) { r + y } else { r }))
+            Ok(int(if r != 0 && (r < 0) != (y < 0) { r + y } else { r }))
         }
         Operator::Pow if y >= 0 => {
             let exponent = u32::try_from(y).map_err(|_| overflow())?;
@@ -183,24 +215,20 @@ fn int_binary(op: Operator, x: i64, y: i64, both_bool: bool) -> Result<Const, St
         }
         Operator::Pow => Ok(Const::Float((x as f64).powf(y as f64))),
         Operator::LShift => {
-            let shift = u32::try_from(y).map_err(|_| "negative shift count".to_string())?;
-            let shifted = if x == 0 {
+            let shift = shift()?;
+            checked(if x == 0 {
                 Some(0)
             } else {
-                1i64.checked_shl(shift).and_then(|m| x.checked_mul(m))
-            };
-            checked(shifted.filter(|_| x == 0 || shift < 63))
+                1i128.checked_shl(shift).filter(|m| *m > 0).and_then(|m| x.checked_mul(m))
+            })
         }
-        Operator::RShift => {
-            let shift = u32::try_from(y).map_err(|_| "negative shift count".to_string())?;
-            Ok(Const::Int(x >> shift.min(63)))
-        }
+        Operator::RShift => Ok(int(x >> shift()?.min(127))),
         Operator::BitAnd if both_bool => Ok(Const::Bool(x & y != 0)),
         Operator::BitOr if both_bool => Ok(Const::Bool(x | y != 0)),
         Operator::BitXor if both_bool => Ok(Const::Bool(x ^ y != 0)),
-        Operator::BitAnd => Ok(Const::Int(x & y)),
-        Operator::BitOr => Ok(Const::Int(x | y)),
-        Operator::BitXor => Ok(Const::Int(x ^ y)),
+        Operator::BitAnd => Ok(int(x & y)),
+        Operator::BitOr => Ok(int(x | y)),
+        Operator::BitXor => Ok(int(x ^ y)),
         Operator::MatMult => Err("unsupported operands for `@`: int and int".into()),
     }
 }
@@ -225,10 +253,10 @@ pub(crate) fn unary(op: UnaryOp, a: &Const) -> Result<Const, String> {
         (UnaryOp::Not, a) => Ok(Const::Bool(!a.truthy())),
         (UnaryOp::USub, Const::Float(f)) => Ok(Const::Float(-f)),
         (UnaryOp::UAdd, Const::Float(f)) => Ok(Const::Float(*f)),
-        (_, a) => match (op, a.as_int()) {
-            (UnaryOp::USub, Some(i)) => i.checked_neg().map(Const::Int).ok_or_else(overflow),
-            (UnaryOp::UAdd, Some(i)) => Ok(Const::Int(i)),
-            (UnaryOp::Invert, Some(i)) => Ok(Const::Int(!i)),
+        (_, a) => match (op, a.as_wide()) {
+            (UnaryOp::USub, Some(i)) => i.checked_neg().map(int).ok_or_else(overflow),
+            (UnaryOp::UAdd, Some(i)) => Ok(int(i)),
+            (UnaryOp::Invert, Some(i)) => Ok(int(!i)),
             _ => Err(format!("unsupported operand for unary operator: {}", a.type_name())),
         },
     }
@@ -240,7 +268,7 @@ pub(crate) fn equal(a: &Const, b: &Const) -> bool {
         (Const::Tuple(x), Const::Tuple(y)) => {
             x.len() == y.len() && x.iter().zip(y).all(|(x, y)| equal(x, y))
         }
-        _ => match (a.as_int(), b.as_int(), a.as_float(), b.as_float()) {
+        _ => match (a.as_wide(), b.as_wide(), a.as_float(), b.as_float()) {
             (Some(x), Some(y), ..) => x == y,
             (_, _, Some(x), Some(y)) => x == y,
             _ => a == b,
@@ -253,7 +281,7 @@ pub(crate) fn compare(op: CmpOp, a: &Const, b: &Const) -> Result<bool, String> {
     let order = || -> Result<Option<Ordering>, String> {
         match (a, b) {
             (Const::Str(x), Const::Str(y)) => Ok(Some(x.cmp(y))),
-            _ => match (a.as_int(), b.as_int(), a.as_float(), b.as_float()) {
+            _ => match (a.as_wide(), b.as_wide(), a.as_float(), b.as_float()) {
                 (Some(x), Some(y), ..) => Ok(Some(x.cmp(&y))),
                 (_, _, Some(x), Some(y)) => Ok(x.partial_cmp(&y)),
                 _ => Err(format!("cannot order {} and {}", a.type_name(), b.type_name())),
@@ -280,4 +308,36 @@ pub(crate) fn compare(op: CmpOp, a: &Const, b: &Const) -> Result<bool, String> {
         CmpOp::In => contains()?,
         CmpOp::NotIn => !contains()?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arithmetic_may_leave_64_bits_and_come_back() {
+        let one = Const::Int(1);
+        let shifted = binary(Operator::LShift, &one, &Const::Int(63)).unwrap();
+        assert_eq!(shifted, Const::Wide(1 << 63));
+        assert_eq!(shifted.as_int(), None, "no argument takes it");
+        assert_eq!(unary(UnaryOp::USub, &shifted).unwrap(), Const::Int(i64::MIN));
+        assert_eq!(binary(Operator::Sub, &shifted, &one).unwrap(), Const::Int(i64::MAX));
+        let power = binary(Operator::Pow, &Const::Int(2), &Const::Int(64)).unwrap();
+        assert_eq!(binary(Operator::RShift, &power, &Const::Int(60)).unwrap(), Const::Int(16));
+        assert!(compare(CmpOp::Gt, &power, &shifted).unwrap() && !equal(&power, &shifted));
+        let text = serde_json::to_string(&power).unwrap();
+        assert_eq!(serde_json::from_str::<Const>(&text).unwrap(), power);
+    }
+
+    #[test]
+    fn what_no_word_holds_is_refused() {
+        let ten = Const::Int(10);
+        for (op, count) in [(Operator::Pow, 100), (Operator::LShift, 127), (Operator::LShift, 500)]
+        {
+            assert!(binary(op, &ten, &Const::Int(count)).is_err(), "{op:?} {count}");
+        }
+        let most = Const::Wide(i128::MIN);
+        assert!(unary(UnaryOp::USub, &most).is_err());
+        assert!(binary(Operator::FloorDiv, &most, &Const::Int(-1)).is_err());
+    }
 }

@@ -270,6 +270,57 @@ fn files_loaded_by_their_path_are_imported() {
     }
 }
 
+/// Passes that share a module keep it in `sys.modules`; a file is read once anyway.
+#[test]
+fn files_kept_among_the_modules_are_imported() {
+    let head = "import importlib.util as load, os, sys\n";
+    let spec = "spec = load.spec_from_file_location(KEY, os.path.join(os.path.dirname(__file__), 'helper.py'))\n";
+    let made = "module = load.module_from_spec(spec)\n";
+    let (kept, run) = ("sys.modules[KEY] = module\n", "spec.loader.exec_module(module)\n");
+    let inside = |text: &str| text.lines().map(|line| format!("    {line}\n")).collect::<String>();
+    let key = "KEY = '__shared_helper_v1'\n";
+    let loading = inside(&format!("{spec}{made}{kept}{run}"));
+    let function = |end: &str| {
+        let first = "'Loads the file once.'\n";
+        let known = "if KEY in sys.modules:\n    return sys.modules[KEY]\n";
+        let body = inside(&format!("{first}{key}{known}{spec}{made}{run}{kept}{end}\n"));
+        format!("{head}def shared():\n{body}")
+    };
+    let once = format!("{head}{key}if KEY not in sys.modules:\n{loading}");
+    let either = format!(
+        "{head}{key}if KEY in sys.modules:\n    module = sys.modules[KEY]\nelse:\n{loading}"
+    );
+    for text in [
+        format!("{once}pattern = sys.modules[KEY].pattern\n"),
+        format!("{once}else:\n    module = sys.modules[KEY]\npattern = module.pattern\n"),
+        format!("{either}pattern = module.pattern\n"),
+        format!("{}own = shared()\npattern = own.pattern\n", function("return module")),
+        format!("{}pattern = shared().pattern\n", function("return sys.modules[KEY]")),
+    ] {
+        let helper = "def pattern(x):\n    return x.relu()\n";
+        let root = folder(&[("main.py", &text), ("helper.py", helper)]);
+        let set = load(&root.path().join("main.py"), &LoadOptions::default());
+        let pass = set.passes[0].module;
+        assert_eq!(set.program.reachable(pass).len(), 2, "{text}");
+        assert!(set.program.module(pass).syntax.body.len() <= 3, "{text}");
+    }
+    for text in [
+        // In the place of another module, or one that somebody else put there.
+        format!("{once}pattern = sys.modules[KEY].pattern\n")
+            .replace("__shared_helper_v1", "torch"),
+        format!("{once}pattern = sys.modules['torch'].pattern\n"),
+        // A function that does more than that, takes something, or is used as a value.
+        format!("{}pattern = shared().pattern\n", function("print(KEY)\nreturn module")),
+        format!("{}pattern = shared().pattern\n", function("return module"))
+            .replace("shared():", "shared(x=1):"),
+        format!("{}pattern = shared()\nloader = shared\n", function("return module")),
+    ] {
+        let root = folder(&[("main.py", &text), ("helper.py", "")]);
+        let set = load(&root.path().join("main.py"), &LoadOptions::default());
+        assert_eq!(set.program.reachable(set.passes[0].module).len(), 1, "{text}");
+    }
+}
+
 /// Nobody may ever write into the pipe.
 #[cfg(unix)]
 #[test]

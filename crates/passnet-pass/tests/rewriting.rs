@@ -240,3 +240,47 @@ fn updates_in_place_are_handed_on_to_the_wrapper() {
     let (_, call) = report.graph.calls().next().unwrap();
     assert_eq!(call.target.replacement().unwrap().writes, [0]);
 }
+
+/// What a wrapper may write over: the argument that nobody needs any more.
+#[test]
+fn an_argument_is_dead_once_nobody_uses_it_or_what_shares_its_memory() {
+    let dead = |body: &str| {
+        let loaded = trace_pass(&pattern("x", "return x.relu()"), Dialect::Plain);
+        let report = rewrite(&loaded, &graph(body));
+        let call = report.graph.calls().find_map(|(_, call)| call.target.replacement()).unwrap();
+        !call.dead.is_empty()
+    };
+    for body in [
+        "t = in_0 + in_1\nu = t.relu()\nreturn (u,)",
+        // Used before, itself and as a view.
+        "t = in_0 + in_1\ns = t.sum()\nu = t.relu()\nreturn (u, s)",
+        "t = in_0 + in_1\nv = t.view(-1)\ns = v.sum()\nu = t.relu()\nreturn (u, s)",
+        "t = in_0 + in_1\nt[0] = 1\nu = t.relu()\nreturn (u,)",
+    ] {
+        assert!(dead(body), "{body}");
+    }
+    for body in [
+        "u = in_0.relu()\nreturn (u,)",
+        "v = in_0.view(-1)\nu = v.relu()\nreturn (u,)",
+        "t = in_0 + in_1\nu = t.relu()\nreturn (u, t)",
+        "t = in_0 + in_1\nu = t.relu()\ns = t.sum()\nreturn (u, s)",
+        "t = in_0 + in_1\nv = t.view(-1)\nu = t.relu()\ns = v.sum()\nreturn (u, s)",
+        "t = in_0 + in_1\nv = t.view(-1)\nu = v.relu()\ns = t.sum()\nreturn (u, s)",
+        "t = in_0 + in_1\nv = t.view(-1)\nu = t.relu()\nreturn (u, v)",
+    ] {
+        assert!(!dead(body), "{body}");
+    }
+}
+
+/// A second pass may not take a use of a value behind the wrapper that writes over it.
+#[test]
+fn uses_of_a_dead_argument_stay_before_its_wrapper() {
+    let loaded = trace_pass(&pattern("x", "return x.relu()"), Dialect::Plain);
+    let first =
+        rewrite(&loaded, &graph("t = in_0 + in_1\ns = t.sum()\nu = t.relu()\nreturn (u, s)"));
+    let graph = &first.graph;
+    let order = passnet_graph::graph::effects::Effects::of(graph).order(graph);
+    let (wrapper, _) = graph.calls().find(|(_, call)| call.target.replacement().is_some()).unwrap();
+    let (sum, _) = graph.calls().find(|(id, _)| &*graph.node(*id).name == "s").unwrap();
+    assert!(order[wrapper.index()].contains(&sum), "{order:?}");
+}

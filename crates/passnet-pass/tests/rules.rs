@@ -161,7 +161,7 @@ fn helper_files_are_checked_too() {
     );
     write(
         "helper.py",
-        "import torch\nimport subprocess\ndef compute(x):\n    return torch.relu(x)\n",
+        "import torch\nimport subprocess\ndef compute(x):\n    subprocess.run([])\n    return torch.relu(x)\n",
     );
     let set = passnet_pass::load::load(folder.path(), &Default::default());
     let bindings = Bindings::of(&set.program);
@@ -275,8 +275,7 @@ fn what_hides_behind_honest_habits_is_refused() {
 /// What only a program runs is nobody's business; what an import runs is, wherever it stands.
 #[test]
 fn only_what_an_import_runs_is_looked_at() {
-    let test =
-        "import subprocess\n    print(torch.relu(torch.ones(3)))\n    wrapper(torch.ones(3))";
+    let test = "import subprocess\n    subprocess.run([])\n    print(torch.relu(torch.ones(3)))\n    wrapper(torch.ones(3))";
     let guarded = format!("{}if __name__ == '__main__':\n    {test}\n", with_wrapper("", "pass"));
     assert_eq!(findings(&guarded), findings(&with_wrapper("", "pass")));
     for disguise in [

@@ -3,7 +3,7 @@
 use assert_cmd::Command;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command as Process, Stdio};
+use std::process::{Child, Command as Process, Stdio};
 
 fn bundled(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench").join(path)
@@ -81,27 +81,32 @@ fn a_second_run_into_the_same_folder_repeats_nothing() {
     assert_eq!(first["graphs"], second["graphs"]);
 }
 
-#[test]
-fn a_killed_run_goes_on_where_it_stopped() {
-    let folder = tempfile::tempdir().unwrap();
-    let binary = assert_cmd::cargo::cargo_bin("passnet");
-    let mut killed = Process::new(binary)
+/// A run of all bundled tasks into `folder` as a process of its own, once its events have so many lines, or once it is done.
+fn under_way(folder: &Path, lines: usize, output: fn() -> Stdio) -> (PathBuf, Child) {
+    let mut run = Process::new(assert_cmd::cargo::cargo_bin("passnet"))
         .arg("bench")
         .arg(bundled("tasks"))
         .arg("--passes")
         .arg(bundled("passes"))
         .args(QUICK)
         .arg("--out")
-        .arg(folder.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .arg(folder)
+        .stdout(output())
+        .stderr(output())
         .spawn()
         .unwrap();
-    let path = folder.path().join("events.jsonl");
-    let lines = || std::fs::read_to_string(&path).map_or(0, |text| text.lines().count());
-    while lines() < 4 && killed.try_wait().unwrap().is_none() {
+    let path = folder.join("events.jsonl");
+    let written = || std::fs::read_to_string(&path).map_or(0, |text| text.lines().count());
+    while written() < lines && run.try_wait().unwrap().is_none() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
+    (path, run)
+}
+
+#[test]
+fn a_killed_run_goes_on_where_it_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, mut killed) = under_way(folder.path(), 4, Stdio::null);
     killed.kill().unwrap();
     killed.wait().unwrap();
     let before = std::fs::read_to_string(&path).unwrap();
@@ -478,24 +483,7 @@ fn a_failed_graph_has_a_next_step() {
 #[test]
 fn ctrl_c_ends_after_the_graph_under_way_and_the_same_command_goes_on() {
     let folder = tempfile::tempdir().unwrap();
-    let binary = assert_cmd::cargo::cargo_bin("passnet");
-    let mut stopped = Process::new(binary)
-        .arg("bench")
-        .arg(bundled("tasks"))
-        .arg("--passes")
-        .arg(bundled("passes"))
-        .args(QUICK)
-        .arg("--out")
-        .arg(folder.path())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let path = folder.path().join("events.jsonl");
-    let lines = || std::fs::read_to_string(&path).map_or(0, |text| text.lines().count());
-    while lines() < 3 && stopped.try_wait().unwrap().is_none() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    let (_, mut stopped) = under_way(folder.path(), 3, Stdio::piped);
     assert!(stopped.try_wait().unwrap().is_none(), "all was judged before it could be stopped");
     let pid = stopped.id().to_string();
     assert!(Process::new("kill").args(["-INT", &pid]).status().unwrap().success());

@@ -186,6 +186,8 @@ impl Classifier<'_> {
             Op::Nonzero
             | Op::MaskedSelect
             | Op::Bincount
+            | Op::Unique
+            | Op::UniqueConsecutive
             | Op::EmbeddingBag
             | Op::Cdist
             | Op::Median => Work::Library,

@@ -40,8 +40,10 @@ impl Effects {
         };
         for (id, call) in graph.calls() {
             if let Some(replacement) = call.target.replacement() {
-                // What it updates in place it also returns: the results may share that memory.
-                for arg in replacement.writes.iter().filter_map(|&index| call.args.get(index)) {
+                // What it updates in place it also returns: the results may share that memory. Of what nobody uses
+                // any more it may make what it likes.
+                let written = replacement.writes.iter().chain(&replacement.dead);
+                for arg in written.filter_map(|&index| call.args.get(index)) {
                     effects.write(id, arg);
                     effects.join_first(id, Some(arg));
                 }

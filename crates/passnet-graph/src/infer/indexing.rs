@@ -227,6 +227,33 @@ pub(super) fn counting(args: &Args) -> Outcome<Value> {
     Ok(TensorType::contiguous(DType::Int64, shape).into())
 }
 
+/// `unique` and `unique_consecutive`: how many elements differ is known where the elements are.
+pub(super) fn unique(args: &Args) -> Outcome<Value> {
+    let input = args.tensor("input")?;
+    let elements = args.scope.known_elements(input);
+    let by_slices = args.optional_int("dim")?.is_some();
+    let mut elements = elements
+        .filter(|_| !by_slices)
+        .ok_or_else(|| Problem::unknown("the size depends on the elements of a tensor"))?;
+    if args.op() == Op::Unique {
+        elements.sort_unstable_by(f64::total_cmp);
+    }
+    elements.dedup();
+    let count = Dim::fixed(elements.len() as i64);
+    let values = TensorType::contiguous(input.dtype, strides::shape([count.clone()]));
+    let mut results = vec![Value::from(values)];
+    if args.flag("return_inverse")? {
+        results.push(TensorType::contiguous(DType::Int64, input.shape.clone()).into());
+    }
+    if args.flag("return_counts")? {
+        results.push(TensorType::contiguous(DType::Int64, strides::shape([count])).into());
+    }
+    Ok(match results.len() {
+        1 => results.remove(0),
+        _ => Value::Sequence(results),
+    })
+}
+
 pub(super) fn search(args: &Args) -> Outcome<Value> {
     let name = if args.op() == Op::Bucketize { "input" } else { "values" };
     let dtype = if args.flag("out_int32")? { DType::Int32 } else { DType::Int64 };

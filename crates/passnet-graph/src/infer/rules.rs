@@ -143,6 +143,7 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Outcome<Value> {
         Op::Nonzero | Op::Bincount => indexing::counting,
         Op::Searchsorted | Op::Bucketize => indexing::search,
         Op::IsIn => loss::is_in,
+        Op::Unique | Op::UniqueConsecutive => indexing::unique,
         Op::MseLoss | Op::L1Loss => loss::difference,
         Op::CrossEntropy => loss::cross_entropy,
         Op::Tensor | Op::AsTensor | Op::ScalarTensor | Op::NewTensor => creation::from_data,
@@ -155,7 +156,9 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Outcome<Value> {
         Op::Eye | Op::TrilIndices | Op::TriuIndices | Op::HannWindow => creation::matrix,
         Op::Fill | Op::Zero | Op::NormalInPlace | Op::UniformInPlace => creation::filled,
         Op::Randperm | Op::Bernoulli | Op::Multinomial => creation::drawn,
-        Op::Item | Op::Size | Op::Shape | Op::Numel | Op::Dim | Op::Stride => scalar::property,
+        Op::Item | Op::ToList | Op::Size | Op::Shape | Op::Numel | Op::Dim | Op::Stride => {
+            scalar::property
+        }
         Op::StorageOffset | Op::DeviceOf | Op::DtypeOf | Op::IsContiguous => scalar::property,
         Op::SymSum | Op::SymInt | Op::SymFloat | Op::SymMax | Op::SymMin => scalar::number,
         Op::SymNot | Op::SymIte | Op::SymSqrt | Op::MathCeil | Op::MathFloor => scalar::number,

@@ -214,6 +214,7 @@ pub(super) fn property(args: &Args) -> Outcome<Value> {
     let dims = |dims: &[Dim]| Value::Sequence(dims.iter().cloned().map(Value::dim).collect());
     Ok(match args.op() {
         Op::Item => return item(args),
+        Op::ToList => return list(args),
         Op::Size => match args.optional_int("dim")? {
             Some(axis) => {
                 let axis = super::args::wrap_axis(axis.size, input.rank())?;
@@ -258,8 +259,12 @@ fn item(args: &Args) -> Outcome<Value> {
             input.elements()
         )));
     }
-    let value = args.scope.known_scalar(input);
-    Ok(Value::Scalar(match input.dtype {
+    number_of(input.dtype, args.scope.known_scalar(input))
+}
+
+/// An element as a Python number.
+fn number_of(dtype: DType, value: Option<f64>) -> Outcome<Value> {
+    Ok(Value::Scalar(match dtype {
         DType::Bool => Scalar::Bool(value.map(|v| v != 0.0)),
         dtype if dtype.is_integer() => Scalar::Int(value.map(|v| Dim::fixed(v as i64))),
         dtype if dtype.is_complex() => {
@@ -267,6 +272,33 @@ fn item(args: &Args) -> Outcome<Value> {
         }
         _ => Scalar::Float(value),
     }))
+}
+
+/// The elements as nested lists of numbers.
+fn list(args: &Args) -> Outcome<Value> {
+    let input = args.first_tensor()?;
+    // Also of nothing there can be many lists.
+    let lists = input.shape.iter().fold(1, |all: i64, dim| all.saturating_mul(dim.size.max(1)));
+    let lists = usize::try_from(lists).unwrap_or(usize::MAX);
+    if lists > MAX_ITEMS {
+        return Err(Problem::unknown("a list of so many numbers is not followed"));
+    }
+    let values: Vec<Option<f64>> = match args.scope.known_elements(input) {
+        Some(elements) => elements.into_iter().map(Some).collect(),
+        None => vec![None; lists],
+    };
+    let numbers = values.into_iter().map(|value| number_of(input.dtype, value));
+    let numbers = numbers.collect::<Outcome<Vec<_>>>()?;
+    Ok(nested(&input.shape, &mut numbers.into_iter()))
+}
+
+fn nested(shape: &[Dim], numbers: &mut std::vec::IntoIter<Value>) -> Value {
+    match shape {
+        [] => numbers.next().unwrap_or_else(|| Value::Sequence(Vec::new())),
+        [outer, inner @ ..] => {
+            Value::Sequence((0..outer.size).map(|_| nested(inner, numbers)).collect())
+        }
+    }
 }
 
 /// Functions of Python numbers.

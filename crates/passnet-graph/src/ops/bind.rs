@@ -118,6 +118,9 @@ impl<'a> Bound<'a> {
                 self.has("dim") && !matches!(self.arg("dim"), Arg::None | Arg::Node(_))
             }
             Op::Nonzero => self.flag("as_tuple"),
+            Op::Unique | Op::UniqueConsecutive => {
+                self.flag("return_inverse") || self.flag("return_counts")
+            }
             _ => false,
         }
     }

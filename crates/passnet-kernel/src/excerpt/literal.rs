@@ -11,7 +11,9 @@ pub(super) fn literal(value: &Const, language: &str) -> String {
         }
         // By name, which the file that is cut out binds.
         Const::Function(_, name) => name.clone(),
-        Const::None | Const::Bool(_) | Const::Int(_) | Const::Float(_) => value.to_string(),
+        Const::None | Const::Bool(_) | Const::Int(_) | Const::Wide(_) | Const::Float(_) => {
+            value.to_string()
+        }
         Const::Str(text) => quoted(text),
         Const::Elem(elem) => format!("{language}.{}", elem.language_name()),
         Const::Pointer(elem) => {

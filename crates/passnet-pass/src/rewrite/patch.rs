@@ -90,32 +90,34 @@ fn gives_tuple(pattern: &Pattern<'_>) -> bool {
     bound.is_some_and(|bound| bound.gives_tuple())
 }
 
-/// The wrapper's arguments that only the match uses and whose memory no other value shares.
+/// The wrapper's arguments that nobody uses any more once the match has run, neither themselves nor a value that shares
+/// their memory. Who uses them before is no matter: that stays before the replacement.
 fn dead_arguments(graph: &Graph, found: &Match, args: &[Arg], adds: &[Call]) -> Vec<usize> {
     let effects = Effects::of(graph);
+    let Some(&first) = found.nodes.iter().min() else { return Vec::new() };
     let is_dead = |arg: &Arg| {
         let Arg::Node(value) = arg else { return false };
-        if value.index() < graph.placeholder_count() || value.index() >= graph.nodes().len() {
+        if value.index() >= graph.nodes().len() {
             return false;
         }
         let is_known = graph.call(*value).is_some_and(|call| call.target.op().is_some());
-        let mut alone = is_known && !returns(graph, *value);
-        for (id, call) in graph.calls().filter(|(id, _)| !found.nodes.contains(id)) {
-            call.for_each_input(|input| alone &= input != *value);
-            alone &= id == *value || !effects.may_alias(id, *value);
+        let mut dead = is_known && effects.root(*value).index() >= graph.placeholder_count();
+        let shares = |id: NodeId| !found.nodes.contains(&id) && effects.may_alias(id, *value);
+        for output in &graph.outputs {
+            output.for_each_node(&mut |id| dead &= !shares(id));
         }
-        adds.iter().for_each(|call| call.for_each_input(|input| alone &= input != *value));
-        alone && effects.root(*value).index() >= graph.placeholder_count()
+        for (id, call) in graph.calls().skip(first.index() - graph.placeholder_count()) {
+            if !found.nodes.contains(&id) {
+                call.for_each_input(|input| dead &= !shares(input));
+                dead &= id == *value || !shares(id);
+            }
+        }
+        adds.iter().for_each(|call| call.for_each_input(|input| dead &= input != *value));
+        dead
     };
     let once = |arg: &Arg| args.iter().filter(|other| *other == arg).count() == 1;
     let arguments = args.iter().enumerate();
     arguments.filter(|(_, arg)| is_dead(arg) && once(arg)).map(|(index, _)| index).collect()
-}
-
-fn returns(graph: &Graph, value: NodeId) -> bool {
-    let mut found = false;
-    graph.outputs.iter().for_each(|output| output.for_each_node(&mut |id| found |= id == value));
-    found
 }
 
 /// The wrapper's arguments that the pattern updates in place.

@@ -3,7 +3,7 @@
 use super::{Args, Kernel, subscript};
 use crate::engine::Value;
 use crate::native::error::{Result, bail, ensure};
-use crate::native::ops::indexing::{self, Bag, BagMode, ScatterOp};
+use crate::native::ops::indexing::{self, Bag, BagMode, ScatterOp, Unique};
 use crate::native::ops::movement;
 use crate::native::tensor::{Arg, Scalar, Tensor};
 use passnet_graph::DType;
@@ -26,6 +26,7 @@ pub(super) fn kernel(op: Op) -> Option<Kernel> {
         Op::Bincount => bincount,
         Op::Searchsorted | Op::Bucketize => search,
         Op::IsIn => is_in,
+        Op::Unique | Op::UniqueConsecutive => unique,
         _ => return None,
     })
 }
@@ -267,6 +268,18 @@ fn is_in(args: &Args<'_>) -> Result<Value> {
         values.iter().map(|value| i64::from(is_known(value) != inverted)).collect()
     };
     Ok(Tensor::from_slice(&found, elements.shape())?.to_dtype(DType::Bool)?.into())
+}
+
+fn unique(args: &Args<'_>) -> Result<Value> {
+    let consecutive = args.op == Op::UniqueConsecutive;
+    let found = indexing::unique(args.input()?, args.optional_int("dim")?, consecutive)?;
+    let Unique { values, inverse, counts } = found;
+    Ok(match (args.flag("return_inverse")?, args.flag("return_counts")?) {
+        (false, false) => values.into(),
+        (true, false) => Value::tensors(vec![values, inverse]),
+        (false, true) => Value::tensors(vec![values, counts]),
+        (true, true) => Value::tensors(vec![values, inverse, counts]),
+    })
 }
 
 /// `searchsorted` and `bucketize`: how many boundaries lie before each value.

@@ -4,13 +4,16 @@ use super::args::truth;
 use super::{Args, Kernel, python};
 use crate::engine::Value;
 use crate::native::error::{Result, bail, ensure};
-use crate::native::tensor::Scalar;
 use crate::native::tensor::layout::is_channels_last;
+use crate::native::tensor::{Scalar, Tensor};
 use passnet_graph::ops::Op;
+
+/// `tolist` of more elements than this is refused: each becomes a value of its own.
+const MAX_LISTED: usize = 1 << 16;
 
 pub(super) fn kernel(op: Op) -> Option<Kernel> {
     Some(match op {
-        Op::Item | Op::Size | Op::Shape | Op::Numel | Op::Dim | Op::Stride => property,
+        Op::Item | Op::ToList | Op::Size | Op::Shape | Op::Numel | Op::Dim | Op::Stride => property,
         Op::StorageOffset | Op::DeviceOf | Op::DtypeOf | Op::IsContiguous => property,
         Op::SymSum | Op::SymMax | Op::SymMin | Op::SymNot | Op::SymIte => number,
         Op::MakeSize | Op::MakeDevice | Op::PromoteTypes => number,
@@ -28,6 +31,7 @@ fn property(args: &Args<'_>) -> Result<Value> {
     let input = args.input()?;
     Ok(match args.op {
         Op::Item => Value::Number(input.item()?),
+        Op::ToList => list(input)?,
         Op::Size => match args.optional_int("dim")? {
             Some(dim) => Value::int(input.size(dim)? as i64),
             None => Value::sizes(input.shape()),
@@ -52,6 +56,22 @@ fn property(args: &Args<'_>) -> Result<Value> {
             _ => Value::bool(input.is_contiguous()),
         },
     })
+}
+
+/// The elements as nested lists of numbers.
+fn list(input: &Tensor) -> Result<Value> {
+    // Also of nothing there can be many lists.
+    let lists = input.shape().iter().fold(1usize, |all, size| all.saturating_mul((*size).max(1)));
+    ensure!(
+        lists <= MAX_LISTED,
+        Value,
+        "a list of {lists} numbers is too long; this engine makes lists of at most {MAX_LISTED}"
+    );
+    if input.ndim() == 0 {
+        return Ok(Value::Number(input.item()?));
+    }
+    let parts = input.unbind(0)?;
+    Ok(Value::Sequence(parts.iter().map(list).collect::<Result<_>>()?))
 }
 
 fn number(args: &Args<'_>) -> Result<Value> {

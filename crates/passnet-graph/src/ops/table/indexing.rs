@@ -125,4 +125,14 @@ pub(super) static SPECS: &[OpSpec] = &[
         &["elements:S, test_elements:S, *, assume_unique:B=False, invert:B=False"],
         &["torch.isin"],
     ),
+    indexing(
+        Op::Unique,
+        &["input:T, sorted:B=True, return_inverse:B=False, return_counts:B=False, dim:I=None"],
+        &["torch.unique", "torch.functional.unique", ".unique"],
+    ),
+    indexing(
+        Op::UniqueConsecutive,
+        &["input:T, return_inverse:B=False, return_counts:B=False, dim:I=None"],
+        &["torch.unique_consecutive", "torch.functional.unique_consecutive", ".unique_consecutive"],
+    ),
 ];

@@ -95,7 +95,10 @@ pub(super) static SPECS: &[OpSpec] = &[
     ),
     reduction(
         Op::LinalgNorm,
-        &["input:T, ord:A=None, dim:Z=None, keepdim:B=False, *, dtype:D=None"],
+        &[
+            "input:T, ord:A=None, dim:Z=None, keepdim:B=False, *, dtype:D=None",
+            "input:T, ord:A=None, dim:Z=None, keepdim:B=False, *, out:T=None, dtype:D=None",
+        ],
         &["torch.linalg.norm", "torch._C._linalg.linalg_norm"],
     ),
     reduction(

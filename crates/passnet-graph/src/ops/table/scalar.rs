@@ -20,6 +20,7 @@ pub(super) static SPECS: &[OpSpec] = &[
             "torch.ops.aten._local_scalar_dense.default",
         ],
     ),
+    scalar(Op::ToList, &["input:T"], &[".tolist"]),
     scalar(
         Op::Size,
         &["input:T, dim:I=None"],

@@ -3,10 +3,12 @@
 mod advanced;
 mod bag;
 mod scatter;
+mod unique;
 
 pub use advanced::{index, index_put, masked_select, nonzero};
 pub use bag::{Bag, BagMode, bound_rows, embedding_bag};
 pub use scatter::{ScatterOp, index_add, scatter, scatter_value};
+pub(crate) use unique::{Unique, unique};
 
 use crate::native::error::{Result, ensure};
 use crate::native::simd::parallel::{GRAIN, for_each_chunk};

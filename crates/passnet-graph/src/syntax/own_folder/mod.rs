@@ -4,6 +4,8 @@
 //! Such files are found without them, so the first kind is dropped and the second becomes a plain import. Whatever else
 //! is done with `os`, `sys` or `importlib` stays where it is, and then all of it stays.
 
+mod kept;
+
 use super::{Ranged, TextRange, ast};
 use ast::visitor::Visitor;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -33,20 +35,25 @@ pub(super) fn find_own_files(module: &mut ast::ModModule) {
     if !setup.reaches_folder {
         return;
     }
+    let mut body = module.body.clone();
     let mut used = Used(FxHashSet::default());
-    for (stmt, _) in module.body.iter().zip(&taken).filter(|(_, taken)| **taken == Taken::Not) {
+    for (stmt, _) in body.iter_mut().zip(&taken).filter(|(_, taken)| **taken == Taken::Not) {
+        setup.name_kept_modules(stmt);
         used.visit_stmt(stmt);
     }
     if setup.names.iter().any(|name| used.0.contains(name.as_str())) {
         return;
     }
-    let body = std::mem::take(&mut module.body);
+    module.body.clear();
     for (stmt, taken) in body.into_iter().zip(taken) {
         match (taken, stmt) {
             (Taken::Not, stmt) => module.body.push(stmt),
             (Taken::Dropped, _) => {}
             (Taken::Import { file, name }, stmt) => {
                 module.body.push(import(&file, &name, stmt.range()));
+            }
+            (Taken::Member { file, member, name }, stmt) => {
+                module.body.push(import_member(&file, &member, &name, stmt.range()));
             }
             (Taken::FirstTry, ast::Stmt::Try(block)) => {
                 let kept = block.body.into_iter().filter(is_import);
@@ -67,11 +74,17 @@ enum Taken {
         file: String,
         name: String,
     },
+    /// It becomes `from file import member as name`.
+    Member {
+        file: String,
+        member: String,
+        name: String,
+    },
     /// Of a `try`, what it tries first.
     FirstTry,
 }
 
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct Setup {
     /// What the lines bind for themselves: modules, folders, paths.
     names: FxHashSet<String>,
@@ -82,6 +95,12 @@ struct Setup {
     files: FxHashMap<String, String>,
     specs: FxHashMap<String, String>,
     modules: FxHashMap<String, String>,
+    /// Texts that names stand for.
+    texts: FxHashMap<String, String>,
+    /// Names of modules that lie in `sys.modules`, by the texts under which they lie there.
+    kept: FxHashMap<String, String>,
+    /// Functions that load a file of the folder and return it, each with the file's stem.
+    loaders: FxHashMap<String, String>,
     /// Whether something is reached that way.
     reaches_folder: bool,
 }
@@ -94,7 +113,11 @@ impl Setup {
             ast::Stmt::ImportFrom(import) => dropped(self.takes_members(import)),
             ast::Stmt::Assign(assign) => self.takes_assign(assign),
             ast::Stmt::Expr(stmt) => self.takes_call(&stmt.value),
-            ast::Stmt::If(block) => dropped(self.takes_if(block)),
+            ast::Stmt::If(block) => match self.takes_loading(block) {
+                Taken::Not => dropped(self.takes_if(block)),
+                taken => taken,
+            },
+            ast::Stmt::FunctionDef(function) => dropped(self.takes_loader(function)),
             ast::Stmt::Assert(assert) => dropped(self.is_about_spec(&assert.test)),
             ast::Stmt::Try(block) => self.takes_try(block),
             _ => Taken::Not,
@@ -141,19 +164,18 @@ impl Setup {
     fn takes_assign(&mut self, assign: &ast::StmtAssign) -> Taken {
         let name = match assign.targets.as_slice() {
             [ast::Expr::Name(name)] => name.id.to_string(),
-            // `sys.modules["helper"] = module`
-            [ast::Expr::Subscript(target)] => {
-                let is_table = self.path(&target.value).as_deref() == Some("sys.modules");
-                let file = match &*assign.value {
-                    ast::Expr::Name(value) => self.modules.get(value.id.as_str()),
-                    _ => None,
-                };
-                let is_own = file.is_some_and(|file| is_named_after(&target.slice, file));
-                return if is_table && is_own { Taken::Dropped } else { Taken::Not };
-            }
+            [target @ ast::Expr::Subscript(_)] => return self.takes_keeping(target, &assign.value),
             _ => return Taken::Not,
         };
         let value = &assign.value;
+        if let ast::Expr::StringLiteral(text) = &**value {
+            self.texts.insert(name, text.value.to_str().to_string());
+            return Taken::Not;
+        }
+        if let Some(taken) = self.loaded(value, &name) {
+            self.reaches_folder = true;
+            return taken;
+        }
         if self.is_folder(value) {
             self.folders.insert(name.clone());
         } else if let Some(file) = self.file(value) {
@@ -249,7 +271,7 @@ impl Setup {
     fn is_about_spec(&self, test: &ast::Expr) -> bool {
         let mut used = Used(FxHashSet::default());
         used.visit_expr(test);
-        !used.0.is_empty() && used.0.iter().all(|name| self.specs.contains_key(*name))
+        !used.0.is_empty() && used.0.iter().all(|name| self.specs.contains_key(name))
     }
 
     /// The folder of the file itself, in its usual spellings.
@@ -321,7 +343,7 @@ impl Setup {
         let ast::Expr::Call(call) = expr else { return None };
         match (self.path(&call.func).as_deref(), &*call.arguments.args) {
             (Some("importlib.util.spec_from_file_location"), [name, file])
-                if name.is_string_literal_expr() && call.arguments.keywords.is_empty() =>
+                if self.text(name).is_some() && call.arguments.keywords.is_empty() =>
             {
                 self.file(file)
             }
@@ -385,16 +407,6 @@ fn argument(call: &ast::ExprCall) -> Option<&ast::Expr> {
     }
 }
 
-/// Whether a text is the file's stem, perhaps with more before or behind it (`_helper`, `helper_module`): under the name of
-/// another module the file would take that one's place.
-fn is_named_after(expr: &ast::Expr, stem: &str) -> bool {
-    let ast::Expr::StringLiteral(text) = expr else { return false };
-    let name = text.value.to_str().trim_matches('_');
-    name == stem
-        || name.strip_prefix(stem).is_some_and(|rest| rest.starts_with('_'))
-        || name.strip_suffix(stem).is_some_and(|rest| rest.ends_with('_'))
-}
-
 /// `"helper.py"` without its end, where that is a name.
 fn stem(expr: &ast::Expr) -> Option<String> {
     let ast::Expr::StringLiteral(text) = expr else { return None };
@@ -410,28 +422,43 @@ fn is_identifier(text: &str) -> bool {
 
 /// `import file as name`, standing where a statement stood.
 fn import(file: &str, name: &str, range: TextRange) -> ast::Stmt {
-    let node_index = ast::AtomicNodeIndex::default;
-    let identifier = |text: &str| ast::Identifier::new(text, range);
     ast::Stmt::Import(ast::StmtImport {
-        names: vec![ast::Alias {
-            name: identifier(file),
-            asname: Some(identifier(name)),
-            range,
-            node_index: node_index(),
-        }],
+        names: vec![alias(file, name, range)],
         is_lazy: false,
         range,
-        node_index: node_index(),
+        node_index: ast::AtomicNodeIndex::default(),
     })
 }
 
-/// All names in code.
-struct Used<'a>(FxHashSet<&'a str>);
+/// `from file import member as name`, standing where a statement stood.
+fn import_member(file: &str, member: &str, name: &str, range: TextRange) -> ast::Stmt {
+    ast::Stmt::ImportFrom(ast::StmtImportFrom {
+        module: Some(ast::Identifier::new(file, range)),
+        names: vec![alias(member, name, range)],
+        level: 0,
+        is_lazy: false,
+        range,
+        node_index: ast::AtomicNodeIndex::default(),
+    })
+}
 
-impl<'a> Visitor<'a> for Used<'a> {
+fn alias(name: &str, asname: &str, range: TextRange) -> ast::Alias {
+    let identifier = |text: &str| ast::Identifier::new(text, range);
+    ast::Alias {
+        name: identifier(name),
+        asname: Some(identifier(asname)),
+        range,
+        node_index: ast::AtomicNodeIndex::default(),
+    }
+}
+
+/// All names in code.
+struct Used(FxHashSet<String>);
+
+impl<'a> Visitor<'a> for Used {
     fn visit_expr(&mut self, expr: &'a ast::Expr) {
         if let ast::Expr::Name(name) = expr {
-            self.0.insert(name.id.as_str());
+            self.0.insert(name.id.to_string());
         }
         ast::visitor::walk_expr(self, expr);
     }
