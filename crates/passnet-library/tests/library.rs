@@ -38,7 +38,7 @@ fn library_of(tasks: &[&str]) -> (tempfile::TempDir, Library) {
 }
 
 fn graph(body: &str) -> Graph {
-    read_model(&Source::new("model.py", &text(body))).unwrap()
+    read_model(&Source::new("model.py", text(body))).unwrap()
 }
 
 fn text(body: &str) -> String {
