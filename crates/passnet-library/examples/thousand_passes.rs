@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         std::fs::write(&file, pass(number))?;
         library.add_passes(&file, &[], &Origin::default())?;
     }
-    let graph = read_model(&Source::new("model.py", &model()))?;
+    let graph = read_model(&Source::new("model.py", model()))?;
     let device = Identity::here("native").device;
     let wanted = Wanted { trust: Trust::All, device: &device, without: &BTreeSet::new() };
     let mut took = vec![Instant::now()];

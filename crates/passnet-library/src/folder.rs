@@ -45,6 +45,16 @@ pub struct Added {
     pub evidence: usize,
 }
 
+/// Passes on their way into a library.
+#[derive(Debug)]
+struct Arrival {
+    sources: Sources,
+    name: String,
+    evidence: Vec<Evidence>,
+    /// Graphs to judge them on, by name.
+    graphs: Vec<(String, PathBuf)>,
+}
+
 /// Who wrote passes, and what others may do with them.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
@@ -126,7 +136,13 @@ impl Library {
         let kept = graphs.iter().filter_map(|graph| {
             Some((label(&graph.file_name()?.to_string_lossy()), graph.clone()))
         });
-        self.put(&Sources::of(&candidate), &name, origin, Vec::new(), kept.collect())
+        let arrival = Arrival {
+            sources: Sources::of(&candidate),
+            name,
+            evidence: Vec::new(),
+            graphs: kept.collect(),
+        };
+        self.put(arrival, origin)
     }
 
     /// Adds every set of passes of a run, with what the run says of it. What a run found wrong is added, too: it must not
@@ -136,7 +152,7 @@ impl Library {
         let folder = if run::is_run(folder) { folder } else { &inner };
         let events = run::read(folder).map_err(|error| error.to_string())?;
         let mut start: Option<Box<Start>> = None;
-        let mut sets: Vec<(Sources, String, Vec<Evidence>, Vec<(String, PathBuf)>)> = Vec::new();
+        let mut sets: Vec<Arrival> = Vec::new();
         for event in events {
             let graph = match event {
                 Event::Start(begun) => {
@@ -152,26 +168,23 @@ impl Library {
             let Some(sources) = Sources::of_event(folder, &graph) else { continue };
             let evidence = evidence_of(start, &graph);
             let kept = graph_folder(&graph).map(|path| (evidence.graph.clone(), path));
-            match sets.iter_mut().find(|(known, ..)| *known == sources) {
-                Some((_, _, known, graphs)) => {
-                    known.push(evidence);
-                    graphs.extend(kept);
+            match sets.iter_mut().find(|known| known.sources == sources) {
+                Some(known) => {
+                    known.evidence.push(evidence);
+                    known.graphs.extend(kept);
                 }
-                None => sets.push((
+                None => sets.push(Arrival {
                     sources,
-                    graph.sample.clone(),
-                    vec![evidence],
-                    kept.into_iter().collect(),
-                )),
+                    name: graph.sample.clone(),
+                    evidence: vec![evidence],
+                    graphs: kept.into_iter().collect(),
+                }),
             }
         }
         if sets.is_empty() {
             return Err(format!("{}: the run keeps no passes that matched", folder.display()));
         }
-        let put = |(sources, name, evidence, graphs): (Sources, String, Vec<_>, Vec<_>)| {
-            self.put(&sources, &name, origin, evidence, graphs)
-        };
-        sets.into_iter().map(put).collect()
+        sets.into_iter().map(|set| self.put(set, origin)).collect()
     }
 
     /// Takes over the entries of another library that are wanted, and what it knows of those that are here already.
@@ -199,8 +212,9 @@ impl Library {
                 sample.graphs.iter().map(place).collect::<Vec<_>>()
             });
             let origin = Origin { author: theirs.author, licence: theirs.licence };
-            let graphs = graphs.collect();
-            added.push(self.put(&sources, &theirs.name, &origin, theirs.evidence, graphs)?);
+            let (name, evidence) = (theirs.name, theirs.evidence);
+            let arrival = Arrival { sources, name, evidence, graphs: graphs.collect() };
+            added.push(self.put(arrival, &origin)?);
         }
         Ok(added)
     }
@@ -216,14 +230,8 @@ impl Library {
     }
 
     /// Writes a new entry, or what is new about one.
-    fn put(
-        &self,
-        sources: &Sources,
-        name: &str,
-        origin: &Origin,
-        evidence: Vec<Evidence>,
-        graphs: Vec<(String, PathBuf)>,
-    ) -> Result<Added, String> {
+    fn put(&self, arrival: Arrival, origin: &Origin) -> Result<Added, String> {
+        let Arrival { sources, name, evidence, graphs } = arrival;
         let digest = sources.digest();
         let folder = short(&digest).to_string();
         let told = evidence.len();
@@ -249,7 +257,7 @@ impl Library {
             let entry = Entry {
                 format: FORMAT,
                 digest,
-                name: name.to_string(),
+                name: name.clone(),
                 passes: listed(&candidate),
                 author: origin.author.clone(),
                 licence: origin.licence.clone(),
@@ -263,7 +271,7 @@ impl Library {
             let _ = fs::remove_dir_all(&partial);
             return Err(error);
         }
-        Ok(Added { entry: folder, name: name.to_string(), is_new: true, evidence: told })
+        Ok(Added { entry: folder, name, is_new: true, evidence: told })
     }
 }
 

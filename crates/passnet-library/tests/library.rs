@@ -38,7 +38,7 @@ fn library_of(tasks: &[&str]) -> (tempfile::TempDir, Library) {
 }
 
 fn graph(body: &str) -> Graph {
-    read_model(&Source::new("model.py", &text(body))).unwrap()
+    read_model(&Source::new("model.py", text(body))).unwrap()
 }
 
 fn text(body: &str) -> String {
@@ -89,7 +89,7 @@ fn what_breaks_a_rule_or_cannot_be_read_is_not_added() {
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("sorted_output_pass_rule_names.json"), "[\"bad\"]").unwrap();
     for (text, part) in [
-        ("def pattern(x:\n", "bad.py:1"),
+        ("def pattern(x:\n", "bad.py:2:1"),
         (
             "import torch\nimport os\n\n\ndef pattern(x):\n    return torch.relu(x)\n\n\n\
              def replacement_args(x):\n    return (x,)\n\n\ndef wrapper(x):\n    return os.system(x)\n\n\n\

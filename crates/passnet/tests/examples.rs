@@ -16,6 +16,8 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("--engine torch", "needs PyTorch"),
     ("--device cuda", "needs a GPU"),
     ("passnet extract", "needs PyTorch"),
+    ("passnet explain-model", "needs PyTorch"),
+    ("passnet model bench", "needs PyTorch"),
     ("--from-catalogue", "needs PyTorch"),
     ("captured", "is made by `passnet extract`"),
     ("--model ", "needs a model"),
@@ -116,7 +118,8 @@ fn shell(folder: &Path, line: &str) -> Output {
     let path = format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap());
     let mut command = Command::new("bash");
     command.current_dir(folder).arg("-c").arg(line).env("PATH", path).env("NO_COLOR", "1");
-    command.env("XDG_CACHE_HOME", folder.join("cache")).env_remove("COLUMNS");
+    command.env("XDG_CACHE_HOME", folder.join("cache")).env("XDG_DATA_HOME", folder.join("data"));
+    command.env_remove("COLUMNS").env_remove("PASSNET_LIBRARY");
     command.output().unwrap()
 }
 

@@ -18,7 +18,7 @@ pub enum LibraryCommand {
 Examples:
   passnet library add --bundled                                                    the passes that this program carries
   passnet library add bench/passes --tasks bench/tasks                             the same, from a checkout
-  passnet library add my_pass.py --graphs graphs/one graphs/two                    to be judged on these graphs
+  passnet library add examples/passes/rms_norm_gate --graphs examples/graphs/rms_norm_gate    to be judged on this graph
   passnet library add runs/mine --author 'A. Person' --licence MIT                 passes with what the run says of them
   passnet library add solved                                                       what `passnet solve --out solved` wrote
 
@@ -32,7 +32,7 @@ are added: what is new about them is kept with it.")]
 Examples:
   passnet library verify                                       on the native engine, entries without evidence for it
   passnet library verify --engine torch --device cuda          on a GPU
-  passnet library verify --again 3f2a90c1d4e5b6a7              one entry, although something is known of it
+  passnet library verify --again                               all entries, although something is known of them
 
 Exit code 1 means that an entry is wrong, 3 that one could not be judged.")]
     Verify(verify::VerifyArgs),
