@@ -41,7 +41,7 @@ fn the_solver_solves_in_both_ways_of_calling_tools() {
         let mut agent = solver(evaluator(), false);
         agent.calls = calls;
         let out = place.path().join(format!("{calls:?}"));
-        run_in(&out, &agent, &[task.clone()], 1, 1);
+        run_in(&out, &agent, std::slice::from_ref(&task), 1, 1);
         let attempts = read_attempts(&out).unwrap();
         let [attempt] = &attempts[..] else { panic!("{}", attempts.len()) };
         assert!(attempt.is_finished() && attempt.is_correct(), "{:?}", attempt.end);
@@ -139,7 +139,7 @@ fn an_attempt_of_the_solver_stopped_anywhere_goes_on() {
     let task = small_task(place.path(), "relu");
     let agent = solver(evaluator(), true);
     let out = place.path().join("whole");
-    run_in(&out, &agent, &[task.clone()], 1, 1);
+    run_in(&out, &agent, std::slice::from_ref(&task), 1, 1);
     let path = out.join("attempts").join(&task.id).join("0/trajectory.jsonl");
     let whole = std::fs::read_to_string(&path).unwrap();
     let lines: Vec<&str> = whole.lines().collect();
@@ -147,7 +147,7 @@ fn an_attempt_of_the_solver_stopped_anywhere_goes_on() {
         std::fs::write(&path, lines[..kept].join("\n") + "\n").unwrap();
         // Another process would know nothing of the first one's choices.
         let agent = solver(agent.evaluator.clone(), true);
-        run_in(&out, &agent, &[task.clone()], 1, 1);
+        run_in(&out, &agent, std::slice::from_ref(&task), 1, 1);
         let attempts = read_attempts(&out).unwrap();
         assert!(attempts[0].is_finished() && attempts[0].is_correct(), "after {kept} lines");
     }
