@@ -321,6 +321,21 @@ class BackendTest(unittest.TestCase):
             said = [warning for warning in said if issubclass(warning.category, PassWarning)]
             self.assertEqual(len(said), 1, rest)
 
+    def test_the_solver_writes_what_the_library_lacks(self):
+        from passnet.backend import report
+
+        def forward(x, y, w, b):
+            return torch.nn.functional.gelu(torch.nn.functional.layer_norm(x + y, (256,), w, b)) * 2.0
+
+        compiled = self.compiled(forward, solve=True, solve_seconds=300.0, trust="judged")
+        with torch.inference_mode():
+            for _ in range(3):
+                given = [torch.randn(64, 256), torch.randn(64, 256), torch.randn(256), torch.randn(256)]
+                torch.testing.assert_close(compiled(*given), forward(*given))
+        found = report().as_dict()
+        notes = [note for graph in [*found["graphs"], *found["left"]] for note in graph["notes"]]
+        self.assertIn("solved", notes)
+
     def test_a_report_says_what_was_replaced(self):
         from passnet.backend import report
 

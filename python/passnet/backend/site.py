@@ -250,12 +250,16 @@ class Site:
         if self.device.type == "cuda" and self.options.cuda_graphs:
             # Launches cost nothing in a recording.
             return device_seconds(self.device, way)
+        self.synchronize()
         started = time.perf_counter()
         for _ in range(CALLS):
             way()
+        self.synchronize()
+        return (time.perf_counter() - started) / CALLS
+
+    def synchronize(self) -> None:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
-        return (time.perf_counter() - started) / CALLS
 
     def become_eager(self) -> None:
         """Without the lock, which another thread may hold while it waits for ours: each of these is one step."""
