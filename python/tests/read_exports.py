@@ -80,6 +80,9 @@ def read_trl(folder: Path) -> str:
 
     processing = tokenizer()
     for name in ("trl", "trl-prompt-completion", "trl-prompt", "trl-preference", "trl-kto"):
+        # Attempts that end with the same files make no pair.
+        if not lines(folder / f"{name}.jsonl"):
+            continue
         keys = ("messages", "prompt", "completion", "chosen", "rejected", "label")
         for row in loaded(folder / f"{name}.jsonl"):
             assert is_conversational(row), name

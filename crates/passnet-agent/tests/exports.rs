@@ -98,7 +98,7 @@ fn only_replies_worth_learning_are_learned() {
     };
     let openai = lines(Framework::OpenAi);
     let wrong = count(&openai, "weight", json!(0));
-    assert!(wrong >= 3, "{wrong} replies are mistakes");
+    assert!((1..=3).contains(&wrong), "{wrong} replies are mistakes");
     // A slow version is right, and not worth learning either.
     let learned = count(&openai, "weight", json!(1));
     assert!(learned <= good && learned + 6 >= good, "{learned} of {good}");
@@ -196,7 +196,7 @@ fn poisoned_attempts_reach_no_export() {
     let faster = |text: &str| {
         let mut events: Value = serde_json::from_str(text).unwrap();
         for event in events.as_array_mut().unwrap() {
-            event["evaluation"]["judged"]["speedup"] = json!(50.0);
+            event["speedup"] = json!(50.0);
         }
         events.to_string()
     };

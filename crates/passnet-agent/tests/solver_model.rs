@@ -85,7 +85,11 @@ fn mistakes_are_told_by_the_environment_and_repaired() {
             first_answers.push(found[0].clone());
         }
     }
-    assert!(first_answers.len() >= 3, "{} attempts begin with a mistake", first_answers.len());
+    assert!(
+        (1..=3).contains(&first_answers.len()),
+        "{} attempts begin with a mistake",
+        first_answers.len()
+    );
     for answer in &first_answers {
         let is_named = Mistake::ALL
             .iter()

@@ -13,10 +13,12 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Whoever asks within this time after another is answered together with it.
 const GATHER: Duration = Duration::from_millis(150);
+/// Where answers take long it pays to wait longer for company: so much of the last answer's time.
+const GATHER_SHARE: u32 = 10;
 /// Bytes of one answer, whatever the number of conversations.
 const MAX_LINE_BYTES: u64 = 256 << 20;
 
@@ -122,16 +124,19 @@ fn plain(message: &Message) -> Value {
 
 /// Until nobody can ask any more, or the process fails; then all who wait hear that it has ended.
 fn answer_all(mut process: Process, waiting: &Receiver<Asked>, batch: usize) {
+    let mut gather = GATHER;
     while let Ok(first) = waiting.recv() {
         let mut asked = vec![first];
         while asked.len() < batch {
-            match waiting.recv_timeout(GATHER) {
+            match waiting.recv_timeout(gather) {
                 Ok(next) => asked.push(next),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
         let conversations: Vec<&Vec<Value>> = asked.iter().map(|one| &one.messages).collect();
+        let started = Instant::now();
         let answers = process.ask(&json!({ "conversations": conversations }), asked.len());
+        gather = GATHER.max(started.elapsed() / GATHER_SHARE);
         let is_over = matches!(&answers, Err(error) if error.kind == ErrorKind::Connection);
         match answers {
             Ok(said) => asked.into_iter().zip(said).for_each(|(one, said)| {

@@ -47,7 +47,7 @@ pub struct RunArgs {
     #[arg(long)]
     model: String,
 
-    /// The solver's first try is wrong in a way that models are; it is told so, and repairs it
+    /// Every second attempt of the solver begins wrong in a way that models are; it is told so, and repairs it
     #[arg(long)]
     with_mistakes: bool,
 

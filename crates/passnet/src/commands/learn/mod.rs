@@ -57,8 +57,8 @@ pub struct LearnArgs {
     #[arg(long, value_name = "N")]
     most_tasks: Option<usize>,
 
-    /// The solver's attempts at each training task
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    /// The solver's attempts at each training task; every second one begins with a mistake
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
     solver_attempts: u32,
 
     /// Rounds of sampling, judging and training on what was right and fast
