@@ -243,20 +243,9 @@ fn names_of_graphs_and_samples_tell_a_model_nothing() {
 fn trainers_read_what_is_written() {
     let python = std::env::var_os("PASSNET_PYTHON").unwrap_or_else(|| "python3".into());
     let place = tempfile::tempdir().unwrap();
-    let all = [
-        ("trl", Framework::Trl),
-        ("trl-prompt-completion", Framework::TrlPromptCompletion),
-        ("trl-prompt", Framework::TrlPrompt),
-        ("trl-preference", Framework::TrlPreference),
-        ("trl-kto", Framework::TrlKto),
-        ("llama-factory", Framework::LlamaFactory),
-        ("axolotl", Framework::Axolotl),
-        ("verl", Framework::Verl),
-        ("openai", Framework::OpenAi),
-    ];
-    for (name, framework) in all {
+    for framework in Framework::ALL {
         let text: String = lines(framework).iter().map(|line| format!("{line}\n")).collect();
-        std::fs::write(place.path().join(format!("{name}.jsonl")), text).unwrap();
+        std::fs::write(place.path().join(format!("{}.jsonl", framework.name())), text).unwrap();
     }
     let reader = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tests/read_exports.py");
     let read = std::process::Command::new(python).arg(reader).arg(place.path()).output().unwrap();

@@ -17,23 +17,61 @@ use std::collections::BTreeSet;
 /// A trainer and what it is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framework {
-    /// TRL's SFT: whole conversations with tools.
     Trl,
-    /// TRL's SFT: a prompt and the reply to be learned.
     TrlPromptCompletion,
-    /// TRL's GRPO: prompts alone.
     TrlPrompt,
-    /// TRL's DPO: pairs.
     TrlPreference,
-    /// TRL's KTO: replies that are good or bad.
     TrlKto,
-    /// LLaMA-Factory: sharegpt with tools.
     LlamaFactory,
     Axolotl,
-    /// Prompts for reinforcement learning with verl.
     Verl,
-    /// The fine-tuning files of OpenAI's service.
     OpenAi,
+}
+
+impl Framework {
+    pub const ALL: [Framework; 9] = [
+        Framework::Trl,
+        Framework::TrlPromptCompletion,
+        Framework::TrlPrompt,
+        Framework::TrlPreference,
+        Framework::TrlKto,
+        Framework::LlamaFactory,
+        Framework::Axolotl,
+        Framework::Verl,
+        Framework::OpenAi,
+    ];
+
+    /// As commands name it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Framework::Trl => "trl",
+            Framework::TrlPromptCompletion => "trl-prompt-completion",
+            Framework::TrlPrompt => "trl-prompt",
+            Framework::TrlPreference => "trl-preference",
+            Framework::TrlKto => "trl-kto",
+            Framework::LlamaFactory => "llama-factory",
+            Framework::Axolotl => "axolotl",
+            Framework::Verl => "verl",
+            Framework::OpenAi => "openai",
+        }
+    }
+
+    /// What its lines are, in a few words.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Framework::Trl => "TRL, SFT: whole conversations with tools",
+            Framework::TrlPromptCompletion => "TRL, SFT: a prompt and one reply worth learning",
+            Framework::TrlPrompt => "TRL, GRPO: prompts alone",
+            Framework::TrlPreference => "TRL, DPO: pairs with tools",
+            Framework::TrlKto => "TRL, KTO: replies, good or bad",
+            Framework::LlamaFactory => {
+                "LLaMA-Factory: sharegpt with tools, up to each reply worth learning"
+            }
+            Framework::Axolotl => "axolotl: chat_template, with the replies worth learning marked",
+            Framework::Verl => "verl: prompts for reinforcement learning",
+            Framework::OpenAi => "OpenAI's fine-tuning, with weights of replies",
+        }
+    }
 }
 
 /// What LLaMA-Factory puts between answers that came together.

@@ -3,6 +3,7 @@
 use super::attempts;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, warn};
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use passnet_agent::export::guard::{Unfit, unfit};
 use passnet_agent::export::{
@@ -15,6 +16,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -73,48 +75,31 @@ pub struct ExportArgs {
     unsealed: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
-    /// Whole conversations, as servers write them
     Sft,
-    /// Pairs of attempts, as servers write them
     Preference,
-    /// TRL, SFT: whole conversations with tools
-    Trl,
-    /// TRL, SFT: a prompt and one reply worth learning
-    TrlPromptCompletion,
-    /// TRL, GRPO: prompts alone
-    TrlPrompt,
-    /// TRL, DPO: pairs with tools
-    TrlPreference,
-    /// TRL, KTO: replies, good or bad
-    TrlKto,
-    /// LLaMA-Factory: sharegpt with tools, up to each reply worth learning
-    LlamaFactory,
-    /// axolotl: chat_template, with the replies worth learning marked
-    Axolotl,
-    /// verl: prompts for reinforcement learning
-    Verl,
-    /// OpenAI's fine-tuning, with weights of replies
-    Openai,
-    /// The two files of the reference
+    For(Framework),
     Reference,
 }
 
-impl Format {
-    fn framework(self) -> Option<Framework> {
-        Some(match self {
-            Format::Sft | Format::Preference | Format::Reference => return None,
-            Format::Trl => Framework::Trl,
-            Format::TrlPromptCompletion => Framework::TrlPromptCompletion,
-            Format::TrlPrompt => Framework::TrlPrompt,
-            Format::TrlPreference => Framework::TrlPreference,
-            Format::TrlKto => Framework::TrlKto,
-            Format::LlamaFactory => Framework::LlamaFactory,
-            Format::Axolotl => Framework::Axolotl,
-            Format::Verl => Framework::Verl,
-            Format::Openai => Framework::OpenAi,
-        })
+impl ValueEnum for Format {
+    fn value_variants<'a>() -> &'a [Self] {
+        static ALL: LazyLock<Vec<Format>> = LazyLock::new(|| {
+            let own = [Format::Sft, Format::Preference].into_iter();
+            own.chain(Framework::ALL.map(Format::For)).chain([Format::Reference]).collect()
+        });
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (name, about) = match self {
+            Format::Sft => ("sft", "Whole conversations, as servers write them"),
+            Format::Preference => ("preference", "Pairs of attempts, as servers write them"),
+            Format::For(framework) => (framework.name(), framework.about()),
+            Format::Reference => ("reference", "The two files of the reference"),
+        };
+        Some(PossibleValue::new(name).help(about))
     }
 }
 
@@ -159,15 +144,13 @@ pub fn run(args: &ExportArgs, out: &mut Output) -> Result<Outcome, CommandError>
         max_pairs: args.max_pairs,
         ..PairFilter::default()
     };
-    let files: Vec<(PathBuf, Vec<Value>)> = match (args.to, args.to.framework()) {
-        (_, Some(framework)) => {
+    let files: Vec<(PathBuf, Vec<Value>)> = match args.to {
+        Format::For(framework) => {
             let lines = framework_lines(&found, framework, &filter, pair_filter);
             vec![(args.out.clone(), lines)]
         }
-        (Format::Preference, None) => {
-            vec![(args.out.clone(), preference_pairs(&found, pair_filter))]
-        }
-        (Format::Reference, None) => {
+        Format::Preference => vec![(args.out.clone(), preference_pairs(&found, pair_filter))],
+        Format::Reference => {
             let name = args.out.file_name().map_or("passnet".into(), |name| name.to_string_lossy());
             let lines = trajectories(&found, &name);
             vec![
@@ -175,7 +158,7 @@ pub fn run(args: &ExportArgs, out: &mut Output) -> Result<Outcome, CommandError>
                 (args.out.with_file_name(format!("{name}_completions.jsonl")), completions(&found)),
             ]
         }
-        (_, None) => vec![(args.out.clone(), chat_lines(&found, &filter))],
+        Format::Sft => vec![(args.out.clone(), chat_lines(&found, &filter))],
     };
     let mut written = Vec::new();
     for (path, lines) in &files {
