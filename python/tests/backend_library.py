@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import tempfile
+import unittest
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -95,3 +97,28 @@ class LibraryFolder:
 
     def close(self) -> None:
         self.place.cleanup()
+
+
+class BackendCase(unittest.TestCase):
+    """Each test has a library of its own, and nothing of the tests before it."""
+
+    def setUp(self) -> None:
+        import torch
+
+        from passnet.backend import DROPPED, reporting
+
+        os.environ["PASSNET_PROGRAM"] = program()
+        torch._dynamo.reset()
+        DROPPED.reasons.clear()
+        reporting.clear()
+        self.library = LibraryFolder()
+        self.addCleanup(self.library.close)
+        torch.manual_seed(0)
+
+    def compiled(self, model: Any, **options: Any) -> Any:
+        import torch
+
+        from passnet.backend import passnet_backend
+
+        given = {"library": str(self.library.folder), "trust": "all", "measure": False, **options}
+        return torch.compile(model, backend=passnet_backend, options=given)

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from byte_tokenizer import byte_tokenizer
+
 # Tools and calls as the templates of the Qwen family put them in: arguments as JSON.
 TEMPLATE = """{%- if tools %}<|im_start|>system
 {{ messages[0].content }}{% for tool in tools %}
@@ -30,21 +32,6 @@ TOOLS = 9
 
 def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def tokenizer() -> Any:
-    """Bytes as tokens, with a chat template."""
-    import transformers
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    made = Tokenizer(models.BPE(vocab={letter: index for index, letter in enumerate(letters)}, merges=[]))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    made.add_special_tokens(["<|im_start|>", "<|im_end|>"])
-    wrapped = transformers.PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|im_end|>")
-    wrapped.chat_template = TEMPLATE
-    return wrapped
 
 
 def check_messages(messages: list[dict[str, Any]], arguments: type) -> None:
@@ -78,7 +65,7 @@ def read_trl(folder: Path) -> str:
             assert len(line["tools"]) == TOOLS
     from trl.data_utils import apply_chat_template, is_conversational
 
-    processing = tokenizer()
+    processing = byte_tokenizer(TEMPLATE)
     for name in ("trl", "trl-prompt-completion", "trl-prompt", "trl-preference", "trl-kto"):
         # Attempts that end with the same files make no pair.
         if not lines(folder / f"{name}.jsonl"):
@@ -121,9 +108,9 @@ def read_axolotl(folder: Path) -> str:
         assert any(message["training"] for message in line["messages"])
     from axolotl.prompt_strategies.chat_template import ChatTemplatePrompter, ChatTemplateStrategy
 
-    prompter = ChatTemplatePrompter(tokenizer(), chat_template=TEMPLATE, message_field_training="training")
+    prompter = ChatTemplatePrompter(byte_tokenizer(TEMPLATE), chat_template=TEMPLATE, message_field_training="training")
     strategy = ChatTemplateStrategy(
-        prompter, tokenizer=tokenizer(), train_on_inputs=False, sequence_len=1 << 20, roles_to_train=[], train_on_eos="turn"
+        prompter, tokenizer=byte_tokenizer(TEMPLATE), train_on_inputs=False, sequence_len=1 << 20, roles_to_train=[], train_on_eos="turn"
     )
     for line in lines(folder / "axolotl.jsonl"):
         found = strategy.tokenize_prompt(line)
@@ -141,7 +128,7 @@ def read_verl(folder: Path) -> str:
     from verl.utils.dataset.rl_dataset import RLHFDataset
 
     config = OmegaConf.create({"max_prompt_length": 1 << 20, "filter_overlong_prompts": False, "cache_dir": str(folder)})
-    dataset = RLHFDataset(str(folder / "verl.jsonl"), tokenizer(), config)
+    dataset = RLHFDataset(str(folder / "verl.jsonl"), byte_tokenizer(TEMPLATE), config)
     assert dataset[0]["raw_prompt"]
     return "read by verl"
 

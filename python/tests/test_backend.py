@@ -1,11 +1,10 @@
 """Passes at work: `python -m unittest tests.test_backend` (needs PyTorch and the `passnet` program)."""
 
-import os
 import threading
 import unittest
 import warnings
 
-from tests.backend_library import RIGHT, SECOND_CALL, WRONG, WRONG_SIZES, LibraryFolder, program
+from tests.backend_library import RIGHT, SECOND_CALL, WRONG, WRONG_SIZES, BackendCase, program
 
 try:
     import torch
@@ -33,24 +32,7 @@ if torch is not None:
 
 @unittest.skipIf(torch is None, "PyTorch is not installed")
 @unittest.skipIf(program() is None, "the passnet program is not built")
-class BackendTest(unittest.TestCase):
-    def setUp(self):
-        from passnet.backend import DROPPED, reporting
-
-        os.environ["PASSNET_PROGRAM"] = program()
-        torch._dynamo.reset()
-        DROPPED.reasons.clear()
-        reporting.clear()
-        self.library = LibraryFolder()
-        self.addCleanup(self.library.close)
-        torch.manual_seed(0)
-
-    def compiled(self, model, **options):
-        from passnet.backend import passnet_backend
-
-        given = {"library": str(self.library.folder), "trust": "all", "measure": False, **options}
-        return torch.compile(model, backend=passnet_backend, options=given)
-
+class BackendTest(BackendCase):
     def check(self, model, compiled, *sizes, calls=3):
         """Every output is eager's, on fresh inputs."""
         with torch.inference_mode():

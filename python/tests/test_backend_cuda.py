@@ -1,9 +1,8 @@
 """Passes at work on a GPU: `python -m unittest tests.test_backend_cuda` (needs PyTorch, Triton, a GPU and the `passnet` program)."""
 
-import os
 import unittest
 
-from tests.backend_library import RIGHT, LibraryFolder, program
+from tests.backend_library import RIGHT, BackendCase, program
 from tests.test_backend import torch
 
 if torch is not None:
@@ -12,24 +11,10 @@ if torch is not None:
 
 @unittest.skipIf(torch is None or not torch.cuda.is_available(), "no GPU")
 @unittest.skipIf(program() is None, "the passnet program is not built")
-class BackendOnGpuTest(unittest.TestCase):
+class BackendOnGpuTest(BackendCase):
     def setUp(self):
-        from passnet.backend import DROPPED, reporting
-
-        os.environ["PASSNET_PROGRAM"] = program()
-        torch._dynamo.reset()
-        DROPPED.reasons.clear()
-        reporting.clear()
-        self.library = LibraryFolder()
-        self.addCleanup(self.library.close)
+        super().setUp()
         self.library.add(RIGHT)
-        torch.manual_seed(0)
-
-    def compiled(self, model, **options):
-        from passnet.backend import passnet_backend
-
-        given = {"library": str(self.library.folder), "trust": "all", "measure": False, **options}
-        return torch.compile(model, backend=passnet_backend, options=given)
 
     def graphs(self):
         from passnet.backend import report

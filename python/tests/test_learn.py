@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from tests.byte_tokenizer import byte_tokenizer
+
 LACKS = [name for name in ("torch", "transformers", "tokenizers", "safetensors") if importlib.util.find_spec(name) is None]
 
 TEMPLATE = (
@@ -33,15 +35,8 @@ def write_model(folder: Path) -> None:
     """A Hugging Face folder with a model of a few thousand weights, whose tokens are bytes."""
     import torch
     import transformers
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
-    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
-    bytes_only = Tokenizer(models.BPE(vocab={letter: index for index, letter in enumerate(letters)}, merges=[]))
-    bytes_only.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    bytes_only.decoder = decoders.ByteLevel()
-    bytes_only.add_special_tokens(["<|im_start|>", "<|im_end|>"])
-    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=bytes_only, eos_token="<|im_end|>")
-    tokenizer.chat_template = TEMPLATE
+    tokenizer = byte_tokenizer(TEMPLATE)
     tokenizer.save_pretrained(folder)
     torch.manual_seed(7)
     config = transformers.LlamaConfig(
