@@ -1,0 +1,480 @@
+//! Which nodes go together: every node joins the group of what it reads, as long as one kernel can compute both.
+//!
+//! Views cost nothing in eager, so they never start a group; those between members, and those that only a group reads,
+//! become part of it and change its indices.
+
+mod made;
+
+use super::piece::{Param, outputs_of};
+use super::{Body, Piece, Refusal, lower, refuse};
+use crate::form::Form;
+use passnet_graph::infer::Value;
+use passnet_graph::ops::{Class, Op};
+use passnet_graph::{Arg, Call, Graph, NodeId};
+use std::collections::BTreeSet;
+
+/// Nodes that one kernel computes.
+#[derive(Debug)]
+pub struct Group {
+    pub members: BTreeSet<NodeId>,
+    pub piece: Piece,
+    pub body: Body,
+}
+
+/// A node that stays in the graph, and why.
+#[derive(Debug, Clone)]
+pub struct Left {
+    pub node: NodeId,
+    pub operation: String,
+    pub reason: String,
+}
+
+/// Groups the nodes of a form's graph, in the order of their last nodes.
+pub fn groups(form: &Form) -> (Vec<Group>, Vec<Left>) {
+    let mut finder = Finder::new(form);
+    let ids: Vec<NodeId> = form.graph().calls().map(|(id, _)| id).collect();
+    // What is made of nothing comes with whoever reads it, and gets a kernel of its own only where nobody took it.
+    for is_made in [false, true] {
+        for id in &ids {
+            let index = id.index();
+            let is_placed = finder.group_of[index].is_some();
+            if finder.is_work[index] && finder.is_made[index] == is_made && !is_placed {
+                finder.place(*id);
+            }
+        }
+        for index in 0..finder.groups.len() {
+            finder.absorb_views(index);
+        }
+    }
+    let mut groups: Vec<Group> = finder.groups.into_iter().flatten().collect();
+    groups.sort_by_key(|group| group.members.last().copied());
+    (groups, finder.left)
+}
+
+/// Pieces of one node each, the least work first: what a pass can do where nothing is worth doing.
+pub fn smallest(form: &Form, most: usize) -> Vec<Group> {
+    let finder = Finder::new(form);
+    let graph = form.graph();
+    let elements = |id: NodeId| match form.members[0].types.value(id) {
+        Value::Tensor(tensor) => tensor.elements(),
+        _ => 0,
+    };
+    let cost = |id: NodeId, call: &Call| {
+        // Its pattern would match all its like.
+        let alike = graph.calls().filter(|(_, other)| other.target == call.target).count();
+        let mut moved = elements(id);
+        call.for_each_input(|input| moved += elements(input));
+        (alike, moved)
+    };
+    let mut nodes: Vec<((usize, i64), NodeId)> = graph
+        .calls()
+        .filter(|(id, _)| finder.is_work[id.index()] || finder.is_free[id.index()])
+        .map(|(id, call)| (cost(id, call), id))
+        .collect();
+    nodes.sort_unstable();
+    let nothing_free = vec![false; graph.nodes().len()];
+    let alone = |(_, id)| attempt(form, BTreeSet::from([id]), &nothing_free).ok();
+    nodes.into_iter().filter_map(alone).take(most).collect()
+}
+
+/// A view that becomes a copy, the smallest there is: for a graph that computes nothing and whose views no wrapper can
+/// hand back.
+pub fn copied_view(form: &Form) -> Option<Group> {
+    let mut finder = Finder::new(form);
+    finder.copy_smallest();
+    finder.groups.pop().flatten()
+}
+
+/// Patterns of views (one after the other, or a list) and operations without effect, which eager gets for nothing: chains
+/// first, for which a pass is one call instead of several, then those that are easiest to hand back.
+pub fn free_pieces(form: &Form, most: usize) -> Vec<(Vec<NodeId>, Piece)> {
+    let finder = Finder::new(form);
+    let graph = form.graph();
+    let ease = |call: &Call| match call.op().map(|op| (op, op.class())) {
+        // The only one that the engine may do together with its neighbours.
+        Some((_, Class::Random)) => 2,
+        Some((Op::GetItem, _)) => 1,
+        _ => 0,
+    };
+    let alike = |call: &Call| graph.calls().filter(|(_, c)| c.target == call.target).count();
+    let mut nodes: Vec<((i32, usize), NodeId)> = graph
+        .calls()
+        .filter(|(id, _)| finder.is_free[id.index()])
+        .map(|(id, call)| ((ease(call), alike(call)), id))
+        .collect();
+    nodes.sort_unstable();
+    let piece = |(_, id): ((i32, usize), NodeId)| {
+        let mut members = BTreeSet::from([id]);
+        match form.members[0].types.value(id) {
+            Value::Tensor(_) => {}
+            // A list comes with everything that is taken from it.
+            Value::Sequence(_) => members.extend(&finder.users[id.index()]),
+            _ => return None,
+        }
+        Some((vec![id], Piece::new(form, &members).ok()?))
+    };
+    let chain = |nodes: Vec<NodeId>| {
+        let members = nodes.iter().copied().collect();
+        Some((nodes, Piece::new(form, &members).ok()?))
+    };
+    let chains = finder.free_chains().into_iter().filter_map(chain);
+    chains.chain(nodes.into_iter().filter_map(piece)).take(most).collect()
+}
+
+struct Finder<'f> {
+    form: &'f Form,
+    users: Vec<Vec<NodeId>>,
+    /// Whether a node computes or copies something that a kernel might.
+    is_work: Vec<bool>,
+    /// Whether a node is a view or an alias, free in eager.
+    is_free: Vec<bool>,
+    /// Whether a node is made of numbers, places and shapes alone, so that a kernel can compute it wherever it reads it.
+    is_made: Vec<bool>,
+    group_of: Vec<Option<usize>>,
+    groups: Vec<Option<Group>>,
+    left: Vec<Left>,
+}
+
+impl<'f> Finder<'f> {
+    fn new(form: &'f Form) -> Self {
+        let graph = form.graph();
+        let count = graph.nodes().len();
+        let mut is_free = vec![false; count];
+        let mut is_work = vec![false; count];
+        let mut is_made = vec![false; count];
+        let needed = graph.needed();
+        // What nobody needs is no part of a pattern: whoever reads a pattern leaves it out.
+        for (id, call) in graph.calls().filter(|(id, _)| needed.contains(id)) {
+            let Ok(bound) = call.bind() else { continue };
+            is_free[id.index()] = is_alias(form, id) || bound.op == Op::Item;
+            is_work[id.index()] = !is_free[id.index()]
+                && matches!(form.members[0].types.value(id), Value::Tensor(_))
+                && match bound.class() {
+                    Class::Pointwise
+                    | Class::View
+                    | Class::Movement
+                    | Class::Reduction
+                    | Class::Normalisation
+                    | Class::Pooling
+                    | Class::Resampling => true,
+                    Class::Indexing => matches!(bound.op, Op::GetItem | Op::Embedding),
+                    // Numbers of a list are copied from the host, which a GPU waits for.
+                    Class::Creation => matches!(bound.op, Op::Tensor | Op::AsTensor),
+                    _ => false,
+                };
+            is_made[id.index()] = made::is_made(call, &bound, &is_made);
+        }
+        Finder {
+            form,
+            users: graph.users(),
+            is_work,
+            is_free,
+            is_made,
+            group_of: vec![None; count],
+            groups: Vec::new(),
+            left: Vec::new(),
+        }
+    }
+
+    /// Free nodes each of which only the next one reads, the longest chain first.
+    fn free_chains(&self) -> Vec<Vec<NodeId>> {
+        let graph = self.form.graph();
+        let is_tensor = |id: NodeId| self.is_tensor(id);
+        let source = |id: NodeId| graph.call(id)?.args.first().and_then(Arg::as_node);
+        // What is taken from a list comes with the list.
+        let is_view = |id: NodeId| {
+            self.is_free[id.index()] && is_tensor(id) && source(id).is_some_and(is_tensor)
+        };
+        let next = |id: NodeId| match self.users[id.index()][..] {
+            [user] if is_view(user) && source(user) == Some(id) => {
+                (outputs_of(graph, &BTreeSet::from([id, user])) == [user]).then_some(user)
+            }
+            _ => None,
+        };
+        let views = graph.calls().map(|(id, _)| id).filter(|id| is_view(*id));
+        let heads = views.filter(|id| {
+            !source(*id).is_some_and(|before| is_view(before) && next(before) == Some(*id))
+        });
+        let mut chains: Vec<Vec<NodeId>> =
+            heads.map(|head| std::iter::successors(Some(head), |id| next(*id)).collect()).collect();
+        chains.retain(|chain| chain.len() > 1);
+        chains.sort_by_key(|chain| std::cmp::Reverse(chain.len()));
+        chains
+    }
+
+    fn graph(&self) -> &'f Graph {
+        self.form.graph()
+    }
+
+    fn place(&mut self, id: NodeId) {
+        let producers = self.producers(id);
+        let mut choices: Vec<Vec<usize>> = Vec::new();
+        if producers.len() > 1 {
+            choices.push(producers.clone());
+        }
+        choices.extend(producers.iter().rev().map(|group| vec![*group]));
+        for choice in choices {
+            let mut members = BTreeSet::from([id]);
+            for group in &choice {
+                members.extend(self.groups[*group].iter().flat_map(|group| &group.members));
+            }
+            self.add_between(id, &mut members);
+            if let Ok(group) = self.attempt_with_made(members) {
+                for old in choice {
+                    self.groups[old] = None;
+                }
+                return self.keep(group);
+            }
+        }
+        match self.attempt_with_made(BTreeSet::from([id])) {
+            Ok(group) => self.keep(group),
+            Err(reason) => {
+                let operation =
+                    self.graph().call(id).map_or(String::new(), |c| c.target.to_string());
+                self.left.push(Left { node: id, operation, reason: reason.0 });
+            }
+        }
+    }
+
+    fn keep(&mut self, group: Group) {
+        let index = self.groups.len();
+        for id in &group.members {
+            self.group_of[id.index()] = Some(index);
+        }
+        self.groups.push(Some(group));
+    }
+
+    /// The groups that a node reads, directly or through views, oldest first.
+    fn producers(&self, id: NodeId) -> Vec<usize> {
+        let mut found = BTreeSet::new();
+        let mut todo = vec![id];
+        while let Some(node) = todo.pop() {
+            let Some(call) = self.graph().call(node) else { continue };
+            call.for_each_input(|input| match self.group_of[input.index()] {
+                Some(group) => {
+                    found.insert(group);
+                }
+                None if self.comes_along(input) => todo.push(input),
+                None => {}
+            });
+        }
+        found.into_iter().collect()
+    }
+
+    /// Adds the views through which a node reads the members.
+    fn add_between(&self, id: NodeId, members: &mut BTreeSet<NodeId>) {
+        fn reaches(finder: &Finder<'_>, node: NodeId, members: &mut BTreeSet<NodeId>) -> bool {
+            if members.contains(&node) {
+                return true;
+            }
+            if !finder.comes_along(node) {
+                return false;
+            }
+            let mut inputs = Vec::new();
+            if let Some(call) = finder.graph().call(node) {
+                call.for_each_input(|input| inputs.push(input));
+            }
+            let mut found = false;
+            for input in inputs {
+                found |= reaches(finder, input, members);
+            }
+            if found {
+                members.insert(node);
+            }
+            found
+        }
+        let mut inputs = Vec::new();
+        if let Some(call) = self.graph().call(id) {
+            call.for_each_input(|input| inputs.push(input));
+        }
+        for input in inputs {
+            reaches(self, input, members);
+        }
+    }
+
+    /// With nothing to compute, the smallest view becomes a copy: the least that a pass can do.
+    fn copy_smallest(&mut self) {
+        let elements = |id: &NodeId| match self.form.members[0].types.value(*id) {
+            Value::Tensor(tensor) => tensor.elements(),
+            _ => i64::MAX,
+        };
+        let mut views: Vec<NodeId> =
+            self.graph().ids().filter(|id| self.is_free[id.index()]).collect();
+        views.sort_by_key(|id| (elements(id), *id));
+        let nothing_free = vec![false; self.is_free.len()];
+        for id in views {
+            // A list comes with everything that is taken from it.
+            let mut members = BTreeSet::from([id]);
+            if self.is_list(id) {
+                members.extend(&self.users[id.index()]);
+            }
+            if let Ok(group) = attempt(self.form, members, &nothing_free) {
+                return self.keep(group);
+            }
+        }
+    }
+
+    /// Takes in the views that nobody but the group reads.
+    fn absorb_views(&mut self, index: usize) {
+        let Some(mut group) = self.groups[index].take() else { return };
+        loop {
+            let mut grown = None;
+            let inputs = inputs_of(self.graph(), &group.members);
+            let all_made = std::iter::once(self.made_for(&inputs, &group.members));
+            let single = inputs.iter().rev().map(|input| self.absorbable(*input, &group.members));
+            for taken in all_made.chain(single).flatten() {
+                let mut members = group.members.clone();
+                members.extend(taken);
+                if let Ok(larger) = attempt(self.form, members, &self.is_free) {
+                    grown = Some(larger);
+                    break;
+                }
+            }
+            match grown {
+                Some(larger) => group = larger,
+                None => break,
+            }
+        }
+        for id in &group.members {
+            self.group_of[id.index()] = Some(index);
+        }
+        self.groups[index] = Some(group);
+    }
+
+    /// A free input with all that must come with it, if only the members use it.
+    fn absorbable(&self, input: NodeId, members: &BTreeSet<NodeId>) -> Option<BTreeSet<NodeId>> {
+        if self.is_made[input.index()] {
+            return self.made_for(&[input], members);
+        }
+        if !self.is_free[input.index()] || self.group_of[input.index()].is_some() {
+            return None;
+        }
+        let mut taken = BTreeSet::from([input]);
+        // A tensor out of a list comes with the list and everything taken from it.
+        let call = self.graph().call(input)?;
+        if let Some(list) = call.args.first().and_then(Arg::as_node)
+            && self.is_list(list)
+        {
+            taken.insert(list);
+            taken.extend(&self.users[list.index()]);
+        }
+        self.is_owned(&taken, members).then_some(taken)
+    }
+}
+
+/// Whether a node is an alias of its first argument, or a list of such.
+fn is_alias(form: &Form, id: NodeId) -> bool {
+    let Some(call) = form.graph().call(id) else { return false };
+    let Ok(bound) = call.bind() else { return false };
+    if bound.mutated().is_some() {
+        return false;
+    }
+    let source = call.args.first().and_then(Arg::as_node);
+    let mut shared = form.members.iter().map(|member| {
+        match (member.types.value(id), source.map(|source| member.types.value(source))) {
+            (Value::Tensor(result), Some(Value::Tensor(source))) => {
+                result.shares_memory_with(source)
+            }
+            (Value::Sequence(_), Some(Value::Tensor(_))) => bound.class() == Class::View,
+            (Value::Tensor(_), Some(Value::Sequence(_))) => bound.op == Op::GetItem,
+            _ => false,
+        }
+    });
+    let unchanged = matches!(
+        bound.op,
+        Op::Dropout | Op::Dropout1d | Op::Dropout2d | Op::Dropout3d | Op::AlphaDropout
+    ) && !bound.is_random();
+    unchanged || shared.all(|shared| shared)
+}
+
+fn is_returned(graph: &Graph, id: NodeId) -> bool {
+    let mut returned = false;
+    for output in &graph.outputs {
+        output.for_each_node(&mut |node| returned |= node == id);
+    }
+    returned
+}
+
+fn inputs_of(graph: &Graph, members: &BTreeSet<NodeId>) -> Vec<NodeId> {
+    let mut inputs = BTreeSet::new();
+    for id in members {
+        if let Some(call) = graph.call(*id) {
+            call.for_each_input(|input| {
+                if !members.contains(&input) {
+                    inputs.insert(input);
+                }
+            });
+        }
+    }
+    inputs.into_iter().collect()
+}
+
+/// Whether a node is a view or an alias, free in eager, for every node.
+pub(super) fn free_nodes(form: &Form) -> Vec<bool> {
+    Finder::new(form).is_free
+}
+
+/// A group of these members, if they can be taken out together and one kernel computes them.
+pub(super) fn attempt(
+    form: &Form,
+    members: BTreeSet<NodeId>,
+    is_free: &[bool],
+) -> Result<Group, Refusal> {
+    let graph = form.graph();
+    check_convex(graph, &members)?;
+    let outputs = outputs_of(graph, &members);
+    for &output in outputs.iter().filter(|output| is_free[output.index()]) {
+        let root = viewed(graph, output, is_free);
+        let shared = |other: &NodeId| *other != output && viewed(graph, *other, is_free) == root;
+        // Where only the view is wanted, and it lies as the kernel would write it, nothing is copied.
+        let is_copy = !members.contains(&root) || outputs.iter().any(shared);
+        if is_copy || !is_contiguous(form, output) {
+            refuse!("the view `{}` would become a copy", graph.node(output).name);
+        }
+    }
+    let mut touched = inputs_of(graph, &members).into_iter().chain(outputs);
+    if let Some(id) = touched.find(|id| form.is_on_host(*id)) {
+        refuse!("`{}` is made without a device, so on the CPU", graph.node(id).name);
+    }
+    let piece = Piece::new(form, &members)?;
+    if !piece.params.iter().any(|param| matches!(param, Param::Tensor(_) | Param::Device)) {
+        refuse!("nothing that it takes says on which device it is");
+    }
+    let body = lower(&piece)?;
+    Ok(Group { members, piece, body })
+}
+
+/// What a view, or a view of a view, shows.
+fn viewed(graph: &Graph, id: NodeId, is_free: &[bool]) -> NodeId {
+    let mut root = id;
+    while is_free[root.index()]
+        && let Some(source) = graph.call(root).and_then(|call| call.args.first()?.as_node())
+    {
+        root = source;
+    }
+    root
+}
+
+fn is_contiguous(form: &Form, id: NodeId) -> bool {
+    let mut values = form.members.iter().map(|member| member.types.value(id));
+    values.all(|value| matches!(value, Value::Tensor(tensor) if tensor.is_contiguous()))
+}
+
+/// No path may leave the members and come back.
+fn check_convex(graph: &Graph, members: &BTreeSet<NodeId>) -> Result<(), Refusal> {
+    let mut after = vec![false; graph.nodes().len()];
+    for (id, call) in graph.calls() {
+        let inside = members.contains(&id);
+        let mut late = false;
+        let mut reads_member = false;
+        call.for_each_input(|input| {
+            late |= after[input.index()];
+            reads_member |= members.contains(&input);
+        });
+        if inside && late {
+            refuse!("`{}` depends on something between", graph.node(id).name);
+        }
+        after[id.index()] = late || (!inside && reads_member);
+    }
+    Ok(())
+}
