@@ -12,6 +12,13 @@ impl Lower<'_> {
     pub(super) fn creation(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
         let Wanted { node, bound, index } = wanted;
         let kind = self.piece.kind(node)?;
+        if kind == Kind::Int
+            && matches!(bound.op, Op::Full | Op::FullLike | Op::NewFull)
+            && let Some(value) = bound.int("fill_value")
+        {
+            // As it is written: a float would round beyond 53 bits.
+            return Ok(self.text(kind, value.to_string(), &[]));
+        }
         let fill = match bound.op {
             Op::Zeros | Op::ZerosLike | Op::NewZeros => Some(0.0),
             Op::Ones | Op::OnesLike | Op::NewOnes => Some(1.0),
