@@ -6,6 +6,7 @@ use crate::entry::{Entry, Evidence, FORMAT};
 use crate::sources::{Sources, listed, load};
 use passnet_bench::run::{self, Event, GraphEvent, Start};
 use passnet_bench::sample::Sample;
+use passnet_bench::verdict::VerdictKind;
 use passnet_graph::FileName;
 use std::fs;
 use std::io::{self, Read};
@@ -64,6 +65,14 @@ pub struct Origin {
 
 /// An entry, or what is wrong with it: one damaged entry keeps nobody from the others.
 pub type Found = Result<Entry, String>;
+
+/// What is believed of another library. Nothing in it is signed: who wrote it could have written any verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Believed {
+    /// What it says against its passes.
+    Faults,
+    All,
+}
 
 impl Library {
     /// A library that is there, or will be when something is added.
@@ -191,6 +200,7 @@ impl Library {
     pub fn merge(
         &self,
         other: &Library,
+        believed: Believed,
         is_wanted: &dyn Fn(&str, &Entry) -> bool,
     ) -> Result<Vec<Added>, String> {
         let mut added = Vec::new();
@@ -212,7 +222,9 @@ impl Library {
                 sample.graphs.iter().map(place).collect::<Vec<_>>()
             });
             let origin = Origin { author: theirs.author, licence: theirs.licence };
-            let (name, evidence) = (theirs.name, theirs.evidence);
+            let (name, mut evidence) = (theirs.name, theirs.evidence);
+            evidence
+                .retain(|found| believed == Believed::All || found.verdict != VerdictKind::Correct);
             let arrival = Arrival { sources, name, evidence, graphs: graphs.collect() };
             added.push(self.put(arrival, &origin)?);
         }

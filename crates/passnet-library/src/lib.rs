@@ -12,6 +12,6 @@ pub mod shelf;
 pub mod sources;
 
 pub use entry::{Entry, Evidence, Standing};
-pub use folder::{Added, Library};
+pub use folder::{Added, Believed, Library};
 pub use session::Session;
 pub use shelf::{Shelf, Trust};

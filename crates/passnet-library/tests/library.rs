@@ -13,7 +13,7 @@ use passnet_library::folder::{Library, Origin};
 use passnet_library::judge::judge;
 use passnet_library::session::{Place, Session};
 use passnet_library::shelf::{Shelf, Trust, Wanted};
-use passnet_library::{Evidence, Standing};
+use passnet_library::{Believed, Evidence, Standing};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -75,10 +75,16 @@ fn the_same_passes_are_one_entry_and_what_is_known_of_them_is_merged() {
     };
     library.learn(name, std::slice::from_ref(&evidence)).unwrap();
     let (_other_place, other) = library_of(&["swiglu", "geglu_tanh"]);
-    let added = other.merge(&library, &|_, _| true).unwrap();
-    assert_eq!((added.len(), added[0].is_new, added[0].evidence), (1, false, 1));
-    assert_eq!(other.entry(name).unwrap().evidence, [evidence]);
-    let none = other.merge(&library, &|_, entry| !entry.licence.is_empty()).unwrap();
+    // A stranger's praise is not believed unless that is asked for; a fault that somebody found is.
+    let fault = Evidence { verdict: VerdictKind::Accuracy, graph: "h".into(), ..evidence.clone() };
+    library.learn(name, std::slice::from_ref(&fault)).unwrap();
+    let (_third_place, third) = library_of(&[]);
+    third.merge(&library, Believed::Faults, &|_, _| true).unwrap();
+    assert_eq!(third.entry(name).unwrap().evidence, [fault.clone()]);
+    let added = other.merge(&library, Believed::All, &|_, _| true).unwrap();
+    assert_eq!((added.len(), added[0].is_new, added[0].evidence), (1, false, 2));
+    assert_eq!(other.entry(name).unwrap().evidence, [evidence, fault]);
+    let none = other.merge(&library, Believed::All, &|_, entry| !entry.licence.is_empty()).unwrap();
     assert_eq!(none, []);
 }
 

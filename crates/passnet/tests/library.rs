@@ -63,6 +63,14 @@ fn passes_are_added_judged_merged_and_exported() {
     assert!(exported[0]["standing"].as_str().unwrap().starts_with("correct"));
     let (code, merged, _) = library(&other, &["merge", mine.to_str().unwrap()]);
     assert_eq!((code, merged.contains("geglu_tanh: added")), (0, true), "{merged}");
+    let strangers = place.path().join("strangers");
+    for (option, standing) in [(&[][..], "nothing"), (&["--believe"], "correct")] {
+        library(&strangers, &[&["merge", mine.to_str().unwrap()], option].concat());
+        let (_, listed, _) = library(&strangers, &["list", "--json"]);
+        let listed = lines(&listed);
+        let entry = listed.iter().find(|entry| entry["name"] == "swiglu").unwrap();
+        assert!(entry["standing"].as_str().unwrap().starts_with(standing), "{entry}");
+    }
 }
 
 #[test]

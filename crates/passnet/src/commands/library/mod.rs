@@ -7,7 +7,7 @@ mod verify;
 use crate::error::{CommandError, Outcome};
 use crate::output::Output;
 use clap::{Args, Subcommand};
-use passnet_library::{Added, Library};
+use passnet_library::{Added, Believed, Library};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ Examples:
 
 Exit code 1 means that an entry is wrong, 3 that one could not be judged.")]
     Verify(verify::VerifyArgs),
-    /// Take over the entries of other libraries, and what they know
+    /// Take over the entries of other libraries, and what they say against their passes
     Merge(MergeArgs),
     /// Write entries into a library of their own, for others
     Export(ExportArgs),
@@ -71,6 +71,10 @@ pub struct MergeArgs {
     /// Other libraries
     #[arg(required = true, value_name = "DIR")]
     others: Vec<PathBuf>,
+
+    /// Believe their verdicts: passes that they call correct are used here without being judged again
+    #[arg(long)]
+    believe: bool,
 
     #[command(flatten)]
     place: Place,
@@ -111,7 +115,10 @@ fn merge(args: MergeArgs, output: &mut Output) -> Result<Outcome, CommandError> 
             let error = CommandError::input(format!("{}: no such folder", other.display()));
             return Err(error.with_hint("give the folder of another library"));
         }
-        let all = library.merge(&Library::at(other), &|_, _| true).map_err(CommandError::input)?;
+        let believed = if args.believe { Believed::All } else { Believed::Faults };
+        let all = library
+            .merge(&Library::at(other), believed, &|_, _| true)
+            .map_err(CommandError::input)?;
         show(&all, output)?;
     }
     output.flush()?;
@@ -125,7 +132,7 @@ fn export(args: ExportArgs, output: &mut Output) -> Result<Outcome, CommandError
     }
     let out = Library::at(&args.out);
     let all = out
-        .merge(&library, &|name, entry| {
+        .merge(&library, Believed::All, &|name, entry| {
             let is_asked = args.entries.is_empty() || args.entries.iter().any(|it| it == name);
             is_asked && (!args.licensed || !(entry.licence.is_empty() || entry.author.is_empty()))
         })
