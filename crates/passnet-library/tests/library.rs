@@ -80,7 +80,7 @@ fn the_same_passes_are_one_entry_and_what_is_known_of_them_is_merged() {
     library.learn(name, std::slice::from_ref(&fault)).unwrap();
     let (_third_place, third) = library_of(&[]);
     third.merge(&library, Believed::Faults, &|_, _| true).unwrap();
-    assert_eq!(third.entry(name).unwrap().evidence, [fault.clone()]);
+    assert_eq!(third.entry(name).unwrap().evidence, std::slice::from_ref(&fault));
     let added = other.merge(&library, Believed::All, &|_, _| true).unwrap();
     assert_eq!((added.len(), added[0].is_new, added[0].evidence), (1, false, 2));
     assert_eq!(other.entry(name).unwrap().evidence, [evidence, fault]);
