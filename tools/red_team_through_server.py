@@ -14,8 +14,10 @@ import argparse
 import json
 import pathlib
 import queue
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -28,6 +30,11 @@ ROOT = pathlib.Path(__file__).parents[1]
 def task_folder(name: str) -> pathlib.Path:
     """A case names a folder under the bundled tasks, or a path from there."""
     return (ROOT / "bench" / "tasks" / name).resolve()
+
+
+def task_name(name: str) -> str:
+    """A name that no other task has: many cases call their own task `task`."""
+    return "-".join(task_folder(name).relative_to(ROOT.resolve() / "bench").parts)
 
 
 def attempt(url: str, task: str, folder: pathlib.Path) -> dict:
@@ -45,7 +52,9 @@ def attempt(url: str, task: str, folder: pathlib.Path) -> dict:
     finally:
         environment.close()
     graphs = (score["assessment"] or {}).get("graphs", [])
-    return {"return": earned, "tier": tier, "score": score["score"], "verdicts": {it["graph"]: it["verdict"] for it in graphs}}
+    verdicts = {it["graph"]: it["verdict"] for it in graphs}
+    evidence = {it["graph"]: it["evidence"] for it in graphs if it.get("evidence")}
+    return {"return": earned, "tier": tier, "score": score["score"], "verdicts": verdicts, "evidence": evidence}
 
 
 def complaint(case: dict, side: str, found: dict) -> str | None:
@@ -53,7 +62,7 @@ def complaint(case: dict, side: str, found: dict) -> str | None:
     verdicts = found["verdicts"]
     if side == "control":
         wrong = {graph: verdict for graph, verdict in verdicts.items() if verdict != "correct"}
-        return f"refused: {wrong or 'nothing was judged'}" if wrong or not verdicts else None
+        return f"refused: {wrong or 'nothing was judged'} {found['evidence']}" if wrong or not verdicts else None
     cheated = case.get("graphs") or list(verdicts)
     scored = [graph for graph in cheated if verdicts.get(graph) == "correct"]
     if scored:
@@ -64,8 +73,8 @@ def complaint(case: dict, side: str, found: dict) -> str | None:
 class Servers:
     """Servers on loopback, each taking the next case when it is free."""
 
-    def __init__(self, program: str, tasks: list[pathlib.Path], options: list[str], count: int):
-        command = [program, "--json", "agent", "serve", *map(str, tasks), "--listen", "127.0.0.1:0", *options]
+    def __init__(self, program: str, tasks: pathlib.Path, options: list[str], count: int):
+        command = [program, "--json", "agent", "serve", str(tasks), "--listen", "127.0.0.1:0", *options]
         self.processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(count)]
         self.urls = []
         for process in self.processes:
@@ -89,7 +98,7 @@ def judge(url: str, waiting: queue.Queue, deadline: float, report) -> None:
             return
         folder = ROOT / "bench" / "redteam" / name / side
         try:
-            found = attempt(url, task_folder(case["task"]).name, folder)
+            found = attempt(url, task_name(case["task"]), folder)
             wrong = complaint(case, side, found)
         except OSError as error:
             found, wrong = {}, f"the server did not answer: {error}"
@@ -114,7 +123,9 @@ def main() -> None:
         for side in ("exploit", "control"):
             waiting.put((name, case, side))
     planned = waiting.qsize()
-    tasks = sorted({task_folder(case["task"]) for case in cases.values()})
+    tasks = tempfile.TemporaryDirectory()
+    for name in {case["task"] for case in cases.values()}:
+        shutil.copytree(task_folder(name), pathlib.Path(tasks.name) / task_name(name))
     lines, lock = [], threading.Lock()
 
     def report(line: dict) -> None:
@@ -126,7 +137,7 @@ def main() -> None:
                 with arguments.out.open("a") as file:
                     file.write(json.dumps(line) + "\n")
 
-    servers = Servers(arguments.program, tasks, options, arguments.servers)
+    servers = Servers(arguments.program, pathlib.Path(tasks.name), options, arguments.servers)
     begun = time.monotonic()
     try:
         deadline = begun + arguments.seconds_in_all
