@@ -183,6 +183,10 @@ fn plain_taps(options: &Interpolation, axis: usize, size: usize, single: bool) -
                 }
                 return gathered(&columns, &weights);
             }
+            if options.size[axis] == size {
+                // A dimension that keeps its size has no neighbours, and torch adds the same element twice.
+                return Taps { first: o, step: 0, weights: vec![1.0, 0.0] };
+            }
             let at = if options.align_corners { at } else { at.max(0.0) };
             let first = (at.floor() as usize).min(size - 1);
             let second = (first + 1).min(size - 1);
