@@ -1,7 +1,7 @@
 //! What was fused, why it should pay, and what was measured: `explain.json` beside a solution.
 
 use crate::analysis::Piece;
-use crate::analysis::groups::{Group, Left};
+use crate::analysis::groups::Left;
 use crate::emit::Choice;
 use crate::form::Form;
 use passnet_engine::Engine;
@@ -9,6 +9,7 @@ use passnet_graph::NodeId;
 use passnet_graph::infer::Value;
 use passnet_graph::ops::Class;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// The explanation of a whole solution.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -146,7 +147,7 @@ pub fn estimate(piece: &Piece, rates: &Rates) -> Estimate {
 pub fn pass(
     name: &str,
     form: &Form,
-    group: &Group,
+    (members, piece): (&BTreeSet<NodeId>, &Piece),
     kernel: &str,
     choice: Choice,
     rates: &Rates,
@@ -154,9 +155,8 @@ pub fn pass(
     let graph = form.graph();
     PassExplanation {
         name: name.to_string(),
-        nodes: group.members.iter().map(|id| graph.node(*id).name.to_string()).collect(),
-        operations: group
-            .members
+        nodes: members.iter().map(|id| graph.node(*id).name.to_string()).collect(),
+        operations: members
             .iter()
             .filter_map(|id| graph.call(*id)?.op())
             .map(|op| op.name().to_string())
@@ -166,7 +166,7 @@ pub fn pass(
         tile: choice.tile,
         warps: choice.warps,
         graphs: form.count(),
-        estimate: estimate(&group.piece, rates),
+        estimate: estimate(piece, rates),
         measured_speedup: None,
         roofline: None,
     }

@@ -34,6 +34,7 @@ pub struct Form {
     pub members: Vec<TypedGraph>,
     /// Whether a node's tensor is out of a kernel's reach, because it lies in the host's memory.
     on_host: Vec<bool>,
+    is_for_gpu: bool,
 }
 
 impl Form {
@@ -55,8 +56,15 @@ impl Form {
     }
 
     /// For a run on a GPU: tensors that the graph makes without a device are not there.
-    pub fn leave_host_tensors(&mut self) {
+    pub fn run_on_gpu(&mut self) {
         self.on_host = on_host(self);
+        self.is_for_gpu = true;
+    }
+
+    /// Whether passes compute what nobody needs: eager does, too, and on a GPU a kernel that shares its launch does it for
+    /// next to nothing.
+    pub fn serves_unneeded(&self) -> bool {
+        self.is_for_gpu
     }
 }
 
@@ -97,7 +105,7 @@ pub fn forms(graphs: Vec<TypedGraph>) -> Vec<Form> {
         }
         found
             .entry(key)
-            .or_insert_with(|| Form { members: Vec::new(), on_host: Vec::new() })
+            .or_insert_with(|| Form { members: Vec::new(), on_host: Vec::new(), is_for_gpu: false })
             .members
             .push(graph);
     }

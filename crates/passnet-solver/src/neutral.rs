@@ -5,7 +5,7 @@
 //! least.
 
 use crate::analysis::groups::{copied_view, free_pieces, smallest};
-use crate::emit::{PassText, neutral};
+use crate::emit::{Choice, PassText, neutral};
 use crate::explain::{self, PassExplanation};
 use crate::form::{Form, TypedGraph};
 use crate::solve::{SolveError, Solver, Written, outline};
@@ -39,6 +39,7 @@ impl Solver<'_> {
             if let Some(neutral) = self.neutral(number, form)? {
                 self.explanation.passes.push(neutral.explanation);
                 self.passes.push(Written {
+                    choice: Choice::default(),
                     stem: neutral.text.stem.clone(),
                     text: neutral.text,
                     operations: 0,

@@ -43,15 +43,17 @@ impl Solver<'_> {
         groups: &[Group],
     ) -> Result<(), SolveError> {
         let mut losers: Vec<Made> = Vec::new();
+        let mut new: BTreeSet<String> = BTreeSet::new();
         for group in groups {
             let outline = outline(group);
-            if !self.outlines.insert(outline) {
+            if !self.outlines.insert(outline.clone()) {
                 // Written before.
                 continue;
             }
             match self.make(form, group)? {
                 Some(made) if made.pays() => {
                     self.add(made);
+                    new.insert(outline);
                     continue;
                 }
                 Some(made) => losers.push(made),
@@ -59,6 +61,7 @@ impl Solver<'_> {
             }
             self.keep_parts(number, form, parts(form, group), &mut losers)?;
         }
+        self.put_together(number, form, groups, &new);
         losers.sort_by(|a, b| a.loss().total_cmp(&b.loss()));
         for made in losers {
             self.drop_pass(&made.written.stem, "slower than eager");
@@ -148,8 +151,8 @@ impl Solver<'_> {
         };
         let explanation = self.explain(form, group, &draft, choice, measured);
         let operations = group.piece.graph.op_count();
-        let written =
-            Written { stem, text, operations, outline: outline(group), last_resort: false };
+        let outline = outline(group);
+        let written = Written { stem, text, operations, outline, choice, last_resort: false };
         Ok(Some(Made { written, explanation, measured }))
     }
 
@@ -161,8 +164,14 @@ impl Solver<'_> {
         choice: Choice,
         measured: Option<Measured>,
     ) -> explain::PassExplanation {
-        let mut explanation =
-            explain::pass(&draft.stem, form, group, draft.kind(choice), choice, self.rates);
+        let mut explanation = explain::pass(
+            &draft.stem,
+            form,
+            (&group.members, &group.piece),
+            draft.kind(choice),
+            choice,
+            self.rates,
+        );
         if let Some(measured) = measured {
             explanation.measured_speedup = Some(measured.speedup);
             let member = crate::trial::representatives(&group.piece).first().copied().unwrap_or(0);

@@ -1,5 +1,6 @@
 //! One task: read, group, write, measure, keep what pays.
 
+use crate::analysis::Piece;
 use crate::analysis::groups::{Group, groups};
 use crate::emit::{Choice, Draft, PassText, SHARED, pass_files};
 use crate::explain::{self, Dropped, Explanation, Rates};
@@ -154,6 +155,8 @@ fn attempt(
         options,
         passes: Vec::new(),
         spares: Vec::new(),
+        joined: BTreeMap::new(),
+        parts: BTreeMap::new(),
         smallest_tried: BTreeSet::new(),
         stems: BTreeSet::new(),
         outlines: BTreeSet::new(),
@@ -174,7 +177,7 @@ fn attempt(
     };
     let mut all = forms(typed);
     if options.for_gpu || !engine.computes_on_host() {
-        all.iter_mut().for_each(Form::leave_host_tensors);
+        all.iter_mut().for_each(Form::run_on_gpu);
     }
     let grouped: Vec<_> = all.iter().map(groups).collect();
     for (number, (form, (groups, left))) in all.iter().zip(&grouped).enumerate() {
@@ -230,6 +233,7 @@ pub(crate) struct Written {
     pub(crate) text: PassText,
     pub(crate) operations: usize,
     pub(crate) outline: String,
+    pub(crate) choice: Choice,
     /// Whether it is slower than eager, and there because the graph would be left without a pass.
     pub(crate) last_resort: bool,
 }
@@ -243,6 +247,9 @@ pub(crate) struct Solver<'s> {
     pub(crate) passes: Vec<Written>,
     /// Passes that do not pay.
     pub(crate) spares: Vec<Made>,
+    /// Passes whose kernels share a launch in another pass, by outline; and the outlines of each such pass, by its name.
+    pub(crate) joined: BTreeMap<String, Made>,
+    pub(crate) parts: BTreeMap<String, Vec<String>>,
     /// Forms whose smallest pieces were tried.
     pub(crate) smallest_tried: BTreeSet<usize>,
     pub(crate) stems: BTreeSet<String>,
@@ -270,9 +277,14 @@ impl Solver<'_> {
         }
     }
 
-    /// Larger patterns first, so that no smaller one takes a part of them; then every pass must apply somewhere.
-    pub(crate) fn check(&mut self, forms: &[Form]) -> Result<(), SolveError> {
+    /// Larger patterns first, so that no smaller one takes a part of them.
+    pub(crate) fn order(&mut self) {
         self.passes.sort_by_key(|pass| std::cmp::Reverse(pass.operations));
+    }
+
+    /// Every pass must apply somewhere, and be right wherever it does.
+    pub(crate) fn check(&mut self, forms: &[Form]) -> Result<(), SolveError> {
+        self.order();
         while !self.passes.is_empty() {
             self.write()?;
             let candidate = match Candidate::load(self.folder, None, true) {
@@ -308,12 +320,14 @@ impl Solver<'_> {
             if let Some(stem) = elsewhere {
                 self.passes.retain(|pass| pass.stem != stem);
                 self.drop_written(&stem, "its pattern also matches where it is wrong")?;
+                self.take_apart(&stem);
                 continue;
             }
             let idle = |pass: &Written| counts.get(&pass.stem).copied().unwrap_or(0) == 0;
             let Some(at) = self.passes.iter().position(idle) else { break };
             let pass = self.passes.remove(at);
             self.drop_written(&pass.stem, "it applies nowhere once the others have")?;
+            self.take_apart(&pass.stem);
         }
         self.passes.truncate(self.options.most_passes);
         Ok(())
@@ -405,11 +419,15 @@ impl Solver<'_> {
 
 /// A pattern and its kernel without names: where one is right, an equal one is.
 pub(crate) fn outline(group: &Group) -> String {
-    let graph = &group.piece.graph;
+    let kernel = Draft::new(group, "pass".into()).and_then(|draft| draft.write(Choice::default()));
+    outline_of(&group.piece, kernel.ok().as_ref())
+}
+
+pub(crate) fn outline_of(piece: &Piece, kernel: Option<&PassText>) -> String {
+    let graph = &piece.graph;
     let mut text = format!("{}:{:?}", graph.placeholder_count(), graph.outputs);
     for (_, call) in graph.calls() {
         text.push_str(&format!("|{} {:?} {:?}", call.target, call.args, call.kwargs));
     }
-    let kernel = Draft::new(group, "pass".into()).and_then(|draft| draft.write(Choice::default()));
-    text + &kernel.map_or(String::new(), |kernel| kernel.without_names(&group.piece))
+    text + &kernel.map_or(String::new(), |kernel| kernel.without_names(piece))
 }

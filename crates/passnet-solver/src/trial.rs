@@ -77,7 +77,7 @@ pub fn files(form: &Form, piece: &Piece, member: usize) -> Option<GraphFiles> {
                     metas.push(meta(known, &node.name, sizes, tensor.dtype));
                 }
             }
-            (Param::Number, Value::Scalar(scalar)) => {
+            (Param::Number | Param::Literal, Value::Scalar(scalar)) => {
                 let literal = match scalar.as_dim() {
                     Some(dim) => Arg::Int(dim.size),
                     None => Arg::Float(scalar.as_f64()?),

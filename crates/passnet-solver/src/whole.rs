@@ -139,6 +139,7 @@ impl Solver<'_> {
             self.passes.retain(|pass| pass.stem != *stem);
             self.forget_neutral(stem);
             self.drop_written(stem, reason)?;
+            self.take_apart(stem);
         }
         Ok(())
     }

@@ -1,11 +1,13 @@
 //! A small graph in, the generated pass out. `UPDATE=1 cargo test` rewrites what is expected.
 //!
-//! A fixture is a text: `input` lines, `graph` between graphs of one task, statements, and after `====` the passes.
+//! A fixture is a text: `for a gpu` where passes are wanted for one, `input` lines, `graph` between graphs of one task,
+//! statements, and after `====` the passes.
 
 mod common;
 
 use common::{GraphText, Task, written};
 use passnet_bench::verdict::VerdictKind;
+use passnet_solver::solve::SolveOptions;
 use std::path::Path;
 
 #[test]
@@ -22,9 +24,17 @@ fn generated_passes_are_as_recorded_and_right() {
     for path in paths {
         let text = std::fs::read_to_string(&path).unwrap();
         let (source, expected) = text.split_once("====\n").unwrap_or((&text, ""));
-        let graphs: Vec<GraphText<'_>> = source.split("graph\n").map(graph).collect();
+        let (for_gpu, graphs) = match source.strip_prefix("for a gpu\n") {
+            Some(rest) => (true, rest),
+            None => (false, source),
+        };
+        let graphs: Vec<GraphText<'_>> = graphs.split("graph\n").map(graph).collect();
         let task = Task::new(&graphs);
-        task.solve().unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let solved = match for_gpu {
+            true => task.solve_with(&SolveOptions { tune: false, for_gpu, ..Default::default() }),
+            false => task.solve(),
+        };
+        solved.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         for evaluation in task.evaluate() {
             let verdict = &evaluation.judged.verdict;
             assert_eq!(verdict.kind, VerdictKind::Correct, "{}: {verdict}", path.display());

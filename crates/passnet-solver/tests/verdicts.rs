@@ -45,7 +45,7 @@ fn one_bad_graph_does_not_spoil_the_others() {
 fn an_operation_without_a_loop_form_is_left_with_its_reason() {
     let task = task(
         &["x float32 [4, 9]"],
-        &["tmp_0 = torch.cumsum(x, 1)", "tmp_1 = torch.argsort(tmp_0)", "return (tmp_1,)"],
+        &["tmp_0 = torch.cumprod(x, 1)", "tmp_1 = torch.argsort(tmp_0)", "return (tmp_1,)"],
     );
     let text = task.solve().unwrap_err().to_string();
     assert!(text.contains("nothing to fuse"), "{text}");
@@ -58,7 +58,7 @@ fn an_unknown_operation_is_left_alone_and_the_rest_is_fused() {
         &["x float32 [4, 9]"],
         &[
             "tmp_0 = torch.sigmoid(x)",
-            "tmp_1 = torch.cumsum(tmp_0, 1)",
+            "tmp_1 = torch.cumprod(tmp_0, 1)",
             "tmp_2 = tmp_1 * 2.0",
             "tmp_3 = tmp_2 + x",
             "return (tmp_3,)",
@@ -104,7 +104,7 @@ fn what_is_made_of_nothing_comes_with_whoever_reads_it() {
     let all = [["arange", "chunk", "getitem", "mul", "to", "sigmoid", "add"]];
     assert_eq!(operations(&form), all);
     // A GPU's kernel computes it, too: what lies in the host's memory otherwise is never made.
-    form.leave_host_tensors();
+    form.run_on_gpu();
     assert_eq!(operations(&form), all);
 }
 
@@ -122,7 +122,7 @@ fn a_tensor_of_the_cpu_that_others_read_is_left_to_the_cpu() {
         ],
     );
     let mut form = first_form(&task);
-    form.leave_host_tensors();
+    form.run_on_gpu();
     assert_eq!(operations(&form), [["sigmoid", "add"]]);
     let (_, left) = groups(&form);
     assert!(left.iter().any(|left| left.reason.contains("without a device")), "{left:?}");
@@ -135,7 +135,7 @@ fn a_piece_that_occurs_twice_and_loses_leaves_a_neutral_pass() {
         &["x float32 [2, 3, 4]", "y float32 [2, 3, 4]"],
         &[
             "tmp_0 = torch.cat([x, y], dim=1)",
-            "tmp_1 = torch.cumsum(tmp_0, 1)",
+            "tmp_1 = torch.cumprod(tmp_0, 1)",
             "tmp_2 = torch.cat([tmp_1, tmp_0], dim=1)",
             "return (tmp_2,)",
         ],
@@ -161,7 +161,7 @@ fn a_list_of_views_is_handed_back_part_by_part() {
     ] {
         let line = format!("tmp_1 = {list}");
         let body = vec![
-            "tmp_0 = torch.cumsum(x, 1)",
+            "tmp_0 = torch.cumprod(x, 1)",
             &line,
             "tmp_2 = tmp_1[0]",
             "tmp_3 = tmp_1[1]",
@@ -191,9 +191,9 @@ fn what_eager_gets_for_nothing_is_handed_back() {
     ] {
         let line = format!("tmp_1 = {statement}");
         let body = vec![
-            "tmp_0 = torch.cumsum(x, 1)",
+            "tmp_0 = torch.cumprod(x, 1)",
             &line,
-            "tmp_2 = torch.cumsum(tmp_1, 0)",
+            "tmp_2 = torch.cumprod(tmp_1, 0)",
             "return (tmp_2,)",
         ];
         let task = Task::new(&[GraphText { inputs: vec!["x float32 [2, 5, 6]"], body }]);

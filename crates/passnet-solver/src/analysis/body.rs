@@ -5,6 +5,11 @@ use super::index::{AxisId, Index};
 use passnet_graph::NodeId;
 use std::collections::BTreeSet;
 
+/// A row up to this long is held whole; a longer one is walked through in blocks.
+pub const LONGEST_ROW: i64 = 16384;
+/// No place is as large: written where there is none.
+pub const GREATEST_INTEGER: &str = "9223372036854775807";
+
 /// Index of a value in [`Body::vars`].
 pub type VarId = usize;
 
@@ -71,6 +76,10 @@ pub enum Code {
         fold: Fold,
         value: VarId,
     },
+    /// Running sums along the reduced loops.
+    Scan {
+        value: VarId,
+    },
     /// A fold over small unrolled loops, `(variable, count)` each; `body` is evaluated inside them.
     Window {
         fold: Fold,
@@ -132,7 +141,9 @@ impl Body {
             }
             Code::Text { operands, .. } => found.extend(operands),
             Code::Place(place) => index(place, &mut found),
-            Code::Reduce { value, .. } | Code::Round { value, .. } => found.push(*value),
+            Code::Reduce { value, .. } | Code::Scan { value } | Code::Round { value, .. } => {
+                found.push(*value);
+            }
             Code::Window { body, .. } => {
                 let inside: BTreeSet<VarId> = body.iter().copied().collect();
                 for var in body {

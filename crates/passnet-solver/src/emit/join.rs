@@ -3,12 +3,12 @@
 //! One launch for all of them would have to ask for every element which argument it comes from.
 
 use super::file::PassText;
-use super::{name_of, pattern, wrapper};
+use super::wrapper::{self, Wrapper};
+use super::{name_of, pattern};
 use crate::analysis::{Piece, Refusal, refuse};
 use passnet_graph::infer::Value;
 use passnet_graph::ops::Op;
 use passnet_graph::{Arg, Call, NodeId};
-use std::fmt::Write as _;
 
 pub(super) const KIND: &str = "one copy for each argument";
 
@@ -53,11 +53,7 @@ pub(super) fn write(piece: &Piece, stem: &str, tile: usize) -> Result<PassText, 
             refuse!("an argument with a name that the wrapper needs");
         }
     }
-    let parameters: Vec<String> =
-        piece.graph.placeholders().iter().map(|node| node.name.to_string()).collect();
-    let body = body(piece, id, &sources, dim, stem, tile)?;
-    let arguments: Vec<String> =
-        parameters.iter().filter(|name| wrapper::mentions(&body, name)).cloned().collect();
+    let wrapper = Wrapper::new(piece, stem, &lines(piece, id, &sources, dim, stem, tile)?);
     let pattern = pattern::write(piece);
     Ok(PassText {
         stem: stem.to_string(),
@@ -68,9 +64,9 @@ pub(super) fn write(piece: &Piece, stem: &str, tile: usize) -> Result<PassText, 
         imports: pattern.imports,
         pattern: pattern.text,
         kernel: kernel(stem),
-        wrapper: format!("@torch.fx.wrap\ndef {stem}({}):\n{body}", arguments.join(", ")),
-        parameters,
-        arguments,
+        wrapper: wrapper.text,
+        parameters: wrapper.parameters,
+        arguments: wrapper.arguments,
     })
 }
 
@@ -89,16 +85,18 @@ def {stem}_kernel(source_ptr, out_ptr, length, stride, offset, BLOCK: tl.constex
     )
 }
 
-fn body(
+/// The lines of the wrapper.
+fn lines(
     piece: &Piece,
     id: NodeId,
     sources: &[NodeId],
     dim: usize,
     stem: &str,
     tile: usize,
-) -> Result<String, Refusal> {
+) -> Result<Vec<String>, Refusal> {
     let rank = piece.tensor(id)?.rank();
-    let names: Vec<&str> = sources.iter().map(|source| name_of(piece, *source)).collect();
+    let names: Vec<String> =
+        sources.iter().map(|source| name_of(piece, *source).to_string()).collect();
     let elements = |name: &str, dims: std::ops::Range<usize>| match dims.is_empty() {
         true => "1".to_string(),
         false => dims.map(|dim| format!("{name}.shape[{dim}]")).collect::<Vec<_>>().join(" * "),
@@ -106,12 +104,10 @@ fn body(
     let mut distinct = names.clone();
     distinct.sort_unstable();
     distinct.dedup();
-    let mut text = wrapper::made_contiguous(&distinct);
-    let mut line = |content: String| {
-        let _ = writeln!(text, "    {content}");
-    };
+    let mut lines = wrapper::made_contiguous(&distinct);
+    let mut line = |content: String| lines.push(content);
     line(format!("out = {}", wrapper::allocation(piece, id)?));
-    line(format!("slabs = {}", elements(names[0], 0..dim)));
+    line(format!("slabs = {}", elements(&names[0], 0..dim)));
     let lengths = names.iter().map(|name| elements(name, dim..rank));
     line(format!("stride = {}", lengths.collect::<Vec<_>>().join(" + ")));
     line("offset = 0".into());
@@ -126,5 +122,5 @@ fn body(
         ));
     }
     line("return out".into());
-    Ok(text)
+    Ok(lines)
 }

@@ -4,7 +4,7 @@ use super::expression::{Binding, binding, fill, strip};
 use super::loops::Loops;
 use super::names::Names;
 use super::wrapper::mentions;
-use crate::analysis::body::{Body, Code, Fold, Kind, Target, VarId};
+use crate::analysis::body::{Body, Code, Fold, GREATEST_INTEGER, Kind, Target, VarId};
 use crate::analysis::index::AxisId;
 use crate::analysis::space::Space;
 use crate::analysis::{Piece, Refusal, Size, product};
@@ -41,7 +41,12 @@ impl Shape {
 /// A kernel as text, and what its launch needs.
 #[derive(Debug)]
 pub struct KernelText {
-    pub text: String,
+    /// What its function takes besides constants.
+    pub signature: Vec<String>,
+    /// The constants it takes.
+    pub constants: &'static [&'static str],
+    /// The statements of its function.
+    lines: String,
     /// Tensor and number parameters it takes, by number.
     pub params: Vec<usize>,
     pub outputs: Vec<usize>,
@@ -83,7 +88,6 @@ impl KernelText {
         body: &Body,
         space: &Space,
         shape: Shape,
-        stem: &str,
     ) -> Result<KernelText, Refusal> {
         let lanes: BTreeSet<AxisId> = match shape {
             Shape::Rows | Shape::LongRows => space.reduced.iter().copied().collect(),
@@ -122,10 +126,45 @@ impl KernelText {
         writer.names.given.retain(|(name, _)| in_kernel(name) || in_launch(name));
         let sizes: Vec<String> =
             writer.names.given.iter().map(|(name, _)| name.clone()).filter(in_kernel).collect();
-        let text = writer.finish(stem, &params, &outputs, &sizes);
+        let signature = writer.signature(&params, &outputs, &sizes);
         let rounds = body.vars.iter().any(|var| matches!(var.code, Code::Round { .. }));
         let formulas = writer.names.given;
-        Ok(KernelText { text, params, outputs, formulas, sizes, rows, columns, slabs, rounds })
+        Ok(KernelText {
+            signature,
+            constants: if shape == Shape::Flat { &["BLOCK"] } else { &["ROWS", "COLUMNS"] },
+            lines: writer.lines.join("\n"),
+            params,
+            outputs,
+            formulas,
+            sizes,
+            rows,
+            columns,
+            slabs,
+            rounds,
+        })
+    }
+
+    /// A kernel of its own.
+    pub(super) fn alone(&self, name: &str) -> String {
+        let constants = self.constants.iter().map(|constant| format!("{constant}: tl.constexpr"));
+        let arguments: Vec<String> = self.signature.iter().cloned().chain(constants).collect();
+        format!("@triton.jit\n{}\n{}\n", header(name, &arguments), self.lines)
+    }
+
+    /// A function that another kernel calls, which says what the program's number is.
+    pub(super) fn part(&self, name: &str) -> String {
+        let lines = self.lines.replace("tl.program_id(0)", "program");
+        let lines = lines.replace("tl.program_id(1)", "across");
+        let numbers = ["program", "across"].into_iter().take(self.numbers()).map(String::from);
+        let constants = self.constants.iter().map(|constant| format!("{constant}: tl.constexpr"));
+        let arguments: Vec<String> =
+            numbers.chain(self.signature.iter().cloned()).chain(constants).collect();
+        format!("@triton.jit\n{}\n{lines}\n", header(name, &arguments))
+    }
+
+    /// How many numbers a program has.
+    pub(super) fn numbers(&self) -> usize {
+        if self.lines.contains("tl.program_id(1)") { 2 } else { 1 }
     }
 }
 
@@ -282,6 +321,10 @@ impl Writer<'_> {
                 };
                 Ok(format!("{text}.to({to}).to(tl.float32)"))
             }
+            Code::Scan { value } => {
+                let text = self.value(*value)?;
+                Ok(format!("tl.cumsum({}, axis=1)", strip(&text)))
+            }
             Code::Reduce { fold, value } => {
                 let text = self.value(*value)?;
                 let masked = self.masked(*fold, *value, &text);
@@ -320,7 +363,11 @@ impl Writer<'_> {
         if fold == Fold::Sum && loaded {
             return text.to_string();
         }
-        format!("tl.where(column_inside, {}, {})", strip(text), neutral(fold))
+        format!(
+            "tl.where(column_inside, {}, {})",
+            strip(text),
+            neutral(fold, self.body.vars[value].kind)
+        )
     }
 
     fn windowed(
@@ -344,7 +391,10 @@ impl Writer<'_> {
             Shape::Flat => "[BLOCK]",
             _ => "[ROWS, COLUMNS]",
         };
-        self.line(format!("{name} = tl.full({block}, {}, dtype=tl.float32)", neutral(fold)));
+        self.line(format!(
+            "{name} = tl.full({block}, {}, dtype=tl.float32)",
+            neutral(fold, Kind::Float)
+        ));
         for (window, count) in loops {
             self.line(format!("for w{window} in tl.static_range({count}):"));
             self.indent += 1;
@@ -389,7 +439,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn finish(&self, stem: &str, params: &[usize], outputs: &[usize], sizes: &[String]) -> String {
+    fn signature(&self, params: &[usize], outputs: &[usize], sizes: &[String]) -> Vec<String> {
         let mut arguments: Vec<String> = params
             .iter()
             .map(|param| {
@@ -401,16 +451,16 @@ impl Writer<'_> {
         arguments
             .extend(outputs.iter().map(|o| format!("{}_ptr", output_name(&self.body.stores, *o))));
         arguments.extend_from_slice(sizes);
-        match self.shape {
-            Shape::Flat => arguments.push("BLOCK: tl.constexpr".into()),
-            _ => arguments.extend(["ROWS: tl.constexpr".into(), "COLUMNS: tl.constexpr".into()]),
-        }
-        let line = format!("def {stem}_kernel({}):", arguments.join(", "));
-        let header = match line.len() <= 110 {
-            true => line,
-            false => format!("def {stem}_kernel(\n    {},\n):", arguments.join(",\n    ")),
-        };
-        format!("@triton.jit\n{header}\n{}\n", self.lines.join("\n"))
+        arguments
+    }
+}
+
+/// The first line of a function, broken where it is long.
+pub(super) fn header(name: &str, arguments: &[String]) -> String {
+    let line = format!("def {name}({}):", arguments.join(", "));
+    match line.len() <= 110 {
+        true => line,
+        false => format!("def {name}(\n    {},\n):", arguments.join(",\n    ")),
     }
 }
 
@@ -428,10 +478,17 @@ pub(super) fn fold_name(fold: Fold) -> &'static str {
     }
 }
 
-pub(super) fn neutral(fold: Fold) -> &'static str {
-    match fold {
-        Fold::Sum => "0.0",
-        Fold::Max => "float(\"-inf\")",
-        Fold::Min => "float(\"inf\")",
+/// What changes no fold. Whole numbers stay whole: as floats they would be rounded.
+pub(super) fn neutral(fold: Fold, kind: Kind) -> &'static str {
+    match (fold, kind) {
+        (Fold::Sum, Kind::Float) => "0.0",
+        (Fold::Max, Kind::Float) => "float(\"-inf\")",
+        (Fold::Min, Kind::Float) => "float(\"inf\")",
+        (Fold::Sum, _) => "0",
+        (Fold::Max, _) => LEAST_INTEGER,
+        (Fold::Min, _) => GREATEST_INTEGER,
     }
 }
+
+/// A bound that can be written as a literal of 64 bits with its sign.
+const LEAST_INTEGER: &str = "-9223372036854775807";

@@ -2,7 +2,7 @@
 
 use super::kernel::{Writer, fold_name, neutral};
 use crate::analysis::Refusal;
-use crate::analysis::body::{Code, Fold, VarId};
+use crate::analysis::body::{Code, Fold, Kind, VarId};
 use crate::analysis::space::Space;
 
 impl Writer<'_> {
@@ -24,9 +24,11 @@ impl Writer<'_> {
                 self.outer_values(value)?;
                 self.temporaries += 1;
                 let name = format!("sum_{}", self.temporaries);
+                let kind = body.vars[value].kind;
+                let dtype = if kind == Kind::Float { "float32" } else { "int64" };
                 let line = format!(
-                    "{name} = tl.full([ROWS, COLUMNS], {}, dtype=tl.float32)",
-                    neutral(fold)
+                    "{name} = tl.full([ROWS, COLUMNS], {}, dtype=tl.{dtype})",
+                    neutral(fold, kind)
                 );
                 self.line(line);
                 names.push((name, fold, value));

@@ -12,15 +12,17 @@ mod names;
 mod neutral;
 mod pattern;
 mod skeleton;
+mod together;
 mod wrapper;
 
-use crate::analysis::body::{Code, Var};
+use crate::analysis::body::{Code, LONGEST_ROW, Var};
 use crate::analysis::groups::Group;
 use crate::analysis::space::{Space, coalesce};
 use crate::analysis::{Body, Piece, Refusal};
 pub use file::{PassText, SHARED, pass_files};
 pub use neutral::neutral;
 pub use skeleton::skeleton;
+pub use together::together;
 
 use kernel::{KernelText, Shape};
 use passnet_graph::ops::{Class, Op};
@@ -53,9 +55,6 @@ pub enum Cut {
     /// About as high as wide: for what memory holds column by column.
     Square,
 }
-
-/// A row up to this long is held whole; a longer one is walked through in blocks.
-const LONGEST_ROW: i64 = 16384;
 
 /// A group made ready to be written with different choices.
 #[derive(Debug)]
@@ -137,7 +136,7 @@ impl<'g> Draft<'g> {
         if choice.by_argument {
             return join::write(self.piece, &self.stem, choice.tile);
         }
-        let kernel = KernelText::new(self.piece, &self.body, &self.space, self.shape, &self.stem)?;
+        let kernel = KernelText::new(self.piece, &self.body, &self.space, self.shape)?;
         let wrapper = wrapper::write(self.piece, &kernel, &self.stem, self.shape, choice)?;
         let pattern = pattern::write(self.piece);
         Ok(PassText {
@@ -151,7 +150,7 @@ impl<'g> Draft<'g> {
             pattern: pattern.text,
             parameters: wrapper.parameters,
             arguments: wrapper.arguments,
-            kernel: kernel.text,
+            kernel: kernel.alone(&format!("{}_kernel", self.stem)),
             wrapper: wrapper.text,
         })
     }

@@ -5,9 +5,8 @@ use super::kernel::{KernelText, Shape};
 use super::name_of;
 use super::{Choice, Cut};
 use crate::analysis::piece::Param;
-use crate::analysis::{Piece, Refusal};
+use crate::analysis::{Piece, Refusal, Size};
 use passnet_graph::NodeId;
-use std::fmt::Write as _;
 
 /// Columns of a tile when a row is walked through.
 const LONG_ROW_BLOCK: usize = 4096;
@@ -23,6 +22,82 @@ pub(super) struct Wrapper {
     pub(super) text: String,
 }
 
+/// What the host does for one kernel; alone, or with what it does for others, it makes a wrapper.
+pub(super) struct HostSide {
+    /// Tensors that must lie row by row.
+    pub(super) contiguous: Vec<String>,
+    /// Results by their name in the wrapper, with what allocates them.
+    pub(super) results: Vec<(String, String)>,
+    /// Sizes by their name in the wrapper, with their formula.
+    pub(super) sizes: Vec<(String, String)>,
+    /// Lines from which grid and constants follow, and the names they define.
+    pub(super) steps: Vec<String>,
+    pub(super) defined: &'static [&'static str],
+    pub(super) grid: Vec<String>,
+    /// What the kernel takes: parameters, results, sizes.
+    pub(super) arguments: Vec<String>,
+    /// Its constants, in order.
+    pub(super) constants: Vec<String>,
+    /// What is returned for each output of the piece.
+    pub(super) returned: Vec<String>,
+}
+
+impl HostSide {
+    pub(super) fn new(
+        piece: &Piece,
+        kernel: &KernelText,
+        shape: Shape,
+        choice: Choice,
+    ) -> Result<HostSide, Refusal> {
+        let param_name = |param: &usize| name_of(piece, NodeId::new(*param)).to_string();
+        let updated: Vec<usize> = piece.updates().map(|(param, _)| param).collect();
+        let is_made_contiguous = |param: &&usize| {
+            let id = NodeId::new(**param);
+            piece.is_tensor(id) && !updated.contains(param) && !piece.is_strided(id)
+        };
+        let single = kernel.outputs.len() == 1;
+        let out = |number: usize| if single { "out".to_string() } else { format!("out_{number}") };
+        let mut results = Vec::new();
+        for number in &kernel.outputs {
+            results.push((out(*number), allocation(piece, piece.outputs[*number])?));
+        }
+        let rank_of = |name: &str| {
+            let mut params = (0..piece.params.len()).map(NodeId::new);
+            Some(piece.shape(params.find(|id| name_of(piece, *id) == name)?).ok()?.len())
+        };
+        let size =
+            |(name, size): &(String, Size)| (name.clone(), readable(&size.to_string(), rank_of));
+        let launch = launch(kernel, shape, choice);
+        let mut arguments: Vec<String> = kernel.params.iter().map(param_name).collect();
+        arguments.extend(kernel.outputs.iter().map(|number| out(*number)));
+        arguments.extend_from_slice(&kernel.sizes);
+        let returned = |output: &NodeId| match piece.updated_param(*output) {
+            Some(param) => param_name(&param),
+            None => {
+                let same = |other: &NodeId| piece.last_value(*other) == piece.last_value(*output);
+                out(piece.outputs.iter().position(same).unwrap_or(0))
+            }
+        };
+        Ok(HostSide {
+            contiguous: kernel.params.iter().filter(is_made_contiguous).map(param_name).collect(),
+            results,
+            sizes: kernel.formulas.iter().map(size).collect(),
+            steps: launch.steps,
+            defined: launch.defined,
+            grid: launch.grid,
+            arguments,
+            constants: launch.constants,
+            returned: piece.outputs.iter().map(returned).collect(),
+        })
+    }
+
+    /// The lines before the launch.
+    pub(super) fn preparation(&self) -> impl Iterator<Item = String> {
+        let made = self.results.iter().chain(&self.sizes);
+        made.map(|(name, value)| format!("{name} = {value}")).chain(self.steps.iter().cloned())
+    }
+}
+
 pub(super) fn write(
     piece: &Piece,
     kernel: &KernelText,
@@ -30,140 +105,129 @@ pub(super) fn write(
     shape: Shape,
     choice: Choice,
 ) -> Result<Wrapper, Refusal> {
-    let parameters: Vec<String> =
-        piece.graph.placeholders().iter().map(|node| node.name.to_string()).collect();
-    let body = wrapper_body(piece, kernel, stem, shape, choice)?;
-    let arguments: Vec<String> =
-        parameters.iter().filter(|name| mentions(&body, name)).cloned().collect();
-    let text = format!("@torch.fx.wrap\ndef {stem}({}):\n{body}", arguments.join(", "));
-    Ok(Wrapper { parameters, arguments, text })
+    let host = HostSide::new(piece, kernel, shape, choice)?;
+    let mut lines: Vec<String> = made_contiguous(&host.contiguous);
+    lines.extend(host.preparation());
+    let constants = kernel.constants.iter().zip(&host.constants);
+    let mut arguments = host.arguments.clone();
+    arguments.extend(constants.map(|(name, value)| format!("{name}={value}")));
+    arguments.extend(launch_options(choice.warps, kernel.rounds));
+    let grid = match &host.grid[..] {
+        [only] => format!("({only},)"),
+        several => format!("({})", several.join(", ")),
+    };
+    lines.extend(launch_lines(stem, &grid, &arguments));
+    lines.push(format!("return {}", host.returned.join(", ")));
+    Ok(Wrapper::new(piece, stem, &lines))
 }
 
-fn wrapper_body(
-    piece: &Piece,
-    kernel: &KernelText,
-    stem: &str,
-    shape: Shape,
-    choice: Choice,
-) -> Result<String, Refusal> {
-    let updated: Vec<usize> = piece.updates().map(|(param, _)| param).collect();
-    let tensors: Vec<&str> = kernel
-        .params
-        .iter()
-        .filter(|param| piece.is_tensor(NodeId::new(**param)) && !updated.contains(param))
-        .filter(|param| !piece.is_strided(NodeId::new(**param)))
-        .map(|param| name_of(piece, NodeId::new(*param)))
-        .collect();
-    let mut text = made_contiguous(&tensors);
-    let mut line = |content: String| {
-        let _ = writeln!(text, "    {content}");
-    };
-    let single = kernel.outputs.len() == 1;
-    let out = |number: usize| if single { "out".to_string() } else { format!("out_{number}") };
-    for number in &kernel.outputs {
-        line(format!("{} = {}", out(*number), allocation(piece, piece.outputs[*number])?));
+impl Wrapper {
+    /// A wrapper of these lines; it takes what they mention.
+    pub(super) fn new(piece: &Piece, stem: &str, lines: &[String]) -> Wrapper {
+        let body: String = lines.iter().map(|line| format!("    {line}\n")).collect();
+        let names = piece.graph.placeholders().iter().map(|node| node.name.to_string());
+        let parameters: Vec<String> = names.collect();
+        let arguments: Vec<String> =
+            parameters.iter().filter(|name| mentions(&body, name)).cloned().collect();
+        let text = format!("@torch.fx.wrap\ndef {stem}({}):\n{body}", arguments.join(", "));
+        Wrapper { parameters, arguments, text }
     }
-    let rank_of = |name: &str| {
-        let param = (0..piece.params.len()).map(NodeId::new).find(|id| name_of(piece, *id) == name);
-        Some(piece.shape(param?).ok()?.len())
-    };
-    for (name, size) in &kernel.formulas {
-        line(format!("{name} = {}", readable(&size.to_string(), rank_of)));
+}
+
+/// What a launch says besides its arguments.
+pub(super) fn launch_options(warps: usize, rounds: bool) -> Vec<String> {
+    let mut options = Vec::new();
+    if warps != Choice::default().warps {
+        options.push(format!("num_warps={warps}"));
     }
-    let (grid, constants) = launch(kernel, shape, choice, &mut line);
-    let mut arguments: Vec<String> =
-        kernel.params.iter().map(|param| name_of(piece, NodeId::new(*param)).to_string()).collect();
-    arguments.extend(kernel.outputs.iter().map(|number| out(*number)));
-    arguments.extend_from_slice(&kernel.sizes);
-    arguments.extend(constants);
-    if choice.warps != Choice::default().warps {
-        arguments.push(format!("num_warps={}", choice.warps));
-    }
-    if kernel.rounds {
+    if rounds {
         // A compiler for GPUs would multiply and add in one step, without the rounding in between.
-        arguments.push("enable_fp_fusion=False".into());
+        options.push("enable_fp_fusion=False".into());
     }
+    options
+}
+
+pub(super) fn launch_lines(stem: &str, grid: &str, arguments: &[String]) -> Vec<String> {
     let call = format!("{stem}_kernel[{grid}]({})", arguments.join(", "));
     match call.len() <= 105 {
-        true => line(call),
-        false => {
-            line(format!("{stem}_kernel[{grid}]("));
-            line(format!("    {},", arguments.join(", ")));
-            line(")".into());
-        }
+        true => vec![call],
+        false => vec![
+            format!("{stem}_kernel[{grid}]("),
+            format!("    {},", arguments.join(", ")),
+            ")".into(),
+        ],
     }
-    let returned: Vec<String> = piece
-        .outputs
-        .iter()
-        .map(|output| match piece.updated_param(*output) {
-            Some(param) => name_of(piece, NodeId::new(param)).to_string(),
-            None => {
-                let same = |other: &NodeId| piece.last_value(*other) == piece.last_value(*output);
-                out(piece.outputs.iter().position(same).unwrap_or(0))
-            }
-        })
-        .collect();
-    line(format!("return {}", returned.join(", ")));
-    Ok(text)
 }
 
 /// The lines that copy what does not lie row by row, a few tensors in each.
-pub(super) fn made_contiguous(tensors: &[&str]) -> String {
-    let mut text = String::new();
-    for tensors in tensors.chunks(4) {
+pub(super) fn made_contiguous(tensors: &[String]) -> Vec<String> {
+    let line = |tensors: &[String]| {
         let copies: Vec<String> =
             tensors.iter().map(|name| format!("{name}.contiguous()")).collect();
-        let _ = writeln!(text, "    {} = {}", tensors.join(", "), copies.join(", "));
-    }
-    text
+        format!("{} = {}", tensors.join(", "), copies.join(", "))
+    };
+    tensors.chunks(4).map(line).collect()
 }
 
-/// The grid, and the constants of a launch; how they follow from the sizes is written first.
-fn launch(
-    kernel: &KernelText,
-    shape: Shape,
-    choice: Choice,
-    line: &mut impl FnMut(String),
-) -> (String, Vec<String>) {
+/// A grid and constants.
+struct Launch {
+    steps: Vec<String>,
+    /// Names that the steps define.
+    defined: &'static [&'static str],
+    grid: Vec<String>,
+    constants: Vec<String>,
+}
+
+fn launch(kernel: &KernelText, shape: Shape, choice: Choice) -> Launch {
     let (rows, columns, tile) = (&kernel.rows, &kernel.columns, choice.tile);
     let tiles = match &kernel.slabs {
         Some(slabs) => format!("{slabs} * triton.cdiv({rows}, height)"),
         None => format!("triton.cdiv({rows}, height)"),
     };
+    let tiled = |steps: Vec<String>, grid: Vec<String>| Launch {
+        steps,
+        defined: &["width", "height"],
+        grid,
+        constants: vec!["height".into(), "width".into()],
+    };
     match shape {
-        Shape::Flat => {
-            line(format!("block = min(triton.next_power_of_2({columns}), {tile})"));
-            (format!("(triton.cdiv({columns}, block),)"), vec!["BLOCK=block".into()])
-        }
+        Shape::Flat => Launch {
+            steps: vec![format!("block = min(triton.next_power_of_2({columns}), {tile})")],
+            defined: &["block"],
+            grid: vec![format!("triton.cdiv({columns}, block)")],
+            constants: vec!["block".into()],
+        },
         Shape::Tiled => {
-            match choice.cut {
-                Cut::Divides => {
-                    line(
-                        "# A power of two that divides a row, where one does: masked lanes are work, too."
-                            .into(),
-                    );
-                    line(format!("width = max({LEAST_WIDTH}, {columns} & -{columns})"));
-                    line(format!("width = min(width, triton.next_power_of_2({columns}), {tile})"));
-                }
-                Cut::Broad => {
-                    line(format!("width = min(triton.next_power_of_2({columns}), {tile})"));
-                }
-                Cut::Square => {
-                    line(format!("width = min(triton.next_power_of_2({columns}), {LEAST_WIDTH})"));
-                }
-            }
-            line(height(rows, tile));
-            let grid = format!("({tiles}, triton.cdiv({columns}, width))");
-            (grid, vec!["ROWS=height".into(), "COLUMNS=width".into()])
+            let mut steps = widths(columns, choice);
+            steps.push(height(rows, tile));
+            tiled(steps, vec![tiles, format!("triton.cdiv({columns}, width)")])
         }
-        Shape::Rows => {
-            line(format!("width = triton.next_power_of_2({columns})"));
-            line(height(rows, tile));
-            (format!("({tiles},)"), vec!["ROWS=height".into(), "COLUMNS=width".into()])
-        }
-        Shape::LongRows => {
-            let width = tile.max(LONG_ROW_BLOCK);
-            (format!("({rows},)"), vec!["ROWS=1".into(), format!("COLUMNS={width}")])
+        Shape::Rows => tiled(
+            vec![format!("width = triton.next_power_of_2({columns})"), height(rows, tile)],
+            vec![tiles],
+        ),
+        Shape::LongRows => Launch {
+            steps: Vec::new(),
+            defined: &[],
+            grid: vec![rows.clone()],
+            constants: vec!["1".into(), tile.max(LONG_ROW_BLOCK).to_string()],
+        },
+    }
+}
+
+/// How wide a tile is.
+fn widths(columns: &str, choice: Choice) -> Vec<String> {
+    let tile = choice.tile;
+    match choice.cut {
+        Cut::Divides => vec![
+            "# A power of two that divides a row, where one does: masked lanes are work, too."
+                .into(),
+            format!("width = max({LEAST_WIDTH}, {columns} & -{columns})"),
+            format!("width = min(width, triton.next_power_of_2({columns}), {tile})"),
+        ],
+        Cut::Broad => vec![format!("width = min(triton.next_power_of_2({columns}), {tile})")],
+        Cut::Square => {
+            vec![format!("width = min(triton.next_power_of_2({columns}), {LEAST_WIDTH})")]
         }
     }
 }

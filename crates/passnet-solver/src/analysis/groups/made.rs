@@ -17,7 +17,7 @@ pub(super) fn is_made(call: &Call, bound: &Bound<'_>, known: &[bool]) -> bool {
     bound.mutated().is_none()
         && match bound.class() {
             Class::Creation => !matches!(bound.op, Op::AsTensor) || !reads_tensors,
-            Class::Pointwise | Class::View | Class::Movement | Class::Indexing => {
+            Class::Pointwise | Class::View | Class::Movement | Class::Indexing | Class::Scan => {
                 reads_tensors && all_made
             }
             _ => false,

@@ -4,8 +4,11 @@
 //! become part of it and change its indices.
 
 mod made;
+mod together;
 
-use super::piece::{Param, outputs_of};
+pub use together::together;
+
+use super::piece::{Param, is_unread, outputs_of};
 use super::{Body, Piece, Refusal, lower, refuse};
 use crate::form::Form;
 use passnet_graph::infer::Value;
@@ -135,6 +138,13 @@ struct Finder<'f> {
     left: Vec<Left>,
 }
 
+impl Group {
+    /// Whether nobody reads anything of it: not worth a pass, but it may share the launch of one.
+    pub fn is_unread(&self, graph: &Graph) -> bool {
+        outputs_of(graph, &self.members).iter().all(|output| is_unread(graph, *output))
+    }
+}
+
 impl<'f> Finder<'f> {
     fn new(form: &'f Form) -> Self {
         let graph = form.graph();
@@ -143,8 +153,9 @@ impl<'f> Finder<'f> {
         let mut is_work = vec![false; count];
         let mut is_made = vec![false; count];
         let needed = graph.needed();
-        // What nobody needs is no part of a pattern: whoever reads a pattern leaves it out.
-        for (id, call) in graph.calls().filter(|(id, _)| needed.contains(id)) {
+        let is_served = |id: &NodeId| needed.contains(id) || form.serves_unneeded();
+        // Elsewhere what nobody needs is no part of a pattern: whoever reads a pattern leaves it out.
+        for (id, call) in graph.calls().filter(|(id, _)| is_served(id)) {
             let Ok(bound) = call.bind() else { continue };
             is_free[id.index()] = is_alias(form, id) || bound.op == Op::Item;
             is_work[id.index()] = !is_free[id.index()]
@@ -154,12 +165,18 @@ impl<'f> Finder<'f> {
                     | Class::View
                     | Class::Movement
                     | Class::Reduction
+                    | Class::Scan
                     | Class::Normalisation
                     | Class::Pooling
                     | Class::Resampling => true,
-                    Class::Indexing => matches!(bound.op, Op::GetItem | Op::Embedding),
+                    Class::Indexing => matches!(
+                        bound.op,
+                        Op::GetItem | Op::Embedding | Op::Gather | Op::IndexSelect
+                    ),
                     // Numbers of a list are copied from the host, which a GPU waits for.
-                    Class::Creation => matches!(bound.op, Op::Tensor | Op::AsTensor),
+                    Class::Creation => {
+                        matches!(bound.op, Op::Tensor | Op::AsTensor) || is_unread(graph, id)
+                    }
                     _ => false,
                 };
             is_made[id.index()] = made::is_made(call, &bound, &is_made);

@@ -248,7 +248,11 @@ impl<'p> Lower<'p> {
         };
         let computes = matches!(
             bound.class(),
-            Class::Pointwise | Class::Reduction | Class::Normalisation | Class::Pooling
+            Class::Pointwise
+                | Class::Reduction
+                | Class::Scan
+                | Class::Normalisation
+                | Class::Pooling
         ) || converts();
         let half = self.piece.dtypes(node).iter().any(|dtype| dtype.is_float() && dtype.size() < 4);
         if !computes || !half || self.kind(var) != Kind::Float || self.is_stored_only(node) {
@@ -272,7 +276,10 @@ impl<'p> Lower<'p> {
         let name = self.fresh(self.piece.name(node));
         let known = &mut self.body.vars[var];
         if known.name.is_none()
-            && matches!(known.code, Code::Text { .. } | Code::Reduce { .. } | Code::Round { .. })
+            && matches!(
+                known.code,
+                Code::Text { .. } | Code::Reduce { .. } | Code::Scan { .. } | Code::Round { .. }
+            )
         {
             known.name = Some(name);
         }
@@ -419,7 +426,7 @@ impl<'p> Lower<'p> {
                 return self.input(node, bound, "input", index);
             }
             Op::Item => return self.input(node, bound, "input", &[]),
-            Op::GetItem | Op::IndexTensors | Op::Embedding => {
+            Op::GetItem | Op::IndexTensors | Op::Embedding | Op::Gather | Op::IndexSelect => {
                 return self.indexing(wanted);
             }
             _ => {}
@@ -430,6 +437,7 @@ impl<'p> Lower<'p> {
             Class::Movement => self.movement(wanted),
             Class::Reduction if self.second(node, bound).is_some() => self.pointwise(wanted),
             Class::Reduction => self.reduction(wanted),
+            Class::Scan => self.scan(wanted),
             Class::Normalisation => self.normalisation(wanted),
             Class::Pooling | Class::Resampling => self.window(wanted),
             Class::Creation => self.creation(wanted),

@@ -31,7 +31,7 @@ impl Lower<'_> {
     pub(super) fn check_reductions(&self) -> Result<(), Refusal> {
         let reduced = &self.body.reduced;
         for var in &self.body.vars {
-            let Code::Reduce { value, .. } = &var.code else { continue };
+            let (Code::Reduce { value, .. } | Code::Scan { value }) = &var.code else { continue };
             let axes = &self.body.vars[*value].axes;
             let missing = (0..self.body.axes.len())
                 .filter(|axis| !reduced.contains(axis) && !axes.contains(axis))

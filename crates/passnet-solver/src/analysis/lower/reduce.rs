@@ -1,12 +1,14 @@
 //! Folds over dimensions.
 
-use super::super::body::{Code, Fold, Kind, VarId};
+use super::super::body::{Code, Fold, GREATEST_INTEGER, Kind, LONGEST_ROW, VarId};
 use super::super::index::{Atom, AxisId, Index};
 use super::super::{Refusal, Size, refuse};
 use super::{Lower, Wanted};
 use passnet_graph::ops::{Bound, Op};
 use passnet_graph::{Arg, NodeId};
 use std::collections::BTreeSet;
+
+const WIDE: &str = "{0}.to(tl.int64)";
 
 impl Lower<'_> {
     pub(super) fn reduction(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
@@ -19,10 +21,10 @@ impl Lower<'_> {
         match bound.op {
             Op::Sum | Op::Mean => {
                 let x = self.pull(source, &place)?;
-                let x = self.cast(
-                    x,
-                    if self.piece.kind(node)? == Kind::Int { Kind::Int } else { Kind::Float },
-                );
+                let x = match self.piece.kind(node)? {
+                    Kind::Int => self.cast(x, Kind::Int),
+                    _ => self.cast(x, Kind::Float),
+                };
                 let total = self.fold(Fold::Sum, x)?;
                 if bound.op == Op::Sum {
                     return Ok(total);
@@ -45,6 +47,13 @@ impl Lower<'_> {
                     "tl.where({0} != 0, float('nan'), {1})",
                     &[has_nan, found],
                 ))
+            }
+            Op::Argmax | Op::Argmin => {
+                let x = self.pull(source, &place)?;
+                let along: Vec<Index> = dims.iter().map(|dim| place[*dim].clone()).collect();
+                let sizes: Vec<Size> = dims.iter().map(|dim| from[*dim].clone()).collect();
+                let along = self.linear(&along, &sizes)?;
+                self.place_of_extreme(x, &along, bound.op == Op::Argmax)
             }
             Op::Any | Op::All => {
                 let x = self.pull(source, &place)?;
@@ -87,6 +96,85 @@ impl Lower<'_> {
                 Ok(self.text(Kind::Float, "tl.sqrt({0})", &[total]))
             }
             _ => Err(self.unsupported(bound)),
+        }
+    }
+
+    /// The first place of the largest or smallest value, or of the first value that is no number.
+    fn place_of_extreme(
+        &mut self,
+        x: VarId,
+        along: &Index,
+        largest: bool,
+    ) -> Result<VarId, Refusal> {
+        let x = if self.kind(x) == Kind::Bool { self.cast(x, Kind::Int) } else { x };
+        let found = self.fold(if largest { Fold::Max } else { Fold::Min }, x)?;
+        let place = self.place(along);
+        let place = self.wide(place);
+        let first = |lower: &mut Self, template: &str, operands: &[VarId]| {
+            let template = format!("tl.where({template}, {{0}}, {GREATEST_INTEGER})");
+            let candidate = lower.text(Kind::Int, template, operands);
+            lower.fold(Fold::Min, candidate)
+        };
+        let extreme = first(self, "{1} == {2}", &[place, x, found])?;
+        if self.kind(x) != Kind::Float {
+            return Ok(extreme);
+        }
+        let missing = first(self, "{1} != {1}", &[place, x])?;
+        let template = format!("tl.where({{0}} < {GREATEST_INTEGER}, {{0}}, {{1}})");
+        Ok(self.text(Kind::Int, template, &[missing, extreme]))
+    }
+
+    /// Running sums along a dimension.
+    pub(super) fn scan(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
+        if bound.op != Op::Cumsum || bound.mutated().is_some() {
+            return Err(self.unsupported(bound));
+        }
+        let source = self.input_node(node, bound, "input")?;
+        let from = self.piece.shape(source)?;
+        let dim = self.dim(bound.arg("dim"), from.len())?;
+        if self.piece.dtypes(node).iter().any(|dtype| dtype.is_float() && dtype.size() < 4) {
+            // Added up in another order, a sum rounds to a neighbour now and then, and differences of sums show it.
+            refuse!("running sums in half precision");
+        }
+        let x = self.pull(source, index)?;
+        if let Some(step) = self.constant(x)
+            && is_exact_multiple(step, from[dim].largest())
+        {
+            let count = index[dim].offset(&self.fixed(1))?;
+            let count = self.place(&count);
+            let kind = self.piece.kind(node)?;
+            let count = self.cast(count, kind);
+            let step = self.cast(x, kind);
+            return Ok(self.text(kind, "{0} * {1}", &[count, step]));
+        }
+        if from[dim].largest() > LONGEST_ROW {
+            refuse!("running sums of a row too long for one block");
+        }
+        self.fold_dims(index, &from, &[dim])?;
+        let x = match self.piece.kind(node)? {
+            Kind::Int => self.wide(x),
+            _ => self.cast(x, Kind::Float),
+        };
+        let reduced = self.reduced.clone().unwrap_or_default();
+        if self.body.vars[x].axes.is_disjoint(&reduced) {
+            refuse!("running sums of values that are all the same");
+        }
+        let axes = self.body.vars[x].axes.clone();
+        Ok(self.add(None, self.kind(x), Code::Scan { value: x }, axes))
+    }
+
+    /// The number that a value is everywhere, where the text says it.
+    fn constant(&self, var: VarId) -> Option<f32> {
+        let Code::Text { template, operands } = &self.body.vars[var].code else { return None };
+        let values: Vec<f32> =
+            operands.iter().map(|operand| self.constant(*operand)).collect::<Option<_>>()?;
+        match (template.as_str(), values.as_slice()) {
+            (literal, []) => literal.parse().ok(),
+            ("{0}.to(tl.float32)" | "{0}.to(tl.int64)", [x]) => Some(*x),
+            ("{0} / {1}", [x, y]) => Some(x / y),
+            ("{0} * {1}", [x, y]) => Some(x * y),
+            _ => None,
         }
     }
 
@@ -142,9 +230,17 @@ impl Lower<'_> {
         if kind == Kind::Bool {
             refuse!("a fold of truth values");
         }
+        let value = if kind == Kind::Int { self.wide(value) } else { value };
         let Some(reduced) = &self.reduced else { refuse!("no loop to fold") };
         let axes = self.body.vars[value].axes.difference(reduced).copied().collect();
         Ok(self.add(None, kind, Code::Reduce { fold, value }, axes))
+    }
+
+    /// A whole number in 64 bits, as torch sums them; and what is put in its place beyond a row's end fits.
+    fn wide(&mut self, var: VarId) -> VarId {
+        let is_wide =
+            matches!(&self.body.vars[var].code, Code::Text { template, .. } if template == WIDE);
+        if is_wide { var } else { self.text(Kind::Int, WIDE, &[var]) }
     }
 
     /// The dimensions a reduction folds, in order; all of them where none is named.
@@ -294,4 +390,13 @@ impl Lower<'_> {
             None => Ok(vec![self.dim(arg, rank)?]),
         }
     }
+}
+
+/// Whether adding a number up step by step gives its multiples as they are, in float32.
+fn is_exact_multiple(step: f32, count: i64) -> bool {
+    let mut total = 0.0f32;
+    (1..=count).all(|times| {
+        total += step;
+        total == step * times as f32
+    })
 }

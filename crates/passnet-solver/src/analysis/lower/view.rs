@@ -189,6 +189,7 @@ impl Lower<'_> {
         let Wanted { node, bound, index } = wanted;
         match bound.op {
             Op::Embedding => self.embedding(wanted),
+            Op::Gather | Op::IndexSelect => self.gather(wanted),
             Op::GetItem => {
                 let source = self.input_node(node, bound, "input")?;
                 if self.is_list(source) {
@@ -210,6 +211,25 @@ impl Lower<'_> {
         let table = self.input_node(node, bound, "weight")?;
         let row = Index::atom(Atom::Value(row), self.piece.graphs);
         self.pull(table, &[row, last.clone()])
+    }
+
+    /// Every element by a place of its own along one dimension, or by one for all that lie there.
+    fn gather(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
+        let source = self.input_node(node, bound, "input")?;
+        let places = self.input_node(node, bound, "index")?;
+        let dim = self.dim(bound.arg("dim"), self.piece.shape(source)?.len())?;
+        let Some(along) = index.get(dim) else { refuse!("a gather from a single number") };
+        let place = match bound.op {
+            Op::Gather => self.pull(places, index)?,
+            _ => {
+                let rank = self.piece.shape(places)?.len();
+                self.pull(places, &vec![along.clone(); rank.min(1)])?
+            }
+        };
+        let mut moved = index.to_vec();
+        moved[dim] = Index::atom(Atom::Value(place), self.piece.graphs);
+        self.pull(source, &moved)
     }
 
     fn subscript(

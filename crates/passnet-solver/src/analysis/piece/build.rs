@@ -154,7 +154,7 @@ impl<'f> Builder<'f> {
             *count += 1;
             let id = graph.push_placeholder(name, Annotation::None, 0);
             map.insert(self.form.after(index), id);
-            params.push(Param::Number);
+            params.push(Param::Literal);
             origin.push(Origin::Literal(values));
         }
         if let Some(device) = self.device {
@@ -189,6 +189,7 @@ impl<'f> Builder<'f> {
 
 /// Names that generated code gives to things of its own.
 const OWN_NAMES: &[&str] = &[
+    "across",
     "block",
     "candidate",
     "centred",
@@ -209,6 +210,7 @@ const OWN_NAMES: &[&str] = &[
     "pattern",
     "place",
     "powers",
+    "program",
     "row",
     "rows",
     "scale",
@@ -223,9 +225,10 @@ const OWN_NAMES: &[&str] = &[
     "width",
 ];
 const OWN_BEGINNINGS: &[&str] = &[
-    "centred_", "column_", "extent_", "extreme_", "factor_", "given_", "high_", "length_", "low_",
-    "offset_", "out_", "part_", "powers_", "row_", "scale_", "size_", "slab_", "stride_", "sum_",
-    "total_", "w0", "w1",
+    "across_", "block_", "centred_", "column_", "columns_", "count_", "end_", "extent_",
+    "extreme_", "factor_", "given_", "height_", "high_", "length_", "low_", "offset_", "out_",
+    "part_", "powers_", "row_", "rows_", "scale_", "size_", "slab_", "slabs_", "stride_", "sum_",
+    "total_", "w0", "w1", "width_",
 ];
 
 /// The graph's name for a value, changed where generated code would use it for something else.

@@ -17,8 +17,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub enum Param {
     /// The value of a node of the form's graph.
     Tensor(NodeId),
-    /// A Python number that differs among the graphs, or that another node gives.
+    /// A Python number that another node gives.
     Number,
+    /// A Python number that differs among the graphs.
+    Literal,
     /// The device that the graph names, where no tensor tells it.
     Device,
 }
@@ -350,7 +352,21 @@ fn is_dense(tensor: &TensorType, order: &[usize]) -> bool {
     })
 }
 
-/// The members whose values are needed outside.
+/// Whether nobody reads a value: eager computes it all the same.
+pub fn is_unread(graph: &Graph, id: NodeId) -> bool {
+    let is_read = graph.calls().any(|(_, call)| {
+        let mut reads = false;
+        call.for_each_input(|input| reads |= input == id);
+        reads
+    });
+    let mut returned = false;
+    for output in &graph.outputs {
+        output.for_each_node(&mut |node| returned |= node == id);
+    }
+    !is_read && !returned
+}
+
+/// The members whose values are needed outside, and those that nobody reads: a pattern has no other use for them.
 pub fn outputs_of(graph: &Graph, members: &BTreeSet<NodeId>) -> Vec<NodeId> {
     let mut needed = BTreeSet::new();
     for (id, call) in graph.calls() {
@@ -369,6 +385,11 @@ pub fn outputs_of(graph: &Graph, members: &BTreeSet<NodeId>) -> Vec<NodeId> {
             }
         });
     }
+    let updates = |id: NodeId| {
+        let bound = graph.call(id).and_then(|call| call.bind().ok());
+        bound.is_none_or(|bound| bound.mutated().is_some())
+    };
+    needed.extend(members.iter().filter(|id| is_unread(graph, **id) && !updates(**id)));
     needed.into_iter().collect()
 }
 
