@@ -1,6 +1,7 @@
 """Calls straight into the native runner: who is served, who goes the slow way. Needs PyTorch, and `PASSNET_RUNNER`."""
 
 import gc
+import json
 import os
 import unittest
 import weakref
@@ -88,6 +89,35 @@ class QuickCallTest(unittest.TestCase):
             except Exception:  # noqa: BLE001 - the plan does not fit them; what counts is who was asked
                 pass
             self.assertEqual(len(self.asked), count, arguments)
+
+    def test_views_are_handed_back_natively(self):
+        from passnet.worker.plans import Plan, PlanCall, Runner, describe
+
+        runner = Runner(RUNNER)
+        view = {"buffer": 0, "offset": 0, "dtype": "float32", "shape": [3, 2], "stride": [1, 3]}
+        plan = {
+            "version": 1,
+            "buffers": [{"name": "x", "dtype": "float32", "elements": 6, "init": {"input": 0}}],
+            "steps": [],
+            "returns": [view, view],
+            "returns_sequence": True,
+            "notes": [],
+        }
+
+        def ask(node, arguments):
+            handle = runner.load(json.dumps({"plan": plan, "kernels": []}).encode(), None)
+            return Plan(runner, handle, plan, torch.device("cpu"), [describe(it) for it in arguments])
+
+        call = PlanCall(0, ask, runner)
+        function = call.function()
+        x, device = torch.randn(8)[2:].view(2, 3), torch.device("cpu")
+        function(x, device)
+        call.plans = None
+        for result in function(x, device):
+            self.assertTrue(torch.equal(result, x.t()))
+            self.assertEqual((result.data_ptr(), result.stride()), (x.data_ptr(), (1, 3)))
+        gone = weakref.ref(function(x, device)[0])
+        self.assertIsNone(gone(), "nothing keeps a view")
 
     def test_stages_are_measured(self):
         x, y = self.tensors()

@@ -164,12 +164,13 @@ class Plan:
         self.runner.library.pn_plan_free(self.handle)
 
     def add_to(self, call: int, arguments: tuple[Any, ...]) -> None:
-        """Teaches a native call this plan, where it can replay it alone: no copies between launches, no parts of buffers as
-        results, nothing but tensors and plain values as arguments."""
-        plain = (bool, int, float, str, type(None))
+        """Teaches a native call this plan, where it can replay it alone: no copies between launches, no results that begin
+        inside a buffer or read it as another type, nothing but tensors and plain values as arguments."""
+        plain = (bool, int, float, str, type(None), torch.device, torch.dtype)
+        views = [view for _, view in self.returns if view is not None]
         if (
             len(self.ranges) != 1
-            or any(view is not None for _, view in self.returns)
+            or any(view["offset"] != 0 or view["dtype"] != self.buffers[view["buffer"]]["dtype"] for view in views)
             or not all(type(argument) is torch.Tensor or type(argument) in plain for argument in arguments)
         ):
             return
@@ -177,11 +178,13 @@ class Plan:
         layout = {
             "buffers": [inputs.get(index) for index in range(len(self.buffers))],
             "returns": [buffer for buffer, _ in self.returns],
+            "views": [view is not None for _, view in self.returns],
             "is_sequence": self.is_sequence,
             "steps": len(self.steps),
             "device": (self.device.index or 0) if self.device.type == "cuda" else None,
         }
         fresh = tuple(allocate for _, allocate, _ in self.fresh)
+        fresh += tuple((torch.as_strided, (tuple(view["shape"]), tuple(view["stride"]))) for view in views)
         if not self.runner.quick.add(call, self.handle, layout, arguments, fresh):
             raise PlanError(self.runner.error())
 

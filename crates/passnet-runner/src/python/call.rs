@@ -24,6 +24,8 @@ pub(super) struct Layout {
     /// For each buffer the argument that it is; `None` for a fresh one.
     buffers: Vec<Option<usize>>,
     returns: Vec<usize>,
+    /// For each result whether it is a view of its buffer.
+    views: Vec<bool>,
     is_sequence: bool,
     steps: usize,
     /// Number of the GPU; `None` for the CPU.
@@ -38,6 +40,8 @@ struct Quick {
     layout: Layout,
     /// For each fresh buffer a function of PyTorch's and its arguments.
     fresh: Vec<(Held, Held)>,
+    /// For each result that is a view the function of PyTorch's and its arguments after the tensor.
+    views: Vec<(Held, Held)>,
     scratch: RefCell<Scratch>,
 }
 
@@ -111,7 +115,8 @@ impl Call {
     /// Remembers a plan for arguments that look like these.
     ///
     /// # Safety
-    /// The lock is held; `arguments` and `fresh` are tuples; the plan lives as long as this call.
+    /// The lock is held; `arguments` and `fresh` are tuples; the plan lives as long as this call. What makes views stands
+    /// after what makes buffers in `fresh`.
     pub(super) unsafe fn add(
         &self,
         plan: *const Plan,
@@ -122,8 +127,11 @@ impl Call {
         let api = self.api;
         // SAFETY: the caller's promise; a tuple's items live as long as it does.
         let (arguments, fresh) = unsafe { (items(api, arguments)?, items(api, fresh)?) };
+        let buffers = layout.buffers.iter().filter(|buffer| buffer.is_none()).count();
+        let makers = buffers + layout.views.iter().filter(|is_view| **is_view).count();
         let fits = layout.buffers.iter().flatten().all(|argument| *argument < arguments.len())
-            && layout.buffers.iter().filter(|buffer| buffer.is_none()).count() == fresh.len()
+            && makers == fresh.len()
+            && layout.views.len() == layout.returns.len()
             && layout.returns.iter().all(|buffer| *buffer < layout.buffers.len())
             && (layout.is_sequence || layout.returns.len() == 1)
             && (layout.device.is_none() || api.has_streams());
@@ -143,17 +151,18 @@ impl Call {
             // SAFETY: a living object, checked to be a pair.
             let pair = unsafe { items(api, pair)? };
             let [function, arguments] = pair[..] else {
-                return Err(Failure::call("a fresh buffer is a function and its arguments"));
+                return Err(Failure::call("a buffer or a view is a function and its arguments"));
             };
             // SAFETY: items of a living pair.
             let held = unsafe { (Held::new(api, function), Held::new(api, arguments)) };
             let (Some(function), Some(arguments)) = held else {
-                return Err(Failure::call("a fresh buffer is a function and its arguments"));
+                return Err(Failure::call("a buffer or a view is a function and its arguments"));
             };
             makers.push((function, arguments));
         }
+        let views = makers.split_off(buffers);
         let scratch = RefCell::default();
-        let quick = Quick { plan, arguments: expected, layout, fresh: makers, scratch };
+        let quick = Quick { plan, arguments: expected, layout, fresh: makers, views, scratch };
         let mut plans = self.plans.try_borrow_mut();
         let plans = plans.as_mut().map_err(|_| Failure::call("the call is running"))?;
         plans.push(quick);
@@ -336,6 +345,9 @@ impl Quick {
     /// The addresses are those of the plan's buffers, which live and which nobody else touches meanwhile.
     #[inline]
     unsafe fn launch(&self, api: &Api, addresses: &[u64]) -> Result<(), Failure> {
+        if self.layout.steps == 0 {
+            return Ok(());
+        }
         let stream = match self.layout.device {
             None => 0,
             // SAFETY: PyTorch computes on that device.
@@ -351,22 +363,59 @@ impl Quick {
     /// The lock is held; one living object for each buffer.
     #[inline]
     unsafe fn results(&self, api: &Api, objects: &[Ref]) -> Outcome {
-        // SAFETY: living objects; results get a reference of their own, which a tuple takes over.
+        let mut views = self.views.iter();
+        // SAFETY: living objects; results have a reference of their own, which a tuple takes over.
         unsafe {
             if !self.layout.is_sequence {
-                let object = objects[self.layout.returns[0]];
-                (api.incref)(object);
-                return Outcome::Done(object);
+                let view = views.next();
+                let result = Self::result(api, objects[self.layout.returns[0]], view);
+                return if result.is_null() { Outcome::Raised } else { Outcome::Done(result) };
             }
             let tuple = (api.tuple_new)(self.layout.returns.len() as isize);
             if tuple.is_null() {
                 return Outcome::Raised;
             }
-            for (index, &buffer) in self.layout.returns.iter().enumerate() {
-                (api.incref)(objects[buffer]);
-                (api.tuple_set)(tuple, index as isize, objects[buffer]);
+            let results = self.layout.returns.iter().zip(&self.layout.views);
+            for (index, (&buffer, &is_view)) in results.enumerate() {
+                let view = if is_view { views.next() } else { None };
+                let result = Self::result(api, objects[buffer], view);
+                if result.is_null() {
+                    (api.decref)(tuple);
+                    return Outcome::Raised;
+                }
+                (api.tuple_set)(tuple, index as isize, result);
             }
             Outcome::Done(tuple)
+        }
+    }
+
+    /// A buffer's object, or a view of it; null where PyTorch raises.
+    ///
+    /// # Safety
+    /// The lock is held; living objects.
+    #[inline]
+    unsafe fn result(api: &Api, object: Ref, view: Option<&(Held, Held)>) -> Ref {
+        // SAFETY: living objects; the tuple takes references over that are made for it, and is ours.
+        unsafe {
+            let Some((function, with)) = view else {
+                (api.incref)(object);
+                return object;
+            };
+            let count = (api.tuple_size)(with.get());
+            let arguments = (api.tuple_new)(count + 1);
+            if arguments.is_null() {
+                return arguments;
+            }
+            (api.incref)(object);
+            (api.tuple_set)(arguments, 0, object);
+            for at in 0..count {
+                let item = (api.tuple_get)(with.get(), at);
+                (api.incref)(item);
+                (api.tuple_set)(arguments, at + 1, item);
+            }
+            let result = (api.call)(function.get(), arguments, std::ptr::null_mut());
+            (api.decref)(arguments);
+            result
         }
     }
 }

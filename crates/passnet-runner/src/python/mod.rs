@@ -84,8 +84,10 @@ pub unsafe extern "C" fn pn_call_new(slow: Ref, handle: *mut *const Call) -> Ref
 }
 
 /// Gives a call the plan for arguments that look like `arguments` (a tuple). `json` says which argument each buffer is
-/// (`buffers`, null for a fresh one), which buffers are results (`returns`, `is_sequence`), how many `steps` the plan has
-/// and on which GPU (`device`, null for the CPU). `fresh` has a pair (function, arguments) for every fresh buffer.
+/// (`buffers`, null for a fresh one), which buffers are results (`returns`, `is_sequence`) and
+/// which of these are views (`views`), how many `steps` the plan has
+/// and on which GPU (`device`, null for the CPU). `fresh` has a pair (function, arguments) for every fresh buffer,
+/// then one for every view, whose function takes the buffer's tensor first.
 ///
 /// # Safety
 /// The interpreter's lock is held; the call lives; the plan lives as long as the call; the objects are tuples.
