@@ -278,6 +278,49 @@ class BackendTest(BackendCase):
         self.library.add(WRONG, "wrong")
         self.check(model, compiled, (5, 32))
 
+    def test_the_fastest_way_is_kept_and_remembered(self):
+        from passnet.backend import fastest, report
+
+        self.library.add(RIGHT)
+        model = Model()
+        order, original = [], fastest.race
+
+        def race(ways, device):
+            order.append(list(ways))
+            for way in ways.values():
+                way()
+            return {name: {wanted: 1.0}.get(name, 2.0) for name in ways}
+
+        fastest.race = race
+        self.addCleanup(setattr, fastest, "race", original)
+        for wanted in fastest.WAYS:
+            torch._dynamo.reset()
+            for noted in (self.library.folder / fastest.CHOICES).glob("*"):
+                noted.unlink()
+            self.check(model, self.compiled(model, rest="fastest"), (4, 32))
+            self.assertEqual([graph["way"] for graph in report().as_dict()["graphs"]][-1], wanted)
+            torch._dynamo.reset()
+            self.check(model, self.compiled(model, rest="fastest"), (4, 32))
+            self.assertEqual([graph["way"] for graph in report().as_dict()["graphs"]][-1], wanted)
+        # Once for each way: the second time, it was known.
+        self.assertEqual(order, [list(fastest.WAYS)] * 3)
+
+    def test_a_wrong_pass_is_out_of_the_fastest_way_too(self):
+        said = self.wrong(WRONG_SIZES, (4, 32), (5, 32), rest="fastest")
+        self.assertEqual(len(said), 1, said)
+
+    def test_timing_ways_draws_nothing_from_the_program(self):
+        compiled = self.compiled(lambda x: torch.nn.functional.gelu(x) + torch.rand_like(x), rest="fastest")
+        x = torch.randn(4, 32)
+        with torch.inference_mode():
+            torch.manual_seed(3)
+            found = [compiled(x), compiled(x)]
+            torch.manual_seed(3)
+            expected = [torch.nn.functional.gelu(x) + torch.rand_like(x) for _ in range(2)]
+        torch.testing.assert_close(found[0], expected[0])
+        # TorchInductor draws otherwise than eager does, but does not draw the same again.
+        self.assertFalse(torch.equal(found[0], found[1]))
+
     def test_a_pass_found_wrong_later_is_out_of_every_graph(self):
         from passnet.backend import PassWarning
         from passnet.backend.compiled import CompiledGraph

@@ -135,5 +135,5 @@ def _compile(
         rewritten = rewrite(graph_module, text, answer, options, device)
         if not rewritten.sites and not options.cuda_graphs and options.rest == "eager":
             return None, answer
-        return CompiledGraph(graph_module, rewritten, options, answer, inputs, device), answer
+        return CompiledGraph(graph_module, rewritten, options, answer, inputs, device, text.code), answer
     raise BackendError("too many statements of the graph cannot be read")

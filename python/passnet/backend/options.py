@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 VERIFY = ("first-call", "always", "never")
-REST = ("eager", "inductor")
+REST = ("eager", "inductor", "fastest")
 TRUST = ("none", "judged", "all")
 INDUCTOR_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
@@ -25,7 +25,7 @@ class Options:
     verify: str = "first-call"
     # Which passes are used: those with evidence for this device, those and others after they were judged, or all.
     trust: str = "judged"
-    # What runs where no pass fits.
+    # What runs where no pass fits; `fastest` times several ways at the first call and keeps one.
     rest: str = "eager"
     # The mode of TorchInductor, with rest="inductor".
     inductor_mode: str = "default"

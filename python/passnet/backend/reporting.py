@@ -44,6 +44,8 @@ def _described(graph: CompiledGraph) -> dict[str, Any]:
         "operations": len(calls),
         "replaced": sum(len(site.removed) for site in graph.sites if site.state == "used"),
         "calls": graph.calls,
+        "way": graph.way,
+        "ways_us": {way: round(seconds * 1e6, 2) for way, seconds in graph.times.items()},
         "recorded": len(graph.recorder.recordings) if graph.recorder else 0,
         "regions": [
             {

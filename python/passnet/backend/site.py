@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import statistics
 import threading
-import time
 import warnings
 import weakref
 from collections.abc import Callable
@@ -20,17 +19,20 @@ from typing import Any
 import torch
 import torch.fx
 
-from passnet.worker.clock import device_seconds
 from passnet.worker.plans import Plan, PlanError, RemoteError, check_devices, fits, signature_of
 from passnet.worker.tuning import copy_of
 
 from .options import Options
 from .server import BackendError, server
+from .timing import alone, seconds_of
 from .verification import difference, in_double, other_layout, shares_memory, widened
 
 # Turns in which a region is timed with and without its pass, and calls in each.
 TURNS = 5
 CALLS = 10
+# What regions take, by pass and arguments; so many of them are kept.
+MEASURED: dict[tuple[Any, ...], tuple[float, float]] = {}
+MOST_MEASURED = 10_000
 
 
 class PassWarning(UserWarning):
@@ -226,40 +228,37 @@ class Site:
         return expected
 
     def measure(self, kind: Kind, plan: Plan, arguments: tuple[Any, ...]) -> None:
-        """Times the region both ways, and leaves it to eager where that is faster."""
-        arguments = self.copies(arguments)
-        # A function of its own: one that knows a plan cannot forget it.
-        alone = Native(self)
-        alone.teach(plan, arguments)
-        ways = (lambda: self.eager(arguments), lambda: alone.function(*arguments))
-        times: tuple[list[float], list[float]] = ([], [])
+        """Leaves the region to eager where that is faster. Regions alike, which models have in every layer, are timed once."""
+        key = (self.name, len(self.removed), self.options.cuda_graphs, kind.signature)
         try:
-            for _ in range(TURNS):
-                for way, seconds in zip(ways, times):
-                    seconds.append(self.seconds_of(way))
+            kind.seconds = MEASURED.get(key) or self.seconds(plan, arguments)
         except PlanError as error:
             kind.plan, kind.reason = None, f"its kernels failed: {error}"
             DROPPED.drop(self.name, kind.reason)
             return
-        kind.seconds = statistics.median(times[0]), statistics.median(times[1])
+        if len(MEASURED) >= MOST_MEASURED:
+            MEASURED.clear()
+        MEASURED[key] = kind.seconds
         if kind.seconds[1] > kind.seconds[0]:
             eager, ours = (f"{seconds * 1e6:.1f} µs" for seconds in kind.seconds)
             kind.plan, kind.reason = None, f"slower than eager: {ours} instead of {eager}"
 
-    def seconds_of(self, way: Callable[[], Any]) -> float:
-        if self.device.type == "cuda" and self.options.cuda_graphs:
-            # Launches cost nothing in a recording.
-            return device_seconds(self.device, way)
-        self.synchronize()
-        started = time.perf_counter()
-        for _ in range(CALLS):
-            way()
-        self.synchronize()
-        return (time.perf_counter() - started) / CALLS
+    def seconds(self, plan: Plan, arguments: tuple[Any, ...]) -> tuple[float, float]:
+        """Of a call of the region: eager's, and the pass's."""
+        arguments = self.copies(arguments)
+        # A function of its own: one that knows a plan cannot forget it.
+        native = Native(self)
+        native.teach(plan, arguments)
+        ways = (lambda: self.eager(arguments), lambda: native.function(*arguments))
+        times: tuple[list[float], list[float]] = ([], [])
+        with alone(self.device):
+            for _ in range(TURNS):
+                for way, seconds in zip(ways, times):
+                    seconds.append(self.seconds_of(way))
+        return statistics.median(times[0]), statistics.median(times[1])
 
-    def synchronize(self) -> None:
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
+    def seconds_of(self, way: Callable[[], Any]) -> float:
+        return seconds_of(way, self.device, CALLS, self.options.cuda_graphs)
 
     def become_eager(self) -> None:
         """Without the lock, which another thread may hold while it waits for ours: each of these is one step."""

@@ -26,6 +26,7 @@ const BACKEND: &[(&str, &str)] = files![
     "passnet/backend/compiled.py",
     "passnet/backend/cuda_graph.py",
     "passnet/backend/explain.py",
+    "passnet/backend/fastest.py",
     "passnet/backend/graph_text.py",
     "passnet/backend/inductor.py",
     "passnet/backend/models.py",
@@ -35,6 +36,7 @@ const BACKEND: &[(&str, &str)] = files![
     "passnet/backend/server.py",
     "passnet/backend/site.py",
     "passnet/backend/solving.py",
+    "passnet/backend/timing.py",
     "passnet/backend/verification.py",
     "passnet/yardstick.py",
 ];
