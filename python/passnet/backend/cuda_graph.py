@@ -65,9 +65,14 @@ class Recorder:
         self.static = [index for index, is_static in enumerate(static) if is_static]
         self.others = [index for index, is_static in enumerate(static) if not is_static]
         self.device = device
-        self.lock = threading.Lock()
+        # One call at a time. A site that becomes eager does not wait for it: it has a lock that such a call may want.
+        self.lock = threading.RLock()
+        # Of the two fields below; nobody waits for anything under it.
+        self.keeping = threading.Lock()
         # The one that was used last comes first.
         self.recordings: list[Recording] = []
+        # How often all of them were forgotten.
+        self.forgotten = 0
         self.pool: Any = None
         self.stream: int | None = None
         # Why nothing is recorded.
@@ -76,11 +81,12 @@ class Recorder:
     def known(self, inputs: list[Any]) -> Recording | None:
         """Dynamo has seen to it that parameters have the sizes and types that they had."""
         looks = [look(inputs[index]) for index in self.others]
-        for at, recording in enumerate(self.recordings):
-            if recording.looks == looks and same_places(inputs, recording.places, self.static):
-                if at:
-                    self.recordings.insert(0, self.recordings.pop(at))
-                return recording
+        with self.keeping:
+            for at, recording in enumerate(self.recordings):
+                if recording.looks == looks and same_places(inputs, recording.places, self.static):
+                    if at:
+                        self.recordings.insert(0, self.recordings.pop(at))
+                    return recording
         return None
 
     def __call__(self, forward: Callable[..., Any], inputs: tuple[Any, ...]) -> Any:
@@ -90,10 +96,10 @@ class Recorder:
         with self.lock:
             recording = self.known(given)
             if recording is None:
+                forgotten = self.forgotten
                 recording = self.record(forward, given) if len(self.recordings) < MOST else None
-                if recording is None:
+                if recording is None or not self.keep(recording, forgotten):
                     return forward(*inputs)
-                self.recordings.insert(0, recording)
             self.follow()
             if recording.inputs:
                 torch._foreach_copy_(recording.held, [given[index] for index in recording.inputs])
@@ -108,16 +114,26 @@ class Recorder:
             torch.cuda.current_stream(self.device).wait_stream(earlier)
         self.stream = stream
 
+    def keep(self, recording: Recording, forgotten: int) -> bool:
+        """A recording of what a site did before it became another must not be replayed."""
+        with self.keeping:
+            if self.forgotten != forgotten:
+                return False
+            self.recordings.insert(0, recording)
+            return True
+
     def forget(self) -> None:
-        with self.lock:
-            self.recordings = []
+        with self.keeping:
+            self.recordings, self.forgotten = [], self.forgotten + 1
 
     def record(self, forward: Callable[..., Any], inputs: list[Any]) -> Recording | None:
         device = self.device
         if any(isinstance(v, torch.Tensor) and not v.is_cuda for v in inputs):
             return self.refuse("an input lies on the CPU")
         moved = [index for index in self.others if isinstance(inputs[index], torch.Tensor)]
-        places = [inputs[index].data_ptr() if index in set(self.static) else None for index in range(len(inputs))]
+        places: list[int | None] = [None] * len(inputs)
+        for index in self.static:
+            places[index] = inputs[index].data_ptr()
         given = list(inputs)
         for index in moved:
             given[index] = torch.empty_strided(
