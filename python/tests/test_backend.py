@@ -200,15 +200,72 @@ class BackendTest(BackendCase):
                 torch.testing.assert_close(compiled(x.clone(), y), forward(x.clone(), y))
         self.assertEqual([region["state"] for region in self.regions()], ["used"])
 
-    def test_autocast_runs_as_eager(self):
+    def test_regions_under_autocast_are_replaced(self):
+        self.library.add(RIGHT)
+
+        class Inside(torch.nn.Module):
+            """Some of it under autocast, some of it not, and one region across."""
+
+            def __init__(self):
+                super().__init__()
+                self.one, self.two = torch.nn.Linear(32, 32), torch.nn.Linear(32, 32)
+
+            def forward(self, x):
+                with torch.autocast("cpu", torch.bfloat16):
+                    y = self.one(x)
+                    y = torch.nn.functional.gelu(y) + self.two(x)
+                    across = torch.nn.functional.gelu(y)
+                    with torch.autocast("cpu", enabled=False):
+                        z = self.two(torch.nn.functional.gelu(x) + x)
+                    w = self.one(z)
+                return y, across + x, z, w, self.two(x)
+
+        model = Inside()
+        compiled = self.compiled(model)
+        x = torch.randn(4, 32)
+        with torch.inference_mode():
+            for _ in range(3):
+                found, expected = compiled(x), model(x)
+                self.assertEqual([v.dtype for v in found], [v.dtype for v in expected])
+                for one, two in zip(found, expected):
+                    torch.testing.assert_close(one, two)
+        self.assertEqual(sorted(region["state"] for region in self.regions()), ["used", "used"])
+
+    def test_autocast_around_a_call(self):
+        from passnet.backend import DROPPED
+
         self.library.add(RIGHT)
         model = Model()
         compiled = self.compiled(model)
-        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            x = torch.randn(4, 32)
-            torch.testing.assert_close(compiled(x), model(x))
-        self.assertEqual(self.regions(), [])
+        x = torch.randn(4, 32)
+        with torch.inference_mode():
+            with torch.autocast("cpu", torch.bfloat16):
+                for _ in range(3):
+                    found, expected = compiled(x), model(x)
+                    self.assertEqual(found.dtype, expected.dtype)
+                    torch.testing.assert_close(found, expected)
+            # The second operand of the first addition is float32, so that eager's sum is, and the pass's is not: that says
+            # nothing against the pass.
+            states = [region["state"] for region in self.regions()]
+            self.assertEqual(states, ["eager", "used", "used"])
+            self.assertIn("under autocast, output 0 is", self.regions()[0]["kinds"][-1]["reason"])
+            self.assertEqual(DROPPED.reasons, {})
+            for _ in range(3):
+                torch.testing.assert_close(compiled(x), model(x))
+
+    def test_autocast_with_the_rest_through_inductor(self):
+        from passnet.backend import report
+
+        self.library.add(RIGHT)
+        model = Model()
+        compiled = self.compiled(model, rest="inductor")
+        x = torch.randn(4, 32)
+        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
+            found, expected = compiled(x), model(x)
+            self.assertEqual(found.dtype, expected.dtype)
+            torch.testing.assert_close(found, expected, atol=2e-2, rtol=2e-2)
+        notes = [note for graph in report().as_dict()["graphs"] for note in graph["notes"]]
+        self.assertTrue(any("under autocast" in note for note in notes), notes)
 
     def test_training_runs_as_eager_with_one_message(self):
         from passnet.backend import PassWarning, told
@@ -360,6 +417,59 @@ class BackendTest(BackendCase):
         found = report().as_dict()
         notes = [note for graph in [*found["graphs"], *found["left"]] for note in graph["notes"]]
         self.assertIn("solved", notes)
+
+    def test_in_the_background_calls_go_on_and_what_is_solved_is_swapped_in(self):
+        from passnet.backend import report, wait_for_solver
+
+        class Norms(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.one, self.two = torch.nn.Linear(256, 256), torch.nn.Linear(256, 256)
+                self.norm = torch.nn.LayerNorm(256)
+
+            def forward(self, x):
+                y = torch.nn.functional.gelu(self.norm(self.one(x) + x)) * 2.0
+                return torch.nn.functional.silu(self.norm(self.two(y) + y))
+
+        model = Norms()
+        compiled = self.compiled(model, solve=True, solve_seconds=600.0, solve_in_background=True, trust="judged")
+        failures = []
+
+        def work():
+            try:
+                with torch.inference_mode():
+                    for _ in range(20):
+                        x = torch.randn(64, 256)
+                        torch.testing.assert_close(compiled(x), model(x))
+            except AssertionError as error:
+                failures.append(error)
+
+        def notes():
+            found = report().as_dict()
+            return [note for graph in [*found["graphs"], *found["left"]] for note in graph["notes"]]
+
+        work()
+        self.assertIn("the solver is at work", notes())
+        wait_for_solver()
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+        self.assertEqual(notes().count("solved"), 1)
+        # Judged when it was solved, so that it may be used where only judged passes may.
+        self.assertEqual({region["state"] for region in self.regions()}, {"used"})
+
+    def test_the_solver_has_its_time_and_no_more(self):
+        from passnet.backend import report
+
+        compiled = self.compiled(lambda x: torch.nn.functional.gelu(x) * 2.0, solve=True, solve_seconds=0.001)
+        with torch.inference_mode():
+            x = torch.randn(4, 32)
+            torch.testing.assert_close(compiled(x), torch.nn.functional.gelu(x) * 2.0)
+        notes = [note for graph in report().as_dict()["left"] for note in graph["notes"]]
+        self.assertEqual(notes, ["not solved: `passnet solve` took more than 0.001 seconds"])
 
     def test_a_report_says_what_was_replaced(self):
         from passnet.backend import report

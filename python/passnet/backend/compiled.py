@@ -58,6 +58,8 @@ class CompiledGraph:
         self.device = device
         # How this graph runs, by `fastest.py`; to be found out in the first call where nothing is there.
         self.way: str | None = fastest.EAGER
+        # An operator of TorchInductor's runs with autocast switched off.
+        self.under_autocast = any(site.under_autocast for site in self.sites)
         self.times: dict[str, float] = {}
         if options.rest == "inductor":
             self.go(fastest.INDUCTOR, self.through_inductor(fastest.INDUCTOR, rewritten, examples))
@@ -71,6 +73,9 @@ class CompiledGraph:
         weakref.finalize(self, drop_graph, server(), answer["graph"])
 
     def through_inductor(self, way: str, rewritten: Rewritten, examples: list[Any]) -> Callable[..., Any]:
+        if way == fastest.INDUCTOR and self.under_autocast:
+            self.answer["notes"].append("under autocast, TorchInductor compiles the whole graph, without passes")
+            way = fastest.ALONE
         if way == fastest.ALONE:
             rewritten = Rewritten(self.original.graph, [], [])
         return inductor.compiled(self.original, rewritten, examples, self.options.inductor_mode)
@@ -84,7 +89,7 @@ class CompiledGraph:
             if self.way is not None:
                 return
             calls = {fastest.EAGER: self.replayed}
-            is_used = any(site.state == "used" for site in self.sites)
+            is_used = any(site.state == "used" for site in self.sites) and not self.under_autocast
             for way in (fastest.INDUCTOR, fastest.ALONE) if is_used else (fastest.ALONE,):
                 try:
                     call = self.through_inductor(way, self.rewritten, self.examples)

@@ -36,6 +36,8 @@ class Options:
     # Whether the solver writes passes for what the library does not cover, and how long it may take for a graph.
     solve: bool = False
     solve_seconds: float = 120.0
+    # Whether calls go on meanwhile with what there is.
+    solve_in_background: bool = False
     # Plans kept for each replaced region: one for each kind of arguments.
     plans: int = 64
 
@@ -47,6 +49,8 @@ class Options:
                 raise OptionError(f"passnet: {name}={value!r} is none of {', '.join(values)}")
         if not isinstance(self.plans, int) or self.plans < 1:
             raise OptionError(f"passnet: plans={self.plans!r} is no number of plans")
+        if not isinstance(self.solve_seconds, (int, float)) or not self.solve_seconds > 0:
+            raise OptionError(f"passnet: solve_seconds={self.solve_seconds!r} is no time")
         if not self.library:
             object.__setattr__(self, "library", default_library())
 

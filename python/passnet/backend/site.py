@@ -69,7 +69,7 @@ class Dropped:
             text = f"passnet: pass `{name}` is dropped: {reason}; what it replaced runs as eager PyTorch"
             warnings.warn(text, PassWarning, stacklevel=2)
         for site in sites:
-            site.become_eager()
+            site.become_eager(reason)
 
 
 DROPPED = Dropped()
@@ -127,6 +127,10 @@ class Site:
         # What the wrapper may write: the region updates it, or nobody looks at it afterwards.
         self.written = self.writes | set(described["dead"])
         self.options, self.device = options, device
+        # Then eager computes in other types than the operations say, and what differs is not the pass's fault.
+        self.under_autocast = False
+        # Why this region is eager's, whatever its arguments are.
+        self.retired: str | None = None
         self.lock = threading.RLock()
         self.kinds: list[Kind] = []
         self.rebind: Callable[[Callable[..., Any]], None] = lambda function: None
@@ -164,8 +168,8 @@ class Site:
         """The first call with arguments of a kind."""
         kind = Kind(tuple(signature_of(argument) for argument in arguments), None)
         self.keep(kind)
-        if self.name in DROPPED.reasons:
-            kind.reason = DROPPED.reasons[self.name]
+        kind.reason = DROPPED.reasons.get(self.name, self.retired)
+        if kind.reason is not None:
             return self.eager(arguments)
         try:
             check_devices(arguments[: self.arity], self.device)
@@ -218,7 +222,9 @@ class Site:
         if problem is None:
             updated = [(arguments[index], given[index]) for index in sorted(self.writes)]
             problem = difference([one for one, _ in updated], [two for _, two in updated], lambda: None)
-        if problem is not None:
+        if problem is not None and self.under_autocast:
+            self.become_eager(f"under autocast, {problem}")
+        elif problem is not None:
             kind.plan, kind.reason = None, problem
             DROPPED.drop(self.name, f"{problem} in place of {', '.join(self.removed)}")
         elif other_layout(expected, found):
@@ -260,10 +266,11 @@ class Site:
     def seconds_of(self, way: Callable[[], Any]) -> float:
         return seconds_of(way, self.device, CALLS, self.options.cuda_graphs)
 
-    def become_eager(self) -> None:
+    def become_eager(self, reason: str) -> None:
         """Without the lock, which another thread may hold while it waits for ours: each of these is one step."""
+        self.retired = reason
         for kind in self.kinds:
-            kind.plan, kind.reason = None, DROPPED.reasons[self.name]
+            kind.plan, kind.reason = None, reason
         self.function = self.eager_call
         self.rebind(self.function)
 
