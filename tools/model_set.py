@@ -31,10 +31,14 @@ def transformer(model_type: str, **settings: Any) -> torch.nn.Module:
 
 
 def settled(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> Answer:
-    """With the statistics of its batch normalisations from data: without, what an untrained stack gives is nearly zero."""
-    norms = [part for part in module.modules() if isinstance(part, torch.nn.BatchNorm2d)]
-    for norm in norms:
-        norm.momentum = 1.0
+    """As if it had been trained a little: with the usual small weights and no statistics, what an untrained stack of convolutions
+    and batch normalisations gives is nearly zero."""
+    for part in module.modules():
+        if isinstance(part, torch.nn.Conv2d):
+            torch.nn.init.kaiming_normal_(part.weight, nonlinearity="linear")
+        if isinstance(part, torch.nn.BatchNorm2d):
+            part.momentum = 1.0
+            part.reset_parameters()
     with torch.no_grad():
         module.train()(*[torch.randn(2, *given.shape[1:]) for given in inputs])
     return module.eval(), inputs

@@ -21,7 +21,7 @@ const LOOK: &str = "<style>svg .used { fill: var(--good); opacity: .45; stroke: 
 svg .slower { fill: var(--slow); opacity: .45; stroke: var(--slow); }
 svg .dropped { fill: var(--bad); opacity: .45; stroke: var(--bad); }
 svg g:target rect { stroke: var(--ink); stroke-width: 3; opacity: 1; } figure.graph svg { max-width: none; }
-.cells a { text-decoration: none; }</style>\n";
+.cells a { text-decoration: none; } .cells i { display: block; }</style>\n";
 
 /// As `passnet.report().as_dict()` has it.
 #[derive(Debug, Deserialize)]
