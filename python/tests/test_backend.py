@@ -4,7 +4,7 @@ import threading
 import unittest
 import warnings
 
-from tests.backend_library import RIGHT, SECOND_CALL, WRONG, WRONG_SIZES, BackendCase, program
+from tests.backend_library import RIGHT, WRONG, BackendCase, program
 
 try:
     import torch
@@ -53,31 +53,6 @@ class BackendTest(BackendCase):
         states = [region["state"] for region in self.regions()]
         self.assertEqual(states, ["used"] * 3)
         self.assertTrue(all(region["kinds"][0]["checks"] >= 1 for region in self.regions()))
-
-    def wrong(self, text, *sizes, **options):
-        from passnet.backend import PassWarning
-
-        self.library.add(text)
-        model = Model()
-        compiled = self.compiled(model, **options)
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            self.check(model, compiled, *sizes, calls=30)
-        said = [str(warning.message) for warning in said if issubclass(warning.category, PassWarning)]
-        return said
-
-    def test_wrong_numbers_never_reach_the_model(self):
-        said = self.wrong(WRONG, (4, 32))
-        self.assertEqual(len(said), 1, said)
-        self.assertRegex(said[0], "pass `.*/gelu_add` is dropped: output 0 is off by")
-
-    def test_wrong_at_other_sizes_never_reaches_the_model(self):
-        said = self.wrong(WRONG_SIZES, (4, 32), (5, 32), (4, 32), (7, 32))
-        self.assertEqual(len(said), 1, said)
-
-    def test_wrong_from_the_second_call_on_never_reaches_the_model(self):
-        # Memory is the same in every call, so that there is no second call for a kernel.
-        self.wrong(SECOND_CALL, (4, 32))
 
     def test_passes_without_evidence_are_not_used_unless_asked(self):
         self.library.add(RIGHT)
@@ -309,10 +284,6 @@ class BackendTest(BackendCase):
             thread.join()
         self.assertEqual(failures, [])
 
-    def test_always_verified(self):
-        said = self.wrong(WRONG_SIZES, (4, 32), (6, 32), verify="always")
-        self.assertEqual(len(said), 1)
-
     def test_a_slower_pass_is_left_to_eager_and_said(self):
         from passnet.backend.site import Site
 
@@ -362,10 +333,6 @@ class BackendTest(BackendCase):
         # Once for each way: the second time, it was known.
         self.assertEqual(order, [list(fastest.WAYS)] * 3)
 
-    def test_a_wrong_pass_is_out_of_the_fastest_way_too(self):
-        said = self.wrong(WRONG_SIZES, (4, 32), (5, 32), rest="fastest")
-        self.assertEqual(len(said), 1, said)
-
     def test_timing_ways_draws_nothing_from_the_program(self):
         compiled = self.compiled(lambda x: torch.nn.functional.gelu(x) + torch.rand_like(x), rest="fastest")
         x = torch.randn(4, 32)
@@ -377,31 +344,6 @@ class BackendTest(BackendCase):
         torch.testing.assert_close(found[0], expected[0])
         # TorchInductor draws otherwise than eager does, but does not draw the same again.
         self.assertFalse(torch.equal(found[0], found[1]))
-
-    def test_a_pass_found_wrong_later_is_out_of_every_graph(self):
-        from passnet.backend import PassWarning
-        from passnet.backend.compiled import CompiledGraph
-
-        # Wrong on large values only: the first calls see none.
-        self.library.add(RIGHT.replace("tl.store(out_ptr + at, out,", "tl.store(out_ptr + at, tl.where(x > 50.0, 0.0, out),"))
-        for rest in ("eager", "inductor"):
-            from passnet.backend import DROPPED
-
-            torch._dynamo.reset()
-            DROPPED.reasons.clear()
-            compiled = self.compiled(lambda x, y: torch.nn.functional.gelu(x) + y, rest=rest)
-            small, large = torch.randn(4, 32), torch.full((4, 32), 60.0)
-            with torch.inference_mode(), warnings.catch_warnings(record=True) as said:
-                warnings.simplefilter("always")
-                original = CompiledGraph.__call__
-                torch.testing.assert_close(compiled(small, small), torch.nn.functional.gelu(small) + small)
-                CompiledGraph.__call__ = lambda self, *inputs: self.checked(*inputs)
-                self.addCleanup(setattr, CompiledGraph, "__call__", original)
-                torch.testing.assert_close(compiled(large, small), large + small)
-                CompiledGraph.__call__ = original
-                torch.testing.assert_close(compiled(large, small), large + small)
-            said = [warning for warning in said if issubclass(warning.category, PassWarning)]
-            self.assertEqual(len(said), 1, rest)
 
     def test_the_solver_writes_what_the_library_lacks(self):
         from passnet.backend import report

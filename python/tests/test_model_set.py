@@ -44,7 +44,7 @@ class ModelSetTest(BackendCase):
                                 self.assertTrue(bool(two.abs().max() > 1e-3), "nothing to compare")
                                 torch.testing.assert_close(one, two, atol=1e-4, rtol=1e-4)
                     replaced += sum(graph["replaced"] for graph in report().as_dict()["graphs"])
-        self.assertGreater(replaced, 100)
+        self.assertGreater(replaced, 50)
 
 
 if __name__ == "__main__":

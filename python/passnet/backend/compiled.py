@@ -61,9 +61,11 @@ class CompiledGraph:
         # An operator of TorchInductor's runs with autocast switched off.
         self.under_autocast = any(site.under_autocast for site in self.sites)
         self.times: dict[str, float] = {}
-        if options.rest == "inductor":
+        if options.rest == "inductor" and self.is_too_late(examples):
+            self.answer["notes"].append("sizes are symbolic, and TorchInductor can no longer say for which it compiles")
+        elif options.rest == "inductor":
             self.go(fastest.INDUCTOR, self.through_inductor(fastest.INDUCTOR, rewritten, examples))
-        elif options.rest == "fastest" and not self.writes_inputs:
+        elif options.rest == "fastest" and not self.writes_inputs and not is_symbolic(examples):
             self.rewritten, self.examples = rewritten, examples
             passes = [site.name for site in self.sites]
             self.key = fastest.key_of(code, examples, device, passes, is_recorded)
@@ -71,6 +73,11 @@ class CompiledGraph:
             if self.way in (fastest.INDUCTOR, fastest.ALONE):
                 self.go(self.way, self.through_inductor(self.way, rewritten, examples))
         weakref.finalize(self, drop_graph, server(), answer["graph"])
+
+    @staticmethod
+    def is_too_late(examples: list[Any]) -> bool:
+        """TorchInductor may compile for some sizes only, which dynamo must learn before it is done with the graph."""
+        return is_symbolic(examples) and torch._guards.TracingContext.try_get() is None
 
     def through_inductor(self, way: str, rewritten: Rewritten, examples: list[Any]) -> Callable[..., Any]:
         if way == fastest.INDUCTOR and self.under_autocast:
@@ -162,6 +169,15 @@ class CompiledGraph:
         if self.writes_inputs:
             raise RuntimeError(f"a kernel of {names} failed after inputs may have been updated: {error}") from error
         return self.original(*inputs)
+
+
+def is_symbolic(examples: list[Any]) -> bool:
+    """Whether the graph is for several sizes."""
+    return any(
+        isinstance(value, torch.SymInt)
+        or isinstance(value, torch.Tensor) and any(isinstance(size, torch.SymInt) for size in value.shape)
+        for value in examples
+    )
 
 
 def rebound(
