@@ -157,6 +157,46 @@ class BackendTest(BackendCase):
                 torch.testing.assert_close(found, expected)
                 torch.testing.assert_close(two, one)
 
+    def test_graphs_with_symbolic_integers(self):
+        def forward(x, scale):
+            rows = x.shape[0] * 2
+            y = torch.nn.functional.gelu(x) + x
+            return y.reshape(rows, -1) * (rows + scale), y.new_zeros(rows), rows
+
+        self.library.add(RIGHT)
+        for rest in ("eager", "inductor"):
+            torch._dynamo.reset()
+            options = {"library": str(self.library.folder), "trust": "all", "measure": False, "rest": rest}
+            compiled = torch.compile(forward, backend=self.backend(), options=options, dynamic=True)
+            with torch.inference_mode():
+                for rows, scale in ((4, 3), (6, 3), (5, 7), (4, 3)):
+                    x = torch.randn(rows, 32)
+                    for one, two in zip(compiled(x, scale), forward(x, scale)):
+                        torch.testing.assert_close(one, two)
+            self.assertEqual({region["state"] for region in self.regions()}, {"used"})
+
+    def test_outputs_that_are_inputs_and_outputs_that_share_memory(self):
+        def forward(x, y):
+            z = torch.nn.functional.gelu(x) + y
+            return z, z.view(-1), x, y[1:]
+
+        self.library.add(RIGHT)
+        for rest in ("eager", "inductor"):
+            torch._dynamo.reset()
+            compiled = self.compiled(forward, rest=rest)
+            for mode in (torch.inference_mode, torch.no_grad):
+                with mode():
+                    x, y = torch.randn(4, 32), torch.randn(4, 32)
+                    for _ in range(2):
+                        z, flat, same, part = compiled(x, y)
+                        torch.testing.assert_close(z, torch.nn.functional.gelu(x) + y)
+                        self.assertIs(same, x)
+                        z += 1.0
+                        torch.testing.assert_close(flat.view(4, 32), z)
+                        part += 1.0
+                        torch.testing.assert_close(y[1:], part)
+                    self.assertEqual(z.is_inference(), torch.is_inference_mode_enabled())
+
     def test_updates_in_place_inside_the_graph(self):
         def forward(x, y):
             x += y
