@@ -31,8 +31,8 @@ def transformer(model_type: str, **settings: Any) -> torch.nn.Module:
 
 
 def settled(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> Answer:
-    """As if it had been trained a little: with the usual small weights and no statistics, what an untrained stack of convolutions
-    and batch normalisations gives is nearly zero."""
+    """As if it had been trained a little: with the usual small weights and no statistics, what an untrained stack of
+    convolutions and batch normalisations gives is nearly zero."""
     for part in module.modules():
         if isinstance(part, torch.nn.Conv2d):
             torch.nn.init.kaiming_normal_(part.weight, nonlinearity="linear")

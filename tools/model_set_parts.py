@@ -79,7 +79,7 @@ class GraphNetwork(nn.Module):
 
 
 class FactorisedAttention(nn.Module):
-    """Attention whose keys are weighed over places first, so that it is linear in their number, with convolved values beside it."""
+    """Attention whose keys are weighed over places first, so that it is linear in their number; convolved values are added."""
 
     WINDOWS = ((3, 2), (5, 3), (7, 3))
 

@@ -155,7 +155,8 @@ def main() -> int:
     parser.add_argument("--library", default="library", help="`{model}` in it is the name of the model")
     parser.add_argument("--trust", default="judged")
     parser.add_argument("--batch", default="1,16")
-    parser.add_argument("--ways", default="eager,eager-cudagraph,passnet-cudagraph,inductor-reduce-overhead,passnet-fastest,inductor")
+    ways = "eager,eager-cudagraph,passnet-cudagraph,inductor-reduce-overhead,passnet-fastest,inductor"
+    parser.add_argument("--ways", default=ways)
     parser.add_argument("--only", default="", help="some of the models")
     parser.add_argument("--solve", type=float, default=0.0, help="let the solver work so many seconds on each graph")
     parser.add_argument("--seconds", type=float, default=1.0, help="seconds of timing for each way")

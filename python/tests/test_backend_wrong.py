@@ -1,5 +1,5 @@
-"""Passes that are wrong on purpose never change what a model gives: `python -m unittest tests.test_backend_wrong` (needs PyTorch and
-the `passnet` program)."""
+"""Passes that are wrong on purpose never change what a model gives: `python -m unittest tests.test_backend_wrong`
+(needs PyTorch and the `passnet` program)."""
 
 import unittest
 import warnings

@@ -1,5 +1,5 @@
-"""The models of `tools/model_set.py` through the backend: `python -m unittest tests.test_model_set` (needs PyTorch, transformers
-and the `passnet` program)."""
+"""The models of `tools/model_set.py` through the backend: `python -m unittest tests.test_model_set`
+(needs PyTorch, transformers and the `passnet` program)."""
 
 import sys
 import unittest

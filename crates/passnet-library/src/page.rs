@@ -333,7 +333,8 @@ mod tests {
         let name = |at: usize| format!("value_{at}");
         let nodes: Vec<Json> = (0..operations)
             .map(|at| {
-                let inputs: Vec<String> = [at.checked_sub(1), at.checked_sub(9)].into_iter().flatten().map(name).collect();
+                let inputs = [at.checked_sub(1), at.checked_sub(9)].into_iter().flatten();
+                let inputs: Vec<String> = inputs.map(name).collect();
                 json!({ "name": name(at), "operation": "torch.nn.functional.gelu", "inputs": inputs })
             })
             .collect();
@@ -359,7 +360,7 @@ mod tests {
     fn a_page_says_what_became_of_every_operation() {
         let page = page("model", &report(12)).unwrap();
         for text in [
-            "2 of 13</b>operations replaced",
+            "2 of 13</b>\noperations replaced",
             "value_1 = torch.nn.functional.gelu: used by e/&lt;b&gt;gelu, 20.0 µs before, 8.0 µs with the pass",
             "slower than eager",
             "output 0 is off",
