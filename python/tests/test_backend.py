@@ -463,6 +463,22 @@ class BackendTest(BackendCase):
         self.assertIn("2 of 5 operations replaced", text)
         self.assertIn("gelu_add", text)
 
+    def test_a_page_draws_every_operation(self):
+        from passnet.backend import report
+
+        self.library.add(RIGHT)
+        model = Model(depth=1)
+        self.check(model, self.compiled(model), (4, 32))
+        page, graph = report().as_html("<model>"), report().as_dict()["graphs"][0]
+        self.assertEqual([node["operation"] for node in graph["nodes"]], ["linear", "gelu", "add", "linear", "softmax"])
+        self.assertEqual(graph["nodes"][2]["inputs"], ["gelu"])
+        self.assertEqual(page.count('<g id="'), 5)
+        self.assertIn("<h1>&lt;model&gt;</h1>", page)
+        self.assertRegex(page, "gelu = gelu: used by [0-9a-f]+/gelu_add")
+        self.assertRegex(page, "left: no pass of the library fits")
+        # Nothing from elsewhere, and no script.
+        self.assertNotRegex(page, "<script|https?:|src=")
+
     def test_options_that_do_not_exist_are_named(self):
         from passnet.backend import OptionError, Options
 
