@@ -3,7 +3,7 @@
 from typing import Any
 
 # What needs PyTorch is imported when it is asked for: most of this package runs without.
-_OF_THE_BACKEND = ("report", "passnet_backend")
+_OF_THE_BACKEND = ("report", "passnet_backend", "wait_for_solver")
 
 
 def __getattr__(name: str) -> Any:

@@ -63,6 +63,13 @@ SECOND_CALL = RIGHT.replace(
 ).replace("out_ptr, count, BLOCK", "out_ptr, seen_ptr, count, BLOCK").replace(
     "    count = x.numel()\n", "    seen = torch.empty_like(x)\n    count = x.numel()\n"
 ).replace("(x, residual, out, count", "(x, residual, out, seen, count")
+# Wrong from the second call on: the wrapper counts its calls.
+COUNTING = (
+    RIGHT.replace("SAID", "tl.where(calls > 1, out + 0.5, out)")
+    .replace("count, BLOCK: tl", "count, calls, BLOCK: tl")
+    .replace("def gelu_add(x, residual):\n", "CALLS = []\n\n\ndef gelu_add(x, residual):\n    CALLS.append(1)\n")
+    .replace("out, count, BLOCK=1024)", "out, count, len(CALLS), BLOCK=1024)")
+)
 RIGHT = RIGHT.replace("SAID", "out")
 
 
@@ -81,12 +88,12 @@ class LibraryFolder:
         self.place = tempfile.TemporaryDirectory()
         self.folder = Path(self.place.name) / "library"
 
-    def add(self, text: str, name: str = "gelu_add") -> None:
+    def add(self, text: str, name: str = "gelu_add", graphs: Path | None = None) -> None:
         passes = Path(self.place.name) / name
         passes.mkdir(exist_ok=True)
         (passes / f"{name}.py").write_text(text)
         (passes / "sorted_output_pass_rule_names.json").write_text(json.dumps([name]))
-        self.run("add", str(passes))
+        self.run("add", str(passes), *(["--graphs", str(graphs)] if graphs else []))
 
     def run(self, *arguments: str) -> str:
         command = [program(), "library", *arguments, "--library", str(self.folder)]

@@ -4,7 +4,7 @@ import threading
 import unittest
 import warnings
 
-from tests.backend_library import RIGHT, SECOND_CALL, WRONG, WRONG_SIZES, BackendCase, program
+from tests.backend_library import RIGHT, WRONG, BackendCase, program
 
 try:
     import torch
@@ -53,31 +53,6 @@ class BackendTest(BackendCase):
         states = [region["state"] for region in self.regions()]
         self.assertEqual(states, ["used"] * 3)
         self.assertTrue(all(region["kinds"][0]["checks"] >= 1 for region in self.regions()))
-
-    def wrong(self, text, *sizes, **options):
-        from passnet.backend import PassWarning
-
-        self.library.add(text)
-        model = Model()
-        compiled = self.compiled(model, **options)
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            self.check(model, compiled, *sizes, calls=30)
-        said = [str(warning.message) for warning in said if issubclass(warning.category, PassWarning)]
-        return said
-
-    def test_wrong_numbers_never_reach_the_model(self):
-        said = self.wrong(WRONG, (4, 32))
-        self.assertEqual(len(said), 1, said)
-        self.assertRegex(said[0], "pass `.*/gelu_add` is dropped: output 0 is off by")
-
-    def test_wrong_at_other_sizes_never_reaches_the_model(self):
-        said = self.wrong(WRONG_SIZES, (4, 32), (5, 32), (4, 32), (7, 32))
-        self.assertEqual(len(said), 1, said)
-
-    def test_wrong_from_the_second_call_on_never_reaches_the_model(self):
-        # Memory is the same in every call, so that there is no second call for a kernel.
-        self.wrong(SECOND_CALL, (4, 32))
 
     def test_passes_without_evidence_are_not_used_unless_asked(self):
         self.library.add(RIGHT)
@@ -182,6 +157,46 @@ class BackendTest(BackendCase):
                 torch.testing.assert_close(found, expected)
                 torch.testing.assert_close(two, one)
 
+    def test_graphs_with_symbolic_integers(self):
+        def forward(x, scale):
+            rows = x.shape[0] * 2
+            y = torch.nn.functional.gelu(x) + x
+            return y.reshape(rows, -1) * (rows + scale), y.new_zeros(rows), rows
+
+        self.library.add(RIGHT)
+        for rest in ("eager", "inductor"):
+            torch._dynamo.reset()
+            options = {"library": str(self.library.folder), "trust": "all", "measure": False, "rest": rest}
+            compiled = torch.compile(forward, backend=self.backend(), options=options, dynamic=True)
+            with torch.inference_mode():
+                for rows, scale in ((4, 3), (6, 3), (5, 7), (4, 3)):
+                    x = torch.randn(rows, 32)
+                    for one, two in zip(compiled(x, scale), forward(x, scale)):
+                        torch.testing.assert_close(one, two)
+            self.assertEqual({region["state"] for region in self.regions()}, {"used"})
+
+    def test_outputs_that_are_inputs_and_outputs_that_share_memory(self):
+        def forward(x, y):
+            z = torch.nn.functional.gelu(x) + y
+            return z, z.view(-1), x, y[1:]
+
+        self.library.add(RIGHT)
+        for rest in ("eager", "inductor"):
+            torch._dynamo.reset()
+            compiled = self.compiled(forward, rest=rest)
+            for mode in (torch.inference_mode, torch.no_grad):
+                with mode():
+                    x, y = torch.randn(4, 32), torch.randn(4, 32)
+                    for _ in range(2):
+                        z, flat, same, part = compiled(x, y)
+                        torch.testing.assert_close(z, torch.nn.functional.gelu(x) + y)
+                        self.assertIs(same, x)
+                        z += 1.0
+                        torch.testing.assert_close(flat.view(4, 32), z)
+                        part += 1.0
+                        torch.testing.assert_close(y[1:], part)
+                    self.assertEqual(z.is_inference(), torch.is_inference_mode_enabled())
+
     def test_updates_in_place_inside_the_graph(self):
         def forward(x, y):
             x += y
@@ -200,15 +215,72 @@ class BackendTest(BackendCase):
                 torch.testing.assert_close(compiled(x.clone(), y), forward(x.clone(), y))
         self.assertEqual([region["state"] for region in self.regions()], ["used"])
 
-    def test_autocast_runs_as_eager(self):
+    def test_regions_under_autocast_are_replaced(self):
+        self.library.add(RIGHT)
+
+        class Inside(torch.nn.Module):
+            """Some of it under autocast, some of it not, and one region across."""
+
+            def __init__(self):
+                super().__init__()
+                self.one, self.two = torch.nn.Linear(32, 32), torch.nn.Linear(32, 32)
+
+            def forward(self, x):
+                with torch.autocast("cpu", torch.bfloat16):
+                    y = self.one(x)
+                    y = torch.nn.functional.gelu(y) + self.two(x)
+                    across = torch.nn.functional.gelu(y)
+                    with torch.autocast("cpu", enabled=False):
+                        z = self.two(torch.nn.functional.gelu(x) + x)
+                    w = self.one(z)
+                return y, across + x, z, w, self.two(x)
+
+        model = Inside()
+        compiled = self.compiled(model)
+        x = torch.randn(4, 32)
+        with torch.inference_mode():
+            for _ in range(3):
+                found, expected = compiled(x), model(x)
+                self.assertEqual([v.dtype for v in found], [v.dtype for v in expected])
+                for one, two in zip(found, expected):
+                    torch.testing.assert_close(one, two)
+        self.assertEqual(sorted(region["state"] for region in self.regions()), ["used", "used"])
+
+    def test_autocast_around_a_call(self):
+        from passnet.backend import DROPPED
+
         self.library.add(RIGHT)
         model = Model()
         compiled = self.compiled(model)
-        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            x = torch.randn(4, 32)
-            torch.testing.assert_close(compiled(x), model(x))
-        self.assertEqual(self.regions(), [])
+        x = torch.randn(4, 32)
+        with torch.inference_mode():
+            with torch.autocast("cpu", torch.bfloat16):
+                for _ in range(3):
+                    found, expected = compiled(x), model(x)
+                    self.assertEqual(found.dtype, expected.dtype)
+                    torch.testing.assert_close(found, expected)
+            # The second operand of the first addition is float32, so that eager's sum is, and the pass's is not: that says
+            # nothing against the pass.
+            states = [region["state"] for region in self.regions()]
+            self.assertEqual(states, ["eager", "used", "used"])
+            self.assertIn("under autocast, output 0 is", self.regions()[0]["kinds"][-1]["reason"])
+            self.assertEqual(DROPPED.reasons, {})
+            for _ in range(3):
+                torch.testing.assert_close(compiled(x), model(x))
+
+    def test_autocast_with_the_rest_through_inductor(self):
+        from passnet.backend import report
+
+        self.library.add(RIGHT)
+        model = Model()
+        compiled = self.compiled(model, rest="inductor")
+        x = torch.randn(4, 32)
+        with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
+            found, expected = compiled(x), model(x)
+            self.assertEqual(found.dtype, expected.dtype)
+            torch.testing.assert_close(found, expected, atol=2e-2, rtol=2e-2)
+        notes = [note for graph in report().as_dict()["graphs"] for note in graph["notes"]]
+        self.assertTrue(any("under autocast" in note for note in notes), notes)
 
     def test_training_runs_as_eager_with_one_message(self):
         from passnet.backend import PassWarning, told
@@ -252,10 +324,6 @@ class BackendTest(BackendCase):
             thread.join()
         self.assertEqual(failures, [])
 
-    def test_always_verified(self):
-        said = self.wrong(WRONG_SIZES, (4, 32), (6, 32), verify="always")
-        self.assertEqual(len(said), 1)
-
     def test_a_slower_pass_is_left_to_eager_and_said(self):
         from passnet.backend.site import Site
 
@@ -278,30 +346,44 @@ class BackendTest(BackendCase):
         self.library.add(WRONG, "wrong")
         self.check(model, compiled, (5, 32))
 
-    def test_a_pass_found_wrong_later_is_out_of_every_graph(self):
-        from passnet.backend import PassWarning
-        from passnet.backend.compiled import CompiledGraph
+    def test_the_fastest_way_is_kept_and_remembered(self):
+        from passnet.backend import fastest, report
 
-        # Wrong on large values only: the first calls see none.
-        self.library.add(RIGHT.replace("tl.store(out_ptr + at, out,", "tl.store(out_ptr + at, tl.where(x > 50.0, 0.0, out),"))
-        for rest in ("eager", "inductor"):
-            from passnet.backend import DROPPED
+        self.library.add(RIGHT)
+        model = Model()
+        order, original = [], fastest.race
 
+        def race(ways, device):
+            order.append(list(ways))
+            for way in ways.values():
+                way()
+            return {name: {wanted: 1.0}.get(name, 2.0) for name in ways}
+
+        fastest.race = race
+        self.addCleanup(setattr, fastest, "race", original)
+        for wanted in fastest.WAYS:
             torch._dynamo.reset()
-            DROPPED.reasons.clear()
-            compiled = self.compiled(lambda x, y: torch.nn.functional.gelu(x) + y, rest=rest)
-            small, large = torch.randn(4, 32), torch.full((4, 32), 60.0)
-            with torch.inference_mode(), warnings.catch_warnings(record=True) as said:
-                warnings.simplefilter("always")
-                original = CompiledGraph.__call__
-                torch.testing.assert_close(compiled(small, small), torch.nn.functional.gelu(small) + small)
-                CompiledGraph.__call__ = lambda self, *inputs: self.checked(*inputs)
-                self.addCleanup(setattr, CompiledGraph, "__call__", original)
-                torch.testing.assert_close(compiled(large, small), large + small)
-                CompiledGraph.__call__ = original
-                torch.testing.assert_close(compiled(large, small), large + small)
-            said = [warning for warning in said if issubclass(warning.category, PassWarning)]
-            self.assertEqual(len(said), 1, rest)
+            for noted in (self.library.folder / fastest.CHOICES).glob("*"):
+                noted.unlink()
+            self.check(model, self.compiled(model, rest="fastest"), (4, 32))
+            self.assertEqual([graph["way"] for graph in report().as_dict()["graphs"]][-1], wanted)
+            torch._dynamo.reset()
+            self.check(model, self.compiled(model, rest="fastest"), (4, 32))
+            self.assertEqual([graph["way"] for graph in report().as_dict()["graphs"]][-1], wanted)
+        # Once for each way: the second time, it was known.
+        self.assertEqual(order, [list(fastest.WAYS)] * 3)
+
+    def test_timing_ways_draws_nothing_from_the_program(self):
+        compiled = self.compiled(lambda x: torch.nn.functional.gelu(x) + torch.rand_like(x), rest="fastest")
+        x = torch.randn(4, 32)
+        with torch.inference_mode():
+            torch.manual_seed(3)
+            found = [compiled(x), compiled(x)]
+            torch.manual_seed(3)
+            expected = [torch.nn.functional.gelu(x) + torch.rand_like(x) for _ in range(2)]
+        torch.testing.assert_close(found[0], expected[0])
+        # TorchInductor draws otherwise than eager does, but does not draw the same again.
+        self.assertFalse(torch.equal(found[0], found[1]))
 
     def test_the_solver_writes_what_the_library_lacks(self):
         from passnet.backend import report
@@ -318,6 +400,59 @@ class BackendTest(BackendCase):
         notes = [note for graph in [*found["graphs"], *found["left"]] for note in graph["notes"]]
         self.assertIn("solved", notes)
 
+    def test_in_the_background_calls_go_on_and_what_is_solved_is_swapped_in(self):
+        from passnet.backend import report, wait_for_solver
+
+        class Norms(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.one, self.two = torch.nn.Linear(256, 256), torch.nn.Linear(256, 256)
+                self.norm = torch.nn.LayerNorm(256)
+
+            def forward(self, x):
+                y = torch.nn.functional.gelu(self.norm(self.one(x) + x)) * 2.0
+                return torch.nn.functional.silu(self.norm(self.two(y) + y))
+
+        model = Norms()
+        compiled = self.compiled(model, solve=True, solve_seconds=600.0, solve_in_background=True, trust="judged")
+        failures = []
+
+        def work():
+            try:
+                with torch.inference_mode():
+                    for _ in range(20):
+                        x = torch.randn(64, 256)
+                        torch.testing.assert_close(compiled(x), model(x))
+            except AssertionError as error:
+                failures.append(error)
+
+        def notes():
+            found = report().as_dict()
+            return [note for graph in [*found["graphs"], *found["left"]] for note in graph["notes"]]
+
+        work()
+        self.assertIn("the solver is at work", notes())
+        wait_for_solver()
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+        self.assertEqual(notes().count("solved"), 1)
+        # Judged when it was solved, so that it may be used where only judged passes may.
+        self.assertEqual({region["state"] for region in self.regions()}, {"used"})
+
+    def test_the_solver_has_its_time_and_no_more(self):
+        from passnet.backend import report
+
+        compiled = self.compiled(lambda x: torch.nn.functional.gelu(x) * 2.0, solve=True, solve_seconds=0.001)
+        with torch.inference_mode():
+            x = torch.randn(4, 32)
+            torch.testing.assert_close(compiled(x), torch.nn.functional.gelu(x) * 2.0)
+        notes = [note for graph in report().as_dict()["left"] for note in graph["notes"]]
+        self.assertEqual(notes, ["not solved: `passnet solve` took more than 0.001 seconds"])
+
     def test_a_report_says_what_was_replaced(self):
         from passnet.backend import report
 
@@ -327,6 +462,22 @@ class BackendTest(BackendCase):
         text = str(report())
         self.assertIn("2 of 5 operations replaced", text)
         self.assertIn("gelu_add", text)
+
+    def test_a_page_draws_every_operation(self):
+        from passnet.backend import report
+
+        self.library.add(RIGHT)
+        model = Model(depth=1)
+        self.check(model, self.compiled(model), (4, 32))
+        page, graph = report().as_html("<model>"), report().as_dict()["graphs"][0]
+        self.assertEqual([node["operation"] for node in graph["nodes"]], ["linear", "gelu", "add", "linear", "softmax"])
+        self.assertEqual(graph["nodes"][2]["inputs"], ["gelu"])
+        self.assertEqual(page.count('<g id="'), 5)
+        self.assertIn("<h1>&lt;model&gt;</h1>", page)
+        self.assertRegex(page, "gelu = gelu: used by [0-9a-f]+/gelu_add")
+        self.assertRegex(page, "left: no pass of the library fits")
+        # Nothing from elsewhere, and no script.
+        self.assertNotRegex(page, "<script|https?:|src=")
 
     def test_options_that_do_not_exist_are_named(self):
         from passnet.backend import OptionError, Options

@@ -1,8 +1,10 @@
 """Passes at work on a GPU: `python -m unittest tests.test_backend_cuda` (needs PyTorch, Triton, a GPU and the `passnet` program)."""
 
+import threading
 import unittest
+import warnings
 
-from tests.backend_library import RIGHT, BackendCase, program
+from tests.backend_library import RIGHT, WRONG_SIZES, BackendCase, LibraryFolder, program
 from tests.test_backend import torch
 
 if torch is not None:
@@ -15,6 +17,12 @@ class BackendOnGpuTest(BackendCase):
     def setUp(self):
         super().setUp()
         self.library.add(RIGHT)
+
+    def only(self, text):
+        """A library with one pass."""
+        self.library = LibraryFolder()
+        self.addCleanup(self.library.close)
+        self.library.add(text)
 
     def graphs(self):
         from passnet.backend import report
@@ -67,6 +75,70 @@ class BackendOnGpuTest(BackendCase):
         model = Model().cuda()
         compiled = self.compiled(model, rest="inductor", inductor_mode="reduce-overhead")
         self.check(model, compiled, torch.float32, (4, 32), calls=6)
+
+    def test_threads_and_streams_share_recordings(self):
+        model = Model().cuda()
+        compiled = self.compiled(model, cuda_graphs=True)
+        self.check(model, compiled, torch.float32, (4, 32))
+        failures = []
+
+        def work(seed):
+            try:
+                generator = torch.Generator("cuda").manual_seed(seed)
+                stream = torch.cuda.Stream()
+                with torch.inference_mode(), torch.cuda.stream(stream):
+                    for _ in range(50):
+                        x = torch.randn(4, 32, device="cuda", generator=generator)
+                        found = compiled(x)
+                        torch.testing.assert_close(found, model(x))
+            except AssertionError as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+    def test_a_wrong_pass_is_out_of_recordings(self):
+        from passnet.backend import DROPPED
+
+        self.only(WRONG_SIZES)
+        for rest in ("eager", "fastest"):
+            torch._dynamo.reset()
+            DROPPED.reasons.clear()
+            compiled = self.compiled(lambda x, y: torch.nn.functional.gelu(x) + y, cuda_graphs=True, rest=rest)
+            with torch.inference_mode(), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                for rows in (4, 5, 4, 6):
+                    for _ in range(4):
+                        x, y = torch.randn(rows, 32, device="cuda"), torch.randn(rows, 32, device="cuda")
+                        torch.testing.assert_close(compiled(x, y), torch.nn.functional.gelu(x) + y)
+            self.assertEqual(len(DROPPED.reasons), 1)
+
+    def test_the_fastest_way_is_recorded(self):
+        model = Model().cuda()
+        compiled = self.compiled(model, rest="fastest", cuda_graphs=True)
+        with torch.inference_mode():
+            for _ in range(5):
+                x = torch.randn(4, 32, device="cuda")
+                torch.testing.assert_close(compiled(x), model(x))
+        self.assertEqual([graph["recorded"] for graph in self.graphs()], [1])
+        self.assertGreaterEqual(len(self.graphs()[0]["ways_us"]), 2)
+
+    def test_a_kernel_that_leaves_its_buffer_never_runs(self):
+        # Right where a tensor has 128 elements; elsewhere it reads far behind the end.
+        far = "tl.load(x_ptr + at + (count - 128) * 100000, mask=inside"
+        self.only(RIGHT.replace("tl.load(x_ptr + at, mask=inside", far))
+        compiled = self.compiled(lambda x, y: torch.nn.functional.gelu(x) + y)
+        with torch.inference_mode():
+            for rows in (4, 8):
+                x, y = torch.randn(rows, 32, device="cuda"), torch.randn(rows, 32, device="cuda")
+                torch.testing.assert_close(compiled(x, y), torch.nn.functional.gelu(x) + y)
+        torch.cuda.synchronize()
+        reasons = [kind["reason"] for graph in self.graphs() for region in graph["regions"] for kind in region["kinds"]]
+        self.assertTrue(any("of a buffer with" in (reason or "") for reason in reasons), reasons)
 
     def test_streams(self):
         model = Model().cuda()

@@ -7,6 +7,7 @@
 pub mod entry;
 pub mod folder;
 pub mod judge;
+mod page;
 pub mod session;
 pub mod shelf;
 pub mod sources;

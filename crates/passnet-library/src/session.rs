@@ -8,6 +8,7 @@
 use crate::entry::Standing;
 use crate::folder::Library;
 use crate::judge::judge;
+use crate::page::page;
 use crate::shelf::{Rewritten, Shelf, Site, Trust, Wanted, is_item};
 use passnet_bench::evaluate::EvaluateOptions;
 use passnet_engine::Engine;
@@ -89,6 +90,7 @@ impl Session {
             Some("hello") => Ok(self.hello()),
             Some("match") => self.find(&question.message),
             Some("drop") => Ok(self.drop_graph(&question.message)),
+            Some("page") => drawn(&question.message),
             other => Err(format!("there is no call {other:?}")),
         };
         let mut answer = answer.unwrap_or_else(|message| json!({ "error": message }));
@@ -231,6 +233,13 @@ impl Session {
         self.compilers.insert([major, minor], compiler.clone());
         Ok(compiler)
     }
+}
+
+/// What the process reports, as a page.
+fn drawn(message: &Map<String, Json>) -> Result<Json, String> {
+    let title = message.get("title").and_then(Json::as_str).unwrap_or("PassNet");
+    let report = message.get("report").ok_or("`report` is missing")?;
+    Ok(json!({ "page": page(title, report)? }))
 }
 
 /// Where the process computes. Of its processor we know more than it does.

@@ -15,15 +15,15 @@ import torch.fx
 
 from . import reporting
 from .compiled import CompiledGraph, warn_once
-from .graph_text import RETRIES, refused_statement, uses_autocast, write
+from .graph_text import RETRIES, refused_statement, write
 from .options import OptionError, Options
 from .reporting import Report, report
 from .rewriting import rewrite
 from .server import BackendError, server
 from .site import DROPPED, PassWarning
-from .solving import solve
+from .solving import Solving, wait_for_solver
 
-__all__ = ["BackendError", "OptionError", "PassWarning", "Report", "passnet_backend", "report"]
+__all__ = ["BackendError", "OptionError", "PassWarning", "Report", "passnet_backend", "report", "wait_for_solver"]
 
 told: set[str] = set()
 
@@ -46,20 +46,41 @@ def passnet_backend(graph_module: torch.fx.GraphModule, example_inputs: list[Any
 
 
 class Solved:
-    """A graph that the solver looks at in its first call: it takes real inputs to know what they are like."""
+    """A graph that the solver looks at in its first call: it takes real inputs to know what they are like.
+
+    In the background, calls run with what the library has meanwhile; the first one after the solver is done compiles the graph
+    anew, and verifies what it replaces as every first call does.
+    """
 
     def __init__(self, graph_module: torch.fx.GraphModule, examples: list[Any], options: Options) -> None:
         self.graph_module, self.examples, self.options = graph_module, examples, options
         self.lock = threading.Lock()
         self.compiled: Any = None
+        # What the compiled graph does not have yet.
+        self.solving: Solving | None = None
 
     def __call__(self, *inputs: Any) -> Any:
-        if self.compiled is None:
+        if self.compiled is None or (self.solving is not None and self.solving.note is not None):
             with self.lock:
-                if self.compiled is None:
-                    note = solve(self.graph_module, list(inputs), device_of(list(inputs)), self.options)
-                    self.compiled = _compiled_or_left(self.graph_module, self.examples, self.options, [note])
+                self.compile(inputs)
         return self.compiled(*inputs)
+
+    def compile(self, inputs: tuple[Any, ...]) -> None:
+        """Another thread may have been here."""
+        if self.compiled is None:
+            solving = Solving(self.graph_module, list(inputs), device_of(list(inputs)), self.options)
+            if self.options.solve_in_background and solving.note is None:
+                self.compiled = self.with_note("the solver is at work")
+                self.solving = solving
+                solving.solve_in_background()
+            else:
+                self.compiled = self.with_note(solving.solve())
+        elif self.solving is not None and self.solving.note is not None:
+            note, self.solving = self.solving.note, None
+            self.compiled = self.with_note(note)
+
+    def with_note(self, note: str) -> Any:
+        return _compiled_or_left(self.graph_module, self.examples, self.options, [note])
 
 
 def _compiled_or_left(
@@ -85,9 +106,6 @@ def _why_not(graph_module: torch.fx.GraphModule, inputs: list[Any]) -> str | Non
         warn_once(TRAINING, told)
         return "it is to be differentiated"
     kinds = {v.device.type for v in inputs if isinstance(v, torch.Tensor)} | {"cpu"}
-    if any(torch.is_autocast_enabled(kind) for kind in kinds) or uses_autocast(graph_module.graph):
-        warn_once("autocast is on, and patterns do not know the types that it makes: eager PyTorch runs", told)
-        return "autocast is on"
     other = kinds - {"cpu", "cuda", "meta"}
     return f"there are no plans for {sorted(other)[0]}" if other else None
 
@@ -135,5 +153,5 @@ def _compile(
         rewritten = rewrite(graph_module, text, answer, options, device)
         if not rewritten.sites and not options.cuda_graphs and options.rest == "eager":
             return None, answer
-        return CompiledGraph(graph_module, rewritten, options, answer, inputs, device), answer
+        return CompiledGraph(graph_module, rewritten, options, answer, inputs, device, text.code), answer
     raise BackendError("too many statements of the graph cannot be read")

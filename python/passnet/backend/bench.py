@@ -6,6 +6,7 @@
     passnet                    this backend; the rest is eager PyTorch
     passnet-cudagraph          the same, recorded
     passnet-inductor[-MODE]    this backend; the rest goes through TorchInductor
+    passnet-fastest            this backend, in the way that was fastest at the first call; recorded on a GPU
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from passnet.yardstick import tolerance
 WAYS = (
     "eager", "eager-cudagraph", "inductor", "inductor-reduce-overhead", "inductor-max-autotune", "passnet",
     "passnet-cudagraph", "passnet-inductor", "passnet-inductor-reduce-overhead",
+    "passnet-fastest",
 )  # fmt: skip
 # Calls before anything is timed, after the first, which compiles.
 WARM_UP = 5
@@ -56,6 +58,8 @@ class Timed:
     # What the backend did.
     replaced: int | None = None
     operations: int | None = None
+    # How its graphs run, where it chose.
+    chosen: list[str] | None = None
 
 
 @dataclass
@@ -82,6 +86,8 @@ def made(way: str, module: torch.nn.Module, call: Callable[[Any], Any], options:
     rest = way.removeprefix("passnet").removeprefix("-")
     if rest == "cudagraph":
         given["cuda_graphs"] = True
+    elif rest == "fastest":
+        given.update(rest="fastest", cuda_graphs=torch.cuda.is_available())
     elif rest:
         given.update(rest="inductor", inductor_mode=rest.removeprefix("inductor").removeprefix("-") or "default")
     compiled = torch.compile(module, backend=passnet_backend, options=given)
@@ -143,6 +149,8 @@ def measure(
     dtype: torch.dtype,
     seconds: float,
     options: dict[str, Any],
+    wait: Callable[[], None] = lambda: None,
+    begin_until: float = math.inf,
 ) -> Result:
     torch.manual_seed(0)
     torch._dynamo.reset()
@@ -155,6 +163,9 @@ def measure(
     for way in ways:
         timed = Timed(way)
         result.ways.append(timed)
+        if time.monotonic() > begin_until:
+            timed.error = "not begun in time"
+            continue
         try:
             before, held = len(report().graphs), allocated(device)
             started = time.perf_counter()
@@ -175,10 +186,12 @@ def measure(
             if way.startswith("passnet"):
                 timed.operations = sum(graph["operations"] for graph in graphs)
                 timed.replaced = sum(graph["replaced"] for graph in graphs)
+                timed.chosen = [graph["way"] for graph in graphs]
             runs[way] = run
         except Exception as error:  # noqa: BLE001 - what one way cannot do is its result
             lines = str(error).strip().splitlines() or [""]
             timed.error = f"{type(error).__name__}: {lines[0]}"
+    wait()
     race(runs, result, device, seconds)
     judge(result, outputs, module, call)
     return result
@@ -228,6 +241,12 @@ def judge(result: Result, outputs: dict[str, list[torch.Tensor]], module: torch.
             limits = [tolerance(dtype, BASELINE) for dtype in dtypes]
             least = max((limit[0] for limit in limits if limit), default=0.0)
             timed.right = timed.distance <= max(AS_NEAR * own, least)
+
+
+def wait_for_turn() -> None:
+    """Many models are compiled side by side, and timed one after the other (`tools/model_table.py`)."""
+    print("ready", flush=True)
+    sys.stdin.readline()
 
 
 def device_name(device: torch.device) -> str:
@@ -280,8 +299,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=2.0, help="seconds of timing for each way")
     parser.add_argument("--options", default="{}", help="options of the backend, as JSON")
     parser.add_argument("--json", action="store_true", help="one JSON object for each model and batch size")
+    parser.add_argument("--wait", action="store_true", help="say `ready` before timing, and wait for a line of input")
+    parser.add_argument("--begin-within", type=float, default=math.inf, help="begin to compile no way after so many seconds")
     given = parser.parse_args(arguments)
+    begin_until = time.monotonic() + given.begin_within
     device = torch.device(given.device)
+    wait = wait_for_turn if given.wait else lambda: None
     usual = WAYS if device.type == "cuda" else tuple(w for w in WAYS if "cudagraph" not in w and "overhead" not in w)
     ways = given.ways.split(",") if given.ways else list(usual)
     unknown = [way for way in ways if way not in WAYS]
@@ -294,7 +317,8 @@ def main(arguments: list[str] | None = None) -> int:
             for batch in map(int, given.batch.split(",")):
                 try:
                     dtype = getattr(torch, given.dtype)
-                    result = measure(spec, batch, ways, device, dtype, given.seconds, json.loads(given.options))
+                    options = json.loads(given.options)
+                    result = measure(spec, batch, ways, device, dtype, given.seconds, options, wait, begin_until)
                 except Exception as error:  # noqa: BLE001 - the next model may do
                     failed = True
                     print(f"{spec} batch {batch}: {type(error).__name__}: {error}", file=sys.stderr)

@@ -15,7 +15,7 @@ import torch.fx
 
 from passnet.worker.plans import LaunchError
 
-from . import inductor
+from . import fastest, inductor
 from .cuda_graph import Recorder
 from .options import Options
 from .rewriting import Rewritten
@@ -37,6 +37,7 @@ class CompiledGraph:
         answer: dict[str, Any],
         examples: list[Any],
         device: torch.device,
+        code: str,
     ) -> None:
         self.original, self.sites, self.options, self.answer = original, rewritten.sites, options, answer
         self.graph = rewritten.graph
@@ -46,16 +47,75 @@ class CompiledGraph:
         self.always = options.verify == "always"
         self.writes_inputs = bool(answer["writes_inputs"])
         self.checked, _ = self.bound(rewritten, [site.checked for site in self.sites])
-        self.fast, rebinds = self.bound(rewritten, [site.function for site in self.sites])
+        self.replayed, rebinds = self.bound(rewritten, [site.function for site in self.sites])
+        self.fast = self.replayed
         weak = weakref.ref(self)
         for site, rebind in zip(self.sites, rebinds):
             site.rebind = functools.partial(rebound, weak, rebind)
-        if options.rest == "inductor":
-            self.fast = inductor.compiled(original, rewritten, examples, options.inductor_mode)
         # A recording would update its own copies of inputs.
         is_recorded = options.cuda_graphs and not self.writes_inputs
         self.recorder = Recorder(original.graph, device) if is_recorded else None
+        self.device = device
+        # How this graph runs, by `fastest.py`; to be found out in the first call where nothing is there.
+        self.way: str | None = fastest.EAGER
+        # An operator of TorchInductor's runs with autocast switched off.
+        self.under_autocast = any(site.under_autocast for site in self.sites)
+        self.times: dict[str, float] = {}
+        if options.rest == "inductor" and self.is_too_late(examples):
+            self.answer["notes"].append("sizes are symbolic, and TorchInductor can no longer say for which it compiles")
+        elif options.rest == "inductor":
+            self.go(fastest.INDUCTOR, self.through_inductor(fastest.INDUCTOR, rewritten, examples))
+        elif options.rest == "fastest" and not self.writes_inputs and not is_symbolic(examples):
+            self.rewritten, self.examples = rewritten, examples
+            passes = [site.name for site in self.sites]
+            self.key = fastest.key_of(code, examples, device, passes, is_recorded)
+            self.way = fastest.remembered(options.library, self.key)
+            if self.way in (fastest.INDUCTOR, fastest.ALONE):
+                self.go(self.way, self.through_inductor(self.way, rewritten, examples))
         weakref.finalize(self, drop_graph, server(), answer["graph"])
+
+    @staticmethod
+    def is_too_late(examples: list[Any]) -> bool:
+        """TorchInductor may compile for some sizes only, which dynamo must learn before it is done with the graph."""
+        return is_symbolic(examples) and torch._guards.TracingContext.try_get() is None
+
+    def through_inductor(self, way: str, rewritten: Rewritten, examples: list[Any]) -> Callable[..., Any]:
+        if way == fastest.INDUCTOR and self.under_autocast:
+            self.answer["notes"].append("under autocast, TorchInductor compiles the whole graph, without passes")
+            way = fastest.ALONE
+        if way == fastest.ALONE:
+            rewritten = Rewritten(self.original.graph, [], [])
+        return inductor.compiled(self.original, rewritten, examples, self.options.inductor_mode)
+
+    def go(self, way: str, call: Callable[..., Any]) -> None:
+        self.way, self.fast = way, call
+
+    def choose(self, inputs: tuple[Any, ...]) -> None:
+        """Times this graph in all ways, and goes the fastest from now on."""
+        with self.lock, fastest.same_draws(self.device):
+            if self.way is not None:
+                return
+            calls = {fastest.EAGER: self.replayed}
+            is_used = any(site.state == "used" for site in self.sites) and not self.under_autocast
+            for way in (fastest.INDUCTOR, fastest.ALONE) if is_used else (fastest.ALONE,):
+                try:
+                    call = self.through_inductor(way, self.rewritten, self.examples)
+                    call(*inputs)
+                    calls[way] = call
+                except Exception as error:  # noqa: BLE001 - a way that cannot be gone is not gone
+                    lines = str(error).strip().splitlines() or [""]
+                    self.answer["notes"].append(f"{way}: {type(error).__name__}: {lines[0]}")
+            recorders = {way: Recorder(self.original.graph, self.device) for way in calls} if self.recorder else {}
+
+            def run(way: str) -> Any:
+                return recorders[way](calls[way], inputs) if recorders else calls[way](*inputs)
+
+            self.times = fastest.race({way: functools.partial(run, way) for way in calls}, self.device)
+            best = min(self.times, key=self.times.__getitem__)
+            self.recorder = recorders.get(best)
+            self.rewritten, self.examples = None, []
+            self.go(best, calls[best])
+            fastest.remember(self.options.library, self.key, best)
 
     def bound(
         self, rewritten: Rewritten, functions: list[Callable[..., Any]]
@@ -77,10 +137,10 @@ class CompiledGraph:
     def forget(self) -> None:
         """A site has another function: what was recorded with the old one is not replayed any more."""
         if self.recorder is not None:
-            self.recorder.recordings.clear()
-        if self.options.rest == "inductor" and any(site.name in DROPPED.reasons for site in self.sites):
+            self.recorder.forget()
+        if self.way == fastest.INDUCTOR and any(site.name in DROPPED.reasons for site in self.sites):
             # Recordings of TorchInductor's are not ours to clear.
-            self.fast = self.original
+            self.go(fastest.EAGER, self.replayed)
 
     def __call__(self, *inputs: Any) -> Any:
         number = self.calls
@@ -91,6 +151,10 @@ class CompiledGraph:
         if self.always or number in self.rechecked:
             return self.checked(*inputs)
         try:
+            if self.way is None:
+                result = self.replayed(*inputs)
+                self.choose(inputs)
+                return result
             if self.recorder is not None and number > 0:
                 return self.recorder(self.fast, inputs)
             return self.fast(*inputs)
@@ -105,6 +169,15 @@ class CompiledGraph:
         if self.writes_inputs:
             raise RuntimeError(f"a kernel of {names} failed after inputs may have been updated: {error}") from error
         return self.original(*inputs)
+
+
+def is_symbolic(examples: list[Any]) -> bool:
+    """Whether the graph is for several sizes."""
+    return any(
+        isinstance(value, torch.SymInt)
+        or isinstance(value, torch.Tensor) and any(isinstance(size, torch.SymInt) for size in value.shape)
+        for value in examples
+    )
 
 
 def rebound(

@@ -2,12 +2,13 @@
 
 A recording reads its inputs where they lay when it was made. Parameters and buffers stay where they are, so they are read in
 place; other inputs are copied to where the recording reads them. Where a parameter has moved, or an input has another size,
-another recording is made; all of them share one pool of memory. What a recording leaves is copied: the next call writes
-over it. What cannot be recorded runs as it is.
+another recording is made; all of them share one pool of memory, so they run one after the other, whatever thread or stream
+asks. What a recording leaves is copied: the next call writes over it. What cannot be recorded runs as it is.
 """
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -23,6 +24,10 @@ MOST = 16
 
 class Recording(NamedTuple):
     graph: Any
+    # Where parameters lie; nothing for other inputs.
+    places: list[int | None]
+    # What the other inputs look like.
+    looks: list[Any]
     # The tensors that are copied in, and where to.
     inputs: list[int]
     held: list[torch.Tensor]
@@ -42,47 +47,93 @@ def static_inputs(graph: torch.fx.Graph) -> list[bool]:
     return [is_static(node) for node in graph.nodes if node.op == "placeholder"]
 
 
+def _same_places(tensors: list[Any], places: list[int | None], indices: list[int]) -> bool:
+    return all(tensors[index].data_ptr() == places[index] for index in indices)
+
+
+# A model has hundreds of parameters, and every call looks where they lie: PyTorch's own recordings have a function for that.
+same_places = getattr(torch._C, "_tensors_data_ptrs_at_indices_equal", _same_places)
+
+
+def look(value: Any) -> Any:
+    return (value.shape, value.stride(), value.dtype) if isinstance(value, torch.Tensor) else value
+
+
 class Recorder:
     def __init__(self, graph: torch.fx.Graph, device: torch.device) -> None:
         static = static_inputs(graph)
         self.static = [index for index, is_static in enumerate(static) if is_static]
         self.others = [index for index, is_static in enumerate(static) if not is_static]
         self.device = device
-        self.recordings: dict[tuple[Any, ...], Recording] = {}
+        # One call at a time. A site that becomes eager does not wait for it: it has a lock that such a call may want.
+        self.lock = threading.RLock()
+        # Of the two fields below; nobody waits for anything under it.
+        self.keeping = threading.Lock()
+        # The one that was used last comes first.
+        self.recordings: list[Recording] = []
+        # How often all of them were forgotten.
+        self.forgotten = 0
         self.pool: Any = None
+        self.stream: int | None = None
         # Why nothing is recorded.
         self.refused: str | None = None if device.type == "cuda" else "the graph does not compute on a GPU"
 
-    def kind(self, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Where parameters lie, and what the other inputs look like. Dynamo has seen to it that parameters have the sizes and
-        types that they had."""
-        places = tuple(map(torch.Tensor.data_ptr, map(inputs.__getitem__, self.static)))
-        given = map(inputs.__getitem__, self.others)
-        looks = [(v.shape, v.stride(), v.dtype) if isinstance(v, torch.Tensor) else v for v in given]
-        return places, *looks
+    def known(self, inputs: list[Any]) -> Recording | None:
+        """Dynamo has seen to it that parameters have the sizes and types that they had."""
+        looks = [look(inputs[index]) for index in self.others]
+        with self.keeping:
+            for at, recording in enumerate(self.recordings):
+                if recording.looks == looks and same_places(inputs, recording.places, self.static):
+                    if at:
+                        self.recordings.insert(0, self.recordings.pop(at))
+                    return recording
+        return None
 
     def __call__(self, forward: Callable[..., Any], inputs: tuple[Any, ...]) -> Any:
         if self.refused is not None:
             return forward(*inputs)
-        kind = self.kind(inputs)
-        recording = self.recordings.get(kind)
-        if recording is None:
-            if len(self.recordings) >= MOST:
-                return forward(*inputs)
-            recording = self.record(forward, inputs)
+        given = list(inputs)
+        with self.lock:
+            recording = self.known(given)
             if recording is None:
-                return forward(*inputs)
-            self.recordings[kind] = recording
-        if recording.inputs:
-            torch._foreach_copy_(recording.held, [inputs[index] for index in recording.inputs])
-        recording.graph.replay()
-        return copied(recording.outputs)
+                forgotten = self.forgotten
+                recording = self.record(forward, given) if len(self.recordings) < MOST else None
+                if recording is None or not self.keep(recording, forgotten):
+                    return forward(*inputs)
+            self.follow()
+            if recording.inputs:
+                torch._foreach_copy_(recording.held, [given[index] for index in recording.inputs])
+            recording.graph.replay()
+            return copied(recording.outputs)
 
-    def record(self, forward: Callable[..., Any], inputs: tuple[Any, ...]) -> Recording | None:
+    def follow(self) -> None:
+        """What another stream replays must be over: recordings share memory."""
+        stream = torch._C._cuda_getCurrentRawStream(self.device.index or 0)
+        if self.stream is not None and self.stream != stream:
+            earlier = torch.cuda.ExternalStream(self.stream, self.device)
+            torch.cuda.current_stream(self.device).wait_stream(earlier)
+        self.stream = stream
+
+    def keep(self, recording: Recording, forgotten: int) -> bool:
+        """A recording of what a site did before it became another must not be replayed."""
+        with self.keeping:
+            if self.forgotten != forgotten:
+                return False
+            self.recordings.insert(0, recording)
+            return True
+
+    def forget(self) -> None:
+        with self.keeping:
+            self.recordings, self.forgotten = [], self.forgotten + 1
+
+    def record(self, forward: Callable[..., Any], inputs: list[Any]) -> Recording | None:
         device = self.device
         if any(isinstance(v, torch.Tensor) and not v.is_cuda for v in inputs):
             return self.refuse("an input lies on the CPU")
         moved = [index for index in self.others if isinstance(inputs[index], torch.Tensor)]
+        places: list[int | None] = [None] * len(inputs)
+        for index in self.static:
+            places[index] = inputs[index].data_ptr()
         given = list(inputs)
         for index in moved:
             given[index] = torch.empty_strided(
@@ -108,7 +159,8 @@ class Recorder:
             return self.refuse(str(error).splitlines()[0])
         finally:
             torch.cuda.set_rng_state(state, device)
-        return Recording(graph, moved, [given[index] for index in moved], outputs)
+        looks = [look(inputs[index]) for index in self.others]
+        return Recording(graph, places, looks, moved, [given[index] for index in moved], outputs)
 
     def refuse(self, reason: str) -> None:
         self.refused = reason
@@ -118,5 +170,8 @@ class Recorder:
 def copied(outputs: Any) -> Any:
     """The outputs in memory of their own, which they share as before."""
     leaves = [value for value in outputs if isinstance(value, torch.Tensor)]
-    owned = iter(own_copies(leaves, []))
+    if len(leaves) == 1 and leaves[0].is_contiguous():
+        owned = iter([leaves[0].clone()])
+    else:
+        owned = iter(own_copies(leaves, []))
     return tuple(next(owned) if isinstance(value, torch.Tensor) else value for value in outputs)

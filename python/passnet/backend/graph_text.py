@@ -35,22 +35,15 @@ class GraphText:
     nodes: dict[str, torch.fx.Node]
 
 
-def uses_autocast(graph: torch.fx.Graph) -> bool:
-    """Whether some of the graph runs under autocast: types are then not those that the text says."""
-    return any(
-        is_autocast(node) and node.target.__name__ == "_enter_autocast" and node.args[2:3] != (False,)
-        for node in graph.nodes
-    )
-
-
 def write(graph_module: torch.fx.GraphModule, opaque: set[str]) -> GraphText:
     """The text of a graph, with the calls of these names opaque."""
     graph = torch.fx.Graph()
     copied: dict[torch.fx.Node, torch.fx.Node] = {}
     graph.output(graph.graph_copy(graph_module.graph, copied))
-    for node in list(graph.nodes):
+    # From the end: what ends a context uses what began it.
+    for node in reversed(list(graph.nodes)):
         if is_autocast(node):
-            # Off inside, off outside: it changes nothing.
+            # The matcher looks at operations, not at types; `rewriting.py` puts these back.
             graph.erase_node(node)
         elif outside_format(node) is not None or node.name in opaque or _is_outside(node):
             _hide(graph, graph_module, node)

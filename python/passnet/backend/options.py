@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 VERIFY = ("first-call", "always", "never")
-REST = ("eager", "inductor")
+REST = ("eager", "inductor", "fastest")
 TRUST = ("none", "judged", "all")
 INDUCTOR_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
@@ -25,7 +25,7 @@ class Options:
     verify: str = "first-call"
     # Which passes are used: those with evidence for this device, those and others after they were judged, or all.
     trust: str = "judged"
-    # What runs where no pass fits.
+    # What runs where no pass fits; `fastest` times several ways at the first call and keeps one.
     rest: str = "eager"
     # The mode of TorchInductor, with rest="inductor".
     inductor_mode: str = "default"
@@ -36,6 +36,8 @@ class Options:
     # Whether the solver writes passes for what the library does not cover, and how long it may take for a graph.
     solve: bool = False
     solve_seconds: float = 120.0
+    # Whether calls go on meanwhile with what there is.
+    solve_in_background: bool = False
     # Plans kept for each replaced region: one for each kind of arguments.
     plans: int = 64
 
@@ -47,6 +49,8 @@ class Options:
                 raise OptionError(f"passnet: {name}={value!r} is none of {', '.join(values)}")
         if not isinstance(self.plans, int) or self.plans < 1:
             raise OptionError(f"passnet: plans={self.plans!r} is no number of plans")
+        if not isinstance(self.solve_seconds, (int, float)) or not self.solve_seconds > 0:
+            raise OptionError(f"passnet: solve_seconds={self.solve_seconds!r} is no time")
         if not self.library:
             object.__setattr__(self, "library", default_library())
 

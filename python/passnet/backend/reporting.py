@@ -9,10 +9,11 @@ from typing import Any
 import torch.fx
 
 from .compiled import CompiledGraph
+from .server import server
 
 _graphs: list[weakref.ref[CompiledGraph]] = []
 # Graphs that run as they are, and why.
-_left: collections.deque[dict[str, Any]] = collections.deque(maxlen=1000)
+_left: collections.deque[dict[str, Any]] = collections.deque(maxlen=100)
 
 
 def remember(graph: CompiledGraph) -> None:
@@ -22,9 +23,17 @@ def remember(graph: CompiledGraph) -> None:
 
 def left(reason: str, graph: torch.fx.Graph, answer: dict[str, Any] | None = None) -> None:
     """Notes a graph that runs as it is."""
-    count = sum(node.op.startswith("call_") for node in graph.nodes)
+    nodes = _nodes(graph)
     said = answer or {"passed_over": [], "notes": []}
-    _left.append({"reason": reason, "operations": count, "passed_over": said["passed_over"], "notes": said["notes"]})
+    _left.append(
+        {
+            "reason": reason,
+            "operations": len(nodes),
+            "passed_over": said["passed_over"],
+            "notes": said["notes"],
+            "nodes": nodes,
+        }
+    )
 
 
 def clear() -> None:
@@ -38,12 +47,33 @@ def report() -> Report:
     return Report(graphs, list(_left))
 
 
+def _nodes(graph: torch.fx.Graph) -> list[dict[str, Any]]:
+    """The operations of a graph in the program's order, and from which others each takes values."""
+    return [
+        {
+            "name": node.name,
+            "operation": _operation(node),
+            "inputs": [used.name for used in node.all_input_nodes if used.op.startswith("call_")],
+        }
+        for node in graph.nodes
+        if node.op.startswith("call_")
+    ]
+
+
+def _operation(node: torch.fx.Node) -> str:
+    if isinstance(node.target, str):
+        return node.target
+    return getattr(node.target, "__name__", None) or str(node.target)
+
+
 def _described(graph: CompiledGraph) -> dict[str, Any]:
-    calls = [node for node in graph.original.graph.nodes if node.op.startswith("call_")]
+    nodes = _nodes(graph.original.graph)
     return {
-        "operations": len(calls),
+        "operations": len(nodes),
         "replaced": sum(len(site.removed) for site in graph.sites if site.state == "used"),
         "calls": graph.calls,
+        "way": graph.way,
+        "ways_us": {way: round(seconds * 1e6, 2) for way, seconds in graph.times.items()},
         "recorded": len(graph.recorder.recordings) if graph.recorder else 0,
         "regions": [
             {
@@ -64,17 +94,22 @@ def _described(graph: CompiledGraph) -> dict[str, Any]:
         ],
         "passed_over": graph.answer["passed_over"],
         "notes": graph.answer["notes"],
+        "nodes": nodes,
     }
 
 
 class Report:
-    """Printed, it is a table; `as_dict` is for machines."""
+    """Printed, it is a table; `as_dict` is for machines, `as_html` a page with the graphs."""
 
     def __init__(self, graphs: list[dict[str, Any]], left: list[dict[str, Any]]) -> None:
         self.graphs, self.left = graphs, left
 
     def as_dict(self) -> dict[str, Any]:
         return {"graphs": self.graphs, "left": self.left}
+
+    def as_html(self, title: str = "PassNet: what became of the program's graphs") -> str:
+        """A page that needs nothing else, with every graph drawn."""
+        return server().ask({"call": "page", "title": title, "report": self.as_dict()})["page"]
 
     def __str__(self) -> str:
         lines = []

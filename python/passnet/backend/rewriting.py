@@ -60,6 +60,7 @@ class Builder:
         self.calls: dict[int, torch.fx.Node] = {}
         self.sites: dict[int, Site] = {}
         self.stand_ins: dict[int, Callable[..., Any]] = {}
+        self.autocast = Autocast(graph_module.graph, self.graph)
         for node in graph_module.graph.nodes:
             if node.op in ("placeholder", "get_attr"):
                 self.copy(node)
@@ -72,6 +73,7 @@ class Builder:
 
     def copy(self, node: torch.fx.Node) -> None:
         self.covered.add(node)
+        self.autocast.go_to(node)
         self.values[node] = self.graph.node_copy(node, lambda used: self.values[used])
 
     def add(self, place: dict[str, Any]) -> None:
@@ -80,6 +82,8 @@ class Builder:
         elif "item" in place:
             site, index = place["item"]
             output = self.named(self.answer["sites"][site]["outputs"][index])
+            if site not in self.calls:
+                return
             self.values[output] = self.graph.call_function(operator.getitem, (self.calls[site], index))
         else:
             self.replace(place["site"], place["args"])
@@ -90,6 +94,12 @@ class Builder:
         self.covered |= removed
         # In the program's order.
         body = [node for node in self.graph_module.graph.nodes if node in removed]
+        if not self.autocast.is_one(body):
+            # No call could stand for operations of which some are under autocast and some are not.
+            for node in body:
+                self.copy(node)
+            return
+        self.autocast.go_to(body[0])
         outputs = [self.named(name) for name in found["outputs"]]
         read = list(dict.fromkeys(used for node in body for used in node.all_input_nodes if used not in removed))
         arguments = [self.argument(entry) for entry in described]
@@ -102,6 +112,7 @@ class Builder:
         region = region_of(self.graph_module, body, read, outputs)
         inputs = [positions[self.values[used]] for used in read]
         site = Site(self.answer["graph"], index, found, region, inputs, len(described), self.options, self.device)
+        site.under_autocast = self.autocast.is_on(body[0], self.device)
         self.sites[index], self.stand_ins[index] = site, stand_in(index)
         call = self.graph.call_function(self.stand_ins[index], tuple(arguments))
         self.calls[index] = call
@@ -125,6 +136,52 @@ class Builder:
             raise BackendError(f"the matcher's answer lacks `{lost[0]}`")
         order = sorted(self.sites)
         return Rewritten(self.graph, [self.sites[at] for at in order], [self.stand_ins[at] for at in order])
+
+
+class Autocast:
+    """Contexts of autocast in a graph whose operations come in another order: each stays under those that it was under."""
+
+    def __init__(self, original: torch.fx.Graph, graph: torch.fx.Graph) -> None:
+        self.graph = graph
+        # For every node, the calls that began the contexts around it.
+        self.around: dict[torch.fx.Node, tuple[torch.fx.Node, ...]] = {}
+        # Contexts that are open where the new graph ends, and what ends them.
+        self.open: list[tuple[torch.fx.Node, torch.fx.Node]] = []
+        self.exit: Callable[..., Any] | None = None
+        now: tuple[torch.fx.Node, ...] = ()
+        for node in original.nodes:
+            if not is_autocast(node):
+                self.around[node] = () if node.op in ("placeholder", "get_attr", "output") else now
+            elif node.target.__name__ == "_enter_autocast":
+                now = (*now, node)
+            else:
+                now, self.exit = tuple(begun for begun in now if begun is not node.args[0]), node.target
+
+    def is_one(self, nodes: list[torch.fx.Node]) -> bool:
+        return len({self.around[node] for node in nodes}) == 1
+
+    def is_on(self, node: torch.fx.Node, device: torch.device) -> bool:
+        """Whether an operation is under autocast: by the graph's own contexts, or by one around the call."""
+        for begun in reversed(self.around[node]):
+            kind, enabled = begun.args[0], begun.args[2] if len(begun.args) > 2 else True
+            if kind == device.type:
+                return bool(enabled)
+        return torch.is_autocast_enabled(device.type)
+
+    def go_to(self, node: torch.fx.Node) -> None:
+        """Ends and begins contexts as the next call needs it."""
+        around = self.around[node]
+        if [begun for begun, _ in self.open] == list(around):
+            return
+        same = 0
+        while same < min(len(around), len(self.open)) and self.open[same][0] is around[same]:
+            same += 1
+        while len(self.open) > same:
+            _, context = self.open.pop()
+            self.graph.call_function(self.exit, (context,))
+        for begun in around[same:]:
+            context = self.graph.call_function(begun.target, begun.args, begun.kwargs)
+            self.open.append((begun, context))
 
 
 def region_of(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import statistics
 import threading
-import time
 import warnings
 import weakref
 from collections.abc import Callable
@@ -20,17 +19,20 @@ from typing import Any
 import torch
 import torch.fx
 
-from passnet.worker.clock import device_seconds
 from passnet.worker.plans import Plan, PlanError, RemoteError, check_devices, fits, signature_of
 from passnet.worker.tuning import copy_of
 
 from .options import Options
 from .server import BackendError, server
+from .timing import alone, seconds_of
 from .verification import difference, in_double, other_layout, shares_memory, widened
 
 # Turns in which a region is timed with and without its pass, and calls in each.
 TURNS = 5
 CALLS = 10
+# What regions take, by pass and arguments; so many of them are kept.
+MEASURED: dict[tuple[Any, ...], tuple[float, float]] = {}
+MOST_MEASURED = 10_000
 
 
 class PassWarning(UserWarning):
@@ -67,7 +69,7 @@ class Dropped:
             text = f"passnet: pass `{name}` is dropped: {reason}; what it replaced runs as eager PyTorch"
             warnings.warn(text, PassWarning, stacklevel=2)
         for site in sites:
-            site.become_eager()
+            site.become_eager(reason)
 
 
 DROPPED = Dropped()
@@ -125,6 +127,10 @@ class Site:
         # What the wrapper may write: the region updates it, or nobody looks at it afterwards.
         self.written = self.writes | set(described["dead"])
         self.options, self.device = options, device
+        # Then eager computes in other types than the operations say, and what differs is not the pass's fault.
+        self.under_autocast = False
+        # Why this region is eager's, whatever its arguments are.
+        self.retired: str | None = None
         self.lock = threading.RLock()
         self.kinds: list[Kind] = []
         self.rebind: Callable[[Callable[..., Any]], None] = lambda function: None
@@ -162,8 +168,8 @@ class Site:
         """The first call with arguments of a kind."""
         kind = Kind(tuple(signature_of(argument) for argument in arguments), None)
         self.keep(kind)
-        if self.name in DROPPED.reasons:
-            kind.reason = DROPPED.reasons[self.name]
+        kind.reason = DROPPED.reasons.get(self.name, self.retired)
+        if kind.reason is not None:
             return self.eager(arguments)
         try:
             check_devices(arguments[: self.arity], self.device)
@@ -216,7 +222,9 @@ class Site:
         if problem is None:
             updated = [(arguments[index], given[index]) for index in sorted(self.writes)]
             problem = difference([one for one, _ in updated], [two for _, two in updated], lambda: None)
-        if problem is not None:
+        if problem is not None and self.under_autocast:
+            self.become_eager(f"under autocast, {problem}")
+        elif problem is not None:
             kind.plan, kind.reason = None, problem
             DROPPED.drop(self.name, f"{problem} in place of {', '.join(self.removed)}")
         elif other_layout(expected, found):
@@ -226,45 +234,43 @@ class Site:
         return expected
 
     def measure(self, kind: Kind, plan: Plan, arguments: tuple[Any, ...]) -> None:
-        """Times the region both ways, and leaves it to eager where that is faster."""
-        arguments = self.copies(arguments)
-        # A function of its own: one that knows a plan cannot forget it.
-        alone = Native(self)
-        alone.teach(plan, arguments)
-        ways = (lambda: self.eager(arguments), lambda: alone.function(*arguments))
-        times: tuple[list[float], list[float]] = ([], [])
+        """Leaves the region to eager where that is faster. Regions alike, which models have in every layer, are timed once."""
+        key = (self.name, len(self.removed), self.options.cuda_graphs, kind.signature)
         try:
-            for _ in range(TURNS):
-                for way, seconds in zip(ways, times):
-                    seconds.append(self.seconds_of(way))
+            kind.seconds = MEASURED.get(key) or self.seconds(plan, arguments)
         except PlanError as error:
             kind.plan, kind.reason = None, f"its kernels failed: {error}"
             DROPPED.drop(self.name, kind.reason)
             return
-        kind.seconds = statistics.median(times[0]), statistics.median(times[1])
+        if len(MEASURED) >= MOST_MEASURED:
+            MEASURED.clear()
+        MEASURED[key] = kind.seconds
         if kind.seconds[1] > kind.seconds[0]:
             eager, ours = (f"{seconds * 1e6:.1f} µs" for seconds in kind.seconds)
             kind.plan, kind.reason = None, f"slower than eager: {ours} instead of {eager}"
 
+    def seconds(self, plan: Plan, arguments: tuple[Any, ...]) -> tuple[float, float]:
+        """Of a call of the region: eager's, and the pass's."""
+        arguments = self.copies(arguments)
+        # A function of its own: one that knows a plan cannot forget it.
+        native = Native(self)
+        native.teach(plan, arguments)
+        ways = (lambda: self.eager(arguments), lambda: native.function(*arguments))
+        times: tuple[list[float], list[float]] = ([], [])
+        with alone(self.device):
+            for _ in range(TURNS):
+                for way, seconds in zip(ways, times):
+                    seconds.append(self.seconds_of(way))
+        return statistics.median(times[0]), statistics.median(times[1])
+
     def seconds_of(self, way: Callable[[], Any]) -> float:
-        if self.device.type == "cuda" and self.options.cuda_graphs:
-            # Launches cost nothing in a recording.
-            return device_seconds(self.device, way)
-        self.synchronize()
-        started = time.perf_counter()
-        for _ in range(CALLS):
-            way()
-        self.synchronize()
-        return (time.perf_counter() - started) / CALLS
+        return seconds_of(way, self.device, CALLS, self.options.cuda_graphs)
 
-    def synchronize(self) -> None:
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-
-    def become_eager(self) -> None:
+    def become_eager(self, reason: str) -> None:
         """Without the lock, which another thread may hold while it waits for ours: each of these is one step."""
+        self.retired = reason
         for kind in self.kinds:
-            kind.plan, kind.reason = None, DROPPED.reasons[self.name]
+            kind.plan, kind.reason = None, reason
         self.function = self.eager_call
         self.rebind(self.function)
 

@@ -5,6 +5,7 @@
 //! happened, and the next one finds a new worker with its graph loaded again.
 
 mod area;
+mod bounds;
 mod compat;
 pub mod compile;
 pub mod frames;

@@ -1,5 +1,6 @@
 //! Answers the worker's questions for plans: arguments in, a launch plan and its kernels out.
 
+use super::bounds::Bounds;
 use super::compat::{Compat, Failed, MACHINE, SandboxedPass};
 use super::compile::{Compiler, Cubin};
 use super::frames::Frame;
@@ -31,8 +32,7 @@ const MAX_DEPTH: usize = 8;
 #[derive(Debug)]
 pub struct PlanMaker {
     wrappers: Vec<Wrapper>,
-    /// Compiles kernels for the worker's GPU; `None` where it computes on the CPU.
-    compiler: Option<Arc<Compiler>>,
+    kernels: Kernels,
     /// Runs wrappers that cannot become plans, where that was asked for.
     compat: Option<Arc<Compat>>,
     /// Those that run so, by node.
@@ -42,6 +42,15 @@ pub struct PlanMaker {
     /// When the candidates were asked for that the worker is timing.
     tuning_since: Option<Instant>,
     tier: Tier,
+}
+
+/// What becomes of the kernels of a plan.
+#[derive(Debug)]
+struct Kernels {
+    /// Compiles them for the worker's GPU; `None` where it computes on the CPU.
+    compiler: Option<Arc<Compiler>>,
+    /// Looks whether they stay inside their buffers before a GPU runs them, where that GPU's memory is not ours.
+    bounds: Option<Bounds>,
 }
 
 impl PlanMaker {
@@ -59,7 +68,7 @@ impl PlanMaker {
         };
         Ok(PlanMaker {
             wrappers: replaced.iter().map(find).collect::<Result<_, _>>()?,
-            compiler,
+            kernels: Kernels { compiler, bounds: None },
             compat,
             sandboxed: BTreeMap::new(),
             tuned: Vec::new(),
@@ -68,13 +77,15 @@ impl PlanMaker {
         })
     }
 
-    /// Plans for a process that is not ours to start: nothing runs in a sandbox.
+    /// Plans for a process that is not ours to start: nothing runs in a sandbox, and no kernel leaves its buffers.
     pub fn of_plans(
         replaced: &[Replacement],
         wrappers: &Wrappers,
         compiler: Option<Arc<Compiler>>,
     ) -> Result<PlanMaker, EngineError> {
-        PlanMaker::new(replaced, wrappers, compiler, None)
+        let mut maker = PlanMaker::new(replaced, wrappers, compiler, None)?;
+        maker.kernels.bounds = Some(Bounds::default());
+        Ok(maker)
     }
 
     /// How the replaced nodes have run so far.
@@ -188,7 +199,7 @@ impl PlanMaker {
         }
         self.tuned.extend(plan.tuned().map(|launch| (wrapper.tuning.clone(), launch.key.clone())));
         let (prepared, _) = wrapper.prepare(plan).map_err(|error| refused(error.to_string()))?;
-        let (ready, code) = ready(self.compiler.as_deref(), &wrapper, &prepared, arguments)?;
+        let (ready, code) = self.kernels.ready(&wrapper, &prepared, arguments)?;
         Ok((ready, code.into_iter().collect()))
     }
 
@@ -209,12 +220,12 @@ impl PlanMaker {
         arguments: &[Json],
         until: Instant,
     ) -> Result<(Json, Vec<Vec<u8>>), Failed> {
-        let compiler = self.compiler.as_deref();
+        let kernels = &self.kernels;
         let made: Vec<_> = candidates
             .par_iter()
             .map(|candidate| match candidate {
                 Ok(_) if Instant::now() >= until => Ok(None),
-                Ok((prepared, _)) => ready(compiler, wrapper, prepared, arguments).map(Some),
+                Ok((prepared, _)) => kernels.ready(wrapper, prepared, arguments).map(Some),
                 Err(skipped) => Err(refused(skipped.clone())),
             })
             .collect();
@@ -254,38 +265,45 @@ impl PlanMaker {
     }
 }
 
-/// A plan as the worker loads it, and the machine code of its kernels where it computes on a GPU.
-fn ready(
-    compiler: Option<&Compiler>,
-    wrapper: &Wrapper,
-    prepared: &PreparedPlan,
-    arguments: &[Json],
-) -> Result<(Json, Option<Vec<u8>>), Failed> {
-    let plan = prepared.plan();
-    let gives_tuple = wrapper.replacement.gives_tuple;
-    let reads = prepared.reads_uninitialized();
-    let answer = |text: String| json!({ "plan": plan, "text": text, "gives_tuple": gives_tuple, "reads": reads });
-    let Some(compiler) = compiler else {
-        // Kernels as tile IR, which the runner reads.
-        let kernels: Vec<String> = prepared.functions().map(ToString::to_string).collect();
-        let text = json!({ "plan": plan, "kernels": kernels }).to_string();
-        return Ok((answer(text), None));
-    };
-    let is_aligned = |init: &Init| match init {
-        Init::Input(index) => arguments.get(*index).is_some_and(is_aligned),
-        // Fresh memory comes from PyTorch's allocator, which rounds to 512 bytes.
-        _ => true,
-    };
-    let alignment: Vec<bool> = plan.buffers.iter().map(|buffer| is_aligned(&buffer.init)).collect();
-    let cubins = compiler.compile_plan(&wrapper.files, plan, &alignment).map_err(|error| {
-        match error.kind {
-            ErrorKind::Machine => Failed { kind: MACHINE, message: error.to_string() },
-            _ => refused(error.to_string()),
+impl Kernels {
+    /// A plan as the worker loads it, and the machine code of its kernels where it computes on a GPU.
+    fn ready(
+        &self,
+        wrapper: &Wrapper,
+        prepared: &PreparedPlan,
+        arguments: &[Json],
+    ) -> Result<(Json, Option<Vec<u8>>), Failed> {
+        let plan = prepared.plan();
+        let gives_tuple = wrapper.replacement.gives_tuple;
+        let reads = prepared.reads_uninitialized();
+        let answer = |text: String| json!({ "plan": plan, "text": text, "gives_tuple": gives_tuple, "reads": reads });
+        let Some(compiler) = &self.compiler else {
+            // Kernels as tile IR, which the runner reads.
+            let kernels: Vec<String> = prepared.functions().map(ToString::to_string).collect();
+            let text = json!({ "plan": plan, "kernels": kernels }).to_string();
+            return Ok((answer(text), None));
+        };
+        if let Some(bounds) = &self.bounds {
+            bounds.check(&wrapper.replacement.pass, prepared).map_err(refused)?;
         }
-    })?;
-    let (kernels, code) = Cubin::pack(&cubins);
-    let text = json!({ "plan": plan, "kernels": kernels }).to_string();
-    Ok((answer(text), Some(code)))
+        let is_aligned = |init: &Init| match init {
+            Init::Input(index) => arguments.get(*index).is_some_and(is_aligned),
+            // Fresh memory comes from PyTorch's allocator, which rounds to 512 bytes.
+            _ => true,
+        };
+        let alignment: Vec<bool> =
+            plan.buffers.iter().map(|buffer| is_aligned(&buffer.init)).collect();
+        let cubins =
+            compiler.compile_plan(&wrapper.files, plan, &alignment).map_err(|error| match error
+                .kind
+            {
+                ErrorKind::Machine => Failed { kind: MACHINE, message: error.to_string() },
+                _ => refused(error.to_string()),
+            })?;
+        let (kernels, code) = Cubin::pack(&cubins);
+        let text = json!({ "plan": plan, "kernels": kernels }).to_string();
+        Ok((answer(text), Some(code)))
+    }
 }
 
 fn refused(message: String) -> Failed {

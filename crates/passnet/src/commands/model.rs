@@ -26,6 +26,7 @@ const BACKEND: &[(&str, &str)] = files![
     "passnet/backend/compiled.py",
     "passnet/backend/cuda_graph.py",
     "passnet/backend/explain.py",
+    "passnet/backend/fastest.py",
     "passnet/backend/graph_text.py",
     "passnet/backend/inductor.py",
     "passnet/backend/models.py",
@@ -35,6 +36,7 @@ const BACKEND: &[(&str, &str)] = files![
     "passnet/backend/server.py",
     "passnet/backend/site.py",
     "passnet/backend/solving.py",
+    "passnet/backend/timing.py",
     "passnet/backend/verification.py",
     "passnet/yardstick.py",
 ];
@@ -105,7 +107,8 @@ pub struct BenchArgs {
 #[command(after_help = "\
 Examples:
   passnet explain-model my_model.py:factory
-  passnet explain-model hf:bert --batch 16 --option 'trust=\"all\"' --json")]
+  passnet explain-model hf:bert --batch 16 --option 'trust=\"all\"' --json
+  passnet explain-model timm:resnet50 --html resnet50.html      the model's graph, on a page that needs nothing else")]
 pub struct ExplainArgs {
     /// `FILE.py:factory`, `timm:NAME` or `hf:MODEL_TYPE[,setting=value…]`
     #[arg(value_name = "MODEL")]
@@ -114,6 +117,10 @@ pub struct ExplainArgs {
     /// Batch size
     #[arg(long, default_value_t = 1, value_name = "N")]
     batch: usize,
+
+    /// Write a page with the model's graph: what was replaced, by which pass, its times, what was left and why
+    #[arg(long, value_name = "PAGE")]
+    html: Option<PathBuf>,
 
     #[command(flatten)]
     model: ModelArgs,
@@ -131,7 +138,10 @@ pub fn run(command: ModelCommand, output: &mut Output) -> Result<Outcome, Comman
 }
 
 pub fn explain(args: ExplainArgs, output: &mut Output) -> Result<Outcome, CommandError> {
-    let arguments = vec![args.spec, "--batch".into(), args.batch.to_string()];
+    let mut arguments = vec![args.spec, "--batch".into(), args.batch.to_string()];
+    if let Some(page) = args.html {
+        arguments.extend(["--html".into(), page.display().to_string()]);
+    }
     start("passnet.backend.explain", arguments, &args.model, output)
 }
 
