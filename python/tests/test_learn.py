@@ -148,6 +148,17 @@ class LearnTest(unittest.TestCase):
         self.assertEqual([loss["step"] for loss in losses], list(range(len(losses))))
         self.assertLess(losses[-1]["loss"], losses[0]["loss"])
 
+    def test_a_training_whose_starter_was_killed_writes_nothing_more(self) -> None:
+        from passnet.learn import train as module
+        from passnet.learn.job import JobError
+
+        job = self.job("orphan")
+        with mock.patch.object(module, "say"), mock.patch.object(module.os, "getppid", side_effect=[7, 7, 1]):
+            with self.assertRaisesRegex(JobError, "is gone"):
+                module.train(job)
+        losses = (Path(job.out) / module.LOSSES).read_text(encoding="utf-8").splitlines()
+        self.assertEqual([json.loads(line)["step"] for line in losses], [0])
+
     def test_bad_data_is_named_by_place(self) -> None:
         from passnet.learn.job import JobError
         from passnet.learn.packing import read_conversations

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// Replies in a row without a call before an attempt is given up.
 const MAX_IDLE: u32 = 3;
 /// Calls of one reply that are done; the others are refused.
-const MAX_DONE: usize = 16;
+pub(crate) const MAX_DONE: usize = 16;
 
 /// Everything that attempts share.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use passnet_bench::sample::Sample;
 use passnet_graph::print::print_model;
 use passnet_graph::read::{self, GraphFolder};
 use passnet_graph::{Diagnostic, GraphFiles};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -37,6 +38,37 @@ pub struct TaskGraph {
     pub problem: Option<String>,
 }
 
+/// Which graphs of a task are worked on: what a pass is, its smallest graphs show as well as its largest, in a fraction of
+/// the time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Portion {
+    /// So many: those that move the fewest bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_graphs: Option<usize>,
+    /// Those whose inputs and outputs have no more bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_bytes: Option<u64>,
+}
+
+impl Portion {
+    pub fn is_all(&self) -> bool {
+        *self == Portion::default()
+    }
+
+    /// The places of the graphs that are kept, in their order. What moves nobody knows how much is not.
+    fn of(&self, bytes: &[Option<u64>]) -> Vec<usize> {
+        let known =
+            bytes.iter().enumerate().filter_map(|(place, bytes)| Some((bytes.as_ref()?, place)));
+        let is_light = |bytes: &u64| self.most_bytes.is_none_or(|most| *bytes <= most);
+        let mut kept: Vec<(&u64, usize)> = known.filter(|(bytes, _)| is_light(bytes)).collect();
+        kept.sort_unstable();
+        kept.truncate(self.most_graphs.unwrap_or(usize::MAX));
+        let mut places: Vec<usize> = kept.into_iter().map(|(_, place)| place).collect();
+        places.sort_unstable();
+        places
+    }
+}
+
 const MAX_ID_CHARS: usize = 80;
 
 impl Task {
@@ -60,6 +92,20 @@ impl Task {
             }
         }
         Ok(tasks)
+    }
+
+    /// The task with a portion of its graphs; `None` if that has none.
+    pub fn portion(mut self, portion: &Portion) -> Option<Task> {
+        if portion.is_all() {
+            return Some(self);
+        }
+        let bytes: Vec<Option<u64>> =
+            self.graphs.iter().map(|graph| graph.work.map(|work| work.bytes)).collect();
+        let kept = portion.of(&bytes);
+        let mut place = 0..;
+        self.graphs.retain(|_| place.next().is_some_and(|place| kept.contains(&place)));
+        self.sample.graphs = self.graphs.iter().map(|graph| graph.name.clone()).collect();
+        (!self.graphs.is_empty()).then_some(self)
     }
 
     /// The variants that could be read, with their numbers.
@@ -145,6 +191,16 @@ pub fn safe_name(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_portion_is_the_lightest_graphs_in_their_order() {
+        let bytes = [Some(50), Some(7), None, Some(9), Some(7)];
+        let portion = |most_graphs, most_bytes| Portion { most_graphs, most_bytes }.of(&bytes);
+        assert_eq!(portion(Some(2), None), [1, 4]);
+        assert_eq!(portion(Some(3), Some(100)), [1, 3, 4]);
+        assert_eq!(portion(None, Some(49)), [1, 3, 4]);
+        assert_eq!(portion(None, Some(1)), []);
+    }
 
     #[test]
     fn folder_names_are_plain_whatever_a_sample_is_called() {

@@ -124,6 +124,65 @@ fn a_run_is_shown_exported_and_reported() {
 }
 
 #[test]
+fn the_solver_takes_the_small_graphs_and_its_prompts_become_a_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let large = [("large", "[600, 1024]")];
+    tasks::write_task(&folder.path().join("tasks/both"), &[large[0], ("small", "[3, 5]")]);
+    tasks::write_task(&folder.path().join("tasks/large"), &large);
+    let (given, out) = (path("tasks"), path("run"));
+    let mut arguments = vec!["agent", "run", &given, "--model", "solver", "--most-mib", "1"];
+    arguments.extend(["--calls", "text", "--out", &out]);
+    arguments.extend(&QUICK[..6]);
+    let done = output(&arguments);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let said = text(&done.stderr);
+    assert!(said.contains("1 of 2 tasks have no graph that is small enough"), "{said}");
+    let trajectory = folder.path().join("run/attempts/both/0/trajectory.jsonl");
+    let first = std::fs::read_to_string(trajectory).unwrap();
+    let start: Value = serde_json::from_str(first.lines().next().unwrap()).unwrap();
+    assert_eq!(start["graphs"], 1);
+    arguments[2] = "tasks/large";
+    let refused = passnet(&arguments).current_dir(folder.path()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("--most-mib"), "{}", text(&refused.stderr));
+
+    let table = path("prompts.parquet");
+    let export = |to: &str| output(&["agent", "export", &out, "--to", to, "--out", &table]);
+    assert_eq!(export("trl").status.code(), Some(2), "only verl reads tables");
+    let written = export("verl");
+    match cfg!(feature = "parquet") {
+        true => {
+            assert_eq!(written.status.code(), Some(0), "{}", text(&written.stderr));
+            let bytes = std::fs::read(&table).unwrap();
+            assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+        }
+        false => assert_eq!(written.status.code(), Some(3)),
+    }
+}
+
+#[test]
+#[cfg(feature = "parquet")]
+#[ignore = "needs Parquet, PyTorch and TRL; tools/full-check runs it"]
+fn verl_finds_its_columns_in_the_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    tasks::write_task(&folder.path().join("task"), &[("small", "[3, 5]")]);
+    let (task, out, table) = (path("task"), path("run"), path("prompts.parquet"));
+    let mut arguments =
+        vec!["agent", "run", &task, "--model", "solver", "--calls", "text", "--out", &out];
+    arguments.extend(&QUICK[..6]);
+    assert_eq!(output(&arguments).status.code(), Some(0));
+    let written = output(&["agent", "export", &out, "--to", "verl", "--out", &table]);
+    assert_eq!(written.status.code(), Some(0), "{}", text(&written.stderr));
+    let reader =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/tests/read_verl_table.py");
+    let python = std::env::var_os("PASSNET_PYTHON").unwrap_or_else(|| "python3".into());
+    let read = Command::new(python).arg(reader).arg(&table).output().unwrap();
+    assert!(read.status.success(), "{}{}", text(&read.stdout), text(&read.stderr));
+}
+
+#[test]
 fn mistakes_are_told_with_exit_codes() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();

@@ -4,7 +4,7 @@
 mod support;
 
 use assert_cmd::cargo::cargo_bin;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -72,18 +72,22 @@ fn learn(place: &Path, model: &Path) -> Command {
         .arg("--prompts")
         .arg(path("prompts"))
         .arg("--out")
-        .arg(path("out"))
-        .arg("--python")
-        .arg(python());
+        .arg(path("out"));
     let small = "--solver-attempts 1 --rounds 1 --round-tasks 2 --samples 1 --max-steps 3 --max-output 8 --epochs 1 --rank 4 --rows 1 \
                  --checkpoint-steps 1 --length 8192 --batch 4 --warmup 1 --trials 5 --seconds 0 --quick";
     command.args(small.split_whitespace()).env("NO_COLOR", "1").stdout(Stdio::null());
     command
 }
 
+fn with_python(place: &Path, model: &Path) -> Command {
+    let mut command = learn(place, model);
+    command.arg("--python").arg(python());
+    command
+}
+
 /// Starts it, waits until something is there, and kills it.
 fn killed_at(place: &Path, model: &Path, there: &dyn Fn() -> bool) {
-    let mut child: Child = learn(place, model).stderr(Stdio::null()).spawn().unwrap();
+    let mut child: Child = with_python(place, model).stderr(Stdio::null()).spawn().unwrap();
     let started = Instant::now();
     while !there() {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it could be killed");
@@ -92,6 +96,44 @@ fn killed_at(place: &Path, model: &Path, there: &dyn Fn() -> bool) {
     }
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+/// A conversation about a task's graph, as an export holds it.
+fn conversation(task: &Path) -> String {
+    let code = std::fs::read_to_string(task.join("graphs/one/model.py")).unwrap();
+    let messages = json!([
+        { "role": "user", "content": format!("Make it fast.\n```python\n{code}\n```") },
+        { "role": "assistant", "content": "Done." },
+    ]);
+    format!("{}\n", json!({ "messages": messages }))
+}
+
+#[test]
+fn conversations_about_what_is_evaluated_are_not_learned() {
+    let place = tempfile::tempdir().unwrap();
+    let place = place.path();
+    write_tasks(place);
+    let data = place.join("data.jsonl");
+    let (seen, other) =
+        (conversation(&place.join("train/seen")), conversation(&place.join("train/task-1")));
+    // Everything is checked before a Python is asked for.
+    let learn = |text: &str| {
+        std::fs::write(&data, text).unwrap();
+        let mut command = learn(place, place);
+        command.arg("--data").arg(&data).args(["--python", "/no/python"]).stderr(Stdio::piped());
+        let done = command.output().unwrap();
+        (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    let (code, said) = learn(&seen);
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("no conversation is left to learn from"), "{said}");
+    let (code, said) = learn("{}\n");
+    assert_eq!(code, Some(2), "{said}");
+    assert!(said.contains("data.jsonl:1:1: not a conversation"), "{said}");
+    let (code, said) = learn(&(seen + &other));
+    assert_eq!(code, Some(3), "{said}");
+    assert!(said.contains("1 conversations are about a structure of an evaluation task"), "{said}");
+    assert_eq!(std::fs::read_to_string(place.join("out/data-1.jsonl")).unwrap(), other);
 }
 
 #[test]
@@ -108,7 +150,7 @@ fn learning_is_killed_twice_and_continued() {
     let baseline = out.join("baseline/attempts/first/0/trajectory.jsonl");
     let before = std::fs::read(&baseline).unwrap();
     killed_at(place, &model, &|| out.join("sft/checkpoint.pt").exists());
-    let done = learn(place, &model).stderr(Stdio::piped()).output().unwrap();
+    let done = with_python(place, &model).stderr(Stdio::piped()).output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(0), "{said}");
     assert!(said.contains("1 training tasks share a structure"), "{said}");
@@ -132,9 +174,10 @@ fn learning_is_killed_twice_and_continued() {
         assert!(out.join(file).is_file(), "{file}");
     }
     // Nothing is left to do, and other conditions are refused.
-    let again = learn(place, &model).output().unwrap();
+    let again = with_python(place, &model).output().unwrap();
     assert_eq!(again.status.code(), Some(0));
-    let other = learn(place, &model).args(["--seed", "5"]).stderr(Stdio::piped()).output().unwrap();
+    let other =
+        with_python(place, &model).args(["--seed", "5"]).stderr(Stdio::piped()).output().unwrap();
     assert_eq!(other.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&other.stderr).contains("begun with other tasks"));
 }

@@ -1,6 +1,6 @@
 """Conversations as tokens with a loss on the model's own turns, several of them in a row.
 
-What is to be learned is found by rendering a conversation up to each turn and after it: the tokens in between are the turn.
+What is to be learned is found by rendering a conversation up to each turn and after it: the text in between is the turn.
 That holds for templates in which a later message does not change an earlier one, which is checked.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,27 +47,37 @@ def read_conversations(paths: Iterable[str]) -> list[list[dict[str, Any]]]:
     return found
 
 
-def tokens_of(tokenizer: Any, messages: Sequence[dict[str, Any]], reply_next: bool) -> list[int]:
+def rendered(tokenizer: Any, messages: Sequence[dict[str, Any]], reply_next: bool) -> str:
     plain = [{"role": message["role"], "content": message["content"]} for message in messages]
-    text = tokenizer.apply_chat_template(plain, tokenize=False, add_generation_prompt=reply_next)
-    return list(tokenizer(text, add_special_tokens=False)["input_ids"])
+    return str(tokenizer.apply_chat_template(plain, tokenize=False, add_generation_prompt=reply_next))
+
+
+def tokens_of(tokenizer: Any, messages: Sequence[dict[str, Any]], reply_next: bool) -> list[int]:
+    return list(tokenizer(rendered(tokenizer, messages, reply_next), add_special_tokens=False)["input_ids"])
 
 
 def encode(tokenizer: Any, messages: Sequence[dict[str, Any]]) -> Example:
-    """Tokens, and labels on those turns of the model whose weight is not 0."""
-    tokens: list[int] = []
-    labels: list[int] = []
+    """Tokens, and labels on those turns of the model whose weight is not 0. The text is cut into tokens once."""
+    text = ""
+    learned: list[tuple[int, int]] = []
     for index, message in enumerate(messages):
         if message["role"] != "assistant":
             continue
-        before = tokens_of(tokenizer, messages[:index], reply_next=True)
-        after = tokens_of(tokenizer, messages[: index + 1], reply_next=False)
-        if before[: len(tokens)] != tokens or after[: len(before)] != before:
+        before = rendered(tokenizer, messages[:index], reply_next=True)
+        after = rendered(tokenizer, messages[: index + 1], reply_next=False)
+        if not before.startswith(text) or not after.startswith(before):
             raise JobError("the chat template changes earlier messages, so turns cannot be told apart")
-        turn = after[len(before) :]
-        labels += [IGNORED] * (len(before) - len(tokens))
-        labels += turn if message.get("weight", 1) else [IGNORED] * len(turn)
-        tokens = after
+        if message.get("weight", 1):
+            learned.append((len(before), len(after)))
+        text = after
+    found = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+    tokens, starts = list(found["input_ids"]), [start for start, _ in found["offset_mapping"]]
+    labels = [IGNORED] * len(tokens)
+    for begin, end in learned:
+        first, last = bisect_left(starts, begin), bisect_left(starts, end)
+        if first < len(starts) and starts[first] != begin:
+            raise JobError("a token of the model's turn begins before it, so turns cannot be told apart")
+        labels[first:last] = tokens[first:last]
     return Example(tokens, labels)
 
 

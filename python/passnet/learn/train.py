@@ -42,11 +42,14 @@ def train(job: TrainJob) -> None:
     say(event="begin", steps=len(steps), first=first, examples=len(examples), too_long=too_long,
         tokens=sum(len(example.tokens) for example in examples), learned=sum(example.learned() for example in examples))
     forget_losses_from(out, first)
-    started = time.monotonic()
+    started, parent = time.monotonic(), os.getppid()
     for number in range(first, len(steps)):
         for group in optimizer.param_groups:
             group["lr"] = job.learning_rate * rate(number, len(steps))
         loss = step(model, [[examples[i] for i in row] for row in steps[number]], job.device)
+        if os.getppid() != parent:
+            # Whoever started this was killed, and another one may be at work on the same files already.
+            raise JobError("whoever started this training is gone")
         torch.nn.utils.clip_grad_norm_(parameters, CLIP)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)

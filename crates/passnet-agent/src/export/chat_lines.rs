@@ -1,6 +1,7 @@
 //! Chat JSONL for supervised fine-tuning: one conversation a line.
 
-use super::{conversation, files_digest, tool_list};
+use super::frameworks::tokens;
+use super::{conversation, files_digest, tool_list, worth_learning};
 use crate::run::AttemptRecord;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -65,6 +66,13 @@ pub(super) fn chosen<'a>(
 /// The lines, in the order of the attempts; those that go on are left out.
 pub fn chat_lines(attempts: &[AttemptRecord], filter: &ChatFilter) -> Vec<Value> {
     let line = |(attempt, until): (&AttemptRecord, Option<u32>)| {
+        let messages = conversation(attempt, until);
+        let mut worth = worth_learning(attempt, until).into_iter();
+        let weight = |message: &Value| match message["role"] == "assistant" {
+            true => u8::from(worth.next().unwrap_or(false)),
+            false => 0,
+        };
+        let weights: Vec<u8> = messages.iter().map(weight).collect();
         json!({
             "task": attempt.start.task,
             "attempt": attempt.start.attempt,
@@ -72,7 +80,9 @@ pub fn chat_lines(attempts: &[AttemptRecord], filter: &ChatFilter) -> Vec<Value>
             "score": attempt.best_score(),
             "correct": attempt.is_correct(),
             "engine": attempt.start.identity,
-            "messages": conversation(attempt, until),
+            "messages": messages,
+            "weights": weights,
+            "tokens": tokens(attempt),
             "tools": tool_list(),
         })
     };

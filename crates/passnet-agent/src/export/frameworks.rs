@@ -7,7 +7,7 @@ use super::chat_lines::chosen;
 use super::guard::is_ours;
 use super::preference::pairs;
 use super::{Arguments, ChatFilter, PairFilter, plain, spoken, tool_list, worth_learning};
-use crate::chat::Message;
+use crate::chat::{Assistant, Message, Usage};
 use crate::prompt::CallStyle;
 use crate::run::AttemptRecord;
 use crate::trajectory::Event;
@@ -226,7 +226,14 @@ impl<'a> Talk<'a> {
     }
 
     fn prompt_line(&self) -> Value {
-        self.about(json!({ "prompt": self.said(0..self.prompt_length()) }))
+        let mut line = self.about(json!({ "prompt": self.said(0..self.prompt_length()) }));
+        line["tokens"] = self.prompt_tokens().into();
+        line
+    }
+
+    /// Tokens of the prompt, as we estimate: nobody was asked yet.
+    fn prompt_tokens(&self) -> u64 {
+        Usage::estimate(&self.messages[..self.prompt_length()], &Assistant::default()).input
     }
 
     fn verl(&self, index: usize) -> Value {
@@ -236,7 +243,7 @@ impl<'a> Talk<'a> {
             "prompt": self.said(0..self.prompt_length()),
             "ability": "compiler_pass",
             "reward_model": { "style": "rule", "ground_truth": task },
-            "extra_info": { "index": index, "task": task, "split": "train" },
+            "extra_info": { "index": index, "task": task, "split": "train", "tokens": self.prompt_tokens() },
         })
     }
 
@@ -289,7 +296,7 @@ fn prompt_length(messages: &[Message]) -> usize {
 }
 
 /// Tokens of the longest call: the whole conversation, as the provider counted it or as we estimate.
-fn tokens(attempt: &AttemptRecord) -> u64 {
+pub(super) fn tokens(attempt: &AttemptRecord) -> u64 {
     let total = |event: &Event| match event {
         Event::Reply(reply) => Some(reply.usage.total()),
         _ => None,

@@ -1,12 +1,21 @@
-//! Attempts that nobody should learn from: changed after the fact, with scores that their own results do not bear out, or
-//! with something in them that looks like a key.
+//! Attempts that nobody should learn from: changed after the fact, with scores or files that their own record does not bear
+//! out, with something in them that looks like a key, or about graphs that talk.
+//!
+//! Seals notice lines that were changed; whoever can write a record can also seal it. So what can be worked out from the rest
+//! of the record is worked out again: the score, whether it was right, and which files were judged.
 
 use super::spoken;
+use crate::agent::MAX_DONE;
 use crate::chat::Message;
+use crate::model::text_calls;
 use crate::run::AttemptRecord;
 use crate::secrets::Redactor;
-use crate::tools;
+use crate::tools::{self, Action};
+use crate::trajectory::Event;
+use crate::workspace::Workspace;
+use passnet_bench::run::GraphEvent;
 use passnet_bench::score::{Parameters, Score, Scoring};
+use passnet_bench::verdict::VerdictKind;
 use std::fmt;
 
 /// Scores are computed again from stored numbers; these may differ in their last digits.
@@ -23,8 +32,12 @@ pub enum Unfit {
     Score,
     /// A version is called the best that was not evaluated with this score.
     Best,
+    /// The files that were judged are not those that the conversation made.
+    Files,
     /// A text looks like a key, or is one of this process.
     Secret,
+    /// A graph in the prompt holds sentences.
+    Words,
 }
 
 impl fmt::Display for Unfit {
@@ -34,7 +47,9 @@ impl fmt::Display for Unfit {
             Unfit::Unsealed => "its record is from before seals",
             Unfit::Score => "its score is not that of its results",
             Unfit::Best => "its best version was never evaluated so",
+            Unfit::Files => "its best version is not what its calls made",
             Unfit::Secret => "it holds what looks like a key",
+            Unfit::Words => "its graphs hold sentences",
         })
     }
 }
@@ -53,8 +68,61 @@ pub fn unfit(attempt: &AttemptRecord, redactor: &Redactor, allow_unsealed: bool)
     if !is_score_borne_out(attempt) {
         return Some(Unfit::Score);
     }
-    let holds_secret = spoken(attempt, None).iter().any(|message| has_secret(message, redactor));
-    holds_secret.then_some(Unfit::Secret)
+    if !are_files_made(attempt) {
+        return Some(Unfit::Files);
+    }
+    let spoken = spoken(attempt, None);
+    // Names of tasks, samples and models stand beside the messages.
+    let about = serde_json::to_string(&attempt.start).unwrap_or_default();
+    let is_secret = |text: &str| redactor.text(text) != text;
+    if is_secret(&about) || spoken.iter().any(|message| has_secret(message, redactor)) {
+        return Some(Unfit::Secret);
+    }
+    let is_asked = |message: &&Message| !matches!(message, Message::Assistant(_));
+    spoken.iter().take_while(is_asked).any(speaks).then_some(Unfit::Words)
+}
+
+/// Whether the calls up to the best version made its files.
+fn are_files_made(attempt: &AttemptRecord) -> bool {
+    let Some(best) = &attempt.best else { return true };
+    let mut work = Workspace::default();
+    for event in &attempt.events {
+        let Event::Reply(reply) = event else { continue };
+        if reply.step > best.step {
+            break;
+        }
+        // What is exported is the message, so its own calls count, not those that were noted beside it.
+        let in_text = match reply.message.tool_calls.is_empty() {
+            true => text_calls::find(&reply.message.content, is_ours),
+            false => Vec::new(),
+        };
+        for call in reply.message.tool_calls.iter().chain(&in_text).take(MAX_DONE) {
+            match tools::action(call) {
+                // What was refused then is refused now.
+                Ok((_, Action::Edit(edit))) => drop(edit.apply(&mut work)),
+                // A reply may go on editing after it asked.
+                Ok((_, Action::Evaluate)) if work.files() == &best.files => return true,
+                _ => {}
+            }
+        }
+    }
+    false
+}
+
+/// A text of a graph with so many words is meant for a reader: literals are names of modes and letters of dimensions.
+const MOST_WORDS: usize = 3;
+
+/// Whether a literal text of the code in a prompt is a sentence.
+fn speaks(message: &Message) -> bool {
+    let (Message::System { content } | Message::User { content }) = message else { return false };
+    let code =
+        content.split("```python").skip(1).map(|rest| rest.split("```").next().unwrap_or(""));
+    let is_word = |word: &&str| word.chars().filter(|c| c.is_alphabetic()).count() >= 3;
+    let is_sentence = |text: &str| text.split_whitespace().filter(is_word).count() > MOST_WORDS;
+    // Between quotes of either kind; our printer writes one line for each statement.
+    code.flat_map(str::lines).any(|line| {
+        ['\'', '"'].iter().any(|quote| line.split(*quote).skip(1).step_by(2).any(is_sentence))
+    })
 }
 
 /// Whether the recorded best score is the one that the stored results of the best version give.
@@ -65,20 +133,26 @@ fn is_score_borne_out(attempt: &AttemptRecord) -> bool {
         events.iter().map(|event| event.evaluation.judged.outcome(Scoring::Strict)).collect();
     let Some(again) = Score::of(&outcomes, Parameters::default()) else { return false };
     let is_same = (again.aggregated - score).abs() <= SAME * score.abs();
-    is_same && events.len() == attempt.start.graphs
+    let is_right =
+        |event: &GraphEvent| event.evaluation.judged.verdict.kind == VerdictKind::Correct;
+    let is_correct = events.iter().all(is_right);
+    is_same && events.len() == attempt.start.graphs && is_correct == attempt.is_correct()
 }
 
 fn has_secret(message: &Message, redactor: &Redactor) -> bool {
     let is_secret = |text: &str| redactor.text(text) != text;
     match message {
-        Message::System { content } | Message::User { content } | Message::Tool { content, .. } => {
-            is_secret(content)
+        Message::System { content } | Message::User { content } => is_secret(content),
+        Message::Tool { id, name, content, .. } => {
+            is_secret(id) || is_secret(name) || is_secret(content)
         }
         Message::Assistant(reply) => {
             is_secret(&reply.content)
                 || reply.reasoning.as_deref().is_some_and(is_secret)
                 || reply.tool_calls.iter().any(|call| {
-                    is_secret(&call.name) || redactor.arguments(&call.arguments) != call.arguments
+                    is_secret(&call.id)
+                        || is_secret(&call.name)
+                        || redactor.arguments(&call.arguments) != call.arguments
                 })
         }
     }

@@ -16,7 +16,7 @@ pub use settings::{Mismatch, STALL_SECONDS, Settings};
 use crate::agent::{Agent, AgentError, Hooks, Moved};
 use crate::episode::Episode;
 use crate::task::Task;
-use crate::trajectory::{End, Event, Log};
+use crate::trajectory::{End, Event, Log, Source};
 use passnet_bench::event_log::{self, LogError};
 use std::fmt;
 use std::path::Path;
@@ -80,6 +80,38 @@ pub struct Plan {
     pub attempts: u32,
     /// Attempts at a time.
     pub jobs: usize,
+    pub order: Order,
+}
+
+/// Which attempts come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// The first attempt at every task, then the second: a run that is stopped early has seen every task.
+    Breadth,
+    /// All attempts at one task, then the next one: what they have in common is judged once, however many tasks there are.
+    Depth,
+}
+
+impl Order {
+    /// Attempts of the solver end with the same files; those of models have nothing in common.
+    pub fn of(source: Source) -> Order {
+        match source {
+            Source::Solver | Source::SolverWithMistakes => Order::Depth,
+            Source::Provider | Source::Local => Order::Breadth,
+        }
+    }
+
+    /// Every attempt at every task, as places of tasks and numbers of attempts.
+    fn attempts(self, tasks: usize, attempts: u32) -> Vec<(usize, u32)> {
+        match self {
+            Order::Breadth => (0..attempts)
+                .flat_map(|attempt| (0..tasks).map(move |task| (task, attempt)))
+                .collect(),
+            Order::Depth => (0..tasks)
+                .flat_map(|task| (0..attempts).map(move |attempt| (task, attempt)))
+                .collect(),
+        }
+    }
 }
 
 /// News for whoever watches.
@@ -122,18 +154,16 @@ pub fn run(
     let store = Mutex::new(BestStore::open(folder, &agent.evaluator.target().identity)?);
     let mut jobs = Vec::new();
     let mut left: Vec<AtomicUsize> = plan.tasks.iter().map(|_| AtomicUsize::new(0)).collect();
-    // Breadth first: a run that is stopped early has seen every task.
-    for attempt in 0..plan.attempts {
-        for (index, task) in plan.tasks.iter().enumerate() {
-            match finished(folder, task, attempt)? {
-                Some(cost) => {
-                    agent.purse.spend(cost);
-                    news(&News::Known { task: &task.id, attempt });
-                }
-                None => {
-                    *left[index].get_mut() += 1;
-                    jobs.push(Job { task: index, attempt });
-                }
+    for (index, attempt) in plan.order.attempts(plan.tasks.len(), plan.attempts) {
+        let task = &plan.tasks[index];
+        match finished(folder, task, attempt)? {
+            Some(cost) => {
+                agent.purse.spend(cost);
+                news(&News::Known { task: &task.id, attempt });
+            }
+            None => {
+                *left[index].get_mut() += 1;
+                jobs.push(Job { task: index, attempt });
             }
         }
     }
@@ -220,4 +250,17 @@ fn attempt(
     };
     let moved = |moved: Moved<'_>| news(&News::Moved { task: &task.id, attempt: number, moved });
     Ok(agent.attempt(task, number, log, &past, &Hooks { keep_best: &keep, moved: &moved })?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_solver_stays_with_a_task_and_models_see_all_of_them_first() {
+        let depth = Order::of(Source::SolverWithMistakes).attempts(2, 3);
+        assert_eq!(depth, [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2)]);
+        let breadth = Order::of(Source::Provider).attempts(2, 2);
+        assert_eq!(breadth, [(0, 0), (1, 0), (0, 1), (1, 1)]);
+    }
 }

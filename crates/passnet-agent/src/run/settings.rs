@@ -6,6 +6,7 @@ use super::{RunError, RunFolder, io};
 use crate::budget::Limits;
 use crate::model::Prices;
 use crate::prompt::{CallStyle, Target};
+use crate::task::Portion;
 use crate::trajectory::ModelInfo;
 use passnet_bench::evaluate::EvaluateOptions;
 use passnet_engine::EngineChoice;
@@ -35,6 +36,9 @@ pub struct Settings {
     pub prompt_digest: String,
     /// Sample folders, or folders of them.
     pub tasks: Vec<PathBuf>,
+    /// Which of their graphs are worked on.
+    #[serde(default, skip_serializing_if = "Portion::is_all")]
+    pub portion: Portion,
     pub attempts: u32,
     pub jobs: usize,
     pub limits: Limits,
@@ -161,6 +165,7 @@ impl Settings {
             (self.model == before.model, "model"),
             (self.calls == before.calls, "way of calling tools"),
             (self.prompt_digest == before.prompt_digest, "set of prompts"),
+            (self.portion == before.portion, "portion of the graphs"),
             (
                 evaluate(self) == evaluate(before) && self.rules == before.rules,
                 "way of judging passes",

@@ -101,6 +101,20 @@ impl Episodes {
         self.open().len()
     }
 
+    pub(super) fn limits(&self) -> &ServerLimits {
+        &self.limits
+    }
+
+    pub(super) fn task_count(&self) -> usize {
+        self.offers.len()
+    }
+
+    /// The task at a place that may lie beyond the last one, after which the first comes again.
+    pub(super) fn task_at(&self, index: u64) -> Option<String> {
+        let place = index.checked_rem(self.offers.len() as u64)?;
+        self.offers.keys().nth(usize::try_from(place).ok()?).cloned()
+    }
+
     /// Where rewards come from.
     pub(super) fn engine(&self) -> &Identity {
         &self.evaluator.target().identity
@@ -266,7 +280,7 @@ fn call(item: &Value) -> Result<ToolCall, Failure> {
 }
 
 /// Not to be guessed: the standard library's hash keys are random.
-fn fresh_id() -> String {
+pub(super) fn fresh_id() -> String {
     let random = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", random(), random())
 }

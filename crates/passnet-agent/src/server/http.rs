@@ -6,22 +6,60 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 const MAX_HEAD_BYTES: usize = 16 << 10;
-const MAX_BODY_BYTES: usize = 4 << 20;
+pub(super) const MAX_BODY_BYTES: usize = 4 << 20;
 const MAX_HEADERS: usize = 64;
 /// How long a connection may be silent between two requests.
-const IDLE: Duration = Duration::from_secs(300);
-/// How long one request may take to arrive.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const IDLE: Duration = Duration::from_secs(300);
+/// How long one request may take to arrive, and an answer to be taken.
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug)]
 pub(super) struct Request {
     pub method: String,
     pub path: String,
+    pub query: String,
     pub host: Option<String>,
     pub authorization: Option<String>,
     pub has_origin: bool,
     pub keep_alive: bool,
+    /// The key of a client that would rather speak WebSocket.
+    pub websocket_key: Option<String>,
+    /// A session of the Model Context Protocol.
+    pub mcp_session: Option<String>,
     pub body: Vec<u8>,
+}
+
+impl Request {
+    /// A value of the query; none of those we know needs escapes.
+    pub(super) fn query(&self, name: &str) -> Option<&str> {
+        let pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
+        pairs.filter(|(key, _)| *key == name).map(|(_, value)| value).next()
+    }
+
+    pub(super) fn json(&self) -> Result<Value, Failure> {
+        serde_json::from_slice(&self.body)
+            .map_err(|error| Failure::bad(format!("the body is no JSON: {error}")))
+    }
+}
+
+/// What is answered.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub status: u16,
+    pub body: Option<Value>,
+    pub mcp_session: Option<String>,
+}
+
+impl From<Value> for Answer {
+    fn from(body: Value) -> Self {
+        Answer { status: 200, body: Some(body), mcp_session: None }
+    }
+}
+
+impl From<Failure> for Answer {
+    fn from(failure: Failure) -> Self {
+        Answer { status: failure.status, body: Some(failure.body()), mcp_session: None }
+    }
 }
 
 /// A request that is not answered with 200.
@@ -49,12 +87,56 @@ impl Failure {
     }
 }
 
+/// A read that waits no longer than this.
+fn wait(reader: &BufReader<TcpStream>, time: Duration) -> bool {
+    reader.get_ref().set_read_timeout(Some(time.max(Duration::from_millis(1)))).is_ok()
+}
+
+/// Whether anything more comes within the time.
+pub(super) fn waits_for_more(reader: &mut BufReader<TcpStream>, time: Duration) -> bool {
+    wait(reader, time) && matches!(reader.fill_buf(), Ok(bytes) if !bytes.is_empty())
+}
+
+/// Reads what still comes and throws it away, within limits: a connection that is closed with unread bytes in it is torn
+/// down, and the last words may not arrive.
+pub(super) fn drain(reader: &mut BufReader<TcpStream>, time: Duration) {
+    let deadline = Instant::now() + time;
+    let mut left = 2 * MAX_BODY_BYTES;
+    let mut bytes = vec![0; 64 << 10];
+    while left > 0 && wait(reader, deadline.saturating_duration_since(Instant::now())) {
+        match reader.read(&mut bytes) {
+            Ok(0) | Err(_) => return,
+            Ok(read) => left = left.saturating_sub(read),
+        }
+        if Instant::now() >= deadline {
+            return;
+        }
+    }
+}
+
+/// Fills all of it before the deadline.
+pub(super) fn read_exact(
+    reader: &mut BufReader<TcpStream>,
+    bytes: &mut [u8],
+    deadline: Instant,
+) -> Result<(), Failure> {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() || !wait(reader, left) {
+            return Err(Failure::new(408, "the request takes too long"));
+        }
+        match reader.read(&mut bytes[filled..]) {
+            Ok(0) | Err(_) => return Err(Failure::bad("the body ends too early")),
+            Ok(read) => filled += read,
+        }
+    }
+    Ok(())
+}
+
 /// The next request; `None` when the other side has gone or was silent for too long.
 pub(super) fn read(reader: &mut BufReader<TcpStream>) -> Result<Option<Request>, Failure> {
-    let wait = |reader: &BufReader<TcpStream>, time: Duration| {
-        reader.get_ref().set_read_timeout(Some(time.max(Duration::from_millis(1)))).is_ok()
-    };
-    if !wait(reader, IDLE) || !matches!(reader.fill_buf(), Ok(bytes) if !bytes.is_empty()) {
+    if !waits_for_more(reader, IDLE) {
         return Ok(None);
     }
     let deadline = Instant::now() + PATIENCE;
@@ -89,19 +171,8 @@ pub(super) fn read(reader: &mut BufReader<TcpStream>) -> Result<Option<Request>,
         }
     }
     let (mut request, length) = parse(&head)?;
-    let mut body = vec![0; length];
-    let mut filled = 0;
-    while filled < length {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || !wait(reader, left) {
-            return Err(Failure::new(408, "the request takes too long"));
-        }
-        match reader.read(&mut body[filled..]) {
-            Ok(0) | Err(_) => return Err(Failure::bad("the body ends too early")),
-            Ok(read) => filled += read,
-        }
-    }
-    request.body = body;
+    request.body = vec![0; length];
+    read_exact(reader, &mut request.body, deadline)?;
     Ok(Some(request))
 }
 
@@ -125,13 +196,19 @@ fn parse(head: &[u8]) -> Result<(Request, usize), Failure> {
         return Err(Failure::new(413, format!("the body may have {MAX_BODY_BYTES} bytes")));
     }
     let says_close = value("connection").is_some_and(|text| text.eq_ignore_ascii_case("close"));
+    let says_upgrade = value("upgrade").is_some_and(|text| text.eq_ignore_ascii_case("websocket"));
+    let address = parsed.path.unwrap_or("");
+    let (path, query) = address.split_once('?').unwrap_or((address, ""));
     let request = Request {
         method: parsed.method.unwrap_or("").to_string(),
-        path: parsed.path.unwrap_or("").split('?').next().unwrap_or("").to_string(),
+        path: path.to_string(),
+        query: query.to_string(),
         host: value("host"),
         authorization: value("authorization"),
         has_origin: value("origin").is_some(),
         keep_alive: parsed.version == Some(1) && !says_close,
+        websocket_key: value("sec-websocket-key").filter(|_| says_upgrade),
+        mcp_session: value("mcp-session-id"),
         body: Vec::new(),
     };
     Ok((request, length))
@@ -139,16 +216,20 @@ fn parse(head: &[u8]) -> Result<(Request, usize), Failure> {
 
 pub(super) fn write(
     stream: &mut TcpStream,
-    status: u16,
-    body: &Value,
+    answer: &Answer,
     keep_alive: bool,
 ) -> std::io::Result<()> {
-    let body = body.to_string();
+    let body = answer.body.as_ref().map(Value::to_string).unwrap_or_default();
     let connection = if keep_alive { "keep-alive" } else { "close" };
-    let retry = if status == 503 { "retry-after: 1\r\n" } else { "" };
+    let retry = if answer.status == 503 { "retry-after: 1\r\n" } else { "" };
+    let session = match &answer.mcp_session {
+        Some(session) => format!("mcp-session-id: {session}\r\n"),
+        None => String::new(),
+    };
     let head = format!(
-        "HTTP/1.1 {status} {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n{retry}connection: {connection}\r\n\r\n",
-        if status == 200 { "OK" } else { "Error" },
+        "HTTP/1.1 {} {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n{retry}{session}connection: {connection}\r\n\r\n",
+        answer.status,
+        if answer.status < 300 { "OK" } else { "Error" },
         body.len()
     );
     stream.write_all((head + &body).as_bytes())

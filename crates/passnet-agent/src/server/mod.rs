@@ -8,11 +8,15 @@
 //! GET  /v1/tasks, /v1/health
 //! ```
 //!
+//! [`openenv`] serves the same episodes to clients of OpenEnv and of the Model Context Protocol.
+//!
 //! Many episodes at once; their evaluations stand in one line for each device, so that timing stays undisturbed. On other addresses
 //! than this machine's own the server wants a token.
 
 mod episodes;
 mod http;
+mod openenv;
+mod websocket;
 
 pub use episodes::ServerLimits;
 
@@ -21,8 +25,9 @@ use crate::prompt::Prompts;
 use crate::secrets::Secret;
 use crate::task::Task;
 use episodes::Episodes;
-use http::{Failure, Request};
-use serde_json::{Value, json};
+use http::{Answer, Failure, Request};
+use openenv::OpenEnv;
+use serde_json::json;
 use std::io::BufReader;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -42,7 +47,8 @@ pub struct Server {
 
 #[derive(Debug)]
 struct Shared {
-    episodes: Episodes,
+    episodes: Arc<Episodes>,
+    openenv: OpenEnv,
     token: Option<Secret>,
     is_local: bool,
     connections: AtomicUsize,
@@ -68,8 +74,10 @@ impl Server {
             ));
         }
         let max_connections = limits.connections;
+        let episodes = Arc::new(Episodes::new(tasks, evaluator, prompts, limits));
         let shared = Arc::new(Shared {
-            episodes: Episodes::new(tasks, evaluator, prompts, limits),
+            openenv: OpenEnv::new(episodes.clone()),
+            episodes,
             token,
             is_local: address.ip().is_loopback(),
             connections: AtomicUsize::new(0),
@@ -129,7 +137,7 @@ impl Shared {
                 self.connections.fetch_sub(1, Ordering::AcqRel);
                 let busy = Failure::busy("too many connections");
                 // Whoever is turned away need not listen.
-                let _ = http::write(&mut stream, busy.status, &busy.body(), false);
+                let _ = http::write(&mut stream, &busy.into(), false);
                 continue;
             }
             let shared = self.clone();
@@ -146,44 +154,74 @@ impl Shared {
     /// All requests of one connection.
     fn serve(&self, mut stream: TcpStream) {
         let Ok(reading) = stream.try_clone() else { return };
-        // Answers are small and wanted now.
+        // Answers are small and wanted now; who does not take them is not waited for.
         let _ = stream.set_nodelay(true);
+        let _ = stream.set_write_timeout(Some(http::PATIENCE));
         let mut reader = BufReader::new(reading);
         loop {
-            let (status, body, keep) = match http::read(&mut reader) {
+            let (answer, keep) = match http::read(&mut reader) {
                 Ok(None) => return,
-                Ok(Some(request)) => match self.answer(&request) {
-                    Ok(body) => (200, body, request.keep_alive),
-                    Err(failure) => (failure.status, failure.body(), request.keep_alive),
+                Ok(Some(request)) => match self.talk(&mut reader, &request) {
+                    Some(Ok(())) => return,
+                    Some(Err(failure)) => (failure.into(), false),
+                    None => {
+                        (self.answer(&request).unwrap_or_else(Answer::from), request.keep_alive)
+                    }
                 },
-                Err(failure) => (failure.status, failure.body(), false),
+                Err(failure) => (failure.into(), false),
             };
-            if http::write(&mut stream, status, &body, keep).is_err() || !keep {
+            if http::write(&mut stream, &answer, keep).is_err() || !keep {
                 return;
             }
         }
     }
 
-    fn answer(&self, request: &Request) -> Result<Value, Failure> {
+    /// Speaks WebSocket to the end, if that is what a request asks for.
+    fn talk(
+        &self,
+        reader: &mut BufReader<TcpStream>,
+        request: &Request,
+    ) -> Option<Result<(), Failure>> {
+        let key = request.websocket_key.as_deref()?;
+        let is_rpc = match request.path.as_str() {
+            "/ws" => false,
+            "/mcp" => true,
+            _ => return None,
+        };
+        let mut talk = || {
+            self.admit(request)?;
+            let (session, is_own) = self.openenv.attach(request)?;
+            let done = websocket::serve(reader, key, |text| match is_rpc {
+                true => Some(self.openenv.rpc_message(&session, text)),
+                false => self.openenv.message(&session, text),
+            });
+            if is_own {
+                self.openenv.detach(&session);
+            }
+            websocket::part(reader);
+            done
+        };
+        Some(talk())
+    }
+
+    fn answer(&self, request: &Request) -> Result<Answer, Failure> {
         self.admit(request)?;
-        match (request.method.as_str(), request.path.as_str()) {
+        if let Some(answer) = self.openenv.answer(request) {
+            return answer;
+        }
+        let body = match (request.method.as_str(), request.path.as_str()) {
             ("GET", "/v1/health") => {
                 let (count, engine) = (self.episodes.count(), self.episodes.engine());
                 Ok(json!({ "ok": true, "episodes": count, "engine": engine }))
             }
             ("GET", "/v1/tasks") => Ok(self.episodes.tasks()),
-            ("POST", path @ ("/v1/reset" | "/v1/step" | "/v1/score" | "/v1/close")) => {
-                let body: Value = serde_json::from_slice(&request.body)
-                    .map_err(|error| Failure::bad(format!("the body is no JSON: {error}")))?;
-                match path {
-                    "/v1/reset" => self.episodes.reset(&body),
-                    "/v1/step" => self.episodes.step(&body),
-                    "/v1/score" => self.episodes.score(&body),
-                    _ => self.episodes.close(&body),
-                }
-            }
+            ("POST", "/v1/reset") => self.episodes.reset(&request.json()?),
+            ("POST", "/v1/step") => self.episodes.step(&request.json()?),
+            ("POST", "/v1/score") => self.episodes.score(&request.json()?),
+            ("POST", "/v1/close") => self.episodes.close(&request.json()?),
             _ => Err(Failure::new(404, "there is no such address")),
-        }
+        };
+        body.map(Answer::from)
     }
 
     /// A page in a browser must not drive the server, and strangers need the token.

@@ -17,9 +17,9 @@ use passnet_agent::evaluator::{Evaluator, Judge};
 use passnet_agent::model::retry::{Pace, Patience};
 use passnet_agent::model::{Endpoint, Prices, Protocol, Sampling};
 use passnet_agent::prompt::{CallStyle, Prompts, Target};
-use passnet_agent::run::{self, Plan, RunFolder, STALL_SECONDS, Settings};
+use passnet_agent::run::{self, Order, Plan, RunFolder, STALL_SECONDS, Settings};
 use passnet_agent::secrets::{Redactor, Secret};
-use passnet_agent::task::Task;
+use passnet_agent::task::{Portion, Task};
 use passnet_agent::trajectory::{ModelInfo, Source};
 use passnet_bench::evaluate::EvaluateOptions;
 use passnet_bench::timing::TimingOptions;
@@ -95,6 +95,7 @@ pub fn settings(agent: &Agent, attempts: u32) -> Settings {
         prompts: None,
         prompt_digest: agent.prompts.digest(),
         tasks: Vec::new(),
+        portion: Portion::default(),
         attempts,
         jobs: 1,
         limits: agent.limits.clone(),
@@ -114,6 +115,7 @@ pub fn settings(agent: &Agent, attempts: u32) -> Settings {
 pub fn run_in(folder: &Path, agent: &Agent, tasks: &[Arc<Task>], attempts: u32, jobs: usize) {
     let run_folder = RunFolder::open(folder).unwrap();
     settings(agent, attempts).write(&run_folder).unwrap();
-    let plan = Plan { tasks: tasks.to_vec(), attempts, jobs };
+    let order = Order::of(agent.info.source);
+    let plan = Plan { tasks: tasks.to_vec(), attempts, jobs, order };
     run::run(agent, &run_folder, &plan, &|_| {}).unwrap();
 }

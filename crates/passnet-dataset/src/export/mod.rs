@@ -4,6 +4,8 @@
 pub mod folders;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+#[cfg(feature = "parquet")]
+pub mod table;
 
 use crate::sample::tasks::{self, StoredTask};
 use crate::store::{Kind, Record, Store, StoreError};

@@ -25,6 +25,7 @@ Examples:
   passnet agent export runs/gpt --to preference --out pairs.jsonl
   passnet agent export runs/gpt --to trl --out train.jsonl --success       for SFTTrainer, with tools
   passnet agent export runs/gpt --to axolotl --out train.jsonl --success
+  passnet agent export runs/gpt --to verl --out prompts.parquet            or .jsonl, which verl reads as well
   passnet agent export runs/gpt --to reference --out exp        writes exp.jsonl and exp_completions.jsonl
 
 An attempt whose record was changed, whose score is not that of its results, or that holds what looks like a key is left
@@ -122,6 +123,10 @@ fn keep_fit(found: &mut Vec<AttemptRecord>, allow_unsealed: bool) -> BTreeMap<St
 }
 
 pub fn run(args: &ExportArgs, out: &mut Output) -> Result<Outcome, CommandError> {
+    if args.out.extension().is_some_and(|ending| ending == "parquet") && !is_table(args) {
+        return Err(CommandError::input("only --to verl is written as a table")
+            .with_hint("name a file that ends in .jsonl"));
+    }
     let mut found = Vec::new();
     for run in &args.runs {
         found.extend(attempts(run)?);
@@ -162,7 +167,10 @@ pub fn run(args: &ExportArgs, out: &mut Output) -> Result<Outcome, CommandError>
     };
     let mut written = Vec::new();
     for (path, lines) in &files {
-        write_lines(path, lines)?;
+        match is_table(args) {
+            true => write_table(path, lines)?,
+            false => write_lines(path, lines)?,
+        }
         written.push(json!({ "file": path.display().to_string(), "lines": lines.len() }));
         if !out.is_json() {
             out.line(format!("{}: {} lines", path.display(), lines.len()))?;
@@ -173,6 +181,20 @@ pub fn run(args: &ExportArgs, out: &mut Output) -> Result<Outcome, CommandError>
     }
     out.flush()?;
     Ok(Outcome::Done)
+}
+
+/// Whether a table is asked for: one for verl, by the name of its file.
+fn is_table(args: &ExportArgs) -> bool {
+    let is_parquet = args.out.extension().is_some_and(|ending| ending == "parquet");
+    is_parquet && args.to == Format::For(Framework::Verl)
+}
+
+#[cfg(feature = "parquet")]
+use super::verl_table::write as write_table;
+
+#[cfg(not(feature = "parquet"))]
+fn write_table(_: &Path, _: &[Value]) -> Result<(), CommandError> {
+    Err(crate::commands::dataset::export::lacks_parquet())
 }
 
 /// Whole or not at all: a reader never finds half a file.

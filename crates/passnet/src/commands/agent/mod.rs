@@ -8,6 +8,8 @@ pub(in crate::commands) mod run;
 mod serve;
 pub(in crate::commands) mod session;
 mod show;
+#[cfg(feature = "parquet")]
+mod verl_table;
 
 use crate::error::{CommandError, Outcome};
 use crate::output::Output;

@@ -12,6 +12,7 @@ use passnet_agent::model::retry::Patience;
 use passnet_agent::model::{Prices, Protocol, Sampling};
 use passnet_agent::prompt::CallStyle;
 use passnet_agent::run::{STALL_SECONDS, Settings};
+use passnet_agent::task::Portion;
 use passnet_agent::trajectory::{ModelInfo, Source};
 use passnet_bench::evaluate::EvaluateOptions;
 use std::path::PathBuf;
@@ -82,6 +83,9 @@ pub struct RunArgs {
     /// Keep everything in this folder, and go on with what is there
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+
+    #[command(flatten)]
+    portion: PortionArgs,
 
     /// Independent attempts at each task
     #[arg(long, short = 'k', default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -156,6 +160,27 @@ pub struct RunArgs {
 
     #[command(flatten)]
     judging: AgentJudging,
+}
+
+/// Which graphs of a task are worked on.
+#[derive(Debug, Args)]
+pub struct PortionArgs {
+    /// Of each task only so many graphs: those that move the fewest bytes
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    most_graphs: Option<u32>,
+
+    /// Of each task only graphs whose inputs and outputs have at most so many MiB
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u32).range(1..))]
+    most_mib: Option<u32>,
+}
+
+impl PortionArgs {
+    pub(in crate::commands) fn portion(&self) -> Portion {
+        Portion {
+            most_graphs: self.most_graphs.map(|most| most as usize),
+            most_bytes: self.most_mib.map(|most| u64::from(most) << 20),
+        }
+    }
 }
 
 /// How an agent's passes are judged.
@@ -240,6 +265,7 @@ impl RunArgs {
             prompts: self.prompts.clone(),
             prompt_digest: String::new(),
             tasks,
+            portion: self.portion.portion(),
             attempts: self.attempts,
             jobs: usize::try_from(self.jobs).unwrap_or(1),
             limits: Limits {

@@ -15,9 +15,9 @@ use passnet_agent::metrics::Metrics;
 use passnet_agent::model::retry::{Pace, Patience};
 use passnet_agent::model::{Endpoint, Model, SolverModel};
 use passnet_agent::prompt::{Prompts, Target};
-use passnet_agent::run::{self, Plan, RunFolder, Settings, read_attempts};
+use passnet_agent::run::{self, Order, Plan, RunFolder, Settings, read_attempts};
 use passnet_agent::secrets::{Redactor, Secret};
-use passnet_agent::task::Task;
+use passnet_agent::task::{Portion, Task};
 use passnet_agent::trajectory::Source;
 use passnet_bench::bench::{Bench, Compiler};
 use passnet_bench::evaluate::EvaluateOptions;
@@ -95,6 +95,26 @@ pub(super) fn tasks(paths: &[PathBuf]) -> Result<Vec<Task>, CommandError> {
     Ok(Task::find(paths)?)
 }
 
+/// The tasks with a portion of their graphs; those that have none are left out, and it is said.
+pub(in crate::commands) fn portions(
+    tasks: Vec<Task>,
+    portion: &Portion,
+) -> Result<Vec<Task>, CommandError> {
+    let all = tasks.len();
+    let tasks: Vec<Task> = tasks.into_iter().filter_map(|task| task.portion(portion)).collect();
+    match all - tasks.len() {
+        0 => {}
+        without if without == all => {
+            return Err(CommandError::input("no task has a graph that is small enough")
+                .with_hint("allow larger ones by --most-mib"));
+        }
+        without => {
+            warn(&format!("note: {without} of {all} tasks have no graph that is small enough"))
+        }
+    }
+    Ok(tasks)
+}
+
 pub(super) fn prompts(folder: Option<&Path>) -> Result<Prompts, CommandError> {
     match folder {
         Some(folder) => {
@@ -167,7 +187,7 @@ pub(in crate::commands) fn perform(
     goes_on: &str,
     model: impl FnOnce(&Arc<Evaluator>) -> Result<Box<dyn Model>, CommandError>,
 ) -> Result<(), CommandError> {
-    let tasks = tasks(&settings.tasks)?;
+    let tasks = portions(tasks(&settings.tasks)?, &settings.portion)?;
     let prompts = prompts(settings.prompts.as_deref())?;
     settings.prompt_digest = prompts.digest();
     let run_folder = RunFolder::open(folder).map_err(run_error)?;
@@ -203,7 +223,8 @@ pub(in crate::commands) fn perform(
     let tasks: Vec<Arc<Task>> = tasks.into_iter().map(Arc::new).collect();
     interrupt::end_at_once(goes_on);
     let live = Live::new(tasks.len() * settings.attempts as usize, settings.limits.steps);
-    let plan = Plan { tasks, attempts: settings.attempts, jobs: settings.jobs };
+    let order = Order::of(settings.model.source);
+    let plan = Plan { tasks, attempts: settings.attempts, jobs: settings.jobs, order };
     let done = run::run(&agent, &run_folder, &plan, &|news| live.hear(news));
     live.finish();
     done.map_err(run_error)

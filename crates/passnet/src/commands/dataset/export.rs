@@ -75,10 +75,15 @@ fn parquet(store: &Store, out: &Path, options: &ExportOptions) -> Result<Exporte
 
 #[cfg(not(feature = "parquet"))]
 fn parquet(_: &Store, _: &Path, _: &ExportOptions) -> Result<Exported, CommandError> {
-    Err(CommandError::Lacking {
+    Err(lacks_parquet())
+}
+
+#[cfg(not(feature = "parquet"))]
+pub(crate) fn lacks_parquet() -> CommandError {
+    CommandError::Lacking {
         message: "this build of passnet cannot write Parquet".into(),
         hint: "build it with `cargo build --release -p passnet --features parquet`".into(),
-    })
+    }
 }
 
 impl From<ExportError> for CommandError {

@@ -5,7 +5,7 @@ mod build;
 mod build_report;
 mod decompose;
 mod dedup;
-mod export;
+pub(in crate::commands) mod export;
 mod import;
 mod sample;
 mod split;

@@ -1,15 +1,17 @@
 //! `passnet learn`: from a model that writes few right passes to one that writes more.
 
+mod given;
 mod package;
 mod report;
 mod stages;
 
-use super::agent::run::AgentJudging;
+use super::agent::run::{AgentJudging, PortionArgs};
+use super::agent::session;
 use super::engine::EngineArgs;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, warn};
 use clap::Args;
-use passnet_agent::task::Task;
+use passnet_agent::task::{Portion, Task};
 use passnet_graph::identity::{Digest, identify};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -21,9 +23,9 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "\
 Steps: the model as it is is evaluated; the solver writes conversations about the training tasks, with mistakes and repairs;
 adapters are trained on them; then rounds: sample replies, judge them, train on what is right and fast; after each step the
-evaluation tasks again. Training tasks that share a structure with an evaluation task are left out. Everything is kept below
---out, and the same command goes on where it stopped. DIR/report.html and DIR/report.json tell what came of it; DIR/sft and
-DIR/round-N are adapters in the form of PEFT.
+evaluation tasks again. Training tasks, and conversations of --data, that share a structure with an evaluation task are left
+out. Everything is kept below --out, and the same command goes on where it stopped. DIR/report.html and DIR/report.json tell
+what came of it; DIR/sft and DIR/round-N are adapters in the form of PEFT.
 
 Needs a Python with PyTorch and transformers, and for GGUF files the package `gguf`.
 
@@ -56,6 +58,9 @@ pub struct LearnArgs {
     /// Training tasks at most, spread over all lengths of graphs
     #[arg(long, value_name = "N")]
     most_tasks: Option<usize>,
+
+    #[command(flatten)]
+    portion: PortionArgs,
 
     /// The solver's attempts at each training task; every second one begins with a mistake
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
@@ -142,6 +147,8 @@ struct Conditions {
     evaluate: Vec<PathBuf>,
     data: Vec<PathBuf>,
     most_tasks: Option<usize>,
+    #[serde(default)]
+    portion: Portion,
     solver_attempts: u32,
     rank: u32,
     epochs: u32,
@@ -161,6 +168,7 @@ impl Conditions {
             evaluate: all(&args.evaluate),
             data: all(&args.data),
             most_tasks: args.most_tasks,
+            portion: args.portion.portion(),
             solver_attempts: args.solver_attempts,
             rank: args.rank,
             epochs: args.epochs,
@@ -200,21 +208,24 @@ struct Tasks {
     evaluation: Vec<PathBuf>,
     /// Training tasks that share a structure with an evaluation task.
     withheld: usize,
+    /// The structures of the evaluation tasks.
+    evaluated: BTreeSet<Digest>,
 }
 
 impl Tasks {
     fn read(args: &LearnArgs) -> Result<Tasks, CommandError> {
         let evaluation = Task::find(&args.evaluate)?;
         let training = Task::find(&args.tasks)?;
-        let seen: BTreeSet<Digest> = evaluation.iter().flat_map(structures).collect();
+        let evaluated: BTreeSet<Digest> = evaluation.iter().flat_map(structures).collect();
         let all = training.len();
         let mut training: Vec<Task> =
-            training.into_iter().filter(|task| structures(task).is_disjoint(&seen)).collect();
+            training.into_iter().filter(|task| structures(task).is_disjoint(&evaluated)).collect();
         let withheld = all - training.len();
         if training.is_empty() {
             return Err(CommandError::input("no task is left to learn from")
                 .with_hint("every one shares a structure with an evaluation task"));
         }
+        training = session::portions(training, &args.portion.portion())?;
         if let Some(most) = args.most_tasks {
             training = spread(training, most);
         }
@@ -223,7 +234,8 @@ impl Tasks {
                 |task: Task| std::path::absolute(&task.sample.folder).unwrap_or(task.sample.folder);
             tasks.into_iter().map(folder).collect()
         };
-        Ok(Tasks { training: folders(training), evaluation: folders(evaluation), withheld })
+        let (training, evaluation) = (folders(training), folders(evaluation));
+        Ok(Tasks { training, evaluation, withheld, evaluated })
     }
 }
 
@@ -263,7 +275,11 @@ pub fn run(args: &LearnArgs, out: &mut Output) -> Result<Outcome, CommandError> 
             tasks.withheld
         ));
     }
-    let learn = Learn::new(args, tasks)?;
+    let data = match args.data.is_empty() {
+        true => None,
+        false => Some(given::checked(&args.data, &tasks.evaluated, &args.out)?),
+    };
+    let learn = Learn::new(args, tasks, data)?;
     let told = learn.work()?;
     let (html, data) = (args.out.join("report.html"), args.out.join("report.json"));
     std::fs::write(&data, serde_json::to_string_pretty(&told).unwrap_or_default() + "\n")?;

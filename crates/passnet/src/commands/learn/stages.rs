@@ -14,6 +14,7 @@ use passnet_agent::model::{Model, Protocol, Sampling, SolverModel};
 use passnet_agent::prompt::CallStyle;
 use passnet_agent::run::{AttemptRecord, STALL_SECONDS, Settings, read_attempts};
 use passnet_agent::secrets::Redactor;
+use passnet_agent::task::Portion;
 use passnet_agent::trajectory::{ModelInfo, Source};
 use passnet_bench::evaluate::EvaluateOptions;
 use serde_json::Value;
@@ -25,6 +26,8 @@ const ALPHA_PER_RANK: f64 = 2.0;
 pub(super) struct Learn<'a> {
     args: &'a LearnArgs,
     tasks: Tasks,
+    /// Conversations made before, without those that must not be learned.
+    given: Option<Vec<PathBuf>>,
     python: Python,
     model: PathBuf,
     device: String,
@@ -34,18 +37,24 @@ pub(super) struct Learn<'a> {
 struct Attempts<'a> {
     name: &'a str,
     tasks: &'a [PathBuf],
+    /// Of training tasks; evaluation tasks are judged on all their graphs.
+    portion: Portion,
     attempts: u32,
     adapter: Option<&'a Path>,
     temperature: f64,
 }
 
 impl<'a> Learn<'a> {
-    pub(super) fn new(args: &'a LearnArgs, tasks: Tasks) -> Result<Self, CommandError> {
+    pub(super) fn new(
+        args: &'a LearnArgs,
+        tasks: Tasks,
+        given: Option<Vec<PathBuf>>,
+    ) -> Result<Self, CommandError> {
         let python = Python::new(args, args.out.join("jobs"))?;
         let model = std::path::absolute(&args.model)?;
         let engine = args.engine.choice();
         let device = args.model_device.clone().unwrap_or(engine.device);
-        Ok(Learn { args, tasks, python, model, device })
+        Ok(Learn { args, tasks, given, python, model, device })
     }
 
     /// Everything that is not done yet, and what came of all of it.
@@ -81,14 +90,14 @@ impl<'a> Learn<'a> {
         adapter: Option<&Path>,
     ) -> Result<Vec<AttemptRecord>, CommandError> {
         let tasks = &self.tasks.evaluation;
-        self.attempt(&Attempts { name, tasks, attempts: 1, adapter, temperature: 0.0 })
+        let portion = Portion::default();
+        self.attempt(&Attempts { name, tasks, portion, attempts: 1, adapter, temperature: 0.0 })
     }
 
     /// The conversations to begin with: those that were given, or the solver's.
     fn data(&self, story: &mut Story) -> Result<Vec<PathBuf>, CommandError> {
-        if !self.args.data.is_empty() {
-            let given = self.args.data.iter().map(std::path::absolute);
-            return Ok(given.collect::<Result<_, _>>()?);
+        if let Some(given) = &self.given {
+            return Ok(given.clone());
         }
         let folder = self.args.out.join("solver");
         let info = ModelInfo {
@@ -99,7 +108,8 @@ impl<'a> Learn<'a> {
             sampling: Sampling::default(),
         };
         let attempts = self.args.solver_attempts;
-        let settings = self.settings(info, &self.tasks.training, attempts, 4);
+        let portion = self.args.portion.portion();
+        let settings = self.settings(info, &self.tasks.training, portion, attempts, 4);
         if !is_done(&folder, &settings) {
             warn(&format!("solver: conversations about {} tasks", self.tasks.training.len()));
             let redactor = Redactor::from_environment(None);
@@ -141,6 +151,7 @@ impl<'a> Learn<'a> {
         let attempts = self.attempt(&Attempts {
             name: &name,
             tasks: &tasks,
+            portion: self.args.portion.portion(),
             attempts: self.args.samples,
             adapter: Some(adapter),
             temperature: self.args.temperature,
@@ -201,7 +212,7 @@ impl<'a> Learn<'a> {
             },
         };
         let batch = self.args.batch as usize;
-        let settings = self.settings(info, wanted.tasks, wanted.attempts, batch);
+        let settings = self.settings(info, wanted.tasks, wanted.portion, wanted.attempts, batch);
         if !is_done(&folder, &settings) {
             warn(&format!(
                 "{}: {} tasks, {} attempts each",
@@ -240,6 +251,7 @@ impl<'a> Learn<'a> {
         &self,
         model: ModelInfo,
         tasks: &[PathBuf],
+        portion: Portion,
         attempts: u32,
         jobs: usize,
     ) -> Settings {
@@ -257,6 +269,7 @@ impl<'a> Learn<'a> {
             prompts: args.prompts.clone(),
             prompt_digest: String::new(),
             tasks: tasks.to_vec(),
+            portion,
             attempts,
             jobs,
             limits: Limits { steps: args.max_steps, ..Limits::default() },
