@@ -8,6 +8,7 @@ use crate::model::Prices;
 use crate::prompt::{CallStyle, Target};
 use crate::trajectory::ModelInfo;
 use passnet_bench::evaluate::EvaluateOptions;
+use passnet_bench::shard::Shard;
 use passnet_engine::EngineChoice;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -35,6 +36,9 @@ pub struct Settings {
     pub prompt_digest: String,
     /// Sample folders, or folders of them.
     pub tasks: Vec<PathBuf>,
+    /// The part of them that this run is, where it is not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     pub attempts: u32,
     pub jobs: usize,
     pub limits: Limits,
@@ -138,7 +142,8 @@ impl Settings {
         self
     }
 
-    fn difference(&self, before: &Settings) -> Option<String> {
+    /// In what the conditions of two runs differ, where their results must not be mixed.
+    pub(super) fn difference(&self, before: &Settings) -> Option<String> {
         let told = self.told_difference(before).map(str::to_string);
         told.or_else(|| self.engine_difference(before))
     }

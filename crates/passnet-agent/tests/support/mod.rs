@@ -95,6 +95,7 @@ pub fn settings(agent: &Agent, attempts: u32) -> Settings {
         prompts: None,
         prompt_digest: agent.prompts.digest(),
         tasks: Vec::new(),
+        shard: None,
         attempts,
         jobs: 1,
         limits: agent.limits.clone(),
