@@ -119,7 +119,7 @@ def events(run: Path) -> list[dict[str, Any]]:
 
 
 def verdicts(run: Path) -> dict[tuple[str, str], str]:
-    return {(e["sample"], e["graph"]): e["verdict"]["kind"] for e in events(run) if e["event"] == "graph"}
+    return {(e["sample"], e["graph"]): e["verdict"] for e in events(run) if e["event"] == "graph"}
 
 
 def each_once(run: Path, journal: Path) -> bool:
@@ -267,15 +267,19 @@ def inside(options: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="passnet-cluster-") as folder:
         check = Check(options.passnet.resolve(), Path(folder), options.large)
         os.environ["PASSNET_RAY_PYTHON"] = sys.executable
-        cluster = Cluster(3)
-        try:
-            for part in (bench, solve, agent):
-                part(check, cluster)
-            if os.environ.get("PASSNET_PYTHON"):
-                extract(check, cluster)
-        finally:
-            cluster.end()
-        deaths(check)
+        parts = {"bench": bench, "solve": solve, "agent": agent, "extract": extract}
+        asked = [name for name in parts if options.part in (None, name)]
+        if not os.environ.get("PASSNET_PYTHON") and "extract" in asked:
+            asked.remove("extract")
+        if asked:
+            cluster = Cluster(3)
+            try:
+                for name in asked:
+                    parts[name](check, cluster)
+            finally:
+                cluster.end()
+        if options.part in (None, "deaths"):
+            deaths(check)
     print(f"{check.counted - len(check.wrong)} of {check.counted} as they should be")
     return 1 if check.wrong else 0
 
@@ -283,7 +287,8 @@ def inside(options: argparse.Namespace) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("passnet", type=Path)
-    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--large", action="store_true", help="the sizes of docs/cluster.md")
+    parser.add_argument("--part", help="bench, solve, agent, extract or deaths alone")
     options = parser.parse_args()
     if os.environ.get(INSIDE):
         return inside(options)
