@@ -116,8 +116,13 @@ fn merge_runs(
     inside: &str,
     out: &Path,
 ) -> Result<(), CommandError> {
-    let runs: Vec<PathBuf> = parts.iter().map(|part| part.folder.join(inside)).collect();
-    merge(&runs, units, &out.join(inside))?;
+    // An empty name would leave a stroke at the end of every path that people see.
+    let place = |folder: &Path| match inside {
+        "" => folder.to_path_buf(),
+        inside => folder.join(inside),
+    };
+    let runs: Vec<PathBuf> = parts.iter().map(|part| place(&part.folder)).collect();
+    merge(&runs, units, &place(out))?;
     Ok(())
 }
 
