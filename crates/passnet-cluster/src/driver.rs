@@ -241,7 +241,8 @@ impl<J: Job> Driver<'_, J> {
             while let Some(message) = next {
                 match message {
                     Incoming::Wake => {}
-                    Incoming::Closed(reason) => lost = Some(reason),
+                    // What it said last tells more than that it ended.
+                    Incoming::Closed(reason) => lost = lost.or(Some(reason)),
                     Incoming::Bridge(FromBridge::Lost { reason }, _) => lost = Some(reason),
                     Incoming::Bridge(message, payload) => self.hear(message, &payload)?,
                 }
@@ -395,5 +396,70 @@ impl<J: Job> Driver<'_, J> {
             nodes: self.scheduler.nodes().collect(),
         };
         status.after(self.working_since.map_or(Duration::ZERO, |since| since.elapsed()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+
+    /// A job without units, which waits for some.
+    struct Waiting;
+
+    impl Job for Waiting {
+        type Unit = ();
+        type Error = Infallible;
+
+        fn next(&mut self) -> Option<()> {
+            None
+        }
+
+        fn is_over(&self) -> bool {
+            false
+        }
+
+        fn total(&self) -> (Option<u64>, u64) {
+            (None, 0)
+        }
+
+        fn input(&mut self, (): &()) -> Result<Input, Infallible> {
+            Ok(Input::new(Vec::new(), Value::Null))
+        }
+
+        fn admit(&mut self, _: &Hello) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn accept(&mut self, (): &(), _: &Answer<'_>) -> Result<Result<(), String>, Infallible> {
+            Ok(Ok(()))
+        }
+
+        fn commit(&mut self) -> Result<(), Infallible> {
+            Ok(())
+        }
+
+        fn set_aside(&mut self, _: Aside<()>) -> Result<(), Infallible> {
+            Ok(())
+        }
+
+        fn is_stopped(&self) -> bool {
+            false
+        }
+
+        fn news(&mut self, _: News<'_>) {}
+    }
+
+    #[test]
+    fn what_a_bridge_says_last_is_the_reason() {
+        let end = |said: &'static str| {
+            let bridge = Bridge::new(std::io::sink(), said.as_bytes()).unwrap();
+            let Ok(driven) = drive(&mut Waiting, bridge, Limits::default());
+            driven.end
+        };
+        let said = "{\"is\":\"lost\",\"reason\":\"no Ray here\"}\n";
+        assert_eq!(end(said), End::Lost("no Ray here".into()));
+        assert_eq!(end(""), End::Lost("it ended".into()));
+        assert!(matches!(end("!!\n"), End::Lost(_)));
     }
 }
