@@ -160,7 +160,10 @@ impl Pretended {
         while self.due.peek().is_some_and(|Reverse((due, ..))| *due <= now) {
             let Some(Reverse((_, worker, unit))) = self.due.pop() else { return };
             if self.plan.deaths > 0 && unit.is_multiple_of(self.plan.deaths) {
-                self.say(&FromBridge::Died { worker, reason: "it was to die".into() }, b"");
+                self.say(
+                    &FromBridge::Died { worker, reason: "it was to die".into(), by_node: false },
+                    b"",
+                );
                 self.ready(worker % self.plan.nodes);
                 continue;
             }

@@ -304,8 +304,9 @@ impl<J: Job> Driver<'_, J> {
             }
             FromBridge::Refused { node, reason } => self.retire(node, reason)?,
             FromBridge::Done { worker, unit, reply } => self.done(worker, unit, &reply, payload)?,
-            FromBridge::Died { worker, reason } => {
-                let aside = self.scheduler.died(worker, Fault::Worker, &reason);
+            FromBridge::Died { worker, reason, by_node } => {
+                let fault = if by_node { Fault::Node } else { Fault::Worker };
+                let aside = self.scheduler.died(worker, fault, &reason);
                 self.aside(aside)?;
             }
             FromBridge::Lost { .. } => {}

@@ -89,6 +89,9 @@ pub enum FromBridge {
     Died {
         worker: u64,
         reason: String,
+        /// Whether its program was alive when it was last heard of: the node's doing, not the unit's.
+        #[serde(default)]
+        by_node: bool,
     },
     /// The whole cluster cannot be reached any more.
     Lost {

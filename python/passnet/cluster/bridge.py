@@ -196,7 +196,10 @@ class Bridge:
             self._say({"is": "done", "worker": number, "unit": unit, "reply": message}, payload)
             return
         self._end(number)
-        self._say({"is": "died", "worker": number, "reason": reason(error)})
+        # A node that dies is first heard of as a worker that cannot be reached: that is not the unit's doing.
+        names = type(error).__name__ + type(getattr(error, "cause", None)).__name__
+        by_node = worker.WorkerDied.__name__ not in names
+        self._say({"is": "died", "worker": number, "reason": reason(error), "by_node": by_node})
         self._later(_RESTART_SECONDS, "start", hand.node, hand.options)
 
     def _later(self, seconds: float, *event: Any) -> None:
