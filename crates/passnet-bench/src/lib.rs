@@ -19,6 +19,7 @@ pub mod same;
 pub mod sample;
 pub mod score;
 pub mod secret;
+pub mod shard;
 pub mod signature;
 pub mod stats;
 pub mod stop;

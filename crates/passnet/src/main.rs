@@ -52,6 +52,9 @@ enum Command {
     Bench(commands::bench::BenchArgs),
     /// Make a signed bundle of a run, or verify one
     Bundle(commands::bundle::BundleArgs),
+    /// Work on units of a command for a driver elsewhere; a cluster's nodes start it
+    #[command(hide = true)]
+    ClusterWorker,
     /// Name what a shell could put next; the scripts of `passnet completions` ask
     #[command(hide = true)]
     Complete(commands::completions::CompleteArgs),
@@ -82,6 +85,8 @@ enum Command {
     /// Keep passes for use in programs: add, list, verify, merge, export
     #[command(subcommand)]
     Library(commands::library::LibraryCommand),
+    /// Put the parts of a run together: what `--shard I/N` made becomes the run of one process
+    Merge(commands::merge::MergeArgs),
     /// Measure whole models with the library's passes, beside eager PyTorch and TorchInductor
     #[command(subcommand)]
     Model(commands::model::ModelCommand),
@@ -163,6 +168,7 @@ fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
         Command::BackendServer(args) => commands::backend_server::run(args),
         Command::Bench(args) => commands::bench::run(args, output),
         Command::Bundle(args) => commands::bundle::run(args, output),
+        Command::ClusterWorker => commands::cluster::worker::run(),
         Command::Complete(args) => commands::completions::complete(&args, &Cli::command(), output),
         Command::Completions(args) => commands::completions::run(&args, output),
         Command::Dataset(command) => commands::dataset::run(command, output),
@@ -175,6 +181,7 @@ fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
         Command::Leaderboard(command) => commands::leaderboard::run(command, output),
         Command::Learn(args) => commands::learn::run(&args, output),
         Command::Library(command) => commands::library::run(command, output),
+        Command::Merge(args) => commands::merge::run(&args, output),
         Command::Model(command) => commands::model::run(command, output),
         Command::Pass(command) => commands::pass::run(command, output),
         Command::Reference(command) => commands::reference::run(command, output),

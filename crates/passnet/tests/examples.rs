@@ -19,6 +19,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("passnet explain-model", "needs PyTorch"),
     ("passnet model bench", "needs PyTorch"),
     ("--from-catalogue", "needs PyTorch"),
+    ("--cluster auto", "needs a Ray cluster; tools/check_cluster.py has one"),
     ("captured", "is made by `passnet extract`"),
     ("--model ", "needs a model"),
     ("runs/gpt", "is a run of a model; tests/agent.rs runs these commands"),

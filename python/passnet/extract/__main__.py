@@ -19,6 +19,8 @@ from .results import read, summary
 
 def main(arguments: list[str] | None = None, job: Job = run_job) -> int:
     options = _parser().parse_args(arguments)
+    if options.serve:
+        return _serve(options, job)
     try:
         chosen = _chosen(options)
     except (CaptureError, OSError, ValueError) as error:
@@ -37,9 +39,9 @@ def _parser() -> argparse.ArgumentParser:
     add("models", nargs="*", metavar="FILE.py:FACTORY", help="factories of modules with inputs")
     add("--catalogue", default="", help=f"comma-separated: {', '.join(catalogue.SOURCES)}, or all")
     add("--list", type=Path, help="a list of models written by --list-only")
+    add("--serve", action="store_true", help="capture models as they are named on stdin, one JSON object a line")
     add("--list-only", action="store_true", help="write the list of models to --out and capture nothing")
     add("--only", default="*", help="models whose FAMILY/NAME matches, such as 'timm/resnet*'")
-    add("--shard", default="0/1", help="K/N: every N-th model, beginning with the K-th")
     add("--out", type=Path, required=True, help="the folder for samples/ and results.jsonl")
     add("--jobs", type=int, default=1, help="models at a time")
     add("--time-limit", type=float, default=240.0, help="seconds for one model")
@@ -64,8 +66,7 @@ def _chosen(options: argparse.Namespace) -> list[Entry]:
         chosen += catalogue.entries(names, options.only)
     if not chosen:
         raise CaptureError("bad request", "nothing to capture: name a FILE.py:FACTORY or a --catalogue")
-    part, _, parts = options.shard.partition("/")
-    return chosen[int(part) :: int(parts)]
+    return chosen
 
 
 def _name_of(spec: str) -> str:
@@ -73,18 +74,36 @@ def _name_of(spec: str) -> str:
     return f"{Path(path).stem}_{factory}"
 
 
-def _extract(options: argparse.Namespace, chosen: list[Entry], job: Job) -> int:
-    limits = Limits(seconds=options.time_limit, memory=options.memory_limit_mb << 20)
-    plan = Plan(
-        out=options.out,
+def _plan(options: argparse.Namespace, out: Path) -> Plan:
+    return Plan(
+        out=out,
         jobs=max(options.jobs, 1),
-        limits=limits,
+        limits=Limits(seconds=options.time_limit, memory=options.memory_limit_mb << 20),
         seconds=options.seconds,
         retry_failed=options.retry_failed,
         dynamic=options.dynamic,
         fullgraph=options.fullgraph,
         pause_file=options.pause_file,
     )
+
+
+def _serve(options: argparse.Namespace, job: Job) -> int:
+    """One model after another, each into a folder of its own, all from one warm process."""
+    import torch
+
+    warm(set())
+    print(json.dumps({"torch": torch.__version__}), flush=True)
+    for line in sys.stdin:
+        asked = json.loads(line)
+        entry = Entry(**asked["entry"])
+        pool = Pool(_plan(options, Path(asked["out"])), catalogue.build, job=job)
+        pool.run([entry])
+        print(json.dumps(pool.results.by_id[entry.id], sort_keys=True), flush=True)
+    return 0
+
+
+def _extract(options: argparse.Namespace, chosen: list[Entry], job: Job) -> int:
+    plan = _plan(options, options.out)
     warm({entry.source for entry in chosen})
     start = time.monotonic()
 

@@ -121,6 +121,13 @@ impl Judge {
         Ok(run.finish(self))
     }
 
+    /// All graphs of a task, one after another.
+    pub fn evaluate(&self, task: &Task, files: &Files) -> std::io::Result<Answer> {
+        let mut run = self.begin(task, files)?;
+        while run.next_graph(self)? {}
+        Ok(run.finish(self))
+    }
+
     /// Begins an evaluation that goes on graph by graph.
     pub(super) fn begin<'t>(&self, task: &'t Task, files: &Files) -> std::io::Result<Run<'t>> {
         let limit = Duration::try_from_secs_f64(self.evaluation_seconds).unwrap_or(Duration::MAX);

@@ -34,7 +34,7 @@ pub enum Question {
 }
 
 /// An answer, shared by all who asked the same.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Answer {
     pub assessment: Assessment,
     /// The full results of an evaluation, for the run store.
@@ -48,6 +48,12 @@ pub struct Answered {
     /// Seconds in line before the evaluator had time.
     pub waited: f64,
     pub seconds: f64,
+}
+
+/// Devices elsewhere, which evaluate as a judge with them would.
+pub trait Remote: Send + Sync {
+    /// Asks one of them, and waits. An error is a failure of machines, in words.
+    fn evaluate(&self, task: &Task, files: &Files) -> std::io::Result<Answer>;
 }
 
 /// The files of a pass folder, by name.
@@ -142,14 +148,45 @@ impl Evaluator {
         let mut evaluator =
             Evaluator { shared: Arc::new(Shared::default()), target, threads: Vec::new() };
         for (judge, serves) in evaluating.chain(checking) {
-            let worker = Worker { shared: evaluator.shared.clone(), judge, serves };
-            let thread = std::thread::Builder::new()
-                .name("evaluator".into())
-                .stack_size(STACK_BYTES)
-                .spawn(move || worker.run())?;
-            evaluator.threads.push(thread);
+            evaluator.spawn(judge, serves, None)?;
         }
         Ok(evaluator)
+    }
+
+    /// Evaluates on devices elsewhere, so many at a time; questions without timing are answered here, where no clock runs.
+    pub fn start_remote(
+        judge: Judge,
+        remote: Arc<dyn Remote>,
+        evaluations: usize,
+    ) -> std::io::Result<Evaluator> {
+        let target = judge.target.clone();
+        let checkers =
+            std::thread::available_parallelism().map_or(1, usize::from).min(MOST_CHECKERS);
+        let judge = Arc::new(judge);
+        let lanes = [(Serves::Slow, evaluations.max(1)), (Serves::Quick, checkers)];
+        let mut evaluator =
+            Evaluator { shared: Arc::new(Shared::default()), target, threads: Vec::new() };
+        for (serves, count) in lanes {
+            for _ in 0..count {
+                evaluator.spawn(judge.clone(), serves, Some(remote.clone()))?;
+            }
+        }
+        Ok(evaluator)
+    }
+
+    fn spawn(
+        &mut self,
+        judge: Arc<Judge>,
+        serves: Serves,
+        remote: Option<Arc<dyn Remote>>,
+    ) -> std::io::Result<()> {
+        let worker = Worker { shared: self.shared.clone(), judge, serves, remote };
+        let thread = std::thread::Builder::new()
+            .name("evaluator".into())
+            .stack_size(STACK_BYTES)
+            .spawn(move || worker.run())?;
+        self.threads.push(thread);
+        Ok(())
     }
 
     /// Where evaluations run.
@@ -254,6 +291,7 @@ struct Worker {
     shared: Arc<Shared>,
     judge: Arc<Judge>,
     serves: Serves,
+    remote: Option<Arc<dyn Remote>>,
 }
 
 impl Worker {
@@ -329,6 +367,9 @@ impl Worker {
             Question::Match => self.judge.matches(&job.task, &job.files),
             Question::Check => self.judge.check(&job.task, &job.files),
             Question::Evaluate => {
+                if let Some(remote) = &self.remote {
+                    return remote.evaluate(&job.task, &job.files);
+                }
                 let mut run = self.judge.begin(&job.task, &job.files)?;
                 while run.next_graph(&self.judge)? {
                     if self.serves == Serves::Both {

@@ -10,7 +10,7 @@
 
 use super::{RunError, io};
 use crate::episode::Episode;
-use passnet_bench::run::GraphEvent;
+use passnet_bench::run::{Event, GraphEvent};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -63,6 +63,12 @@ impl RunFolder {
     /// The PassBench run of the best attempts.
     pub fn best_run(&self) -> PathBuf {
         self.root.join(BEST)
+    }
+
+    /// Whether the last command on it made all attempts that it was asked for.
+    pub fn is_complete(&self) -> bool {
+        let events = passnet_bench::run::read(&self.best_run()).unwrap_or_default();
+        matches!(events.last(), Some(Event::End { .. }))
     }
 
     pub fn attempts(&self) -> PathBuf {

@@ -5,6 +5,7 @@
 //! PassBench run store, so every report works on an agent's run.
 
 mod folder;
+pub mod merge;
 mod record;
 mod settings;
 mod store;
@@ -18,6 +19,7 @@ use crate::episode::Episode;
 use crate::task::Task;
 use crate::trajectory::{End, Event, Log, Source};
 use passnet_bench::event_log::{self, LogError};
+use passnet_bench::run::merge::MergeError;
 use std::fmt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -33,6 +35,8 @@ pub enum RunError {
     InUse(std::path::PathBuf),
     /// The folder holds a run under other conditions.
     Settings(Mismatch),
+    /// Runs that are not parts of one, or not all of it.
+    Unlike(String),
     /// A file that is not what it should be.
     Damaged {
         path: std::path::PathBuf,
@@ -49,6 +53,7 @@ impl fmt::Display for RunError {
                 write!(f, "{}: another process works on this run", path.display())
             }
             RunError::Settings(mismatch) => mismatch.fmt(f),
+            RunError::Unlike(text) => f.write_str(text),
             RunError::Damaged { path, message } => write!(f, "{}: {message}", path.display()),
         }
     }
@@ -65,6 +70,15 @@ impl From<AgentError> for RunError {
 impl From<LogError> for RunError {
     fn from(error: LogError) -> Self {
         RunError::Log(error)
+    }
+}
+
+impl From<MergeError> for RunError {
+    fn from(error: MergeError) -> Self {
+        match error {
+            MergeError::Log(error) => RunError::Log(error),
+            MergeError::Unlike(text) => RunError::Unlike(text),
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::prompt::{CallStyle, Target};
 use crate::task::Portion;
 use crate::trajectory::ModelInfo;
 use passnet_bench::evaluate::EvaluateOptions;
+use passnet_bench::shard::Shard;
 use passnet_engine::EngineChoice;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -39,6 +40,9 @@ pub struct Settings {
     /// Which of their graphs are worked on.
     #[serde(default, skip_serializing_if = "Portion::is_all")]
     pub portion: Portion,
+    /// The part of them that this run is, where it is not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
     pub attempts: u32,
     pub jobs: usize,
     pub limits: Limits,
@@ -142,7 +146,8 @@ impl Settings {
         self
     }
 
-    fn difference(&self, before: &Settings) -> Option<String> {
+    /// In what the conditions of two runs differ, where their results must not be mixed.
+    pub(super) fn difference(&self, before: &Settings) -> Option<String> {
         let told = self.told_difference(before).map(str::to_string);
         told.or_else(|| self.engine_difference(before))
     }

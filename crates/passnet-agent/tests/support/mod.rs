@@ -96,6 +96,7 @@ pub fn settings(agent: &Agent, attempts: u32) -> Settings {
         prompt_digest: agent.prompts.digest(),
         tasks: Vec::new(),
         portion: Portion::default(),
+        shard: None,
         attempts,
         jobs: 1,
         limits: agent.limits.clone(),

@@ -124,6 +124,13 @@ pub struct EventLog<E> {
 impl<E: LoggedEvent> EventLog<E> {
     /// Opens a file to go on with, or begins a new one, and gives what is in it.
     pub fn open(path: &Path) -> Result<(EventLog<E>, Vec<E>), LogError> {
+        let mut events = Vec::new();
+        let log = EventLog::open_with(path, |event| events.push(event))?;
+        Ok((log, events))
+    }
+
+    /// As [`open`](Self::open); what is in it is shown one by one, and not kept.
+    pub fn open_with(path: &Path, mut see: impl FnMut(E)) -> Result<EventLog<E>, LogError> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).map_err(io(folder))?;
         }
@@ -136,7 +143,7 @@ impl<E: LoggedEvent> EventLog<E> {
             }
             Err(TryLockError::Error(error)) => return Err(io(path)(error)),
         }
-        let Parsed { events, whole_bytes, chain } = parse(path, &file)?;
+        let Parsed { whole_bytes, chain } = parse(path, &file, |_, event| see(event))?;
         if let Some(&line) = chain.seal.broken.first()
             && E::IS_SEALED
         {
@@ -146,22 +153,31 @@ impl<E: LoggedEvent> EventLog<E> {
             file.set_len(whole_bytes).map_err(io(path))?;
         }
         file.seek(SeekFrom::End(0)).map_err(io(path))?;
-        let events = events.into_iter().map(|(_, event)| event).collect();
-        Ok((EventLog { path: path.to_path_buf(), file, chain, events: PhantomData }, events))
+        Ok(EventLog { path: path.to_path_buf(), file, chain, events: PhantomData })
     }
 
     /// Adds an event; when this returns, the death of this process no longer loses it. A line that could not be written
     /// whole is taken back.
     pub fn append(&mut self, event: &E) -> Result<(), LogError> {
-        let mut line = serde_json::to_vec(event)
-            .map_err(|error| io(&self.path)(std::io::Error::other(error.to_string())))?;
+        self.append_all(std::slice::from_ref(event))
+    }
+
+    /// As [`append`](Self::append), all of them or none: one wait for the disk, however many there are.
+    pub fn append_all(&mut self, events: &[E]) -> Result<(), LogError> {
         let mut chain = self.chain.clone();
-        if E::IS_SEALED {
-            line = chain.append(&line);
+        let mut lines = Vec::new();
+        for event in events {
+            let mut line = serde_json::to_vec(event)
+                .map_err(|error| io(&self.path)(std::io::Error::other(error.to_string())))?;
+            if E::IS_SEALED {
+                line = chain.append(&line);
+            }
+            lines.extend(line);
+            lines.push(b'\n');
         }
-        line.push(b'\n');
         let before = self.file.metadata().map_err(io(&self.path))?.len();
-        let written = self.file.write_all(&line).and_then(|()| match event.is_worth_a_sync() {
+        let is_synced = events.iter().any(LoggedEvent::is_worth_a_sync);
+        let written = self.file.write_all(&lines).and_then(|()| match is_synced {
             true => self.file.sync_data(),
             false => Ok(()),
         });
@@ -183,20 +199,24 @@ pub fn read<E: LoggedEvent>(path: &Path) -> Result<Vec<E>, LogError> {
 /// As [`read`], with the numbers of lines, and whether they hold together.
 pub fn read_sealed<E: LoggedEvent>(path: &Path) -> Result<(Vec<(usize, E)>, Seal), LogError> {
     let file = File::open(path).map_err(io(path))?;
-    let parsed = parse(path, &file)?;
-    Ok((parsed.events, parsed.chain.seal))
+    let mut events = Vec::new();
+    let parsed = parse(path, &file, |line, event| events.push((line, event)))?;
+    Ok((events, parsed.chain.seal))
 }
 
 /// What is in a file.
-struct Parsed<E> {
-    /// With the numbers of their lines.
-    events: Vec<(usize, E)>,
+struct Parsed {
     /// Length of the lines that are whole.
     whole_bytes: u64,
     chain: Chain,
 }
 
-fn parse<E: LoggedEvent>(path: &Path, file: &File) -> Result<Parsed<E>, LogError> {
+/// Reads a file, and shows its events with the numbers of their lines.
+fn parse<E: LoggedEvent>(
+    path: &Path,
+    file: &File,
+    mut see: impl FnMut(usize, E),
+) -> Result<Parsed, LogError> {
     let refused = |message: &'static str| io(path)(std::io::Error::other(message));
     let metadata = file.metadata().map_err(io(path))?;
     // A device or a pipe may have no end.
@@ -207,7 +227,7 @@ fn parse<E: LoggedEvent>(path: &Path, file: &File) -> Result<Parsed<E>, LogError
         return Err(refused("the file is too large"));
     }
     let mut reader = BufReader::new(file);
-    let mut parsed = Parsed { events: Vec::new(), whole_bytes: 0, chain: Chain::default() };
+    let mut parsed = Parsed { whole_bytes: 0, chain: Chain::default() };
     let mut line_number = 0;
     loop {
         let mut line = Vec::new();
@@ -235,7 +255,7 @@ fn parse<E: LoggedEvent>(path: &Path, file: &File) -> Result<Parsed<E>, LogError
                 let reads = E::FORMAT;
                 return Err(LogError::Format { path: path.to_path_buf(), found, reads });
             }
-            _ => parsed.events.push((line_number, event)),
+            _ => see(line_number, event),
         }
         if E::IS_SEALED {
             parsed.chain.read(line_number, line.strip_suffix(b"\n").unwrap_or(&line));

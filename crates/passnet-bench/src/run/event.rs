@@ -122,4 +122,13 @@ impl GraphEvent {
             graph: self.evaluation.judged.graph.clone(),
         }
     }
+
+    /// As it is decided where so much is noise.
+    #[must_use]
+    pub fn under(mut self, noise_floor: f64) -> GraphEvent {
+        if let (Some(_), Some(interval)) = (self.evaluation.decision, self.evaluation.interval) {
+            self.evaluation.decision = Some(interval.decide(noise_floor));
+        }
+        self
+    }
 }

@@ -6,6 +6,7 @@
 //! afterwards is noticed.
 
 mod event;
+pub mod merge;
 mod store;
 
 pub use event::{Event, GraphEvent, Machine, Place, Start};

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-const EVENTS: &str = "events.jsonl";
+pub(super) const EVENTS: &str = "events.jsonl";
 const OBJECTS: &str = "objects";
 
 /// A run that is being written.
@@ -56,6 +56,11 @@ impl RunStore {
         self.latest.retain(|_, key| self.done.contains_key(key));
     }
 
+    /// The result that a report would show for a graph.
+    pub fn latest(&self, place: &Place) -> Option<&GraphEvent> {
+        self.done.get(self.latest.get(place)?)
+    }
+
     /// What is already known for this key.
     pub fn known(&self, key: &str) -> Option<&GraphEvent> {
         self.done.get(key)
@@ -63,9 +68,16 @@ impl RunStore {
 
     /// Adds an event; when this returns, it is on disk.
     pub fn append(&mut self, event: &Event) -> Result<(), LogError> {
-        self.events.append(event)?;
-        if let Event::Graph(graph) = event {
-            self.note((**graph).clone());
+        self.append_all(std::slice::from_ref(event))
+    }
+
+    /// Adds events, all or none; when this returns, they are on disk.
+    pub fn append_all(&mut self, events: &[Event]) -> Result<(), LogError> {
+        self.events.append_all(events)?;
+        for event in events {
+            if let Event::Graph(graph) = event {
+                self.note((**graph).clone());
+            }
         }
         Ok(())
     }

@@ -1,7 +1,10 @@
 //! `passnet solve`: write passes without a language model, then evaluate them.
 
 use super::bench::{measure_noise, outcome, print_results, sample_labels};
+use super::cluster::worker::{BenchWorker, UnitWorker, solved_passes, task_of};
+use super::cluster::{self, ClusterArgs, Found, Kind};
 use super::engine::EngineArgs;
+use super::shard::{self, Part};
 use crate::error::{CommandError, Outcome};
 use crate::interrupt;
 use crate::output::{Output, table, warn};
@@ -12,15 +15,16 @@ use passnet_bench::bench::{Bench, Compiler, Judged};
 use passnet_bench::evaluate::EvaluateOptions;
 use passnet_bench::pool::in_order;
 use passnet_bench::roofline::Roofline;
-use passnet_bench::run::{Event, RunStore};
+use passnet_bench::run::{Event, RunStore, Start};
 use passnet_bench::sample::{self, Sample};
+use passnet_bench::shard::{Shard, Unit};
 use passnet_bench::stop;
 use passnet_bench::timing::TimingOptions;
 use passnet_dataset::progress::{Progress, Task};
 use passnet_engine::{Engine, Identity};
 use passnet_solver::explain::{Explanation, Rates};
-use passnet_solver::solve::{SolveError, SolveOptions, solve};
-use serde_json::json;
+use passnet_solver::solve::{EXPLANATION, SolveError, SolveOptions, solve};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -37,6 +41,7 @@ Examples:
   passnet solve bench/tasks --out solved --engine torch --device cuda
   passnet solve bench/tasks/swiglu --no-tune --no-bench --out untuned   write all passes, measure nothing (for another machine)
   passnet solve bench/tasks --no-tune --no-bench --for-gpu --out written   for a GPU, here
+  passnet solve bench/tasks --cluster auto --out clustered   on the nodes of a Ray cluster
   passnet report solved/run --html solved.html")]
 pub struct SolveArgs {
     /// Sample folders, folders of them, or graph folders
@@ -78,6 +83,13 @@ pub struct SolveArgs {
     #[arg(long)]
     quick: bool,
 
+    /// Solve one of N parts (I from 0 to N-1): tasks go to parts by their names; `passnet merge` puts them together
+    #[arg(long, value_name = "I/N", requires = "out", conflicts_with = "cluster")]
+    shard: Option<Shard>,
+
+    #[command(flatten)]
+    cluster: ClusterArgs,
+
     /// Seconds of timing for one graph in the evaluation, about
     #[arg(long, default_value_t = 0.4, value_name = "S")]
     seconds: f64,
@@ -93,7 +105,17 @@ struct Solved {
 
 pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     let samples = read_samples(&args)?;
+    let labels = sample_labels(&samples);
+    let units = || args.units(&samples, &labels);
+    let part = Part::begin(args.shard, args.out.as_deref(), "solve", args.choices(), units)?;
+    let is_ours =
+        |(_, label): &(Sample, String)| part.as_ref().is_none_or(|part| part.holds(label));
+    let (samples, labels): (Vec<Sample>, Vec<String>) =
+        samples.into_iter().zip(labels).filter(is_ours).unzip();
     interrupt::finish_first("the same command goes on: what is solved stays solved");
+    if args.cluster.is_asked() {
+        return on_cluster(&args, samples.into_iter().zip(labels).collect(), out);
+    }
     let engines = args.engine.start()?;
     let mut benches: Vec<Bench<'_>> = engines.iter().map(|engine| args.bench(&**engine)).collect();
     let mut store = match (&args.out, args.no_bench) {
@@ -109,20 +131,36 @@ pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     }
     let store = store.map(Mutex::new);
     let place = Place { identity: benches[0].engine.identity(), noise_floor };
-    let (solved, judged) = solve_all(&args, benches, &samples, store.as_ref())?;
+    let jobs: Vec<(Sample, String)> = samples.into_iter().zip(labels).collect();
+    let (solved, judged) = solve_all(&args, benches, &jobs, store.as_ref())?;
     let lost = solved.iter().any(|solved| solved.not_tried) || !judged.not_judged.is_empty();
     if let Some(store) = store.filter(|_| !lost) {
         let mut store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
         store.append(&Event::End { graphs: judged.events.len() })?;
     }
+    if let Some(part) = part.filter(|_| !lost) {
+        part.finish()?;
+    }
+    present(&args, &solved, &judged, &place, out)
+}
+
+/// Shows what came of the tasks, and says how the command ends.
+fn present(
+    args: &SolveArgs,
+    solved: &[Solved],
+    judged: &Judged,
+    place: &Place,
+    out: &mut Output,
+) -> Result<Outcome, CommandError> {
     let run = args.out.as_ref().map(|folder| folder.join("run"));
-    show(&solved, &judged, run.as_deref(), &place, out)?;
+    show(solved, judged, run.as_deref(), place, out)?;
     if args.out.is_none() && !args.no_bench && !out.is_json() {
         warn("note: results were not kept; `--out DIR` keeps them for `passnet report`");
     }
     out.flush()?;
     let unsolved = solved.iter().any(|solved| solved.result.is_err());
-    match outcome(&judged) {
+    let lost = solved.iter().any(|solved| solved.not_tried) || !judged.not_judged.is_empty();
+    match outcome(judged) {
         _ if lost && stop::is_asked() => Ok(Outcome::Interrupted),
         _ if lost => Ok(Outcome::NotJudged),
         Outcome::Done => Ok(Outcome::failed_if(unsolved)),
@@ -130,7 +168,120 @@ pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     }
 }
 
+/// Solves on the nodes of a cluster.
+fn on_cluster(
+    args: &SolveArgs,
+    tasks: Vec<(Sample, String)>,
+    out: &mut Output,
+) -> Result<Outcome, CommandError> {
+    let folder = cluster::folder_of(args.out.as_deref())?;
+    let (run, passes) = (folder.join("run"), folder.join("passes"));
+    let (whole, labels): (Vec<Sample>, Vec<String>) = tasks.into_iter().unzip();
+    let judged = whole.iter().map(|sample| smallest(sample, args.graphs));
+    let found = cluster::work(cluster::Asked {
+        command: "solve",
+        cluster: &args.cluster,
+        kind: match args.no_tune && args.no_bench {
+            true => Kind::Free,
+            false => Kind::timed(&args.engine.choice()),
+        },
+        folder,
+        run: (!args.no_bench).then_some(&*run),
+        tasks: judged.zip(labels.iter().cloned()).collect(),
+        whole,
+        passes: Vec::new(),
+        solved: Some(passes.clone()),
+        settings: format!("{:?} {} {} {:?}", args.choices(), args.seconds, args.quick, args.graphs),
+        retry_failed: args.retry_failed,
+        is_json: out.is_json(),
+    })?;
+    let solved: Vec<Solved> =
+        labels.iter().map(|label| solved_of(label, &passes, &found)).collect();
+    let place = Place {
+        identity: found.start.as_ref().map(Start::place).unwrap_or_default(),
+        noise_floor: found.start.as_ref().map_or(0.0, |start| start.options.noise_floor),
+    };
+    present(args, &solved, &found.judged, &place, out)
+}
+
+/// What became of a task that workers solved.
+fn solved_of(label: &str, passes: &Path, found: &Found) -> Solved {
+    let name = label.to_string();
+    let failed =
+        |error: String, not_tried| Solved { name: name.clone(), result: Err(error), not_tried };
+    if let Some(error) = found.words.get(label).and_then(|words| words["error"].as_str()) {
+        return failed(error.into(), false);
+    }
+    match read_explanation(&passes.join(label)) {
+        Some(explanation) => Solved { name, result: Ok(explanation), not_tried: false },
+        None => failed(found.aside.get(label).map_or(stop::REASON, |reason| reason).into(), true),
+    }
+}
+
+fn read_explanation(passes: &Path) -> Option<Explanation> {
+    serde_json::from_slice(&std::fs::read(passes.join(EXPLANATION)).ok()?).ok()
+}
+
+/// Solves tasks for a driver elsewhere.
+struct SolveWorker {
+    judge: BenchWorker,
+    rates: Rates,
+    options: SolveOptions,
+    is_judged: bool,
+    graphs: Option<usize>,
+}
+
+impl UnitWorker for SolveWorker {
+    fn identity(&self) -> Identity {
+        self.judge.identity()
+    }
+
+    fn noise(&self) -> Option<f64> {
+        self.judge.noise()
+    }
+
+    fn perform(&mut self, _: &Value, input: &Path, out: &Path) -> Result<Value, String> {
+        let sample = task_of(input)?;
+        let folder = solved_passes(out);
+        let engine = self.judge.bench.engine;
+        let words = match solve(engine, &self.rates, &sample, &folder, &self.options) {
+            Ok(_) => Value::Null,
+            Err(error @ (SolveError::Io { .. } | SolveError::Machine { .. })) => {
+                return Err(error.to_string());
+            }
+            Err(error) => json!({ "error": error.to_string() }),
+        };
+        if self.is_judged {
+            self.judge.judge(&smallest(&sample, self.graphs), &folder, out)?;
+        }
+        Ok(words)
+    }
+}
+
 impl SolveArgs {
+    pub(super) fn worker(&self) -> Result<Box<dyn UnitWorker>, CommandError> {
+        self.engine.check()?;
+        crate::compute_here();
+        // It lives as long as the process.
+        let engine: &'static dyn Engine = Box::leak(self.engine.start_one()?);
+        let is_timed = !(self.no_tune && self.no_bench);
+        let judge = match is_timed {
+            true => BenchWorker::new(self.bench(engine))?,
+            false => BenchWorker { bench: self.bench(engine) },
+        };
+        Ok(Box::new(SolveWorker {
+            rates: Rates::measure(engine),
+            judge,
+            options: self.options(),
+            is_judged: !self.no_bench,
+            graphs: self.graphs,
+        }))
+    }
+
+    fn options(&self) -> SolveOptions {
+        SolveOptions { tune: !self.no_tune, for_gpu: self.for_gpu, ..SolveOptions::default() }
+    }
+
     fn bench<'a>(&self, engine: &'a dyn Engine) -> Bench<'a> {
         Bench {
             engine,
@@ -144,6 +295,27 @@ impl SolveArgs {
             rules: true,
             roofline: Roofline::default(),
         }
+    }
+
+    /// What passes depend on and no event says.
+    fn choices(&self) -> [(&'static str, String); 3] {
+        [
+            ("tuning", (!self.no_tune).to_string()),
+            ("writing for a GPU", self.for_gpu.to_string()),
+            ("evaluation", (!self.no_bench).to_string()),
+        ]
+    }
+
+    /// Tasks with the graphs that are evaluated.
+    fn units(&self, samples: &[Sample], labels: &[String]) -> Vec<Unit> {
+        let mut units = shard::tasks(samples, labels);
+        for (unit, sample) in units.iter_mut().zip(samples) {
+            unit.graphs = match self.no_bench {
+                true => Vec::new(),
+                false => smallest(sample, self.graphs).graphs,
+            };
+        }
+        units
     }
 }
 
@@ -163,16 +335,14 @@ impl<'a> Solver<'a> {
 fn solve_all(
     args: &SolveArgs,
     benches: Vec<Bench<'_>>,
-    samples: &[Sample],
+    jobs: &[(Sample, String)],
     store: Option<&Mutex<RunStore>>,
 ) -> Result<(Vec<Solved>, Judged), CommandError> {
-    let options =
-        SolveOptions { tune: !args.no_tune, for_gpu: args.for_gpu, ..SolveOptions::default() };
+    let options = args.options();
     let solvers: Vec<Solver<'_>> = benches.into_iter().map(Solver::new).collect();
-    let jobs: Vec<(&Sample, String)> = samples.iter().zip(sample_labels(samples)).collect();
     let bar = Bar::new();
-    let task = Task::begin(&bar, "solving tasks", Some(samples.len() as u64));
-    let done = in_order(&solvers, &jobs, |Solver { bench, rates }, (sample, label)| {
+    let task = Task::begin(&bar, "solving tasks", Some(jobs.len() as u64));
+    let done = in_order(&solvers, jobs, |Solver { bench, rates }, (sample, label)| {
         if stop::is_asked() {
             let result = Err(stop::REASON.to_string());
             let solved = Solved { name: label.clone(), result, not_tried: true };

@@ -57,7 +57,7 @@ fn attempts(path: &Path) -> Result<Vec<AttemptRecord>, CommandError> {
     }
 }
 
-fn run_error(error: RunError) -> CommandError {
+pub(in crate::commands) fn run_error(error: RunError) -> CommandError {
     use passnet_agent::agent::AgentError;
     match error {
         RunError::Agent(AgentError::Denied(error)) => CommandError::input(error.to_string())

@@ -48,5 +48,5 @@ pub fn run(args: &ResumeArgs, out: &mut Output) -> Result<Outcome, CommandError>
     settings.jobs = args.jobs.and_then(|jobs| usize::try_from(jobs).ok()).unwrap_or(settings.jobs);
     settings.run_cost = args.run_cost.or(settings.run_cost);
     settings.engine = args.engine.over(&settings.engine).with_absolute_paths();
-    session::work(settings, &args.run, Patience::default(), out)
+    session::work(settings, &args.run, Patience::default(), None, out)
 }

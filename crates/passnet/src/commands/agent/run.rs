@@ -1,6 +1,7 @@
 //! `passnet agent run`
 
 use super::session;
+use crate::commands::cluster::ClusterArgs;
 use crate::commands::engine::EngineArgs;
 use crate::commands::judging::Judging;
 use crate::error::{CommandError, Outcome};
@@ -15,6 +16,7 @@ use passnet_agent::run::{STALL_SECONDS, Settings};
 use passnet_agent::task::Portion;
 use passnet_agent::trajectory::{ModelInfo, Source};
 use passnet_bench::evaluate::EvaluateOptions;
+use passnet_bench::shard::Shard;
 use std::path::PathBuf;
 
 #[derive(Debug, Args)]
@@ -29,6 +31,8 @@ Examples:
   passnet agent run bench/tasks --model gpt-5 --engine torch --device cuda --out runs/gpu
   passnet agent run --list PassNet/sample_lists/eval/hf_fusible_eval_samples_v2.txt --model gpt-5 --out runs/eval
   passnet agent run bench/tasks --model solver --with-mistakes --out runs/solver     trajectories to learn from, no network
+  passnet agent run bench/tasks --model gpt-5 --shard 0/8 --out parts/0     one of eight parts, for `passnet merge`
+  passnet agent run bench/tasks --model gpt-5 --cluster auto --jobs 64 --out runs/nodes     evaluated by a Ray cluster
   passnet report runs/gpt runs/c                         compare the models
 
 With an engine on a GPU evaluations run there and the prompts describe it; `match` and `check` stay on the CPU.
@@ -86,6 +90,10 @@ pub struct RunArgs {
 
     #[command(flatten)]
     portion: PortionArgs,
+
+    /// Work on one of N parts (I from 0 to N-1): tasks go to parts by their names; `passnet merge` puts them together
+    #[arg(long, value_name = "I/N", conflicts_with = "cluster")]
+    shard: Option<Shard>,
 
     /// Independent attempts at each task
     #[arg(long, short = 'k', default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -156,10 +164,13 @@ pub struct RunArgs {
     temperature: Option<f64>,
 
     #[command(flatten)]
-    engine: EngineArgs,
+    pub(in crate::commands) engine: EngineArgs,
 
     #[command(flatten)]
-    judging: AgentJudging,
+    pub(in crate::commands) judging: AgentJudging,
+
+    #[command(flatten)]
+    cluster: ClusterArgs,
 }
 
 /// Which graphs of a task are worked on.
@@ -266,6 +277,7 @@ impl RunArgs {
             prompt_digest: String::new(),
             tasks,
             portion: self.portion.portion(),
+            shard: self.shard,
             attempts: self.attempts,
             jobs: usize::try_from(self.jobs).unwrap_or(1),
             limits: Limits {
@@ -296,5 +308,8 @@ pub fn run(args: &RunArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     }
     let patience = Patience { retries: args.retries, ..Patience::default() };
     let tasks = with_list(&args.tasks, args.list.as_deref())?;
-    session::work(args.settings(tasks).with_absolute_paths(), &args.out, patience, out)
+    args.cluster.check(&args.engine.choice())?;
+    let cluster = args.cluster.is_asked().then_some(&args.cluster);
+    let settings = args.settings(tasks).with_absolute_paths();
+    session::work(settings, &args.out, patience, cluster, out)
 }

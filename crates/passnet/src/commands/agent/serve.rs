@@ -2,6 +2,7 @@
 
 use super::run::AgentJudging;
 use super::session;
+use crate::commands::cluster::{ClusterArgs, Evaluators, Kind};
 use crate::commands::engine::EngineArgs;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, warn};
@@ -30,7 +31,8 @@ send `authorization: Bearer TOKEN`, the server reads it from PASSNET_TOKEN. `doc
 Examples:
   passnet agent serve bench/tasks
   passnet agent serve bench/tasks --listen 127.0.0.1:8765 --max-steps 20 --quick
-  passnet agent serve bench/tasks --engine torch --device cuda --devices 0,1   rewards from two GPUs")]
+  passnet agent serve bench/tasks --engine torch --device cuda --devices 0,1   rewards from two GPUs
+  passnet agent serve bench/tasks --engine torch --device cuda --cluster auto   rewards from all GPUs of a Ray cluster")]
 pub struct ServeArgs {
     /// Sample folders, or folders of them
     #[arg(required_unless_present = "list", value_name = "TASKS")]
@@ -61,11 +63,17 @@ pub struct ServeArgs {
     idle: u64,
 
     #[command(flatten)]
-    engine: EngineArgs,
+    pub(in crate::commands) engine: EngineArgs,
 
     #[command(flatten)]
-    judging: AgentJudging,
+    pub(in crate::commands) judging: AgentJudging,
+
+    #[command(flatten)]
+    cluster: ClusterArgs,
 }
+
+/// Evaluations of a cluster that are asked for at a time; more wait here.
+const CLUSTER_EVALUATIONS: usize = 256;
 
 pub fn run(args: &ServeArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     let prompts = session::prompts(args.prompts.as_deref())?;
@@ -74,15 +82,23 @@ pub fn run(args: &ServeArgs, out: &mut Output) -> Result<Outcome, CommandError> 
     args.engine.check()?;
     let options =
         EvaluateOptions { tier: args.engine.choice().tier, ..args.judging.judging.options() };
-    let engines = args.engine.start()?;
+    let choice = args.engine.choice();
+    args.cluster.check(&choice)?;
     let judging = session::Judging {
         options: &options,
         rules: args.judging.judging.rules(),
         evaluation_seconds: args.judging.evaluation_seconds,
     };
-    let judges = session::judges(engines, &judging, None)?;
-    let engine = judges[0].target.identity.clone();
-    session::note_target(&prompts, &judges[0].target);
+    let evaluator = match args.cluster.is_asked() {
+        true => {
+            let pool = Evaluators::start(&args.cluster, Kind::timed(&choice))?;
+            let target = pool.target().clone();
+            judging.over(pool, target, CLUSTER_EVALUATIONS)?
+        }
+        false => Evaluator::start(session::judges(args.engine.start()?, &judging, None)?)?,
+    };
+    let engine = evaluator.target().identity.clone();
+    session::note_target(&prompts, evaluator.target());
     let token = std::env::var(TOKEN).ok().filter(|token| !token.is_empty()).map(Secret::new);
     let limits = ServerLimits {
         steps: args.max_steps,
@@ -93,8 +109,7 @@ pub fn run(args: &ServeArgs, out: &mut Output) -> Result<Outcome, CommandError> 
     let count = tasks.len();
     let listen = || -> std::io::Result<Server> {
         let listener = TcpListener::bind(args.listen)?;
-        let evaluator = Arc::new(Evaluator::start(judges)?);
-        Server::start(listener, tasks, evaluator, &prompts, limits, token)
+        Server::start(listener, tasks, Arc::new(evaluator), &prompts, limits, token)
     };
     let server = listen().map_err(|error| {
         let error = CommandError::input(format!("{}: {error}", args.listen));

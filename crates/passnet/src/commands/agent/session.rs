@@ -3,8 +3,10 @@
 use super::live::Live;
 use super::run_error;
 use crate::commands::bench::measure_noise;
+use crate::commands::cluster::{ClusterArgs, Evaluators, Kind};
 use crate::commands::engine;
 use crate::commands::report::agent::print_metrics;
+use crate::commands::shard::Part;
 use crate::error::{CommandError, Outcome};
 use crate::interrupt;
 use crate::output::{Output, warn};
@@ -24,7 +26,7 @@ use passnet_bench::evaluate::EvaluateOptions;
 use passnet_bench::roofline::Roofline;
 use passnet_bench::sample::Sample;
 use passnet_bench::score::Parameters;
-use passnet_engine::Engine;
+use passnet_engine::{Engine, EngineChoice, Identity};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -66,14 +68,17 @@ pub(super) fn note_target(prompts: &Prompts, target: &Target) {
 }
 
 /// The target of a run that goes on: its engine as it is now, its rates as they were told before.
-fn target_of(folder: &RunFolder, engine: &dyn Engine) -> Target {
+fn goes_on_with(
+    folder: &RunFolder,
+    identity: Identity,
+    measure: impl FnOnce() -> Target,
+) -> Target {
     let before = Settings::read(folder.root()).ok().and_then(|settings| settings.target);
-    let identity = engine.identity();
     match before {
         Some(before) if before.identity.device == identity.device => {
             Target { identity, rates: before.rates }
         }
-        _ => Target::of(engine),
+        _ => measure(),
     }
 }
 
@@ -154,6 +159,7 @@ pub(super) fn work(
     settings: Settings,
     folder: &Path,
     patience: Patience,
+    cluster: Option<&ClusterArgs>,
     out: &mut Output,
 ) -> Result<Outcome, CommandError> {
     let endpoint = match settings.model.source {
@@ -174,7 +180,7 @@ pub(super) fn work(
         })
     };
     let goes_on = format!("`passnet agent resume {}` goes on", folder.display());
-    perform(settings, folder, patience, redactor, &goes_on, model)?;
+    perform(settings, folder, patience, redactor, cluster, &goes_on, model)?;
     summary(folder, out)
 }
 
@@ -184,29 +190,25 @@ pub(in crate::commands) fn perform(
     folder: &Path,
     patience: Patience,
     redactor: Redactor,
+    cluster: Option<&ClusterArgs>,
     goes_on: &str,
     model: impl FnOnce(&Arc<Evaluator>) -> Result<Box<dyn Model>, CommandError>,
 ) -> Result<(), CommandError> {
-    let tasks = portions(tasks(&settings.tasks)?, &settings.portion)?;
+    let mut tasks = portions(tasks(&settings.tasks)?, &settings.portion)?;
+    let units = || run::merge::units(&tasks);
+    let part = Part::begin(settings.shard, Some(folder), "agent", [], units)?;
+    if let Some(part) = &part {
+        tasks.retain(|task| part.holds(&task.id));
+    }
     let prompts = prompts(settings.prompts.as_deref())?;
     settings.prompt_digest = prompts.digest();
     let run_folder = RunFolder::open(folder).map_err(run_error)?;
     // What differs from the run there is said before anything is started.
     settings.check(&run_folder).map_err(run_error)?;
-    let engines = engine::start(&settings.engine)?;
-    let target = target_of(&run_folder, &*engines[0]);
-    note_target(&prompts, &target);
-    settings.target = Some(target.clone());
-    settings.write(&run_folder).map_err(run_error)?;
-    settings.evaluate.noise_floor = noise_floor(&settings, &engines, &tasks);
-    settings.write(&run_folder).map_err(run_error)?;
-    let judging = Judging {
-        options: &settings.evaluate,
-        rules: settings.rules,
-        evaluation_seconds: settings.evaluation_seconds,
-    };
-    let judges = judges(engines, &judging, Some(target))?;
-    let evaluator = Arc::new(Evaluator::start(judges)?);
+    let evaluator = Arc::new(match cluster {
+        Some(cluster) => remote_evaluator(&mut settings, &run_folder, &prompts, cluster)?,
+        None => local_evaluator(&mut settings, &run_folder, &prompts, &tasks)?,
+    });
     let agent = Agent {
         model: model(&evaluator)?,
         info: settings.model.clone(),
@@ -227,7 +229,70 @@ pub(in crate::commands) fn perform(
     let plan = Plan { tasks, attempts: settings.attempts, jobs: settings.jobs, order };
     let done = run::run(&agent, &run_folder, &plan, &|news| live.hear(news));
     live.finish();
-    done.map_err(run_error)
+    done.map_err(run_error)?;
+    match part.filter(|_| run_folder.is_complete()) {
+        Some(part) => part.finish(),
+        None => Ok(()),
+    }
+}
+
+/// Evaluates on devices of this machine.
+fn local_evaluator(
+    settings: &mut Settings,
+    folder: &RunFolder,
+    prompts: &Prompts,
+    tasks: &[Task],
+) -> Result<Evaluator, CommandError> {
+    let engines = engine::start(&settings.engine)?;
+    let target = goes_on_with(folder, engines[0].identity(), || Target::of(&*engines[0]));
+    note_target(prompts, &target);
+    settings.target = Some(target.clone());
+    settings.write(folder).map_err(run_error)?;
+    settings.evaluate.noise_floor = noise_floor(settings, &engines, tasks);
+    settings.write(folder).map_err(run_error)?;
+    let judging = Judging {
+        options: &settings.evaluate,
+        rules: settings.rules,
+        evaluation_seconds: settings.evaluation_seconds,
+    };
+    Ok(Evaluator::start(judges(engines, &judging, Some(target))?)?)
+}
+
+/// Evaluates on the nodes of a cluster.
+fn remote_evaluator(
+    settings: &mut Settings,
+    folder: &RunFolder,
+    prompts: &Prompts,
+    cluster: &ClusterArgs,
+) -> Result<Evaluator, CommandError> {
+    let pool = Evaluators::start(cluster, Kind::timed(&settings.engine))?;
+    let found = pool.target().clone();
+    let target = goes_on_with(folder, found.identity.clone(), || found);
+    note_target(prompts, &target);
+    settings.target = Some(target.clone());
+    settings.evaluate.noise_floor = pool.noise();
+    settings.write(folder).map_err(run_error)?;
+    let judging = Judging {
+        options: &settings.evaluate,
+        rules: settings.rules,
+        evaluation_seconds: settings.evaluation_seconds,
+    };
+    judging.over(pool, target, settings.jobs)
+}
+
+impl Judging<'_> {
+    /// An evaluator of the nodes of a cluster, with a native engine for what needs no clock.
+    pub(super) fn over(
+        &self,
+        pool: Evaluators,
+        target: Target,
+        evaluations: usize,
+    ) -> Result<Evaluator, CommandError> {
+        let here: Vec<Box<dyn Engine>> = engine::start(&EngineChoice::default())?;
+        let judge = judges(here, self, Some(target))?.into_iter().next();
+        let judge = judge.ok_or_else(|| CommandError::bug("no engine"))?;
+        Ok(Evaluator::start_remote(judge, Arc::new(pool), evaluations)?)
+    }
 }
 
 fn summary(folder: &Path, out: &mut Output) -> Result<Outcome, CommandError> {

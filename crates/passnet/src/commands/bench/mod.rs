@@ -6,8 +6,11 @@ mod next;
 mod self_check;
 mod show;
 
+use super::cluster::worker::{BenchWorker, UnitWorker};
+use super::cluster::{self, ClusterArgs, Kind};
 use super::engine::EngineArgs;
 use super::judging::Judging;
+use super::shard::{self, Part};
 use crate::embedded;
 use crate::error::{CommandError, Outcome};
 use crate::interrupt;
@@ -18,9 +21,10 @@ use clap::{Args, ValueEnum};
 use passnet_bench::bench::{Bench, Compiler, Judged};
 use passnet_bench::evaluate::EvaluateOptions;
 use passnet_bench::roofline::Roofline;
-use passnet_bench::run::{Event, RunStore};
+use passnet_bench::run::{Event, RunStore, Start};
 use passnet_bench::sample::{self, Sample, labels};
 use passnet_bench::score::Parameters;
+use passnet_bench::shard::Shard;
 use passnet_bench::stop;
 use passnet_bench::verdict::VerdictKind;
 use passnet_dataset::progress::{Progress, Task};
@@ -42,6 +46,8 @@ Examples:
   passnet bench --list PassNet/sample_lists/eval/hf_fusible_eval_samples_v2.txt   a published list of tasks
   passnet bench examples/graphs/rms_norm_gate --passes examples/passes/rms_norm_gate   a graph is a task of one graph
   passnet bench bench/tasks --passes bench/passes --filter swiglu/ --fail-below 1.0 --junit bench.xml   for CI
+  passnet bench bench/tasks --passes bench/passes --shard 0/8 --out shards/0   one of eight parts, for `passnet merge`
+  passnet bench bench/tasks --passes bench/passes --cluster auto --out runs/cluster   on the nodes of a Ray cluster
   passnet bench --self-check                             all exploits and their honest controls
 
 Exit codes: 0 every graph is correct, and AS is not below --fail-below; 1 some graph is not, or AS is; 2 bad usage or
@@ -80,7 +86,7 @@ pub struct BenchArgs {
     mode: Option<ModeArg>,
 
     /// Show the results beside those of this compiler, which is measured once and kept; may be given again
-    #[arg(long, value_name = "COMPILER", value_parser = GraphCompiler::ALL.map(GraphCompiler::name))]
+    #[arg(long, value_name = "COMPILER", conflicts_with = "cluster", value_parser = GraphCompiler::ALL.map(GraphCompiler::name))]
     against: Vec<String>,
 
     /// Where baselines of `--against` are kept [default: the user's cache folder]
@@ -109,6 +115,13 @@ pub struct BenchArgs {
     /// Only graphs whose `TASK/GRAPH` holds this; with `--self-check` only cases whose name does, and no race of eager
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
+
+    /// Judge one of N parts (I from 0 to N-1): tasks go to parts by their names; `passnet merge` puts them together
+    #[arg(long, value_name = "I/N", requires = "out", conflicts_with_all = ["self_check", "against", "cluster"])]
+    shard: Option<Shard>,
+
+    #[command(flatten)]
+    cluster: ClusterArgs,
 
     #[command(flatten)]
     ci: ci::Ci,
@@ -201,7 +214,24 @@ impl BenchArgs {
             has_compiler(&format!("--against {}", baseline.name()), baseline, &choice)?;
         }
         self.ci.check()?;
+        self.cluster.check(&choice)?;
         self.engine.check()
+    }
+
+    /// What results depend on besides tasks and passes, as one text.
+    fn settings(&self) -> String {
+        let options = EvaluateOptions { tier: self.engine.choice().tier, ..self.judging.options() };
+        let options = serde_json::to_string(&options).unwrap_or_default();
+        format!("{} {} {options}", self.compiler().name(), self.judging.rules())
+    }
+
+    /// Judges tasks for a driver elsewhere.
+    pub(super) fn worker(&self) -> Result<Box<dyn UnitWorker>, CommandError> {
+        self.check()?;
+        crate::compute_here();
+        // It lives as long as the process.
+        let engine: &'static dyn Engine = Box::leak(self.engine.start_one()?);
+        Ok(Box::new(BenchWorker::new(self.bench(engine, self.compiler()))?))
     }
 
     /// The samples asked for, with the graphs asked for.
@@ -271,12 +301,25 @@ pub fn run(mut args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandErro
         args.passes = Some(embedded::material("passes")?);
     }
     let parameters = Parameters::checked(args.b, args.p).map_err(CommandError::input)?;
-    let samples = args.samples()?;
+    let mut samples = args.samples()?;
     interrupt::finish_first(match args.out {
         Some(_) => "the same command goes on where it stopped",
         None => "nothing was kept; with `--out DIR` the same command would go on",
     });
-    let folders = pass_folders(&args, &samples)?;
+    let mut folders = pass_folders(&args, &samples)?;
+    let labels = sample_labels(&samples);
+    let units = || shard::tasks(&samples, &labels);
+    let part = Part::begin(args.shard, args.out.as_deref(), "bench", [], units)?;
+    if let Some(part) = &part {
+        let mut held = labels.iter().map(|label| part.holds(label));
+        folders.retain(|_| held.next() == Some(true));
+        let mut held = labels.iter().map(|label| part.holds(label));
+        samples.retain(|_| held.next() == Some(true));
+    }
+    if args.cluster.is_asked() {
+        let tasks = samples.into_iter().zip(labels).collect();
+        return on_cluster(&args, tasks, folders, parameters, out);
+    }
     let engines = args.engine.start()?;
     let mut benches: Vec<Bench<'_>> =
         engines.iter().map(|engine| args.bench(&**engine, args.compiler())).collect();
@@ -291,6 +334,9 @@ pub fn run(mut args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandErro
     let work: Vec<(&Sample, &Path)> =
         samples.iter().zip(&folders).map(|(sample, folder)| (sample, &**folder)).collect();
     let judged = judge(&benches, &work, store)?;
+    if let Some(part) = part.filter(|_| judged.not_judged.is_empty()) {
+        part.finish()?;
+    }
     let against = match &args.against[..] {
         [] => Vec::new(),
         _ => against::measure(&args, &benches, &work, &judged)?,
@@ -303,9 +349,54 @@ pub fn run(mut args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandErro
         parameters,
         judged: &judged,
         against: &against,
+        cluster: None,
     };
-    let written = args.ci.write(&shown)?;
-    let missed = args.ci.missed(&shown);
+    present(&args, &shown, out)
+}
+
+/// Judges on the nodes of a cluster.
+fn on_cluster(
+    args: &BenchArgs,
+    tasks: Vec<(Sample, String)>,
+    passes: Vec<PathBuf>,
+    parameters: Parameters,
+    out: &mut Output,
+) -> Result<Outcome, CommandError> {
+    let folder = cluster::folder_of(args.out.as_deref())?;
+    let found = cluster::work(cluster::Asked {
+        command: "bench",
+        cluster: &args.cluster,
+        kind: Kind::timed(&args.engine.choice()),
+        folder,
+        run: Some(folder),
+        tasks,
+        whole: Vec::new(),
+        passes,
+        solved: None,
+        settings: args.settings(),
+        retry_failed: args.retry_failed,
+        is_json: out.is_json(),
+    })?;
+    let shown = show::Shown {
+        run: Some(folder),
+        identity: &found.start.as_ref().map(Start::place).unwrap_or_default(),
+        noise_floor: found.start.as_ref().map_or(0.0, |start| start.options.noise_floor),
+        parameters,
+        judged: &found.judged,
+        against: &[],
+        cluster: Some(&found.status),
+    };
+    present(args, &shown, out)
+}
+
+/// Shows what was found, and says how the command ends.
+fn present(
+    args: &BenchArgs,
+    shown: &show::Shown<'_>,
+    out: &mut Output,
+) -> Result<Outcome, CommandError> {
+    let written = args.ci.write(shown)?;
+    let missed = args.ci.missed(shown);
     if out.is_json() {
         shown.json(out)?;
     } else {
@@ -316,7 +407,7 @@ pub fn run(mut args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandErro
         }
     }
     out.flush()?;
-    Ok(match outcome(&judged) {
+    Ok(match outcome(shown.judged) {
         Outcome::Done => Outcome::failed_if(missed.is_some()),
         other => other,
     })
@@ -372,7 +463,8 @@ pub(crate) fn print_results(
     out: &mut Output,
 ) -> Result<(), CommandError> {
     let parameters = Parameters::default();
-    let shown = show::Shown { run, identity, noise_floor, parameters, judged, against: &[] };
+    let shown =
+        show::Shown { run, identity, noise_floor, parameters, judged, against: &[], cluster: None };
     if out.is_json() {
         return shown.json(out);
     }

@@ -14,6 +14,7 @@ use passnet_bench::stats::{Decision, median};
 use passnet_bench::stop;
 use passnet_bench::tolerance::BASELINE;
 use passnet_bench::verdict::VerdictKind;
+use passnet_cluster::Status;
 use passnet_engine::Identity;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -26,6 +27,8 @@ pub(super) struct Shown<'a> {
     pub(super) parameters: Parameters,
     pub(super) judged: &'a Judged,
     pub(super) against: &'a [Against],
+    /// How it was spread over nodes, where it was.
+    pub(super) cluster: Option<&'a Status>,
 }
 
 impl Shown<'_> {
@@ -53,6 +56,7 @@ impl Shown<'_> {
             "graphs": graphs,
             "not_judged": self.judged.not_judged,
             "against": self.against,
+            "cluster": self.cluster,
         }))
     }
 

@@ -8,6 +8,7 @@ use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table, warn};
 use crate::progress::Bar;
 use clap::Args;
+use passnet_bench::shard::Shard;
 use passnet_dataset::decompose::run::Method;
 use passnet_dataset::pipeline::{BuildOptions, Step, StepResult, build};
 use passnet_dataset::source::{self, Limits};
@@ -32,7 +33,7 @@ pub struct BuildArgs {
     models: Option<PathBuf>,
 
     #[command(flatten)]
-    capture: CaptureArgs,
+    pub(super) capture: CaptureArgs,
 
     /// Write what was built as a page, with pictures
     #[arg(long, value_name = "FILE.html")]
@@ -76,6 +77,9 @@ pub fn run(args: BuildArgs, output: &mut Output) -> Result<Outcome, CommandError
         evaluation: args.evaluation,
     };
     let models = capture_models(&args)?;
+    if let Some(shard) = args.capture.shard {
+        return captured_part(shard, &args, models.as_ref(), output);
+    }
     let source = source::open(&models_of(&args)?, Limits::default())?;
     let mut store = Store::open_for_writing(&args.store, workers)?;
     let steps = build(&mut store, source, &options, &Bar::new(), |step| {
@@ -117,6 +121,33 @@ fn capture_models(args: &BuildArgs) -> Result<Option<Models>, CommandError> {
         }
         _ => Ok(None),
     }
+}
+
+/// A part of the models is captured, and no store made of it: which pieces repeat, and how tasks are split, is only known
+/// with all of them.
+fn captured_part(
+    shard: Shard,
+    args: &BuildArgs,
+    models: Option<&Models>,
+    output: &mut Output,
+) -> Result<Outcome, CommandError> {
+    let Some((models, folder)) = models.zip(args.models.as_ref()) else {
+        let error = CommandError::input("`--shard` needs `--from-catalogue`");
+        return Err(error.with_hint("parts of a dataset are parts of the models that are captured"));
+    };
+    let captured = models.records.values().filter(|record| record.is_captured()).count();
+    if output.is_json() {
+        let tried = models.records.len();
+        output.json(&json!({"shard": shard, "models": tried, "captured": captured}))?;
+    } else {
+        output.line(format!(
+            "shard {shard}: {captured} of {} models captured into {}",
+            models.records.len(),
+            folder.display()
+        ))?;
+        output.line("next: `passnet merge` the parts, then this command with `--models` of the whole, without `--shard`")?;
+    }
+    Ok(Outcome::Done)
 }
 
 /// Where the models are.

@@ -14,6 +14,7 @@ mod trial;
 mod vary;
 mod verify;
 
+use crate::commands::extract::CaptureArgs;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table};
 use clap::{Args, Subcommand, ValueEnum};
@@ -32,6 +33,8 @@ pub enum DatasetCommand {
 Examples:
   passnet dataset build --from graphs.tar.zst --store corpus.pnds
   passnet dataset build --from-catalogue all --models captured/ --store corpus.pnds --report report.html
+  passnet dataset build --from-catalogue all --shard 0/8 --models parts/0 --store corpus.pnds   captures one of eight parts
+  passnet merge captured/0 captured/1 --out captured/all       then the first command with `--models captured/all`
 
 Run it again after an interruption: it continues. The same source gives the same store content.")]
     Build(Box<build::BuildArgs>),
@@ -95,6 +98,16 @@ Examples:
 
 Parquet needs a build with the feature `parquet`; without it the exit code is 3.")]
     Export(export::ExportArgs),
+}
+
+impl DatasetCommand {
+    /// How the command captures models, where it does.
+    pub(super) fn capture(&self) -> Option<&CaptureArgs> {
+        match self {
+            DatasetCommand::Build(args) => Some(&args.capture),
+            _ => None,
+        }
+    }
 }
 
 pub fn run(command: DatasetCommand, output: &mut Output) -> Result<Outcome, CommandError> {

@@ -13,8 +13,8 @@ use std::path::Path;
 
 /// Where graphs are, below the folder of an extraction.
 pub const SAMPLES: &str = "samples";
-const REFUSED: &str = "refused";
-const REASONS: &str = "refused.jsonl";
+pub const REFUSED: &str = "refused";
+pub const REASONS: &str = "refused.jsonl";
 
 /// One graph as it was read back.
 #[derive(Debug)]

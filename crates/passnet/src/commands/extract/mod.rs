@@ -1,19 +1,23 @@
 //! `passnet extract`: PyTorch models become graph folders, captured in Python, checked and identified here.
 
 mod check;
+pub(super) mod listing;
 pub(super) mod package;
 pub(super) mod python;
 mod show;
 
-pub use check::{SAMPLES, check, refused};
-pub use python::{Record, capture, records};
+pub use check::{REASONS, REFUSED, SAMPLES, check, refused};
+pub use python::{RESULTS, Record, record_lines, records};
 pub use show::failures;
 
+use crate::commands::cluster::{self, ClusterArgs};
+use crate::commands::shard::Part;
 use crate::error::{CommandError, Outcome};
 use crate::output::Output;
 use clap::{Args, ValueEnum};
+use passnet_bench::shard::Shard;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -21,6 +25,8 @@ Examples:
   passnet extract my_model.py:factory --out graphs/
   passnet extract --catalogue timm --only 'timm/resnet*' --out graphs/ --jobs 8
   passnet extract --catalogue all --out graphs/ --seconds 3600      run again to continue
+  passnet extract --catalogue all --cluster auto --out graphs/      on the nodes of a Ray cluster
+  passnet extract --catalogue all --shard 0/8 --out parts/0      one of eight parts, for `passnet merge`
 
 A factory returns (module, inputs): a tensor, a tuple of them, or a dictionary of arguments. Graphs go to
 OUT/samples/FAMILY/MODEL, with a folder subgraph_K for each graph where the model's graph breaks; what was
@@ -41,7 +47,7 @@ pub struct ExtractArgs {
     out: PathBuf,
 
     #[command(flatten)]
-    capture: CaptureArgs,
+    pub(super) capture: CaptureArgs,
 }
 
 /// How models are captured.
@@ -75,6 +81,13 @@ pub struct CaptureArgs {
     #[arg(long)]
     pub retry_failed: bool,
 
+    /// Capture one of N parts (I from 0 to N-1): models go to parts by their names; `passnet merge` puts them together
+    #[arg(long, value_name = "I/N", conflicts_with = "cluster")]
+    pub shard: Option<Shard>,
+
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+
     /// Keep sizes symbolic where the model allows it
     #[arg(long)]
     pub dynamic: bool,
@@ -105,6 +118,23 @@ impl Catalogue {
             Catalogue::Transformers => "transformers",
             Catalogue::Torchaudio => "torchaudio",
             Catalogue::TorchGeometric => "torch_geometric",
+        }
+    }
+}
+
+/// Captures models, all of them or one part. What was done is in `results.jsonl`.
+pub fn capture(
+    models: &[String],
+    catalogue: &[Catalogue],
+    out: &Path,
+    args: &CaptureArgs,
+) -> Result<(), CommandError> {
+    match args.shard {
+        None if args.cluster.is_asked() => cluster::capture(models, catalogue, out, args),
+        Some(_) => listing::capture_part(models, catalogue, out, args),
+        None => {
+            Part::begin(None, Some(out), "extract", [], Vec::new)?;
+            python::capture(models, catalogue, out, args)
         }
     }
 }

@@ -118,6 +118,7 @@ impl<'a> Learn<'a> {
                 &folder,
                 Patience::default(),
                 redactor,
+                None,
                 GOES_ON,
                 |evaluator| Ok(Box::new(SolverModel::new(evaluator.clone(), true))),
             )?;
@@ -232,7 +233,7 @@ impl<'a> Learn<'a> {
             let redactor = Redactor::from_environment(None);
             // A process that has ended does not come back by being asked again.
             let patience = Patience { retries: 0, ..Patience::default() };
-            session::perform(settings.clone(), &folder, patience, redactor, GOES_ON, |_| {
+            session::perform(settings.clone(), &folder, patience, redactor, None, GOES_ON, |_| {
                 let model: Box<dyn Model> =
                     Box::new(self.python.reply(wanted.name, &job, batch)?);
                 Ok(model)
@@ -270,6 +271,7 @@ impl<'a> Learn<'a> {
             prompt_digest: String::new(),
             tasks: tasks.to_vec(),
             portion,
+            shard: None,
             attempts,
             jobs,
             limits: Limits { steps: args.max_steps, ..Limits::default() },

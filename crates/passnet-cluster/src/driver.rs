@@ -1,0 +1,466 @@
+//! The loop around the scheduler: units out, results in, over whatever bridge there is.
+
+use crate::frame;
+use crate::message::{FromBridge, Hello, Reply, ToBridge};
+use crate::scheduler::{Aside, Fault, Limits, Scheduler};
+use crate::status::Status;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::io::{BufReader, Read, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+/// Messages that wait for the driver; a bridge that has more waits itself.
+const MOST_WAITING: usize = 4096;
+/// How often somebody looks whether the run is to be stopped.
+const TICK: Duration = Duration::from_millis(200);
+/// How often watchers hear of the state.
+const NEWS: Duration = Duration::from_secs(1);
+
+/// What a worker needs for a unit.
+#[derive(Debug)]
+pub struct Input {
+    /// Of the bytes: the same content travels once.
+    pub digest: String,
+    pub bytes: Vec<u8>,
+    /// What is said besides.
+    pub words: Value,
+    /// Whether other units need the same content.
+    pub is_shared: bool,
+}
+
+impl Input {
+    pub fn new(bytes: Vec<u8>, words: Value) -> Input {
+        let digest = blake3::hash(&bytes).to_hex().to_string();
+        Input { digest, bytes, words, is_shared: false }
+    }
+}
+
+/// A command whose work is a set of units.
+pub trait Job {
+    type Unit;
+    type Error;
+
+    /// The next unit that is not done yet. More may come later, unless [`is_over`](Self::is_over).
+    fn next(&mut self) -> Option<Self::Unit>;
+
+    fn is_over(&self) -> bool;
+
+    /// Of all units, and those of them that were done before.
+    fn total(&self) -> (Option<u64>, u64);
+
+    fn input(&mut self, unit: &Self::Unit) -> Result<Input, Self::Error>;
+
+    /// Whether results of such a worker belong into this run; the error says why not.
+    fn admit(&mut self, hello: &Hello) -> Result<(), String>;
+
+    /// Takes a result. The inner error says why it is none: the unit is tried again elsewhere.
+    fn accept(
+        &mut self,
+        unit: &Self::Unit,
+        answer: &Answer<'_>,
+    ) -> Result<Result<(), String>, Self::Error>;
+
+    /// When this returns, nothing that was accepted can be lost.
+    fn commit(&mut self) -> Result<(), Self::Error>;
+
+    fn set_aside(&mut self, aside: Aside<Self::Unit>) -> Result<(), Self::Error>;
+
+    /// Whether no unit is to be begun any more.
+    fn is_stopped(&self) -> bool;
+
+    fn news(&mut self, news: News<'_>);
+}
+
+/// A unit's result.
+#[derive(Debug)]
+pub struct Answer<'a> {
+    /// Of the node that it comes from.
+    pub node: &'a str,
+    /// The digest of the unit's input.
+    pub input: &'a str,
+    pub reply: &'a Reply,
+    pub files: &'a [u8],
+}
+
+/// What watchers hear.
+#[derive(Debug)]
+pub enum News<'a> {
+    Status(&'a Status),
+    /// A node is set aside, or gone.
+    Node {
+        name: &'a str,
+        what: &'a str,
+        reason: &'a str,
+    },
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// Every unit is done or set aside.
+    Done,
+    Stopped,
+    /// There are nodes, and none of them may work.
+    NoNodes,
+    /// The cluster, or the bridge to it, is gone.
+    Lost(String),
+}
+
+#[derive(Debug)]
+pub struct Driven {
+    pub end: End,
+    pub status: Status,
+}
+
+/// What arrives at a driver.
+#[derive(Debug)]
+pub enum Incoming {
+    Bridge(FromBridge, Vec<u8>),
+    /// The bridge says nothing any more.
+    Closed(String),
+    /// There may be new units.
+    Wake,
+}
+
+/// The two ends of a bridge.
+pub struct Bridge {
+    to: Box<dyn Write + Send>,
+    from: Receiver<Incoming>,
+    wake: SyncSender<Incoming>,
+}
+
+impl std::fmt::Debug for Bridge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bridge").finish_non_exhaustive()
+    }
+}
+
+impl Bridge {
+    /// Begins to listen.
+    pub fn new(
+        to: impl Write + Send + 'static,
+        from: impl Read + Send + 'static,
+    ) -> std::io::Result<Bridge> {
+        let (wake, incoming) = sync_channel(MOST_WAITING);
+        let tell = wake.clone();
+        std::thread::Builder::new().name("bridge".into()).spawn(move || {
+            let mut from = BufReader::with_capacity(1 << 16, from);
+            loop {
+                let message = match frame::read(&mut from) {
+                    Ok(Some((message, payload))) => Incoming::Bridge(message, payload),
+                    Ok(None) => Incoming::Closed("it ended".into()),
+                    Err(error) => Incoming::Closed(error.to_string()),
+                };
+                let is_last = matches!(message, Incoming::Closed(_));
+                // A driver that has ended listens no more.
+                if tell.send(message).is_err() || is_last {
+                    return;
+                }
+            }
+        })?;
+        Ok(Bridge { to: Box::new(to), from: incoming, wake })
+    }
+
+    /// For whoever brings units while the driver waits.
+    pub fn waker(&self) -> SyncSender<Incoming> {
+        self.wake.clone()
+    }
+
+    fn send(&mut self, message: &ToBridge, payload: &[u8]) {
+        // Where the bridge is gone, its other end says so.
+        let _ = frame::write(&mut self.to, message, payload);
+    }
+}
+
+/// A unit on its way.
+struct Given<U> {
+    number: u64,
+    unit: U,
+    input: String,
+}
+
+struct Driver<'a, J: Job> {
+    job: &'a mut J,
+    bridge: Bridge,
+    scheduler: Scheduler<Given<J::Unit>>,
+    /// Digests of contents that the bridge has.
+    kept: BTreeSet<String>,
+    shared: BTreeSet<String>,
+    next_number: u64,
+    set_aside: usize,
+    working_since: Option<Instant>,
+}
+
+/// Works until every unit is done or set aside, or nothing more can be done.
+pub fn drive<J: Job>(job: &mut J, bridge: Bridge, limits: Limits) -> Result<Driven, J::Error> {
+    let mut driver = Driver {
+        job,
+        bridge,
+        scheduler: Scheduler::new(limits),
+        kept: BTreeSet::new(),
+        shared: BTreeSet::new(),
+        next_number: 0,
+        set_aside: 0,
+        working_since: None,
+    };
+    let end = driver.run();
+    driver.bridge.send(&ToBridge::Stop, b"");
+    let status = driver.status();
+    driver.job.news(News::Status(&status));
+    Ok(Driven { end: end?, status })
+}
+
+impl<J: Job> Driver<'_, J> {
+    fn run(&mut self) -> Result<End, J::Error> {
+        let mut told = Instant::now();
+        loop {
+            let is_stopped = self.job.is_stopped();
+            if !is_stopped {
+                self.hand_out()?;
+            }
+            if self.scheduler.under_way() == 0 {
+                if is_stopped {
+                    return Ok(End::Stopped);
+                }
+                if self.scheduler.open() == 0 && self.job.is_over() {
+                    return Ok(End::Done);
+                }
+                if !self.scheduler.has_hope() {
+                    return Ok(End::NoNodes);
+                }
+            }
+            let first = match self.bridge.from.recv_timeout(TICK) {
+                Ok(message) => Some(message),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return Ok(End::Lost("it ended".into())),
+            };
+            let mut lost = None;
+            let mut waiting = MOST_WAITING;
+            let mut next = first;
+            while let Some(message) = next {
+                match message {
+                    Incoming::Wake => {}
+                    // What it said last tells more than that it ended.
+                    Incoming::Closed(reason) => lost = lost.or(Some(reason)),
+                    Incoming::Bridge(FromBridge::Lost { reason }, _) => lost = Some(reason),
+                    Incoming::Bridge(message, payload) => self.hear(message, &payload)?,
+                }
+                waiting -= 1;
+                next = if waiting > 0 { self.bridge.from.try_recv().ok() } else { None };
+            }
+            self.job.commit()?;
+            if let Some(reason) = lost {
+                return Ok(End::Lost(reason));
+            }
+            if told.elapsed() >= NEWS {
+                told = Instant::now();
+                let status = self.status();
+                self.job.news(News::Status(&status));
+            }
+        }
+    }
+
+    /// Gives every idle worker a unit, as far as there are any.
+    fn hand_out(&mut self) -> Result<(), J::Error> {
+        loop {
+            let (job, number) = (&mut *self.job, &mut self.next_number);
+            let fresh = || {
+                let unit = job.next()?;
+                *number += 1;
+                Some(Given { number: *number, unit, input: String::new() })
+            };
+            let Some((worker, given)) = self.scheduler.assign(fresh) else { return Ok(()) };
+            let unit = given.number;
+            let input = self.job.input(&given.unit)?;
+            if let Some(given) = self.scheduler.unit_of_mut(worker) {
+                given.input.clone_from(&input.digest);
+            }
+            if self.kept.insert(input.digest.clone()) {
+                self.bridge.send(&ToBridge::Keep { digest: input.digest.clone() }, &input.bytes);
+            }
+            if input.is_shared {
+                self.shared.insert(input.digest.clone());
+            }
+            let start = ToBridge::Start { worker, unit, input: input.digest, words: input.words };
+            self.bridge.send(&start, b"");
+        }
+    }
+
+    fn hear(&mut self, message: FromBridge, payload: &[u8]) -> Result<(), J::Error> {
+        match message {
+            FromBridge::Joined { node, name } => self.scheduler.joined(&node, &name),
+            FromBridge::Left { node, reason } => {
+                let asides = self.scheduler.left(&node, &reason);
+                self.tell_node(&node, "gone", &reason);
+                self.aside(asides)?;
+            }
+            FromBridge::Ready { worker, node, hello } => {
+                let admitted = self.job.admit(&hello);
+                match admitted.and_then(|()| self.scheduler.ready(worker, &node, hello.noise)) {
+                    Ok(()) => self.working_since = self.working_since.or(Some(Instant::now())),
+                    Err(reason) => self.retire(node, reason)?,
+                }
+            }
+            FromBridge::Refused { node, reason } => self.retire(node, reason)?,
+            FromBridge::Done { worker, unit, reply } => self.done(worker, unit, &reply, payload)?,
+            FromBridge::Died { worker, reason, by_node } => {
+                let fault = if by_node { Fault::Node } else { Fault::Worker };
+                let aside = self.scheduler.died(worker, fault, &reason);
+                self.aside(aside)?;
+            }
+            FromBridge::Lost { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn done(
+        &mut self,
+        worker: u64,
+        unit: u64,
+        reply: &Reply,
+        payload: &[u8],
+    ) -> Result<(), J::Error> {
+        let Some(given) = self.scheduler.unit_of(worker).filter(|given| given.number == unit)
+        else {
+            return Ok(());
+        };
+        let node = self.scheduler.node_of(worker).unwrap_or_default();
+        let name = self.scheduler.name_of(node);
+        let fault = match &reply.fault {
+            Some(fault) => Err(fault.clone()),
+            None => {
+                let answer = Answer { node: &name, input: &given.input, reply, files: payload };
+                self.job.accept(&given.unit, &answer)?
+            }
+        };
+        match fault {
+            Ok(()) => {
+                if let Some(given) = self.scheduler.finished(worker) {
+                    self.forget(&given.input);
+                }
+            }
+            Err(reason) => {
+                let reason = format!("{name}: {reason}");
+                let (node, aside) = self.scheduler.faulted(worker, &reason);
+                self.aside(aside)?;
+                if let Some(node) = node {
+                    self.retire(node, format!("it failed again and again, last: {reason}"))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A node gets nothing any more, and its name and the reason are told.
+    fn retire(&mut self, node: String, reason: String) -> Result<(), J::Error> {
+        let asides = self.scheduler.set_aside(&node, &reason);
+        self.tell_node(&node, "set aside", &reason);
+        self.bridge.send(&ToBridge::Retire { node, reason }, b"");
+        self.aside(asides)
+    }
+
+    fn tell_node(&mut self, node: &str, what: &str, reason: &str) {
+        let name = self.scheduler.name_of(node);
+        self.job.news(News::Node { name: &name, what, reason });
+    }
+
+    fn aside(
+        &mut self,
+        asides: impl IntoIterator<Item = Aside<Given<J::Unit>>>,
+    ) -> Result<(), J::Error> {
+        for Aside { unit, reasons } in asides {
+            self.set_aside += 1;
+            self.forget(&unit.input);
+            self.job.set_aside(Aside { unit: unit.unit, reasons })?;
+        }
+        Ok(())
+    }
+
+    /// The bridge need not keep the content of a unit that is over.
+    fn forget(&mut self, digest: &str) {
+        if !self.shared.contains(digest) && self.kept.remove(digest) {
+            self.bridge.send(&ToBridge::Drop { digest: digest.into() }, b"");
+        }
+    }
+
+    fn status(&self) -> Status {
+        let (total, known) = self.job.total();
+        let status = Status {
+            known,
+            done: self.scheduler.done(),
+            under_way: self.scheduler.under_way(),
+            set_aside: self.set_aside,
+            total,
+            units_per_second: 0.0,
+            seconds_left: None,
+            nodes: self.scheduler.nodes().collect(),
+        };
+        status.after(self.working_since.map_or(Duration::ZERO, |since| since.elapsed()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+
+    /// A job without units, which waits for some.
+    struct Waiting;
+
+    impl Job for Waiting {
+        type Unit = ();
+        type Error = Infallible;
+
+        fn next(&mut self) -> Option<()> {
+            None
+        }
+
+        fn is_over(&self) -> bool {
+            false
+        }
+
+        fn total(&self) -> (Option<u64>, u64) {
+            (None, 0)
+        }
+
+        fn input(&mut self, (): &()) -> Result<Input, Infallible> {
+            Ok(Input::new(Vec::new(), Value::Null))
+        }
+
+        fn admit(&mut self, _: &Hello) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn accept(&mut self, (): &(), _: &Answer<'_>) -> Result<Result<(), String>, Infallible> {
+            Ok(Ok(()))
+        }
+
+        fn commit(&mut self) -> Result<(), Infallible> {
+            Ok(())
+        }
+
+        fn set_aside(&mut self, _: Aside<()>) -> Result<(), Infallible> {
+            Ok(())
+        }
+
+        fn is_stopped(&self) -> bool {
+            false
+        }
+
+        fn news(&mut self, _: News<'_>) {}
+    }
+
+    #[test]
+    fn what_a_bridge_says_last_is_the_reason() {
+        let end = |said: &'static str| {
+            let bridge = Bridge::new(std::io::sink(), said.as_bytes()).unwrap();
+            let Ok(driven) = drive(&mut Waiting, bridge, Limits::default());
+            driven.end
+        };
+        let said = "{\"is\":\"lost\",\"reason\":\"no Ray here\"}\n";
+        assert_eq!(end(said), End::Lost("no Ray here".into()));
+        assert_eq!(end(""), End::Lost("it ended".into()));
+        assert!(matches!(end("!!\n"), End::Lost(_)));
+    }
+}

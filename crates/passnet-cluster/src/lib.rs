@@ -1,0 +1,21 @@
+//! Runs spread over many machines.
+//!
+//! An engine that others wrote (Ray) knows the machines, starts workers there and carries bytes; a small *bridge* process
+//! speaks with it. What is left for us is here: which unit goes to which worker, what a death means, which nodes are set
+//! aside, what is done already. [`Scheduler`] decides and does nothing; [`drive`] does what it decides, over any bridge.
+//! It is Rust and not Python because the driver alone writes results: who decides and who writes are one process, so that
+//! nothing is done twice or forgotten between them.
+
+pub mod bundle;
+mod driver;
+pub mod frame;
+mod journal;
+mod message;
+mod scheduler;
+mod status;
+
+pub use driver::{Answer, Bridge, Driven, End, Incoming, Input, Job, News, drive};
+pub use journal::{Journal, JournalEvent};
+pub use message::{FromBridge, Hello, Reply, ToBridge};
+pub use scheduler::{Aside, Fault, Limits, Scheduler};
+pub use status::{NodeState, NodeStatus, Status};
