@@ -49,7 +49,7 @@ enum Command {
     #[command(hide = true)]
     BackendServer(commands::backend_server::BackendServerArgs),
     /// Evaluate passes on samples: match, rewrite, verify, time, score
-    Bench(commands::bench::BenchArgs),
+    Bench(Box<commands::bench::BenchArgs>),
     /// Make a signed bundle of a run, or verify one
     Bundle(commands::bundle::BundleArgs),
     /// Work on units of a command for a driver elsewhere; a cluster's nodes start it
@@ -166,7 +166,7 @@ fn run(command: Command, output: &mut Output) -> Result<Outcome, CommandError> {
     match command {
         Command::Agent(command) => commands::agent::run(command, output),
         Command::BackendServer(args) => commands::backend_server::run(args),
-        Command::Bench(args) => commands::bench::run(args, output),
+        Command::Bench(args) => commands::bench::run(*args, output),
         Command::Bundle(args) => commands::bundle::run(args, output),
         Command::ClusterWorker => commands::cluster::worker::run(),
         Command::Complete(args) => commands::completions::complete(&args, &Cli::command(), output),

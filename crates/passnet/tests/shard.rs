@@ -174,7 +174,7 @@ fn refusals(tasks: &Path, parts: &[PathBuf], folder: &Path) {
     // Another way of judging.
     let other = folder.join("other");
     said(bench(tasks, &other).args(["--no-rules", "--shard", "0/8"]), 0);
-    let text = refused(&[&[other.clone()], &parts[1..]].concat());
+    let text = refused(&[std::slice::from_ref(&other), &parts[1..]].concat());
     assert!(text.contains("other and ") && text.contains("without rules`"), "{text}");
 
     // Another machine, as an event says it. The seal is made anew: what is refused is the difference.

@@ -28,7 +28,7 @@ pub enum AgentCommand {
     /// Write trajectories as training data
     Export(export::ExportArgs),
     /// Serve tasks as episodes over HTTP, for reinforcement learning
-    Serve(serve::ServeArgs),
+    Serve(Box<serve::ServeArgs>),
     /// Write the built-in prompt templates into a folder, to be edited
     Prompts(prompts::PromptsArgs),
 }
