@@ -310,3 +310,15 @@ fn masked_fill_lies_row_by_row_whatever_its_input_does() {
     let filled = pointwise::masked_fill(&input, &mask, &Scalar::Int(0).into()).unwrap();
     assert_eq!((filled.shape(), filled.strides()), (&[4, 3][..], &[3, 1][..]));
 }
+
+#[test]
+fn padding_lies_row_by_row_unless_channels_come_last() {
+    let padded = |input: &Tensor| {
+        let padded = movement::pad(input, &[1, 1], movement::PadMode::Constant(Scalar::Int(0)));
+        padded.unwrap().strides().to_vec()
+    };
+    let rows = Tensor::full(&[2, 4, 3], Scalar::Int(1), DType::Float32).unwrap();
+    assert_eq!(padded(&rows.transpose(1, 2).unwrap()), [18, 6, 1]);
+    let image = Tensor::full(&[2, 3, 4, 5], Scalar::Int(1), DType::Float32).unwrap();
+    assert_eq!(padded(&image.channels_last().unwrap()), [84, 1, 21, 3]);
+}

@@ -2,7 +2,7 @@
 
 use crate::native::error::{Result, ensure};
 use crate::native::ops::indexing::index_select;
-use crate::native::tensor::layout::Dims;
+use crate::native::tensor::layout::{Dims, looks_channels_last};
 use crate::native::tensor::{Scalar, Tensor};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,7 +57,11 @@ fn constant(input: &Tensor, pairs: &[(usize, i64, i64)], value: Scalar) -> Resul
         source = source.slice(d as i64, Some((-before).max(0)), Some(end.max(0)), 1)?;
         shape[d] = size as usize;
     }
-    let order = input.memory_order();
+    // Torch keeps the order of images whose channels come last, and no other.
+    let order = match looks_channels_last(input.shape(), input.strides()) {
+        true => input.memory_order(),
+        false => (0..input.ndim()).collect(),
+    };
     let ordered: Dims = order.iter().map(|&d| shape[d]).collect();
     let result = Tensor::from_ordered(Tensor::full(&ordered, value, input.dtype())?, &order);
     let mut inside = result.clone();
