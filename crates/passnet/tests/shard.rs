@@ -181,7 +181,7 @@ fn refusals(tasks: &Path, parts: &[PathBuf], folder: &Path) {
     let first = parts.iter().find(|part| graphs_of(part) > 0).unwrap();
     let events = first.join("events.jsonl");
     let text = std::fs::read_to_string(&events).unwrap();
-    let unsealed: String = text.lines().map(|line| format!("{{{}\n", &line[76..])).collect();
+    let unsealed: String = text.lines().map(|line| format!("{{{}\n", &line[75..])).collect();
     let elsewhere = unsealed.replacen("\"cores\":", "\"cores\":1", 1);
     std::fs::write(&events, elsewhere).unwrap();
     let said_why = refused(parts);

@@ -8,7 +8,7 @@
 //! GET  /v1/tasks, /v1/health
 //! ```
 //!
-//! [`openenv`] serves the same episodes to clients of OpenEnv and of the Model Context Protocol.
+//! `openenv` serves the same episodes to clients of OpenEnv and of the Model Context Protocol.
 //!
 //! Many episodes at once; their evaluations stand in one line for each device, so that timing stays undisturbed. On other addresses
 //! than this machine's own the server wants a token.
