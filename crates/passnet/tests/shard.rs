@@ -1,6 +1,7 @@
 //! `--shard I/N` and `passnet merge`: parts that were made apart are the run of one process.
 
 use assert_cmd::Command;
+use passnet_bench::run::{self, RunStore};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -177,13 +178,18 @@ fn refusals(tasks: &Path, parts: &[PathBuf], folder: &Path) {
     let text = refused(&[std::slice::from_ref(&other), &parts[1..]].concat());
     assert!(text.contains("other and ") && text.contains("without rules`"), "{text}");
 
-    // Another machine, as an event says it. The seal is made anew: what is refused is the difference.
+    // Another machine, as an event says it.
     let first = parts.iter().find(|part| graphs_of(part) > 0).unwrap();
     let events = first.join("events.jsonl");
     let text = std::fs::read_to_string(&events).unwrap();
     let unsealed: String = text.lines().map(|line| format!("{{{}\n", &line[75..])).collect();
     let elsewhere = unsealed.replacen("\"cores\":", "\"cores\":1", 1);
     std::fs::write(&events, elsewhere).unwrap();
+    assert!(refused(parts).contains("of its lines are not sealed"), "sealed by the merge");
+    // Sealed anew, as a program there would have done: what is refused is the difference.
+    let edited = run::read(first).unwrap();
+    std::fs::remove_file(&events).unwrap();
+    RunStore::open(first).unwrap().append_all(&edited).unwrap();
     let said_why = refused(parts);
     assert!(
         said_why.contains("another processor: `") && said_why.contains(" cores` and `"),

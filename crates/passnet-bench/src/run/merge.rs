@@ -72,6 +72,12 @@ impl ReadPart {
             let path = folder.join(super::store::EVENTS);
             return Err(LogError::Broken { path, name: "run", line }.into());
         }
+        // The whole is sealed anew: what is not sealed could be anything, and would pass for a result from then on.
+        if seal.unsealed > 0 {
+            let text =
+                format!("{} of its lines are not sealed, so they may be anybody's", seal.unsealed);
+            return Err(unlike(&text));
+        }
         if !matches!(events.last(), Some((_, Event::End { .. }))) {
             return Err(unlike("this run has not come to its end; the same command goes on"));
         }
