@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import tempfile
+import threading
 import unittest
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -129,3 +131,20 @@ class BackendCase(unittest.TestCase):
 
         given = {"library": str(self.library.folder), "trust": "all", "measure": False, **options}
         return torch.compile(model, backend=passnet_backend, options=given)
+
+    def in_threads(self, work: Callable[[int], None], count: int = 4) -> None:
+        """Runs it in threads at once; whatever one of them raises fails the test."""
+        failures: list[Exception] = []
+
+        def guarded(seed: int) -> None:
+            try:
+                work(seed)
+            except Exception as error:  # noqa: BLE001 - a thread's exception is lost otherwise
+                failures.append(error)
+
+        threads = [threading.Thread(target=guarded, args=(seed,)) for seed in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])

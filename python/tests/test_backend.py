@@ -305,24 +305,15 @@ class BackendTest(BackendCase):
         model = Model()
         compiled = self.compiled(model)
         self.check(model, compiled, (4, 32))
-        failures = []
 
         def work(seed):
-            try:
-                generator = torch.Generator().manual_seed(seed)
-                with torch.inference_mode():
-                    for _ in range(50):
-                        x = torch.randn(4, 32, generator=generator)
-                        torch.testing.assert_close(compiled(x), model(x))
-            except AssertionError as error:
-                failures.append(error)
+            generator = torch.Generator().manual_seed(seed)
+            with torch.inference_mode():
+                for _ in range(50):
+                    x = torch.randn(4, 32, generator=generator)
+                    torch.testing.assert_close(compiled(x), model(x))
 
-        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual(failures, [])
+        self.in_threads(work)
 
     def test_a_slower_pass_is_left_to_eager_and_said(self):
         from passnet.backend.site import Site

@@ -1,6 +1,5 @@
 """Passes at work on a GPU: `python -m unittest tests.test_backend_cuda` (needs PyTorch, Triton, a GPU and the `passnet` program)."""
 
-import threading
 import unittest
 import warnings
 
@@ -80,26 +79,17 @@ class BackendOnGpuTest(BackendCase):
         model = Model().cuda()
         compiled = self.compiled(model, cuda_graphs=True)
         self.check(model, compiled, torch.float32, (4, 32))
-        failures = []
 
         def work(seed):
-            try:
-                generator = torch.Generator("cuda").manual_seed(seed)
-                stream = torch.cuda.Stream()
-                with torch.inference_mode(), torch.cuda.stream(stream):
-                    for _ in range(50):
-                        x = torch.randn(4, 32, device="cuda", generator=generator)
-                        found = compiled(x)
-                        torch.testing.assert_close(found, model(x))
-            except AssertionError as error:
-                failures.append(error)
+            generator = torch.Generator("cuda").manual_seed(seed)
+            stream = torch.cuda.Stream()
+            with torch.inference_mode(), torch.cuda.stream(stream):
+                for _ in range(50):
+                    x = torch.randn(4, 32, device="cuda", generator=generator)
+                    found = compiled(x)
+                    torch.testing.assert_close(found, model(x))
 
-        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        self.assertEqual(failures, [])
+        self.in_threads(work)
 
     def test_a_wrong_pass_is_out_of_recordings(self):
         from passnet.backend import DROPPED
