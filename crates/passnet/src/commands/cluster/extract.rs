@@ -1,6 +1,6 @@
 //! Models as units: `passnet extract --cluster` and `passnet dataset build --cluster`.
 
-use super::shared::Shared;
+use super::shared::{Order, Shared};
 use super::worker::UnitWorker;
 use super::{ClusterArgs, Kind};
 use crate::commands::extract::listing::{Entry, entries};
@@ -38,10 +38,9 @@ pub fn capture(
     let mut job = ExtractJob {
         shared: Shared::open(out, "extract", settings, device, false)?,
         known: records(out)?,
+        order: Order::of(entries.len()),
         entries,
         out: out.to_path_buf(),
-        next: 0,
-        done_before: 0,
         retry_failed: args.retry_failed,
         lines: Vec::new(),
     };
@@ -61,8 +60,7 @@ struct ExtractJob {
     known: BTreeMap<String, Record>,
     entries: Vec<Entry>,
     out: PathBuf,
-    next: usize,
-    done_before: u64,
+    order: Order,
     retry_failed: bool,
     /// Records that are not on the disk yet.
     lines: Vec<u8>,
@@ -108,23 +106,18 @@ impl Job for ExtractJob {
     type Error = CommandError;
 
     fn next(&mut self) -> Option<usize> {
-        loop {
-            let place = self.next;
-            let entry = self.entries.get(place)?;
-            self.next += 1;
-            if !self.is_done(entry) {
-                return Some(place);
-            }
-            self.done_before += 1;
-        }
+        let mut order = self.order;
+        let found = order.next(|place| self.is_done(&self.entries[place]));
+        self.order = order;
+        found
     }
 
     fn is_over(&self) -> bool {
-        self.next >= self.entries.len()
+        self.order.is_over()
     }
 
     fn total(&self) -> (Option<u64>, u64) {
-        (Some(self.entries.len() as u64), self.done_before)
+        self.order.total()
     }
 
     fn input(&mut self, unit: &usize) -> Result<Input, CommandError> {

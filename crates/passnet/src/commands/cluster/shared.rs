@@ -24,6 +24,42 @@ pub(super) struct Shared {
     pub(super) status: Option<Status>,
 }
 
+/// Units in their order: which is next, and how many of those passed over were done before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Order {
+    next: usize,
+    count: usize,
+    done_before: u64,
+}
+
+impl Order {
+    pub(super) fn of(count: usize) -> Order {
+        Order { next: 0, count, done_before: 0 }
+    }
+
+    /// The next unit that is not done.
+    pub(super) fn next(&mut self, is_done: impl Fn(usize) -> bool) -> Option<usize> {
+        while self.next < self.count {
+            let place = self.next;
+            self.next += 1;
+            if !is_done(place) {
+                return Some(place);
+            }
+            self.done_before += 1;
+        }
+        None
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.next >= self.count
+    }
+
+    /// All units, and those that were done before.
+    pub(super) fn total(&self) -> (Option<u64>, u64) {
+        (Some(self.count as u64), self.done_before)
+    }
+}
+
 impl Shared {
     pub(super) fn open(
         folder: &Path,

@@ -2,7 +2,7 @@
 
 use super::input::pack_task;
 use super::run::Results;
-use super::shared::Shared;
+use super::shared::{Order, Shared};
 use super::{ClusterArgs, Kind};
 use crate::error::CommandError;
 use passnet_bench::bench::Judged;
@@ -62,12 +62,11 @@ pub fn work(asked: Asked<'_>) -> Result<Found, CommandError> {
     let mut job = TaskJob {
         shared: Shared::open(folder, command, settings, device, asked.is_json)?,
         results: run.map(|run| Results::open(run, retry_failed)).transpose()?,
+        order: Order::of(asked.tasks.len()),
         tasks: asked.tasks,
         whole: asked.whole,
         passes: asked.passes,
         solved: asked.solved,
-        next: 0,
-        known: 0,
         retry_failed,
     };
     let driven = cluster.drive(kind, &mut job)?;
@@ -87,8 +86,7 @@ struct TaskJob {
     whole: Vec<Sample>,
     passes: Vec<PathBuf>,
     solved: Option<PathBuf>,
-    next: usize,
-    known: u64,
+    order: Order,
     retry_failed: bool,
 }
 
@@ -143,23 +141,18 @@ impl Job for TaskJob {
     type Error = CommandError;
 
     fn next(&mut self) -> Option<usize> {
-        loop {
-            let place = self.next;
-            self.tasks.get(place)?;
-            self.next += 1;
-            if !self.is_done(place) {
-                return Some(place);
-            }
-            self.known += 1;
-        }
+        let mut order = self.order;
+        let found = order.next(|place| self.is_done(place));
+        self.order = order;
+        found
     }
 
     fn is_over(&self) -> bool {
-        self.next >= self.tasks.len()
+        self.order.is_over()
     }
 
     fn total(&self) -> (Option<u64>, u64) {
-        (Some(self.tasks.len() as u64), self.known)
+        self.order.total()
     }
 
     fn input(&mut self, unit: &usize) -> Result<Input, CommandError> {
