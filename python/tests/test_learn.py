@@ -187,6 +187,28 @@ class LearnTest(unittest.TestCase):
         self.assertEqual((ready, answer), ({"ready": True}, {"replies": together}))
         self.assertIn("error", error)
 
+    def test_rows_that_end_leave_the_batch_and_change_nothing(self) -> None:
+        import torch
+
+        from passnet.learn.decode import decode, pick_by
+
+        model, tokenizer = self.load()
+        prompts = [list(range(3, 3 + length)) for length in (4, 9, 30)]
+        whole = []
+        for prompt in prompts:
+            found = model.generate(
+                input_ids=torch.tensor([prompt]), attention_mask=torch.ones(1, len(prompt), dtype=torch.long),
+                max_new_tokens=40, do_sample=False, eos_token_id=None, pad_token_id=tokenizer.pad_token_id,
+            )
+            whole.append(found[0, len(prompt) :].tolist())
+        for end in {whole[0][17], whole[1][3], whole[2][0], -1}:
+            expected = [row[: row.index(end)] if end in row else row for row in whole]
+            found = decode(model, prompts, tokenizer.pad_token_id, {end}, 40, pick_by(0.0))
+            self.assertEqual(found, expected)
+        # The nucleus of a sure model is its first choice.
+        logits = torch.tensor([[0.0, 9.0, 1.0], [9.0, 0.0, 1.0]])
+        self.assertEqual(pick_by(1.0)(logits).tolist(), [1, 0])
+
     def test_an_adapter_says_the_same_merged_and_in_peft(self) -> None:
         import torch
 

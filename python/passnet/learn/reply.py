@@ -13,6 +13,7 @@ from typing import Any, TextIO
 import torch
 
 from passnet.learn import lora, weights
+from passnet.learn.decode import decode, pick_by
 from passnet.learn.job import ReplyJob
 from passnet.learn.packing import tokens_of
 
@@ -38,27 +39,16 @@ def reply(model: Any, tokenizer: Any, conversations: Sequence[Any], job: ReplyJo
     fitting = [index for index, prompt in enumerate(prompts) if len(prompt) < job.max_length]
     if not fitting:
         return replies
-    # Left of the prompt, so that all replies begin at one place.
     longest = max(len(prompts[index]) for index in fitting)
-    pad = tokenizer.pad_token_id
-    rows = [[pad] * (longest - len(prompts[index])) + prompts[index] for index in fitting]
-    mask = [[0] * (longest - len(prompts[index])) + [1] * len(prompts[index]) for index in fitting]
-    most = min(job.max_new_tokens, job.max_length - longest)
-    sampling: dict[str, Any] = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
-    if job.temperature > 0:
-        sampling = {"do_sample": True, "temperature": job.temperature, "top_p": 0.95, "top_k": 0}
-    with torch.inference_mode():
-        found = model.generate(
-            input_ids=torch.tensor(rows, device=job.device), attention_mask=torch.tensor(mask, device=job.device),
-            max_new_tokens=max(1, most), pad_token_id=pad, use_cache=True, repetition_penalty=1.0, **sampling,
-        )
+    most = max(1, min(job.max_new_tokens, job.max_length - longest))
     ends = ends_of(model, tokenizer)
-    for index, tokens in zip(fitting, found[:, longest:].tolist(), strict=True):
-        end = next((place for place, token in enumerate(tokens) if token in ends), None)
-        said = tokens if end is None else tokens[:end]
+    asked = [prompts[index] for index in fitting]
+    found = decode(model, asked, tokenizer.pad_token_id, ends, most, pick_by(job.temperature))
+    for index, said in zip(fitting, found, strict=True):
         replies[index] = {
             "text": tokenizer.decode(said, skip_special_tokens=True),
-            "stop": "length" if end is None else "done",
+            # As long as it may be and without an end; one that ends with the last token counts as cut.
+            "stop": "length" if len(said) == most else "done",
             "input": len(prompts[index]),
             "output": len(said),
         }
