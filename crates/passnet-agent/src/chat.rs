@@ -87,7 +87,7 @@ pub struct Usage {
 }
 
 /// Characters a token stands for, about, where nobody counted.
-const CHARS_PER_TOKEN: usize = 4;
+pub(crate) const CHARS_PER_TOKEN: usize = 4;
 
 impl Usage {
     pub fn total(&self) -> u64 {

@@ -69,11 +69,13 @@ fn learn(place: &Path, model: &Path) -> Command {
         .arg(path("train"))
         .arg("--evaluate")
         .arg(path("held-out"))
+        .arg("--also")
+        .arg(path("held-out/first"))
         .arg("--prompts")
         .arg(path("prompts"))
         .arg("--out")
         .arg(path("out"));
-    let small = "--solver-attempts 1 --rounds 1 --round-tasks 2 --samples 1 --max-steps 3 --max-output 8 --epochs 1 --rank 4 --rows 1 \
+    let small = "--solver-attempts 1 --rounds 1 --best-of 2 --round-tasks 2 --samples 1 --max-steps 3 --max-output 8 --epochs 1 --rank 4 --rows 1 \
                  --checkpoint-steps 1 --length 8192 --batch 4 --warmup 1 --trials 5 --seconds 0 --quick";
     command.args(small.split_whitespace()).env("NO_COLOR", "1").stdout(Stdio::null());
     command
@@ -163,6 +165,11 @@ fn learning_is_killed_twice_and_continued() {
         serde_json::from_slice(&std::fs::read(out.join("report.json")).unwrap()).unwrap();
     assert_eq!(report["stages"][0]["name"], "baseline");
     assert_eq!(report["stages"][1]["tasks"], 2);
+    let also: Vec<&Value> = report["also"].as_array().unwrap().iter().collect();
+    assert_eq!([&also[0]["name"], &also[1]["name"]], ["baseline", "last"]);
+    assert_eq!(also[1]["tasks"], 1);
+    assert_eq!(report["stages"].as_array().unwrap().last().unwrap()["name"], "best-of-2");
+    assert_eq!(report["identity"]["engine"], "native");
     assert_eq!(report["withheld"], 1);
     assert_eq!(report["data"][0]["attempts"], 20);
     assert_eq!(report["data"][0]["right"], 20);

@@ -3,6 +3,7 @@
 //! It has no memory. What it says next follows from the conversation: the files that the calls so far made, against those of
 //! the solution. So an attempt can be stopped anywhere and goes on as any other.
 
+mod brief;
 mod mistake;
 mod repair;
 
@@ -32,6 +33,8 @@ const MOST_TRIED: usize = 8;
 pub struct SolverModel {
     evaluator: Arc<Evaluator>,
     with_mistakes: bool,
+    /// Tokens of one reply, as estimated.
+    most_output: Option<u64>,
     /// What the device reaches, measured once.
     rates: Arc<OnceLock<Rates>>,
     /// By the folder of the sample.
@@ -50,7 +53,13 @@ struct Solution {
 impl SolverModel {
     pub fn new(evaluator: Arc<Evaluator>, with_mistakes: bool) -> Self {
         let (rates, known) = (Arc::default(), Mutex::default());
-        SolverModel { evaluator, with_mistakes, rates, known }
+        SolverModel { evaluator, with_mistakes, most_output: None, rates, known }
+    }
+
+    /// A solution whose passes have more tokens than one reply may have is told in part: see [`brief::fitting`].
+    #[must_use]
+    pub fn within(self, most_output: Option<u64>) -> Self {
+        SolverModel { most_output, ..self }
     }
 
     fn solution(&self, task: &Arc<Task>) -> Result<Arc<Solution>, String> {
@@ -60,13 +69,16 @@ impl SolverModel {
             return Ok(solution.clone());
         }
         let (sample, rates) = (task.sample.clone(), self.rates.clone());
+        let most_output = self.most_output;
         let solution = self.evaluator.on_device(move |engine| -> Result<Solution, String> {
             let place = tempfile::tempdir().map_err(|error| error.to_string())?;
             // Nothing is measured: whether a pass pays, the evaluation says.
             let options = SolveOptions { tune: false, ..SolveOptions::default() };
             let rates = rates.get_or_init(|| Rates::measure(engine));
             match solve(engine, rates, &sample, place.path(), &options) {
-                Ok(_) => Solution::read(place.path()).map_err(|error| error.to_string()),
+                Ok(_) => {
+                    Solution::read(place.path(), most_output).map_err(|error| error.to_string())
+                }
                 Err(error @ (SolveError::Io { .. } | SolveError::Machine { .. })) => {
                     Err(error.to_string())
                 }
@@ -185,7 +197,7 @@ fn in_text(words: &str, calls: &[(Tool, serde_json::Value)]) -> String {
 }
 
 impl Solution {
-    fn read(folder: &Path) -> std::io::Result<Solution> {
+    fn read(folder: &Path, most_output: Option<u64>) -> std::io::Result<Solution> {
         let mut files = Files::new();
         for entry in std::fs::read_dir(folder)? {
             let entry = entry?;
@@ -193,6 +205,9 @@ impl Solution {
             if name != EXPLANATION {
                 files.insert(name, std::fs::read_to_string(entry.path())?);
             }
+        }
+        if let Some(most) = most_output {
+            files = brief::fitting(&files, most);
         }
         let told = files.iter().filter(|(name, _)| *name != MANIFEST);
         let words: Vec<String> = told.filter_map(|(_, text)| first_words(text)).collect();

@@ -115,7 +115,7 @@ pub struct RunArgs {
     #[arg(long, default_value_t = 131_072, value_name = "N")]
     max_context: u64,
 
-    /// Tokens of one reply
+    /// Tokens of one reply; the solver then tells as many of its passes as fit
     #[arg(long, value_name = "N")]
     max_output: Option<u64>,
 

@@ -173,10 +173,13 @@ pub(super) fn work(
     let key = endpoint.as_ref().and_then(|endpoint| endpoint.key.as_ref());
     let redactor = Redactor::from_environment(key);
     let with_mistakes = settings.model.source == Source::SolverWithMistakes;
+    let most_output = settings.model.sampling.max_output_tokens;
     let model = |evaluator: &Arc<Evaluator>| -> Result<Box<dyn Model>, CommandError> {
         Ok(match endpoint {
             Some(endpoint) => endpoint.connect(),
-            None => Box::new(SolverModel::new(evaluator.clone(), with_mistakes)),
+            None => {
+                Box::new(SolverModel::new(evaluator.clone(), with_mistakes).within(most_output))
+            }
         })
     };
     let goes_on = format!("`passnet agent resume {}` goes on", folder.display());

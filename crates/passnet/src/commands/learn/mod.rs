@@ -47,6 +47,10 @@ pub struct LearnArgs {
     #[arg(long, value_name = "SET", num_args = 1.., required = true)]
     evaluate: Vec<PathBuf>,
 
+    /// Other tasks to be evaluated on before and after, told apart; never learned from either
+    #[arg(long, value_name = "SET", num_args = 1..)]
+    also: Vec<PathBuf>,
+
     /// Keep everything in this folder, and go on with what is there
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
@@ -78,9 +82,13 @@ pub struct LearnArgs {
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
     samples: u32,
 
-    /// The temperature of a round's attempts; evaluations are greedy
+    /// The temperature of sampled attempts; evaluations are greedy
     #[arg(long, default_value_t = 0.8)]
     temperature: f64,
+
+    /// In the end also so many sampled attempts at each evaluation task, of which the best counts
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    best_of: Option<u32>,
 
     /// The least score from which an attempt of a round is learned
     #[arg(long, default_value_t = 1.0, value_name = "AS")]
@@ -145,6 +153,8 @@ struct Conditions {
     model: PathBuf,
     tasks: Vec<PathBuf>,
     evaluate: Vec<PathBuf>,
+    #[serde(default)]
+    also: Vec<PathBuf>,
     data: Vec<PathBuf>,
     most_tasks: Option<usize>,
     #[serde(default)]
@@ -166,6 +176,7 @@ impl Conditions {
             model: absolute(&args.model),
             tasks: all(&args.tasks),
             evaluate: all(&args.evaluate),
+            also: all(&args.also),
             data: all(&args.data),
             most_tasks: args.most_tasks,
             portion: args.portion.portion(),
@@ -206,6 +217,8 @@ impl Conditions {
 struct Tasks {
     training: Vec<PathBuf>,
     evaluation: Vec<PathBuf>,
+    /// The second set.
+    also: Vec<PathBuf>,
     /// Training tasks that share a structure with an evaluation task.
     withheld: usize,
     /// The structures of the evaluation tasks.
@@ -215,8 +228,13 @@ struct Tasks {
 impl Tasks {
     fn read(args: &LearnArgs) -> Result<Tasks, CommandError> {
         let evaluation = Task::find(&args.evaluate)?;
+        let also = match args.also.is_empty() {
+            true => Vec::new(),
+            false => Task::find(&args.also)?,
+        };
         let training = Task::find(&args.tasks)?;
-        let evaluated: BTreeSet<Digest> = evaluation.iter().flat_map(structures).collect();
+        let evaluated: BTreeSet<Digest> =
+            evaluation.iter().chain(&also).flat_map(structures).collect();
         let all = training.len();
         let mut training: Vec<Task> =
             training.into_iter().filter(|task| structures(task).is_disjoint(&evaluated)).collect();
@@ -234,8 +252,8 @@ impl Tasks {
                 |task: Task| std::path::absolute(&task.sample.folder).unwrap_or(task.sample.folder);
             tasks.into_iter().map(folder).collect()
         };
-        let (training, evaluation) = (folders(training), folders(evaluation));
-        Ok(Tasks { training, evaluation, withheld, evaluated })
+        let (training, evaluation, also) = (folders(training), folders(evaluation), folders(also));
+        Ok(Tasks { training, evaluation, also, withheld, evaluated })
     }
 }
 

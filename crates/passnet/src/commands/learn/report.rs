@@ -8,6 +8,7 @@ use passnet_agent::trajectory::Event;
 use passnet_bench::report::html::markup::Markup;
 use passnet_bench::report::html::{POLICY, chart, document, parts};
 use passnet_bench::score::Parameters;
+use passnet_engine::Identity;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,10 +22,14 @@ const MOST_CHARS: usize = 6000;
 #[derive(Debug, Serialize)]
 pub(super) struct Story {
     model: PathBuf,
+    /// Where evaluations ran.
+    pub(super) identity: Option<Identity>,
     training_tasks: usize,
     /// Training tasks left out because they share a structure with an evaluation task.
     withheld: usize,
     pub(super) stages: Vec<Stage>,
+    /// The second set, before and after.
+    pub(super) also: Vec<Stage>,
     pub(super) data: Vec<Data>,
     pub(super) trainings: Vec<Training>,
     pub(super) example: Option<Example>,
@@ -36,7 +41,8 @@ pub(super) struct Story {
 pub(super) struct Stage {
     name: String,
     tasks: usize,
-    /// AS, the geometric mean over tasks, and where it lies with 95 % confidence over the choice of tasks.
+    /// AS of the best attempt at each task, the geometric mean over tasks, and where it lies with 95 % confidence over the
+    /// choice of tasks.
     score: f64,
     interval: (f64, f64),
     /// Share of tasks with a pass that changed a graph, that are right, and that are faster than eager.
@@ -84,9 +90,11 @@ impl Story {
     pub(super) fn new(model: &Path, training: &[PathBuf], withheld: usize) -> Story {
         Story {
             model: model.to_path_buf(),
+            identity: None,
             training_tasks: training.len(),
             withheld,
             stages: Vec::new(),
+            also: Vec::new(),
             data: Vec::new(),
             trainings: Vec::new(),
             example: None,
@@ -100,30 +108,33 @@ impl Stage {
     pub(super) fn of(name: &str, attempts: &[AttemptRecord]) -> Option<Stage> {
         let parameters = Parameters::default();
         let metrics = Metrics::of(attempts, parameters)?;
-        let logs: Vec<f64> = attempts
-            .iter()
-            .map(|attempt| attempt.best_score().unwrap_or(parameters.b).max(f64::MIN_POSITIVE).ln())
-            .collect();
+        let mut best: BTreeMap<&str, f64> = BTreeMap::new();
+        for attempt in attempts {
+            let score = attempt.best_score().unwrap_or(parameters.b);
+            let known = best.entry(&attempt.start.task).or_insert(parameters.b);
+            *known = known.max(score);
+        }
+        let logs: Vec<f64> = best.values().map(|score| score.ln()).collect();
         let count = logs.len() as f64;
         let mean = logs.iter().sum::<f64>() / count;
         let variance =
             logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
         let spread = SPREAD * (variance / count).sqrt();
         let share = |wanted: &dyn Fn(&AttemptRecord) -> bool| {
-            attempts.iter().filter(|attempt| wanted(attempt)).count() as f64 / count
+            attempts.iter().filter(|attempt| wanted(attempt)).count() as f64 / attempts.len() as f64
         };
-        let first = |values: &[At]| values.first().map_or(0.0, |at| at.value);
+        let last = |values: &[At]| values.last().map_or(0.0, |at| at.value);
         Some(Stage {
             name: name.into(),
             tasks: metrics.tasks,
             score: mean.exp(),
             interval: ((mean - spread).exp(), (mean + spread).exp()),
             matched: share(&|attempt| attempt.best.is_some()),
-            right: first(&metrics.pass_at),
-            faster: first(&metrics.fast_at),
+            right: last(&metrics.pass_at),
+            faster: last(&metrics.fast_at),
             over_steps: metrics.over_steps,
             failures: metrics.failures,
-            mean_output_tokens: metrics.output_tokens as f64 / count,
+            mean_output_tokens: metrics.output_tokens as f64 / attempts.len() as f64,
         })
     }
 }
@@ -181,6 +192,11 @@ pub(super) fn print(story: &Story, out: &mut Output) -> Result<(), CommandError>
     for stage in &story.stages {
         rows.add_row(stage.cells());
     }
+    for stage in &story.also {
+        let mut cells = stage.cells();
+        cells[0] = format!("{}, second set", stage.name);
+        rows.add_row(cells);
+    }
     out.table(&rows)?;
     out.line(format!("adapter: {}", story.adapter.display()))
 }
@@ -209,6 +225,10 @@ pub(super) fn page(story: &Story) -> String {
         parts::facts(
             &[
                 ("model", story.model.display().to_string()),
+                (
+                    "judged on",
+                    story.identity.as_ref().map_or_else(|| "-".into(), Identity::describe),
+                ),
                 ("training tasks", story.training_tasks.to_string()),
                 (
                     "left out, as they share a structure with an evaluation task",
@@ -219,6 +239,10 @@ pub(super) fn page(story: &Story) -> String {
             page,
         );
         stages(story, page);
+        if !story.also.is_empty() {
+            page.element("h2", &[], "The second set, greedily, one attempt each");
+            results(&story.also, page);
+        }
         data(story, page);
         for training in &story.trainings {
             page.element("h2", &[], &format!("Loss of {}", training.name));
@@ -236,14 +260,12 @@ pub(super) fn page(story: &Story) -> String {
 }
 
 fn stages(story: &Story, page: &mut Markup) {
-    page.element("h2", &[], "The evaluation tasks, greedily, one attempt each");
-    let head =
-        ["stage", "tasks", "AS", "95 % over tasks", "matched", "right", "faster", "failures"];
-    page.open_table("AS, pass rate and causes of failure", &head);
-    for stage in &story.stages {
-        page.row(&stage.cells());
-    }
-    page.close_table();
+    page.element(
+        "h2",
+        &[],
+        "The evaluation tasks: greedily, one attempt each, unless a stage says otherwise",
+    );
+    results(&story.stages, page);
     let scores: Vec<f64> = story.stages.iter().map(|stage| stage.score).collect();
     page.element("h2", &[], "AS over the stages");
     curve(&scores, "AS", page);
@@ -257,6 +279,16 @@ fn stages(story: &Story, page: &mut Markup) {
             at.map_or("-".into(), |at| format!("{:.3}", at.value))
         };
         page.row(&[stage.name.clone(), at(1), at(2), at(3), format!("{:.3}", stage.score)]);
+    }
+    page.close_table();
+}
+
+fn results(stages: &[Stage], page: &mut Markup) {
+    let head =
+        ["stage", "tasks", "AS", "95 % over tasks", "matched", "right", "faster", "failures"];
+    page.open_table("AS, pass rate and causes of failure", &head);
+    for stage in stages {
+        page.row(&stage.cells());
     }
     page.close_table();
 }

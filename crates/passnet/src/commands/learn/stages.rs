@@ -61,7 +61,9 @@ impl<'a> Learn<'a> {
     pub(super) fn work(&self) -> Result<Story, CommandError> {
         let mut story = Story::new(&self.model, &self.tasks.training, self.tasks.withheld);
         let baseline = self.evaluate("baseline", None)?;
+        story.identity = baseline.iter().find_map(|attempt| attempt.start.identity.clone());
         story.add("baseline", &baseline);
+        self.also("baseline", None, &mut story)?;
         let data = self.data(&mut story)?;
         let mut adapter = self.train("sft", &data, None, self.args.epochs, &mut story)?;
         let mut last = self.evaluate("after-sft", Some(&adapter))?;
@@ -78,6 +80,8 @@ impl<'a> Learn<'a> {
             last = self.evaluate(&format!("after-{name}"), Some(&adapter))?;
             story.add(&name, &last);
         }
+        self.also("last", Some(&adapter), &mut story)?;
+        self.best_of(&adapter, &mut story)?;
         story.example = Example::find(&baseline, &last);
         story.adapter = adapter;
         Ok(story)
@@ -94,18 +98,54 @@ impl<'a> Learn<'a> {
         self.attempt(&Attempts { name, tasks, portion, attempts: 1, adapter, temperature: 0.0 })
     }
 
+    /// Greedy attempts at the second set.
+    fn also(
+        &self,
+        name: &str,
+        adapter: Option<&Path>,
+        story: &mut Story,
+    ) -> Result<(), CommandError> {
+        let tasks = &self.tasks.also;
+        if tasks.is_empty() {
+            return Ok(());
+        }
+        let (folder, portion) = (format!("also-{name}"), Portion::default());
+        let wanted =
+            Attempts { name: &folder, tasks, portion, attempts: 1, adapter, temperature: 0.0 };
+        story.also.extend(Stage::of(name, &self.attempt(&wanted)?));
+        Ok(())
+    }
+
+    /// Sampled attempts at the evaluation tasks, of which the best counts.
+    fn best_of(&self, adapter: &Path, story: &mut Story) -> Result<(), CommandError> {
+        let Some(attempts) = self.args.best_of else { return Ok(()) };
+        let name = format!("best-of-{attempts}");
+        let found = self.attempt(&Attempts {
+            name: &name,
+            tasks: &self.tasks.evaluation,
+            portion: Portion::default(),
+            attempts,
+            adapter: Some(adapter),
+            temperature: self.args.temperature,
+        })?;
+        story.add(&name, &found);
+        Ok(())
+    }
+
     /// The conversations to begin with: those that were given, or the solver's.
     fn data(&self, story: &mut Story) -> Result<Vec<PathBuf>, CommandError> {
         if let Some(given) = &self.given {
             return Ok(given.clone());
         }
         let folder = self.args.out.join("solver");
+        let most_output = Some(u64::from(self.args.max_output));
         let info = ModelInfo {
             name: "solver".into(),
             source: Source::SolverWithMistakes,
             protocol: Protocol::OpenAi,
             base_url: String::new(),
-            sampling: Sampling::default(),
+            // As much as the model may say.
+            sampling: Sampling { max_output_tokens: most_output, ..Sampling::default() },
         };
         let attempts = self.args.solver_attempts;
         let portion = self.args.portion.portion();
@@ -120,7 +160,10 @@ impl<'a> Learn<'a> {
                 redactor,
                 None,
                 GOES_ON,
-                |evaluator| Ok(Box::new(SolverModel::new(evaluator.clone(), true))),
+                |evaluator| {
+                    let solver = SolverModel::new(evaluator.clone(), true);
+                    Ok(Box::new(solver.within(most_output)))
+                },
             )?;
         }
         let attempts = records(&folder)?;
