@@ -68,6 +68,33 @@ fn what_the_solver_cannot_do_is_submitted_without_a_score() {
 }
 
 #[test]
+fn a_short_reply_holds_fewer_passes_and_is_right_too() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("two_chains");
+    write_task(&folder, &[("one", "[4, 4]")]);
+    let model = "import torch\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, x, y):\n        \
+                 tmp_0 = x * y\n        tmp_1 = torch.relu(tmp_0)\n        tmp_2 = torch.matmul(tmp_1, y)\n        \
+                 tmp_3 = tmp_2 + x\n        tmp_4 = torch.sigmoid(tmp_3)\n        tmp_5 = tmp_4 * 2.0\n        \
+                 return (tmp_5,)\n";
+    std::fs::write(folder.join("graphs/one/model.py"), model).unwrap();
+    let task = Arc::new(Task::read(&folder).unwrap());
+    let passes = |most_output: Option<u64>| -> Vec<String> {
+        let evaluator = evaluator();
+        let mut agent = solver(evaluator.clone(), false);
+        agent.model = Box::new(SolverModel::new(evaluator, false).within(most_output));
+        let out = place.path().join(format!("run-{most_output:?}"));
+        run_in(&out, &agent, std::slice::from_ref(&task), 1, 1);
+        let attempts = read_attempts(&out).unwrap();
+        assert!(attempts[0].is_correct(), "{:?}", attempts[0].end);
+        let list = out.join("attempts/two_chains/0/best/sorted_output_pass_rule_names.json");
+        serde_json::from_slice(&std::fs::read(list).unwrap()).unwrap()
+    };
+    assert_eq!(passes(None), ["add_sigmoid_mul", "mul_relu"]);
+    assert_eq!(passes(Some(300)), ["add_sigmoid_mul"], "the larger one is told");
+    assert_eq!(passes(Some(1)), ["mul_relu"], "the shortest one where nothing fits");
+}
+
+#[test]
 fn mistakes_are_told_by_the_environment_and_repaired() {
     let place = tempfile::tempdir().unwrap();
     let task = small_task(place.path(), "relu");

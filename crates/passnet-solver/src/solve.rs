@@ -33,13 +33,22 @@ pub struct SolveOptions {
     pub seconds: f64,
     /// Passes of one task.
     pub most_passes: usize,
+    /// Characters of all passes together, where there is a limit: a small model that learns from long answers learns to write
+    /// long wrong ones.
+    pub most_chars: Option<usize>,
     /// Whether the passes are for a GPU, wherever they are written: what a graph makes in the host's memory is out of reach.
     pub for_gpu: bool,
 }
 
 impl Default for SolveOptions {
     fn default() -> Self {
-        SolveOptions { tune: true, seconds: 0.04, most_passes: 100, for_gpu: false }
+        SolveOptions {
+            tune: true,
+            seconds: 0.04,
+            most_passes: 100,
+            most_chars: None,
+            for_gpu: false,
+        }
     }
 }
 
@@ -330,7 +339,26 @@ impl Solver<'_> {
             self.take_apart(&pass.stem);
         }
         self.passes.truncate(self.options.most_passes);
-        Ok(())
+        self.keep_what_fits()
+    }
+
+    /// The passes that there is room for, larger patterns first; the shortest pass where there is room for none.
+    fn keep_what_fits(&mut self) -> Result<(), SolveError> {
+        let Some(most) = self.options.most_chars else { return Ok(()) };
+        let size = |pass: &Written| pass.text.alone().len();
+        let mut room = most.max(self.passes.iter().map(size).min().unwrap_or(0));
+        let (mut kept, mut left) = (Vec::new(), Vec::new());
+        for pass in std::mem::take(&mut self.passes) {
+            match room.checked_sub(size(&pass)) {
+                Some(rest) => {
+                    room = rest;
+                    kept.push(pass);
+                }
+                None => left.push(pass.stem),
+            }
+        }
+        self.passes = kept;
+        left.iter().try_for_each(|stem| self.drop_written(stem, "there is no room for it"))
     }
 
     /// Runs the graphs of a form: a pass that matches where it was not made for must be right there too.

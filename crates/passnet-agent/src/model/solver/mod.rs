@@ -3,14 +3,13 @@
 //! It has no memory. What it says next follows from the conversation: the files that the calls so far made, against those of
 //! the solution. So an attempt can be stopped anywhere and goes on as any other.
 
-mod brief;
 mod mistake;
 mod repair;
 
 pub use mistake::Mistake;
 
 use super::{ErrorKind, Model, ModelError, Request, text_calls};
-use crate::chat::{Assistant, Message, Reply, Stop, ToolCall, Usage};
+use crate::chat::{Assistant, CHARS_PER_TOKEN, Message, Reply, Stop, ToolCall, Usage};
 use crate::evaluator::{Evaluator, Files, Question};
 use crate::task::Task;
 use crate::tools::{self, Action, Tool};
@@ -56,7 +55,7 @@ impl SolverModel {
         SolverModel { evaluator, with_mistakes, most_output: None, rates, known }
     }
 
-    /// A solution whose passes have more tokens than one reply may have is told in part: see [`brief::fitting`].
+    /// With as many passes as one reply has room for.
     #[must_use]
     pub fn within(self, most_output: Option<u64>) -> Self {
         SolverModel { most_output, ..self }
@@ -69,16 +68,16 @@ impl SolverModel {
             return Ok(solution.clone());
         }
         let (sample, rates) = (task.sample.clone(), self.rates.clone());
-        let most_output = self.most_output;
+        let most_chars = self.most_output.map(|tokens| {
+            usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(CHARS_PER_TOKEN)
+        });
         let solution = self.evaluator.on_device(move |engine| -> Result<Solution, String> {
             let place = tempfile::tempdir().map_err(|error| error.to_string())?;
             // Nothing is measured: whether a pass pays, the evaluation says.
-            let options = SolveOptions { tune: false, ..SolveOptions::default() };
+            let options = SolveOptions { tune: false, most_chars, ..SolveOptions::default() };
             let rates = rates.get_or_init(|| Rates::measure(engine));
             match solve(engine, rates, &sample, place.path(), &options) {
-                Ok(_) => {
-                    Solution::read(place.path(), most_output).map_err(|error| error.to_string())
-                }
+                Ok(_) => Solution::read(place.path()).map_err(|error| error.to_string()),
                 Err(error @ (SolveError::Io { .. } | SolveError::Machine { .. })) => {
                     Err(error.to_string())
                 }
@@ -197,7 +196,7 @@ fn in_text(words: &str, calls: &[(Tool, serde_json::Value)]) -> String {
 }
 
 impl Solution {
-    fn read(folder: &Path, most_output: Option<u64>) -> std::io::Result<Solution> {
+    fn read(folder: &Path) -> std::io::Result<Solution> {
         let mut files = Files::new();
         for entry in std::fs::read_dir(folder)? {
             let entry = entry?;
@@ -205,9 +204,6 @@ impl Solution {
             if name != EXPLANATION {
                 files.insert(name, std::fs::read_to_string(entry.path())?);
             }
-        }
-        if let Some(most) = most_output {
-            files = brief::fitting(&files, most);
         }
         let told = files.iter().filter(|(name, _)| *name != MANIFEST);
         let words: Vec<String> = told.filter_map(|(_, text)| first_words(text)).collect();
