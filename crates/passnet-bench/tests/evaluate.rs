@@ -243,6 +243,28 @@ fn right_at_one_size_only_is_wrong_where_sizes_may_change_and_told_elsewhere() {
 }
 
 #[test]
+fn statistics_that_eager_updates_may_change() {
+    let model = MODEL.replace(
+        "        return (tmp_1,)",
+        "        tmp_2 = torch.nn.functional.batch_norm(tmp_1, mean, var, None, None, True, 0.1, 1e-05)\n        \
+         return (tmp_2,)",
+    );
+    let model = model.replace("self, x, y", "self, x, y, mean, var");
+    let statistics = ["mean", "var"].map(|name| {
+        let meta = META.split("class ").nth(1).unwrap();
+        let meta = meta.replace("[16, 100]", "[100]").replace("_x:", &format!("_{name}:"));
+        format!("class {}", meta.replace("\"x\"", &format!("\"{name}\"")))
+    });
+    let files = files()
+        .with(FileName::Model, model)
+        .with(FileName::WeightMeta, format!("{META}\n{}", statistics.concat()));
+    let candidate = load(PASS, true).unwrap();
+    let evaluation = evaluate(&NativeEngine, &files, Some(&candidate), &options());
+    let verdict = &evaluation.judged.verdict;
+    assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}");
+}
+
+#[test]
 fn rules_refuse_before_anything_runs() {
     let clock = "import torch\nimport time\nNOW = time.time\n";
     let refused = load(&with("import torch\n", clock), true).unwrap_err();

@@ -51,7 +51,7 @@ impl Effects {
             }
             match bind(id, call).as_ref().map(Borrow::borrow) {
                 Some(bound) => {
-                    if let Some(target) = bound.mutated() {
+                    for target in bound.mutated().into_iter().chain(bound.updated()) {
                         effects.write(id, target);
                     }
                     if bound.alias() != Alias::Fresh {

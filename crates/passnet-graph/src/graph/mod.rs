@@ -211,7 +211,7 @@ impl Graph {
         let mut needed = BTreeSet::new();
         let mut open: Vec<NodeId> = Vec::new();
         self.outputs.iter().for_each(|output| output.for_each_node(&mut |id| open.push(id)));
-        let writes = |call: &Call| call.bind().map_or(true, |bound| bound.mutated().is_some());
+        let writes = |call: &Call| call.bind().map_or(true, |bound| bound.writes());
         open.extend(self.calls().filter(|(_, call)| writes(call)).map(|(id, _)| id));
         while let Some(id) = open.pop() {
             if needed.insert(id)

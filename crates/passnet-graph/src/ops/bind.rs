@@ -90,6 +90,18 @@ impl<'a> Bound<'a> {
         (!out.is_none()).then_some(out)
     }
 
+    /// The running statistics that a normalisation in training updates beside its result.
+    pub fn updated(&self) -> impl Iterator<Item = &'a Arg> {
+        let trains = self.flag("training") || self.flag("use_input_stats");
+        let names: &[&str] = if trains { &["running_mean", "running_var"] } else { &[] };
+        names.iter().map(|name| self.arg(name)).filter(|arg| !arg.is_none())
+    }
+
+    /// Whether the call changes memory that was there before it.
+    pub fn writes(&self) -> bool {
+        self.mutated().is_some() || self.updated().next().is_some()
+    }
+
     /// Whether the call draws random numbers: dropout does so only in training.
     pub fn is_random(&self) -> bool {
         match self.op.class() {
@@ -104,7 +116,7 @@ impl<'a> Bound<'a> {
 
     /// Whether the call must stay even when nothing uses its result.
     pub fn has_effect(&self) -> bool {
-        self.op.class() == Class::Effect || self.mutated().is_some() || self.is_random()
+        self.op.class() == Class::Effect || self.writes() || self.is_random()
     }
 
     /// Whether the result is a tuple of tensors, not one tensor.
