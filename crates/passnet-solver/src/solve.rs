@@ -294,6 +294,8 @@ impl Solver<'_> {
     /// Every pass must apply somewhere, and be right wherever it does.
     pub(crate) fn check(&mut self, forms: &[Form]) -> Result<(), SolveError> {
         self.order();
+        // Before the others are looked at: a small pattern also matches where a larger one that was left out would have been.
+        self.keep_what_fits()?;
         while !self.passes.is_empty() {
             self.write()?;
             let candidate = match Candidate::load(self.folder, None, true) {
@@ -339,7 +341,7 @@ impl Solver<'_> {
             self.take_apart(&pass.stem);
         }
         self.passes.truncate(self.options.most_passes);
-        self.keep_what_fits()
+        Ok(())
     }
 
     /// The passes that there is room for, larger patterns first; the shortest pass where there is room for none.
