@@ -23,6 +23,7 @@ const FILES: &[(&str, &str)] = files![
     "passnet/__init__.py",
     "passnet/learn/__init__.py",
     "passnet/learn/__main__.py",
+    "passnet/learn/decode.py",
     "passnet/learn/job.py",
     "passnet/learn/lora.py",
     "passnet/learn/packing.py",
