@@ -203,8 +203,9 @@ class LearnTest(unittest.TestCase):
             whole.append(found[0, len(prompt) :].tolist())
         for end in {whole[0][17], whole[1][3], whole[2][0], -1}:
             expected = [row[: row.index(end)] if end in row else row for row in whole]
-            found = decode(model, prompts, tokenizer.pad_token_id, {end}, 40, pick_by(0.0))
-            self.assertEqual(found, expected)
+            for most in ([40, 40, 40], [40, 21, 2]):
+                found = decode(model, prompts, tokenizer.pad_token_id, {end}, most, pick_by(0.0))
+                self.assertEqual(found, [row[:limit] for row, limit in zip(expected, most, strict=True)])
         # The nucleus of a sure model is its first choice.
         logits = torch.tensor([[0.0, 9.0, 1.0], [9.0, 0.0, 1.0]])
         self.assertEqual(pick_by(1.0)(logits).tolist(), [1, 0])

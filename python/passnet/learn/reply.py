@@ -39,16 +39,15 @@ def reply(model: Any, tokenizer: Any, conversations: Sequence[Any], job: ReplyJo
     fitting = [index for index, prompt in enumerate(prompts) if len(prompt) < job.max_length]
     if not fitting:
         return replies
-    longest = max(len(prompts[index]) for index in fitting)
-    most = max(1, min(job.max_new_tokens, job.max_length - longest))
     ends = ends_of(model, tokenizer)
     asked = [prompts[index] for index in fitting]
+    most = [min(job.max_new_tokens, job.max_length - len(prompt)) for prompt in asked]
     found = decode(model, asked, tokenizer.pad_token_id, ends, most, pick_by(job.temperature))
-    for index, said in zip(fitting, found, strict=True):
+    for index, said, limit in zip(fitting, found, most, strict=True):
         replies[index] = {
             "text": tokenizer.decode(said, skip_special_tokens=True),
             # As long as it may be and without an end; one that ends with the last token counts as cut.
-            "stop": "length" if len(said) == most else "done",
+            "stop": "length" if len(said) == limit else "done",
             "input": len(prompts[index]),
             "output": len(said),
         }
