@@ -70,7 +70,7 @@ class LearnTest(unittest.TestCase):
         given: dict[str, Any] = {
             "model": self.model_path, "device": "cpu", "data": [self.data], "out": str(Path(self.folder.name) / out),
             "adapter": None, "rank": 4, "alpha": 8.0, "learning_rate": 0.01, "epochs": 3, "length": 256,
-            "rows_per_step": 1, "seed": 3, "checkpoint_steps": 2,
+            "blocks_per_step": 1, "seed": 3, "checkpoint_steps": 2,
         }
         return TrainJob(**{**given, **other})
 
@@ -98,18 +98,31 @@ class LearnTest(unittest.TestCase):
         with self.assertRaisesRegex(JobError, "changes earlier messages"):
             encode(tokenizer, CONVERSATIONS[0])
 
-    def test_a_packed_row_has_the_loss_of_its_parts(self) -> None:
+    def test_a_block_has_the_loss_of_its_parts(self) -> None:
         from passnet.learn.packing import encode, tensors
-        from passnet.learn.train import row_loss
+        from passnet.learn.train import block_loss
 
         model, tokenizer = self.load()
         examples = [encode(tokenizer, messages) for messages in CONVERSATIONS[:3]]
-        together = float(row_loss(model, tensors(examples, "cpu")))
-        apart = sum(float(row_loss(model, tensors([example], "cpu"))) for example in examples)
+        together = float(block_loss(model, tensors(examples, "cpu")))
+        apart = sum(float(block_loss(model, tensors([example], "cpu"))) for example in examples)
         self.assertAlmostEqual(together, apart, delta=1e-3 * apart)
         everything = model(**{k: v for k, v in tensors(examples[:1], "cpu").items()}).loss
-        mean = float(row_loss(model, tensors(examples[:1], "cpu"))) / examples[0].learned()
+        mean = float(block_loss(model, tensors(examples[:1], "cpu"))) / examples[0].learned()
         self.assertAlmostEqual(float(everything), mean, places=4)
+
+    def test_blocks_hold_every_example_once_and_no_more_tokens_than_they_may(self) -> None:
+        import random
+
+        from passnet.learn.packing import Example, pack
+
+        lengths = [1, 7, 3, 3, 10, 2, 2, 9, 1, 4]
+        examples = [Example([5] * length, [5] * length) for length in lengths]
+        for length in (10, 25, 1000):
+            blocks = pack(examples, length, random.Random(length))
+            self.assertEqual(sorted(number for block in blocks for number in block), list(range(len(lengths))))
+            self.assertTrue(all(len(block) * max(lengths[i] for i in block) <= length for block in blocks), blocks)
+        self.assertEqual(len(blocks), 1)
 
     def test_training_killed_twice_ends_as_if_it_had_not_been(self) -> None:
         from safetensors.torch import load_file
@@ -209,6 +222,21 @@ class LearnTest(unittest.TestCase):
         # The nucleus of a sure model is its first choice.
         logits = torch.tensor([[0.0, 9.0, 1.0], [9.0, 0.0, 1.0]])
         self.assertEqual(pick_by(1.0)(logits).tolist(), [1, 0])
+
+    def test_recorded_steps_say_what_others_say(self) -> None:
+        import torch
+
+        from passnet.learn.decode import decode, pick_by
+
+        if not torch.cuda.is_available():
+            self.skipTest("needs a GPU")
+        model, tokenizer = self.load()
+        prompts = [list(range(3, 3 + length)) for length in (4, 9, 30)]
+        ask = lambda end: decode(model, prompts, tokenizer.pad_token_id, {end}, [70, 60, 50], pick_by(0.0))  # noqa: E731
+        ends = {-1} | {row[33] for row in ask(-1)}
+        expected = {end: ask(end) for end in ends}
+        model.to("cuda")
+        self.assertEqual({end: ask(end) for end in ends}, expected)
 
     def test_an_adapter_says_the_same_merged_and_in_peft(self) -> None:
         import torch

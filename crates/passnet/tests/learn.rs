@@ -75,7 +75,7 @@ fn learn(place: &Path, model: &Path) -> Command {
         .arg(path("prompts"))
         .arg("--out")
         .arg(path("out"));
-    let small = "--solver-attempts 1 --rounds 1 --best-of 2 --round-tasks 2 --samples 1 --max-steps 3 --max-output 8 --epochs 1 --rank 4 --rows 1 \
+    let small = "--solver-attempts 1 --rounds 1 --best-of 2 --round-tasks 2 --samples 1 --max-steps 3 --max-output 8 --epochs 1 --rank 4 --blocks 1 \
                  --checkpoint-steps 1 --length 8192 --batch 4 --warmup 1 --trials 5 --seconds 0 --quick";
     command.args(small.split_whitespace()).env("NO_COLOR", "1").stdout(Stdio::null());
     command

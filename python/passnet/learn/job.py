@@ -30,8 +30,8 @@ class TrainJob:
     learning_rate: float
     epochs: int
     length: int
-    """Tokens of one packed row; longer conversations are left out."""
-    rows_per_step: int
+    """Tokens of one block; longer conversations are left out."""
+    blocks_per_step: int
     seed: int
     checkpoint_steps: int
     dtype: str | None = None

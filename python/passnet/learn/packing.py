@@ -1,4 +1,4 @@
-"""Conversations as tokens with a loss on the model's own turns, several of them in a row.
+"""Conversations as tokens with a loss on the model's own turns, several of them packed into a block.
 
 What is to be learned is found by rendering a conversation up to each turn and after it: the text in between is the turn.
 That holds for templates in which a later message does not change an earlier one, which is checked.
@@ -82,36 +82,33 @@ def encode(tokenizer: Any, messages: Sequence[dict[str, Any]]) -> Example:
 
 
 def pack(examples: Sequence[Example], length: int, order: random.Random) -> list[list[int]]:
-    """Rows of examples, by their numbers, none longer than `length` tokens: the first row in which one fits."""
+    """Blocks of examples, by their numbers, of like lengths: filled up to the longest they have at most `length` tokens."""
     numbers = list(range(len(examples)))
     order.shuffle(numbers)
-    rows: list[list[int]] = []
-    room: list[int] = []
+    numbers.sort(key=lambda number: len(examples[number].tokens))
+    blocks: list[list[int]] = []
     for number in numbers:
-        size = len(examples[number].tokens)
-        # Only the last few rows are looked at, so that this stays linear.
-        for row in range(max(0, len(rows) - 32), len(rows)):
-            if room[row] >= size:
-                rows[row].append(number)
-                room[row] -= size
-                break
+        # In this order every next one is the longest so far.
+        if blocks and (len(blocks[-1]) + 1) * len(examples[number].tokens) <= length:
+            blocks[-1].append(number)
         else:
-            rows.append([number])
-            room.append(length - size)
-    order.shuffle(rows)
-    return rows
+            blocks.append([number])
+    order.shuffle(blocks)
+    return blocks
 
 
-def tensors(row: Sequence[Example], device: str) -> dict[str, torch.Tensor]:
-    """One packed row: every example has positions of its own and sees nothing of the others."""
-    tokens = [token for example in row for token in example.tokens]
-    labels = [label for example in row for label in example.labels]
-    positions = [place for example in row for place in range(len(example.tokens))]
-    owner = torch.tensor([number for number, example in enumerate(row) for _ in example.tokens], device=device)
-    causal = torch.ones(len(tokens), len(tokens), dtype=torch.bool, device=device).tril()
+def tensors(block: Sequence[Example], device: str) -> dict[str, torch.Tensor]:
+    """One block, each example a row of its own, filled up on the right.
+
+    No token sees what stands right of it, so nothing has to be masked. Packed one after another examples need a mask, and
+    attention under a mask is several times as slow as causal attention.
+    """
+    longest = max(len(example.tokens) for example in block)
+
+    def filled(values: list[int], fill: int) -> list[int]:
+        return values + [fill] * (longest - len(values))
+
     return {
-        "input_ids": torch.tensor([tokens], device=device),
-        "labels": torch.tensor([labels], device=device),
-        "position_ids": torch.tensor([positions], device=device),
-        "attention_mask": (causal & (owner[:, None] == owner[None, :]))[None, None],
+        "input_ids": torch.tensor([filled(example.tokens, 0) for example in block], device=device),
+        "labels": torch.tensor([filled(example.labels, IGNORED) for example in block], device=device),
     }

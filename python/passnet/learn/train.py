@@ -46,7 +46,7 @@ def train(job: TrainJob) -> None:
     for number in range(first, len(steps)):
         for group in optimizer.param_groups:
             group["lr"] = job.learning_rate * rate(number, len(steps))
-        loss = step(model, [[examples[i] for i in row] for row in steps[number]], job.device)
+        loss = step(model, [[examples[i] for i in block] for block in steps[number]], job.device)
         if os.getppid() != parent:
             # Whoever started this was killed, and another one may be at work on the same files already.
             raise JobError("whoever started this training is gone")
@@ -75,11 +75,11 @@ def prepare(tokenizer: Any, job: TrainJob) -> tuple[list[Example], int]:
 
 
 def plan(examples: list[Example], job: TrainJob) -> list[list[list[int]]]:
-    """The rows of every step of all epochs: the same whenever it is asked, so a step's number says what it does."""
+    """The blocks of every step of all epochs: the same whenever it is asked, so a step's number says what it does."""
     steps: list[list[list[int]]] = []
     for epoch in range(job.epochs):
-        rows = pack(examples, job.length, random.Random(f"{job.seed} {epoch}"))
-        steps += [rows[at : at + job.rows_per_step] for at in range(0, len(rows), job.rows_per_step)]
+        blocks = pack(examples, job.length, random.Random(f"{job.seed} {epoch}"))
+        steps += [blocks[at : at + job.blocks_per_step] for at in range(0, len(blocks), job.blocks_per_step)]
     return steps
 
 
@@ -91,25 +91,23 @@ def rate(step: int, steps: int) -> float:
     return 0.1 + 0.45 * (1 + math.cos(math.pi * (step - warm) / max(1, steps - warm)))
 
 
-def step(model: Any, rows: list[list[Example]], device: str) -> float:
-    """Adds up gradients of the mean loss over all learned tokens of the rows."""
-    learned = sum(example.learned() for row in rows for example in row)
+def step(model: Any, blocks: list[list[Example]], device: str) -> float:
+    """Adds up gradients of the mean loss over all learned tokens of the blocks."""
+    learned = sum(example.learned() for block in blocks for example in block)
     total = 0.0
-    for row in rows:
-        loss = row_loss(model, tensors(row, device)) / learned
+    for block in blocks:
+        loss = block_loss(model, tensors(block, device)) / learned
         loss.backward()
         total += float(loss.detach())
     return total
 
 
-def row_loss(model: Any, row: dict[str, torch.Tensor]) -> torch.Tensor:
-    """The summed loss of a row: hidden states once, logits only where something is learned, some at a time."""
-    labels = row["labels"][0, 1:]
-    hidden = model.model(
-        input_ids=row["input_ids"], position_ids=row["position_ids"], attention_mask=row["attention_mask"], use_cache=False
-    ).last_hidden_state
+def block_loss(model: Any, block: dict[str, torch.Tensor]) -> torch.Tensor:
+    """The summed loss of a block: hidden states once, logits only where something is learned, some at a time."""
+    labels = block["labels"][:, 1:]
+    hidden = model.model(input_ids=block["input_ids"], use_cache=False).last_hidden_state
     learned = labels != IGNORED
-    hidden, labels = hidden[0, :-1][learned], labels[learned]
+    hidden, labels = hidden[:, :-1][learned], labels[learned]
     total = torch.zeros((), device=hidden.device)
     for at in range(0, len(labels), CHUNK):
         total = total + torch.utils.checkpoint.checkpoint(

@@ -102,7 +102,7 @@ pub struct LearnArgs {
     #[arg(long, default_value_t = 2048, value_name = "N")]
     max_output: u32,
 
-    /// Tokens of a conversation, in training and in replies
+    /// Tokens of a conversation, and of those that are learned at once
     #[arg(long, default_value_t = 8192, value_name = "N")]
     length: u32,
 
@@ -121,9 +121,9 @@ pub struct LearnArgs {
     #[arg(long, default_value_t = 2e-4, value_name = "RATE")]
     learning_rate: f64,
 
-    /// Packed rows of one step of training
+    /// Blocks of --length tokens in one step of training
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
-    rows: u32,
+    blocks: u32,
 
     /// Steps of training between two checkpoints
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
@@ -163,7 +163,7 @@ struct Conditions {
     rank: u32,
     epochs: u32,
     length: u32,
-    rows: u32,
+    blocks: u32,
     learning_rate: f64,
     seed: u64,
 }
@@ -184,7 +184,7 @@ impl Conditions {
             rank: args.rank,
             epochs: args.epochs,
             length: args.length,
-            rows: args.rows,
+            blocks: args.blocks,
             learning_rate: args.learning_rate,
             seed: args.seed,
         }

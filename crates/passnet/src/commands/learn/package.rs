@@ -48,7 +48,7 @@ pub(super) struct TrainJob<'a> {
     pub(super) learning_rate: f64,
     pub(super) epochs: u32,
     pub(super) length: u32,
-    pub(super) rows_per_step: u32,
+    pub(super) blocks_per_step: u32,
     pub(super) seed: u64,
     pub(super) checkpoint_steps: u32,
 }

@@ -230,7 +230,7 @@ impl<'a> Learn<'a> {
                 learning_rate: args.learning_rate,
                 epochs,
                 length: args.length,
-                rows_per_step: args.rows,
+                blocks_per_step: args.blocks,
                 seed: args.seed,
                 checkpoint_steps: args.checkpoint_steps,
             },
