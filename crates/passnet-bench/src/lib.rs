@@ -23,6 +23,7 @@ pub mod shard;
 pub mod signature;
 pub mod stats;
 pub mod stop;
+pub mod subject;
 pub mod timing;
 pub mod tolerance;
 pub mod verdict;

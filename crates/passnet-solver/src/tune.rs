@@ -7,6 +7,7 @@ use crate::solve::{SolveError, write_folder};
 use crate::trial;
 use passnet_bench::candidate::Candidate;
 use passnet_bench::evaluate::{EvaluateOptions, evaluate};
+use passnet_bench::subject::Subject;
 use passnet_bench::timing::TimingOptions;
 use passnet_bench::verdict::VerdictKind;
 use passnet_engine::Engine;
@@ -69,7 +70,7 @@ pub fn tune(
         };
         let mut measured: Vec<Measured> = Vec::new();
         for files in &graphs {
-            let evaluation = evaluate(engine, files, Some(&candidate), &quick(seconds));
+            let evaluation = evaluate(engine, files, Subject::Passes(&candidate), &quick(seconds));
             match (evaluation.judged.verdict.kind, evaluation.judged.speedup) {
                 (VerdictKind::Correct, Some(speedup)) => measured.push(Measured {
                     choice,

@@ -11,6 +11,7 @@ use crate::select::Made;
 use crate::solve::{SolveError, Solver, write_folder};
 use passnet_bench::candidate::Candidate;
 use passnet_bench::evaluate::{EvaluateOptions, Evaluation, check, evaluate};
+use passnet_bench::subject::Subject;
 use passnet_bench::timing::TimingOptions;
 use passnet_bench::verdict::VerdictKind;
 use std::collections::BTreeSet;
@@ -183,7 +184,7 @@ impl Solver<'_> {
             let Ok(files) = self.sample.graph_files(&graph) else { continue };
             let timed = |seconds: f64| {
                 let options = whole_graph(seconds);
-                evaluate(self.engine, &files, Some(candidate), &options)
+                evaluate(self.engine, &files, Subject::Passes(candidate), &options)
             };
             let mut evaluation = timed(self.options.seconds);
             if speedup(&evaluation).is_some_and(|s| (MAYBE_NOISE..SLOWER).contains(&s)) {

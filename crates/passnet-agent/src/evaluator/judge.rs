@@ -10,6 +10,7 @@ use passnet_bench::evaluate::{EvaluateOptions, Evaluation, check, evaluate};
 use passnet_bench::roofline::Roofline;
 use passnet_bench::run::GraphEvent;
 use passnet_bench::score::{Outcome, Parameters, Score, Scoring};
+use passnet_bench::subject::Subject;
 use passnet_bench::verdict::{Verdict, VerdictKind};
 use passnet_engine::native::NativeEngine;
 use passnet_engine::{Engine, Tier};
@@ -212,7 +213,7 @@ impl Run<'_> {
             ),
             (Some(files), Ok(candidate)) => match self.question {
                 Question::Check => check(&NativeEngine, files, candidate, &self.options),
-                _ => evaluate(&*judge.engine, files, Some(candidate), &self.options),
+                _ => evaluate(&*judge.engine, files, Subject::Passes(candidate), &self.options),
             },
         };
         if let Some(reason) = &evaluation.not_judged {
@@ -224,7 +225,7 @@ impl Run<'_> {
         without_place(&mut evaluation.judged.verdict.evidence, &self.loaded.place);
         without_place(&mut evaluation.remarks, &self.loaded.place);
         if self.question == Question::Evaluate {
-            evaluation.roofline_ms = judge.roofline.milliseconds(&*judge.engine, &evaluation);
+            evaluation = evaluation.with_roofline(&judge.roofline, &*judge.engine);
         }
         let mut found = GraphAssessment::of(index, &evaluation);
         if found.verdict.kind == VerdictKind::NoMatch

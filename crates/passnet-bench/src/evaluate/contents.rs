@@ -5,7 +5,7 @@
 //! called on every content, eager always after the candidate: when the candidate runs, what it must give does not exist
 //! anywhere yet.
 
-use super::verification::no_memory;
+use super::failure::harness_failure;
 use crate::secret::{Dice, Secret};
 use crate::verdict::{Verdict, VerdictKind};
 use passnet_engine::native::Result as TensorResult;
@@ -71,7 +71,7 @@ impl<'a> Contents<'a> {
                 self.draws[*draw].iter().zip(by.iter().copied()).map(rolled).collect()
             }
         };
-        made.map_err(|error| no_memory(&error))
+        made.map_err(harness_failure)
     }
 }
 

@@ -6,10 +6,13 @@
 
 use super::case::{Case, Run};
 use super::contents::{Contents, Schedule};
+use super::evaluation::CallCosts;
+use super::failure::{candidate_failure, eager_failure, harness_failure};
+use super::options::EvaluateOptions;
 use super::pair::Pair;
-use super::verification::scoring_level;
-use super::{EvaluateOptions, Evaluation, candidate_failure, eager_failure};
 use crate::secret::Dice;
+use crate::stats::RatioInterval;
+use crate::subject::Subject;
 use crate::timing::{self, Rounds, Timings};
 use crate::tolerance::{self, BASELINE, Ladder};
 use crate::verdict::{Verdict, VerdictKind};
@@ -18,56 +21,67 @@ use passnet_engine::{Compared, Content, Prepared, RunOptions, Side, Staged, Turn
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// Times both sides and writes the result into the evaluation.
+/// What the race of both sides showed.
+#[derive(Debug, Default)]
+pub(super) struct Race {
+    /// The levels at which verified and timed calls are right.
+    pub(super) ladder: Ladder,
+    pub(super) timings: Timings,
+    pub(super) interval: Option<RatioInterval>,
+    pub(super) eager_costs: CallCosts,
+    pub(super) candidate_costs: CallCosts,
+    /// Seconds of all calls, those of verification included where they have warmed up.
+    pub(super) measured_seconds: f64,
+    /// Seconds around the calls.
+    pub(super) overhead: f64,
+}
+
+/// Times both sides; verification found these levels right.
 pub(super) fn time(
     case: &Case,
     options: &EvaluateOptions,
-    evaluation: &mut Evaluation,
-) -> Result<(), Box<Verdict>> {
+    verified: Ladder,
+) -> Result<Race, Box<Verdict>> {
     let started = Instant::now();
-    let checks = (!case.is_eager).then(|| TimedChecks::new(case, evaluation.judged.ladder));
+    let is_checked = case.sides.subject != Subject::Eager;
+    let checks = is_checked.then(|| TimedChecks::new(case, verified));
     let run_options = case.run_options();
-    let staged = case
+    let sides = &case.sides;
+    let staged = sides
         .candidate
-        .stage(&*case.eager, &case.draws, &tolerance::table(), &run_options)
-        .map_err(|error| candidate_failure(&error))?;
-    let (timings, checks) = match staged {
+        .stage(&*sides.eager, &case.draws, &tolerance::table(), &run_options)
+        .map_err(candidate_failure)?;
+    let mut race = Race::default();
+    let checks = match staged {
         Some(staged) => {
             let mut remote = Remote::new(staged, case, checks);
-            let timings = timing::race(&mut remote, &options.timing)?;
+            race.timings = timing::race(&mut remote, &options.timing)?;
             remote.settle()?;
-            let mut costs = |side| match remote.staged.costs(side) {
-                Ok(costs) => Ok(costs.into()),
-                Err(error) => Err(candidate_failure(&error)),
-            };
-            evaluation.eager_costs = costs(Side::Eager)?;
-            evaluation.candidate_costs = costs(Side::Candidate)?;
-            (timings, remote.checks)
+            let mut costs =
+                |side| remote.staged.costs(side).map(CallCosts::from).map_err(candidate_failure);
+            race.eager_costs = costs(Side::Eager)?;
+            race.candidate_costs = costs(Side::Candidate)?;
+            remote.checks
         }
         None => {
             // Verification has called both sides already, each call by itself: that much of the warm-up is done.
             let calls = case.calls();
             let mut plan = options.timing.clone();
             plan.warmup = plan.warmup.saturating_sub(calls.of_each_side());
-            evaluation.measured_seconds = calls.seconds;
-            let mut local = Local::new(case, &*case.candidate, checks);
-            let timings = timing::race(&mut local, &plan)?;
+            race.measured_seconds = calls.seconds;
+            let mut local = Local::new(case, &*sides.candidate, checks);
+            race.timings = timing::race(&mut local, &plan)?;
             local.settle()?;
-            (timings, local.checks)
+            local.checks
         }
     };
-    if let Some(checks) = checks {
-        evaluation.judged.ladder = evaluation.judged.ladder.and(checks.ladder);
-    }
-    evaluation.measured_seconds += timings.measured;
-    evaluation.interval = timing::interval(&timings);
-    evaluation.judged.speedup = evaluation.interval.map(|interval| interval.ratio);
-    evaluation.decision = evaluation.interval.map(|interval| interval.decide(options.noise_floor));
-    evaluation.spent.around_calls = started.elapsed().as_secs_f64() - timings.measured;
-    let milliseconds = |seconds: &[f64]| seconds.iter().map(|s| s * 1e3).collect();
-    evaluation.eager_ms = milliseconds(&timings.eager);
-    evaluation.candidate_ms = milliseconds(&timings.candidate);
-    Ok(())
+    Ok(Race {
+        ladder: checks.map_or(verified, |checks| verified.and(checks.ladder)),
+        interval: timing::interval(&race.timings),
+        measured_seconds: race.measured_seconds + race.timings.measured,
+        overhead: started.elapsed().as_secs_f64() - race.timings.measured,
+        ..race
+    })
 }
 
 /// Times eager against itself, in turns and one after the other.
@@ -76,10 +90,10 @@ pub(super) fn against_itself(
     options: &EvaluateOptions,
 ) -> Result<[Timings; 2], Box<Verdict>> {
     let run_options = case.run_options();
-    let staged = case
-        .eager
-        .stage(&*case.eager, &case.draws, &tolerance::table(), &run_options)
-        .map_err(|error| eager_failure(&error))?;
+    let eager = &*case.sides.eager;
+    let staged = eager
+        .stage(eager, &case.draws, &tolerance::table(), &run_options)
+        .map_err(eager_failure)?;
     match staged {
         Some(staged) => {
             let mut remote = Remote::new(staged, case, None);
@@ -90,7 +104,7 @@ pub(super) fn against_itself(
             Ok([turns, alone])
         }
         None => {
-            let mut local = Local::new(case, &*case.eager, None);
+            let mut local = Local::new(case, eager, None);
             let turns = timing::race(&mut local, &options.timing)?;
             let alone = timing::one_after_the_other(&options.timing, &mut |side, calls| {
                 (0..calls).map(|_| local.call(side, false)).collect()
@@ -125,7 +139,7 @@ impl<'a> TimedChecks<'a> {
         TimedChecks {
             case,
             first: verified.first_right().unwrap_or(BASELINE),
-            level: scoring_level(verified),
+            level: verified.scoring_level(),
             ladder: Ladder::ALL,
             dice: case.secret.dice("judged calls"),
             doubtful: 0,
@@ -196,7 +210,7 @@ impl<'a> Local<'a> {
         let (number, content) = self.schedule.turn(side)?;
         let inputs = self.schedule.contents.make(&content)?;
         let prepared = match side {
-            Side::Eager => &*self.case.eager,
+            Side::Eager => &*self.case.sides.eager,
             Side::Candidate => self.candidate,
         };
         prepared.scrub_memory();
@@ -204,11 +218,11 @@ impl<'a> Local<'a> {
         let outputs = prepared.run(&inputs, &self.options);
         let seconds = started.elapsed().as_secs_f64();
         let outputs = outputs.map_err(|error| match side {
-            Side::Eager => eager_failure(&error),
-            Side::Candidate => candidate_failure(&error),
+            Side::Eager => eager_failure(error),
+            Side::Candidate => candidate_failure(error),
         })?;
         // Inputs matter afterwards only where the graph writes into them.
-        let inputs = if self.case.writes_inputs { inputs } else { Vec::new() };
+        let inputs = if self.case.sides.writes_inputs { inputs } else { Vec::new() };
         let run = Run { outputs, inputs };
         match side {
             Side::Candidate if is_checked && self.checks.is_some() => {
@@ -303,7 +317,7 @@ impl<'a> Remote<'a> {
             Ok(Turn { side, number, content, level })
         });
         let turns = turns.collect::<Result<Vec<Turn>, Box<Verdict>>>()?;
-        let called = self.staged.calls(&turns).map_err(|error| candidate_failure(&error))?;
+        let called = self.staged.calls(&turns).map_err(candidate_failure)?;
         for call in &called {
             match call.compared {
                 None => {}
@@ -327,13 +341,11 @@ impl<'a> Remote<'a> {
         let mut pair = None;
         let is_doubtful = checks.level.is_some_and(|level| !ladder.is_right_at(level));
         if is_doubtful {
-            let found = staged.doubtful().map_err(|error| candidate_failure(&error))?;
+            let found = staged.doubtful().map_err(candidate_failure)?;
             // It was judged with an earlier call of the same request, which was worse.
             let Some(found) = found else { return Ok(()) };
             doubted = turns.iter().find(|turn| turn.number == found.number);
-            let tensors = |values: &[Value]| {
-                output_tensors(values).map_err(|error| super::verification::no_memory(&error))
-            };
+            let tensors = |values: &[Value]| output_tensors(values).map_err(harness_failure);
             pair = Some(Pair::of(tensors(&found.eager)?, tensors(&found.candidate)?));
         }
         let unknown = || {

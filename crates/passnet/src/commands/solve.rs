@@ -11,14 +11,14 @@ use crate::output::{Output, table, warn};
 use crate::paths::with_list;
 use crate::progress::Bar;
 use clap::Args;
-use passnet_bench::bench::{Bench, Compiler, Judged};
+use passnet_bench::bench::{Bench, Judged};
 use passnet_bench::evaluate::EvaluateOptions;
 use passnet_bench::pool::in_order;
-use passnet_bench::roofline::Roofline;
 use passnet_bench::run::{Event, RunStore, Start};
 use passnet_bench::sample::{self, Sample};
 use passnet_bench::shard::{Shard, Unit};
 use passnet_bench::stop;
+use passnet_bench::subject::Subject;
 use passnet_bench::timing::TimingOptions;
 use passnet_dataset::progress::{Progress, Task};
 use passnet_engine::{Engine, Identity};
@@ -283,18 +283,13 @@ impl SolveArgs {
     }
 
     fn bench<'a>(&self, engine: &'a dyn Engine) -> Bench<'a> {
-        Bench {
-            engine,
-            compiler: Compiler::Pass,
-            options: EvaluateOptions {
-                timing: TimingOptions { seconds: self.seconds, ..TimingOptions::default() },
-                thorough: !self.quick,
-                tier: self.engine.choice().tier,
-                ..EvaluateOptions::default()
-            },
-            rules: true,
-            roofline: Roofline::default(),
-        }
+        let options = EvaluateOptions {
+            timing: TimingOptions { seconds: self.seconds, ..TimingOptions::default() },
+            thorough: !self.quick,
+            tier: self.engine.choice().tier,
+            ..EvaluateOptions::default()
+        };
+        Bench::new(engine, Subject::PASSES, options, true)
     }
 
     /// What passes depend on and no event says.

@@ -3,10 +3,11 @@
 use super::BenchArgs;
 use crate::commands::engine::cache_folder;
 use crate::error::CommandError;
-use passnet_bench::bench::{Bench, Compiler, Judged};
+use passnet_bench::bench::{Bench, Judged};
 use passnet_bench::run::{GraphEvent, Place, RunStore};
 use passnet_bench::sample::Sample;
 use passnet_bench::score::{Outcome, Parameters, Score, Scoring, geometric_mean};
+use passnet_bench::subject::Subject;
 use passnet_bench::verdict::VerdictKind;
 use passnet_engine::GraphCompiler;
 use serde::Serialize;
@@ -60,13 +61,7 @@ pub(super) fn measure(
 
 /// The same evaluation of another compiler.
 fn of<'a>(bench: &Bench<'a>, compiler: GraphCompiler) -> Bench<'a> {
-    Bench {
-        engine: bench.engine,
-        compiler: Compiler::Compiled(compiler),
-        options: bench.options.clone(),
-        rules: bench.rules,
-        roofline: Default::default(),
-    }
+    Bench::new(bench.engine, Subject::Compiled(compiler), bench.options.clone(), bench.rules)
 }
 
 /// The keys of results that are there already.

@@ -6,7 +6,7 @@ use crate::commands::curve::print_curve;
 use crate::error::CommandError;
 use crate::output::{Output, table};
 use passnet_bench::bench::{Judged, NotJudged};
-use passnet_bench::evaluate::{CallCosts, Evaluation, Spent};
+use passnet_bench::evaluate::{CallCosts, Evaluation, Overhead};
 use passnet_bench::report::{GraphRow, printable};
 use passnet_bench::run::GraphEvent;
 use passnet_bench::score::{Outcome, Parameters, Score, Scoring, geometric_mean};
@@ -121,12 +121,12 @@ impl Shown<'_> {
             self.judged.events.len(),
             measured
         ))?;
-        let spent: Spent = self.judged.events.iter().map(|e| e.evaluation.spent).sum();
-        let stages = spent.stages().map(|(stage, seconds)| format!("{stage} {seconds:.1}"));
-        let share = spent.total() / measured * 100.0;
+        let overhead: Overhead = self.judged.events.iter().map(|e| e.evaluation.overhead).sum();
+        let stages = overhead.stages().map(|(stage, seconds)| format!("{stage} {seconds:.1}"));
+        let share = overhead.total() / measured * 100.0;
         let share =
             if share.is_finite() { format!(" ({share:.1} % of calls)") } else { String::new() };
-        let total = spent.total();
+        let total = overhead.total();
         out.line(format!("the harness itself: {total:.1} s{share}: {}", stages.join(", ")))
     }
 
