@@ -376,7 +376,7 @@ fn a_pass_without_a_plan_runs_in_the_compatibility_tier_only() {
     let with = swiglu(&compat, body);
     assert_eq!(kind(&with), VerdictKind::Correct, "{}", with.judged.verdict);
     assert_eq!((with.tier, with.judged.speedup), (Tier::Compat, None));
-    assert_eq!(with.judged.outcome(Scoring::Strict).speedup_at(BASELINE), None, "not scored");
+    assert_eq!(with.judged.scored(Scoring::Strict).speedup_at(BASELINE), None, "not scored");
     // A pass that has a plan is not sent there.
     let sample = Sample::read(&bundled().join("tasks/swiglu")).unwrap();
     let files = sample.graph_files(&sample.graphs[0]).unwrap();

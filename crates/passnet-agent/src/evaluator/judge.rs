@@ -9,7 +9,7 @@ use passnet_bench::candidate::Candidate;
 use passnet_bench::evaluate::{EvaluateOptions, Evaluation, check, evaluate};
 use passnet_bench::roofline::Roofline;
 use passnet_bench::run::GraphEvent;
-use passnet_bench::score::{Outcome, Parameters, Score, Scoring};
+use passnet_bench::score::{Parameters, Score, ScoredGraph, Scoring};
 use passnet_bench::subject::Subject;
 use passnet_bench::verdict::{Verdict, VerdictKind};
 use passnet_engine::native::NativeEngine;
@@ -161,8 +161,8 @@ impl Judge {
         for graph in &mut graphs {
             without_place(&mut graph.verdict.evidence, &loaded.place);
         }
-        let outcomes: Vec<Outcome> =
-            events.iter().map(|event| event.evaluation.judged.outcome(Scoring::Strict)).collect();
+        let outcomes: Vec<ScoredGraph> =
+            events.iter().map(|event| event.evaluation.judged.scored(Scoring::Strict)).collect();
         let score = match question {
             Question::Evaluate => Score::of(&outcomes, self.parameters).map(|s| s.aggregated),
             Question::Match | Question::Check => None,

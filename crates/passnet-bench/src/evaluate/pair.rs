@@ -4,10 +4,10 @@ use super::case::{Case, Run};
 use super::failure::harness_failure;
 use super::oracle::{self, Accuracy, Judgement};
 use super::tensors::{Flat, views};
+use crate::compare::{self, Comparison, MalformedTensor, Rules};
 use crate::number::Number;
 use crate::tolerance::{BASELINE, Ladder};
 use crate::verdict::{Verdict, VerdictKind};
-use crate::verify::{self, Comparison, MalformedTensor, Rules};
 use passnet_engine::Value;
 use passnet_engine::native::{Scalar, Tensor};
 use serde::{Deserialize, Serialize};
@@ -62,7 +62,7 @@ impl Pair {
     /// Everything there is to say about the differences.
     pub(super) fn compare(&self) -> Result<Comparison, Box<Verdict>> {
         let flats = self.flats()?;
-        verify::compare(&views(&flats.eager), &views(&flats.candidate), Rules::Strict)
+        compare::compare(&views(&flats.eager), &views(&flats.candidate), Rules::Strict)
             .map_err(malformed)
     }
 
@@ -73,7 +73,7 @@ impl Pair {
             return Ok(Some(Ladder::ALL));
         }
         let flats = self.flats()?;
-        verify::ladder(&views(&flats.eager), &views(&flats.candidate), Rules::Strict)
+        compare::ladder(&views(&flats.eager), &views(&flats.candidate), Rules::Strict)
             .map_err(malformed)
     }
 
@@ -165,7 +165,7 @@ impl Pair {
             .map(|(report, (eager, candidate))| OutputSummary {
                 dtype: report.dtype.name().into(),
                 equal: report.is_equal(),
-                ladders: verify::ladders_by_format(
+                ladders: compare::ladders_by_format(
                     &eager.view(),
                     &candidate.view(),
                     Rules::Reference,

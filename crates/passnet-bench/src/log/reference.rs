@@ -1,7 +1,7 @@
 //! What the reference makes of a graph's part of a log: substring tests, an order of decisions, a table lookup.
 
 use super::block::GraphBlock;
-use crate::score::Outcome;
+use crate::score::ScoredGraph;
 use crate::tolerance::{FLOAT_TYPES, Ladder, Tolerance};
 use crate::verdict::ReferenceStatus;
 
@@ -88,7 +88,7 @@ pub fn reference_ladder(block: &GraphBlock) -> Ladder {
 }
 
 /// What the graph is worth to the reference. It believes the last speed-up printed.
-pub fn reference_outcome(block: &GraphBlock) -> Outcome {
+pub fn reference_outcome(block: &GraphBlock) -> ScoredGraph {
     let speedup = block.speedup.as_ref().map(|r| r.value);
-    Outcome::of_status(block.reference_status(), reference_ladder(block), speedup)
+    ScoredGraph::of_status(block.reference_status(), reference_ladder(block), speedup)
 }

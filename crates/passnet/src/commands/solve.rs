@@ -198,7 +198,7 @@ fn on_cluster(
     let solved: Vec<Solved> =
         labels.iter().map(|label| solved_of(label, &passes, &found)).collect();
     let place = Place {
-        identity: found.start.as_ref().map(Start::place).unwrap_or_default(),
+        identity: found.start.as_ref().map(Start::origin).unwrap_or_default(),
         noise_floor: found.start.as_ref().map_or(0.0, |start| start.options.noise_floor),
     };
     present(args, &solved, &found.judged, &place, out)

@@ -376,7 +376,7 @@ fn on_cluster(
     })?;
     let shown = show::Shown {
         run: Some(folder),
-        identity: &found.start.as_ref().map(Start::place).unwrap_or_default(),
+        identity: &found.start.as_ref().map(Start::origin).unwrap_or_default(),
         noise_floor: found.start.as_ref().map_or(0.0, |start| start.options.noise_floor),
         parameters,
         judged: &found.judged,

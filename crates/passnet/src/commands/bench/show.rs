@@ -9,7 +9,7 @@ use passnet_bench::bench::{Judged, NotJudged};
 use passnet_bench::evaluate::{CallCosts, Evaluation, Overhead};
 use passnet_bench::report::{GraphRow, printable};
 use passnet_bench::run::GraphEvent;
-use passnet_bench::score::{Outcome, Parameters, Score, Scoring, geometric_mean};
+use passnet_bench::score::{Parameters, Score, ScoredGraph, Scoring, geometric_mean};
 use passnet_bench::stats::{Decision, median};
 use passnet_bench::stop;
 use passnet_bench::tolerance::BASELINE;
@@ -33,11 +33,11 @@ pub(super) struct Shown<'a> {
 
 impl Shown<'_> {
     pub(super) fn score(&self) -> Option<Score> {
-        let outcomes: Vec<Outcome> = self
+        let outcomes: Vec<ScoredGraph> = self
             .judged
             .events
             .iter()
-            .map(|event| event.evaluation.judged.outcome(Scoring::Strict))
+            .map(|event| event.evaluation.judged.scored(Scoring::Strict))
             .collect();
         Score::of(&outcomes, self.parameters)
     }
@@ -190,8 +190,8 @@ impl Shown<'_> {
         ]);
         for (name, events) in self.tasks() {
             let judged: Vec<_> = events.iter().map(|event| &event.evaluation.judged).collect();
-            let outcomes: Vec<Outcome> =
-                judged.iter().map(|judged| judged.outcome(Scoring::Strict)).collect();
+            let outcomes: Vec<ScoredGraph> =
+                judged.iter().map(|judged| judged.scored(Scoring::Strict)).collect();
             let right = judged.iter().filter(|j| j.verdict.kind == VerdictKind::Correct);
             let speedups: Vec<f64> = right.filter_map(|judged| judged.speedup).collect();
             let score = Score::of(&outcomes, self.parameters);
