@@ -7,6 +7,7 @@ use passnet_bench::timing::TimingOptions;
 use passnet_bench::verdict::{Verdict, VerdictKind};
 use passnet_engine::native::NativeEngine;
 use passnet_graph::{FileName, GraphFiles};
+use std::collections::BTreeMap;
 
 const MODEL: &str = "
 import torch
@@ -87,12 +88,38 @@ fn files() -> GraphFiles {
         .with(FileName::GraphNet, "{\"framework\": \"torch\"}")
 }
 
+fn pass_files(pass: &str) -> BTreeMap<String, String> {
+    let names = ("sorted_output_pass_rule_names.json", "[\"fuse\"]");
+    [names, ("fuse.py", pass)].map(|(name, text)| (name.to_string(), text.to_string())).into()
+}
+
 fn load(pass: &str, rules: bool) -> Result<Candidate, Box<Verdict>> {
-    let folder = tempfile::tempdir().unwrap();
-    let names = folder.path().join("sorted_output_pass_rule_names.json");
-    std::fs::write(names, "[\"fuse\"]").unwrap();
-    std::fs::write(folder.path().join("fuse.py"), pass).unwrap();
-    Candidate::load(folder.path(), None, rules)
+    Candidate::from_files(pass_files(pass), None, rules)
+}
+
+#[test]
+fn passes_in_memory_are_judged_as_those_of_a_folder() {
+    let on_disk = |pass: &str| {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("pass_dir");
+        std::fs::create_dir(&folder).unwrap();
+        for (name, text) in pass_files(pass) {
+            std::fs::write(folder.join(name), text).unwrap();
+        }
+        let found = Candidate::load(&folder, None, true).map(|candidate| candidate.sources);
+        (found, format!("{}/", place.path().display()))
+    };
+    let (found, _) = on_disk(PASS);
+    assert_eq!(load(PASS, true).unwrap().sources, found.unwrap());
+    // What a verdict says names the files below the folder, and no place of the machine.
+    for broken in
+        [PASS.replace("def pattern", "def pattrn"), format!("import os\n{PASS}\nos.abort()\n")]
+    {
+        let (found, place) = on_disk(&broken);
+        let verdict = load(&broken, true).unwrap_err();
+        assert_eq!(verdict.to_string(), found.unwrap_err().to_string().replace(&place, ""));
+        assert!(verdict.to_string().contains("pass_dir/fuse.py"), "{verdict}");
+    }
 }
 
 fn options() -> EvaluateOptions {
