@@ -3,7 +3,7 @@
 use crate::analysis::Piece;
 use crate::emit::{PassText, skeleton, stem};
 use crate::explain::Rates;
-use crate::form::{Form, TypedGraph, forms};
+use crate::graph_family::{GraphFamily, TypedGraph, families};
 use crate::solve::{SolveError, SolveOptions, solve, write_folder};
 use passnet_bench::sample::Sample;
 use passnet_engine::Engine;
@@ -50,15 +50,15 @@ pub fn scaffold(
 fn largest_skeleton(sample: &Sample) -> Option<PassText> {
     let files = sample.graphs.iter().filter_map(|graph| sample.graph_files(graph).ok());
     let typed: Vec<TypedGraph> = files.filter_map(|files| TypedGraph::read(&files).ok()).collect();
-    forms(typed).iter().find_map(|form| {
-        let all: BTreeSet<NodeId> = form.graph().calls().map(|(id, _)| id).collect();
+    families(typed).iter().find_map(|family| {
+        let all: BTreeSet<NodeId> = family.graph().calls().map(|(id, _)| id).collect();
         let alone = all.iter().rev().take(MOST_CALLS).map(|id| BTreeSet::from([*id]));
-        std::iter::once(all.clone()).chain(alone).find_map(|members| written(form, &members))
+        std::iter::once(all.clone()).chain(alone).find_map(|members| written(family, &members))
     })
 }
 
-fn written(form: &Form, members: &BTreeSet<NodeId>) -> Option<PassText> {
-    let piece = Piece::new(form, members).ok()?;
+fn written(family: &GraphFamily, members: &BTreeSet<NodeId>) -> Option<PassText> {
+    let piece = Piece::new(family, members).ok()?;
     let stem = stem(&piece.graph, false);
     skeleton(&piece, stem).ok()
 }

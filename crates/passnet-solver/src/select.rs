@@ -1,10 +1,10 @@
-//! Which pieces of a form become passes: those that pay, whole or in parts. The others are put aside.
+//! Which pieces of a family become passes: those that pay, whole or in parts. The others are put aside.
 
 use crate::analysis::groups::Group;
 use crate::analysis::parts::parts;
 use crate::emit::{Choice, Draft, stem_of};
 use crate::explain;
-use crate::form::Form;
+use crate::graph_family::GraphFamily;
 use crate::solve::{SolveError, Solver, Written, outline};
 use crate::tune::{self, Measured};
 use std::collections::BTreeSet;
@@ -36,10 +36,10 @@ impl Made {
 }
 
 impl Solver<'_> {
-    pub(crate) fn form(
+    pub(crate) fn select(
         &mut self,
         number: usize,
-        form: &Form,
+        family: &GraphFamily,
         groups: &[Group],
     ) -> Result<(), SolveError> {
         let mut losers: Vec<Made> = Vec::new();
@@ -50,7 +50,7 @@ impl Solver<'_> {
                 // Written before.
                 continue;
             }
-            match self.make(form, group)? {
+            match self.make(family, group)? {
                 Some(made) if made.pays() => {
                     self.add(made);
                     new.insert(outline);
@@ -59,9 +59,9 @@ impl Solver<'_> {
                 Some(made) => losers.push(made),
                 None => {}
             }
-            self.keep_parts(number, form, parts(form, group), &mut losers)?;
+            self.keep_parts(number, family, parts(family, group), &mut losers)?;
         }
-        self.put_together(number, form, groups, &new);
+        self.put_together(number, family, groups, &new);
         losers.sort_by(|a, b| a.loss().total_cmp(&b.loss()));
         for made in losers {
             self.drop_pass(&made.written.stem, "slower than eager");
@@ -74,7 +74,7 @@ impl Solver<'_> {
     fn keep_parts(
         &mut self,
         number: usize,
-        form: &Form,
+        family: &GraphFamily,
         parts: Vec<Group>,
         losers: &mut Vec<Made>,
     ) -> Result<(), SolveError> {
@@ -82,7 +82,7 @@ impl Solver<'_> {
         for part in parts {
             let outline = outline(&part);
             if self.outlines.insert(outline.clone())
-                && let Some(made) = self.make(form, &part)?
+                && let Some(made) = self.make(family, &part)?
             {
                 *self.places.entry((outline, number)).or_insert(0) += 1;
                 tried.push((part.members, made));
@@ -107,7 +107,11 @@ impl Solver<'_> {
     }
 
     /// Writes and measures a group; nothing where that does not work, with the reason noted.
-    pub(crate) fn make(&mut self, form: &Form, group: &Group) -> Result<Option<Made>, SolveError> {
+    pub(crate) fn make(
+        &mut self,
+        family: &GraphFamily,
+        group: &Group,
+    ) -> Result<Option<Made>, SolveError> {
         let stem = self.stem(stem_of(group));
         let draft = match Draft::new(group, stem.clone()) {
             Ok(draft) => draft,
@@ -127,7 +131,7 @@ impl Solver<'_> {
         let measured = match self.options.tune {
             true => match tune::tune(
                 self.engine,
-                form,
+                family,
                 &group.piece,
                 &draft,
                 self.folder,
@@ -149,7 +153,7 @@ impl Solver<'_> {
                 return Ok(None);
             }
         };
-        let explanation = self.explain(form, group, &draft, choice, measured);
+        let explanation = self.explain(family, group, &draft, choice, measured);
         let operations = group.piece.graph.op_count();
         let outline = outline(group);
         let written = Written { stem, text, operations, outline, choice, last_resort: false };
@@ -158,7 +162,7 @@ impl Solver<'_> {
 
     fn explain(
         &self,
-        form: &Form,
+        family: &GraphFamily,
         group: &Group,
         draft: &Draft<'_>,
         choice: Choice,
@@ -166,7 +170,7 @@ impl Solver<'_> {
     ) -> explain::PassExplanation {
         let mut explanation = explain::pass(
             &draft.stem,
-            form,
+            family,
             (&group.members, &group.piece),
             draft.kind(choice),
             choice,
@@ -174,7 +178,8 @@ impl Solver<'_> {
         );
         if let Some(measured) = measured {
             explanation.measured_speedup = Some(measured.speedup);
-            let member = crate::trial::representatives(&group.piece).first().copied().unwrap_or(0);
+            let member =
+                crate::piece_race::representatives(&group.piece).first().copied().unwrap_or(0);
             let moved = explain::moved_bytes(&group.piece, member);
             let reached = moved / measured.seconds.max(1e-9) / self.rates.bytes_per_second;
             explanation.roofline = Some(reached);

@@ -4,8 +4,8 @@ use crate::analysis::Piece;
 use crate::analysis::groups::{Group, groups};
 use crate::emit::{Choice, Draft, PassText, SHARED, pass_files};
 use crate::explain::{self, Dropped, Explanation, Rates};
-use crate::form::{Form, TypedGraph, forms};
-use crate::neutral::Neutral;
+use crate::graph_family::{GraphFamily, TypedGraph, families};
+use crate::passthrough::Passthrough;
 use crate::select::Made;
 use passnet_bench::candidate::Candidate;
 use passnet_bench::evaluate::{EvaluateOptions, check};
@@ -161,7 +161,7 @@ fn attempt(
         stems: BTreeSet::new(),
         outlines: BTreeSet::new(),
         places: BTreeMap::new(),
-        neutrals: BTreeMap::new(),
+        passthroughs: BTreeMap::new(),
         explanation: Explanation {
             key,
             task: sample.name.clone(),
@@ -171,21 +171,21 @@ fn attempt(
             unreadable,
             wins: None,
             outcome: String::new(),
-            whole: Vec::new(),
+            whole_graphs: Vec::new(),
             seconds: 0.0,
         },
     };
-    let mut all = forms(typed);
+    let mut all = families(typed);
     if options.for_gpu || !engine.computes_on_host() {
-        all.iter_mut().for_each(Form::run_on_gpu);
+        all.iter_mut().for_each(GraphFamily::run_on_gpu);
     }
     let grouped: Vec<_> = all.iter().map(groups).collect();
-    for (number, (form, (groups, left))) in all.iter().zip(&grouped).enumerate() {
-        solver.explanation.left.extend(explain::left(form, left));
+    for (number, (family, (groups, left))) in all.iter().zip(&grouped).enumerate() {
+        solver.explanation.left.extend(explain::left(family, left));
         for group in groups {
             *solver.places.entry((outline(group), number)).or_insert(0) += 1;
         }
-        solver.form(number, form, groups)?;
+        solver.select(number, family, groups)?;
     }
     solver.check(&all)?;
     if options.tune {
@@ -255,10 +255,10 @@ pub(crate) struct Solver<'s> {
     pub(crate) stems: BTreeSet<String>,
     /// Patterns that are written already.
     pub(crate) outlines: BTreeSet<String>,
-    /// In how many places of each form a pattern was found to fit, by pattern and form.
+    /// In how many places of each family a pattern was found to fit, by pattern and family.
     pub(crate) places: BTreeMap<(String, usize), usize>,
-    /// The neutral pass of each form, where it was looked for.
-    pub(crate) neutrals: BTreeMap<usize, Option<Neutral>>,
+    /// The passthrough of each family, where it was looked for.
+    pub(crate) passthroughs: BTreeMap<usize, Option<Passthrough>>,
     pub(crate) explanation: Explanation,
 }
 
@@ -283,7 +283,7 @@ impl Solver<'_> {
     }
 
     /// Every pass must apply somewhere, and be right wherever it does.
-    pub(crate) fn check(&mut self, forms: &[Form]) -> Result<(), SolveError> {
+    pub(crate) fn check(&mut self, families: &[GraphFamily]) -> Result<(), SolveError> {
         self.order();
         while !self.passes.is_empty() {
             self.write()?;
@@ -299,14 +299,14 @@ impl Solver<'_> {
             let mut counts: BTreeMap<String, usize> = BTreeMap::new();
             let mut elsewhere: Option<String> = None;
             let mut right: BTreeSet<usize> = BTreeSet::new();
-            for (number, form) in forms.iter().enumerate() {
-                for member in &form.members {
+            for (number, family) in families.iter().enumerate() {
+                for member in &family.members {
                     let Ok(rewritten) = candidate.rewrite(&member.graph) else { continue };
                     for rewrites in rewritten.rewrites {
                         if rewrites.count > self.expected(&rewrites.pass, number)
                             && !right.contains(&number)
                         {
-                            match self.is_right(&candidate, form) {
+                            match self.is_right(&candidate, family) {
                                 true => {
                                     right.insert(number);
                                 }
@@ -333,10 +333,10 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Runs the graphs of a form: a pass that matches where it was not made for must be right there too.
-    pub(crate) fn is_right(&self, candidate: &Candidate, form: &Form) -> bool {
+    /// Runs the graphs of a family: a pass that matches where it was not made for must be right there too.
+    pub(crate) fn is_right(&self, candidate: &Candidate, family: &GraphFamily) -> bool {
         let options = EvaluateOptions { draws: 0, thorough: false, ..EvaluateOptions::default() };
-        form.members.iter().all(|member| {
+        family.members.iter().all(|member| {
             let Ok(files) = self.sample.graph_files(&member.path) else { return false };
             let evaluation = check(self.engine, &files, candidate, &options);
             // What eager itself does not run cannot be judged.
@@ -345,10 +345,10 @@ impl Solver<'_> {
         })
     }
 
-    /// In how many places of a form a pass was made for.
-    fn expected(&self, stem: &str, form: usize) -> usize {
+    /// In how many places of a family a pass was made for.
+    fn expected(&self, stem: &str, family: usize) -> usize {
         let pass = self.passes.iter().find(|pass| pass.stem == stem);
-        pass.and_then(|pass| self.places.get(&(pass.outline.clone(), form))).copied().unwrap_or(0)
+        pass.and_then(|pass| self.places.get(&(pass.outline.clone(), family))).copied().unwrap_or(0)
     }
 
     pub(crate) fn drop_written(&mut self, stem: &str, reason: &str) -> Result<(), SolveError> {
@@ -364,7 +364,7 @@ impl Solver<'_> {
 
     /// What the solution is worth, in words.
     fn outcome(&self) -> &'static str {
-        let neutral = |pass: &Written| pass.text.is_neutral();
+        let neutral = |pass: &Written| pass.text.is_passthrough();
         match self.explanation.wins {
             None => "not measured",
             Some(true) => "the kernels win",

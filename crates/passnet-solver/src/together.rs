@@ -4,18 +4,18 @@ use crate::analysis::Piece;
 use crate::analysis::groups::{Group, together};
 use crate::emit::{self, Choice, Draft};
 use crate::explain;
-use crate::form::Form;
+use crate::graph_family::GraphFamily;
 use crate::select::Made;
 use crate::solve::{Solver, Written, outline, outline_of};
 use std::collections::BTreeSet;
 
 impl Solver<'_> {
-    /// Puts kernels of a form that do not wait for each other behind one launch. `new` are the outlines of the passes that
-    /// this form brought: no other form needs them by themselves.
+    /// Puts kernels of a family that do not wait for each other behind one launch. `new` are the outlines of the passes that
+    /// this family brought: no other family needs them by themselves.
     pub(crate) fn put_together(
         &mut self,
         number: usize,
-        form: &Form,
+        family: &GraphFamily,
         groups: &[Group],
         new: &BTreeSet<String>,
     ) {
@@ -27,16 +27,16 @@ impl Solver<'_> {
             (0..groups.len()).filter(|at| self.choice(&outlines[*at]).is_some()).collect();
         let candidates: Vec<&Group> = kept.iter().map(|at| &groups[*at]).collect();
         let mut served: BTreeSet<&String> = BTreeSet::new();
-        for (members, piece) in together(form, &candidates) {
+        for (members, piece) in together(family, &candidates) {
             let members: Vec<usize> = members.into_iter().map(|at| kept[at]).collect();
             let of = |at: &usize| (&groups[*at], &outlines[*at]);
             let parts: Vec<(&Group, &String)> = members.iter().map(of).collect();
-            if self.write_together(number, form, &piece, &parts) {
+            if self.write_together(number, family, &piece, &parts) {
                 served.extend(parts.iter().map(|(_, outline)| *outline));
             }
         }
         let unread =
-            groups.iter().zip(&outlines).filter(|(group, _)| group.is_unread(form.graph()));
+            groups.iter().zip(&outlines).filter(|(group, _)| group.is_unread(family.graph()));
         let unread: BTreeSet<&String> = unread.map(|(_, outline)| outline).collect();
         for outline in &outlines {
             if served.contains(outline) || unread.contains(outline) {
@@ -53,14 +53,14 @@ impl Solver<'_> {
     fn choice(&self, outline: &String) -> Option<Choice> {
         let joined = self.joined.get(outline).map(|made| &made.written);
         let written = self.passes.iter().find(|pass| pass.outline == *outline).or(joined)?;
-        (!written.text.is_neutral() && !written.choice.by_argument).then_some(written.choice)
+        (!written.text.is_passthrough() && !written.choice.by_argument).then_some(written.choice)
     }
 
     /// Writes a pass for several groups; whether there is one now.
     fn write_together(
         &mut self,
         number: usize,
-        form: &Form,
+        family: &GraphFamily,
         piece: &Piece,
         parts: &[(&Group, &String)],
     ) -> bool {
@@ -92,7 +92,8 @@ impl Solver<'_> {
         let members = parts.iter().flat_map(|(group, _)| group.members.iter().copied()).collect();
         let choice = drafts[0].1;
         let kind = format!("{} kernels behind one launch", parts.len());
-        let explanation = explain::pass(&stem, form, (&members, piece), &kind, choice, self.rates);
+        let explanation =
+            explain::pass(&stem, family, (&members, piece), &kind, choice, self.rates);
         let operations = piece.graph.op_count();
         let written =
             Written { stem: stem.clone(), text, operations, outline, choice, last_resort: false };

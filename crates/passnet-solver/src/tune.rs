@@ -2,9 +2,9 @@
 
 use crate::analysis::Piece;
 use crate::emit::{Choice, Draft};
-use crate::form::Form;
+use crate::graph_family::GraphFamily;
+use crate::piece_race;
 use crate::solve::{SolveError, write_folder};
-use crate::trial;
 use passnet_bench::candidate::Candidate;
 use passnet_bench::evaluate::{EvaluateOptions, evaluate};
 use passnet_bench::subject::Subject;
@@ -43,7 +43,7 @@ pub(crate) fn quick(seconds: f64) -> EvaluateOptions {
 /// Tries choices for a draft. `Err` holds the reason why the piece is not right or does not run.
 pub fn tune(
     engine: &dyn Engine,
-    form: &Form,
+    family: &GraphFamily,
     piece: &Piece,
     draft: &Draft<'_>,
     folder: &Path,
@@ -51,9 +51,9 @@ pub fn tune(
 ) -> Result<Result<Option<Measured>, String>, SolveError> {
     let mut graphs: Vec<GraphFiles> = Vec::new();
     let mut large = false;
-    for member in trial::representatives(piece) {
-        let Some(files) = trial::files(form, piece, member) else { return Ok(Ok(None)) };
-        large |= trial::largest_elements(piece, member) > LARGE;
+    for member in piece_race::representatives(piece) {
+        let Some(files) = piece_race::files(family, piece, member) else { return Ok(Ok(None)) };
+        large |= piece_race::largest_elements(piece, member) > LARGE;
         graphs.push(files);
     }
     let mut best: Option<Measured> = None;

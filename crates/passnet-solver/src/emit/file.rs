@@ -44,13 +44,13 @@ impl PassText {
     }
 
     /// Whether it hands back what it gets, without a kernel.
-    pub fn is_neutral(&self) -> bool {
+    pub fn is_passthrough(&self) -> bool {
         self.kernel.is_empty()
     }
 
     /// The kernel with the room that stands below it.
     fn kernel_above(&self) -> String {
-        if self.is_neutral() { String::new() } else { format!("{}\n\n", self.kernel) }
+        if self.is_passthrough() { String::new() } else { format!("{}\n\n", self.kernel) }
     }
 
     /// Kernel and wrapper with the graph's names replaced by numbers: equal for equal computations.
@@ -129,7 +129,7 @@ fn shared(passes: &[&PassText]) -> String {
 }
 
 fn kernel_imports(passes: &[&PassText]) -> String {
-    if passes.iter().all(|pass| pass.is_neutral()) {
+    if passes.iter().all(|pass| pass.is_passthrough()) {
         return "import torch\n".into();
     }
     let library = passes.iter().any(|pass| pass.kernel.contains("libdevice."));

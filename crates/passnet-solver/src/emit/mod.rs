@@ -9,7 +9,7 @@ mod kernel;
 mod long_rows;
 mod loops;
 mod names;
-mod neutral;
+mod passthrough;
 mod pattern;
 mod skeleton;
 mod together;
@@ -20,7 +20,7 @@ use crate::analysis::groups::Group;
 use crate::analysis::space::{Space, coalesce};
 use crate::analysis::{Body, Piece, Refusal};
 pub use file::{PassText, SHARED, pass_files};
-pub use neutral::neutral;
+pub use passthrough::passthrough;
 pub use skeleton::skeleton;
 pub use together::together;
 

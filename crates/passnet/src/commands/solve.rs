@@ -440,7 +440,7 @@ fn show(
             .passes
             .iter()
             .map(|pass| match pass.measured_speedup {
-                _ if pass.neutral => "neutral".into(),
+                _ if pass.passthrough => "neutral".into(),
                 Some(speedup) => format!("{speedup:.2}"),
                 None => "-".into(),
             })

@@ -5,14 +5,14 @@
 //! least.
 
 use crate::analysis::groups::{copied_view, free_pieces, smallest};
-use crate::emit::{Choice, PassText, neutral};
+use crate::emit::{Choice, PassText, passthrough};
 use crate::explain::{self, PassExplanation};
-use crate::form::{Form, TypedGraph};
+use crate::graph_family::{GraphFamily, TypedGraph};
 use crate::solve::{SolveError, Solver, Written, outline};
-use crate::whole::worth;
+use crate::whole_graph::worth;
 use std::time::{Duration, Instant};
 
-/// Views of a form that are tried.
+/// Views of a family that are tried.
 const MOST_VIEWS: usize = 6;
 /// Views are raced only in graphs that run and are checked in this time.
 const QUICK: Duration = Duration::from_millis(400);
@@ -22,21 +22,21 @@ const MOST_GRAPHS: usize = 3;
 /// Pieces of one node that are tried where nothing wins.
 const MOST_SMALLEST: usize = 5;
 
-/// The neutral pass of a form.
+/// The passthrough of a family.
 #[derive(Clone)]
-pub(crate) struct Neutral {
+pub(crate) struct Passthrough {
     text: PassText,
     explanation: PassExplanation,
 }
 
 impl Solver<'_> {
-    /// Gives every form that no pass applies to a pass, for a graph without one scores nothing.
-    pub(crate) fn serve_the_rest(&mut self, forms: &[Form]) -> Result<(), SolveError> {
-        for (number, form) in forms.iter().enumerate() {
-            if self.serves(form, &self.texts())? {
+    /// Gives every family that no pass applies to a pass, for a graph without one scores nothing.
+    pub(crate) fn serve_the_rest(&mut self, families: &[GraphFamily]) -> Result<(), SolveError> {
+        for (number, family) in families.iter().enumerate() {
+            if self.serves(family, &self.texts())? {
                 continue;
             }
-            if let Some(neutral) = self.neutral(number, form)? {
+            if let Some(neutral) = self.passthrough(number, family)? {
                 self.explanation.passes.push(neutral.explanation);
                 self.passes.push(Written {
                     choice: Choice::default(),
@@ -47,40 +47,40 @@ impl Solver<'_> {
                     last_resort: false,
                 });
             } else {
-                self.add_last_resort(number, form)?;
+                self.add_last_resort(number, family)?;
             }
         }
         self.passes.sort_by_key(|pass| std::cmp::Reverse(pass.operations));
         Ok(())
     }
 
-    /// A pass that hands back what eager hands back, if the form has such an operation.
-    pub(crate) fn neutral(
+    /// A pass that hands back what eager hands back, if the family has such an operation.
+    pub(crate) fn passthrough(
         &mut self,
         number: usize,
-        form: &Form,
-    ) -> Result<Option<Neutral>, SolveError> {
-        if let Some(known) = self.neutrals.get(&number) {
+        family: &GraphFamily,
+    ) -> Result<Option<Passthrough>, SolveError> {
+        if let Some(known) = self.passthroughs.get(&number) {
             return Ok(known.clone());
         }
-        let graphs: Vec<&TypedGraph> = form.members.iter().take(MOST_GRAPHS).collect();
-        let mut found: Option<(f64, Neutral)> = None;
-        for (nodes, piece) in free_pieces(form, MOST_VIEWS) {
-            let operations = nodes.iter().filter_map(|node| form.graph().call(*node)?.op());
+        let graphs: Vec<&TypedGraph> = family.members.iter().take(MOST_GRAPHS).collect();
+        let mut found: Option<(f64, Passthrough)> = None;
+        for (nodes, piece) in free_pieces(family, MOST_VIEWS) {
+            let operations = nodes.iter().filter_map(|node| family.graph().call(*node)?.op());
             let words: Vec<_> = operations.map(|op| op.name().trim_matches('_')).collect();
             let stem = self.stem(format!("neutral_{}", words[..words.len().min(2)].join("_")));
             let started = Instant::now();
-            let Ok(text) = neutral(&piece, stem.clone()) else {
+            let Ok(text) = passthrough(&piece, stem.clone()) else {
                 self.stems.remove(&stem);
                 continue;
             };
-            if !self.serves(form, &[&text])? || !self.is_right_with(form, &[&text])? {
+            if !self.serves(family, &[&text])? || !self.is_right_with(family, &[&text])? {
                 self.stems.remove(&stem);
                 self.remove(&stem)?;
                 continue;
             }
-            let explanation = explain::neutral_pass(&stem, form, &nodes, &piece);
-            let neutral = Neutral { text, explanation };
+            let explanation = explain::passthrough_pass(&stem, family, &nodes, &piece);
+            let neutral = Passthrough { text, explanation };
             // The engine may do a view together with its neighbours, as long as nobody stands between.
             let quick = self.options.tune && started.elapsed() < QUICK;
             let outcomes = if quick { self.race(&graphs, &[&neutral.text])? } else { Vec::new() };
@@ -94,42 +94,42 @@ impl Solver<'_> {
             }
         }
         let found = found.map(|(_, neutral)| neutral);
-        self.neutrals.insert(number, found.clone());
+        self.passthroughs.insert(number, found.clone());
         Ok(found)
     }
 
-    /// A neutral pass that proved wrong does not come back: whoever drops passes until all is right must come to an end.
-    pub(crate) fn forget_neutral(&mut self, stem: &str) {
-        for known in self.neutrals.values_mut() {
+    /// A passthrough that proved wrong does not come back: whoever drops passes until all is right must come to an end.
+    pub(crate) fn forget_passthrough(&mut self, stem: &str) {
+        for known in self.passthroughs.values_mut() {
             if known.as_ref().is_some_and(|neutral| neutral.text.stem == stem) {
                 *known = None;
             }
         }
     }
 
-    /// The kernel with which the form's graphs lose least, out of those that were put aside and the smallest there are.
-    fn add_last_resort(&mut self, number: usize, form: &Form) -> Result<(), SolveError> {
+    /// The kernel with which the family's graphs lose least, out of those that were put aside and the smallest there are.
+    fn add_last_resort(&mut self, number: usize, family: &GraphFamily) -> Result<(), SolveError> {
         if self.smallest_tried.insert(number) {
-            let mut least = smallest(form, MOST_SMALLEST);
+            let mut least = smallest(family, MOST_SMALLEST);
             if least.is_empty() {
-                least.extend(copied_view(form));
+                least.extend(copied_view(family));
             }
             for group in least {
                 let is_new = self.outlines.insert(outline(&group));
-                if let Some(made) = self.make(form, &group)?.filter(|_| is_new) {
+                if let Some(made) = self.make(family, &group)?.filter(|_| is_new) {
                     self.drop_pass(&made.written.stem, "slower than eager");
                     self.spares.push(made);
                 }
             }
         }
-        let graphs: Vec<&TypedGraph> = form.members.iter().take(MOST_GRAPHS).collect();
+        let graphs: Vec<&TypedGraph> = family.members.iter().take(MOST_GRAPHS).collect();
         self.spares.sort_by(|a, b| a.loss().total_cmp(&b.loss()));
         let mut best: Option<(f64, usize)> = None;
         let mut raced = 0;
         for (spare, made) in self.spares.iter().enumerate() {
             let mut passes = self.texts();
             passes.push(&made.written.text);
-            if raced == MOST_KERNELS || !self.serves(form, &passes)? {
+            if raced == MOST_KERNELS || !self.serves(family, &passes)? {
                 continue;
             }
             let worth = if self.options.tune {
@@ -139,7 +139,7 @@ impl Solver<'_> {
                     continue;
                 }
                 worth(&outcomes)
-            } else if self.is_right_with(form, &passes)? {
+            } else if self.is_right_with(family, &passes)? {
                 0.0
             } else {
                 continue;
@@ -158,19 +158,23 @@ impl Solver<'_> {
         Ok(())
     }
 
-    /// Whether some pass applies to every graph of a form.
-    fn serves(&self, form: &Form, passes: &[&PassText]) -> Result<bool, SolveError> {
+    /// Whether some pass applies to every graph of a family.
+    fn serves(&self, family: &GraphFamily, passes: &[&PassText]) -> Result<bool, SolveError> {
         let Some(candidate) = self.candidate(passes)? else { return Ok(false) };
         let served = |member: &TypedGraph| {
             candidate
                 .rewrite(&member.graph)
                 .is_ok_and(|rewritten| rewritten.rewrites.iter().any(|r| r.count > 0))
         };
-        Ok(form.members.iter().all(served))
+        Ok(family.members.iter().all(served))
     }
 
-    fn is_right_with(&self, form: &Form, passes: &[&PassText]) -> Result<bool, SolveError> {
+    fn is_right_with(
+        &self,
+        family: &GraphFamily,
+        passes: &[&PassText],
+    ) -> Result<bool, SolveError> {
         let candidate = self.candidate(passes)?;
-        Ok(candidate.is_some_and(|candidate| self.is_right(&candidate, form)))
+        Ok(candidate.is_some_and(|candidate| self.is_right(&candidate, family)))
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::emit::PassText;
 use crate::explain::WholeGraph;
-use crate::form::{Form, TypedGraph};
+use crate::graph_family::{GraphFamily, TypedGraph};
 use crate::select::Made;
 use crate::solve::{SolveError, Solver, write_folder};
 use passnet_bench::candidate::Candidate;
@@ -43,10 +43,13 @@ pub(crate) struct Outcome {
 
 impl Solver<'_> {
     /// Times the graphs with their passes, and keeps the passes with which none is slower than eager.
-    pub(crate) fn look_at_whole_graphs(&mut self, forms: &[Form]) -> Result<(), SolveError> {
+    pub(crate) fn look_at_whole_graphs(
+        &mut self,
+        families: &[GraphFamily],
+    ) -> Result<(), SolveError> {
         let started = Instant::now();
-        let graphs = chosen(forms);
-        self.serve_the_rest(forms)?;
+        let graphs = chosen(families);
+        self.serve_the_rest(families)?;
         let mut outcomes = self.race_all(&graphs)?;
         loop {
             let blamed = self.blamed(&outcomes);
@@ -68,46 +71,49 @@ impl Solver<'_> {
             // Where leaving out one does not help, all go that touch a slow graph.
             let gone = best.1.map_or(blamed, |stem| BTreeSet::from([stem]));
             self.set_aside(&gone, "a whole graph is slower with it")?;
-            self.serve_the_rest(forms)?;
+            self.serve_the_rest(families)?;
             outcomes = self.race_all(&graphs)?;
         }
         let kernels = self.kernels();
         if !kernels.is_empty() && worth(&outcomes) < GAINS.ln() {
             let mut replaceable = true;
-            for (number, form) in forms.iter().enumerate() {
-                replaceable = replaceable && self.neutral(number, form)?.is_some();
+            for (number, family) in families.iter().enumerate() {
+                replaceable = replaceable && self.passthrough(number, family)?.is_some();
             }
             if replaceable {
                 self.set_aside(&kernels, "the whole graphs gain nothing by it")?;
-                self.serve_the_rest(forms)?;
+                self.serve_the_rest(families)?;
                 outcomes.clear();
             }
         }
         self.explanation.wins = Some(!self.kernels().is_empty() && worth(&outcomes) >= GAINS.ln());
         let whole = |o: Outcome| WholeGraph { graph: o.graph, speedup: o.speedup };
-        self.explanation.whole = outcomes.into_iter().map(whole).collect();
+        self.explanation.whole_graphs = outcomes.into_iter().map(whole).collect();
         Ok(())
     }
 
     /// Makes sure that every graph is right on everything that is asked, not only those that were timed on one draw.
-    pub(crate) fn verify(&mut self, forms: &[Form]) -> Result<(), SolveError> {
-        while let Some((wrong, reason)) = self.wrong(forms)? {
+    pub(crate) fn verify(&mut self, families: &[GraphFamily]) -> Result<(), SolveError> {
+        while let Some((wrong, reason)) = self.wrong(families)? {
             self.drop_all(&wrong, &reason)?;
-            self.serve_the_rest(forms)?;
+            self.serve_the_rest(families)?;
         }
         Ok(())
     }
 
     /// The passes that apply to a graph which is wrong with them.
-    fn wrong(&self, forms: &[Form]) -> Result<Option<(BTreeSet<String>, String)>, SolveError> {
-        // Views were looked at when they were written, in the graphs of their own form.
-        let thorough = self.passes.iter().any(|pass| !pass.text.is_neutral());
-        if forms.len() == 1 && !thorough {
+    fn wrong(
+        &self,
+        families: &[GraphFamily],
+    ) -> Result<Option<(BTreeSet<String>, String)>, SolveError> {
+        // Views were looked at when they were written, in the graphs of their own family.
+        let thorough = self.passes.iter().any(|pass| !pass.text.is_passthrough());
+        if families.len() == 1 && !thorough {
             return Ok(None);
         }
         let options = EvaluateOptions { draws: 2, thorough, ..EvaluateOptions::default() };
         let Some(candidate) = self.candidate(&self.texts())? else { return Ok(None) };
-        for member in forms.iter().flat_map(|form| &form.members) {
+        for member in families.iter().flat_map(|family| &family.members) {
             let Ok(files) = self.sample.graph_files(&member.path) else { continue };
             let evaluation = check(self.engine, &files, &candidate, &options);
             let verdict = &evaluation.judged.verdict;
@@ -138,7 +144,7 @@ impl Solver<'_> {
     fn drop_all(&mut self, stems: &BTreeSet<String>, reason: &str) -> Result<(), SolveError> {
         for stem in stems {
             self.passes.retain(|pass| pass.stem != *stem);
-            self.forget_neutral(stem);
+            self.forget_passthrough(stem);
             self.drop_written(stem, reason)?;
             self.take_apart(stem);
         }
@@ -148,7 +154,7 @@ impl Solver<'_> {
     /// The passes with a kernel, other than those that are there because nothing else is.
     fn kernels(&self) -> BTreeSet<String> {
         let kernels =
-            self.passes.iter().filter(|pass| !pass.text.is_neutral() && !pass.last_resort);
+            self.passes.iter().filter(|pass| !pass.text.is_passthrough() && !pass.last_resort);
         kernels.map(|pass| pass.stem.clone()).collect()
     }
 
@@ -163,9 +169,9 @@ impl Solver<'_> {
         self.passes.iter().map(|pass| &pass.text).collect()
     }
 
-    /// Races the graphs with the passes as they are; neutral ones alone leave nothing to find out.
+    /// Races the graphs with the passes as they are; passthroughs alone leave nothing to find out.
     fn race_all(&self, graphs: &[&TypedGraph]) -> Result<Vec<Outcome>, SolveError> {
-        match self.texts().iter().all(|pass| pass.is_neutral()) {
+        match self.texts().iter().all(|pass| pass.is_passthrough()) {
             true => Ok(Vec::new()),
             false => self.race(graphs, &self.texts()),
         }
@@ -245,9 +251,9 @@ pub(crate) fn worth(outcomes: &[Outcome]) -> f64 {
     outcomes.iter().map(worth).sum::<f64>() / outcomes.len().max(1) as f64
 }
 
-/// The graphs that are timed: of every form one in turn, until there are enough.
-fn chosen(forms: &[Form]) -> Vec<&TypedGraph> {
-    let most = forms.iter().map(Form::count).max().unwrap_or(0);
-    let members = (0..most).flat_map(|at| forms.iter().filter_map(move |f| f.members.get(at)));
-    members.take(MOST_GRAPHS.max(forms.len())).collect()
+/// The graphs that are timed: of every family one in turn, until there are enough.
+fn chosen(families: &[GraphFamily]) -> Vec<&TypedGraph> {
+    let most = families.iter().map(GraphFamily::count).max().unwrap_or(0);
+    let members = (0..most).flat_map(|at| families.iter().filter_map(move |f| f.members.get(at)));
+    members.take(MOST_GRAPHS.max(families.len())).collect()
 }
