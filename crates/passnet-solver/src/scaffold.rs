@@ -1,10 +1,10 @@
 //! Passes to begin with: what the solver writes without measuring, and where it can write nothing, a skeleton.
 
 use crate::analysis::Piece;
-use crate::emit::{PassText, skeleton, stem};
+use crate::emit::{PassText, skeleton, solution_files, stem};
 use crate::explain::Rates;
 use crate::graph_family::{GraphFamily, TypedGraph, families};
-use crate::solve::{SolveError, SolveOptions, solve, write_folder};
+use crate::solve::{SolveError, SolveOptions, solve, write_files};
 use passnet_bench::sample::Sample;
 use passnet_engine::Engine;
 use passnet_graph::NodeId;
@@ -39,7 +39,7 @@ pub fn scaffold(
             let Some(text) = largest_skeleton(sample) else {
                 return Err(SolveError::NothingToFuse { task, reasons });
             };
-            write_folder(folder, &[&text])?;
+            write_files(folder, solution_files(&[&text]))?;
             Ok(Scaffold { passes: vec![text.stem], to_write: Some(reasons.join("; ")) })
         }
         Err(error) => Err(error),

@@ -93,6 +93,20 @@ impl PassText {
     }
 }
 
+/// The order in which passes apply.
+pub(crate) const MANIFEST: &str = "sorted_output_pass_rule_names.json";
+
+/// All files of a solution by name, the order of the passes among them.
+pub(crate) fn solution_files(passes: &[&PassText]) -> BTreeMap<String, String> {
+    let files = pass_files(passes).into_iter();
+    let mut files: BTreeMap<String, String> =
+        files.map(|(stem, text)| (format!("{stem}.py"), text)).collect();
+    let stems: Vec<&str> = passes.iter().map(|pass| pass.stem.as_str()).collect();
+    let list = serde_json::to_string(&stems).unwrap_or_default();
+    files.insert(MANIFEST.to_string(), format!("{list}\n"));
+    files
+}
+
 /// All files of a solution, by stem; the passes are those that `passes` names, in its order.
 pub fn pass_files(passes: &[&PassText]) -> Vec<(String, String)> {
     if let [only] = passes {

@@ -19,6 +19,7 @@ use crate::analysis::body::{Code, LONGEST_ROW, Var};
 use crate::analysis::groups::Group;
 use crate::analysis::space::{Space, coalesce};
 use crate::analysis::{Body, Piece, Refusal};
+pub(crate) use file::{MANIFEST, solution_files};
 pub use file::{PassText, SHARED, pass_files};
 pub use passthrough::passthrough;
 pub use skeleton::skeleton;

@@ -1,4 +1,4 @@
-//! A passthrough: a pass without a kernel, for where nothing pays. a view or an operation without effect, handed back as it is.
+//! A passthrough: a view or an operation without effect, handed back as it is. It is written where nothing pays.
 
 use super::file::PassText;
 use super::{name_of, pattern};

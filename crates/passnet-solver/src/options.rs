@@ -1,0 +1,19 @@
+//! How tasks are solved.
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct SolveOptions {
+    /// Whether to measure; without, every group becomes a pass with the usual choice.
+    pub tune: bool,
+    /// Seconds of timing for one choice.
+    pub seconds: f64,
+    /// Passes of one task.
+    pub most_passes: usize,
+    /// Whether the passes are for a GPU, wherever they are written: what a graph makes in the host's memory is out of reach.
+    pub for_gpu: bool,
+}
+
+impl Default for SolveOptions {
+    fn default() -> Self {
+        SolveOptions { tune: true, seconds: 0.04, most_passes: 100, for_gpu: false }
+    }
+}
