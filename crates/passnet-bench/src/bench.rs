@@ -269,6 +269,14 @@ impl<'a> Bench<'a> {
         hasher.finalize().to_hex().to_string()
     }
 
+    /// The largest noise that any of the devices shows is that of all.
+    pub fn measure_noise_of_all(benches: &mut [Bench<'_>], samples: &[Sample]) -> f64 {
+        let floors = benches.iter().map(|bench| bench.measure_noise(samples));
+        let floor = floors.fold(0.0, f64::max);
+        benches.iter_mut().for_each(|bench| bench.options.noise_floor = floor);
+        floor
+    }
+
     /// Races a few graphs against themselves, on draws as evaluations take them: the largest difference seen is what
     /// this machine calls nothing.
     pub fn measure_noise(&self, samples: &[Sample]) -> f64 {

@@ -11,9 +11,11 @@ mod loops;
 mod names;
 mod passthrough;
 mod pattern;
+mod shape;
 mod skeleton;
 mod together;
 mod wrapper;
+mod writer;
 
 use crate::analysis::body::{Code, LONGEST_ROW, Var};
 use crate::analysis::groups::Group;
@@ -25,9 +27,10 @@ pub use passthrough::passthrough;
 pub use skeleton::skeleton;
 pub use together::together;
 
-use kernel::{KernelText, Shape};
+use kernel::KernelText;
 use passnet_graph::ops::{Class, Op};
 use passnet_graph::{Graph, NodeId};
+use shape::Shape;
 
 /// What tuning may change about a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -21,7 +21,7 @@ pub fn passthrough(piece: &Piece, stem: String) -> Result<PassText, Refusal> {
     let names = piece.graph.placeholders().iter().map(|node| node.name.to_string());
     let parameters: Vec<String> = names.collect();
     let arguments: Vec<String> =
-        parameters.iter().filter(|name| super::wrapper::mentions(&body, name)).cloned().collect();
+        parameters.iter().filter(|name| super::names::mentions(&body, name)).cloned().collect();
     let operations = if is_list { &calls[..1] } else { &calls[..] };
     let operations = operations.iter().map(|(_, call)| call.op().map_or("a view", Op::name));
     let pattern = pattern::write(piece);

@@ -1,6 +1,6 @@
 //! `passnet solve`: write passes without a language model, then evaluate them.
 
-use super::bench::{measure_noise, outcome, print_results, sample_labels};
+use super::bench::{outcome, print_results, sample_labels};
 use super::cluster::worker::{BenchWorker, UnitWorker, solved_passes, task_of};
 use super::cluster::{self, ClusterArgs, Found, Kind};
 use super::engine::EngineArgs;
@@ -122,7 +122,8 @@ pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
         (Some(folder), false) => Some(RunStore::open(&folder.join("run"))?),
         _ => None,
     };
-    let noise_floor = if args.no_bench { 0.0 } else { measure_noise(&mut benches, &samples) };
+    let noise_floor =
+        if args.no_bench { 0.0 } else { Bench::measure_noise_of_all(&mut benches, &samples) };
     if let Some(store) = &mut store {
         if args.retry_failed {
             store.forget_failures();

@@ -2,7 +2,6 @@
 
 use super::live::Live;
 use super::run_error;
-use crate::commands::bench::measure_noise;
 use crate::commands::cluster::{ClusterArgs, Evaluators, Kind};
 use crate::commands::engine;
 use crate::commands::report::agent::print_metrics;
@@ -88,7 +87,7 @@ fn noise_floor(settings: &Settings, engines: &[Box<dyn Engine>], tasks: &[Task])
         |engine| Bench::new(engine, Subject::Eager, settings.evaluate.clone(), settings.rules);
     let mut benches: Vec<Bench<'_>> = engines.iter().map(|engine| bench(&**engine)).collect();
     let samples: Vec<Sample> = tasks.iter().map(|task| task.sample.clone()).collect();
-    measure_noise(&mut benches, &samples)
+    Bench::measure_noise_of_all(&mut benches, &samples)
 }
 
 pub(super) fn tasks(paths: &[PathBuf]) -> Result<Vec<Task>, CommandError> {

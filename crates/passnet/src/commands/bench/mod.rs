@@ -280,14 +280,6 @@ pub(crate) fn has_compiler(
     Err(CommandError::input(format!("`{flag}` needs `{needs}`")).with_hint(hint))
 }
 
-/// The largest noise that any of the devices shows is that of all.
-pub(crate) fn measure_noise(benches: &mut [Bench<'_>], samples: &[Sample]) -> f64 {
-    let floors = benches.iter().map(|bench| bench.measure_noise(samples));
-    let floor = floors.fold(0.0, f64::max);
-    benches.iter_mut().for_each(|bench| bench.options.noise_floor = floor);
-    floor
-}
-
 pub fn run(mut args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     args.check()?;
     if args.self_check {
@@ -327,7 +319,7 @@ pub fn run(mut args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandErro
     if let (Some(store), true) = (&mut store, args.retry_failed) {
         store.forget_failures();
     }
-    let noise_floor = measure_noise(&mut benches, &samples);
+    let noise_floor = Bench::measure_noise_of_all(&mut benches, &samples);
     let work: Vec<(&Sample, &Path)> =
         samples.iter().zip(&folders).map(|(sample, folder)| (sample, &**folder)).collect();
     let judged = judge(&benches, &work, store)?;

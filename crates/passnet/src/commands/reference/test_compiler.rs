@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::custom;
-use crate::commands::bench::{has_compiler, measure_noise};
+use crate::commands::bench::has_compiler;
 use crate::commands::engine::{self, EngineArgs};
 use crate::error::{CommandError, Outcome, render_diagnostic};
 use crate::output::{Output, warn};
@@ -189,7 +189,7 @@ pub fn run(args: TestCompilerArgs, out: &mut Output) -> Result<Outcome, CommandE
         ..EvaluateOptions::default()
     };
     let mut benches = [Bench::new(&*engine, subject, options, true)];
-    measure_noise(&mut benches, std::slice::from_ref(&sample));
+    Bench::measure_noise_of_all(&mut benches, std::slice::from_ref(&sample));
     let start = match benches[0].start() {
         Event::Start(start) => Some(*start),
         _ => None,
