@@ -1,47 +1,22 @@
 //! Samples in, judged graphs out: the loop around [`evaluate`].
 
 use crate::candidate::Candidate;
-use crate::evaluate::{EvaluateOptions, Evaluation, Subject, evaluate};
+use crate::evaluate::{EvaluateOptions, Evaluation, evaluate};
 use crate::event_log::LogError;
 use crate::pool::in_order;
 use crate::roofline::Roofline;
 use crate::run::{Event, FORMAT, GraphEvent, Machine, RunStore, Start};
 use crate::sample::Sample;
 use crate::stop;
+use crate::subject::Subject;
 use crate::timing::TimingOptions;
 use crate::verdict::Verdict;
-use passnet_engine::{Engine, GraphCompiler};
+use passnet_engine::Engine;
 use passnet_graph::{Diagnostic, FileName, GraphFiles};
 use serde::Serialize;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// What is under test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Compiler {
-    /// The passes of a folder.
-    Pass,
-    /// Eager against itself: whatever differs is noise.
-    Eager,
-    /// A compiler of whole graphs, where the engine has it.
-    Compiled(GraphCompiler),
-}
-
-impl Compiler {
-    pub const fn name(self) -> &'static str {
-        match self {
-            Compiler::Pass => "pass",
-            Compiler::Eager => "eager",
-            Compiler::Compiled(compiler) => compiler.name(),
-        }
-    }
-
-    /// Whether a run of this name was made without passes.
-    pub fn is_baseline(name: &str) -> bool {
-        name == Compiler::Eager.name() || GraphCompiler::from_name(name).is_some()
-    }
-}
 
 /// A graph that nothing is known about: the machine failed, neither the graph nor the pass. The next run takes it up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -80,21 +55,30 @@ const NOISE_GRAPHS: usize = 4;
 /// Seconds for each of them.
 const NOISE_SECONDS: f64 = 0.4;
 
-/// Passes as loaded, `None` for what needs none, or the verdict that holds for every graph.
-type Loaded = Result<Option<Candidate>, Box<Verdict>>;
+/// The subject with its passes, or the verdict that holds for every graph.
+type Loaded = Result<Subject<Candidate>, Box<Verdict>>;
 
 /// An evaluation under way.
 #[derive(Debug)]
 pub struct Bench<'a> {
     pub engine: &'a dyn Engine,
-    pub compiler: Compiler,
+    pub subject: Subject,
     pub options: EvaluateOptions,
     /// Whether the integrity rules may refuse a pass.
     pub rules: bool,
     pub roofline: Roofline,
 }
 
-impl Bench<'_> {
+impl<'a> Bench<'a> {
+    pub fn new(
+        engine: &'a dyn Engine,
+        subject: Subject,
+        options: EvaluateOptions,
+        rules: bool,
+    ) -> Bench<'a> {
+        Bench { engine, subject, options, rules, roofline: Roofline::default() }
+    }
+
     /// The event that begins a run.
     pub fn start(&self) -> Event {
         let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
@@ -102,7 +86,7 @@ impl Bench<'_> {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").into(),
             engine: self.engine.name().into(),
-            compiler: self.compiler.name().into(),
+            compiler: self.subject.name().into(),
             options: self.options.clone(),
             rules: Some(self.rules),
             machine: Machine::this(),
@@ -158,12 +142,9 @@ impl Bench<'_> {
     }
 
     fn load(&self, sample: &Sample, passes: &Path) -> Loaded {
-        match self.compiler {
-            Compiler::Eager | Compiler::Compiled(_) => Ok(None),
-            Compiler::Pass => {
-                Candidate::load(passes, sample.input_pass_folder().as_deref(), self.rules).map(Some)
-            }
-        }
+        self.subject.try_map(|()| {
+            Candidate::load(passes, sample.input_pass_folder().as_deref(), self.rules)
+        })
     }
 
     /// One graph: known already, or judged and stored.
@@ -238,29 +219,22 @@ impl Bench<'_> {
         if let Some(store) = store.map(locked) {
             let model = files.get(FileName::Model).unwrap_or_default();
             artefacts.push((FileName::Model.as_str().to_string(), store.keep(model)?));
-            if let Ok(Some(candidate)) = candidate {
+            if let Ok(Subject::Passes(candidate)) = candidate {
                 for (name, text) in &candidate.sources {
                     artefacts.push((name.clone(), store.keep(text.as_bytes())?));
                 }
             }
         }
-        let mut evaluation = match candidate {
-            Ok(candidate) => {
-                let subject = match self.compiler {
-                    Compiler::Compiled(compiler) => Subject::Compiled(compiler),
-                    Compiler::Eager | Compiler::Pass => candidate.as_ref().into(),
-                };
-                evaluate(self.engine, &files, subject, &self.options)
-            }
+        let evaluation = match candidate {
+            Ok(subject) => evaluate(self.engine, &files, subject.as_ref(), &self.options),
             Err(verdict) => Evaluation::without_run(graph, (**verdict).clone()),
         };
-        evaluation.roofline_ms = self.roofline.milliseconds(self.engine, &evaluation);
         Ok(GraphEvent {
             sample: sample.name.clone(),
             folder: folder_of(sample),
             key: self.key(sample, &files, candidate),
             artefacts,
-            evaluation,
+            evaluation: evaluation.with_roofline(&self.roofline, self.engine),
         })
     }
 
@@ -273,7 +247,7 @@ impl Bench<'_> {
         };
         let options = EvaluateOptions { noise_floor: 0.0, ..self.options.clone() };
         add(self.engine.identity().digest().as_bytes());
-        add(self.compiler.name().as_bytes());
+        add(self.subject.name().as_bytes());
         add(&[u8::from(self.rules)]);
         add(&serde_json::to_vec(&options).unwrap_or_default());
         add(sample.name.as_bytes());
@@ -283,8 +257,8 @@ impl Bench<'_> {
             add(bytes);
         }
         match candidate {
-            Ok(None) => {}
-            Ok(Some(candidate)) => {
+            Ok(Subject::Eager | Subject::Compiled(_)) => {}
+            Ok(Subject::Passes(candidate)) => {
                 for (name, text) in &candidate.sources {
                     add(name.as_bytes());
                     add(text.as_bytes());
@@ -293,6 +267,14 @@ impl Bench<'_> {
             Err(verdict) => add(&serde_json::to_vec(verdict).unwrap_or_default()),
         }
         hasher.finalize().to_hex().to_string()
+    }
+
+    /// The largest noise that any of the devices shows is that of all.
+    pub fn measure_noise_of_all(benches: &mut [Bench<'_>], samples: &[Sample]) -> f64 {
+        let floors = benches.iter().map(|bench| bench.measure_noise(samples));
+        let floor = floors.fold(0.0, f64::max);
+        benches.iter_mut().for_each(|bench| bench.options.noise_floor = floor);
+        floor
     }
 
     /// Races a few graphs against themselves, on draws as evaluations take them: the largest difference seen is what

@@ -5,12 +5,13 @@ use crate::verdict::{Evidence, Verdict, VerdictKind};
 use passnet_engine::native::Wrappers;
 use passnet_graph::{Diagnostic, Graph};
 use passnet_pass::explain::{self, Explanation, NamedGraph};
-use passnet_pass::load::{Bindings, LoadOptions, PassSet, Program, load};
+use passnet_pass::load::{Bindings, Folder, LoadOptions, PassSet, Program, load, load_folder};
 use passnet_pass::matcher::MatchOptions;
 use passnet_pass::rewrite::{self, RunOptions, Stop};
 use passnet_pass::rules::{self, Severity};
 use passnet_pass::trace::{Dialect, Pass, trace};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A pass set that can be applied.
@@ -46,15 +47,25 @@ impl Candidate {
         input_passes: Option<&Path>,
         with_rules: bool,
     ) -> Result<Candidate, Box<Verdict>> {
-        let options = LoadOptions {
-            input_dir: input_passes.map(Path::to_path_buf),
-            ..LoadOptions::default()
-        };
         if !folder.exists() {
             let text = format!("there is no pass folder {}", folder.display());
             return Err(Box::new(Verdict::new(VerdictKind::CompileFail).because(text)));
         }
-        let set = load(folder, &options);
+        Candidate::of(load(folder, &options(input_passes)), folder, with_rules)
+    }
+
+    /// As [`load`](Self::load), from texts by the names of their files; nothing is written to disk.
+    pub fn from_files(
+        files: BTreeMap<String, String>,
+        input_passes: Option<&Path>,
+        with_rules: bool,
+    ) -> Result<Candidate, Box<Verdict>> {
+        let folder = Folder::Memory(files);
+        let shown = folder.path().to_path_buf();
+        Candidate::of(load_folder(folder, &options(input_passes)), &shown, with_rules)
+    }
+
+    fn of(set: PassSet, folder: &Path, with_rules: bool) -> Result<Candidate, Box<Verdict>> {
         let bindings = Bindings::of(&set.program);
         let mut failures: Vec<Evidence> = set.errors.iter().map(located).collect();
         let mut refusals = Vec::new();
@@ -163,6 +174,10 @@ impl Candidate {
         }
         Ok(Rewritten { graph: report.graph, rewrites })
     }
+}
+
+fn options(input_passes: Option<&Path>) -> LoadOptions {
+    LoadOptions { input_dir: input_passes.map(Path::to_path_buf), ..LoadOptions::default() }
 }
 
 fn located(error: &Diagnostic) -> Evidence {

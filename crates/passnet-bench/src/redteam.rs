@@ -13,13 +13,13 @@ mod layer;
 pub use description::{Expectation, markdown};
 pub use layer::Layer;
 
-use crate::bench::{Bench, Compiler};
+use crate::bench::Bench;
 use crate::candidate::Candidate;
 use crate::evaluate::EvaluateOptions;
 use crate::event_log::LogError;
-use crate::roofline::Roofline;
 use crate::run::GraphEvent;
 use crate::sample::Sample;
+use crate::subject::Subject;
 use crate::timing::TimingOptions;
 use crate::verdict::{Verdict, VerdictKind};
 use description::Description;
@@ -235,13 +235,7 @@ impl Case {
         folder: &str,
         rules: bool,
     ) -> Result<Evaluated, LogError> {
-        let bench = Bench {
-            engine,
-            compiler: Compiler::Pass,
-            options: options(),
-            rules,
-            roofline: Roofline::default(),
-        };
+        let bench = Bench::new(engine, Subject::PASSES, options(), rules);
         let judged = bench.sample(&self.sample, &self.folder.join(folder), None)?;
         let lost = judged.not_judged.into_iter().next().map(|lost| lost.reason);
         Ok(Evaluated { events: judged.events, lost })

@@ -1,7 +1,6 @@
 //! How fast could it be? The time the device takes to move a graph's inputs and outputs once, or to do its arithmetic,
 //! whichever is longer. Nothing that computes the graph is faster, however it is written.
 
-use crate::evaluate::Evaluation;
 use passnet_engine::Engine;
 use passnet_graph::infer::infer_folder;
 use passnet_graph::ops::flops;
@@ -64,11 +63,8 @@ struct Known {
 }
 
 impl Roofline {
-    /// Milliseconds that the work of a timed graph takes at the least; `None` where the engine cannot measure its device.
-    pub fn milliseconds(&self, engine: &dyn Engine, evaluation: &Evaluation) -> Option<f64> {
-        let work = evaluation.work.filter(|_| evaluation.interval.is_some())?;
-        // A graph without floats computes nothing that a product of matrices could be compared with.
-        let dtype = DType::from_name(&evaluation.dtype).unwrap_or(DType::Float32);
+    /// Milliseconds that work in a type takes at the least; `None` where the engine cannot measure its device.
+    pub fn milliseconds(&self, engine: &dyn Engine, work: Work, dtype: DType) -> Option<f64> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let moving = known.copying(engine, work.bytes.max(1))?;
         let products = known.products.entry(dtype.name());
@@ -128,8 +124,6 @@ impl Known {
 mod tests {
     use super::*;
     use crate::sample::Sample;
-    use crate::stats::RatioInterval;
-    use crate::verdict::{Verdict, VerdictKind};
     use passnet_engine::native::Wrappers;
     use passnet_engine::{EngineError, ErrorKind, Precision, Prepared};
     use passnet_graph::Graph;
@@ -163,14 +157,6 @@ mod tests {
         }
     }
 
-    fn timed(work: Work) -> Evaluation {
-        let mut evaluation = Evaluation::without_run("g", Verdict::new(VerdictKind::Correct));
-        evaluation.work = Some(work);
-        evaluation.interval = Some(RatioInterval { ratio: 1.0, low: 1.0, high: 1.0 });
-        evaluation.candidate_ms = vec![8.0, 2.0, 4.0];
-        evaluation
-    }
-
     #[test]
     fn a_graph_moves_its_inputs_and_outputs_and_computes_its_operations() {
         let task = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/tasks/swiglu");
@@ -189,12 +175,9 @@ mod tests {
     #[test]
     fn the_longer_of_moving_and_computing_is_the_least_time() {
         let roofline = Roofline::default();
-        let memory = timed(Work { bytes: 3_000_000, flops: 10 });
-        assert!((roofline.milliseconds(&Device, &memory).unwrap() - 3.001).abs() < 1e-9);
-        let arithmetic = timed(Work { bytes: 8, flops: 5_000_000 });
-        assert!((roofline.milliseconds(&Device, &arithmetic).unwrap() - 5.0).abs() < 1e-9);
-        let untimed = Evaluation { interval: None, ..memory };
-        assert_eq!(roofline.milliseconds(&Device, &untimed), None);
+        let least = |work| roofline.milliseconds(&Device, work, DType::Float32).unwrap();
+        assert!((least(Work { bytes: 3_000_000, flops: 10 }) - 3.001).abs() < 1e-9);
+        assert!((least(Work { bytes: 8, flops: 5_000_000 }) - 5.0).abs() < 1e-9);
     }
 
     #[test]
@@ -204,15 +187,5 @@ mod tests {
         assert_eq!(rates.least_seconds, Some(1e-6 + 4096.0 * 1e-9));
         let names: Vec<&str> = rates.flops_per_second.iter().map(|(name, _)| &**name).collect();
         assert_eq!(names, ["float32", "float16", "bfloat16"]);
-    }
-
-    #[test]
-    fn the_share_is_of_the_device_where_it_is_known() {
-        let mut evaluation = timed(Work { bytes: 1, flops: 1 });
-        assert_eq!(evaluation.roofline_share(), None);
-        evaluation.roofline_ms = Some(1.0);
-        assert_eq!(evaluation.roofline_share(), Some(0.25), "of the median call");
-        evaluation.candidate_costs.device_ms = Some(2.0);
-        assert_eq!(evaluation.roofline_share(), Some(0.5));
     }
 }

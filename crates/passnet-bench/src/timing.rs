@@ -4,7 +4,7 @@
 //! sets of inputs in turn. Noise is answered by measuring longer. What is left of it shows in the interval.
 
 use crate::stats::{Bootstrap, CONFIDENCE, RatioInterval, Resampled};
-use passnet_engine::Player;
+use passnet_engine::Side;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
@@ -165,16 +165,16 @@ pub fn interval(timings: &Timings) -> Option<RatioInterval> {
 /// calls of a side.
 pub fn one_after_the_other<E>(
     options: &TimingOptions,
-    calls: &mut dyn FnMut(Player, usize) -> Result<Vec<f64>, E>,
+    calls: &mut dyn FnMut(Side, usize) -> Result<Vec<f64>, E>,
 ) -> Result<Timings, E> {
     let trials = options.trials.max(options.least);
     let mut measured = 0.0;
-    let mut alone = |player: Player| -> Result<Vec<f64>, E> {
-        let mut times = calls(player, options.warmup + trials)?;
+    let mut alone = |side: Side| -> Result<Vec<f64>, E> {
+        let mut times = calls(side, options.warmup + trials)?;
         measured += times.iter().sum::<f64>();
         Ok(times.split_off(options.warmup.min(times.len())))
     };
-    let (candidate, eager) = (alone(Player::Candidate)?, alone(Player::Eager)?);
+    let (candidate, eager) = (alone(Side::Candidate)?, alone(Side::Eager)?);
     Ok(Timings::new(eager, candidate, measured))
 }
 
@@ -275,12 +275,12 @@ mod tests {
     #[test]
     fn the_references_way_runs_one_side_after_the_other() {
         let mut calls = Vec::new();
-        let timings = one_after_the_other(&options(), &mut |player, count| {
-            calls.push((player, count));
+        let timings = one_after_the_other(&options(), &mut |side, count| {
+            calls.push((side, count));
             Ok::<_, usize>(vec![1e-6; count])
         });
         let timings = timings.unwrap();
         assert_eq!((timings.eager.len(), timings.candidate.len()), (100, 100));
-        assert_eq!(calls, [(Player::Candidate, 125), (Player::Eager, 125)]);
+        assert_eq!(calls, [(Side::Candidate, 125), (Side::Eager, 125)]);
     }
 }

@@ -133,6 +133,12 @@ impl Ladder {
         levels().find(|&t| self.is_right_at(t))
     }
 
+    /// The level that everything beyond ordinary inputs is asked at: the baseline, or the first level that is right where
+    /// the baseline is not; `None` where no level is.
+    pub(crate) fn scoring_level(self) -> Option<i32> {
+        self.first_right().map(|level| level.max(BASELINE))
+    }
+
     /// Right wherever both are: the ladder of a graph is that of all its outputs.
     #[must_use]
     pub fn and(self, other: Ladder) -> Ladder {

@@ -2,10 +2,12 @@
 
 use passnet_bench::candidate::Candidate;
 use passnet_bench::evaluate::{Check, CheckOutcome, EvaluateOptions, Evaluation, evaluate};
+use passnet_bench::subject::Subject;
 use passnet_bench::timing::TimingOptions;
 use passnet_bench::verdict::{Verdict, VerdictKind};
 use passnet_engine::native::NativeEngine;
 use passnet_graph::{FileName, GraphFiles};
+use std::collections::BTreeMap;
 
 const MODEL: &str = "
 import torch
@@ -86,12 +88,38 @@ fn files() -> GraphFiles {
         .with(FileName::GraphNet, "{\"framework\": \"torch\"}")
 }
 
+fn pass_files(pass: &str) -> BTreeMap<String, String> {
+    let names = ("sorted_output_pass_rule_names.json", "[\"fuse\"]");
+    [names, ("fuse.py", pass)].map(|(name, text)| (name.to_string(), text.to_string())).into()
+}
+
 fn load(pass: &str, rules: bool) -> Result<Candidate, Box<Verdict>> {
-    let folder = tempfile::tempdir().unwrap();
-    let names = folder.path().join("sorted_output_pass_rule_names.json");
-    std::fs::write(names, "[\"fuse\"]").unwrap();
-    std::fs::write(folder.path().join("fuse.py"), pass).unwrap();
-    Candidate::load(folder.path(), None, rules)
+    Candidate::from_files(pass_files(pass), None, rules)
+}
+
+#[test]
+fn passes_in_memory_are_judged_as_those_of_a_folder() {
+    let on_disk = |pass: &str| {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("pass_dir");
+        std::fs::create_dir(&folder).unwrap();
+        for (name, text) in pass_files(pass) {
+            std::fs::write(folder.join(name), text).unwrap();
+        }
+        let found = Candidate::load(&folder, None, true).map(|candidate| candidate.sources);
+        (found, format!("{}/", place.path().display()))
+    };
+    let (found, _) = on_disk(PASS);
+    assert_eq!(load(PASS, true).unwrap().sources, found.unwrap());
+    // What a verdict says names the files below the folder, and no place of the machine.
+    for broken in
+        [PASS.replace("def pattern", "def pattrn"), format!("import os\n{PASS}\nos.abort()\n")]
+    {
+        let (found, place) = on_disk(&broken);
+        let verdict = load(&broken, true).unwrap_err();
+        assert_eq!(verdict.to_string(), found.unwrap_err().to_string().replace(&place, ""));
+        assert!(verdict.to_string().contains("pass_dir/fuse.py"), "{verdict}");
+    }
 }
 
 fn options() -> EvaluateOptions {
@@ -103,7 +131,7 @@ fn options() -> EvaluateOptions {
 
 fn evaluated(pass: &str) -> Evaluation {
     let candidate = load(pass, false).unwrap();
-    evaluate(&NativeEngine, &files(), Some(&candidate), &options())
+    evaluate(&NativeEngine, &files(), Subject::Passes(&candidate), &options())
 }
 
 /// The honest pass with one piece of text changed.
@@ -133,7 +161,7 @@ fn an_honest_pass_is_correct_timed_and_asked_everything() {
 
 #[test]
 fn eager_against_itself_is_correct_too() {
-    let evaluation = evaluate(&NativeEngine, &files(), None, &options());
+    let evaluation = evaluate(&NativeEngine, &files(), Subject::Eager, &options());
     assert_eq!(evaluation.judged.verdict.kind, VerdictKind::Correct);
     assert!(evaluation.rewrites.is_empty() && evaluation.checks.is_empty());
 }
@@ -168,7 +196,9 @@ fn every_way_to_be_wrong_has_its_verdict() {
     ];
     for (pass, verdict, evidence) in cases {
         let evaluation = match load(&pass, false) {
-            Ok(candidate) => evaluate(&NativeEngine, &files(), Some(&candidate), &options()),
+            Ok(candidate) => {
+                evaluate(&NativeEngine, &files(), Subject::Passes(&candidate), &options())
+            }
             Err(verdict) => Evaluation::without_run("one", *verdict),
         };
         let judged = &evaluation.judged;
@@ -217,7 +247,7 @@ fn an_exponential_that_rounds_its_argument_is_right_and_one_of_fewer_bits_is_not
     let files = files().with(FileName::Model, model);
     let evaluated = |argument: &str| {
         let candidate = load(&pass.replace("ARGUMENT", argument), false).unwrap();
-        let found = evaluate(&NativeEngine, &files, Some(&candidate), &options());
+        let found = evaluate(&NativeEngine, &files, Subject::Passes(&candidate), &options());
         found.judged.verdict
     };
     let rounded = evaluated("x");
@@ -231,7 +261,7 @@ fn right_at_one_size_only_is_wrong_where_sizes_may_change_and_told_elsewhere() {
     let fixed = with("n = x.numel()", "n = 1600").replace("empty_like", "zeros_like");
     let candidate = load(&fixed, false).unwrap();
     let promised = files().with(FileName::InputTensorConstraints, CONSTRAINTS);
-    let evaluation = evaluate(&NativeEngine, &promised, Some(&candidate), &options());
+    let evaluation = evaluate(&NativeEngine, &promised, Subject::Passes(&candidate), &options());
     assert_eq!(evaluation.judged.verdict.kind, VerdictKind::Accuracy, "{evaluation:?}");
     let text = evaluation.judged.verdict.to_string();
     assert!(text.contains("with sizes one larger (S0=17)"), "{text}");
@@ -274,7 +304,7 @@ fn rules_refuse_before_anything_runs() {
 #[test]
 fn unreadable_graphs_and_missing_passes_are_verdicts_too() {
     let broken = GraphFiles::new("broken").with(FileName::Model, "def forward(:\n");
-    let evaluation = evaluate(&NativeEngine, &broken, None, &options());
+    let evaluation = evaluate(&NativeEngine, &broken, Subject::Eager, &options());
     assert_eq!(evaluation.judged.verdict.kind, VerdictKind::ReferenceFail);
     let missing = Candidate::load(std::path::Path::new("no/such/folder"), None, true).unwrap_err();
     assert_eq!(missing.kind, VerdictKind::CompileFail);
@@ -354,7 +384,7 @@ def replacement_func():
     };
     let judged = |text: &str| {
         let candidate = load(text, true).unwrap();
-        evaluate(&NativeEngine, &files, Some(&candidate), &options()).judged.verdict
+        evaluate(&NativeEngine, &files, Subject::Passes(&candidate), &options()).judged.verdict
     };
     let right = judged(&pass("n"));
     assert_eq!(right.kind, VerdictKind::Correct, "{right}");
@@ -431,7 +461,8 @@ def replacement_func():
         let text =
             format!("{kernel}\ndef pattern(x):\n    {pattern}\n\ndef wrapper(x):\n    {wrapper}\n");
         let candidate = load(&text, true).unwrap_or_else(|verdict| panic!("{what}: {verdict}"));
-        let verdict = evaluate(&NativeEngine, &files, Some(&candidate), &options()).judged.verdict;
+        let verdict =
+            evaluate(&NativeEngine, &files, Subject::Passes(&candidate), &options()).judged.verdict;
         assert_eq!(verdict.kind, VerdictKind::Correct, "{what}: {verdict}");
     }
 }
@@ -444,6 +475,7 @@ fn a_live_value_is_not_written() {
     let files = files().with(FileName::Model, format!("{start}        {body}"));
     let text = with("out = torch.empty_like(x)", "out = x");
     let candidate = load(&text, false).unwrap();
-    let verdict = evaluate(&NativeEngine, &files, Some(&candidate), &options()).judged.verdict;
+    let verdict =
+        evaluate(&NativeEngine, &files, Subject::Passes(&candidate), &options()).judged.verdict;
     assert!(verdict.to_string().contains("writes into its argument `x`"), "{verdict}");
 }

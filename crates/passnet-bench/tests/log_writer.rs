@@ -4,7 +4,7 @@ use passnet_bench::log::{
     FailureCause, GpuTimings, GraphEntry, Log, LogWriter, OutputLines, RunConfig, Timings,
     WrittenResult, aggregated_score_json, aggregation_text, judge,
 };
-use passnet_bench::score::{Outcome, Parameters, Score};
+use passnet_bench::score::{Parameters, Score, ScoredGraph};
 use passnet_bench::tolerance::Ladder;
 use passnet_bench::verdict::{ReferenceStatus, VerdictKind};
 
@@ -151,7 +151,7 @@ fn foreign_text_cannot_forge_lines() {
 
 #[test]
 fn the_aggregated_score_has_the_references_form() {
-    let outcome = Outcome::ran(Ladder::right_from(-5), 1.25);
+    let outcome = ScoredGraph::ran(Ladder::right_from(-5), 1.25);
     let score = Score::of(&[outcome], Parameters::default()).unwrap();
     let json = aggregated_score_json(1, &score);
     assert!(json.starts_with("{\n    \"id\": 1,\n    \"score\": 1.24735303642269"), "{json}");

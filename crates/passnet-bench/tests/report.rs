@@ -4,14 +4,14 @@ mod markup;
 mod runs;
 
 use markup::elements;
-use passnet_bench::front::reference_files;
 use passnet_bench::log::{DifferenceKind, Log, judge};
 use passnet_bench::number::python_float;
+use passnet_bench::reference_format::reference_files;
 use passnet_bench::report::{
     Change, Conclusion, RunRecord, RunReport, compare, html, leaderboard, matrix, score_run,
 };
 use passnet_bench::run::{Event, RunStore};
-use passnet_bench::score::{Outcome, Parameters, Score, Scoring};
+use passnet_bench::score::{Parameters, Score, ScoredGraph, Scoring};
 use passnet_bench::tolerance::Ladder;
 use passnet_bench::verdict::{ErrorClass, Evidence, ReferenceStatus, Verdict, VerdictKind};
 use runs::{failed, finished, mixed, ran, start, twelve_tasks};
@@ -25,18 +25,18 @@ fn parameters() -> Parameters {
 }
 
 /// The strict score of the mixed run, put together from what each graph is.
-fn mixed_outcomes() -> Vec<Outcome> {
+fn mixed_outcomes() -> Vec<ScoredGraph> {
     vec![
-        Outcome::ran(Ladder::right_from(-6), 1.75),
-        Outcome::ran(Ladder::right_from(-3), 1.25),
-        Outcome::ran(Ladder::right_from(-5), 0.75),
-        Outcome::ran(Ladder::right_from(-5), 2.5),
-        Outcome::ran(Ladder::NONE, 1.5),
-        Outcome::failed(ErrorClass::Execution),
-        Outcome::failed(ErrorClass::Execution),
-        Outcome::failed(ErrorClass::Execution),
-        Outcome::failed(ErrorClass::Never),
-        Outcome::failed(ErrorClass::Never),
+        ScoredGraph::ran(Ladder::right_from(-6), 1.75),
+        ScoredGraph::ran(Ladder::right_from(-3), 1.25),
+        ScoredGraph::ran(Ladder::right_from(-5), 0.75),
+        ScoredGraph::ran(Ladder::right_from(-5), 2.5),
+        ScoredGraph::ran(Ladder::NONE, 1.5),
+        ScoredGraph::failed(ErrorClass::Execution),
+        ScoredGraph::failed(ErrorClass::Execution),
+        ScoredGraph::failed(ErrorClass::Execution),
+        ScoredGraph::failed(ErrorClass::Never),
+        ScoredGraph::failed(ErrorClass::Never),
     ]
 }
 
@@ -70,7 +70,7 @@ fn one_run_in_numbers() {
         (VerdictKind::ReferenceFail, 1),
     ];
     assert_eq!(failures, expected);
-    let counts = |groups: &[passnet_bench::report::Group]| {
+    let counts = |groups: &[passnet_bench::report::ScoreGroup]| {
         groups.iter().map(|g| (g.name.clone(), g.summary.graphs)).collect::<Vec<_>>()
     };
     let named = |pairs: &[(&str, usize)]| {
@@ -106,16 +106,16 @@ fn both_scorings_and_why_they_differ() {
     let run = record("mixed", mixed());
     let report = score_run(&run, parameters());
     let reference = [
-        Outcome::ran(Ladder::right_from(-6), 1.75),
-        Outcome::ran(Ladder::right_from(-3), 1.25),
-        Outcome::ran(Ladder::right_from(-5), 0.75),
-        Outcome::ran(Ladder::right_from(-3), 2.5),
-        Outcome::ran(Ladder::right_from(-6), 1.5),
-        Outcome::failed(ErrorClass::Never),
-        Outcome::failed(ErrorClass::Execution),
-        Outcome::failed(ErrorClass::Execution),
-        Outcome::failed(ErrorClass::Never),
-        Outcome::failed(ErrorClass::Never),
+        ScoredGraph::ran(Ladder::right_from(-6), 1.75),
+        ScoredGraph::ran(Ladder::right_from(-3), 1.25),
+        ScoredGraph::ran(Ladder::right_from(-5), 0.75),
+        ScoredGraph::ran(Ladder::right_from(-3), 2.5),
+        ScoredGraph::ran(Ladder::right_from(-6), 1.5),
+        ScoredGraph::failed(ErrorClass::Never),
+        ScoredGraph::failed(ErrorClass::Execution),
+        ScoredGraph::failed(ErrorClass::Execution),
+        ScoredGraph::failed(ErrorClass::Never),
+        ScoredGraph::failed(ErrorClass::Never),
     ];
     for (scoring, outcomes) in
         [(Scoring::Strict, mixed_outcomes()), (Scoring::Reference, reference.to_vec())]

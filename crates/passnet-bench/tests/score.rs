@@ -1,7 +1,7 @@
 //! Scores against numbers computed independently, the worked examples, and laws that hold for any set of graphs.
 
 use passnet_bench::score::{
-    JudgedGraph, MacroForm, Outcome, Parameters, Score, Scoring, Summary, WEIGHTS, by_label,
+    JudgedGraph, MacroForm, Parameters, Score, ScoredGraph, Scoring, Summary, WEIGHTS, by_label,
     error_aware, geometric_mean, sample_correctness_rate, speed,
 };
 use passnet_bench::tolerance::{BASELINE, Ladder};
@@ -13,12 +13,15 @@ fn close(actual: f64, expected: f64) -> bool {
 }
 
 /// `1.25@-5` or a status.
-fn graph(text: &str) -> Outcome {
+fn graph(text: &str) -> ScoredGraph {
     if let Some((speedup, from)) = text.split_once('@') {
-        return Outcome::ran(Ladder::right_from(from.parse().unwrap()), speedup.parse().unwrap());
+        return ScoredGraph::ran(
+            Ladder::right_from(from.parse().unwrap()),
+            speedup.parse().unwrap(),
+        );
     }
     let status: ReferenceStatus = serde_json::from_str(&format!("\"{text}\"")).unwrap();
-    Outcome::of_status(status, Ladder::NONE, None)
+    ScoredGraph::of_status(status, Ladder::NONE, None)
 }
 
 fn field(line: &str, name: &str) -> f64 {
@@ -123,7 +126,7 @@ fn nothing_has_no_score() {
 fn impossible_speedups_are_failures() {
     for speedup in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let score =
-            Score::of(&[Outcome::ran(Ladder::ALL, speedup)], Parameters::default()).unwrap();
+            Score::of(&[ScoredGraph::ran(Ladder::ALL, speedup)], Parameters::default()).unwrap();
         assert!(close(score.aggregated, 0.1), "{speedup}");
     }
 }
@@ -155,7 +158,7 @@ fn verdicts_score_by_their_class() {
         speedup,
     };
     let aggregated = |kind, speedup, scoring| {
-        let outcome = judged(kind, speedup).outcome(scoring);
+        let outcome = judged(kind, speedup).scored(scoring);
         Score::of(&[outcome], Parameters::default()).unwrap().aggregated
     };
     for kind in VerdictKind::ALL {
@@ -176,11 +179,12 @@ fn verdicts_score_by_their_class() {
     assert!(close(aggregated(VerdictKind::Integrity, Some(99.0), Scoring::Strict), 0.1));
 }
 
-fn any_outcome() -> impl Strategy<Value = Outcome> {
+fn any_outcome() -> impl Strategy<Value = ScoredGraph> {
     let class = prop_oneof![Just(ErrorClass::Execution), Just(ErrorClass::Never)];
     prop_oneof![
-        (-10i32..=6, 0.05f64..20.0).prop_map(|(from, s)| Outcome::ran(Ladder::right_from(from), s)),
-        class.prop_map(Outcome::failed),
+        (-10i32..=6, 0.05f64..20.0)
+            .prop_map(|(from, s)| ScoredGraph::ran(Ladder::right_from(from), s)),
+        class.prop_map(ScoredGraph::failed),
     ]
 }
 
@@ -227,7 +231,7 @@ proptest! {
         let parameters = Parameters::default();
         let with = |speedup| {
             let mut all = graphs.clone();
-            all.push(Outcome::ran(Ladder::right_from(-5), speedup));
+            all.push(ScoredGraph::ran(Ladder::right_from(-5), speedup));
             Score::of(&all, parameters).unwrap().aggregated
         };
         prop_assert!(with(s) <= with(s * 1.1));

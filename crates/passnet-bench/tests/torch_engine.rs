@@ -2,13 +2,14 @@
 //! runner that `cargo build --workspace` makes. `tools/full-check` runs these tests.
 
 use half::{bf16, f16};
-use passnet_bench::bench::{Bench, Compiler};
+use passnet_bench::bench::Bench;
 use passnet_bench::candidate::Candidate;
-use passnet_bench::evaluate::{EvaluateOptions, Evaluation, Subject, evaluate};
+use passnet_bench::evaluate::{EvaluateOptions, Evaluation, evaluate};
 use passnet_bench::roofline::Roofline;
 use passnet_bench::run::{GraphEvent, RunStore};
 use passnet_bench::sample::Sample;
 use passnet_bench::score::Scoring;
+use passnet_bench::subject::Subject;
 use passnet_bench::timing::TimingOptions;
 use passnet_bench::tolerance::{BASELINE, Tolerance};
 use passnet_bench::verdict::VerdictKind;
@@ -97,7 +98,7 @@ fn bundled_passes_are_right_beside_eager_pytorch() {
         for graph in &sample.graphs {
             graphs += 1;
             let files = sample.graph_files(graph).unwrap();
-            let evaluation = evaluate(&engine, &files, Some(&candidate), &options());
+            let evaluation = evaluate(&engine, &files, Subject::Passes(&candidate), &options());
             let verdict = evaluation.judged.verdict;
             if verdict.kind != VerdictKind::Correct {
                 wrong.push(format!("{} {graph}: {verdict}", sample.name));
@@ -117,7 +118,7 @@ fn several_workers_judge_as_one_does() {
     let engines = [engine(), engine()];
     let bench = |engine| Bench {
         engine,
-        compiler: Compiler::Pass,
+        subject: Subject::PASSES,
         options: options(),
         rules: true,
         roofline: Roofline::default(),
@@ -290,7 +291,7 @@ fn views_are_handed_back_as_they_are() {
     for graph in &sample.graphs {
         let files = sample.graph_files(graph).unwrap();
         for engine in [&engine as &dyn Engine, &NativeEngine] {
-            let evaluation = evaluate(engine, &files, Some(&candidate), &options());
+            let evaluation = evaluate(engine, &files, Subject::Passes(&candidate), &options());
             let verdict = &evaluation.judged.verdict;
             assert_eq!(verdict.kind, VerdictKind::Correct, "{graph}: {verdict}");
         }
@@ -357,7 +358,7 @@ fn swiglu(engine: &TorchEngine, body: &str) -> Evaluation {
     let sample = Sample::read(&bundled().join("tasks/swiglu")).unwrap();
     let files = sample.graph_files(&sample.graphs[0]).unwrap();
     let (_folder, candidate) = swiglu_with(body);
-    evaluate(engine, &files, Some(&candidate), &options())
+    evaluate(engine, &files, Subject::Passes(&candidate), &options())
 }
 
 fn kind(evaluation: &Evaluation) -> VerdictKind {
@@ -375,11 +376,11 @@ fn a_pass_without_a_plan_runs_in_the_compatibility_tier_only() {
     let with = swiglu(&compat, body);
     assert_eq!(kind(&with), VerdictKind::Correct, "{}", with.judged.verdict);
     assert_eq!((with.tier, with.judged.speedup), (Tier::Compat, None));
-    assert_eq!(with.judged.outcome(Scoring::Strict).speedup_at(BASELINE), None, "not scored");
+    assert_eq!(with.judged.scored(Scoring::Strict).speedup_at(BASELINE), None, "not scored");
     // A pass that has a plan is not sent there.
     let sample = Sample::read(&bundled().join("tasks/swiglu")).unwrap();
     let files = sample.graph_files(&sample.graphs[0]).unwrap();
-    let planned = evaluate(&compat, &files, Some(&bundled_pass(&sample)), &options());
+    let planned = evaluate(&compat, &files, Subject::Passes(&bundled_pass(&sample)), &options());
     assert_eq!((kind(&planned), planned.tier), (VerdictKind::Correct, Tier::Plan));
     assert!(planned.judged.speedup.is_some());
 }

@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use crate::sample::buckets::PieceKind;
 use crate::sample::identity::{SampleId, Uid};
 use crate::sample::split::{self, choose_evaluation};
-use crate::sample::tasks::{Side, StoredTask, TaskGraph, load, save};
+use crate::sample::tasks::{SplitSide, StoredTask, TaskGraph, load, save};
 use crate::stage;
 use crate::store::{Entry, Record, Store, StoreError, StoreErrorKind};
 use passnet_graph::GraphFiles;
@@ -82,7 +82,7 @@ pub fn benchmark(
 ) -> Result<BenchmarkReport, StoreError> {
     let tasks: Vec<StoredTask> = load(store)?;
     let mut report = BenchmarkReport::default();
-    let is_candidate = |task: &&StoredTask| task.side == Some(Side::Evaluation);
+    let is_candidate = |task: &&StoredTask| task.side == Some(SplitSide::Evaluation);
     let candidates: Vec<&StoredTask> = tasks.iter().filter(is_candidate).collect();
     let passed = Trials { store, judge, options, progress }.run(&candidates, &mut report)?;
     let mut chosen = Vec::new();
@@ -282,7 +282,7 @@ fn training_structures(
     store: &Store,
     tasks: &[StoredTask],
 ) -> Result<BTreeSet<String>, StoreError> {
-    let training = tasks.iter().filter(|task| task.side == Some(Side::Training));
+    let training = tasks.iter().filter(|task| task.side == Some(SplitSide::Training));
     let paths: BTreeSet<&str> =
         training.flat_map(|task| &task.graphs).map(|graph| graph.path.as_str()).collect();
     let mut structures = BTreeSet::new();

@@ -9,7 +9,7 @@ use passnet_dataset::decompose::typical::TypicalOptions;
 use passnet_dataset::dedup::Level;
 use passnet_dataset::pipeline::{BuildOptions, build};
 use passnet_dataset::progress::Silent;
-use passnet_dataset::sample::tasks::{Side, load};
+use passnet_dataset::sample::tasks::{SplitSide, load};
 use passnet_dataset::source::{self, Limits};
 use passnet_dataset::store::{Store, StoreErrorKind};
 use passnet_dataset::vary::run::VaryOptions;
@@ -52,7 +52,7 @@ fn only_graphs_that_pass_are_taken() {
     let tasks = load(&out).unwrap();
     let graphs = &tasks[0].graphs;
     assert_eq!((tasks.len(), graphs.len(), typical.graphs), (1, 3, 3));
-    assert_eq!(tasks[0].side, Some(Side::Evaluation));
+    assert_eq!(tasks[0].side, Some(SplitSide::Evaluation));
     assert!(graphs.iter().all(|graph| out.get(&graph.path).unwrap().is_some()));
     assert_eq!(out.len().unwrap(), 3, "nothing else is in the store");
     let dtypes: BTreeSet<&str> =

@@ -9,7 +9,7 @@ use passnet_dataset::export::folders::export_folders;
 use passnet_dataset::export::{ExportError, ExportOptions};
 use passnet_dataset::import::ImportOptions;
 use passnet_dataset::progress::Silent;
-use passnet_dataset::sample::tasks::{Side, StoredTask, load, sample, split_tasks};
+use passnet_dataset::sample::tasks::{SplitSide, StoredTask, load, sample, split_tasks};
 use passnet_dataset::source::Limits;
 use passnet_dataset::store::{FileBody, Kind, Store, StoredFile};
 use std::fs;
@@ -102,9 +102,9 @@ fn kinds_uids_and_sides_are_those_that_were_published() {
     // The demo has no uids of its own; its graph list knows them.
     assert_eq!(uids(of("demo")), [uid(0x55)]);
     assert_eq!(of("demo").graphs[0].path, DEMO_GRAPH);
-    assert_eq!(of("v2_fusible").side, Some(Side::Evaluation));
-    assert_eq!(of("v2_typical").side, Some(Side::Training));
-    assert_eq!(of("v2_sole_op").side, Some(Side::Training));
+    assert_eq!(of("v2_fusible").side, Some(SplitSide::Evaluation));
+    assert_eq!(of("v2_typical").side, Some(SplitSide::Training));
+    assert_eq!(of("v2_sole_op").side, Some(SplitSide::Training));
     assert_eq!(of("demo").side, None);
     assert_eq!(of("v2_fusible").ops, ["mul", "relu"]);
 
@@ -285,7 +285,7 @@ fn lists_that_do_not_hold_are_named_with_their_lines() {
     });
     assert!(said[0].starts_with("sample_lists/train/x.csv:2:1: "), "{said:?}");
     assert!(said[0].contains("is listed for training and for evaluation"), "{said:?}");
-    assert_eq!(task(&tasks, DEMO_SAMPLE).side, Some(Side::Evaluation));
+    assert_eq!(task(&tasks, DEMO_SAMPLE).side, Some(SplitSide::Evaluation));
 
     let list = format!("{DEMO_SAMPLE}/graph_list.txt");
     let said =

@@ -325,7 +325,7 @@ fn no_structure_of_a_withheld_set_is_learned_from() {
     let withheld = Withheld::of(&Store::open(&exam).unwrap()).unwrap();
     let training = |store: &Store| {
         let all = tasks::load(store).unwrap();
-        all.iter().filter(|task| task.side == Some(tasks::Side::Training)).count()
+        all.iter().filter(|task| task.side == Some(tasks::SplitSide::Training)).count()
     };
     let mut store = Store::open_for_writing(&path, workers(2)).unwrap();
     let before = training(&store);

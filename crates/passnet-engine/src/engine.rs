@@ -233,7 +233,7 @@ pub trait Staged {
     fn doubtful(&mut self) -> Result<Option<Doubtful>, EngineError>;
 
     /// What a call costs the host and the device, each by itself.
-    fn costs(&mut self, player: Player) -> Result<Costs, EngineError>;
+    fn costs(&mut self, side: Side) -> Result<Costs, EngineError>;
 }
 
 /// Seconds of one call, taken apart.
@@ -247,9 +247,9 @@ pub struct Costs {
     pub cold: Option<f64>,
 }
 
-/// Whose turn it is.
+/// Whose call it is: that of the graph as it is, or of what is compared with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Player {
+pub enum Side {
     Eager,
     Candidate,
 }
@@ -260,7 +260,7 @@ pub type Tolerances = Vec<(DType, Vec<[f64; 2]>)>;
 /// A timed call.
 #[derive(Debug, Clone)]
 pub struct Turn {
-    pub player: Player,
+    pub side: Side,
     /// What numbers the content: the candidate's call and eager's call on it have the same number.
     pub number: u64,
     pub content: Content,

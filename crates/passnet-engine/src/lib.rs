@@ -13,7 +13,7 @@ mod tuning;
 pub use choice::{EngineChoice, EngineName};
 pub use engine::{
     Called, Compared, Content, Costs, Doubtful, Engine, EngineError, ErrorKind, Faults,
-    GraphCompiler, InductorMode, Player, Precision, Prepared, RunOptions, Staged, Tier, Tolerances,
+    GraphCompiler, InductorMode, Precision, Prepared, RunOptions, Side, Staged, Tier, Tolerances,
     Turn, Value,
 };
 pub use identity::Identity;

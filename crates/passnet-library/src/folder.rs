@@ -306,7 +306,7 @@ pub fn evidence_of(start: &Start, event: &GraphEvent) -> Evidence {
         verdict: judged.verdict.kind,
         speedup: judged.speedup,
         thorough: start.options.thorough,
-        identity: start.place(),
+        identity: start.origin(),
         time: start.time,
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::entry::Evidence;
 use crate::folder::{Library, evidence_of};
-use passnet_bench::bench::{Bench, Compiler};
+use passnet_bench::bench::Bench;
 use passnet_bench::evaluate::EvaluateOptions;
-use passnet_bench::roofline::Roofline;
 use passnet_bench::run::Event;
+use passnet_bench::subject::Subject;
 use passnet_engine::Engine;
 use passnet_graph::FileName;
 
@@ -19,13 +19,7 @@ pub fn judge(
     let sample = library.graphs(name).ok_or(
         "there are no graphs with it to judge it on; `passnet library add --graphs` keeps some",
     )?;
-    let bench = Bench {
-        engine,
-        compiler: Compiler::Pass,
-        options: options.clone(),
-        rules: true,
-        roofline: Roofline::default(),
-    };
+    let bench = Bench::new(engine, Subject::PASSES, options.clone(), true);
     let Event::Start(start) = bench.start() else { return Err("a run begins otherwise".into()) };
     let judged = bench
         .sample(&sample, &library.pass_folder(name), None)

@@ -104,8 +104,8 @@ fn report(work: &Work, theirs: &Value) -> Fallible<()> {
         reference::matches(&fx[index], target).map_or(0, |found| found.len())
     };
     let sides = [
-        ("reference", Side::measure(work, &by_reference)),
-        ("default", Side::measure(work, &by_default)),
+        ("reference", MatcherTimes::measure(work, &by_reference)),
+        ("default", MatcherTimes::measure(work, &by_default)),
     ];
 
     println!(
@@ -162,7 +162,7 @@ fn report(work: &Work, theirs: &Value) -> Fallible<()> {
 }
 
 /// What one semantics costs, for every pass.
-struct Side {
+struct MatcherTimes {
     /// Making the index of all graphs.
     index: f64,
     /// The index is there, and what the passes before worked out about a graph.
@@ -171,12 +171,12 @@ struct Side {
     cold: Vec<Cost>,
 }
 
-impl Side {
+impl MatcherTimes {
     fn measure(work: &Work, search: &dyn Fn(usize, &TargetGraph<'_>) -> usize) -> Self {
         let none = Cost { seconds: f64::INFINITY, matches: 0 };
         let count = work.patterns.len();
         let mut side =
-            Side { index: f64::INFINITY, kept: vec![none; count], cold: vec![none; count] };
+            MatcherTimes { index: f64::INFINITY, kept: vec![none; count], cold: vec![none; count] };
         for _ in 0..ROUNDS {
             let started = cpu_seconds();
             let targets: Vec<_> = work.graphs.iter().map(TargetGraph::new).collect();

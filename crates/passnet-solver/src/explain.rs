@@ -3,7 +3,7 @@
 use crate::analysis::Piece;
 use crate::analysis::groups::Left;
 use crate::emit::Choice;
-use crate::form::Form;
+use crate::graph_family::GraphFamily;
 use passnet_engine::Engine;
 use passnet_graph::NodeId;
 use passnet_graph::infer::Value;
@@ -29,7 +29,8 @@ pub struct Explanation {
     /// The same in words.
     pub outcome: String,
     /// The speed-up of whole graphs with all passes, where that was measured.
-    pub whole: Vec<WholeGraph>,
+    #[serde(rename = "whole")]
+    pub whole_graphs: Vec<WholeGraph>,
     pub seconds: f64,
 }
 
@@ -42,7 +43,8 @@ pub struct PassExplanation {
     /// What the kernel's loops look like.
     pub kernel: String,
     /// Whether there is no kernel, and eager computes nothing here either.
-    pub neutral: bool,
+    #[serde(rename = "neutral")]
+    pub passthrough: bool,
     pub tile: usize,
     pub warps: usize,
     /// Graphs of the task the pass is written for.
@@ -74,7 +76,7 @@ pub struct LeftNode {
     pub reason: String,
 }
 
-/// The cost model: bytes and launches, for the largest graph of a form.
+/// The cost model: bytes and launches, for the largest graph of a family.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// Bytes that eager moves, one operation at a time.
@@ -146,13 +148,13 @@ pub fn estimate(piece: &Piece, rates: &Rates) -> Estimate {
 /// Explains one pass.
 pub fn pass(
     name: &str,
-    form: &Form,
+    family: &GraphFamily,
     (members, piece): (&BTreeSet<NodeId>, &Piece),
     kernel: &str,
     choice: Choice,
     rates: &Rates,
 ) -> PassExplanation {
-    let graph = form.graph();
+    let graph = family.graph();
     PassExplanation {
         name: name.to_string(),
         nodes: members.iter().map(|id| graph.node(*id).name.to_string()).collect(),
@@ -162,10 +164,10 @@ pub fn pass(
             .map(|op| op.name().to_string())
             .collect(),
         kernel: kernel.to_string(),
-        neutral: false,
+        passthrough: false,
         tile: choice.tile,
         warps: choice.warps,
-        graphs: form.count(),
+        graphs: family.count(),
         estimate: estimate(piece, rates),
         measured_speedup: None,
         roofline: None,
@@ -173,15 +175,20 @@ pub fn pass(
 }
 
 /// Explains a pass that hands back a view or its argument.
-pub fn neutral_pass(name: &str, form: &Form, nodes: &[NodeId], piece: &Piece) -> PassExplanation {
-    let graph = form.graph();
+pub fn passthrough_pass(
+    name: &str,
+    family: &GraphFamily,
+    nodes: &[NodeId],
+    piece: &Piece,
+) -> PassExplanation {
+    let graph = family.graph();
     let operations = nodes.iter().filter_map(|node| graph.call(*node)?.op());
     PassExplanation {
         name: name.to_string(),
         nodes: nodes.iter().map(|node| graph.node(*node).name.to_string()).collect(),
         operations: operations.map(|op| op.name().to_string()).collect(),
         kernel: "none: what eager hands back is handed back".into(),
-        neutral: true,
+        passthrough: true,
         tile: 0,
         warps: 0,
         graphs: piece.graphs,
@@ -197,9 +204,9 @@ pub fn neutral_pass(name: &str, form: &Form, nodes: &[NodeId], piece: &Piece) ->
     }
 }
 
-pub fn left(form: &Form, left: &[Left]) -> Vec<LeftNode> {
+pub fn left(family: &GraphFamily, left: &[Left]) -> Vec<LeftNode> {
     let node = |left: &Left| LeftNode {
-        node: form.graph().node(left.node).name.to_string(),
+        node: family.graph().node(left.node).name.to_string(),
         operation: left.operation.clone(),
         reason: left.reason.clone(),
     };

@@ -1,19 +1,23 @@
 //! Passes written without a language model: fusion analysis, Triton source generation, tuning.
 //!
-//! `form` reads a task and finds what its graphs have in common; `analysis` decides which nodes go together and what
-//! loops compute them; `emit` writes pass files; `tune` measures pieces, `select` keeps what pays, `together` lets
-//! kernels share a launch, `whole` looks at the graphs again with all of it, `neutral` serves what is left; `solve` does it all for one task; `scaffold`
-//! writes passes to begin with.
+//! `graph_family` reads a task and finds what its graphs have in common; `analysis` decides which nodes go together and
+//! what loops compute them; `emit` writes pass files. `tune` measures a piece by itself (`piece_race`), `select` keeps
+//! what pays, `together` lets kernels share a launch, `whole_graph` races the graphs with all of it, `passthrough` serves
+//! the graphs that are left. `solve` does it all for one task; `scaffold` writes passes to begin with.
 
 pub mod analysis;
 pub mod emit;
 pub mod explain;
-pub mod form;
-mod neutral;
+pub mod graph_family;
+mod graph_race;
+mod options;
+mod passthrough;
+mod piece_race;
+mod portfolio;
 pub mod scaffold;
 mod select;
 pub mod solve;
+mod solver;
 mod together;
-mod trial;
 mod tune;
-mod whole;
+mod whole_graph;

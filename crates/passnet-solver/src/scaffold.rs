@@ -1,10 +1,10 @@
 //! Passes to begin with: what the solver writes without measuring, and where it can write nothing, a skeleton.
 
 use crate::analysis::Piece;
-use crate::emit::{PassText, skeleton, stem};
+use crate::emit::{PassText, skeleton, solution_files, stem};
 use crate::explain::Rates;
-use crate::form::{Form, TypedGraph, forms};
-use crate::solve::{SolveError, SolveOptions, solve, write_folder};
+use crate::graph_family::{GraphFamily, TypedGraph, families};
+use crate::solve::{SolveError, SolveOptions, solve, write_files};
 use passnet_bench::sample::Sample;
 use passnet_engine::Engine;
 use passnet_graph::NodeId;
@@ -39,7 +39,7 @@ pub fn scaffold(
             let Some(text) = largest_skeleton(sample) else {
                 return Err(SolveError::NothingToFuse { task, reasons });
             };
-            write_folder(folder, &[&text])?;
+            write_files(folder, solution_files(&[&text]))?;
             Ok(Scaffold { passes: vec![text.stem], to_write: Some(reasons.join("; ")) })
         }
         Err(error) => Err(error),
@@ -50,15 +50,15 @@ pub fn scaffold(
 fn largest_skeleton(sample: &Sample) -> Option<PassText> {
     let files = sample.graphs.iter().filter_map(|graph| sample.graph_files(graph).ok());
     let typed: Vec<TypedGraph> = files.filter_map(|files| TypedGraph::read(&files).ok()).collect();
-    forms(typed).iter().find_map(|form| {
-        let all: BTreeSet<NodeId> = form.graph().calls().map(|(id, _)| id).collect();
+    families(typed).iter().find_map(|family| {
+        let all: BTreeSet<NodeId> = family.graph().calls().map(|(id, _)| id).collect();
         let alone = all.iter().rev().take(MOST_CALLS).map(|id| BTreeSet::from([*id]));
-        std::iter::once(all.clone()).chain(alone).find_map(|members| written(form, &members))
+        std::iter::once(all.clone()).chain(alone).find_map(|members| written(family, &members))
     })
 }
 
-fn written(form: &Form, members: &BTreeSet<NodeId>) -> Option<PassText> {
-    let piece = Piece::new(form, members).ok()?;
+fn written(family: &GraphFamily, members: &BTreeSet<NodeId>) -> Option<PassText> {
+    let piece = Piece::new(family, members).ok()?;
     let stem = stem(&piece.graph, false);
     skeleton(&piece, stem).ok()
 }

@@ -2,20 +2,20 @@
 
 use crate::analysis::Piece;
 use crate::analysis::groups::{Group, together};
-use crate::emit::{self, Choice, Draft};
+use crate::emit::{self, Draft};
 use crate::explain;
-use crate::form::Form;
-use crate::select::Made;
-use crate::solve::{Solver, Written, outline, outline_of};
+use crate::graph_family::GraphFamily;
+use crate::portfolio::{Pass, outline, outline_of};
+use crate::solver::Solver;
 use std::collections::BTreeSet;
 
 impl Solver<'_> {
-    /// Puts kernels of a form that do not wait for each other behind one launch. `new` are the outlines of the passes that
-    /// this form brought: no other form needs them by themselves.
+    /// Puts kernels of a family that do not wait for each other behind one launch. `new` are the outlines of the passes that
+    /// this family brought: no other family needs them by themselves.
     pub(crate) fn put_together(
         &mut self,
         number: usize,
-        form: &Form,
+        family: &GraphFamily,
         groups: &[Group],
         new: &BTreeSet<String>,
     ) {
@@ -23,50 +23,44 @@ impl Solver<'_> {
             return;
         }
         let outlines: Vec<String> = groups.iter().map(outline).collect();
-        let kept: Vec<usize> =
-            (0..groups.len()).filter(|at| self.choice(&outlines[*at]).is_some()).collect();
+        let kept: Vec<usize> = (0..groups.len())
+            .filter(|at| self.portfolio.choice(&outlines[*at]).is_some())
+            .collect();
         let candidates: Vec<&Group> = kept.iter().map(|at| &groups[*at]).collect();
         let mut served: BTreeSet<&String> = BTreeSet::new();
-        for (members, piece) in together(form, &candidates) {
+        for (members, piece) in together(family, &candidates) {
             let members: Vec<usize> = members.into_iter().map(|at| kept[at]).collect();
             let of = |at: &usize| (&groups[*at], &outlines[*at]);
             let parts: Vec<(&Group, &String)> = members.iter().map(of).collect();
-            if self.write_together(number, form, &piece, &parts) {
+            if self.write_together(number, family, &piece, &parts) {
                 served.extend(parts.iter().map(|(_, outline)| *outline));
             }
         }
         let unread =
-            groups.iter().zip(&outlines).filter(|(group, _)| group.is_unread(form.graph()));
+            groups.iter().zip(&outlines).filter(|(group, _)| group.is_unread(family.graph()));
         let unread: BTreeSet<&String> = unread.map(|(_, outline)| outline).collect();
         for outline in &outlines {
             if served.contains(outline) || unread.contains(outline) {
                 if new.contains(outline) {
-                    self.put_away(outline);
+                    self.portfolio.put_away(outline);
                 }
             } else {
-                self.bring_back(outline);
+                self.portfolio.bring_back(outline);
             }
         }
-    }
-
-    /// The choice with which a pass of this outline pays.
-    fn choice(&self, outline: &String) -> Option<Choice> {
-        let joined = self.joined.get(outline).map(|made| &made.written);
-        let written = self.passes.iter().find(|pass| pass.outline == *outline).or(joined)?;
-        (!written.text.is_neutral() && !written.choice.by_argument).then_some(written.choice)
     }
 
     /// Writes a pass for several groups; whether there is one now.
     fn write_together(
         &mut self,
         number: usize,
-        form: &Form,
+        family: &GraphFamily,
         piece: &Piece,
         parts: &[(&Group, &String)],
     ) -> bool {
         let mut drafts = Vec::new();
         for (group, outline) in parts {
-            let Some(choice) = self.choice(outline) else { return false };
+            let Some(choice) = self.portfolio.choice(outline) else { return false };
             let Ok(draft) = Draft::new(group, format!("group_{}", drafts.len())) else {
                 return false;
             };
@@ -76,53 +70,35 @@ impl Solver<'_> {
         let outline = match emit::together(piece, &drafts, "pass") {
             Ok(text) => outline_of(piece, Some(&text)),
             Err(reason) => {
-                self.drop_pass(&base, &reason.0);
+                self.portfolio.note_dropped(&base, &reason.0);
                 return false;
             }
         };
-        *self.places.entry((outline.clone(), number)).or_insert(0) += 1;
-        if !self.outlines.insert(outline.clone()) {
+        self.portfolio.count_place(&outline, number);
+        if !self.portfolio.is_new(&outline) {
             return true;
         }
         for ((draft, _), (group, _)) in drafts.iter_mut().zip(parts) {
-            draft.stem = self.stem(format!("{}_part", emit::stem_of(group)));
+            draft.stem = self.portfolio.new_stem(format!("{}_part", emit::stem_of(group)));
         }
-        let stem = self.stem(base);
+        let stem = self.portfolio.new_stem(base);
         let Ok(text) = emit::together(piece, &drafts, &stem) else { return false };
         let members = parts.iter().flat_map(|(group, _)| group.members.iter().copied()).collect();
         let choice = drafts[0].1;
         let kind = format!("{} kernels behind one launch", parts.len());
-        let explanation = explain::pass(&stem, form, (&members, piece), &kind, choice, self.rates);
-        let operations = piece.graph.op_count();
-        let written =
-            Written { stem: stem.clone(), text, operations, outline, choice, last_resort: false };
-        self.add(Made { written, explanation, measured: None });
+        let explanation =
+            explain::pass(&stem, family, (&members, piece), &kind, choice, self.rates);
+        let pass = Pass {
+            text,
+            operations: piece.graph.op_count(),
+            outline,
+            choice,
+            last_resort: false,
+            explanation,
+            measured: None,
+        };
         let outlines = parts.iter().map(|(_, outline)| (*outline).clone()).collect();
-        self.parts.insert(stem, outlines);
+        self.portfolio.add_joined(pass, outlines);
         true
-    }
-
-    /// Takes a pass out whose kernel another one launches.
-    fn put_away(&mut self, outline: &str) {
-        let Some(at) = self.passes.iter().position(|pass| pass.outline == outline) else { return };
-        let written = self.passes.remove(at);
-        let explained = self.explanation.passes.iter().position(|pass| pass.name == written.stem);
-        let Some(explained) = explained else { return };
-        let explanation = self.explanation.passes.remove(explained);
-        self.joined.insert(outline.to_string(), Made { written, explanation, measured: None });
-    }
-
-    fn bring_back(&mut self, outline: &str) {
-        if let Some(made) = self.joined.remove(outline) {
-            self.add(made);
-        }
-    }
-
-    /// Brings the passes back whose kernels a pass launched that is gone.
-    pub(crate) fn take_apart(&mut self, stem: &str) {
-        for outline in self.parts.remove(stem).unwrap_or_default() {
-            self.bring_back(&outline);
-        }
-        self.order();
     }
 }

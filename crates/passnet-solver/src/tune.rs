@@ -1,17 +1,16 @@
 //! Choosing by measurement: tile sizes are tried on the piece alone, against eager, in turns.
 
 use crate::analysis::Piece;
-use crate::emit::{Choice, Draft};
-use crate::form::Form;
-use crate::solve::{SolveError, write_folder};
-use crate::trial;
+use crate::emit::{Choice, Draft, solution_files};
+use crate::graph_family::GraphFamily;
+use crate::piece_race;
 use passnet_bench::candidate::Candidate;
 use passnet_bench::evaluate::{EvaluateOptions, evaluate};
+use passnet_bench::subject::Subject;
 use passnet_bench::timing::TimingOptions;
 use passnet_bench::verdict::VerdictKind;
 use passnet_engine::Engine;
 use passnet_graph::GraphFiles;
-use std::path::Path;
 
 /// Beyond this a piece is too slow to try more than the first choices.
 const LARGE: i64 = 1 << 22;
@@ -42,17 +41,16 @@ pub(crate) fn quick(seconds: f64) -> EvaluateOptions {
 /// Tries choices for a draft. `Err` holds the reason why the piece is not right or does not run.
 pub fn tune(
     engine: &dyn Engine,
-    form: &Form,
+    family: &GraphFamily,
     piece: &Piece,
     draft: &Draft<'_>,
-    folder: &Path,
     seconds: f64,
-) -> Result<Result<Option<Measured>, String>, SolveError> {
+) -> Result<Option<Measured>, String> {
     let mut graphs: Vec<GraphFiles> = Vec::new();
     let mut large = false;
-    for member in trial::representatives(piece) {
-        let Some(files) = trial::files(form, piece, member) else { return Ok(Ok(None)) };
-        large |= trial::largest_elements(piece, member) > LARGE;
+    for member in piece_race::representatives(piece) {
+        let Some(files) = piece_race::files(family, piece, member) else { return Ok(None) };
+        large |= piece_race::largest_elements(piece, member) > LARGE;
         graphs.push(files);
     }
     let mut best: Option<Measured> = None;
@@ -62,14 +60,11 @@ pub fn tune(
     }
     for choice in choices {
         let Ok(text) = draft.write(choice) else { continue };
-        write_folder(folder, &[&text])?;
-        let candidate = match Candidate::load(folder, None, true) {
-            Ok(candidate) => candidate,
-            Err(verdict) => return Ok(Err(verdict.to_string())),
-        };
+        let candidate = Candidate::from_files(solution_files(&[&text]), None, true)
+            .map_err(|verdict| verdict.to_string())?;
         let mut measured: Vec<Measured> = Vec::new();
         for files in &graphs {
-            let evaluation = evaluate(engine, files, Some(&candidate), &quick(seconds));
+            let evaluation = evaluate(engine, files, Subject::Passes(&candidate), &quick(seconds));
             match (evaluation.judged.verdict.kind, evaluation.judged.speedup) {
                 (VerdictKind::Correct, Some(speedup)) => measured.push(Measured {
                     choice,
@@ -79,8 +74,8 @@ pub fn tune(
                 }),
                 (VerdictKind::Correct, None) => {}
                 // The piece alone cannot be drawn as the graph would: leave the judgement to the whole graph.
-                (VerdictKind::ReferenceFail, _) => return Ok(Ok(None)),
-                _ => return Ok(Err(evaluation.judged.verdict.to_string())),
+                (VerdictKind::ReferenceFail, _) => return Ok(None),
+                _ => return Err(evaluation.judged.verdict.to_string()),
             }
         }
         let Some(measured) = together(&measured) else { break };
@@ -88,7 +83,7 @@ pub fn tune(
             best = Some(measured);
         }
     }
-    Ok(Ok(best))
+    Ok(best)
 }
 
 fn median(times: &[f64]) -> f64 {

@@ -7,7 +7,7 @@ use passnet_bench::verdict::VerdictKind;
 use passnet_solver::analysis::groups::{Group, groups};
 use passnet_solver::analysis::parts::parts;
 use passnet_solver::emit::{Choice, Draft, pass_files};
-use passnet_solver::form::{Form, TypedGraph, forms};
+use passnet_solver::graph_family::{GraphFamily, TypedGraph, families};
 use passnet_solver::solve::{SolveError, SolveOptions};
 
 fn task(inputs: &[&'static str], body: &[&'static str]) -> Task {
@@ -71,18 +71,18 @@ fn an_unknown_operation_is_left_alone_and_the_rest_is_fused() {
     assert!(verdicts.iter().all(|e| e.judged.verdict.kind.to_string() == "correct"));
 }
 
-/// The form of a task's first graph.
-fn first_form(task: &Task) -> Form {
+/// The family of a task's first graph.
+fn first_form(task: &Task) -> GraphFamily {
     let files = task.sample.graph_files(&task.sample.graphs[0]).unwrap();
-    forms(vec![TypedGraph::read(&files).unwrap()]).remove(0)
+    families(vec![TypedGraph::read(&files).unwrap()]).remove(0)
 }
 
-/// The operations of each group of a form.
-fn operations(form: &Form) -> Vec<Vec<&'static str>> {
+/// The operations of each group of a family.
+fn operations(family: &GraphFamily) -> Vec<Vec<&'static str>> {
     let names = |group: &Group| {
         group.piece.graph.calls().filter_map(|(_, call)| Some(call.op()?.name())).collect()
     };
-    groups(form).0.iter().map(names).collect()
+    groups(family).0.iter().map(names).collect()
 }
 
 #[test]
@@ -100,12 +100,12 @@ fn what_is_made_of_nothing_comes_with_whoever_reads_it() {
             "return (tmp_6,)",
         ],
     );
-    let mut form = first_form(&task);
+    let mut family = first_form(&task);
     let all = [["arange", "chunk", "getitem", "mul", "to", "sigmoid", "add"]];
-    assert_eq!(operations(&form), all);
+    assert_eq!(operations(&family), all);
     // A GPU's kernel computes it, too: what lies in the host's memory otherwise is never made.
-    form.run_on_gpu();
-    assert_eq!(operations(&form), all);
+    family.run_on_gpu();
+    assert_eq!(operations(&family), all);
 }
 
 #[test]
@@ -121,10 +121,10 @@ fn a_tensor_of_the_cpu_that_others_read_is_left_to_the_cpu() {
             "return (tmp_1, tmp_4)",
         ],
     );
-    let mut form = first_form(&task);
-    form.run_on_gpu();
-    assert_eq!(operations(&form), [["sigmoid", "add"]]);
-    let (_, left) = groups(&form);
+    let mut family = first_form(&task);
+    family.run_on_gpu();
+    assert_eq!(operations(&family), [["sigmoid", "add"]]);
+    let (_, left) = groups(&family);
     assert!(left.iter().any(|left| left.reason.contains("without a device")), "{left:?}");
 }
 
@@ -200,7 +200,7 @@ fn what_eager_gets_for_nothing_is_handed_back() {
         for tune in [false, true] {
             let explanation =
                 task.solve_with(&SolveOptions { tune, ..SolveOptions::default() }).unwrap();
-            assert!(explanation.passes.iter().all(|pass| pass.neutral), "{explanation:?}");
+            assert!(explanation.passes.iter().all(|pass| pass.passthrough), "{explanation:?}");
             let text = common::written(&task.passes());
             assert!(text.contains(&format!("    return {handed_back}\n")), "{statement}:\n{text}");
             assert!(!text.contains("triton"), "{text}");
@@ -247,14 +247,14 @@ fn a_group_comes_apart_between_arithmetic_and_the_rest() {
             "return (tmp_3,)",
         ],
     );
-    let form = first_form(&task);
-    let (groups, _) = groups(&form);
+    let family = first_form(&task);
+    let (groups, _) = groups(&family);
     assert_eq!(groups.len(), 1);
     let names = |part: &Group| -> Vec<String> {
-        part.members.iter().map(|id| form.graph().node(*id).name.to_string()).collect()
+        part.members.iter().map(|id| family.graph().node(*id).name.to_string()).collect()
     };
     let parts: Vec<String> =
-        parts(&form, &groups[0]).iter().map(|part| names(part).join(" ")).collect();
+        parts(&family, &groups[0]).iter().map(|part| names(part).join(" ")).collect();
     assert_eq!(parts, ["tmp_0 tmp_1 tmp_2", "tmp_2 tmp_3", "tmp_0 tmp_1", "tmp_2", "tmp_3"]);
 }
 
@@ -271,8 +271,8 @@ fn one_pass_serves_graphs_of_different_ranks() {
 
 /// The first choice on the host for the only operation of a graph.
 fn first_choice(task: &Task, is_right: impl Fn(&Draft<'_>, Choice)) {
-    let form = first_form(task);
-    let (groups, _) = groups(&form);
+    let family = first_form(task);
+    let (groups, _) = groups(&family);
     let draft = Draft::new(&groups[0], "cat".into()).unwrap();
     is_right(&draft, draft.choices(true)[0]);
 }

@@ -7,12 +7,12 @@ use crate::bundle::{Bundle, pass_files};
 use crate::store::{Rejudged, ResultRow, now};
 use crate::tasks::TaskIndex;
 use crate::watch::{self, WatchedPlan};
-use passnet_bench::bench::{Bench, Compiler};
+use passnet_bench::bench::Bench;
 use passnet_bench::evaluate::EvaluateOptions;
 use passnet_bench::report::RunRecord;
-use passnet_bench::roofline::Roofline;
 use passnet_bench::sample::Sample;
 use passnet_bench::secret::Secret;
+use passnet_bench::subject::Subject;
 use passnet_bench::timing::TimingOptions;
 use passnet_bench::verdict::VerdictKind;
 use passnet_engine::Engine;
@@ -76,18 +76,13 @@ pub fn judge(job: &Job) -> Result<Answer, Error> {
     write(folder.path().join(PASSES), &job.passes)?;
     let sample = Sample::read(folder.path()).map_err(|error| Error::input(error.to_string()))?;
     let timing = TimingOptions { seconds: TIMING_SECONDS, ..TimingOptions::default() };
-    let bench = Bench {
-        engine: &NativeEngine,
-        compiler: Compiler::Pass,
-        options: EvaluateOptions {
-            timing,
-            memory_limit: MEMORY,
-            call_seconds: CALL_SECONDS,
-            ..EvaluateOptions::default()
-        },
-        rules: true,
-        roofline: Roofline::default(),
+    let options = EvaluateOptions {
+        timing,
+        memory_limit: MEMORY,
+        call_seconds: CALL_SECONDS,
+        ..EvaluateOptions::default()
     };
+    let bench = Bench::new(&NativeEngine, Subject::PASSES, options, true);
     let judged = bench.sample(&sample, &sample.pass_folder(), None)?;
     let place = NativeEngine.identity().describe();
     let inside = format!("{}/", folder.path().display());

@@ -3,7 +3,7 @@
 use assert_cmd::Command;
 use passnet_dataset::benchmark::overlap_with_training;
 use passnet_dataset::sample::buckets::PieceKind;
-use passnet_dataset::sample::tasks::{Side, StoredTask, load, uid_of};
+use passnet_dataset::sample::tasks::{SplitSide, StoredTask, load, uid_of};
 use passnet_dataset::store::{Record, Store};
 use passnet_engine::native::folder::draw_inputs;
 use passnet_engine::native::{NativeEngine, Wrappers};
@@ -47,7 +47,7 @@ fn there_are_200_tasks_of_each_kind_in_a_small_file() {
         assert_eq!(sequences.len(), TASKS_OF_A_KIND, "every task has its own op sequence");
     }
     assert_eq!(tasks.len(), 2 * TASKS_OF_A_KIND);
-    assert!(tasks.iter().all(|task| task.side == Some(Side::Evaluation)));
+    assert!(tasks.iter().all(|task| task.side == Some(SplitSide::Evaluation)));
     let listed: BTreeSet<&str> =
         tasks.iter().flat_map(|task| &task.graphs).map(|graph| graph.path.as_str()).collect();
     assert_eq!(listed.len() as u64, store.len().unwrap(), "nothing but the graphs of tasks");

@@ -146,23 +146,3 @@ impl GraphAssessment {
         }
     }
 }
-
-/// Takes the place where the files lay during an evaluation out of all texts.
-pub(super) fn without_place(evidence: &mut [Evidence], place: &str) {
-    for item in evidence {
-        let texts: [Option<&mut String>; 2] = match item {
-            Evidence::Node { message, .. } => [Some(message), None],
-            Evidence::Rule { file, message, .. } => [Some(file), Some(message)],
-            Evidence::LogLine { text, .. } | Evidence::Message { text } => [Some(text), None],
-            Evidence::Values(_)
-            | Evidence::Dtype { .. }
-            | Evidence::Shape { .. }
-            | Evidence::OutputCount { .. } => [None, None],
-        };
-        for text in texts.into_iter().flatten() {
-            if text.contains(place) {
-                *text = text.replace(place, "");
-            }
-        }
-    }
-}

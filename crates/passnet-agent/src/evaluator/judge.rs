@@ -1,21 +1,19 @@
 //! Pass folders judged with PassBench.
 
-use super::assessment::without_place;
 use super::{Answer, Assessment, Files, GraphAssessment, Question};
 use crate::prompt::Target;
 use crate::task::Task;
-use crate::workspace::FOLDER;
 use passnet_bench::candidate::Candidate;
 use passnet_bench::evaluate::{EvaluateOptions, Evaluation, check, evaluate};
 use passnet_bench::roofline::Roofline;
 use passnet_bench::run::GraphEvent;
-use passnet_bench::score::{Outcome, Parameters, Score, Scoring};
+use passnet_bench::score::{Parameters, Score, ScoredGraph, Scoring};
+use passnet_bench::subject::Subject;
 use passnet_bench::verdict::{Verdict, VerdictKind};
 use passnet_engine::native::NativeEngine;
 use passnet_engine::{Engine, Tier};
 use passnet_pass::explain::NamedGraph;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
 
 /// Graphs whose misses are explained at length.
 const EXPLAINED: usize = 3;
@@ -57,27 +55,14 @@ impl Judge {
         }
     }
 
-    /// Loads and traces the passes from a folder that exists only that long.
-    fn load(&self, task: &Task, files: &Files) -> std::io::Result<Loaded> {
-        let place = TempDir::new()?;
-        let folder = place.path().join(FOLDER);
-        std::fs::create_dir(&folder)?;
-        for (name, text) in files {
-            std::fs::write(folder.join(name), text)?;
-        }
+    fn load(&self, task: &Task, files: &Files) -> Loaded {
         let inputs = task.sample.input_pass_folder();
-        let mut candidate = Candidate::load(&folder, inputs.as_deref(), self.rules);
-        let shown = format!("{}/", place.path().display());
-        match &mut candidate {
-            Ok(candidate) => without_place(&mut candidate.remarks, &shown),
-            Err(verdict) => without_place(&mut verdict.evidence, &shown),
-        }
-        Ok(Loaded { candidate, place: shown })
+        Candidate::from_files(files.clone(), inputs.as_deref(), self.rules)
     }
 
     /// Where the passes match, without running anything.
-    pub(super) fn matches(&self, task: &Task, files: &Files) -> std::io::Result<Answer> {
-        let loaded = self.load(task, files)?;
+    pub(super) fn matches(&self, task: &Task, files: &Files) -> Answer {
+        let loaded = self.load(task, files);
         let mut explained = 0;
         let mut graphs = Vec::new();
         for (index, graph) in task.graphs.iter().enumerate() {
@@ -85,7 +70,7 @@ impl Judge {
                 graphs.push(GraphAssessment::new(index, unreadable(graph.problem.as_deref())));
                 continue;
             };
-            let candidate = match &loaded.candidate {
+            let candidate = match &loaded {
                 Ok(candidate) => candidate,
                 Err(verdict) => {
                     graphs.push(GraphAssessment::new(index, (**verdict).clone()));
@@ -109,27 +94,27 @@ impl Judge {
                 }
             });
         }
-        Ok(self.answer(task, Question::Match, loaded, graphs, Vec::new()))
+        self.answer(task, Question::Match, loaded, graphs, Vec::new())
     }
 
     /// Everything but time: numbers on one draw of inputs, kernels under watch.
     pub(super) fn check(&self, task: &Task, files: &Files) -> std::io::Result<Answer> {
         let options = EvaluateOptions { draws: 0, tier: Tier::Plan, ..self.options.clone() };
         let until = Instant::now() + Duration::from_secs(CHECK_SECONDS);
-        let mut run = self.begin_with(task, files, Question::Check, options, until)?;
+        let mut run = self.begin_with(task, files, Question::Check, options, until);
         while run.next_graph(self)? {}
         Ok(run.finish(self))
     }
 
     /// All graphs of a task, one after another.
     pub fn evaluate(&self, task: &Task, files: &Files) -> std::io::Result<Answer> {
-        let mut run = self.begin(task, files)?;
+        let mut run = self.begin(task, files);
         while run.next_graph(self)? {}
         Ok(run.finish(self))
     }
 
     /// Begins an evaluation that goes on graph by graph.
-    pub(super) fn begin<'t>(&self, task: &'t Task, files: &Files) -> std::io::Result<Run<'t>> {
+    pub(super) fn begin<'t>(&self, task: &'t Task, files: &Files) -> Run<'t> {
         let limit = Duration::try_from_secs_f64(self.evaluation_seconds).unwrap_or(Duration::MAX);
         let now = Instant::now();
         let until = now.checked_add(limit).unwrap_or(now + Duration::from_secs(1 << 30));
@@ -143,10 +128,9 @@ impl Judge {
         question: Question,
         options: EvaluateOptions,
         until: Instant,
-    ) -> std::io::Result<Run<'t>> {
-        let loaded = self.load(task, files)?;
-        let (graphs, events) = (Vec::new(), Vec::new());
-        Ok(Run { task, loaded, question, options, until, graphs, events })
+    ) -> Run<'t> {
+        let loaded = self.load(task, files);
+        Run { task, loaded, question, options, until, graphs: Vec::new(), events: Vec::new() }
     }
 
     fn answer(
@@ -154,19 +138,16 @@ impl Judge {
         task: &Task,
         question: Question,
         loaded: Loaded,
-        mut graphs: Vec<GraphAssessment>,
+        graphs: Vec<GraphAssessment>,
         events: Vec<GraphEvent>,
     ) -> Answer {
-        for graph in &mut graphs {
-            without_place(&mut graph.verdict.evidence, &loaded.place);
-        }
-        let outcomes: Vec<Outcome> =
-            events.iter().map(|event| event.evaluation.judged.outcome(Scoring::Strict)).collect();
+        let outcomes: Vec<ScoredGraph> =
+            events.iter().map(|event| event.evaluation.judged.scored(Scoring::Strict)).collect();
         let score = match question {
             Question::Evaluate => Score::of(&outcomes, self.parameters).map(|s| s.aggregated),
             Question::Match | Question::Check => None,
         };
-        let remarks = loaded.candidate.map(|candidate| candidate.remarks).unwrap_or_default();
+        let remarks = loaded.map(|candidate| candidate.remarks).unwrap_or_default();
         let graphs_in_task = task.graphs.len();
         Answer {
             assessment: Assessment { question, score, graphs_in_task, graphs, remarks },
@@ -175,11 +156,8 @@ impl Judge {
     }
 }
 
-/// Passes as loaded, and the folder's name to be taken out of messages.
-struct Loaded {
-    candidate: Result<Candidate, Box<Verdict>>,
-    place: String,
-}
+/// The passes, or the verdict that holds for every graph.
+type Loaded = Result<Candidate, Box<Verdict>>;
 
 /// An evaluation or check under way.
 pub(super) struct Run<'t> {
@@ -203,7 +181,7 @@ impl Run<'_> {
             return Ok(false);
         }
         let without = |verdict: Verdict| Evaluation::without_run(&graph.name, verdict);
-        let mut evaluation = match (&graph.files, &self.loaded.candidate) {
+        let mut evaluation = match (&graph.files, &self.loaded) {
             (None, _) => without(unreadable(graph.problem.as_deref())),
             (_, Err(verdict)) => without((**verdict).clone()),
             (Some(_), Ok(_)) if is_late => without(
@@ -212,7 +190,7 @@ impl Run<'_> {
             ),
             (Some(files), Ok(candidate)) => match self.question {
                 Question::Check => check(&NativeEngine, files, candidate, &self.options),
-                _ => evaluate(&*judge.engine, files, Some(candidate), &self.options),
+                _ => evaluate(&*judge.engine, files, Subject::Passes(candidate), &self.options),
             },
         };
         if let Some(reason) = &evaluation.not_judged {
@@ -221,15 +199,13 @@ impl Run<'_> {
                 graph.name
             )));
         }
-        without_place(&mut evaluation.judged.verdict.evidence, &self.loaded.place);
-        without_place(&mut evaluation.remarks, &self.loaded.place);
         if self.question == Question::Evaluate {
-            evaluation.roofline_ms = judge.roofline.milliseconds(&*judge.engine, &evaluation);
+            evaluation = evaluation.with_roofline(&judge.roofline, &*judge.engine);
         }
         let mut found = GraphAssessment::of(index, &evaluation);
         if found.verdict.kind == VerdictKind::NoMatch
             && self.graphs.iter().filter(|graph| !graph.advice.is_empty()).count() < EXPLAINED
-            && let (Ok(candidate), Some(folder)) = (&self.loaded.candidate, &graph.folder)
+            && let (Ok(candidate), Some(folder)) = (&self.loaded, &graph.folder)
         {
             let named = NamedGraph { name: &graph.name, graph: &folder.graph, source: None };
             found.advice = changes(candidate, named);
@@ -267,26 +243,4 @@ fn changes(candidate: &Candidate, named: NamedGraph<'_>) -> Vec<String> {
         }
     }
     advice
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use passnet_bench::verdict::Evidence;
-
-    #[test]
-    fn the_place_of_the_files_is_no_business_of_the_model() {
-        let mut evidence = vec![
-            Evidence::Message { text: "/tmp/x1/pass_dir/a.py:3: wrong".into() },
-            Evidence::Rule {
-                rule: "r".into(),
-                file: "/tmp/x1/pass_dir/a.py".into(),
-                line: 1,
-                message: "see /tmp/x1/pass_dir/b.py".into(),
-            },
-        ];
-        without_place(&mut evidence, "/tmp/x1/");
-        let shown: Vec<String> = evidence.iter().map(ToString::to_string).collect();
-        assert_eq!(shown, ["pass_dir/a.py:3: wrong", "pass_dir/a.py:1: see pass_dir/b.py [r]"]);
-    }
 }

@@ -364,13 +364,13 @@ impl Worker {
 
     fn judged(&self, job: &Job) -> std::io::Result<Answer> {
         match job.question {
-            Question::Match => self.judge.matches(&job.task, &job.files),
+            Question::Match => Ok(self.judge.matches(&job.task, &job.files)),
             Question::Check => self.judge.check(&job.task, &job.files),
             Question::Evaluate => {
                 if let Some(remote) = &self.remote {
                     return remote.evaluate(&job.task, &job.files);
                 }
-                let mut run = self.judge.begin(&job.task, &job.files)?;
+                let mut run = self.judge.begin(&job.task, &job.files);
                 while run.next_graph(&self.judge)? {
                     if self.serves == Serves::Both {
                         self.serve_quick();

@@ -130,7 +130,7 @@ fn is_score_borne_out(attempt: &AttemptRecord) -> bool {
     let Some(score) = attempt.best_score() else { return true };
     let Some(events) = attempt.best_events() else { return false };
     let outcomes: Vec<_> =
-        events.iter().map(|event| event.evaluation.judged.outcome(Scoring::Strict)).collect();
+        events.iter().map(|event| event.evaluation.judged.scored(Scoring::Strict)).collect();
     let Some(again) = Score::of(&outcomes, Parameters::default()) else { return false };
     let is_same = (again.aggregated - score).abs() <= SAME * score.abs();
     let is_right =

@@ -1,16 +1,17 @@
 //! A graph and its rewritten form, prepared, with the inputs both will see.
 
+use super::failure::{candidate_failure, eager_failure, harness_failure};
 use super::named::Named;
+use super::options::EvaluateOptions;
 use super::oracle::{self, Move, Moves};
 use super::tensors::Flat;
-use super::verification::no_memory;
-use super::{EvaluateOptions, candidate_failure, eager_failure};
 use crate::secret::Secret;
+use crate::subject::Subject;
 use crate::verdict::{Verdict, VerdictKind};
 use passnet_engine::dump::output_tensors;
 use passnet_engine::native::folder::{InputDrawer, InputError};
 use passnet_engine::native::{Result as TensorResult, Tensor, Wrappers};
-use passnet_engine::{Engine, EngineError, GraphCompiler, Precision, Prepared, RunOptions, Value};
+use passnet_engine::{Engine, EngineError, Precision, Prepared, RunOptions, Value};
 use passnet_graph::graph::effects::Effects;
 use passnet_graph::{DType, Graph, GraphFiles};
 use passnet_kernel::exec::without_helpers;
@@ -24,34 +25,15 @@ const CALL_SEED: u64 = 1024;
 /// Seconds of a call that is short.
 const SHORT_CALL: f64 = 2e-3;
 
-/// What plays against eager, ready to be prepared.
-#[derive(Debug)]
-pub(super) enum UnderTest<'a> {
-    Eager,
-    Compiled(GraphCompiler),
-    Rewritten(Graph, &'a Wrappers),
-}
-
 /// Both sides of an evaluation.
 #[derive(Debug)]
 pub(super) struct Case {
-    pub(super) eager: Box<dyn Prepared>,
-    pub(super) candidate: Box<dyn Prepared>,
-    /// The graph in float64; `None` where the engine cannot.
-    oracle: Option<Box<dyn Prepared>>,
-    /// Whether passes are under test.
-    pub(super) is_rewritten: bool,
-    /// Whether eager itself is.
-    pub(super) is_eager: bool,
+    pub(super) sides: Sides,
     /// One set of inputs per draw.
     pub(super) draws: Vec<Vec<Value>>,
     pub(super) drawer: InputDrawer,
     pub(super) secret: Secret,
-    /// Whether the graph writes into its inputs, so that every run needs copies.
-    pub(super) writes_inputs: bool,
-    /// Numbers that stand in the graph.
-    pub(super) named: Named,
-    pub(super) memory_limit: usize,
+    memory_limit: usize,
     call_seconds: f64,
     pub(super) thorough: bool,
     calls: Mutex<Calls>,
@@ -98,43 +80,38 @@ pub(super) struct Sides {
     pub(super) candidate: Box<dyn Prepared>,
     /// The graph in float64; `None` where the engine cannot.
     oracle: Option<Box<dyn Prepared>>,
-    /// Whether passes are under test.
-    is_rewritten: bool,
-    /// Whether eager itself is.
-    is_eager: bool,
-    writes_inputs: bool,
-    named: Named,
+    /// What the candidate is.
+    pub(super) subject: Subject,
+    /// Whether the graph writes into its inputs, so that every run needs copies.
+    pub(super) writes_inputs: bool,
+    /// Numbers that stand in the graph.
+    pub(super) named: Named,
 }
 
 impl Sides {
     pub(super) fn prepare(
         engine: &dyn Engine,
         graph: &Graph,
-        under_test: UnderTest<'_>,
+        subject: Subject<(&Graph, &Wrappers)>,
     ) -> Result<Sides, Box<Verdict>> {
         let none = Wrappers::default();
-        let eager = engine
-            .prepare(graph, Precision::AsWritten, &none)
-            .map_err(|error| eager_failure(&error))?;
-        let is_rewritten = matches!(under_test, UnderTest::Rewritten(..));
-        let is_eager = matches!(under_test, UnderTest::Eager);
-        let candidate = match under_test {
-            UnderTest::Rewritten(graph, wrappers) => engine
-                .prepare(&graph, Precision::AsWritten, wrappers)
-                .map_err(|error| candidate_failure(&error))?,
-            UnderTest::Compiled(compiler) => engine
-                .prepare_compiled(graph, compiler)
-                .map_err(|error| candidate_failure(&error))?,
-            UnderTest::Eager => engine
-                .prepare(graph, Precision::AsWritten, &none)
-                .map_err(|error| eager_failure(&error))?,
+        let prepare_eager =
+            || engine.prepare(graph, Precision::AsWritten, &none).map_err(eager_failure);
+        let eager = prepare_eager()?;
+        let candidate = match subject {
+            Subject::Passes((rewritten, wrappers)) => engine
+                .prepare(rewritten, Precision::AsWritten, wrappers)
+                .map_err(candidate_failure)?,
+            Subject::Compiled(compiler) => {
+                engine.prepare_compiled(graph, compiler).map_err(candidate_failure)?
+            }
+            Subject::Eager => prepare_eager()?,
         };
         Ok(Sides {
             eager,
             candidate,
             oracle: engine.prepare(graph, Precision::Double, &none).ok(),
-            is_rewritten,
-            is_eager,
+            subject: subject.kind(),
             writes_inputs: Effects::of(graph).write_inputs(graph),
             named: Named::of(graph),
         })
@@ -148,19 +125,11 @@ impl Case {
         options: &EvaluateOptions,
         secret: Secret,
     ) -> Case {
-        let Sides { eager, candidate, oracle, is_rewritten, is_eager, writes_inputs, named } =
-            sides;
         Case {
-            eager,
-            candidate,
-            oracle,
-            is_rewritten,
-            is_eager,
+            sides,
             draws: drawn.draws,
             drawer: drawn.drawer,
             secret,
-            writes_inputs,
-            named,
             memory_limit: options.memory_limit,
             call_seconds: options.call_seconds.clamp(0.0, 1e6),
             thorough: options.thorough,
@@ -184,8 +153,8 @@ impl Case {
 
     /// Inputs for a run that only eager's own effects can change: shared where the graph writes none of them.
     pub(super) fn inputs_for_eager(&self, inputs: &[Value]) -> Result<Vec<Value>, Box<Verdict>> {
-        match self.writes_inputs {
-            true => copies(inputs).map_err(|error| no_memory(&error)),
+        match self.sides.writes_inputs {
+            true => copies(inputs).map_err(harness_failure),
             false => Ok(inputs.to_vec()),
         }
     }
@@ -193,17 +162,17 @@ impl Case {
     /// Runs eager on inputs that nothing else uses.
     pub(super) fn run_eager(&self, fresh: Vec<Value>) -> Result<Run, Box<Verdict>> {
         let started = Instant::now();
-        let run = self.run(&*self.eager, fresh);
+        let run = self.run(&*self.sides.eager, fresh);
         self.count(started, |calls| calls.eager += 1);
-        run.map_err(|error| eager_failure(&error))
+        run.map_err(eager_failure)
     }
 
     /// Runs the candidate on inputs that nothing else uses.
     pub(super) fn run_candidate(&self, fresh: Vec<Value>) -> Result<Run, Box<Verdict>> {
         let started = Instant::now();
-        let run = self.run(&*self.candidate, fresh);
+        let run = self.run(&*self.sides.candidate, fresh);
         self.count(started, |calls| calls.candidate += 1);
-        run.map_err(|error| candidate_failure(&error))
+        run.map_err(candidate_failure)
     }
 
     /// The calls of both sides so far, one after the other.
@@ -228,10 +197,10 @@ impl Case {
     /// The outputs in float64, and the inputs as such a run leaves them where the graph writes into them; `None` where
     /// the engine cannot give them.
     pub(super) fn run_oracle(&self, inputs: &[Value]) -> Result<Option<Vec<Tensor>>, Box<Verdict>> {
-        let Some(oracle) = &self.oracle else { return Ok(None) };
-        let inputs = self.widened(inputs).map_err(|error| no_memory(&error))?;
+        let Some(oracle) = &self.sides.oracle else { return Ok(None) };
+        let inputs = self.widened(inputs).map_err(harness_failure)?;
         let run = self.run(&**oracle, inputs);
-        Ok(run.ok().and_then(|run| run.tensors(self.writes_inputs).ok()))
+        Ok(run.ok().and_then(|run| run.tensors(self.sides.writes_inputs).ok()))
     }
 
     /// How far the float64 result moves when these inputs move by their last bit: all larger, and, several times, each
@@ -248,10 +217,10 @@ impl Case {
             let run = |by| {
                 let moved = inputs.iter().map(|value| moved(value, by, key));
                 let moved = moved.collect::<TensorResult<Vec<_>>>();
-                self.run_oracle(&moved.map_err(|error| no_memory(&error))?)
+                self.run_oracle(&moved.map_err(harness_failure)?)
             };
             if let (Some(by_bit), Some(by_less)) = (run(Move::Bit)?, run(Move::Less)?) {
-                let flats = |tensors| Flat::all(tensors).map_err(|error| no_memory(&error));
+                let flats = |tensors| Flat::all(tensors).map_err(harness_failure);
                 moves.add(truth, &flats(&by_bit)?, &flats(&by_less)?);
             }
         }
@@ -263,7 +232,7 @@ impl Case {
         let wide = |value: &Value| match value {
             Value::Tensor(tensor) => {
                 let dtype = Precision::Double.of(tensor.dtype());
-                let copy = match (dtype == tensor.dtype(), self.writes_inputs) {
+                let copy = match (dtype == tensor.dtype(), self.sides.writes_inputs) {
                     (true, true) => tensor.copy(),
                     _ => tensor.to_dtype(dtype),
                 };

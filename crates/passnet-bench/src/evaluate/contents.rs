@@ -5,12 +5,12 @@
 //! called on every content, eager always after the candidate: when the candidate runs, what it must give does not exist
 //! anywhere yet.
 
-use super::verification::no_memory;
+use super::failure::harness_failure;
 use crate::secret::{Dice, Secret};
 use crate::verdict::{Verdict, VerdictKind};
 use passnet_engine::native::Result as TensorResult;
 use passnet_engine::native::folder::InputDrawer;
-use passnet_engine::{Content, Player, Value};
+use passnet_engine::{Content, Side, Value};
 use std::collections::VecDeque;
 
 /// Inputs of at most so many elements in all are drawn anew.
@@ -71,7 +71,7 @@ impl<'a> Contents<'a> {
                 self.draws[*draw].iter().zip(by.iter().copied()).map(rolled).collect()
             }
         };
-        made.map_err(|error| no_memory(&error))
+        made.map_err(harness_failure)
     }
 }
 
@@ -91,25 +91,25 @@ impl<'a> Schedule<'a> {
     }
 
     /// Who goes first changes, so that neither always finds the caches as the other left them.
-    pub(super) fn order(round: usize) -> [Player; 2] {
+    pub(super) fn order(round: usize) -> [Side; 2] {
         match round.is_multiple_of(2) {
-            true => [Player::Eager, Player::Candidate],
-            false => [Player::Candidate, Player::Eager],
+            true => [Side::Eager, Side::Candidate],
+            false => [Side::Candidate, Side::Eager],
         }
     }
 
     /// The content of the next call of a side, and its number.
-    pub(super) fn turn(&mut self, player: Player) -> Result<(u64, Content), Box<Verdict>> {
-        let waiting = match player {
-            Player::Eager => self.waiting.pop_front(),
-            Player::Candidate => None,
+    pub(super) fn turn(&mut self, side: Side) -> Result<(u64, Content), Box<Verdict>> {
+        let waiting = match side {
+            Side::Eager => self.waiting.pop_front(),
+            Side::Candidate => None,
         };
         if let Some(waiting) = waiting {
             return Ok(waiting);
         }
         let new = (self.next, self.contents.next()?);
         self.next += 1;
-        if player == Player::Candidate {
+        if side == Side::Candidate {
             self.waiting.push_back(new.clone());
         }
         Ok(new)

@@ -1,10 +1,11 @@
 //! Is the candidate right on ordinary inputs?
 
-use super::Evaluation;
 use super::case::{Case, Run, bytes_of};
+use super::check::Check;
+use super::failure::harness_failure;
+use super::findings::Findings;
 use super::oracle::Accuracy;
-use super::pair::{Judged, Pair};
-use super::verification::{OutputSummary, first_difference, no_memory, passed};
+use super::pair::{Judged, OutputSummary, Pair, first_difference};
 use crate::tolerance::{BASELINE, Ladder};
 use crate::verdict::{Evidence, Verdict, VerdictKind};
 use passnet_engine::Value;
@@ -25,20 +26,13 @@ pub(super) struct DrawRuns<'a> {
     others: Vec<(&'a [Value], BothRuns)>,
 }
 
-/// What all draws showed.
-pub(super) struct Compared {
-    pub(super) ladder: Ladder,
-    /// The verdict on the first wrong draw.
-    pub(super) wrong: Option<Verdict>,
-}
-
 impl<'a> DrawRuns<'a> {
     pub(super) fn call(case: &'a Case) -> Result<DrawRuns<'a>, Box<Verdict>> {
         let first = &case.draws[0];
         let watched = Watched::new(case, first)?;
         let eager = case.run_eager(case.inputs_for_eager(first)?)?;
         let candidate = watched.run_candidate()?;
-        let again = case.is_rewritten.then(|| watched.run_candidate());
+        let again = case.sides.subject.has_passes().then(|| watched.run_candidate());
         let others = case.draws[1..].iter().map(|draw| (&draw[..], run_both(case, draw)));
         Ok(DrawRuns { case, eager, candidate, again, others: others.collect() })
     }
@@ -48,8 +42,8 @@ impl<'a> DrawRuns<'a> {
         bytes_of(&self.eager.outputs)
     }
 
-    /// Compares everything and writes what the first draw shows into the evaluation.
-    pub(super) fn look(self, evaluation: &mut Evaluation) -> Result<Compared, Box<Verdict>> {
+    /// Compares everything; the verdict is that on the first wrong draw.
+    pub(super) fn look(self) -> Result<Findings, Box<Verdict>> {
         let DrawRuns { case, eager, candidate, again, others } = self;
         let first = &case.draws[0];
         let pair = Pair::new(case, &eager, &candidate)?;
@@ -63,24 +57,32 @@ impl<'a> DrawRuns<'a> {
             },
         );
         let (outputs, accuracy) = compared?;
-        evaluation.outputs = outputs;
-        evaluation.accuracy = accuracy;
-        if let Some(again) = again {
-            first_draw_checks(case, &eager, &candidate, again, evaluation)?;
-        }
-        let mut draws = vec![judge_draw(case, first, &pair)];
-        draws.extend(others);
-        let mut all = Compared { ladder: Ladder::ALL, wrong: None };
-        for (index, draw) in draws.into_iter().enumerate() {
-            let draw = draw?;
-            if let Some(remark) = draw.remark(index) {
-                evaluation.remarks.push(remark);
-            }
-            all.ladder = all.ladder.and(draw.judged.ladder);
-            all.wrong = all.wrong.or(draw.wrong);
-        }
-        Ok(all)
+        let found = Findings { outputs, accuracy, ..Findings::default() };
+        Ok(found
+            .then(|_| match again {
+                Some(again) => first_draw_checks(case, &eager, &candidate, again),
+                None => Findings::default(),
+            })
+            .then(|_| {
+                let draws = std::iter::once(judge_draw(case, first, &pair)).chain(others);
+                all_draws(draws)
+            }))
     }
+}
+
+/// Right is what every draw finds right.
+fn all_draws(draws: impl Iterator<Item = Result<Draw, Box<Verdict>>>) -> Findings {
+    let mut found = Findings::default();
+    for (index, draw) in draws.enumerate() {
+        let draw = match draw {
+            Ok(draw) => draw,
+            Err(verdict) => return found.end(*verdict),
+        };
+        found.remarks.extend(draw.remark(index));
+        found.ladder = found.ladder.and(draw.judged.ladder);
+        found.verdict = found.verdict.or(draw.wrong);
+    }
+    found
 }
 
 fn run_both(case: &Case, inputs: &[Value]) -> BothRuns {
@@ -102,7 +104,7 @@ impl<'a> Watched<'a> {
     fn new(case: &'a Case, inputs: &'a [Value]) -> Result<Watched<'a>, Box<Verdict>> {
         let mut watched = Watched { case, inputs, key: FingerprintKey::random(), before: None };
         // Reading inputs twice costs less than copying them.
-        if case.is_rewritten && !case.writes_inputs {
+        if case.sides.subject.has_passes() && !case.sides.writes_inputs {
             watched.before = Some(watched.fingerprints()?);
         }
         Ok(watched)
@@ -111,7 +113,7 @@ impl<'a> Watched<'a> {
     fn fingerprints(&self) -> Result<Vec<Option<Fingerprint>>, Box<Verdict>> {
         let tensors = self.inputs.iter().map(|input| input.as_tensor());
         let prints = tensors.map(|tensor| tensor.map(|it| it.fingerprint(&self.key)).transpose());
-        prints.collect::<Result<_, _>>().map_err(|error| no_memory(&error))
+        prints.collect::<Result<_, _>>().map_err(harness_failure)
     }
 
     fn run_candidate(&self) -> Result<Run, Box<Verdict>> {
@@ -191,32 +193,48 @@ fn first_draw_checks(
     eager: &Run,
     candidate: &Run,
     again: Result<Run, Box<Verdict>>,
-    evaluation: &mut Evaluation,
-) -> Result<(), Box<Verdict>> {
-    let fail = |text: String| Box::new(Verdict::new(VerdictKind::RuntimeFail).because(text));
+) -> Findings {
+    inputs_left_alone(case)
+        .then(|_| shared_memory(eager, candidate).into())
+        .then(|_| same_again(candidate, again).into())
+}
+
+fn inputs_left_alone(case: &Case) -> Findings {
     // Where eager writes into inputs, `Pair` compares them as it compares outputs; elsewhere `Watched` has found every
     // one unchanged, or this is not reached.
-    evaluation.checks.push(passed(match case.writes_inputs {
+    let check = Check::passed(match case.sides.writes_inputs {
         true => "inputs compared with eager's after the call",
         false => "inputs left as eager leaves them",
-    }));
+    });
+    Findings { checks: vec![check], ..Findings::default() }
+}
+
+fn shared_memory(eager: &Run, candidate: &Run) -> Result<Findings, Box<Verdict>> {
     let (of_eager, of_candidate) = (Sharing::of(eager)?, Sharing::of(candidate)?);
     if let Some(pair) = of_candidate.pairs.iter().find(|pair| !of_eager.pairs.contains(pair)) {
-        return Err(fail(format!("{pair}, unlike eager's")));
+        let text = format!("{pair}, unlike eager's");
+        return Err(Box::new(Verdict::new(VerdictKind::RuntimeFail).because(text)));
     }
-    evaluation.checks.push(passed("outputs share no memory that eager's do not share"));
-    if let Some(pair) = of_eager.pairs.iter().find(|pair| !of_candidate.pairs.contains(pair)) {
-        let text = format!("eager's {pair}; the candidate's does not");
-        evaluation.remarks.push(Evidence::Message { text });
-    }
+    let lost = of_eager.pairs.iter().find(|pair| !of_candidate.pairs.contains(pair));
+    let remark = lost.map(|pair| Evidence::Message {
+        text: format!("eager's {pair}; the candidate's does not"),
+    });
+    Ok(Findings {
+        checks: vec![Check::passed("outputs share no memory that eager's do not share")],
+        remarks: remark.into_iter().collect(),
+        ..Findings::default()
+    })
+}
+
+fn same_again(candidate: &Run, again: Result<Run, Box<Verdict>>) -> Result<Findings, Box<Verdict>> {
     let again = again?;
-    let tensors = |run: &Run| output_tensors(&run.outputs).map_err(|error| no_memory(&error));
+    let tensors = |run: &Run| output_tensors(&run.outputs).map_err(harness_failure);
     if let Some(output) = first_difference(&tensors(candidate)?, &tensors(&again)?)? {
         let text = format!("output {output} differs between two runs on the same inputs");
         return Err(Box::new(Verdict::new(VerdictKind::Unstable).because(text)));
     }
-    evaluation.checks.push(passed("two runs agree in every bit"));
-    Ok(())
+    let check = Check::passed("two runs agree in every bit");
+    Ok(Findings { checks: vec![check], ..Findings::default() })
 }
 
 /// An output that shares memory with an input or with another output.
@@ -246,7 +264,7 @@ struct Sharing {
 
 impl Sharing {
     fn of(run: &Run) -> Result<Sharing, Box<Verdict>> {
-        let outputs = output_tensors(&run.outputs).map_err(|error| no_memory(&error))?;
+        let outputs = output_tensors(&run.outputs).map_err(harness_failure)?;
         let inputs: Vec<&Tensor> = run.inputs.iter().filter_map(Value::as_tensor).collect();
         let mut pairs = Vec::new();
         for (output, tensor) in outputs.iter().enumerate() {

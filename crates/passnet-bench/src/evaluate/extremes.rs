@@ -1,12 +1,13 @@
 //! Is the candidate right on extreme inputs?
 
-use super::Evaluation;
 use super::case::{Case, Run, bytes_of};
+use super::check::{Check, CheckOutcome};
 use super::contents::Contents;
+use super::failure::harness_failure;
+use super::findings::Findings;
 use super::pair::{Judged, Pair};
 use super::stress::{Stress, Stressed};
-use super::verification::{Check, CheckOutcome, no_memory};
-use crate::tolerance::BASELINE;
+use crate::tolerance::{BASELINE, Ladder};
 use crate::verdict::{Evidence, Verdict};
 use passnet_engine::Value;
 use rayon::prelude::*;
@@ -71,7 +72,7 @@ impl<'a> Extremes<'a> {
     }
 
     fn stressed<'b>(&'b self, draw: &'b [Value]) -> Stressed<'b> {
-        Stressed { draw, fixed: &self.fixed, ranges: &self.ranges, named: &self.case.named }
+        Stressed { draw, fixed: &self.fixed, ranges: &self.ranges, named: &self.case.sides.named }
     }
 
     fn call_with(&mut self, kinds: &[(usize, Stress)]) -> Result<(), Box<Verdict>> {
@@ -84,7 +85,7 @@ impl<'a> Extremes<'a> {
                 let apply = || {
                     let content = self.contents.make(content)?;
                     let changed = stress.apply(&self.stressed(&content), &self.case.secret, *round);
-                    changed.map_err(|error| no_memory(&error))
+                    changed.map_err(harness_failure)
                 };
                 (*stress, self.case.beside_others(apply))
             })
@@ -107,16 +108,16 @@ impl<'a> Extremes<'a> {
         self
     }
 
-    /// Writes all answers into the evaluation. Gives the first result that is wrong at the level that the candidate
-    /// reaches on ordinary inputs; a candidate that fails to run ends the evaluation.
-    pub(super) fn conclude(
-        self,
-        level: i32,
-        evaluation: &mut Evaluation,
-    ) -> Result<Option<Verdict>, Box<Verdict>> {
-        let mut wrong = None;
+    /// All answers. The verdict is on the first result that is wrong at the level that the candidate reaches on ordinary
+    /// inputs; a candidate that fails to run ends the evaluation.
+    pub(super) fn conclude(self, level: i32) -> Findings {
+        let mut found = Findings::default();
         for (stress, answer) in self.looked_at {
-            let (outcome, detail) = match answer? {
+            let answer = match answer {
+                Ok(answer) => answer,
+                Err(verdict) => return found.end(*verdict),
+            };
+            let (outcome, detail) = match answer {
                 Answer::NoQuestion => (CheckOutcome::Skipped, "eager refuses".into()),
                 Answer::Judged(judged, _) if judged.ladder.is_right_at(level) => {
                     (CheckOutcome::Passed, String::new())
@@ -130,10 +131,11 @@ impl<'a> Extremes<'a> {
                     verdict.evidence.insert(0, named);
                     let hint = stress.hint().map(|hint| Evidence::Message { text: hint.into() });
                     verdict.evidence.extend(hint);
-                    match verdict.kind.is_comparable() {
-                        true => wrong.get_or_insert(*verdict),
-                        false => return Err(verdict),
-                    };
+                    if !verdict.kind.is_comparable() {
+                        return found.end(*verdict);
+                    }
+                    found.verdict.get_or_insert(*verdict);
+                    found.ladder = Ladder::NONE;
                     (CheckOutcome::Failed, detail)
                 }
             };
@@ -142,13 +144,16 @@ impl<'a> Extremes<'a> {
                 check.outcome == CheckOutcome::Failed && known.outcome != CheckOutcome::Failed
                     || known.outcome == CheckOutcome::Passed
             };
-            match evaluation.checks.iter_mut().find(|known| known.name == check.name) {
+            match found.checks.iter_mut().find(|known| known.name == check.name) {
                 Some(known) if is_news(known) => *known = check,
                 Some(_) => {}
-                None => evaluation.checks.push(check),
+                None => found.checks.push(check),
             }
         }
-        self.failed.map_or(Ok(wrong), Err)
+        match self.failed {
+            Some(verdict) => found.end(*verdict),
+            None => found,
+        }
     }
 }
 

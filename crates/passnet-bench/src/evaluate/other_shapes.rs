@@ -4,13 +4,17 @@
 //! right there too, and must not refuse it. Where they are silent, inference finds the dimensions that could change; what
 //! goes wrong there is only told, for nobody promised such inputs.
 
-use super::EvaluateOptions;
-use super::case::{Case, Drawn, Sides, UnderTest};
+use super::case::{Case, Drawn, Sides};
+use super::check::{Check, CheckOutcome};
+use super::failure::harness_failure;
+use super::findings::Findings;
+use super::options::EvaluateOptions;
 use super::pair::{Judged, Pair};
 use super::stress::varied;
-use super::verification::{Check, CheckOutcome, no_memory};
 use crate::candidate::Candidate;
 use crate::secret::Secret;
+use crate::subject::Subject;
+use crate::tolerance::Ladder;
 use crate::verdict::{Evidence, Verdict, VerdictKind};
 use passnet_engine::native::{NativeEngine, Result as TensorResult};
 use passnet_engine::{Engine, Value};
@@ -66,9 +70,9 @@ pub(super) struct OtherShapes {
 }
 
 impl OtherShapes {
-    /// Adds a check for each size. Gives the first result that is wrong at a level and counts.
-    pub(super) fn conclude(self, level: i32, checks: &mut Vec<Check>) -> Option<Verdict> {
-        let mut wrong = None;
+    /// A check for each size. The verdict is on the first result that is wrong at the level and counts.
+    pub(super) fn conclude(self, level: i32) -> Findings {
+        let mut found = Findings::default();
         for (change, sizes, answer) in self.answers {
             let failure = match answer {
                 Ok(judged) if judged.ladder.is_right_at(level) => None,
@@ -93,16 +97,17 @@ impl OtherShapes {
                             let mut verdict = *verdict;
                             let text = format!("with {} ({sizes})", change.name());
                             verdict.evidence.insert(0, Evidence::Message { text });
-                            wrong.get_or_insert(verdict);
+                            found.verdict.get_or_insert(verdict);
+                            found.ladder = Ladder::NONE;
                             (CheckOutcome::Failed, detail)
                         }
                         _ => (CheckOutcome::Advice, detail),
                     }
                 }
             };
-            checks.push(Check { name: change.name().into(), outcome, detail });
+            found.checks.push(Check { name: change.name().into(), outcome, detail });
         }
-        wrong
+        found
     }
 }
 
@@ -232,10 +237,10 @@ fn answer(
     original: &Case,
 ) -> Result<Judged, Box<Verdict>> {
     let rewritten = candidate.rewrite(&variant.graph)?;
-    let draw = stretched_to(variant, draw, &original.secret).map_err(|error| no_memory(&error))?;
-    let under_test = UnderTest::Rewritten(rewritten.graph, candidate.wrappers());
+    let draw = stretched_to(variant, draw, &original.secret).map_err(harness_failure)?;
+    let subject = Subject::Passes((&rewritten.graph, candidate.wrappers()));
     let drawn = Drawn { drawer: original.drawer.clone(), draws: vec![draw] };
-    let sides = Sides::prepare(engine, &variant.graph, under_test)?;
+    let sides = Sides::prepare(engine, &variant.graph, subject)?;
     let case = Case::new(sides, drawn, options, original.secret.clone());
     let inputs = &case.draws[0];
     let eager = case.run_eager(case.inputs_for_eager(inputs)?)?;

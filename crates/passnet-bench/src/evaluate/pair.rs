@@ -1,15 +1,27 @@
 //! The outputs of both sides on the same inputs, held against each other and against float64.
 
 use super::case::{Case, Run};
+use super::failure::harness_failure;
 use super::oracle::{self, Accuracy, Judgement};
 use super::tensors::{Flat, views};
-use super::verification::{OutputSummary, first_difference, no_memory};
+use crate::compare::{self, Comparison, MalformedTensor, Rules};
 use crate::number::Number;
 use crate::tolerance::{BASELINE, Ladder};
 use crate::verdict::{Verdict, VerdictKind};
-use crate::verify::{self, Comparison, MalformedTensor, Rules};
 use passnet_engine::Value;
 use passnet_engine::native::{Scalar, Tensor};
+use serde::{Deserialize, Serialize};
+
+/// What the first draw shows about one output.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OutputSummary {
+    pub dtype: String,
+    pub equal: bool,
+    /// By the tolerances of float16, bfloat16, float32, float64.
+    pub ladders: [Ladder; 4],
+    pub max_error: Number,
+    pub mean_error: Number,
+}
 
 /// At which levels outputs are right.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +46,7 @@ struct Flats<'a> {
 
 impl Pair {
     pub(super) fn new(case: &Case, eager: &Run, candidate: &Run) -> Result<Pair, Box<Verdict>> {
-        let tensors = |run: &Run| run.tensors(case.writes_inputs).map_err(|e| no_memory(&e));
+        let tensors = |run: &Run| run.tensors(case.sides.writes_inputs).map_err(harness_failure);
         Ok(Pair { eager: tensors(eager)?, candidate: tensors(candidate)? })
     }
 
@@ -43,14 +55,14 @@ impl Pair {
     }
 
     fn flats(&self) -> Result<Flats<'_>, Box<Verdict>> {
-        let flats = |tensors| Flat::all(tensors).map_err(|error| no_memory(&error));
+        let flats = |tensors| Flat::all(tensors).map_err(harness_failure);
         Ok(Flats { eager: flats(&self.eager)?, candidate: flats(&self.candidate)? })
     }
 
     /// Everything there is to say about the differences.
     pub(super) fn compare(&self) -> Result<Comparison, Box<Verdict>> {
         let flats = self.flats()?;
-        verify::compare(&views(&flats.eager), &views(&flats.candidate), Rules::Strict)
+        compare::compare(&views(&flats.eager), &views(&flats.candidate), Rules::Strict)
             .map_err(malformed)
     }
 
@@ -61,7 +73,7 @@ impl Pair {
             return Ok(Some(Ladder::ALL));
         }
         let flats = self.flats()?;
-        verify::ladder(&views(&flats.eager), &views(&flats.candidate), Rules::Strict)
+        compare::ladder(&views(&flats.eager), &views(&flats.candidate), Rules::Strict)
             .map_err(malformed)
     }
 
@@ -69,7 +81,7 @@ impl Pair {
     pub(super) fn ladder_of_zeros(&self) -> Result<Ladder, Box<Verdict>> {
         let zeros = |tensor: &Tensor| Tensor::full(tensor.shape(), Scalar::Int(0), tensor.dtype());
         let zeros = self.eager.iter().map(zeros).collect::<Result<Vec<_>, _>>();
-        let zeros = Pair::of(self.eager.clone(), zeros.map_err(|error| no_memory(&error))?);
+        let zeros = Pair::of(self.eager.clone(), zeros.map_err(harness_failure)?);
         Ok(zeros.ladder()?.unwrap_or(Ladder::NONE))
     }
 
@@ -99,7 +111,7 @@ impl Pair {
 
     fn judge_by_truth(&self, case: &Case, inputs: &[Value]) -> Result<Judgement, Box<Verdict>> {
         let Some(truth) = case.run_oracle(inputs)? else { return Ok(Judgement::Wrong) };
-        let truth = Flat::all(&truth).map_err(|error| no_memory(&error))?;
+        let truth = Flat::all(&truth).map_err(harness_failure)?;
         let Flats { eager, candidate } = self.flats()?;
         match oracle::judge(&eager, &candidate, &truth, None) {
             Judgement::Unexplained => {
@@ -137,7 +149,7 @@ impl Pair {
         inputs: &[Value],
     ) -> Result<Option<Accuracy>, Box<Verdict>> {
         let Some(truth) = case.run_oracle(inputs)? else { return Ok(None) };
-        let truth = Flat::all(&truth).map_err(|error| no_memory(&error))?;
+        let truth = Flat::all(&truth).map_err(harness_failure)?;
         let Flats { eager, candidate } = self.flats()?;
         Ok(oracle::accuracy(&eager, &candidate, &truth))
     }
@@ -153,7 +165,7 @@ impl Pair {
             .map(|(report, (eager, candidate))| OutputSummary {
                 dtype: report.dtype.name().into(),
                 equal: report.is_equal(),
-                ladders: verify::ladders_by_format(
+                ladders: compare::ladders_by_format(
                     &eager.view(),
                     &candidate.view(),
                     Rules::Reference,
@@ -164,6 +176,22 @@ impl Pair {
             })
             .collect())
     }
+}
+
+/// The first output that is not the same in every bit.
+pub(super) fn first_difference(
+    one: &[Tensor],
+    two: &[Tensor],
+) -> Result<Option<usize>, Box<Verdict>> {
+    if one.len() != two.len() {
+        return Ok(Some(one.len().min(two.len())));
+    }
+    for (index, (one, two)) in one.iter().zip(two).enumerate() {
+        if !one.same_bits(two).map_err(harness_failure)? {
+            return Ok(Some(index));
+        }
+    }
+    Ok(None)
 }
 
 fn malformed(error: MalformedTensor) -> Box<Verdict> {

@@ -6,68 +6,82 @@
 
 use super::case::{Case, Run};
 use super::contents::{Contents, Schedule};
+use super::evaluation::CallCosts;
+use super::failure::{candidate_failure, eager_failure, harness_failure};
+use super::options::EvaluateOptions;
 use super::pair::Pair;
-use super::verification::scoring_level;
-use super::{EvaluateOptions, Evaluation, candidate_failure, eager_failure};
 use crate::secret::Dice;
+use crate::stats::RatioInterval;
+use crate::subject::Subject;
 use crate::timing::{self, Rounds, Timings};
 use crate::tolerance::{self, BASELINE, Ladder};
 use crate::verdict::{Verdict, VerdictKind};
 use passnet_engine::dump::output_tensors;
-use passnet_engine::{Compared, Content, Player, Prepared, RunOptions, Staged, Turn, Value};
+use passnet_engine::{Compared, Content, Prepared, RunOptions, Side, Staged, Turn, Value};
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// Times both sides and writes the result into the evaluation.
+/// What the race of both sides showed.
+#[derive(Debug, Default)]
+pub(super) struct Race {
+    /// The levels at which verified and timed calls are right.
+    pub(super) ladder: Ladder,
+    pub(super) timings: Timings,
+    pub(super) interval: Option<RatioInterval>,
+    pub(super) eager_costs: CallCosts,
+    pub(super) candidate_costs: CallCosts,
+    /// Seconds of all calls, those of verification included where they have warmed up.
+    pub(super) measured_seconds: f64,
+    /// Seconds around the calls.
+    pub(super) overhead: f64,
+}
+
+/// Times both sides; verification found these levels right.
 pub(super) fn time(
     case: &Case,
     options: &EvaluateOptions,
-    evaluation: &mut Evaluation,
-) -> Result<(), Box<Verdict>> {
+    verified: Ladder,
+) -> Result<Race, Box<Verdict>> {
     let started = Instant::now();
-    let checks = (!case.is_eager).then(|| TimedChecks::new(case, evaluation.judged.ladder));
+    let is_checked = case.sides.subject != Subject::Eager;
+    let checks = is_checked.then(|| TimedChecks::new(case, verified));
     let run_options = case.run_options();
-    let staged = case
+    let sides = &case.sides;
+    let staged = sides
         .candidate
-        .stage(&*case.eager, &case.draws, &tolerance::table(), &run_options)
-        .map_err(|error| candidate_failure(&error))?;
-    let (timings, checks) = match staged {
+        .stage(&*sides.eager, &case.draws, &tolerance::table(), &run_options)
+        .map_err(candidate_failure)?;
+    let mut race = Race::default();
+    let checks = match staged {
         Some(staged) => {
             let mut remote = Remote::new(staged, case, checks);
-            let timings = timing::race(&mut remote, &options.timing)?;
+            race.timings = timing::race(&mut remote, &options.timing)?;
             remote.settle()?;
-            let mut costs = |player| match remote.staged.costs(player) {
-                Ok(costs) => Ok(costs.into()),
-                Err(error) => Err(candidate_failure(&error)),
-            };
-            evaluation.eager_costs = costs(Player::Eager)?;
-            evaluation.candidate_costs = costs(Player::Candidate)?;
-            (timings, remote.checks)
+            let mut costs =
+                |side| remote.staged.costs(side).map(CallCosts::from).map_err(candidate_failure);
+            race.eager_costs = costs(Side::Eager)?;
+            race.candidate_costs = costs(Side::Candidate)?;
+            remote.checks
         }
         None => {
             // Verification has called both sides already, each call by itself: that much of the warm-up is done.
             let calls = case.calls();
             let mut plan = options.timing.clone();
             plan.warmup = plan.warmup.saturating_sub(calls.of_each_side());
-            evaluation.measured_seconds = calls.seconds;
-            let mut duel = Duel::new(case, &*case.candidate, checks);
-            let timings = timing::race(&mut duel, &plan)?;
-            duel.settle()?;
-            (timings, duel.checks)
+            race.measured_seconds = calls.seconds;
+            let mut local = Local::new(case, &*sides.candidate, checks);
+            race.timings = timing::race(&mut local, &plan)?;
+            local.settle()?;
+            local.checks
         }
     };
-    if let Some(checks) = checks {
-        evaluation.judged.ladder = evaluation.judged.ladder.and(checks.ladder);
-    }
-    evaluation.measured_seconds += timings.measured;
-    evaluation.interval = timing::interval(&timings);
-    evaluation.judged.speedup = evaluation.interval.map(|interval| interval.ratio);
-    evaluation.decision = evaluation.interval.map(|interval| interval.decide(options.noise_floor));
-    evaluation.spent.around_calls = started.elapsed().as_secs_f64() - timings.measured;
-    let milliseconds = |seconds: &[f64]| seconds.iter().map(|s| s * 1e3).collect();
-    evaluation.eager_ms = milliseconds(&timings.eager);
-    evaluation.candidate_ms = milliseconds(&timings.candidate);
-    Ok(())
+    Ok(Race {
+        ladder: checks.map_or(verified, |checks| verified.and(checks.ladder)),
+        interval: timing::interval(&race.timings),
+        measured_seconds: race.measured_seconds + race.timings.measured,
+        overhead: started.elapsed().as_secs_f64() - race.timings.measured,
+        ..race
+    })
 }
 
 /// Times eager against itself, in turns and one after the other.
@@ -76,24 +90,24 @@ pub(super) fn against_itself(
     options: &EvaluateOptions,
 ) -> Result<[Timings; 2], Box<Verdict>> {
     let run_options = case.run_options();
-    let staged = case
-        .eager
-        .stage(&*case.eager, &case.draws, &tolerance::table(), &run_options)
-        .map_err(|error| eager_failure(&error))?;
+    let eager = &*case.sides.eager;
+    let staged = eager
+        .stage(eager, &case.draws, &tolerance::table(), &run_options)
+        .map_err(eager_failure)?;
     match staged {
         Some(staged) => {
             let mut remote = Remote::new(staged, case, None);
             let turns = timing::race(&mut remote, &options.timing)?;
-            let alone = timing::one_after_the_other(&options.timing, &mut |player, calls| {
-                remote.alone(player, calls)
+            let alone = timing::one_after_the_other(&options.timing, &mut |side, calls| {
+                remote.alone(side, calls)
             })?;
             Ok([turns, alone])
         }
         None => {
-            let mut duel = Duel::new(case, &*case.eager, None);
-            let turns = timing::race(&mut duel, &options.timing)?;
-            let alone = timing::one_after_the_other(&options.timing, &mut |player, calls| {
-                (0..calls).map(|_| duel.call(player, false)).collect()
+            let mut local = Local::new(case, eager, None);
+            let turns = timing::race(&mut local, &options.timing)?;
+            let alone = timing::one_after_the_other(&options.timing, &mut |side, calls| {
+                (0..calls).map(|_| local.call(side, false)).collect()
             })?;
             Ok([turns, alone])
         }
@@ -125,7 +139,7 @@ impl<'a> TimedChecks<'a> {
         TimedChecks {
             case,
             first: verified.first_right().unwrap_or(BASELINE),
-            level: scoring_level(verified),
+            level: verified.scoring_level(),
             ladder: Ladder::ALL,
             dice: case.secret.dice("judged calls"),
             doubtful: 0,
@@ -164,7 +178,7 @@ impl<'a> TimedChecks<'a> {
 }
 
 /// Both sides in this process.
-struct Duel<'a> {
+struct Local<'a> {
     case: &'a Case,
     candidate: &'a dyn Prepared,
     schedule: Schedule<'a>,
@@ -174,14 +188,14 @@ struct Duel<'a> {
     waiting: VecDeque<(u64, Run)>,
 }
 
-impl<'a> Duel<'a> {
+impl<'a> Local<'a> {
     fn new(
         case: &'a Case,
         candidate: &'a dyn Prepared,
         checks: Option<TimedChecks<'a>>,
-    ) -> Duel<'a> {
+    ) -> Local<'a> {
         let contents = Contents::new(&case.drawer, &case.draws, &case.secret, "contents");
-        Duel {
+        Local {
             case,
             candidate,
             schedule: Schedule::new(contents),
@@ -192,30 +206,30 @@ impl<'a> Duel<'a> {
     }
 
     /// One call, its seconds. What it gives is checked where that counts.
-    fn call(&mut self, player: Player, is_checked: bool) -> Result<f64, Box<Verdict>> {
-        let (number, content) = self.schedule.turn(player)?;
+    fn call(&mut self, side: Side, is_checked: bool) -> Result<f64, Box<Verdict>> {
+        let (number, content) = self.schedule.turn(side)?;
         let inputs = self.schedule.contents.make(&content)?;
-        let side = match player {
-            Player::Eager => &*self.case.eager,
-            Player::Candidate => self.candidate,
+        let prepared = match side {
+            Side::Eager => &*self.case.sides.eager,
+            Side::Candidate => self.candidate,
         };
-        side.scrub_memory();
+        prepared.scrub_memory();
         let started = Instant::now();
-        let outputs = side.run(&inputs, &self.options);
+        let outputs = prepared.run(&inputs, &self.options);
         let seconds = started.elapsed().as_secs_f64();
-        let outputs = outputs.map_err(|error| match player {
-            Player::Eager => eager_failure(&error),
-            Player::Candidate => candidate_failure(&error),
+        let outputs = outputs.map_err(|error| match side {
+            Side::Eager => eager_failure(error),
+            Side::Candidate => candidate_failure(error),
         })?;
         // Inputs matter afterwards only where the graph writes into them.
-        let inputs = if self.case.writes_inputs { inputs } else { Vec::new() };
+        let inputs = if self.case.sides.writes_inputs { inputs } else { Vec::new() };
         let run = Run { outputs, inputs };
-        match player {
-            Player::Candidate if is_checked && self.checks.is_some() => {
+        match side {
+            Side::Candidate if is_checked && self.checks.is_some() => {
                 self.waiting.push_back((number, run));
             }
-            Player::Candidate => {}
-            Player::Eager => self.compare(number, &content, &run)?,
+            Side::Candidate => {}
+            Side::Eager => self.compare(number, &content, &run)?,
         }
         Ok(seconds)
     }
@@ -234,26 +248,26 @@ impl<'a> Duel<'a> {
     /// Checks the candidate's last calls.
     fn settle(&mut self) -> Result<(), Box<Verdict>> {
         while self.schedule.is_waiting() {
-            self.call(Player::Eager, true)?;
+            self.call(Side::Eager, true)?;
         }
         Ok(())
     }
 }
 
-impl Rounds for Duel<'_> {
+impl Rounds for Local<'_> {
     type Error = Box<Verdict>;
 
     fn warm_up(&mut self, first: usize, count: usize) -> Result<f64, Box<Verdict>> {
         let rounds = (first..first + count).flat_map(Schedule::order);
-        rounds.map(|player| self.call(player, false)).sum()
+        rounds.map(|side| self.call(side, false)).sum()
     }
 
     fn play(&mut self, first: usize, count: usize) -> Result<Vec<[f64; 2]>, Box<Verdict>> {
         (first..first + count)
             .map(|round| {
                 let mut seconds = [0.0; 2];
-                for player in Schedule::order(round) {
-                    seconds[usize::from(player == Player::Candidate)] = self.call(player, true)?;
+                for side in Schedule::order(round) {
+                    seconds[usize::from(side == Side::Candidate)] = self.call(side, true)?;
                 }
                 Ok(seconds)
             })
@@ -293,17 +307,17 @@ impl<'a> Remote<'a> {
     /// Calls in the order given; eager's are compared with the candidate's on the same contents where that counts.
     fn calls(
         &mut self,
-        players: impl Iterator<Item = Player>,
+        sides: impl Iterator<Item = Side>,
         is_checked: bool,
     ) -> Result<Vec<f64>, Box<Verdict>> {
         let level = self.checks.as_ref().filter(|_| is_checked).map(|checks| checks.first);
-        let turns = players.map(|player| {
-            let (number, content) = self.schedule.turn(player)?;
-            let level = level.filter(|_| player == Player::Eager);
-            Ok(Turn { player, number, content, level })
+        let turns = sides.map(|side| {
+            let (number, content) = self.schedule.turn(side)?;
+            let level = level.filter(|_| side == Side::Eager);
+            Ok(Turn { side, number, content, level })
         });
         let turns = turns.collect::<Result<Vec<Turn>, Box<Verdict>>>()?;
-        let called = self.staged.calls(&turns).map_err(|error| candidate_failure(&error))?;
+        let called = self.staged.calls(&turns).map_err(candidate_failure)?;
         for call in &called {
             match call.compared {
                 None => {}
@@ -327,13 +341,11 @@ impl<'a> Remote<'a> {
         let mut pair = None;
         let is_doubtful = checks.level.is_some_and(|level| !ladder.is_right_at(level));
         if is_doubtful {
-            let found = staged.doubtful().map_err(|error| candidate_failure(&error))?;
+            let found = staged.doubtful().map_err(candidate_failure)?;
             // It was judged with an earlier call of the same request, which was worse.
             let Some(found) = found else { return Ok(()) };
             doubted = turns.iter().find(|turn| turn.number == found.number);
-            let tensors = |values: &[Value]| {
-                output_tensors(values).map_err(|error| super::verification::no_memory(&error))
-            };
+            let tensors = |values: &[Value]| output_tensors(values).map_err(harness_failure);
             pair = Some(Pair::of(tensors(&found.eager)?, tensors(&found.candidate)?));
         }
         let unknown = || {
@@ -348,14 +360,14 @@ impl<'a> Remote<'a> {
     }
 
     /// Calls of one side alone, for comparison with the reference's way.
-    fn alone(&mut self, player: Player, calls: usize) -> Result<Vec<f64>, Box<Verdict>> {
-        self.calls(std::iter::repeat_n(player, calls), false)
+    fn alone(&mut self, side: Side, calls: usize) -> Result<Vec<f64>, Box<Verdict>> {
+        self.calls(std::iter::repeat_n(side, calls), false)
     }
 
     /// Checks the candidate's last calls.
     fn settle(&mut self) -> Result<(), Box<Verdict>> {
         while self.schedule.is_waiting() {
-            self.calls(std::iter::once(Player::Eager), true)?;
+            self.calls(std::iter::once(Side::Eager), true)?;
         }
         Ok(())
     }
@@ -365,8 +377,8 @@ impl Rounds for Remote<'_> {
     type Error = Box<Verdict>;
 
     fn warm_up(&mut self, first: usize, count: usize) -> Result<f64, Box<Verdict>> {
-        let players = (first..first + count).flat_map(Schedule::order);
-        Ok(self.calls(players, false)?.iter().sum())
+        let sides = (first..first + count).flat_map(Schedule::order);
+        Ok(self.calls(sides, false)?.iter().sum())
     }
 
     fn play(&mut self, first: usize, count: usize) -> Result<Vec<[f64; 2]>, Box<Verdict>> {
@@ -375,7 +387,7 @@ impl Rounds for Remote<'_> {
         let times = self.calls(rounds.clone().flat_map(Schedule::order), true)?;
         self.round = Some(started.elapsed().as_secs_f64() / count.max(1) as f64);
         let in_order = |(round, &[one, two]): (usize, &[f64; 2])| {
-            if Schedule::order(round)[0] == Player::Eager { [one, two] } else { [two, one] }
+            if Schedule::order(round)[0] == Side::Eager { [one, two] } else { [two, one] }
         };
         Ok(rounds.zip(times.as_chunks::<2>().0).map(in_order).collect())
     }

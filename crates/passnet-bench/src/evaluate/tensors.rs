@@ -1,6 +1,6 @@
 //! Engine values as the comparison wants them.
 
-use crate::verify::{TensorData, TensorView};
+use crate::compare::{TensorData, TensorView};
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 use passnet_engine::native::tensor::{Complex, Truth, Values};

@@ -1,7 +1,7 @@
 //! Do the candidate's kernels touch only what they may?
 
-use super::candidate_failure;
 use super::case::Case;
+use super::failure::candidate_failure;
 use crate::verdict::{Evidence, Verdict, VerdictKind};
 use passnet_kernel::check::Severity;
 
@@ -11,10 +11,8 @@ pub(super) fn watch_kernels(case: &Case) -> Result<Vec<Evidence>, Box<Verdict>> 
     let mut dice = case.secret.dice("watched draw");
     let draw = &case.draws[dice.below(case.draws.len())];
     let inputs = case.inputs_for_eager(draw)?;
-    let findings = case
-        .candidate
-        .check(&inputs, &case.run_options())
-        .map_err(|error| candidate_failure(&error))?;
+    let findings =
+        case.sides.candidate.check(&inputs, &case.run_options()).map_err(candidate_failure)?;
     let (mut errors, mut remarks) = (Vec::new(), Vec::new());
     for finding in findings {
         let is_error = finding.severity == Severity::Error;

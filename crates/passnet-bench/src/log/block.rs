@@ -1,7 +1,7 @@
 //! What a log says about one graph, collected line by line.
 
+use super::flags::ReferenceFlags;
 use super::line::{Line, numbers, trial};
-use super::reference::ReferenceFlags;
 use crate::number::Number;
 use std::collections::BTreeMap;
 

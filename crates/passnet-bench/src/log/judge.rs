@@ -1,65 +1,14 @@
 //! A whole log, judged both ways, with every difference explained.
 
 use super::block::Phrase;
+use super::difference::{Difference, DifferenceKind, Finding};
 use super::{GraphList, Log, reference_outcome, strict};
 use crate::score::{
-    JudgedGraph, Outcome, Parameters, Score, Scoring, curve_levels, graph_error_aware,
+    JudgedGraph, Parameters, Score, ScoredGraph, Scoring, curve_levels, graph_error_aware,
 };
 use crate::tolerance::Ladder;
 use crate::verdict::{Evidence, ReferenceStatus, Verdict, VerdictKind};
 use serde::Serialize;
-
-/// Something about a log that deserves a look but changes no score by itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub graph: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<usize>,
-    pub text: String,
-}
-
-/// Why the two ways of scoring disagree about a graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DifferenceKind {
-    /// The reference gives a failure the wrong name, and with it the wrong class.
-    Misclassified,
-    /// Text of something else counts as the graph's failure.
-    StrayError,
-    /// A noisy measurement counts as a failure that is never forgiven.
-    NoiseGate,
-    /// A wrong shape passes because it broadcasts.
-    BroadcastShape,
-    /// An empty output breaks the reference's own summary.
-    EmptyOutput,
-    /// Lines that the harness cannot have printed.
-    ForgedLine,
-    /// The log stops in the middle of a graph.
-    Truncated,
-    /// A graph of the list is not in the log; the reference leaves it out of the mean.
-    Vanished,
-    /// A graph of the log is not in the list.
-    Unlisted,
-    /// One graph stands twice in the log; the reference counts both.
-    Repeated,
-    /// A candidate is wrong, or needs another tolerance, on inputs the reference does not try.
-    OtherInputs,
-    /// A candidate outside eager's tolerance is as close to the float64 result as eager.
-    Yardstick,
-}
-
-/// One graph that the two ways of scoring see differently.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Difference {
-    pub graph: String,
-    pub kind: DifferenceKind,
-    /// The reference's status; `None` where the reference does not know the graph.
-    pub reference: Option<ReferenceStatus>,
-    /// Our verdict; `None` where the graph does not count.
-    pub strict: Option<VerdictKind>,
-    pub reason: String,
-}
 
 /// One graph of a log.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -103,13 +52,13 @@ pub fn judge(log: &Log, list: Option<&GraphList>, parameters: Parameters) -> Log
         strict: None,
         reference: None,
     };
-    let reference: Vec<Outcome> = log.blocks.iter().map(reference_outcome).collect();
+    let reference: Vec<ScoredGraph> = log.blocks.iter().map(reference_outcome).collect();
     report.reference = Score::of(&reference, parameters);
-    let mut places = Places::new(list);
+    let mut seen_graphs = SeenGraphs::new(list);
     for (block, reference) in log.blocks.iter().zip(&reference) {
         let judgement = strict::judge(block, &mut report.findings);
         let status = block.reference_status();
-        let strict = judgement.judged.outcome(Scoring::Strict);
+        let strict = judgement.judged.scored(Scoring::Strict);
         let kind = judgement.judged.verdict.kind;
         let difference = |kind, strict, reason: String| Difference {
             graph: block.path.clone(),
@@ -124,21 +73,21 @@ pub fn judge(log: &Log, list: Option<&GraphList>, parameters: Parameters) -> Log
             reference_status: Some(status),
             line: Some(block.line),
         };
-        let place = places.find(&block.path);
-        if !matches!(place, Place::Unlisted) && differ(reference, &strict, parameters) {
+        let listing = seen_graphs.find(&block.path);
+        if !matches!(listing, Listing::Unlisted) && differ(reference, &strict, parameters) {
             let (why, reason) = reason.unwrap_or_else(|| {
                 (DifferenceKind::Misclassified, kind.classification().why.to_string())
             });
             report.differences.push(difference(why, Some(kind), reason));
         }
-        match place {
-            Place::Unlisted => report.differences.push(difference(
+        match listing {
+            Listing::Unlisted => report.differences.push(difference(
                 DifferenceKind::Unlisted,
                 None,
                 "the graph is not in the graph list and does not count".into(),
             )),
-            Place::New => report.graphs.push(logged),
-            Place::Taken(position) => {
+            Listing::New => report.graphs.push(logged),
+            Listing::Taken(position) => {
                 report.differences.push(difference(
                     DifferenceKind::Repeated,
                     Some(kind),
@@ -152,7 +101,7 @@ pub fn judge(log: &Log, list: Option<&GraphList>, parameters: Parameters) -> Log
             }
         }
     }
-    for path in places.missing() {
+    for path in seen_graphs.missing() {
         let judged = vanished(log, path);
         report.differences.push(Difference {
             graph: path.to_string(),
@@ -164,21 +113,21 @@ pub fn judge(log: &Log, list: Option<&GraphList>, parameters: Parameters) -> Log
         });
         report.graphs.push(LoggedGraph { judged, reference_status: None, line: None });
     }
-    let strict: Vec<Outcome> =
-        report.graphs.iter().map(|g| g.judged.outcome(Scoring::Strict)).collect();
+    let strict: Vec<ScoredGraph> =
+        report.graphs.iter().map(|g| g.judged.scored(Scoring::Strict)).collect();
     report.strict = Score::of(&strict, parameters);
     report
 }
 
 /// Whether two outcomes of a graph score differently at any level.
-pub(crate) fn differ(a: &Outcome, b: &Outcome, parameters: Parameters) -> bool {
+pub(crate) fn differ(a: &ScoredGraph, b: &ScoredGraph, parameters: Parameters) -> bool {
     curve_levels()
         .any(|t| graph_error_aware(a, t, parameters) != graph_error_aware(b, t, parameters))
 }
 
 /// Orders results of one graph from worse to better.
 fn rank(judged: &JudgedGraph) -> (bool, u32, u64) {
-    let is_forgiven = judged.outcome(Scoring::Strict).class().tolerated_from().is_some();
+    let is_forgiven = judged.scored(Scoring::Strict).class().tolerated_from().is_some();
     // Positive floats order like their bits.
     (is_forgiven, judged.ladder.count(), judged.speedup.unwrap_or(0.0).max(0.0).to_bits())
 }
@@ -225,37 +174,37 @@ fn vanished(log: &Log, path: &str) -> JudgedGraph {
 }
 
 /// Which graphs of the log have been seen, and which of the list.
-struct Places<'a> {
+struct SeenGraphs<'a> {
     list: Option<&'a GraphList>,
     /// By list position, or by path without a list: the position among the graphs that count.
     seen: std::collections::BTreeMap<(usize, String), usize>,
 }
 
-enum Place {
+enum Listing {
     New,
     Taken(usize),
     Unlisted,
 }
 
-impl<'a> Places<'a> {
+impl<'a> SeenGraphs<'a> {
     fn new(list: Option<&'a GraphList>) -> Self {
-        Places { list, seen: std::collections::BTreeMap::new() }
+        SeenGraphs { list, seen: std::collections::BTreeMap::new() }
     }
 
-    fn find(&mut self, path: &str) -> Place {
+    fn find(&mut self, path: &str) -> Listing {
         let key = match self.list {
             None => (0, path.to_string()),
             Some(list) => match list.position(path) {
                 Some(position) => (position, String::new()),
-                None => return Place::Unlisted,
+                None => return Listing::Unlisted,
             },
         };
         let next = self.seen.len();
         match self.seen.get(&key) {
-            Some(&position) => Place::Taken(position),
+            Some(&position) => Listing::Taken(position),
             None => {
                 self.seen.insert(key, next);
-                Place::New
+                Listing::New
             }
         }
     }

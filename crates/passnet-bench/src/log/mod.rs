@@ -7,6 +7,8 @@
 //! never shared a process with the pass can be trusted, which is what `passnet bench` is for.
 
 mod block;
+mod difference;
+mod flags;
 mod graph_list;
 mod judge;
 mod line;
@@ -15,9 +17,10 @@ mod strict;
 mod write;
 
 pub use block::{GraphBlock, Mention, Phrase, Reading};
+pub use difference::{Difference, DifferenceKind, Finding};
 pub use graph_list::GraphList;
 pub(crate) use judge::differ;
-pub use judge::{Difference, DifferenceKind, Finding, LogReport, LoggedGraph, judge};
+pub use judge::{LogReport, LoggedGraph, judge};
 pub use reference::{reference_ladder, reference_outcome};
 pub use write::{
     FailureCause, GpuTimings, GraphEntry, LogWriter, OutputLines, RunConfig, Timings,

@@ -1,63 +1,9 @@
 //! What the reference makes of a graph's part of a log: substring tests, an order of decisions, a table lookup.
 
 use super::block::GraphBlock;
-use crate::score::Outcome;
+use crate::score::ScoredGraph;
 use crate::tolerance::{FLOAT_TYPES, Ladder, Tolerance};
 use crate::verdict::ReferenceStatus;
-
-/// The six facts the reference derives from the lines of a graph.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct ReferenceFlags {
-    eager_ok: bool,
-    compile_ok: bool,
-    shape_ok: bool,
-    type_ok: bool,
-    pass_miss: bool,
-    runtime_fail: bool,
-}
-
-impl ReferenceFlags {
-    pub(super) fn see(&mut self, line: &str) {
-        let matched =
-            |tag: &str| line.find(tag).is_some_and(|at| line[at..].contains("match:True"));
-        if line.contains("[Datatype][eager]") {
-            self.eager_ok = true;
-        } else if line.contains("[Datatype][compiled]") {
-            self.compile_ok = true;
-        } else if matched("[Shape]") {
-            self.shape_ok = true;
-        } else if matched("[DataType]") {
-            self.type_ok = true;
-        } else if line.contains("all_close") {
-            self.shape_ok = true;
-            self.eager_ok = true;
-            self.compile_ok = true;
-        } else if line.contains("No passes modified") {
-            self.pass_miss = true;
-        }
-        if line.contains("Exception:") || line.contains("Error:") {
-            self.runtime_fail = true;
-        }
-    }
-
-    fn status(self) -> ReferenceStatus {
-        if !self.eager_ok {
-            ReferenceStatus::EagerFail
-        } else if !self.compile_ok {
-            ReferenceStatus::CompileFail
-        } else if !self.shape_ok {
-            ReferenceStatus::ShapeMismatch
-        } else if !self.type_ok {
-            ReferenceStatus::TypeMismatch
-        } else if self.runtime_fail {
-            ReferenceStatus::RuntimeFail
-        } else if self.pass_miss {
-            ReferenceStatus::PassMiss
-        } else {
-            ReferenceStatus::Correct
-        }
-    }
-}
 
 impl GraphBlock {
     pub fn reference_status(&self) -> ReferenceStatus {
@@ -88,7 +34,7 @@ pub fn reference_ladder(block: &GraphBlock) -> Ladder {
 }
 
 /// What the graph is worth to the reference. It believes the last speed-up printed.
-pub fn reference_outcome(block: &GraphBlock) -> Outcome {
+pub fn reference_outcome(block: &GraphBlock) -> ScoredGraph {
     let speedup = block.speedup.as_ref().map(|r| r.value);
-    Outcome::of_status(block.reference_status(), reference_ladder(block), speedup)
+    ScoredGraph::of_status(block.reference_status(), reference_ladder(block), speedup)
 }

@@ -4,7 +4,7 @@
 //! the harness, and the graph is judged `integrity`; whatever failed gets the verdict of its own cause.
 
 use super::block::{GraphBlock, Mention, Phrase, Reading};
-use super::judge::{DifferenceKind, Finding};
+use super::difference::{DifferenceKind, Finding};
 use super::reference::reference_ladder;
 use crate::score::JudgedGraph;
 use crate::stats::median;

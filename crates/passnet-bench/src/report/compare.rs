@@ -5,7 +5,7 @@
 //! share one pass and are no independent findings.
 
 use super::{GraphName, GraphRecord, RunRecord, are_unlike, differences, sentence};
-use crate::score::{Outcome, Parameters, Score, graph_log_score};
+use crate::score::{Parameters, Score, ScoredGraph, graph_log_score};
 use crate::stats::{Bootstrap, RatioInterval, sign_test};
 use crate::verdict::VerdictKind;
 use passnet_engine::identity::Difference;
@@ -165,18 +165,18 @@ pub fn compare(before: &RunRecord, after: &RunRecord, parameters: Parameters) ->
         Some((name.sample.as_str(), (new.right_speedup()? / old.right_speedup()?).ln()))
     }));
     let score = overall(like.iter().map(|(name, old, new)| {
-        let log = |graph: &GraphRecord| graph_log_score(&graph.outcome(), parameters);
+        let log = |graph: &GraphRecord| graph_log_score(&graph.scored(), parameters);
         (name.sample.as_str(), log(new) - log(old))
     }));
-    let side = |run: &RunRecord, outcomes: Vec<Outcome>| SideScore {
+    let side = |run: &RunRecord, outcomes: Vec<ScoredGraph>| SideScore {
         run: run.name.clone(),
         graphs: run.graphs.len(),
         aggregated: Score::of(&run.outcomes(), parameters).map(|score| score.aggregated),
         common: Score::of(&outcomes, parameters),
     };
     Comparison {
-        before: side(before, common.iter().map(|(_, old, _)| old.outcome()).collect()),
-        after: side(after, common.iter().map(|(_, _, new)| new.outcome()).collect()),
+        before: side(before, common.iter().map(|(_, old, _)| old.scored()).collect()),
+        after: side(after, common.iter().map(|(_, _, new)| new.scored()).collect()),
         cautions: cautions(before, after, &differences),
         differences,
         unlike,

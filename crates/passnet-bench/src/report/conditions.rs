@@ -15,7 +15,7 @@ pub struct Conditions {
 
 impl Conditions {
     pub fn of(start: &Start) -> Conditions {
-        Conditions { identity: start.place(), depth: start.depth() }
+        Conditions { identity: start.origin(), depth: start.depth() }
     }
 
     /// Everything that differs.

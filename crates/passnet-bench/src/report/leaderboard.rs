@@ -4,7 +4,7 @@ use super::compare::overall;
 use super::ranks::{is_told, ranks};
 use super::{Conditions, GraphName, GraphRecord, RunRecord};
 use super::{are_unlike, differences, sentence};
-use crate::score::{Outcome, Parameters, Score, graph_log_score, sample_correctness_rate};
+use crate::score::{Parameters, Score, ScoredGraph, graph_log_score, sample_correctness_rate};
 use crate::stats::RatioInterval;
 use passnet_graph::FileName;
 use serde::Serialize;
@@ -95,14 +95,14 @@ fn rank(runs: &[&RunRecord], differences: Vec<String>, parameters: Parameters) -
 }
 
 fn count(run: &RunRecord, common: &BTreeSet<Key>, parameters: Parameters) -> Option<Counted> {
-    let mut samples: Vec<Vec<Outcome>> = Vec::new();
+    let mut samples: Vec<Vec<ScoredGraph>> = Vec::new();
     let mut logs = BTreeMap::new();
     let mut compat = 0;
     for graphs in run.samples().into_values() {
         let counted = graphs.into_iter().filter(|graph| common.contains(&key(graph)));
         let outcome = |graph: &GraphRecord| {
             compat += usize::from(!graph.event.evaluation.tier.is_plan());
-            let outcome = graph.outcome();
+            let outcome = graph.scored();
             logs.insert(key(graph), graph_log_score(&outcome, parameters));
             outcome
         };

@@ -30,5 +30,7 @@ pub use matrix::{GraphDifference, Matrix, MatrixCell, MatrixGraph, MatrixRun, Ma
 pub use ranks::{is_told, ranks};
 pub use record::{GraphName, GraphRecord, RunRecord};
 pub use scoring::score_run;
-pub use summary::{Decisions, Failure, FailureGroup, FastShare, Group, Groups, RunReport, WORST};
+pub use summary::{
+    Decisions, Failure, FailureGroup, FastShare, RunReport, ScoreGroup, ScoreGroups, WORST,
+};
 pub use text::{printable, ratio_text};

@@ -5,7 +5,7 @@ use super::conditions::Conditions;
 use crate::event_log::{LogError, Seal};
 use crate::run::{self, Event, GraphEvent, Start};
 use crate::sample::labels;
-use crate::score::{Outcome, Scoring};
+use crate::score::{ScoredGraph, Scoring};
 use crate::tolerance::BASELINE;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -42,13 +42,13 @@ impl GraphRecord {
         }
     }
 
-    pub fn outcome(&self) -> Outcome {
-        self.event.evaluation.judged.outcome(Scoring::Strict)
+    pub fn scored(&self) -> ScoredGraph {
+        self.event.evaluation.judged.scored(Scoring::Strict)
     }
 
     /// The speed-up, if the graph is right.
     pub fn right_speedup(&self) -> Option<f64> {
-        self.outcome().speedup_at(BASELINE)
+        self.scored().speedup_at(BASELINE)
     }
 
     /// Right at the baseline tolerance, under every check.
@@ -165,8 +165,8 @@ impl RunRecord {
         found
     }
 
-    pub fn outcomes(&self) -> Vec<Outcome> {
-        self.graphs.iter().map(GraphRecord::outcome).collect()
+    pub fn outcomes(&self) -> Vec<ScoredGraph> {
+        self.graphs.iter().map(GraphRecord::scored).collect()
     }
 
     /// One graph by its name.

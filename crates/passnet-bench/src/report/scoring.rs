@@ -1,12 +1,12 @@
 //! A run scored both ways, in the form in which logs are.
 
 use super::{GraphRecord, RunRecord};
-use crate::front;
 use crate::log::{
     Difference, DifferenceKind, Finding, LogReport, LoggedGraph, differ, reference_ladder,
     reference_outcome,
 };
-use crate::score::{JudgedGraph, Outcome, Parameters, Score};
+use crate::reference_format;
+use crate::score::{JudgedGraph, Parameters, Score, ScoredGraph};
 use crate::tolerance::{BASELINE, Ladder};
 use crate::verdict::ReferenceStatus;
 
@@ -14,7 +14,7 @@ use crate::verdict::ReferenceStatus;
 struct ReferenceView {
     status: ReferenceStatus,
     ladder: Ladder,
-    outcome: Outcome,
+    outcome: ScoredGraph,
 }
 
 /// Judges every graph of a run both ways. The reference's judgement is that of the log it would have written.
@@ -48,7 +48,7 @@ pub fn score_run(run: &RunRecord, parameters: Parameters) -> LogReport {
 }
 
 fn reference_view(run: &RunRecord, graph: &GraphRecord) -> ReferenceView {
-    match front::logged_block(run.start.as_ref(), graph) {
+    match reference_format::logged_block(run.start.as_ref(), graph) {
         Some(block) => ReferenceView {
             status: block.reference_status(),
             ladder: reference_ladder(&block),
@@ -58,7 +58,7 @@ fn reference_view(run: &RunRecord, graph: &GraphRecord) -> ReferenceView {
         None => ReferenceView {
             status: ReferenceStatus::EagerFail,
             ladder: Ladder::NONE,
-            outcome: Outcome::of_status(ReferenceStatus::EagerFail, Ladder::NONE, None),
+            outcome: ScoredGraph::of_status(ReferenceStatus::EagerFail, Ladder::NONE, None),
         },
     }
 }
@@ -70,8 +70,8 @@ fn difference(
 ) -> Option<Difference> {
     let judged = &graph.event.evaluation.judged;
     // With the same speed-up: that a log rounds it to five decimals is no difference of judgement.
-    let reference = Outcome::of_status(view.status, view.ladder, judged.speedup);
-    if !differ(&reference, &graph.outcome(), parameters) {
+    let reference = ScoredGraph::of_status(view.status, view.ladder, judged.speedup);
+    if !differ(&reference, &graph.scored(), parameters) {
         return None;
     }
     let kind = judged.verdict.kind;

@@ -1,7 +1,7 @@
 //! One run in numbers.
 
 use super::{GraphName, GraphRecord, Histogram, RunRecord, score_run};
-use crate::score::{Outcome, Parameters, Score, Summary, by_label, sample_correctness_rate};
+use crate::score::{Parameters, Score, ScoredGraph, Summary, by_label, sample_correctness_rate};
 use crate::stats::Decision;
 use crate::verdict::VerdictKind;
 use serde::Serialize;
@@ -29,7 +29,7 @@ pub struct Decisions {
 
 /// The score of the graphs that share something.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Group {
+pub struct ScoreGroup {
     pub name: String,
     #[serde(rename = "as")]
     pub aggregated: f64,
@@ -38,12 +38,12 @@ pub struct Group {
 
 /// Scores by what graphs share. A graph counts once under each of its operations.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Groups {
-    pub task: Vec<Group>,
-    pub dtype: Vec<Group>,
+pub struct ScoreGroups {
+    pub task: Vec<ScoreGroup>,
+    pub dtype: Vec<ScoreGroup>,
     /// Empty where paths do not tell.
-    pub category: Vec<Group>,
-    pub operation: Vec<Group>,
+    pub category: Vec<ScoreGroup>,
+    pub operation: Vec<ScoreGroup>,
 }
 
 /// A graph that did not come out right.
@@ -73,7 +73,7 @@ pub struct RunReport {
     pub fast: Vec<FastShare>,
     pub decisions: Decisions,
     pub histogram: Histogram,
-    pub groups: Groups,
+    pub groups: ScoreGroups,
     /// The slowest graphs that are right, slowest first.
     pub slowest: Vec<GraphName>,
     /// The graphs whose candidate is furthest beyond eager's own error, worst first.
@@ -89,10 +89,10 @@ impl RunReport {
     pub fn of(run: &RunRecord, parameters: Parameters) -> Option<RunReport> {
         let outcomes = run.outcomes();
         let score = Score::of(&outcomes, parameters)?;
-        let samples: Vec<Vec<Outcome>> = run
+        let samples: Vec<Vec<ScoredGraph>> = run
             .samples()
             .values()
-            .map(|graphs| graphs.iter().map(|graph| graph.outcome()).collect())
+            .map(|graphs| graphs.iter().map(|graph| graph.scored()).collect())
             .collect();
         let seconds = |of: fn(&GraphRecord) -> f64| run.graphs.iter().map(of).sum();
         Some(RunReport {
@@ -125,17 +125,17 @@ fn decisions(run: &RunRecord) -> Decisions {
     }
 }
 
-fn groups(run: &RunRecord, parameters: Parameters) -> Groups {
-    let by = |labels: fn(&GraphRecord) -> Vec<&str>| -> Vec<Group> {
-        let graphs = run.graphs.iter().map(|graph| (graph.outcome(), labels(graph)));
+fn groups(run: &RunRecord, parameters: Parameters) -> ScoreGroups {
+    let by = |labels: fn(&GraphRecord) -> Vec<&str>| -> Vec<ScoreGroup> {
+        let graphs = run.graphs.iter().map(|graph| (graph.scored(), labels(graph)));
         let scored = by_label(graphs).into_iter().filter_map(|(name, outcomes)| {
             let score = Score::of(&outcomes, parameters)?;
             let (aggregated, summary) = (score.aggregated, score.summary);
-            Some(Group { name: name.to_string(), aggregated, summary })
+            Some(ScoreGroup { name: name.to_string(), aggregated, summary })
         });
         scored.collect()
     };
-    Groups {
+    ScoreGroups {
         task: by(|graph| vec![&graph.event.sample]),
         dtype: by(|graph| {
             let dtype = &graph.event.evaluation.dtype;

@@ -58,7 +58,7 @@ pub struct Start {
 
 impl Start {
     /// Where the results come from, as far as the run says.
-    pub fn place(&self) -> Identity {
+    pub fn origin(&self) -> Identity {
         self.identity.clone().unwrap_or_else(|| Identity {
             engine: self.engine.clone(),
             processor: self.machine.processor.clone(),
@@ -108,15 +108,15 @@ pub struct GraphEvent {
 
 /// A graph of a sample, told from those of other samples of the same name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct GraphId {
     pub sample: String,
     pub folder: String,
     pub graph: String,
 }
 
 impl GraphEvent {
-    pub fn place(&self) -> Place {
-        Place {
+    pub fn id(&self) -> GraphId {
+        GraphId {
             sample: self.sample.clone(),
             folder: self.folder.clone(),
             graph: self.evaluation.judged.graph.clone(),

@@ -1,6 +1,6 @@
 //! Runs of parts put together into the run that one process would have written.
 
-use super::{Event, GraphEvent, Place, RunStore, Start, read_object, read_sealed};
+use super::{Event, GraphEvent, GraphId, RunStore, Start, read_object, read_sealed};
 use crate::event_log::LogError;
 use crate::shard::Unit;
 use std::collections::BTreeMap;
@@ -46,8 +46,8 @@ pub fn difference(one: &Start, two: &Start) -> Option<String> {
         serde_json::to_string(&options).unwrap_or_default()
     };
     let rules = |start: &Start| format!("{:?}", start.rules);
-    let place = one.place().differences(&two.place()).into_iter().next();
-    place
+    let difference = one.origin().differences(&two.origin()).into_iter().next();
+    difference
         .and_then(|found| differ(found.what, &found.one, &found.two))
         .or_else(|| differ("version", &one.version, &two.version))
         .or_else(|| differ("compiler", &one.compiler, &two.compiler))
@@ -61,7 +61,7 @@ struct ReadPart {
     folder: PathBuf,
     start: Start,
     /// The last result of each graph.
-    graphs: BTreeMap<Place, GraphEvent>,
+    graphs: BTreeMap<GraphId, GraphEvent>,
 }
 
 impl ReadPart {
@@ -94,7 +94,7 @@ impl ReadPart {
                         *floor = floor.max(start.options.noise_floor);
                     }
                 },
-                Event::Graph(graph) => drop(graphs.insert(graph.place(), *graph)),
+                Event::Graph(graph) => drop(graphs.insert(graph.id(), *graph)),
                 Event::End { .. } => {}
             }
         }
@@ -128,10 +128,10 @@ pub fn merge(
         start.time = start.time.min(part.start.time);
     }
     let mut merged = Vec::new();
-    for (place, unit) in units {
-        let part = &mut parts[*place];
+    for (part, unit) in units {
+        let part = &mut parts[*part];
         for graph in &unit.graphs {
-            let at = Place {
+            let at = GraphId {
                 sample: unit.sample.clone(),
                 folder: unit.folder.clone(),
                 graph: graph.clone(),
@@ -144,11 +144,11 @@ pub fn merge(
             merged.push((part.folder.clone(), event.under(start.options.noise_floor)));
         }
     }
-    if let Some((folder, place)) = parts
+    if let Some((folder, id)) = parts
         .iter()
         .find_map(|part| Some((part.folder.display(), part.graphs.first_key_value()?.0)))
     {
-        let Place { sample, graph, .. } = place;
+        let GraphId { sample, graph, .. } = id;
         let text = format!("{folder}: {sample}/{graph} is no unit of this shard");
         return Err(MergeError::Unlike(text));
     }

@@ -9,7 +9,7 @@ mod event;
 pub mod merge;
 mod store;
 
-pub use event::{Event, GraphEvent, Machine, Place, Start};
+pub use event::{Event, GraphEvent, GraphId, Machine, Start};
 pub use store::{RunStore, is_run, read, read_object, read_sealed};
 
 /// Changes whenever the meaning of a stored field does.

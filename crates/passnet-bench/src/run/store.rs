@@ -1,6 +1,6 @@
 //! The folder on disk.
 
-use super::{Event, GraphEvent, Place};
+use super::{Event, GraphEvent, GraphId};
 use crate::event_log::{self, EventLog, LogError, Seal, io};
 use crate::verdict::VerdictKind;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub struct RunStore {
     events: EventLog<Event>,
     done: BTreeMap<String, GraphEvent>,
     /// The key of the last result of each graph: what a report shows.
-    latest: BTreeMap<Place, String>,
+    latest: BTreeMap<GraphId, String>,
 }
 
 impl RunStore {
@@ -40,13 +40,13 @@ impl RunStore {
     }
 
     fn note(&mut self, graph: GraphEvent) {
-        self.latest.insert(graph.place(), graph.key.clone());
+        self.latest.insert(graph.id(), graph.key.clone());
         self.done.insert(graph.key.clone(), graph);
     }
 
     /// Whether this is the result that a report would show for its graph.
     pub fn is_latest(&self, graph: &GraphEvent) -> bool {
-        self.latest.get(&graph.place()) == Some(&graph.key)
+        self.latest.get(&graph.id()) == Some(&graph.key)
     }
 
     /// From here on only results that are right are known: the others are to be found again.
@@ -57,8 +57,8 @@ impl RunStore {
     }
 
     /// The result that a report would show for a graph.
-    pub fn latest(&self, place: &Place) -> Option<&GraphEvent> {
-        self.done.get(self.latest.get(place)?)
+    pub fn latest(&self, id: &GraphId) -> Option<&GraphEvent> {
+        self.done.get(self.latest.get(id)?)
     }
 
     /// What is already known for this key.

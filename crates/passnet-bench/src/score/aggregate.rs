@@ -1,7 +1,7 @@
 //! AS: one number for a whole curve.
 
 use super::curve::{CURVE_LEVELS, Curve, curve_levels, graph_error_aware};
-use super::{Outcome, Parameters};
+use super::{Parameters, ScoredGraph};
 
 /// How much each level from -10 to 4 counts; the reference's choice. Strict tolerances hardly count because honest
 /// kernels round differently from eager; from -2 on, each looser level counts four fifths of the one before.
@@ -30,7 +30,7 @@ fn weighted_log(curve: &Curve, weights: &[f64; CURVE_LEVELS]) -> f64 {
 
 /// What one graph adds to AS: AS is the exponential of the mean of these over its graphs. Two runs over the same
 /// graphs can therefore be compared pair by pair, failures included.
-pub fn graph_log_score(outcome: &Outcome, parameters: Parameters) -> f64 {
+pub fn graph_log_score(outcome: &ScoredGraph, parameters: Parameters) -> f64 {
     let total: f64 = WEIGHTS.iter().sum();
     let levels = curve_levels().zip(WEIGHTS);
     levels.map(|(t, w)| w * graph_error_aware(outcome, t, parameters).ln()).sum::<f64>() / total

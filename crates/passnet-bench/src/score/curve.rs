@@ -3,7 +3,7 @@
 //! S(t) asks how fast the graphs are that are right at tolerance t; a wrong one scores b. ES(t) is the same up to
 //! t = 0 and then forgives, class by class, what went wrong: a forgiven failure scores 1, as if never rewritten.
 
-use super::{Outcome, Parameters, geometric_mean};
+use super::{Parameters, ScoredGraph, geometric_mean};
 use crate::tolerance::LOWEST;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -56,12 +56,12 @@ impl Serialize for Curve {
 }
 
 /// What one graph adds to S(t).
-pub fn graph_speed(outcome: &Outcome, t: i32, parameters: Parameters) -> f64 {
+pub fn graph_speed(outcome: &ScoredGraph, t: i32, parameters: Parameters) -> f64 {
     outcome.speedup_at(t).map_or(parameters.b, |s| parameters.rectified(s))
 }
 
 /// What one graph adds to ES(t).
-pub fn graph_error_aware(outcome: &Outcome, t: i32, parameters: Parameters) -> f64 {
+pub fn graph_error_aware(outcome: &ScoredGraph, t: i32, parameters: Parameters) -> f64 {
     match outcome.speedup_at(t.min(FROZEN_AT)) {
         Some(speedup) => parameters.rectified(speedup),
         None if outcome.class().is_tolerated_at(t) => 1.0,
@@ -70,12 +70,12 @@ pub fn graph_error_aware(outcome: &Outcome, t: i32, parameters: Parameters) -> f
 }
 
 /// S(t) of a set of graphs; `None` if it is empty.
-pub fn speed(outcomes: &[Outcome], parameters: Parameters) -> Option<Curve> {
+pub fn speed(outcomes: &[ScoredGraph], parameters: Parameters) -> Option<Curve> {
     Curve::from_fn(|t| geometric_mean(outcomes.iter().map(|o| graph_speed(o, t, parameters))))
 }
 
 /// ES(t) of a set of graphs; `None` if it is empty.
-pub fn error_aware(outcomes: &[Outcome], parameters: Parameters) -> Option<Curve> {
+pub fn error_aware(outcomes: &[ScoredGraph], parameters: Parameters) -> Option<Curve> {
     Curve::from_fn(|t| geometric_mean(outcomes.iter().map(|o| graph_error_aware(o, t, parameters))))
 }
 

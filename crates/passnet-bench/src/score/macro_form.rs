@@ -2,7 +2,7 @@
 //! means instead of graph by graph. Useful as a check, and to score published tables that only give rates.
 
 use super::curve::{Curve, frozen};
-use super::{Outcome, Parameters, geometric_mean};
+use super::{Parameters, ScoredGraph, geometric_mean};
 use crate::verdict::ErrorClass;
 
 /// What the macro form knows about the graphs at one level.
@@ -23,7 +23,7 @@ pub struct Statistics {
 const CLASSES: [ErrorClass; 3] = [ErrorClass::Accuracy, ErrorClass::Execution, ErrorClass::Never];
 
 impl Statistics {
-    pub fn at(outcomes: &[Outcome], t: i32) -> Option<Self> {
+    pub fn at(outcomes: &[ScoredGraph], t: i32) -> Option<Self> {
         if outcomes.is_empty() {
             return None;
         }
@@ -31,7 +31,7 @@ impl Statistics {
         let slow: Vec<f64> = right.iter().copied().filter(|&s| s < 1.0).collect();
         let failed = (outcomes.len() - right.len()).max(1) as f64;
         let pi = CLASSES.map(|class| {
-            let of_class = |o: &&Outcome| o.speedup_at(t).is_none() && o.class() == class;
+            let of_class = |o: &&ScoredGraph| o.speedup_at(t).is_none() && o.class() == class;
             outcomes.iter().filter(of_class).count() as f64 / failed
         });
         Some(Statistics {
@@ -57,7 +57,7 @@ pub enum MacroForm {
 
 impl MacroForm {
     /// S(t): `alpha^lambda · beta^(lambda·eta·p) · b^(1-lambda)`.
-    pub fn speed(self, outcomes: &[Outcome], parameters: Parameters) -> Option<Curve> {
+    pub fn speed(self, outcomes: &[ScoredGraph], parameters: Parameters) -> Option<Curve> {
         Curve::from_fn(|t| {
             let statistics = Statistics::at(outcomes, t)?;
             Some(combine(&statistics, parameters, parameters.b))
@@ -65,7 +65,7 @@ impl MacroForm {
     }
 
     /// ES(t): as S(t), with b softened by the share of failures that are forgiven at t.
-    pub fn error_aware(self, outcomes: &[Outcome], parameters: Parameters) -> Option<Curve> {
+    pub fn error_aware(self, outcomes: &[ScoredGraph], parameters: Parameters) -> Option<Curve> {
         Curve::from_fn(|t| {
             let statistics = Statistics::at(outcomes, frozen(t))?;
             let unforgiven: f64 = CLASSES

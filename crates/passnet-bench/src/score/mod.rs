@@ -82,34 +82,34 @@ impl Parameters {
 
 /// The part of a judged graph that scoring needs.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Outcome {
+pub struct ScoredGraph {
     ladder: Ladder,
     speedup: Option<f64>,
     class: ErrorClass,
 }
 
-impl Outcome {
+impl ScoredGraph {
     /// A graph that ran: right where its ladder says so, wrong numbers elsewhere. A speed-up that is no positive
     /// finite number cannot enter a geometric mean: such a graph has failed.
     pub fn ran(ladder: Ladder, speedup: f64) -> Self {
         if speedup.is_finite() && speedup > 0.0 {
-            Outcome { ladder, speedup: Some(speedup), class: ErrorClass::Accuracy }
+            ScoredGraph { ladder, speedup: Some(speedup), class: ErrorClass::Accuracy }
         } else {
-            Outcome::failed(ErrorClass::Never)
+            ScoredGraph::failed(ErrorClass::Never)
         }
     }
 
     /// A graph that gave nothing to compare.
     pub fn failed(class: ErrorClass) -> Self {
-        Outcome { ladder: Ladder::NONE, speedup: None, class }
+        ScoredGraph { ladder: Ladder::NONE, speedup: None, class }
     }
 
     /// What the reference makes of a status.
     pub fn of_status(status: ReferenceStatus, ladder: Ladder, speedup: Option<f64>) -> Self {
         match (status, speedup) {
-            (ReferenceStatus::Correct, Some(speedup)) => Outcome::ran(ladder, speedup),
-            (ReferenceStatus::Correct, None) => Outcome::failed(ErrorClass::Never),
-            _ => Outcome::failed(status.class()),
+            (ReferenceStatus::Correct, Some(speedup)) => ScoredGraph::ran(ladder, speedup),
+            (ReferenceStatus::Correct, None) => ScoredGraph::failed(ErrorClass::Never),
+            _ => ScoredGraph::failed(status.class()),
         }
     }
 
@@ -141,15 +141,15 @@ pub struct JudgedGraph {
 }
 
 impl JudgedGraph {
-    pub fn outcome(&self, scoring: Scoring) -> Outcome {
+    pub fn scored(&self, scoring: Scoring) -> ScoredGraph {
         let kind = self.verdict.kind;
         let row = kind.classification();
         match scoring {
-            Scoring::Reference => Outcome::of_status(row.reference, self.ladder, self.speedup),
+            Scoring::Reference => ScoredGraph::of_status(row.reference, self.ladder, self.speedup),
             Scoring::Strict => match self.speedup {
-                Some(speedup) if kind.is_comparable() => Outcome::ran(self.ladder, speedup),
-                None if kind.is_comparable() => Outcome::failed(ErrorClass::Never),
-                _ => Outcome::failed(row.strict),
+                Some(speedup) if kind.is_comparable() => ScoredGraph::ran(self.ladder, speedup),
+                None if kind.is_comparable() => ScoredGraph::failed(ErrorClass::Never),
+                _ => ScoredGraph::failed(row.strict),
             },
         }
     }
@@ -167,7 +167,7 @@ pub struct Score {
 
 impl Score {
     /// `None` without graphs: the mean of nothing is no score.
-    pub fn of(outcomes: &[Outcome], parameters: Parameters) -> Option<Self> {
+    pub fn of(outcomes: &[ScoredGraph], parameters: Parameters) -> Option<Self> {
         let es = error_aware(outcomes, parameters)?;
         Some(Score {
             aggregated: aggregated_speedup(&es),

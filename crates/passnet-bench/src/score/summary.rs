@@ -1,6 +1,6 @@
 //! The plain numbers beside the curves: how many are right, how many are fast, how fast on average.
 
-use super::{Outcome, geometric_mean};
+use super::{ScoredGraph, geometric_mean};
 use crate::tolerance::BASELINE;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    pub fn of(outcomes: &[Outcome]) -> Option<Self> {
+    pub fn of(outcomes: &[ScoredGraph]) -> Option<Self> {
         if outcomes.is_empty() {
             return None;
         }
@@ -35,18 +35,18 @@ impl Summary {
 
     /// fast_p: the share of graphs that are right and at least `p` times as fast as eager. Eager itself has a
     /// fast_1 of 100 %, so equality counts.
-    pub fn fast(outcomes: &[Outcome], p: f64) -> f64 {
+    pub fn fast(outcomes: &[ScoredGraph], p: f64) -> f64 {
         if outcomes.is_empty() {
             return 0.0;
         }
-        let fast = |o: &&Outcome| o.speedup_at(BASELINE).is_some_and(|s| s >= p);
+        let fast = |o: &&ScoredGraph| o.speedup_at(BASELINE).is_some_and(|s| s >= p);
         outcomes.iter().filter(fast).count() as f64 / outcomes.len() as f64
     }
 }
 
 /// The share of samples (tasks) all of whose graphs are right; samples without graphs are not right.
 pub fn sample_correctness_rate<'a>(
-    samples: impl IntoIterator<Item = &'a [Outcome]>,
+    samples: impl IntoIterator<Item = &'a [ScoredGraph]>,
 ) -> Option<f64> {
     let (mut right, mut all) = (0usize, 0usize);
     for sample in samples {
@@ -60,9 +60,9 @@ pub fn sample_correctness_rate<'a>(
 /// Collects outcomes under labels (dtype, category, operation), so that each group can be scored on its own. A graph
 /// with several labels counts in several groups, and once in each.
 pub fn by_label<L: Ord>(
-    graphs: impl IntoIterator<Item = (Outcome, impl IntoIterator<Item = L>)>,
-) -> BTreeMap<L, Vec<Outcome>> {
-    let mut groups: BTreeMap<L, Vec<Outcome>> = BTreeMap::new();
+    graphs: impl IntoIterator<Item = (ScoredGraph, impl IntoIterator<Item = L>)>,
+) -> BTreeMap<L, Vec<ScoredGraph>> {
+    let mut groups: BTreeMap<L, Vec<ScoredGraph>> = BTreeMap::new();
     for (outcome, labels) in graphs {
         let labels: std::collections::BTreeSet<L> = labels.into_iter().collect();
         for label in labels {

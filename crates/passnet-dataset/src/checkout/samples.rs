@@ -9,7 +9,7 @@ use crate::lists::{
 use crate::sample::buckets::PieceKind;
 use crate::sample::groups::Rule;
 use crate::sample::identity::{SampleId, Uid};
-use crate::sample::tasks::{self, Side, StoredTask, TaskGraph, op_names, uid_of};
+use crate::sample::tasks::{self, SplitSide, StoredTask, TaskGraph, op_names, uid_of};
 use crate::source::read_regular;
 use crate::store::{Kind, Store, StoreError};
 use passnet_graph::Diagnostic;
@@ -24,7 +24,7 @@ pub(super) struct Published {
     uids: BTreeMap<String, Uid>,
     groups: Vec<(PieceKind, Vec<Uid>)>,
     /// By the sample's path.
-    sides: BTreeMap<String, Side>,
+    sides: BTreeMap<String, SplitSide>,
 }
 
 impl Published {
@@ -123,7 +123,7 @@ impl Published {
             }
             // The lists of evaluation come first in the order of names, but nothing depends on it.
             match other {
-                Some(Side::Evaluation) => {}
+                Some(SplitSide::Evaluation) => {}
                 _ => drop(self.sides.insert(sample, side)),
             }
         }
@@ -180,8 +180,9 @@ impl Published {
             });
             report.groups += 1;
         }
-        let on = |side: Side| made.iter().filter(|task| task.side == Some(side)).count() as u64;
-        (report.evaluation, report.training) = (on(Side::Evaluation), on(Side::Training));
+        let on =
+            |side: SplitSide| made.iter().filter(|task| task.side == Some(side)).count() as u64;
+        (report.evaluation, report.training) = (on(SplitSide::Evaluation), on(SplitSide::Training));
         let key = |task: &StoredTask| (task.kind, task.path.clone(), task.id.clone());
         let mut all: BTreeMap<_, StoredTask> =
             tasks::load(store)?.into_iter().map(|task| (key(&task), task)).collect();
@@ -333,12 +334,12 @@ fn kind_in(path: &str) -> Option<PieceKind> {
 }
 
 /// The side that the name of a list tells.
-fn side_in(path: &str) -> Option<Side> {
+fn side_in(path: &str) -> Option<SplitSide> {
     let words = path.split(|character: char| !character.is_alphanumeric());
     words.into_iter().find_map(|word| match word {
-        "eval" | "evaluation" => Some(Side::Evaluation),
-        "train" | "training" => Some(Side::Training),
-        "withheld" => Some(Side::Withheld),
+        "eval" | "evaluation" => Some(SplitSide::Evaluation),
+        "train" | "training" => Some(SplitSide::Training),
+        "withheld" => Some(SplitSide::Withheld),
         _ => None,
     })
 }

@@ -25,7 +25,7 @@ pub struct StoredTask {
     /// Ascending by uid.
     pub graphs: Vec<TaskGraph>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub side: Option<Side>,
+    pub side: Option<SplitSide>,
     /// The sample's folder, for one that was imported: its files are in the store as they came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
@@ -37,9 +37,10 @@ pub struct TaskGraph {
     pub path: String,
 }
 
+/// Which side of the split a task is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Side {
+pub enum SplitSide {
     Evaluation,
     Training,
     /// Shares a structure with an evaluation task or with a withheld set, so it belongs to neither side.
@@ -50,9 +51,9 @@ impl StoredTask {
     /// What exported lists call the task's side.
     pub fn list_name(&self) -> &'static str {
         match self.side {
-            Some(Side::Evaluation) => "eval",
-            Some(Side::Training) => "train",
-            Some(Side::Withheld) => "withheld",
+            Some(SplitSide::Evaluation) => "eval",
+            Some(SplitSide::Training) => "train",
+            Some(SplitSide::Withheld) => "withheld",
             None => "all",
         }
     }
@@ -275,13 +276,14 @@ pub fn split_tasks_without(
     }
     for task in &sides.training {
         let is_withheld = of_task[*task].iter().any(|found| withheld.structures.contains(found));
-        tasks[*task].side = Some(if is_withheld { Side::Withheld } else { Side::Training });
+        tasks[*task].side =
+            Some(if is_withheld { SplitSide::Withheld } else { SplitSide::Training });
     }
     for overlap in &sides.withheld {
-        tasks[overlap.task].side = Some(Side::Withheld);
+        tasks[overlap.task].side = Some(SplitSide::Withheld);
     }
     for task in &sides.evaluation {
-        tasks[*task].side = Some(Side::Evaluation);
+        tasks[*task].side = Some(SplitSide::Evaluation);
     }
     save(store, &tasks)?;
     Ok(reports(&tasks))
@@ -294,18 +296,18 @@ fn reports(tasks: &[StoredTask]) -> Vec<SplitReport> {
     }
     let report = |(kind, tasks): (PieceKind, Vec<&StoredTask>)| {
         let on = |side| tasks.iter().filter(|task| task.side == Some(side)).count();
-        let transitions = |side: Option<Side>| {
+        let transitions = |side: Option<SplitSide>| {
             let chosen = tasks.iter().filter(|task| side.is_none() || task.side == side);
             let pairs = chosen.flat_map(|task| task.ops.windows(2));
             pairs.collect::<std::collections::BTreeSet<_>>().len()
         };
         SplitReport {
             kind,
-            evaluation: on(Side::Evaluation),
-            training: on(Side::Training),
-            withheld: on(Side::Withheld),
+            evaluation: on(SplitSide::Evaluation),
+            training: on(SplitSide::Training),
+            withheld: on(SplitSide::Withheld),
             transitions: transitions(None),
-            transitions_shown: transitions(Some(Side::Evaluation)),
+            transitions_shown: transitions(Some(SplitSide::Evaluation)),
         }
     };
     by_kind.into_iter().map(report).collect()

@@ -1,7 +1,7 @@
 //! A set of tasks that nobody may learn from: its structures, and how tasks to learn from differ from it.
 
 use super::split::StructureDigest;
-use super::tasks::{Side, StoredTask, load, structures_of};
+use super::tasks::{SplitSide, StoredTask, load, structures_of};
 use crate::store::{Store, StoreError};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,7 +63,7 @@ pub struct Difference {
 /// How the training tasks of a store differ from a withheld set.
 pub fn difference(store: &Store, withheld: &Withheld) -> Result<Difference, StoreError> {
     let tasks = load(store)?;
-    let is_training = |task: &&StoredTask| task.side == Some(Side::Training);
+    let is_training = |task: &&StoredTask| task.side == Some(SplitSide::Training);
     let training: Vec<&StoredTask> = tasks.iter().filter(is_training).collect();
     let learned: BTreeSet<&String> = training.iter().flat_map(|task| &task.ops).collect();
     let mut missing: BTreeMap<&String, usize> = BTreeMap::new();

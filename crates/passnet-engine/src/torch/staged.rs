@@ -4,8 +4,7 @@ use super::frames::Frame;
 use super::wire::Outgoing;
 use super::{TorchGraph, answer, wire};
 use crate::engine::{
-    Called, Compared, Content, Costs, Doubtful, EngineError, Player, RunOptions, Staged, Turn,
-    Value,
+    Called, Compared, Content, Costs, Doubtful, EngineError, RunOptions, Side, Staged, Turn, Value,
 };
 use serde_json::{Value as Json, json};
 
@@ -26,10 +25,10 @@ impl StagedGraphs<'_> {
         graph.host.with(graph, |worker, plans| answer(worker, message, &out.parts, limit, plans))
     }
 
-    fn number(&self, player: Player) -> u64 {
-        match player {
-            Player::Eager => self.eager,
-            Player::Candidate => self.candidate.id,
+    fn number(&self, side: Side) -> u64 {
+        match side {
+            Side::Eager => self.eager,
+            Side::Candidate => self.candidate.id,
         }
     }
 
@@ -39,8 +38,8 @@ impl StagedGraphs<'_> {
             Content::Rolled { draw, by } => json!({ "draw": draw, "by": by }),
         };
         Ok(json!({
-            "graph": self.number(turn.player),
-            "is_candidate": turn.player == Player::Candidate,
+            "graph": self.number(turn.side),
+            "is_candidate": turn.side == Side::Candidate,
             "number": turn.number,
             "content": content,
             "level": turn.level,
@@ -84,8 +83,8 @@ impl Staged for StagedGraphs<'_> {
         }
     }
 
-    fn costs(&mut self, player: Player) -> Result<Costs, EngineError> {
-        let message = json!({ "call": "costs", "graph": self.number(player) });
+    fn costs(&mut self, side: Side) -> Result<Costs, EngineError> {
+        let message = json!({ "call": "costs", "graph": self.number(side) });
         let frame = self.ask(message, &Outgoing::default(), 1)?;
         let seconds = |key: &str| frame.message.get(key).and_then(Json::as_f64);
         Ok(Costs { host: seconds("host"), device: seconds("device"), cold: seconds("cold") })

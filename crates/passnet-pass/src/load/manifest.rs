@@ -1,9 +1,9 @@
 //! The JSON list of passes, with errors that say which entry is wrong.
 
+use super::folder::Folder;
 use passnet_graph::Diagnostic;
 use passnet_graph::syntax::Source;
 use serde_json::Value;
-use std::path::Path;
 
 #[derive(Debug)]
 pub(super) struct Manifest {
@@ -15,15 +15,16 @@ impl Manifest {
     pub(super) const INPUT: &str = "sorted_input_pass_rule_names.json";
 
     /// `Ok(None)` when there is no such file.
-    pub(super) fn read(path: &Path) -> Result<Option<Self>, Vec<Diagnostic>> {
-        if !path.exists() {
+    pub(super) fn read(folder: &Folder, name: &str) -> Result<Option<Self>, Vec<Diagnostic>> {
+        if !folder.holds(name) {
             return Ok(None);
         }
+        let path = folder.path().join(name);
         // Reading a pipe would wait for somebody to write into it.
-        if !path.is_file() {
+        if !folder.is_file(&path) {
             return Err(vec![Diagnostic::file(path.display().to_string(), "not a plain file")]);
         }
-        let source = Source::read(path).map_err(|error| vec![error])?;
+        let source = folder.source(&path).map_err(|error| vec![error])?;
         Self::parse(&source).map(Some)
     }
 

@@ -4,10 +4,12 @@
 //! are read when an import reaches them. Nothing outside the folder is read.
 
 mod bindings;
+mod folder;
 mod manifest;
 mod program;
 
 pub use bindings::{Binding, Bindings, imported_names};
+pub use folder::Folder;
 pub use program::{Module, ModuleId, Program, is_well_known};
 
 use manifest::Manifest;
@@ -58,48 +60,70 @@ pub struct PassFile {
 
 /// Loads a pass folder, or a single pass file given directly.
 pub fn load(path: &Path, options: &LoadOptions) -> PassSet {
-    let mut loader = Loader::new(options.limits.clone());
-    let mut set = Selection::default();
-    if path.is_dir() {
-        set.folder(path, options);
-    } else {
-        set.file(path);
-    }
-    if set.passes.len() > options.limits.passes {
-        set.errors.push(Diagnostic::file(
-            path.display().to_string(),
-            format!(
-                "{} passes, more than the limit of {}",
-                set.passes.len(),
-                options.limits.passes
-            ),
-        ));
-        set.passes.truncate(options.limits.passes);
-    }
-    let mut passes = Vec::new();
-    for listed in set.passes {
-        match loader.load_pass(&listed.root, &listed.name) {
-            Ok(module) => {
-                passes.push(PassFile { name: listed.name, module, is_input: listed.is_input });
-            }
-            Err(error) => set.errors.push(error),
+    match path.is_dir() {
+        true => load_folder(Folder::Disk(path.to_path_buf()), options),
+        false => {
+            let root = path.parent().filter(|p| !p.as_os_str().is_empty());
+            let root = Folder::Disk(root.unwrap_or(Path::new(".")).to_path_buf());
+            let mut set = Selection { folders: vec![root], ..Selection::default() };
+            set.file(path);
+            set.load(path, options)
         }
     }
-    let (program, errors) = loader.finish();
-    set.errors.extend(errors);
-    PassSet { program, passes, errors: set.errors, notes: set.notes }
+}
+
+/// Loads a pass folder, wherever it lies.
+pub fn load_folder(folder: Folder, options: &LoadOptions) -> PassSet {
+    let path = folder.path().to_path_buf();
+    let inputs = options.input_dir.clone().map(Folder::Disk);
+    let folders = std::iter::once(folder).chain(inputs).collect();
+    let mut set = Selection { folders, ..Selection::default() };
+    set.list();
+    set.load(&path, options)
+}
+
+impl Selection {
+    fn load(mut self, path: &Path, options: &LoadOptions) -> PassSet {
+        if self.passes.len() > options.limits.passes {
+            self.errors.push(Diagnostic::file(
+                path.display().to_string(),
+                format!(
+                    "{} passes, more than the limit of {}",
+                    self.passes.len(),
+                    options.limits.passes
+                ),
+            ));
+            self.passes.truncate(options.limits.passes);
+        }
+        let Selection { folders, passes: listed, mut errors, notes } = self;
+        let mut loader = Loader::new(folders, options.limits.clone());
+        let mut passes = Vec::new();
+        for Listed { name, root } in listed {
+            match loader.load_pass(root, &name) {
+                Ok(module) => passes.push(PassFile { name, module, is_input: root == INPUT }),
+                Err(error) => errors.push(error),
+            }
+        }
+        let (program, found) = loader.finish();
+        errors.extend(found);
+        PassSet { program, passes, errors, notes }
+    }
 }
 
 /// What to do about a folder without a list of passes: it may hold pass folders, or loose pass files.
-fn how_to_name_passes(folder: &Path) -> String {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+fn how_to_name_passes(folder: &Folder) -> String {
+    let entries = match folder {
+        Folder::Disk(path) => std::fs::read_dir(path).ok(),
+        Folder::Memory(_) => None,
+    };
+    let entries = entries.into_iter().flatten().flatten();
     let paths = entries.take(Limits::default().passes).map(|entry| entry.path());
     let is_pass_folder = |path: &PathBuf| path.join(Manifest::OUTPUT).is_file();
     let inner = paths.filter(is_pass_folder).min();
     match inner.as_deref().and_then(Path::file_name) {
         Some(name) => format!(
             "it holds pass folders: give one of them, such as `{}`",
-            folder.join(name).display()
+            folder.path().join(name).display()
         ),
         None => "it holds a JSON list of file stems in the order of application, for example \
                  `[\"fuse_add_relu\"]`; a single pass file can be given by its own path"
@@ -107,15 +131,19 @@ fn how_to_name_passes(folder: &Path) -> String {
     }
 }
 
+/// The folder's own files, and those of the folder of input passes.
+const OWN: usize = 0;
+const INPUT: usize = 1;
+
 /// A pass named by a manifest, not read yet.
 struct Listed {
     name: String,
-    root: PathBuf,
-    is_input: bool,
+    root: usize,
 }
 
 #[derive(Default)]
 struct Selection {
+    folders: Vec<Folder>,
     passes: Vec<Listed>,
     errors: Vec<Diagnostic>,
     notes: Vec<Diagnostic>,
@@ -123,13 +151,10 @@ struct Selection {
 
 impl Selection {
     fn file(&mut self, path: &Path) {
-        let root = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         match path.file_stem().and_then(|stem| stem.to_str()) {
-            Some(stem) if path.extension().is_some_and(|e| e == "py") => self.passes.push(Listed {
-                name: stem.to_string(),
-                root: root.to_path_buf(),
-                is_input: false,
-            }),
+            Some(stem) if path.extension().is_some_and(|e| e == "py") => {
+                self.passes.push(Listed { name: stem.to_string(), root: OWN });
+            }
             _ => {
                 let message = match path.exists() {
                     true => "neither a folder nor a `.py` file",
@@ -145,37 +170,35 @@ impl Selection {
 
     /// Input passes first, then the folder's own; a pass of the folder with the name of an input pass takes
     /// that one's place.
-    fn folder(&mut self, folder: &Path, options: &LoadOptions) {
-        let own = self.manifest(folder, Manifest::OUTPUT).unwrap_or_else(|| {
+    fn list(&mut self) {
+        let own = self.manifest(OWN, Manifest::OUTPUT).unwrap_or_else(|| {
+            let folder = &self.folders[OWN];
             self.notes.push(
                 Diagnostic::file(
-                    folder.join(Manifest::OUTPUT).display().to_string(),
+                    folder.path().join(Manifest::OUTPUT).display().to_string(),
                     "no such file, so no pass of this folder is applied",
                 )
                 .with_hint(how_to_name_passes(folder)),
             );
             Vec::new()
         });
-        let inputs = match &options.input_dir {
-            Some(input_dir) => self.input_names(input_dir, folder),
-            None => Vec::new(),
+        let inputs = match self.folders.len() > INPUT {
+            true => self.input_names(),
+            false => Vec::new(),
         };
         for name in &inputs {
-            let (root, is_input) = match (&options.input_dir, own.contains(name)) {
-                (Some(input_dir), false) => (input_dir.clone(), true),
-                _ => (folder.to_path_buf(), false),
-            };
-            self.passes.push(Listed { name: name.clone(), root, is_input });
+            let root = if own.contains(name) { OWN } else { INPUT };
+            self.passes.push(Listed { name: name.clone(), root });
         }
         for name in own.into_iter().filter(|name| !inputs.contains(name)) {
-            self.passes.push(Listed { name, root: folder.to_path_buf(), is_input: false });
+            self.passes.push(Listed { name, root: OWN });
         }
     }
 
     /// The input passes, in the order the output folder asks for if it lists the same set.
-    fn input_names(&mut self, input_dir: &Path, folder: &Path) -> Vec<String> {
-        let names = self.manifest(input_dir, Manifest::INPUT).unwrap_or_default();
-        let Some(reordered) = self.manifest(folder, Manifest::INPUT) else { return names };
+    fn input_names(&mut self) -> Vec<String> {
+        let names = self.manifest(INPUT, Manifest::INPUT).unwrap_or_default();
+        let Some(reordered) = self.manifest(OWN, Manifest::INPUT) else { return names };
         let sorted = |names: &[String]| {
             let mut names = names.to_vec();
             names.sort();
@@ -186,7 +209,7 @@ impl Selection {
         }
         self.errors.push(
             Diagnostic::file(
-                folder.join(Manifest::INPUT).display().to_string(),
+                self.folders[OWN].path().join(Manifest::INPUT).display().to_string(),
                 "it must list exactly the input passes, in any order",
             )
             .with_hint(format!("the input passes are {}", names.join(", "))),
@@ -194,8 +217,8 @@ impl Selection {
         names
     }
 
-    fn manifest(&mut self, folder: &Path, name: &str) -> Option<Vec<String>> {
-        match Manifest::read(&folder.join(name)) {
+    fn manifest(&mut self, root: usize, name: &str) -> Option<Vec<String>> {
+        match Manifest::read(&self.folders[root], name) {
             Ok(manifest) => manifest.map(|manifest| manifest.names),
             Err(errors) => {
                 self.errors.extend(errors);

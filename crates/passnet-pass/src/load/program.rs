@@ -1,6 +1,7 @@
 //! The files of a pass set: each read once, imports between them followed, nothing outside the folder opened.
 
 use super::Limits;
+use super::folder::Folder;
 use passnet_graph::Diagnostic;
 use passnet_graph::syntax::{Ranged, Source, ast, parse_imported};
 use rustc_hash::FxHashMap;
@@ -34,7 +35,7 @@ pub struct Program {
     modules: Vec<Module>,
     by_name: FxHashMap<(usize, String), ModuleId>,
     /// The folders, as given.
-    roots: Vec<PathBuf>,
+    roots: Vec<Folder>,
 }
 
 impl Program {
@@ -43,7 +44,8 @@ impl Program {
         let syntax = parse_imported(&source)?;
         let path = Path::new(source.path());
         let name = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
-        let mut program = Program { roots: vec![PathBuf::from(".")], ..Program::default() };
+        let mut program =
+            Program { roots: vec![Folder::Disk(PathBuf::from("."))], ..Program::default() };
         program.by_name.insert((0, name.clone()), ModuleId(0));
         program.modules.push(Module { name, source, syntax, root: 0, is_listed: true });
         Ok(program)
@@ -57,7 +59,7 @@ impl Program {
         (0..self.modules.len()).map(ModuleId)
     }
 
-    pub fn folder_of(&self, id: ModuleId) -> &Path {
+    pub fn folder_of(&self, id: ModuleId) -> &Folder {
         &self.roots[self.module(id).root]
     }
 
@@ -82,7 +84,7 @@ impl Program {
             package.extend(path.split('.').filter(|part| !part.is_empty()));
             return Some(package.join("."));
         }
-        let folder = self.roots[module.root].file_name().and_then(|name| name.to_str());
+        let folder = self.roots[module.root].path().file_name().and_then(|name| name.to_str());
         let (first, rest) = path.split_once('.').unwrap_or((path, ""));
         if first == "pass_dir" || Some(first) == folder {
             return Some(rest.to_string());
@@ -199,30 +201,25 @@ pub(super) struct Loader {
 }
 
 impl Loader {
-    pub(super) fn new(limits: Limits) -> Self {
-        Loader { program: Program::default(), limits, bytes: 0, errors: Vec::new() }
+    pub(super) fn new(roots: Vec<Folder>, limits: Limits) -> Self {
+        let program = Program { roots, ..Program::default() };
+        Loader { program, limits, bytes: 0, errors: Vec::new() }
     }
 
-    /// Loads a listed pass and all it imports.
-    pub(super) fn load_pass(&mut self, root: &Path, name: &str) -> Result<ModuleId, Diagnostic> {
-        let root_index = match self.program.roots.iter().position(|known| known == root) {
-            Some(index) => index,
-            None => {
-                self.program.roots.push(root.to_path_buf());
-                self.program.roots.len() - 1
-            }
-        };
-        if let Some(id) = self.program.by_name.get(&(root_index, name.to_string())) {
+    /// Loads a listed pass of a folder and all it imports.
+    pub(super) fn load_pass(&mut self, root: usize, name: &str) -> Result<ModuleId, Diagnostic> {
+        if let Some(id) = self.program.by_name.get(&(root, name.to_string())) {
             return Ok(*id);
         }
-        let path = root.join(format!("{name}.py"));
-        if !path.exists() {
+        let file = format!("{name}.py");
+        let path = self.program.roots[root].path().join(&file);
+        if !self.program.roots[root].holds(&file) {
             return Err(Diagnostic::file(path.display().to_string(), "no such file").with_hint(
                 "give a pass folder, or a pass file that exists; a folder's list names file stems",
             ));
         }
         let first = self.program.modules.len();
-        let id = self.read(root_index, name.to_string(), &path, true)?;
+        let id = self.read(root, name.to_string(), &path, true)?;
         let mut next = first;
         while next < self.program.modules.len() {
             self.follow_imports(ModuleId(next));
@@ -247,8 +244,10 @@ impl Loader {
 
     fn find(&self, root: usize, local: &str) -> Option<PathBuf> {
         let relative: PathBuf = local.split('.').collect();
-        let base = self.program.roots[root].join(relative);
-        [base.with_extension("py"), base.join("__init__.py")].into_iter().find(|p| p.is_file())
+        let folder = &self.program.roots[root];
+        let base = folder.path().join(relative);
+        let files = [base.with_extension("py"), base.join("__init__.py")];
+        files.into_iter().find(|file| folder.is_file(file))
     }
 
     fn read(
@@ -260,18 +259,7 @@ impl Loader {
     ) -> Result<ModuleId, Diagnostic> {
         let shown = path.display().to_string();
         let refuse = |message: String| Err(Diagnostic::file(&shown, message));
-        let describe = |error: std::io::Error| Diagnostic::file(&shown, error.to_string());
-        let real = path.canonicalize().map_err(describe)?;
-        let folder = self.program.roots[root].canonicalize().map_err(describe)?;
-        if !real.starts_with(&folder) {
-            return refuse("leads out of the pass folder".into());
-        }
-        let metadata = std::fs::metadata(&real).map_err(describe)?;
-        // Reading a pipe would wait for somebody to write into it.
-        if !metadata.is_file() {
-            return refuse("not a plain file".into());
-        }
-        let size = metadata.len();
+        let size = self.program.roots[root].bytes(path)?;
         if size > self.limits.file_bytes {
             let limit = self.limits.file_bytes;
             let message = format!("file has {size} bytes, more than the limit of {limit}");
@@ -287,7 +275,7 @@ impl Loader {
             let limit = self.limits.modules;
             return refuse(format!("more than {limit} files are imported"));
         }
-        let source = Source::read(path)?;
+        let source = self.program.roots[root].source(path)?;
         let syntax = parse_imported(&source)?;
         let id = ModuleId(self.program.modules.len());
         self.program.by_name.insert((root, name.clone()), id);

@@ -59,6 +59,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
                     || context
                         .program
                         .folder_of(unit.module)
+                        .path()
                         .file_name()
                         .is_some_and(|name| name == first);
                 // Nothing is imported here: a name that no code asks for reaches nothing.

@@ -37,7 +37,7 @@ fn check(context: &Context<'_>, report: &mut Report<'_>) {
             );
         }
         for known in ["torch", "triton", "math", "operator"] {
-            if folder.join(format!("{known}.py")).exists() && module == context.pass {
+            if folder.holds(&format!("{known}.py")) && module == context.pass {
                 let message =
                     format!("the folder holds a file `{known}.py`, which shadows a module");
                 report.at(module, Default::default(), Severity::Refuse, message);

@@ -1,22 +1,9 @@
 //! Arguments of a call as Python passes them, and their binding to the parameters of a function of the pass.
 
 use super::interpreter::{Frame, Interpreter};
-use super::value::{Callable, Locals, Value};
+use super::value::{Arguments, Callable, Locals, Value};
 use passnet_graph::syntax::{Ranged, ast};
 use passnet_graph::{Arg, Diagnostic};
-
-#[derive(Debug, Default)]
-pub(super) struct Arguments<'a> {
-    pub positional: Vec<Value<'a>>,
-    pub keywords: Vec<(String, Value<'a>)>,
-}
-
-impl Arguments<'_> {
-    pub(super) fn has_node(&self) -> bool {
-        self.positional.iter().any(Value::has_node)
-            || self.keywords.iter().any(|(_, value)| value.has_node())
-    }
-}
 
 impl<'a> Interpreter<'a> {
     pub(super) fn arguments(

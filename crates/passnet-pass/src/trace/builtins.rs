@@ -1,9 +1,7 @@
 //! The few functions of Python that are evaluated while tracing.
 
-use super::arguments::Arguments;
 use super::concrete;
-use super::interpreter::MAX_ITEMS;
-use super::value::Value;
+use super::value::{Arguments, MAX_ITEMS, Value};
 use passnet_graph::Arg;
 use passnet_graph::syntax::ast;
 

@@ -1,15 +1,14 @@
 //! Calls: torch functions and tensor methods become nodes, functions of the pass are inlined, a few builtins
 //! are evaluated.
 
-use super::arguments::Arguments;
-use super::interpreter::{Frame, Interpreter};
-use super::value::{Callable, Code, Locals, Value};
+use super::interpreter::{CONSTANT_OF_MODULE, Frame, Interpreter, constant_of_module};
+use super::value::{Arguments, Callable, Code, Locals, Value};
 use super::{Dialect, builtins};
 use passnet_graph::graph::{CalleeKind, Target};
 use passnet_graph::ops;
 use passnet_graph::read::python;
 use passnet_graph::syntax::{Ranged, ast};
-use passnet_graph::{Arg, Call, Diagnostic};
+use passnet_graph::{Arg, Diagnostic};
 
 impl<'a> Interpreter<'a> {
     pub(super) fn call(
@@ -283,16 +282,4 @@ impl<'a> Interpreter<'a> {
             )
             .with_hint("only plain functions that compute with torch operations are inlined"))
     }
-}
-
-/// A tensor that torch.fx computed while tracing: no node of a graph is one, so it matches nothing.
-const CONSTANT_OF_MODULE: &str = "get_attr";
-
-pub(super) fn constant_of_module() -> Target {
-    Target::Unknown { kind: CalleeKind::Function, path: CONSTANT_OF_MODULE.into() }
-}
-
-/// Whether a call is a constant that torch.fx stored in the module.
-pub(super) fn is_constant_of_module(call: &Call) -> bool {
-    call.target.path() == CONSTANT_OF_MODULE && call.args.is_empty()
 }

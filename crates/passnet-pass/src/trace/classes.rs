@@ -1,28 +1,13 @@
 //! Classes as configuration: constants, enums and dataclasses that a pattern takes numbers from.
 
-use super::arguments::Arguments;
 use super::interpreter::{Frame, Interpreter};
-use super::value::{Locals, Value};
+use super::value::{Arguments, Class, Locals, Object, Value};
 use crate::load::{Binding, ModuleId};
 use passnet_graph::Diagnostic;
 use passnet_graph::syntax::{Ranged, TextRange, ast};
 
 const HINT: &str =
     "a class of a pass may be a set of constants, a dataclass, a `NamedTuple` or an enum";
-
-/// A class of the pass.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Class<'a> {
-    pub module: ModuleId,
-    pub def: &'a ast::StmtClassDef,
-}
-
-/// An object of a dataclass or a named tuple.
-#[derive(Debug, Clone)]
-pub(super) struct Object<'a> {
-    pub class: Class<'a>,
-    pub fields: Vec<(&'a str, Value<'a>)>,
-}
 
 impl<'a> Interpreter<'a> {
     /// `Config.EPS`, `Mode.FAST`.

@@ -1,7 +1,6 @@
 //! Python's arithmetic on numbers, strings and sequences that are known while tracing.
 
-use super::interpreter::MAX_ITEMS;
-use super::value::Value;
+use super::value::{MAX_ITEMS, Value};
 use passnet_graph::Arg;
 use passnet_graph::syntax::ast;
 

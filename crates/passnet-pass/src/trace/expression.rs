@@ -1,8 +1,8 @@
 //! Expressions.
 
 use super::concrete;
-use super::interpreter::{Frame, Interpreter, MAX_ITEMS};
-use super::value::{Callable, Code, Value};
+use super::interpreter::{Frame, Interpreter};
+use super::value::{Callable, Code, MAX_ITEMS, Value};
 use passnet_graph::graph::{CalleeKind, Target};
 use passnet_graph::read::python;
 use passnet_graph::syntax::{Ranged, TextRange, ast};

@@ -1,11 +1,9 @@
 //! The state of a trace, and its limits.
 
-use super::call::{constant_of_module, is_constant_of_module};
-use super::classes::Class;
-use super::value::{Callable, Code, Locals, Value};
+use super::value::{Callable, Class, Code, Locals, Value};
 use super::{Dialect, Origin};
 use crate::load::{Binding, Bindings, ModuleId, Program};
-use passnet_graph::graph::Target;
+use passnet_graph::graph::{CalleeKind, Target};
 use passnet_graph::syntax::{Ranged, TextRange, ast};
 use passnet_graph::{Arg, Call, Diagnostic, Graph, NodeId};
 use rustc_hash::FxHashMap;
@@ -13,8 +11,6 @@ use rustc_hash::FxHashMap;
 const MAX_STEPS: usize = 200_000;
 const MAX_CALL_DEPTH: usize = 32;
 const MAX_NODES: usize = 20_000;
-/// Longest sequence that a trace may build.
-pub(super) const MAX_ITEMS: usize = 20_000;
 
 pub(super) struct Interpreter<'a> {
     pub program: &'a Program,
@@ -251,4 +247,16 @@ impl<'a> Interpreter<'a> {
         self.depth -= 1;
         value
     }
+}
+
+/// A tensor that torch.fx computed while tracing: no node of a graph is one, so it matches nothing.
+pub(super) const CONSTANT_OF_MODULE: &str = "get_attr";
+
+pub(super) fn constant_of_module() -> Target {
+    Target::Unknown { kind: CalleeKind::Function, path: CONSTANT_OF_MODULE.into() }
+}
+
+/// Whether a call is a constant that torch.fx stored in the module.
+pub(super) fn is_constant_of_module(call: &Call) -> bool {
+    call.target.path() == CONSTANT_OF_MODULE && call.args.is_empty()
 }

@@ -184,7 +184,7 @@ impl<'a> PassTracer<'a> {
                 ),
                 // torch.fx makes a node for an attribute only when it is used.
                 Dialect::Fx if call.target.kind() == CalleeKind::Attribute => {}
-                Dialect::Fx if call::is_constant_of_module(call) => {}
+                Dialect::Fx if interpreter::is_constant_of_module(call) => {}
                 Dialect::Fx => errors
                     .push(source.at(origin.range, "torch.fx refuses a pattern with unused values")),
             }

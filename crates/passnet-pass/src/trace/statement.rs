@@ -1,7 +1,7 @@
 //! Statements.
 
-use super::interpreter::{Frame, Interpreter, MAX_ITEMS};
-use super::value::{Callable, Code, Value};
+use super::interpreter::{Frame, Interpreter};
+use super::value::{Callable, Code, MAX_ITEMS, Value};
 use super::{Dialect, concrete};
 use crate::load::Binding;
 use passnet_graph::graph::{CalleeKind, Target};

@@ -1,12 +1,14 @@
 //! What an expression of a pass file can be worth while it is traced.
 
-use super::classes::{Class, Object};
 use crate::load::ModuleId;
 use passnet_graph::read::python;
 use passnet_graph::syntax::ast;
 use passnet_graph::{Arg, NodeId};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
+
+/// Longest sequence that a trace may build.
+pub(super) const MAX_ITEMS: usize = 20_000;
 
 pub(super) type Locals<'a> = FxHashMap<&'a str, Value<'a>>;
 
@@ -41,6 +43,20 @@ pub(super) struct Callable<'a> {
 pub(super) enum Code<'a> {
     Def(&'a ast::StmtFunctionDef),
     Lambda(&'a ast::ExprLambda),
+}
+
+/// A class of the pass.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Class<'a> {
+    pub module: ModuleId,
+    pub def: &'a ast::StmtClassDef,
+}
+
+/// An object of a dataclass or a named tuple.
+#[derive(Debug, Clone)]
+pub(super) struct Object<'a> {
+    pub class: Class<'a>,
+    pub fields: Vec<(&'a str, Value<'a>)>,
 }
 
 impl<'a> Callable<'a> {
@@ -126,6 +142,20 @@ impl<'a> Value<'a> {
             Value::Class(class) => format!("the class `{}`", class.def.name),
             Value::Object(object) => format!("an object of class `{}`", object.class.def.name),
         }
+    }
+}
+
+/// Arguments of a call, as Python passes them.
+#[derive(Debug, Default)]
+pub(super) struct Arguments<'a> {
+    pub positional: Vec<Value<'a>>,
+    pub keywords: Vec<(String, Value<'a>)>,
+}
+
+impl Arguments<'_> {
+    pub(super) fn has_node(&self) -> bool {
+        self.positional.iter().any(Value::has_node)
+            || self.keywords.iter().any(|(_, value)| value.has_node())
     }
 }
 

@@ -5,13 +5,12 @@ use super::index::{AxisId, Index};
 use passnet_graph::NodeId;
 use std::collections::BTreeSet;
 
+pub use super::ids::VarId;
+
 /// A row up to this long is held whole; a longer one is walked through in blocks.
 pub const LONGEST_ROW: i64 = 16384;
 /// No place is as large: written where there is none.
 pub const GREATEST_INTEGER: &str = "9223372036854775807";
-
-/// Index of a value in [`Body::vars`].
-pub type VarId = usize;
 
 /// What kind of number a value is inside a kernel. Floats are computed in float32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,13 +3,12 @@
 //! Nearly all of them are sums of loop variables times strides. What is not (a wrapped roll, a reshape that crosses
 //! boundaries) keeps its division or remainder and is computed in the kernel.
 
-use super::body::VarId;
+use super::ids::VarId;
 use super::{Refusal, Size};
 use std::fmt::Write as _;
 use std::rc::Rc;
 
-/// Index of a loop in [`super::Body::axes`].
-pub type AxisId = usize;
+pub use super::ids::AxisId;
 
 #[derive(Debug, Clone)]
 pub enum Atom {

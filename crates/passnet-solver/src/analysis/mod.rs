@@ -2,6 +2,7 @@
 
 pub mod body;
 pub mod groups;
+mod ids;
 pub mod index;
 mod lower;
 pub mod parts;

@@ -1,6 +1,6 @@
 //! Where elements lie, as text.
 
-use super::kernel::Writer;
+use super::writer::Writer;
 use crate::analysis::body::Guard;
 use crate::analysis::index::{Atom, AxisId, Index};
 use crate::analysis::{Refusal, Size};

@@ -44,13 +44,13 @@ impl PassText {
     }
 
     /// Whether it hands back what it gets, without a kernel.
-    pub fn is_neutral(&self) -> bool {
+    pub fn is_passthrough(&self) -> bool {
         self.kernel.is_empty()
     }
 
     /// The kernel with the room that stands below it.
     fn kernel_above(&self) -> String {
-        if self.is_neutral() { String::new() } else { format!("{}\n\n", self.kernel) }
+        if self.is_passthrough() { String::new() } else { format!("{}\n\n", self.kernel) }
     }
 
     /// Kernel and wrapper with the graph's names replaced by numbers: equal for equal computations.
@@ -93,6 +93,20 @@ impl PassText {
     }
 }
 
+/// The order in which passes apply.
+pub(crate) const MANIFEST: &str = "sorted_output_pass_rule_names.json";
+
+/// All files of a solution by name, the order of the passes among them.
+pub(crate) fn solution_files(passes: &[&PassText]) -> BTreeMap<String, String> {
+    let files = pass_files(passes).into_iter();
+    let mut files: BTreeMap<String, String> =
+        files.map(|(stem, text)| (format!("{stem}.py"), text)).collect();
+    let stems: Vec<&str> = passes.iter().map(|pass| pass.stem.as_str()).collect();
+    let list = serde_json::to_string(&stems).unwrap_or_default();
+    files.insert(MANIFEST.to_string(), format!("{list}\n"));
+    files
+}
+
 /// All files of a solution, by stem; the passes are those that `passes` names, in its order.
 pub fn pass_files(passes: &[&PassText]) -> Vec<(String, String)> {
     if let [only] = passes {
@@ -129,7 +143,7 @@ fn shared(passes: &[&PassText]) -> String {
 }
 
 fn kernel_imports(passes: &[&PassText]) -> String {
-    if passes.iter().all(|pass| pass.is_neutral()) {
+    if passes.iter().all(|pass| pass.is_passthrough()) {
         return "import torch\n".into();
     }
     let library = passes.iter().any(|pass| pass.kernel.contains("libdevice."));

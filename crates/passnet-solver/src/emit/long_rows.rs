@@ -1,6 +1,6 @@
 //! Rows too long for one block: walked through once for every round of reductions, and once for what is stored.
 
-use super::kernel::{Writer, fold_name, neutral};
+use super::writer::{Writer, fold_name, neutral};
 use crate::analysis::Refusal;
 use crate::analysis::body::{Code, Fold, Kind, VarId};
 use crate::analysis::space::Space;

@@ -1,7 +1,8 @@
 //! The loops of a kernel: rows and columns of a tile, and the slabs that rows belong to.
 
-use super::kernel::{Shape, Writer};
-use super::wrapper::mentions;
+use super::names::mentions;
+use super::shape::Shape;
+use super::writer::{Loops, Writer};
 use crate::analysis::body::{Code, Guard, Store};
 use crate::analysis::index::AxisId;
 use crate::analysis::space::Space;
@@ -10,13 +11,6 @@ use std::collections::BTreeSet;
 
 /// Elements from which on a slab is worked on by programs of its own.
 const LEAST_SLAB: i64 = 1024;
-
-/// Names of the sizes of a kernel's loops.
-pub(super) struct Loops {
-    pub(super) slabs: Option<String>,
-    pub(super) rows: String,
-    pub(super) columns: String,
-}
 
 impl Writer<'_> {
     /// Writes the loop variables; gives the names of their sizes.

@@ -9,24 +9,28 @@ mod kernel;
 mod long_rows;
 mod loops;
 mod names;
-mod neutral;
+mod passthrough;
 mod pattern;
+mod shape;
 mod skeleton;
 mod together;
 mod wrapper;
+mod writer;
 
 use crate::analysis::body::{Code, LONGEST_ROW, Var};
 use crate::analysis::groups::Group;
 use crate::analysis::space::{Space, coalesce};
 use crate::analysis::{Body, Piece, Refusal};
+pub(crate) use file::{MANIFEST, solution_files};
 pub use file::{PassText, SHARED, pass_files};
-pub use neutral::neutral;
+pub use passthrough::passthrough;
 pub use skeleton::skeleton;
 pub use together::together;
 
-use kernel::{KernelText, Shape};
+use kernel::KernelText;
 use passnet_graph::ops::{Class, Op};
 use passnet_graph::{Graph, NodeId};
+use shape::Shape;
 
 /// What tuning may change about a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

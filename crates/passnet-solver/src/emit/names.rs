@@ -34,3 +34,11 @@ impl Names {
         Ok(name)
     }
 }
+
+/// Whether a name occurs as a word.
+pub(super) fn mentions(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| {
+        let word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        !word(text[..at].chars().next_back()) && !word(text[at + name.len()..].chars().next())
+    })
+}

@@ -1,8 +1,10 @@
 //! The host side: sizes from shapes, outputs, the launch.
 
 use super::formula::{readable, spaced};
-use super::kernel::{KernelText, Shape};
+use super::kernel::KernelText;
 use super::name_of;
+use super::names::mentions;
+use super::shape::Shape;
 use super::{Choice, Cut};
 use crate::analysis::piece::Param;
 use crate::analysis::{Piece, Refusal, Size};
@@ -282,12 +284,4 @@ pub(super) fn allocation(piece: &Piece, output: NodeId) -> Result<String, Refusa
         several => format!("({})", several.join(", ")),
     };
     Ok(format!("torch.empty({tuple}, dtype={dtype}, device={device})"))
-}
-
-/// Whether a name occurs as a word.
-pub(super) fn mentions(text: &str, name: &str) -> bool {
-    text.match_indices(name).any(|(at, _)| {
-        let word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-        !word(text[..at].chars().next_back()) && !word(text[at + name.len()..].chars().next())
-    })
 }

@@ -3,6 +3,7 @@
 use passnet_bench::candidate::Candidate;
 use passnet_bench::evaluate::{EvaluateOptions, Evaluation, evaluate};
 use passnet_bench::sample::Sample;
+use passnet_bench::subject::Subject;
 use passnet_bench::timing::TimingOptions;
 use passnet_engine::native::NativeEngine;
 use passnet_solver::explain::{Explanation, Rates};
@@ -71,7 +72,7 @@ impl Task {
         graphs
             .map(|graph| {
                 let files = self.sample.graph_files(graph).unwrap();
-                evaluate(&NativeEngine, &files, Some(&candidate), &options)
+                evaluate(&NativeEngine, &files, Subject::Passes(&candidate), &options)
             })
             .collect()
     }

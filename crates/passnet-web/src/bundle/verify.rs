@@ -5,10 +5,10 @@ use super::envelope::{Bundle, Limits};
 use super::make::{EVENTS, claims};
 use super::passes::{PassFiles, pass_files};
 use crate::Error;
-use passnet_bench::bench::Compiler;
 use passnet_bench::candidate::Candidate;
 use passnet_bench::report::{GraphRecord, RunRecord, printable};
 use passnet_bench::run::{self, Event};
+use passnet_bench::subject::Subject;
 use passnet_bench::verdict::Verdict;
 use passnet_graph::read::read_model;
 use passnet_graph::syntax::Source;
@@ -213,7 +213,7 @@ fn scores(bundle: &Bundle, run: &RunRecord) -> Check {
 fn passes(run: &RunRecord, folder: &Path) -> Check {
     let start = run.start.as_ref();
     let compiler = start.map_or("", |start| start.compiler.as_str());
-    if Compiler::is_baseline(compiler) {
+    if Subject::is_baseline(compiler) {
         let rewritten =
             run.graphs.iter().filter(|graph| !graph.event.evaluation.rewrites.is_empty());
         let problems = rewritten.map(|graph| format!("{}: {compiler} has no passes", graph.name()));

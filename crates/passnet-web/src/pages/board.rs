@@ -6,10 +6,10 @@ use super::shared::{badges, date, link, optional_ratio, percent};
 use super::{Page, Pages, against};
 use crate::Error;
 use crate::store::{Board, Entry, EntryOrder, EntryState, Filter};
-use passnet_bench::bench::Compiler;
 use passnet_bench::report::html::chart::{label, line, number, open};
 use passnet_bench::report::html::markup::Markup;
 use passnet_bench::report::ratio_text;
+use passnet_bench::subject::Subject;
 
 /// Rows of one page of a server.
 const ROWS: usize = 100;
@@ -255,7 +255,7 @@ fn eager(out: &mut Markup) {
 }
 
 fn row(entry: &Entry, links: &Links, out: &mut Markup) {
-    let is_baseline = Compiler::is_baseline(entry.compiler.as_str());
+    let is_baseline = Subject::is_baseline(entry.compiler.as_str());
     let class = match (entry.state == EntryState::Listed, is_baseline) {
         (false, _) => "gone",
         (true, true) => "baseline",

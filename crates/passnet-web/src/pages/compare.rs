@@ -20,8 +20,8 @@ pub(super) fn write(
     two: &str,
 ) -> Result<Option<Page>, Error> {
     let ids = [one.to_string(), two.to_string()];
-    let Some(side) = matrix::read(pages, &ids)? else { return Ok(None) };
-    let ([one, two], [before, after]) = (side.entries.as_slice(), side.runs.as_slice()) else {
+    let Some(chosen) = matrix::read(pages, &ids)? else { return Ok(None) };
+    let ([one, two], [before, after]) = (chosen.entries.as_slice(), chosen.runs.as_slice()) else {
         return Ok(None);
     };
     let mut found = compare(before, after, Parameters::default());
@@ -39,7 +39,7 @@ pub(super) fn write(
         let text = format!("{left_out} more graphs are in the matrix below.");
         out.element("p", &[("class", "soft")], &text);
     }
-    matrix::below(&side, links, &mut out);
+    matrix::below(&chosen, links, &mut out);
     Ok(Some(Page { title: format!("{} against {}", two.name, one.name), body: out }))
 }
 

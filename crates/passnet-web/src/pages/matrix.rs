@@ -20,29 +20,29 @@ const OF_A_TASK: usize = 5;
 const EACH_FIRST: usize = 8;
 
 /// Entries with their runs, and where each has its tasks.
-pub(super) struct Side {
+pub(super) struct EntryRuns {
     pub entries: Vec<Entry>,
     pub runs: Vec<RunRecord>,
     tasks: Vec<BTreeMap<String, usize>>,
 }
 
 /// `None` where an entry or its bundle is not there.
-pub(super) fn read(pages: &Pages<'_>, ids: &[String]) -> Result<Option<Side>, Error> {
-    let mut side = Side { entries: Vec::new(), runs: Vec::new(), tasks: Vec::new() };
+pub(super) fn read(pages: &Pages<'_>, ids: &[String]) -> Result<Option<EntryRuns>, Error> {
+    let mut chosen = EntryRuns { entries: Vec::new(), runs: Vec::new(), tasks: Vec::new() };
     for id in ids {
         let Some(entry) = pages.store.entry(id)? else { return Ok(None) };
         let Some(bundle) = pages.store.bundle(&entry.digest)? else { return Ok(None) };
-        side.runs.push(run_of(&bundle)?);
+        chosen.runs.push(run_of(&bundle)?);
         let tasks = pages.store.detail(&entry)?.tasks.into_iter().enumerate();
-        side.tasks.push(tasks.map(|(number, task)| (task.name, number)).collect());
-        side.entries.push(entry);
+        chosen.tasks.push(tasks.map(|(number, task)| (task.name, number)).collect());
+        chosen.entries.push(entry);
     }
-    Ok(Some(side))
+    Ok(Some(chosen))
 }
 
 /// The same for machines.
 pub(crate) fn compared(pages: &Pages<'_>, ids: &[String]) -> Result<Option<Matrix>, Error> {
-    Ok(read(pages, ids)?.map(|side| matrix(&side.runs, Parameters::default())))
+    Ok(read(pages, ids)?.map(|chosen| matrix(&chosen.runs, Parameters::default())))
 }
 
 /// The page on which the others are held against one of these, of which the best comes first; every way leads to one
@@ -65,8 +65,8 @@ pub(super) fn write(
     ids: &[String],
     page: usize,
 ) -> Result<Option<Page>, Error> {
-    let Some(side) = read(pages, ids)? else { return Ok(None) };
-    let found = matrix(&side.runs, Parameters::default());
+    let Some(chosen) = read(pages, ids)? else { return Ok(None) };
+    let found = matrix(&chosen.runs, Parameters::default());
     let all = pages_of(&found.tasks);
     let Some(shown) = page.checked_sub(1).and_then(|index| all.get(index)) else {
         return Ok(None);
@@ -75,11 +75,11 @@ pub(super) fn write(
     let mut out = Markup::default();
     out.element("h1", &[], &title);
     let name = |index: usize, out: &mut Markup| {
-        let entry = &side.entries[index];
+        let entry = &chosen.entries[index];
         link(links, &Route::Run(entry.id.clone()), &entry.name, out);
         out.text(&format!(" by {} ", entry.author));
         badges(entry, links, out);
-        let route = matrix_route(pages, &side.entries, index).filter(|_| index > 0);
+        let route = matrix_route(pages, &chosen.entries, index).filter(|_| index > 0);
         if let Some(route) = route {
             out.void("br", &[]);
             link(links, &route, "Hold the others against it", out);
@@ -87,29 +87,29 @@ pub(super) fn write(
     };
     matrix_runs(&found, name, &mut out);
     out.element("h2", &[], "Every task");
-    rows(&side, &found, shown.clone(), links, &mut out);
+    rows(&chosen, &found, shown.clone(), links, &mut out);
     steps(ids, page, all.len(), links, &mut out);
     Ok(Some(Page { title, body: out }))
 }
 
 /// These tasks of a matrix, with links to the pages of each run.
-fn rows(side: &Side, found: &Matrix, shown: Range<usize>, links: &Links, out: &mut Markup) {
+fn rows(chosen: &EntryRuns, found: &Matrix, shown: Range<usize>, links: &Links, out: &mut Markup) {
     let task_link = |run: usize, task: &str, out: &mut Markup| {
-        if let Some(number) = side.tasks[run].get(task) {
-            link(links, &Route::Task(side.entries[run].id.clone(), *number), "graphs", out);
+        if let Some(number) = chosen.tasks[run].get(task) {
+            link(links, &Route::Task(chosen.entries[run].id.clone(), *number), "graphs", out);
         }
     };
     html::matrix(found, &found.tasks[shown], task_link, out);
 }
 
 /// All tasks of two runs, below what else is said about them; the rest has pages of its own.
-pub(super) fn below(side: &Side, links: &Links, out: &mut Markup) {
-    let found = matrix(&side.runs, Parameters::default());
+pub(super) fn below(chosen: &EntryRuns, links: &Links, out: &mut Markup) {
+    let found = matrix(&chosen.runs, Parameters::default());
     let all = pages_of(&found.tasks);
     let Some(first) = all.first() else { return };
     out.element("h2", &[], "Every task");
-    rows(side, &found, first.clone(), links, out);
-    let ids: Vec<String> = side.entries.iter().map(|entry| entry.id.clone()).collect();
+    rows(chosen, &found, first.clone(), links, out);
+    let ids: Vec<String> = chosen.entries.iter().map(|entry| entry.id.clone()).collect();
     steps(&ids, 1, all.len(), links, out);
 }
 

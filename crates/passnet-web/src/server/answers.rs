@@ -1,6 +1,6 @@
 //! Requests and what is answered.
 
-use super::http::Peer;
+use super::peer::Peer;
 use super::{State, api};
 use crate::pages::{MAX_RUNS, Pages, Query, Route, policy, searched};
 use crate::store::Shelf;

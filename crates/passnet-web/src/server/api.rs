@@ -2,7 +2,7 @@
 
 use super::State;
 use super::answers::{answer, apart, apart_heavy, failed, failure, json_answer, slow_down};
-use super::http::Peer;
+use super::peer::Peer;
 use crate::Error;
 use crate::bundle::{Bundle, Limits, is_digest_text};
 use crate::pages::{MAX_RUNS, Pages, Query, Route, compared, inspected, published, run_of};

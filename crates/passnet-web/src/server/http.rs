@@ -1,5 +1,6 @@
 //! Connections: how many, how long, how slow.
 
+use super::peer::Peer;
 use super::{State, answers};
 use axum::Extension;
 use hyper::server::conn::http1;
@@ -21,10 +22,6 @@ const CONNECTION_TIME: Duration = Duration::from_secs(300);
 const BUFFER: usize = 32 << 10;
 /// How long open connections may go on when the server stops.
 const GRACE: Duration = Duration::from_secs(10);
-
-/// Whose connection it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Peer(pub IpAddr);
 
 /// Connections by address.
 #[derive(Debug, Default)]

@@ -10,6 +10,7 @@ mod cache;
 mod http;
 mod limits;
 mod metrics;
+mod peer;
 mod worker;
 
 pub use api::OPENAPI;

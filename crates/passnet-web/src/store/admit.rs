@@ -6,7 +6,7 @@ use crate::Error;
 use crate::bundle::{Bundle, Manifest};
 use passnet_bench::report::html::parts::count;
 use passnet_bench::report::{
-    Conditions, GraphRecord, Group, RunRecord, RunReport, are_unlike, leaderboard, printable,
+    Conditions, GraphRecord, RunRecord, RunReport, ScoreGroup, are_unlike, leaderboard, printable,
 };
 use passnet_bench::score::{Parameters, graph_log_score};
 use passnet_engine::identity::Build;
@@ -81,7 +81,7 @@ pub fn readied(run: &RunRecord, manifest: Option<&Manifest>) -> Option<Readied> 
     Some(Readied { class, benchmark: benchmark_named(run), report, interval, detail })
 }
 
-fn group_score(group: &Group) -> GroupScore {
+fn group_score(group: &ScoreGroup) -> GroupScore {
     GroupScore {
         name: group.name.clone(),
         graphs: group.summary.graphs,
@@ -328,7 +328,7 @@ fn insert_results(connection: &Connection, run: &RunRecord, number: i64) -> Resu
             row.low,
             row.high,
             row.dtype,
-            graph_log_score(&graph.outcome(), Parameters::default()),
+            graph_log_score(&graph.scored(), Parameters::default()),
             row.evidence,
         ])?;
     }

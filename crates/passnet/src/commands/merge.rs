@@ -191,5 +191,5 @@ fn show(folder: &Path, out: &mut Output) -> Result<(), CommandError> {
     }
     let Some(start) = start else { return Ok(()) };
     let floor = start.options.noise_floor;
-    print_results(Some(folder), &start.place(), floor, &judged, out)
+    print_results(Some(folder), &start.origin(), floor, &judged, out)
 }

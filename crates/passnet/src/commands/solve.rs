@@ -1,6 +1,6 @@
 //! `passnet solve`: write passes without a language model, then evaluate them.
 
-use super::bench::{measure_noise, outcome, print_results, sample_labels};
+use super::bench::{outcome, print_results, sample_labels};
 use super::cluster::worker::{BenchWorker, UnitWorker, solved_passes, task_of};
 use super::cluster::{self, ClusterArgs, Found, Kind};
 use super::engine::EngineArgs;
@@ -11,14 +11,14 @@ use crate::output::{Output, table, warn};
 use crate::paths::with_list;
 use crate::progress::Bar;
 use clap::Args;
-use passnet_bench::bench::{Bench, Compiler, Judged};
+use passnet_bench::bench::{Bench, Judged};
 use passnet_bench::evaluate::EvaluateOptions;
 use passnet_bench::pool::in_order;
-use passnet_bench::roofline::Roofline;
 use passnet_bench::run::{Event, RunStore, Start};
 use passnet_bench::sample::{self, Sample};
 use passnet_bench::shard::{Shard, Unit};
 use passnet_bench::stop;
+use passnet_bench::subject::Subject;
 use passnet_bench::timing::TimingOptions;
 use passnet_dataset::progress::{Progress, Task};
 use passnet_engine::{Engine, Identity};
@@ -122,7 +122,8 @@ pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
         (Some(folder), false) => Some(RunStore::open(&folder.join("run"))?),
         _ => None,
     };
-    let noise_floor = if args.no_bench { 0.0 } else { measure_noise(&mut benches, &samples) };
+    let noise_floor =
+        if args.no_bench { 0.0 } else { Bench::measure_noise_of_all(&mut benches, &samples) };
     if let Some(store) = &mut store {
         if args.retry_failed {
             store.forget_failures();
@@ -198,7 +199,7 @@ fn on_cluster(
     let solved: Vec<Solved> =
         labels.iter().map(|label| solved_of(label, &passes, &found)).collect();
     let place = Place {
-        identity: found.start.as_ref().map(Start::place).unwrap_or_default(),
+        identity: found.start.as_ref().map(Start::origin).unwrap_or_default(),
         noise_floor: found.start.as_ref().map_or(0.0, |start| start.options.noise_floor),
     };
     present(args, &solved, &found.judged, &place, out)
@@ -283,18 +284,13 @@ impl SolveArgs {
     }
 
     fn bench<'a>(&self, engine: &'a dyn Engine) -> Bench<'a> {
-        Bench {
-            engine,
-            compiler: Compiler::Pass,
-            options: EvaluateOptions {
-                timing: TimingOptions { seconds: self.seconds, ..TimingOptions::default() },
-                thorough: !self.quick,
-                tier: self.engine.choice().tier,
-                ..EvaluateOptions::default()
-            },
-            rules: true,
-            roofline: Roofline::default(),
-        }
+        let options = EvaluateOptions {
+            timing: TimingOptions { seconds: self.seconds, ..TimingOptions::default() },
+            thorough: !self.quick,
+            tier: self.engine.choice().tier,
+            ..EvaluateOptions::default()
+        };
+        Bench::new(engine, Subject::PASSES, options, true)
     }
 
     /// What passes depend on and no event says.
@@ -445,7 +441,7 @@ fn show(
             .passes
             .iter()
             .map(|pass| match pass.measured_speedup {
-                _ if pass.neutral => "neutral".into(),
+                _ if pass.passthrough => "neutral".into(),
                 Some(speedup) => format!("{speedup:.2}"),
                 None => "-".into(),
             })

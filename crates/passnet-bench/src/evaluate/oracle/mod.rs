@@ -293,8 +293,8 @@ fn judge_output<'a>(
     let dtype = rounded_to(eager, truth);
     let Some(triple) = Triple::of(eager, candidate, truth, dtype) else {
         // What is no float must be equal.
-        let rules = crate::verify::Rules::Strict;
-        let found = crate::verify::ladder(&[eager.view()], &[candidate.view()], rules);
+        let rules = crate::compare::Rules::Strict;
+        let found = crate::compare::ladder(&[eager.view()], &[candidate.view()], rules);
         let is_equal = matches!(found, Ok(Some(ladder)) if ladder.is_right_at(BASELINE));
         return if is_equal { Judgement::Right } else { Judgement::Wrong };
     };

@@ -2,8 +2,7 @@
 
 use super::super::{GraphDifference, Matrix, MatrixCell, MatrixTask, ratio_text};
 use super::markup::Markup;
-use super::parts::{CELLS, graph_cell, optional_ratio};
-use super::several::sentence;
+use super::parts::{CELLS, graph_cell, optional_ratio, sentence};
 use crate::stats::Decision;
 
 /// How each run as a whole compares with the first; `name` writes what a run is called.

@@ -1,6 +1,6 @@
 //! The run as a whole: the first screen of a page.
 
-use super::super::{Group, RunRecord, RunReport, WORST, ratio_text};
+use super::super::{RunRecord, RunReport, ScoreGroup, WORST, ratio_text};
 use super::chart;
 use super::markup::Markup;
 use super::parts::{count, facts, headline, optional_ratio, percent};
@@ -134,7 +134,7 @@ fn numbers(run: &RunRecord, report: &RunReport, parameters: Parameters, page: &m
     facts(&rows, page);
 }
 
-fn cells(group: &Group) -> Vec<String> {
+fn cells(group: &ScoreGroup) -> Vec<String> {
     let summary = &group.summary;
     vec![
         summary.graphs.to_string(),
@@ -164,7 +164,7 @@ fn tasks(run: &RunRecord, report: &RunReport, page: &mut Markup) {
     page.close_table();
 }
 
-fn group_table(title: &str, head: &str, groups: &[Group], page: &mut Markup) {
+fn group_table(title: &str, head: &str, groups: &[ScoreGroup], page: &mut Markup) {
     if groups.is_empty() {
         return;
     }

@@ -1,6 +1,6 @@
 //! What reports, the leaderboard and the dataset's page show alike.
 
-use super::super::ratio_text;
+use super::super::{Overall, ratio_text};
 use super::markup::Markup;
 
 pub fn percent(share: f64) -> String {
@@ -67,4 +67,18 @@ pub fn list<'a>(texts: impl IntoIterator<Item = &'a str>, out: &mut Markup) {
     out.open("ul", &[]);
     texts.for_each(|text| out.element("li", &[], text));
     out.close("ul");
+}
+
+/// How two runs compare, in words.
+pub(super) fn sentence(overall: &Overall) -> String {
+    let conclusion = overall.conclusion.text();
+    format!(
+        "times {} (99 % interval {} to {}; {} up, {} down, sign test p = {}): {conclusion}",
+        ratio_text(overall.ratio.ratio),
+        ratio_text(overall.ratio.low),
+        ratio_text(overall.ratio.high),
+        overall.better,
+        overall.worse,
+        ratio_text(overall.p_value)
+    )
 }

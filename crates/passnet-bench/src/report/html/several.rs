@@ -1,9 +1,10 @@
 //! Two runs compared, or more ranked.
 
-use super::super::{Change, Comparison, Overall, RankedGroup, RunRecord};
+use super::super::{Change, Comparison, RankedGroup, RunRecord};
 use super::super::{compare, leaderboard, matrix, ratio_text};
 use super::chart;
 use super::markup::Markup;
+use super::parts::sentence;
 use crate::score::Parameters;
 
 pub(super) fn write(runs: &[RunRecord], parameters: Parameters, page: &mut Markup) {
@@ -152,17 +153,4 @@ pub fn comparison(found: &Comparison, page: &mut Markup) {
             page.close("ul");
         }
     }
-}
-
-pub(super) fn sentence(overall: &Overall) -> String {
-    let conclusion = overall.conclusion.text();
-    format!(
-        "times {} (99 % interval {} to {}; {} up, {} down, sign test p = {}): {conclusion}",
-        ratio_text(overall.ratio.ratio),
-        ratio_text(overall.ratio.low),
-        ratio_text(overall.ratio.high),
-        overall.better,
-        overall.worse,
-        ratio_text(overall.p_value)
-    )
 }

@@ -5,7 +5,7 @@ use super::markup::Markup;
 use super::parts::{list, verdict};
 use super::{chart, source};
 use crate::evaluate::{Check, CheckOutcome};
-use crate::score::{Outcome, Parameters, Score};
+use crate::score::{Parameters, Score, ScoredGraph};
 use passnet_graph::FileName;
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub(super) fn write(
     let id = anchor(index);
     page.open("section", &[("aria-labelledby", &id)]);
     page.element("h2", &[("id", &id)], name);
-    let outcomes: Vec<Outcome> = graphs.iter().map(|graph| graph.outcome()).collect();
+    let outcomes: Vec<ScoredGraph> = graphs.iter().map(|graph| graph.scored()).collect();
     if let Some(score) = Score::of(&outcomes, parameters) {
         let summary = score.summary;
         let speed = summary.geometric_mean.map(|mean| format!(", speed-up {}", ratio_text(mean)));

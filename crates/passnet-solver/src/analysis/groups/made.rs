@@ -30,11 +30,11 @@ impl Finder<'_> {
         let inputs = inputs_of(self.graph(), &members);
         if let Some(made) = self.made_for(&inputs, &members) {
             let larger = members.union(&made).copied().collect();
-            if let Ok(group) = attempt(self.form, larger, &self.is_free) {
+            if let Ok(group) = attempt(self.family, larger, &self.is_free) {
                 return Ok(group);
             }
         }
-        attempt(self.form, members, &self.is_free)
+        attempt(self.family, members, &self.is_free)
     }
 
     /// What inputs are made of, as far as it is made of nothing else and nobody but the members reads it.
@@ -73,11 +73,11 @@ impl Finder<'_> {
     }
 
     pub(super) fn is_list(&self, id: NodeId) -> bool {
-        matches!(self.form.members[0].types.value(id), Value::Sequence(_))
+        matches!(self.family.members[0].types.value(id), Value::Sequence(_))
     }
 
     pub(super) fn is_tensor(&self, id: NodeId) -> bool {
-        matches!(self.form.members[0].types.value(id), Value::Tensor(_))
+        matches!(self.family.members[0].types.value(id), Value::Tensor(_))
     }
 
     /// Whether nobody but the members reads these nodes.

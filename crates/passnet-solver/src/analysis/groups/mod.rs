@@ -10,7 +10,7 @@ pub use together::together;
 
 use super::piece::{Param, is_unread, outputs_of};
 use super::{Body, Piece, Refusal, lower, refuse};
-use crate::form::Form;
+use crate::graph_family::GraphFamily;
 use passnet_graph::infer::Value;
 use passnet_graph::ops::{Class, Op};
 use passnet_graph::{Arg, Call, Graph, NodeId};
@@ -32,10 +32,10 @@ pub struct Left {
     pub reason: String,
 }
 
-/// Groups the nodes of a form's graph, in the order of their last nodes.
-pub fn groups(form: &Form) -> (Vec<Group>, Vec<Left>) {
-    let mut finder = Finder::new(form);
-    let ids: Vec<NodeId> = form.graph().calls().map(|(id, _)| id).collect();
+/// Groups the nodes of a family's graph, in the order of their last nodes.
+pub fn groups(family: &GraphFamily) -> (Vec<Group>, Vec<Left>) {
+    let mut finder = Finder::new(family);
+    let ids: Vec<NodeId> = family.graph().calls().map(|(id, _)| id).collect();
     // What is made of nothing comes with whoever reads it, and gets a kernel of its own only where nobody took it.
     for is_made in [false, true] {
         for id in &ids {
@@ -55,10 +55,10 @@ pub fn groups(form: &Form) -> (Vec<Group>, Vec<Left>) {
 }
 
 /// Pieces of one node each, the least work first: what a pass can do where nothing is worth doing.
-pub fn smallest(form: &Form, most: usize) -> Vec<Group> {
-    let finder = Finder::new(form);
-    let graph = form.graph();
-    let elements = |id: NodeId| match form.members[0].types.value(id) {
+pub fn smallest(family: &GraphFamily, most: usize) -> Vec<Group> {
+    let finder = Finder::new(family);
+    let graph = family.graph();
+    let elements = |id: NodeId| match family.members[0].types.value(id) {
         Value::Tensor(tensor) => tensor.elements(),
         _ => 0,
     };
@@ -76,23 +76,23 @@ pub fn smallest(form: &Form, most: usize) -> Vec<Group> {
         .collect();
     nodes.sort_unstable();
     let nothing_free = vec![false; graph.nodes().len()];
-    let alone = |(_, id)| attempt(form, BTreeSet::from([id]), &nothing_free).ok();
+    let alone = |(_, id)| attempt(family, BTreeSet::from([id]), &nothing_free).ok();
     nodes.into_iter().filter_map(alone).take(most).collect()
 }
 
 /// A view that becomes a copy, the smallest there is: for a graph that computes nothing and whose views no wrapper can
 /// hand back.
-pub fn copied_view(form: &Form) -> Option<Group> {
-    let mut finder = Finder::new(form);
+pub fn copied_view(family: &GraphFamily) -> Option<Group> {
+    let mut finder = Finder::new(family);
     finder.copy_smallest();
     finder.groups.pop().flatten()
 }
 
 /// Patterns of views (one after the other, or a list) and operations without effect, which eager gets for nothing: chains
 /// first, for which a pass is one call instead of several, then those that are easiest to hand back.
-pub fn free_pieces(form: &Form, most: usize) -> Vec<(Vec<NodeId>, Piece)> {
-    let finder = Finder::new(form);
-    let graph = form.graph();
+pub fn free_pieces(family: &GraphFamily, most: usize) -> Vec<(Vec<NodeId>, Piece)> {
+    let finder = Finder::new(family);
+    let graph = family.graph();
     let ease = |call: &Call| match call.op().map(|op| (op, op.class())) {
         // The only one that the engine may do together with its neighbours.
         Some((_, Class::Random)) => 2,
@@ -108,24 +108,24 @@ pub fn free_pieces(form: &Form, most: usize) -> Vec<(Vec<NodeId>, Piece)> {
     nodes.sort_unstable();
     let piece = |(_, id): ((i32, usize), NodeId)| {
         let mut members = BTreeSet::from([id]);
-        match form.members[0].types.value(id) {
+        match family.members[0].types.value(id) {
             Value::Tensor(_) => {}
             // A list comes with everything that is taken from it.
             Value::Sequence(_) => members.extend(&finder.users[id.index()]),
             _ => return None,
         }
-        Some((vec![id], Piece::new(form, &members).ok()?))
+        Some((vec![id], Piece::new(family, &members).ok()?))
     };
     let chain = |nodes: Vec<NodeId>| {
         let members = nodes.iter().copied().collect();
-        Some((nodes, Piece::new(form, &members).ok()?))
+        Some((nodes, Piece::new(family, &members).ok()?))
     };
     let chains = finder.free_chains().into_iter().filter_map(chain);
     chains.chain(nodes.into_iter().filter_map(piece)).take(most).collect()
 }
 
 struct Finder<'f> {
-    form: &'f Form,
+    family: &'f GraphFamily,
     users: Vec<Vec<NodeId>>,
     /// Whether a node computes or copies something that a kernel might.
     is_work: Vec<bool>,
@@ -146,20 +146,20 @@ impl Group {
 }
 
 impl<'f> Finder<'f> {
-    fn new(form: &'f Form) -> Self {
-        let graph = form.graph();
+    fn new(family: &'f GraphFamily) -> Self {
+        let graph = family.graph();
         let count = graph.nodes().len();
         let mut is_free = vec![false; count];
         let mut is_work = vec![false; count];
         let mut is_made = vec![false; count];
         let needed = graph.needed();
-        let is_served = |id: &NodeId| needed.contains(id) || form.serves_unneeded();
+        let is_served = |id: &NodeId| needed.contains(id) || family.serves_unneeded();
         // Elsewhere what nobody needs is no part of a pattern: whoever reads a pattern leaves it out.
         for (id, call) in graph.calls().filter(|(id, _)| is_served(id)) {
             let Ok(bound) = call.bind() else { continue };
-            is_free[id.index()] = is_alias(form, id) || bound.op == Op::Item;
+            is_free[id.index()] = is_alias(family, id) || bound.op == Op::Item;
             is_work[id.index()] = !is_free[id.index()]
-                && matches!(form.members[0].types.value(id), Value::Tensor(_))
+                && matches!(family.members[0].types.value(id), Value::Tensor(_))
                 && match bound.class() {
                     Class::Pointwise
                     | Class::View
@@ -182,7 +182,7 @@ impl<'f> Finder<'f> {
             is_made[id.index()] = made::is_made(call, &bound, &is_made);
         }
         Finder {
-            form,
+            family,
             users: graph.users(),
             is_work,
             is_free,
@@ -195,7 +195,7 @@ impl<'f> Finder<'f> {
 
     /// Free nodes each of which only the next one reads, the longest chain first.
     fn free_chains(&self) -> Vec<Vec<NodeId>> {
-        let graph = self.form.graph();
+        let graph = self.family.graph();
         let is_tensor = |id: NodeId| self.is_tensor(id);
         let source = |id: NodeId| graph.call(id)?.args.first().and_then(Arg::as_node);
         // What is taken from a list comes with the list.
@@ -220,7 +220,7 @@ impl<'f> Finder<'f> {
     }
 
     fn graph(&self) -> &'f Graph {
-        self.form.graph()
+        self.family.graph()
     }
 
     fn place(&mut self, id: NodeId) {
@@ -311,7 +311,7 @@ impl<'f> Finder<'f> {
 
     /// With nothing to compute, the smallest view becomes a copy: the least that a pass can do.
     fn copy_smallest(&mut self) {
-        let elements = |id: &NodeId| match self.form.members[0].types.value(*id) {
+        let elements = |id: &NodeId| match self.family.members[0].types.value(*id) {
             Value::Tensor(tensor) => tensor.elements(),
             _ => i64::MAX,
         };
@@ -325,7 +325,7 @@ impl<'f> Finder<'f> {
             if self.is_list(id) {
                 members.extend(&self.users[id.index()]);
             }
-            if let Ok(group) = attempt(self.form, members, &nothing_free) {
+            if let Ok(group) = attempt(self.family, members, &nothing_free) {
                 return self.keep(group);
             }
         }
@@ -342,7 +342,7 @@ impl<'f> Finder<'f> {
             for taken in all_made.chain(single).flatten() {
                 let mut members = group.members.clone();
                 members.extend(taken);
-                if let Ok(larger) = attempt(self.form, members, &self.is_free) {
+                if let Ok(larger) = attempt(self.family, members, &self.is_free) {
                     grown = Some(larger);
                     break;
                 }
@@ -380,14 +380,14 @@ impl<'f> Finder<'f> {
 }
 
 /// Whether a node is an alias of its first argument, or a list of such.
-fn is_alias(form: &Form, id: NodeId) -> bool {
-    let Some(call) = form.graph().call(id) else { return false };
+fn is_alias(family: &GraphFamily, id: NodeId) -> bool {
+    let Some(call) = family.graph().call(id) else { return false };
     let Ok(bound) = call.bind() else { return false };
     if bound.mutated().is_some() {
         return false;
     }
     let source = call.args.first().and_then(Arg::as_node);
-    let mut shared = form.members.iter().map(|member| {
+    let mut shared = family.members.iter().map(|member| {
         match (member.types.value(id), source.map(|source| member.types.value(source))) {
             (Value::Tensor(result), Some(Value::Tensor(source))) => {
                 result.shares_memory_with(source)
@@ -427,17 +427,17 @@ fn inputs_of(graph: &Graph, members: &BTreeSet<NodeId>) -> Vec<NodeId> {
 }
 
 /// Whether a node is a view or an alias, free in eager, for every node.
-pub(super) fn free_nodes(form: &Form) -> Vec<bool> {
-    Finder::new(form).is_free
+pub(super) fn free_nodes(family: &GraphFamily) -> Vec<bool> {
+    Finder::new(family).is_free
 }
 
 /// A group of these members, if they can be taken out together and one kernel computes them.
 pub(super) fn attempt(
-    form: &Form,
+    family: &GraphFamily,
     members: BTreeSet<NodeId>,
     is_free: &[bool],
 ) -> Result<Group, Refusal> {
-    let graph = form.graph();
+    let graph = family.graph();
     check_convex(graph, &members)?;
     let outputs = outputs_of(graph, &members);
     for &output in outputs.iter().filter(|output| is_free[output.index()]) {
@@ -445,15 +445,15 @@ pub(super) fn attempt(
         let shared = |other: &NodeId| *other != output && viewed(graph, *other, is_free) == root;
         // Where only the view is wanted, and it lies as the kernel would write it, nothing is copied.
         let is_copy = !members.contains(&root) || outputs.iter().any(shared);
-        if is_copy || !is_contiguous(form, output) {
+        if is_copy || !is_contiguous(family, output) {
             refuse!("the view `{}` would become a copy", graph.node(output).name);
         }
     }
     let mut touched = inputs_of(graph, &members).into_iter().chain(outputs);
-    if let Some(id) = touched.find(|id| form.is_on_host(*id)) {
+    if let Some(id) = touched.find(|id| family.is_on_host(*id)) {
         refuse!("`{}` is made without a device, so on the CPU", graph.node(id).name);
     }
-    let piece = Piece::new(form, &members)?;
+    let piece = Piece::new(family, &members)?;
     if !piece.params.iter().any(|param| matches!(param, Param::Tensor(_) | Param::Device)) {
         refuse!("nothing that it takes says on which device it is");
     }
@@ -472,8 +472,8 @@ fn viewed(graph: &Graph, id: NodeId, is_free: &[bool]) -> NodeId {
     root
 }
 
-fn is_contiguous(form: &Form, id: NodeId) -> bool {
-    let mut values = form.members.iter().map(|member| member.types.value(id));
+fn is_contiguous(family: &GraphFamily, id: NodeId) -> bool {
+    let mut values = family.members.iter().map(|member| member.types.value(id));
     values.all(|value| matches!(value, Value::Tensor(tensor) if tensor.is_contiguous()))
 }
 

@@ -3,7 +3,7 @@
 use super::{Group, check_convex, inputs_of};
 use crate::analysis::Piece;
 use crate::explain::moved_bytes;
-use crate::form::Form;
+use crate::graph_family::GraphFamily;
 use passnet_graph::{Arg, NodeId};
 use std::collections::BTreeSet;
 
@@ -13,9 +13,9 @@ const LARGE: f64 = 16e6;
 const MOST: usize = 6;
 
 /// What is updated in place, other than inside a group: who touches it has to do so at the right time.
-fn updated(form: &Form, groups: &[&Group]) -> BTreeSet<NodeId> {
+fn updated(family: &GraphFamily, groups: &[&Group]) -> BTreeSet<NodeId> {
     let mut updated = BTreeSet::new();
-    for (id, call) in form.graph().calls() {
+    for (id, call) in family.graph().calls() {
         let Ok(bound) = call.bind() else { continue };
         let Some(target) = bound.mutated().and_then(Arg::as_node) else { continue };
         let is_inside =
@@ -28,10 +28,10 @@ fn updated(form: &Form, groups: &[&Group]) -> BTreeSet<NodeId> {
 }
 
 /// Whether a group reads or makes memory that one of these nodes names.
-fn touches(form: &Form, group: &Group, nodes: &BTreeSet<NodeId>) -> bool {
-    let inputs = inputs_of(form.graph(), &group.members);
+fn touches(family: &GraphFamily, group: &Group, nodes: &BTreeSet<NodeId>) -> bool {
+    let inputs = inputs_of(family.graph(), &group.members);
     let touched: Vec<NodeId> = inputs.into_iter().chain(group.members.iter().copied()).collect();
-    form.members.iter().any(|member| {
+    family.members.iter().any(|member| {
         let tensor = |id: &NodeId| member.types.value(*id).as_tensor();
         nodes.iter().filter_map(tensor).any(|updated| {
             touched.iter().filter_map(tensor).any(|own| own.shares_memory_with(updated))
@@ -40,24 +40,24 @@ fn touches(form: &Form, group: &Group, nodes: &BTreeSet<NodeId>) -> bool {
 }
 
 /// Groups that go together, by number, and the piece that all of them are; only sets of several.
-pub fn together(form: &Form, groups: &[&Group]) -> Vec<(Vec<usize>, Piece)> {
-    let updated = updated(form, groups);
+pub fn together(family: &GraphFamily, groups: &[&Group]) -> Vec<(Vec<usize>, Piece)> {
+    let updated = updated(family, groups);
     let mut sets: Vec<(Vec<usize>, BTreeSet<_>, Option<Piece>)> = Vec::new();
     for (number, group) in groups.iter().enumerate() {
         let is_large = |member| moved_bytes(&group.piece, member) > LARGE;
-        if (0..form.count()).any(is_large) || touches(form, group, &updated) {
+        if (0..family.count()).any(is_large) || touches(family, group, &updated) {
             continue;
         }
         let joined = sets.iter_mut().any(|(numbers, members, piece)| {
             let union: BTreeSet<_> = members.union(&group.members).copied().collect();
             let reads = |a: &BTreeSet<_>, b: &BTreeSet<_>| {
-                inputs_of(form.graph(), a).iter().any(|input| b.contains(input))
+                inputs_of(family.graph(), a).iter().any(|input| b.contains(input))
             };
             let fits = numbers.len() < MOST
                 && !reads(members, &group.members)
                 && !reads(&group.members, members)
-                && check_convex(form.graph(), &union).is_ok();
-            let Some(all) = fits.then(|| Piece::new(form, &union).ok()).flatten() else {
+                && check_convex(family.graph(), &union).is_ok();
+            let Some(all) = fits.then(|| Piece::new(family, &union).ok()).flatten() else {
                 return false;
             };
             numbers.push(number);

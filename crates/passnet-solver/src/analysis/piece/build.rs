@@ -2,7 +2,7 @@
 
 use super::{Param, outputs_of};
 use crate::analysis::{Refusal, refuse};
-use crate::form::Form;
+use crate::graph_family::GraphFamily;
 use passnet_graph::graph::Annotation;
 use passnet_graph::infer::Value;
 use passnet_graph::{Arg, Call, Device, Graph, NodeId};
@@ -15,7 +15,7 @@ pub(super) enum Origin {
 }
 
 pub(super) struct Builder<'f> {
-    form: &'f Form,
+    family: &'f GraphFamily,
     members: &'f BTreeSet<NodeId>,
     /// Nodes outside that members use, in order of first use.
     inputs: Vec<NodeId>,
@@ -26,13 +26,13 @@ pub(super) struct Builder<'f> {
 }
 
 impl<'f> Builder<'f> {
-    pub(super) fn new(form: &'f Form, members: &'f BTreeSet<NodeId>) -> Self {
-        Builder { form, members, inputs: Vec::new(), literals: Vec::new(), device: None }
+    pub(super) fn new(family: &'f GraphFamily, members: &'f BTreeSet<NodeId>) -> Self {
+        Builder { family, members, inputs: Vec::new(), literals: Vec::new(), device: None }
     }
 
     pub(super) fn find_inputs(&mut self) -> Result<(), Refusal> {
         for &id in self.members {
-            let Some(call) = self.form.graph().call(id) else {
+            let Some(call) = self.family.graph().call(id) else {
                 refuse!("an argument of the graph cannot be replaced")
             };
             call.for_each_input(|input| {
@@ -49,8 +49,8 @@ impl<'f> Builder<'f> {
         let mut calls = Vec::new();
         for &id in self.members {
             let variants: Vec<&Call> =
-                self.form.members.iter().filter_map(|member| member.graph.call(id)).collect();
-            if variants.len() != self.form.count() {
+                self.family.members.iter().filter_map(|member| member.graph.call(id)).collect();
+            if variants.len() != self.family.count() {
                 refuse!("the graphs of the form differ");
             }
             let mut call = variants[0].clone();
@@ -65,7 +65,7 @@ impl<'f> Builder<'f> {
             calls.push((id, call));
         }
         let is_tensor =
-            |id: &NodeId| matches!(self.form.members[0].types.value(*id), Value::Tensor(_));
+            |id: &NodeId| matches!(self.family.members[0].types.value(*id), Value::Tensor(_));
         if !self.inputs.iter().any(is_tensor) {
             let calls = calls.iter_mut().map(|(_, call)| call);
             calls.for_each(|call| self.open_device(call));
@@ -80,12 +80,12 @@ impl<'f> Builder<'f> {
             if let Arg::Device(device) = arg
                 && *self.device.get_or_insert(*device) == *device
             {
-                *arg = Arg::Node(self.form.after(self.literals.len()));
+                *arg = Arg::Node(self.family.after(self.literals.len()));
             }
         }
     }
 
-    /// One argument for all graphs. Differing literals become nodes numbered beyond the form's graph.
+    /// One argument for all graphs. Differing literals become nodes numbered beyond the family's graph.
     fn merge(&mut self, args: &[&Arg]) -> Result<Arg, Refusal> {
         let first = args[0];
         if args.iter().all(|arg| *arg == first) {
@@ -103,7 +103,7 @@ impl<'f> Builder<'f> {
                 self.literals.push((whole, values));
                 self.literals.len() - 1
             });
-            return Ok(Arg::Node(self.form.after(index)));
+            return Ok(Arg::Node(self.family.after(index)));
         }
         let parts: Option<Vec<&[Arg]>> = args.iter().map(|arg| Some(arg.parts())).collect();
         let Some(parts) = parts.filter(|parts| {
@@ -126,21 +126,21 @@ impl<'f> Builder<'f> {
         self,
         calls: Vec<(NodeId, Call)>,
     ) -> Result<(Graph, Vec<Param>, Vec<Origin>), Refusal> {
-        let form_graph = self.form.graph();
+        let family_graph = self.family.graph();
         let mut graph = Graph::new();
         let mut params = Vec::new();
         let mut origin = Vec::new();
         let mut map: BTreeMap<NodeId, NodeId> = BTreeMap::new();
         for &input in &self.inputs {
-            let name = safe_name(&form_graph.node(input).name);
+            let name = safe_name(&family_graph.node(input).name);
             let id = graph.push_placeholder(name, Annotation::None, 0);
             map.insert(input, id);
-            params.push(match self.form.members[0].types.value(input) {
+            params.push(match self.family.members[0].types.value(input) {
                 Value::Tensor(_) => Param::Tensor(input),
                 Value::Scalar(_) => Param::Number,
                 other => refuse!(
                     "`{}` is a {}, which a pattern cannot take",
-                    form_graph.node(input).name,
+                    family_graph.node(input).name,
                     other.type_name()
                 ),
             });
@@ -153,15 +153,15 @@ impl<'f> Builder<'f> {
             let name = format!("{}_{count}", if whole { "given" } else { "factor" });
             *count += 1;
             let id = graph.push_placeholder(name, Annotation::None, 0);
-            map.insert(self.form.after(index), id);
+            map.insert(self.family.after(index), id);
             params.push(Param::Literal);
             origin.push(Origin::Literal(values));
         }
         if let Some(device) = self.device {
             let id = graph.push_placeholder("on_device".to_string(), Annotation::None, 0);
-            map.insert(self.form.after(literals), id);
+            map.insert(self.family.after(literals), id);
             params.push(Param::Device);
-            origin.push(Origin::Literal(vec![Value::Device(Some(device)); self.form.count()]));
+            origin.push(Origin::Literal(vec![Value::Device(Some(device)); self.family.count()]));
         }
         for (id, mut call) in calls {
             let mut missing = false;
@@ -175,11 +175,11 @@ impl<'f> Builder<'f> {
             if missing {
                 refuse!("a value is used before it is made");
             }
-            let new = graph.push_call(safe_name(&form_graph.node(id).name), call, 0);
+            let new = graph.push_call(safe_name(&family_graph.node(id).name), call, 0);
             map.insert(id, new);
             origin.push(Origin::Node(id));
         }
-        graph.outputs = outputs_of(form_graph, self.members)
+        graph.outputs = outputs_of(family_graph, self.members)
             .into_iter()
             .filter_map(|id| map.get(&id).map(|id| Arg::Node(*id)))
             .collect();

@@ -5,7 +5,7 @@ mod build;
 use self::build::{Builder, Origin};
 use super::body::Kind;
 use super::{Refusal, Size, refuse};
-use crate::form::Form;
+use crate::graph_family::GraphFamily;
 use passnet_graph::dtype::Kind as NumberKind;
 use passnet_graph::infer::{self, Dim, Inference, Shape, TensorType, Value};
 use passnet_graph::ops::Class;
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What a pattern takes.
 #[derive(Debug, Clone)]
 pub enum Param {
-    /// The value of a node of the form's graph.
+    /// The value of a node of the family's graph.
     Tensor(NodeId),
     /// A Python number that another node gives.
     Number,
@@ -31,7 +31,7 @@ pub struct Piece {
     /// The pattern: its placeholders are the parameters, in order.
     pub graph: Graph,
     pub params: Vec<Param>,
-    /// Number of graphs in the form.
+    /// Number of graphs in the family.
     pub graphs: usize,
     /// For every node of the pattern its type in each graph.
     types: Vec<Vec<Value>>,
@@ -49,9 +49,9 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// The pattern of these nodes of a form's graph.
-    pub fn new(form: &Form, members: &BTreeSet<NodeId>) -> Result<Piece, Refusal> {
-        let mut builder = Builder::new(form, members);
+    /// The pattern of these nodes of a family's graph.
+    pub fn new(family: &GraphFamily, members: &BTreeSet<NodeId>) -> Result<Piece, Refusal> {
+        let mut builder = Builder::new(family, members);
         builder.find_inputs()?;
         let calls = builder.calls()?;
         let (graph, params, origin) = builder.assemble(calls)?;
@@ -59,16 +59,16 @@ impl Piece {
             .iter()
             .map(|origin| match origin {
                 Origin::Node(id) => {
-                    form.members.iter().map(|m| m.types.value(*id).clone()).collect()
+                    family.members.iter().map(|m| m.types.value(*id).clone()).collect()
                 }
                 Origin::Literal(values) => values.clone(),
             })
             .collect::<Vec<Vec<Value>>>();
-        let example = most_elements(graph.placeholder_count(), &types, form.count());
+        let example = most_elements(graph.placeholder_count(), &types, family.count());
         let symbolic = symbolic_types(&graph, &types, example);
         let mut piece = Piece {
             outputs: graph.outputs.iter().filter_map(Arg::as_node).collect(),
-            graphs: form.count(),
+            graphs: family.count(),
             current: Vec::new(),
             object: Vec::new(),
             latest: BTreeMap::new(),

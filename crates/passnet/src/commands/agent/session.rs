@@ -2,7 +2,6 @@
 
 use super::live::Live;
 use super::run_error;
-use crate::commands::bench::measure_noise;
 use crate::commands::cluster::{ClusterArgs, Evaluators, Kind};
 use crate::commands::engine;
 use crate::commands::report::agent::print_metrics;
@@ -21,11 +20,11 @@ use passnet_agent::run::{self, Order, Plan, RunFolder, Settings, read_attempts};
 use passnet_agent::secrets::{Redactor, Secret};
 use passnet_agent::task::{Portion, Task};
 use passnet_agent::trajectory::Source;
-use passnet_bench::bench::{Bench, Compiler};
+use passnet_bench::bench::Bench;
 use passnet_bench::evaluate::EvaluateOptions;
-use passnet_bench::roofline::Roofline;
 use passnet_bench::sample::Sample;
 use passnet_bench::score::Parameters;
+use passnet_bench::subject::Subject;
 use passnet_engine::{Engine, EngineChoice, Identity};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -84,16 +83,11 @@ fn goes_on_with(
 
 /// The largest noise that any of the engines shows.
 fn noise_floor(settings: &Settings, engines: &[Box<dyn Engine>], tasks: &[Task]) -> f64 {
-    let bench = |engine| Bench {
-        engine,
-        compiler: Compiler::Eager,
-        options: settings.evaluate.clone(),
-        rules: settings.rules,
-        roofline: Roofline::default(),
-    };
+    let bench =
+        |engine| Bench::new(engine, Subject::Eager, settings.evaluate.clone(), settings.rules);
     let mut benches: Vec<Bench<'_>> = engines.iter().map(|engine| bench(&**engine)).collect();
     let samples: Vec<Sample> = tasks.iter().map(|task| task.sample.clone()).collect();
-    measure_noise(&mut benches, &samples)
+    Bench::measure_noise_of_all(&mut benches, &samples)
 }
 
 pub(super) fn tasks(paths: &[PathBuf]) -> Result<Vec<Task>, CommandError> {

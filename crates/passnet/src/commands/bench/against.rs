@@ -3,10 +3,11 @@
 use super::BenchArgs;
 use crate::commands::engine::cache_folder;
 use crate::error::CommandError;
-use passnet_bench::bench::{Bench, Compiler, Judged};
-use passnet_bench::run::{GraphEvent, Place, RunStore};
+use passnet_bench::bench::{Bench, Judged};
+use passnet_bench::run::{GraphEvent, GraphId, RunStore};
 use passnet_bench::sample::Sample;
-use passnet_bench::score::{Outcome, Parameters, Score, Scoring, geometric_mean};
+use passnet_bench::score::{Parameters, Score, ScoredGraph, Scoring, geometric_mean};
+use passnet_bench::subject::Subject;
 use passnet_bench::verdict::VerdictKind;
 use passnet_engine::GraphCompiler;
 use serde::Serialize;
@@ -60,13 +61,7 @@ pub(super) fn measure(
 
 /// The same evaluation of another compiler.
 fn of<'a>(bench: &Bench<'a>, compiler: GraphCompiler) -> Bench<'a> {
-    Bench {
-        engine: bench.engine,
-        compiler: Compiler::Compiled(compiler),
-        options: bench.options.clone(),
-        rules: bench.rules,
-        roofline: Default::default(),
-    }
+    Bench::new(bench.engine, Subject::Compiled(compiler), bench.options.clone(), bench.rules)
 }
 
 /// The keys of results that are there already.
@@ -86,14 +81,14 @@ fn compare(
     found: &Judged,
     judged: &Judged,
 ) -> Against {
-    let ours: BTreeMap<Place, f64> =
-        judged.events.iter().filter_map(|event| Some((event.place(), right(event)?))).collect();
-    let theirs: Vec<(Place, f64)> =
-        found.events.iter().filter_map(|event| Some((event.place(), right(event)?))).collect();
+    let ours: BTreeMap<GraphId, f64> =
+        judged.events.iter().filter_map(|event| Some((event.id(), right(event)?))).collect();
+    let theirs: Vec<(GraphId, f64)> =
+        found.events.iter().filter_map(|event| Some((event.id(), right(event)?))).collect();
     let ratios: Vec<f64> =
         theirs.iter().filter_map(|(place, speedup)| Some(ours.get(place)? / speedup)).collect();
-    let outcomes: Vec<Outcome> =
-        found.events.iter().map(|e| e.evaluation.judged.outcome(Scoring::Strict)).collect();
+    let outcomes: Vec<ScoredGraph> =
+        found.events.iter().map(|e| e.evaluation.judged.scored(Scoring::Strict)).collect();
     Against {
         compiler: compiler.name(),
         run,

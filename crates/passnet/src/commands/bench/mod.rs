@@ -17,15 +17,16 @@ use crate::interrupt;
 use crate::output::{Output, warn};
 use crate::paths::with_list;
 use crate::progress::Bar;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use passnet_bench::bench::{Bench, Compiler, Judged};
+use passnet_bench::bench::{Bench, Judged};
 use passnet_bench::evaluate::EvaluateOptions;
-use passnet_bench::roofline::Roofline;
 use passnet_bench::run::{Event, RunStore, Start};
 use passnet_bench::sample::{self, Sample, labels};
 use passnet_bench::score::Parameters;
 use passnet_bench::shard::Shard;
 use passnet_bench::stop;
+use passnet_bench::subject::Subject;
 use passnet_bench::verdict::VerdictKind;
 use passnet_dataset::progress::{Progress, Task};
 use passnet_engine::{Engine, EngineChoice, EngineName, GraphCompiler, Identity, InductorMode};
@@ -78,8 +79,8 @@ pub struct BenchArgs {
     engine: EngineArgs,
 
     /// What is compared with eager
-    #[arg(long, value_enum, default_value_t = CompilerArg::Pass)]
-    compiler: CompilerArg,
+    #[arg(long, default_value = "pass", value_parser = subject_parser())]
+    compiler: Subject,
 
     /// What TorchInductor is asked for (with `--compiler inductor`) [default: default]
     #[arg(long, value_enum)]
@@ -135,16 +136,21 @@ pub struct BenchArgs {
     p: f64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum CompilerArg {
-    Pass,
-    Eager,
-    /// TorchInductor in one of its modes; needs `--engine torch`
-    Inductor,
-    /// Eager's launches recorded in a CUDA graph; needs `--engine torch --device cuda`
-    Cudagraph,
-    /// The native engine's own joining of elementwise operations
-    Joined,
+/// The words of `--compiler`. The modes of TorchInductor are an option of their own.
+fn subject_parser() -> impl TypedValueParser<Value = Subject> {
+    let words = [
+        PossibleValue::new("pass"),
+        PossibleValue::new("eager"),
+        PossibleValue::new("inductor")
+            .help("TorchInductor in one of its modes; needs `--engine torch`"),
+        PossibleValue::new("cudagraph").help(
+            "Eager's launches recorded in a CUDA graph; needs `--engine torch --device cuda`",
+        ),
+        PossibleValue::new("joined")
+            .help("The native engine's own joining of elementwise operations"),
+    ];
+    PossibleValuesParser::new(words)
+        .try_map(|word| Subject::from_name(&word).ok_or("there is no such compiler"))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -170,16 +176,12 @@ impl From<ModeArg> for InductorMode {
 }
 
 impl BenchArgs {
-    fn compiler(&self) -> Compiler {
-        match self.compiler {
-            CompilerArg::Pass => Compiler::Pass,
-            CompilerArg::Eager => Compiler::Eager,
-            CompilerArg::Inductor => {
-                let mode = self.mode.map(InductorMode::from).unwrap_or_default();
-                Compiler::Compiled(GraphCompiler::Inductor(mode))
+    fn subject(&self) -> Subject {
+        match (self.compiler, self.mode) {
+            (Subject::Compiled(GraphCompiler::Inductor(_)), Some(mode)) => {
+                Subject::Compiled(GraphCompiler::Inductor(mode.into()))
             }
-            CompilerArg::Cudagraph => Compiler::Compiled(GraphCompiler::CudaGraph),
-            CompilerArg::Joined => Compiler::Compiled(GraphCompiler::Joined),
+            (subject, _) => subject,
         }
     }
 
@@ -189,24 +191,19 @@ impl BenchArgs {
         GraphCompiler::ALL.into_iter().filter(named).collect()
     }
 
-    fn bench<'a>(&self, engine: &'a dyn Engine, compiler: Compiler) -> Bench<'a> {
-        Bench {
-            engine,
-            compiler,
-            options: EvaluateOptions { tier: self.engine.choice().tier, ..self.judging.options() },
-            rules: self.judging.rules(),
-            roofline: Roofline::default(),
-        }
+    fn bench<'a>(&self, engine: &'a dyn Engine, subject: Subject) -> Bench<'a> {
+        let options = EvaluateOptions { tier: self.engine.choice().tier, ..self.judging.options() };
+        Bench::new(engine, subject, options, self.judging.rules())
     }
 
     /// Refuses a compiler that the engine does not have.
     fn check(&self) -> Result<(), CommandError> {
         let choice = self.engine.choice();
-        if self.mode.is_some() && self.compiler != CompilerArg::Inductor {
+        if self.mode.is_some() && self.compiler.name() != "inductor" {
             let error = CommandError::input("`--mode` needs `--compiler inductor`");
             return Err(error.with_hint("the other compilers have no modes"));
         }
-        if let Compiler::Compiled(compiler) = self.compiler() {
+        if let Subject::Compiled(compiler) = self.subject() {
             let flag = format!("--compiler {}", kind_of(compiler));
             has_compiler(&flag, compiler, &choice)?;
         }
@@ -222,7 +219,7 @@ impl BenchArgs {
     fn settings(&self) -> String {
         let options = EvaluateOptions { tier: self.engine.choice().tier, ..self.judging.options() };
         let options = serde_json::to_string(&options).unwrap_or_default();
-        format!("{} {} {options}", self.compiler().name(), self.judging.rules())
+        format!("{} {} {options}", self.subject().name(), self.judging.rules())
     }
 
     /// Judges tasks for a driver elsewhere.
@@ -231,7 +228,7 @@ impl BenchArgs {
         crate::compute_here();
         // It lives as long as the process.
         let engine: &'static dyn Engine = Box::leak(self.engine.start_one()?);
-        Ok(Box::new(BenchWorker::new(self.bench(engine, self.compiler()))?))
+        Ok(Box::new(BenchWorker::new(self.bench(engine, self.subject()))?))
     }
 
     /// The samples asked for, with the graphs asked for.
@@ -283,14 +280,6 @@ pub(crate) fn has_compiler(
     Err(CommandError::input(format!("`{flag}` needs `{needs}`")).with_hint(hint))
 }
 
-/// The largest noise that any of the devices shows is that of all.
-pub(crate) fn measure_noise(benches: &mut [Bench<'_>], samples: &[Sample]) -> f64 {
-    let floors = benches.iter().map(|bench| bench.measure_noise(samples));
-    let floor = floors.fold(0.0, f64::max);
-    benches.iter_mut().for_each(|bench| bench.options.noise_floor = floor);
-    floor
-}
-
 pub fn run(mut args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     args.check()?;
     if args.self_check {
@@ -322,7 +311,7 @@ pub fn run(mut args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandErro
     }
     let engines = args.engine.start()?;
     let mut benches: Vec<Bench<'_>> =
-        engines.iter().map(|engine| args.bench(&**engine, args.compiler())).collect();
+        engines.iter().map(|engine| args.bench(&**engine, args.subject())).collect();
     let mut store = match &args.out {
         Some(folder) => Some(RunStore::open(folder)?),
         None => None,
@@ -330,7 +319,7 @@ pub fn run(mut args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandErro
     if let (Some(store), true) = (&mut store, args.retry_failed) {
         store.forget_failures();
     }
-    let noise_floor = measure_noise(&mut benches, &samples);
+    let noise_floor = Bench::measure_noise_of_all(&mut benches, &samples);
     let work: Vec<(&Sample, &Path)> =
         samples.iter().zip(&folders).map(|(sample, folder)| (sample, &**folder)).collect();
     let judged = judge(&benches, &work, store)?;
@@ -379,7 +368,7 @@ fn on_cluster(
     })?;
     let shown = show::Shown {
         run: Some(folder),
-        identity: &found.start.as_ref().map(Start::place).unwrap_or_default(),
+        identity: &found.start.as_ref().map(Start::origin).unwrap_or_default(),
         noise_floor: found.start.as_ref().map_or(0.0, |start| start.options.noise_floor),
         parameters,
         judged: &found.judged,
@@ -493,7 +482,7 @@ fn pass_folders(args: &BenchArgs, samples: &[Sample]) -> Result<Vec<PathBuf>, Co
         .zip(&labels)
         .map(|(sample, label)| pass_folder(args.passes.as_deref(), sample, label))
         .collect();
-    let Some(given) = args.passes.as_deref().filter(|_| args.compiler == CompilerArg::Pass) else {
+    let Some(given) = args.passes.as_deref().filter(|_| args.compiler.has_passes()) else {
         return Ok(folders);
     };
     if folders.iter().any(|folder| folder.is_dir()) {

@@ -5,10 +5,10 @@ use crate::embedded;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table};
 use crate::progress::Bar;
-use passnet_bench::bench::Compiler;
 use passnet_bench::redteam::{self, Attempt, CaseResult, Layer};
 use passnet_bench::report::printable;
-use passnet_bench::same::{self, SameRace};
+use passnet_bench::self_race::{self, SelfRace};
+use passnet_bench::subject::Subject;
 use passnet_dataset::progress::Task;
 use passnet_engine::Engine;
 use serde_json::json;
@@ -76,13 +76,13 @@ fn race_eager(
     engine: &dyn Engine,
     tasks: &Path,
     bar: &Bar,
-) -> Result<SameRace, CommandError> {
+) -> Result<SelfRace, CommandError> {
     let samples = super::read_samples(&[tasks.to_path_buf()])?;
-    let mut bench = args.bench(engine, Compiler::Eager);
+    let mut bench = args.bench(engine, Subject::Eager);
     bench.options.noise_floor = bench.measure_noise(&samples);
     let total = samples.iter().map(|sample| sample.graphs.len() as u64).sum();
     let mut task = Task::begin(bar, "racing eager against itself", Some(total));
-    Ok(same::race(engine, &samples, &bench.options, &mut || task.advance(1)))
+    Ok(self_race::race(engine, &samples, &bench.options, &mut || task.advance(1)))
 }
 
 /// What all cases come to.
@@ -169,7 +169,7 @@ fn found(attempt: &Attempt) -> String {
     }
 }
 
-fn print_noise(noise: &SameRace, out: &mut Output) -> Result<(), CommandError> {
+fn print_noise(noise: &SelfRace, out: &mut Output) -> Result<(), CommandError> {
     out.line("")?;
     out.line(format!("eager against itself on {} graphs", noise.graphs))?;
     out.line(format!(

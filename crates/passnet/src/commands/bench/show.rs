@@ -6,10 +6,10 @@ use crate::commands::curve::print_curve;
 use crate::error::CommandError;
 use crate::output::{Output, table};
 use passnet_bench::bench::{Judged, NotJudged};
-use passnet_bench::evaluate::{CallCosts, Evaluation, Spent};
+use passnet_bench::evaluate::{CallCosts, Evaluation, Overhead};
 use passnet_bench::report::{GraphRow, printable};
 use passnet_bench::run::GraphEvent;
-use passnet_bench::score::{Outcome, Parameters, Score, Scoring, geometric_mean};
+use passnet_bench::score::{Parameters, Score, ScoredGraph, Scoring, geometric_mean};
 use passnet_bench::stats::{Decision, median};
 use passnet_bench::stop;
 use passnet_bench::tolerance::BASELINE;
@@ -33,11 +33,11 @@ pub(super) struct Shown<'a> {
 
 impl Shown<'_> {
     pub(super) fn score(&self) -> Option<Score> {
-        let outcomes: Vec<Outcome> = self
+        let outcomes: Vec<ScoredGraph> = self
             .judged
             .events
             .iter()
-            .map(|event| event.evaluation.judged.outcome(Scoring::Strict))
+            .map(|event| event.evaluation.judged.scored(Scoring::Strict))
             .collect();
         Score::of(&outcomes, self.parameters)
     }
@@ -121,12 +121,12 @@ impl Shown<'_> {
             self.judged.events.len(),
             measured
         ))?;
-        let spent: Spent = self.judged.events.iter().map(|e| e.evaluation.spent).sum();
-        let stages = spent.stages().map(|(stage, seconds)| format!("{stage} {seconds:.1}"));
-        let share = spent.total() / measured * 100.0;
+        let overhead: Overhead = self.judged.events.iter().map(|e| e.evaluation.overhead).sum();
+        let stages = overhead.stages().map(|(stage, seconds)| format!("{stage} {seconds:.1}"));
+        let share = overhead.total() / measured * 100.0;
         let share =
             if share.is_finite() { format!(" ({share:.1} % of calls)") } else { String::new() };
-        let total = spent.total();
+        let total = overhead.total();
         out.line(format!("the harness itself: {total:.1} s{share}: {}", stages.join(", ")))
     }
 
@@ -190,8 +190,8 @@ impl Shown<'_> {
         ]);
         for (name, events) in self.tasks() {
             let judged: Vec<_> = events.iter().map(|event| &event.evaluation.judged).collect();
-            let outcomes: Vec<Outcome> =
-                judged.iter().map(|judged| judged.outcome(Scoring::Strict)).collect();
+            let outcomes: Vec<ScoredGraph> =
+                judged.iter().map(|judged| judged.scored(Scoring::Strict)).collect();
             let right = judged.iter().filter(|j| j.verdict.kind == VerdictKind::Correct);
             let speedups: Vec<f64> = right.filter_map(|judged| judged.speedup).collect();
             let score = Score::of(&outcomes, self.parameters);

@@ -12,9 +12,10 @@ use crate::output::warn;
 use passnet_agent::evaluator::{Answer as Judged, Files, Judge, Remote};
 use passnet_agent::prompt::Target;
 use passnet_agent::task::Task;
-use passnet_bench::bench::{Bench, Compiler};
+use passnet_bench::bench::Bench;
 use passnet_bench::evaluate::EvaluateOptions;
 use passnet_bench::roofline::Roofline;
+use passnet_bench::subject::Subject;
 use passnet_cluster::{Answer, Aside, Driven, End, Hello, Incoming, Input, Job, News, drive};
 use passnet_engine::Identity;
 use serde_json::{Value, json};
@@ -241,7 +242,7 @@ fn judge(engine: &EngineArgs, judging: &AgentJudging) -> Result<Judge, CommandEr
     let rules = judging.judging.rules();
     let bench = Bench {
         engine: &*engine,
-        compiler: Compiler::Eager,
+        subject: Subject::Eager,
         options: options.clone(),
         rules,
         roofline: Roofline::default(),

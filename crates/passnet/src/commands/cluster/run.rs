@@ -3,7 +3,7 @@
 use crate::error::CommandError;
 use passnet_bench::bench::{Judged, NotJudged};
 use passnet_bench::run::merge::{MergeError, copy_objects, difference};
-use passnet_bench::run::{Event, GraphEvent, Place, RunStore, Start, read_sealed};
+use passnet_bench::run::{Event, GraphEvent, GraphId, RunStore, Start, read_sealed};
 use passnet_bench::sample::Sample;
 use passnet_bench::stop;
 use std::collections::BTreeMap;
@@ -93,7 +93,7 @@ impl Results {
         for (sample, label) in samples {
             let mut found = Judged::default();
             for graph in &sample.graphs {
-                let place = Place {
+                let place = GraphId {
                     sample: sample.name.clone(),
                     folder: sample.path.display().to_string(),
                     graph: graph.clone(),

@@ -2,18 +2,18 @@
 
 use super::config::Config;
 use super::custom;
-use crate::commands::bench::{has_compiler, measure_noise};
+use crate::commands::bench::has_compiler;
 use crate::commands::engine::{self, EngineArgs};
 use crate::error::{CommandError, Outcome, render_diagnostic};
 use crate::output::{Output, warn};
 use clap::Args;
-use passnet_bench::bench::{Bench, Compiler};
+use passnet_bench::bench::Bench;
 use passnet_bench::evaluate::EvaluateOptions;
-use passnet_bench::front::graph_lines;
 use passnet_bench::log::GraphList;
-use passnet_bench::roofline::Roofline;
+use passnet_bench::reference_format::graph_lines;
 use passnet_bench::run::{Event, GraphEvent, Start};
 use passnet_bench::sample::Sample;
+use passnet_bench::subject::Subject;
 use passnet_bench::timing::TimingOptions;
 use passnet_engine::{Engine, EngineChoice, EngineName, GraphCompiler, InductorMode};
 use passnet_graph::{Diagnostic, FileName};
@@ -73,11 +73,11 @@ pub struct TestCompilerArgs {
 }
 
 impl TestCompilerArgs {
-    fn compiler(&self) -> Compiler {
+    fn subject(&self) -> Subject {
         match self.compiler.as_str() {
-            "inductor" => Compiler::Compiled(GraphCompiler::Inductor(InductorMode::default())),
-            "nope" => Compiler::Eager,
-            _ => Compiler::Pass,
+            "inductor" => Subject::Compiled(GraphCompiler::Inductor(InductorMode::default())),
+            "nope" => Subject::Eager,
+            _ => Subject::PASSES,
         }
     }
 
@@ -156,19 +156,19 @@ fn find_graphs(
 
 pub fn run(args: TestCompilerArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     let config = Config::parse(args.config.as_deref())?;
-    let compiler = args.compiler();
+    let subject = args.subject();
     let mut sample = args.sample()?;
-    let passes = Passes::of(&config, compiler)?;
+    let passes = Passes::of(&config, subject)?;
     sample.input_passes = passes.input.clone();
     passes.refused.iter().for_each(|line| warn(line));
     let (engine, choice) = start(args.choice())?;
-    if let Compiler::Compiled(graph_compiler) = compiler {
-        has_compiler(&format!("--compiler {}", args.compiler), graph_compiler, &choice)?;
+    if let Subject::Compiled(compiler) = subject {
+        has_compiler(&format!("--compiler {}", args.compiler), compiler, &choice)?;
     }
     if let Some(prefix) = &args.model_path_prefix {
         out.line(format!("model_path_prefix: {}", prefix.display()))?;
     }
-    if compiler == Compiler::Pass {
+    if subject.has_passes() {
         let names: Vec<String> = passes.names.iter().map(|name| format!("'{name}'")).collect();
         out.line(format!(
             "[PassMgrBackend] Loaded {} passes: [{}]",
@@ -188,9 +188,8 @@ pub fn run(args: TestCompilerArgs, out: &mut Output) -> Result<Outcome, CommandE
         tier: choice.tier,
         ..EvaluateOptions::default()
     };
-    let mut benches =
-        [Bench { engine: &*engine, compiler, options, rules: true, roofline: Roofline::default() }];
-    measure_noise(&mut benches, std::slice::from_ref(&sample));
+    let mut benches = [Bench::new(&*engine, subject, options, true)];
+    Bench::measure_noise_of_all(&mut benches, std::slice::from_ref(&sample));
     let start = match benches[0].start() {
         Event::Start(start) => Some(*start),
         _ => None,
@@ -305,10 +304,10 @@ struct Passes {
 }
 
 impl Passes {
-    fn of(config: &Config, compiler: Compiler) -> Result<Self, CommandError> {
+    fn of(config: &Config, subject: Subject) -> Result<Self, CommandError> {
         let folder = match &config.output_pass_rule_dir {
             Some(folder) => folder.clone(),
-            None if compiler != Compiler::Pass => PathBuf::new(),
+            None if !subject.has_passes() => PathBuf::new(),
             None => {
                 return Err(CommandError::input("`--compiler pass_mgr` needs a folder of passes")
                     .with_hint("`--config` names it as `output_pass_rule_dir`"));
@@ -317,7 +316,7 @@ impl Passes {
         let input = config.input_pass_rule_dir.clone().filter(|folder| folder.is_dir());
         let mut passes =
             Self { folder, input, names: Vec::new(), refused: Vec::new(), _copy: None };
-        if compiler != Compiler::Pass {
+        if !subject.has_passes() {
             return Ok(passes);
         }
         let set = load(

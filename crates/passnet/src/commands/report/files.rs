@@ -3,7 +3,7 @@
 use crate::error::CommandError;
 use crate::output::Output;
 use passnet_agent::run::{is_agent_run, read_attempts};
-use passnet_bench::front::{LOG_NAME, SCORE_NAME, reference_files};
+use passnet_bench::reference_format::{LOG_NAME, SCORE_NAME, reference_files};
 use passnet_bench::report::{RunRecord, html};
 use passnet_bench::score::Parameters;
 use passnet_graph::Diagnostic;

@@ -5,7 +5,7 @@ use crate::commands::curve::print_curve;
 use crate::error::CommandError;
 use crate::output::{Output, table};
 use passnet_bench::report::{
-    GraphRow, Group, Histogram, RunRecord, RunReport, printable, ratio_text,
+    GraphRow, Histogram, RunRecord, RunReport, ScoreGroup, printable, ratio_text,
 };
 use passnet_bench::score::Parameters;
 use passnet_bench::tolerance::BASELINE;
@@ -136,7 +136,7 @@ fn print_histogram(histogram: &Histogram, out: &mut Output) -> Result<(), Comman
     Ok(())
 }
 
-fn print_groups(title: &str, groups: &[Group], out: &mut Output) -> Result<(), CommandError> {
+fn print_groups(title: &str, groups: &[ScoreGroup], out: &mut Output) -> Result<(), CommandError> {
     if groups.is_empty() {
         return Ok(());
     }

@@ -6,7 +6,7 @@ use std::time::Instant;
 /// Seconds of each stage of an evaluation, timed calls left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Spent {
+pub struct Overhead {
     /// Reading and rewriting, then planning and drawing inputs side by side.
     pub prepare: f64,
     /// Making extreme inputs.
@@ -17,7 +17,7 @@ pub struct Spent {
     pub around_calls: f64,
 }
 
-impl Spent {
+impl Overhead {
     /// The stages by name, in the order they run.
     pub fn stages(&self) -> [(&'static str, f64); 4] {
         [
@@ -33,9 +33,9 @@ impl Spent {
     }
 }
 
-impl std::iter::Sum for Spent {
-    fn sum<I: Iterator<Item = Spent>>(all: I) -> Spent {
-        all.fold(Spent::default(), |sum, one| Spent {
+impl std::iter::Sum for Overhead {
+    fn sum<I: Iterator<Item = Overhead>>(all: I) -> Overhead {
+        all.fold(Overhead::default(), |sum, one| Overhead {
             prepare: sum.prepare + one.prepare,
             stress: sum.stress + one.stress,
             look: sum.look + one.look,

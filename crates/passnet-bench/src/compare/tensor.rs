@@ -25,7 +25,7 @@ pub enum TensorData<'a> {
 /// Runs the same code on the two slices; `None` if their types differ.
 macro_rules! dispatch_pair {
     ($left:expr, $right:expr, |$e:ident, $a:ident| $body:expr) => {{
-        use $crate::verify::TensorData as D;
+        use $crate::compare::TensorData as D;
         match ($left, $right) {
             (D::Bool($e), D::Bool($a)) => Some($body),
             (D::U8($e), D::U8($a)) => Some($body),

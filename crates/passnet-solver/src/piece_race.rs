@@ -2,7 +2,7 @@
 
 use crate::analysis::Piece;
 use crate::analysis::piece::Param;
-use crate::form::Form;
+use crate::graph_family::GraphFamily;
 use passnet_graph::graph::{Annotation, CalleeKind, NodeKind, Target};
 use passnet_graph::infer::Value;
 use passnet_graph::print::{print_model, print_tensor_metas};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 /// Pieces of about this many elements are timed by preference: long enough to measure, short enough to repeat.
 const WANTED_ELEMENTS: i64 = 1 << 18;
 
-/// Which graphs of a form the piece is timed in: one, and another where numbers have another width.
+/// Which graphs of a family the piece is timed in: one, and another where numbers have another width.
 pub fn representatives(piece: &Piece) -> Vec<usize> {
     let distance = |member: &usize| {
         let ratio = largest_elements(piece, *member).max(1) as f64 / WANTED_ELEMENTS as f64;
@@ -50,8 +50,8 @@ pub fn largest_elements(piece: &Piece, member: usize) -> i64 {
 }
 
 /// The piece as it stands in one graph, with its inputs; `None` where a number it takes is not known beforehand.
-pub fn files(form: &Form, piece: &Piece, member: usize) -> Option<GraphFiles> {
-    let typed = form.members.get(member)?;
+pub fn files(family: &GraphFamily, piece: &Piece, member: usize) -> Option<GraphFiles> {
+    let typed = family.members.get(member)?;
     let mut graph = Graph::new();
     let mut metas = Vec::new();
     let mut map: BTreeMap<NodeId, Arg> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The reference's front: a run told in the lines and files that tools built on the reference read.
+//! The formats of the reference: a run as the lines and files that tools built on the reference read.
 //!
 //! A log has no words for much of what a run knows: checks beyond the reference's question, rules, time limits. Such
 //! graphs fail in the log as the reference would have let them fail, with our reason in the message.

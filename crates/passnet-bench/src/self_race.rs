@@ -16,7 +16,7 @@ pub struct Spread {
 
 /// What racing eager against itself showed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct SameRace {
+pub struct SelfRace {
     pub graphs: usize,
     /// Graphs that were called faster or slower, though they are the same.
     pub called: usize,
@@ -31,7 +31,7 @@ pub fn race(
     samples: &[Sample],
     options: &EvaluateOptions,
     each: &mut dyn FnMut(),
-) -> SameRace {
+) -> SelfRace {
     let (mut graphs, mut called) = (0, 0);
     let (mut interleaved, mut sequential) = (Vec::new(), Vec::new());
     for sample in samples {
@@ -49,7 +49,7 @@ pub fn race(
             sequential.push(alone.ratio.ln().abs().exp_m1());
         }
     }
-    SameRace {
+    SelfRace {
         graphs,
         called,
         interleaved: Spread::of(&interleaved),

@@ -1,12 +1,12 @@
 //! The judge against torch, and against plain sense where torch's rules are wrong.
 
 use half::{bf16, f16};
+use passnet_bench::compare::{
+    Comparison, Rules, TensorData, TensorView, compare, ladder, ladders_by_format,
+};
 use passnet_bench::number::Number;
 use passnet_bench::tolerance::{BASELINE, Ladder, Tolerance, levels};
 use passnet_bench::verdict::{Evidence, VerdictKind};
-use passnet_bench::verify::{
-    Comparison, Rules, TensorData, TensorView, compare, ladder, ladders_by_format,
-};
 use passnet_graph::DType;
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The forms of a task: graphs that differ only in sizes, float types and numbers, so that one pass serves all.
+//! The families of a task: graphs that differ only in sizes, float types and numbers, so that one pass serves all.
 
 use passnet_graph::graph::NodeKind;
 use passnet_graph::infer::{Inference, Value, infer_folder};
@@ -29,7 +29,7 @@ impl TypedGraph {
 
 /// Graphs with the same operations, edges, ranks and kinds of numbers.
 #[derive(Debug)]
-pub struct Form {
+pub struct GraphFamily {
     /// At least one.
     pub members: Vec<TypedGraph>,
     /// Whether a node's tensor is out of a kernel's reach, because it lies in the host's memory.
@@ -37,7 +37,7 @@ pub struct Form {
     is_for_gpu: bool,
 }
 
-impl Form {
+impl GraphFamily {
     pub fn graph(&self) -> &Graph {
         &self.members[0].graph
     }
@@ -70,11 +70,11 @@ impl Form {
 
 /// For every node whether its tensor was made without a device, or of nothing but such tensors: then it is the host's,
 /// and eager lets operations of the CPU and single numbers use it. A kernel cannot.
-fn on_host(form: &Form) -> Vec<bool> {
-    let graph = form.graph();
+fn on_host(family: &GraphFamily) -> Vec<bool> {
+    let graph = family.graph();
     // A list stands for the tensors in it.
     let is_tensor = |id: NodeId| {
-        matches!(form.members[0].types.value(id), Value::Tensor(_) | Value::Sequence(_))
+        matches!(family.members[0].types.value(id), Value::Tensor(_) | Value::Sequence(_))
     };
     let mut on_host = vec![false; graph.nodes().len()];
     for (id, call) in graph.calls() {
@@ -94,9 +94,9 @@ fn on_host(form: &Form) -> Vec<bool> {
     on_host
 }
 
-/// Sorts graphs into forms, the largest form first.
-pub fn forms(graphs: Vec<TypedGraph>) -> Vec<Form> {
-    let mut found: BTreeMap<String, Form> = BTreeMap::new();
+/// Sorts graphs into families, the largest family first.
+pub fn families(graphs: Vec<TypedGraph>) -> Vec<GraphFamily> {
+    let mut found: BTreeMap<String, GraphFamily> = BTreeMap::new();
     let mut order: Vec<String> = Vec::new();
     for graph in graphs {
         let key = outline(&graph);
@@ -105,13 +105,17 @@ pub fn forms(graphs: Vec<TypedGraph>) -> Vec<Form> {
         }
         found
             .entry(key)
-            .or_insert_with(|| Form { members: Vec::new(), on_host: Vec::new(), is_for_gpu: false })
+            .or_insert_with(|| GraphFamily {
+                members: Vec::new(),
+                on_host: Vec::new(),
+                is_for_gpu: false,
+            })
             .members
             .push(graph);
     }
-    let mut forms: Vec<Form> = order.iter().filter_map(|key| found.remove(key)).collect();
-    forms.sort_by_key(|form| std::cmp::Reverse(form.count()));
-    forms
+    let mut families: Vec<GraphFamily> = order.iter().filter_map(|key| found.remove(key)).collect();
+    families.sort_by_key(|family| std::cmp::Reverse(family.count()));
+    families
 }
 
 /// Everything about a graph that one pass cannot leave open.
@@ -148,7 +152,7 @@ fn outline(typed: &TypedGraph) -> String {
     text
 }
 
-/// Which literals of a call may differ within a form.
+/// Which literals of a call may differ within a family.
 #[derive(Clone, Copy)]
 struct Open {
     sizes: bool,
@@ -184,7 +188,7 @@ fn literal(text: &mut String, arg: &Arg, open: Open) {
         Arg::Node(id) => {
             let _ = write!(text, "%{}", id.index());
         }
-        // Ones broadcast and minus ones are inferred: they are part of the form.
+        // Ones broadcast and minus ones are inferred: they are part of the family.
         Arg::Int(value) if open.sizes && *value > 1 => text.push('#'),
         Arg::Float(_) if open.floats => text.push('~'),
         Arg::Tuple(items) | Arg::List(items) => {

@@ -1,4 +1,4 @@
-//! A pass without a kernel, for where nothing pays: a view or an operation without effect, handed back as it is.
+//! A passthrough: a view or an operation without effect, handed back as it is. It is written where nothing pays.
 
 use super::file::PassText;
 use super::{name_of, pattern};
@@ -10,7 +10,7 @@ use passnet_graph::{Arg, Call, NodeId};
 
 /// The pass of a pattern of operations one after the other, each of which shares memory with its argument in every graph, or
 /// of one that cuts its argument into a list of views, with everything taken from that list.
-pub fn neutral(piece: &Piece, stem: String) -> Result<PassText, Refusal> {
+pub fn passthrough(piece: &Piece, stem: String) -> Result<PassText, Refusal> {
     let calls: Vec<(NodeId, &Call)> = piece.graph.calls().collect();
     let [(first, call), taken @ ..] = &calls[..] else { refuse!("no operation") };
     let is_list = matches!(piece.values(*first).first(), Some(Value::Sequence(_)));
@@ -21,7 +21,7 @@ pub fn neutral(piece: &Piece, stem: String) -> Result<PassText, Refusal> {
     let names = piece.graph.placeholders().iter().map(|node| node.name.to_string());
     let parameters: Vec<String> = names.collect();
     let arguments: Vec<String> =
-        parameters.iter().filter(|name| super::wrapper::mentions(&body, name)).cloned().collect();
+        parameters.iter().filter(|name| super::names::mentions(&body, name)).cloned().collect();
     let operations = if is_list { &calls[..1] } else { &calls[..] };
     let operations = operations.iter().map(|(_, call)| call.op().map_or("a view", Op::name));
     let pattern = pattern::write(piece);

@@ -1,0 +1,28 @@
+//! How tasks are solved.
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct SolveOptions {
+    /// Whether to measure; without, every group becomes a pass with the usual choice.
+    pub tune: bool,
+    /// Seconds of timing for one choice.
+    pub seconds: f64,
+    /// Passes of one task.
+    pub most_passes: usize,
+    /// Characters of all passes together, where there is a limit: a small model that learns from long answers learns to write
+    /// long wrong ones.
+    pub most_chars: Option<usize>,
+    /// Whether the passes are for a GPU, wherever they are written: what a graph makes in the host's memory is out of reach.
+    pub for_gpu: bool,
+}
+
+impl Default for SolveOptions {
+    fn default() -> Self {
+        SolveOptions {
+            tune: true,
+            seconds: 0.04,
+            most_passes: 100,
+            most_chars: None,
+            for_gpu: false,
+        }
+    }
+}
