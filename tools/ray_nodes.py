@@ -36,6 +36,7 @@ class Cluster:
         from ray.cluster_utils import Cluster as RayCluster
 
         self.host = address
+        self.is_dead = False
         self.cluster = RayCluster(initialize_head=True, head_node_args=self.resources(0))
         self.nodes = [self.add() for _ in range(nodes)]
 
@@ -62,11 +63,14 @@ class Cluster:
         self.nodes.append(self.add())
 
     def kill_head(self) -> None:
+        """The head and all nodes die: nothing is left that could be ended in order."""
+        self.is_dead = True
         for node in (self.cluster.head_node, *self.nodes):
             node.kill_all_processes(check_alive=False, allow_graceful=False)
 
     def end(self) -> None:
-        self.cluster.shutdown()
+        if not self.is_dead:
+            self.cluster.shutdown()
 
 
 class Check:
