@@ -183,7 +183,7 @@ fn content(folder: &Path) -> BTreeMap<String, String> {
     found
 }
 
-const TIMES: [&str; 2] = ["seconds", "peak_mb"];
+const TIMES: [&str; 3] = ["seconds", "cpu_seconds", "peak_mb"];
 
 #[test]
 fn parts_of_an_extraction_are_that_of_one_process() {
