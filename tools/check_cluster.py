@@ -27,7 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import cluster_faults
-from ray_nodes import INSIDE, NOISY, QUICK, ROOT, Check, Cluster, content, each_once, in_namespace, journal, lines
+from ray_nodes import INSIDE, NOISY, QUICK, ROOT, Check, Cluster, content, each_once, in_namespace, journal
 from ray_nodes import verdicts, wait_for
 
 sys.path.insert(0, str(ROOT / "python/examples"))
