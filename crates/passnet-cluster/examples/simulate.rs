@@ -77,6 +77,7 @@ impl Job for Simulated {
             input: answer.input.into(),
             node: answer.node.into(),
             seconds: answer.reply.seconds,
+            waited: None,
             words: Value::Null,
         });
         Ok(Ok(()))
@@ -167,7 +168,8 @@ impl Pretended {
                 self.ready(worker % self.plan.nodes);
                 continue;
             }
-            let reply = Reply { fault: None, words: Value::Null, seconds: self.plan.seconds };
+            let reply =
+                Reply { fault: None, words: Value::Null, seconds: self.plan.seconds, waited: None };
             self.say(&FromBridge::Done { worker, unit, reply }, &[7; RESULT_BYTES]);
         }
     }

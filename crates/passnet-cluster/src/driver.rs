@@ -183,6 +183,7 @@ struct Given<U> {
 struct Driver<'a, J: Job> {
     job: &'a mut J,
     bridge: Bridge,
+    limits: Limits,
     scheduler: Scheduler<Given<J::Unit>>,
     /// Digests of contents that the bridge has.
     kept: BTreeSet<String>,
@@ -197,7 +198,8 @@ pub fn drive<J: Job>(job: &mut J, bridge: Bridge, limits: Limits) -> Result<Driv
     let mut driver = Driver {
         job,
         bridge,
-        scheduler: Scheduler::new(limits),
+        scheduler: Scheduler::new(limits.clone()),
+        limits,
         kept: BTreeSet::new(),
         shared: BTreeSet::new(),
         next_number: 0,
@@ -214,6 +216,7 @@ pub fn drive<J: Job>(job: &mut J, bridge: Bridge, limits: Limits) -> Result<Driv
 impl<J: Job> Driver<'_, J> {
     fn run(&mut self) -> Result<End, J::Error> {
         let mut told = Instant::now();
+        let mut hopeless_since = None;
         loop {
             let is_stopped = self.job.is_stopped();
             if !is_stopped {
@@ -226,7 +229,13 @@ impl<J: Job> Driver<'_, J> {
                 if self.scheduler.open() == 0 && self.job.is_over() {
                     return Ok(End::Done);
                 }
-                if !self.scheduler.has_hope() {
+                // The nodes of a cluster do not all come at the same moment.
+                hopeless_since = match self.scheduler.has_hope() {
+                    true => None,
+                    false => hopeless_since.or(Some(Instant::now())),
+                };
+                let patience = self.limits.patience;
+                if hopeless_since.is_some_and(|since: Instant| since.elapsed() >= patience) {
                     return Ok(End::NoNodes);
                 }
             }
@@ -248,6 +257,10 @@ impl<J: Job> Driver<'_, J> {
                 }
                 waiting -= 1;
                 next = if waiting > 0 { self.bridge.from.try_recv().ok() } else { None };
+            }
+            // Workers have their next unit while the results of the last are on their way to the disk.
+            if !self.job.is_stopped() && lost.is_none() {
+                self.hand_out()?;
             }
             self.job.commit()?;
             if let Some(reason) = lost {
@@ -277,7 +290,8 @@ impl<J: Job> Driver<'_, J> {
                 given.input.clone_from(&input.digest);
             }
             if self.kept.insert(input.digest.clone()) {
-                self.bridge.send(&ToBridge::Keep { digest: input.digest.clone() }, &input.bytes);
+                let (digest, is_shared) = (input.digest.clone(), input.is_shared);
+                self.bridge.send(&ToBridge::Keep { digest, is_shared }, &input.bytes);
             }
             if input.is_shared {
                 self.shared.insert(input.digest.clone());
@@ -405,42 +419,53 @@ mod tests {
     use super::*;
     use std::convert::Infallible;
 
-    /// A job without units, which waits for some.
-    struct Waiting;
+    /// A job of some units, which notes what it is asked for; without a number it waits for some.
+    #[derive(Default)]
+    struct Noting {
+        units: Option<u32>,
+        given: u32,
+        notes: Vec<String>,
+    }
 
-    impl Job for Waiting {
-        type Unit = ();
+    impl Job for Noting {
+        type Unit = u32;
         type Error = Infallible;
 
-        fn next(&mut self) -> Option<()> {
-            None
+        fn next(&mut self) -> Option<u32> {
+            let unit = self.given + 1;
+            self.units.filter(|units| unit <= *units)?;
+            self.given = unit;
+            Some(unit)
         }
 
         fn is_over(&self) -> bool {
-            false
+            self.units == Some(self.given)
         }
 
         fn total(&self) -> (Option<u64>, u64) {
             (None, 0)
         }
 
-        fn input(&mut self, (): &()) -> Result<Input, Infallible> {
-            Ok(Input::new(Vec::new(), Value::Null))
+        fn input(&mut self, unit: &u32) -> Result<Input, Infallible> {
+            self.notes.push(format!("give {unit}"));
+            Ok(Input::new(unit.to_le_bytes().to_vec(), Value::Null))
         }
 
         fn admit(&mut self, _: &Hello) -> Result<(), String> {
             Ok(())
         }
 
-        fn accept(&mut self, (): &(), _: &Answer<'_>) -> Result<Result<(), String>, Infallible> {
+        fn accept(&mut self, unit: &u32, _: &Answer<'_>) -> Result<Result<(), String>, Infallible> {
+            self.notes.push(format!("take {unit}"));
             Ok(Ok(()))
         }
 
         fn commit(&mut self) -> Result<(), Infallible> {
+            self.notes.push("commit".into());
             Ok(())
         }
 
-        fn set_aside(&mut self, _: Aside<()>) -> Result<(), Infallible> {
+        fn set_aside(&mut self, _: Aside<u32>) -> Result<(), Infallible> {
             Ok(())
         }
 
@@ -455,12 +480,75 @@ mod tests {
     fn what_a_bridge_says_last_is_the_reason() {
         let end = |said: &'static str| {
             let bridge = Bridge::new(std::io::sink(), said.as_bytes()).unwrap();
-            let Ok(driven) = drive(&mut Waiting, bridge, Limits::default());
+            let Ok(driven) = drive(&mut Noting::default(), bridge, Limits::default());
             driven.end
         };
         let said = "{\"is\":\"lost\",\"reason\":\"no Ray here\"}\n";
         assert_eq!(end(said), End::Lost("no Ray here".into()));
         assert_eq!(end(""), End::Lost("it ended".into()));
         assert!(matches!(end("!!\n"), End::Lost(_)));
+    }
+
+    /// A worker that answers at once, at the other end of a driver's pipes.
+    fn answer_all(from: impl Read, mut to: impl Write) {
+        let hello = Hello {
+            program: String::new(),
+            build: String::new(),
+            class: String::new(),
+            identity: Value::Null,
+            noise: None,
+        };
+        let ready = FromBridge::Ready { worker: 0, node: "a".into(), hello };
+        frame::write(&mut to, &ready, b"").unwrap();
+        let mut from = BufReader::new(from);
+        while let Some((message, _)) = frame::read::<ToBridge>(&mut from).unwrap() {
+            if let ToBridge::Start { worker, unit, .. } = message {
+                let reply = Reply { fault: None, words: Value::Null, seconds: 0.0, waited: None };
+                frame::write(&mut to, &FromBridge::Done { worker, unit, reply }, b"").unwrap();
+            }
+        }
+    }
+
+    /// A head that takes no units is known before the nodes that do.
+    #[test]
+    fn a_node_of_no_use_ends_a_run_only_when_no_other_joins() {
+        let refused = FromBridge::Refused { node: "head".into(), reason: "no core".into() };
+        let end = |another_joins: bool, patience| {
+            let ((from_us, to_them), (from_them, mut to_us)) =
+                (std::io::pipe().unwrap(), std::io::pipe().unwrap());
+            let mut job = Noting { units: Some(1), ..Noting::default() };
+            let bridge = Bridge::new(to_them, from_them).unwrap();
+            frame::write(&mut to_us, &refused, b"").unwrap();
+            let others = std::thread::spawn(move || match another_joins {
+                true => answer_all(from_us, to_us),
+                // Nobody else comes, but the bridge stays until the driver ends.
+                false => {
+                    let mut from = BufReader::new(from_us);
+                    while let Ok(Some(_)) = frame::read::<ToBridge>(&mut from) {}
+                    drop(to_us);
+                }
+            });
+            let Ok(driven) = drive(&mut job, bridge, Limits { patience, ..Limits::default() });
+            others.join().unwrap();
+            driven.end
+        };
+        assert_eq!(end(false, Duration::ZERO), End::NoNodes);
+        assert_eq!(end(true, Duration::MAX), End::Done);
+    }
+
+    #[test]
+    fn a_worker_has_its_next_unit_before_the_disk_has_the_last_result() {
+        let ((from_us, to_them), (from_them, to_us)) =
+            (std::io::pipe().unwrap(), std::io::pipe().unwrap());
+        let mut job = Noting { units: Some(3), ..Noting::default() };
+        let bridge = Bridge::new(to_them, from_them).unwrap();
+        let worker = std::thread::spawn(move || answer_all(from_us, to_us));
+        let Ok(driven) = drive(&mut job, bridge, Limits::default());
+        worker.join().unwrap();
+        assert_eq!((driven.end, driven.status.done), (End::Done, 3));
+        let order: Vec<&str> = job.notes.iter().map(|note| &**note).collect();
+        let after_first = order.iter().position(|note| *note == "take 1").unwrap();
+        assert_eq!(order[after_first..after_first + 3], ["take 1", "give 2", "commit"]);
+        assert_eq!(*order.last().unwrap(), "commit", "nothing that was taken is left unwritten");
     }
 }

@@ -27,6 +27,9 @@ pub enum JournalEvent {
         input: String,
         node: String,
         seconds: f64,
+        /// Between the unit before and this one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        waited: Option<f64>,
         /// What the worker said, where the command needs it later.
         #[serde(default, skip_serializing_if = "Value::is_null")]
         words: Value,
@@ -163,7 +166,7 @@ mod tests {
 
     fn unit(name: &str) -> JournalEvent {
         let (unit, input, node) = (name.into(), "digest".into(), "a".into());
-        JournalEvent::Unit { unit, input, node, seconds: 1.0, words: Value::Null }
+        JournalEvent::Unit { unit, input, node, seconds: 1.0, waited: None, words: Value::Null }
     }
 
     #[test]

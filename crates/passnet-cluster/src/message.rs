@@ -29,7 +29,11 @@ pub struct Reply {
     /// What the command makes of the result, besides its files.
     #[serde(default)]
     pub words: Value,
+    /// Of the work alone.
     pub seconds: f64,
+    /// Seconds between the work on the unit before and this one; missing with the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited: Option<f64>,
 }
 
 /// From the driver to the bridge.
@@ -39,6 +43,8 @@ pub enum ToBridge {
     /// The payload is content that units name by its digest.
     Keep {
         digest: String,
+        /// Whether other units may need it too.
+        is_shared: bool,
     },
     /// No unit names the content any more.
     Drop {

@@ -7,6 +7,7 @@
 
 use crate::status::{NodeState, NodeStatus};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
 /// When enough is enough.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,11 +18,13 @@ pub struct Limits {
     pub node_faults: u32,
     /// Noise above which a node's clock is not believed.
     pub noise: f64,
+    /// How long a run without a node that may work waits for others to join.
+    pub patience: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { unit_weight: 4, node_faults: 3, noise: 0.25 }
+        Limits { unit_weight: 4, node_faults: 3, noise: 0.25, patience: Duration::from_secs(10) }
     }
 }
 

@@ -4,6 +4,7 @@ use assert_cmd::Command;
 use passnet_bench::run::{self, RunStore};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 fn bundled(path: &str) -> PathBuf {
@@ -285,4 +286,63 @@ fn parts_of_an_agents_run_are_put_together() {
     assert_eq!(named(files(&alone)), named(files(&whole)));
     let said = said(passnet().args(["agent", "show"]).arg(&whole), 0);
     assert!(said.contains("swiglu"), "{said}");
+}
+
+/// `passnet` on a machine without the GPU that files for clusters ask for, and with little timing.
+const ON_THIS_MACHINE: &str = r#"#!/bin/sh
+command="$1"
+shift
+[ "$command" = bench ] || exec PROGRAM "$command" "$@"
+for word do
+  shift
+  case "$word" in
+    --engine | torch | --device | cuda) ;;
+    *) set -- "$@" "$word" ;;
+  esac
+done
+exec PROGRAM bench "$@" QUICK
+"#;
+/// Slurm's program, which here starts nothing elsewhere.
+const SRUN: &str = "#!/bin/sh\nexec \"$@\"\n";
+
+#[test]
+fn the_files_for_slurm_give_the_run_of_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let (tasks, tools) = (at("tasks"), at("bin"));
+    let all = small_tasks(&at("all"));
+    std::fs::create_dir(&tasks).unwrap();
+    for name in ["swiglu", "rms_norm_gate", "quick_gelu_add"] {
+        std::fs::rename(all.join(name), tasks.join(name)).unwrap();
+    }
+    std::fs::create_dir(&tools).unwrap();
+    let program = assert_cmd::cargo::cargo_bin("passnet");
+    let ours = ON_THIS_MACHINE
+        .replace("PROGRAM", &program.display().to_string())
+        .replace("QUICK", &QUICK.join(" "));
+    for (name, text) in [("srun", SRUN), ("passnet", &ours)] {
+        std::fs::write(tools.join(name), text).unwrap();
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(tools.join(name), executable).unwrap();
+    }
+    let script = |name: &str| {
+        let mut command = Command::new("bash");
+        let path = format!("{}:{}", tools.display(), std::env::var("PATH").unwrap());
+        command.arg(bundled("../deploy/slurm").join(name)).env("PATH", path);
+        command.env("TASKS", &tasks).env("PASSES", bundled("passes")).env("OUT", at("run"));
+        command
+    };
+    for index in 0..3 {
+        let mut part = script("array.sbatch");
+        part.env("SLURM_ARRAY_TASK_ID", index.to_string()).env("SLURM_ARRAY_TASK_COUNT", "3");
+        said(&mut part, 0);
+    }
+    said(&mut script("merge.sbatch"), 0);
+    said(&mut bench(&tasks, &at("alone")), 0);
+    assert_same(&at("alone"), &at("run/whole"));
+    // What is no result is a failure of the array's task.
+    let mut wrong = script("array.sbatch");
+    wrong.env("SLURM_ARRAY_TASK_ID", "3").env("SLURM_ARRAY_TASK_COUNT", "3");
+    let text = said(&mut wrong, 1);
+    assert!(text.contains("a shard is I/N"), "{text}");
 }

@@ -1,8 +1,8 @@
 """Nodes and workers of a Ray cluster, as messages.
 
 Everything that happens arrives in one queue: what the driver says, what workers answer, which nodes come and go. One loop
-takes it from there, so that nothing here needs a lock. Contents of units are in Ray's object store, by digest: they leave
-the driver's machine once for each node that needs them.
+takes it from there, so that nothing here needs a lock. Contents that several units need are in Ray's object store, by
+digest: they leave the driver's machine once for each node that needs them. What one unit needs goes with its call.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ _LOST_SECONDS = 30.0
 _RESTART_SECONDS = 1.0
 # A node on which no worker could be started so many times is refused.
 _MOST_STARTS = 3
+# Ray carries arguments up to 100 KiB inside of a call; larger ones go through the object store, as those of many units do.
+_INLINE_BYTES = 64 << 10
 
 
 @dataclass
@@ -103,7 +105,11 @@ class Bridge:
                 return
 
     def _say(self, message: frames.Message, payload: bytes = b"") -> None:
-        frames.write(self.out, message, payload)
+        try:
+            frames.write(self.out, message, payload)
+        except BrokenPipeError:
+            # The driver is gone, and the end of its own pipe says so.
+            pass
 
     def _read(self, pipe: BinaryIO) -> None:
         while (found := frames.read(pipe)) is not None:
@@ -132,22 +138,26 @@ class Bridge:
         self.events.put(("lost", f"the head of the cluster gives no answer for {_LOST_SECONDS:.0f} s"))
 
     def _nodes(self, found: list[dict[str, Any]]) -> None:
+        fresh = []
         for about in found:
             id = about["NodeID"]
             known = self.nodes.get(id)
             if known is None and about["Alive"]:
                 name = f"{about['NodeManagerHostname']}/{id[:8]}"
                 node = self.nodes[id] = Node(id, name, about["Resources"])
+                fresh.append(node)
                 self._say({"is": "joined", "node": id, "name": name})
-                options = slots(self.kind, node.resources)
-                if not options:
-                    wants = "GPU" if self.kind == "cuda" else "core"
-                    self._say({"is": "refused", "node": id, "reason": f"it has no {wants} for us"})
-                for option in options:
-                    self._start(id, option)
             elif known is not None and known.is_alive and not about["Alive"]:
                 known.is_alive = False
                 self._say({"is": "left", "node": id, "reason": "the node is gone"})
+        # All are known before the first is refused: one that is no use says nothing about the others.
+        for node in fresh:
+            options = slots(self.kind, node.resources)
+            if not options:
+                wants = "GPU" if self.kind == "cuda" else "core"
+                self._say({"is": "refused", "node": node.id, "reason": f"it has no {wants} for us"})
+            for option in options:
+                self._start(node.id, option)
 
     def _start(self, id: str, options: dict[str, float]) -> None:
         node = self.nodes[id]
@@ -219,7 +229,8 @@ class Bridge:
         """Does what the driver says; whether there is more to do."""
         match message["do"]:
             case "keep":
-                self.contents[message["digest"]] = ray.put(payload)
+                is_small = len(payload) <= _INLINE_BYTES and not message["is_shared"]
+                self.contents[message["digest"]] = payload if is_small else ray.put(payload)
             case "drop":
                 self.contents.pop(message["digest"], None)
             case "start":

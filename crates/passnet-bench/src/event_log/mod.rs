@@ -118,6 +118,7 @@ pub struct EventLog<E> {
     path: PathBuf,
     file: File,
     chain: Chain,
+    is_durable: bool,
     events: PhantomData<fn(&E)>,
 }
 
@@ -153,7 +154,13 @@ impl<E: LoggedEvent> EventLog<E> {
             file.set_len(whole_bytes).map_err(io(path))?;
         }
         file.seek(SeekFrom::End(0)).map_err(io(path))?;
-        Ok(EventLog { path: path.to_path_buf(), file, chain, events: PhantomData })
+        let path = path.to_path_buf();
+        Ok(EventLog { path, file, chain, is_durable: true, events: PhantomData })
+    }
+
+    /// From here on nothing waits for the disk: for a file that is of no use after the death of its machine.
+    pub fn without_waits(&mut self) {
+        self.is_durable = false;
     }
 
     /// Adds an event; when this returns, the death of this process no longer loses it. A line that could not be written
@@ -176,7 +183,7 @@ impl<E: LoggedEvent> EventLog<E> {
             lines.push(b'\n');
         }
         let before = self.file.metadata().map_err(io(&self.path))?.len();
-        let is_synced = events.iter().any(LoggedEvent::is_worth_a_sync);
+        let is_synced = self.is_durable && events.iter().any(LoggedEvent::is_worth_a_sync);
         let written = self.file.write_all(&lines).and_then(|()| match is_synced {
             true => self.file.sync_data(),
             false => Ok(()),

@@ -173,14 +173,21 @@ fn write(
 }
 
 /// Takes the texts of a result over into another store.
-pub fn copy_objects(from: &Path, event: &GraphEvent, to: &RunStore) -> Result<(), MergeError> {
-    for (name, digest) in &event.artefacts {
-        let Some(text) = read_object(from, digest, MAX_OBJECT_BYTES) else {
-            let text =
-                format!("{}: the text {digest} of `{name}` is missing or damaged", from.display());
-            return Err(MergeError::Unlike(text));
-        };
+fn copy_objects(from: &Path, event: &GraphEvent, to: &RunStore) -> Result<(), MergeError> {
+    for text in read_objects(from, event)? {
         to.keep(&text)?;
     }
     Ok(())
+}
+
+/// The texts of a result, as its run keeps them.
+pub fn read_objects(from: &Path, event: &GraphEvent) -> Result<Vec<Vec<u8>>, MergeError> {
+    let read = |(name, digest): &(String, String)| {
+        read_object(from, digest, MAX_OBJECT_BYTES).ok_or_else(|| {
+            let text =
+                format!("{}: the text {digest} of `{name}` is missing or damaged", from.display());
+            MergeError::Unlike(text)
+        })
+    };
+    event.artefacts.iter().map(read).collect()
 }

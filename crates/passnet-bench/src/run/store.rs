@@ -16,6 +16,7 @@ const OBJECTS: &str = "objects";
 pub struct RunStore {
     folder: PathBuf,
     events: EventLog<Event>,
+    is_durable: bool,
     done: BTreeMap<String, GraphEvent>,
     /// The key of the last result of each graph: what a report shows.
     latest: BTreeMap<GraphId, String>,
@@ -28,6 +29,7 @@ impl RunStore {
         let mut store = RunStore {
             folder: folder.to_path_buf(),
             events,
+            is_durable: true,
             done: BTreeMap::new(),
             latest: BTreeMap::new(),
         };
@@ -36,6 +38,15 @@ impl RunStore {
                 store.note(*graph);
             }
         }
+        Ok(store)
+    }
+
+    /// Begins a run that is sent elsewhere when it is done. Nothing of it is needed after the death of this machine, so
+    /// nothing waits for the disk.
+    pub fn scratch(folder: &Path) -> Result<RunStore, LogError> {
+        let mut store = RunStore::open(folder)?;
+        store.is_durable = false;
+        store.events.without_waits();
         Ok(store)
     }
 
@@ -94,7 +105,10 @@ impl RunStore {
         // Written under another name first: a file under its digest is always whole.
         let partial = folder.join(format!("{}.{}", &digest[2..], std::process::id()));
         let written = File::create(&partial)
-            .and_then(|mut file| file.write_all(text).and_then(|()| file.sync_data()))
+            .and_then(|mut file| {
+                file.write_all(text)?;
+                if self.is_durable { file.sync_data() } else { Ok(()) }
+            })
             .and_then(|()| std::fs::rename(&partial, &path));
         if let Err(error) = written {
             let _ = std::fs::remove_file(&partial);

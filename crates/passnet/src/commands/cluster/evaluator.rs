@@ -3,7 +3,7 @@
 use super::input::{pack_task, read_task};
 use super::shared::{admit, program_digest};
 use super::worker::{UnitWorker, bundled};
-use super::{ClusterArgs, Kind, Started};
+use super::{ClusterArgs, Kind, Started, why_it_ended};
 use crate::commands::agent::AgentCommand;
 use crate::commands::agent::run::AgentJudging;
 use crate::commands::engine::EngineArgs;
@@ -16,7 +16,7 @@ use passnet_bench::bench::Bench;
 use passnet_bench::evaluate::EvaluateOptions;
 use passnet_bench::roofline::Roofline;
 use passnet_bench::subject::Subject;
-use passnet_cluster::{Answer, Aside, Driven, End, Hello, Incoming, Input, Job, News, drive};
+use passnet_cluster::{Answer, Aside, Driven, Hello, Incoming, Input, Job, News, drive};
 use passnet_engine::Identity;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -126,10 +126,7 @@ struct EvaluatorJob {
 impl EvaluatorJob {
     /// Tells those who wait that nothing comes any more.
     fn end(mut self, driven: &Driven) {
-        let why = match &driven.end {
-            End::Lost(reason) => format!("the cluster is lost: {reason}"),
-            _ => STOPPED.to_string(),
-        };
+        let why = why_it_ended(driven).unwrap_or_else(|| STOPPED.into());
         if let Some(first) = self.first.take() {
             let _ = first.send(Err(why.clone()));
         }

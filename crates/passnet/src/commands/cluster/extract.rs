@@ -225,6 +225,8 @@ impl UnitWorker for ExtractWorker {
         if entry["source"] == FILE
             && let Some(factory) = entry["options"][FACTORY].as_str()
         {
+            // The extractor is a process that is elsewhere.
+            let input = std::path::absolute(input).map_err(|error| error.to_string())?;
             entry["options"][FACTORY] = format!("{}/{factory}", input.display()).into();
         }
         self.server.capture(&entry, out)?;

@@ -7,6 +7,7 @@ mod evaluator;
 mod extract;
 mod input;
 mod run;
+mod scratch;
 mod shared;
 mod tasks;
 pub mod worker;
@@ -19,7 +20,7 @@ use super::doctor::python;
 use super::extract::python::search_path;
 use crate::error::CommandError;
 use clap::Args;
-use passnet_cluster::{Bridge, Driven, End, Job, Limits, drive, frame};
+use passnet_cluster::{Bridge, Driven, End, Job, Limits, NodeStatus, drive, frame};
 use passnet_engine::EngineChoice;
 use passnet_engine::torch::package::Package;
 use serde_json::json;
@@ -157,23 +158,24 @@ impl ClusterArgs {
     }
 
     fn judge_end(&self, driven: Driven) -> Result<Driven, CommandError> {
-        let message = match &driven.end {
-            End::Done | End::Stopped => return Ok(driven),
-            End::NoNodes => {
-                let reasons: Vec<String> = driven
-                    .status
-                    .nodes
-                    .iter()
-                    .map(|node| {
-                        format!("{}: {} ({})", node.name, node.state.word(), node.state.reason())
-                    })
-                    .collect();
-                format!("no node of the cluster may work\n  {}", reasons.join("\n  "))
-            }
-            End::Lost(reason) => format!("the cluster is lost: {reason}"),
-        };
+        let Some(message) = why_it_ended(&driven) else { return Ok(driven) };
         let hint = "what is done is kept; the same command goes on when the cluster is there (docs/cluster.md)";
         Err(CommandError::Lacking { message, hint: hint.into() })
+    }
+}
+
+/// Why a run came to no good end; `None` where it did.
+fn why_it_ended(driven: &Driven) -> Option<String> {
+    match &driven.end {
+        End::Done | End::Stopped => None,
+        End::NoNodes => {
+            let reason = |node: &NodeStatus| {
+                format!("\n  {}: {} ({})", node.name, node.state.word(), node.state.reason())
+            };
+            let reasons: String = driven.status.nodes.iter().map(reason).collect();
+            Some(format!("no node of the cluster may work{reasons}"))
+        }
+        End::Lost(reason) => Some(format!("the cluster is lost: {reason}")),
     }
 }
 

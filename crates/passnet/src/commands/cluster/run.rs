@@ -2,7 +2,7 @@
 
 use crate::error::CommandError;
 use passnet_bench::bench::{Judged, NotJudged};
-use passnet_bench::run::merge::{MergeError, copy_objects, difference};
+use passnet_bench::run::merge::{MergeError, difference, read_objects};
 use passnet_bench::run::{Event, GraphEvent, GraphId, RunStore, Start, read_sealed};
 use passnet_bench::sample::Sample;
 use passnet_bench::stop;
@@ -17,6 +17,8 @@ pub(super) struct Results {
     /// What all results have in common; the largest noise of any worker is that of the run.
     start: Option<Start>,
     waiting: Vec<Event>,
+    /// Texts of the results that wait.
+    texts: Vec<Vec<u8>>,
 }
 
 impl Results {
@@ -25,7 +27,7 @@ impl Results {
         if retry_failed {
             store.forget_failures();
         }
-        Ok(Results { store, start: None, waiting: Vec::new() })
+        Ok(Results { store, start: None, waiting: Vec::new(), texts: Vec::new() })
     }
 
     /// Takes what a worker found about a sample. The inner error says why it is no result.
@@ -42,10 +44,10 @@ impl Results {
             return Ok(Err(reason));
         }
         let floor = self.start.as_ref().map_or(0.0, |start| start.options.noise_floor);
-        let mut taken = Vec::new();
+        let (mut taken, mut texts) = (Vec::new(), Vec::new());
         for mut graph in graphs {
-            match copy_objects(found, &graph, &self.store) {
-                Ok(()) => {}
+            match read_objects(found, &graph) {
+                Ok(read) => texts.extend(read),
                 Err(MergeError::Log(error)) => return Err(error.into()),
                 Err(MergeError::Unlike(reason)) => return Ok(Err(reason)),
             }
@@ -56,6 +58,7 @@ impl Results {
             }
         }
         self.waiting.extend(taken);
+        self.texts.extend(texts);
         Ok(Ok(()))
     }
 
@@ -75,7 +78,11 @@ impl Results {
         None
     }
 
+    /// Writes what was taken; texts first, so that no event names one that is not there.
     pub(super) fn commit(&mut self) -> Result<(), CommandError> {
+        for text in self.texts.drain(..) {
+            self.store.keep(&text)?;
+        }
         if !self.waiting.is_empty() {
             self.store.append_all(&self.waiting)?;
             self.waiting.clear();
@@ -150,5 +157,49 @@ fn read(found: &Path, sample: &Sample) -> Result<(Start, Vec<GraphEvent>), Strin
     match start {
         Some(start) if names.eq(&sample.graphs) => Ok((start, graphs)),
         _ => Err("its results are not those of the task".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use passnet_bench::evaluate::EvaluateOptions;
+    use passnet_bench::run::{FORMAT, Machine};
+
+    fn start(noise_floor: f64, time: u64) -> Start {
+        Start {
+            format: FORMAT,
+            version: "1".into(),
+            engine: "native".into(),
+            compiler: "pass".into(),
+            options: EvaluateOptions { noise_floor, ..EvaluateOptions::default() },
+            rules: Some(true),
+            machine: Machine::this(),
+            identity: None,
+            time,
+        }
+    }
+
+    /// A worker's clock may say anything: the run has the driver's, once for every floor that is higher.
+    #[test]
+    fn times_are_those_of_the_driver_and_the_noise_is_the_largest() {
+        const NEVER: u64 = u64::MAX / 2;
+        let folder = tempfile::tempdir().unwrap();
+        let mut results = Results::open(folder.path(), false).unwrap();
+        for (noise, time) in [(0.01, NEVER), (0.03, 0), (0.02, NEVER)] {
+            assert_eq!(results.begin(start(noise, time)), None);
+        }
+        let other = Start { engine: "torch".into(), ..start(0.01, 0) };
+        assert!(results.begin(other).unwrap().contains("native"), "both sides are named");
+        results.commit().unwrap();
+        let events = passnet_bench::run::read(folder.path()).unwrap();
+        let starts: Vec<(f64, bool)> = events
+            .iter()
+            .filter_map(|event| match event {
+                Event::Start(s) => Some((s.options.noise_floor, matches!(s.time, 0 | NEVER))),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(starts, [(0.01, false), (0.03, false)]);
     }
 }

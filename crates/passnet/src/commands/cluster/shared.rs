@@ -100,6 +100,7 @@ impl Shared {
             input: self.input_key(answer.input),
             node: answer.node.into(),
             seconds: answer.reply.seconds,
+            waited: answer.reply.waited,
             words: answer.reply.words.clone(),
         });
     }

@@ -2,6 +2,7 @@
 
 use super::input::pack_task;
 use super::run::Results;
+use super::scratch;
 use super::shared::{Order, Shared};
 use super::{ClusterArgs, Kind};
 use crate::error::CommandError;
@@ -111,7 +112,7 @@ impl TaskJob {
     /// Takes the files of a result; the inner error says why they are none.
     fn take(&mut self, place: usize, files: &[u8]) -> Result<Result<(), String>, CommandError> {
         let (sample, label) = &self.tasks[place];
-        let folder = tempfile::tempdir()?;
+        let folder = scratch::folder()?;
         if let Err(error) = unpack(files, folder.path()) {
             return Ok(Err(error.to_string()));
         }

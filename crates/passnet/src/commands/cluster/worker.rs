@@ -4,6 +4,7 @@
 //! them; the answer says who we are. Then come units. Nothing but messages goes to stdout.
 
 use super::input::{passes_of, read_task};
+use super::scratch;
 use super::shared::program_digest;
 use super::tasks::{PASSES, RUN};
 use crate::error::{CommandError, Outcome};
@@ -39,7 +40,8 @@ pub trait UnitWorker {
         None
     }
 
-    /// Does one unit: files in, files out, and words. The error says why the machine could not.
+    /// Does one unit: files in, at a path from where the process is, files out, and words. The error says why the machine
+    /// could not.
     fn perform(&mut self, words: &Value, input: &Path, out: &Path) -> Result<Value, String>;
 }
 
@@ -79,32 +81,73 @@ pub fn run() -> Result<Outcome, CommandError> {
         // SAFETY: it ends the process and touches nothing of it.
         unsafe { libc::_exit(0) }
     })?;
+    let mut last_end = None;
     for (unit, payload) in units {
-        let begun = Instant::now();
-        let answer = perform(&mut *worker, &unit.words, &payload);
+        let mut clock = Clock::default();
+        let answer = perform(&mut *worker, &unit.words, &payload, &mut clock);
         let (fault, words, files) = match answer {
             Ok((words, files)) => (None, words, files),
             Err(reason) => (Some(reason), Value::Null, Vec::new()),
         };
-        let reply = Reply { fault, words, seconds: begun.elapsed().as_secs_f64() };
+        let waited = between(last_end, clock.begin);
+        let reply = Reply { fault, words, seconds: clock.seconds(), waited };
+        last_end = clock.end;
         frame::write(&mut output, &reply, &files)?;
         output.flush()?;
     }
     Ok(Outcome::Done)
 }
 
+/// When the work on a unit began and ended; what lies between two units is what the cluster costs.
+#[derive(Default)]
+struct Clock {
+    begin: Option<Instant>,
+    end: Option<Instant>,
+}
+
+impl Clock {
+    fn seconds(&self) -> f64 {
+        between(self.begin, self.end).unwrap_or(0.0)
+    }
+}
+
+fn between(begin: Option<Instant>, end: Option<Instant>) -> Option<f64> {
+    Some((end? - begin?).as_secs_f64())
+}
+
 fn perform(
     worker: &mut dyn UnitWorker,
     words: &Value,
     payload: &[u8],
+    clock: &mut Clock,
 ) -> Result<(Value, Vec<u8>), String> {
     let said = |error: std::io::Error| error.to_string();
-    let place = tempfile::tempdir().map_err(said)?;
-    let (input, out) = (place.path().join("in"), place.path().join("out"));
+    let place = scratch::folder().map_err(said)?;
+    let (input, out) = (Path::new("in"), place.path().join("out"));
     std::fs::create_dir(&out).map_err(said)?;
-    unpack(payload, &input).map_err(said)?;
-    let words = worker.perform(words, &input, &out)?;
-    Ok((words, pack(&out).map_err(said)?))
+    unpack(payload, &place.path().join(input)).map_err(said)?;
+    // Paths are part of what results are known by, and of what messages say: they are the same for everybody.
+    let _inside = Inside::enter(place.path()).map_err(said)?;
+    clock.begin = Some(Instant::now());
+    let words = worker.perform(words, input, &out);
+    clock.end = Some(Instant::now());
+    Ok((words?, pack(&out).map_err(said)?))
+}
+
+/// The process is in a folder for as long as this lives.
+struct Inside;
+
+impl Inside {
+    fn enter(folder: &Path) -> std::io::Result<Inside> {
+        std::env::set_current_dir(folder).map(|()| Inside)
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        // The top is always there; the next unit enters its own folder.
+        let _ = std::env::set_current_dir("/");
+    }
 }
 
 /// The worker of a command, from its words.
@@ -141,7 +184,7 @@ impl BenchWorker {
     /// Judges a task into a run of its own.
     pub fn judge(&self, sample: &Sample, passes: &Path, out: &Path) -> Result<(), String> {
         let said = |error: passnet_bench::event_log::LogError| error.to_string();
-        let mut store = RunStore::open(&out.join(RUN)).map_err(said)?;
+        let mut store = RunStore::scratch(&out.join(RUN)).map_err(said)?;
         store.append(&self.bench.start()).map_err(said)?;
         let judged = self.bench.sample(sample, passes, Some(&Mutex::new(store))).map_err(said)?;
         match judged.not_judged.first() {
