@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .shapes import GraphTypes, all_graph_types, find_graphs
-from .statements import read_model
-from .valuetypes import Type, same_kind, same_strides, to_text
+from ..graphs.shapes import GraphTypes, all_graph_types, find_graphs
+from ..graphs.statements import read_model
+from ..graphs.value_types import Type, same_kind, same_strides, to_text
 
 EXAMPLES = 3
 
@@ -58,7 +58,7 @@ def compare_shapes(
 ) -> ShapeReport:
     """Run both sides over all graphs under `paths`.
 
-    `recorded` names the output of an earlier `python -m passnet.shapes`, which spares PyTorch's
+    `recorded` names the output of an earlier `python -m passnet.graphs.shapes`, which spares PyTorch's
     share of the time while inference is being worked on.
     """
     folders = find_graphs(paths)

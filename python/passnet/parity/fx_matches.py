@@ -2,10 +2,10 @@
 
 A case is a pattern and a graph, both as text, with the matches torch.fx finds: lists of operation indices.
 
-    python -m passnet.fx_parity generate --count 600 --seed 1 OUT.jsonl     random patterns in random graphs
-    python -m passnet.fx_parity cut --count 400 --seed 1 CORPUS OUT.jsonl   pieces cut from real graphs
-    python -m passnet.fx_parity bugs                                        torch.fx's known mistakes, live
-    python -m passnet.fx_parity time < REQUEST.json                         seconds torch.fx needs, every pattern on every graph
+    python -m passnet.parity.fx_matches generate --count 600 --seed 1 OUT.jsonl    random patterns in random graphs
+    python -m passnet.parity.fx_matches cut --count 400 --seed 1 CORPUS OUT.jsonl  pieces cut from real graphs
+    python -m passnet.parity.fx_matches bugs                                       torch.fx's known mistakes, live
+    python -m passnet.parity.fx_matches time < REQUEST.json                        seconds torch.fx needs, every pattern on every graph
 
 `PASSNET_FX_CASES=OUT.jsonl cargo test -p passnet-pass --test fx_parity` compares. `time` is asked by the benchmark
 `crates/passnet-pass/examples/match_speed.rs`.

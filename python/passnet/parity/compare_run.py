@@ -25,10 +25,10 @@ import torch
 
 from . import yardstick
 from .compare_print import elements_of, first_words
-from .dualrun import DeviceMapper
-from .replay import DEFAULT_SEED, read_metas, replay_metas
-from .shapes import find_graphs, in_processes
-from .statements import parse_model
+from ..graphs.dual_run import DeviceMapper
+from ..graphs.replay import DEFAULT_SEED, read_metas, replay_metas
+from ..graphs.shapes import find_graphs, in_processes
+from ..graphs.statements import parse_model
 from .yardstick import excesses, widened, worst_excess
 
 BATCH = 48

@@ -6,7 +6,7 @@ For every function the operation table knows, this asks PyTorch
 - which object a call of it is recorded as while tracing (some functions delegate to another one);
 - what Python says its signature is, because the reference lays calls of the pattern out by it.
 
-Run it as `python -m passnet.fx_calls TABLE_DIR OUTPUT` with the folder of the operation table.
+Run it as `python -m passnet.parity.fx_calls TABLE_DIR OUTPUT` with the folder of the operation table.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def main() -> None:
         canonical.setdefault(id(lookup(path)), path)
     lines = [line for path in paths if (line := describe(path, canonical))]
     header = (
-        f"# Made by python/passnet/fx_calls.py with PyTorch {torch.__version__.split('+')[0]}.\n"
+        f"# Made by python/passnet/parity/fx_calls.py with PyTorch {torch.__version__.split('+')[0]}.\n"
         "# spelling, the object's first spelling, what a call is recorded as, signature, layout as recorded\n"
     )
     output.write_text(header + "\n".join(lines) + "\n")

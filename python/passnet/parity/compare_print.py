@@ -14,10 +14,10 @@ from typing import Any
 
 import torch
 
-from .dualrun import DeviceMapper, tensors_in
-from .replay import read_metas, replay_inputs
-from .shapes import find_graphs, in_processes
-from .statements import parse_model
+from ..graphs.dual_run import DeviceMapper, tensors_in
+from ..graphs.replay import read_metas, replay_inputs
+from ..graphs.shapes import find_graphs, in_processes
+from ..graphs.statements import parse_model
 
 RUN_SEED = 1024
 BATCH = 16

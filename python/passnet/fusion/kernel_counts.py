@@ -1,6 +1,6 @@
 """Kernel counts of every prefix of a graph under TorchInductor, as fusible ranges are found by them.
 
-`python -m passnet.kernel_counts --out DIR GRAPHS...` writes `DIR/<graph>.json` for each graph:
+`python -m passnet.fusion.kernel_counts --out DIR GRAPHS...` writes `DIR/<graph>.json` for each graph:
 `start_offset_in_original_graph`, `num_subgraph_kernels`, `num_subgraph_ops` and, for every prefix,
 what the count is made of. `--by launches` (the default) compiles and profiles on a CUDA device and
 counts launches through every API; `--by schedule` asks Inductor's scheduler and needs no GPU.
@@ -20,10 +20,10 @@ from typing import Any
 
 import torch
 
-from .prefixes import Prefix, prefix, trace
-from .replay import read_metas, replay_inputs
-from .shapes import find_graphs
-from .statements import Forward, read_model
+from ..graphs.prefixes import Prefix, prefix, trace
+from ..graphs.replay import read_metas, replay_inputs
+from ..graphs.shapes import find_graphs
+from ..graphs.statements import Forward, read_model
 
 # The names under which the runtime and the driver launch kernels; the reference counts the first two.
 LAUNCHES = (
@@ -38,7 +38,7 @@ WARM_UPS = 3
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="passnet.kernel_counts", description=__doc__)
+    parser = argparse.ArgumentParser(prog="passnet.fusion.kernel_counts", description=__doc__)
     parser.add_argument("graphs", nargs="+", type=Path, help="graph folders or trees of them")
     parser.add_argument("--out", type=Path, required=True, help="folder for the counts")
     parser.add_argument("--by", choices=["launches", "schedule"], default="launches")

@@ -1,8 +1,8 @@
 """Run the kernel fixtures under Triton itself and compare with ours.
 
-    python -m passnet.triton_parity golden crates/passnet-kernel/tests/kernels OUT.safetensors
-    python -m passnet.triton_parity compare crates/passnet-kernel/tests/kernels --passnet target/release/passnet
-    python -m passnet.triton_parity bench crates/passnet-kernel/tests/kernels --passnet target/release/passnet
+    python -m passnet.kernels.triton_parity golden crates/passnet-kernel/tests/kernels OUT.safetensors
+    python -m passnet.kernels.triton_parity compare crates/passnet-kernel/tests/kernels --passnet target/release/passnet
+    python -m passnet.kernels.triton_parity bench crates/passnet-kernel/tests/kernels --passnet target/release/passnet
 
 Each fixture describes its inputs in its header; the data come from a counter-based generator that the Rust
 side repeats bit for bit. Without a GPU the kernels run in Triton's interpreter; with `--cuda` they are compiled.
@@ -23,7 +23,7 @@ if "--cuda" not in sys.argv:
 import torch  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
 
-from passnet.triton_fixtures import fixtures, run, worst_error  # noqa: E402
+from passnet.kernels.triton_fixtures import fixtures, run, worst_error  # noqa: E402
 
 
 def golden(args) -> int:

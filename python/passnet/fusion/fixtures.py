@@ -1,6 +1,6 @@
 """Small graphs on which the fusion model is judged, written as graph folders.
 
-`python -m passnet.fusion_fixtures DIR` writes them; `passnet.kernel_counts` counts their kernels.
+`python -m passnet.fusion.fixtures DIR` writes them; `passnet.fusion.kernel_counts` counts their kernels.
 One graph for each rule of the model, and resnet18 in our own words for the published ranges.
 """
 
@@ -462,7 +462,7 @@ def fixtures() -> Iterator[tuple[str, Fixture]]:
 
 def main(arguments: Sequence[str]) -> int:
     if len(arguments) != 1:
-        print("usage: python -m passnet.fusion_fixtures DIR", file=sys.stderr)
+        print("usage: python -m passnet.fusion.fixtures DIR", file=sys.stderr)
         return 2
     for name, graph in fixtures():
         folder = Path(arguments[0]) / name

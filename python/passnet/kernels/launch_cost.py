@@ -1,6 +1,6 @@
 """What one call of one small kernel costs the host: our replay, Triton's launcher, TorchInductor, eager, nothing.
 
-    cd python && python -m passnet.launch_cost --runner ../target/release/libpassnet_runner.so [--device cuda] [--json FILE]
+    cd python && python -m passnet.kernels.launch_cost --runner ../target/release/libpassnet_runner.so [--device cuda] [--json FILE]
 
 Everything adds two float32 vectors of 8,192 elements, in one process and one run. A number is the median of many short
 series of calls, each begun with an idle device, so that no queue fills up and nothing waits for the GPU; on the CPU the
@@ -107,7 +107,7 @@ def load_plan(runner: Runner, device: torch.device) -> Plan:
     if device.type == "cpu":
         handle = runner.load(json.dumps({"plan": plan, "kernels": [TILE_IR]}).encode(), None)
         return Plan(runner, handle, plan, device)
-    from passnet.compile_kernels import compile_kernel
+    from passnet.sandboxed.compile_kernels import compile_kernel
 
     major, minor = torch.cuda.get_device_capability(device)
     pointers = [{"name": f"{name}_ptr", "type": "*fp32", "divisible": True} for name in ("x", "y", "out")]

@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from passnet import poison
+from passnet.sandboxed import poison
 from passnet.worker.frames import read_frame, write_frame
 from passnet.worker.tensors import flatten, from_wire, to_wire
 
@@ -40,9 +40,9 @@ def open_device(name: str) -> torch.device:
     torch.cuda.set_per_process_memory_fraction(SHARE_OF_MEMORY, device)
     torch.zeros(1, device=device).cpu()
     if has_triton:
-        from passnet import sandboxed_triton
+        from passnet.sandboxed import triton_driver
 
-        sandboxed_triton.install()
+        triton_driver.install()
     return device
 
 

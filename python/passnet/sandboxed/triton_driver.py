@@ -14,7 +14,7 @@ from triton.backends.driver import GPUDriver
 from triton.backends.nvidia.driver import CudaDriver
 from triton.runtime import _allocation, driver
 
-from passnet.poison import unwatched
+from passnet.sandboxed.poison import unwatched
 
 # Numbers of `cuda.h`.
 MAX_THREADS, SHARED_STATIC, LOCAL_BYTES, REGISTERS, MAX_DYNAMIC_SHARED = 0, 1, 3, 4, 8

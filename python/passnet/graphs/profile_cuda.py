@@ -1,7 +1,7 @@
 """Runs a graph on a GPU under PyTorch's profiler and writes what it saw, for `passnet graph show --profile --device cuda`.
 
-    python -m passnet.profile_cuda FOLDER --out FILE      a trace of several calls, every statement under its own name
-    python -m passnet.profile_cuda FOLDER --once          one call and nothing else, for a profiler around this process
+    python -m passnet.graphs.profile_cuda FOLDER --out FILE   a trace of several calls, every statement under its own name
+    python -m passnet.graphs.profile_cuda FOLDER --once       one call and nothing else, for a profiler around this process
 
 FOLDER holds a graph as passnet prints it; its text is ours.
 """
@@ -58,7 +58,7 @@ def load(folder: Path, device: str):
     """The graph as a callable of nothing, its inputs on the device."""
     import torch
 
-    from passnet.replay import replay_inputs
+    from passnet.graphs.replay import replay_inputs
 
     space: dict = {}
     exec(compile(marked((folder / "model.py").read_text()), "model.py", "exec"), space)

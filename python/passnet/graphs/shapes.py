@@ -1,6 +1,6 @@
 """Types of every intermediate value of a graph, from PyTorch on meta tensors.
 
-`python -m passnet.shapes PATH...` prints one JSON line for each graph:
+`python -m passnet.graphs.shapes PATH...` prints one JSON line for each graph:
 `{"path", "runnable", "reason", "failed_at", "nodes": [{"index", "name", "type"}]}`.
 A graph that stops half way keeps the nodes before the failure.
 """
@@ -19,10 +19,10 @@ from typing import TypeVar
 
 import torch
 
-from .dualrun import DualRun, names_read
+from .dual_run import DualRun, names_read
 from .replay import TensorMeta, read_metas, replay_metas
 from .statements import Argument, Op, read_model
-from .valuetypes import Type, describe
+from .value_types import Type, describe
 
 PROCESSES = 2
 # The format records values of smaller tensors only.
@@ -203,7 +203,7 @@ def all_graph_types(folders: Sequence[Path]) -> Iterator[GraphTypes]:
 def main(arguments: Sequence[str]) -> int:
     folders = find_graphs(Path(argument) for argument in arguments)
     if not folders:
-        print("usage: python -m passnet.shapes PATH...", file=sys.stderr)
+        print("usage: python -m passnet.graphs.shapes PATH...", file=sys.stderr)
         return 2
     for result in all_graph_types(folders):
         print(result.to_json(), flush=True)

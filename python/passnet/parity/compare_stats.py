@@ -1,6 +1,6 @@
 """Predicted statistics of intermediates against a run of PyTorch on replayed inputs.
 
-`cargo run -p passnet-graph --example predict -- stats GRAPHS... | python -m passnet.compare_stats`
+`cargo run -p passnet-graph --example predict -- stats GRAPHS... | python -m passnet.parity.compare_stats`
 prints, for each graph and for all, how many values were compared, the median ratio of predicted to
 measured spread, the share within a factor of three, and how many bounds were broken.
 """
@@ -19,9 +19,9 @@ from typing import Any
 
 import torch
 
-from .prefixes import assigned_name
-from .replay import replay_inputs
-from .statements import Op, read_model
+from ..graphs.prefixes import assigned_name
+from ..graphs.replay import replay_inputs
+from ..graphs.statements import Op, read_model
 
 FACTOR = 3.0
 # Below this, a spread is rounding.

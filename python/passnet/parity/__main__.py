@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from . import compare_print, compare_run, compare_shapes
-from .opcases import CaseError, rewrite
+from .op_cases import CaseError, rewrite
 
-CASES = Path(__file__).resolve().parents[2] / "crates" / "passnet-graph" / "tests" / "ops"
+CASES = Path(__file__).resolve().parents[3] / "crates" / "passnet-graph" / "tests" / "ops"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     golden.set_defaults(run=golden_shapes)
     shapes = commands.add_parser("shapes", help="compare inferred types with PyTorch on meta")
     shapes.add_argument(
-        "--torch-types", type=Path, help="reuse the output of `python -m passnet.shapes`"
+        "--torch-types", type=Path, help="reuse the output of `python -m passnet.graphs.shapes`"
     )
     shapes.set_defaults(run=shapes_parity)
     prints = commands.add_parser("print", help="run printed graphs against their originals")

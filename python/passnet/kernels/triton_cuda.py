@@ -1,6 +1,6 @@
 """Kernel fixtures compiled by Triton for the GPU of this machine, against the goldens in the repository.
 
-    cd python && python -m passnet.triton_cuda --json triton-cuda.json
+    cd python && python -m passnet.kernels.triton_cuda --json triton-cuda.json
 
 needs PyTorch with CUDA and Triton, and nothing else: the kernels are `crates/passnet-kernel/tests/kernels`, the
 goldens (made in Triton's interpreter, which our CPU code equals) `crates/passnet-kernel/tests/goldens.safetensors`.
@@ -24,7 +24,7 @@ from pathlib import Path
 # Before Triton is imported.
 os.environ.setdefault("TRITON_F32_DEFAULT", "ieee")
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[3]
 TESTS = REPOSITORY / "crates" / "passnet-kernel" / "tests"
 
 
@@ -32,7 +32,7 @@ def compare(path: str, device: str, goldens: str | None, ours: str | None) -> di
     """One fixture, in a worker process."""
     import torch
 
-    from passnet.triton_fixtures import read_safetensors, run, worst_error
+    from passnet.kernels.triton_fixtures import read_safetensors, run, worst_error
 
     limits = {torch.float16: 2e-3, torch.bfloat16: 1.6e-2, torch.float32: 1e-5, torch.float64: 1e-11}
     path = Path(path)
@@ -87,7 +87,7 @@ def main() -> int:
     import torch
     import triton
 
-    from passnet.triton_fixtures import fixtures
+    from passnet.kernels.triton_fixtures import fixtures
 
     if args.device != "cpu" and not torch.cuda.is_available():
         print("no CUDA device", file=sys.stderr)

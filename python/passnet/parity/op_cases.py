@@ -14,9 +14,9 @@ from pathlib import Path
 
 import torch
 
-from .dualrun import DualRun, Step
-from .statements import Bind, Op, number
-from .valuetypes import describe, same_kind, same_strides, to_text
+from ..graphs.dual_run import DualRun, Step
+from ..graphs.statements import Bind, Op, number
+from ..graphs.value_types import describe, same_kind, same_strides, to_text
 
 INPUT = re.compile(
     r"(?P<name>\w+)\s*:\s*(?P<dtype>\w+)"
