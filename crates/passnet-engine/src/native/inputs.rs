@@ -6,7 +6,7 @@
 use super::error::Result;
 use super::ops::{creation, pointwise};
 use super::random::{BLOCK, Generator};
-use super::simd::convert;
+use super::tensor::convert;
 use super::tensor::layout::numel;
 use super::tensor::{Buffer, Element, Scalar, Tensor};
 use half::{bf16, f16};

@@ -2,31 +2,19 @@
 //!
 //! Chunk sizes depend on the data alone, so results do not depend on the number of threads.
 
-use crate::native::tensor::element::Plain;
-use passnet_kernel::exec::run_tasks;
+use crate::thread_pool::{run_tasks, threads};
 use std::marker::PhantomData;
 
 /// Elements below which another thread costs more than it brings.
-pub(crate) const GRAIN: usize = 32 * 1024;
+pub const GRAIN: usize = 32 * 1024;
 
-/// How many threads share the work, at most.
-pub(crate) fn threads() -> usize {
-    rayon::current_num_threads()
-}
-
-/// Calls `work(task, thread)` for each task, in any order; tasks of one thread (below `threads()` and the number of tasks) never
-/// overlap.
-pub(crate) fn for_each_task(tasks: usize, work: impl Fn(usize, usize) + Sync) {
-    for_each_task_of(tasks, threads(), work);
-}
-
-/// As `for_each_task`, on at most so many threads.
-pub(crate) fn for_each_task_of(tasks: usize, threads: usize, work: impl Fn(usize, usize) + Sync) {
-    run_tasks(tasks, threads, &work);
+/// As [`run_tasks`], on as many threads as there are.
+pub fn for_each_task(tasks: usize, work: impl Fn(usize, usize) + Sync) {
+    run_tasks(tasks, threads(), &work);
 }
 
 /// Calls `work(index, chunk)` for each chunk of `out`; serially where there is little to do.
-pub(crate) fn for_each_chunk<T: Plain>(
+pub fn for_each_chunk<T: Send>(
     out: &mut [T],
     chunk: usize,
     work: impl Fn(usize, &mut [T]) + Sync + Send,
@@ -35,7 +23,7 @@ pub(crate) fn for_each_chunk<T: Plain>(
 }
 
 /// As `for_each_chunk`, where each element of `out` stands for `weight` elements of work.
-pub(crate) fn for_each_weighted_chunk<T: Plain>(
+pub fn for_each_weighted_chunk<T: Send>(
     out: &mut [T],
     chunk: usize,
     weight: usize,
@@ -61,8 +49,8 @@ pub(crate) fn for_each_weighted_chunk<T: Plain>(
 }
 
 /// Elements that several threads write at once, each its own.
-#[derive(Clone, Copy)]
-pub(crate) struct Shared<'a, T> {
+#[derive(Debug, Clone, Copy)]
+pub struct Shared<'a, T> {
     start: *mut T,
     len: usize,
     elements: PhantomData<&'a mut [T]>,
@@ -74,14 +62,17 @@ unsafe impl<T: Send> Send for Shared<'_, T> {}
 unsafe impl<T: Send> Sync for Shared<'_, T> {}
 
 impl<'a, T> Shared<'a, T> {
-    pub(crate) fn new(elements: &'a mut [T]) -> Self {
+    /// Lends the elements out.
+    pub fn new(elements: &'a mut [T]) -> Self {
         Shared { start: elements.as_mut_ptr(), len: elements.len(), elements: PhantomData }
     }
 
+    /// Some of the elements, for writing.
+    ///
     /// # Safety
     /// While the slice is used, no other slice of these elements overlaps it.
     #[expect(clippy::mut_from_ref, reason = "the caller promises that slices do not overlap")]
-    pub(crate) unsafe fn slice(&self, start: usize, len: usize) -> &mut [T] {
+    pub unsafe fn slice(&self, start: usize, len: usize) -> &mut [T] {
         assert!(start <= self.len && len <= self.len - start, "a slice out of bounds");
         // SAFETY: inside the elements; exclusive by the caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(start), len) }

@@ -3,6 +3,7 @@
 //! Most steps of a graph take microseconds, as long as waking a sleeping thread does. Helpers therefore look for the
 //! next step's work for a while before they sleep, and the thread that runs the graph takes tasks itself instead of
 //! waiting for them: at worst it does them all.
+//!
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -39,7 +40,7 @@ impl Job {
 #[derive(Default)]
 struct Next(AtomicUsize);
 
-struct Team {
+struct ThreadPool {
     /// Held by the thread whose job it is.
     owner: Mutex<()>,
     helpers: usize,
@@ -50,8 +51,8 @@ struct Team {
     finished: AtomicU64,
     panicked: AtomicUsize,
     sleeping: AtomicUsize,
-    bed: Mutex<()>,
-    bell: Condvar,
+    sleep_lock: Mutex<()>,
+    wake: Condvar,
 }
 
 /// Written by the owner while the gate is shut, read by helpers that passed the gate.
@@ -62,7 +63,7 @@ unsafe impl Sync for JobCell {}
 // SAFETY: as above; the work itself is `Sync`, and the owner waits for every helper before the work ends.
 unsafe impl Send for JobCell {}
 
-static TEAM: OnceLock<Team> = OnceLock::new();
+static POOL: OnceLock<ThreadPool> = OnceLock::new();
 
 thread_local! {
     /// Whether this thread is doing a task: tasks start no further ones.
@@ -70,22 +71,31 @@ thread_local! {
 }
 
 /// Calls `work(task, thread)` for each task once, on at most `threads` threads and on no more than there are tasks. Threads are
-/// numbered from zero; tasks of one number never overlap.
+/// numbered from zero; tasks of one number never overlap. A task that starts further ones does them itself.
+///
+/// # Panics
+/// Where a task does. No task is running any more then.
 pub fn run_tasks(tasks: usize, threads: usize, work: &(dyn Fn(usize, usize) + Sync)) {
     let serially = || (0..tasks).for_each(|task| work(task, 0));
     if tasks < 2 || threads < 2 || BUSY.get() {
         return serially();
     }
-    let team = TEAM.get_or_init(Team::new);
-    start_helpers(team);
-    let _owner = match team.owner.try_lock() {
+    let pool = POOL.get_or_init(ThreadPool::new);
+    start_helpers(pool);
+    let _owner = match pool.owner.try_lock() {
         Ok(owner) => owner,
-        // A task panicked once; the team was left in order.
+        // A task panicked once; the pool was left in order.
         Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
         // Another graph has the helpers: this one gets on alone.
         Err(TryLockError::WouldBlock) => return serially(),
     };
-    team.run(tasks, threads, work);
+    pool.run(tasks, threads, work);
+}
+
+/// How many threads share the work of one job, at most: as many as the current pool of rayon has, so that
+/// `RAYON_NUM_THREADS` and a pool of the caller's decide for both.
+pub fn threads() -> usize {
+    rayon::current_num_threads()
 }
 
 /// Does work whose tasks no helper takes: for those who keep all cores busy in another way.
@@ -94,21 +104,21 @@ pub fn without_helpers<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-fn start_helpers(team: &'static Team) {
+fn start_helpers(pool: &'static ThreadPool) {
     static STARTED: OnceLock<()> = OnceLock::new();
     STARTED.get_or_init(|| {
-        for helper in 1..=team.helpers {
+        for helper in 1..=pool.helpers {
             // Without a thread the others do the work.
             let _ =
-                std::thread::Builder::new().name("engine".into()).spawn(move || team.help(helper));
+                std::thread::Builder::new().name("engine".into()).spawn(move || pool.help(helper));
         }
     });
 }
 
-impl Team {
+impl ThreadPool {
     fn new() -> Self {
-        let threads = rayon::current_num_threads().clamp(2, 256);
-        Team {
+        let threads = threads().clamp(2, 256);
+        ThreadPool {
             owner: Mutex::new(()),
             helpers: threads - 1,
             gate: AtomicU64::new(0),
@@ -117,8 +127,8 @@ impl Team {
             finished: AtomicU64::new(0),
             panicked: AtomicUsize::new(0),
             sleeping: AtomicUsize::new(0),
-            bed: Mutex::new(()),
-            bell: Condvar::new(),
+            sleep_lock: Mutex::new(()),
+            wake: Condvar::new(),
         }
     }
 
@@ -143,8 +153,8 @@ impl Team {
         let number = (self.gate.load(Ordering::Relaxed) / JOB).wrapping_add(1) % (u64::MAX / JOB);
         self.gate.store(number * JOB + OPEN, Ordering::SeqCst);
         if self.sleeping.load(Ordering::SeqCst) > 0 {
-            let _bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
-            self.bell.notify_all();
+            let _asleep = self.sleep_lock.lock().unwrap_or_else(PoisonError::into_inner);
+            self.wake.notify_all();
         }
         let own = catch_unwind(AssertUnwindSafe(|| self.take_tasks(job, 0, 0)));
         let joined = self.gate.swap(number * JOB, Ordering::AcqRel) & JOINED;
@@ -225,10 +235,10 @@ impl Team {
             // Whoever else has work goes first.
             std::thread::yield_now();
             if begin.elapsed() > PATIENCE {
-                let mut bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut asleep = self.sleep_lock.lock().unwrap_or_else(PoisonError::into_inner);
                 self.sleeping.fetch_add(1, Ordering::SeqCst);
                 while !is_new(self.gate.load(Ordering::SeqCst)) {
-                    bed = self.bell.wait(bed).unwrap_or_else(PoisonError::into_inner);
+                    asleep = self.wake.wait(asleep).unwrap_or_else(PoisonError::into_inner);
                 }
                 self.sleeping.fetch_sub(1, Ordering::SeqCst);
             }
@@ -277,11 +287,11 @@ mod tests {
     #[test]
     fn no_more_threads_take_part_than_there_are_tasks() {
         // Nobody comes to help, so that it does not matter who is first: what counts is how many could.
-        let team = Team::new();
-        let threads_of = |team: &Team| team.job.0.get().map(|job| job.threads);
-        let all = team.next.len();
+        let pool = ThreadPool::new();
+        let threads_of = |pool: &ThreadPool| pool.job.0.get().map(|job| job.threads);
+        let all = pool.next.len();
         for (tasks, threads, most) in [(3, 7, 3.min(all)), (7, 2, 2), (1, 4, 1), (999, 999, all)] {
-            team.run(tasks, threads, &|_, _| assert_eq!(threads_of(&team), Some(most)));
+            pool.run(tasks, threads, &|_, _| assert_eq!(threads_of(&pool), Some(most)));
         }
     }
 
@@ -291,12 +301,12 @@ mod tests {
         let work: &'static (dyn Fn(usize, usize) + Sync) =
             &|task, _| ORDER.lock().unwrap().push(task);
         let order = || std::mem::take(&mut *ORDER.lock().unwrap());
-        let team = Team::new();
-        team.run(7, 2, work);
+        let pool = ThreadPool::new();
+        pool.run(7, 2, work);
         assert_eq!(order(), [0, 1, 2, 3, 4, 5, 6]);
         let job = Job { work, tasks: 7, threads: 2 };
-        (0..2).for_each(|thread| team.next[thread].0.store(job.share(thread), Ordering::Relaxed));
-        team.take_tasks(job, 0, 1);
+        (0..2).for_each(|thread| pool.next[thread].0.store(job.share(thread), Ordering::Relaxed));
+        pool.take_tasks(job, 0, 1);
         assert_eq!(order(), [3, 4, 5, 6, 0, 1, 2]);
     }
 

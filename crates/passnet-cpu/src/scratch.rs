@@ -13,10 +13,12 @@ thread_local! {
 
 /// At least so many words as were asked for, of any content: programs write before they read, as one program finds what
 /// another one left.
-pub(super) struct Scratch(Vec<u64>);
+#[derive(Debug)]
+pub struct Scratch(Vec<u64>);
 
 impl Scratch {
-    pub(super) fn of(words: usize) -> Scratch {
+    /// The smallest block that the thread has kept and that suffices, or a new one.
+    pub fn of(words: usize) -> Scratch {
         let free = FREE.with_borrow_mut(|free| {
             let fitting = (0..free.len()).filter(|at| free[*at].len() >= words);
             let smallest = fitting.min_by_key(|at| free[*at].len());

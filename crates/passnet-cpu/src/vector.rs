@@ -2,21 +2,29 @@
 //!
 //! A vector has a fixed number of lanes for each element type, whatever the machine: results are the same on all.
 
-use super::math::Real;
+use crate::math::Float;
+#[cfg(target_arch = "x86_64")]
+use crate::{Isa, avx2, avx512};
 
 /// The most lanes a vector has.
-pub(crate) const MOST_LANES: usize = 16;
+pub const MOST_LANES: usize = 16;
 
 /// Some neighbouring elements.
-pub(crate) trait Vector<T>: Copy {
+pub trait Vector<T>: Copy {
+    /// How many.
     const LANES: usize;
     /// Rows and vectors of the largest block of accumulators that stays in registers.
     const BLOCK: (usize, usize);
 
+    /// The same value in all lanes.
     fn splat(value: T) -> Self;
+    /// Reads neighbouring elements.
+    ///
     /// # Safety
     /// `source` is valid for reading `LANES` elements.
     unsafe fn load(source: *const T) -> Self;
+    /// Writes them.
+    ///
     /// # Safety
     /// `target` is valid for writing `LANES` elements.
     unsafe fn store(self, target: *mut T);
@@ -28,7 +36,7 @@ pub(crate) trait Vector<T>: Copy {
 
 /// The sum of all lanes, halves added to halves.
 #[inline(always)]
-pub(crate) fn add_lanes<T: Real>(mut lanes: [T; MOST_LANES]) -> T {
+pub fn add_lanes<T: Float>(mut lanes: [T; MOST_LANES]) -> T {
     let mut half = MOST_LANES / 2;
     while half > 0 {
         for i in 0..half {
@@ -40,7 +48,8 @@ pub(crate) fn add_lanes<T: Real>(mut lanes: [T; MOST_LANES]) -> T {
 }
 
 /// Work that is written once for all vector types.
-pub(crate) trait VectorKernel<T> {
+pub trait VectorKernel<T> {
+    /// Does the work with vectors of one type.
     fn run<V: Vector<T>>(self);
 }
 
@@ -48,7 +57,7 @@ pub(crate) trait VectorKernel<T> {
 #[derive(Clone, Copy)]
 struct Plain<T, const LANES: usize>([T; LANES]);
 
-impl<T: Real, const LANES: usize> Vector<T> for Plain<T, LANES> {
+impl<T: Float, const LANES: usize> Vector<T> for Plain<T, LANES> {
     const LANES: usize = LANES;
     const BLOCK: (usize, usize) = (2, 1);
 
@@ -226,7 +235,7 @@ registers!(
 );
 
 /// Element types that have vectors.
-pub(crate) trait Vectors: Sized {
+pub trait Vectors: Sized {
     /// Lanes of every vector of this type.
     const LANES: usize;
 
@@ -242,22 +251,22 @@ macro_rules! vectors {
             fn run_vectors(kernel: impl VectorKernel<Self>) {
                 #[cfg(target_arch = "x86_64")]
                 {
-                    #[target_feature(
-                        enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2"
-                    )]
-                    fn avx512(kernel: impl VectorKernel<$element>) {
-                        kernel.run::<$wide>();
+                    avx512! {
+                        fn avx512(kernel: impl VectorKernel<$element>) {
+                            kernel.run::<$wide>();
+                        }
                     }
-                    #[target_feature(enable = "avx2,fma,f16c,bmi2")]
-                    fn avx2(kernel: impl VectorKernel<$element>) {
-                        kernel.run::<$narrow>();
+                    avx2! {
+                        fn avx2(kernel: impl VectorKernel<$element>) {
+                            kernel.run::<$narrow>();
+                        }
                     }
-                    match *super::LEVEL {
-                        // SAFETY: the level was detected on this machine.
-                        super::Level::Avx512 => return unsafe { avx512(kernel) },
+                    match Isa::detect() {
+                        // SAFETY: the set was detected on this machine.
+                        Isa::Avx512 => return unsafe { avx512(kernel) },
                         // SAFETY: as above.
-                        super::Level::Avx2 => return unsafe { avx2(kernel) },
-                        super::Level::Baseline => {}
+                        Isa::Avx2 => return unsafe { avx2(kernel) },
+                        Isa::Base => {}
                     }
                 }
                 kernel.run::<Plain<$element, $lanes>>();
@@ -279,7 +288,7 @@ mod tests {
         factor: T,
     }
 
-    impl<T: Real> VectorKernel<T> for Scale<'_, T> {
+    impl<T: Float> VectorKernel<T> for Scale<'_, T> {
         #[inline(always)]
         fn run<V: Vector<T>>(self) {
             for piece in self.values.chunks_exact_mut(V::LANES) {
@@ -292,7 +301,7 @@ mod tests {
         }
     }
 
-    fn check<T: Real + Vectors + std::fmt::Debug>() {
+    fn check<T: Float + Vectors + std::fmt::Debug>() {
         let given: Vec<T> = (0..32).map(|i| T::constant(f64::from(i) * 0.3)).collect();
         let mut values = given.clone();
         T::run_vectors(Scale { values: &mut values, factor: T::constant(1.7) });
@@ -322,7 +331,7 @@ mod tests {
         total: &'a mut T,
     }
 
-    impl<T: Real> VectorKernel<T> for Total<'_, T> {
+    impl<T: Float> VectorKernel<T> for Total<'_, T> {
         #[inline(always)]
         fn run<V: Vector<T>>(self) {
             assert!(self.values.len() >= V::LANES);
@@ -332,7 +341,7 @@ mod tests {
     }
 
     /// Registers give the bits that plain lanes give.
-    fn check_total<T: Real + Vectors + std::fmt::Debug>() {
+    fn check_total<T: Float + Vectors + std::fmt::Debug>() {
         let values: Vec<T> =
             (0..16).map(|i| T::constant((f64::from(i) + 0.3).sin() * 10f64.powi(i % 5))).collect();
         let (mut found, mut lanes) = (T::ZERO, [T::ZERO; MOST_LANES]);
