@@ -5,17 +5,20 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 
-/// One area for each direction. Requests and replies alternate, so neither overwrites what was not read yet.
+/// One file for each direction. Requests and replies alternate, so neither overwrites what was not read yet.
 #[derive(Debug)]
-pub(super) struct Areas {
+pub(super) struct SharedMemory {
     pub(super) to_worker: File,
     pub(super) from_worker: File,
 }
 
-impl Areas {
+impl SharedMemory {
     /// `None` where the system has no such memory: frames carry their bytes themselves then.
-    pub(super) fn new() -> Option<Areas> {
-        Some(Areas { to_worker: anonymous_file().ok()?, from_worker: anonymous_file().ok()? })
+    pub(super) fn new() -> Option<SharedMemory> {
+        Some(SharedMemory {
+            to_worker: anonymous_file().ok()?,
+            from_worker: anonymous_file().ok()?,
+        })
     }
 
     /// Where the worker opens them. They are not inherited, so that no sandboxed process has them.
