@@ -25,14 +25,14 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
 import torch  # noqa: E402
-from passnet.compare_run import (  # noqa: E402
+from passnet.parity.compare_run import (  # noqa: E402
     Options,
     draw_inputs,
     input_elements,
     load_graph,
     spread,
 )
-from passnet.shapes import find_graphs  # noqa: E402
+from passnet.graphs.shapes import find_graphs  # noqa: E402
 
 HEAVY = ("conv", "linear", "matmul", "bmm", "addmm", "attention", "einsum", "mm(")
 

@@ -62,7 +62,7 @@ def torch_worker(paths, threads):
     """The other side of `fused`: answers `eager|inductor INDEX REPEATS`."""
     import torch
 
-    from passnet.triton_fixtures import header, load
+    from passnet.kernels.triton_fixtures import header, load
 
     torch.set_num_threads(threads)
     cases = {}
@@ -124,7 +124,7 @@ def fused(args) -> int:
 
 def interpreter(args) -> int:
     os.environ["TRITON_INTERPRET"] = "1"
-    from passnet.triton_fixtures import fixtures, run
+    from passnet.kernels.triton_fixtures import fixtures, run
 
     paths = fixtures(CRATE / "tests" / "kernels")
     ours = Server([args.ours, "--threads", str(args.threads), *map(str, paths)])

@@ -30,7 +30,7 @@ def reference_method(folder: Path) -> None:
     import torch
 
     sys.path.insert(0, str(REPOSITORY / "python"))
-    from passnet.replay import replay_inputs
+    from passnet.graphs.replay import replay_inputs
 
     torch.manual_seed(123)
     spec = importlib.util.spec_from_file_location("model", folder / "model.py")

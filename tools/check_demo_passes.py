@@ -26,8 +26,8 @@ if not CUDA:
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "python"))
 
-from passnet.replay import replay_inputs  # noqa: E402
-from passnet.yardstick import worst_excess  # noqa: E402
+from passnet.graphs.replay import replay_inputs  # noqa: E402
+from passnet.parity.yardstick import worst_excess  # noqa: E402
 
 # The rung of the tolerance ladder at which a graph is called correct.
 RUNG = -5

@@ -4,8 +4,9 @@
 #   tools/check_undefined_behaviour.sh [miri|sanitizer]
 #
 # Miri interprets the unit tests of
-#   - the kernel executor's thread team, address space, strided copies and views, and the validation of plans;
-#   - the engine's buffers, layouts, vectors, threads, padded volumes and our own products.
+#   - the thread pool, vectors, elementary functions and scratch memory;
+#   - the kernel executor's address space, strided copies and views, and the validation of plans;
+#   - the engine's buffers, layouts, padded volumes and our own products.
 # It knows neither vector instructions nor machine code nor foreign kernels. Those run natively under AddressSanitizer, with
 # debug assertions and overflow checks:
 #   - the kernel executor's tests, once with machine code and once without: goldens, wrong and hostile kernels, checks;
@@ -28,10 +29,11 @@ if [ "$what" != sanitizer ]; then
     # Helper threads outlive the tests, and time is read from the system. rayon's queues (crossbeam) break the older of
     # Miri's two models of borrowing, Stacked Borrows; Tree Borrows is the one that is checked.
     export MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks -Zmiri-tree-borrows"
+    cargo +nightly miri test -p passnet-cpu --lib
     cargo +nightly miri test -p passnet-kernel --no-default-features --lib -- \
-        exec::team exec::memory exec::strided exec::views plan::validate
+        exec::memory exec::strided exec::views plan::validate
     cargo +nightly miri test -p passnet-engine --lib -- \
-        native::tensor native::simd native::ops::conv native::ops::gemm native::ops::reduce
+        native::tensor native::ops::conv native::ops::gemm native::ops::reduce
 fi
 if [ "$what" != miri ]; then
     sanitized -p passnet-kernel --lib --test goldens --test machine_code --test bad_input --test checks

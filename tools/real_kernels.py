@@ -262,7 +262,7 @@ def interpreted(dumps, args):
 
 def compare_all(limit_s):
     """In a process of its own, with the interpreter: one line for each dump that standard input names."""
-    import passnet.triton_fixtures  # noqa: F401 - loaded once, before the forks
+    import passnet.kernels.triton_fixtures  # noqa: F401 - loaded once, before the forks
 
     for line in sys.stdin.read().split():
         handle, answer = tempfile.mkstemp()
@@ -282,7 +282,7 @@ def compare_all(limit_s):
 
 def compare(dump):
     """Whether the interpreter's outputs are those of a run here."""
-    from passnet.triton_fixtures import read_safetensors, run, worst_error
+    from passnet.kernels.triton_fixtures import read_safetensors, run, worst_error
 
     limits = {"torch.float16": 2e-3, "torch.bfloat16": 1.6e-2, "torch.float32": 2e-6}
     try:

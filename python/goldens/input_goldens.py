@@ -7,7 +7,7 @@ import math
 import torch
 from common import fnv1a, raw_bytes, tensor_json, write
 
-from passnet.replay import TensorMeta, replay_metas
+from passnet.graphs.replay import TensorMeta, replay_metas
 
 INF = math.inf
 METAS = [

@@ -11,8 +11,8 @@ try:
 except ImportError as error:
     raise unittest.SkipTest("PyTorch is not installed") from error
 
-from passnet.compare_run import Options, judge, leaves, read_safetensors, run_graph
-from passnet.yardstick import worst_excess
+from passnet.parity.compare_run import Options, judge, leaves, read_safetensors, run_graph
+from passnet.parity.yardstick import worst_excess
 
 SOURCE = """
 import torch

@@ -17,7 +17,7 @@ from passnet.extract.folder import write_capture
 from passnet.extract.fx_text import public_names
 from passnet.extract.lazy_init import LazyInit
 from passnet.extract.metadata import Describer, Range
-from passnet.replay import read_metas
+from passnet.graphs.replay import read_metas
 
 from torch import nn
 

@@ -7,8 +7,8 @@ try:
 except ImportError as error:
     raise unittest.SkipTest("PyTorch is not installed") from error
 
-from passnet.prefixes import prefix, trace
-from passnet.statements import parse_model
+from passnet.graphs.prefixes import prefix, trace
+from passnet.graphs.statements import parse_model
 
 MODEL = """
 class GraphModule(torch.nn.Module):

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from passnet.profile_cuda import marked
+from passnet.graphs.profile_cuda import marked
 
 GRAPH = Path(__file__).resolve().parents[2] / "examples/graphs/rms_norm_gate"
 
@@ -32,7 +32,7 @@ class Marks(unittest.TestCase):
             self.skipTest("no PyTorch")
         with tempfile.TemporaryDirectory() as folder:
             out = Path(folder) / "trace.json"
-            command = [sys.executable, "-m", "passnet.profile_cuda", str(GRAPH), "--out", str(out)]
+            command = [sys.executable, "-m", "passnet.graphs.profile_cuda", str(GRAPH), "--out", str(out)]
             subprocess.run([*command, "--device", "cpu", "--calls", "2"], check=True)
             found = json.loads(out.read_text())
         names = [event.get("name") for event in found["trace"]["traceEvents"]]

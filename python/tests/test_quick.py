@@ -17,7 +17,7 @@ RUNNER = os.environ.get("PASSNET_RUNNER")
 @unittest.skipIf(torch is None or not RUNNER, "needs PyTorch and PASSNET_RUNNER")
 class QuickCallTest(unittest.TestCase):
     def setUp(self):
-        from passnet.launch_cost import ELEMENTS, load_plan
+        from passnet.kernels.launch_cost import ELEMENTS, load_plan
         from passnet.worker.plans import PlanCall, Runner
 
         self.elements = ELEMENTS

@@ -11,9 +11,9 @@ try:
 except ImportError as error:
     raise unittest.SkipTest("PyTorch is not installed") from error
 
-from passnet.compare_print import same_bits
-from passnet.compare_shapes import ShapeReport, compare_graph, equal_types
-from passnet.shapes import graph_types, in_processes
+from passnet.parity.compare_print import same_bits
+from passnet.parity.compare_shapes import ShapeReport, compare_graph, equal_types
+from passnet.graphs.shapes import graph_types, in_processes
 
 MODEL = """
 import torch

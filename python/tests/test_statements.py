@@ -2,7 +2,7 @@
 
 import unittest
 
-from passnet.statements import Bind, Op, parse_model
+from passnet.graphs.statements import Bind, Op, parse_model
 
 UNPARSED = """
 import torch

@@ -29,15 +29,15 @@ class GraphModule(torch.nn.Module):
 
 @unittest.skipIf(torch is None, "PyTorch is not installed")
 class WorkerTest(unittest.TestCase):
-    areas = ()
+    shared = ()
 
     def setUp(self):
         from passnet.worker import frames
 
         self.frames = frames
         arguments = ["--device", "cpu", "--threads", "1"]
-        if self.areas:
-            arguments += ["--areas", *(area.name for area in self.areas)]
+        if self.shared:
+            arguments += ["--shared-memory", *(file.name for file in self.shared)]
         self.process = subprocess.Popen(
             [sys.executable, "-m", "passnet.worker", *arguments],
             cwd=ROOT,
@@ -65,9 +65,9 @@ class WorkerTest(unittest.TestCase):
             entries.append(entry)
         if tensors:
             message["inputs"] = entries
-        to_worker, from_worker = (area.fileno() for area in self.areas) if self.areas else (None, None)
+        to_worker, from_worker = (file.fileno() for file in self.shared) if self.shared else (None, None)
         self.frames.write_frame(self.process.stdin, {**message, "id": self.id}, parts, to_worker)
-        reply, data = self.frames.read_frame(self.process.stdout, area=from_worker)
+        reply, data = self.frames.read_frame(self.process.stdout, shared=from_worker)
         self.assertEqual(reply["id"], self.id)
         return reply, data
 
@@ -189,9 +189,9 @@ class WorkerWithAreasTest(WorkerTest):
     """All the same where raw bytes lie in memory that both sides reach."""
 
     def setUp(self):
-        self.areas = [tempfile.NamedTemporaryFile(), tempfile.NamedTemporaryFile()]
-        for area in self.areas:
-            self.addCleanup(area.close)
+        self.shared = [tempfile.NamedTemporaryFile(), tempfile.NamedTemporaryFile()]
+        for file in self.shared:
+            self.addCleanup(file.close)
         super().setUp()
 
 

@@ -11,7 +11,7 @@ try:
 except ImportError as error:
     raise unittest.SkipTest("PyTorch is not installed") from error
 
-from passnet.yardstick import excesses, judge, worst_excess
+from passnet.parity.yardstick import excesses, judge, worst_excess
 
 NAN, INF = math.nan, math.inf
 

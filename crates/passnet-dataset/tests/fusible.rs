@@ -2,7 +2,7 @@
 //!
 //! `tests/recorded_counts/` holds the kernels of every prefix of the graphs in
 //! `crates/passnet-graph/tests/fusion`, recorded on an H200 with PyTorch 2.11 by
-//! `python -m passnet.kernel_counts --out DIR ../crates/passnet-graph/tests/fusion` (only the three keys the
+//! `python -m passnet.fusion.kernel_counts --out DIR ../crates/passnet-graph/tests/fusion` (only the three keys the
 //! format needs were kept). Library calls launch more kernels than the model counts, so the numbers differ; what
 //! must agree are the ranges, because they are what decomposition uses.
 

@@ -44,7 +44,7 @@ fn a_fallen_worker_is_replaced_and_the_fault_has_its_name() {
         ("hoards", ErrorKind::Memory, "more memory"),
         ("garbage", ErrorKind::Machine, "begins with other bytes"),
         ("half", ErrorKind::Machine, "it ended"),
-        ("empty", ErrorKind::Machine, "are not in the area"),
+        ("empty", ErrorKind::Machine, "are not in the shared memory"),
         ("stranger", ErrorKind::Machine, "another question"),
         ("lost", ErrorKind::Kernel, "an illegal memory access"),
         ("unequipped", ErrorKind::Machine, "without the native runner"),

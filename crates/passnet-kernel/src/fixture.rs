@@ -8,7 +8,7 @@
 //! # value: 1e-5
 //! # expect: out-of-bounds
 //! ```
-//! Data come from a counter-based generator that `python/passnet/triton_parity.py` repeats bit for bit.
+//! Data come from a counter-based generator that `python/passnet/kernels/triton_fixtures.py` repeats bit for bit.
 
 use crate::consts::Const;
 use crate::exec::{PreparedPlan, RunError, RunOptions, element_bytes, gather};

@@ -1,7 +1,7 @@
 //! Every kernel file of `tests/kernels` against Triton's own interpreter.
 //!
 //! The goldens were made with PyTorch 2.11, Triton 3.6 and NumPy 2.2 by
-//! `python -m passnet.triton_parity golden crates/passnet-kernel/tests/kernels crates/passnet-kernel/tests/goldens.safetensors`;
+//! `python -m passnet.kernels.triton_parity golden crates/passnet-kernel/tests/kernels crates/passnet-kernel/tests/goldens.safetensors`;
 //! `--add` added later ones (dot_scaled, descriptors, tuples of tensors, …) with PyTorch 2.15 and Triton 3.9.
 
 use passnet_graph::DType;

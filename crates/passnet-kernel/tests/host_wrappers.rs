@@ -112,6 +112,18 @@ fn statements_that_hold_in_python_hold_in_wrappers() {
         "global COUNT\nCOUNT += 1\nassert COUNT == 1",
         "SEEN['n'] = 3\nassert SEEN == SEEN and SEEN['n'] == 3 and len(SEEN) == 1",
         "assert SEEN.setdefault('m', 4) == 4 and SEEN.setdefault('m', 5) == 4",
+        // An operation is one, however it is spelled.
+        "y = x.view(4, 16)\nassert y.transpose(0, 1).stride() == torch.swapdims(y, 0, 1).stride() == (1, 16)",
+        "y = x.reshape(2, -1, 8)\nassert y.permute(2, 0, 1).shape == (8, 2, 4) and torch.flatten(y, 1).shape == (2, 32)",
+        "assert x.unflatten(0, (8, -1)).t().stride() == (1, 8) and x.unsqueeze(0).squeeze().shape == (64,)",
+        "assert [p.shape[0] for p in torch.split(x, 24)] == [24, 24, 16] and len(x.chunk(3)) == 3",
+        "assert x.narrow(0, 8, 4).storage_offset() == 8 and torch.select(x, 0, -1).storage_offset() == 63",
+        "assert len(x.view(4, 16).unbind(1)) == 16 and x.view(64, 1).expand(64, 3).stride() == (1, 0)",
+        "assert torch.broadcast_to(x, (2, 64)).stride() == x.as_strided((2, 64), (0, 1)).stride() == (0, 1)",
+        "y = x.view(4, 4, 4)\nassert y.mT.stride() == (16, 1, 4) and y.T.stride() == (1, 4, 16) and y.data.ndim == 3",
+        "assert x.half().dtype == torch.float16 and torch.numel(x.long()) == x.nelement() == 64",
+        "assert x.new_zeros(2, 3).shape == (2, 3) and torch.full((4,), 1).dtype == torch.int64",
+        "assert torch.is_floating_point(x) and not x.is_complex() and torch.broadcast_shapes((4, 1), (3,)) == (4, 3)",
         // Of an address nothing but its alignment can be known; beyond 16 bytes nothing is.
         "assert x.data_ptr() % 16 == 0 and x.data_ptr() & 15 == 0 and x[1:].data_ptr() % 16 == 4",
         "assert x.data_ptr() % 64 != 0 and x[1:].data_ptr() % 4 == 0",
@@ -163,6 +175,14 @@ fn what_a_wrapper_must_not_do_is_refused_at_its_line() {
             2,
             "`SEEN` keeps a result",
         ),
+        // Views that change the tensor itself, and what reads its elements.
+        ("x.t_()", 1, "`.t_()` cannot be called on a tensor in a wrapper"),
+        ("x.unsqueeze_(0)", 1, "`.unsqueeze_()` cannot be called on a tensor in a wrapper"),
+        ("torch.detach(x)", 1, "`torch.detach` cannot be called in a wrapper"),
+        ("torch.relu(x)", 1, "`torch.relu` cannot be called in a wrapper"),
+        ("torch.reshape((1, 2), (2,))", 1, "`torch.reshape` needs a tensor, not "),
+        ("x.item()", 1, "`.item()` reads tensor data"),
+        ("x.numpy()", 1, "`.numpy()` reads tensor data"),
         // Fills.
         ("torch.empty(4, dtype=torch.int8).fill_(300)", 1, "300 does not fit into torch.int8"),
         ("torch.empty(4).fill_('a')", 1, "`fill_` takes a number"),

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The first form matches every pass of a tree of pass folders against the graph folders below GRAPHS; the second
-//! one the first patterns of a file made by `python -m passnet.fx_parity generate|cut` against all its graphs.
+//! one the first patterns of a file made by `python -m passnet.parity.fx_matches generate|cut` against all its graphs.
 //! PYTHON must have PyTorch.
 //!
 //! Both sides are given patterns that are ready and graphs that are parsed: `fx.Graph` there, [`Graph`] here. Timed
@@ -222,7 +222,7 @@ fn cpu_seconds() -> f64 {
 
 fn ask_torch(python: &str, request: &Value) -> Fallible<Value> {
     let mut child = Command::new(python)
-        .args(["-W", "ignore", "-m", "passnet.fx_parity", "time", "--rounds"])
+        .args(["-W", "ignore", "-m", "passnet.parity.fx_matches", "time", "--rounds"])
         .arg(ROUNDS.to_string())
         .env("PYTHONPATH", concat!(env!("CARGO_MANIFEST_DIR"), "/../../python"))
         .stdin(Stdio::piped())

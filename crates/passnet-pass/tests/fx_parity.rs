@@ -1,6 +1,6 @@
 //! The reference's semantics against torch.fx itself.
 //!
-//! The recorded cases were made by `python -m passnet.fx_parity generate --count 600 --seed 1` with PyTorch
+//! The recorded cases were made by `python -m passnet.parity.fx_matches generate --count 600 --seed 1` with PyTorch
 //! 2.11. Live: write other cases (another seed, or `cut` from a corpus) and name the file in
 //! `PASSNET_FX_CASES`.
 

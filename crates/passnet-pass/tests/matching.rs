@@ -268,7 +268,7 @@ fn every_deliberate_difference_has_its_test() {
     }
 }
 
-// Known bugs of torch.fx, and what happens here instead. `python -m passnet.fx_parity bugs` shows them live.
+// Known bugs of torch.fx, and what happens here instead. `python -m passnet.parity.fx_matches bugs` shows them live.
 
 #[test]
 fn false_match_when_an_argument_is_bound_to_a_list_that_holds_a_matched_node() {

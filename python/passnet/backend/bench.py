@@ -28,7 +28,7 @@ from passnet.backend import passnet_backend, report, reporting
 from passnet.backend.models import build, prepared, tensors
 from passnet.backend.verification import BASELINE
 from passnet.worker.compilers import Captured
-from passnet.yardstick import tolerance
+from passnet.parity.yardstick import tolerance
 
 WAYS = (
     "eager", "eager-cudagraph", "inductor", "inductor-reduce-overhead", "inductor-max-autotune", "passnet",

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.fx
 
-from passnet import yardstick
+from passnet.parity import yardstick
 
 # The level at which PassBench calls a graph correct.
 BASELINE = -5

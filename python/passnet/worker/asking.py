@@ -13,19 +13,19 @@ from passnet.worker.tuning import time_candidates
 class Channel:
     """Frames to and from the other side."""
 
-    def __init__(self, reader: Any, writer: Any, areas: list[str] | None) -> None:
+    def __init__(self, reader: Any, writer: Any, shared: list[str] | None) -> None:
         self.reader, self.writer = reader, writer
         try:
-            self.area_in, self.area_out = (os.open(path, os.O_RDWR) for path in areas) if areas else (None, None)
+            self.shared_in, self.shared_out = (os.open(path, os.O_RDWR) for path in shared) if shared else (None, None)
         except OSError:
             # The system hides other processes' files: pipes do.
-            self.area_in, self.area_out = None, None
+            self.shared_in, self.shared_out = None, None
 
     def read(self, buffer: Buffer | None = None) -> tuple[dict[str, Any], memoryview]:
-        return read_frame(self.reader, buffer, self.area_in)
+        return read_frame(self.reader, buffer, self.shared_in)
 
     def write(self, message: dict[str, Any], parts: list[memoryview] | None = None) -> None:
-        write_frame(self.writer, message, parts, self.area_out)
+        write_frame(self.writer, message, parts, self.shared_out)
 
 
 class PlanAsker:

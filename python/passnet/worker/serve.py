@@ -81,7 +81,7 @@ class Worker:
         cuda = self.device.type == "cuda"
         return {
             "version": VERSION,
-            "areas": self.channel.area_in is not None,
+            "shared_memory": self.channel.shared_in is not None,
             "python": platform.python_version(),
             "torch": torch.__version__,
             "triton": installed_version("triton"),
@@ -279,7 +279,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="passnet.worker", description=__doc__)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--runner", help="the native plan runner, a shared library")
-    parser.add_argument("--areas", nargs=2, help="memory that requests and replies lay their raw bytes in")
+    parser.add_argument("--shared-memory", nargs=2, help="memory that requests and replies lay their raw bytes in")
     parser.add_argument("--threads", type=int, default=0, help="threads torch may use on the CPU")
     arguments = parser.parse_args()
     # Frames own the standard output; whatever else prints goes to the standard error.
@@ -300,5 +300,5 @@ def main() -> int:
     torch.backends.cudnn.allow_tf32 = False
     runner = Runner(arguments.runner) if arguments.runner else None
     with torch.no_grad():
-        Worker(device, runner, Channel(reader, writer, arguments.areas)).serve()
+        Worker(device, runner, Channel(reader, writer, arguments.shared_memory)).serve()
     return 0

@@ -1,4 +1,4 @@
-//! A graph's inputs, drawn by the reference's rules; the Python statement of the same rules is `python/passnet/replay.py`.
+//! A graph's inputs, drawn by the reference's rules; `python/passnet/graphs/replay.py` states the same rules in Python.
 //!
 //! All tensors that are given by a range or by data are made first, then the random ones, each in the order of class names.
 //! The order matters because every draw advances one generator.
@@ -6,7 +6,7 @@
 use super::error::Result;
 use super::ops::{creation, pointwise};
 use super::random::{BLOCK, Generator};
-use super::simd::convert;
+use super::tensor::convert;
 use super::tensor::layout::numel;
 use super::tensor::{Buffer, Element, Scalar, Tensor};
 use half::{bf16, f16};

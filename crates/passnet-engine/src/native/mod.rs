@@ -1,6 +1,6 @@
 //! Torch semantics on the CPU.
 //!
-//! `tensor` holds strided tensors and their views, `random` torch's CPU generator, `simd` the vector kernels,
+//! `tensor` holds strided tensors and their views, `random` torch's CPU generator,
 //! `ops` the operations by family, `inputs` the drawing of a graph's inputs, `dispatch` the way from an operation of the
 //! table to its function, `executor` the running of whole graphs, `profile` their time node by node,
 //! `wrapper` the running of replaced nodes as launch plans.
@@ -14,7 +14,6 @@ pub mod ops;
 pub mod profile;
 pub mod random;
 pub mod rates;
-pub(crate) mod simd;
 pub mod tensor;
 pub mod wrapper;
 

@@ -31,14 +31,25 @@ sys.meta_path.insert(0, Given(dict(given)))
 __import__(given[-1][0])
 ";
 
-const MODULES: [(&str, &str); 7] = [
+/// A module below `python/passnet`, by its name after the package.
+macro_rules! module {
+    ($package:literal, $name:literal) => {
+        (
+            concat!("passnet.", $package, ".", $name),
+            include_str!(concat!("../../../../python/passnet/", $package, "/", $name, ".py")),
+        )
+    };
+}
+
+const MODULES: [(&str, &str); 8] = [
     ("passnet", ""),
     ("passnet.worker", ""),
-    ("passnet.worker.frames", include_str!("../../../../python/passnet/worker/frames.py")),
-    ("passnet.worker.tensors", include_str!("../../../../python/passnet/worker/tensors.py")),
-    ("passnet.poison", include_str!("../../../../python/passnet/poison.py")),
-    ("passnet.sandboxed_triton", include_str!("../../../../python/passnet/sandboxed_triton.py")),
-    ("sandboxed_pass", include_str!("../../../../python/passnet/sandboxed_pass.py")),
+    ("passnet.sandboxed", ""),
+    module!("worker", "frames"),
+    module!("worker", "tensors"),
+    module!("sandboxed", "poison"),
+    module!("sandboxed", "triton_driver"),
+    module!("sandboxed", "run_pass"),
 ];
 
 /// Importing PyTorch takes its time.

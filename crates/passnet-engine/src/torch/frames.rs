@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 
 const MAGIC: [u8; 4] = *b"PNW1";
-/// The raw bytes do not follow: they lie at the beginning of the shared area.
-const MAGIC_IN_AREA: [u8; 4] = *b"PNA1";
+/// The raw bytes do not follow: they lie at the beginning of the shared memory.
+const MAGIC_SHARED: [u8; 4] = *b"PNA1";
 /// Changes whenever the meaning of a message does.
 pub(super) const VERSION: u32 = 4;
-/// An area grows no larger, for it never shrinks; more bytes go through the pipe.
-const MAX_AREA: u64 = 256 << 20;
+/// It grows no larger, for it never shrinks; more bytes go through the pipe.
+const MAX_SHARED: u64 = 256 << 20;
 const MAX_JSON: u32 = 64 << 20;
 const MAX_BYTES: u64 = 16 << 30;
 /// Raw bytes are read in pieces, so that a lying head cannot take memory that never comes.
@@ -28,35 +28,35 @@ pub fn write(into: &mut impl Write, message: &Json, parts: &[impl AsRef<[u8]>]) 
     write_with(into, message, parts, None)
 }
 
-/// Writes a frame, its raw bytes into the shared area where there is one.
+/// Writes a frame, its raw bytes into the shared memory where there is one.
 pub(super) fn write_with(
     into: &mut impl Write,
     message: &Json,
     parts: &[impl AsRef<[u8]>],
-    area: Option<&File>,
+    shared: Option<&File>,
 ) -> io::Result<()> {
     let text = serde_json::to_vec(message)?;
     let too_long = || io::Error::new(io::ErrorKind::InvalidInput, "the message is too long");
     let json = u32::try_from(text.len()).ok().filter(|n| *n <= MAX_JSON).ok_or_else(too_long)?;
     let bytes: u64 = parts.iter().map(|part| part.as_ref().len() as u64).sum();
-    let area = area.filter(|_| (1..=MAX_AREA).contains(&bytes));
-    if let Some(mut area) = area {
-        area.rewind()?;
-        parts.iter().try_for_each(|part| area.write_all(part.as_ref()))?;
+    let shared = shared.filter(|_| (1..=MAX_SHARED).contains(&bytes));
+    if let Some(mut shared) = shared {
+        shared.rewind()?;
+        parts.iter().try_for_each(|part| shared.write_all(part.as_ref()))?;
     }
-    into.write_all(if area.is_some() { &MAGIC_IN_AREA } else { &MAGIC })?;
+    into.write_all(if shared.is_some() { &MAGIC_SHARED } else { &MAGIC })?;
     into.write_all(&json.to_le_bytes())?;
     into.write_all(&bytes.to_le_bytes())?;
     into.write_all(&text)?;
-    if area.is_none() {
+    if shared.is_none() {
         parts.iter().try_for_each(|part| into.write_all(part.as_ref()))?;
     }
     into.flush()
 }
 
-/// A frame of the worker, whose raw bytes may lie in the shared area.
-pub(super) fn read_with(from: &mut impl Read, area: Option<&File>) -> io::Result<Frame> {
-    read_frame(from, MAX_BYTES, area)
+/// A frame of the worker, whose raw bytes may lie in the shared memory.
+pub(super) fn read_with(from: &mut impl Read, shared: Option<&File>) -> io::Result<Frame> {
+    read_frame(from, MAX_BYTES, shared)
 }
 
 /// A frame with so many raw bytes at most, all of which come through the pipe.
@@ -64,15 +64,15 @@ pub fn read_up_to(from: &mut impl Read, most: u64) -> io::Result<Frame> {
     read_frame(from, most, None)
 }
 
-fn read_frame(from: &mut impl Read, most: u64, area: Option<&File>) -> io::Result<Frame> {
+fn read_frame(from: &mut impl Read, most: u64, shared: Option<&File>) -> io::Result<Frame> {
     let mut head = [0; 16];
     from.read_exact(&mut head)?;
     let broken = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_string());
     let (magic, rest) = head.split_at(4);
     let (json, bytes) = rest.split_at(4);
-    let area = match (magic, area) {
+    let shared = match (magic, shared) {
         (magic, _) if magic == MAGIC => None,
-        (magic, Some(area)) if magic == MAGIC_IN_AREA => Some(area),
+        (magic, Some(shared)) if magic == MAGIC_SHARED => Some(shared),
         _ => return Err(broken("a frame begins with other bytes than it must")),
     };
     let number = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, b| n << 8 | u64::from(*b));
@@ -86,13 +86,13 @@ fn read_frame(from: &mut impl Read, most: u64, area: Option<&File>) -> io::Resul
         Ok(_) => return Err(broken("a frame holds no object")),
         Err(error) => return Err(broken(&format!("a frame holds no JSON: {error}"))),
     };
-    let bytes = match area {
+    let bytes = match shared {
         None => take(from, bytes)?,
-        Some(mut area) => {
-            area.rewind()?;
-            take(&mut area, bytes).map_err(|error| match error.kind() {
+        Some(mut shared) => {
+            shared.rewind()?;
+            take(&mut shared, bytes).map_err(|error| match error.kind() {
                 io::ErrorKind::UnexpectedEof => {
-                    broken("the bytes of a frame are not in the area that both sides reach")
+                    broken("the bytes of a frame are not in the shared memory")
                 }
                 _ => error,
             })?
@@ -126,13 +126,13 @@ mod tests {
 
     #[test]
     fn a_frame_comes_back_as_it_went() {
-        let area = tempfile::tempfile().unwrap();
-        for area in [None, Some(&area)] {
+        let shared = tempfile::tempfile().unwrap();
+        for shared in [None, Some(&shared)] {
             for content in ["abc", "a"] {
                 let mut pipe = Vec::new();
                 let parts = [content.as_bytes(), b"de"];
-                write_with(&mut pipe, &json!({"call": "run"}), &parts, area).unwrap();
-                let frame = read_with(&mut pipe.as_slice(), area).unwrap();
+                write_with(&mut pipe, &json!({"call": "run"}), &parts, shared).unwrap();
+                let frame = read_with(&mut pipe.as_slice(), shared).unwrap();
                 assert_eq!(Json::Object(frame.message), json!({"call": "run"}));
                 assert_eq!(frame.bytes, format!("{content}de").into_bytes());
             }
@@ -141,12 +141,12 @@ mod tests {
 
     #[test]
     fn bytes_in_an_area_that_is_not_there_or_too_short_are_an_error() {
-        let area = tempfile::tempfile().unwrap();
+        let shared = tempfile::tempfile().unwrap();
         let mut pipe = Vec::new();
-        write_with(&mut pipe, &json!({}), &[b"abc"], Some(&area)).unwrap();
+        write_with(&mut pipe, &json!({}), &[b"abc"], Some(&shared)).unwrap();
         assert!(read(&mut pipe.as_slice()).is_err());
-        area.set_len(2).unwrap();
-        assert!(read_with(&mut pipe.as_slice(), Some(&area)).is_err());
+        shared.set_len(2).unwrap();
+        assert!(read_with(&mut pipe.as_slice(), Some(&shared)).is_err());
     }
 
     proptest! {

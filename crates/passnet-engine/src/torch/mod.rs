@@ -4,13 +4,13 @@
 //! The worker may fall (a kernel crashes it, memory runs out, a call hangs): the call that felled it reports what
 //! happened, and the next one finds a new worker with its graph loaded again.
 
-mod area;
 mod bounds;
 mod compat;
 pub mod compile;
 pub mod frames;
 pub mod package;
 mod planner;
+mod shared_memory;
 mod staged;
 mod text;
 mod wire;

@@ -4,15 +4,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Names below the package folder, and texts.
-macro_rules! files {
+/// Files of the repository's folder `python`, named by their paths below it: names and texts, which the binary carries.
+#[macro_export]
+macro_rules! python_files {
     ($($name:literal),* $(,)?) => {
-        [$(($name, include_str!(concat!("../../../../python/", $name)))),*]
+        [$((
+            $name,
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/", $name)),
+        )),*]
     };
 }
 
 /// The worker's own files.
-pub const WORKER: [(&str, &str); 15] = files![
+pub const WORKER: [(&str, &str); 15] = python_files![
     "passnet/__init__.py",
     "passnet/worker/__init__.py",
     "passnet/worker/__main__.py",

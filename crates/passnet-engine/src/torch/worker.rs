@@ -1,7 +1,7 @@
 //! The worker process: started, spoken to, watched, and replaced when it falls.
 
-use super::area::Areas;
 use super::frames::{self, Frame, VERSION};
+use super::shared_memory::SharedMemory;
 use crate::engine::{EngineError, ErrorKind, Tier};
 use serde_json::{Map, Value as Json, json};
 use std::fs::File;
@@ -69,7 +69,7 @@ pub(super) struct Worker {
     child: Child,
     input: BufWriter<ChildStdin>,
     /// Where the raw bytes of requests lie, if the worker could open it.
-    area: Option<File>,
+    shared: Option<File>,
     replies: Receiver<io::Result<Frame>>,
     errors: Arc<Mutex<Vec<u8>>>,
     /// Closed when everything that the worker said is in `errors`.
@@ -103,9 +103,9 @@ impl Worker {
         if let Some(runner) = &options.runner {
             command.arg("--runner").arg(runner);
         }
-        let areas = Areas::new();
-        if let Some(areas) = &areas {
-            command.arg("--areas").args(areas.paths());
+        let shared = SharedMemory::new();
+        if let Some(shared) = &shared {
+            command.arg("--shared-memory").args(shared.paths());
         }
         if options.threads > 0 {
             command.args(["--threads", &options.threads.to_string()]);
@@ -134,7 +134,7 @@ impl Worker {
             return Err(missing(&"its pipes are not there"));
         };
         let (to_worker, from_worker) =
-            areas.map(|Areas { to_worker, from_worker }| (to_worker, from_worker)).unzip();
+            shared.map(|SharedMemory { to_worker, from_worker }| (to_worker, from_worker)).unzip();
         let (sender, replies) = channel();
         std::thread::spawn(move || {
             let mut reader = BufReader::with_capacity(1 << 16, stdout);
@@ -156,7 +156,7 @@ impl Worker {
         let mut worker = Worker {
             child,
             input: BufWriter::with_capacity(1 << 16, stdin),
-            area: None,
+            shared: None,
             replies,
             errors,
             errors_end,
@@ -171,8 +171,8 @@ impl Worker {
         if let Some(error) = refusal(&reply) {
             return Err(error);
         }
-        if reply.get("areas").and_then(Json::as_bool) == Some(true) {
-            worker.area = to_worker;
+        if reply.get("shared_memory").and_then(Json::as_bool) == Some(true) {
+            worker.shared = to_worker;
         }
         let text = |key: &str| reply.get(key).and_then(Json::as_str).map(str::to_string);
         let capability = reply.get("capability").and_then(super::wire::sizes);
@@ -225,7 +225,7 @@ impl Worker {
     }
 
     fn send(&mut self, message: &Json, parts: &[Vec<u8>]) -> io::Result<()> {
-        frames::write_with(&mut self.input, message, parts, self.area.as_ref())
+        frames::write_with(&mut self.input, message, parts, self.shared.as_ref())
     }
 
     fn wait(&mut self, deadline: Instant) -> Result<Frame, Fallen> {

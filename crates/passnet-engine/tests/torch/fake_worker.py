@@ -15,14 +15,14 @@ ME = Path(__file__)
 FAULT = ME.stem
 MARK = ME.with_suffix(".done")
 ARMED = ME.with_suffix(".armed")
-AREA = Path(sys.argv[sys.argv.index("--areas") + 1]) if "--areas" in sys.argv else None
+SHARED = Path(sys.argv[sys.argv.index("--shared-memory") + 1]) if "--shared-memory" in sys.argv else None
 
 
 def read():
     magic, json_length, byte_length = HEAD.unpack(sys.stdin.buffer.read(HEAD.size))
     message = json.loads(sys.stdin.buffer.read(json_length))
     if magic == b"PNA1":
-        return message, AREA.read_bytes()[:byte_length]
+        return message, SHARED.read_bytes()[:byte_length]
     return message, sys.stdin.buffer.read(byte_length)
 
 
@@ -87,9 +87,9 @@ def main():
             return
         reply = {"ok": True, "id": request["id"]}
         if request["call"] == "hello":
-            # One of the workers cannot open the area.
-            areas = AREA is not None and FAULT != "half" and os.access(AREA, os.R_OK)
-            about = {"version": 1, "areas": areas, "python": "3", "torch": "none", "device": "fake"}
+            # One of the workers cannot open it.
+            shared = SHARED is not None and FAULT != "half" and os.access(SHARED, os.R_OK)
+            about = {"version": 1, "shared_memory": shared, "python": "3", "torch": "none", "device": "fake"}
             send(frame({**reply, **about}))
             continue
         if request["call"] == "run":

@@ -1,6 +1,6 @@
 //! Counts against what TorchInductor itself schedules, and the published ranges of resnet18.
 //!
-//! `tests/fusion/schedule.txt` was made by `python -m passnet.kernel_counts --by schedule` (PyTorch 2.11) over the
+//! `tests/fusion/schedule.txt` was made by `python -m passnet.fusion.kernel_counts --by schedule` (PyTorch 2.11) over the
 //! folders beside it; `?` stands for a prefix it could not schedule without a GPU.
 
 use super::*;

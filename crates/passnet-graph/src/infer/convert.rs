@@ -55,15 +55,6 @@ pub(super) fn reinterpret(args: &Args) -> Outcome<Value> {
 pub(super) fn convert(args: &Args) -> Outcome<Value> {
     let input = args.first_tensor()?;
     let dtype = match args.op() {
-        Op::Float => DType::Float32,
-        Op::Double => DType::Float64,
-        Op::Half => DType::Float16,
-        Op::Bfloat16 => DType::BFloat16,
-        Op::Long => DType::Int64,
-        Op::Int => DType::Int32,
-        Op::Short => DType::Int16,
-        Op::Byte => DType::UInt8,
-        Op::Bool => DType::Bool,
         Op::TypeAs => args.tensor("other")?.dtype,
         Op::To => conversion_target(args)?.unwrap_or(input.dtype),
         Op::Type => match &*args.value("dtype")? {
@@ -73,7 +64,7 @@ pub(super) fn convert(args: &Args) -> Outcome<Value> {
             Value::None => return Ok(Value::Str(type_name(input.dtype).into())),
             _ => return Err(Problem::invalid("dtype must be a type, str, or dtype object")),
         },
-        _ => input.dtype,
+        op => op.converts_to().unwrap_or(input.dtype),
     };
     let format = args.text("memory_format")?;
     let copies = args.flag("copy")? || dtype != input.dtype;

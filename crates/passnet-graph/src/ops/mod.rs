@@ -20,6 +20,7 @@ pub use op::Op;
 pub use signature::{Param, ParamType, Signature};
 pub use spelling::{Spelling, nearest_spelling, spelling, spellings};
 
+use crate::dtype::DType;
 use std::sync::LazyLock;
 
 /// One operation of the table, as the family files write it.
@@ -76,6 +77,22 @@ impl Op {
             .rsplit(['.', ':'])
             .next()
             .unwrap_or("")
+    }
+
+    /// The type that a conversion names by itself, as `x.half()` does.
+    pub fn converts_to(self) -> Option<DType> {
+        Some(match self {
+            Op::Float => DType::Float32,
+            Op::Double => DType::Float64,
+            Op::Half => DType::Float16,
+            Op::Bfloat16 => DType::BFloat16,
+            Op::Long => DType::Int64,
+            Op::Int => DType::Int32,
+            Op::Short => DType::Int16,
+            Op::Byte => DType::UInt8,
+            Op::Bool => DType::Bool,
+            _ => return None,
+        })
     }
 
     /// All operations, in table order.

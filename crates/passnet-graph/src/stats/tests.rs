@@ -1,4 +1,4 @@
-//! Rules on small graphs; sizes were checked against PyTorch by `python -m passnet.compare_stats`.
+//! Rules on small graphs; sizes were checked against PyTorch by `python -m passnet.parity.compare_stats`.
 
 use super::*;
 use crate::files::{FileName, GraphFiles};

@@ -7,6 +7,8 @@ use super::simd;
 use super::tape::{Atomic, AxisSizes, LaneOrder};
 use crate::ir::AtomicOp;
 use crate::types::Elem;
+use passnet_cpu::Isa;
+use passnet_cpu::halves::{round_to_bf16, round_to_f16};
 
 /// Order of two lanes held as register bits.
 fn less(a: u64, b: u64, order: LaneOrder) -> bool {
@@ -143,8 +145,8 @@ fn combine(op: AtomicOp, old: u64, value: u64, elem: Elem, lane: Lane) -> u64 {
         (AtomicOp::Add, Lane::F32) => {
             let sum = f32::from_bits(old as u32) + f32::from_bits(value as u32);
             let sum = match elem {
-                Elem::F16 => simd::round_to_f16(sum),
-                Elem::BF16 => simd::round_to_bf16(sum),
+                Elem::F16 => round_to_f16(sum),
+                Elem::BF16 => round_to_bf16(sum),
                 _ => sum,
             };
             u64::from(sum.to_bits())
@@ -169,8 +171,8 @@ impl Machine<'_, '_> {
     /// Programs with atomics run one after another, so plain reads and writes are atomic enough, and the
     /// result is the same every time.
     pub(super) fn atomic(&mut self, a: &Atomic) -> Result<()> {
-        let load = simd::load_row(simd::Isa::Base, a.elem);
-        let store = simd::store_row(simd::Isa::Base, a.elem);
+        let load = simd::load_row(Isa::Base, a.elem);
+        let store = simd::store_row(Isa::Base, a.elem);
         let size = a.elem.size();
         let (ptrs, values, olds) = (self.arena(a.ptr), self.arena(a.value), self.arena(a.old));
         let compares = a.compare.map(|c| self.arena(c));

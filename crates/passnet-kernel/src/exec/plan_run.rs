@@ -15,6 +15,8 @@ use crate::ir::verify::verify;
 use crate::modules::ModuleSet;
 use crate::plan::{ArgValue, Init, Launch, LaunchPlan, Step, View};
 use crate::types::{Elem, Type};
+use passnet_cpu::halves::{f32_to_bf16, f32_to_f16};
+use passnet_cpu::{Isa, threads};
 use passnet_graph::{DType, Diagnostic};
 use std::fmt;
 use std::ops::Range;
@@ -42,7 +44,7 @@ pub struct RunOptions {
 impl Default for RunOptions {
     fn default() -> Self {
         RunOptions {
-            threads: rayon::current_num_threads(),
+            threads: threads(),
             iterations: MAX_ITERATIONS,
             deadline: None,
             interpret: false,
@@ -466,8 +468,8 @@ pub(super) fn element_of(value: &Const, elem: Elem) -> Vec<u8> {
     match elem {
         Elem::F64 => float.to_le_bytes().to_vec(),
         Elem::F32 => (float as f32).to_le_bytes().to_vec(),
-        Elem::F16 => super::simd::f32_to_f16(float as f32).to_le_bytes().to_vec(),
-        Elem::BF16 => super::simd::f32_to_bf16(float as f32).to_le_bytes().to_vec(),
+        Elem::F16 => f32_to_f16(float as f32).to_le_bytes().to_vec(),
+        Elem::BF16 => f32_to_bf16(float as f32).to_le_bytes().to_vec(),
         Elem::I1 => vec![u8::from(float != 0.0 || int != 0)],
         _ => int.to_le_bytes()[..elem.size()].to_vec(),
     }
@@ -476,7 +478,7 @@ pub(super) fn element_of(value: &Const, elem: Elem) -> Vec<u8> {
 /// Packed floats as numbers; `None` for other types.
 pub(crate) fn lanes_as_f64(bytes: &[u8], dtype: DType) -> Option<Vec<f64>> {
     let elem = Elem::from_dtype(dtype).filter(|e| e.is_float())?;
-    let load = super::simd::load_row(super::simd::Isa::Base, elem);
+    let load = super::simd::load_row(Isa::Base, elem);
     let number = |element: &[u8]| {
         let mut word = [0u64; 1];
         // SAFETY: one element of this type is read, and a word holds any lane.

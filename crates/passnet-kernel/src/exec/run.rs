@@ -5,11 +5,11 @@ use super::lane::Lane;
 use super::memory::Memory;
 use super::plan_run::RunOptions;
 use super::prefetch::Prefetch;
-use super::scratch::Scratch;
 use super::strided::copy_lanes;
 use super::tape::{BoundKind, Group, IntOp, SReg, Step, Tape};
 use super::track::Tracker;
 use crate::types::Elem;
+use passnet_cpu::{Isa, Scratch};
 
 pub(super) type Result<T> = std::result::Result<T, Box<Fault>>;
 
@@ -325,7 +325,7 @@ impl<'t, 'm> Machine<'t, 'm> {
         };
         self.track(buffer, address, size, loc);
         let mut word = [0u64; 1];
-        let f = super::simd::load_row(super::simd::Isa::Base, elem);
+        let f = super::simd::load_row(Isa::Base, elem);
         // SAFETY: the element is inside a buffer; the word is large enough for one lane.
         unsafe { f(word.as_mut_ptr().cast(), ptr, 0, 1) };
         Ok(read_lane(word.as_mut_ptr().cast(), Lane::of_elem(elem)))
@@ -342,7 +342,7 @@ impl<'t, 'm> Machine<'t, 'm> {
         let Some((buffer, ptr)) = self.reach(own, address, 0, size as i64) else {
             return Err(self.out_of_bounds(address, 0, elem, true, loc));
         };
-        let f = super::simd::store_row(super::simd::Isa::Base, elem);
+        let f = super::simd::store_row(Isa::Base, elem);
         let word = [bits; 1];
         let before = self.before_write(ptr, size);
         // SAFETY: the element is inside a buffer; the low bytes of the word are the lane.

@@ -2,11 +2,11 @@
 
 use super::memory::Memory;
 use super::plan_run::{element_bytes, element_of};
-use super::simd::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 use super::views::{collapse, for_rows};
 use crate::consts::Const;
 use crate::plan::View;
 use crate::types::Elem;
+use passnet_cpu::halves::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 use passnet_graph::DType;
 
 /// Elements of a view that lie at even distances.

@@ -5,6 +5,7 @@ use super::interp::{Interp, Result};
 use super::value::Value;
 use crate::consts::{self, Const};
 use passnet_graph::syntax::ast::{CmpOp, Operator};
+use std::cmp::Ordering;
 
 const NAMES: &[&str] = &[
     "len",
@@ -53,12 +54,6 @@ pub(super) fn is_builtin(name: &str) -> bool {
 impl<'a> Interp<'a> {
     pub(super) fn python_builtin(&mut self, name: &str, args: CallArgs<'a>) -> Result<Value<'a>> {
         let at = args.range;
-        let one = |this: &Self, args: &CallArgs<'a>| -> Result<Value<'a>> {
-            args.positional
-                .first()
-                .cloned()
-                .ok_or_else(|| this.error(&at, format!("`{name}` needs an argument")))
-        };
         match name {
             "print" => {
                 if self.notes.len() < 16 {
@@ -67,175 +62,29 @@ impl<'a> Interp<'a> {
                 }
                 Ok(Value::NONE)
             }
-            "len" => {
-                let value = one(self, &args)?;
-                if let Value::Tensor(t) = &value {
-                    return t
-                        .shape
-                        .first()
-                        .map(|&n| Value::int(n))
-                        .ok_or_else(|| self.error(&at, "`len` of a 0-d tensor"));
+            "len" => match self.first(name, &args)? {
+                Value::Tensor(t) => {
+                    let size = t.shape.first().map(|&n| Value::int(n));
+                    size.ok_or_else(|| self.error(&at, "`len` of a 0-d tensor"))
                 }
-                Ok(Value::int(self.iterate(&at, &value)?.len() as i64))
-            }
-            "range" => self.range(&args),
-            "min" | "max" => {
-                let items = if args.positional.len() == 1 {
-                    let value = one(self, &args)?;
-                    self.iterate(&at, &value)?
-                } else {
-                    args.positional.clone()
-                };
-                let op = if name == "min" { CmpOp::Lt } else { CmpOp::Gt };
-                let mut best: Option<Const> = None;
-                for item in items {
-                    let Value::Const(c) = item else {
-                        return Err(self.arithmetic_error(&at, &item));
-                    };
-                    let better = match &best {
-                        None => true,
-                        Some(b) => consts::compare(op, &c, b).map_err(|m| self.error(&at, m))?,
-                    };
-                    if better {
-                        best = Some(c);
-                    }
-                }
-                best.or_else(|| args.named("default").and_then(|d| self.to_const(&d)))
-                    .map(Value::Const)
-                    .ok_or_else(|| self.error(&at, format!("`{name}` of nothing")))
-            }
-            "sum" => {
-                let value = one(self, &args)?;
-                let mut total = args.positional.get(1).cloned().unwrap_or(Value::int(0));
-                for item in self.iterate(&at, &value)? {
-                    total = self.binary(&at, Operator::Add, &total, &item)?;
-                }
-                Ok(total)
-            }
-            "abs" | "round" | "int" | "float" | "bool" | "str" => {
-                let value = match args.positional.first() {
-                    Some(v) => v.clone(),
-                    None => {
-                        return Ok(Value::Const(match name {
-                            "int" => Const::Int(0),
-                            "float" => Const::Float(0.0),
-                            "str" => Const::Str(String::new()),
-                            _ => Const::Bool(false),
-                        }));
-                    }
-                };
-                self.convert(name, &args, &value)
-            }
-            "tuple" => match args.positional.first() {
-                Some(v) => Ok(Value::tuple(self.iterate(&at, v)?)),
-                None => Ok(Value::tuple([])),
+                value => Ok(Value::int(self.iterate(&at, &value)?.len() as i64)),
             },
-            "list" | "set" | "reversed" | "sorted" => {
-                let mut items = match args.positional.first() {
-                    Some(v) => self.iterate(&at, v)?,
-                    None => Vec::new(),
-                };
-                match name {
-                    "set" => return self.new_set(&at, items),
-                    "reversed" => items.reverse(),
-                    "sorted" => {
-                        let mut keys: Vec<Const> = Vec::new();
-                        for item in &items {
-                            let Value::Const(c) = item else {
-                                return Err(self.arithmetic_error(&at, item));
-                            };
-                            keys.push(c.clone());
-                        }
-                        let mut failure = None;
-                        keys.sort_by(|a, b| {
-                            match (
-                                consts::compare(CmpOp::Lt, a, b),
-                                consts::compare(CmpOp::Gt, a, b),
-                            ) {
-                                (Ok(true), _) => std::cmp::Ordering::Less,
-                                (_, Ok(true)) => std::cmp::Ordering::Greater,
-                                (Err(e), _) => {
-                                    failure = Some(e);
-                                    std::cmp::Ordering::Equal
-                                }
-                                _ => std::cmp::Ordering::Equal,
-                            }
-                        });
-                        if let Some(e) = failure {
-                            return Err(self.error(&at, e));
-                        }
-                        if args
-                            .named("reverse")
-                            .is_some_and(|r| self.truthy(&at, &r).unwrap_or(false))
-                        {
-                            keys.reverse();
-                        }
-                        items = keys.into_iter().map(Value::Const).collect();
-                    }
-                    _ => {}
-                }
-                Ok(self.new_list(items))
-            }
-            "dict" => {
-                let mut items: Vec<(Value<'a>, Value<'a>)> = match args.positional.first() {
-                    Some(Value::Dict(id)) => self.dicts[id.0].clone(),
-                    Some(other) => {
-                        return Err(
-                            self.error(&at, format!("cannot make a dict of {}", other.describe()))
-                        );
-                    }
-                    None => Vec::new(),
-                };
-                items.extend(args.named.iter().map(|(k, v)| (Value::str(k.clone()), v.clone())));
-                Ok(self.new_dict(items))
-            }
-            "zip" => {
-                let mut columns = Vec::new();
-                for arg in &args.positional {
-                    columns.push(self.iterate(&at, arg)?);
-                }
-                let rows = columns.iter().map(Vec::len).min().unwrap_or(0);
-                let rows: Vec<Value<'a>> =
-                    (0..rows).map(|i| Value::tuple(columns.iter().map(|c| c[i].clone()))).collect();
-                Ok(Value::tuple(rows))
-            }
-            "enumerate" => {
-                let value = one(self, &args)?;
-                let start = args.positional.get(1).and_then(Value::as_int).unwrap_or(0);
-                let items = self.iterate(&at, &value)?;
-                Ok(Value::tuple(
-                    items.into_iter().zip(start..).map(|(v, i)| Value::tuple([Value::int(i), v])),
-                ))
-            }
-            "all" | "any" => {
-                let value = one(self, &args)?;
-                let mut result = name == "all";
-                for item in self.iterate(&at, &value)? {
-                    let truth = self.truthy(&at, &item)?;
-                    if truth != (name == "all") {
-                        result = truth;
-                    }
-                }
-                Ok(Value::bool(result))
-            }
-            "map" | "filter" => {
-                let function = one(self, &args)?;
-                let Some(items) = args.positional.get(1) else {
-                    return Err(
-                        self.error(&at, format!("`{name}` takes a function and a sequence"))
-                    );
-                };
-                let mut out = Vec::new();
-                for item in self.iterate(&at, &items.clone())? {
-                    let value = self.call_value(&function, CallArgs::of(vec![item.clone()], at))?;
-                    if name == "map" {
-                        out.push(value);
-                    } else if self.truthy(&at, &value)? {
-                        out.push(item);
-                    }
-                }
-                Ok(Value::tuple(out))
-            }
+            "range" => self.range(&args),
+            "min" | "max" => self.extreme(name, &args),
+            "abs" | "round" | "int" | "float" | "bool" | "str" => match args.positional.first() {
+                Some(value) => self.convert(name, &args, &value.clone()),
+                None => Ok(Value::Const(match name {
+                    "int" => Const::Int(0),
+                    "float" => Const::Float(0.0),
+                    "str" => Const::Str(String::new()),
+                    _ => Const::Bool(false),
+                })),
+            },
+            "tuple" | "list" | "set" | "reversed" | "sorted" => self.sequence(name, &args),
+            "dict" => self.dict(&args),
+            "sum" | "all" | "any" => self.folded(name, &args),
+            "zip" | "enumerate" => self.paired(name, &args),
+            "map" | "filter" => self.mapped(name, &args),
             "divmod" => match &args.positional[..] {
                 [a, b] => {
                     let q = self.binary(&at, Operator::FloorDiv, a, b)?;
@@ -260,11 +109,157 @@ impl<'a> Interp<'a> {
                 Ok(Value::Slice(std::rc::Rc::new(parts)))
             }
             "callable" => Ok(Value::bool(matches!(
-                one(self, &args)?,
+                self.first(name, &args)?,
                 Value::Function(..) | Value::Lambda(..) | Value::Kernel(_)
             ))),
             _ => Err(self.outside(&at, format!("`{name}` cannot be called in a wrapper"))),
         }
+    }
+
+    fn first(&self, name: &str, args: &CallArgs<'a>) -> Result<Value<'a>> {
+        let first = args.positional.first().cloned();
+        first.ok_or_else(|| self.error(&args.range, format!("`{name}` needs an argument")))
+    }
+
+    fn extreme(&mut self, name: &str, args: &CallArgs<'a>) -> Result<Value<'a>> {
+        let at = args.range;
+        let items = match &args.positional[..] {
+            [one] => self.iterate(&at, one)?,
+            several => several.to_vec(),
+        };
+        let op = if name == "min" { CmpOp::Lt } else { CmpOp::Gt };
+        let mut best: Option<Const> = None;
+        for item in items {
+            let Value::Const(c) = item else {
+                return Err(self.arithmetic_error(&at, &item));
+            };
+            let is_better = match &best {
+                None => true,
+                Some(b) => consts::compare(op, &c, b).map_err(|m| self.error(&at, m))?,
+            };
+            if is_better {
+                best = Some(c);
+            }
+        }
+        best.or_else(|| args.named("default").and_then(|d| self.to_const(&d)))
+            .map(Value::Const)
+            .ok_or_else(|| self.error(&at, format!("`{name}` of nothing")))
+    }
+
+    fn sequence(&mut self, name: &str, args: &CallArgs<'a>) -> Result<Value<'a>> {
+        let at = args.range;
+        let mut items = match args.positional.first() {
+            Some(value) => self.iterate(&at, value)?,
+            None => Vec::new(),
+        };
+        match name {
+            "tuple" => return Ok(Value::tuple(items)),
+            "set" => return self.new_set(&at, items),
+            "reversed" => items.reverse(),
+            "sorted" => items = self.sorted(args, items)?,
+            _ => {}
+        }
+        Ok(self.new_list(items))
+    }
+
+    fn sorted(&mut self, args: &CallArgs<'a>, items: Vec<Value<'a>>) -> Result<Vec<Value<'a>>> {
+        let at = args.range;
+        let mut keys: Vec<Const> = Vec::new();
+        for item in items {
+            let Value::Const(c) = item else {
+                return Err(self.arithmetic_error(&at, &item));
+            };
+            keys.push(c);
+        }
+        let mut failure = None;
+        keys.sort_by(|a, b| {
+            match (consts::compare(CmpOp::Lt, a, b), consts::compare(CmpOp::Gt, a, b)) {
+                (Ok(true), _) => Ordering::Less,
+                (_, Ok(true)) => Ordering::Greater,
+                (Err(e), _) => {
+                    failure = Some(e);
+                    Ordering::Equal
+                }
+                _ => Ordering::Equal,
+            }
+        });
+        if let Some(e) = failure {
+            return Err(self.error(&at, e));
+        }
+        if args.named("reverse").is_some_and(|r| self.truthy(&at, &r).unwrap_or(false)) {
+            keys.reverse();
+        }
+        Ok(keys.into_iter().map(Value::Const).collect())
+    }
+
+    fn dict(&mut self, args: &CallArgs<'a>) -> Result<Value<'a>> {
+        let mut items = match args.positional.first() {
+            Some(Value::Dict(id)) => self.dicts[id.0].clone(),
+            Some(other) => {
+                let what = other.describe();
+                return Err(self.error(&args.range, format!("cannot make a dict of {what}")));
+            }
+            None => Vec::new(),
+        };
+        items.extend(args.named.iter().map(|(k, v)| (Value::str(k.clone()), v.clone())));
+        Ok(self.new_dict(items))
+    }
+
+    fn folded(&mut self, name: &str, args: &CallArgs<'a>) -> Result<Value<'a>> {
+        let at = args.range;
+        let value = self.first(name, args)?;
+        let items = self.iterate(&at, &value)?;
+        if name == "sum" {
+            let start = args.positional.get(1).cloned().unwrap_or(Value::int(0));
+            return items
+                .iter()
+                .try_fold(start, |sum, item| self.binary(&at, Operator::Add, &sum, item));
+        }
+        let mut result = name == "all";
+        for item in items {
+            let truth = self.truthy(&at, &item)?;
+            if truth != (name == "all") {
+                result = truth;
+            }
+        }
+        Ok(Value::bool(result))
+    }
+
+    fn paired(&mut self, name: &str, args: &CallArgs<'a>) -> Result<Value<'a>> {
+        let at = args.range;
+        if name == "enumerate" {
+            let value = self.first(name, args)?;
+            let start = args.positional.get(1).and_then(Value::as_int).unwrap_or(0);
+            let items = self.iterate(&at, &value)?.into_iter();
+            return Ok(Value::tuple(
+                items.zip(start..).map(|(v, i)| Value::tuple([Value::int(i), v])),
+            ));
+        }
+        let mut columns = Vec::new();
+        for arg in &args.positional {
+            columns.push(self.iterate(&at, arg)?);
+        }
+        let rows = columns.iter().map(Vec::len).min().unwrap_or(0);
+        let row = |i: usize| Value::tuple(columns.iter().map(|c| c[i].clone()));
+        Ok(Value::tuple((0..rows).map(row).collect::<Vec<_>>()))
+    }
+
+    fn mapped(&mut self, name: &str, args: &CallArgs<'a>) -> Result<Value<'a>> {
+        let at = args.range;
+        let function = self.first(name, args)?;
+        let Some(items) = args.positional.get(1) else {
+            return Err(self.error(&at, format!("`{name}` takes a function and a sequence")));
+        };
+        let mut out = Vec::new();
+        for item in self.iterate(&at, items)? {
+            let value = self.call_value(&function, CallArgs::of(vec![item.clone()], at))?;
+            if name == "map" {
+                out.push(value);
+            } else if self.truthy(&at, &value)? {
+                out.push(item);
+            }
+        }
+        Ok(Value::tuple(out))
     }
 
     fn range(&mut self, args: &CallArgs<'a>) -> Result<Value<'a>> {

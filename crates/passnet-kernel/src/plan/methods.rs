@@ -3,7 +3,7 @@
 use super::calls::CallArgs;
 use super::interp::{Interp, Result, external};
 use super::state::Place;
-use super::tensor_methods::permuted;
+use super::tensor_methods::tensor_attribute;
 use super::value::Value;
 use crate::consts::Const;
 use passnet_graph::DType;
@@ -33,27 +33,7 @@ impl<'a> Interp<'a> {
             Value::Module(index) => self.global(at, *index, name),
             Value::Class(class) => self.class_attribute(at, *class, name),
             Value::Object(object) => self.object_attribute(at, *object, name),
-            Value::Tensor(t) => match name {
-                "shape" => Ok(Value::ints(&t.shape)),
-                "dtype" => Ok(Value::DType(t.dtype)),
-                "device" => Ok(Value::Device(t.device)),
-                "ndim" => Ok(Value::int(t.shape.len() as i64)),
-                "is_cuda" => Ok(Value::bool(t.device.kind == passnet_graph::DeviceKind::Cuda)),
-                "requires_grad" => Ok(Value::bool(false)),
-                "itemsize" => Ok(Value::int(t.dtype.size() as i64)),
-                "T" | "mT" => {
-                    let rank = t.shape.len();
-                    let mut order: Vec<usize> = (0..rank).collect();
-                    if name == "T" {
-                        order.reverse();
-                    } else if rank >= 2 {
-                        order.swap(rank - 1, rank - 2);
-                    }
-                    Ok(permuted(t, &order))
-                }
-                "data" => Ok(value.clone()),
-                _ => Ok(method()),
-            },
+            Value::Tensor(t) => Ok(tensor_attribute(t, name).unwrap_or_else(method)),
             Value::Device(d) => match name {
                 "type" => Ok(Value::str(d.kind_name())),
                 "index" => Ok(d.index.map_or(Value::NONE, |i| Value::int(i64::from(i)))),

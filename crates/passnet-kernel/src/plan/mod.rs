@@ -17,6 +17,7 @@ mod torch_api;
 mod tuning;
 mod validate;
 mod value;
+mod views;
 
 pub use host::{HostArg, PlanLimits, entry_name, plan, plan_chosen};
 pub use tensor::TensorSpec;

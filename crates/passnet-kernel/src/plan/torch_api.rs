@@ -6,6 +6,8 @@ use super::tensor::{Tensor, contiguous_strides, extent};
 use super::value::Value;
 use super::{BufferSpec, Init};
 use crate::consts::Const;
+use passnet_graph::graph::CalleeKind;
+use passnet_graph::ops::{Op, spelling};
 use passnet_graph::syntax::Ranged;
 use passnet_graph::{DType, Device};
 use std::rc::Rc;
@@ -13,92 +15,83 @@ use std::rc::Rc;
 impl<'a> Interp<'a> {
     pub(super) fn torch_function(&mut self, path: &str, args: CallArgs<'a>) -> Result<Value<'a>> {
         let at = args.range;
-        let name = path.strip_prefix("torch.").unwrap_or(path);
-        match name {
-            "empty" | "zeros" | "ones" => self.create(&args, fill_of(name)),
-            "full" => {
-                let shape = args.get(0, "size").unwrap_or(Value::NONE);
-                let value = args.get(1, "fill_value").unwrap_or(Value::NONE);
-                let Value::Const(value) = value else {
-                    return Err(self.outside(&at, "`torch.full` takes a number"));
-                };
-                let dtype = match args.named("dtype") {
-                    Some(Value::DType(d)) => d,
-                    _ => natural_dtype(&value),
-                };
-                let shape = self.shape(&at, &shape)?;
-                let device = self.device(&at, args.named("device"))?;
-                self.allocate(&at, "full", &shape, None, dtype, device, Init::Fill(value))
+        let first = || args.positional.first().cloned().unwrap_or(Value::NONE);
+        let Some(op) = spelling(CalleeKind::Function, path).map(|spelled| spelled.op) else {
+            return self.torch_question(path, args);
+        };
+        match op {
+            Op::Empty | Op::Zeros | Op::Ones => self.create(&args, fill_of(op)),
+            Op::Full => self.create_full(&args),
+            Op::EmptyLike | Op::ZerosLike | Op::OnesLike | Op::FullLike => {
+                self.create_like(op, path, &args)
             }
-            "empty_like" | "zeros_like" | "ones_like" | "full_like" => {
-                self.create_like(name, &args)
+            Op::AsTensor | Op::Tensor | Op::ScalarTensor => self.as_tensor(&args),
+            Op::MakeDevice => self.device(&at, Some(first())).map(Value::Device),
+            Op::MakeSize => Ok(Value::tuple(self.iterate(&at, &first())?)),
+            Op::Numel
+            | Op::Clone
+            | Op::Reshape
+            | Op::Permute
+            | Op::Transpose
+            | Op::Flatten
+            | Op::Unflatten
+            | Op::Unsqueeze
+            | Op::Squeeze
+            | Op::TransposeMatrix
+            | Op::Narrow
+            | Op::Select
+            | Op::Unbind
+            | Op::Chunk
+            | Op::Split
+            | Op::Movedim
+            | Op::BroadcastTo
+            | Op::AsStrided => {
+                let (t, args) = self.receiver(path, args)?;
+                let name = path.rsplit('.').next().unwrap_or(path);
+                self.tensor_op(&t, op, name, &args)
             }
+            Op::PromoteTypes => match &args.positional[..] {
+                [Value::DType(a), Value::DType(b)] => Ok(Value::DType(a.promote(*b))),
+                _ => Err(self.error(&at, "`torch.promote_types` takes two dtypes")),
+            },
+            _ => Err(self.outside(&at, format!("`{path}` cannot be called in a wrapper"))),
+        }
+    }
+
+    /// The tensor that a function has as its first argument, and the other arguments.
+    fn receiver(&self, path: &str, mut args: CallArgs<'a>) -> Result<(Rc<Tensor>, CallArgs<'a>)> {
+        let at = args.range;
+        if args.positional.is_empty() {
+            return Err(self.error(&at, format!("`{path}` needs a tensor")));
+        }
+        match args.positional.remove(0) {
+            Value::Tensor(t) => Ok((t, args)),
+            other => {
+                Err(self.error(&at, format!("`{path}` needs a tensor, not {}", other.describe())))
+            }
+        }
+    }
+
+    /// What is asked of torch by names that are no operations of graphs.
+    fn torch_question(&mut self, path: &str, args: CallArgs<'a>) -> Result<Value<'a>> {
+        let at = args.range;
+        match path.strip_prefix("torch.").unwrap_or(path) {
             "empty_strided" => {
                 let shape = self.shape(&at, &args.get(0, "size").unwrap_or(Value::NONE))?;
                 let stride = self.shape(&at, &args.get(1, "stride").unwrap_or(Value::NONE))?;
                 let dtype = self.dtype(&args)?.unwrap_or(DType::Float32);
                 let device = self.device(&at, args.named("device"))?;
-                self.allocate(
-                    &at,
-                    "empty_strided",
-                    &shape,
-                    Some(stride),
-                    dtype,
-                    device,
-                    Init::Uninitialized,
-                )
-            }
-            "as_tensor" | "tensor" | "scalar_tensor" => self.as_tensor(&args),
-            "device" => {
-                let value = args.positional.first().cloned().unwrap_or(Value::NONE);
-                self.device(&at, Some(value)).map(Value::Device)
-            }
-            "Size" => {
-                let value = args.positional.first().cloned().unwrap_or(Value::NONE);
-                Ok(Value::tuple(self.iterate(&at, &value)?))
+                let init = Init::Uninitialized;
+                self.allocate(&at, "empty_strided", &shape, Some(stride), dtype, device, init)
             }
             "is_tensor" => {
                 Ok(Value::bool(matches!(args.positional.first(), Some(Value::Tensor(_)))))
             }
-            "numel" | "is_floating_point" | "reshape" | "permute" | "transpose" | "flatten"
-            | "unsqueeze" | "squeeze" | "t" | "narrow" | "select" | "unbind" | "chunk"
-            | "split" | "movedim" | "clone" | "broadcast_to" | "as_strided" | "swapaxes"
-            | "unflatten" => {
-                let mut args = args;
-                if args.positional.is_empty() {
-                    return Err(self.error(&at, format!("`{path}` needs a tensor")));
-                }
-                let receiver = args.positional.remove(0);
-                if !matches!(receiver, Value::Tensor(_)) {
-                    return Err(self.error(
-                        &at,
-                        format!("`{path}` needs a tensor, not {}", receiver.describe()),
-                    ));
-                }
-                let name = if name == "broadcast_to" { "expand" } else { name };
-                self.call_method(&receiver, name, args)
+            "is_floating_point" => {
+                let (t, _) = self.receiver(path, args)?;
+                Ok(Value::bool(t.dtype.is_float()))
             }
-            "promote_types" => match &args.positional[..] {
-                [Value::DType(a), Value::DType(b)] => Ok(Value::DType(a.promote(*b))),
-                _ => Err(self.error(&at, "`torch.promote_types` takes two dtypes")),
-            },
-            "broadcast_shapes" => {
-                let mut shapes = Vec::new();
-                for arg in &args.positional {
-                    shapes.push(self.shape(&at, arg)?);
-                }
-                let rank = shapes.iter().map(Vec::len).max().unwrap_or(0);
-                let mut out = vec![1i64; rank];
-                for shape in &shapes {
-                    for (slot, &d) in out[rank - shape.len()..].iter_mut().zip(shape) {
-                        if *slot != d && *slot != 1 && d != 1 {
-                            return Err(self.error(&at, "shapes do not broadcast"));
-                        }
-                        *slot = if *slot == 1 { d } else { *slot };
-                    }
-                }
-                Ok(Value::ints(&out))
-            }
+            "broadcast_shapes" => self.broadcast_shapes(&args),
             "cuda.is_available" => Ok(Value::bool(true)),
             "cuda.current_device" => Ok(Value::int(0)),
             "cuda.synchronize" | "cuda.set_device" => Ok(Value::NONE),
@@ -110,6 +103,37 @@ impl<'a> Interp<'a> {
             },
             _ => Err(self.outside(&at, format!("`{path}` cannot be called in a wrapper"))),
         }
+    }
+
+    fn create_full(&mut self, args: &CallArgs<'a>) -> Result<Value<'a>> {
+        let at = args.range;
+        let Value::Const(value) = args.get(1, "fill_value").unwrap_or(Value::NONE) else {
+            return Err(self.outside(&at, "`torch.full` takes a number"));
+        };
+        let dtype = match args.named("dtype") {
+            Some(Value::DType(d)) => d,
+            _ => natural_dtype(&value),
+        };
+        let shape = self.shape(&at, &args.get(0, "size").unwrap_or(Value::NONE))?;
+        let device = self.device(&at, args.named("device"))?;
+        self.allocate(&at, "full", &shape, None, dtype, device, Init::Fill(value))
+    }
+
+    fn broadcast_shapes(&mut self, args: &CallArgs<'a>) -> Result<Value<'a>> {
+        let at = args.range;
+        let shapes: Vec<_> =
+            args.positional.iter().map(|arg| self.shape(&at, arg)).collect::<Result<_>>()?;
+        let rank = shapes.iter().map(Vec::len).max().unwrap_or(0);
+        let mut out = vec![1i64; rank];
+        for shape in &shapes {
+            for (slot, &d) in out[rank - shape.len()..].iter_mut().zip(shape) {
+                if *slot != d && *slot != 1 && d != 1 {
+                    return Err(self.error(&at, "shapes do not broadcast"));
+                }
+                *slot = if *slot == 1 { d } else { *slot };
+            }
+        }
+        Ok(Value::ints(&out))
     }
 
     pub(super) fn dtype(&self, args: &CallArgs<'a>) -> Result<Option<DType>> {
@@ -172,24 +196,20 @@ impl<'a> Interp<'a> {
         self.allocate(&at, "buffer", &shape, None, dtype, device, init)
     }
 
-    fn create_like(&mut self, name: &str, args: &CallArgs<'a>) -> Result<Value<'a>> {
+    fn create_like(&mut self, op: Op, path: &str, args: &CallArgs<'a>) -> Result<Value<'a>> {
         let at = args.range;
         let Some(Value::Tensor(t)) = args.get(0, "input") else {
-            return Err(self.error(&at, format!("`torch.{name}` needs a tensor")));
+            return Err(self.error(&at, format!("`{path}` needs a tensor")));
         };
-        let init = if name == "full_like" {
+        let init = if op == Op::FullLike {
             match args.get(1, "fill_value") {
                 Some(Value::Const(c)) => Init::Fill(c),
                 _ => return Err(self.outside(&at, "`torch.full_like` takes a number")),
             }
         } else {
-            fill_of(name.trim_end_matches("_like"))
+            fill_of(op)
         };
-        let dtype = self.dtype(args)?.unwrap_or(t.dtype);
-        let device = match args.named("device") {
-            None => t.device,
-            some => self.device(&at, some)?,
-        };
+        let (dtype, device) = self.like(&t, args)?;
         // torch keeps the strides of dense, non-overlapping tensors and packs all others in their stride order.
         let stride = preserved_strides(&t);
         let contiguous = matches!(args.named("memory_format"), Some(Value::Path(p)) if &*p == "torch.contiguous_format");
@@ -264,10 +284,11 @@ impl<'a> Interp<'a> {
     }
 }
 
-fn fill_of(name: &str) -> Init {
-    match name {
-        "zeros" => Init::Fill(Const::Int(0)),
-        "ones" => Init::Fill(Const::Int(1)),
+/// What is in a new tensor.
+pub(super) fn fill_of(op: Op) -> Init {
+    match op {
+        Op::Zeros | Op::ZerosLike | Op::NewZeros => Init::Fill(Const::Int(0)),
+        Op::Ones | Op::OnesLike | Op::NewOnes => Init::Fill(Const::Int(1)),
         _ => Init::Uninitialized,
     }
 }

@@ -24,7 +24,7 @@
 //! - inputs that are updated: `an_input_updated_in_place_must_be_updated_by_the_pattern_too`
 //! - views written later: `a_returned_view_must_not_be_written_later`
 //!
-//! torch.fx's own mistakes, shown live by `python -m passnet.fx_parity bugs`:
+//! torch.fx's own mistakes, shown live by `python -m passnet.parity.fx_matches bugs`:
 //! - adjacent matches that refer to erased nodes: `adjacent_matches_do_not_refer_to_erased_nodes`
 //! - false matches: `false_match_when_an_argument_is_bound_to_a_list_that_holds_a_matched_node`
 //! - identity replacement: `identity_replacement_is_refused_while_tracing`

@@ -7,20 +7,14 @@ use super::library::Place;
 use crate::error::{CommandError, Outcome};
 use crate::output::Output;
 use clap::{Args, Subcommand};
+use passnet_engine::python_files;
 use passnet_engine::torch::package::{Package, WORKER};
 use passnet_library::Trust;
 use serde_json::{Map, Value as Json};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Names below the package folder, and texts.
-macro_rules! files {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../../python/", $name)))),*]
-    };
-}
-
-const BACKEND: &[(&str, &str)] = files![
+const BACKEND: &[(&str, &str)] = &python_files![
     "passnet/backend/__init__.py",
     "passnet/backend/bench.py",
     "passnet/backend/compiled.py",
@@ -38,7 +32,8 @@ const BACKEND: &[(&str, &str)] = files![
     "passnet/backend/solving.py",
     "passnet/backend/timing.py",
     "passnet/backend/verification.py",
-    "passnet/yardstick.py",
+    "passnet/parity/__init__.py",
+    "passnet/parity/yardstick.py",
 ];
 
 #[derive(Debug, Subcommand)]

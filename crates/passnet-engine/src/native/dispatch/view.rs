@@ -191,15 +191,6 @@ fn convert(args: &Args<'_>) -> Result<Value> {
     let input = args.input()?;
     let named = |dtype: DType| args.precise(dtype);
     let dtype = match args.op {
-        Op::Float => named(DType::Float32),
-        Op::Double => named(DType::Float64),
-        Op::Half => named(DType::Float16),
-        Op::Bfloat16 => named(DType::BFloat16),
-        Op::Long => DType::Int64,
-        Op::Int => DType::Int32,
-        Op::Short => DType::Int16,
-        Op::Byte => DType::UInt8,
-        Op::Bool => DType::Bool,
         Op::TypeAs => args.tensor("other")?.dtype(),
         Op::To => conversion_target(args).unwrap_or(input.dtype()),
         Op::Type => match args.value("dtype") {
@@ -210,7 +201,7 @@ fn convert(args: &Args<'_>) -> Result<Value> {
             Value::None => return Ok(Value::Text(class_name(input.dtype()).into())),
             _ => bail!(DType, "dtype must be a type, str, or dtype object"),
         },
-        _ => input.dtype(),
+        op => op.converts_to().map_or(input.dtype(), named),
     };
     let copies = args.flag("copy")?;
     let converted =

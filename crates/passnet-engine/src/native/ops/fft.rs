@@ -2,9 +2,9 @@
 //! algorithm otherwise.
 
 use crate::native::error::{Result, bail, ensure};
-use crate::native::simd::parallel::for_each_weighted_chunk;
 use crate::native::tensor::layout::Dims;
 use crate::native::tensor::{Buffer, Complex, Tensor};
+use passnet_cpu::parallel::for_each_weighted_chunk;
 use passnet_graph::DType;
 use std::f64::consts::PI;
 

@@ -2,10 +2,10 @@
 
 use super::conv::{Window, gather_back};
 use crate::native::error::{Result, ensure};
-use crate::native::simd::parallel::for_each_weighted_chunk;
 use crate::native::tensor::element::with_width;
 use crate::native::tensor::layout::{Runs, numel};
 use crate::native::tensor::{Buffer, Tensor};
+use passnet_cpu::parallel::for_each_weighted_chunk;
 use passnet_graph::DType;
 
 /// Kernel, dilation, padding and stride over rows and columns.

@@ -3,10 +3,10 @@
 use super::gemm::{HalfProduct, Halves, Matrix, Sizes, multiply_batch};
 use super::pointwise;
 use crate::native::error::{Result, bail, ensure};
-use crate::native::simd::math::Real;
-use crate::native::simd::parallel::{GRAIN, for_each_chunk};
+use crate::native::tensor::element::Real;
 use crate::native::tensor::layout::{Dims, broadcast_shapes, numel};
 use crate::native::tensor::{Arg, Buffer, Scalar, Tensor};
+use passnet_cpu::parallel::{GRAIN, for_each_chunk};
 use passnet_graph::DType;
 
 /// `torch.matmul`, for all ranks.

@@ -2,11 +2,11 @@
 
 use super::conv::Window;
 use crate::native::error::{Result, ensure};
-use crate::native::simd::math::Real;
-use crate::native::simd::multiversion;
-use crate::native::simd::parallel::{for_each_chunk, for_each_weighted_chunk};
+use crate::native::tensor::element::Real;
 use crate::native::tensor::layout::{Dims, looks_channels_last, numel};
 use crate::native::tensor::{Buffer, Tensor};
+use passnet_cpu::parallel::{for_each_chunk, for_each_weighted_chunk};
+use passnet_cpu::{Float, multiversion};
 use passnet_graph::DType;
 
 /// Kernel, stride, padding and dilation per spatial dimension; the number of these is the kernel's length.

@@ -6,7 +6,7 @@
 // The published coefficients, digit for digit.
 #![allow(clippy::excessive_precision, clippy::unreadable_literal)]
 
-use crate::native::simd::multiversion;
+use passnet_cpu::multiversion;
 
 /// The Cephes `logf` polynomial, highest power first.
 const LOG: [f32; 9] = [

@@ -1,6 +1,6 @@
 //! mt19937, the 32-bit Mersenne Twister.
 
-use crate::native::simd::multiversion;
+use passnet_cpu::multiversion;
 
 const SIZE: usize = 624;
 const MIDDLE: usize = 397;

@@ -5,8 +5,8 @@ use super::layout::{self, Dims, Runs};
 use super::{Buffer, Tensor};
 use crate::native::error::{Result, ensure};
 use crate::native::ops::pointwise::blocks;
-use crate::native::simd::convert::loader;
-use crate::native::simd::parallel::{GRAIN, for_each_chunk};
+use crate::native::tensor::convert::loader;
+use passnet_cpu::parallel::{GRAIN, for_each_chunk};
 use passnet_graph::DType;
 use smallvec::SmallVec;
 

@@ -231,6 +231,11 @@ pub trait Compute: Element {
     fn store<O: Element>(self) -> O;
 }
 
+/// The float types in which kernels compute.
+pub(crate) trait Real: Compute + passnet_cpu::Float {}
+
+impl<T: Compute + passnet_cpu::Float> Real for T {}
+
 macro_rules! compute {
     ($t:ty, $to:ident, $from:ident) => {
         impl Compute for $t {

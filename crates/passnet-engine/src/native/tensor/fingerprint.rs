@@ -5,8 +5,8 @@
 //! are taken modulo a prime.
 
 use super::{Result, Tensor};
-use crate::native::simd::multiversion;
-use crate::native::simd::parallel::for_each_weighted_chunk;
+use passnet_cpu::multiversion;
+use passnet_cpu::parallel::for_each_weighted_chunk;
 use passnet_graph::DType;
 use std::hash::{BuildHasher, Hasher, RandomState};
 

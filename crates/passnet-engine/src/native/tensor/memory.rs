@@ -10,7 +10,7 @@
 
 use super::element::Plain;
 use crate::native::error::{Result, TensorError};
-use crate::native::simd::parallel::for_each_chunk;
+use passnet_cpu::parallel::for_each_chunk;
 use passnet_graph::DType;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::cell::RefCell;

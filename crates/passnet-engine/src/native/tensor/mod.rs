@@ -4,6 +4,7 @@
 //! never waits; a conflict is `TensorError::Busy`, never a data race. Every tensor's sizes, strides and offset stay inside its
 //! storage: constructors and views check that once, so kernels may index freely and still cannot leave the buffer.
 
+pub(crate) mod convert;
 pub mod copy;
 pub mod element;
 mod fingerprint;
@@ -22,10 +23,9 @@ pub use scalar::Scalar;
 pub use views::Region;
 
 use crate::native::error::{Result, TensorError, bail, ensure};
-use crate::native::simd::convert;
-use crate::native::simd::parallel::for_each_chunk;
 use element::{Plain, with_element};
 use memory::Memory;
+use passnet_cpu::parallel::for_each_chunk;
 use passnet_graph::DType;
 use rayon::prelude::*;
 use std::marker::PhantomData;

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The process's program.
-const SCRIPT: &str = include_str!("../../../../../python/passnet/compile_kernels.py");
+const SCRIPT: &str = include_str!("../../../../../python/passnet/sandboxed/compile_kernels.py");
 
 /// What ends a process from outside: a person, or a system that is short of memory.
 const KILLED: i32 = 9;

@@ -16,13 +16,14 @@ mod row_pointers;
 mod scalar;
 mod shapes;
 
-use super::simd::{Isa, Kernel};
+use super::simd::Kernel;
 use super::tape::{Bounds, SReg, Step, Tape, VReg};
 use super::views::Strides;
 use crate::ir::{Block, Function, Inst, Loc, Op, ValueId};
 use crate::types::{Shape, Type};
 use arena::Arena;
 use group::GroupBuilder;
+use passnet_cpu::Isa;
 use rustc_hash::FxHashMap;
 
 /// What a kernel parameter is bound to.

@@ -2,10 +2,12 @@
 
 use super::{Lower, Rep, Result};
 use crate::exec::lane::Lane;
-use crate::exec::simd::{self, Isa, Kernel, Mode};
+use crate::exec::simd::{self, Kernel, Mode};
 use crate::exec::tape::{IntOp, SReg, Step};
 use crate::ir::{BinaryOp, Inst, Literal, Op, UnaryOp, ValueId};
 use crate::types::{Elem, Type};
+use passnet_cpu::Isa;
+use passnet_cpu::halves::{round_to_bf16, round_to_f16};
 
 pub(super) const FULL: (i64, i64) = (i64::MIN, i64::MAX);
 
@@ -67,8 +69,8 @@ impl Lower<'_> {
                 match e {
                     Elem::F64 => x.to_bits(),
                     Elem::F32 => u64::from((x as f32).to_bits()),
-                    Elem::F16 => u64::from(simd::round_to_f16(x as f32).to_bits()),
-                    Elem::BF16 => u64::from(simd::round_to_bf16(x as f32).to_bits()),
+                    Elem::F16 => u64::from(round_to_f16(x as f32).to_bits()),
+                    Elem::BF16 => u64::from(round_to_bf16(x as f32).to_bits()),
                     _ => x as i64 as u64,
                 }
             }

@@ -2,9 +2,9 @@
 
 use super::assembler::*;
 use super::layout::WIDTH;
-use crate::exec::simd::Isa;
 use crate::fixture::Fixture;
 use iced_x86::{Code as Decoded, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+use passnet_cpu::Isa;
 use passnet_graph::syntax::Source;
 use std::path::Path;
 

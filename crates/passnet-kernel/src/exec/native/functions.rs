@@ -1,9 +1,15 @@
-//! Elementary functions as code: operation for operation what [`super::super::simd::math`] does, so the bits agree.
+//! Elementary functions as code: operation for operation what [`passnet_cpu::math::fast`] does, so the bits agree.
 //!
 //! Each takes the registers of its result and argument, which differ, and may use the scratch registers.
 
 use super::assembler::*;
-use crate::exec::simd::{EXP_VANISHES, EXP2_VANISHES, ROUNDER};
+use passnet_cpu::math::fast::{
+    ERF_EDGE, ERF_FAR, ERF_MOST, ERF_NEAR, EXP, EXP2_MOST, EXP2_VANISHES, LOG, TANH, TANH_EDGE,
+    TANH_MOST,
+};
+use passnet_cpu::math::{
+    EXP_MOST, EXP_VANISHES, LN2_HIGH, LN2_LOW, ROOT_HALF, ROUNDER, SUBNORMAL_SCALE,
+};
 use std::f32::consts::{LN_2, LOG2_E};
 
 impl Assembler {
@@ -19,17 +25,7 @@ impl Assembler {
 
     /// `to = exp(r) * 2^n`
     fn exp_of_remainder(&mut self, to: Zmm, r: Zmm, n: Zmm) {
-        let p = [
-            1.987_569_1e-4,
-            1.398_199_9e-3,
-            8.333_452e-3,
-            4.166_579_6e-2,
-            0.166_666_66,
-            0.5,
-            1.0,
-            1.0,
-        ];
-        self.poly(to, r, &p);
+        self.poly(to, r, &EXP);
         self.op(SCALE, to, to, n);
     }
 
@@ -46,7 +42,7 @@ impl Assembler {
 
     /// Uses the first three scratch registers and the mask; `x` may be the first.
     pub(super) fn exp(&mut self, to: Zmm, x: Zmm) {
-        self.bounded(x, EXP_VANISHES, 89.0);
+        self.bounded(x, EXP_VANISHES, EXP_MOST);
         self.exp_in_range(to);
         self.zeroed(MOV, to, to.into(), self.scratch.mask);
     }
@@ -58,16 +54,16 @@ impl Assembler {
         self.load(c, log2e);
         self.op(FMA, c, b, rounder);
         self.op(SUB, c, c, rounder);
-        let high = self.number(-0.693_359_4);
+        let high = self.number(-LN2_HIGH);
         self.op(FMA_INTO, b, c, high);
-        let low = self.number(2.121_944_4e-4);
+        let low = self.number(-LN2_LOW);
         self.op(FMA_INTO, b, c, low);
         self.exp_of_remainder(to, b, c);
     }
 
     pub(super) fn exp2(&mut self, to: Zmm, x: Zmm) {
         let [_, b, c, _] = self.scratch.lanes;
-        self.bounded(x, EXP2_VANISHES, 129.0);
+        self.bounded(x, EXP2_VANISHES, EXP2_MOST);
         self.round(c, b, NEAREST);
         self.op(SUB, b, b, c);
         let ln2 = self.number(LN_2);
@@ -98,7 +94,7 @@ impl Assembler {
         let ([a, b, _, d], k) = (self.scratch.lanes, self.scratch.mask);
         let rest = self.bits(0x7fff_ffff);
         self.op(AND, d, x, rest);
-        let (most, two, one) = (self.number(20.0), self.number(2.0), self.number(1.0));
+        let (most, two, one) = (self.number(TANH_MOST), self.number(2.0), self.number(1.0));
         self.op(MIN, b, d, most);
         self.op(MUL, b, b, two);
         self.exp_in_range(to);
@@ -109,12 +105,11 @@ impl Assembler {
         self.op(SUB, a, a, to);
         self.copy_sign(a, x);
         self.op(MUL, b, x, x);
-        let p = [-5.704_988_6e-3, 2.063_908_8e-2, -5.373_971_6e-2, 0.133_314_42, -0.333_332_8];
-        self.poly(to, b, &p);
+        self.poly(to, b, &TANH);
         self.op(MUL, to, to, b);
         self.op(FMA, to, x, x);
         // NaN is not large: it comes out of the polynomial.
-        let edge = self.number(0.625);
+        let edge = self.number(TANH_EDGE);
         self.compare(k, d, edge, GE, K0);
         self.masked(BLEND, to, to, a, k);
     }
@@ -123,19 +118,17 @@ impl Assembler {
         let ([a, b, c, d], k) = (self.scratch.lanes, self.scratch.mask);
         let rest = self.bits(0x7fff_ffff);
         self.op(AND, d, x, rest);
-        let most = self.number(4.0);
+        let most = self.number(ERF_MOST);
         self.load(a, most);
         self.op(MIN, d, a, d);
         self.op(MUL, a, d, d);
-        let [r, r0] = [self.number(-1.728_534_7e-5), self.number(3.831_971_3e-4)];
+        let [r, r0, u, u0, rest @ ..] = ERF_FAR.map(|coefficient| self.number(coefficient));
         self.load(b, r);
         self.op(FMA, b, d, r0);
-        let [u, u0] = [self.number(-3.883_964_4e-3), self.number(2.425_462_2e-2)];
         self.load(c, u);
         self.op(FMA, c, d, u0);
         self.op(FMA, b, a, c);
-        for coefficient in [-0.106_777_88, -0.634_846_7, -0.128_717_51] {
-            let coefficient = self.number(coefficient);
+        for coefficient in rest {
             self.op(FMA, b, d, coefficient);
         }
         self.op(FMS, b, d, d);
@@ -144,18 +137,10 @@ impl Assembler {
         self.load(b, one);
         self.op(SUB, b, b, to);
         self.copy_sign(b, x);
-        let q = [
-            -5.967_617e-4,
-            4.991_194e-3,
-            -2.676_813_5e-2,
-            0.112_819_925,
-            -0.376_125_34,
-            0.128_379_17,
-        ];
-        self.poly(to, a, &q);
+        self.poly(to, a, &ERF_NEAR);
         self.op(FMA, to, x, x);
         // NaN is not large: it comes out of the polynomial.
-        let edge = self.number(0.927_734_4);
+        let edge = self.number(ERF_EDGE);
         self.compare(k, d, edge, GT, K0);
         self.masked(BLEND, to, to, b, k);
     }
@@ -166,9 +151,9 @@ impl Assembler {
         let least = self.number(f32::MIN_POSITIVE);
         self.compare(k, x, least, LT, K0);
         self.load(a, Operand::Reg(x));
-        let scale = self.number(8_388_608.0);
+        let scale = self.number(SUBNORMAL_SCALE.0);
         self.masked(MUL, a, x, scale, k);
-        let root = self.bits(0x3f35_04f3);
+        let root = self.bits(ROOT_HALF as u32);
         self.op(INT_SUB, b, a, root);
         self.shift_right_signed(b, b, 23);
         self.shift_left(c, b, 23);
@@ -176,30 +161,19 @@ impl Assembler {
         let one = self.number(1.0);
         self.op(SUB, c, c, one);
         self.unary(INT_TO_FLOAT, b, b);
-        let shifted = self.number(23.0);
+        let shifted = self.number(SUBNORMAL_SCALE.1);
         self.masked(SUB, b, b, shifted, k);
-        let p = [
-            7.037_683_6e-2,
-            -0.115_146_1,
-            0.116_769_98,
-            -0.124_201_41,
-            0.142_493_23,
-            -0.166_680_57,
-            0.200_007_15,
-            -0.249_999_94,
-            0.333_333_3,
-        ];
-        self.poly(d, c, &p);
+        self.poly(d, c, &LOG);
         for _ in 0..3 {
             self.op(MUL, d, d, c);
         }
-        let low = self.number(-2.121_944_4e-4);
+        let low = self.number(LN2_LOW);
         self.op(FMA_INTO, d, b, low);
         self.op(MUL, a, c, c);
         let half = self.number(-0.5);
         self.op(FMA_INTO, d, a, half);
         self.op(ADD, to, c, d);
-        let high = self.number(0.693_359_4);
+        let high = self.number(LN2_HIGH);
         self.op(FMA_INTO, to, b, high);
         let infinity = self.number(f32::INFINITY);
         self.compare(k, x, infinity, EQ, K0);

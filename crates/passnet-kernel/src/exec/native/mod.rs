@@ -15,7 +15,6 @@ mod layout;
 mod pages;
 mod stage;
 
-use super::simd::Isa;
 use super::tape::{
     Access, Group, MaskForm, Micro, Place, PtrForm, SReg, Step, drop_unread, written,
 };
@@ -26,6 +25,7 @@ pub(super) use call::settle;
 use emit::Variant;
 use layout::{Layout, WIDTH, Walk};
 use pages::Pages;
+use passnet_cpu::Isa;
 use stage::Stage;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,8 +1,8 @@
 //! Rows of memory to lanes and back, with conversion between the stored type and the lane type.
 
-use super::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
-use super::{Isa, multiversion};
 use crate::types::Elem;
+use passnet_cpu::halves::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
+use passnet_cpu::{Isa, variants};
 
 /// Reads `n` elements that lie `stride` bytes apart.
 ///
@@ -94,10 +94,10 @@ unsafe fn store_body<S: Stored>(d: *mut u8, s: *const u8, stride: isize, n: usiz
     }
 }
 
-multiversion! {
+variants! {
     fn load [S: Stored] [S] (d: *mut u8, s: *const u8, stride: isize, n: usize) = load_body
 }
-multiversion! {
+variants! {
     fn store [S: Stored] [S] (d: *mut u8, s: *const u8, stride: isize, n: usize) = store_body
 }
 

@@ -1,7 +1,8 @@
 //! What each operation does to one lane.
 
 use super::map::{maps1, maps2};
-use super::{half, math};
+use passnet_cpu::halves;
+use passnet_cpu::math::{double, fast};
 
 // Floats.
 maps1! {
@@ -9,17 +10,17 @@ maps1! {
     NegF64: f64 => f64 = |x| -x;
     AbsF32: f32 => f32 = |x| x.abs();
     AbsF64: f64 => f64 = |x| x.abs();
-    ExpF32: f32 => f32 = |x| math::exp(x);
+    ExpF32: f32 => f32 = |x| fast::exp(x);
     ExpF64: f64 => f64 = |x| x.exp();
-    Exp2F32: f32 => f32 = |x| math::exp2(x);
+    Exp2F32: f32 => f32 = |x| fast::exp2(x);
     Exp2F64: f64 => f64 = |x| x.exp2();
     Expm1F32: f32 => f32 = |x| f64::from(x).exp_m1() as f32;
     Expm1F64: f64 => f64 = |x| x.exp_m1();
-    LogF32: f32 => f32 = |x| math::log(x);
+    LogF32: f32 => f32 = |x| fast::log(x);
     LogF64: f64 => f64 = |x| x.ln();
-    Log2F32: f32 => f32 = |x| math::log2(x);
+    Log2F32: f32 => f32 = |x| fast::log2(x);
     Log2F64: f64 => f64 = |x| x.log2();
-    Log10F32: f32 => f32 = |x| math::log10(x);
+    Log10F32: f32 => f32 = |x| fast::log10(x);
     Log10F64: f64 => f64 = |x| x.log10();
     Log1pF32: f32 => f32 = |x| f64::from(x).ln_1p() as f32;
     Log1pF64: f64 => f64 = |x| x.ln_1p();
@@ -29,9 +30,9 @@ maps1! {
     RsqrtF64: f64 => f64 = |x| 1.0 / x.sqrt();
     CbrtF32: f32 => f32 = |x| x.cbrt();
     CbrtF64: f64 => f64 = |x| x.cbrt();
-    SinF32: f32 => f32 = |x| math::sin(x);
+    SinF32: f32 => f32 = |x| fast::sin(x);
     SinF64: f64 => f64 = |x| x.sin();
-    CosF32: f32 => f32 = |x| math::cos(x);
+    CosF32: f32 => f32 = |x| fast::cos(x);
     CosF64: f64 => f64 = |x| x.cos();
     TanF32: f32 => f32 = |x| f64::from(x).tan() as f32;
     TanF64: f64 => f64 = |x| x.tan();
@@ -45,8 +46,8 @@ maps1! {
     SinhF64: f64 => f64 = |x| x.sinh();
     CoshF32: f32 => f32 = |x| f64::from(x).cosh() as f32;
     CoshF64: f64 => f64 = |x| x.cosh();
-    SigmoidF32: f32 => f32 = |x| math::sigmoid(x);
-    TanhF32: f32 => f32 = |x| math::tanh(x);
+    SigmoidF32: f32 => f32 = |x| fast::sigmoid(x);
+    TanhF32: f32 => f32 = |x| fast::tanh(x);
     TanhF64: f64 => f64 = |x| x.tanh();
     AsinhF32: f32 => f32 = |x| f64::from(x).asinh() as f32;
     AsinhF64: f64 => f64 = |x| x.asinh();
@@ -54,12 +55,12 @@ maps1! {
     AcoshF64: f64 => f64 = |x| x.acosh();
     AtanhF32: f32 => f32 = |x| f64::from(x).atanh() as f32;
     AtanhF64: f64 => f64 = |x| x.atanh();
-    ErfF32: f32 => f32 = |x| math::erf(x);
-    ErfF64: f64 => f64 = |x| math::erf64(x);
-    ErfcF32: f32 => f32 = |x| math::erfc64(f64::from(x)) as f32;
-    ErfcF64: f64 => f64 = |x| math::erfc64(x);
-    LgammaF32: f32 => f32 = |x| math::lgamma64(f64::from(x)) as f32;
-    LgammaF64: f64 => f64 = |x| math::lgamma64(x);
+    ErfF32: f32 => f32 = |x| fast::erf(x);
+    ErfF64: f64 => f64 = |x| double::erf_by_series(x);
+    ErfcF32: f32 => f32 = |x| double::erfc_by_fraction(f64::from(x)) as f32;
+    ErfcF64: f64 => f64 = |x| double::erfc_by_fraction(x);
+    LgammaF32: f32 => f32 = |x| double::lgamma(f64::from(x)) as f32;
+    LgammaF64: f64 => f64 = |x| double::lgamma(x);
     FloorF32: f32 => f32 = |x| x.floor();
     FloorF64: f64 => f64 = |x| x.floor();
     CeilF32: f32 => f32 = |x| x.ceil();
@@ -78,8 +79,8 @@ maps1! {
     IsFiniteF64: f64 => u8 = |x| u8::from(x.is_finite());
     SignBitF32: f32 => u8 = |x| u8::from(x.is_sign_negative());
     SignBitF64: f64 => u8 = |x| u8::from(x.is_sign_negative());
-    RoundF16: f32 => f32 = |x| half::round_to_f16(x);
-    RoundBF16: f32 => f32 = |x| half::round_to_bf16(x);
+    RoundF16: f32 => f32 = |x| halves::round_to_f16(x);
+    RoundBF16: f32 => f32 = |x| halves::round_to_bf16(x);
 }
 
 // Integers and booleans.
@@ -144,10 +145,10 @@ maps1! {
     BitsI64ToF32: i64 => f32 = |x| f32::from_bits(x as u32);
     BitsF64ToI64: f64 => i64 = |x| x.to_bits() as i64;
     BitsI64ToF64: i64 => f64 = |x| f64::from_bits(x as u64);
-    BitsF16ToI32: f32 => i32 = |x| i32::from(half::f32_to_f16(x));
-    BitsBF16ToI32: f32 => i32 = |x| i32::from(half::f32_to_bf16(x));
-    BitsI32ToF16: i32 => f32 = |x| half::f16_to_f32(x as u16);
-    BitsI32ToBF16: i32 => f32 = |x| half::bf16_to_f32(x as u16);
+    BitsF16ToI32: f32 => i32 = |x| i32::from(halves::f32_to_f16(x));
+    BitsBF16ToI32: f32 => i32 = |x| i32::from(halves::f32_to_bf16(x));
+    BitsI32ToF16: i32 => f32 = |x| halves::f16_to_f32(x as u16);
+    BitsI32ToBF16: i32 => f32 = |x| halves::bf16_to_f32(x as u16);
     BitsU32ToI32: i64 => i32 = |x| x as i32;
     BitsI32ToU32: i32 => i64 = |x| i64::from(x as u32);
 }

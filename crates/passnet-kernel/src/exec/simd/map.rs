@@ -1,6 +1,6 @@
 //! The loops behind every elementwise kernel.
 
-use super::multiversion;
+use passnet_cpu::variants;
 
 /// An elementwise kernel: destination, up to three operands, number of lanes.
 ///
@@ -92,14 +92,14 @@ unsafe fn body3<F: Map3, const BS: bool, const CS: bool>(
     }
 }
 
-multiversion! {
+variants! {
     pub(super) fn map1 [F: Map1] [F] (d: *mut u8, a: *const u8, b: *const u8, c: *const u8, n: usize) = body1
 }
-multiversion! {
+variants! {
     pub(super) fn map2 [F: Map2, const AS: bool, const BS: bool] [F, AS, BS]
         (d: *mut u8, a: *const u8, b: *const u8, c: *const u8, n: usize) = body2
 }
-multiversion! {
+variants! {
     pub(super) fn map3 [F: Map3, const BS: bool, const CS: bool] [F, BS, CS]
         (d: *mut u8, a: *const u8, b: *const u8, c: *const u8, n: usize) = body3
 }

@@ -2,10 +2,10 @@
 
 use super::arith::*;
 use super::map::Map2;
-use super::{Isa, multiversion};
 use crate::exec::lane::Lane;
 use crate::ir::ReduceOp;
 use crate::types::Elem;
+use passnet_cpu::{Isa, variants};
 
 /// Destination, source, outer size, reduced size, inner size.
 ///
@@ -126,11 +126,11 @@ unsafe fn scan_body<F: Map2<A = T, B = T, R = T>, T: Copy>(
     }
 }
 
-multiversion! {
+variants! {
     fn reduce_of [F: Map2<A = T, B = T, R = T>, T: Copy] [F, T]
         (d: *mut u8, s: *const u8, outer: usize, size: usize, inner: usize) = reduce_body
 }
-multiversion! {
+variants! {
     fn scan_of [F: Map2<A = T, B = T, R = T>, T: Copy] [F, T]
         (d: *mut u8, s: *const u8, outer: usize, size: usize, inner: usize, reverse: bool) = scan_body
 }
@@ -262,7 +262,7 @@ dot_lane! {
     i32 = |a, b, c| a.wrapping_mul(b).wrapping_add(c);
 }
 
-multiversion! {
+variants! {
     fn dot_of [T: DotLane] [T] (c: *mut u8, a: *const u8, b: *const u8, m: usize, n: usize, k: usize) = dot_body
 }
 

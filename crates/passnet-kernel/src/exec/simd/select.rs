@@ -1,6 +1,5 @@
 //! From an operation and its types to the chunk kernel that does it.
 
-use super::Isa;
 use super::arith::*;
 #[cfg(target_arch = "x86_64")]
 use super::avx512::{self, Function};
@@ -8,6 +7,7 @@ use super::map::{Kernel, map1, map2, map3};
 use crate::exec::lane::Lane;
 use crate::ir::{BinaryOp, CmpOp, UnaryOp};
 use crate::types::Elem;
+use passnet_cpu::Isa;
 
 /// Which operands of a two- or three-operand kernel are scalars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -150,9 +150,10 @@ fn transposed(rows: [__m512; SIDE]) -> [__m512; SIDE] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Isa, load_row, store_row};
+    use super::super::{load_row, store_row};
     use super::*;
     use crate::types::Elem;
+    use passnet_cpu::Isa;
 
     #[test]
     fn blocks_of_every_size_come_back_as_they_were() {

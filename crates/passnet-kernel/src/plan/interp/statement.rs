@@ -5,7 +5,9 @@ use crate::consts::Const;
 use crate::plan::state::Place;
 use crate::plan::value::{DictId, Value};
 use passnet_graph::syntax::Ranged;
-use passnet_graph::syntax::ast::{Expr, Operator, Stmt};
+use passnet_graph::syntax::ast::{
+    Expr, Operator, Stmt, StmtAssert, StmtFor, StmtIf, StmtImport, StmtWhile, StmtWith,
+};
 
 impl<'a> Interp<'a> {
     pub(in crate::plan) fn block(&mut self, body: &'a [Stmt]) -> Result<Flow<'a>> {
@@ -59,49 +61,9 @@ impl<'a> Interp<'a> {
                 };
                 return Ok(Flow::Return(value));
             }
-            Stmt::If(s) => {
-                let test = self.expr(&s.test)?;
-                if self.truthy(&*s.test, &test)? {
-                    return self.block(&s.body);
-                }
-                for clause in &s.elif_else_clauses {
-                    let taken = match &clause.test {
-                        None => true,
-                        Some(test) => {
-                            let value = self.expr(test)?;
-                            self.truthy(test, &value)?
-                        }
-                    };
-                    if taken {
-                        return self.block(&clause.body);
-                    }
-                }
-            }
-            Stmt::For(s) => {
-                let iter = self.expr(&s.iter)?;
-                for item in self.iterate(&*s.iter, &iter)? {
-                    self.step(stmt)?;
-                    self.assign(&s.target, item)?;
-                    match self.block(&s.body)? {
-                        Flow::Next | Flow::Continue => {}
-                        Flow::Break => return Ok(Flow::Next),
-                        Flow::Return(v) => return Ok(Flow::Return(v)),
-                    }
-                }
-                return self.block(&s.orelse);
-            }
-            Stmt::While(s) => loop {
-                self.step(stmt)?;
-                let test = self.expr(&s.test)?;
-                if !self.truthy(&*s.test, &test)? {
-                    return self.block(&s.orelse);
-                }
-                match self.block(&s.body)? {
-                    Flow::Next | Flow::Continue => {}
-                    Flow::Break => return Ok(Flow::Next),
-                    Flow::Return(v) => return Ok(Flow::Return(v)),
-                }
-            },
+            Stmt::If(s) => return self.branch(s),
+            Stmt::For(s) => return self.for_loop(stmt, s),
+            Stmt::While(s) => return self.while_loop(stmt, s),
             Stmt::FunctionDef(def) => {
                 let function = crate::modules::FunctionRef { module: self.module(), def };
                 if function.is_kernel() {
@@ -111,19 +73,7 @@ impl<'a> Interp<'a> {
                 let value = Value::Function(function, Some(self.frame));
                 self.set(def.name.as_str(), value);
             }
-            Stmt::Assert(s) => {
-                let test = self.expr(&s.test)?;
-                if !self.truthy(&*s.test, &test)? {
-                    let message = match &s.msg {
-                        Some(m) => {
-                            let value = self.expr(m)?;
-                            format!("assertion failed: {}", self.text(&value))
-                        }
-                        None => "assertion failed".into(),
-                    };
-                    return Err(self.error(s, message));
-                }
-            }
+            Stmt::Assert(s) => self.assertion(s)?,
             Stmt::Raise(s) => {
                 let message = match s.exc.as_deref() {
                     Some(Expr::Call(c)) => match c.arguments.args.first() {
@@ -137,32 +87,8 @@ impl<'a> Interp<'a> {
                 };
                 return Err(self.error(s, format!("the wrapper raises: {message}")));
             }
-            Stmt::With(s) => {
-                for item in &s.items {
-                    let text = self.modules.source(self.module()).slice(item.context_expr.range());
-                    let known = [
-                        "torch.cuda.device",
-                        "torch.no_grad",
-                        "torch.inference_mode",
-                        "torch.cuda.stream",
-                    ];
-                    if !known.iter().any(|k| text.starts_with(k)) || item.optional_vars.is_some() {
-                        return Err(self.outside(item, "this `with` is not allowed in a wrapper"));
-                    }
-                }
-                return self.block(&s.body);
-            }
-            Stmt::Import(s) => {
-                for alias in &s.names {
-                    let root = alias.name.as_str().split('.').next().unwrap_or("");
-                    let (name, path) = match &alias.asname {
-                        Some(asname) => (asname.as_str(), alias.name.as_str()),
-                        None => (root, root),
-                    };
-                    self.allowed_import(s, path)?;
-                    self.set(name, Value::Path(path.into()));
-                }
-            }
+            Stmt::With(s) => return self.with_block(s),
+            Stmt::Import(s) => self.import(s)?,
             Stmt::ImportFrom(s) => {
                 let module = s.module.as_ref().map_or("", |m| m.as_str());
                 self.allowed_import(s, module)?;
@@ -192,6 +118,95 @@ impl<'a> Interp<'a> {
             }
         }
         Ok(Flow::Next)
+    }
+
+    fn branch(&mut self, s: &'a StmtIf) -> Result<Flow<'a>> {
+        let test = self.expr(&s.test)?;
+        if self.truthy(&*s.test, &test)? {
+            return self.block(&s.body);
+        }
+        for clause in &s.elif_else_clauses {
+            let is_taken = match &clause.test {
+                None => true,
+                Some(test) => {
+                    let value = self.expr(test)?;
+                    self.truthy(test, &value)?
+                }
+            };
+            if is_taken {
+                return self.block(&clause.body);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn for_loop(&mut self, stmt: &'a Stmt, s: &'a StmtFor) -> Result<Flow<'a>> {
+        let iter = self.expr(&s.iter)?;
+        for item in self.iterate(&*s.iter, &iter)? {
+            self.step(stmt)?;
+            self.assign(&s.target, item)?;
+            match self.block(&s.body)? {
+                Flow::Next | Flow::Continue => {}
+                Flow::Break => return Ok(Flow::Next),
+                Flow::Return(v) => return Ok(Flow::Return(v)),
+            }
+        }
+        self.block(&s.orelse)
+    }
+
+    fn while_loop(&mut self, stmt: &'a Stmt, s: &'a StmtWhile) -> Result<Flow<'a>> {
+        loop {
+            self.step(stmt)?;
+            let test = self.expr(&s.test)?;
+            if !self.truthy(&*s.test, &test)? {
+                return self.block(&s.orelse);
+            }
+            match self.block(&s.body)? {
+                Flow::Next | Flow::Continue => {}
+                Flow::Break => return Ok(Flow::Next),
+                Flow::Return(v) => return Ok(Flow::Return(v)),
+            }
+        }
+    }
+
+    fn assertion(&mut self, s: &'a StmtAssert) -> Result<()> {
+        let test = self.expr(&s.test)?;
+        if self.truthy(&*s.test, &test)? {
+            return Ok(());
+        }
+        let message = match &s.msg {
+            Some(m) => {
+                let value = self.expr(m)?;
+                format!("assertion failed: {}", self.text(&value))
+            }
+            None => "assertion failed".into(),
+        };
+        Err(self.error(s, message))
+    }
+
+    fn with_block(&mut self, s: &'a StmtWith) -> Result<Flow<'a>> {
+        const KNOWN: [&str; 4] =
+            ["torch.cuda.device", "torch.no_grad", "torch.inference_mode", "torch.cuda.stream"];
+        for item in &s.items {
+            let text = self.modules.source(self.module()).slice(item.context_expr.range());
+            if !KNOWN.iter().any(|k| text.starts_with(k)) || item.optional_vars.is_some() {
+                return Err(self.outside(item, "this `with` is not allowed in a wrapper"));
+            }
+        }
+        self.block(&s.body)
+    }
+
+    fn import(&mut self, s: &'a StmtImport) -> Result<()> {
+        for alias in &s.names {
+            let root = alias.name.as_str().split('.').next().unwrap_or("");
+            let (name, path) = match &alias.asname {
+                Some(asname) => (asname.as_str(), alias.name.as_str()),
+                None => (root, root),
+            };
+            self.allowed_import(s, path)?;
+            self.set(name, Value::Path(path.into()));
+        }
+        Ok(())
     }
 
     pub(super) fn allowed_import(&self, at: &impl Ranged, path: &str) -> Result<()> {

@@ -1,5 +1,5 @@
 //! Functions as Python sees them: which spellings are one object, and how torch.fx records a call of it. The table
-//! `fx_calls.txt` was written by PyTorch itself (`python/passnet/fx_calls.py`).
+//! `fx_calls.txt` was written by PyTorch itself (`python/passnet/parity/fx_calls.py`).
 
 use passnet_graph::graph::{CalleeKind, Target};
 use passnet_graph::{Arg, Call, Graph};

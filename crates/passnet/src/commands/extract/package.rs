@@ -1,13 +1,8 @@
 //! The extractor's Python files, carried in this binary.
 
-/// Names below the package folder, and texts.
-macro_rules! files {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../../../python/", $name)))),*]
-    };
-}
+use passnet_engine::python_files;
 
-pub(in crate::commands) const FILES: &[(&str, &str)] = files![
+pub(in crate::commands) const FILES: &[(&str, &str)] = &python_files![
     "passnet/__init__.py",
     "passnet/extract/__init__.py",
     "passnet/extract/__main__.py",

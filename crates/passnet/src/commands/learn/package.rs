@@ -5,6 +5,7 @@ use crate::commands::doctor::python;
 use crate::error::CommandError;
 use crate::output::warn;
 use passnet_agent::model::LocalModel;
+use passnet_engine::python_files;
 use passnet_engine::torch::package::Package;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader};
@@ -12,14 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Names below the package folder, and texts.
-macro_rules! files {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../../../python/", $name)))),*]
-    };
-}
-
-const FILES: &[(&str, &str)] = files![
+const FILES: &[(&str, &str)] = &python_files![
     "passnet/__init__.py",
     "passnet/learn/__init__.py",
     "passnet/learn/__main__.py",

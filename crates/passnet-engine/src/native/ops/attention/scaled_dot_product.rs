@@ -5,12 +5,12 @@ use crate::native::ops::gemm::{Matrix, Sizes, Target, multiply};
 use crate::native::ops::reduce::{self, Extreme, exponentials, extreme_run};
 use crate::native::ops::{matmul, movement, pointwise};
 use crate::native::random::Generator;
-use crate::native::simd::convert::{narrow, widen};
-use crate::native::simd::math::Real;
-use crate::native::simd::parallel::for_each_weighted_chunk;
+use crate::native::tensor::convert::{narrow, widen};
+use crate::native::tensor::element::Real;
 use crate::native::tensor::layout::{Dims, Runs, broadcast_shapes, numel};
 use crate::native::tensor::{Buffer, Tensor};
 use half::{bf16, f16};
+use passnet_cpu::parallel::for_each_weighted_chunk;
 use passnet_graph::DType;
 
 /// Options of `torch.nn.functional.scaled_dot_product_attention`.

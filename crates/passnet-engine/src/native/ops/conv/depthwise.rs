@@ -3,13 +3,14 @@
 use super::padded::Padded;
 use super::window::Window;
 use crate::native::error::Result;
-use crate::native::simd::convert::{narrow, same, same_mut, widen};
-use crate::native::simd::math::Real;
-use crate::native::simd::parallel::{Shared, for_each_task, threads};
-use crate::native::simd::vector::{MOST_LANES, Vector, VectorKernel};
+use crate::native::tensor::convert::{narrow, same, same_mut, widen};
 use crate::native::tensor::element::Element;
+use crate::native::tensor::element::Real;
 use crate::native::tensor::layout::numel;
 use crate::native::tensor::{Buffer, Tensor};
+use passnet_cpu::parallel::{Shared, for_each_task};
+use passnet_cpu::threads;
+use passnet_cpu::vector::{MOST_LANES, Vector, VectorKernel};
 
 /// Vectors summed at a time, enough to hide how long one addition takes.
 const VECTORS: usize = 4;

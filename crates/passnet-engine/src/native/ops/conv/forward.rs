@@ -4,9 +4,9 @@ use super::padded::{Padded, Run};
 use super::window::Window;
 use crate::native::error::Result;
 use crate::native::ops::gemm::{COLUMNS, Factors, Matrix, Sizes, Target, multiply, multiply_panel};
-use crate::native::simd::math::Real;
-use crate::native::simd::parallel::{Shared, for_each_task, for_each_weighted_chunk};
 use crate::native::tensor::Buffer;
+use crate::native::tensor::element::Real;
+use passnet_cpu::parallel::{Shared, for_each_task, for_each_weighted_chunk};
 use smallvec::SmallVec;
 
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@ mod transposed;
 mod window;
 
 use crate::native::error::{Result, ensure};
-use crate::native::simd::math::Real;
+use crate::native::tensor::element::Real;
 use crate::native::tensor::layout::{Dims, looks_channels_last};
 use crate::native::tensor::{Buffer, Tensor};
 use half::{bf16, f16};

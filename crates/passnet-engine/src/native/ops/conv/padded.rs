@@ -7,9 +7,9 @@
 
 use super::window::Window;
 use crate::native::error::Result;
-use crate::native::simd::math::Real;
-use crate::native::simd::multiversion;
+use crate::native::tensor::element::Real;
 use crate::native::tensor::layout::numel;
+use passnet_cpu::multiversion;
 
 pub(super) struct Padded {
     /// Where the element lies that a tap sees at position 0.

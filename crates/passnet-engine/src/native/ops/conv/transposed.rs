@@ -3,9 +3,9 @@
 use super::window::Window;
 use crate::native::error::Result;
 use crate::native::ops::gemm::{Matrix, Sizes, Target, multiply};
-use crate::native::simd::math::Real;
-use crate::native::simd::parallel::for_each_weighted_chunk;
+use crate::native::tensor::element::Real;
 use crate::native::tensor::{Buffer, Tensor};
+use passnet_cpu::parallel::for_each_weighted_chunk;
 
 /// `window` is that of the forward convolution: its input is our output.
 pub(super) fn run<T: Real>(

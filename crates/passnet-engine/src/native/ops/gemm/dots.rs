@@ -4,8 +4,8 @@
 //! where one of them has few rows. Here nothing is copied.
 
 use super::{Sizes, Target};
-use crate::native::simd::math::Real;
-use crate::native::simd::vector::{Vector, VectorKernel};
+use crate::native::tensor::element::Real;
+use passnet_cpu::vector::{Vector, VectorKernel};
 
 /// Rows of the right matrix taken together.
 pub(super) const COLUMNS: usize = 4;

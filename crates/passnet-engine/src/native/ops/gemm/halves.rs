@@ -5,11 +5,12 @@ use super::dots::{self, Dots};
 use super::panel::{self, Factors, multiply_panel};
 use super::{LONG_ROW, Sizes, Target, WORTH_SHARING};
 use crate::native::error::Result;
-use crate::native::simd::convert::{Load, loader, storer};
-use crate::native::simd::parallel::{Shared, for_each_task_of, threads};
-use crate::native::simd::vector::Vectors;
+use crate::native::tensor::convert::{Load, loader, storer};
 use crate::native::tensor::layout::{Runs, numel};
 use crate::native::tensor::{Buffer, Read, Tensor};
+use passnet_cpu::parallel::Shared;
+use passnet_cpu::vector::Vectors;
+use passnet_cpu::{run_tasks, threads};
 use passnet_graph::DType;
 
 /// Columns that dot products are computed for at a time.
@@ -157,7 +158,7 @@ impl HalfProduct<'_> {
         let mut scratch = Buffer::<f32>::new(users * own)?;
         let scratch = Shared::new(&mut scratch);
         let out = Shared::new(out);
-        for_each_task_of(tasks, users, |task, thread| {
+        run_tasks(tasks, users, &|task, thread| {
             // SAFETY: tasks of one thread follow one another.
             let scratch = unsafe { scratch.slice(thread * own, own) };
             let mut held = None;

@@ -4,12 +4,12 @@ mod dots;
 mod halves;
 mod panel;
 
-use crate::native::simd::math::Real;
-use crate::native::simd::parallel::{for_each_task, for_each_weighted_chunk};
+use crate::native::tensor::element::Real;
 use ::gemm::Parallelism;
 use dots::Dots;
 pub(crate) use halves::{HalfProduct, Halves};
 pub(crate) use panel::{COLUMNS, Factors, multiply_panel};
+use passnet_cpu::parallel::{for_each_task, for_each_weighted_chunk};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 

@@ -3,8 +3,8 @@
 //! Row `i` of the right matrix starts wherever `offsets[i]` says, which makes convolutions a case of it: there the rows
 //! are what each tap of the kernel sees.
 
-use crate::native::simd::math::Real;
-use crate::native::simd::vector::{MOST_LANES, Vector, VectorKernel};
+use crate::native::tensor::element::Real;
+use passnet_cpu::vector::{MOST_LANES, Vector, VectorKernel};
 
 /// Rows of a block of sums, at most.
 pub(super) const ROWS: usize = 8;

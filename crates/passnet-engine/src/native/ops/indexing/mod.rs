@@ -11,10 +11,10 @@ pub use scatter::{ScatterOp, index_add, scatter, scatter_value};
 pub(crate) use unique::{Unique, unique};
 
 use crate::native::error::{Result, ensure};
-use crate::native::simd::parallel::{GRAIN, for_each_chunk};
 use crate::native::tensor::element::with_width;
 use crate::native::tensor::layout::{Dims, Runs, numel};
 use crate::native::tensor::{Buffer, Tensor};
+use passnet_cpu::parallel::{GRAIN, for_each_chunk};
 use passnet_graph::DType;
 
 /// The values of an index tensor, each checked against the size it indexes.

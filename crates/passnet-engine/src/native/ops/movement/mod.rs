@@ -6,13 +6,13 @@ pub use pad::{PadMode, pad};
 
 use super::indexing::index_select;
 use crate::native::error::{Result, ensure};
-use crate::native::simd::parallel::{GRAIN, for_each_chunk};
 use crate::native::tensor::copy::gather_words;
 use crate::native::tensor::element::{Plain, with_width};
 use crate::native::tensor::layout::{
     Dims, Runs, channels_last_order, contiguous_strides, looks_channels_last, numel,
 };
 use crate::native::tensor::{Buffer, Scalar, Tensor, Values};
+use passnet_cpu::parallel::{GRAIN, for_each_chunk};
 use passnet_graph::DType;
 
 /// `torch.cat`: types are promoted, empty vectors are skipped.

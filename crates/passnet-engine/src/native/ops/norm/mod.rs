@@ -5,11 +5,11 @@ mod single_rows;
 use super::pointwise::{self, Unary, blocks, unary::pick};
 use super::reduce::{self, Term, moments, row_moments, sum_run};
 use crate::native::error::{Result, ensure};
-use crate::native::simd::math::Real;
-use crate::native::simd::multiversion;
-use crate::native::simd::parallel::{GRAIN, for_each_chunk};
+use crate::native::tensor::element::Real;
 use crate::native::tensor::layout::{Dims, looks_channels_last};
 use crate::native::tensor::{Arg, Buffer, Scalar, Tensor, Values};
+use passnet_cpu::multiversion;
+use passnet_cpu::parallel::{GRAIN, for_each_chunk};
 use passnet_graph::DType;
 use single_rows::{Elements, PART, Place, by_single_rows};
 

@@ -1,10 +1,11 @@
 //! Half-precision rows, widened one at a time: all of them at once would take twice the memory of the input.
 
 use crate::native::error::Result;
-use crate::native::simd::convert::{Load, loader, storer};
-use crate::native::simd::math::Real;
-use crate::native::simd::parallel::{GRAIN, Shared, for_each_task_of, threads};
+use crate::native::tensor::convert::{Load, loader, storer};
+use crate::native::tensor::element::Real;
 use crate::native::tensor::{Buffer, Read, Tensor};
+use passnet_cpu::parallel::{GRAIN, Shared};
+use passnet_cpu::{run_tasks, threads};
 
 /// Elements of a row that are normalised at a time.
 pub(super) const PART: usize = 512;
@@ -37,7 +38,7 @@ pub(super) fn by_single_rows<T: Real, M>(
         let mut held = Buffer::<T>::new(users * length)?;
         let (held, shared) = (Shared::new(&mut held), Shared::new(&mut out));
         let per_task = rows.div_ceil(tasks);
-        for_each_task_of(tasks, users, |task, thread| {
+        run_tasks(tasks, users, &|task, thread| {
             // SAFETY: tasks of one thread follow one another.
             let held = unsafe { held.slice(thread * length, length) };
             for row in task * per_task..rows.min((task + 1) * per_task) {

@@ -3,9 +3,9 @@
 use super::blocks::{self, Block};
 use super::unary::{Unary, pick, unary, unary_in_place};
 use crate::native::error::{Result, bail, ensure};
-use crate::native::simd::math::Real;
-use crate::native::simd::multiversion;
+use crate::native::tensor::element::Real;
 use crate::native::tensor::{Arg, Complex, Scalar, Tensor, promote};
+use passnet_cpu::multiversion;
 use passnet_graph::DType;
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -5,11 +5,11 @@
 //! combination of element types and strides, and half-precision results are rounded once, at the end.
 
 use crate::native::error::Result;
-use crate::native::simd::convert::{Load, Store, cast, cast_mut, loader, storer};
-use crate::native::simd::parallel::{GRAIN, for_each_chunk};
+use crate::native::tensor::convert::{Load, Store, cast, cast_mut, loader, storer};
 use crate::native::tensor::element::Compute;
 use crate::native::tensor::layout::{self, Dims, Operand};
 use crate::native::tensor::{Buffer, Read, Tensor};
+use passnet_cpu::parallel::{GRAIN, for_each_chunk};
 use passnet_graph::DType;
 use smallvec::SmallVec;
 

@@ -7,11 +7,11 @@ use super::binary::{self, Binary};
 use super::blocks::{BLOCK, Block, Plan};
 use super::unary::{self, Unary};
 use crate::native::error::Result;
-use crate::native::simd::convert::{Load, Store, cast_mut, loader, storer};
-use crate::native::simd::math::Real;
-use crate::native::simd::parallel::{GRAIN, Shared, for_each_task};
+use crate::native::tensor::convert::{Load, Store, cast_mut, loader, storer};
+use crate::native::tensor::element::Real;
 use crate::native::tensor::layout::{self, Dims, Operand};
 use crate::native::tensor::{Buffer, Scalar, Tensor};
+use passnet_cpu::parallel::{GRAIN, Shared, for_each_task};
 use passnet_graph::DType;
 use smallvec::SmallVec;
 

@@ -4,9 +4,9 @@ use super::binary::{Binary, binary, logical_not};
 use super::blocks::{self, Block};
 use super::unary::pick;
 use crate::native::error::{Result, ensure};
-use crate::native::simd::math::Real;
-use crate::native::simd::multiversion;
+use crate::native::tensor::element::Real;
 use crate::native::tensor::{Arg, Complex, Scalar, Tensor, promote};
+use passnet_cpu::multiversion;
 use passnet_graph::DType;
 
 /// `torch.where(condition, a, b)`.

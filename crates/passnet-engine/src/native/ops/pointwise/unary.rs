@@ -2,9 +2,10 @@
 
 use super::blocks::{self, Block};
 use crate::native::error::{Result, bail, ensure};
-use crate::native::simd::math::{Real, erfc_f64, erfinv_f64};
-use crate::native::simd::multiversion;
+use crate::native::tensor::element::Real;
 use crate::native::tensor::{Complex, Tensor, promote};
+use passnet_cpu::math::double;
+use passnet_cpu::multiversion;
 use passnet_graph::DType;
 
 /// A function of one number, with its parameters.
@@ -314,8 +315,8 @@ fn by_standard_library<T: Real>(op: Unary, x: &[T], out: &mut [T]) {
         Unary::Asinh => f64::asinh,
         Unary::Acosh => f64::acosh,
         Unary::Atanh => f64::atanh,
-        Unary::Erfc => erfc_f64,
-        Unary::Erfinv => erfinv_f64,
+        Unary::Erfc => double::erfc,
+        Unary::Erfinv => double::erfinv,
         _ => |v| v,
     };
     for (o, v) in out.iter_mut().zip(x) {

@@ -3,10 +3,10 @@
 use super::plan::{Fold, Reduction, Rows, by_rows, fold, reduce_rows};
 use super::selection;
 use crate::native::error::{Result, ensure};
-use crate::native::simd::multiversion;
-use crate::native::simd::parallel::for_each_weighted_chunk;
 use crate::native::tensor::element::{Compute, Plain, Truth};
 use crate::native::tensor::{Buffer, Tensor};
+use passnet_cpu::multiversion;
+use passnet_cpu::parallel::for_each_weighted_chunk;
 use passnet_graph::DType;
 use std::marker::PhantomData;
 

@@ -1,11 +1,11 @@
 //! How a tensor is walked for a reduction over some of its dimensions.
 
 use crate::native::error::{Result, ensure};
-use crate::native::simd::convert::loader;
-use crate::native::simd::parallel::{GRAIN, for_each_weighted_chunk};
+use crate::native::tensor::convert::loader;
 use crate::native::tensor::element::{Compute, Plain};
 use crate::native::tensor::layout::Dims;
 use crate::native::tensor::{Buffer, Tensor, Values};
+use passnet_cpu::parallel::{GRAIN, for_each_weighted_chunk};
 use passnet_graph::DType;
 
 /// Elements of a single long reduction handled at a time; fixed, so that results do not depend on the number of threads.

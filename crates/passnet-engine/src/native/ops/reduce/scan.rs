@@ -1,9 +1,9 @@
 //! Running sums and products.
 
 use crate::native::error::{Result, ensure};
-use crate::native::simd::parallel::for_each_weighted_chunk;
 use crate::native::tensor::element::{Element, with_element};
 use crate::native::tensor::{Buffer, Tensor};
+use passnet_cpu::parallel::for_each_weighted_chunk;
 use passnet_graph::DType;
 
 /// What runs along the dimension.

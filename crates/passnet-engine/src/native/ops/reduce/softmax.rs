@@ -4,11 +4,11 @@ use super::extremes::{Extreme, Ordered, best_of_run, extreme_run};
 use super::plan::Reduction;
 use super::sums::{LANES, STRETCH, lane_sum, rounded_rows};
 use crate::native::error::{Result, ensure};
-use crate::native::simd::math::Real;
-use crate::native::simd::multiversion;
-use crate::native::simd::parallel::{GRAIN, Shared, for_each_task, for_each_weighted_chunk};
-use crate::native::simd::vector::add_lanes;
+use crate::native::tensor::element::Real;
 use crate::native::tensor::{Buffer, Tensor};
+use passnet_cpu::multiversion;
+use passnet_cpu::parallel::{GRAIN, Shared, for_each_task, for_each_weighted_chunk};
+use passnet_cpu::vector::add_lanes;
 use passnet_graph::DType;
 
 /// What is made of each row.

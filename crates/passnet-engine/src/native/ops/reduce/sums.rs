@@ -5,11 +5,11 @@
 
 use super::plan::{COLUMN_ROWS, Fold, Reduction, by_rows, fold};
 use crate::native::error::{Result, ensure};
-use crate::native::simd::math::Real;
-use crate::native::simd::multiversion;
-use crate::native::simd::vector::{MOST_LANES, add_lanes};
+use crate::native::tensor::element::Real;
 use crate::native::tensor::element::{Complex, Compute, Element};
 use crate::native::tensor::{Tensor, promote};
+use passnet_cpu::multiversion;
+use passnet_cpu::vector::{MOST_LANES, add_lanes};
 use passnet_graph::DType;
 use std::marker::PhantomData;
 

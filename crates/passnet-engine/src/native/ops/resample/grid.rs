@@ -1,9 +1,9 @@
 //! `torch.nn.functional.grid_sample`.
 
 use crate::native::error::{Result, ensure};
-use crate::native::simd::parallel::for_each_weighted_chunk;
 use crate::native::tensor::layout::{Dims, numel};
 use crate::native::tensor::{Buffer, Tensor};
+use passnet_cpu::parallel::for_each_weighted_chunk;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GridMode {

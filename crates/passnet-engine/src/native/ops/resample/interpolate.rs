@@ -3,11 +3,11 @@
 use crate::native::error::{Result, ensure};
 use crate::native::ops::indexing::index_select;
 use crate::native::ops::pool::adaptive_avg_pool;
-use crate::native::simd::math::Real;
-use crate::native::simd::multiversion;
-use crate::native::simd::parallel::{GRAIN, for_each_weighted_chunk};
+use crate::native::tensor::element::Real;
 use crate::native::tensor::layout::{Dims, looks_channels_last, numel};
 use crate::native::tensor::{Buffer, Tensor};
+use passnet_cpu::multiversion;
+use passnet_cpu::parallel::{GRAIN, for_each_weighted_chunk};
 use passnet_graph::DType;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,6 +12,7 @@ use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table, warn};
 use crate::paths::for_each_graph_with;
 use counters::Counted;
+use passnet_engine::python_files;
 use passnet_engine::torch::package::Package;
 use passnet_graph::infer::infer_folder;
 use passnet_graph::print::print_model;
@@ -24,10 +25,11 @@ use std::process::{Command, Stdio};
 use trace::{Kernel, Profile};
 
 /// The Python files of the profiler, and what they import.
-const FILES: &[(&str, &str)] = &[
-    ("passnet/__init__.py", include_str!("../../../../../../python/passnet/__init__.py")),
-    ("passnet/profile_cuda.py", include_str!("../../../../../../python/passnet/profile_cuda.py")),
-    ("passnet/replay.py", include_str!("../../../../../../python/passnet/replay.py")),
+const FILES: &[(&str, &str)] = &python_files![
+    "passnet/__init__.py",
+    "passnet/graphs/__init__.py",
+    "passnet/graphs/profile_cuda.py",
+    "passnet/graphs/replay.py",
 ];
 /// Characters of a kernel's name.
 const NAME: usize = 48;
@@ -97,7 +99,7 @@ pub(super) fn run(
         let file = package.folder().join("trace.json");
         let worker = |more: &[&str]| {
             let mut command = Command::new(&python);
-            command.args(["-m", "passnet.profile_cuda"]).arg(&place).args(more);
+            command.args(["-m", "passnet.graphs.profile_cuda"]).arg(&place).args(more);
             command.env("PYTHONPATH", package.folder()).env("PYTHONDONTWRITEBYTECODE", "1");
             command.stdin(Stdio::null());
             command

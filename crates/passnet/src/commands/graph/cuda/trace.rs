@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// What begins the name of a statement's record.
 const MARK: &str = "passnet:";
 
-/// What `passnet.profile_cuda` writes.
+/// What `passnet.graphs.profile_cuda` writes.
 #[derive(Debug, Deserialize)]
 pub(super) struct Profile {
     pub(super) device: String,
