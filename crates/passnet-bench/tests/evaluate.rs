@@ -289,7 +289,7 @@ fn statistics_that_eager_updates_may_change() {
         .with(FileName::Model, model)
         .with(FileName::WeightMeta, format!("{META}\n{}", statistics.concat()));
     let candidate = load(PASS, true).unwrap();
-    let evaluation = evaluate(&NativeEngine, &files, Some(&candidate), &options());
+    let evaluation = evaluate(&NativeEngine, &files, Subject::Passes(&candidate), &options());
     let verdict = &evaluation.judged.verdict;
     assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}");
 }
