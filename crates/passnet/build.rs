@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    // Asked when this runs: a build script may have been compiled in another checkout that shares its target folder.
+    let crate_folder =
+        std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo names the crate's folder");
+    let root = Path::new(&crate_folder).join("../..");
     for source in sources(&root) {
         tell(&format!("rerun-if-changed={}", root.join(source).display()));
     }
@@ -89,7 +92,9 @@ fn material(root: &Path) -> String {
     for part in ["tasks", "passes", "redteam"] {
         let folder = root.join("bench").join(part);
         tell(&format!("rerun-if-changed={}", folder.display()));
+        let known = files.len();
         collect(&folder, &mut files);
+        assert!(files.len() > known, "{}: nothing is there to be bundled", folder.display());
     }
     files.sort();
     let mut text = String::from("&[\n");
