@@ -214,7 +214,7 @@ print(1e3 * statistics.median(times[20:]))
 
 def deaths(check: Check) -> None:
     """Nodes, the driver and the head die while tasks are judged; nothing is lost, nothing is done twice."""
-    count = 80 if check.large else 12
+    count = 200 if check.large else 12
     nodes, drivers = (20, 5) if check.large else (2, 1)
     tasks = check.tasks(count)
     words = ["bench", tasks, "--passes", check.passes(tasks), *QUICK]
@@ -222,7 +222,7 @@ def deaths(check: Check) -> None:
     check.run(*words, "--out", alone)
     # On nodes each race lasts long enough that somebody can die in the middle of it; verdicts do not depend on that.
     words[words.index("--trials") + 1] = "100000"
-    words[-1] = "2"
+    words[-1] = "1"
     cluster = Cluster(3)
     plan = ["node"] * nodes + ["driver"] * (drivers - 1)
     random.shuffle(plan)

@@ -160,7 +160,7 @@ pub const EXP_VANISHES: f32 = -104.0;
 pub const EXP_MOST: f32 = 89.0;
 /// What subnormal numbers are multiplied with before they are split, and its logarithm to base two.
 pub const SUBNORMAL_SCALE: (f32, f32) = (8_388_608.0, 23.0);
-/// The bits of √½, where the mantissas of [`split`] begin.
+/// The bits of √½, where the mantissas of `split` begin.
 pub const ROOT_HALF: i32 = 0x3f35_04f3;
 
 /// The exponent n and the remainder r of x = n ln(2) + r.
