@@ -22,20 +22,14 @@ use crate::error::CommandError;
 use clap::Args;
 use passnet_cluster::{Bridge, Driven, End, Job, Limits, NodeStatus, drive, frame};
 use passnet_engine::EngineChoice;
+use passnet_engine::python_files;
 use passnet_engine::torch::package::Package;
 use serde_json::json;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Names below the package folder, and texts.
-macro_rules! files {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../../../python/", $name)))),*]
-    };
-}
-
-const FILES: &[(&str, &str)] = files![
+const FILES: &[(&str, &str)] = &python_files![
     "passnet/__init__.py",
     "passnet/cluster/__init__.py",
     "passnet/cluster/__main__.py",
