@@ -78,20 +78,22 @@ fn a_short_reply_holds_fewer_passes_and_is_right_too() {
                  return (tmp_5,)\n";
     std::fs::write(folder.join("graphs/one/model.py"), model).unwrap();
     let task = Arc::new(Task::read(&folder).unwrap());
-    let passes = |most_output: Option<u64>| -> Vec<String> {
+    let passes = |most_output: Option<u64>, most_operations: Option<usize>| -> Vec<String> {
         let evaluator = evaluator();
         let mut agent = solver(evaluator.clone(), false);
-        agent.model = Box::new(SolverModel::new(evaluator, false).within(most_output));
-        let out = place.path().join(format!("run-{most_output:?}"));
+        let model = SolverModel::new(evaluator, false).within(most_output, most_operations);
+        agent.model = Box::new(model);
+        let out = place.path().join(format!("run-{most_output:?}-{most_operations:?}"));
         run_in(&out, &agent, std::slice::from_ref(&task), 1, 1);
         let attempts = read_attempts(&out).unwrap();
         assert!(attempts[0].is_correct(), "{:?}", attempts[0].end);
         let list = out.join("attempts/two_chains/0/best/sorted_output_pass_rule_names.json");
         serde_json::from_slice(&std::fs::read(list).unwrap()).unwrap()
     };
-    assert_eq!(passes(None), ["add_sigmoid_mul", "mul_relu"]);
-    assert_eq!(passes(Some(300)), ["add_sigmoid_mul"], "the larger one is told");
-    assert_eq!(passes(Some(1)), ["mul_relu"], "the shortest one where nothing fits");
+    assert_eq!(passes(None, None), ["add_sigmoid_mul", "mul_relu"]);
+    assert_eq!(passes(Some(300), None), ["add_sigmoid_mul"], "the larger one is told");
+    assert_eq!(passes(Some(1), None), ["mul_relu"], "the shortest one where nothing fits");
+    assert_eq!(passes(None, Some(2)), ["fused", "fused_2", "fused_3"], "two operations each");
 }
 
 #[test]

@@ -17,6 +17,9 @@ const PAYS: f64 = 1.02;
 /// a whole register elsewhere, so with more of them no kernel has been seen to win.
 const MOST_LOOKUPS: usize = 2;
 
+/// What a pass is called where a small model is to learn from it: one name less to copy.
+const SHORT_NAME: &str = "fused";
+
 /// What was not measured is believed.
 fn pays(pass: &Pass) -> bool {
     pass.measured.is_none_or(|measured| measured.speedup >= PAYS)
@@ -77,7 +80,11 @@ impl Solver<'_> {
 
     /// Writes and measures a group; nothing where that does not work, with the reason noted.
     pub(crate) fn make(&mut self, family: &GraphFamily, group: &Group) -> Option<Pass> {
-        let stem = self.portfolio.new_stem(stem_of(group));
+        let base = match self.options.most_operations {
+            Some(_) => SHORT_NAME.to_string(),
+            None => stem_of(group),
+        };
+        let stem = self.portfolio.new_stem(base);
         let made = self.try_to_make(family, group, stem.clone());
         made.map_err(|reason| self.portfolio.note_dropped(&stem, &reason)).ok()
     }

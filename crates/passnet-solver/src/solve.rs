@@ -140,7 +140,7 @@ fn attempt(
     };
     let mut left = Vec::new();
     for (number, family) in families.iter().enumerate() {
-        let (groups, others) = groups(family);
+        let (groups, others) = groups(family, options.most_operations);
         left.extend(explain::left(family, &others));
         for group in &groups {
             solver.portfolio.count_place(&outline(group), number);

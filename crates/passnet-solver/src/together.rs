@@ -19,7 +19,8 @@ impl Solver<'_> {
         groups: &[Group],
         new: &BTreeSet<String>,
     ) {
-        if self.engine.computes_on_host() && !self.options.for_gpu {
+        let is_alone = self.engine.computes_on_host() && !self.options.for_gpu;
+        if is_alone || self.options.most_operations.is_some() {
             return;
         }
         let outlines: Vec<String> = groups.iter().map(outline).collect();

@@ -81,6 +81,9 @@ pub struct ModelInfo {
     pub base_url: String,
     #[serde(default)]
     pub sampling: Sampling,
+    /// Of the solver: operations of one pass, where there is a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_operations: Option<usize>,
 }
 
 /// Where replies come from.

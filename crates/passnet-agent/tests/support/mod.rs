@@ -81,6 +81,7 @@ pub fn info(base_url: &str, protocol: Protocol) -> ModelInfo {
         protocol,
         base_url: base_url.into(),
         sampling: Sampling::default(),
+        most_operations: None,
     }
 }
 

@@ -34,6 +34,8 @@ pub struct SolverModel {
     with_mistakes: bool,
     /// Tokens of one reply, as estimated.
     most_output: Option<u64>,
+    /// Operations of one pass.
+    most_operations: Option<usize>,
     /// What the device reaches, measured once.
     rates: Arc<OnceLock<Rates>>,
     /// By the folder of the sample.
@@ -52,13 +54,20 @@ struct Solution {
 impl SolverModel {
     pub fn new(evaluator: Arc<Evaluator>, with_mistakes: bool) -> Self {
         let (rates, known) = (Arc::default(), Mutex::default());
-        SolverModel { evaluator, with_mistakes, most_output: None, rates, known }
+        SolverModel {
+            evaluator,
+            with_mistakes,
+            most_output: None,
+            most_operations: None,
+            rates,
+            known,
+        }
     }
 
-    /// With as many passes as one reply has room for.
+    /// With as many passes as one reply has room for, of at most so many operations each.
     #[must_use]
-    pub fn within(self, most_output: Option<u64>) -> Self {
-        SolverModel { most_output, ..self }
+    pub fn within(self, most_output: Option<u64>, most_operations: Option<usize>) -> Self {
+        SolverModel { most_output, most_operations, ..self }
     }
 
     fn solution(&self, task: &Arc<Task>) -> Result<Arc<Solution>, String> {
@@ -71,10 +80,16 @@ impl SolverModel {
         let most_chars = self.most_output.map(|tokens| {
             usize::try_from(tokens).unwrap_or(usize::MAX).saturating_mul(CHARS_PER_TOKEN)
         });
+        let most_operations = self.most_operations;
         let solution = self.evaluator.on_device(move |engine| -> Result<Solution, String> {
             let place = tempfile::tempdir().map_err(|error| error.to_string())?;
             // Nothing is measured: whether a pass pays, the evaluation says.
-            let options = SolveOptions { tune: false, most_chars, ..SolveOptions::default() };
+            let options = SolveOptions {
+                tune: false,
+                most_chars,
+                most_operations,
+                ..SolveOptions::default()
+            };
             let rates = rates.get_or_init(|| Rates::measure(engine));
             match solve(engine, rates, &sample, place.path(), &options) {
                 Ok(_) => Solution::read(place.path()).map_err(|error| error.to_string()),

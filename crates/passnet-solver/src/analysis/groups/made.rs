@@ -1,6 +1,6 @@
 //! What is made of numbers, places and shapes alone: a kernel computes it wherever it reads it.
 
-use super::{Finder, Group, Refusal, attempt, inputs_of, is_returned};
+use super::{Finder, Group, Refusal, inputs_of, is_returned};
 use passnet_graph::infer::Value;
 use passnet_graph::ops::{Bound, Class, Op};
 use passnet_graph::{Call, NodeId};
@@ -30,11 +30,11 @@ impl Finder<'_> {
         let inputs = inputs_of(self.graph(), &members);
         if let Some(made) = self.made_for(&inputs, &members) {
             let larger = members.union(&made).copied().collect();
-            if let Ok(group) = attempt(self.family, larger, &self.is_free) {
+            if let Ok(group) = self.attempt(larger) {
                 return Ok(group);
             }
         }
-        attempt(self.family, members, &self.is_free)
+        self.attempt(members)
     }
 
     /// What inputs are made of, as far as it is made of nothing else and nobody but the members reads it.

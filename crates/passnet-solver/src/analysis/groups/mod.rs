@@ -32,9 +32,9 @@ pub struct Left {
     pub reason: String,
 }
 
-/// Groups the nodes of a family's graph, in the order of their last nodes.
-pub fn groups(family: &GraphFamily) -> (Vec<Group>, Vec<Left>) {
-    let mut finder = Finder::new(family);
+/// Groups the nodes of a family's graph, in the order of their last nodes; none has more than `most` members, if that is given.
+pub fn groups(family: &GraphFamily, most: Option<usize>) -> (Vec<Group>, Vec<Left>) {
+    let mut finder = Finder { most, ..Finder::new(family) };
     let ids: Vec<NodeId> = family.graph().calls().map(|(id, _)| id).collect();
     // What is made of nothing comes with whoever reads it, and gets a kernel of its own only where nobody took it.
     for is_made in [false, true] {
@@ -133,6 +133,8 @@ struct Finder<'f> {
     is_free: Vec<bool>,
     /// Whether a node is made of numbers, places and shapes alone, so that a kernel can compute it wherever it reads it.
     is_made: Vec<bool>,
+    /// Members of one group at most.
+    most: Option<usize>,
     group_of: Vec<Option<usize>>,
     groups: Vec<Option<Group>>,
     left: Vec<Left>,
@@ -187,6 +189,7 @@ impl<'f> Finder<'f> {
             is_work,
             is_free,
             is_made,
+            most: None,
             group_of: vec![None; count],
             groups: Vec::new(),
             left: Vec::new(),
@@ -251,6 +254,14 @@ impl<'f> Finder<'f> {
                 self.left.push(Left { node: id, operation, reason: reason.0 });
             }
         }
+    }
+
+    /// A group of these members, unless they are too many.
+    fn attempt(&self, members: BTreeSet<NodeId>) -> Result<Group, Refusal> {
+        if self.most.is_some_and(|most| members.len() > most) {
+            refuse!("a pass may have fewer operations");
+        }
+        attempt(self.family, members, &self.is_free)
     }
 
     fn keep(&mut self, group: Group) {
@@ -342,7 +353,7 @@ impl<'f> Finder<'f> {
             for taken in all_made.chain(single).flatten() {
                 let mut members = group.members.clone();
                 members.extend(taken);
-                if let Ok(larger) = attempt(self.family, members, &self.is_free) {
+                if let Ok(larger) = self.attempt(members) {
                     grown = Some(larger);
                     break;
                 }

@@ -56,6 +56,10 @@ pub struct RunArgs {
     #[arg(long)]
     with_mistakes: bool,
 
+    /// Operations of one pass of the solver at most: short passes, which a small model can learn to write
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    solver_ops: Option<u32>,
+
     /// Where the provider is [default: the protocol's own]
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
@@ -262,6 +266,7 @@ impl RunArgs {
                     temperature: self.temperature,
                     max_output_tokens: self.max_output,
                 },
+                most_operations: self.solver_ops.map(|most| most as usize),
             },
             key_variable: self
                 .key_variable
@@ -305,6 +310,10 @@ pub fn run(args: &RunArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     if args.with_mistakes && args.source() == Source::Provider {
         return Err(CommandError::input("`--with-mistakes` is for `--model solver`")
             .with_hint("models of providers make their own"));
+    }
+    if args.solver_ops.is_some() && args.source() == Source::Provider {
+        return Err(CommandError::input("`--solver-ops` is for `--model solver`")
+            .with_hint("say in a prompt template (--prompts) what a model is to do"));
     }
     let patience = Patience { retries: args.retries, ..Patience::default() };
     let tasks = with_list(&args.tasks, args.list.as_deref())?;

@@ -168,11 +168,13 @@ pub(super) fn work(
     let redactor = Redactor::from_environment(key);
     let with_mistakes = settings.model.source == Source::SolverWithMistakes;
     let most_output = settings.model.sampling.max_output_tokens;
+    let most_operations = settings.model.most_operations;
     let model = |evaluator: &Arc<Evaluator>| -> Result<Box<dyn Model>, CommandError> {
         Ok(match endpoint {
             Some(endpoint) => endpoint.connect(),
             None => {
-                Box::new(SolverModel::new(evaluator.clone(), with_mistakes).within(most_output))
+                let solver = SolverModel::new(evaluator.clone(), with_mistakes);
+                Box::new(solver.within(most_output, most_operations))
             }
         })
     };

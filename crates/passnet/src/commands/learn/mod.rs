@@ -70,6 +70,10 @@ pub struct LearnArgs {
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100))]
     solver_attempts: u32,
 
+    /// Operations of one pass of the solver at most: short passes, which a small model can learn to write
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    solver_ops: Option<u32>,
+
     /// Rounds of sampling, judging and training on what was right and fast
     #[arg(long, default_value_t = 2)]
     rounds: u32,
@@ -160,6 +164,8 @@ struct Conditions {
     #[serde(default)]
     portion: Portion,
     solver_attempts: u32,
+    #[serde(default)]
+    solver_ops: Option<u32>,
     rank: u32,
     epochs: u32,
     length: u32,
@@ -181,6 +187,7 @@ impl Conditions {
             most_tasks: args.most_tasks,
             portion: args.portion.portion(),
             solver_attempts: args.solver_attempts,
+            solver_ops: args.solver_ops,
             rank: args.rank,
             epochs: args.epochs,
             length: args.length,

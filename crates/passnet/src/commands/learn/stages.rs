@@ -139,6 +139,7 @@ impl<'a> Learn<'a> {
         }
         let folder = self.args.out.join("solver");
         let most_output = Some(u64::from(self.args.max_output));
+        let most_operations = self.args.solver_ops.map(|most| most as usize);
         let info = ModelInfo {
             name: "solver".into(),
             source: Source::SolverWithMistakes,
@@ -146,6 +147,7 @@ impl<'a> Learn<'a> {
             base_url: String::new(),
             // As much as the model may say.
             sampling: Sampling { max_output_tokens: most_output, ..Sampling::default() },
+            most_operations,
         };
         let attempts = self.args.solver_attempts;
         let portion = self.args.portion.portion();
@@ -162,7 +164,7 @@ impl<'a> Learn<'a> {
                 GOES_ON,
                 |evaluator| {
                     let solver = SolverModel::new(evaluator.clone(), true);
-                    Ok(Box::new(solver.within(most_output)))
+                    Ok(Box::new(solver.within(most_output, most_operations)))
                 },
             )?;
         }
@@ -254,6 +256,7 @@ impl<'a> Learn<'a> {
                 temperature: Some(wanted.temperature),
                 max_output_tokens: Some(u64::from(self.args.max_output)),
             },
+            most_operations: None,
         };
         let batch = self.args.batch as usize;
         let settings = self.settings(info, wanted.tasks, wanted.portion, wanted.attempts, batch);
