@@ -94,6 +94,7 @@ fn a_short_reply_holds_fewer_passes_and_is_right_too() {
     assert_eq!(passes(Some(300), None), ["add_sigmoid_mul"], "the larger one is told");
     assert_eq!(passes(Some(1), None), ["mul_relu"], "the shortest one where nothing fits");
     assert_eq!(passes(None, Some(2)), ["fused", "fused_2", "fused_3"], "two operations each");
+    assert_eq!(passes(Some(1), Some(2)), ["fused"], "one of them");
 }
 
 #[test]

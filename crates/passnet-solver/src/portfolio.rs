@@ -62,10 +62,13 @@ impl Portfolio {
         self.passes.sort_by_key(|pass| Reverse(pass.operations));
     }
 
-    /// As many passes as have so many characters together, the first ones first; the shortest where there is room for none.
-    pub(crate) fn keep_what_fits(&mut self, most_chars: usize) {
+    /// As many passes as have so many characters together, the first ones first; where there is room for none, the first or the
+    /// shortest.
+    pub(crate) fn keep_what_fits(&mut self, most_chars: usize, at_least_the_first: bool) {
         let size = |pass: &Pass| pass.text.alone().len();
-        let mut room = most_chars.max(self.passes.iter().map(size).min().unwrap_or(0));
+        let mut sizes = self.passes.iter().map(size);
+        let least = if at_least_the_first { sizes.next() } else { sizes.min() };
+        let mut room = most_chars.max(least.unwrap_or(0));
         let (mut kept, mut left) = (Vec::new(), Vec::new());
         for pass in std::mem::take(&mut self.passes) {
             match room.checked_sub(size(&pass)) {

@@ -30,7 +30,13 @@ impl Solver<'_> {
     pub(crate) fn select(&mut self, number: usize, family: &GraphFamily, groups: &[Group]) {
         let mut losers: Vec<Pass> = Vec::new();
         let mut new: BTreeSet<String> = BTreeSet::new();
-        for group in groups {
+        let mut in_order: Vec<&Group> = groups.iter().collect();
+        if self.options.most_operations.is_some() {
+            // What is simplest comes first and is kept first: a small model gets it right.
+            let operations = |group: &Group| group.piece.graph.op_count();
+            in_order.sort_by_cached_key(|group| (operations(group) < 2, outline(group).len()));
+        }
+        for group in in_order {
             let outline = outline(group);
             if !self.portfolio.is_new(&outline) {
                 continue;

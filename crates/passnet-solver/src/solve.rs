@@ -265,11 +265,15 @@ pub(crate) fn write_files(
 impl Solver<'_> {
     /// Every pass must apply somewhere, and be right wherever it does.
     fn check(&mut self, families: &[GraphFamily]) {
-        self.portfolio.order();
+        let simplest_first = self.options.most_operations.is_some();
+        if !simplest_first {
+            self.portfolio.order();
+        }
         // Before the others are looked at: a small pattern also matches where a larger one that was left out would have been.
         if let Some(most) = self.options.most_chars {
-            self.portfolio.keep_what_fits(most);
+            self.portfolio.keep_what_fits(most, simplest_first);
         }
+        self.portfolio.order();
         while !self.portfolio.passes.is_empty() {
             let candidate = match load(&self.portfolio.texts()) {
                 Ok(candidate) => candidate,
