@@ -190,16 +190,17 @@ fn spent(attempt: &AttemptRecord) -> Sum {
     attempt.events.iter().map(of).fold(Sum::default(), Sum::add)
 }
 
-/// The most frequent fault of the best version; without one, why it never came to that.
+/// The most frequent fault of the best version; where no version counts, of the last one that was evaluated; without any,
+/// why it never came to that.
 fn failure(attempt: &AttemptRecord) -> Option<String> {
     if attempt.is_correct() {
         return None;
     }
-    let Some(best) = attempt.best_evaluation() else {
+    let Some(judged) = attempt.best_evaluation().or(attempt.evaluations.last()) else {
         let reason = attempt.reason().map_or("unfinished", |reason| reason.name());
         return Some(format!("never evaluated ({reason})"));
     };
-    let worst = best.failures.iter().max_by_key(|(_, count)| **count);
+    let worst = judged.failures.iter().max_by_key(|(_, count)| **count);
     worst.map(|(kind, _)| kind.name().to_string())
 }
 

@@ -167,6 +167,29 @@ fn wrong_turns_lead_to_a_good_pass() {
 }
 
 #[test]
+fn a_pass_that_matches_nowhere_fails_by_that() {
+    let folder = tempfile::tempdir().unwrap();
+    let pass = tasks::bundled_pass("rotary_half");
+    let create = |name: &str, text: &str| {
+        let arguments =
+            serde_json::json!({ "path": format!("pass_dir/{name}"), "file_text": text });
+        ("create".to_string(), arguments.to_string())
+    };
+    let list = create("sorted_output_pass_rule_names.json", "[\"fuse\"]");
+    let calls = vec![list, create("fuse.py", &pass), ("evaluate".into(), "{}".into())];
+    let submit = vec![("submit".into(), "{}".into())];
+    let provider = Provider::start(move |asked: &Asked<'_>| {
+        Shape::Calls(if asked.replies == 0 { calls.clone() } else { submit.clone() })
+    });
+    let tasks = [Arc::new(Task::read(&tasks::bundled("geglu_tanh")).unwrap())];
+    run_in(folder.path(), &agent(&provider.openai(), Protocol::OpenAi), &tasks, 1, 1);
+    let attempts = read_attempts(folder.path()).unwrap();
+    assert!(attempts[0].best.is_none(), "{}", retold(&attempts[0]));
+    let metrics = Metrics::of(&attempts, Parameters::default()).unwrap();
+    assert_eq!(metrics.failures.keys().collect::<Vec<_>>(), ["no_match"]);
+}
+
+#[test]
 fn filters_keep_what_they_should() {
     let folder = tempfile::tempdir().unwrap();
     // Every second conversation gives up after the inaccurate version.
