@@ -313,6 +313,7 @@ pub fn run(args: &LearnArgs, out: &mut Output) -> Result<Outcome, CommandError> 
         out.json(&json!({ "report": told }))?;
     } else {
         report::print(&told, out)?;
+        out.line(format!("adapter: {}", args.out.join(&told.adapter).display()))?;
         out.line(format!("{} tells more", html.display()))?;
     }
     out.flush()?;

@@ -21,7 +21,10 @@ const MOST_CHARS: usize = 6000;
 /// Everything that is told.
 #[derive(Debug, Serialize)]
 pub(super) struct Story {
-    model: PathBuf,
+    /// The name of its file or folder.
+    model: String,
+    /// What was asked, as it was typed.
+    command: String,
     /// Where evaluations ran.
     pub(super) identity: Option<Identity>,
     training_tasks: usize,
@@ -33,6 +36,7 @@ pub(super) struct Story {
     pub(super) data: Vec<Data>,
     pub(super) trainings: Vec<Training>,
     pub(super) example: Option<Example>,
+    /// Below the folder of the run.
     pub(super) adapter: PathBuf,
 }
 
@@ -89,7 +93,8 @@ pub(super) struct Example {
 impl Story {
     pub(super) fn new(model: &Path, training: &[PathBuf], withheld: usize) -> Story {
         Story {
-            model: model.to_path_buf(),
+            model: model.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            command: std::env::args().collect::<Vec<_>>().join(" "),
             identity: None,
             training_tasks: training.len(),
             withheld,
@@ -197,8 +202,7 @@ pub(super) fn print(story: &Story, out: &mut Output) -> Result<(), CommandError>
         cells[0] = format!("{}, second set", stage.name);
         rows.add_row(cells);
     }
-    out.table(&rows)?;
-    out.line(format!("adapter: {}", story.adapter.display()))
+    out.table(&rows)
 }
 
 impl Stage {
@@ -224,7 +228,8 @@ pub(super) fn page(story: &Story) -> String {
         page.element("h1", &[], "What learning brought");
         parts::facts(
             &[
-                ("model", story.model.display().to_string()),
+                ("model", story.model.clone()),
+                ("command", story.command.clone()),
                 (
                     "judged on",
                     story.identity.as_ref().map_or_else(|| "-".into(), Identity::describe),

@@ -83,7 +83,7 @@ impl<'a> Learn<'a> {
         self.also("last", Some(&adapter), &mut story)?;
         self.best_of(&adapter, &mut story)?;
         story.example = Example::find(&baseline, &last);
-        story.adapter = adapter;
+        story.adapter = adapter.file_name().map(PathBuf::from).unwrap_or_default();
         Ok(story)
     }
 
