@@ -1,9 +1,9 @@
 //! The loads and stores of a fused group: where they lie, which lanes they touch, how they are done.
 
-use super::lane::Lane;
 use super::run::{Machine, Result, read_lane};
 use super::tape::{Access, Bounds, CHUNK, Dims, MaskForm, PtrForm, VReg};
 use super::views::{for_rows, span};
+use crate::lane::Lane;
 
 /// What is known about an access before its group runs.
 #[derive(Debug, Clone, Copy)]

@@ -1,11 +1,11 @@
 //! Runs a fused group: all its operations on one chunk of lanes, then the next chunk.
 
 use super::group_access::{AccessMode, Covered, Limits, Prepared, for_box_rows};
-use super::lane::Lane;
 use super::run::{Machine, Result, fill, write_lane};
 use super::simd::Kernel;
 use super::tape::{Access, Cost, Dims, Group, Micro, Place, Src, VReg};
 use super::views::for_rows;
+use crate::lane::Lane;
 
 impl<'t> Machine<'t, '_> {
     pub(super) fn group(&mut self, group: &'t Group) -> Result<()> {

@@ -7,7 +7,6 @@ mod block_run;
 mod fault;
 mod group_access;
 mod group_run;
-mod lane;
 mod launch;
 mod lower;
 mod memory;
@@ -24,11 +23,10 @@ mod track;
 mod transfer;
 mod views;
 
+pub use crate::analysis::Written;
 pub use fault::{Conflict, Fault, FaultKind};
 pub use memory::{LentBuffer, Memory};
-pub use plan_run::{PreparedPlan, RunError, RunOptions, Written, element_bytes};
+pub use plan_run::{PreparedPlan, RunError, RunOptions, element_bytes};
 pub use transfer::gather;
 
-pub(crate) use lane::Lane;
-pub(crate) use memory::MAX_BUFFER_BYTES;
 pub(crate) use plan_run::lanes_as_f64;

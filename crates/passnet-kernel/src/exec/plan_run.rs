@@ -8,6 +8,7 @@ use super::order::ProgramOrder;
 use super::track::{BufferState, Observation, Tracker};
 use super::transfer::{copy, fill_view, for_runs};
 
+use crate::analysis::Written;
 use crate::consts::Const;
 use crate::frontend;
 use crate::ir::Function;
@@ -229,7 +230,7 @@ impl PreparedPlan {
             }
         };
         for (launch, function) in self.launches() {
-            for (buffer, how) in crate::check::stores(launch, function) {
+            for (buffer, how) in crate::analysis::stores(launch, function) {
                 note(buffer, how);
             }
         }
@@ -253,7 +254,7 @@ impl PreparedPlan {
             }
         };
         for (launch, function) in self.launches() {
-            crate::check::loads(launch, function).into_iter().for_each(&mut note);
+            crate::analysis::loads(launch, function).into_iter().for_each(&mut note);
         }
         for step in &self.plan.steps {
             if let Step::Copy { from, .. } = step {
@@ -342,7 +343,7 @@ impl PreparedPlan {
         for (index, (step, prepared)) in self.plan.steps.iter().zip(&self.steps).enumerate() {
             match (step, &prepared.launch) {
                 (Step::Launch(launch), Some((kernel, function))) => {
-                    let stored = crate::check::stores(launch, function);
+                    let stored = crate::analysis::stores(launch, function);
                     tracker.begin(launch.grid, &lens, stored.into_iter().map(|(buffer, _)| buffer));
                     let result = kernel.run_checked(&memory, &mut tracker, order);
                     checked.observations.extend(tracker.observations.drain(..).map(|o| (index, o)));
@@ -365,25 +366,6 @@ impl PreparedPlan {
             checked.holes.push(first_hole(&tracker, view));
         }
         (checked, None)
-    }
-}
-
-/// Whether a plan writes into a buffer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Written {
-    Never,
-    /// A store goes through a pointer that could not be traced to one buffer.
-    Perhaps,
-    Certainly,
-}
-
-impl Written {
-    pub fn is_possible(self) -> bool {
-        self != Written::Never
-    }
-
-    pub fn is_certain(self) -> bool {
-        self == Written::Certainly
     }
 }
 
@@ -442,7 +424,7 @@ fn prepare(launch: &Launch, function: &Function) -> Result<PreparedLaunch, Diagn
             },
         });
     }
-    let order = crate::check::independent_order(launch, function);
+    let order = crate::analysis::independent_order(launch, function);
     PreparedLaunch::new(function, &bounds, launch.grid, order).map_err(|e| {
         let mut d = Diagnostic::file(
             function.file(e.loc),

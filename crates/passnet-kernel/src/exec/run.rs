@@ -1,13 +1,13 @@
 //! Runs a tape: one program at a time, over scalar registers, an arena and chunk-sized slots.
 
 use super::fault::{Fault, FaultKind};
-use super::lane::Lane;
 use super::memory::Memory;
 use super::plan_run::RunOptions;
 use super::prefetch::Prefetch;
 use super::strided::copy_lanes;
 use super::tape::{BoundKind, Group, IntOp, SReg, Step, Tape};
 use super::track::Tracker;
+use crate::lane::Lane;
 use crate::types::Elem;
 use passnet_cpu::{Isa, Scratch};
 

@@ -1,9 +1,9 @@
 //! What a kernel becomes for one launch: a tape of steps over scalar registers, a per-thread arena for blocks,
 //! and fused groups of elementwise work that run chunk by chunk in the first-level cache.
 
-use super::lane::Lane;
 use super::simd::{Kernel, LoadRow, StoreRow};
 use crate::ir::{AtomicOp, BinaryOp, CmpOp, Loc, ReduceOp, UnaryOp};
+use crate::lane::Lane;
 use crate::types::{Elem, Type};
 use smallvec::SmallVec;
 

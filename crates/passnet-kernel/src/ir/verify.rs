@@ -21,7 +21,7 @@
 //! Not checked: memory safety (the executor does that) and termination of `while`.
 
 use super::{Block, Function, Inst, Op, UnaryOp, ValueId};
-use crate::exec::Lane;
+use crate::lane::Lane;
 use crate::types::{Elem, Type};
 
 /// Triton's own limit on the lanes of one block.

@@ -1,12 +1,12 @@
 //! Instructions over whole blocks: reductions, scans, products, sorting, gathering.
 
 use super::{Lower, Rep, Result};
-use crate::exec::lane::Lane;
 use crate::exec::simd;
 use crate::exec::tape::{
     AxisSizes, Combine, LaneOrder, Place, Reduction, SReg, Step, VReg, written,
 };
 use crate::ir::{Inst, Op, ReduceOp, ValueId};
+use crate::lane::Lane;
 use crate::types::{Elem, Type};
 
 fn axis_sizes(ty: &Type, axis: u8) -> AxisSizes {

@@ -1,10 +1,10 @@
 //! Branches and loops: which form each carried value takes, and the copies between iterations.
 
 use super::{Lower, Rep, Result};
-use crate::exec::lane::Lane;
 use crate::exec::tape::{SReg, Step};
 use crate::exec::views::{Strides, row_major};
 use crate::ir::{Block, Inst, ValueId};
+use crate::lane::Lane;
 
 /// Where a value that crosses a region boundary is kept.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,11 +2,11 @@
 
 use super::scalar::gcd;
 use super::{Lower, Rep, Result};
-use crate::exec::lane::Lane;
 use crate::exec::simd::{self, Mode};
 use crate::exec::tape::{BoundKind, Bounds, Cost, LaneOp, SReg, Src, Step, VReg};
 use crate::exec::views::{Strides, collapse};
 use crate::ir::{BinaryOp, CmpOp, Inst, Op, UnaryOp, ValueId};
+use crate::lane::Lane;
 use crate::types::{Elem, Shape, Type};
 
 /// An affine view of a value: uniform values have strides of zero.

@@ -1,7 +1,6 @@
 //! Collecting elementwise work into groups.
 
 use super::{Lower, Rep, Result};
-use crate::exec::lane::Lane;
 use crate::exec::simd::Kernel;
 use crate::exec::tape::{
     Access, Bounds, CHUNK, Cost, Dims, Group, LaneOp, Micro, Place, SReg, Src, Step, VReg,
@@ -9,6 +8,7 @@ use crate::exec::tape::{
 };
 use crate::exec::views::{Strides, collapse, is_row_major, row_major};
 use crate::ir::ValueId;
+use crate::lane::Lane;
 use crate::types::Shape;
 use rustc_hash::FxHashMap;
 

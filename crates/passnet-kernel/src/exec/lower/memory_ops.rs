@@ -1,11 +1,11 @@
 //! Loads, stores and atomics.
 
 use super::{Lower, Rep, Result, Stretch};
-use crate::exec::lane::Lane;
 use crate::exec::simd;
 use crate::exec::tape::{Access, Atomic, MaskForm, PtrForm, Src, Step};
 use crate::exec::views::{Strides, collapse, is_contiguous, plain, span};
 use crate::ir::{Inst, Op, ValueId};
+use crate::lane::Lane;
 use crate::types::{Elem, Shape};
 
 /// Lanes up to which a load is repeated rather than its result spread.

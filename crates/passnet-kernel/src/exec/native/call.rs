@@ -4,9 +4,9 @@ use super::emit::{self, Variant};
 use super::layout::{On, WIDTH};
 use super::stage::Found;
 use super::{Assembler, Code, LARGE_BUFFER, Mask, NativeGroup, Pages, Reach, cut};
-use crate::exec::lane::Lane;
 use crate::exec::run::{Machine, read_lane};
 use crate::exec::tape::{Group, SReg};
+use crate::lane::Lane;
 use smallvec::SmallVec;
 use std::ops::Range;
 

@@ -1,8 +1,8 @@
 //! How the lanes of a group lie in memory, as far as its code has to know.
 
-use crate::exec::lane::Lane;
 use crate::exec::simd::partials;
 use crate::exec::tape::{Bounds, Dims, Group, MaskForm, Micro, Place, PtrForm, SReg};
+use crate::lane::Lane;
 use smallvec::SmallVec;
 
 /// Lanes of one register.

@@ -3,11 +3,11 @@
 //! afterwards.
 
 use super::layout::{WIDTH, merge};
-use crate::exec::lane::Lane;
 use crate::exec::run::Machine;
 use crate::exec::simd::{Columns, LoadRow, StoreRow, load_columns, store_columns};
 use crate::exec::tape::{Access, Dims, Group, MaskForm, Micro, PtrForm, SReg, Src};
 use crate::exec::views::span;
+use crate::lane::Lane;
 use crate::types::Elem;
 use smallvec::{SmallVec, smallvec};
 use std::borrow::Cow;

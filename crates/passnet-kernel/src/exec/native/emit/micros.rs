@@ -3,8 +3,8 @@
 use super::super::assembler::*;
 use super::super::layout::Walk;
 use super::{AHEAD, BOX, Emit, Held};
-use crate::exec::lane::Lane;
 use crate::exec::tape::{Access, Bounds, MaskForm, Micro, Place, Src, VReg};
+use crate::lane::Lane;
 use crate::types::Elem;
 
 impl Emit<'_> {

@@ -10,9 +10,9 @@ mod micros;
 
 use super::assembler::*;
 use super::layout::{Layout, WIDTH, Walk};
-use crate::exec::lane::Lane;
 use crate::exec::tape::{Group, Micro, Place, Src, VReg, reads, written};
 use crate::ir::ReduceOp;
+use crate::lane::Lane;
 use arithmetic::extreme;
 use smallvec::SmallVec;
 

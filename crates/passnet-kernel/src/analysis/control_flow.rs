@@ -1,7 +1,7 @@
 //! Branches and loops: what is still known behind them.
 
-use super::analysis::{Interp, Known};
 use super::linear::{Linear, SymKind};
+use super::touches::{Interp, Known};
 use crate::ir::Inst;
 
 impl Interp<'_> {
