@@ -1,10 +1,10 @@
 //! Instructions over whole blocks: reductions, scans, products, sorting, gathering.
 
 use super::{Lower, Rep, Result};
+use crate::exec::group::{Place, Reduction, written};
+use crate::exec::registers::{SReg, VReg};
 use crate::exec::simd;
-use crate::exec::tape::{
-    AxisSizes, Combine, LaneOrder, Place, Reduction, SReg, Step, VReg, written,
-};
+use crate::exec::tape::{AxisSizes, Combine, LaneOrder, Step};
 use crate::ir::{Inst, Op, ReduceOp, ValueId};
 use crate::lane::Lane;
 use crate::types::{Elem, Type};

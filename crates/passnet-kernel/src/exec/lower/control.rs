@@ -1,7 +1,8 @@
 //! Branches and loops: which form each carried value takes, and the copies between iterations.
 
 use super::{Lower, Rep, Result};
-use crate::exec::tape::{SReg, Step};
+use crate::exec::registers::SReg;
+use crate::exec::tape::Step;
 use crate::exec::views::{Strides, row_major};
 use crate::ir::{Block, Inst, ValueId};
 use crate::lane::Lane;

@@ -2,8 +2,10 @@
 
 use super::scalar::gcd;
 use super::{Lower, Rep, Result};
+use crate::exec::group::{Cost, LaneOp};
+use crate::exec::registers::{Bounds, SReg, Src, VReg};
 use crate::exec::simd::{self, Mode};
-use crate::exec::tape::{BoundKind, Bounds, Cost, LaneOp, SReg, Src, Step, VReg};
+use crate::exec::tape::{BoundKind, Step};
 use crate::exec::views::{Strides, collapse};
 use crate::ir::{BinaryOp, CmpOp, Inst, Op, UnaryOp, ValueId};
 use crate::lane::Lane;

@@ -1,12 +1,13 @@
 //! Collecting elementwise work into groups.
 
 use super::{Lower, Rep, Result};
-use crate::exec::simd::Kernel;
-use crate::exec::tape::{
-    Access, Bounds, CHUNK, Cost, Dims, Group, LaneOp, Micro, Place, SReg, Src, Step, VReg,
-    drop_unread, reads, written,
+use crate::exec::group::{
+    Access, CHUNK, Cost, Group, LaneOp, Micro, Place, drop_unread, reads, written,
 };
-use crate::exec::views::{Strides, collapse, is_row_major, row_major};
+use crate::exec::registers::{Bounds, SReg, Src, VReg};
+use crate::exec::simd::Kernel;
+use crate::exec::tape::Step;
+use crate::exec::views::{Dims, Strides, collapse, is_row_major, row_major};
 use crate::ir::ValueId;
 use crate::lane::Lane;
 use crate::types::Shape;
@@ -334,7 +335,7 @@ impl Lower<'_> {
             first_access,
             reductions: Vec::new(),
             #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
-            native: None,
+            code: None,
         };
         if !group.micros.is_empty() {
             self.steps.push(Step::Group(Box::new(group)));

@@ -1,7 +1,8 @@
 //! Shape instructions: mostly a change of strides, sometimes a copy.
 
 use super::{Lower, Rep, Result, Stretch};
-use crate::exec::tape::{ArenaView, Bounds, Step};
+use crate::exec::registers::Bounds;
+use crate::exec::tape::{ArenaView, Step};
 use crate::exec::views::{Strides, collapse, reshaped, row_major};
 use crate::ir::{Inst, Op, ValueId};
 use crate::lane::Lane;

@@ -2,10 +2,11 @@
 
 use super::emit::{self, Variant};
 use super::layout::{On, WIDTH};
-use super::stage::Found;
+use super::stage::{Found, Stage};
 use super::{Assembler, Code, LARGE_BUFFER, Mask, NativeGroup, Pages, Reach, cut};
-use crate::exec::run::{Machine, read_lane};
-use crate::exec::tape::{Group, SReg};
+use crate::exec::group::Group;
+use crate::exec::machine::{Machine, read_lane};
+use crate::exec::registers::SReg;
 use crate::lane::Lane;
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -14,7 +15,8 @@ impl<'t> Machine<'t, '_> {
     /// Runs the group's code, if it has any that fits this run. Whatever is unusual, faults too, is left to the
     /// interpreter.
     pub(in crate::exec) fn native(&mut self, group: &'t Group) -> bool {
-        let (Some(code), Some(native)) = (&self.tape.code, &group.native) else { return false };
+        let (Some(code), Some(index)) = (self.code, group.code) else { return false };
+        let native = &code.groups[index];
         if self.tracker.is_some() || self.memory.overlapping || self.interprets {
             return false;
         }
@@ -156,12 +158,17 @@ impl<'t> Machine<'t, '_> {
     /// Finds the stages of a group, and fills those that are loaded; `None` where one is left to the interpreter.
     fn fill_stages(&self, native: &NativeGroup, arena: *mut u8) -> Option<Vec<Found>> {
         let found: Vec<Found> =
-            native.stages.iter().map(|stage| stage.find(self)).collect::<Option<_>>()?;
+            native.stages.iter().map(|stage| self.find(stage)).collect::<Option<_>>()?;
         for (stage, found) in native.stages.iter().zip(&found).filter(|(it, _)| !it.is_store) {
             // SAFETY: found just now; the arena was made large enough for all stages of the tape.
             unsafe { stage.fill(found, &self.regs, arena) };
         }
         Some(found)
+    }
+
+    fn find(&self, stage: &Stage) -> Option<Found> {
+        let reach = |address, low, high| self.reach(stage.buffer, address, low, high);
+        stage.find(|r| self.int(r), reach)
     }
 
     /// The addresses of the rows that are looked up, row after row; `None` where one of them leaves its buffer.
@@ -192,12 +199,6 @@ impl<'t> Machine<'t, '_> {
         }
         Some(found)
     }
-}
-
-/// Waits until everything that this thread stored past the caches is in memory.
-pub(in crate::exec) fn settle() {
-    // SAFETY: every processor of this architecture has the instruction.
-    unsafe { std::arch::x86_64::_mm_sfence() };
 }
 
 /// A run of a group's code by one program.
@@ -349,7 +350,7 @@ impl NativeGroup {
             let mut asm = Assembler::new(WIDTH);
             emit::function(&mut asm, group, &self.layout, variant)?;
             let pages = Pages::new(&asm.code)?;
-            Some(Code::new(pages, asm.constants, 0, 0))
+            Some(Code::new(pages, asm.constants, Vec::new()))
         };
         // Whoever comes first to an empty place fills it.
         let mut known = self.variants.iter().map(|place| place.get_or_init(|| (variant, make())));

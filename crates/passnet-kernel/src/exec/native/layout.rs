@@ -1,7 +1,9 @@
 //! How the lanes of a group lie in memory, as far as its code has to know.
 
+use crate::exec::group::{Group, MaskForm, Micro, Place, PtrForm};
+use crate::exec::registers::{Bounds, SReg};
 use crate::exec::simd::partials;
-use crate::exec::tape::{Bounds, Dims, Group, MaskForm, Micro, Place, PtrForm, SReg};
+use crate::exec::views::Dims;
 use crate::lane::Lane;
 use smallvec::SmallVec;
 

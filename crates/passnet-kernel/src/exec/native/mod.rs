@@ -15,13 +15,12 @@ mod layout;
 mod pages;
 mod stage;
 
-use super::tape::{
-    Access, Group, MaskForm, Micro, Place, PtrForm, SReg, Step, drop_unread, written,
-};
+use super::group::{Access, Group, MaskForm, Micro, Place, PtrForm, drop_unread, written};
+use super::registers::SReg;
+use super::tape::{Step, Tape};
 use super::views::span;
 use crate::types::Elem;
 use assembler::Assembler;
-pub(super) use call::settle;
 use emit::Variant;
 use layout::{Layout, WIDTH, Walk};
 use pages::Pages;
@@ -39,21 +38,24 @@ type Entry = unsafe extern "sysv64" fn(*const u64, *const u64, *const u32, *mut 
 pub(crate) struct Code {
     pages: Pages,
     constants: Vec<u32>,
+    groups: Vec<NativeGroup>,
     /// Words that the arguments of a group take at most.
     pub(super) words: usize,
-    /// Bytes of the arena that the blocks of the tape and of stages need.
-    pub(crate) arena_bytes: usize,
     /// Groups that ran as this code, in all machines that have finished.
     runs: AtomicU64,
 }
 
 impl Code {
-    fn new(pages: Pages, constants: Vec<u32>, words: usize, arena_bytes: usize) -> Code {
-        Code { pages, constants, words, arena_bytes, runs: AtomicU64::new(0) }
+    fn new(pages: Pages, constants: Vec<u32>, groups: Vec<NativeGroup>) -> Code {
+        let words = groups.iter().map(|group| group.layout.words()).max().unwrap_or(0);
+        Code { pages, constants, groups, words, runs: AtomicU64::new(0) }
     }
 
-    /// A machine has finished, in which so many groups ran as machine code.
-    pub(crate) fn count(&self, runs: u64) {
+    /// A machine has finished, in which so many groups ran as machine code. Waits until everything that its thread stored
+    /// past the caches is in memory.
+    pub(crate) fn settle(&self, runs: u64) {
+        // SAFETY: every processor of this architecture has the instruction.
+        unsafe { std::arch::x86_64::_mm_sfence() };
         self.runs.fetch_add(runs, Ordering::Relaxed);
     }
 
@@ -130,23 +132,26 @@ enum Mask {
 }
 
 /// Gives every group that can have it machine code.
-pub(crate) fn compile(steps: &mut [Step], arena_bytes: usize, isa: Isa) -> Option<Code> {
-    if isa != Isa::Avx512 {
-        return None;
+pub(crate) fn compile(mut tape: Tape) -> (Tape, Option<Code>) {
+    if Isa::detect() != Isa::Avx512 {
+        return (tape, None);
     }
+    let blocks = tape.arena_bytes;
     let mut compiler =
-        Compiler { asm: Assembler::new(WIDTH), words: 0, blocks: arena_bytes, arena_bytes };
-    compiler.steps(steps);
-    let Compiler { asm, words, arena_bytes, .. } = compiler;
-    let pages = Pages::new(&asm.code)?;
-    Some(Code::new(pages, asm.constants, words, arena_bytes))
+        Compiler { asm: Assembler::new(WIDTH), groups: Vec::new(), blocks, arena_bytes: blocks };
+    compiler.steps(&mut tape.steps);
+    let Compiler { asm, groups, arena_bytes, .. } = compiler;
+    let Some(pages) = Pages::new(&asm.code) else { return (tape, None) };
+    tape.arena_bytes = arena_bytes;
+    (tape, Some(Code::new(pages, asm.constants, groups)))
 }
 
 struct Compiler {
     asm: Assembler,
-    words: usize,
+    groups: Vec<NativeGroup>,
     /// Bytes of the arena that the tape's own blocks take; those of stages lie behind.
     blocks: usize,
+    /// Bytes of the arena that both need.
     arena_bytes: usize,
 }
 
@@ -155,10 +160,10 @@ impl Compiler {
         for step in steps {
             match step {
                 Step::Group(group) => {
-                    group.native = compile_group(group, &mut self.asm, self.blocks).map(Box::new);
-                    if let Some(native) = &group.native {
-                        self.words = native.layout.words().max(self.words);
+                    if let Some(native) = compile_group(group, &mut self.asm, self.blocks) {
                         self.arena_bytes = stage::end(&native.stages, group).max(self.arena_bytes);
+                        group.code = Some(self.groups.len());
+                        self.groups.push(native);
                     }
                 }
                 Step::If { then, otherwise, .. } => {

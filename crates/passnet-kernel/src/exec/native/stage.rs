@@ -3,10 +3,10 @@
 //! afterwards.
 
 use super::layout::{WIDTH, merge};
-use crate::exec::run::Machine;
+use crate::exec::group::{Access, Group, MaskForm, Micro, PtrForm};
+use crate::exec::registers::{SReg, Src};
 use crate::exec::simd::{Columns, LoadRow, StoreRow, load_columns, store_columns};
-use crate::exec::tape::{Access, Dims, Group, MaskForm, Micro, PtrForm, SReg, Src};
-use crate::exec::views::span;
+use crate::exec::views::{Dims, span};
 use crate::lane::Lane;
 use crate::types::Elem;
 use smallvec::{SmallVec, smallvec};
@@ -29,7 +29,7 @@ pub(super) struct Stage {
     /// What masked-off lanes read.
     other: Option<SReg>,
     size: usize,
-    buffer: Option<usize>,
+    pub(super) buffer: Option<usize>,
     load: LoadRow,
     store: StoreRow,
     /// The dimensions of rows and columns, where memory holds column after column.
@@ -150,15 +150,19 @@ impl Stage {
 
     /// `None` where a lane that is on leaves the buffer, or one condition switches all lanes off: the interpreter knows what
     /// to do then.
-    pub(super) fn find(&self, machine: &Machine<'_, '_>) -> Option<Found> {
+    pub(super) fn find(
+        &self,
+        int: impl Fn(SReg) -> i64,
+        reach: impl Fn(i64, i64, i64) -> Option<(usize, *mut u8)>,
+    ) -> Option<Found> {
         let mut on: SmallVec<[(usize, usize); 4]> = self.dims.iter().map(|d| (0, d.0)).collect();
         match &self.mask {
             MaskForm::All => {}
-            MaskForm::Uniform(r) if machine.regs[r.0 as usize] & 1 != 0 => {}
+            MaskForm::Uniform(r) if int(*r) & 1 != 0 => {}
             MaskForm::Uniform(_) | MaskForm::Lanes(_) => return None,
             MaskForm::Box(bounds) => {
                 for ((low, high), on) in bounds.iter().zip(&mut on) {
-                    let limit = |r: &SReg| machine.int(*r).clamp(0, on.1 as i64) as usize;
+                    let limit = |r: &SReg| int(*r).clamp(0, on.1 as i64) as usize;
                     *on = (low.as_ref().map_or(0, limit), high.as_ref().map_or(on.1, limit));
                 }
             }
@@ -168,7 +172,7 @@ impl Stage {
             return Some(found);
         }
         let (low, high) = span(self.size, &self.dims, found.on.iter().copied());
-        (_, found.first) = machine.reach(self.buffer, machine.int(self.base), low, high)?;
+        (_, found.first) = reach(int(self.base), low, high)?;
         Some(found)
     }
 

@@ -2,7 +2,8 @@
 
 use super::super::assembler::*;
 use super::{Emit, Held};
-use crate::exec::tape::{LaneOp, Place, SReg, Src, VReg};
+use crate::exec::group::{LaneOp, Place};
+use crate::exec::registers::{SReg, Src, VReg};
 use crate::ir::{BinaryOp, CmpOp, UnaryOp};
 
 impl Emit<'_> {

@@ -3,7 +3,8 @@
 use super::super::assembler::*;
 use super::super::layout::Walk;
 use super::{AHEAD, BOX, Emit, Held};
-use crate::exec::tape::{Access, Bounds, MaskForm, Micro, Place, Src, VReg};
+use crate::exec::group::{Access, MaskForm, Micro, Place};
+use crate::exec::registers::{Bounds, Src, VReg};
 use crate::lane::Lane;
 use crate::types::Elem;
 

@@ -10,7 +10,8 @@ mod micros;
 
 use super::assembler::*;
 use super::layout::{Layout, WIDTH, Walk};
-use crate::exec::tape::{Group, Micro, Place, Src, VReg, reads, written};
+use crate::exec::group::{Group, Micro, Place, reads, written};
+use crate::exec::registers::{Src, VReg};
 use crate::ir::ReduceOp;
 use crate::lane::Lane;
 use arithmetic::extreme;

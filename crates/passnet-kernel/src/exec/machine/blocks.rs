@@ -1,9 +1,9 @@
 //! Whole-block operations that are not worth vectorising by hand, and atomics.
 
-use super::fault::FaultKind;
-use super::run::{Machine, Result, read_lane, write_lane};
-use super::simd;
-use super::tape::{Atomic, AxisSizes, LaneOrder};
+use super::{Machine, Result, read_lane, write_lane};
+use crate::exec::fault::FaultKind;
+use crate::exec::simd;
+use crate::exec::tape::{Atomic, AxisSizes, LaneOrder};
 use crate::ir::AtomicOp;
 use crate::lane::Lane;
 use crate::types::Elem;
