@@ -1,6 +1,5 @@
 //! Calls: functions of the pass, lambdas, and everything with a name.
 
-use super::descriptor;
 use super::interp::{Flow, Interp, Result};
 use super::value::{FrameId, Value};
 use crate::consts::Const;
@@ -8,6 +7,9 @@ use crate::modules::FunctionRef;
 use passnet_graph::syntax::ast::{Expr, ExprCall, Parameters};
 use passnet_graph::syntax::{Ranged, TextRange};
 use std::rc::Rc;
+
+/// Where Triton has descriptors of tensors.
+const DESCRIPTOR: &str = "triton.tools.tensor_descriptor.TensorDescriptor";
 
 #[derive(Debug, Clone)]
 pub(super) struct CallArgs<'a> {
@@ -112,8 +114,8 @@ impl<'a> Interp<'a> {
         }
         match path {
             "triton.Config" => self.config(&args),
-            descriptor::PATH => self.make_descriptor(&args, false),
-            _ if path.strip_suffix(".from_tensor") == Some(descriptor::PATH) => {
+            DESCRIPTOR => self.make_descriptor(&args, false),
+            _ if path.strip_suffix(".from_tensor") == Some(DESCRIPTOR) => {
                 self.make_descriptor(&args, true)
             }
             "dataclasses.replace" => self.replace_fields(&args),

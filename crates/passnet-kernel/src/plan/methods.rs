@@ -2,9 +2,8 @@
 
 use super::calls::CallArgs;
 use super::interp::{Interp, Result, external};
-use super::state::Place;
 use super::tensor_methods::tensor_attribute;
-use super::value::Value;
+use super::value::{Holder, Value};
 use crate::consts::Const;
 use passnet_graph::DType;
 use passnet_graph::syntax::Ranged;
@@ -114,19 +113,19 @@ impl<'a> Interp<'a> {
             }
             Value::List(id) => match (name, args.positional.first()) {
                 ("append", Some(v)) => {
-                    self.note_store(Place::list(*id), &at);
+                    self.note_store(Holder::list(*id), &at);
                     self.list_push(*id, v.clone());
                     Ok(Value::NONE)
                 }
                 ("extend", Some(v)) => {
-                    self.note_store(Place::list(*id), &at);
+                    self.note_store(Holder::list(*id), &at);
                     for item in self.iterate(&at, &v.clone())? {
                         self.list_push(*id, item);
                     }
                     Ok(Value::NONE)
                 }
                 ("insert", Some(i)) => {
-                    self.note_store(Place::list(*id), &at);
+                    self.note_store(Holder::list(*id), &at);
                     let len = self.lists[id.0].len() as i64;
                     let i = i.as_int().unwrap_or(0);
                     let i = (if i < 0 { i + len } else { i }).clamp(0, len) as usize;
@@ -184,12 +183,12 @@ impl<'a> Interp<'a> {
                             return Ok(found);
                         }
                         let value = args.get(1, "default").unwrap_or(Value::NONE);
-                        self.note_store(Place::dict(*id), &at);
+                        self.note_store(Holder::dict(*id), &at);
                         self.dict_set(*id, key, value.clone());
                         Ok(value)
                     }
                     "update" => {
-                        self.note_store(Place::dict(*id), &at);
+                        self.note_store(Holder::dict(*id), &at);
                         if let Some(Value::Dict(other)) = args.positional.first() {
                             for (k, v) in self.dicts[other.0].clone() {
                                 self.dict_set(*id, k, v);

@@ -4,12 +4,14 @@
 
 mod builtins;
 mod calls;
+mod class;
 mod classes;
 mod descriptor;
 mod host;
 mod interp;
 mod launch;
 mod methods;
+mod objects;
 mod state;
 mod tensor;
 mod tensor_methods;
@@ -19,7 +21,8 @@ mod validate;
 mod value;
 mod views;
 
-pub use host::{HostArg, PlanLimits, entry_name, plan, plan_chosen};
+pub use host::{HostArg, entry_name, plan, plan_chosen};
+pub use interp::PlanLimits;
 pub use tensor::TensorSpec;
 pub use tuning::Choices;
 pub(crate) use validate::MAX_BUFFER_BYTES;

@@ -2,8 +2,7 @@
 
 use super::{Flow, Interp, Result, external};
 use crate::consts::Const;
-use crate::plan::state::Place;
-use crate::plan::value::{DictId, Value};
+use crate::plan::value::{DictId, Holder, Value};
 use passnet_graph::syntax::Ranged;
 use passnet_graph::syntax::ast::{
     Expr, Operator, Stmt, StmtAssert, StmtFor, StmtIf, StmtImport, StmtWhile, StmtWith,
@@ -45,7 +44,7 @@ impl<'a> Interp<'a> {
                 let old = self.expr(&s.target)?;
                 let value = self.expr(&s.value)?;
                 if let (Value::List(list), Operator::Add) = (&old, s.op) {
-                    self.note_store(Place::list(*list), s);
+                    self.note_store(Holder::list(*list), s);
                     for item in self.iterate(&*s.value, &value)? {
                         self.list_push(*list, item);
                     }
@@ -223,7 +222,7 @@ impl<'a> Interp<'a> {
             Expr::Name(n) => {
                 let name = n.id.as_str();
                 if self.is_global(name) {
-                    self.note_store(Place::Global(self.module(), name.to_string()), n);
+                    self.note_store(Holder::Global(self.module(), name.to_string()), n);
                 }
                 self.set(name, value);
                 Ok(())
@@ -243,12 +242,12 @@ impl<'a> Interp<'a> {
                 match container {
                     Value::List(id) => {
                         let index = self.index(&*s.slice, &key, self.lists[id.0].len())?;
-                        self.note_store(Place::list(id), target);
+                        self.note_store(Holder::list(id), target);
                         self.lists[id.0][index] = value;
                         Ok(())
                     }
                     Value::Dict(id) => {
-                        self.note_store(Place::dict(id), target);
+                        self.note_store(Holder::dict(id), target);
                         self.dict_set(id, key, value);
                         Ok(())
                     }
