@@ -30,6 +30,17 @@ impl Known {
             _ => None,
         }
     }
+
+    /// The same kind of value with another form; `lost` for a pointer, and for what has no form, where there is none.
+    pub(super) fn moved(&self, form: impl Fn(&Linear) -> Option<Linear>, lost: Known) -> Known {
+        match self {
+            Known::Int(l) => form(l).map_or(Known::Nothing, Known::Int),
+            Known::Pointer { param, bytes } => {
+                form(bytes).map_or(lost, |bytes| Known::Pointer { param: *param, bytes })
+            }
+            _ => lost,
+        }
+    }
 }
 
 /// One load, store or atomic of the kernel.

@@ -5,7 +5,8 @@ use crate::consts::Const;
 use crate::plan::value::{DictId, Holder, Value};
 use passnet_graph::syntax::Ranged;
 use passnet_graph::syntax::ast::{
-    Expr, Operator, Stmt, StmtAssert, StmtFor, StmtIf, StmtImport, StmtWhile, StmtWith,
+    Expr, Operator, Stmt, StmtAssert, StmtFor, StmtIf, StmtImport, StmtImportFrom, StmtRaise,
+    StmtWhile, StmtWith,
 };
 
 impl<'a> Interp<'a> {
@@ -73,30 +74,10 @@ impl<'a> Interp<'a> {
                 self.set(def.name.as_str(), value);
             }
             Stmt::Assert(s) => self.assertion(s)?,
-            Stmt::Raise(s) => {
-                let message = match s.exc.as_deref() {
-                    Some(Expr::Call(c)) => match c.arguments.args.first() {
-                        Some(arg) => {
-                            let value = self.expr(arg)?;
-                            self.text(&value)
-                        }
-                        None => String::new(),
-                    },
-                    _ => String::new(),
-                };
-                return Err(self.error(s, format!("the wrapper raises: {message}")));
-            }
+            Stmt::Raise(s) => return self.raise(s),
             Stmt::With(s) => return self.with_block(s),
             Stmt::Import(s) => self.import(s)?,
-            Stmt::ImportFrom(s) => {
-                let module = s.module.as_ref().map_or("", |m| m.as_str());
-                self.allowed_import(s, module)?;
-                for alias in &s.names {
-                    let name = alias.asname.as_ref().unwrap_or(&alias.name);
-                    let value = external(&format!("{module}.{}", alias.name));
-                    self.set(name.as_str(), value);
-                }
-            }
+            Stmt::ImportFrom(s) => self.import_from(s)?,
             Stmt::Global(s) => {
                 let names = s.names.iter().map(|name| name.as_str());
                 self.frames[self.frame.0].globals.extend(names);
@@ -206,6 +187,31 @@ impl<'a> Interp<'a> {
             self.set(name, Value::Path(path.into()));
         }
         Ok(())
+    }
+
+    fn import_from(&mut self, s: &'a StmtImportFrom) -> Result<()> {
+        let module = s.module.as_ref().map_or("", |m| m.as_str());
+        self.allowed_import(s, module)?;
+        for alias in &s.names {
+            let name = alias.asname.as_ref().unwrap_or(&alias.name);
+            let value = external(&format!("{module}.{}", alias.name));
+            self.set(name.as_str(), value);
+        }
+        Ok(())
+    }
+
+    fn raise(&mut self, s: &'a StmtRaise) -> Result<Flow<'a>> {
+        let message = match s.exc.as_deref() {
+            Some(Expr::Call(c)) => match c.arguments.args.first() {
+                Some(arg) => {
+                    let value = self.expr(arg)?;
+                    self.text(&value)
+                }
+                None => String::new(),
+            },
+            _ => String::new(),
+        };
+        Err(self.error(s, format!("the wrapper raises: {message}")))
     }
 
     pub(super) fn allowed_import(&self, at: &impl Ranged, path: &str) -> Result<()> {

@@ -179,61 +179,65 @@ impl Emit<'_> {
                 self.read(asm, way, to, (base, walk), Elem::F32, K0)?;
                 self.define(asm, way, *dst, to)
             }
-            Micro::Load { dst, access } => {
-                let a = &self.group.accesses[*access];
-                let (base, walk) = self.pointers[*access];
-                let to = self.free.pop()?;
-                let is_off = self.is_switched_off(*access);
-                let k = self.access_mask(asm, way, a)?;
-                if k != K0 || is_off {
-                    let other = match a.other {
-                        Src::None => asm.number(0.0),
-                        other => self.operand(asm, way, other)?,
-                    };
-                    asm.load(to, other);
-                }
-                if is_off {
-                    return self.define(asm, way, *dst, to);
-                }
-                self.read(asm, way, to, (base, walk), a.elem, k)?;
-                if walk.inner != 0 && walk.outer != 0 && !self.masked {
-                    let size = a.elem.size() as u8;
-                    let offset = AHEAD + self.offset(size, way);
-                    asm.prefetch(Operand::Lanes { base, scale: size, offset });
-                }
-                self.define(asm, way, *dst, to)
-            }
-            Micro::Store { src, access, .. } => {
-                let a = &self.group.accesses[*access];
-                let (base, walk) = self.pointers[*access];
-                if self.is_switched_off(*access) {
-                    return Some(());
-                }
-                let value = self.register(asm, way, *src, 1)?;
-                let k = self.access_mask(asm, way, a)?;
-                let size = a.elem.size() as u8;
-                if i64::from(walk.inner) != i64::from(size) {
-                    return None;
-                }
-                let to = Operand::Lanes { base, scale: size, offset: self.offset(size, way) };
-                if self.streams && !self.masked && a.elem == Elem::F32 {
-                    asm.stream(to, value);
-                    return Some(());
-                }
-                if !self.masked {
-                    let offset = AHEAD + self.offset(size, way);
-                    asm.prefetch_write(Operand::Lanes { base, scale: size, offset });
-                }
-                match a.elem {
-                    Elem::F32 => asm.store(to, value, k),
-                    Elem::F16 => asm.store_f16(to, value, k),
-                    Elem::BF16 => asm.store_bf16(to, value, k),
-                    _ => return None,
-                }
-                Some(())
-            }
+            Micro::Load { dst, access } => self.load(asm, way, *dst, *access),
+            Micro::Store { src, access, .. } => self.store(asm, way, *src, *access),
             Micro::Iota { .. } | Micro::Divided { .. } | Micro::BoxMask { .. } => None,
         }
+    }
+
+    fn load(&mut self, asm: &mut Assembler, way: usize, dst: VReg, access: usize) -> Option<()> {
+        let a = &self.group.accesses[access];
+        let (base, walk) = self.pointers[access];
+        let to = self.free.pop()?;
+        let is_off = self.is_switched_off(access);
+        let k = self.access_mask(asm, way, a)?;
+        if k != K0 || is_off {
+            let other = match a.other {
+                Src::None => asm.number(0.0),
+                other => self.operand(asm, way, other)?,
+            };
+            asm.load(to, other);
+        }
+        if is_off {
+            return self.define(asm, way, dst, to);
+        }
+        self.read(asm, way, to, (base, walk), a.elem, k)?;
+        if walk.inner != 0 && walk.outer != 0 && !self.masked {
+            let size = a.elem.size() as u8;
+            let offset = AHEAD + self.offset(size, way);
+            asm.prefetch(Operand::Lanes { base, scale: size, offset });
+        }
+        self.define(asm, way, dst, to)
+    }
+
+    fn store(&mut self, asm: &mut Assembler, way: usize, src: Src, access: usize) -> Option<()> {
+        let a = &self.group.accesses[access];
+        let (base, walk) = self.pointers[access];
+        if self.is_switched_off(access) {
+            return Some(());
+        }
+        let value = self.register(asm, way, src, 1)?;
+        let k = self.access_mask(asm, way, a)?;
+        let size = a.elem.size() as u8;
+        if i64::from(walk.inner) != i64::from(size) {
+            return None;
+        }
+        let to = Operand::Lanes { base, scale: size, offset: self.offset(size, way) };
+        if self.streams && !self.masked && a.elem == Elem::F32 {
+            asm.stream(to, value);
+            return Some(());
+        }
+        if !self.masked {
+            let offset = AHEAD + self.offset(size, way);
+            asm.prefetch_write(Operand::Lanes { base, scale: size, offset });
+        }
+        match a.elem {
+            Elem::F32 => asm.store(to, value, k),
+            Elem::F16 => asm.store_f16(to, value, k),
+            Elem::BF16 => asm.store_bf16(to, value, k),
+            _ => return None,
+        }
+        Some(())
     }
 
     /// Lanes from memory where the mask is on; `to` keeps the others.
