@@ -236,7 +236,7 @@ pub(crate) struct Reduction {
 
 /// Where a group's register lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Home {
     /// A chunk-sized slot.
     Slot(u16),
     /// A whole block in the arena, at this byte offset.
@@ -244,7 +244,7 @@ pub(crate) enum Place {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Group {
+pub(crate) struct FusedGroup {
     pub(crate) lanes: usize,
     /// Lanes processed at a time: what they need and what comes next fit into the first-level cache.
     pub(crate) chunk: usize,
@@ -252,7 +252,7 @@ pub(crate) struct Group {
     pub(crate) steps: usize,
     pub(crate) micros: Vec<Micro>,
     pub(crate) accesses: Vec<Access>,
-    pub(crate) places: Vec<(Place, Lane)>,
+    pub(crate) homes: Vec<(Home, Lane)>,
     /// Registers whose only use is a store, and that access.
     pub(crate) stored: Vec<(VReg, usize)>,
     /// Number of this group's first access among those of the tape.

@@ -1,7 +1,7 @@
 //! What a kernel becomes for one launch: a tape of steps over scalar registers, a per-thread arena for blocks,
 //! and fused groups of elementwise work.
 
-use super::group::Group;
+use super::group::FusedGroup;
 use super::registers::SReg;
 use super::simd::{DotKernel, Kernel, ReduceKernel, ScanKernel};
 use super::views::Dims;
@@ -85,7 +85,7 @@ pub(crate) enum Step {
         buffer: Option<usize>,
         loc: Loc,
     },
-    Group(Box<Group>),
+    Group(Box<FusedGroup>),
     /// A scalar from the arena.
     Extract {
         dst: SReg,

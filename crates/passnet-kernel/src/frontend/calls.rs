@@ -2,7 +2,7 @@
 
 use super::arguments::Args;
 use super::value::{Func, RangeKind, Scope, Value};
-use super::{Compiler, MAX_CALL_DEPTH, Origin, Place, Result};
+use super::{Compiler, MAX_CALL_DEPTH, Origin, Result, SourceFile};
 use crate::consts::Const;
 use passnet_graph::syntax::Ranged;
 use passnet_graph::syntax::ast::{Expr, ExprCall};
@@ -29,7 +29,7 @@ impl<'a> Compiler<'a> {
             };
             named.push((name.to_string(), self.expr(&keyword.value)?));
         }
-        let text = self.module_set().source(self.place.module).slice(c.func.range()).to_string();
+        let text = self.module_set().source(self.file.module).slice(c.func.range()).to_string();
         let args = Args { positional, named, range: c.range(), callee: text };
         self.locate(c);
         self.call_value(callee, args)
@@ -130,11 +130,11 @@ impl<'a> Compiler<'a> {
         }
         let origin = if func.prelude { Origin::Prelude } else { Origin::Pass };
         let outer_scope = std::mem::replace(&mut self.scope, scope);
-        let outer_place =
-            std::mem::replace(&mut self.place, Place { origin, module: func.function.module });
+        let outer_file =
+            std::mem::replace(&mut self.file, SourceFile { origin, module: func.function.module });
         let outer_site = self.call_site;
-        if func.prelude && outer_place.origin == Origin::Pass {
-            self.call_site = Some((outer_place.module, args.range));
+        if func.prelude && outer_file.origin == Origin::Pass {
+            self.call_site = Some((outer_file.module, args.range));
         }
         self.depth += 1;
         // Python itself runs such a function: it may use any name.
@@ -144,7 +144,7 @@ impl<'a> Compiler<'a> {
         self.host = was_host;
         self.depth -= 1;
         self.call_site = outer_site;
-        self.place = outer_place;
+        self.file = outer_file;
         self.scope = outer_scope;
         result
     }

@@ -12,8 +12,8 @@ impl<'a> Compiler<'a> {
         if let Some(value) = self.scope.get(name) {
             return Ok(value.clone());
         }
-        let prelude = self.place.origin == Origin::Prelude;
-        match self.module_set().lookup(self.place.module, name) {
+        let prelude = self.file.origin == Origin::Prelude;
+        match self.module_set().lookup(self.file.module, name) {
             Some(Binding::Function(function)) => Ok(Value::Function(Func { function, prelude })),
             Some(Binding::External(path)) => {
                 let value = external(path);
@@ -33,7 +33,7 @@ impl<'a> Compiler<'a> {
                 | "sum" | "slice" | "isinstance" | "tuple" | "list" => {
                     Ok(Value::Path(format!("builtins.{name}")))
                 }
-                _ if self.module_set().class(self.place.module, name).is_some() => Err(self
+                _ if self.module_set().class(self.file.module, name).is_some() => Err(self
                     .error(at, format!("a kernel cannot use the class `{name}`: there are no aggregates here"))
                     .with_hint("pass its values as a tuple, and write its methods as `@triton.jit` functions")),
                 _ => Err(self.error(at, format!("`{name}` is not defined here")).with_hint(
@@ -59,7 +59,7 @@ impl<'a> Compiler<'a> {
             Value::Tuple(_) => true,
             _ => false,
         };
-        if !is_plain || wrapped || self.host || self.place.origin == Origin::Prelude {
+        if !is_plain || wrapped || self.host || self.file.origin == Origin::Prelude {
             return Ok(());
         }
         Err(self
@@ -107,12 +107,12 @@ impl<'a> Compiler<'a> {
             return Err(self.error(at, "constants refer to each other without end"));
         }
         let outer_scope = std::mem::take(&mut self.scope);
-        let outer = self.place;
-        self.place.module = module;
+        let outer = self.file;
+        self.file.module = module;
         self.depth += 1;
         let result = self.host_expr(value);
         self.depth -= 1;
-        self.place = outer;
+        self.file = outer;
         self.scope = outer_scope;
         let result = result?;
         match &result {

@@ -1,7 +1,7 @@
 //! Instructions over whole blocks: reductions, scans, products, sorting, gathering.
 
 use super::{Lower, Rep, Result};
-use crate::exec::group::{Place, Reduction, written};
+use crate::exec::group::{Home, Reduction, written};
 use crate::exec::registers::{SReg, VReg};
 use crate::exec::simd;
 use crate::exec::tape::{AxisSizes, Combine, LaneOrder, Step};
@@ -222,7 +222,7 @@ impl Lower<'_> {
         let by_row = axis.inner == 1 && axis.outer * axis.size == group.lanes;
         let computed = group.micros.iter().filter_map(written);
         let block =
-            computed.into_iter().find(|r| group.places[usize::from(r.0)].0 == Place::Full(from));
+            computed.into_iter().find(|r| group.homes[usize::from(r.0)].0 == Home::Full(from));
         match block {
             Some(from) if by_row && lane == Lane::F32 => {
                 group.reductions.push(reduction(from));

@@ -3,14 +3,14 @@
 use super::access::{Covered, Limits, for_box_rows};
 use super::prepared::{AccessMode, Prepared};
 use super::{Machine, Result, fill, write_lane};
-use crate::exec::group::{Access, Cost, Group, Micro, Place};
+use crate::exec::group::{Access, Cost, FusedGroup, Home, Micro};
 use crate::exec::registers::{Bounds, Src, VReg};
 use crate::exec::simd::Kernel;
 use crate::exec::views::{Dims, for_rows};
 use crate::lane::Lane;
 
 impl<'t> Machine<'t, '_> {
-    pub(super) fn group(&mut self, group: &'t Group) -> Result<()> {
+    pub(super) fn group(&mut self, group: &'t FusedGroup) -> Result<()> {
         #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
         if self.native(group) {
             return Ok(());
@@ -41,17 +41,17 @@ impl<'t> Machine<'t, '_> {
         }
         let mut pointers = std::mem::take(&mut self.pointers);
         pointers.clear();
-        pointers.resize(group.places.len(), std::ptr::null_mut());
+        pointers.resize(group.homes.len(), std::ptr::null_mut());
         let mut start = 0;
         let mut result = Ok(());
         while start < group.lanes && result.is_ok() {
             let count = group.chunk.min(group.lanes - start);
             self.prefetch_next(group, &prepared, start + count);
             self.prefetch.spread(group.steps);
-            for (slot, &(place, lane)) in pointers.iter_mut().zip(&group.places) {
+            for (slot, &(place, lane)) in pointers.iter_mut().zip(&group.homes) {
                 *slot = match place {
-                    Place::Slot(s) => self.slot(usize::from(s)),
-                    Place::Full(offset) => self.arena(offset).wrapping_add(start * lane.size()),
+                    Home::Slot(s) => self.slot(usize::from(s)),
+                    Home::Full(offset) => self.arena(offset).wrapping_add(start * lane.size()),
                 };
             }
             result = self.chunk(group, &prepared, &mut pointers, start, count);
@@ -61,7 +61,7 @@ impl<'t> Machine<'t, '_> {
         self.prepared = prepared;
         result?;
         for reduction in &group.reductions {
-            if let (Place::Full(from), _) = group.places[usize::from(reduction.from.0)] {
+            if let (Home::Full(from), _) = group.homes[usize::from(reduction.from.0)] {
                 let (to, from) = (self.arena(reduction.to), self.arena(from));
                 // SAFETY: the block holds the group's lanes and the results have a place of their own.
                 unsafe { (reduction.f)(to, from, group.lanes / reduction.row, reduction.row, 1) };
@@ -80,7 +80,7 @@ impl<'t> Machine<'t, '_> {
 
     fn chunk(
         &mut self,
-        group: &'t Group,
+        group: &'t FusedGroup,
         prepared: &[Prepared],
         pointers: &mut [*mut u8],
         start: usize,
@@ -112,21 +112,21 @@ impl<'t> Machine<'t, '_> {
                     }
                 }
                 Micro::Splat { dst, from } => {
-                    let lane = group.places[usize::from(dst.0)].1;
+                    let lane = group.homes[usize::from(dst.0)].1;
                     fill(pointers[usize::from(dst.0)], self.regs[from.0 as usize], lane, count);
                 }
                 Micro::Iota { dst, base, dims } => {
-                    let lane = group.places[usize::from(dst.0)].1;
+                    let lane = group.homes[usize::from(dst.0)].1;
                     iota(pointers[usize::from(dst.0)], self.int(*base), dims, lane, start, count);
                 }
                 Micro::Divided { dst, base, dims, divisor, quotient } => {
-                    let lane = group.places[usize::from(dst.0)].1;
+                    let lane = group.homes[usize::from(dst.0)].1;
                     let numbers = (self.int(*base), self.int(*divisor));
                     let dst = pointers[usize::from(dst.0)];
                     divided(dst, numbers, dims, lane, *quotient, (start, count));
                 }
                 Micro::SelectBox { dst, bounds, shape, a, b } => {
-                    let place = group.places[usize::from(dst.0)];
+                    let place = group.homes[usize::from(dst.0)];
                     self.select_box(
                         *dst,
                         place,
@@ -141,14 +141,14 @@ impl<'t> Machine<'t, '_> {
                     box_mask(pointers[usize::from(dst.0)], &limits, shape, start, count);
                 }
                 Micro::Strided { dst, from, dims } => {
-                    let lane = group.places[usize::from(dst.0)].1;
+                    let lane = group.homes[usize::from(dst.0)].1;
                     let from = self.arena(*from);
                     strided(pointers[usize::from(dst.0)], from, dims, lane.size(), start, count);
                 }
                 Micro::Load { dst, access } => {
                     let (a, p) = (&group.accesses[*access], prepared[*access]);
                     let d = usize::from(dst.0);
-                    if p.mode == AccessMode::Direct && matches!(group.places[d].0, Place::Slot(_)) {
+                    if p.mode == AccessMode::Direct && matches!(group.homes[d].0, Home::Slot(_)) {
                         pointers[d] = p.base.wrapping_add(start * a.elem.size());
                     } else {
                         self.load(a, p, pointers, pointers[d], start, count)?;
@@ -171,7 +171,7 @@ impl<'t> Machine<'t, '_> {
     fn select_box(
         &self,
         dst: VReg,
-        (place, lane): (Place, Lane),
+        (place, lane): (Home, Lane),
         (bounds, shape): (&Bounds, &[usize]),
         (a, b): (Src, Src),
         pointers: &mut [*mut u8],
@@ -182,7 +182,7 @@ impl<'t> Machine<'t, '_> {
             Covered::Part => None,
             Covered::Nothing => Some(b),
         };
-        if let (Some(Src::V(r)), Place::Slot(_)) = (only, place) {
+        if let (Some(Src::V(r)), Home::Slot(_)) = (only, place) {
             // The result is one of the operands.
             pointers[usize::from(dst.0)] = pointers[usize::from(r.0)];
             return;
@@ -228,7 +228,7 @@ impl<'t> Machine<'t, '_> {
     }
 
     /// Guesses where the accesses will be when the group runs next: as far on as they came since the last time.
-    fn predict(&mut self, group: &Group, prepared: &[Prepared]) {
+    fn predict(&mut self, group: &FusedGroup, prepared: &[Prepared]) {
         for (i, (access, p)) in group.accesses.iter().zip(prepared).enumerate() {
             let Some(last) = self.last_base.get_mut(group.first_access + i) else { continue };
             let before = std::mem::replace(last, p.base);
@@ -241,7 +241,7 @@ impl<'t> Machine<'t, '_> {
     }
 
     /// Requests the chunk that begins at `start`, if the group has one.
-    fn prefetch_next(&mut self, group: &Group, prepared: &[Prepared], start: usize) {
+    fn prefetch_next(&mut self, group: &FusedGroup, prepared: &[Prepared], start: usize) {
         if start >= group.lanes {
             return;
         }
@@ -281,9 +281,9 @@ impl<'t> Machine<'t, '_> {
 }
 
 /// Bytes from one lane of an operand to the next.
-fn lane_bytes(group: &Group, src: Src) -> usize {
+fn lane_bytes(group: &FusedGroup, src: Src) -> usize {
     match src {
-        Src::V(r) => group.places[usize::from(r.0)].1.size(),
+        Src::V(r) => group.homes[usize::from(r.0)].1.size(),
         Src::S(_) | Src::None => 0,
     }
 }

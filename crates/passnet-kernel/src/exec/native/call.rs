@@ -1,10 +1,10 @@
 //! Running a group's code: where its lanes are in this program, which masks are off, and which variant that asks for.
 
+use super::detour::{Detour, Found};
 use super::emit::{self, Variant};
 use super::layout::{On, WIDTH};
-use super::stage::{Found, Stage};
 use super::{Assembler, Code, LARGE_BUFFER, Mask, NativeGroup, Pages, Reach, cut};
-use crate::exec::group::Group;
+use crate::exec::group::FusedGroup;
 use crate::exec::machine::{Machine, read_lane};
 use crate::exec::registers::SReg;
 use crate::lane::Lane;
@@ -14,7 +14,7 @@ use std::ops::Range;
 impl<'t> Machine<'t, '_> {
     /// Runs the group's code, if it has any that fits this run. Whatever is unusual, faults too, is left to the
     /// interpreter.
-    pub(in crate::exec) fn native(&mut self, group: &'t Group) -> bool {
+    pub(in crate::exec) fn native(&mut self, group: &'t FusedGroup) -> bool {
         let (Some(code), Some(index)) = (self.code, group.code) else { return false };
         let native = &code.groups[index];
         if self.tracker.is_some() || self.memory.overlapping || self.interprets {
@@ -35,7 +35,7 @@ impl<'t> Machine<'t, '_> {
 
     /// Runs code in which no mask is off, with addresses that are known right away. Many groups take less time than finding
     /// out where their lanes are.
-    fn run_whole(&mut self, code: &'t Code, group: &Group, native: &'t NativeGroup) -> bool {
+    fn run_whole(&mut self, code: &'t Code, group: &FusedGroup, native: &'t NativeGroup) -> bool {
         let layout = &native.layout;
         let arena = self.arena(0);
         let mut streams = native.may_stream;
@@ -74,7 +74,12 @@ impl<'t> Machine<'t, '_> {
         at.addr().is_multiple_of(4 * WIDTH) && self.memory.len(buffer) >= LARGE_BUFFER
     }
 
-    fn run_masked(&mut self, code: &'t Code, group: &'t Group, native: &'t NativeGroup) -> bool {
+    fn run_masked(
+        &mut self,
+        code: &'t Code,
+        group: &'t FusedGroup,
+        native: &'t NativeGroup,
+    ) -> bool {
         let layout = &native.layout;
         let arena = self.arena(0);
         let int = |r: SReg| self.regs[r.0 as usize] as i64;
@@ -96,7 +101,7 @@ impl<'t> Machine<'t, '_> {
                 bases.push(0);
                 continue;
             }
-            if let Some(at) = access.staged {
+            if let Some(at) = access.detour {
                 bases.push(arena.expose_provenance() + at);
                 continue;
             }
@@ -137,7 +142,7 @@ impl<'t> Machine<'t, '_> {
             },
             false => Vec::new(),
         };
-        let Some(staged) = self.fill_stages(native, arena) else { return false };
+        let Some(blocks) = self.fill_detours(native, arena) else { return false };
         let regs = self.regs.as_ptr();
         let words = &mut self.words[..layout.words()];
         let mut call = Call { group, native, code, regs, words, arena, streams };
@@ -148,27 +153,27 @@ impl<'t> Machine<'t, '_> {
         } else {
             call.cut_rows(&bases, &on);
         }
-        for (stage, found) in native.stages.iter().zip(&staged).filter(|(it, _)| it.is_store) {
+        for (detour, found) in native.detours.iter().zip(&blocks).filter(|(it, _)| it.is_store) {
             // SAFETY: found by the same program, in the same arena.
-            unsafe { stage.drain(found, arena) };
+            unsafe { detour.drain(found, arena) };
         }
         true
     }
 
-    /// Finds the stages of a group, and fills those that are loaded; `None` where one is left to the interpreter.
-    fn fill_stages(&self, native: &NativeGroup, arena: *mut u8) -> Option<Vec<Found>> {
+    /// Finds the detours of a group, and fills those that are loaded; `None` where one is left to the interpreter.
+    fn fill_detours(&self, native: &NativeGroup, arena: *mut u8) -> Option<Vec<Found>> {
         let found: Vec<Found> =
-            native.stages.iter().map(|stage| self.find(stage)).collect::<Option<_>>()?;
-        for (stage, found) in native.stages.iter().zip(&found).filter(|(it, _)| !it.is_store) {
-            // SAFETY: found just now; the arena was made large enough for all stages of the tape.
-            unsafe { stage.fill(found, &self.regs, arena) };
+            native.detours.iter().map(|detour| self.find(detour)).collect::<Option<_>>()?;
+        for (detour, found) in native.detours.iter().zip(&found).filter(|(it, _)| !it.is_store) {
+            // SAFETY: found just now; the arena was made large enough for all detours of the tape.
+            unsafe { detour.fill(found, &self.regs, arena) };
         }
         Some(found)
     }
 
-    fn find(&self, stage: &Stage) -> Option<Found> {
-        let reach = |address, low, high| self.reach(stage.buffer, address, low, high);
-        stage.find(|r| self.int(r), reach)
+    fn find(&self, detour: &Detour) -> Option<Found> {
+        let reach = |address, low, high| self.reach(detour.buffer, address, low, high);
+        detour.find(|r| self.int(r), reach)
     }
 
     /// The addresses of the rows that are looked up, row after row; `None` where one of them leaves its buffer.
@@ -203,7 +208,7 @@ impl<'t> Machine<'t, '_> {
 
 /// A run of a group's code by one program.
 struct Call<'c> {
-    group: &'c Group,
+    group: &'c FusedGroup,
     native: &'c NativeGroup,
     code: &'c Code,
     regs: *const u64,
@@ -339,12 +344,17 @@ impl NativeGroup {
     }
 
     /// The code for some runs and where it begins: that for all of them where it has no variant.
-    fn code<'c>(&'c self, all: &'c Code, group: &Group, variant: Variant) -> (&'c Code, usize) {
+    fn code<'c>(
+        &'c self,
+        all: &'c Code,
+        group: &FusedGroup,
+        variant: Variant,
+    ) -> (&'c Code, usize) {
         let other = (variant != Variant::default()).then(|| self.variant(group, variant)).flatten();
         other.map_or((all, self.entry), |code| (code, 0))
     }
 
-    fn variant(&self, group: &Group, variant: Variant) -> Option<&Code> {
+    fn variant(&self, group: &FusedGroup, variant: Variant) -> Option<&Code> {
         let group = self.rewritten.as_deref().unwrap_or(group);
         let make = || {
             let mut asm = Assembler::new(WIDTH);

@@ -3,15 +3,15 @@
 use super::super::assembler::*;
 use super::super::layout::Walk;
 use super::{AHEAD, BOX, Emit, Held};
-use crate::exec::group::{Access, MaskForm, Micro, Place};
+use crate::exec::group::{Access, Home, MaskForm, Micro};
 use crate::exec::registers::{Bounds, Src, VReg};
 use crate::lane::Lane;
 use crate::types::Elem;
 
 impl Emit<'_> {
     pub(super) fn full(&self, way: usize, r: VReg) -> Option<Operand> {
-        match self.group.places[usize::from(r.0)] {
-            (Place::Full(offset), Lane::F32) => Some(Operand::Lanes {
+        match self.group.homes[usize::from(r.0)] {
+            (Home::Full(offset), Lane::F32) => Some(Operand::Lanes {
                 base: R9,
                 scale: 4,
                 offset: i32::try_from(offset + 4 * self.first_lane(way)).ok()?,
@@ -65,13 +65,13 @@ impl Emit<'_> {
         dst: VReg,
         value: Zmm,
     ) -> Option<()> {
-        let (place, lane) = self.group.places[usize::from(dst.0)];
+        let (place, lane) = self.group.homes[usize::from(dst.0)];
         if lane != Lane::F32 {
             return None;
         }
         let reduced = || self.group.reductions.iter().filter(|it| it.from == dst);
         let only_reduced = reduced().count() > 0 && reduced().all(|it| it.is_last);
-        if let Place::Full(_) = place
+        if let Home::Full(_) = place
             && !only_reduced
         {
             let to = self.full(way, dst)?;
@@ -144,7 +144,7 @@ impl Emit<'_> {
         match micro {
             Micro::Map { op, dst, a, b, c, .. } => self.map(asm, way, (*op)?, *dst, [*a, *b, *c]),
             Micro::Splat { dst, from }
-                if matches!(self.group.places[usize::from(dst.0)], (Place::Slot(_), Lane::B8)) =>
+                if matches!(self.group.homes[usize::from(dst.0)], (Home::Slot(_), Lane::B8)) =>
             {
                 let k = self.free_masks.pop()?;
                 self.uniform_mask(asm, way, *from, k)?;
