@@ -6,6 +6,7 @@ use super::{Compiler, MAX_CALL_DEPTH, Origin, Result, SourceFile};
 use crate::consts::Const;
 use passnet_graph::syntax::Ranged;
 use passnet_graph::syntax::ast::{Expr, ExprCall};
+use passnet_graph::syntax::calling::{self, Given, Misfit};
 
 impl<'a> Compiler<'a> {
     pub(super) fn call(&mut self, c: &'a ExprCall) -> Result<Value<'a>> {
@@ -94,39 +95,22 @@ impl<'a> Compiler<'a> {
                 format!("`{}` takes compile-time values, not {}", def.name, value.describe());
             return Err(self.error(&args, text));
         }
+        let misfit = |misfit: Misfit| self.error(&args.range, misfit.of(&def.name));
+        let bound = calling::bind(&def.parameters, args.positional, args.named).map_err(misfit)?;
+        if let Some((name, _)) = bound.keywords.first() {
+            // A kernel has no dict to put it into.
+            return Err(misfit(Misfit::Unknown(name.clone())));
+        }
         let mut scope = Scope::default();
-        let mut positional = args.positional.into_iter();
-        let mut named = args.named;
-        for parameter in def.parameters.iter_non_variadic_params() {
-            let name = parameter.parameter.name.as_str();
-            let by_name = named.iter().position(|(n, _)| n == name).map(|i| named.swap_remove(i).1);
-            let value = match (positional.next(), by_name, &parameter.default) {
-                (Some(v), None, _) | (None, Some(v), _) => v,
-                (None, None, Some(default)) => self.host_expr(default)?,
-                (Some(_), Some(_), _) => {
-                    return Err(
-                        self.error(&args.range, format!("`{}` got `{name}` twice", def.name))
-                    );
-                }
-                (None, None, None) => {
-                    return Err(self.error(
-                        &args.range,
-                        format!("`{}` needs the argument `{name}`", def.name),
-                    ));
-                }
+        for (name, given) in bound.given {
+            let value = match given {
+                Given::Value(value) => value,
+                Given::Default(default) => self.host_expr(default)?,
             };
             scope.set(name, value);
         }
-        match &def.parameters.vararg {
-            Some(rest) => scope.set(rest.name.as_str(), Value::Tuple(positional.collect())),
-            None if positional.next().is_some() => {
-                let text = format!("too many arguments for `{}`", def.name);
-                return Err(self.error(&args.range, text));
-            }
-            None => {}
-        }
-        if let Some((name, _)) = named.first() {
-            return Err(self.error(&args.range, format!("`{}` has no argument `{name}`", def.name)));
+        if let Some(rest) = &def.parameters.vararg {
+            scope.set(rest.name.as_str(), Value::Tuple(bound.rest));
         }
         let origin = if func.prelude { Origin::Prelude } else { Origin::Pass };
         let outer_scope = std::mem::replace(&mut self.scope, scope);

@@ -6,6 +6,7 @@ use crate::consts::Const;
 use crate::ir::{Literal, Op};
 use crate::types::{Elem, Shape, Type};
 use passnet_graph::syntax::ast::{BoolOp, Expr, ExprBoolOp, ExprCompare, ExprListComp, Number};
+use passnet_graph::syntax::sequence::position;
 
 impl<'a> Compiler<'a> {
     pub(super) fn expr(&mut self, e: &'a Expr) -> Result<Value<'a>> {
@@ -213,10 +214,8 @@ impl<'a> Compiler<'a> {
             Value::Tuple(items) => {
                 let i = self.expr(index)?;
                 let i = self.const_int(index, &i, "an index")?;
-                let resolved = if i < 0 { i + items.len() as i64 } else { i };
-                usize::try_from(resolved)
-                    .ok()
-                    .and_then(|i| items.get(i).cloned())
+                position(i, items.len())
+                    .map(|i| items[i].clone())
                     .ok_or_else(|| self.error(index, format!("index {i} is out of range")))
             }
             Value::Tensor(v) => {

@@ -7,6 +7,7 @@ use super::value::{ClassId, Holder, ObjectId, Value};
 use crate::consts::Const;
 use crate::modules::FunctionRef;
 use passnet_graph::syntax::Ranged;
+use passnet_graph::syntax::calling::{Given, Misfit, bind_fields};
 use std::rc::Rc;
 
 /// Base classes beyond this have no end.
@@ -164,34 +165,23 @@ impl<'a> Interp<'a> {
         let at = args.range;
         let fields = self.classes[class.0].fields.clone();
         let owner = self.classes[class.0].def.def.name.as_str();
-        let mut positional = args.positional.into_iter();
-        let mut named = args.named;
-        let mut values = Vec::with_capacity(fields.len());
-        for field in fields {
-            let name = field.name;
-            let by_name = named.iter().position(|(n, _)| n == name).map(|i| named.remove(i).1);
-            let value = match (positional.next(), by_name, field.default) {
-                (Some(value), None, _) | (None, Some(value), _) => value,
-                (None, None, Some(FieldDefault::Value(value))) => value,
-                (None, None, Some(FieldDefault::Factory(factory))) => {
+        let fields = fields.into_iter().map(|field| (field.name, field.default));
+        let bound = bind_fields(fields, args.positional, args.named)
+            .map_err(|misfit| match misfit {
+                Misfit::Unknown(name) => format!("`{owner}` has no field `{name}`"),
+                other => other.of(owner),
+            })
+            .map_err(|message| self.error(&at, message))?;
+        let value = |(name, given): (&str, _)| {
+            let value = match given {
+                Given::Value(value) | Given::Default(FieldDefault::Value(value)) => value,
+                Given::Default(FieldDefault::Factory(factory)) => {
                     self.call_value(&factory, CallArgs::of(Vec::new(), at))?
                 }
-                (Some(_), Some(_), _) => {
-                    return Err(self.error(&at, format!("`{owner}` got `{name}` twice")));
-                }
-                (None, None, None) => {
-                    return Err(self.error(&at, format!("`{owner}` needs the argument `{name}`")));
-                }
             };
-            values.push((name.to_string(), value));
-        }
-        if positional.next().is_some() {
-            return Err(self.error(&at, format!("too many arguments for `{owner}`")));
-        }
-        if let Some((name, _)) = named.first() {
-            return Err(self.error(&at, format!("`{owner}` has no field `{name}`")));
-        }
-        Ok(values)
+            Ok((name.to_string(), value))
+        };
+        bound.given.into_iter().map(value).collect()
     }
 
     /// The members of an enum, in order; nothing for other classes.

@@ -35,13 +35,6 @@ pub(super) fn equal(a: &Value<'_>, b: &Value<'_>) -> bool {
     }
 }
 
-/// Index of an element, counted from the end if negative.
-pub(super) fn position(index: i64, length: usize) -> Option<usize> {
-    let length = i64::try_from(length).ok()?;
-    let index = if index < 0 { index.checked_add(length)? } else { index };
-    (0..length).contains(&index).then_some(index as usize)
-}
-
 /// `a op b`, or why it cannot be computed.
 pub(super) fn binary<'a>(
     op: ast::Operator,
