@@ -1,99 +1,18 @@
 //! The loop around the scheduler: units out, results in, over whatever bridge there is.
 
-use crate::frame;
-use crate::message::{FromBridge, Hello, Reply, ToBridge};
+use crate::bridge::{Bridge, Incoming, MOST_WAITING};
+use crate::job::{Answer, Job, News};
+use crate::message::{FromBridge, Reply, ToBridge};
 use crate::scheduler::{Aside, Fault, Limits, Scheduler};
 use crate::status::Status;
-use serde_json::Value;
 use std::collections::BTreeSet;
-use std::io::{BufReader, Read, Write};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-/// Messages that wait for the driver; a bridge that has more waits itself.
-const MOST_WAITING: usize = 4096;
 /// How often somebody looks whether the run is to be stopped.
 const TICK: Duration = Duration::from_millis(200);
 /// How often watchers hear of the state.
 const NEWS: Duration = Duration::from_secs(1);
-
-/// What a worker needs for a unit.
-#[derive(Debug)]
-pub struct Input {
-    /// Of the bytes: the same content travels once.
-    pub digest: String,
-    pub bytes: Vec<u8>,
-    /// What is said besides.
-    pub words: Value,
-    /// Whether other units need the same content.
-    pub is_shared: bool,
-}
-
-impl Input {
-    pub fn new(bytes: Vec<u8>, words: Value) -> Input {
-        let digest = blake3::hash(&bytes).to_hex().to_string();
-        Input { digest, bytes, words, is_shared: false }
-    }
-}
-
-/// A command whose work is a set of units.
-pub trait Job {
-    type Unit;
-    type Error;
-
-    /// The next unit that is not done yet. More may come later, unless [`is_over`](Self::is_over).
-    fn next(&mut self) -> Option<Self::Unit>;
-
-    fn is_over(&self) -> bool;
-
-    /// Of all units, and those of them that were done before.
-    fn total(&self) -> (Option<u64>, u64);
-
-    fn input(&mut self, unit: &Self::Unit) -> Result<Input, Self::Error>;
-
-    /// Whether results of such a worker belong into this run; the error says why not.
-    fn admit(&mut self, hello: &Hello) -> Result<(), String>;
-
-    /// Takes a result. The inner error says why it is none: the unit is tried again elsewhere.
-    fn accept(
-        &mut self,
-        unit: &Self::Unit,
-        answer: &Answer<'_>,
-    ) -> Result<Result<(), String>, Self::Error>;
-
-    /// When this returns, nothing that was accepted can be lost.
-    fn commit(&mut self) -> Result<(), Self::Error>;
-
-    fn set_aside(&mut self, aside: Aside<Self::Unit>) -> Result<(), Self::Error>;
-
-    /// Whether no unit is to be begun any more.
-    fn is_stopped(&self) -> bool;
-
-    fn news(&mut self, news: News<'_>);
-}
-
-/// A unit's result.
-#[derive(Debug)]
-pub struct Answer<'a> {
-    /// Of the node that it comes from.
-    pub node: &'a str,
-    /// The digest of the unit's input.
-    pub input: &'a str,
-    pub reply: &'a Reply,
-    pub files: &'a [u8],
-}
-
-/// What watchers hear.
-#[derive(Debug)]
-pub enum News<'a> {
-    Status(&'a Status),
-    /// A node is set aside, or gone.
-    Node {
-        name: &'a str,
-        what: &'a str,
-        reason: &'a str,
-    },
-}
 
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,66 +30,6 @@ pub enum End {
 pub struct Driven {
     pub end: End,
     pub status: Status,
-}
-
-/// What arrives at a driver.
-#[derive(Debug)]
-pub enum Incoming {
-    Bridge(FromBridge, Vec<u8>),
-    /// The bridge says nothing any more.
-    Closed(String),
-    /// There may be new units.
-    Wake,
-}
-
-/// The two ends of a bridge.
-pub struct Bridge {
-    to: Box<dyn Write + Send>,
-    from: Receiver<Incoming>,
-    wake: SyncSender<Incoming>,
-}
-
-impl std::fmt::Debug for Bridge {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Bridge").finish_non_exhaustive()
-    }
-}
-
-impl Bridge {
-    /// Begins to listen.
-    pub fn new(
-        to: impl Write + Send + 'static,
-        from: impl Read + Send + 'static,
-    ) -> std::io::Result<Bridge> {
-        let (wake, incoming) = sync_channel(MOST_WAITING);
-        let tell = wake.clone();
-        std::thread::Builder::new().name("bridge".into()).spawn(move || {
-            let mut from = BufReader::with_capacity(1 << 16, from);
-            loop {
-                let message = match frame::read(&mut from) {
-                    Ok(Some((message, payload))) => Incoming::Bridge(message, payload),
-                    Ok(None) => Incoming::Closed("it ended".into()),
-                    Err(error) => Incoming::Closed(error.to_string()),
-                };
-                let is_last = matches!(message, Incoming::Closed(_));
-                // A driver that has ended listens no more.
-                if tell.send(message).is_err() || is_last {
-                    return;
-                }
-            }
-        })?;
-        Ok(Bridge { to: Box::new(to), from: incoming, wake })
-    }
-
-    /// For whoever brings units while the driver waits.
-    pub fn waker(&self) -> SyncSender<Incoming> {
-        self.wake.clone()
-    }
-
-    fn send(&mut self, message: &ToBridge, payload: &[u8]) {
-        // Where the bridge is gone, its other end says so.
-        let _ = frame::write(&mut self.to, message, payload);
-    }
 }
 
 /// A unit on its way.
@@ -417,7 +276,12 @@ impl<J: Job> Driver<'_, J> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame;
+    use crate::job::Input;
+    use crate::message::Hello;
+    use serde_json::Value;
     use std::convert::Infallible;
+    use std::io::{BufReader, Read, Write};
 
     /// A job of some units, which notes what it is asked for; without a number it waits for some.
     #[derive(Default)]

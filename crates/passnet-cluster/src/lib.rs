@@ -6,15 +6,19 @@
 //! It is Rust and not Python because the driver alone writes results: who decides and who writes are one process, so that
 //! nothing is done twice or forgotten between them.
 
+mod bridge;
 pub mod bundle;
 mod driver;
 pub mod frame;
+mod job;
 mod journal;
 mod message;
 mod scheduler;
 mod status;
 
-pub use driver::{Answer, Bridge, Driven, End, Incoming, Input, Job, News, drive};
+pub use bridge::{Bridge, Incoming};
+pub use driver::{Driven, End, drive};
+pub use job::{Answer, Input, Job, News};
 pub use journal::{Journal, JournalEvent};
 pub use message::{FromBridge, Hello, Reply, ToBridge};
 pub use scheduler::{Aside, Fault, Limits, Scheduler};

@@ -1,6 +1,7 @@
 //! Values known at compile time, and Python's arithmetic on them.
 
 use crate::types::Elem;
+use passnet_graph::syntax::arithmetic::{self, NoResult, Number};
 use passnet_graph::syntax::ast::{CmpOp, Operator, UnaryOp};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -155,11 +156,26 @@ fn overflow() -> String {
 
 /// `a op b` with Python's rules; the error says what is wrong.
 pub(crate) fn binary(op: Operator, a: &Const, b: &Const) -> Result<Const, String> {
+    let unsupported = || {
+        let (a, b) = (a.type_name(), b.type_name());
+        format!("unsupported operands for `{}`: {a} and {b}", operator_text(op))
+    };
+    let reason = |none: NoResult| match none {
+        NoResult::TooLarge => overflow(),
+        NoResult::DivisionByZero => "division by zero".into(),
+        NoResult::NegativeShift => "negative shift count".into(),
+        NoResult::Unsupported => unsupported(),
+    };
+    let is_bitwise = matches!(op, Operator::BitAnd | Operator::BitOr | Operator::BitXor);
     if let (Some(x), Some(y)) = (a.as_wide(), b.as_wide()) {
-        return int_binary(op, x, y, matches!((a, b), (Const::Bool(_), Const::Bool(_))));
+        return arithmetic::integers(op, x, y).map_err(reason).map(|number| match (number, a, b) {
+            (Number::Int(i), Const::Bool(_), Const::Bool(_)) if is_bitwise => Const::Bool(i != 0),
+            (Number::Int(i), ..) => int(i),
+            (Number::Float(f), ..) => Const::Float(f),
+        });
     }
     if let (Some(x), Some(y)) = (a.as_float(), b.as_float()) {
-        return float_binary(op, x, y);
+        return arithmetic::floats(op, x, y).map(Const::Float).map_err(reason);
     }
     match (op, a, b) {
         (Operator::Add, Const::Str(x), Const::Str(y)) if x.len() + y.len() < 1 << 16 => {
@@ -176,76 +192,13 @@ pub(crate) fn binary(op: Operator, a: &Const, b: &Const) -> Result<Const, String
             }
             Ok(Const::Tuple(x.iter().cycle().take(x.len() * n).cloned().collect()))
         }
-        _ => Err(format!(
-            "unsupported operands for `{}`: {} and {}",
-            operator_text(op),
-            a.type_name(),
-            b.type_name()
-        )),
+        _ => Err(unsupported()),
     }
 }
 
 /// An integer in the form of its size.
 fn int(value: i128) -> Const {
     i64::try_from(value).map_or(Const::Wide(value), Const::Int)
-}
-
-fn int_binary(op: Operator, x: i128, y: i128, both_bool: bool) -> Result<Const, String> {
-    let checked = |v: Option<i128>| v.map(int).ok_or_else(overflow);
-    let nonzero = || if y == 0 { Err("division by zero".to_string()) } else { Ok(()) };
-    let shift = || u32::try_from(y).map_err(|_| "negative shift count".to_string());
-    match op {
-        Operator::Add => checked(x.checked_add(y)),
-        Operator::Sub => checked(x.checked_sub(y)),
-        Operator::Mult => checked(x.checked_mul(y)),
-        Operator::Div => nonzero().map(|()| Const::Float(x as f64 / y as f64)),
-        Operator::FloorDiv => {
-            nonzero()?;
-            let q = x.checked_div(y).ok_or_else(overflow)?;
-            Ok(int(if x % y != 0 && (x < 0) != (y < 0) { q - 1 } else { q }))
-        }
-        Operator::Mod => {
-            nonzero()?;
-            let r = x.checked_rem(y).unwrap_or(0);
-            Ok(int(if r != 0 && (r < 0) != (y < 0) { r + y } else { r }))
-        }
-        Operator::Pow if y >= 0 => {
-            let exponent = u32::try_from(y).map_err(|_| overflow())?;
-            checked(x.checked_pow(exponent))
-        }
-        Operator::Pow => Ok(Const::Float((x as f64).powf(y as f64))),
-        Operator::LShift => {
-            let shift = shift()?;
-            checked(if x == 0 {
-                Some(0)
-            } else {
-                1i128.checked_shl(shift).filter(|m| *m > 0).and_then(|m| x.checked_mul(m))
-            })
-        }
-        Operator::RShift => Ok(int(x >> shift()?.min(127))),
-        Operator::BitAnd if both_bool => Ok(Const::Bool(x & y != 0)),
-        Operator::BitOr if both_bool => Ok(Const::Bool(x | y != 0)),
-        Operator::BitXor if both_bool => Ok(Const::Bool(x ^ y != 0)),
-        Operator::BitAnd => Ok(int(x & y)),
-        Operator::BitOr => Ok(int(x | y)),
-        Operator::BitXor => Ok(int(x ^ y)),
-        Operator::MatMult => Err("unsupported operands for `@`: int and int".into()),
-    }
-}
-
-fn float_binary(op: Operator, x: f64, y: f64) -> Result<Const, String> {
-    let nonzero =
-        |v: f64| if y == 0.0 { Err("division by zero".to_string()) } else { Ok(Const::Float(v)) };
-    match op {
-        Operator::Add => Ok(Const::Float(x + y)),
-        Operator::Sub => Ok(Const::Float(x - y)),
-        Operator::Mult => Ok(Const::Float(x * y)),
-        Operator::Div => nonzero(x / y),
-        Operator::FloorDiv => nonzero((x / y).floor()),
-        Operator::Mod => nonzero(x - y * (x / y).floor()),
-        Operator::Pow => Ok(Const::Float(x.powf(y))),
-        _ => Err(format!("unsupported operands for `{}`: float and float", operator_text(op))),
-    }
 }
 
 pub(crate) fn unary(op: UnaryOp, a: &Const) -> Result<Const, String> {

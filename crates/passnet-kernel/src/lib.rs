@@ -1,5 +1,6 @@
 //! Triton kernels and host wrappers without a GPU and without Python: read, type, check, plan, run.
 
+mod analysis;
 pub mod check;
 mod consts;
 pub mod excerpt;
@@ -7,6 +8,7 @@ pub mod exec;
 pub mod fixture;
 pub mod frontend;
 pub mod ir;
+mod lane;
 mod modules;
 pub mod plan;
 pub mod reference;

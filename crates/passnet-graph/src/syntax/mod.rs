@@ -3,9 +3,12 @@
 //! Input is hostile. [`parse`] refuses texts that are too large or too deeply nested before the parser
 //! sees them, because dropping a tree that is ten thousand levels deep overflows the stack.
 
+pub mod arithmetic;
+pub mod calling;
 mod depth;
 mod own_folder;
 mod program;
+pub mod sequence;
 mod source;
 
 pub use program::drop_program;

@@ -4,7 +4,7 @@
 //! only then. So inputs of this signature that are not packed are packed and the plan is made and run again: a wrapper
 //! that passes strides, calls `.contiguous()`, or treats all tensors alike elementwise gives the same numbers.
 
-use super::findings::{Finding, Severity, launches};
+use super::findings::{Finding, Severity};
 use crate::exec::{PreparedPlan, RunOptions, gather, lanes_as_f64};
 use crate::modules::ModuleSet;
 use crate::plan::{ArgValue, HostArg, Init, LaunchPlan, PlanLimits, TensorSpec, View, plan};
@@ -95,7 +95,7 @@ pub(super) fn strides(
         let init = plan_data.buffers.get(buffer).map(|b| &b.init);
         matches!(init, Some(Init::Input(i)) if inputs.iter().any(|(index, _)| index == i))
     };
-    let (launch, name) = launches(plan_data).find_map(|launch| {
+    let (launch, name) = plan_data.launches().find_map(|launch| {
         launch.args.iter().find_map(|arg| match &arg.value {
             ArgValue::Buffer(view) if strided(view.buffer) => Some((launch, &arg.name)),
             _ => None,

@@ -1,11 +1,10 @@
 //! The static rules.
 
-use super::analysis::{Analysis, Touch};
-use super::findings::{Finding, Severity, launches};
-use super::linear::{Linear, SymKind};
+use super::findings::{Finding, Severity};
+use crate::analysis::{Analysis, SymKind};
 use crate::ir::{AtomicOp, Function, Op};
 use crate::modules::ModuleSet;
-use crate::plan::{ArgValue, Init, Launch, LaunchPlan};
+use crate::plan::{Init, Launch, LaunchPlan};
 use crate::types::Elem;
 
 /// Shared memory a block may use on a current data-centre GPU.
@@ -22,11 +21,7 @@ pub(super) fn bounds(
     for touch in &analysis.touches {
         let (Some(param), Some(bytes)) = (touch.param, &touch.bytes) else { continue };
         let name = &f.params[param].name;
-        let Some(ArgValue::Buffer(view)) =
-            launch.args.iter().find(|a| a.name == *name).map(|a| &a.value)
-        else {
-            continue;
-        };
+        let Some(view) = launch.view(name) else { continue };
         let Some(buffer) = plan.buffers.get(view.buffer) else { continue };
         // Extremes are reached only when the symbols move independently.
         let free =
@@ -60,72 +55,6 @@ pub(super) fn bounds(
             proved: true,
         });
     }
-}
-
-/// Whether every access of a launch is proved to stay inside its buffer.
-pub(super) fn proved_in_bounds(
-    plan: &LaunchPlan,
-    launch: &Launch,
-    f: &Function,
-    analysis: &Analysis,
-) -> bool {
-    analysis.touches.iter().all(|t| inside(plan, launch, f, analysis, t))
-}
-
-fn inside(
-    plan: &LaunchPlan,
-    launch: &Launch,
-    f: &Function,
-    analysis: &Analysis,
-    touch: &Touch,
-) -> bool {
-    let (Some(param), Some(bytes)) = (touch.param, &touch.bytes) else { return false };
-    let name = &f.params[param].name;
-    let Some(ArgValue::Buffer(view)) =
-        launch.args.iter().find(|a| a.name == *name).map(|a| &a.value)
-    else {
-        return false;
-    };
-    let Some(buffer) = plan.buffers.get(view.buffer) else { return false };
-    let size = touch.elem.size() as i128;
-    let (low, high) = bytes.range(&analysis.symbols, &touch.shape);
-    let (mut low, mut high) = (low, high);
-    // Each condition bounds the part of the address it is proportional to.
-    for condition in &touch.conditions {
-        if let Some((l, h)) = tightened(bytes, condition, analysis, &touch.shape) {
-            low = low.max(l);
-            high = high.min(h);
-        }
-    }
-    low >= 0 && high + size <= i128::from(buffer.bytes())
-}
-
-/// Range of `bytes` given `condition < 0`, by writing `bytes = k * condition + rest`.
-fn tightened(
-    bytes: &Linear,
-    condition: &Linear,
-    analysis: &Analysis,
-    shape: &[u32],
-) -> Option<(i128, i128)> {
-    let k = condition
-        .terms
-        .iter()
-        .map(|(s, c)| (bytes.terms.get(s).copied().unwrap_or(0), *c))
-        .chain(
-            condition
-                .lanes
-                .iter()
-                .enumerate()
-                .map(|(d, c)| (bytes.lanes.get(d).copied().unwrap_or(0), *c)),
-        )
-        .filter(|(_, c)| *c != 0)
-        .find_map(|(b, c)| (b != 0 && b % c == 0).then_some(b / c))?;
-    let rest = bytes.plus(condition, -k)?;
-    let (rest_low, rest_high) = rest.range(&analysis.symbols, shape);
-    let (c_low, _) = condition.range(&analysis.symbols, shape);
-    // condition lies in [c_low, -1].
-    let (a, b) = (i128::from(k) * c_low, -i128::from(k));
-    Some((rest_low + a.min(b), rest_high + a.max(b)))
 }
 
 pub(super) fn overflow(launch: &Launch, f: &Function, analysis: &Analysis, out: &mut Vec<Finding>) {
@@ -209,7 +138,7 @@ pub(super) fn aliasing(plan: &LaunchPlan, modules: &ModuleSet, out: &mut Vec<Fin
                 rule: "output-aliases-input",
                 severity: Severity::Warning,
                 file: modules.source(0).path().to_string(),
-                line: launches(plan).last().map_or(0, |l| l.line),
+                line: plan.launches().last().map_or(0, |l| l.line),
                 message: format!("output {index} is the memory of the argument `{}`", buffer.name),
                 proved: true,
             });

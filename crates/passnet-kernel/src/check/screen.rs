@@ -4,11 +4,10 @@
 //! memory is read before it is written and whether outputs have holes. Both show when the plan runs twice, on fresh memory
 //! filled in opposite ways: a byte that comes out the same both times was written, and from nothing but defined data.
 
-use super::analysis::Analysis;
-use super::findings::launches;
-use crate::exec::{Memory, PreparedPlan, RunOptions, Written};
+use crate::analysis::{Analysis, Touch, Written};
+use crate::exec::{Memory, PreparedPlan, RunOptions};
 use crate::ir::Function;
-use crate::plan::{ArgValue, BufferSpec, Init, Launch, LaunchPlan, Step};
+use crate::plan::{BufferSpec, Init, Launch, LaunchPlan, Step};
 
 /// Whether a run with bookkeeping on these buffers would certainly observe nothing. If so they hold the plan's results,
 /// otherwise they are ready for a run again, with zeros where the plan initialises nothing.
@@ -85,7 +84,8 @@ fn reads(
     functions: &[&Function],
     analyses: &[Analysis],
 ) -> Option<Vec<Vec<usize>>> {
-    let known: Vec<(&Launch, &Function, &Analysis)> = launches(plan)
+    let known: Vec<(&Launch, &Function, &Analysis)> = plan
+        .launches()
         .zip(functions)
         .zip(analyses)
         .map(|((launch, function), analysis)| (launch, *function, analysis))
@@ -95,12 +95,8 @@ fn reads(
         Step::Launch(_) => {
             let (launch, function, analysis) = kernels.next()?;
             let loads = analysis.touches.iter().filter(|touch| !touch.store || touch.atomic);
-            let buffer = |touch: &super::analysis::Touch| {
-                let name = &function.params[touch.param?].name;
-                match &launch.args.iter().find(|arg| arg.name == *name)?.value {
-                    ArgValue::Buffer(view) => Some(view.buffer),
-                    _ => None,
-                }
+            let buffer = |touch: &Touch| {
+                launch.view(&function.params[touch.param?].name).map(|view| view.buffer)
             };
             loads.map(buffer).collect()
         }

@@ -2,10 +2,12 @@
 
 use super::fault::{Fault, FaultKind};
 use super::lower::{Bound, LowerError, lower};
+use super::machine::Machine;
 use super::memory::Memory;
+#[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+use super::native::{self, Code};
+use super::options::RunOptions;
 use super::order::ProgramOrder;
-use super::plan_run::RunOptions;
-use super::run::Machine;
 use super::tape::Tape;
 use super::track::Tracker;
 use crate::ir::{Function, Loc};
@@ -18,6 +20,8 @@ use std::time::Instant;
 #[derive(Debug)]
 pub(crate) struct PreparedLaunch {
     tape: Tape,
+    #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+    code: Option<Code>,
     grid: [u32; 3],
     /// Whether programs provably touch no byte that another writes.
     independent: bool,
@@ -38,9 +42,18 @@ impl PreparedLaunch {
         independent_order: Option<[usize; 3]>,
     ) -> Result<PreparedLaunch, LowerError> {
         let tape = lower(f, bounds, grid)?;
+        #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+        let (tape, code) = native::compile(tape);
         let independent_order = independent_order.filter(|_| !tape.has_atomics);
         let order = independent_order.unwrap_or([0, 1, 2]);
-        Ok(PreparedLaunch { tape, grid, independent: independent_order.is_some(), order })
+        Ok(PreparedLaunch {
+            tape,
+            #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+            code,
+            grid,
+            independent: independent_order.is_some(),
+            order,
+        })
     }
 
     pub(crate) fn is_parallel(&self) -> bool {
@@ -50,14 +63,26 @@ impl PreparedLaunch {
     /// How many groups ran as machine code so far; nothing where there is none.
     pub(crate) fn machine_code_runs(&self) -> Option<u64> {
         #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
-        return self.tape.code.as_ref().map(super::native::Code::runs);
+        return self.code.as_ref().map(Code::runs);
         #[cfg(not(all(target_arch = "x86_64", unix, feature = "machine-code")))]
         None
     }
 
     #[cfg(all(test, target_arch = "x86_64", unix, feature = "machine-code"))]
     pub(crate) fn machine_code(&self) -> Option<&[u8]> {
-        self.tape.code.as_ref().map(super::native::Code::bytes)
+        self.code.as_ref().map(Code::bytes)
+    }
+
+    fn machine<'t, 'm>(
+        &'t self,
+        memory: &'t Memory<'m>,
+        tracker: Option<&'t mut Tracker>,
+        options: RunOptions,
+    ) -> Machine<'t, 'm> {
+        let machine = Machine::new(&self.tape, memory, tracker, options);
+        #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
+        let machine = machine.with_code(self.code.as_ref());
+        machine
     }
 
     fn programs(&self) -> usize {
@@ -99,7 +124,7 @@ impl PreparedLaunch {
     ) -> Result<(), Box<Fault>> {
         let programs = self.programs();
         if !self.independent || options.threads <= 1 || programs < 2 * MIN_BATCH {
-            let mut machine = Machine::new(&self.tape, memory, None, options);
+            let mut machine = self.machine(memory, None, options);
             let failure = self.run_some(&mut machine, 0..programs, options, order);
             machine.settle();
             return failure.map_or(Ok(()), |(_, fault)| Err(fault));
@@ -109,7 +134,7 @@ impl PreparedLaunch {
         let batch = programs.div_ceil(options.threads * 4).max(MIN_BATCH);
         let failures = Mutex::new(Vec::new());
         run_tasks(programs.div_ceil(batch), options.threads, &|task, _| {
-            let mut machine = Machine::new(&self.tape, memory, None, options);
+            let mut machine = self.machine(memory, None, options);
             let own = task * batch..programs.min((task + 1) * batch);
             let failure = self.run_some(&mut machine, own, options, order);
             failures.lock().unwrap_or_else(PoisonError::into_inner).extend(failure);
@@ -156,7 +181,7 @@ impl PreparedLaunch {
         order: ProgramOrder,
     ) -> Result<(), Box<Fault>> {
         let options = RunOptions::default();
-        let mut machine = Machine::new(&self.tape, memory, Some(tracker), options);
+        let mut machine = self.machine(memory, Some(tracker), options);
         let failure = self.run_some(&mut machine, 0..self.programs(), options, order);
         failure.map_or(Ok(()), |(_, fault)| Err(fault))
     }

@@ -3,13 +3,11 @@
 //! Buffer `i` begins at address `(i + 1) << 40`, so an address names its buffer, arithmetic on addresses is plain,
 //! and no buffer reaches another: each may have at most 2^39 bytes.
 
+use crate::plan::MAX_BUFFER_BYTES;
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 
 const SHIFT: u32 = 40;
-
-/// Largest buffer.
-pub(crate) const MAX_BUFFER_BYTES: usize = 1 << 39;
 
 /// Memory lent by address, for callers whose buffers may be shared or overlap.
 #[derive(Debug, Clone, Copy)]

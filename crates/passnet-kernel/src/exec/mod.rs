@@ -3,32 +3,32 @@
 //! [`PreparedPlan`] is a launch plan whose kernels are lowered for this machine; it can run any number of times
 //! on buffers the caller lends. Results do not depend on the number of threads.
 
-mod block_run;
+mod checked_run;
+mod elements;
 mod fault;
-mod group_access;
-mod group_run;
-mod lane;
+mod group;
 mod launch;
 mod lower;
+mod machine;
 mod memory;
 #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
 mod native;
+mod options;
 mod order;
 mod plan_run;
-mod prefetch;
-mod run;
+mod registers;
 mod simd;
-mod strided;
 mod tape;
 mod track;
 mod transfer;
 mod views;
 
+pub use crate::analysis::Written;
+pub use elements::element_bytes;
 pub use fault::{Conflict, Fault, FaultKind};
 pub use memory::{LentBuffer, Memory};
-pub use plan_run::{PreparedPlan, RunError, RunOptions, Written, element_bytes};
+pub use options::RunOptions;
+pub use plan_run::{PreparedPlan, RunError};
 pub use transfer::gather;
 
-pub(crate) use lane::Lane;
-pub(crate) use memory::MAX_BUFFER_BYTES;
-pub(crate) use plan_run::lanes_as_f64;
+pub(crate) use elements::lanes_as_f64;

@@ -1,57 +1,24 @@
 //! A launch plan made ready to run, and run.
 
+use super::elements::element_bytes;
 use super::fault::Fault;
 use super::launch::PreparedLaunch;
 use super::lower::Bound;
 use super::memory::{LentBuffer, Memory};
+use super::options::RunOptions;
 use super::order::ProgramOrder;
-use super::track::{BufferState, Observation, Tracker};
-use super::transfer::{copy, fill_view, for_runs};
-
+use super::transfer::{copy, fill_view};
+use crate::analysis::Written;
 use crate::consts::Const;
 use crate::frontend;
 use crate::ir::Function;
 use crate::ir::verify::verify;
 use crate::modules::ModuleSet;
-use crate::plan::{ArgValue, Init, Launch, LaunchPlan, Step, View};
+use crate::plan::{ArgValue, Init, Launch, LaunchPlan, Step};
 use crate::types::{Elem, Type};
-use passnet_cpu::halves::{f32_to_bf16, f32_to_f16};
-use passnet_cpu::{Isa, threads};
-use passnet_graph::{DType, Diagnostic};
+use passnet_graph::Diagnostic;
 use std::fmt;
 use std::ops::Range;
-use std::time::Instant;
-
-/// Loop iterations one program may run unless the caller says otherwise.
-const MAX_ITERATIONS: u64 = 1 << 28;
-
-/// How to run.
-#[derive(Debug, Clone, Copy)]
-pub struct RunOptions {
-    /// Threads to use at most; results do not depend on it.
-    pub threads: usize,
-    /// Loop iterations one program may run.
-    pub iterations: u64,
-    /// When to give up.
-    pub deadline: Option<Instant>,
-    /// Whether to do without machine code, which gives the same bits sooner.
-    pub interpret: bool,
-    /// What decides in which order the programs of each launch run. Drawn for every run where it is not given: no kernel can
-    /// know it.
-    pub order: Option<u64>,
-}
-
-impl Default for RunOptions {
-    fn default() -> Self {
-        RunOptions {
-            threads: threads(),
-            iterations: MAX_ITERATIONS,
-            deadline: None,
-            interpret: false,
-            order: None,
-        }
-    }
-}
 
 /// A run stopped.
 #[derive(Debug, Clone)]
@@ -77,13 +44,13 @@ impl std::error::Error for RunError {}
 /// A plan lowered for this machine. Its buffers are those of the plan, in order.
 #[derive(Debug)]
 pub struct PreparedPlan {
-    plan: LaunchPlan,
-    steps: Vec<PreparedStep>,
+    pub(super) plan: LaunchPlan,
+    pub(super) steps: Vec<PreparedStep>,
 }
 
 #[derive(Debug)]
-struct PreparedStep {
-    launch: Option<(Box<PreparedLaunch>, Function)>,
+pub(super) struct PreparedStep {
+    pub(super) launch: Option<(Box<PreparedLaunch>, Function)>,
 }
 
 impl PreparedPlan {
@@ -229,7 +196,7 @@ impl PreparedPlan {
             }
         };
         for (launch, function) in self.launches() {
-            for (buffer, how) in crate::check::stores(launch, function) {
+            for (buffer, how) in crate::analysis::stores(launch, function) {
                 note(buffer, how);
             }
         }
@@ -253,7 +220,7 @@ impl PreparedPlan {
             }
         };
         for (launch, function) in self.launches() {
-            crate::check::loads(launch, function).into_iter().for_each(&mut note);
+            crate::analysis::loads(launch, function).into_iter().for_each(&mut note);
         }
         for step in &self.plan.steps {
             if let Step::Copy { from, .. } = step {
@@ -322,78 +289,6 @@ impl PreparedPlan {
         }
         Ok(())
     }
-
-    /// Runs with bookkeeping: what was read before it was written, what raced, which outputs have holes. Programs run in the
-    /// order of their numbers unless a secret says otherwise; what races is found in any order.
-    pub(crate) fn run_checked(
-        &self,
-        buffers: Vec<&mut [u8]>,
-        order: Option<u64>,
-    ) -> (CheckedRun, Option<RunError>) {
-        let order = order.map_or(ProgramOrder::NATURAL, ProgramOrder::of);
-        let lens: Vec<usize> = buffers.iter().map(|b| b.len()).collect();
-        let memory = Memory::new(buffers);
-        let mut tracker = Tracker::default();
-        for (spec, len) in self.plan.buffers.iter().zip(&lens) {
-            let defined = !matches!(spec.init, Init::Uninitialized);
-            tracker.buffers.push(BufferState::new(*len, spec.dtype.size(), defined));
-        }
-        let mut checked = CheckedRun::default();
-        for (index, (step, prepared)) in self.plan.steps.iter().zip(&self.steps).enumerate() {
-            match (step, &prepared.launch) {
-                (Step::Launch(launch), Some((kernel, function))) => {
-                    let stored = crate::check::stores(launch, function);
-                    tracker.begin(launch.grid, &lens, stored.into_iter().map(|(buffer, _)| buffer));
-                    let result = kernel.run_checked(&memory, &mut tracker, order);
-                    checked.observations.extend(tracker.observations.drain(..).map(|o| (index, o)));
-                    if let Err(fault) = result {
-                        return (checked, Some(run_error(launch, function, *fault)));
-                    }
-                }
-                (Step::Copy { from, to, .. }, _) => {
-                    copy(&memory, from, to);
-                    copy_defined(&mut tracker, from, to);
-                }
-                (Step::Fill { view, value, .. }, _) => {
-                    fill_view(&memory, view, value);
-                    define(&mut tracker, view);
-                }
-                (Step::Launch(_), None) => {}
-            }
-        }
-        for view in &self.plan.returns {
-            checked.holes.push(first_hole(&tracker, view));
-        }
-        (checked, None)
-    }
-}
-
-/// Whether a plan writes into a buffer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Written {
-    Never,
-    /// A store goes through a pointer that could not be traced to one buffer.
-    Perhaps,
-    Certainly,
-}
-
-impl Written {
-    pub fn is_possible(self) -> bool {
-        self != Written::Never
-    }
-
-    pub fn is_certain(self) -> bool {
-        self == Written::Certainly
-    }
-}
-
-/// What a checked run saw.
-#[derive(Debug, Default)]
-pub(crate) struct CheckedRun {
-    /// Step and observation.
-    pub(crate) observations: Vec<(usize, Observation)>,
-    /// For each returned view, the first element nothing wrote.
-    pub(crate) holes: Vec<Option<i64>>,
 }
 
 /// Whether an argument is what a parameter takes.
@@ -413,7 +308,7 @@ fn suits(value: &ArgValue, ty: &Type) -> bool {
     }
 }
 
-fn run_error(launch: &Launch, function: &Function, fault: Fault) -> RunError {
+pub(super) fn run_error(launch: &Launch, function: &Function, fault: Fault) -> RunError {
     RunError { kernel: launch.kernel.clone(), file: function.file(fault.loc).to_string(), fault }
 }
 
@@ -442,7 +337,7 @@ fn prepare(launch: &Launch, function: &Function) -> Result<PreparedLaunch, Diagn
             },
         });
     }
-    let order = crate::check::independent_order(launch, function);
+    let order = crate::analysis::independent_order(launch, function);
     PreparedLaunch::new(function, &bounds, launch.grid, order).map_err(|e| {
         let mut d = Diagnostic::file(
             function.file(e.loc),
@@ -452,97 +347,4 @@ fn prepare(launch: &Launch, function: &Function) -> Result<PreparedLaunch, Diagn
         d.column = usize::from(d.line > 0);
         d
     })
-}
-
-/// A constant as it lies in memory.
-pub fn element_bytes(value: &Const, dtype: DType) -> Vec<u8> {
-    match Elem::from_dtype(dtype) {
-        Some(elem) => element_of(value, elem),
-        None => vec![0; dtype.size()],
-    }
-}
-
-pub(super) fn element_of(value: &Const, elem: Elem) -> Vec<u8> {
-    let float = value.as_float().unwrap_or(0.0);
-    let int = value.as_int().unwrap_or(float as i64);
-    match elem {
-        Elem::F64 => float.to_le_bytes().to_vec(),
-        Elem::F32 => (float as f32).to_le_bytes().to_vec(),
-        Elem::F16 => f32_to_f16(float as f32).to_le_bytes().to_vec(),
-        Elem::BF16 => f32_to_bf16(float as f32).to_le_bytes().to_vec(),
-        Elem::I1 => vec![u8::from(float != 0.0 || int != 0)],
-        _ => int.to_le_bytes()[..elem.size()].to_vec(),
-    }
-}
-
-/// Packed floats as numbers; `None` for other types.
-pub(crate) fn lanes_as_f64(bytes: &[u8], dtype: DType) -> Option<Vec<f64>> {
-    let elem = Elem::from_dtype(dtype).filter(|e| e.is_float())?;
-    let load = super::simd::load_row(Isa::Base, elem);
-    let number = |element: &[u8]| {
-        let mut word = [0u64; 1];
-        // SAFETY: one element of this type is read, and a word holds any lane.
-        unsafe { load(word.as_mut_ptr().cast(), element.as_ptr(), 0, 1) };
-        match elem {
-            Elem::F64 => f64::from_bits(word[0]),
-            _ => f64::from(f32::from_bits(word[0] as u32)),
-        }
-    };
-    Some(bytes.chunks_exact(elem.size()).map(number).collect())
-}
-
-fn define(tracker: &mut Tracker, view: &View) {
-    if let Some(state) = tracker.buffers.get_mut(view.buffer) {
-        let mut define = |start: i64, length: usize| {
-            state.define_range(start as usize, start as usize + length);
-        };
-        for_runs(view, |run| match run.is_packed() {
-            true => define(run.start, run.elements * run.size),
-            false => run.addresses().for_each(|address| define(address, run.size)),
-        });
-    }
-}
-
-/// What is copied from undefined data is as undefined as they are.
-fn copy_defined(tracker: &mut Tracker, from: &View, to: &View) {
-    let mut defined = Vec::new();
-    if let Some(state) = tracker.buffers.get(from.buffer) {
-        for_runs(from, |run| {
-            let is_defined = |address: i64| {
-                state.first_undefined(address as usize, address as usize + run.size).is_none()
-            };
-            defined.extend(run.addresses().map(is_defined));
-        });
-    }
-    let mut defined = defined.into_iter();
-    if let Some(state) = tracker.buffers.get_mut(to.buffer) {
-        for_runs(to, |run| {
-            for (address, is_defined) in run.addresses().zip(&mut defined) {
-                let (start, end) = (address as usize, address as usize + run.size);
-                match is_defined {
-                    true => state.define_range(start, end),
-                    false => state.forget_range(start, end),
-                }
-            }
-        });
-    }
-}
-
-/// The first element of a view that holds no defined data.
-fn first_hole(tracker: &Tracker, view: &View) -> Option<i64> {
-    let state = tracker.buffers.get(view.buffer)?;
-    let mut hole = None;
-    let mut before = 0;
-    for_runs(view, |run| {
-        let undefined = |address: i64| {
-            let start = address as usize;
-            state.first_undefined(start, start + run.size).is_some()
-        };
-        let end = run.start + run.reach();
-        if hole.is_none() && state.first_undefined(run.start as usize, end as usize).is_some() {
-            hole = run.addresses().position(undefined).map(|at| (before + at) as i64);
-        }
-        before += run.elements;
-    });
-    hole
 }

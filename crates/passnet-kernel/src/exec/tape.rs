@@ -1,287 +1,13 @@
 //! What a kernel becomes for one launch: a tape of steps over scalar registers, a per-thread arena for blocks,
-//! and fused groups of elementwise work that run chunk by chunk in the first-level cache.
+//! and fused groups of elementwise work.
 
-use super::lane::Lane;
-use super::simd::{Kernel, LoadRow, StoreRow};
-use crate::ir::{AtomicOp, BinaryOp, CmpOp, Loc, ReduceOp, UnaryOp};
+use super::group::FusedGroup;
+use super::registers::SReg;
+use super::simd::{DotKernel, Kernel, ReduceKernel, ScanKernel};
+use super::views::Dims;
+use crate::ir::{AtomicOp, Loc};
+use crate::lane::Lane;
 use crate::types::{Elem, Type};
-use smallvec::SmallVec;
-
-/// Lanes a group processes at most before it moves on.
-pub(crate) const CHUNK: usize = 1024;
-
-/// A scalar register.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct SReg(pub(crate) u32);
-
-/// A block inside a group: one chunk of it exists at a time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct VReg(pub(crate) u16);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Src {
-    V(VReg),
-    S(SReg),
-    None,
-}
-
-/// Size and stride of one dimension, the innermost last.
-pub(crate) type Dims = SmallVec<[(usize, i64); 4]>;
-
-/// Bounds of a box mask per dimension: lanes in `[low, high)` are on.
-pub(crate) type Bounds = SmallVec<[(Option<SReg>, Option<SReg>); 4]>;
-
-#[derive(Debug, Clone)]
-pub(crate) enum PtrForm {
-    /// Address of lane 0 and byte strides.
-    Affine {
-        base: SReg,
-        dims: Dims,
-    },
-    Lanes(VReg),
-}
-
-#[derive(Debug, Clone)]
-pub(crate) enum MaskForm {
-    All,
-    Uniform(SReg),
-    Box(Bounds),
-    Lanes(VReg),
-}
-
-/// One load or store of a group.
-#[derive(Debug, Clone)]
-pub(crate) struct Access {
-    pub(crate) ptr: PtrForm,
-    pub(crate) mask: MaskForm,
-    /// What a masked-off lane reads: a scalar, lanes, or zero.
-    pub(crate) other: Src,
-    pub(crate) elem: Elem,
-    pub(crate) lane: Lane,
-    pub(crate) load: LoadRow,
-    pub(crate) store: StoreRow,
-    pub(crate) is_store: bool,
-    /// First byte and byte after the last from lane 0, all lanes on; only for affine pointers.
-    pub(crate) span: (i64, i64),
-    /// Whether the lanes lie one behind the other.
-    pub(crate) contiguous: bool,
-    /// The only buffer the pointer may reach, where its parameter is known.
-    pub(crate) buffer: Option<usize>,
-    /// What is known of pointers that are taken lane by lane.
-    pub(crate) rows: Option<Box<RowForm>>,
-    pub(crate) loc: Loc,
-}
-
-/// Addresses that lie in the arena, one for each row, to which all lanes of the row have the same distances.
-#[derive(Debug, Clone)]
-pub(crate) struct RowForm {
-    pub(crate) at: usize,
-    /// Bytes from one address to the next.
-    pub(crate) step: usize,
-    /// What is added to all of them.
-    pub(crate) base: SReg,
-    /// The distances.
-    pub(crate) dims: Dims,
-    pub(crate) mask: MaskForm,
-}
-
-/// How long a kernel takes, roughly: what memory can deliver meanwhile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cost {
-    /// A few instructions for sixteen lanes.
-    Light,
-    /// A division or square root.
-    Middle,
-    /// An elementary function.
-    Heavy,
-}
-
-impl Cost {
-    /// Lanes between two requests to memory.
-    pub(crate) fn piece(self) -> usize {
-        match self {
-            Cost::Light => CHUNK,
-            Cost::Middle => 256,
-            Cost::Heavy => 128,
-        }
-    }
-}
-
-/// What a kernel does to `f32` lanes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LaneOp {
-    Unary(UnaryOp),
-    Binary(BinaryOp),
-    Compare(CmpOp),
-    Select,
-    Fma,
-    Sigmoid,
-    RoundF16,
-    RoundBF16,
-}
-
-#[derive(Debug, Clone)]
-pub(crate) enum Micro {
-    Map {
-        f: Kernel,
-        /// What the kernel does, where it works on `f32` lanes.
-        op: Option<LaneOp>,
-        dst: VReg,
-        a: Src,
-        b: Src,
-        c: Src,
-        cost: Cost,
-    },
-    /// An affine block as lanes.
-    Iota {
-        dst: VReg,
-        base: SReg,
-        dims: Dims,
-    },
-    /// Quotient or remainder of an affine block by one number.
-    Divided {
-        dst: VReg,
-        base: SReg,
-        dims: Dims,
-        divisor: SReg,
-        quotient: bool,
-    },
-    /// Lanes of `a` inside a box, of `b` outside.
-    SelectBox {
-        dst: VReg,
-        bounds: Bounds,
-        shape: SmallVec<[usize; 4]>,
-        a: Src,
-        b: Src,
-    },
-    BoxMask {
-        dst: VReg,
-        bounds: Bounds,
-        shape: SmallVec<[usize; 4]>,
-    },
-    /// A strided view of a materialised block; strides count lanes.
-    Strided {
-        dst: VReg,
-        from: usize,
-        dims: Dims,
-    },
-    Splat {
-        dst: VReg,
-        from: SReg,
-    },
-    Load {
-        dst: VReg,
-        access: usize,
-    },
-    Store {
-        src: Src,
-        access: usize,
-        /// The value has no other use: it can be computed where it is stored.
-        only_use: bool,
-    },
-}
-
-/// Registers that a micro reads.
-pub(crate) fn reads(micro: &Micro, accesses: &[Access]) -> SmallVec<[VReg; 4]> {
-    let mut used = SmallVec::new();
-    let mut src = |s: &Src| {
-        if let Src::V(r) = s {
-            used.push(*r);
-        }
-    };
-    match micro {
-        Micro::Map { a, b, c, .. } => [a, b, c].into_iter().for_each(&mut src),
-        Micro::SelectBox { a, b, .. } => [a, b].into_iter().for_each(&mut src),
-        Micro::Store { src: s, .. } => src(s),
-        _ => {}
-    }
-    if let Micro::Load { access, .. } | Micro::Store { access, .. } = micro {
-        let a = &accesses[*access];
-        src(&a.other);
-        if let PtrForm::Lanes(r) = a.ptr {
-            used.push(r);
-        }
-        if let MaskForm::Lanes(r) = a.mask {
-            used.push(r);
-        }
-    }
-    used
-}
-
-/// Drops work whose result nobody reads. Loads stay, for they may fault; and so do registers that are `read` later.
-pub(crate) fn drop_unread(micros: &mut Vec<Micro>, accesses: &[Access], mut read: Vec<bool>) {
-    let mut kept = Vec::with_capacity(micros.len());
-    for micro in std::mem::take(micros).into_iter().rev() {
-        let needed = match written(&micro) {
-            Some(dst) => read[usize::from(dst.0)] || matches!(micro, Micro::Load { .. }),
-            None => true,
-        };
-        if needed {
-            reads(&micro, accesses).iter().for_each(|r| read[usize::from(r.0)] = true);
-            kept.push(micro);
-        }
-    }
-    kept.reverse();
-    *micros = kept;
-}
-
-/// The register a micro writes.
-pub(crate) fn written(micro: &Micro) -> Option<VReg> {
-    match micro {
-        Micro::Map { dst, .. }
-        | Micro::Iota { dst, .. }
-        | Micro::Divided { dst, .. }
-        | Micro::SelectBox { dst, .. }
-        | Micro::BoxMask { dst, .. }
-        | Micro::Strided { dst, .. }
-        | Micro::Splat { dst, .. }
-        | Micro::Load { dst, .. } => Some(*dst),
-        Micro::Store { .. } => None,
-    }
-}
-
-/// A reduction of all lanes of one of a group's blocks.
-#[derive(Debug, Clone)]
-pub(crate) struct Reduction {
-    pub(crate) f: super::simd::ReduceKernel,
-    pub(crate) op: ReduceOp,
-    pub(crate) from: VReg,
-    /// Where the results go in the arena, one for each row.
-    pub(crate) to: usize,
-    /// Lanes of a row.
-    pub(crate) row: usize,
-    /// Whether nothing else reads what is reduced.
-    pub(crate) is_last: bool,
-}
-
-/// Where a group's register lives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// A chunk-sized slot.
-    Slot(u16),
-    /// A whole block in the arena, at this byte offset.
-    Full(usize),
-}
-
-#[derive(Debug, Clone)]
-pub(crate) struct Group {
-    pub(crate) lanes: usize,
-    /// Lanes processed at a time: what they need and what comes next fit into the first-level cache.
-    pub(crate) chunk: usize,
-    /// Requests to memory that a chunk has room for.
-    pub(crate) steps: usize,
-    pub(crate) micros: Vec<Micro>,
-    pub(crate) accesses: Vec<Access>,
-    pub(crate) places: Vec<(Place, Lane)>,
-    /// Registers whose only use is a store, and that access.
-    pub(crate) stored: Vec<(VReg, usize)>,
-    /// Number of this group's first access among those of the tape.
-    pub(crate) first_access: usize,
-    /// Done when all lanes are.
-    pub(crate) reductions: Vec<Reduction>,
-    #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
-    pub(crate) native: Option<Box<super::native::NativeGroup>>,
-}
 
 /// A strided view of arena lanes: byte offset and strides in lanes.
 #[derive(Debug, Clone)]
@@ -359,7 +85,7 @@ pub(crate) enum Step {
         buffer: Option<usize>,
         loc: Loc,
     },
-    Group(Box<Group>),
+    Group(Box<FusedGroup>),
     /// A scalar from the arena.
     Extract {
         dst: SReg,
@@ -383,13 +109,13 @@ pub(crate) enum Step {
         size: usize,
     },
     Reduce {
-        f: super::simd::ReduceKernel,
+        f: ReduceKernel,
         to: usize,
         from: usize,
         axis: AxisSizes,
     },
     Scan {
-        f: super::simd::ScanKernel,
+        f: ScanKernel,
         to: usize,
         from: usize,
         axis: AxisSizes,
@@ -412,7 +138,7 @@ pub(crate) enum Step {
         tie_left: bool,
     },
     Dot {
-        f: super::simd::DotKernel,
+        f: DotKernel,
         c: usize,
         a: usize,
         b: usize,
@@ -544,6 +270,4 @@ pub(crate) struct Tape {
     /// The buffers of the parameters: all that a pointer of this launch may reach.
     pub(crate) buffers: Vec<usize>,
     pub(crate) has_atomics: bool,
-    #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
-    pub(crate) code: Option<super::native::Code>,
 }

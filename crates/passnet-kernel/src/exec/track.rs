@@ -1,9 +1,7 @@
 //! Bookkeeping of the checked mode: which bytes were written and read, by which program, and whether readers found data.
 
-use super::fault::{Conflict, Fault, FaultKind};
-use super::run::{Machine, Result};
+use super::fault::{Conflict, FaultKind};
 use crate::ir::Loc;
-use crate::types::Elem;
 
 /// No program was at this byte in the current launch. Others stand for themselves as their number plus one.
 const NOBODY: u32 = 0;
@@ -142,7 +140,7 @@ impl Tracker {
         self.observe(FaultKind::Race { buffer, element, how, other }, loc, program);
     }
 
-    fn look(&mut self, buffer: usize, from: usize, to: usize, by: (Loc, [u32; 3])) {
+    pub(super) fn look(&mut self, buffer: usize, from: usize, to: usize, by: (Loc, [u32; 3])) {
         let Some(state) = self.buffers.get(buffer) else { return };
         if let Some(byte) = state.first_undefined(from, to) {
             let element = (byte / state.elem_size) as i64;
@@ -150,7 +148,7 @@ impl Tracker {
         }
     }
 
-    fn read(&mut self, buffer: usize, from: usize, to: usize, by: (Loc, [u32; 3])) {
+    pub(super) fn read(&mut self, buffer: usize, from: usize, to: usize, by: (Loc, [u32; 3])) {
         self.look(buffer, from, to, by);
         let me = self.linear(by.1) + 1;
         let Some(state) = self.buffers.get_mut(buffer).filter(|s| s.may_be_written) else { return };
@@ -168,7 +166,7 @@ impl Tracker {
         }
     }
 
-    fn write(&mut self, write: &Write<'_>, by: (Loc, [u32; 3])) {
+    pub(super) fn write(&mut self, write: &Write<'_>, by: (Loc, [u32; 3])) {
         let me = self.linear(by.1) + 1;
         let &Write { buffer, from, before, after } = write;
         let Some(state) = self.buffers.get_mut(buffer) else { return };
@@ -203,7 +201,7 @@ impl Tracker {
     }
 
     /// An atomic operation has written: it races with what others read or write in another way.
-    fn write_atomically(
+    pub(super) fn write_atomically(
         &mut self,
         buffer: usize,
         (from, to): (usize, usize),
@@ -241,95 +239,9 @@ impl Tracker {
 }
 
 /// Bytes of a buffer as they were and as they are now.
-struct Write<'a> {
-    buffer: usize,
-    from: usize,
-    before: &'a [u8],
-    after: &'a [u8],
-}
-
-impl Machine<'_, '_> {
-    /// Bytes are read in the plain way.
-    pub(super) fn track(&mut self, buffer: usize, address: i64, bytes: usize, loc: Loc) {
-        let (_, offset) = self.memory.locate(address);
-        let program = self.program;
-        if let Some(t) = &mut self.tracker {
-            t.read(buffer, offset as usize, offset as usize + bytes, (loc, program));
-        }
-    }
-
-    /// Bytes are read by an atomic operation.
-    pub(super) fn track_atomic(&mut self, buffer: usize, address: i64, bytes: usize, loc: Loc) {
-        let (_, offset) = self.memory.locate(address);
-        let program = self.program;
-        if let Some(t) = &mut self.tracker {
-            t.look(buffer, offset as usize, offset as usize + bytes, (loc, program));
-        }
-    }
-
-    pub(super) fn after_atomic(
-        &mut self,
-        buffer: usize,
-        address: i64,
-        bytes: usize,
-        changed: bool,
-        loc: Loc,
-    ) {
-        let (_, offset) = self.memory.locate(address);
-        let program = self.program;
-        if let Some(t) = &mut self.tracker {
-            let range = (offset as usize, offset as usize + bytes);
-            t.write_atomically(buffer, range, changed, (loc, program));
-        }
-    }
-
-    /// The bytes about to be overwritten, when someone wants to know whether they change.
-    pub(super) fn before_write(&self, ptr: *const u8, bytes: usize) -> Vec<u8> {
-        if self.tracker.is_none() {
-            return Vec::new();
-        }
-        // SAFETY: the caller has resolved `bytes` bytes at `ptr` inside a buffer.
-        unsafe { std::slice::from_raw_parts(ptr, bytes) }.to_vec()
-    }
-
-    pub(super) fn after_write(
-        &mut self,
-        buffer: usize,
-        address: i64,
-        ptr: *const u8,
-        bytes: usize,
-        before: Vec<u8>,
-        loc: Loc,
-    ) -> Result<()> {
-        let (_, offset) = self.memory.locate(address);
-        let program = self.program;
-        if let Some(t) = &mut self.tracker {
-            // SAFETY: as above.
-            let after = unsafe { std::slice::from_raw_parts(ptr, bytes) };
-            let write = Write { buffer, from: offset as usize, before: &before, after };
-            t.write(&write, (loc, program));
-        }
-        Ok(())
-    }
-
-    pub(super) fn out_of_bounds(
-        &self,
-        address: i64,
-        lane: usize,
-        elem: Elem,
-        store: bool,
-        loc: Loc,
-    ) -> Box<Fault> {
-        let (buffer, offset) = self.memory.locate(address);
-        let size = elem.size() as i64;
-        let kind = FaultKind::OutOfBounds {
-            store,
-            buffer,
-            element: offset.div_euclid(size),
-            len: self.memory.len(buffer) as i64 / size,
-            lane,
-            elem,
-        };
-        self.fault(kind, loc)
-    }
+pub(super) struct Write<'a> {
+    pub(super) buffer: usize,
+    pub(super) from: usize,
+    pub(super) before: &'a [u8],
+    pub(super) after: &'a [u8],
 }

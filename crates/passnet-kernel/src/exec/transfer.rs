@@ -1,7 +1,7 @@
 //! Elements moved between views and packed bytes.
 
+use super::elements::{element_bytes, element_of};
 use super::memory::Memory;
-use super::plan_run::{element_bytes, element_of};
 use super::views::{collapse, for_rows};
 use crate::consts::Const;
 use crate::plan::View;

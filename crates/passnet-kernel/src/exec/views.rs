@@ -1,7 +1,9 @@
 //! Arithmetic on shapes and strides of lanes.
 
-use super::tape::Dims;
 use smallvec::SmallVec;
+
+/// Size and stride of one dimension, the innermost last.
+pub(crate) type Dims = SmallVec<[(usize, i64); 4]>;
 
 pub(crate) type Strides = SmallVec<[i64; 4]>;
 

@@ -4,6 +4,7 @@ use super::value::Value;
 use super::{Compiler, Result};
 use crate::consts::Const;
 use crate::types::{Elem, Shape};
+use passnet_graph::syntax::sequence::position;
 use passnet_graph::syntax::{Ranged, TextRange};
 
 /// Evaluated arguments of one call.
@@ -145,12 +146,8 @@ impl<'a> Compiler<'a> {
 
     /// An axis, negative ones counted from the end.
     pub(super) fn axis(&self, at: &impl Ranged, axis: i64, rank: usize) -> Result<u8> {
-        let resolved = if axis < 0 { axis + rank as i64 } else { axis };
-        if (0..rank as i64).contains(&resolved) {
-            Ok(resolved as u8)
-        } else {
-            Err(self
-                .error(at, format!("axis {axis} is out of range for a block of {rank} dimensions")))
-        }
+        position(axis, rank).map(|axis| axis as u8).ok_or_else(|| {
+            self.error(at, format!("axis {axis} is out of range for a block of {rank} dimensions"))
+        })
     }
 }

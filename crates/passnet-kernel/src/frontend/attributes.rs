@@ -2,7 +2,7 @@
 
 use super::arguments::Args;
 use super::binary::natural_elem;
-use super::expr::external;
+use super::names::external;
 use super::value::{Func, Value};
 use super::{Compiler, Result};
 use crate::consts::Const;

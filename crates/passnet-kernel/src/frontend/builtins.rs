@@ -209,21 +209,7 @@ impl<'a> Compiler<'a> {
     fn language(&mut self, name: &str, args: Args<'a>) -> Result<Value<'a>> {
         let range = args.range;
         match name {
-            "program_id" | "num_programs" => {
-                let [axis] = self.bind(args, ["axis"], 1)?;
-                let axis = self.const_int(&range, &axis.unwrap_or(Value::NONE), "the axis")?;
-                if !(0..3).contains(&axis) {
-                    return Err(
-                        self.error(&range, format!("axis {axis}: a grid has axes 0, 1 and 2"))
-                    );
-                }
-                let op = if name == "program_id" {
-                    Op::ProgramId(axis as u8)
-                } else {
-                    Op::NumPrograms(axis as u8)
-                };
-                Ok(Value::Tensor(self.b.emit(op, &[], Type::scalar(Elem::I32))))
-            }
+            "program_id" | "num_programs" => self.program_axis(name, args),
             "constexpr" => {
                 let [x] = self.bind(args, ["value"], 1)?;
                 let x = x.unwrap_or(Value::NONE);
@@ -231,30 +217,8 @@ impl<'a> Compiler<'a> {
             }
             "range" => self.range_value(RangeKind::Dynamic, args),
             "static_range" => self.range_value(RangeKind::Static, args),
-            "static_assert" => {
-                let [condition, message] = self.bind(args, ["cond", "msg"], 1)?;
-                let condition =
-                    self.const_of(&range, &condition.unwrap_or(Value::NONE), "the condition")?;
-                if condition.truthy() {
-                    return Ok(Value::NONE);
-                }
-                let text = match message.and_then(|m| m.to_const()) {
-                    Some(Const::Str(text)) if !text.is_empty() => format!(": {text}"),
-                    _ => String::new(),
-                };
-                Err(self.error(&range, format!("{STATIC_ASSERTION}{text}")))
-            }
-            "device_assert" => {
-                let [condition, message, _] = self.bind(args, ["cond", "msg", "mask"], 1)?;
-                let condition = self.tensor(&range, &condition.unwrap_or(Value::NONE))?;
-                let condition = self.cast(condition, Elem::I1);
-                let text = match message.and_then(|m| m.to_const()) {
-                    Some(Const::Str(text)) => text,
-                    _ => String::new(),
-                };
-                self.b.emit_effect(Op::Assert(text), &[condition]);
-                Ok(Value::NONE)
-            }
+            "static_assert" => self.static_assert(args),
+            "device_assert" => self.device_assert(args),
             "static_print" | "device_print" | "debug_barrier" | "assume" => Ok(Value::NONE),
             "multiple_of" | "max_contiguous" | "max_constancy" => {
                 let [x, _] = self.bind(args, ["input", "values"], 1)?;
@@ -348,6 +312,49 @@ impl<'a> Compiler<'a> {
             },
             _ => self.device_function(name, args),
         }
+    }
+
+    fn program_axis(&mut self, name: &str, args: Args<'a>) -> Result<Value<'a>> {
+        let range = args.range;
+        let [axis] = self.bind(args, ["axis"], 1)?;
+        let axis = self.const_int(&range, &axis.unwrap_or(Value::NONE), "the axis")?;
+        if !(0..3).contains(&axis) {
+            return Err(self.error(&range, format!("axis {axis}: a grid has axes 0, 1 and 2")));
+        }
+        let op = if name == "program_id" {
+            Op::ProgramId(axis as u8)
+        } else {
+            Op::NumPrograms(axis as u8)
+        };
+        Ok(Value::Tensor(self.b.emit(op, &[], Type::scalar(Elem::I32))))
+    }
+
+    fn static_assert(&mut self, args: Args<'a>) -> Result<Value<'a>> {
+        let range = args.range;
+        let [condition, message] = self.bind(args, ["cond", "msg"], 1)?;
+        let condition =
+            self.const_of(&range, &condition.unwrap_or(Value::NONE), "the condition")?;
+        if condition.truthy() {
+            return Ok(Value::NONE);
+        }
+        let text = match message.and_then(|m| m.to_const()) {
+            Some(Const::Str(text)) if !text.is_empty() => format!(": {text}"),
+            _ => String::new(),
+        };
+        Err(self.error(&range, format!("{STATIC_ASSERTION}{text}")))
+    }
+
+    fn device_assert(&mut self, args: Args<'a>) -> Result<Value<'a>> {
+        let range = args.range;
+        let [condition, message, _] = self.bind(args, ["cond", "msg", "mask"], 1)?;
+        let condition = self.tensor(&range, &condition.unwrap_or(Value::NONE))?;
+        let condition = self.cast(condition, Elem::I1);
+        let text = match message.and_then(|m| m.to_const()) {
+            Some(Const::Str(text)) => text,
+            _ => String::new(),
+        };
+        self.b.emit_effect(Op::Assert(text), &[condition]);
+        Ok(Value::NONE)
     }
 
     fn cast_call(&mut self, args: Args<'a>) -> Result<Value<'a>> {

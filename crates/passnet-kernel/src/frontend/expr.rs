@@ -1,14 +1,12 @@
-//! Expressions: names, attributes, subscripts, operators, calls.
+//! Expressions: literals, operators, conditions, subscripts.
 
-use super::arguments::Args;
-use super::value::{Func, RangeKind, Scope, Value};
-use super::{Compiler, MAX_CALL_DEPTH, Origin, Place, Result};
+use super::value::Value;
+use super::{Compiler, Result};
 use crate::consts::Const;
 use crate::ir::{Literal, Op};
-use crate::modules::Binding;
 use crate::types::{Elem, Shape, Type};
-use passnet_graph::syntax::Ranged;
-use passnet_graph::syntax::ast::{BoolOp, Expr, ExprCall, ExprListComp, Number};
+use passnet_graph::syntax::ast::{BoolOp, Expr, ExprBoolOp, ExprCompare, ExprListComp, Number};
+use passnet_graph::syntax::sequence::position;
 
 impl<'a> Compiler<'a> {
     pub(super) fn expr(&mut self, e: &'a Expr) -> Result<Value<'a>> {
@@ -55,42 +53,8 @@ impl<'a> Compiler<'a> {
                 let value = self.expr(&u.operand)?;
                 self.unary_operator(e, u.op, &value)
             }
-            Expr::Compare(c) => {
-                let mut left = self.expr(&c.left)?;
-                let mut result: Option<Value<'a>> = None;
-                for (op, right) in c.ops.iter().zip(&c.comparators) {
-                    let right = self.expr(right)?;
-                    self.locate(e);
-                    let this = self.compare_operator(e, *op, &left, &right)?;
-                    result = Some(match result {
-                        None => this,
-                        Some(before) => self.both(e, true, before, this)?,
-                    });
-                    left = right;
-                }
-                result.ok_or_else(|| self.error(e, "empty comparison"))
-            }
-            Expr::BoolOp(b) => {
-                let and = b.op == BoolOp::And;
-                let mut result: Option<Value<'a>> = None;
-                for value in &b.values {
-                    // Compile-time values short-circuit, as in Python.
-                    if let Some(known) = result.as_ref().and_then(Value::to_const)
-                        && known.truthy() != and
-                    {
-                        break;
-                    }
-                    let value = match self.expr(value)? {
-                        Value::Tensor(v) if self.is_address(v) => Value::Const(Const::Bool(true)),
-                        other => other,
-                    };
-                    result = Some(match result {
-                        None => value,
-                        Some(before) => self.both(e, and, before, value)?,
-                    });
-                }
-                result.ok_or_else(|| self.error(e, "empty condition"))
-            }
+            Expr::Compare(c) => self.comparison(e, c),
+            Expr::BoolOp(b) => self.boolean(e, b),
             Expr::If(i) => self.conditional(i),
             Expr::Call(c) => self.call(c),
             Expr::Subscript(s) => {
@@ -113,6 +77,46 @@ impl<'a> Compiler<'a> {
                 .error(other, "this expression is not part of the Triton language")
                 .with_hint("kernels may use arithmetic, comparisons, tuples, indexing with `None` and `:`, and calls")),
         }
+    }
+
+    /// `a < b <= c`
+    fn comparison(&mut self, e: &Expr, c: &'a ExprCompare) -> Result<Value<'a>> {
+        let mut left = self.expr(&c.left)?;
+        let mut result: Option<Value<'a>> = None;
+        for (op, right) in c.ops.iter().zip(&c.comparators) {
+            let right = self.expr(right)?;
+            self.locate(e);
+            let this = self.compare_operator(e, *op, &left, &right)?;
+            result = Some(match result {
+                None => this,
+                Some(before) => self.both(e, true, before, this)?,
+            });
+            left = right;
+        }
+        result.ok_or_else(|| self.error(e, "empty comparison"))
+    }
+
+    /// `a and b`, `a or b`
+    fn boolean(&mut self, e: &Expr, b: &'a ExprBoolOp) -> Result<Value<'a>> {
+        let and = b.op == BoolOp::And;
+        let mut result: Option<Value<'a>> = None;
+        for value in &b.values {
+            // Compile-time values short-circuit, as in Python.
+            if let Some(known) = result.as_ref().and_then(Value::to_const)
+                && known.truthy() != and
+            {
+                break;
+            }
+            let value = match self.expr(value)? {
+                Value::Tensor(v) if self.is_address(v) => Value::Const(Const::Bool(true)),
+                other => other,
+            };
+            result = Some(match result {
+                None => value,
+                Some(before) => self.both(e, and, before, value)?,
+            });
+        }
+        result.ok_or_else(|| self.error(e, "empty condition"))
     }
 
     fn items(&mut self, items: &'a [Expr]) -> Result<Value<'a>> {
@@ -204,131 +208,14 @@ impl<'a> Compiler<'a> {
         self.where_(&*i.test, &test, &a, &b)
     }
 
-    fn name(&mut self, at: &Expr, name: &str) -> Result<Value<'a>> {
-        if let Some(value) = self.scope.get(name) {
-            return Ok(value.clone());
-        }
-        let prelude = self.place.origin == Origin::Prelude;
-        match self.module_set().lookup(self.place.module, name) {
-            Some(Binding::Function(function)) => Ok(Value::Function(Func { function, prelude })),
-            Some(Binding::External(path)) => {
-                let value = external(path);
-                // `from math import pi` makes a global of this module.
-                self.may_be_read(at, name, &value, false)?;
-                Ok(value)
-            }
-            Some(Binding::Module(index)) => Ok(Value::Module(index)),
-            Some(Binding::Assigned(module, expression)) => {
-                let value = self.global(at, module, expression)?;
-                let wrapped = self.is_wrapped(module, expression, 0);
-                self.may_be_read(at, name, &value, wrapped)?;
-                Ok(value)
-            }
-            None => match name {
-                "range" | "min" | "max" | "abs" | "len" | "float" | "int" | "bool" | "print"
-                | "sum" | "slice" | "isinstance" | "tuple" | "list" => {
-                    Ok(Value::Path(format!("builtins.{name}")))
-                }
-                _ if self.module_set().class(self.place.module, name).is_some() => Err(self
-                    .error(at, format!("a kernel cannot use the class `{name}`: there are no aggregates here"))
-                    .with_hint("pass its values as a tuple, and write its methods as `@triton.jit` functions")),
-                _ => Err(self.error(at, format!("`{name}` is not defined here")).with_hint(
-                    "a name set in one branch or only inside a loop is unknown afterwards",
-                )),
-            },
-        }
-    }
-
-    /// An expression that Python evaluates before the kernel is compiled: it may use any name.
-    pub(super) fn host_expr(&mut self, e: &'a Expr) -> Result<Value<'a>> {
-        let was_host = std::mem::replace(&mut self.host, true);
-        let value = self.expr(e);
-        self.host = was_host;
-        value
-    }
-
-    /// Triton compiles a kernel once and could not see that a plain global changed, so that kernels may read only globals that
-    /// are `tl.constexpr` objects, element types, functions and what else has no value of its own.
-    fn may_be_read(&self, at: &Expr, name: &str, value: &Value<'a>, wrapped: bool) -> Result<()> {
-        let is_plain = match value {
-            Value::Const(c) => !matches!(c, Const::Elem(_) | Const::Pointer(_)),
-            Value::Tuple(_) => true,
-            _ => false,
-        };
-        if !is_plain || wrapped || self.host || self.place.origin == Origin::Prelude {
-            return Ok(());
-        }
-        Err(self
-            .error(at, format!("a kernel cannot read the global `{name}`, which is no `tl.constexpr` object"))
-            .with_hint(format!(
-                "write `{name} = tl.constexpr(...)` where it is defined (an annotation alone does not do), or pass it as a `tl.constexpr` argument"
-            )))
-    }
-
-    /// Whether a module-level expression gives a `tl.constexpr` object (a call of it, or arithmetic on one) or a member of
-    /// Triton's own.
-    fn is_wrapped(&self, module: usize, e: &Expr, depth: usize) -> bool {
-        if depth > MAX_CALL_DEPTH {
-            return false;
-        }
-        let is = |e: &Expr| self.is_wrapped(module, e, depth + 1);
-        match e {
-            Expr::Call(call) => is_constexpr(&call.func),
-            Expr::Attribute(a) => match &*a.value {
-                Expr::Name(n) => matches!(
-                    self.module_set().lookup(module, n.id.as_str()),
-                    Some(Binding::External(path)) if path.starts_with("triton")
-                ),
-                inner => is(inner),
-            },
-            Expr::BinOp(b) => is(&b.left) || is(&b.right),
-            Expr::UnaryOp(u) => is(&u.operand),
-            Expr::Compare(c) => is(&c.left) || c.comparators.iter().any(is),
-            Expr::Name(n) => match self.module_set().lookup(module, n.id.as_str()) {
-                Some(Binding::Assigned(module, e)) => self.is_wrapped(module, e, depth + 1),
-                _ => false,
-            },
-            _ => false,
-        }
-    }
-
-    /// A constant of the module; it must not depend on anything at run time.
-    pub(super) fn global(
-        &mut self,
-        at: &Expr,
-        module: usize,
-        value: &'a Expr,
-    ) -> Result<Value<'a>> {
-        if self.depth > MAX_CALL_DEPTH {
-            return Err(self.error(at, "constants refer to each other without end"));
-        }
-        let outer_scope = std::mem::take(&mut self.scope);
-        let outer = self.place;
-        self.place.module = module;
-        self.depth += 1;
-        let result = self.host_expr(value);
-        self.depth -= 1;
-        self.place = outer;
-        self.scope = outer_scope;
-        let result = result?;
-        match &result {
-            Value::Tensor(_) | Value::BlockPtr(_) => {
-                Err(self.error(at, "a module-level name must be a constant"))
-            }
-            _ => Ok(result),
-        }
-    }
-
     /// `x[:, None]`, `shape[0]`.
     fn subscript(&mut self, at: &Expr, value: Value<'a>, index: &'a Expr) -> Result<Value<'a>> {
         match value {
             Value::Tuple(items) => {
                 let i = self.expr(index)?;
                 let i = self.const_int(index, &i, "an index")?;
-                let resolved = if i < 0 { i + items.len() as i64 } else { i };
-                usize::try_from(resolved)
-                    .ok()
-                    .and_then(|i| items.get(i).cloned())
+                position(i, items.len())
+                    .map(|i| items[i].clone())
                     .ok_or_else(|| self.error(index, format!("index {i} is out of range")))
             }
             Value::Tensor(v) => {
@@ -370,202 +257,5 @@ impl<'a> Compiler<'a> {
             // A list of dtypes by name and the like stay outside the language.
             other => Err(self.error(at, format!("{} cannot be indexed", other.describe()))),
         }
-    }
-
-    fn call(&mut self, c: &'a ExprCall) -> Result<Value<'a>> {
-        let callee = self.expr(&c.func)?;
-        let mut positional = Vec::new();
-        for arg in &c.arguments.args {
-            match arg {
-                Expr::Starred(s) => match self.expr(&s.value)? {
-                    Value::Tuple(items) => positional.extend(items),
-                    other => {
-                        return Err(self.error(arg, format!("cannot unpack {}", other.describe())));
-                    }
-                },
-                other => positional.push(self.expr(other)?),
-            }
-        }
-        let mut named = Vec::new();
-        for keyword in &c.arguments.keywords {
-            let Some(name) = &keyword.arg else {
-                return Err(self.error(keyword, "`**` is not part of the Triton language"));
-            };
-            named.push((name.to_string(), self.expr(&keyword.value)?));
-        }
-        let text = self.module_set().source(self.place.module).slice(c.func.range()).to_string();
-        let args = Args { positional, named, range: c.range(), callee: text };
-        self.locate(c);
-        self.call_value(callee, args)
-    }
-
-    pub(super) fn call_value(
-        &mut self,
-        callee: Value<'a>,
-        mut args: Args<'a>,
-    ) -> Result<Value<'a>> {
-        match callee {
-            Value::Function(func) => self.inline(func, args),
-            Value::Path(path) => self.builtin(&path, args),
-            Value::Method(receiver, name) => match *receiver {
-                Value::Const(of @ (Const::Elem(_) | Const::Pointer(_))) => {
-                    self.type_test(&of, &name, &args)
-                }
-                Value::TypeOf(v) => {
-                    let ty = self.ty(v);
-                    Ok(self.shape_test(&ty, &name))
-                }
-                receiver => {
-                    args.positional.insert(0, receiver);
-                    let path = format!("triton.language.{name}");
-                    self.builtin(&path, args)
-                }
-            },
-            Value::Const(Const::Elem(elem)) => {
-                // `tl.float32(x)` converts.
-                let [x] = self.bind(args, ["x"], 1)?;
-                let x = x.unwrap_or(Value::NONE);
-                let at = passnet_graph::syntax::TextRange::default();
-                let v = self.tensor(&at, &x)?;
-                Ok(Value::Tensor(self.cast(v, elem)))
-            }
-            other => Err(self.error(&args, format!("{} cannot be called", other.describe()))),
-        }
-    }
-
-    /// Runs a helper's body in place.
-    fn inline(&mut self, func: Func<'a>, args: Args<'a>) -> Result<Value<'a>> {
-        let def = func.function.def;
-        let computes_constants = func.function.decorator("constexpr_function").is_some();
-        if !func.prelude && !func.function.is_kernel() && !computes_constants {
-            return Err(self
-                .error(&args, format!("`{}` is not a `@triton.jit` function", def.name))
-                .with_hint("decorate the helper with `@triton.jit`"));
-        }
-        if self.depth >= MAX_CALL_DEPTH {
-            return Err(self
-                .error(&args, format!("calls nest more than {MAX_CALL_DEPTH} deep"))
-                .with_hint("Triton functions cannot be recursive"));
-        }
-        let runs = |value: &Value<'a>| {
-            value.to_const().is_none() && !matches!(value, Value::Function(_) | Value::Path(_))
-        };
-        if computes_constants
-            && let Some(value) =
-                args.positional.iter().chain(args.named.iter().map(|(_, v)| v)).find(|v| runs(v))
-        {
-            let text =
-                format!("`{}` takes compile-time values, not {}", def.name, value.describe());
-            return Err(self.error(&args, text));
-        }
-        let mut scope = Scope::default();
-        let mut positional = args.positional.into_iter();
-        let mut named = args.named;
-        for parameter in def.parameters.iter_non_variadic_params() {
-            let name = parameter.parameter.name.as_str();
-            let by_name = named.iter().position(|(n, _)| n == name).map(|i| named.swap_remove(i).1);
-            let value = match (positional.next(), by_name, &parameter.default) {
-                (Some(v), None, _) | (None, Some(v), _) => v,
-                (None, None, Some(default)) => self.host_expr(default)?,
-                (Some(_), Some(_), _) => {
-                    return Err(
-                        self.error(&args.range, format!("`{}` got `{name}` twice", def.name))
-                    );
-                }
-                (None, None, None) => {
-                    return Err(self.error(
-                        &args.range,
-                        format!("`{}` needs the argument `{name}`", def.name),
-                    ));
-                }
-            };
-            scope.set(name, value);
-        }
-        match &def.parameters.vararg {
-            Some(rest) => scope.set(rest.name.as_str(), Value::Tuple(positional.collect())),
-            None if positional.next().is_some() => {
-                let text = format!("too many arguments for `{}`", def.name);
-                return Err(self.error(&args.range, text));
-            }
-            None => {}
-        }
-        if let Some((name, _)) = named.first() {
-            return Err(self.error(&args.range, format!("`{}` has no argument `{name}`", def.name)));
-        }
-        let origin = if func.prelude { Origin::Prelude } else { Origin::Pass };
-        let outer_scope = std::mem::replace(&mut self.scope, scope);
-        let outer_place =
-            std::mem::replace(&mut self.place, Place { origin, module: func.function.module });
-        let outer_site = self.call_site;
-        if func.prelude && outer_place.origin == Origin::Pass {
-            self.call_site = Some((outer_place.module, args.range));
-        }
-        self.depth += 1;
-        // Python itself runs such a function: it may use any name.
-        let was_host = self.host;
-        self.host |= computes_constants;
-        let result = self.function_body(&def.body);
-        self.host = was_host;
-        self.depth -= 1;
-        self.call_site = outer_site;
-        self.place = outer_place;
-        self.scope = outer_scope;
-        result
-    }
-
-    /// A function of the prelude by name.
-    pub(super) fn prelude_function(&self, name: &str) -> Option<Func<'a>> {
-        self.prelude.function(0, name).map(|function| Func { function, prelude: true })
-    }
-
-    pub(super) fn range_value(&mut self, kind: RangeKind, args: Args<'a>) -> Result<Value<'a>> {
-        let mut bounds = args.positional;
-        for (name, value) in args.named {
-            match name.as_str() {
-                "arg1" | "arg2" | "step" => bounds.push(value),
-                "num_stages"
-                | "loop_unroll_factor"
-                | "disallow_acc_multi_buffer"
-                | "flatten"
-                | "warp_specialize"
-                | "disable_licm" => {}
-                _ => {
-                    return Err(
-                        self.error(&args.range, format!("a range has no argument `{name}`"))
-                    );
-                }
-            }
-        }
-        Ok(Value::Range(kind, bounds))
-    }
-}
-
-pub(crate) fn is_constexpr(annotation: &Expr) -> bool {
-    match annotation {
-        Expr::Attribute(a) => a.attr.as_str() == "constexpr",
-        Expr::Name(n) => n.id.as_str() == "constexpr",
-        Expr::StringLiteral(s) => s.value.to_str().ends_with("constexpr"),
-        _ => false,
-    }
-}
-
-/// A path outside the pass; element types and constants are recognised at once.
-pub(super) fn external<'a>(path: String) -> Value<'a> {
-    let elem = path
-        .strip_prefix("triton.language.")
-        .map(|name| name.strip_prefix("core.").unwrap_or(name));
-    let elem = elem.and_then(Elem::from_language_name).or_else(|| {
-        let dtype = path.strip_prefix("torch.").and_then(passnet_graph::DType::from_name)?;
-        Elem::from_dtype(dtype)
-    });
-    match (elem, path.as_str()) {
-        (Some(elem), _) => Value::Const(Const::Elem(elem)),
-        (None, "triton.language.PropagateNan.ALL") => Value::Const(Const::Str("all".into())),
-        (None, "triton.language.PropagateNan.NONE") => Value::Const(Const::Str("none".into())),
-        (None, "math.pi") => Value::Const(Const::Float(std::f64::consts::PI)),
-        (None, "math.e") => Value::Const(Const::Float(std::f64::consts::E)),
-        (None, "math.inf" | "torch.inf") => Value::Const(Const::Float(f64::INFINITY)),
-        (None, "math.nan" | "torch.nan") => Value::Const(Const::Float(f64::NAN)),
-        _ => Value::Path(path),
     }
 }

@@ -5,17 +5,22 @@
 
 mod arguments;
 mod assembly;
+mod atomics;
 mod attributes;
 mod binary;
+mod block_pointers;
 mod branches;
 mod builder;
 mod builtins;
+mod calls;
+mod combine;
 mod control;
 mod expr;
 mod float8;
 mod loops;
 mod math;
 mod memory;
+mod names;
 mod reduction;
 mod shapes;
 mod value;
@@ -27,7 +32,7 @@ use crate::ir::{Block, Function, Param, verify};
 use crate::modules::{FunctionRef, ModuleSet};
 use crate::types::{Elem, Shape, Type};
 use builder::Builder;
-pub(crate) use expr::is_constexpr;
+pub(crate) use names::is_constexpr;
 use passnet_graph::Diagnostic;
 use passnet_graph::syntax::ast::Expr;
 use passnet_graph::syntax::{Ranged, Source};
@@ -105,7 +110,7 @@ pub(crate) enum Constant {
 pub(crate) fn constant(modules: &ModuleSet, module: usize, expression: &Expr) -> Result<Constant> {
     let prelude = ModuleSet::new(Vec::new())?;
     let mut compiler = Compiler::new(modules, &prelude);
-    compiler.place.module = module;
+    compiler.file.module = module;
     match compiler.host_expr(expression)? {
         Value::Path(path) => Ok(Constant::Path(path)),
         value => match value.to_const() {
@@ -124,7 +129,7 @@ enum Origin {
 
 /// The function being compiled: where its names are looked up and its errors are located.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct SourceFile {
     origin: Origin,
     module: usize,
 }
@@ -134,7 +139,7 @@ struct Compiler<'a> {
     prelude: &'a ModuleSet,
     b: Builder,
     scope: Scope<'a>,
-    place: Place,
+    file: SourceFile,
     /// The call in the pass file that led into the prelude: errors inside are reported there.
     call_site: Option<(usize, passnet_graph::syntax::TextRange)>,
     depth: usize,
@@ -151,7 +156,7 @@ impl<'a> Compiler<'a> {
             prelude,
             b: Builder::default(),
             scope: Scope::default(),
-            place: Place { origin: Origin::Pass, module: 0 },
+            file: SourceFile { origin: Origin::Pass, module: 0 },
             call_site: None,
             depth: 0,
             host: false,
@@ -165,7 +170,7 @@ impl<'a> Compiler<'a> {
         function: FunctionRef<'a>,
         args: &BTreeMap<String, ArgSpec>,
     ) -> Result<Function> {
-        self.place = Place { origin: Origin::Pass, module: function.module };
+        self.file = SourceFile { origin: Origin::Pass, module: function.module };
         let def = function.def;
         if !function.is_kernel() {
             return Err(self
@@ -282,18 +287,18 @@ impl<'a> Compiler<'a> {
     }
 
     fn module_set(&self) -> &'a ModuleSet {
-        match self.place.origin {
+        match self.file.origin {
             Origin::Pass => self.modules,
             Origin::Prelude => self.prelude,
         }
     }
 
     fn error(&self, node: &impl Ranged, message: impl Into<String>) -> Diagnostic {
-        match (self.place.origin, self.call_site) {
+        match (self.file.origin, self.call_site) {
             (Origin::Prelude, Some((module, range))) => {
                 self.modules.source(module).at(range, message)
             }
-            _ => self.module_set().source(self.place.module).at(node.range(), message),
+            _ => self.module_set().source(self.file.module).at(node.range(), message),
         }
     }
 
@@ -318,9 +323,9 @@ impl<'a> Compiler<'a> {
 
     /// Sets the line of the instructions that follow.
     fn locate(&mut self, node: &impl Ranged) {
-        if self.place.origin == Origin::Pass {
-            self.b.loc.file = self.place.module as u16;
-            self.b.loc.line = self.modules.line(self.place.module, node);
+        if self.file.origin == Origin::Pass {
+            self.b.loc.file = self.file.module as u16;
+            self.b.loc.line = self.modules.line(self.file.module, node);
         }
     }
 }

@@ -38,25 +38,7 @@ impl<'a> Compiler<'a> {
                 };
                 self.permute(&range, x, &order)
             }
-            "expand_dims" => {
-                let [x, axis] = self.bind(args, ["input", "axis"], 2)?;
-                let x = self.tensor(&range, &x.unwrap_or(Value::NONE))?;
-                let axes = self.const_ints(&range, &axis.unwrap_or(Value::NONE))?;
-                let mut shape = self.ty(x).shape;
-                let rank = shape.len() + axes.len();
-                let mut resolved = Vec::new();
-                for axis in axes {
-                    resolved.push(usize::from(self.axis(&range, axis, rank)?));
-                }
-                resolved.sort_unstable();
-                for axis in resolved {
-                    shape.insert(axis.min(shape.len()), 1);
-                }
-                if self.ty(x).is_scalar() {
-                    return Ok(Value::Tensor(self.splat(x, &shape)));
-                }
-                self.reshape(&range, x, &shape)
-            }
+            "expand_dims" => self.expand_dims(args),
             "broadcast_to" => {
                 let (x, dims) = self.block_and_dims(args, "shape", &[])?;
                 let shape = self.const_shape(&range, &Value::Tuple(dims))?;
@@ -69,64 +51,93 @@ impl<'a> Compiler<'a> {
                 let (a, b) = self.broadcast_pair(&range, a, b)?;
                 Ok(Value::Tuple(vec![Value::Tensor(a), Value::Tensor(b)]))
             }
-            "join" | "interleave" => {
-                let [a, b] = self.bind(args, ["a", "b"], 2)?;
-                let (a, b) = (a.unwrap_or(Value::NONE), b.unwrap_or(Value::NONE));
-                let joined = self.join(&range, &a, &b)?;
-                if name == "join" {
-                    return Ok(Value::Tensor(joined));
-                }
-                let mut shape = self.ty(joined).shape;
-                shape.pop();
-                match shape.last_mut() {
-                    Some(last) => *last *= 2,
-                    None => return Ok(Value::Tensor(joined)),
-                }
-                self.reshape(&range, joined, &shape)
-            }
+            "join" => self.join_call(args).map(Value::Tensor),
+            "interleave" => self.interleave(args),
             "split" => {
                 let [x] = self.bind(args, ["a"], 1)?;
                 let x = self.tensor(&range, &x.unwrap_or(Value::NONE))?;
                 self.split(&range, x)
             }
-            "cat" => {
-                let [a, b, _] = self.bind(args, ["input", "other", "can_reorder"], 2)?;
-                let (a, b) = (a.unwrap_or(Value::NONE), b.unwrap_or(Value::NONE));
-                let a = self.tensor(&range, &a)?;
-                let b = self.tensor(&range, &b)?;
-                if self.ty(a) != self.ty(b) || self.ty(a).shape.len() != 1 {
-                    return Err(self.error(&range, "`tl.cat` takes two 1-d blocks of one type"));
-                }
-                let ty = self.ty(a);
-                let ty = ty.with_shape(&[ty.shape[0] * 2]);
-                Ok(Value::Tensor(self.b.emit(Op::Cat, &[a, b], ty)))
-            }
+            "cat" => self.cat(args),
             "flip" => {
                 let [x, dim] = self.bind(args, ["x", "dim"], 1)?;
                 let x = self.tensor(&range, &x.unwrap_or(Value::NONE))?;
                 self.flip(&range, x, dim)
             }
-            "gather" => {
-                let [x, index, axis] = self.bind(args, ["src", "index", "axis"], 3)?;
-                let x = self.tensor(&range, &x.unwrap_or(Value::NONE))?;
-                let index = self.tensor(&range, &index.unwrap_or(Value::NONE))?;
-                let axis = self.const_int(&range, &axis.unwrap_or(Value::NONE), "the axis")?;
-                let rank = self.ty(x).shape.len();
-                let axis = self.axis(&range, axis, rank)?;
-                if self.ty(index).shape.len() != rank
-                    || self.ty(index).num().is_none_or(Elem::is_float)
-                {
-                    return Err(self.error(
-                        &range,
-                        "the index of `tl.gather` is an integer block of the same rank",
-                    ));
-                }
-                let shape = self.ty(index).shape;
-                let ty = self.ty(x).with_shape(&shape);
-                Ok(Value::Tensor(self.b.emit(Op::Gather { axis }, &[x, index], ty)))
-            }
+            "gather" => self.gather(args),
             _ => self.dot(args),
         }
+    }
+
+    fn expand_dims(&mut self, args: Args<'a>) -> Result<Value<'a>> {
+        let range = args.range;
+        let [x, axis] = self.bind(args, ["input", "axis"], 2)?;
+        let x = self.tensor(&range, &x.unwrap_or(Value::NONE))?;
+        let axes = self.const_ints(&range, &axis.unwrap_or(Value::NONE))?;
+        let mut shape = self.ty(x).shape;
+        let rank = shape.len() + axes.len();
+        let mut resolved = Vec::new();
+        for axis in axes {
+            resolved.push(usize::from(self.axis(&range, axis, rank)?));
+        }
+        resolved.sort_unstable();
+        for axis in resolved {
+            shape.insert(axis.min(shape.len()), 1);
+        }
+        if self.ty(x).is_scalar() {
+            return Ok(Value::Tensor(self.splat(x, &shape)));
+        }
+        self.reshape(&range, x, &shape)
+    }
+
+    fn interleave(&mut self, args: Args<'a>) -> Result<Value<'a>> {
+        let range = args.range;
+        let joined = self.join_call(args)?;
+        let mut shape = self.ty(joined).shape;
+        shape.pop();
+        match shape.last_mut() {
+            Some(last) => *last *= 2,
+            None => return Ok(Value::Tensor(joined)),
+        }
+        self.reshape(&range, joined, &shape)
+    }
+
+    fn join_call(&mut self, args: Args<'a>) -> Result<ValueId> {
+        let range = args.range;
+        let [a, b] = self.bind(args, ["a", "b"], 2)?;
+        self.join(&range, &a.unwrap_or(Value::NONE), &b.unwrap_or(Value::NONE))
+    }
+
+    fn cat(&mut self, args: Args<'a>) -> Result<Value<'a>> {
+        let range = args.range;
+        let [a, b, _] = self.bind(args, ["input", "other", "can_reorder"], 2)?;
+        let (a, b) = (a.unwrap_or(Value::NONE), b.unwrap_or(Value::NONE));
+        let a = self.tensor(&range, &a)?;
+        let b = self.tensor(&range, &b)?;
+        if self.ty(a) != self.ty(b) || self.ty(a).shape.len() != 1 {
+            return Err(self.error(&range, "`tl.cat` takes two 1-d blocks of one type"));
+        }
+        let ty = self.ty(a);
+        let ty = ty.with_shape(&[ty.shape[0] * 2]);
+        Ok(Value::Tensor(self.b.emit(Op::Cat, &[a, b], ty)))
+    }
+
+    fn gather(&mut self, args: Args<'a>) -> Result<Value<'a>> {
+        let range = args.range;
+        let [x, index, axis] = self.bind(args, ["src", "index", "axis"], 3)?;
+        let x = self.tensor(&range, &x.unwrap_or(Value::NONE))?;
+        let index = self.tensor(&range, &index.unwrap_or(Value::NONE))?;
+        let axis = self.const_int(&range, &axis.unwrap_or(Value::NONE), "the axis")?;
+        let rank = self.ty(x).shape.len();
+        let axis = self.axis(&range, axis, rank)?;
+        if self.ty(index).shape.len() != rank || self.ty(index).num().is_none_or(Elem::is_float) {
+            return Err(
+                self.error(&range, "the index of `tl.gather` is an integer block of the same rank")
+            );
+        }
+        let shape = self.ty(index).shape;
+        let ty = self.ty(x).with_shape(&shape);
+        Ok(Value::Tensor(self.b.emit(Op::Gather { axis }, &[x, index], ty)))
     }
 
     fn arange(

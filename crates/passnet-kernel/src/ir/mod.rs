@@ -3,6 +3,7 @@
 //! A [`Function`] is one kernel after its compile-time arguments are folded in and its helpers are inlined.
 //! It can be printed (`print`), read back ([`parse`]) and checked ([`verify`]).
 
+mod arity;
 mod ops;
 pub mod parse;
 pub mod print;

@@ -20,8 +20,9 @@
 //!
 //! Not checked: memory safety (the executor does that) and termination of `while`.
 
+use super::arity::{arity, takes_numbers};
 use super::{Block, Function, Inst, Op, UnaryOp, ValueId};
-use crate::exec::Lane;
+use crate::lane::Lane;
 use crate::types::{Elem, Type};
 
 /// Triton's own limit on the lanes of one block.
@@ -113,16 +114,12 @@ impl Verifier<'_> {
     }
 
     fn inst(&self, inst: &Inst) -> Result<(), String> {
-        let arity = self.arity(inst)?;
+        let arity = arity(inst)?;
         if inst.args.len() != arity.0 || inst.results.len() != arity.1 {
             return Err(format!("takes {} arguments and gives {} results", arity.0, arity.1));
         }
         let a: Vec<&Type> = inst.args.iter().map(|&v| self.ty(v)).collect();
         let r: Vec<&Type> = inst.results.iter().map(|&v| self.ty(v)).collect();
-        let same = |x: &Type, y: &Type| {
-            if x == y { Ok(()) } else { Err(format!("type {x} where {y} belongs")) }
-        };
-        let mask_for = |mask: &Type, of: &Type| same(mask, &of.with_elem(Elem::I1));
         if takes_numbers(&inst.op) && a.iter().chain(&r).any(|ty| ty.is_ptr()) {
             return Err("takes numbers, not pointers".into());
         }
@@ -144,6 +141,62 @@ impl Verifier<'_> {
                 }
                 same(r[0], &Type::block(Elem::I32, &r[0].shape))
             }
+            Op::Unary(UnaryOp::IsNan | UnaryOp::IsInf | UnaryOp::IsFinite | UnaryOp::SignBit) => {
+                same(r[0], &a[0].with_elem(Elem::I1))
+            }
+            Op::Unary(UnaryOp::Popc | UnaryOp::Clz) => same(&r[0].with_elem(a[0].elem()), a[0]),
+            Op::Unary(_) => same(r[0], a[0]),
+            Op::Binary(_) => same(a[0], a[1]).and_then(|()| same(r[0], a[0])),
+            Op::Compare(_) => same(a[0], a[1]).and_then(|()| mask_for(r[0], a[0])),
+            Op::Select => {
+                mask_for(a[0], a[1])?;
+                same(a[1], a[2]).and_then(|()| same(r[0], a[1]))
+            }
+            Op::Fma => {
+                same(a[0], a[1]).and_then(|()| same(a[1], a[2])).and_then(|()| same(r[0], a[0]))
+            }
+            Op::Cast if a[0].shape == r[0].shape => Ok(()),
+            Op::Cast => Err("the shape changes".into()),
+            Op::Bitcast => {
+                let width = |t: &Type| if t.is_ptr() { 64 } else { t.elem().bits() };
+                if a[0].shape == r[0].shape && width(a[0]) == width(r[0]) {
+                    Ok(())
+                } else {
+                    Err("widths differ".into())
+                }
+            }
+            Op::AddPtr if !a[0].is_ptr() || a[1].num().is_none_or(Elem::is_float) => {
+                Err("takes a pointer and an integer".into())
+            }
+            Op::AddPtr if a[0].shape != a[1].shape => Err("shapes differ".into()),
+            Op::AddPtr => same(r[0], a[0]),
+            Op::Assert(_) => mask_for(a[0], a[0]),
+            Op::Splat
+            | Op::Broadcast
+            | Op::Reshape
+            | Op::Permute(_)
+            | Op::Join
+            | Op::Split
+            | Op::Cat => self.shape_op(inst, &a, &r),
+            Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. } | Op::AtomicCas => {
+                self.memory_op(inst, &a, &r)
+            }
+            Op::If | Op::For | Op::While => self.control_op(inst, &a, &r),
+            Op::Reduce { .. }
+            | Op::ArgReduce { .. }
+            | Op::Scan { .. }
+            | Op::ReduceWith { .. }
+            | Op::ScanWith { .. }
+            | Op::Dot
+            | Op::Gather { .. }
+            | Op::Sort { .. }
+            | Op::Histogram { .. } => self.block_op(inst, &a, &r),
+        }
+    }
+
+    /// Operations that move lanes.
+    fn shape_op(&self, inst: &Inst, a: &[&Type], r: &[&Type]) -> Result<(), String> {
+        match &inst.op {
             Op::Splat if a[0].is_scalar() => same(r[0], &a[0].with_shape(&r[0].shape)),
             Op::Splat => Err("takes a scalar".into()),
             Op::Broadcast => {
@@ -178,35 +231,13 @@ impl Verifier<'_> {
                 *shape.first_mut().ok_or("takes blocks")? *= 2;
                 same(r[0], &a[0].with_shape(&shape))
             }
-            Op::Unary(UnaryOp::IsNan | UnaryOp::IsInf | UnaryOp::IsFinite | UnaryOp::SignBit) => {
-                same(r[0], &a[0].with_elem(Elem::I1))
-            }
-            Op::Unary(UnaryOp::Popc | UnaryOp::Clz) => same(&r[0].with_elem(a[0].elem()), a[0]),
-            Op::Unary(_) => same(r[0], a[0]),
-            Op::Binary(_) => same(a[0], a[1]).and_then(|()| same(r[0], a[0])),
-            Op::Compare(_) => same(a[0], a[1]).and_then(|()| mask_for(r[0], a[0])),
-            Op::Select => {
-                mask_for(a[0], a[1])?;
-                same(a[1], a[2]).and_then(|()| same(r[0], a[1]))
-            }
-            Op::Fma => {
-                same(a[0], a[1]).and_then(|()| same(a[1], a[2])).and_then(|()| same(r[0], a[0]))
-            }
-            Op::Cast if a[0].shape == r[0].shape => Ok(()),
-            Op::Cast => Err("the shape changes".into()),
-            Op::Bitcast => {
-                let width = |t: &Type| if t.is_ptr() { 64 } else { t.elem().bits() };
-                if a[0].shape == r[0].shape && width(a[0]) == width(r[0]) {
-                    Ok(())
-                } else {
-                    Err("widths differ".into())
-                }
-            }
-            Op::AddPtr if !a[0].is_ptr() || a[1].num().is_none_or(Elem::is_float) => {
-                Err("takes a pointer and an integer".into())
-            }
-            Op::AddPtr if a[0].shape != a[1].shape => Err("shapes differ".into()),
-            Op::AddPtr => same(r[0], a[0]),
+            other => Err(format!("internal error: {other} is of another kind")),
+        }
+    }
+
+    /// Operations on memory.
+    fn memory_op(&self, inst: &Inst, a: &[&Type], r: &[&Type]) -> Result<(), String> {
+        match &inst.op {
             Op::Load { mask, other } => {
                 self.pointer(a[0])?;
                 if *mask {
@@ -236,6 +267,13 @@ impl Verifier<'_> {
                 same(a[2], &value)?;
                 same(r[0], &value)
             }
+            other => Err(format!("internal error: {other} is of another kind")),
+        }
+    }
+
+    /// Operations on whole blocks.
+    fn block_op(&self, inst: &Inst, a: &[&Type], r: &[&Type]) -> Result<(), String> {
+        match &inst.op {
             Op::Reduce { axis, .. } => same(r[0], &without_axis(a[0], *axis)?),
             Op::ArgReduce { axis, .. } => {
                 let value = without_axis(a[0], *axis)?;
@@ -245,7 +283,7 @@ impl Verifier<'_> {
             Op::Scan { axis, .. } => without_axis(a[0], *axis).and_then(|_| same(r[0], a[0])),
             Op::ReduceWith { axis } | Op::ScanWith { axis, .. } => {
                 let reduces = matches!(inst.op, Op::ReduceWith { .. });
-                for (x, y) in a.iter().zip(&r) {
+                for (x, y) in a.iter().zip(r) {
                     if x.shape != a[0].shape {
                         return Err("shapes differ".into());
                     }
@@ -256,7 +294,7 @@ impl Verifier<'_> {
                 let doubled: Vec<Type> = scalars.iter().chain(&scalars).cloned().collect();
                 self.region(inst, 0, &doubled, &scalars)
             }
-            Op::Dot => self.dot(&a, r[0]),
+            Op::Dot => self.dot(a, r[0]),
             Op::Gather { axis } => {
                 without_axis(a[0], *axis)?;
                 let others = a[0].shape.len() == a[1].shape.len()
@@ -277,10 +315,16 @@ impl Verifier<'_> {
                 }
                 same(r[0], &r[0].with_elem(Elem::I32))
             }
-            Op::Assert(_) => mask_for(a[0], a[0]),
+            other => Err(format!("internal error: {other} is of another kind")),
+        }
+    }
+
+    /// Branches and loops.
+    fn control_op(&self, inst: &Inst, a: &[&Type], r: &[&Type]) -> Result<(), String> {
+        match &inst.op {
             Op::If => {
                 same(a[0], &Type::scalar(Elem::I1))?;
-                let results: Vec<Type> = r.into_iter().cloned().collect();
+                let results: Vec<Type> = r.iter().map(|&ty| ty.clone()).collect();
                 self.region(inst, 0, &[], &results)?;
                 self.region(inst, 1, &[], &results)
             }
@@ -291,7 +335,7 @@ impl Verifier<'_> {
                 if !iv.is_scalar() || iv.num().is_none_or(Elem::is_float) {
                     return Err("bounds are integer scalars".into());
                 }
-                let carried: Vec<Type> = r.into_iter().cloned().collect();
+                let carried: Vec<Type> = r.iter().map(|&ty| ty.clone()).collect();
                 for (init, carried) in a[3..].iter().zip(&carried) {
                     same(init, carried)?;
                 }
@@ -300,57 +344,15 @@ impl Verifier<'_> {
                 self.region(inst, 0, &params, &carried)
             }
             Op::While => {
-                let carried: Vec<Type> = r.into_iter().cloned().collect();
+                let carried: Vec<Type> = r.iter().map(|&ty| ty.clone()).collect();
                 for (init, carried) in a.iter().zip(&carried) {
                     same(init, carried)?;
                 }
                 self.region(inst, 0, &carried, &[Type::scalar(Elem::I1)])?;
                 self.region(inst, 1, &carried, &carried)
             }
+            other => Err(format!("internal error: {other} is of another kind")),
         }
-    }
-
-    /// Number of arguments and results; regions are counted too.
-    fn arity(&self, inst: &Inst) -> Result<(usize, usize), String> {
-        let regions = match inst.op {
-            Op::If | Op::While => 2,
-            Op::For | Op::ReduceWith { .. } | Op::ScanWith { .. } => 1,
-            _ => 0,
-        };
-        if inst.regions.len() != regions {
-            return Err(format!("has {regions} regions"));
-        }
-        Ok(match &inst.op {
-            Op::Const(_) | Op::ProgramId(_) | Op::NumPrograms(_) | Op::Arange(_) => (0, 1),
-            Op::Splat
-            | Op::Broadcast
-            | Op::Reshape
-            | Op::Permute(_)
-            | Op::Unary(_)
-            | Op::Cast
-            | Op::Bitcast
-            | Op::Reduce { .. }
-            | Op::Scan { .. }
-            | Op::Sort { .. } => (1, 1),
-            Op::Join
-            | Op::Cat
-            | Op::Binary(_)
-            | Op::Compare(_)
-            | Op::AddPtr
-            | Op::Gather { .. } => (2, 1),
-            Op::Split | Op::ArgReduce { .. } => (1, 2),
-            Op::Select | Op::Fma | Op::Dot | Op::AtomicCas => (3, 1),
-            Op::Load { mask, other } => (1 + usize::from(*mask) + usize::from(*other), 1),
-            Op::Store { mask } => (2 + usize::from(*mask), 0),
-            Op::Atomic { mask, .. } => (2 + usize::from(*mask), 1),
-            Op::Histogram { mask } => (1 + usize::from(*mask), 1),
-            Op::ReduceWith { .. } | Op::ScanWith { .. } | Op::While => {
-                (inst.results.len(), inst.results.len())
-            }
-            Op::If => (1, inst.results.len()),
-            Op::For => (3 + inst.results.len(), inst.results.len()),
-            Op::Assert(_) => (1, 0),
-        })
     }
 
     fn region(
@@ -420,27 +422,6 @@ impl Verifier<'_> {
     }
 }
 
-/// Whether neither arguments nor results are pointers.
-fn takes_numbers(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Const(_)
-            | Op::Unary(_)
-            | Op::Binary(_)
-            | Op::Fma
-            | Op::Cast
-            | Op::Reduce { .. }
-            | Op::ArgReduce { .. }
-            | Op::Scan { .. }
-            | Op::ReduceWith { .. }
-            | Op::ScanWith { .. }
-            | Op::Dot
-            | Op::Sort { .. }
-            | Op::Histogram { .. }
-            | Op::Assert(_)
-    )
-}
-
 fn without_axis(ty: &Type, axis: u8) -> Result<Type, String> {
     let axis = usize::from(axis);
     if axis >= ty.shape.len() {
@@ -449,4 +430,12 @@ fn without_axis(ty: &Type, axis: u8) -> Result<Type, String> {
     let mut shape = ty.shape.clone();
     shape.remove(axis);
     Ok(ty.with_shape(&shape))
+}
+
+fn same(x: &Type, y: &Type) -> Result<(), String> {
+    if x == y { Ok(()) } else { Err(format!("type {x} where {y} belongs")) }
+}
+
+fn mask_for(mask: &Type, of: &Type) -> Result<(), String> {
+    same(mask, &of.with_elem(Elem::I1))
 }

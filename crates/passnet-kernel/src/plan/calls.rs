@@ -1,13 +1,16 @@
 //! Calls: functions of the pass, lambdas, and everything with a name.
 
-use super::descriptor;
 use super::interp::{Flow, Interp, Result};
 use super::value::{FrameId, Value};
 use crate::consts::Const;
 use crate::modules::FunctionRef;
 use passnet_graph::syntax::ast::{Expr, ExprCall, Parameters};
+use passnet_graph::syntax::calling::{self, Given};
 use passnet_graph::syntax::{Ranged, TextRange};
 use std::rc::Rc;
+
+/// Where Triton has descriptors of tensors.
+const DESCRIPTOR: &str = "triton.tools.tensor_descriptor.TensorDescriptor";
 
 #[derive(Debug, Clone)]
 pub(super) struct CallArgs<'a> {
@@ -112,8 +115,8 @@ impl<'a> Interp<'a> {
         }
         match path {
             "triton.Config" => self.config(&args),
-            descriptor::PATH => self.make_descriptor(&args, false),
-            _ if path.strip_suffix(".from_tensor") == Some(descriptor::PATH) => {
+            DESCRIPTOR => self.make_descriptor(&args, false),
+            _ if path.strip_suffix(".from_tensor") == Some(DESCRIPTOR) => {
                 self.make_descriptor(&args, true)
             }
             "dataclasses.replace" => self.replace_fields(&args),
@@ -173,53 +176,28 @@ impl<'a> Interp<'a> {
         args: CallArgs<'a>,
     ) -> Result<()> {
         let at = args.range;
-        let mut positional = args.positional.into_iter();
-        let mut named = args.named;
-        let mut bound: Vec<(&'a str, Value<'a>)> = Vec::new();
-        let ordered = parameters.posonlyargs.iter().chain(&parameters.args).map(|p| (p, true));
-        for (p, by_position) in ordered.chain(parameters.kwonlyargs.iter().map(|p| (p, false))) {
-            let name = p.parameter.name.as_str();
-            let from_position = if by_position { positional.next() } else { None };
-            let from_name = named.iter().position(|(n, _)| n == name).map(|i| named.remove(i).1);
-            let value = match (from_position, from_name, &p.default) {
-                (Some(v), None, _) | (None, Some(v), _) => v,
-                (None, None, Some(default)) => {
-                    let outer = std::mem::replace(&mut self.frame, defaults);
-                    let value = self.expr(default);
-                    self.frame = outer;
-                    value?
-                }
-                (Some(_), Some(_), _) => {
-                    return Err(self.error(&at, format!("`{what}` got `{name}` twice")));
-                }
-                (None, None, None) => {
-                    return Err(self.error(&at, format!("`{what}` needs the argument `{name}`")));
-                }
-            };
-            bound.push((name, value));
+        let bound = calling::bind(parameters, args.positional, args.named)
+            .map_err(|misfit| self.error(&at, misfit.of(what)))?;
+        let outer = std::mem::replace(&mut self.frame, defaults);
+        let values: Result<Vec<_>> = bound
+            .given
+            .into_iter()
+            .map(|(name, given)| match given {
+                Given::Value(value) => Ok((name, value)),
+                Given::Default(default) => self.expr(default).map(|value| (name, value)),
+            })
+            .collect();
+        self.frame = outer;
+        let mut values = values?;
+        if let Some(p) = &parameters.vararg {
+            values.push((p.name.as_str(), Value::tuple(bound.rest)));
         }
-        let extra: Vec<Value<'a>> = positional.collect();
-        match &parameters.vararg {
-            Some(p) => bound.push((p.name.as_str(), Value::tuple(extra))),
-            None if !extra.is_empty() => {
-                return Err(self.error(&at, format!("too many arguments for `{what}`")));
-            }
-            None => {}
-        }
-        match &parameters.kwarg {
-            Some(p) => {
-                let items = named.into_iter().map(|(k, v)| (Value::str(k), v)).collect();
-                let dict = self.new_dict(items);
-                bound.push((p.name.as_str(), dict));
-            }
-            None => {
-                if let Some((name, _)) = named.first() {
-                    return Err(self.error(&at, format!("`{what}` has no argument `{name}`")));
-                }
-            }
+        if let Some(p) = &parameters.kwarg {
+            let items = bound.keywords.into_iter().map(|(k, v)| (Value::str(k), v)).collect();
+            values.push((p.name.as_str(), self.new_dict(items)));
         }
         let outer = std::mem::replace(&mut self.frame, frame);
-        for (name, value) in bound {
+        for (name, value) in values {
             self.set(name, value);
         }
         self.frame = outer;

@@ -2,8 +2,7 @@
 
 use super::calls::CallArgs;
 use super::interp::{Interp, Result};
-use super::tensor::Tensor;
-use super::value::Value;
+use super::value::{Descriptor, Value};
 use super::{ArgValue, LaunchArg};
 use crate::consts::Const;
 use crate::types::Elem;
@@ -11,20 +10,8 @@ use passnet_graph::syntax::Ranged;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Where Triton has it.
-pub(super) const PATH: &str = "triton.tools.tensor_descriptor.TensorDescriptor";
 /// A GPU's own limit.
 const MAX_RANK: usize = 5;
-
-#[derive(Debug)]
-pub(super) struct Descriptor {
-    pub(super) tensor: Rc<Tensor>,
-    shape: Vec<i64>,
-    strides: Vec<i64>,
-    /// Hooks of a configuration set it.
-    block: RefCell<Vec<i64>>,
-    nan: bool,
-}
 
 impl<'a> Interp<'a> {
     /// `TensorDescriptor(base, shape, strides, block_shape, padding)`, or `from_tensor` with what the tensor says itself.

@@ -1,6 +1,6 @@
 //! The entry points: plan a wrapper, find the wrapper of a pass.
 
-use super::interp::Interp;
+use super::interp::{Interp, PlanLimits};
 use super::tensor::{Tensor, TensorSpec};
 use super::value::Value;
 use super::{BufferSpec, Choices, Init, LaunchPlan, PLAN_VERSION, View};
@@ -17,32 +17,6 @@ use std::rc::Rc;
 pub enum HostArg {
     Tensor(TensorSpec),
     Const(Const),
-}
-
-/// What evaluating a wrapper may cost.
-#[derive(Debug, Clone, Copy)]
-pub struct PlanLimits {
-    pub steps: usize,
-    pub launches: usize,
-    /// Bytes of all buffers together.
-    pub bytes: u64,
-    /// Items of all lists and dicts together.
-    pub items: usize,
-    pub nesting: usize,
-    pub programs: u64,
-}
-
-impl Default for PlanLimits {
-    fn default() -> Self {
-        PlanLimits {
-            steps: 1_000_000,
-            launches: 4096,
-            bytes: 64 << 30,
-            items: 1 << 20,
-            nesting: 400,
-            programs: 1 << 31,
-        }
-    }
 }
 
 /// Evaluates the wrapper for one input signature, with the first configuration of every tuned kernel.

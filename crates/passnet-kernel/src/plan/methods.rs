@@ -2,9 +2,8 @@
 
 use super::calls::CallArgs;
 use super::interp::{Interp, Result, external};
-use super::state::Place;
 use super::tensor_methods::tensor_attribute;
-use super::value::Value;
+use super::value::{DictId, Holder, ListId, Value};
 use crate::consts::Const;
 use passnet_graph::DType;
 use passnet_graph::syntax::Ranged;
@@ -112,44 +111,7 @@ impl<'a> Interp<'a> {
                 let t = Rc::clone(t);
                 self.tensor_method(&t, name, args)
             }
-            Value::List(id) => match (name, args.positional.first()) {
-                ("append", Some(v)) => {
-                    self.note_store(Place::list(*id), &at);
-                    self.list_push(*id, v.clone());
-                    Ok(Value::NONE)
-                }
-                ("extend", Some(v)) => {
-                    self.note_store(Place::list(*id), &at);
-                    for item in self.iterate(&at, &v.clone())? {
-                        self.list_push(*id, item);
-                    }
-                    Ok(Value::NONE)
-                }
-                ("insert", Some(i)) => {
-                    self.note_store(Place::list(*id), &at);
-                    let len = self.lists[id.0].len() as i64;
-                    let i = i.as_int().unwrap_or(0);
-                    let i = (if i < 0 { i + len } else { i }).clamp(0, len) as usize;
-                    let value = args.positional.get(1).cloned().unwrap_or(Value::NONE);
-                    self.lists[id.0].insert(i, value);
-                    Ok(Value::NONE)
-                }
-                ("pop", i) => {
-                    let len = self.lists[id.0].len();
-                    let i = self.index(&at, &i.cloned().unwrap_or(Value::int(-1)), len)?;
-                    Ok(self.lists[id.0].remove(i))
-                }
-                ("reverse", _) => {
-                    self.lists[id.0].reverse();
-                    Ok(Value::NONE)
-                }
-                ("copy", _) => {
-                    let items = self.lists[id.0].clone();
-                    Ok(self.new_list(items))
-                }
-                ("index" | "count", Some(v)) => self.find(&at, name, receiver, v),
-                _ => Err(self.error(&at, format!("lists have no method `{name}` here"))),
-            },
+            Value::List(id) => self.list_method(receiver, *id, name, &args),
             Value::Tuple(_) => match (name, args.positional.first()) {
                 ("index" | "count", Some(v)) => self.find(&at, name, receiver, v),
                 ("numel", _) => {
@@ -161,48 +123,7 @@ impl<'a> Interp<'a> {
                 }
                 _ => Err(self.error(&at, format!("tuples have no method `{name}` here"))),
             },
-            Value::Dict(id) => {
-                let items = self.dicts[id.0].clone();
-                match name {
-                    "items" => {
-                        Ok(Value::tuple(items.into_iter().map(|(k, v)| Value::tuple([k, v]))))
-                    }
-                    "keys" => Ok(Value::tuple(items.into_iter().map(|(k, _)| k))),
-                    "values" => Ok(Value::tuple(items.into_iter().map(|(_, v)| v))),
-                    "copy" => Ok(self.new_dict(items)),
-                    "get" => {
-                        let key = args.get(0, "key").unwrap_or(Value::NONE);
-                        let found =
-                            items.iter().find(|(k, _)| self.equal(k, &key)).map(|(_, v)| v.clone());
-                        Ok(found.or_else(|| args.get(1, "default")).unwrap_or(Value::NONE))
-                    }
-                    "setdefault" => {
-                        let key = args.get(0, "key").unwrap_or(Value::NONE);
-                        let found =
-                            items.iter().find(|(k, _)| self.equal(k, &key)).map(|(_, v)| v.clone());
-                        if let Some(found) = found {
-                            return Ok(found);
-                        }
-                        let value = args.get(1, "default").unwrap_or(Value::NONE);
-                        self.note_store(Place::dict(*id), &at);
-                        self.dict_set(*id, key, value.clone());
-                        Ok(value)
-                    }
-                    "update" => {
-                        self.note_store(Place::dict(*id), &at);
-                        if let Some(Value::Dict(other)) = args.positional.first() {
-                            for (k, v) in self.dicts[other.0].clone() {
-                                self.dict_set(*id, k, v);
-                            }
-                        }
-                        for (k, v) in args.named {
-                            self.dict_set(*id, Value::str(k), v);
-                        }
-                        Ok(Value::NONE)
-                    }
-                    _ => Err(self.error(&at, format!("dicts have no method `{name}` here"))),
-                }
-            }
+            Value::Dict(id) => self.dict_method(*id, name, args),
             Value::Const(Const::Int(i)) if name == "bit_length" => {
                 Ok(Value::int(i64::from(64 - i.unsigned_abs().leading_zeros())))
             }
@@ -213,6 +134,94 @@ impl<'a> Interp<'a> {
                 Ok(self.new_dict(all.into_iter().map(|(k, v)| (Value::str(k), v)).collect()))
             }
             other => Err(self.error(&at, format!("{} has no method `{name}`", other.describe()))),
+        }
+    }
+
+    fn list_method(
+        &mut self,
+        receiver: &Value<'a>,
+        id: ListId,
+        name: &str,
+        args: &CallArgs<'a>,
+    ) -> Result<Value<'a>> {
+        let at = args.range;
+        match (name, args.positional.first()) {
+            ("append", Some(v)) => {
+                self.note_store(Holder::list(id), &at);
+                self.list_push(id, v.clone());
+                Ok(Value::NONE)
+            }
+            ("extend", Some(v)) => {
+                self.note_store(Holder::list(id), &at);
+                for item in self.iterate(&at, &v.clone())? {
+                    self.list_push(id, item);
+                }
+                Ok(Value::NONE)
+            }
+            ("insert", Some(i)) => {
+                self.note_store(Holder::list(id), &at);
+                let len = self.lists[id.0].len() as i64;
+                let i = i.as_int().unwrap_or(0);
+                let i = (if i < 0 { i + len } else { i }).clamp(0, len) as usize;
+                let value = args.positional.get(1).cloned().unwrap_or(Value::NONE);
+                self.lists[id.0].insert(i, value);
+                Ok(Value::NONE)
+            }
+            ("pop", i) => {
+                let len = self.lists[id.0].len();
+                let i = self.index(&at, &i.cloned().unwrap_or(Value::int(-1)), len)?;
+                Ok(self.lists[id.0].remove(i))
+            }
+            ("reverse", _) => {
+                self.lists[id.0].reverse();
+                Ok(Value::NONE)
+            }
+            ("copy", _) => {
+                let items = self.lists[id.0].clone();
+                Ok(self.new_list(items))
+            }
+            ("index" | "count", Some(v)) => self.find(&at, name, receiver, v),
+            _ => Err(self.error(&at, format!("lists have no method `{name}` here"))),
+        }
+    }
+
+    fn dict_method(&mut self, id: DictId, name: &str, args: CallArgs<'a>) -> Result<Value<'a>> {
+        let at = args.range;
+        let items = self.dicts[id.0].clone();
+        match name {
+            "items" => Ok(Value::tuple(items.into_iter().map(|(k, v)| Value::tuple([k, v])))),
+            "keys" => Ok(Value::tuple(items.into_iter().map(|(k, _)| k))),
+            "values" => Ok(Value::tuple(items.into_iter().map(|(_, v)| v))),
+            "copy" => Ok(self.new_dict(items)),
+            "get" => {
+                let key = args.get(0, "key").unwrap_or(Value::NONE);
+                let found = items.iter().find(|(k, _)| self.equal(k, &key)).map(|(_, v)| v.clone());
+                Ok(found.or_else(|| args.get(1, "default")).unwrap_or(Value::NONE))
+            }
+            "setdefault" => {
+                let key = args.get(0, "key").unwrap_or(Value::NONE);
+                let found = items.iter().find(|(k, _)| self.equal(k, &key)).map(|(_, v)| v.clone());
+                if let Some(found) = found {
+                    return Ok(found);
+                }
+                let value = args.get(1, "default").unwrap_or(Value::NONE);
+                self.note_store(Holder::dict(id), &at);
+                self.dict_set(id, key, value.clone());
+                Ok(value)
+            }
+            "update" => {
+                self.note_store(Holder::dict(id), &at);
+                if let Some(Value::Dict(other)) = args.positional.first() {
+                    for (k, v) in self.dicts[other.0].clone() {
+                        self.dict_set(id, k, v);
+                    }
+                }
+                for (k, v) in args.named {
+                    self.dict_set(id, Value::str(k), v);
+                }
+                Ok(Value::NONE)
+            }
+            _ => Err(self.error(&at, format!("dicts have no method `{name}` here"))),
         }
     }
 

@@ -4,12 +4,14 @@
 
 mod builtins;
 mod calls;
+mod class;
 mod classes;
 mod descriptor;
 mod host;
 mod interp;
 mod launch;
 mod methods;
+mod objects;
 mod state;
 mod tensor;
 mod tensor_methods;
@@ -19,9 +21,11 @@ mod validate;
 mod value;
 mod views;
 
-pub use host::{HostArg, PlanLimits, entry_name, plan, plan_chosen};
+pub use host::{HostArg, entry_name, plan, plan_chosen};
+pub use interp::PlanLimits;
 pub use tensor::TensorSpec;
 pub use tuning::Choices;
+pub(crate) use validate::MAX_BUFFER_BYTES;
 pub use validate::{MAX_BUFFERS, PlanError};
 
 use crate::consts::Const;
@@ -44,6 +48,15 @@ pub struct LaunchPlan {
     pub returns_sequence: bool,
     /// Remarks that do not stop a run, such as ignored prints.
     pub notes: Vec<String>,
+}
+
+impl LaunchPlan {
+    pub fn launches(&self) -> impl Iterator<Item = &Launch> {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Launch(launch) => Some(launch),
+            _ => None,
+        })
+    }
 }
 
 /// A piece of memory.
@@ -203,6 +216,14 @@ impl Launch {
             ArgValue::Const(c) => ArgSpec::Const(c.clone()),
         };
         self.args.iter().map(|a| (a.name.clone(), spec(&a.value))).collect()
+    }
+
+    /// What the parameter of this name points at, if it is a pointer.
+    pub(crate) fn view(&self, name: &str) -> Option<&View> {
+        match &self.args.iter().find(|arg| arg.name == name)?.value {
+            ArgValue::Buffer(view) => Some(view),
+            _ => None,
+        }
     }
 
     pub fn programs(&self) -> u64 {

@@ -3,55 +3,33 @@
 
 use super::interp::{Interp, Result};
 use super::tensor::Tensor;
-use super::value::{DictId, FrameId, ListId, ObjectId, Value};
+use super::value::{FrameId, Holder, ObjectId, Value};
 use super::{Init, View};
 use passnet_graph::syntax::Ranged;
 use rustc_hash::FxHashSet;
 use std::rc::Rc;
 
-/// Something that values are stored in.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Place {
-    /// A name at the top level of a file.
-    Global(usize, String),
-    List(usize),
-    Dict(usize),
-    Object(usize),
-    /// The variables of a function.
-    Frame(usize),
-}
-
-impl Place {
-    pub(super) fn list(id: ListId) -> Place {
-        Place::List(id.0)
-    }
-
-    pub(super) fn dict(id: DictId) -> Place {
-        Place::Dict(id.0)
-    }
-}
-
 impl<'a> Interp<'a> {
-    /// Remembers where the last value was put into a place.
-    pub(super) fn note_store(&mut self, place: Place, at: &impl Ranged) {
+    /// Remembers where the last value was put into a holder.
+    pub(super) fn note_store(&mut self, holder: Holder, at: &impl Ranged) {
         let module = self.module();
-        self.stores.insert(place, (module, at.range()));
+        self.stores.insert(holder, (module, at.range()));
     }
 
-    /// Refuses a wrapper that leaves an argument, or what it returns, in a place that outlives the call.
+    /// Refuses a wrapper that leaves an argument, or what it returns, in a holder that outlives the call.
     pub(super) fn check_kept(&self, returns: &[View]) -> Result<()> {
         let mut names: Vec<_> = self.globals.keys().collect();
         names.sort();
         for (module, name) in names {
             let key = (*module, name.clone());
             let mut walk = Walk { waiting: Vec::new(), seen: FxHashSet::default() };
-            let place = Place::Global(*module, name.clone());
-            walk.waiting.push((self.globals[&key].clone(), place));
-            while let Some((value, place)) = walk.waiting.pop() {
+            let holder = Holder::Global(*module, name.clone());
+            walk.waiting.push((self.globals[&key].clone(), holder));
+            while let Some((value, holder)) = walk.waiting.pop() {
                 if let Value::Tensor(tensor) = &value {
-                    self.check_tensor(name, tensor, &place, returns)?;
+                    self.check_tensor(name, tensor, &holder, returns)?;
                 }
-                self.reach(&mut walk, value, place);
+                self.reach(&mut walk, value, holder);
             }
         }
         Ok(())
@@ -61,7 +39,7 @@ impl<'a> Interp<'a> {
         &self,
         name: &str,
         tensor: &Tensor,
-        place: &Place,
+        holder: &Holder,
         returns: &[View],
     ) -> Result<()> {
         let spec = &self.buffers[tensor.buffer];
@@ -73,7 +51,7 @@ impl<'a> Interp<'a> {
             return Ok(());
         };
         // What the file itself makes at its top level is made anew for every call.
-        let Some((module, range)) = self.stores.get(place) else { return Ok(()) };
+        let Some((module, range)) = self.stores.get(holder) else { return Ok(()) };
         let message = format!("`{name}` keeps {what} beyond the call");
         Err(self
             .modules
@@ -83,57 +61,58 @@ impl<'a> Interp<'a> {
     }
 
     /// What a value holds.
-    fn reach(&self, walk: &mut Walk<'a>, value: Value<'a>, place: Place) {
+    fn reach(&self, walk: &mut Walk<'a>, value: Value<'a>, holder: Holder) {
         // What was written out with its content is told by where it was put.
-        let inside = |own: Place| if self.stores.contains_key(&own) { own } else { place.clone() };
+        let inside =
+            |own: Holder| if self.stores.contains_key(&own) { own } else { holder.clone() };
         match value {
             Value::Tuple(items) => {
-                walk.waiting.extend(items.iter().map(|item| (item.clone(), place.clone())));
+                walk.waiting.extend(items.iter().map(|item| (item.clone(), holder.clone())));
             }
-            Value::List(id) if walk.seen.insert(Place::list(id)) => {
+            Value::List(id) if walk.seen.insert(Holder::list(id)) => {
                 let items = self.lists[id.0].iter().cloned();
-                let place = inside(Place::list(id));
-                walk.waiting.extend(items.map(|item| (item, place.clone())));
+                let holder = inside(Holder::list(id));
+                walk.waiting.extend(items.map(|item| (item, holder.clone())));
             }
-            Value::Dict(id) if walk.seen.insert(Place::dict(id)) => {
+            Value::Dict(id) if walk.seen.insert(Holder::dict(id)) => {
                 let items = self.dicts[id.0].iter().flat_map(|(key, value)| [key, value]).cloned();
-                let place = inside(Place::dict(id));
-                walk.waiting.extend(items.map(|item| (item, place.clone())));
+                let holder = inside(Holder::dict(id));
+                walk.waiting.extend(items.map(|item| (item, holder.clone())));
             }
-            Value::Object(ObjectId(id)) if walk.seen.insert(Place::Object(id)) => {
+            Value::Object(ObjectId(id)) if walk.seen.insert(Holder::Object(id)) => {
                 let items = self.objects[id].fields.iter().map(|(_, value)| value.clone());
-                let place = inside(Place::Object(id));
-                walk.waiting.extend(items.map(|item| (item, place.clone())));
+                let holder = inside(Holder::Object(id));
+                walk.waiting.extend(items.map(|item| (item, holder.clone())));
             }
             Value::Descriptor(descriptor) => {
-                walk.waiting.push((Value::Tensor(Rc::clone(&descriptor.tensor)), place));
+                walk.waiting.push((Value::Tensor(Rc::clone(&descriptor.tensor)), holder));
             }
             Value::Method(inner, _) | Value::Bound(_, inner) | Value::Launcher(_, inner) => {
-                walk.waiting.push((Rc::unwrap_or_clone(inner), place));
+                walk.waiting.push((Rc::unwrap_or_clone(inner), holder));
             }
             Value::Function(_, Some(frame)) | Value::Lambda(_, frame) => {
-                self.reach_frame(walk, frame, &place);
+                self.reach_frame(walk, frame, &holder);
             }
             _ => {}
         }
     }
 
     /// The variables that a function sees around it.
-    fn reach_frame(&self, walk: &mut Walk<'a>, frame: FrameId, place: &Place) {
+    fn reach_frame(&self, walk: &mut Walk<'a>, frame: FrameId, holder: &Holder) {
         let mut next = Some(frame);
         while let Some(frame) = next {
-            if !walk.seen.insert(Place::Frame(frame.0)) {
+            if !walk.seen.insert(Holder::Frame(frame.0)) {
                 return;
             }
             let values = self.frame_values(frame);
-            walk.waiting.extend(values.into_iter().map(|value| (value, place.clone())));
+            walk.waiting.extend(values.into_iter().map(|value| (value, holder.clone())));
             next = self.frame_parent(frame);
         }
     }
 }
 
 struct Walk<'a> {
-    /// Values with the place that holds them.
-    waiting: Vec<(Value<'a>, Place)>,
-    seen: FxHashSet<Place>,
+    /// Values with the holder that holds them.
+    waiting: Vec<(Value<'a>, Holder)>,
+    seen: FxHashSet<Holder>,
 }

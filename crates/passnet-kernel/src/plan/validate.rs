@@ -5,13 +5,14 @@
 
 use super::{ArgValue, BufferSpec, Config, Init, Launch, LaunchPlan, PLAN_VERSION, Step, View};
 use crate::consts::Const;
-use crate::exec::MAX_BUFFER_BYTES;
 use crate::types::Elem;
 use passnet_graph::DType;
 use std::fmt;
 
 /// Buffers of a plan.
 pub const MAX_BUFFERS: usize = 1 << 16;
+/// Bytes of one buffer: its address has bits for no more.
+pub(crate) const MAX_BUFFER_BYTES: usize = 1 << 39;
 /// Bytes of all buffers of a plan together.
 pub const MAX_TOTAL_BYTES: u64 = 1 << 42;
 /// Programs of one launch.

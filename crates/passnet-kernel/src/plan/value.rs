@@ -1,12 +1,12 @@
 //! What a name in a host wrapper can stand for.
 
 use super::Config;
-use super::descriptor::Descriptor;
 use super::tensor::Tensor;
 use crate::consts::Const;
 use crate::modules::FunctionRef;
 use passnet_graph::syntax::ast::ExprLambda;
 use passnet_graph::{DType, Device};
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// Lists, dicts, frames, classes and objects live in arenas of the interpreter, so that cyclic data cannot leak.
@@ -20,6 +20,28 @@ pub(super) struct FrameId(pub(super) usize);
 pub(super) struct ClassId(pub(super) usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ObjectId(pub(super) usize);
+
+/// Something that values are stored in.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Holder {
+    /// A name at the top level of a file.
+    Global(usize, String),
+    List(usize),
+    Dict(usize),
+    Object(usize),
+    /// The variables of a function.
+    Frame(usize),
+}
+
+impl Holder {
+    pub(super) fn list(id: ListId) -> Holder {
+        Holder::List(id.0)
+    }
+
+    pub(super) fn dict(id: DictId) -> Holder {
+        Holder::Dict(id.0)
+    }
+}
 
 #[derive(Debug, Clone)]
 pub(super) enum Value<'a> {
@@ -51,6 +73,17 @@ pub(super) enum Value<'a> {
     Descriptor(Rc<Descriptor>),
     Slice(Rc<[Value<'a>; 3]>),
     Ellipsis,
+}
+
+/// A `TensorDescriptor` as a wrapper makes it.
+#[derive(Debug)]
+pub(super) struct Descriptor {
+    pub(super) tensor: Rc<Tensor>,
+    pub(super) shape: Vec<i64>,
+    pub(super) strides: Vec<i64>,
+    /// Hooks of a configuration set it.
+    pub(super) block: RefCell<Vec<i64>>,
+    pub(super) nan: bool,
 }
 
 /// A `triton.Config` as a wrapper's file makes it.

@@ -2,6 +2,7 @@
 
 use super::interpreter::{Frame, Interpreter};
 use super::value::{Arguments, Callable, Locals, Value};
+use passnet_graph::syntax::calling::{self, Given};
 use passnet_graph::syntax::{Ranged, ast};
 use passnet_graph::{Arg, Diagnostic};
 
@@ -76,75 +77,30 @@ impl<'a> Interpreter<'a> {
         call: &'a ast::ExprCall,
         frame: &Frame<'a>,
     ) -> Result<Locals<'a>, Diagnostic> {
+        let bound = calling::bind(parameters, arguments.positional, arguments.keywords)
+            .map_err(|misfit| self.error(frame.module, call.range(), misfit.of(callable.name())))?;
         let mut locals = Locals::default();
-        let mut positional = arguments.positional.into_iter();
-        let mut keywords = arguments.keywords;
-        let by_position = parameters.posonlyargs.iter().chain(&parameters.args).map(|p| (p, true));
-        let by_keyword = parameters.kwonlyargs.iter().map(|p| (p, false));
-        let positional_count = parameters.posonlyargs.len() + parameters.args.len();
-        for (index, (parameter, takes_position)) in by_position.chain(by_keyword).enumerate() {
-            if index == positional_count
-                && let Some(vararg) = &parameters.vararg
-            {
-                locals.insert(vararg.name.as_str(), Value::tuple(positional.by_ref().collect()));
-            }
-            let name = parameter.parameter.name.as_str();
-            let keyword = keywords.iter().position(|(known, _)| known == name);
-            let given = if takes_position { positional.next() } else { None };
-            let value = match (given, keyword) {
-                (Some(_), Some(_)) => {
-                    return Err(self.error(
-                        frame.module,
-                        call.range(),
-                        format!("two values for `{name}`"),
-                    ));
+        for (name, given) in bound.given {
+            let value = match given {
+                Given::Value(value) => value,
+                Given::Default(default) => {
+                    let mut home = Frame {
+                        module: callable.module,
+                        locals: Locals::default(),
+                        captured: callable.captured.clone(),
+                    };
+                    self.expression(default, &mut home)?
                 }
-                (Some(value), None) => value,
-                (None, Some(index)) => keywords.swap_remove(index).1,
-                (None, None) => match &parameter.default {
-                    Some(default) => {
-                        let mut home = Frame {
-                            module: callable.module,
-                            locals: Locals::default(),
-                            captured: callable.captured.clone(),
-                        };
-                        self.expression(default, &mut home)?
-                    }
-                    None => {
-                        return Err(self.error(
-                            frame.module,
-                            call.range(),
-                            format!("no value for `{name}`"),
-                        ));
-                    }
-                },
             };
             locals.insert(name, value);
         }
-        if let Some(vararg) = &parameters.vararg
-            && !locals.contains_key(vararg.name.as_str())
-        {
-            locals.insert(vararg.name.as_str(), Value::tuple(positional.by_ref().collect()));
+        if let Some(rest) = &parameters.vararg {
+            locals.insert(rest.name.as_str(), Value::tuple(bound.rest));
         }
-        if positional.next().is_some() {
-            return Err(self.error(frame.module, call.range(), "too many positional arguments"));
-        }
-        match &parameters.kwarg {
-            Some(kwarg) => {
-                let items = keywords
-                    .into_iter()
-                    .map(|(name, value)| (Value::Arg(Arg::Str(name.into())), value));
-                locals.insert(kwarg.name.as_str(), Value::Dict(items.collect()));
-            }
-            None => {
-                if let Some((name, _)) = keywords.first() {
-                    return Err(self.error(
-                        frame.module,
-                        call.range(),
-                        format!("no parameter `{name}`"),
-                    ));
-                }
-            }
+        if let Some(more) = &parameters.kwarg {
+            let items = bound.keywords.into_iter();
+            let items = items.map(|(name, value)| (Value::Arg(Arg::Str(name.into())), value));
+            locals.insert(more.name.as_str(), Value::Dict(items.collect()));
         }
         Ok(locals)
     }

@@ -4,6 +4,7 @@ use super::interpreter::{Frame, Interpreter};
 use super::value::{Arguments, Class, Locals, Object, Value};
 use crate::load::{Binding, ModuleId};
 use passnet_graph::Diagnostic;
+use passnet_graph::syntax::calling::{Given, Misfit, bind_fields};
 use passnet_graph::syntax::{Ranged, TextRange, ast};
 
 const HINT: &str =
@@ -110,26 +111,25 @@ impl<'a> Interpreter<'a> {
     ) -> Result<Value<'a>, Diagnostic> {
         let owner = class.def.name.as_str();
         let mut constants = self.class_constants(class)?;
-        let mut positional = arguments.positional.into_iter();
-        let mut keywords = arguments.keywords;
-        let mut fields = Vec::new();
-        for stmt in &class.def.body {
-            let ast::Stmt::AnnAssign(assign) = stmt else { continue };
-            let ast::Expr::Name(target) = &*assign.target else { continue };
-            let name = target.id.as_str();
-            let by_name = keywords.iter().position(|(keyword, _)| keyword == name);
-            let by_name = by_name.map(|index| keywords.remove(index).1);
-            let value = positional.next().or(by_name).or_else(|| constants.remove(name));
-            let Some(value) = value else {
-                let message = format!("`{owner}` needs the argument `{name}`");
-                return Err(self.error(module, range, message));
-            };
-            fields.push((name, value));
-        }
-        if positional.next().is_some() || !keywords.is_empty() {
-            let message = format!("`{owner}` has no such field");
-            return Err(self.error(module, range, message).with_hint(HINT));
-        }
+        let names = class.def.body.iter().filter_map(|stmt| match stmt {
+            ast::Stmt::AnnAssign(assign) => {
+                assign.target.as_name_expr().map(|name| name.id.as_str())
+            }
+            _ => None,
+        });
+        let fields = names.map(|name| (name, constants.remove(name)));
+        let bound = bind_fields(fields, arguments.positional, arguments.keywords);
+        let bound = bound.map_err(|misfit| match misfit {
+            Misfit::TooMany | Misfit::Unknown(_) => {
+                let message = format!("`{owner}` has no such field");
+                self.error(module, range, message).with_hint(HINT)
+            }
+            misfit => self.error(module, range, misfit.of(owner)),
+        })?;
+        let fields = bound.given.into_iter().map(|(name, given)| match given {
+            Given::Value(value) | Given::Default(value) => (name, value),
+        });
+        let fields = fields.collect();
         Ok(Value::Object(Box::new(Object { class, fields })))
     }
 

@@ -2,6 +2,7 @@
 
 use super::value::{MAX_ITEMS, Value};
 use passnet_graph::Arg;
+use passnet_graph::syntax::arithmetic::{self, NoResult, Number};
 use passnet_graph::syntax::ast;
 
 /// Python's truth of a value; `None` if a graph node decides it.
@@ -33,13 +34,6 @@ pub(super) fn equal(a: &Value<'_>, b: &Value<'_>) -> bool {
         (Value::Path(a), Value::Path(b)) => a == b,
         _ => false,
     }
-}
-
-/// Index of an element, counted from the end if negative.
-pub(super) fn position(index: i64, length: usize) -> Option<usize> {
-    let length = i64::try_from(length).ok()?;
-    let index = if index < 0 { index.checked_add(length)? } else { index };
-    (0..length).contains(&index).then_some(index as usize)
 }
 
 /// `a op b`, or why it cannot be computed.
@@ -76,56 +70,20 @@ pub(super) fn binary<'a>(
 }
 
 fn number(op: ast::Operator, a: &Arg, b: &Arg) -> Result<Arg, &'static str> {
-    use ast::Operator;
-    const OVERFLOW: &str = "the result does not fit in 64 bits";
-    const ZERO: &str = "division by zero";
-    if let (Some(x), Some(y)) = (a.as_int(), b.as_int()) {
-        let result = match op {
-            Operator::Add => x.checked_add(y),
-            Operator::Sub => x.checked_sub(y),
-            Operator::Mult => x.checked_mul(y),
-            Operator::FloorDiv if y == 0 => return Err(ZERO),
-            Operator::FloorDiv => floor_div(x, y),
-            Operator::Mod if y == 0 => return Err(ZERO),
-            Operator::Mod => floor_div(x, y).map(|q| x - q * y),
-            Operator::Pow if y >= 0 => u32::try_from(y).ok().and_then(|y| x.checked_pow(y)),
-            Operator::LShift if (0..63).contains(&y) => x.checked_mul(1 << y),
-            Operator::RShift if (0..63).contains(&y) => Some(x >> y),
-            Operator::BitAnd => Some(x & y),
-            Operator::BitOr => Some(x | y),
-            Operator::BitXor => Some(x ^ y),
-            Operator::Div | Operator::Pow => return float(op, x as f64, y as f64),
-            _ => return Err("this operator is not known for integers"),
-        };
-        return result.map(Arg::Int).ok_or(OVERFLOW);
-    }
-    match (a.as_float(), b.as_float()) {
-        (Some(x), Some(y)) => float(op, x, y),
-        _ => Err("these values cannot be combined"),
-    }
-}
-
-fn floor_div(x: i64, y: i64) -> Option<i64> {
-    let quotient = x.checked_div(y)?;
-    Some(if x % y != 0 && (x < 0) != (y < 0) { quotient - 1 } else { quotient })
-}
-
-fn float(op: ast::Operator, x: f64, y: f64) -> Result<Arg, &'static str> {
-    use ast::Operator;
-    let divides = matches!(op, Operator::Div | Operator::FloorDiv | Operator::Mod);
-    if divides && y == 0.0 {
-        return Err("division by zero");
-    }
-    Ok(Arg::Float(match op {
-        Operator::Add => x + y,
-        Operator::Sub => x - y,
-        Operator::Mult => x * y,
-        Operator::Div => x / y,
-        Operator::FloorDiv => (x / y).floor(),
-        Operator::Mod => x - (x / y).floor() * y,
-        Operator::Pow => x.powf(y),
-        _ => return Err("this operator is not known for floats"),
-    }))
+    let result = match (a.as_int(), b.as_int(), a.as_float(), b.as_float()) {
+        (Some(x), Some(y), ..) => arithmetic::integers(op, x.into(), y.into()),
+        (_, _, Some(x), Some(y)) => arithmetic::floats(op, x, y).map(Number::Float),
+        _ => return Err("these values cannot be combined"),
+    };
+    let fits = |number| match number {
+        Number::Int(value) => i64::try_from(value).map(Arg::Int).map_err(|_| NoResult::TooLarge),
+        Number::Float(value) => Ok(Arg::Float(value)),
+    };
+    result.and_then(fits).map_err(|none| match none {
+        NoResult::TooLarge => "the result does not fit in 64 bits",
+        NoResult::DivisionByZero => "division by zero",
+        NoResult::NegativeShift | NoResult::Unsupported => "these numbers have no such operator",
+    })
 }
 
 /// `a op b` for a comparison; `None` where Python would complain.

@@ -5,7 +5,7 @@ use super::interpreter::{Frame, Interpreter};
 use super::value::{Callable, Code, MAX_ITEMS, Value};
 use passnet_graph::graph::{CalleeKind, Target};
 use passnet_graph::read::python;
-use passnet_graph::syntax::{Ranged, TextRange, ast};
+use passnet_graph::syntax::{Ranged, TextRange, ast, sequence};
 use passnet_graph::{Arg, Diagnostic};
 
 impl<'a> Interpreter<'a> {
@@ -202,7 +202,7 @@ impl<'a> Interpreter<'a> {
         }
         let found = match (value, index) {
             (Value::Sequence { mut items, .. }, Value::Arg(Arg::Int(index))) => {
-                concrete::position(index, items.len()).map(|index| items.swap_remove(index))
+                sequence::position(index, items.len()).map(|index| items.swap_remove(index))
             }
             (Value::Sequence { items, is_list }, Value::Arg(Arg::Slice(parts))) => {
                 slice_items(&items, &parts).map(|items| Value::Sequence { items, is_list })
@@ -357,35 +357,11 @@ impl<'a> Interpreter<'a> {
 
 /// `items[start:stop:step]`.
 fn slice_items<'a>(items: &[Value<'a>], parts: &[Arg; 3]) -> Option<Vec<Value<'a>>> {
-    let length = i64::try_from(items.len()).ok()?;
-    let part = |arg: &Arg, default: i64| match arg {
-        Arg::None => Some(default),
-        other => other.as_int(),
+    let part = |arg: &Arg| match arg {
+        Arg::None => Some(None),
+        other => other.as_int().map(Some),
     };
-    let step = part(&parts[2], 1)?;
-    let clamp = |index: i64, low: i64, high: i64| {
-        let index = if index < 0 { index.saturating_add(length) } else { index };
-        index.clamp(low, high)
-    };
-    let mut picked = Vec::new();
-    if step > 0 {
-        let stop = clamp(part(&parts[1], length)?, 0, length);
-        let mut index = clamp(part(&parts[0], 0)?, 0, length);
-        while index < stop {
-            picked.push(items[index as usize].clone());
-            index = index.saturating_add(step);
-        }
-    } else if step < 0 {
-        let start =
-            if parts[0].is_none() { length - 1 } else { clamp(parts[0].as_int()?, -1, length - 1) };
-        let stop = if parts[1].is_none() { -1 } else { clamp(parts[1].as_int()?, -1, length - 1) };
-        let mut index = start;
-        while index > stop {
-            picked.push(items[index as usize].clone());
-            index = index.saturating_add(step);
-        }
-    } else {
-        return None;
-    }
-    Some(picked)
+    let step = part(&parts[2])?.unwrap_or(1);
+    let picked = sequence::slice(items.len(), part(&parts[0])?, part(&parts[1])?, step)?;
+    Some(picked.map(|index| items[index].clone()).collect())
 }

@@ -6,7 +6,7 @@ use super::{Dialect, concrete};
 use crate::load::Binding;
 use passnet_graph::graph::{CalleeKind, Target};
 use passnet_graph::read::python;
-use passnet_graph::syntax::{Ranged, ast};
+use passnet_graph::syntax::{Ranged, ast, sequence};
 use passnet_graph::{Arg, Diagnostic};
 use std::rc::Rc;
 
@@ -224,7 +224,7 @@ impl<'a> Interpreter<'a> {
         };
         let updated = match (frame.locals.get_mut(name.id.as_str()), index) {
             (Some(Value::Sequence { items, is_list: true }), Value::Arg(Arg::Int(index))) => {
-                concrete::position(index, items.len()).map(|index| items[index] = value).is_some()
+                sequence::position(index, items.len()).map(|index| items[index] = value).is_some()
             }
             (Some(Value::Dict(items)), key) => {
                 items.retain(|(known, _)| !concrete::equal(known, &key));

@@ -60,6 +60,14 @@ pub(super) struct Object<'a> {
 }
 
 impl<'a> Callable<'a> {
+    /// What messages call it.
+    pub(super) fn name(&self) -> &'a str {
+        match self.code {
+            Code::Def(def) => def.name.as_str(),
+            Code::Lambda(_) => "a lambda",
+        }
+    }
+
     /// The name of a function defined at the top level of its file.
     pub(super) fn global_name(&self) -> Option<&'a str> {
         match (&self.captured, self.code) {

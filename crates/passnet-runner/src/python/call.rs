@@ -92,8 +92,8 @@ impl Clock for Laps {
     }
 }
 
-/// How the quick way ended.
-enum Outcome {
+/// How a call ended that went the quick way.
+enum QuickCall {
     Done(Ref),
     /// No plan fits.
     Miss,
@@ -176,10 +176,10 @@ impl Call {
     pub(super) unsafe fn run(&self, arguments: &[Ref]) -> Ref {
         // SAFETY: the caller's promise.
         match unsafe { self.quick(arguments, &mut NoClock) } {
-            Outcome::Done(result) => result,
-            Outcome::Raised => std::ptr::null_mut(),
+            QuickCall::Done(result) => result,
+            QuickCall::Raised => std::ptr::null_mut(),
             // SAFETY: as above.
-            Outcome::Miss => unsafe { self.slow(arguments) },
+            QuickCall::Miss => unsafe { self.slow(arguments) },
         }
     }
 
@@ -200,9 +200,9 @@ impl Call {
             // SAFETY: living objects of a living tuple.
             match unsafe { self.quick(&arguments, &mut laps) } {
                 // SAFETY: the result is ours.
-                Outcome::Done(result) => unsafe { (self.api.decref)(result) },
-                Outcome::Miss => return Err(Failure::call("no plan fits these arguments")),
-                Outcome::Raised => return Err(Failure::call("the plan did not run")),
+                QuickCall::Done(result) => unsafe { (self.api.decref)(result) },
+                QuickCall::Miss => return Err(Failure::call("no plan fits these arguments")),
+                QuickCall::Raised => return Err(Failure::call("the plan did not run")),
             }
         }
         Ok(laps.nanoseconds)
@@ -211,11 +211,11 @@ impl Call {
     /// # Safety
     /// The lock is held, and the arguments are living objects.
     #[inline]
-    unsafe fn quick(&self, arguments: &[Ref], clock: &mut impl Clock) -> Outcome {
-        let Ok(plans) = self.plans.try_borrow() else { return Outcome::Miss };
+    unsafe fn quick(&self, arguments: &[Ref], clock: &mut impl Clock) -> QuickCall {
+        let Ok(plans) = self.plans.try_borrow() else { return QuickCall::Miss };
         for plan in plans.iter() {
             // Where a call of this plan is under way already (an allocation that ran Python), the slow way is right, too.
-            let Ok(mut scratch) = plan.scratch.try_borrow_mut() else { return Outcome::Miss };
+            let Ok(mut scratch) = plan.scratch.try_borrow_mut() else { return QuickCall::Miss };
             // SAFETY: living objects, the lock is held.
             if unsafe { plan.fits(self.api, arguments, &mut scratch.given) } {
                 clock.lap(0);
@@ -223,7 +223,7 @@ impl Call {
                 return unsafe { plan.run(self.api, arguments, &mut scratch, clock) };
             }
         }
-        Outcome::Miss
+        QuickCall::Miss
     }
 
     /// # Safety
@@ -277,7 +277,7 @@ impl Quick {
         arguments: &[Ref],
         scratch: &mut Scratch,
         clock: &mut impl Clock,
-    ) -> Outcome {
+    ) -> QuickCall {
         scratch.addresses.clear();
         scratch.objects.clear();
         scratch.made.clear();
@@ -293,7 +293,7 @@ impl Quick {
                 Err(failure) => {
                     // SAFETY: the lock is held.
                     unsafe { api.raise(&failure.to_string()) };
-                    Outcome::Raised
+                    QuickCall::Raised
                 }
             },
         };
@@ -315,24 +315,24 @@ impl Quick {
         api: &Api,
         arguments: &[Ref],
         scratch: &mut Scratch,
-    ) -> Result<(), Outcome> {
+    ) -> Result<(), QuickCall> {
         let mut makers = self.fresh.iter();
         for buffer in &self.layout.buffers {
             let (object, address) = match buffer {
                 Some(argument) => (arguments[*argument], scratch.given[*argument]),
                 None => {
-                    let Some((function, with)) = makers.next() else { return Err(Outcome::Miss) };
+                    let Some((function, with)) = makers.next() else { return Err(QuickCall::Miss) };
                     // SAFETY: objects that are held.
                     let object =
                         unsafe { (api.call)(function.get(), with.get(), std::ptr::null_mut()) };
                     if object.is_null() {
-                        return Err(Outcome::Raised);
+                        return Err(QuickCall::Raised);
                     }
                     scratch.made.push(object);
                     // SAFETY: a new object.
                     let address =
                         unsafe { api.tensor(object).and_then(|tensor| api.address(tensor)) };
-                    (object, address.ok_or(Outcome::Miss)?)
+                    (object, address.ok_or(QuickCall::Miss)?)
                 }
             };
             scratch.objects.push(object);
@@ -362,18 +362,18 @@ impl Quick {
     /// # Safety
     /// The lock is held; one living object for each buffer.
     #[inline]
-    unsafe fn results(&self, api: &Api, objects: &[Ref]) -> Outcome {
+    unsafe fn results(&self, api: &Api, objects: &[Ref]) -> QuickCall {
         let mut views = self.views.iter();
         // SAFETY: living objects; results have a reference of their own, which a tuple takes over.
         unsafe {
             if !self.layout.is_sequence {
                 let view = views.next();
                 let result = Self::result(api, objects[self.layout.returns[0]], view);
-                return if result.is_null() { Outcome::Raised } else { Outcome::Done(result) };
+                return if result.is_null() { QuickCall::Raised } else { QuickCall::Done(result) };
             }
             let tuple = (api.tuple_new)(self.layout.returns.len() as isize);
             if tuple.is_null() {
-                return Outcome::Raised;
+                return QuickCall::Raised;
             }
             let results = self.layout.returns.iter().zip(&self.layout.views);
             for (index, (&buffer, &is_view)) in results.enumerate() {
@@ -381,11 +381,11 @@ impl Quick {
                 let result = Self::result(api, objects[buffer], view);
                 if result.is_null() {
                     (api.decref)(tuple);
-                    return Outcome::Raised;
+                    return QuickCall::Raised;
                 }
                 (api.tuple_set)(tuple, index as isize, result);
             }
-            Outcome::Done(tuple)
+            QuickCall::Done(tuple)
         }
     }
 

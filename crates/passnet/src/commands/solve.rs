@@ -1,7 +1,7 @@
 //! `passnet solve`: write passes without a language model, then evaluate them.
 
 use super::bench::{outcome, print_results, sample_labels};
-use super::cluster::worker::{BenchWorker, UnitWorker, solved_passes, task_of};
+use super::cluster::unit_worker::{BenchWorker, UnitWorker, solved_passes, task_of};
 use super::cluster::{self, ClusterArgs, Found, Kind};
 use super::engine::EngineArgs;
 use super::shard::{self, Part};

@@ -1,12 +1,12 @@
 //! Instructions over whole blocks: reductions, scans, products, sorting, gathering.
 
 use super::{Lower, Rep, Result};
-use crate::exec::lane::Lane;
+use crate::exec::group::{Home, Reduction, written};
+use crate::exec::registers::{SReg, VReg};
 use crate::exec::simd;
-use crate::exec::tape::{
-    AxisSizes, Combine, LaneOrder, Place, Reduction, SReg, Step, VReg, written,
-};
+use crate::exec::tape::{AxisSizes, Combine, LaneOrder, Step};
 use crate::ir::{Inst, Op, ReduceOp, ValueId};
+use crate::lane::Lane;
 use crate::types::{Elem, Type};
 
 fn axis_sizes(ty: &Type, axis: u8) -> AxisSizes {
@@ -64,123 +64,13 @@ impl Lower<'_> {
 
     pub(super) fn block_op(&mut self, inst: &Inst) -> Result<()> {
         match &inst.op {
-            Op::Reduce { op, axis } => {
-                let from = self.materialize(inst.args[0])?;
-                self.close_group()?;
-                let ty = self.ty(inst.args[0]).clone();
-                let f = simd::reduce(self.isa, *op, Lane::of(&ty), ty.elem());
-                let f =
-                    f.ok_or_else(|| self.error("this reduction is not supported for floats"))?;
-                let to = self.reduced(inst.results[0]);
-                let (lane, axis) = (Lane::of(&ty), axis_sizes(&ty, *axis));
-                let is_last = self.is_last_use(inst.args[0]);
-                let reduction = |from| Reduction { f, op: *op, from, to, row: axis.size, is_last };
-                if !self.joins_group(from, lane, &axis, reduction) {
-                    self.steps.push(Step::Reduce { f, to, from, axis });
-                }
-                if matches!(op, ReduceOp::Sum | ReduceOp::Prod) {
-                    self.exact(inst.results[0], to);
-                }
-                self.finish(inst.results[0], to);
-                Ok(())
-            }
-            Op::Scan { op, axis, reverse } => {
-                let from = self.materialize(inst.args[0])?;
-                self.close_group()?;
-                let ty = self.ty(inst.args[0]).clone();
-                let f = simd::scan(self.isa, *op, Lane::of(&ty), ty.elem());
-                let f = f.ok_or_else(|| self.error("this scan is not supported for floats"))?;
-                let to = self.target(inst.results[0]);
-                self.steps.push(Step::Scan {
-                    f,
-                    to,
-                    from,
-                    axis: axis_sizes(&ty, *axis),
-                    reverse: *reverse,
-                });
-                self.exact(inst.results[0], to);
-                Ok(())
-            }
-            Op::ArgReduce { max, tie_left, axis } => {
-                let from = self.materialize(inst.args[0])?;
-                self.close_group()?;
-                let ty = self.ty(inst.args[0]).clone();
-                let value = self.target(inst.results[0]);
-                let index = self.target(inst.results[1]);
-                let axis = axis_sizes(&ty, *axis);
-                self.steps.push(Step::ArgReduce {
-                    value,
-                    index,
-                    from,
-                    order: LaneOrder::of(&ty),
-                    axis,
-                    max: *max,
-                    tie_left: *tie_left,
-                });
-                self.finish(inst.results[0], value);
-                self.finish(inst.results[1], index);
-                Ok(())
-            }
+            Op::Reduce { op, axis } => self.reduce(inst, *op, *axis),
+            Op::Scan { op, axis, reverse } => self.scan(inst, *op, *axis, *reverse),
+            Op::ArgReduce { max, tie_left, axis } => self.arg_reduce(inst, *max, *tie_left, *axis),
             Op::Dot => self.dot(inst),
-            Op::Sort { descending } => {
-                let from = self.materialize(inst.args[0])?;
-                self.close_group()?;
-                let ty = self.ty(inst.results[0]).clone();
-                let lane = Lane::of(&ty);
-                let block = self.result_block(inst.results[0]);
-                self.steps.push(Step::CopyFull {
-                    to: block,
-                    from,
-                    bytes: ty.numel() * lane.size(),
-                });
-                let size = ty.shape.last().map_or(1, |&d| d as usize);
-                self.steps.push(Step::Sort {
-                    block,
-                    order: LaneOrder::of(&ty),
-                    rows: ty.numel() / size,
-                    size,
-                    descending: *descending,
-                });
-                Ok(())
-            }
-            Op::Histogram { mask } => {
-                let from = self.materialize(inst.args[0])?;
-                let mask = if *mask { Some(self.materialize(inst.args[1])?) } else { None };
-                self.close_group()?;
-                let ty = self.ty(inst.args[0]).clone();
-                let bins = self.ty(inst.results[0]).numel();
-                let to = self.result_block(inst.results[0]);
-                self.steps.push(Step::Histogram {
-                    to,
-                    bins,
-                    from,
-                    lane: Lane::of(&ty),
-                    lanes: ty.numel(),
-                    mask,
-                });
-                Ok(())
-            }
-            Op::Gather { axis } => {
-                let from = self.materialize(inst.args[0])?;
-                let index = self.materialize(inst.args[1])?;
-                self.close_group()?;
-                let source = self.ty(inst.args[0]).shape[usize::from(*axis)] as usize;
-                let index_ty = self.ty(inst.args[1]).clone();
-                let size = Lane::of(self.ty(inst.args[0])).size();
-                let to = self.result_block(inst.results[0]);
-                let axis = axis_sizes(&index_ty, *axis);
-                self.steps.push(Step::Gather {
-                    to,
-                    from,
-                    index,
-                    index_lane: Lane::of(&index_ty),
-                    size,
-                    axis,
-                    source,
-                    loc: inst.loc,
-                });
-                Ok(())
-            }
+            Op::Sort { descending } => self.sort(inst, *descending),
+            Op::Histogram { mask } => self.histogram(inst, *mask),
+            Op::Gather { axis } => self.gather(inst, *axis),
             Op::ReduceWith { axis } => self.combine(inst, *axis, false, false),
             Op::ScanWith { axis, reverse } => self.combine(inst, *axis, true, *reverse),
             Op::Assert(message) => {
@@ -197,6 +87,117 @@ impl Lower<'_> {
             }
             other => Err(self.error(format!("internal error: {other} is not a block operation"))),
         }
+    }
+
+    fn reduce(&mut self, inst: &Inst, op: ReduceOp, axis: u8) -> Result<()> {
+        let from = self.materialize(inst.args[0])?;
+        self.close_group()?;
+        let ty = self.ty(inst.args[0]).clone();
+        let f = simd::reduce(self.isa, op, Lane::of(&ty), ty.elem());
+        let f = f.ok_or_else(|| self.error("this reduction is not supported for floats"))?;
+        let to = self.reduced(inst.results[0]);
+        let (lane, axis) = (Lane::of(&ty), axis_sizes(&ty, axis));
+        let is_last = self.is_last_use(inst.args[0]);
+        let reduction = |from| Reduction { f, op: op, from, to, row: axis.size, is_last };
+        if !self.joins_group(from, lane, &axis, reduction) {
+            self.steps.push(Step::Reduce { f, to, from, axis });
+        }
+        if matches!(op, ReduceOp::Sum | ReduceOp::Prod) {
+            self.exact(inst.results[0], to);
+        }
+        self.finish(inst.results[0], to);
+        Ok(())
+    }
+
+    fn scan(&mut self, inst: &Inst, op: ReduceOp, axis: u8, reverse: bool) -> Result<()> {
+        let from = self.materialize(inst.args[0])?;
+        self.close_group()?;
+        let ty = self.ty(inst.args[0]).clone();
+        let f = simd::scan(self.isa, op, Lane::of(&ty), ty.elem());
+        let f = f.ok_or_else(|| self.error("this scan is not supported for floats"))?;
+        let to = self.target(inst.results[0]);
+        self.steps.push(Step::Scan { f, to, from, axis: axis_sizes(&ty, axis), reverse });
+        self.exact(inst.results[0], to);
+        Ok(())
+    }
+
+    fn arg_reduce(&mut self, inst: &Inst, max: bool, tie_left: bool, axis: u8) -> Result<()> {
+        let from = self.materialize(inst.args[0])?;
+        self.close_group()?;
+        let ty = self.ty(inst.args[0]).clone();
+        let value = self.target(inst.results[0]);
+        let index = self.target(inst.results[1]);
+        let axis = axis_sizes(&ty, axis);
+        self.steps.push(Step::ArgReduce {
+            value,
+            index,
+            from,
+            order: LaneOrder::of(&ty),
+            axis,
+            max,
+            tie_left,
+        });
+        self.finish(inst.results[0], value);
+        self.finish(inst.results[1], index);
+        Ok(())
+    }
+
+    fn sort(&mut self, inst: &Inst, descending: bool) -> Result<()> {
+        let from = self.materialize(inst.args[0])?;
+        self.close_group()?;
+        let ty = self.ty(inst.results[0]).clone();
+        let lane = Lane::of(&ty);
+        let block = self.result_block(inst.results[0]);
+        self.steps.push(Step::CopyFull { to: block, from, bytes: ty.numel() * lane.size() });
+        let size = ty.shape.last().map_or(1, |&d| d as usize);
+        self.steps.push(Step::Sort {
+            block,
+            order: LaneOrder::of(&ty),
+            rows: ty.numel() / size,
+            size,
+            descending,
+        });
+        Ok(())
+    }
+
+    fn histogram(&mut self, inst: &Inst, mask: bool) -> Result<()> {
+        let from = self.materialize(inst.args[0])?;
+        let mask = if mask { Some(self.materialize(inst.args[1])?) } else { None };
+        self.close_group()?;
+        let ty = self.ty(inst.args[0]).clone();
+        let bins = self.ty(inst.results[0]).numel();
+        let to = self.result_block(inst.results[0]);
+        self.steps.push(Step::Histogram {
+            to,
+            bins,
+            from,
+            lane: Lane::of(&ty),
+            lanes: ty.numel(),
+            mask,
+        });
+        Ok(())
+    }
+
+    fn gather(&mut self, inst: &Inst, axis: u8) -> Result<()> {
+        let from = self.materialize(inst.args[0])?;
+        let index = self.materialize(inst.args[1])?;
+        self.close_group()?;
+        let source = self.ty(inst.args[0]).shape[usize::from(axis)] as usize;
+        let index_ty = self.ty(inst.args[1]).clone();
+        let size = Lane::of(self.ty(inst.args[0])).size();
+        let to = self.result_block(inst.results[0]);
+        let axis = axis_sizes(&index_ty, axis);
+        self.steps.push(Step::Gather {
+            to,
+            from,
+            index,
+            index_lane: Lane::of(&index_ty),
+            size,
+            axis,
+            source,
+            loc: inst.loc,
+        });
+        Ok(())
     }
 
     /// Whether nothing reads a materialised value after this.
@@ -221,7 +222,7 @@ impl Lower<'_> {
         let by_row = axis.inner == 1 && axis.outer * axis.size == group.lanes;
         let computed = group.micros.iter().filter_map(written);
         let block =
-            computed.into_iter().find(|r| group.places[usize::from(r.0)].0 == Place::Full(from));
+            computed.into_iter().find(|r| group.homes[usize::from(r.0)].0 == Home::Full(from));
         match block {
             Some(from) if by_row && lane == Lane::F32 => {
                 group.reductions.push(reduction(from));

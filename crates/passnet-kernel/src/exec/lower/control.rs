@@ -1,10 +1,11 @@
 //! Branches and loops: which form each carried value takes, and the copies between iterations.
 
 use super::{Lower, Rep, Result};
-use crate::exec::lane::Lane;
-use crate::exec::tape::{SReg, Step};
+use crate::exec::registers::SReg;
+use crate::exec::tape::Step;
 use crate::exec::views::{Strides, row_major};
 use crate::ir::{Block, Inst, ValueId};
+use crate::lane::Lane;
 
 /// Where a value that crosses a region boundary is kept.
 #[derive(Debug, Clone, PartialEq)]
@@ -255,23 +256,7 @@ impl Lower<'_> {
             if unknown_roots {
                 attempt.buffers.iter_mut().for_each(|b| *b = None);
             }
-            let mut storages = Vec::new();
-            for (&v, &block) in inits.iter().zip(&as_block) {
-                let storage = match attempt.rep(v)? {
-                    _ if block => attempt.new_block(v),
-                    Rep::Uniform(_) => {
-                        let range = attempt.scalar_range(v);
-                        Storage::Register(attempt.fresh_reg(range))
-                    }
-                    Rep::Affine { strides, .. } => {
-                        let range = attempt.scalar_range(v);
-                        Storage::Base { base: attempt.fresh_reg(range), strides }
-                    }
-                    _ => attempt.new_block(v),
-                };
-                attempt.store_into(v, &storage)?;
-                storages.push(storage);
-            }
+            let storages = attempt.storages(inits, &as_block)?;
             let outer_reps = attempt.reps.clone();
             attempt.depth += 1;
             let mut lists = Vec::new();
@@ -307,17 +292,8 @@ impl Lower<'_> {
                 self.steps = attempt.steps;
                 continue;
             }
-            // Copy what the body yields into place, first aside where a copy would overwrite another's source.
             let body = lists.len() - 1;
-            let outer_steps =
-                std::mem::replace(&mut attempt.steps, std::mem::take(&mut lists[body]));
-            let outer_known = attempt.known.clone();
-            attempt.copy_yields(&last.yields, &storages)?;
-            for &v in &last.yields {
-                attempt.used(v);
-            }
-            attempt.known = outer_known;
-            lists[body] = std::mem::replace(&mut attempt.steps, outer_steps);
+            attempt.close_body(&mut lists[body], last, &storages)?;
             attempt.depth -= 1;
             attempt.arena.loop_left(attempt.depth);
             attempt.restore(&outer_reps);
@@ -326,6 +302,46 @@ impl Lower<'_> {
         }
         self.loc = inst.loc;
         Err(self.error("a loop-carried value changes its form in every iteration"))
+    }
+
+    /// A place for each carried value, with its first value in it.
+    fn storages(&mut self, inits: &[ValueId], as_block: &[bool]) -> Result<Vec<Storage>> {
+        let mut storages = Vec::new();
+        for (&v, &block) in inits.iter().zip(as_block) {
+            let storage = match self.rep(v)? {
+                _ if block => self.new_block(v),
+                Rep::Uniform(_) => {
+                    let range = self.scalar_range(v);
+                    Storage::Register(self.fresh_reg(range))
+                }
+                Rep::Affine { strides, .. } => {
+                    let range = self.scalar_range(v);
+                    Storage::Base { base: self.fresh_reg(range), strides }
+                }
+                _ => self.new_block(v),
+            };
+            self.store_into(v, &storage)?;
+            storages.push(storage);
+        }
+        Ok(storages)
+    }
+
+    /// Copies what the body yields into place, first aside where a copy would overwrite another's source.
+    fn close_body(
+        &mut self,
+        steps: &mut Vec<Step>,
+        body: &Block,
+        storages: &[Storage],
+    ) -> Result<()> {
+        let outer_steps = std::mem::replace(&mut self.steps, std::mem::take(steps));
+        let outer_known = self.known.clone();
+        self.copy_yields(&body.yields, storages)?;
+        for &v in &body.yields {
+            self.used(v);
+        }
+        self.known = outer_known;
+        *steps = std::mem::replace(&mut self.steps, outer_steps);
+        Ok(())
     }
 
     /// Whether the storage at `own` is the only storage of the loop that making this value reads, or none is read.

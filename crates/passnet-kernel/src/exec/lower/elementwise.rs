@@ -2,11 +2,13 @@
 
 use super::scalar::gcd;
 use super::{Lower, Rep, Result};
-use crate::exec::lane::Lane;
+use crate::exec::group::{Cost, LaneOp};
+use crate::exec::registers::{Bounds, SReg, Src, VReg};
 use crate::exec::simd::{self, Mode};
-use crate::exec::tape::{BoundKind, Bounds, Cost, LaneOp, SReg, Src, Step, VReg};
+use crate::exec::tape::{BoundKind, Step};
 use crate::exec::views::{Strides, collapse};
 use crate::ir::{BinaryOp, CmpOp, Inst, Op, UnaryOp, ValueId};
+use crate::lane::Lane;
 use crate::types::{Elem, Shape, Type};
 
 /// An affine view of a value: uniform values have strides of zero.
@@ -328,38 +330,8 @@ impl Lower<'_> {
             Op::AddPtr => self.add_pointer(inst)?,
             other => return Err(self.error(format!("internal error: {other} is not elementwise"))),
         };
-        let exact = match &inst.op {
-            // Selecting and copying bits cannot leave the type; comparisons give bytes.
-            Op::Select | Op::Compare(_) | Op::AddPtr => false,
-            Op::Bitcast => !ty.is_ptr() && ty.elem().is_int(),
-            Op::Unary(op) => !matches!(
-                op,
-                UnaryOp::Popc
-                    | UnaryOp::Clz
-                    | UnaryOp::IsNan
-                    | UnaryOp::IsInf
-                    | UnaryOp::IsFinite
-                    | UnaryOp::SignBit
-            ),
-            // Widening is exact.
-            Op::Cast => {
-                !(ty.elem().bits() > elem.bits()
-                    && ty.elem().is_int() == elem.is_int()
-                    && (ty.elem().is_unsigned() == elem.is_unsigned() || elem.is_unsigned()))
-            }
-            Op::Binary(op) => !matches!(
-                op,
-                BinaryOp::Min
-                    | BinaryOp::Max
-                    | BinaryOp::MinNan
-                    | BinaryOp::MaxNan
-                    | BinaryOp::And
-                    | BinaryOp::Or
-            ),
-            _ => true,
-        };
         let reg = match ty.num() {
-            Some(e) if exact => self.narrowed(reg, e, out_lane)?,
+            Some(e) if may_leave_type(&inst.op, &ty, elem) => self.narrowed(reg, e, out_lane)?,
             _ => reg,
         };
         self.define_chunk(result, reg)
@@ -478,4 +450,38 @@ fn combine(a: &Strides, b: &Strides, sign: i64) -> Option<Strides> {
 
 fn scaled(a: &Strides, k: i64) -> Option<Strides> {
     a.iter().map(|&x| x.checked_mul(k)).collect()
+}
+
+/// Whether lanes of a result may hold more than its type can.
+fn may_leave_type(op: &Op, ty: &Type, elem: Elem) -> bool {
+    match op {
+        // Selecting and copying bits cannot leave the type; comparisons give bytes.
+        Op::Select | Op::Compare(_) | Op::AddPtr => false,
+        Op::Bitcast => !ty.is_ptr() && ty.elem().is_int(),
+        Op::Unary(op) => !matches!(
+            op,
+            UnaryOp::Popc
+                | UnaryOp::Clz
+                | UnaryOp::IsNan
+                | UnaryOp::IsInf
+                | UnaryOp::IsFinite
+                | UnaryOp::SignBit
+        ),
+        // Widening is exact.
+        Op::Cast => {
+            !(ty.elem().bits() > elem.bits()
+                && ty.elem().is_int() == elem.is_int()
+                && (ty.elem().is_unsigned() == elem.is_unsigned() || elem.is_unsigned()))
+        }
+        Op::Binary(op) => !matches!(
+            op,
+            BinaryOp::Min
+                | BinaryOp::Max
+                | BinaryOp::MinNan
+                | BinaryOp::MaxNan
+                | BinaryOp::And
+                | BinaryOp::Or
+        ),
+        _ => true,
+    }
 }

@@ -1,10 +1,11 @@
 //! Chains of elementwise work that exist as one kernel. The kernel rounds where the chain did, so results are the same.
 
 use super::Lower;
-use crate::exec::lane::Lane;
+use crate::exec::group::{Cost, LaneOp, Micro};
+use crate::exec::registers::{SReg, Src, VReg};
 use crate::exec::simd::{self, Kernel, Mode};
-use crate::exec::tape::{Cost, LaneOp, Micro, SReg, Src, VReg};
 use crate::ir::{BinaryOp, UnaryOp};
+use crate::lane::Lane;
 use crate::types::Elem;
 
 impl Lower<'_> {

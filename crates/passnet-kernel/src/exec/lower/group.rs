@@ -1,14 +1,15 @@
 //! Collecting elementwise work into groups.
 
 use super::{Lower, Rep, Result};
-use crate::exec::lane::Lane;
-use crate::exec::simd::Kernel;
-use crate::exec::tape::{
-    Access, Bounds, CHUNK, Cost, Dims, Group, LaneOp, Micro, Place, SReg, Src, Step, VReg,
-    drop_unread, reads, written,
+use crate::exec::group::{
+    Access, CHUNK, Cost, FusedGroup, Home, LaneOp, Micro, drop_unread, reads, written,
 };
-use crate::exec::views::{Strides, collapse, is_row_major, row_major};
+use crate::exec::registers::{Bounds, SReg, Src, VReg};
+use crate::exec::simd::Kernel;
+use crate::exec::tape::Step;
+use crate::exec::views::{Dims, Strides, collapse, is_row_major, row_major};
 use crate::ir::ValueId;
+use crate::lane::Lane;
 use crate::types::Shape;
 use rustc_hash::FxHashMap;
 
@@ -302,7 +303,7 @@ impl Lower<'_> {
         let kept = g.registers.iter().map(|(_, full)| full.is_some()).collect();
         drop_unread(&mut g.micros, &g.accesses, kept);
         g.mark_only_uses();
-        let (places, slots) = assign_slots(&g);
+        let (homes, slots) = assign_slots(&g);
         self.slots = self.slots.max(slots);
         let chunk = chunk_lanes(&g, slots);
         let steps = g
@@ -323,18 +324,18 @@ impl Lower<'_> {
             .collect();
         let first_access = self.accesses;
         self.accesses += g.accesses.len();
-        let group = Group {
+        let group = FusedGroup {
             lanes,
             chunk,
             steps,
             micros: g.micros,
             accesses: g.accesses,
-            places,
+            homes,
             stored,
             first_access,
             reductions: Vec::new(),
             #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
-            native: None,
+            code: None,
         };
         if !group.micros.is_empty() {
             self.steps.push(Step::Group(Box::new(group)));
@@ -400,7 +401,7 @@ impl Lower<'_> {
 
 /// Linear scan: a slot is free again after the last micro that reads it; a result never shares a slot with
 /// an operand of the same micro.
-fn assign_slots(g: &GroupBuilder) -> (Vec<(Place, Lane)>, usize) {
+fn assign_slots(g: &GroupBuilder) -> (Vec<(Home, Lane)>, usize) {
     let count = g.registers.len();
     let mut last = vec![0usize; count];
     let mut was_read = vec![false; count];
@@ -428,36 +429,36 @@ fn assign_slots(g: &GroupBuilder) -> (Vec<(Place, Lane)>, usize) {
             list.push(register);
         }
     }
-    let mut places: Vec<Option<Place>> =
-        g.registers.iter().map(|(_, full)| full.map(Place::Full)).collect();
+    let mut homes: Vec<Option<Home>> =
+        g.registers.iter().map(|(_, full)| full.map(Home::Full)).collect();
     let mut free: Vec<u16> = Vec::new();
     let mut slots = 0u16;
     for (i, micro) in g.micros.iter().enumerate() {
         if let Some(dst) = written(micro)
-            && places[usize::from(dst.0)].is_none()
+            && homes[usize::from(dst.0)].is_none()
         {
             let slot = free.pop().unwrap_or_else(|| {
                 slots += 1;
                 slots - 1
             });
-            places[usize::from(dst.0)] = Some(Place::Slot(slot));
+            homes[usize::from(dst.0)] = Some(Home::Slot(slot));
             // Never read: free at once, after this micro.
             if last[usize::from(dst.0)] < i {
                 free.push(slot);
             }
         }
         for &register in &ending[i] {
-            if let Some(Place::Slot(slot)) = places[register]
+            if let Some(Home::Slot(slot)) = homes[register]
                 && was_read[register]
             {
                 free.push(slot);
             }
         }
     }
-    let places = places
+    let homes = homes
         .into_iter()
         .zip(&g.registers)
-        .map(|(p, (lane, _))| (p.unwrap_or(Place::Slot(0)), *lane))
+        .map(|(p, (lane, _))| (p.unwrap_or(Home::Slot(0)), *lane))
         .collect();
-    (places, usize::from(slots.max(1)))
+    (homes, usize::from(slots.max(1)))
 }

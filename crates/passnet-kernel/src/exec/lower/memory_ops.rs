@@ -1,11 +1,13 @@
 //! Loads, stores and atomics.
 
 use super::{Lower, Rep, Result, Stretch};
-use crate::exec::lane::Lane;
+use crate::exec::group::{Access, MaskForm, PtrForm};
+use crate::exec::registers::{SReg, Src};
 use crate::exec::simd;
-use crate::exec::tape::{Access, Atomic, MaskForm, PtrForm, Src, Step};
+use crate::exec::tape::{Atomic, Step};
 use crate::exec::views::{Strides, collapse, is_contiguous, plain, span};
 use crate::ir::{Inst, Op, ValueId};
+use crate::lane::Lane;
 use crate::types::{Elem, Shape};
 
 /// Lanes up to which a load is repeated rather than its result spread.
@@ -19,7 +21,7 @@ impl Lower<'_> {
         }
     }
 
-    fn uniform(&self, v: ValueId) -> Result<crate::exec::tape::SReg> {
+    fn uniform(&self, v: ValueId) -> Result<SReg> {
         match self.rep(v)? {
             Rep::Uniform(r) => Ok(r),
             _ => Err(self.error("internal error: a scalar is not uniform")),

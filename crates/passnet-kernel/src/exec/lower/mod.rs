@@ -16,8 +16,9 @@ mod row_pointers;
 mod scalar;
 mod shapes;
 
+use super::registers::{Bounds, SReg, VReg};
 use super::simd::Kernel;
-use super::tape::{Bounds, SReg, Step, Tape, VReg};
+use super::tape::{Step, Tape};
 use super::views::Strides;
 use crate::ir::{Block, Function, Inst, Loc, Op, ValueId};
 use crate::types::{Shape, Type};
@@ -165,13 +166,7 @@ pub(crate) fn lower(f: &Function, bounds: &[Bound], grid: [u32; 3]) -> Result<Ta
     if arena_bytes > MAX_ARENA {
         return Err(lower.error(format!("its blocks need {arena_bytes} bytes at a time")));
     }
-    #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
-    let code = crate::exec::native::compile(&mut lower.steps, arena_bytes, lower.isa);
-    #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
-    let arena_bytes = code.as_ref().map_or(arena_bytes, |code| code.arena_bytes);
     Ok(Tape {
-        #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
-        code,
         steps: lower.steps,
         image: lower.image,
         arena_bytes,

@@ -2,11 +2,12 @@
 //! where rows are rolled. The interpreter takes them lane by lane, machine code row by row.
 
 use super::{Lower, Rep, Result};
-use crate::exec::lane::Lane;
+use crate::exec::group::{MaskForm, Micro, RowForm};
+use crate::exec::registers::{Src, VReg};
 use crate::exec::simd::{self, Mode};
-use crate::exec::tape::{MaskForm, Micro, RowForm, Src, VReg};
 use crate::exec::views::{Strides, collapse, plain};
 use crate::ir::{BinaryOp, Inst, Op};
+use crate::lane::Lane;
 use crate::types::{Elem, Shape};
 
 /// Rows shorter than this are no matter of rows.

@@ -1,10 +1,11 @@
 //! Scalar registers: constants, ranges, and operations on values that are the same in all lanes.
 
 use super::{Lower, Rep, Result};
-use crate::exec::lane::Lane;
+use crate::exec::registers::SReg;
 use crate::exec::simd::{self, Kernel, Mode};
-use crate::exec::tape::{IntOp, SReg, Step};
+use crate::exec::tape::{IntOp, Step};
 use crate::ir::{BinaryOp, Inst, Literal, Op, UnaryOp, ValueId};
+use crate::lane::Lane;
 use crate::types::{Elem, Type};
 use passnet_cpu::Isa;
 use passnet_cpu::halves::{round_to_bf16, round_to_f16};

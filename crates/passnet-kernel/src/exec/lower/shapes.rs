@@ -1,10 +1,11 @@
 //! Shape instructions: mostly a change of strides, sometimes a copy.
 
 use super::{Lower, Rep, Result, Stretch};
-use crate::exec::lane::Lane;
-use crate::exec::tape::{ArenaView, Bounds, Step};
+use crate::exec::registers::Bounds;
+use crate::exec::tape::{ArenaView, Step};
 use crate::exec::views::{Strides, collapse, reshaped, row_major};
 use crate::ir::{Inst, Op, ValueId};
+use crate::lane::Lane;
 
 impl Lower<'_> {
     pub(super) fn shape_op(&mut self, inst: &Inst) -> Result<()> {

@@ -1,20 +1,22 @@
 //! Running a group's code: where its lanes are in this program, which masks are off, and which variant that asks for.
 
+use super::detour::{Detour, Found};
 use super::emit::{self, Variant};
 use super::layout::{On, WIDTH};
-use super::stage::Found;
 use super::{Assembler, Code, LARGE_BUFFER, Mask, NativeGroup, Pages, Reach, cut};
-use crate::exec::lane::Lane;
-use crate::exec::run::{Machine, read_lane};
-use crate::exec::tape::{Group, SReg};
+use crate::exec::group::FusedGroup;
+use crate::exec::machine::{Machine, read_lane};
+use crate::exec::registers::SReg;
+use crate::lane::Lane;
 use smallvec::SmallVec;
 use std::ops::Range;
 
 impl<'t> Machine<'t, '_> {
     /// Runs the group's code, if it has any that fits this run. Whatever is unusual, faults too, is left to the
     /// interpreter.
-    pub(in crate::exec) fn native(&mut self, group: &'t Group) -> bool {
-        let (Some(code), Some(native)) = (&self.tape.code, &group.native) else { return false };
+    pub(in crate::exec) fn native(&mut self, group: &'t FusedGroup) -> bool {
+        let (Some(code), Some(index)) = (self.code, group.code) else { return false };
+        let native = &code.groups[index];
         if self.tracker.is_some() || self.memory.overlapping || self.interprets {
             return false;
         }
@@ -33,7 +35,7 @@ impl<'t> Machine<'t, '_> {
 
     /// Runs code in which no mask is off, with addresses that are known right away. Many groups take less time than finding
     /// out where their lanes are.
-    fn run_whole(&mut self, code: &'t Code, group: &Group, native: &'t NativeGroup) -> bool {
+    fn run_whole(&mut self, code: &'t Code, group: &FusedGroup, native: &'t NativeGroup) -> bool {
         let layout = &native.layout;
         let arena = self.arena(0);
         let mut streams = native.may_stream;
@@ -72,7 +74,12 @@ impl<'t> Machine<'t, '_> {
         at.addr().is_multiple_of(4 * WIDTH) && self.memory.len(buffer) >= LARGE_BUFFER
     }
 
-    fn run_masked(&mut self, code: &'t Code, group: &'t Group, native: &'t NativeGroup) -> bool {
+    fn run_masked(
+        &mut self,
+        code: &'t Code,
+        group: &'t FusedGroup,
+        native: &'t NativeGroup,
+    ) -> bool {
         let layout = &native.layout;
         let arena = self.arena(0);
         let int = |r: SReg| self.regs[r.0 as usize] as i64;
@@ -94,7 +101,7 @@ impl<'t> Machine<'t, '_> {
                 bases.push(0);
                 continue;
             }
-            if let Some(at) = access.staged {
+            if let Some(at) = access.detour {
                 bases.push(arena.expose_provenance() + at);
                 continue;
             }
@@ -135,7 +142,7 @@ impl<'t> Machine<'t, '_> {
             },
             false => Vec::new(),
         };
-        let Some(staged) = self.fill_stages(native, arena) else { return false };
+        let Some(blocks) = self.fill_detours(native, arena) else { return false };
         let regs = self.regs.as_ptr();
         let words = &mut self.words[..layout.words()];
         let mut call = Call { group, native, code, regs, words, arena, streams };
@@ -146,22 +153,27 @@ impl<'t> Machine<'t, '_> {
         } else {
             call.cut_rows(&bases, &on);
         }
-        for (stage, found) in native.stages.iter().zip(&staged).filter(|(it, _)| it.is_store) {
+        for (detour, found) in native.detours.iter().zip(&blocks).filter(|(it, _)| it.is_store) {
             // SAFETY: found by the same program, in the same arena.
-            unsafe { stage.drain(found, arena) };
+            unsafe { detour.drain(found, arena) };
         }
         true
     }
 
-    /// Finds the stages of a group, and fills those that are loaded; `None` where one is left to the interpreter.
-    fn fill_stages(&self, native: &NativeGroup, arena: *mut u8) -> Option<Vec<Found>> {
+    /// Finds the detours of a group, and fills those that are loaded; `None` where one is left to the interpreter.
+    fn fill_detours(&self, native: &NativeGroup, arena: *mut u8) -> Option<Vec<Found>> {
         let found: Vec<Found> =
-            native.stages.iter().map(|stage| stage.find(self)).collect::<Option<_>>()?;
-        for (stage, found) in native.stages.iter().zip(&found).filter(|(it, _)| !it.is_store) {
-            // SAFETY: found just now; the arena was made large enough for all stages of the tape.
-            unsafe { stage.fill(found, &self.regs, arena) };
+            native.detours.iter().map(|detour| self.find(detour)).collect::<Option<_>>()?;
+        for (detour, found) in native.detours.iter().zip(&found).filter(|(it, _)| !it.is_store) {
+            // SAFETY: found just now; the arena was made large enough for all detours of the tape.
+            unsafe { detour.fill(found, &self.regs, arena) };
         }
         Some(found)
+    }
+
+    fn find(&self, detour: &Detour) -> Option<Found> {
+        let reach = |address, low, high| self.reach(detour.buffer, address, low, high);
+        detour.find(|r| self.int(r), reach)
     }
 
     /// The addresses of the rows that are looked up, row after row; `None` where one of them leaves its buffer.
@@ -194,15 +206,9 @@ impl<'t> Machine<'t, '_> {
     }
 }
 
-/// Waits until everything that this thread stored past the caches is in memory.
-pub(in crate::exec) fn settle() {
-    // SAFETY: every processor of this architecture has the instruction.
-    unsafe { std::arch::x86_64::_mm_sfence() };
-}
-
 /// A run of a group's code by one program.
 struct Call<'c> {
-    group: &'c Group,
+    group: &'c FusedGroup,
     native: &'c NativeGroup,
     code: &'c Code,
     regs: *const u64,
@@ -338,18 +344,23 @@ impl NativeGroup {
     }
 
     /// The code for some runs and where it begins: that for all of them where it has no variant.
-    fn code<'c>(&'c self, all: &'c Code, group: &Group, variant: Variant) -> (&'c Code, usize) {
+    fn code<'c>(
+        &'c self,
+        all: &'c Code,
+        group: &FusedGroup,
+        variant: Variant,
+    ) -> (&'c Code, usize) {
         let other = (variant != Variant::default()).then(|| self.variant(group, variant)).flatten();
         other.map_or((all, self.entry), |code| (code, 0))
     }
 
-    fn variant(&self, group: &Group, variant: Variant) -> Option<&Code> {
+    fn variant(&self, group: &FusedGroup, variant: Variant) -> Option<&Code> {
         let group = self.rewritten.as_deref().unwrap_or(group);
         let make = || {
             let mut asm = Assembler::new(WIDTH);
             emit::function(&mut asm, group, &self.layout, variant)?;
             let pages = Pages::new(&asm.code)?;
-            Some(Code::new(pages, asm.constants, 0, 0))
+            Some(Code::new(pages, asm.constants, Vec::new()))
         };
         // Whoever comes first to an empty place fills it.
         let mut known = self.variants.iter().map(|place| place.get_or_init(|| (variant, make())));

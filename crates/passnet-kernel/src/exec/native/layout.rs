@@ -1,8 +1,10 @@
 //! How the lanes of a group lie in memory, as far as its code has to know.
 
-use crate::exec::lane::Lane;
+use crate::exec::group::{FusedGroup, Home, MaskForm, Micro, PtrForm};
+use crate::exec::registers::{Bounds, SReg};
 use crate::exec::simd::partials;
-use crate::exec::tape::{Bounds, Dims, Group, MaskForm, Micro, Place, PtrForm, SReg};
+use crate::exec::views::Dims;
+use crate::lane::Lane;
 use smallvec::SmallVec;
 
 /// Lanes of one register.
@@ -77,7 +79,7 @@ impl On {
 
 impl Layout {
     /// `None` if the lanes do not fall into rows. `in_arena`: whether all accesses are to blocks of the arena.
-    pub(super) fn of(group: &Group, in_arena: bool) -> Option<Layout> {
+    pub(super) fn of(group: &FusedGroup, in_arena: bool) -> Option<Layout> {
         let mut places: Vec<(Dims, i64, i32)> = Vec::new();
         for access in &group.accesses {
             let PtrForm::Affine { dims, .. } = &access.ptr else { return None };
@@ -197,7 +199,7 @@ impl Layout {
 
 /// A group of less than a register that touches nothing but blocks of the arena, which begin and end on whole registers:
 /// what is computed in the lanes beyond does no harm.
-fn few_lanes(group: &Group, views: &[(Dims, i64, i32)]) -> Option<Layout> {
+fn few_lanes(group: &FusedGroup, views: &[(Dims, i64, i32)]) -> Option<Layout> {
     let aligned = |at: usize| at.is_multiple_of(4 * WIDTH);
     let even = |(dims, _, start): &(Dims, i64, i32)| match dims[..] {
         [(_, 0)] => true,
@@ -205,12 +207,12 @@ fn few_lanes(group: &Group, views: &[(Dims, i64, i32)]) -> Option<Layout> {
         _ => false,
     };
     // A block may be a part of another.
-    let whole = |(place, _): &(Place, Lane)| !matches!(place, Place::Full(at) if !aligned(*at));
+    let whole = |(place, _): &(Home, Lane)| !matches!(place, Home::Full(at) if !aligned(*at));
     let selects = |micro: &Micro| matches!(micro, Micro::SelectBox { .. });
     let fits = group.lanes < WIDTH
         && group.reductions.is_empty()
         && !group.micros.iter().any(selects)
-        && group.places.iter().all(whole)
+        && group.homes.iter().all(whole)
         && views.iter().all(even);
     let walks = views.iter().map(|(dims, _, start)| Walk {
         inner: dims[0].1 as i32,
@@ -229,7 +231,7 @@ fn few_lanes(group: &Group, views: &[(Dims, i64, i32)]) -> Option<Layout> {
 }
 
 /// The different masks of a group, and the shape that they cut.
-fn boxes(group: &Group) -> (Vec<Bounds>, SmallVec<[usize; 4]>) {
+fn boxes(group: &FusedGroup) -> (Vec<Bounds>, SmallVec<[usize; 4]>) {
     let mut boxes: Vec<Bounds> = Vec::new();
     let mut shape = SmallVec::new();
     let mut add = |bounds: &Bounds, of: SmallVec<[usize; 4]>| {

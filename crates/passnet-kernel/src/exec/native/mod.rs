@@ -9,24 +9,23 @@ mod call;
 mod cut;
 #[cfg(test)]
 mod decoded;
+mod detour;
 mod emit;
 mod functions;
 mod layout;
 mod pages;
-mod stage;
 
-use super::tape::{
-    Access, Group, MaskForm, Micro, Place, PtrForm, SReg, Step, drop_unread, written,
-};
+use super::group::{Access, FusedGroup, Home, MaskForm, Micro, PtrForm, drop_unread, written};
+use super::registers::SReg;
+use super::tape::{Step, Tape};
 use super::views::span;
 use crate::types::Elem;
 use assembler::Assembler;
-pub(super) use call::settle;
+use detour::Detour;
 use emit::Variant;
 use layout::{Layout, WIDTH, Walk};
 use pages::Pages;
 use passnet_cpu::Isa;
-use stage::Stage;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -39,21 +38,24 @@ type Entry = unsafe extern "sysv64" fn(*const u64, *const u64, *const u32, *mut 
 pub(crate) struct Code {
     pages: Pages,
     constants: Vec<u32>,
+    groups: Vec<NativeGroup>,
     /// Words that the arguments of a group take at most.
     pub(super) words: usize,
-    /// Bytes of the arena that the blocks of the tape and of stages need.
-    pub(crate) arena_bytes: usize,
     /// Groups that ran as this code, in all machines that have finished.
     runs: AtomicU64,
 }
 
 impl Code {
-    fn new(pages: Pages, constants: Vec<u32>, words: usize, arena_bytes: usize) -> Code {
-        Code { pages, constants, words, arena_bytes, runs: AtomicU64::new(0) }
+    fn new(pages: Pages, constants: Vec<u32>, groups: Vec<NativeGroup>) -> Code {
+        let words = groups.iter().map(|group| group.layout.words()).max().unwrap_or(0);
+        Code { pages, constants, groups, words, runs: AtomicU64::new(0) }
     }
 
-    /// A machine has finished, in which so many groups ran as machine code.
-    pub(crate) fn count(&self, runs: u64) {
+    /// A machine has finished, in which so many groups ran as machine code. Waits until everything that its thread stored
+    /// past the caches is in memory.
+    pub(crate) fn settle(&self, runs: u64) {
+        // SAFETY: every processor of this architecture has the instruction.
+        unsafe { std::arch::x86_64::_mm_sfence() };
         self.runs.fetch_add(runs, Ordering::Relaxed);
     }
 
@@ -78,8 +80,8 @@ impl Code {
 pub(crate) struct NativeGroup {
     entry: usize,
     /// The group as the code was made for it, where that is not how the interpreter runs it.
-    rewritten: Option<Box<Group>>,
-    stages: Vec<Stage>,
+    rewritten: Option<Box<FusedGroup>>,
+    detours: Vec<Detour>,
     layout: Layout,
     accesses: Vec<Reach>,
     /// Whether rows of some access have addresses of their own.
@@ -112,7 +114,7 @@ struct Reach {
     /// Where in the arena the addresses of the rows are, and how far apart.
     rows: Option<(usize, usize)>,
     /// Where in the arena its block is, if it has one in place of memory.
-    staged: Option<usize>,
+    detour: Option<usize>,
     /// First byte and byte after the last from lane 0, all lanes on.
     span: (i64, i64),
     size: i64,
@@ -130,23 +132,26 @@ enum Mask {
 }
 
 /// Gives every group that can have it machine code.
-pub(crate) fn compile(steps: &mut [Step], arena_bytes: usize, isa: Isa) -> Option<Code> {
-    if isa != Isa::Avx512 {
-        return None;
+pub(crate) fn compile(mut tape: Tape) -> (Tape, Option<Code>) {
+    if Isa::detect() != Isa::Avx512 {
+        return (tape, None);
     }
+    let blocks = tape.arena_bytes;
     let mut compiler =
-        Compiler { asm: Assembler::new(WIDTH), words: 0, blocks: arena_bytes, arena_bytes };
-    compiler.steps(steps);
-    let Compiler { asm, words, arena_bytes, .. } = compiler;
-    let pages = Pages::new(&asm.code)?;
-    Some(Code::new(pages, asm.constants, words, arena_bytes))
+        Compiler { asm: Assembler::new(WIDTH), groups: Vec::new(), blocks, arena_bytes: blocks };
+    compiler.steps(&mut tape.steps);
+    let Compiler { asm, groups, arena_bytes, .. } = compiler;
+    let Some(pages) = Pages::new(&asm.code) else { return (tape, None) };
+    tape.arena_bytes = arena_bytes;
+    (tape, Some(Code::new(pages, asm.constants, groups)))
 }
 
 struct Compiler {
     asm: Assembler,
-    words: usize,
-    /// Bytes of the arena that the tape's own blocks take; those of stages lie behind.
+    groups: Vec<NativeGroup>,
+    /// Bytes of the arena that the tape's own blocks take; those of detours lie behind.
     blocks: usize,
+    /// Bytes of the arena that both need.
     arena_bytes: usize,
 }
 
@@ -155,10 +160,11 @@ impl Compiler {
         for step in steps {
             match step {
                 Step::Group(group) => {
-                    group.native = compile_group(group, &mut self.asm, self.blocks).map(Box::new);
-                    if let Some(native) = &group.native {
-                        self.words = native.layout.words().max(self.words);
-                        self.arena_bytes = stage::end(&native.stages, group).max(self.arena_bytes);
+                    if let Some(native) = compile_group(group, &mut self.asm, self.blocks) {
+                        self.arena_bytes =
+                            detour::end(&native.detours, group).max(self.arena_bytes);
+                        group.code = Some(self.groups.len());
+                        self.groups.push(native);
                     }
                 }
                 Step::If { then, otherwise, .. } => {
@@ -177,7 +183,7 @@ impl Compiler {
 }
 
 /// The group with pointers that are known row by row in that form, without the work for each lane's address.
-fn by_rows(group: &Group) -> Cow<'_, Group> {
+fn by_rows(group: &FusedGroup) -> Cow<'_, FusedGroup> {
     if group.accesses.iter().all(|access| access.rows.is_none()) {
         return Cow::Borrowed(group);
     }
@@ -190,17 +196,17 @@ fn by_rows(group: &Group) -> Cow<'_, Group> {
             access.mask = rows.mask.clone();
         }
     }
-    let kept = group.places.iter().map(|(place, _)| matches!(place, Place::Full(_))).collect();
+    let kept = group.homes.iter().map(|(place, _)| matches!(place, Home::Full(_))).collect();
     drop_unread(&mut group.micros, &group.accesses, kept);
     Cow::Owned(group)
 }
 
-fn compile_group(group: &Group, asm: &mut Assembler, blocks: usize) -> Option<NativeGroup> {
-    let (group, stages) = stage::staged(by_rows(group), blocks)?;
+fn compile_group(group: &FusedGroup, asm: &mut Assembler, blocks: usize) -> Option<NativeGroup> {
+    let (group, detours) = detour::with_detours(by_rows(group), blocks)?;
     if !emit::is_candidate(&group) {
         return None;
     }
-    let layout = Layout::of(&group, stages.len() == group.accesses.len())?;
+    let layout = Layout::of(&group, detours.len() == group.accesses.len())?;
     if layout.boxes.len() > MOST_MASKS {
         return None;
     }
@@ -211,7 +217,7 @@ fn compile_group(group: &Group, asm: &mut Assembler, blocks: usize) -> Option<Na
     };
     let mut accesses: Vec<Reach> =
         group.accesses.iter().map(|a| reach(a, &layout)).collect::<Option<_>>()?;
-    stages.iter().for_each(|stage| accesses[stage.access].staged = Some(stage.at));
+    detours.iter().for_each(|detour| accesses[detour.access].detour = Some(detour.at));
     let stored = stored_masks(&group, &accesses);
     let variants = Arc::default();
     let looks_up = accesses.iter().any(|access| access.rows.is_some());
@@ -223,8 +229,8 @@ fn compile_group(group: &Group, asm: &mut Assembler, blocks: usize) -> Option<Na
     Some(NativeGroup {
         entry,
         rewritten,
-        is_plain: !looks_up && stages.is_empty(),
-        stages,
+        is_plain: !looks_up && detours.is_empty(),
+        detours,
         layout,
         accesses,
         looks_up,
@@ -235,13 +241,13 @@ fn compile_group(group: &Group, asm: &mut Assembler, blocks: usize) -> Option<Na
 }
 
 /// Whether stores begin every row on a whole register if the first one does.
-fn may_stream(group: &Group, accesses: &[Reach], layout: &Layout) -> bool {
+fn may_stream(group: &FusedGroup, accesses: &[Reach], layout: &Layout) -> bool {
     let mut stores =
         group.accesses.iter().zip(accesses).zip(&layout.walks).filter(|((it, _), _)| it.is_store);
     let even = |((access, reach), walk): ((&Access, &Reach), &Walk)| {
         access.elem == Elem::F32
             && reach.rows.is_none()
-            && reach.staged.is_none()
+            && reach.detour.is_none()
             && walk.inner == 4
             && (layout.rows == 1 || (walk.outer as usize).is_multiple_of(4 * WIDTH))
     };
@@ -249,10 +255,10 @@ fn may_stream(group: &Group, accesses: &[Reach], layout: &Layout) -> bool {
     any && stores.all(even)
 }
 
-fn stored_masks(group: &Group, accesses: &[Reach]) -> Option<Vec<usize>> {
+fn stored_masks(group: &FusedGroup, accesses: &[Reach]) -> Option<Vec<usize>> {
     let keeps = |micro: &Micro| {
-        let place = written(micro).map(|dst| group.places[usize::from(dst.0)].0);
-        matches!(place, Some(Place::Full(_)))
+        let place = written(micro).map(|dst| group.homes[usize::from(dst.0)].0);
+        matches!(place, Some(Home::Full(_)))
     };
     if !group.reductions.is_empty() || group.micros.iter().any(keeps) {
         return None;
@@ -276,7 +282,7 @@ fn reach(access: &Access, layout: &Layout) -> Option<Reach> {
     Some(Reach {
         base: *base,
         rows: access.rows.as_ref().map(|rows| (rows.at, rows.step)),
-        staged: None,
+        detour: None,
         span: access.span,
         size: access.elem.size() as i64,
         is_store: access.is_store,

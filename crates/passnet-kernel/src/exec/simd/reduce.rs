@@ -2,8 +2,8 @@
 
 use super::arith::*;
 use super::map::Map2;
-use crate::exec::lane::Lane;
 use crate::ir::ReduceOp;
+use crate::lane::Lane;
 use crate::types::Elem;
 use passnet_cpu::{Isa, variants};
 

@@ -4,8 +4,8 @@ use super::arith::*;
 #[cfg(target_arch = "x86_64")]
 use super::avx512::{self, Function};
 use super::map::{Kernel, map1, map2, map3};
-use crate::exec::lane::Lane;
 use crate::ir::{BinaryOp, CmpOp, UnaryOp};
+use crate::lane::Lane;
 use crate::types::Elem;
 use passnet_cpu::Isa;
 

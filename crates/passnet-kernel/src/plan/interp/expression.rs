@@ -5,7 +5,9 @@ use crate::consts::{self, Const};
 use crate::modules::Binding;
 use crate::plan::value::Value;
 use passnet_graph::syntax::Ranged;
-use passnet_graph::syntax::ast::{BoolOp, Comprehension, Expr, Number, UnaryOp};
+use passnet_graph::syntax::ast::{
+    BoolOp, Comprehension, Expr, ExprCompare, ExprDict, ExprDictComp, ExprUnaryOp, Number, UnaryOp,
+};
 use std::rc::Rc;
 
 impl<'a> Interp<'a> {
@@ -51,30 +53,7 @@ impl<'a> Interp<'a> {
                 let items = self.sequence_items(&s.elts)?;
                 self.new_set(e, items)
             }
-            Expr::Dict(d) => {
-                let mut items = Vec::new();
-                for item in &d.items {
-                    match &item.key {
-                        Some(key) => items.push((self.expr(key)?, self.expr(&item.value)?)),
-                        None => match self.expr(&item.value)? {
-                            Value::Dict(id) => items.extend(self.dicts[id.0].clone()),
-                            other => {
-                                return Err(self.error(
-                                    &item.value,
-                                    format!("cannot unpack {}", other.describe()),
-                                ));
-                            }
-                        },
-                    }
-                }
-                let dict = self.new_dict(Vec::new());
-                if let Value::Dict(id) = dict {
-                    for (key, value) in items {
-                        self.dict_set(id, key, value);
-                    }
-                }
-                Ok(dict)
-            }
+            Expr::Dict(d) => self.dict_display(d),
             Expr::BinOp(b) => {
                 if let Some(remainder) = self.address_remainder(b)? {
                     return Ok(remainder);
@@ -83,29 +62,8 @@ impl<'a> Interp<'a> {
                 let right = self.expr(&b.right)?;
                 self.binary(e, b.op, &left, &right)
             }
-            Expr::UnaryOp(u) => {
-                let value = self.expr(&u.operand)?;
-                if u.op == UnaryOp::Not {
-                    return Ok(Value::bool(!self.truthy(e, &value)?));
-                }
-                match &value {
-                    Value::Const(c) => {
-                        consts::unary(u.op, c).map(Value::Const).map_err(|m| self.error(e, m))
-                    }
-                    other => Err(self.arithmetic_error(e, other)),
-                }
-            }
-            Expr::Compare(c) => {
-                let mut left = self.expr(&c.left)?;
-                for (op, right) in c.ops.iter().zip(&c.comparators) {
-                    let right = self.expr(right)?;
-                    if !self.compare(e, *op, &left, &right)? {
-                        return Ok(Value::bool(false));
-                    }
-                    left = right;
-                }
-                Ok(Value::bool(true))
-            }
+            Expr::UnaryOp(u) => self.unary(e, u),
+            Expr::Compare(c) => self.comparison(e, c),
             Expr::BoolOp(b) => {
                 let mut last = Value::NONE;
                 for value in &b.values {
@@ -152,21 +110,74 @@ impl<'a> Interp<'a> {
                 self.new_set(e, items)
             }
             Expr::Generator(c) => Ok(Value::tuple(self.collected(&c.generators, &c.elt)?)),
-            Expr::DictComp(c) => {
-                let dict = self.new_dict(Vec::new());
-                let Value::Dict(id) = dict else { return Ok(dict) };
-                let Some(key) = &c.key else {
-                    return Err(self.outside(e, "no `**` in a dict comprehension"));
-                };
-                self.comprehension(&c.generators, &mut |this| {
-                    let key = this.expr(key)?;
-                    let value = this.expr(&c.value)?;
-                    this.dict_set(id, key, value);
-                    Ok(())
-                })?;
-                Ok(dict)
-            }
+            Expr::DictComp(c) => self.dict_comprehension(e, c),
             other => Err(self.outside(other, "this expression is not allowed in a wrapper")),
+        }
+    }
+
+    /// `{a: b, **c}`
+    fn dict_display(&mut self, d: &'a ExprDict) -> Result<Value<'a>> {
+        let mut items = Vec::new();
+        for item in &d.items {
+            match &item.key {
+                Some(key) => items.push((self.expr(key)?, self.expr(&item.value)?)),
+                None => match self.expr(&item.value)? {
+                    Value::Dict(id) => items.extend(self.dicts[id.0].clone()),
+                    other => {
+                        return Err(
+                            self.error(&item.value, format!("cannot unpack {}", other.describe()))
+                        );
+                    }
+                },
+            }
+        }
+        let dict = self.new_dict(Vec::new());
+        if let Value::Dict(id) = dict {
+            for (key, value) in items {
+                self.dict_set(id, key, value);
+            }
+        }
+        Ok(dict)
+    }
+
+    /// `a < b <= c`
+    fn comparison(&mut self, e: &Expr, c: &'a ExprCompare) -> Result<Value<'a>> {
+        let mut left = self.expr(&c.left)?;
+        for (op, right) in c.ops.iter().zip(&c.comparators) {
+            let right = self.expr(right)?;
+            if !self.compare(e, *op, &left, &right)? {
+                return Ok(Value::bool(false));
+            }
+            left = right;
+        }
+        Ok(Value::bool(true))
+    }
+
+    fn dict_comprehension(&mut self, e: &Expr, c: &'a ExprDictComp) -> Result<Value<'a>> {
+        let dict = self.new_dict(Vec::new());
+        let Value::Dict(id) = dict else { return Ok(dict) };
+        let Some(key) = &c.key else {
+            return Err(self.outside(e, "no `**` in a dict comprehension"));
+        };
+        self.comprehension(&c.generators, &mut |this| {
+            let key = this.expr(key)?;
+            let value = this.expr(&c.value)?;
+            this.dict_set(id, key, value);
+            Ok(())
+        })?;
+        Ok(dict)
+    }
+
+    fn unary(&mut self, e: &Expr, u: &'a ExprUnaryOp) -> Result<Value<'a>> {
+        let value = self.expr(&u.operand)?;
+        if u.op == UnaryOp::Not {
+            return Ok(Value::bool(!self.truthy(e, &value)?));
+        }
+        match &value {
+            Value::Const(c) => {
+                consts::unary(u.op, c).map(Value::Const).map_err(|m| self.error(e, m))
+            }
+            other => Err(self.arithmetic_error(e, other)),
         }
     }
 

@@ -4,11 +4,9 @@ mod expression;
 mod operators;
 mod statement;
 
-use super::classes::{Class, Object};
-use super::host::PlanLimits;
-use super::state::Place;
+use super::class::{Class, Object};
 use super::tensor::Tensor;
-use super::value::{DictId, FrameId, ListId, Value};
+use super::value::{DictId, FrameId, Holder, ListId, Value};
 use super::{BufferSpec, Choices, Step};
 use crate::consts::Const;
 use crate::modules::ModuleSet;
@@ -19,6 +17,32 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 pub(super) type Result<T> = std::result::Result<T, Diagnostic>;
+
+/// What evaluating a wrapper may cost.
+#[derive(Debug, Clone, Copy)]
+pub struct PlanLimits {
+    pub steps: usize,
+    pub launches: usize,
+    /// Bytes of all buffers together.
+    pub bytes: u64,
+    /// Items of all lists and dicts together.
+    pub items: usize,
+    pub nesting: usize,
+    pub programs: u64,
+}
+
+impl Default for PlanLimits {
+    fn default() -> Self {
+        PlanLimits {
+            steps: 1_000_000,
+            launches: 4096,
+            bytes: 64 << 30,
+            items: 1 << 20,
+            nesting: 400,
+            programs: 1 << 31,
+        }
+    }
+}
 
 pub(super) struct Frame<'a> {
     names: FxHashMap<String, Value<'a>>,
@@ -45,8 +69,8 @@ pub(super) struct Interp<'a> {
     pub(super) objects: Vec<Object<'a>>,
     /// Names at the top level of files: as they are written there, or as the wrapper has set them in this call.
     pub(super) globals: FxHashMap<(usize, String), Value<'a>>,
-    /// Where a value was last put into a place, for messages.
-    pub(super) stores: FxHashMap<Place, (usize, TextRange)>,
+    /// Where a value was last put into something that holds values, for messages.
+    pub(super) stores: FxHashMap<Holder, (usize, TextRange)>,
     /// Arguments that begin at an address which 16 does not divide.
     pub(super) unaligned: Vec<usize>,
     /// Which configurations tuned kernels run with.

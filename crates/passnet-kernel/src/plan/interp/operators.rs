@@ -4,8 +4,8 @@ use super::{Interp, Result};
 use crate::consts::{self, Const};
 use crate::plan::tensor::Tensor;
 use crate::plan::value::{DictId, Value};
-use passnet_graph::syntax::Ranged;
 use passnet_graph::syntax::ast::{CmpOp, Expr, ExprBinOp, Operator};
+use passnet_graph::syntax::{Ranged, sequence};
 use passnet_graph::{Device, Diagnostic};
 use std::rc::Rc;
 
@@ -58,10 +58,7 @@ impl<'a> Interp<'a> {
         let Some(i) = key.as_int() else {
             return Err(self.error(at, format!("an index is an integer, not {}", key.describe())));
         };
-        let resolved = if i < 0 { i + len as i64 } else { i };
-        usize::try_from(resolved)
-            .ok()
-            .filter(|&i| i < len)
+        sequence::position(i, len)
             .ok_or_else(|| self.error(at, format!("index {i} is out of range for {len} items")))
     }
 
@@ -362,32 +359,10 @@ impl<'a> Interp<'a> {
         items: &[Value<'a>],
         parts: &[Value<'a>; 3],
     ) -> Result<Vec<Value<'a>>> {
-        let len = items.len() as i64;
-        let step = if parts[2].is_none() { 1 } else { parts[2].as_int().unwrap_or(0) };
-        if step == 0 {
-            return Err(self.error(at, "slice step cannot be zero"));
-        }
-        let clamp = |v: &Value<'a>, default: i64, low: i64, high: i64| match v.as_int() {
-            Some(i) if !v.is_none() => {
-                (if i < 0 { i.saturating_add(len) } else { i }).clamp(low, high)
-            }
-            _ => default,
-        };
-        let mut out = Vec::new();
-        if step > 0 {
-            let (mut i, end) = (clamp(&parts[0], 0, 0, len), clamp(&parts[1], len, 0, len));
-            while i < end {
-                out.push(items[i as usize].clone());
-                i = i.saturating_add(step);
-            }
-        } else {
-            let (mut i, end) =
-                (clamp(&parts[0], len - 1, -1, len - 1), clamp(&parts[1], -1, -1, len - 1));
-            while i > end {
-                out.push(items[i as usize].clone());
-                i = i.saturating_add(step);
-            }
-        }
-        Ok(out)
+        let [start, stop, step] = parts.each_ref().map(Value::as_int);
+        let step = if parts[2].is_none() { 1 } else { step.unwrap_or(0) };
+        let picked = sequence::slice(items.len(), start, stop, step);
+        let picked = picked.ok_or_else(|| self.error(at, "slice step cannot be zero"))?;
+        Ok(picked.map(|index| items[index].clone()).collect())
     }
 }

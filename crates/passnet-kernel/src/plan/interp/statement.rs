@@ -2,11 +2,11 @@
 
 use super::{Flow, Interp, Result, external};
 use crate::consts::Const;
-use crate::plan::state::Place;
-use crate::plan::value::{DictId, Value};
+use crate::plan::value::{DictId, Holder, Value};
 use passnet_graph::syntax::Ranged;
 use passnet_graph::syntax::ast::{
-    Expr, Operator, Stmt, StmtAssert, StmtFor, StmtIf, StmtImport, StmtWhile, StmtWith,
+    Expr, Operator, Stmt, StmtAssert, StmtFor, StmtIf, StmtImport, StmtImportFrom, StmtRaise,
+    StmtWhile, StmtWith,
 };
 
 impl<'a> Interp<'a> {
@@ -45,7 +45,7 @@ impl<'a> Interp<'a> {
                 let old = self.expr(&s.target)?;
                 let value = self.expr(&s.value)?;
                 if let (Value::List(list), Operator::Add) = (&old, s.op) {
-                    self.note_store(Place::list(*list), s);
+                    self.note_store(Holder::list(*list), s);
                     for item in self.iterate(&*s.value, &value)? {
                         self.list_push(*list, item);
                     }
@@ -74,30 +74,10 @@ impl<'a> Interp<'a> {
                 self.set(def.name.as_str(), value);
             }
             Stmt::Assert(s) => self.assertion(s)?,
-            Stmt::Raise(s) => {
-                let message = match s.exc.as_deref() {
-                    Some(Expr::Call(c)) => match c.arguments.args.first() {
-                        Some(arg) => {
-                            let value = self.expr(arg)?;
-                            self.text(&value)
-                        }
-                        None => String::new(),
-                    },
-                    _ => String::new(),
-                };
-                return Err(self.error(s, format!("the wrapper raises: {message}")));
-            }
+            Stmt::Raise(s) => return self.raise(s),
             Stmt::With(s) => return self.with_block(s),
             Stmt::Import(s) => self.import(s)?,
-            Stmt::ImportFrom(s) => {
-                let module = s.module.as_ref().map_or("", |m| m.as_str());
-                self.allowed_import(s, module)?;
-                for alias in &s.names {
-                    let name = alias.asname.as_ref().unwrap_or(&alias.name);
-                    let value = external(&format!("{module}.{}", alias.name));
-                    self.set(name.as_str(), value);
-                }
-            }
+            Stmt::ImportFrom(s) => self.import_from(s)?,
             Stmt::Global(s) => {
                 let names = s.names.iter().map(|name| name.as_str());
                 self.frames[self.frame.0].globals.extend(names);
@@ -209,6 +189,31 @@ impl<'a> Interp<'a> {
         Ok(())
     }
 
+    fn import_from(&mut self, s: &'a StmtImportFrom) -> Result<()> {
+        let module = s.module.as_ref().map_or("", |m| m.as_str());
+        self.allowed_import(s, module)?;
+        for alias in &s.names {
+            let name = alias.asname.as_ref().unwrap_or(&alias.name);
+            let value = external(&format!("{module}.{}", alias.name));
+            self.set(name.as_str(), value);
+        }
+        Ok(())
+    }
+
+    fn raise(&mut self, s: &'a StmtRaise) -> Result<Flow<'a>> {
+        let message = match s.exc.as_deref() {
+            Some(Expr::Call(c)) => match c.arguments.args.first() {
+                Some(arg) => {
+                    let value = self.expr(arg)?;
+                    self.text(&value)
+                }
+                None => String::new(),
+            },
+            _ => String::new(),
+        };
+        Err(self.error(s, format!("the wrapper raises: {message}")))
+    }
+
     pub(super) fn allowed_import(&self, at: &impl Ranged, path: &str) -> Result<()> {
         let root = path.split('.').next().unwrap_or(path);
         if matches!(root, "torch" | "triton" | "math" | "typing") {
@@ -223,7 +228,7 @@ impl<'a> Interp<'a> {
             Expr::Name(n) => {
                 let name = n.id.as_str();
                 if self.is_global(name) {
-                    self.note_store(Place::Global(self.module(), name.to_string()), n);
+                    self.note_store(Holder::Global(self.module(), name.to_string()), n);
                 }
                 self.set(name, value);
                 Ok(())
@@ -243,12 +248,12 @@ impl<'a> Interp<'a> {
                 match container {
                     Value::List(id) => {
                         let index = self.index(&*s.slice, &key, self.lists[id.0].len())?;
-                        self.note_store(Place::list(id), target);
+                        self.note_store(Holder::list(id), target);
                         self.lists[id.0][index] = value;
                         Ok(())
                     }
                     Value::Dict(id) => {
-                        self.note_store(Place::dict(id), target);
+                        self.note_store(Holder::dict(id), target);
                         self.dict_set(id, key, value);
                         Ok(())
                     }

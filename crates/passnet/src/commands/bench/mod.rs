@@ -6,7 +6,7 @@ mod next;
 mod self_check;
 mod show;
 
-use super::cluster::worker::{BenchWorker, UnitWorker};
+use super::cluster::unit_worker::{BenchWorker, UnitWorker};
 use super::cluster::{self, ClusterArgs, Kind};
 use super::engine::EngineArgs;
 use super::judging::Judging;

@@ -2,7 +2,8 @@
 
 use super::super::assembler::*;
 use super::{Emit, Held};
-use crate::exec::tape::{LaneOp, Place, SReg, Src, VReg};
+use crate::exec::group::{Home, LaneOp};
+use crate::exec::registers::{SReg, Src, VReg};
 use crate::ir::{BinaryOp, CmpOp, UnaryOp};
 
 impl Emit<'_> {
@@ -91,7 +92,7 @@ impl Emit<'_> {
         a: Src,
         b: Src,
     ) -> Option<()> {
-        if let (Place::Full(_), _) = self.group.places[usize::from(dst.0)] {
+        if let (Home::Full(_), _) = self.group.homes[usize::from(dst.0)] {
             return None;
         }
         let (x, y) = (self.register(asm, way, a, 1)?, self.operand(asm, way, b)?);

@@ -3,14 +3,15 @@
 use super::super::assembler::*;
 use super::super::layout::Walk;
 use super::{AHEAD, BOX, Emit, Held};
-use crate::exec::lane::Lane;
-use crate::exec::tape::{Access, Bounds, MaskForm, Micro, Place, Src, VReg};
+use crate::exec::group::{Access, Home, MaskForm, Micro};
+use crate::exec::registers::{Bounds, Src, VReg};
+use crate::lane::Lane;
 use crate::types::Elem;
 
 impl Emit<'_> {
     pub(super) fn full(&self, way: usize, r: VReg) -> Option<Operand> {
-        match self.group.places[usize::from(r.0)] {
-            (Place::Full(offset), Lane::F32) => Some(Operand::Lanes {
+        match self.group.homes[usize::from(r.0)] {
+            (Home::Full(offset), Lane::F32) => Some(Operand::Lanes {
                 base: R9,
                 scale: 4,
                 offset: i32::try_from(offset + 4 * self.first_lane(way)).ok()?,
@@ -64,13 +65,13 @@ impl Emit<'_> {
         dst: VReg,
         value: Zmm,
     ) -> Option<()> {
-        let (place, lane) = self.group.places[usize::from(dst.0)];
+        let (place, lane) = self.group.homes[usize::from(dst.0)];
         if lane != Lane::F32 {
             return None;
         }
         let reduced = || self.group.reductions.iter().filter(|it| it.from == dst);
         let only_reduced = reduced().count() > 0 && reduced().all(|it| it.is_last);
-        if let Place::Full(_) = place
+        if let Home::Full(_) = place
             && !only_reduced
         {
             let to = self.full(way, dst)?;
@@ -143,7 +144,7 @@ impl Emit<'_> {
         match micro {
             Micro::Map { op, dst, a, b, c, .. } => self.map(asm, way, (*op)?, *dst, [*a, *b, *c]),
             Micro::Splat { dst, from }
-                if matches!(self.group.places[usize::from(dst.0)], (Place::Slot(_), Lane::B8)) =>
+                if matches!(self.group.homes[usize::from(dst.0)], (Home::Slot(_), Lane::B8)) =>
             {
                 let k = self.free_masks.pop()?;
                 self.uniform_mask(asm, way, *from, k)?;
@@ -178,61 +179,65 @@ impl Emit<'_> {
                 self.read(asm, way, to, (base, walk), Elem::F32, K0)?;
                 self.define(asm, way, *dst, to)
             }
-            Micro::Load { dst, access } => {
-                let a = &self.group.accesses[*access];
-                let (base, walk) = self.pointers[*access];
-                let to = self.free.pop()?;
-                let is_off = self.is_switched_off(*access);
-                let k = self.access_mask(asm, way, a)?;
-                if k != K0 || is_off {
-                    let other = match a.other {
-                        Src::None => asm.number(0.0),
-                        other => self.operand(asm, way, other)?,
-                    };
-                    asm.load(to, other);
-                }
-                if is_off {
-                    return self.define(asm, way, *dst, to);
-                }
-                self.read(asm, way, to, (base, walk), a.elem, k)?;
-                if walk.inner != 0 && walk.outer != 0 && !self.masked {
-                    let size = a.elem.size() as u8;
-                    let offset = AHEAD + self.offset(size, way);
-                    asm.prefetch(Operand::Lanes { base, scale: size, offset });
-                }
-                self.define(asm, way, *dst, to)
-            }
-            Micro::Store { src, access, .. } => {
-                let a = &self.group.accesses[*access];
-                let (base, walk) = self.pointers[*access];
-                if self.is_switched_off(*access) {
-                    return Some(());
-                }
-                let value = self.register(asm, way, *src, 1)?;
-                let k = self.access_mask(asm, way, a)?;
-                let size = a.elem.size() as u8;
-                if i64::from(walk.inner) != i64::from(size) {
-                    return None;
-                }
-                let to = Operand::Lanes { base, scale: size, offset: self.offset(size, way) };
-                if self.streams && !self.masked && a.elem == Elem::F32 {
-                    asm.stream(to, value);
-                    return Some(());
-                }
-                if !self.masked {
-                    let offset = AHEAD + self.offset(size, way);
-                    asm.prefetch_write(Operand::Lanes { base, scale: size, offset });
-                }
-                match a.elem {
-                    Elem::F32 => asm.store(to, value, k),
-                    Elem::F16 => asm.store_f16(to, value, k),
-                    Elem::BF16 => asm.store_bf16(to, value, k),
-                    _ => return None,
-                }
-                Some(())
-            }
+            Micro::Load { dst, access } => self.load(asm, way, *dst, *access),
+            Micro::Store { src, access, .. } => self.store(asm, way, *src, *access),
             Micro::Iota { .. } | Micro::Divided { .. } | Micro::BoxMask { .. } => None,
         }
+    }
+
+    fn load(&mut self, asm: &mut Assembler, way: usize, dst: VReg, access: usize) -> Option<()> {
+        let a = &self.group.accesses[access];
+        let (base, walk) = self.pointers[access];
+        let to = self.free.pop()?;
+        let is_off = self.is_switched_off(access);
+        let k = self.access_mask(asm, way, a)?;
+        if k != K0 || is_off {
+            let other = match a.other {
+                Src::None => asm.number(0.0),
+                other => self.operand(asm, way, other)?,
+            };
+            asm.load(to, other);
+        }
+        if is_off {
+            return self.define(asm, way, dst, to);
+        }
+        self.read(asm, way, to, (base, walk), a.elem, k)?;
+        if walk.inner != 0 && walk.outer != 0 && !self.masked {
+            let size = a.elem.size() as u8;
+            let offset = AHEAD + self.offset(size, way);
+            asm.prefetch(Operand::Lanes { base, scale: size, offset });
+        }
+        self.define(asm, way, dst, to)
+    }
+
+    fn store(&mut self, asm: &mut Assembler, way: usize, src: Src, access: usize) -> Option<()> {
+        let a = &self.group.accesses[access];
+        let (base, walk) = self.pointers[access];
+        if self.is_switched_off(access) {
+            return Some(());
+        }
+        let value = self.register(asm, way, src, 1)?;
+        let k = self.access_mask(asm, way, a)?;
+        let size = a.elem.size() as u8;
+        if i64::from(walk.inner) != i64::from(size) {
+            return None;
+        }
+        let to = Operand::Lanes { base, scale: size, offset: self.offset(size, way) };
+        if self.streams && !self.masked && a.elem == Elem::F32 {
+            asm.stream(to, value);
+            return Some(());
+        }
+        if !self.masked {
+            let offset = AHEAD + self.offset(size, way);
+            asm.prefetch_write(Operand::Lanes { base, scale: size, offset });
+        }
+        match a.elem {
+            Elem::F32 => asm.store(to, value, k),
+            Elem::F16 => asm.store_f16(to, value, k),
+            Elem::BF16 => asm.store_bf16(to, value, k),
+            _ => return None,
+        }
+        Some(())
     }
 
     /// Lanes from memory where the mask is on; `to` keeps the others.

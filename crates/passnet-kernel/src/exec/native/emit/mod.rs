@@ -10,9 +10,10 @@ mod micros;
 
 use super::assembler::*;
 use super::layout::{Layout, WIDTH, Walk};
-use crate::exec::lane::Lane;
-use crate::exec::tape::{Group, Micro, Place, Src, VReg, reads, written};
+use crate::exec::group::{FusedGroup, Home, Micro, reads, written};
+use crate::exec::registers::{Src, VReg};
 use crate::ir::ReduceOp;
+use crate::lane::Lane;
 use arithmetic::extreme;
 use smallvec::SmallVec;
 
@@ -61,7 +62,7 @@ pub(super) struct Variant {
 }
 
 struct Emit<'a> {
-    group: &'a Group,
+    group: &'a FusedGroup,
     layout: &'a Layout,
     /// Address registers: of the accesses, then of the views, then of the results of reductions.
     pointers: Vec<(Gpr, Walk)>,
@@ -92,7 +93,7 @@ const MASKED: &[(usize, bool)] = &[(2, true), (1, true), (1, false)];
 /// which the others hold.
 pub(super) fn function(
     asm: &mut Assembler,
-    group: &Group,
+    group: &FusedGroup,
     layout: &Layout,
     Variant { off, streams }: Variant,
 ) -> Option<usize> {
@@ -108,7 +109,7 @@ pub(super) fn function(
         group,
         layout,
         pointers: POINTERS.into_iter().zip(layout.walks.iter().copied()).collect(),
-        last_use: vec![0; group.places.len()],
+        last_use: vec![0; group.homes.len()],
         needed: vec![false; group.micros.len()],
         free: Vec::new(),
         free_masks: Vec::new(),
@@ -145,8 +146,8 @@ impl Emit<'_> {
 
     /// Which micros are needed, and where each value is read last.
     fn find_needed(&mut self) {
-        let full = |(place, _): &(Place, Lane)| matches!(place, Place::Full(_));
-        let mut read: Vec<bool> = self.group.places.iter().map(full).collect();
+        let full = |(place, _): &(Home, Lane)| matches!(place, Home::Full(_));
+        let mut read: Vec<bool> = self.group.homes.iter().map(full).collect();
         for (i, micro) in self.group.micros.iter().enumerate().rev() {
             let needed = written(micro).is_none_or(|dst| read[usize::from(dst.0)]);
             self.needed[i] = needed;
@@ -257,7 +258,7 @@ impl Emit<'_> {
         self.free_masks = (first_mask..MASKS).map(K).collect();
         self.ways = (0..ways as u8)
             .map(|way| Way {
-                held: vec![Held::Nothing; self.group.places.len()],
+                held: vec![Held::Nothing; self.group.homes.len()],
                 scratch: Scratch {
                     lanes: [0, 1, 2, 3].map(|i| Zmm(values + 4 * way + i)),
                     mask: K(1 + way),
@@ -377,10 +378,10 @@ fn combine(asm: &mut Assembler, op: ReduceOp, sum: Zmm, value: Zmm) -> Option<()
 }
 
 /// Whether the code of a group may be tried at all: no other lanes than `f32`, and masks that stay inside.
-pub(super) fn is_candidate(group: &Group) -> bool {
+pub(super) fn is_candidate(group: &FusedGroup) -> bool {
     group.micros.iter().all(|micro| match written(micro) {
         Some(dst) => {
-            matches!(group.places[usize::from(dst.0)], (_, Lane::F32) | (Place::Slot(_), Lane::B8))
+            matches!(group.homes[usize::from(dst.0)], (_, Lane::F32) | (Home::Slot(_), Lane::B8))
         }
         None => true,
     })

@@ -1,8 +1,8 @@
 //! Branches and loops: what is still known behind them.
 
-use super::analysis::{Interp, Known};
 use super::linear::{Linear, SymKind};
-use crate::ir::Inst;
+use super::touches::{Interp, Known};
+use crate::ir::{Block, Inst, ValueId};
 
 impl Interp<'_> {
     pub(super) fn branch(&mut self, inst: &Inst) {
@@ -67,12 +67,49 @@ impl Interp<'_> {
             _ => None,
         };
         self.known[region.params[0].index()] = index.clone().unwrap_or(Known::Nothing);
-        let carried = &region.params[1..];
-        let inits = &inst.args[3..];
-        // First pass: each carried value is a symbol of its own, to see what one iteration adds.
+        let (carried, inits) = (&region.params[1..], &inst.args[3..]);
+        let (deltas, kept) = self.one_iteration(region, inits);
+        let lost = |i: usize| kept[i].map_or(Known::Nothing, Known::Within);
+        for (i, &p) in carried.iter().enumerate() {
+            let grown = |l: &Linear| match (deltas[i], iteration) {
+                (Some(0), _) => Some(l.clone()),
+                (Some(d), Some(sym)) => l.plus(&Linear::symbol(sym), d),
+                _ => None,
+            };
+            self.known[p.index()] = self.known[inits[i].index()].moved(grown, lost(i));
+        }
+        self.known[region.params[0].index()] = index.unwrap_or(Known::Nothing);
+        self.depth += 1;
+        self.block(region);
+        self.depth -= 1;
+        // After the loop: known only when the number of iterations is.
+        let exact = bounds
+            .filter(|b| b[2] > 0)
+            .map(|b| (b[1].saturating_sub(b[0]).max(0) as u64).div_ceil(b[2] as u64) as i64);
+        for (i, &r) in inst.results.iter().enumerate() {
+            let after = |l: &Linear| match (deltas[i], exact) {
+                (Some(0), _) => Some(l.clone()),
+                (Some(d), Some(n)) => {
+                    let mut l = l.clone();
+                    l.constant = l.constant.checked_add(d.checked_mul(n)?)?;
+                    Some(l)
+                }
+                _ => None,
+            };
+            self.known[r.index()] = self.known[inits[i].index()].moved(after, lost(i));
+        }
+    }
+
+    /// What one iteration adds to each carried value, where that is always the same, and the parameter to which each carried
+    /// pointer belongs in every iteration: each of them is a symbol of its own for a pass over the body.
+    fn one_iteration(
+        &mut self,
+        region: &Block,
+        inits: &[ValueId],
+    ) -> (Vec<Option<i64>>, Vec<Option<usize>>) {
         let was_quiet = std::mem::replace(&mut self.quiet, true);
         let mut markers = Vec::new();
-        for (&p, &init) in carried.iter().zip(inits) {
+        for (&p, &init) in region.params[1..].iter().zip(inits) {
             let marker = self.symbol(SymKind::Opaque, 0, 0);
             let mut form = Linear::symbol(marker);
             self.known[p.index()] = match &self.known[init.index()] {
@@ -91,8 +128,9 @@ impl Interp<'_> {
         }
         self.depth += 1;
         self.block(region);
+        self.depth -= 1;
+        self.quiet = was_quiet;
         let mut deltas: Vec<Option<i64>> = Vec::new();
-        // The parameter to which each carried pointer belongs in every iteration.
         let kept: Vec<Option<usize>> = region
             .yields
             .iter()
@@ -115,48 +153,6 @@ impl Interp<'_> {
                 l.as_constant()
             }));
         }
-        let lost = |i: usize| kept[i].map_or(Known::Nothing, Known::Within);
-        self.quiet = was_quiet;
-        for (i, &p) in carried.iter().enumerate() {
-            let grown = |l: &Linear| match (deltas[i], iteration) {
-                (Some(0), _) => Some(l.clone()),
-                (Some(d), Some(sym)) => l.plus(&Linear::symbol(sym), d),
-                _ => None,
-            };
-            self.known[p.index()] = match &self.known[inits[i].index()] {
-                Known::Int(l) => grown(l).map_or(Known::Nothing, Known::Int),
-                Known::Pointer { param, bytes } => {
-                    let param = *param;
-                    grown(bytes).map_or(lost(i), |bytes| Known::Pointer { param, bytes })
-                }
-                _ => lost(i),
-            };
-        }
-        self.known[region.params[0].index()] = index.unwrap_or(Known::Nothing);
-        self.block(region);
-        self.depth -= 1;
-        // After the loop: known only when the number of iterations is.
-        let exact = bounds
-            .filter(|b| b[2] > 0)
-            .map(|b| (b[1].saturating_sub(b[0]).max(0) as u64).div_ceil(b[2] as u64) as i64);
-        for (i, &r) in inst.results.iter().enumerate() {
-            let after = |l: &Linear| match (deltas[i], exact) {
-                (Some(0), _) => Some(l.clone()),
-                (Some(d), Some(n)) => {
-                    let mut l = l.clone();
-                    l.constant = l.constant.checked_add(d.checked_mul(n)?)?;
-                    Some(l)
-                }
-                _ => None,
-            };
-            self.known[r.index()] = match &self.known[inits[i].index()] {
-                Known::Int(l) => after(l).map_or(Known::Nothing, Known::Int),
-                Known::Pointer { param, bytes } => {
-                    let param = *param;
-                    after(bytes).map_or(lost(i), |bytes| Known::Pointer { param, bytes })
-                }
-                _ => lost(i),
-            };
-        }
+        (deltas, kept)
     }
 }

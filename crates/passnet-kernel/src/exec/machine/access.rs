@@ -1,41 +1,18 @@
 //! The loads and stores of a fused group: where they lie, which lanes they touch, how they are done.
 
-use super::lane::Lane;
-use super::run::{Machine, Result, read_lane};
-use super::tape::{Access, Bounds, CHUNK, Dims, MaskForm, PtrForm, VReg};
-use super::views::{for_rows, span};
-
-/// What is known about an access before its group runs.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Prepared {
-    /// Lane 0, for affine pointers.
-    pub(super) base: *mut u8,
-    pub(super) address: i64,
-    pub(super) buffer: usize,
-    pub(super) mode: AccessMode,
-    /// No lane is masked off.
-    pub(super) whole: bool,
-    /// Bytes from lane 0 on when the lanes lie one behind the other, else 0.
-    pub(super) contiguous: usize,
-}
+use super::prepared::{AccessMode, Prepared};
+use super::{Machine, Result, read_lane};
+use crate::exec::fault::Fault;
+use crate::exec::group::{Access, CHUNK, MaskForm, PtrForm};
+use crate::exec::registers::{Bounds, VReg};
+use crate::exec::views::{Dims, for_rows, span};
+use crate::lane::Lane;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Covered {
     All,
     Part,
     Nothing,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum AccessMode {
-    /// No lane is on.
-    Empty,
-    /// Affine, in bounds for all lanes that are on.
-    Affine,
-    /// Affine, contiguous, all lanes on, aligned, stored as lanes are: no copy is needed.
-    Direct,
-    /// Each lane is checked on its own.
-    PerLane,
 }
 
 /// Bounds of a box as numbers.
@@ -121,7 +98,7 @@ impl<'t> Machine<'t, '_> {
         address: i64,
         dims: &Dims,
         limits: Option<&Limits>,
-    ) -> Box<super::fault::Fault> {
+    ) -> Box<Fault> {
         let lanes: usize = dims.iter().map(|d| d.0).product();
         for lane in 0..lanes {
             let mut rest = lane;

@@ -3,11 +3,11 @@
 //! afterwards.
 
 use super::layout::{WIDTH, merge};
-use crate::exec::lane::Lane;
-use crate::exec::run::Machine;
+use crate::exec::group::{Access, FusedGroup, MaskForm, Micro, PtrForm};
+use crate::exec::registers::{SReg, Src};
 use crate::exec::simd::{Columns, LoadRow, StoreRow, load_columns, store_columns};
-use crate::exec::tape::{Access, Dims, Group, MaskForm, Micro, PtrForm, SReg, Src};
-use crate::exec::views::span;
+use crate::exec::views::{Dims, span};
+use crate::lane::Lane;
 use crate::types::Elem;
 use smallvec::{SmallVec, smallvec};
 use std::borrow::Cow;
@@ -16,7 +16,7 @@ use std::borrow::Cow;
 const MOST_BYTES: usize = 16 << 20;
 
 #[derive(Debug, Clone)]
-pub(super) struct Stage {
+pub(super) struct Detour {
     /// Which of the group's accesses it stands for.
     pub(super) access: usize,
     /// Where its block begins in the arena.
@@ -29,14 +29,14 @@ pub(super) struct Stage {
     /// What masked-off lanes read.
     other: Option<SReg>,
     size: usize,
-    buffer: Option<usize>,
+    pub(super) buffer: Option<usize>,
     load: LoadRow,
     store: StoreRow,
     /// The dimensions of rows and columns, where memory holds column after column.
     columns: Option<(usize, usize)>,
 }
 
-/// Where a stage's lanes are in one program.
+/// Where a detour's lanes are in one program.
 pub(super) struct Found {
     /// Lane 0, which itself may be off and outside of any buffer.
     first: *mut u8,
@@ -52,17 +52,17 @@ impl Found {
 
 /// The group with blocks of the arena, from `free` on, in place of accesses that code cannot walk along. `None` where
 /// one of them must be left to the interpreter.
-pub(super) fn staged<'g>(
-    group: Cow<'g, Group>,
+pub(super) fn with_detours<'g>(
+    group: Cow<'g, FusedGroup>,
     free: usize,
-) -> Option<(Cow<'g, Group>, Vec<Stage>)> {
+) -> Option<(Cow<'g, FusedGroup>, Vec<Detour>)> {
     let needed: Vec<usize> =
-        (0..group.accesses.len()).filter(|at| needs_stage(&group, &group.accesses[*at])).collect();
+        (0..group.accesses.len()).filter(|at| needs_detour(&group, &group.accesses[*at])).collect();
     if needed.is_empty() {
         return Some((group, Vec::new()));
     }
     let mut group = group.into_owned();
-    let mut stages = Vec::new();
+    let mut detours = Vec::new();
     let lanes = group.lanes.max(WIDTH);
     if needed.len().saturating_mul(4 * lanes) > MOST_BYTES {
         return None;
@@ -71,22 +71,22 @@ pub(super) fn staged<'g>(
         if !may_move(&group.micros, access) {
             return None;
         }
-        let at = (free + stages.len() * 4 * lanes).next_multiple_of(4 * WIDTH);
-        let stage = Stage::of(access, &group.accesses[access], at)?;
+        let at = (free + detours.len() * 4 * lanes).next_multiple_of(4 * WIDTH);
+        let detour = Detour::of(access, &group.accesses[access], at)?;
         let access = &mut group.accesses[access];
-        access.ptr = PtrForm::Affine { base: stage.base, dims: smallvec![(lanes, 4)] };
+        access.ptr = PtrForm::Affine { base: detour.base, dims: smallvec![(lanes, 4)] };
         (access.mask, access.other, access.elem) = (MaskForm::All, Src::None, Elem::F32);
-        stages.push(stage);
+        detours.push(detour);
     }
-    Some((Cow::Owned(group), stages))
+    Some((Cow::Owned(group), detours))
 }
 
-/// Bytes of the arena that the blocks of stages need.
-pub(super) fn end(stages: &[Stage], group: &Group) -> usize {
-    stages.iter().map(|stage| stage.at + 4 * group.lanes.max(WIDTH)).max().unwrap_or(0)
+/// Bytes of the arena that the blocks of detours need.
+pub(super) fn end(detours: &[Detour], group: &FusedGroup) -> usize {
+    detours.iter().map(|detour| detour.at + 4 * group.lanes.max(WIDTH)).max().unwrap_or(0)
 }
 
-fn needs_stage(group: &Group, access: &Access) -> bool {
+fn needs_detour(group: &FusedGroup, access: &Access) -> bool {
     let PtrForm::Affine { dims, .. } = &access.ptr else { return false };
     if access.rows.is_some() {
         return false;
@@ -113,8 +113,8 @@ fn may_move(micros: &[Micro], access: usize) -> bool {
     }
 }
 
-impl Stage {
-    fn of(index: usize, access: &Access, at: usize) -> Option<Stage> {
+impl Detour {
+    fn of(index: usize, access: &Access, at: usize) -> Option<Detour> {
         let PtrForm::Affine { base, dims } = &access.ptr else { return None };
         let other = match access.other {
             Src::S(r) => Some(r),
@@ -132,7 +132,7 @@ impl Stage {
             }
             _ => None,
         };
-        Some(Stage {
+        Some(Detour {
             access: index,
             at,
             is_store: access.is_store,
@@ -150,15 +150,19 @@ impl Stage {
 
     /// `None` where a lane that is on leaves the buffer, or one condition switches all lanes off: the interpreter knows what
     /// to do then.
-    pub(super) fn find(&self, machine: &Machine<'_, '_>) -> Option<Found> {
+    pub(super) fn find(
+        &self,
+        int: impl Fn(SReg) -> i64,
+        reach: impl Fn(i64, i64, i64) -> Option<(usize, *mut u8)>,
+    ) -> Option<Found> {
         let mut on: SmallVec<[(usize, usize); 4]> = self.dims.iter().map(|d| (0, d.0)).collect();
         match &self.mask {
             MaskForm::All => {}
-            MaskForm::Uniform(r) if machine.regs[r.0 as usize] & 1 != 0 => {}
+            MaskForm::Uniform(r) if int(*r) & 1 != 0 => {}
             MaskForm::Uniform(_) | MaskForm::Lanes(_) => return None,
             MaskForm::Box(bounds) => {
                 for ((low, high), on) in bounds.iter().zip(&mut on) {
-                    let limit = |r: &SReg| machine.int(*r).clamp(0, on.1 as i64) as usize;
+                    let limit = |r: &SReg| int(*r).clamp(0, on.1 as i64) as usize;
                     *on = (low.as_ref().map_or(0, limit), high.as_ref().map_or(on.1, limit));
                 }
             }
@@ -168,7 +172,7 @@ impl Stage {
             return Some(found);
         }
         let (low, high) = span(self.size, &self.dims, found.on.iter().copied());
-        (_, found.first) = machine.reach(self.buffer, machine.int(self.base), low, high)?;
+        (_, found.first) = reach(int(self.base), low, high)?;
         Some(found)
     }
 
@@ -201,7 +205,7 @@ impl Stage {
     /// Stores what the code left in the block.
     ///
     /// # Safety
-    /// As for [`Stage::fill`].
+    /// As for [`Detour::fill`].
     pub(super) unsafe fn drain(&self, found: &Found, arena: *mut u8) {
         // SAFETY: as in `fill`.
         unsafe {

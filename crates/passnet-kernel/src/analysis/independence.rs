@@ -3,8 +3,8 @@
 //! Addresses are mixed-radix numbers: if each digit's weight is at least the reach of all smaller digits, different
 //! digits give different addresses. Masks cap the reach of the digits they speak about.
 
-use super::analysis::{Analysis, Touch};
 use super::linear::{Linear, Sym, SymKind};
+use super::touches::{Analysis, Touch};
 use crate::ir::Function;
 use crate::plan::{ArgValue, Launch};
 

@@ -30,41 +30,52 @@ impl Known {
             _ => None,
         }
     }
+
+    /// The same kind of value with another form; `lost` for a pointer, and for what has no form, where there is none.
+    pub(super) fn moved(&self, form: impl Fn(&Linear) -> Option<Linear>, lost: Known) -> Known {
+        match self {
+            Known::Int(l) => form(l).map_or(Known::Nothing, Known::Int),
+            Known::Pointer { param, bytes } => {
+                form(bytes).map_or(lost, |bytes| Known::Pointer { param: *param, bytes })
+            }
+            _ => lost,
+        }
+    }
 }
 
 /// One load, store or atomic of the kernel.
 #[derive(Debug, Clone)]
-pub(super) struct Touch {
-    pub(super) param: Option<usize>,
-    pub(super) bytes: Option<Linear>,
-    pub(super) shape: Vec<u32>,
-    pub(super) elem: Elem,
-    pub(super) store: bool,
-    pub(super) atomic: bool,
-    pub(super) has_mask: bool,
+pub(crate) struct Touch {
+    pub(crate) param: Option<usize>,
+    pub(crate) bytes: Option<Linear>,
+    pub(crate) shape: Vec<u32>,
+    pub(crate) elem: Elem,
+    pub(crate) store: bool,
+    pub(crate) atomic: bool,
+    pub(crate) has_mask: bool,
     /// Constraints that hold wherever the access happens: `form < 0`.
-    pub(super) conditions: Vec<Linear>,
+    pub(crate) conditions: Vec<Linear>,
     /// Whether every program certainly gets here.
-    pub(super) unconditional: bool,
-    pub(super) loc: Loc,
+    pub(crate) unconditional: bool,
+    pub(crate) loc: Loc,
 }
 
 /// An integer operation whose result may leave its type.
 #[derive(Debug, Clone)]
-pub(super) struct Overflow {
-    pub(super) elem: Elem,
-    pub(super) low: i128,
-    pub(super) high: i128,
-    pub(super) loc: Loc,
+pub(crate) struct Overflow {
+    pub(crate) elem: Elem,
+    pub(crate) low: i128,
+    pub(crate) high: i128,
+    pub(crate) loc: Loc,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Analysis {
-    pub(super) symbols: Vec<Symbol>,
-    pub(super) touches: Vec<Touch>,
-    pub(super) overflows: Vec<Overflow>,
+pub(crate) struct Analysis {
+    pub(crate) symbols: Vec<Symbol>,
+    pub(crate) touches: Vec<Touch>,
+    pub(crate) overflows: Vec<Overflow>,
     /// Symbols of program ids with more than one program.
-    pub(super) programs: Vec<Sym>,
+    pub(crate) programs: Vec<Sym>,
 }
 
 pub(super) struct Interp<'f> {
@@ -81,7 +92,7 @@ pub(super) struct Interp<'f> {
     pub(super) quiet: bool,
 }
 
-pub(super) fn analyze(f: &Function, launch: &Launch) -> Analysis {
+pub(crate) fn analyze(f: &Function, launch: &Launch) -> Analysis {
     let mut interp = Interp {
         f,
         launch,

@@ -1,7 +1,6 @@
 //! Lanes moved from one strided block of the arena to another.
 
-use super::tape::Dims;
-use super::views::for_rows;
+use crate::exec::views::{Dims, for_rows};
 
 /// Rows of the source that are shorter than this are taken side by side, so that the inner loop stays long.
 const SHORT: usize = 8;

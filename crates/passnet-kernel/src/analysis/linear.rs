@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Sym(pub(super) u32);
+pub(crate) struct Sym(pub(crate) u32);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum SymKind {
+pub(crate) enum SymKind {
     /// A program id.
     Program,
     /// Quotient or remainder of a program-dependent form.
@@ -21,18 +21,18 @@ pub(super) enum SymKind {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Symbol {
-    pub(super) kind: SymKind,
-    pub(super) low: i64,
-    pub(super) high: i64,
+pub(crate) struct Symbol {
+    pub(crate) kind: SymKind,
+    pub(crate) low: i64,
+    pub(crate) high: i64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Linear {
-    pub(super) constant: i64,
-    pub(super) terms: BTreeMap<Sym, i64>,
+pub(crate) struct Linear {
+    pub(crate) constant: i64,
+    pub(crate) terms: BTreeMap<Sym, i64>,
     /// Per dimension; empty for scalars.
-    pub(super) lanes: Vec<i64>,
+    pub(crate) lanes: Vec<i64>,
 }
 
 impl Linear {
@@ -78,7 +78,7 @@ impl Linear {
     }
 
     /// Smallest and largest value over all symbols and lanes of a block.
-    pub(super) fn range(&self, symbols: &[Symbol], shape: &[u32]) -> (i128, i128) {
+    pub(crate) fn range(&self, symbols: &[Symbol], shape: &[u32]) -> (i128, i128) {
         let (mut low, mut high) = (i128::from(self.constant), i128::from(self.constant));
         let mut add = |c: i64, from: i64, to: i64| {
             let (a, b) = (i128::from(c) * i128::from(from), i128::from(c) * i128::from(to));

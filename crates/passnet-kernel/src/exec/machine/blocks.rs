@@ -1,11 +1,11 @@
 //! Whole-block operations that are not worth vectorising by hand, and atomics.
 
-use super::fault::FaultKind;
-use super::lane::Lane;
-use super::run::{Machine, Result, read_lane, write_lane};
-use super::simd;
-use super::tape::{Atomic, AxisSizes, LaneOrder};
+use super::{Machine, Result, read_lane, write_lane};
+use crate::exec::fault::FaultKind;
+use crate::exec::simd;
+use crate::exec::tape::{Atomic, AxisSizes, LaneOrder};
 use crate::ir::AtomicOp;
+use crate::lane::Lane;
 use crate::types::Elem;
 use passnet_cpu::Isa;
 use passnet_cpu::halves::{round_to_bf16, round_to_f16};

@@ -1,14 +1,16 @@
 //! Runs a fused group: all its operations on one chunk of lanes, then the next chunk.
 
-use super::group_access::{AccessMode, Covered, Limits, Prepared, for_box_rows};
-use super::lane::Lane;
-use super::run::{Machine, Result, fill, write_lane};
-use super::simd::Kernel;
-use super::tape::{Access, Cost, Dims, Group, Micro, Place, Src, VReg};
-use super::views::for_rows;
+use super::access::{Covered, Limits, for_box_rows};
+use super::prepared::{AccessMode, Prepared};
+use super::{Machine, Result, fill, write_lane};
+use crate::exec::group::{Access, Cost, FusedGroup, Home, Micro};
+use crate::exec::registers::{Bounds, Src, VReg};
+use crate::exec::simd::Kernel;
+use crate::exec::views::{Dims, for_rows};
+use crate::lane::Lane;
 
 impl<'t> Machine<'t, '_> {
-    pub(super) fn group(&mut self, group: &'t Group) -> Result<()> {
+    pub(super) fn group(&mut self, group: &'t FusedGroup) -> Result<()> {
         #[cfg(all(target_arch = "x86_64", unix, feature = "machine-code"))]
         if self.native(group) {
             return Ok(());
@@ -39,17 +41,17 @@ impl<'t> Machine<'t, '_> {
         }
         let mut pointers = std::mem::take(&mut self.pointers);
         pointers.clear();
-        pointers.resize(super::run::group_registers(group), std::ptr::null_mut());
+        pointers.resize(group.homes.len(), std::ptr::null_mut());
         let mut start = 0;
         let mut result = Ok(());
         while start < group.lanes && result.is_ok() {
             let count = group.chunk.min(group.lanes - start);
             self.prefetch_next(group, &prepared, start + count);
             self.prefetch.spread(group.steps);
-            for (slot, &(place, lane)) in pointers.iter_mut().zip(&group.places) {
+            for (slot, &(place, lane)) in pointers.iter_mut().zip(&group.homes) {
                 *slot = match place {
-                    Place::Slot(s) => self.slot(usize::from(s)),
-                    Place::Full(offset) => self.arena(offset).wrapping_add(start * lane.size()),
+                    Home::Slot(s) => self.slot(usize::from(s)),
+                    Home::Full(offset) => self.arena(offset).wrapping_add(start * lane.size()),
                 };
             }
             result = self.chunk(group, &prepared, &mut pointers, start, count);
@@ -59,7 +61,7 @@ impl<'t> Machine<'t, '_> {
         self.prepared = prepared;
         result?;
         for reduction in &group.reductions {
-            if let (Place::Full(from), _) = group.places[usize::from(reduction.from.0)] {
+            if let (Home::Full(from), _) = group.homes[usize::from(reduction.from.0)] {
                 let (to, from) = (self.arena(reduction.to), self.arena(from));
                 // SAFETY: the block holds the group's lanes and the results have a place of their own.
                 unsafe { (reduction.f)(to, from, group.lanes / reduction.row, reduction.row, 1) };
@@ -68,7 +70,7 @@ impl<'t> Machine<'t, '_> {
         Ok(())
     }
 
-    pub(super) fn src(&self, src: Src, pointers: &[*mut u8]) -> *const u8 {
+    fn src(&self, src: Src, pointers: &[*mut u8]) -> *const u8 {
         match src {
             Src::V(VReg(r)) => pointers[usize::from(r)],
             Src::S(r) => self.reg_ptr(r),
@@ -76,9 +78,9 @@ impl<'t> Machine<'t, '_> {
         }
     }
 
-    pub(super) fn chunk(
+    fn chunk(
         &mut self,
-        group: &'t Group,
+        group: &'t FusedGroup,
         prepared: &[Prepared],
         pointers: &mut [*mut u8],
         start: usize,
@@ -110,64 +112,43 @@ impl<'t> Machine<'t, '_> {
                     }
                 }
                 Micro::Splat { dst, from } => {
-                    let lane = group.places[usize::from(dst.0)].1;
+                    let lane = group.homes[usize::from(dst.0)].1;
                     fill(pointers[usize::from(dst.0)], self.regs[from.0 as usize], lane, count);
                 }
                 Micro::Iota { dst, base, dims } => {
-                    let lane = group.places[usize::from(dst.0)].1;
+                    let lane = group.homes[usize::from(dst.0)].1;
                     iota(pointers[usize::from(dst.0)], self.int(*base), dims, lane, start, count);
                 }
                 Micro::Divided { dst, base, dims, divisor, quotient } => {
-                    let lane = group.places[usize::from(dst.0)].1;
+                    let lane = group.homes[usize::from(dst.0)].1;
                     let numbers = (self.int(*base), self.int(*divisor));
                     let dst = pointers[usize::from(dst.0)];
                     divided(dst, numbers, dims, lane, *quotient, (start, count));
                 }
                 Micro::SelectBox { dst, bounds, shape, a, b } => {
-                    let (place, lane) = group.places[usize::from(dst.0)];
-                    let covered = self.covered(bounds, shape.iter().copied());
-                    let only = match covered {
-                        Covered::All => Some(a),
-                        Covered::Part => None,
-                        Covered::Nothing => Some(b),
-                    };
-                    match (only, place) {
-                        // The result is one of the operands.
-                        (Some(Src::V(r)), Place::Slot(_)) => {
-                            pointers[usize::from(dst.0)] = pointers[usize::from(r.0)];
-                        }
-                        _ => {
-                            let to = pointers[usize::from(dst.0)];
-                            self.copy_lanes(*only.unwrap_or(b), pointers, to, lane, (0, count));
-                            if only.is_none() {
-                                let limits = self.limits(bounds, shape.iter().copied());
-                                let dims: Dims = shape.iter().map(|&s| (s, 0)).collect();
-                                for_box_rows(
-                                    &dims,
-                                    Some(&limits),
-                                    start,
-                                    count,
-                                    |at, run, _, _| {
-                                        self.copy_lanes(*a, pointers, to, lane, (at, run));
-                                    },
-                                );
-                            }
-                        }
-                    }
+                    let place = group.homes[usize::from(dst.0)];
+                    self.select_box(
+                        *dst,
+                        place,
+                        (bounds, shape),
+                        (*a, *b),
+                        pointers,
+                        (start, count),
+                    );
                 }
                 Micro::BoxMask { dst, bounds, shape } => {
                     let limits = self.limits(bounds, shape.iter().copied());
                     box_mask(pointers[usize::from(dst.0)], &limits, shape, start, count);
                 }
                 Micro::Strided { dst, from, dims } => {
-                    let lane = group.places[usize::from(dst.0)].1;
+                    let lane = group.homes[usize::from(dst.0)].1;
                     let from = self.arena(*from);
                     strided(pointers[usize::from(dst.0)], from, dims, lane.size(), start, count);
                 }
                 Micro::Load { dst, access } => {
                     let (a, p) = (&group.accesses[*access], prepared[*access]);
                     let d = usize::from(dst.0);
-                    if p.mode == AccessMode::Direct && matches!(group.places[d].0, Place::Slot(_)) {
+                    if p.mode == AccessMode::Direct && matches!(group.homes[d].0, Home::Slot(_)) {
                         pointers[d] = p.base.wrapping_add(start * a.elem.size());
                     } else {
                         self.load(a, p, pointers, pointers[d], start, count)?;
@@ -186,9 +167,40 @@ impl<'t> Machine<'t, '_> {
         Ok(())
     }
 
+    /// Lanes of `a` inside a box, of `b` outside.
+    fn select_box(
+        &self,
+        dst: VReg,
+        (place, lane): (Home, Lane),
+        (bounds, shape): (&Bounds, &[usize]),
+        (a, b): (Src, Src),
+        pointers: &mut [*mut u8],
+        (start, count): (usize, usize),
+    ) {
+        let only = match self.covered(bounds, shape.iter().copied()) {
+            Covered::All => Some(a),
+            Covered::Part => None,
+            Covered::Nothing => Some(b),
+        };
+        if let (Some(Src::V(r)), Home::Slot(_)) = (only, place) {
+            // The result is one of the operands.
+            pointers[usize::from(dst.0)] = pointers[usize::from(r.0)];
+            return;
+        }
+        let to = pointers[usize::from(dst.0)];
+        self.copy_lanes(only.unwrap_or(b), pointers, to, lane, (0, count));
+        if only.is_none() {
+            let limits = self.limits(bounds, shape.iter().copied());
+            let dims: Dims = shape.iter().map(|&size| (size, 0)).collect();
+            for_box_rows(&dims, Some(&limits), start, count, |at, run, _, _| {
+                self.copy_lanes(a, pointers, to, lane, (at, run));
+            });
+        }
+    }
+
     /// Runs a kernel that takes long piece by piece, with requests to memory in between. `steps` are the bytes from
     /// one lane to the next, none for a scalar.
-    pub(super) fn map_in_pieces(
+    fn map_in_pieces(
         &mut self,
         f: Kernel,
         (d, (a, b, c)): (*mut u8, (*const u8, *const u8, *const u8)),
@@ -216,7 +228,7 @@ impl<'t> Machine<'t, '_> {
     }
 
     /// Guesses where the accesses will be when the group runs next: as far on as they came since the last time.
-    pub(super) fn predict(&mut self, group: &Group, prepared: &[Prepared]) {
+    fn predict(&mut self, group: &FusedGroup, prepared: &[Prepared]) {
         for (i, (access, p)) in group.accesses.iter().zip(prepared).enumerate() {
             let Some(last) = self.last_base.get_mut(group.first_access + i) else { continue };
             let before = std::mem::replace(last, p.base);
@@ -229,7 +241,7 @@ impl<'t> Machine<'t, '_> {
     }
 
     /// Requests the chunk that begins at `start`, if the group has one.
-    pub(super) fn prefetch_next(&mut self, group: &Group, prepared: &[Prepared], start: usize) {
+    fn prefetch_next(&mut self, group: &FusedGroup, prepared: &[Prepared], start: usize) {
         if start >= group.lanes {
             return;
         }
@@ -269,14 +281,14 @@ impl<'t> Machine<'t, '_> {
 }
 
 /// Bytes from one lane of an operand to the next.
-pub(super) fn lane_bytes(group: &Group, src: Src) -> usize {
+fn lane_bytes(group: &FusedGroup, src: Src) -> usize {
     match src {
-        Src::V(r) => group.places[usize::from(r.0)].1.size(),
+        Src::V(r) => group.homes[usize::from(r.0)].1.size(),
         Src::S(_) | Src::None => 0,
     }
 }
 
-pub(super) fn iota(dst: *mut u8, base: i64, dims: &Dims, lane: Lane, start: usize, count: usize) {
+fn iota(dst: *mut u8, base: i64, dims: &Dims, lane: Lane, start: usize, count: usize) {
     for_rows(dims, start, count, |at, run, offset, stride| {
         let first = base.wrapping_add(offset);
         // SAFETY: the register holds `count` lanes of this type.
@@ -301,7 +313,7 @@ pub(super) fn iota(dst: *mut u8, base: i64, dims: &Dims, lane: Lane, start: usiz
 }
 
 /// Quotients or remainders from run to run: one division a row.
-pub(super) fn divided(
+fn divided(
     dst: *mut u8,
     (base, divisor): (i64, i64),
     dims: &Dims,
@@ -340,7 +352,7 @@ pub(super) fn divided(
     });
 }
 
-pub(super) fn box_mask(dst: *mut u8, limits: &Limits, shape: &[usize], start: usize, count: usize) {
+fn box_mask(dst: *mut u8, limits: &Limits, shape: &[usize], start: usize, count: usize) {
     // SAFETY: the register holds `count` bytes.
     let out = unsafe { std::slice::from_raw_parts_mut(dst, count) };
     out.fill(0);
@@ -351,14 +363,7 @@ pub(super) fn box_mask(dst: *mut u8, limits: &Limits, shape: &[usize], start: us
     for_box_rows(&dims, Some(limits), start, count, |at, run, _, _| out[at..at + run].fill(1));
 }
 
-pub(super) fn strided(
-    dst: *mut u8,
-    from: *const u8,
-    dims: &Dims,
-    size: usize,
-    start: usize,
-    count: usize,
-) {
+fn strided(dst: *mut u8, from: *const u8, dims: &Dims, size: usize, start: usize, count: usize) {
     for_rows(dims, start, count, |at, run, offset, stride| {
         // SAFETY: the view stays inside its block; the register holds `count` lanes of `size` bytes.
         unsafe {
