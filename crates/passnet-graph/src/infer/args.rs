@@ -1,13 +1,14 @@
 //! The arguments of a call as rules ask for them: tensors, sizes, numbers, with torch's conversions.
 
 use super::dim::Dim;
+use super::problem::{Outcome, Problem};
 use super::promote::Operand;
 use super::scope::Scope;
 use super::value::{Scalar, Shape, TensorType, Value};
-use super::{Outcome, Problem};
 use crate::dtype::DType;
 use crate::graph::Arg;
 use crate::ops::{Bound, Op, Value as Slot};
+use crate::view::List;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
@@ -184,6 +185,11 @@ impl<'a, 'g: 'a> Args<'a, 'g> {
         Ok(ints)
     }
 
+    /// The values of an integer or a sequence of integers.
+    pub(super) fn numbers(&self, name: &str) -> Outcome<List<i64>> {
+        Ok(self.ints(name)?.iter().map(|dim| dim.size).collect())
+    }
+
     /// `None` when the parameter is `None` or not one of this overload.
     pub(super) fn optional_ints(&self, name: &str) -> Outcome<Option<Shape>> {
         match self.bound.signature.position(name).map(|index| self.bound.values[index]) {
@@ -245,9 +251,9 @@ impl<'a, 'g: 'a> Args<'a, 'g> {
     }
 
     /// Like [`Args::axis`], for several distinct dimensions.
-    pub(super) fn axes(&self, name: &str, rank: usize) -> Outcome<Option<SmallVec<[usize; 5]>>> {
+    pub(super) fn axes(&self, name: &str, rank: usize) -> Outcome<Option<List<usize>>> {
         let Some(ints) = self.optional_ints(name)? else { return Ok(None) };
-        let mut axes: SmallVec<[usize; 5]> = SmallVec::new();
+        let mut axes: List<usize> = SmallVec::new();
         for int in &ints {
             let axis = wrap_axis(int.size, rank)?;
             if axes.contains(&axis) {
@@ -289,15 +295,7 @@ fn not_a_tensor(name: &str, value: &Value) -> Problem {
 
 /// `-1` is the last dimension; a 0-d tensor counts as having one.
 pub(super) fn wrap_axis(axis: i64, rank: usize) -> Outcome<usize> {
-    let extent = (rank as i64).max(1);
-    if axis < -extent || axis >= extent {
-        return Err(Problem::invalid(format!(
-            "Dimension out of range (expected to be in range of [{}, {}], but got {axis})",
-            -extent,
-            extent - 1
-        )));
-    }
-    Ok(if axis < 0 { axis + extent } else { axis } as usize)
+    Ok(crate::view::shape::axis(axis, rank)?)
 }
 
 /// The operand view of a tensor or number.

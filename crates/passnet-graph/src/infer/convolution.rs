@@ -2,9 +2,10 @@
 
 use super::args::Args;
 use super::dim::Dim;
+use super::problem::{Outcome, Problem};
 use super::promote::message_name;
+use super::strides;
 use super::value::{Shape, TensorType, Value};
-use super::{Outcome, Problem, strides};
 use crate::ops::Op;
 use smallvec::SmallVec;
 

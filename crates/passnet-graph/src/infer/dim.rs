@@ -3,7 +3,8 @@
 //! Decisions (does this broadcast, is this a view) look at the number; the expression rides along so that a
 //! result can be read as `S0*4` and re-evaluated for other values of `S0`.
 
-use super::Problem;
+use super::problem::Problem;
+use crate::view::{Number, Size, ViewError};
 use std::fmt;
 use std::sync::Arc;
 
@@ -158,6 +159,64 @@ impl Dim {
             Some(_) => Dim::fixed(size),
             None => Dim { size, expr: Some(Arc::new(expr.bounded())) },
         })
+    }
+}
+
+/// A size is a number of the rules of views, its expression carried along.
+impl Number for Dim {
+    fn fixed(value: i64) -> Self {
+        Dim::fixed(value)
+    }
+
+    fn value(&self) -> i64 {
+        self.size
+    }
+
+    fn plus(&self, other: &Self) -> Result<Self, ViewError> {
+        self.add(other).map_err(refused)
+    }
+
+    fn minus(&self, other: &Self) -> Result<Self, ViewError> {
+        self.sub(other).map_err(refused)
+    }
+
+    fn times(&self, other: &Self) -> Result<Self, ViewError> {
+        self.mul(other).map_err(refused)
+    }
+
+    fn over(&self, other: &Self) -> Result<Self, ViewError> {
+        self.floor_div(other).map_err(refused)
+    }
+
+    fn least(&self, other: &Self) -> Result<Self, ViewError> {
+        self.min(other).map_err(refused)
+    }
+
+    fn is_symbolic(&self) -> bool {
+        self.expr.is_some()
+    }
+}
+
+impl Size for Dim {
+    type Number = Dim;
+
+    fn value(&self) -> i64 {
+        self.size
+    }
+
+    fn number(&self) -> Dim {
+        self.clone()
+    }
+
+    fn from_number(number: Dim) -> Self {
+        number
+    }
+}
+
+fn refused(problem: Problem) -> ViewError {
+    match problem {
+        Problem::Invalid(message) => ViewError::Value(message.into()),
+        Problem::Unknown(reason) => ViewError::Value(reason.to_string()),
     }
 }
 

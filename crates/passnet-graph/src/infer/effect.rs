@@ -1,8 +1,8 @@
 //! Calls made for what they do, and vmap: inside it, a mapped dimension is hidden from every operation.
 
 use super::args::{Args, wrap_axis};
+use super::problem::{Outcome, Problem};
 use super::value::{MappedDim, Value};
-use super::{Outcome, Problem};
 use crate::ops::Op;
 use smallvec::SmallVec;
 

@@ -2,12 +2,12 @@
 
 use super::args::Args;
 use super::dim::Dim;
-use super::part::diagonal_view;
 use super::pointwise::elementwise;
+use super::problem::{Outcome, Problem};
 use super::promote::message_name;
+use super::strides;
 use super::value::{Shape, Strides, TensorType, Value};
-use super::view::{permuted, unsqueezed};
-use super::{Outcome, Problem, strides};
+use crate::view::region::{diagonal, permuted, unsqueezed};
 use smallvec::SmallVec;
 
 /// A subscript letter, or a dimension covered by `...` (counted from the right).
@@ -172,7 +172,7 @@ fn aligned(operand: &TensorType, labels: &[Label], all: &[Label]) -> Outcome<Ten
             // `ii`: the diagonal, which takes the place of the first.
             Some(first) => {
                 let second = own.len();
-                view = diagonal_view(&view, 0, first, second)?;
+                view = diagonal(&view, 0, first, second)?;
                 let mut order: SmallVec<[usize; 6]> = (0..view.rank()).collect();
                 let last = order.pop().unwrap_or(0);
                 order.insert(first, last);

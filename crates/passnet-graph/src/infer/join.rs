@@ -3,12 +3,13 @@
 use super::args::Args;
 use super::dim::Dim;
 use super::pointwise::elementwise;
+use super::problem::{Outcome, Problem};
 use super::promote::{Operand, message_name, result_type};
+use super::strides;
 use super::value::{Shape, TensorType, Value};
-use super::view::unsqueezed;
-use super::{Outcome, Problem, strides};
 use crate::dtype::DType;
 use crate::ops::Op;
+use crate::view::region::unsqueezed;
 use smallvec::SmallVec;
 
 pub(super) fn join(args: &Args) -> Outcome<Value> {
@@ -30,7 +31,7 @@ pub(super) fn join(args: &Args) -> Outcome<Value> {
                     )));
                 }
             }
-            let rows: Vec<TensorType> = tensors.iter().map(|t| unsqueezed(t, axis)).collect();
+            let rows: Vec<TensorType> = tensors.iter().map(|t| unsqueezed(*t, axis)).collect();
             let shape = cat(args, &rows.iter().collect::<Vec<_>>(), axis as i64)?;
             Ok(TensorType::contiguous(shape.dtype, shape.shape).into())
         }

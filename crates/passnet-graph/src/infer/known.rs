@@ -182,7 +182,7 @@ fn broadcast(scope: &Scope, value: &Value, result: &TensorType) -> Option<Vec<f6
                 return None;
             }
             let strides =
-                super::strides::broadcast_strides(&result.shape, &tensor.shape, &tensor.strides);
+                crate::view::layout::broadcast(&result.shape, &tensor.shape, &tensor.strides);
             tensor.viewed(result.shape.clone(), strides).known_elements()
         }
         _ => None,

@@ -2,9 +2,9 @@
 
 use super::args::Args;
 use super::pointwise::elementwise;
+use super::problem::{Outcome, Problem};
 use super::promote::{Operand, result_type};
 use super::value::{Shape, TensorType, Value};
-use super::{Outcome, Problem};
 use crate::dtype::{DType, Kind};
 
 /// `mse_loss` and `l1_loss`.

@@ -22,6 +22,7 @@ mod movement;
 mod normalisation;
 mod part;
 mod pointwise;
+mod problem;
 mod promote;
 mod reduction;
 mod report;
@@ -36,6 +37,7 @@ mod value;
 mod view;
 
 pub use dim::Dim;
+pub use problem::Problem;
 pub use report::{outline, report};
 pub use scope::Guard;
 pub use setup::{infer_folder, inputs_from};
@@ -44,29 +46,8 @@ pub use value::{Scalar, Shape, Strides, TensorType, Value};
 use crate::graph::{Call, Graph, NodeId, NodeKind};
 use crate::ops::Class;
 use args::Args;
+use problem::Outcome;
 use scope::Scope;
-use std::sync::Arc;
-
-/// Why a rule gave no type.
-#[derive(Debug, Clone)]
-pub enum Problem {
-    /// Torch would refuse the call.
-    Invalid(Box<str>),
-    /// The type depends on what is not known here.
-    Unknown(Arc<str>),
-}
-
-impl Problem {
-    pub fn invalid(message: impl Into<String>) -> Self {
-        Problem::Invalid(message.into().into_boxed_str())
-    }
-
-    pub fn unknown(reason: impl Into<String>) -> Self {
-        Problem::Unknown(reason.into().into())
-    }
-}
-
-pub(crate) type Outcome<T> = Result<T, Problem>;
 
 /// A node that torch would refuse.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,11 +2,12 @@
 
 use super::args::Args;
 use super::dim::Dim;
-use super::part::diagonal_view;
+use super::problem::{Outcome, Problem};
+use super::strides;
 use super::value::{Shape, TensorType, Value};
 use super::view::reshaped;
-use super::{Outcome, Problem, strides};
 use crate::ops::Op;
+use crate::view::region;
 use smallvec::SmallVec;
 
 /// A new tensor that keeps channels-last where the argument has it, and is contiguous otherwise.
@@ -180,7 +181,7 @@ fn diag(args: &Args, input: &TensorType) -> Outcome<Value> {
             Ok(TensorType::contiguous(input.dtype, strides::shape([side.clone(), side])).into())
         }
         2 => {
-            let diagonal = diagonal_view(input, offset, 0, 1)?;
+            let diagonal = region::diagonal(input, offset, 0, 1)?;
             Ok(TensorType::contiguous(input.dtype, diagonal.shape).into())
         }
         rank => Err(Problem::invalid(format!("diag(): Supports 1D or 2D tensors. Got {rank}D"))),

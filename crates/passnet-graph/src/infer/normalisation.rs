@@ -3,9 +3,10 @@
 use super::args::Args;
 use super::movement::suggested;
 use super::pointwise::elementwise;
+use super::problem::{Outcome, Problem};
 use super::promote::{Operand, message_name, result_type};
+use super::strides;
 use super::value::{TensorType, Value};
-use super::{Outcome, Problem, strides};
 use crate::dtype::Kind;
 use crate::ops::Op;
 

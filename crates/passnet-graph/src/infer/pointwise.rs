@@ -1,9 +1,10 @@
 //! One result element from the elements at the same place: promotion, broadcasting, common layout.
 
 use super::args::{Args, as_operand};
+use super::problem::{Outcome, Problem};
 use super::promote::{Operand, message_name, result_type, to_float};
 use super::value::{Scalar, TensorType, Value};
-use super::{Outcome, Problem, scalar, strides};
+use super::{scalar, strides};
 use crate::dtype::{DType, Kind};
 use crate::ops::Op;
 use smallvec::SmallVec;

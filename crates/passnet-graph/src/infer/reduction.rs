@@ -3,15 +3,15 @@
 use super::args::{Args, wrap_axis};
 use super::dim::Dim;
 use super::pointwise::elementwise;
+use super::problem::{Outcome, Problem};
 use super::promote::{Operand, message_name, result_type};
+use super::strides;
 use super::value::{Shape, TensorType, Value};
-use super::{Outcome, Problem, strides};
 use crate::dtype::{DType, Kind};
 use crate::graph::Arg;
 use crate::ops::Op;
-use smallvec::SmallVec;
 
-type Axes = SmallVec<[usize; 5]>;
+type Axes = crate::view::List<usize>;
 
 /// The shape after folding the given dimensions; none given means all.
 fn folded(shape: &[Dim], axes: Option<&[usize]>, keep: bool) -> Shape {

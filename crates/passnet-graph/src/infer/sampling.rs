@@ -3,11 +3,12 @@
 use super::args::Args;
 use super::dim::Dim;
 use super::movement::suggested;
+use super::problem::{Outcome, Problem};
+use super::strides;
 use super::value::{Shape, TensorType, Value};
-use super::view::unsqueezed;
-use super::{Outcome, Problem, strides};
 use crate::dtype::DType;
 use crate::ops::Op;
+use crate::view::region::unsqueezed;
 
 fn spatial_count(op: Op) -> usize {
     match op {

@@ -2,8 +2,9 @@
 
 use super::args::Args;
 use super::dim::Dim;
+use super::problem::{Outcome, Problem};
+use super::strides;
 use super::value::{Scalar, Value};
-use super::{Outcome, Problem, strides};
 use crate::dtype::{DType, Device};
 use crate::ops::Op;
 

@@ -2,13 +2,14 @@
 
 use super::args::Args;
 use super::dim::Dim;
-use super::part::{narrowed, selected};
+use super::problem::{Outcome, Problem};
+use super::strides;
 use super::value::{Scalar, Shape, Strides, TensorType, Value};
-use super::view::{permuted, unsqueezed};
-use super::{Outcome, Problem, strides};
 use crate::dtype::DType;
 use crate::graph::Arg;
 use crate::ops::Op;
+use crate::view::region::{narrowed, permuted, selected, unsqueezed};
+use crate::view::shape::{self, Run};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
@@ -35,8 +36,8 @@ fn sequence_item(args: &Args, items: &[Value]) -> Outcome<Value> {
     let index = args.value("index")?;
     if let Value::Slice(parts) = &*index {
         let size = Dim::fixed(items.len() as i64);
-        let (start, length, step) = slice(args, parts, &size)?;
-        let picked = (0..length.size).map(|i| (start + i * step) as usize);
+        let run = slice(args, parts, &size)?;
+        let picked = (0..run.length.size).map(|i| (run.start + i * run.step) as usize);
         return Ok(Value::Sequence(picked.filter_map(|i| items.get(i).cloned()).collect()));
     }
     let place = args.as_int(&index, "index")?.size;
@@ -48,37 +49,14 @@ fn sequence_item(args: &Args, items: &[Value]) -> Outcome<Value> {
         .ok_or_else(|| Problem::invalid("tuple index out of range"))
 }
 
-/// A slice of a dimension: where it starts, how long it is, its step.
-fn slice(args: &Args, parts: &[Value; 3], size: &Dim) -> Outcome<(i64, Dim, i64)> {
-    let bound = |value: &Value, default: Dim| -> Outcome<Dim> {
-        let given = match value {
-            Value::None => return Ok(default),
-            value => args.as_int(value, "slice")?,
-        };
-        let given = if given.size < 0 { given.add(size).unwrap_or(Dim::fixed(0)) } else { given };
-        Ok(if given.size < 0 {
-            Dim::fixed(0)
-        } else if given.size > size.size {
-            size.clone()
-        } else {
-            given
-        })
+/// A slice of a dimension.
+fn slice(args: &Args, parts: &[Value; 3], size: &Dim) -> Outcome<Run<Dim>> {
+    let number = |value: &Value, name: &str| match value {
+        Value::None => Ok(None),
+        value => args.as_int(value, name).map(Some),
     };
-    let step = match &parts[2] {
-        Value::None => 1,
-        value => args.as_int(value, "step")?.size,
-    };
-    if step <= 0 {
-        return Err(Problem::invalid("step must be greater than zero"));
-    }
-    let start = bound(&parts[0], Dim::fixed(0))?;
-    let stop = bound(&parts[1], size.clone())?;
-    if stop.size <= start.size {
-        return Ok((start.size, Dim::fixed(0), step));
-    }
-    let span = stop.sub(&start)?;
-    let length = if step == 1 { span } else { span.add(&Dim::fixed(step - 1))?.divided(step)? };
-    Ok((start.size, length, step))
+    let step = number(&parts[2], "step")?.map_or(1, |step| step.size);
+    Ok(shape::slice(size, number(&parts[0], "slice")?, number(&parts[1], "slice")?, step)?)
 }
 
 /// The parts of a subscript: a tuple's entries, or the one index itself.
@@ -122,9 +100,8 @@ fn index<'a>(args: &Args<'a, '_>, tensor: &TensorType, index: &'a Arg) -> Outcom
                 axis += 1;
             }
             Value::Slice(parts) => {
-                let (start, length, step) =
-                    slice(args, parts, view.shape.get(axis).ok_or_else(too_many)?)?;
-                view = narrowed(&view, axis, start, length, step);
+                let run = slice(args, parts, view.shape.get(axis).ok_or_else(too_many)?)?;
+                view = narrowed(&view, axis, run);
                 axis += 1;
                 remaining -= 1;
             }
