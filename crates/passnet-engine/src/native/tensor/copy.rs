@@ -157,13 +157,12 @@ impl Tensor {
         if self.is_contiguous() {
             return (0..self.ndim()).collect();
         }
-        let operand = layout::Operand { shape: &self.shape, strides: &self.strides };
-        if layout::is_non_overlapping_and_dense(&self.shape, &self.strides) {
+        if layout::is_dense(&self.shape, &self.strides) {
             let mut order: Dims = (0..self.ndim()).collect();
             order.sort_by_key(|&d| std::cmp::Reverse(self.strides[d]));
             return order;
         }
-        layout::pointwise_order(&self.shape, &[operand])
+        layout::pointwise_order(&self.shape, &[(&self.shape, &self.strides)])
     }
 
     /// A row-major copy in the given type.

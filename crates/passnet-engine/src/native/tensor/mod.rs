@@ -171,7 +171,7 @@ impl Tensor {
         Ok(Tensor {
             storage: Arc::new(RwLock::new(memory)),
             dtype,
-            strides: layout::contiguous_strides(shape),
+            strides: layout::contiguous(shape),
             shape: shape.into(),
             offset: 0,
         })
@@ -318,7 +318,7 @@ impl Tensor {
 
     /// A dimension number, negative counted from the end.
     pub fn dim(&self, dim: i64) -> Result<usize> {
-        layout::wrap_dim(dim, self.ndim())
+        Ok(passnet_graph::view::shape::axis(dim, self.ndim())?)
     }
 
     pub fn is_contiguous(&self) -> bool {
@@ -394,7 +394,7 @@ impl Tensor {
             return Ok(Strided { data, strides: self.strides.clone() });
         }
         let data = self.values::<T>()?;
-        Ok(Strided { data, strides: layout::contiguous_strides(&self.shape) })
+        Ok(Strided { data, strides: layout::contiguous(&self.shape) })
     }
 
     /// The elements at their own strides, as raw words of the same width.

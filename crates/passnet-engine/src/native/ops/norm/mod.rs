@@ -6,7 +6,7 @@ use super::pointwise::{self, Unary, blocks, unary::pick};
 use super::reduce::{self, Term, moments, row_moments, sum_run};
 use crate::native::error::{Result, ensure};
 use crate::native::tensor::element::Real;
-use crate::native::tensor::layout::{Dims, looks_channels_last};
+use crate::native::tensor::layout::{Dims, suggests_channels_last};
 use crate::native::tensor::{Arg, Buffer, Scalar, Tensor, Values};
 use passnet_cpu::multiversion;
 use passnet_cpu::parallel::{GRAIN, for_each_chunk};
@@ -451,7 +451,7 @@ pub fn group_norm(
         DType::Float64 => group_rows::<f64>(input, batch, groups, &weight, &bias, eps)?,
         _ => group_rows::<f32>(input, batch, groups, &weight, &bias, eps)?,
     };
-    if looks_channels_last(input.shape(), input.strides()) {
+    if suggests_channels_last(input.shape(), input.strides()) {
         result.channels_last()
     } else {
         Ok(result)
