@@ -36,6 +36,9 @@ pub(super) struct MappedDim {
 
 pub(super) const FRESH: u32 = u32::MAX;
 
+/// Largest tensor whose elements are followed.
+pub(super) const MAX_KNOWN_ELEMENTS: usize = 4096;
+
 impl TensorType {
     /// A new tensor, contiguous.
     pub fn contiguous(dtype: DType, shape: impl Into<Shape>) -> Self {
@@ -106,7 +109,7 @@ impl TensorType {
     pub(super) fn known_elements(&self) -> Option<Vec<f64>> {
         let memory = self.memory.as_ref()?;
         let count = usize::try_from(self.elements()).ok()?;
-        if count > super::known::MAX_ELEMENTS || !self.mapped.is_empty() {
+        if count > MAX_KNOWN_ELEMENTS || !self.mapped.is_empty() {
             return None;
         }
         let mut elements = Vec::with_capacity(count);
