@@ -12,6 +12,14 @@ use smallvec::{SmallVec, smallvec};
 /// Sizes or strides, in elements.
 pub type Dims = List<usize>;
 
+/// Sizes, strides and offset of a view, in elements.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Region {
+    pub shape: Dims,
+    pub strides: Dims,
+    pub offset: usize,
+}
+
 /// The number of elements, or an error where it does not fit in memory.
 pub(crate) fn numel(shape: &[usize]) -> Result<usize> {
     let mut product = 1usize;
@@ -150,6 +158,15 @@ impl Iterator for Runs<'_> {
         }
         Some(current)
     }
+}
+
+/// The permutation that undoes another.
+pub(crate) fn inverse(order: &[usize]) -> Dims {
+    let mut result: Dims = SmallVec::from_elem(0, order.len());
+    for (position, &d) in order.iter().enumerate() {
+        result[d] = position;
+    }
+    result
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Views: other shapes over the same memory. What a view is, `passnet_graph::view` says; the memory is ours.
 
-use super::copy::inverse;
-use super::layout::{self, Dims};
+use super::layout::{self, Dims, Region, inverse};
 use super::{Complex, Tensor};
 use crate::native::error::{Result, ensure};
 use passnet_graph::DType;
@@ -10,14 +9,6 @@ use passnet_graph::view::{List, Size, Strided, region};
 
 /// Steps beyond this are cut: one step already leaves every dimension, and sums of steps stay within a word.
 const LONGEST_STEP: i64 = i32::MAX as i64;
-
-/// Sizes, strides and offset of a view, in elements.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Region {
-    pub shape: Dims,
-    pub strides: Dims,
-    pub offset: usize,
-}
 
 impl Strided for Tensor {
     type Size = usize;

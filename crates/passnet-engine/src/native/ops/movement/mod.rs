@@ -6,7 +6,6 @@ pub use pad::{PadMode, pad};
 
 use super::indexing::index_select;
 use crate::native::error::{Result, ensure};
-use crate::native::tensor::copy::gather_words;
 use crate::native::tensor::element::{Plain, with_width};
 use crate::native::tensor::layout::{
     Dims, Runs, channels_last_order, contiguous, numel, suggests_channels_last,
@@ -68,7 +67,7 @@ fn join(parts: &[Tensor], d: usize, dtype: DType) -> Result<Tensor> {
             let mut start = 0;
             for part in parts {
                 let length = part.numel();
-                gather_words(part, &mut out[start..start + length])?;
+                part.gather_words(&mut out[start..start + length])?;
                 start += length;
             }
         } else if let Some(rows) = GRAIN.checked_div(total) {
