@@ -330,12 +330,12 @@ fn no_structure_of_a_withheld_set_is_learned_from() {
     let mut store = Store::open_for_writing(&path, workers(2)).unwrap();
     let before = training(&store);
     assert!(before > 0);
-    tasks::split_tasks_without(&mut store, 2, &Withheld::default()).unwrap();
+    sides::split_tasks_without(&mut store, 2, &Withheld::default()).unwrap();
     assert_eq!(training(&store), before, "nothing is withheld by nothing");
     let found = difference(&store, &withheld).unwrap();
     assert_eq!(found.training.tasks, before);
     assert!(found.withheld.tasks > before && found.training.median > 0, "{found:?}");
-    let reports = tasks::split_tasks_without(&mut store, 2, &withheld).unwrap();
+    let reports = sides::split_tasks_without(&mut store, 2, &withheld).unwrap();
     assert_eq!(training(&store), 0, "all of it stands in the withheld set");
     assert!(reports.iter().all(|report| report.training == 0));
     let found = difference(&store, &withheld).unwrap();
