@@ -2,14 +2,14 @@
 
 use super::args::{Args, wrap_axis};
 use super::dim::Dim;
-use super::problem::{Outcome, Problem};
+use super::problem::{Inferred, Problem};
 use super::value::{Shape, TensorType, Value};
 use crate::dtype::{DType, Kind};
 use crate::ops::Op;
 use smallvec::SmallVec;
 
 /// One transform along one or more dimensions.
-pub(super) fn transform(args: &Args) -> Outcome<Value> {
+pub(super) fn transform(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     let op = args.op();
     let real_input = matches!(op, Op::Rfft | Op::Rfft2);
@@ -50,7 +50,7 @@ pub(super) fn transform(args: &Args) -> Outcome<Value> {
     Ok(laid_out(dtype, shape, &axes).into())
 }
 
-fn axes(args: &Args, rank: usize) -> Outcome<crate::view::List<usize>> {
+fn axes(args: &Args, rank: usize) -> Inferred<crate::view::List<usize>> {
     let mut axes: crate::view::List<usize> = SmallVec::new();
     match args.optional_ints("dim")? {
         Some(dims) => {

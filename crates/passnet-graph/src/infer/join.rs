@@ -3,7 +3,7 @@
 use super::args::Args;
 use super::dim::Dim;
 use super::pointwise::elementwise;
-use super::problem::{Outcome, Problem};
+use super::problem::{Inferred, Problem};
 use super::promote::{Operand, message_name, result_type};
 use super::strides;
 use super::value::{Shape, TensorType, Value};
@@ -12,7 +12,7 @@ use crate::ops::Op;
 use crate::view::region::unsqueezed;
 use smallvec::SmallVec;
 
-pub(super) fn join(args: &Args) -> Outcome<Value> {
+pub(super) fn join(args: &Args) -> Inferred<Value> {
     let tensors = args.tensors("tensors")?;
     if tensors.is_empty() {
         return Err(Problem::invalid("expected a non-empty list of Tensors"));
@@ -55,7 +55,7 @@ fn at_least(tensor: &TensorType, rank: usize) -> TensorType {
     tensor
 }
 
-fn cat(args: &Args, tensors: &[&TensorType], axis: i64) -> Outcome<TensorType> {
+fn cat(args: &Args, tensors: &[&TensorType], axis: i64) -> Inferred<TensorType> {
     // A tensor of shape [0] fits everywhere: torch has always skipped it.
     let is_skipped = |tensor: &TensorType| tensor.rank() == 1 && tensor.shape[0].size == 0;
     let operands: Vec<Operand> = tensors.iter().map(|tensor| Operand::Tensor(tensor)).collect();
@@ -101,7 +101,7 @@ fn cat(args: &Args, tensors: &[&TensorType], axis: i64) -> Outcome<TensorType> {
 }
 
 /// `diff`: neighbours along a dimension, subtracted `n` times, after what is put before and behind.
-pub(super) fn diff(args: &Args) -> Outcome<Value> {
+pub(super) fn diff(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     if input.rank() == 0 {
         return Err(Problem::invalid("diff expects input to be at least one-dimensional"));
@@ -125,7 +125,7 @@ pub(super) fn diff(args: &Args) -> Outcome<Value> {
 }
 
 /// `meshgrid`, `cartesian_prod`.
-pub(super) fn grid(args: &Args) -> Outcome<Value> {
+pub(super) fn grid(args: &Args) -> Inferred<Value> {
     let tensors = args.tensors("tensors")?;
     let Some(first) = tensors.first() else {
         return Err(Problem::invalid("meshgrid expects a non-empty TensorList"));
@@ -175,7 +175,7 @@ pub(super) fn grid(args: &Args) -> Outcome<Value> {
     Ok(Value::Sequence(grids.collect()))
 }
 
-pub(super) fn complex(args: &Args) -> Outcome<Value> {
+pub(super) fn complex(args: &Args) -> Inferred<Value> {
     let names = if args.op() == Op::Complex { ["real", "imag"] } else { ["abs", "angle"] };
     let (left, right) = (args.tensor(names[0])?, args.tensor(names[1])?);
     if left.dtype != right.dtype {

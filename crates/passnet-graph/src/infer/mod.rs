@@ -46,7 +46,7 @@ pub use value::{Scalar, Shape, Strides, TensorType, Value};
 use crate::graph::{Call, Graph, NodeId, NodeKind};
 use crate::ops::Class;
 use args::Args;
-use problem::Outcome;
+use problem::Inferred;
 use scope::Scope;
 
 /// A node that torch would refuse.
@@ -161,7 +161,7 @@ impl Done {
 }
 
 /// Infers one call.
-fn step(scope: &Scope, call: &Call) -> Outcome<Done> {
+fn step(scope: &Scope, call: &Call) -> Inferred<Done> {
     if call.op().is_none() {
         return Err(Problem::invalid(format!("unknown operation `{}`", call.target.path())));
     }
@@ -183,7 +183,7 @@ fn step(scope: &Scope, call: &Call) -> Outcome<Done> {
 }
 
 /// The result of an in-place operation is its target: the shape may not grow, the dtype stays.
-fn in_place(args: &Args, value: Value) -> Outcome<Done> {
+fn in_place(args: &Args, value: Value) -> Inferred<Done> {
     let node = args.bound.mutated().and_then(|arg| arg.as_node());
     let (Some(node), Value::Tensor(result)) = (node, &value) else {
         // `n += 1` on a Python number makes a new number.
@@ -219,7 +219,7 @@ fn in_place(args: &Args, value: Value) -> Outcome<Done> {
     Ok(Done::SameObject { tensor: target.clone(), target: node, moved: false })
 }
 
-fn check_size(value: &mut Value) -> Outcome<()> {
+fn check_size(value: &mut Value) -> Inferred<()> {
     let mut problem = None;
     value.for_each_tensor_mut(&mut |tensor| {
         if tensor.shape.iter().any(|dim| dim.size < 0) {

@@ -2,7 +2,7 @@
 
 use super::args::Args;
 use super::dim::Dim;
-use super::problem::{Outcome, Problem};
+use super::problem::{Inferred, Problem};
 use super::value::{Strides, TensorType, Value};
 use crate::ops::Op;
 use crate::view::shape::{self, Run};
@@ -12,7 +12,7 @@ use crate::view::{List, region};
 const MAX_PIECES: i64 = 1 << 16;
 
 /// Pieces along a dimension.
-pub(super) fn pieces(args: &Args) -> Outcome<Value> {
+pub(super) fn pieces(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     if input.rank() == 0 {
         return Err(Problem::invalid("it expects at least a 1-dimensional tensor"));
@@ -31,7 +31,7 @@ fn sequence(views: Vec<TensorType>) -> Value {
     Value::Sequence(views.into_iter().map(Value::Tensor).collect())
 }
 
-fn split(args: &Args, dim: &Dim, axis: usize) -> Outcome<Vec<Dim>> {
+fn split(args: &Args, dim: &Dim, axis: usize) -> Inferred<Vec<Dim>> {
     let name = ["split_size_or_sections", "split_size", "split_sizes"]
         .into_iter()
         .find(|name| args.bound.has(name))
@@ -44,7 +44,7 @@ fn split(args: &Args, dim: &Dim, axis: usize) -> Outcome<Vec<Dim>> {
     Ok(lengths.into_vec())
 }
 
-fn tensor_split(args: &Args, input: &TensorType, axis: usize) -> Outcome<Value> {
+fn tensor_split(args: &Args, input: &TensorType, axis: usize) -> Inferred<Value> {
     let name = ["indices_or_sections", "sections", "indices"]
         .into_iter()
         .find(|name| args.bound.has(name))
@@ -64,7 +64,7 @@ fn tensor_split(args: &Args, input: &TensorType, axis: usize) -> Outcome<Value> 
 }
 
 /// `narrow`, `select`, `unbind`, `diagonal`, `unfold`, `as_strided`.
-pub(super) fn part(args: &Args) -> Outcome<Value> {
+pub(super) fn part(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     let rank = input.rank();
     let view = match args.op() {

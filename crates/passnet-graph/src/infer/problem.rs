@@ -12,7 +12,8 @@ pub enum Problem {
     Unknown(Arc<str>),
 }
 
-pub(super) type Outcome<T> = Result<T, Problem>;
+/// What a rule infers.
+pub(super) type Inferred<T> = Result<T, Problem>;
 
 impl Problem {
     pub fn invalid(message: impl Into<String>) -> Self {

@@ -1,7 +1,7 @@
 //! The state of one inference: values so far, guards, writes, vmap nesting.
 
 use super::dim::Dim;
-use super::problem::Outcome;
+use super::problem::Inferred;
 use super::value::{Shape, TensorType, Value};
 use crate::graph::NodeId;
 use crate::view::{region, shape};
@@ -145,12 +145,12 @@ impl Scope {
     pub(super) fn broadcast<'a>(
         &self,
         shapes: impl IntoIterator<Item = &'a [Dim]>,
-    ) -> Outcome<Shape> {
+    ) -> Inferred<Shape> {
         Ok(shape::broadcast(shapes, |left, right| self.same(left, right))?)
     }
 
     /// `expand`: new leading dimensions, ones repeated, `-1` keeps.
-    pub(super) fn expand(&self, tensor: &TensorType, sizes: &[Dim]) -> Outcome<TensorType> {
+    pub(super) fn expand(&self, tensor: &TensorType, sizes: &[Dim]) -> Inferred<TensorType> {
         Ok(region::expanded(tensor, sizes, |own, wanted| self.same(own, wanted))?)
     }
 }

@@ -6,7 +6,7 @@ pub(super) use crate::view::layout::{
 pub(super) use crate::view::shape::describe;
 
 use super::dim::Dim;
-use super::problem::Outcome;
+use super::problem::Inferred;
 use super::value::{Shape, Strides, TensorType};
 use crate::view::{layout, shape as sizes};
 
@@ -21,7 +21,7 @@ pub(super) fn like_tensor(tensor: &TensorType, dtype: crate::DType) -> TensorTyp
 }
 
 /// The product of sizes, symbols kept.
-pub(super) fn product(shape: &[Dim]) -> Outcome<Dim> {
+pub(super) fn product(shape: &[Dim]) -> Inferred<Dim> {
     Ok(sizes::product(shape)?)
 }
 

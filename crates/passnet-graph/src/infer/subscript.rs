@@ -2,7 +2,7 @@
 
 use super::args::Args;
 use super::dim::Dim;
-use super::problem::{Outcome, Problem};
+use super::problem::{Inferred, Problem};
 use super::strides;
 use super::value::{Scalar, Shape, Strides, TensorType, Value};
 use crate::dtype::DType;
@@ -21,7 +21,7 @@ struct TensorIndex {
     spans: usize,
 }
 
-pub(super) fn get(args: &Args) -> Outcome<Value> {
+pub(super) fn get(args: &Args) -> Inferred<Value> {
     let input = args.value("input")?;
     match &*input {
         Value::Tensor(tensor) => index(args, tensor, args.bound.arg("index")).map(Value::Tensor),
@@ -32,7 +32,7 @@ pub(super) fn get(args: &Args) -> Outcome<Value> {
     }
 }
 
-fn sequence_item(args: &Args, items: &[Value]) -> Outcome<Value> {
+fn sequence_item(args: &Args, items: &[Value]) -> Inferred<Value> {
     let index = args.value("index")?;
     if let Value::Slice(parts) = &*index {
         let size = Dim::fixed(items.len() as i64);
@@ -50,7 +50,7 @@ fn sequence_item(args: &Args, items: &[Value]) -> Outcome<Value> {
 }
 
 /// A slice of a dimension.
-fn slice(args: &Args, parts: &[Value; 3], size: &Dim) -> Outcome<Run<Dim>> {
+fn slice(args: &Args, parts: &[Value; 3], size: &Dim) -> Inferred<Run<Dim>> {
     let number = |value: &Value, name: &str| match value {
         Value::None => Ok(None),
         value => args.as_int(value, name).map(Some),
@@ -60,7 +60,7 @@ fn slice(args: &Args, parts: &[Value; 3], size: &Dim) -> Outcome<Run<Dim>> {
 }
 
 /// The parts of a subscript: a tuple's entries, or the one index itself.
-fn parts<'a>(args: &Args<'a, '_>, index: &'a Arg) -> Outcome<SmallVec<[Cow<'a, Value>; 6]>> {
+fn parts<'a>(args: &Args<'a, '_>, index: &'a Arg) -> Inferred<SmallVec<[Cow<'a, Value>; 6]>> {
     let items = match index {
         Arg::Tuple(items) => items,
         // A list that holds more than numbers is read as a tuple.
@@ -76,7 +76,7 @@ fn parts<'a>(args: &Args<'a, '_>, index: &'a Arg) -> Outcome<SmallVec<[Cow<'a, V
     items.iter().map(|item| args.lookup(item)).collect()
 }
 
-fn index<'a>(args: &Args<'a, '_>, tensor: &TensorType, index: &'a Arg) -> Outcome<TensorType> {
+fn index<'a>(args: &Args<'a, '_>, tensor: &TensorType, index: &'a Arg) -> Inferred<TensorType> {
     let items = parts(args, index)?;
     let mut view = tensor.clone();
     let mut picks: SmallVec<[Option<TensorIndex>; 5]> = SmallVec::new();
@@ -163,7 +163,7 @@ fn index<'a>(args: &Args<'a, '_>, tensor: &TensorType, index: &'a Arg) -> Outcom
 }
 
 /// How many dimensions of the tensor the items stand for.
-fn count_specified(items: &[Cow<'_, Value>]) -> Outcome<usize> {
+fn count_specified(items: &[Cow<'_, Value>]) -> Inferred<usize> {
     let mut specified = 0;
     let mut ellipses = 0;
     for item in items {
@@ -193,7 +193,7 @@ fn unknown_mask() -> Problem {
     Problem::unknown("the size depends on how many elements of a mask are true")
 }
 
-fn selected_somewhere(view: &TensorType, axis: usize, size: i64) -> Outcome<TensorType> {
+fn selected_somewhere(view: &TensorType, axis: usize, size: i64) -> Inferred<TensorType> {
     if size == 0 {
         return Err(Problem::invalid("index 0 is out of bounds for a dimension with size 0"));
     }
@@ -216,7 +216,7 @@ fn count_index(count: i64, spans: usize) -> TensorIndex {
 }
 
 /// `x[[0, 2]]`.
-fn list_index(places: &[Value]) -> Outcome<TensorIndex> {
+fn list_index(places: &[Value]) -> Inferred<TensorIndex> {
     if places.iter().all(|place| matches!(place, Value::Scalar(Scalar::Bool(_))))
         && !places.is_empty()
     {
@@ -232,7 +232,7 @@ fn list_index(places: &[Value]) -> Outcome<TensorIndex> {
             Value::Sequence(items) => list_index(items),
             other => Err(bad_index(other.type_name())),
         })
-        .collect::<Outcome<_>>()?;
+        .collect::<Inferred<_>>()?;
     let mut shape = strides::shape([Dim::fixed(rows.len() as i64)]);
     shape.extend(rows.first().map(|row| row.shape.clone()).unwrap_or_default());
     let strides = strides::contiguous(&shape);
@@ -244,7 +244,7 @@ fn tensor_index(
     view: &TensorType,
     axis: usize,
     place: &TensorType,
-) -> Outcome<TensorIndex> {
+) -> Inferred<TensorIndex> {
     match place.dtype {
         DType::Bool | DType::UInt8 => {
             for (offset, dim) in place.shape.iter().enumerate() {
@@ -279,7 +279,7 @@ fn gather(
     args: &Args,
     view: &TensorType,
     picks: SmallVec<[Option<TensorIndex>; 5]>,
-) -> Outcome<TensorType> {
+) -> Inferred<TensorType> {
     let mut per_axis = by_axis(&picks);
     let chosen: SmallVec<[TensorIndex; 4]> = picks.into_iter().flatten().collect();
     per_axis.resize(view.rank().max(per_axis.len()), false);
@@ -338,7 +338,7 @@ fn by_axis(picks: &[Option<TensorIndex>]) -> SmallVec<[bool; 6]> {
 }
 
 /// `x[i] = v`: the value must fit what the index selects; the tensor keeps its type.
-pub(super) fn set(args: &Args) -> Outcome<Value> {
+pub(super) fn set(args: &Args) -> Inferred<Value> {
     let input = args.value("input")?;
     let tensor = match &*input {
         Value::Tensor(tensor) => tensor,
@@ -364,7 +364,7 @@ pub(super) fn set(args: &Args) -> Outcome<Value> {
 }
 
 /// Leading dimensions of one are dropped before the value is expanded.
-fn fits(args: &Args, value: &TensorType, target: &[Dim]) -> Outcome<()> {
+fn fits(args: &Args, value: &TensorType, target: &[Dim]) -> Inferred<()> {
     let mut value = value.clone();
     while value.rank() > target.len() && value.shape[0].size == 1 {
         value.shape.remove(0);
@@ -374,7 +374,7 @@ fn fits(args: &Args, value: &TensorType, target: &[Dim]) -> Outcome<()> {
 }
 
 /// `aten.index`: like a subscript by a list of tensors and `None`.
-pub(super) fn by_tensors(args: &Args) -> Outcome<Value> {
+pub(super) fn by_tensors(args: &Args) -> Inferred<Value> {
     let input = args.tensor("input")?;
     let mut picks: SmallVec<[Option<TensorIndex>; 5]> = SmallVec::new();
     let mut axis = 0;

@@ -2,13 +2,13 @@
 
 use super::args::{Args, wrap_axis};
 use super::dim::Dim;
-use super::problem::{Outcome, Problem};
+use super::problem::{Inferred, Problem};
 use super::value::{Shape, TensorType, Value};
 use crate::ops::Op;
 use crate::view::{region, shape};
 
 /// Fills in `-1` and checks that the elements fit.
-fn resolve_shape(args: &Args, input: &[Dim], wanted: &[Dim]) -> Outcome<Shape> {
+fn resolve_shape(args: &Args, input: &[Dim], wanted: &[Dim]) -> Inferred<Shape> {
     Ok(shape::resolved(input, wanted, |a, b| args.scope.same(a, b))?)
 }
 
@@ -21,7 +21,7 @@ pub(super) fn reshaped(input: &TensorType, shape: Shape) -> TensorType {
 }
 
 /// `view`, `reshape`, `flatten`, `unflatten` and their `_as` forms.
-pub(super) fn reshape(args: &Args) -> Outcome<Value> {
+pub(super) fn reshape(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     let tensor = match args.op() {
         Op::View if args.bound.has("dtype") => view_dtype(args, input)?,
@@ -46,11 +46,11 @@ pub(super) fn reshape(args: &Args) -> Outcome<Value> {
     Ok(tensor.into())
 }
 
-fn checked_as(args: &Args, input: &TensorType) -> Outcome<Shape> {
+fn checked_as(args: &Args, input: &TensorType) -> Inferred<Shape> {
     resolve_shape(args, &input.shape, &args.tensor("other")?.shape)
 }
 
-fn view_dtype(args: &Args, input: &TensorType) -> Outcome<TensorType> {
+fn view_dtype(args: &Args, input: &TensorType) -> Inferred<TensorType> {
     let dtype = args.dtype("dtype")?.unwrap_or(input.dtype);
     let (from, to) = (input.dtype.size() as i64, dtype.size() as i64);
     let mut view = TensorType { dtype, ..input.clone() };
@@ -75,7 +75,7 @@ fn view_dtype(args: &Args, input: &TensorType) -> Outcome<TensorType> {
 }
 
 /// Reordered dimensions.
-pub(super) fn permute(args: &Args) -> Outcome<Value> {
+pub(super) fn permute(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     let rank = input.rank();
     let order = match args.op() {
@@ -90,7 +90,7 @@ pub(super) fn permute(args: &Args) -> Outcome<Value> {
 }
 
 /// `squeeze`, `unsqueeze`.
-pub(super) fn singleton(args: &Args) -> Outcome<Value> {
+pub(super) fn singleton(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     if args.op() == Op::Unsqueeze {
         let axis = wrap_axis(args.int("dim")?.size, input.rank() + 1)?;
@@ -99,7 +99,7 @@ pub(super) fn singleton(args: &Args) -> Outcome<Value> {
     Ok(region::squeezed(input, args.axes("dim", input.rank())?.as_deref()).into())
 }
 
-pub(super) fn expand(args: &Args) -> Outcome<Value> {
+pub(super) fn expand(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     let sizes = match args.op() {
         Op::ExpandAs => args.tensor("other")?.shape.clone(),
@@ -108,9 +108,9 @@ pub(super) fn expand(args: &Args) -> Outcome<Value> {
     args.scope.expand(input, &sizes).map(Value::Tensor)
 }
 
-pub(super) fn broadcast_tensors(args: &Args) -> Outcome<Value> {
+pub(super) fn broadcast_tensors(args: &Args) -> Inferred<Value> {
     let tensors = args.tensors("tensors")?;
     let shape = args.scope.broadcast(tensors.iter().map(|tensor| tensor.shape.as_slice()))?;
     let views = tensors.iter().map(|tensor| args.scope.expand(tensor, &shape).map(Value::Tensor));
-    views.collect::<Outcome<_>>().map(Value::Sequence)
+    views.collect::<Inferred<_>>().map(Value::Sequence)
 }

@@ -2,13 +2,13 @@
 
 use super::Walk;
 use crate::fusion::lifetimes::BufferId;
-use crate::fusion::{Group, GroupKind};
+use crate::fusion::{GroupKind, KernelGroup};
 use smallvec::SmallVec;
 
 impl Walk<'_> {
-    pub fn into_groups(mut self) -> Vec<Group> {
+    pub fn into_groups(mut self) -> Vec<KernelGroup> {
         let mut places: Vec<Option<usize>> = vec![None; self.kernels.len()];
-        let mut groups: Vec<Group> = Vec::new();
+        let mut groups: Vec<KernelGroup> = Vec::new();
         let mut reads: Vec<Vec<BufferId>> = Vec::new();
         for op in 0..self.op_kernels.len() {
             for kernel in self.op_kernels[op].clone() {
@@ -17,7 +17,7 @@ impl Walk<'_> {
                     continue;
                 }
                 let at = *places[root as usize].get_or_insert_with(|| {
-                    groups.push(Group {
+                    groups.push(KernelGroup {
                         kind: GroupKind::Pointwise,
                         ops: Vec::new(),
                         bytes_read: 0,
