@@ -2,7 +2,7 @@
 
 use super::input::{pack_task, read_task};
 use super::shared::{admit, program_digest};
-use super::worker::{UnitWorker, bundled};
+use super::unit::{UnitWorker, bundled};
 use super::{ClusterArgs, Kind, Started, why_it_ended};
 use crate::commands::agent::AgentCommand;
 use crate::commands::agent::run::AgentJudging;

@@ -1,7 +1,7 @@
 //! Models as units: `passnet extract --cluster` and `passnet dataset build --cluster`.
 
 use super::shared::{Order, Shared};
-use super::worker::UnitWorker;
+use super::unit::UnitWorker;
 use super::{ClusterArgs, Kind};
 use crate::commands::extract::listing::{Entry, entries};
 use crate::commands::extract::python::Server;

@@ -10,6 +10,7 @@ mod run;
 mod scratch;
 mod shared;
 mod tasks;
+pub mod unit;
 pub mod worker;
 
 pub use evaluator::Evaluators;

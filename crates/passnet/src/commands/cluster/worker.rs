@@ -7,12 +7,13 @@ use super::input::{passes_of, read_task};
 use super::scratch;
 use super::shared::program_digest;
 use super::tasks::{PASSES, RUN};
+use super::unit::{UnitWorker, bundled};
 use crate::error::{CommandError, Outcome};
 use crate::{Cli, Command};
 use clap::Parser;
 use passnet_bench::bench::Bench;
 use passnet_bench::run::RunStore;
-use passnet_bench::sample::{self, Sample};
+use passnet_bench::sample::Sample;
 use passnet_cluster::bundle::{pack, unpack};
 use passnet_cluster::{Hello, Reply, frame};
 use passnet_engine::Identity;
@@ -24,26 +25,6 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::mpsc::sync_channel;
 use std::time::Instant;
-
-/// What the program does with units of one command.
-pub trait UnitWorker {
-    /// Where results come from.
-    fn identity(&self) -> Identity;
-
-    /// The same as the driver stores it, with what else it needs to know.
-    fn about(&self) -> Value {
-        serde_json::to_value(self.identity()).unwrap_or_default()
-    }
-
-    /// What a race of eager against itself shows here; `None` where nothing is timed.
-    fn noise(&self) -> Option<f64> {
-        None
-    }
-
-    /// Does one unit: files in, at a path from where the process is, files out, and words. The error says why the machine
-    /// could not.
-    fn perform(&mut self, words: &Value, input: &Path, out: &Path) -> Result<Value, String>;
-}
 
 #[derive(Deserialize)]
 struct Begin {
@@ -217,10 +198,4 @@ pub fn solved_passes(out: &Path) -> std::path::PathBuf {
 /// The task of a unit.
 pub fn task_of(input: &Path) -> Result<Sample, String> {
     read_task(input)
-}
-
-/// The bundled tasks: the same race on every node.
-pub fn bundled() -> Result<Vec<Sample>, CommandError> {
-    let folders = sample::find(&[crate::embedded::material("tasks")?])?;
-    Ok(folders.iter().map(|folder| Sample::read(folder)).collect::<Result<_, _>>()?)
 }
