@@ -9,6 +9,8 @@ use smallvec::SmallVec;
 /// How many earlier readers of a buffer are tried as partners.
 const PARTNERS: usize = 4;
 
+/// Kernels that a loop might run in: the last operation of each, and the buffer that is read from it.
+type Candidates = SmallVec<[(u32, KernelId, BufferId); 4]>;
 /// Buffers that a loop reads and that are computed in its own kernel.
 type Joined = SmallVec<[BufferId; 4]>;
 /// Buffers that a loop reads from elsewhere.
@@ -151,9 +153,9 @@ impl Walk<'_> {
         space: Space,
         reading: Reading,
         reads: &[BufferId],
-    ) -> (SmallVec<[(u32, KernelId, BufferId); 4]>, Outside) {
+    ) -> (Candidates, Outside) {
         let mut outside = Outside::new();
-        let mut candidates: SmallVec<[(u32, KernelId, BufferId); 4]> = SmallVec::new();
+        let mut candidates = Candidates::new();
         for &id in reads {
             match self.buffers[id as usize].kernel {
                 Some(kernel) if !self.kernels.is_library(kernel) => {
