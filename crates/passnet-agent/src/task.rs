@@ -115,9 +115,9 @@ impl Task {
         })
     }
 
-    /// What is worth knowing about the task, by the name of its mark.
-    pub fn facts(&self) -> &Facts {
-        self.facts.get_or_init(|| crate::prompt::facts(self))
+    /// What is worth knowing about the task, by the name of its mark, worked out by whoever asks first.
+    pub(crate) fn facts_or(&self, find: impl FnOnce(&Task) -> Facts) -> &Facts {
+        self.facts.get_or_init(|| find(self))
     }
 
     /// The number of a graph from its name in the sample.

@@ -3,6 +3,7 @@
 //! Nothing here knows which engine ran: `bench` drives one through its trait, `compare` and `score` see plain slices and
 //! numbers, `log` a run of the reference implementation as the text it printed.
 
+pub mod admission;
 pub mod bench;
 pub mod candidate;
 pub mod compare;

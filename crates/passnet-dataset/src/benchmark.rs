@@ -84,7 +84,7 @@ pub fn benchmark(
     let mut report = BenchmarkReport::default();
     let is_candidate = |task: &&StoredTask| task.side == Some(SplitSide::Evaluation);
     let candidates: Vec<&StoredTask> = tasks.iter().filter(is_candidate).collect();
-    let passed = Trials { store, judge, options, progress }.run(&candidates, &mut report)?;
+    let passed = Admissions { store, judge, options, progress }.run(&candidates, &mut report)?;
     let mut chosen = Vec::new();
     for kind in [PieceKind::Fusible, PieceKind::Typical] {
         let of_kind: Vec<&StoredTask> = tasks.iter().filter(|task| task.kind == kind).collect();
@@ -135,7 +135,7 @@ pub fn overlap_with_training(set: &Store) -> Result<(Vec<String>, usize), StoreE
 }
 
 /// Trying the graphs of tasks, those of other dtypes and sizes first, until each task has enough.
-struct Trials<'a> {
+struct Admissions<'a> {
     store: &'a Store,
     judge: Judge<'a>,
     options: BenchmarkOptions,
@@ -143,21 +143,21 @@ struct Trials<'a> {
 }
 
 /// One task on trial: its graphs in the order in which they are tried, and how far that went.
-struct Trial<'a> {
+struct TaskAdmission<'a> {
     task: &'a StoredTask,
     order: Vec<&'a TaskGraph>,
     tried: usize,
     passed: Vec<&'a TaskGraph>,
 }
 
-impl<'a> Trials<'a> {
+impl<'a> Admissions<'a> {
     /// The tasks that have graphs which pass, with those alone and under new ids.
     fn run(
         &self,
         candidates: &[&'a StoredTask],
         report: &mut BenchmarkReport,
     ) -> Result<Vec<StoredTask>, StoreError> {
-        let trials: Result<Vec<Trial<'_>>, _> =
+        let trials: Result<Vec<TaskAdmission<'_>>, _> =
             candidates.iter().map(|task| self.prepare(task)).collect();
         let mut trials = trials?;
         let mut verdicts: BTreeMap<&str, bool> = BTreeMap::new();
@@ -175,10 +175,10 @@ impl<'a> Trials<'a> {
                 trial.passed.extend(graphs.into_iter().filter(passes));
             }
         }
-        Ok(trials.iter().filter_map(Trial::result).collect())
+        Ok(trials.iter().filter_map(TaskAdmission::result).collect())
     }
 
-    fn prepare(&self, task: &'a StoredTask) -> Result<Trial<'a>, StoreError> {
+    fn prepare(&self, task: &'a StoredTask) -> Result<TaskAdmission<'a>, StoreError> {
         let mut order = Vec::with_capacity(task.graphs.len());
         for graph in &task.graphs {
             if let Some(record) = self.store.get(&graph.path)? {
@@ -192,7 +192,7 @@ impl<'a> Trials<'a> {
             !(dtypes.insert(dtype.clone()) | shapes.insert(*shape))
         });
         let order = order.into_iter().map(|(graph, _)| graph).collect();
-        Ok(Trial { task, order, tried: 0, passed: Vec::new() })
+        Ok(TaskAdmission { task, order, tried: 0, passed: Vec::new() })
     }
 
     /// Whether each graph passes, by path.
@@ -228,7 +228,7 @@ impl<'a> Trials<'a> {
     }
 }
 
-impl<'a> Trial<'a> {
+impl<'a> TaskAdmission<'a> {
     /// As many graphs as the task still lacks.
     fn next(&mut self, most: usize) -> Vec<&'a TaskGraph> {
         let end = self.order.len().min(most.saturating_mul(PATIENCE));

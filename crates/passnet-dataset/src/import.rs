@@ -7,7 +7,7 @@ use crate::content::ContentKey;
 use crate::parallel::{self, Stopped};
 use crate::progress::{Progress, Task};
 use crate::source::GraphSource;
-use crate::store::{Description, Entry, Outcome, Store, StoreError, StoreErrorKind};
+use crate::store::{Description, Entry, EntryChange, Store, StoreError, StoreErrorKind};
 use passnet_graph::Diagnostic;
 use passnet_graph::GraphFiles;
 use std::num::NonZeroUsize;
@@ -140,9 +140,9 @@ impl Batch {
         self.bytes = 0;
         for outcome in store.insert(&std::mem::take(&mut self.entries))? {
             match outcome {
-                Outcome::Added => report.added += 1,
-                Outcome::Replaced => report.replaced += 1,
-                Outcome::Unchanged => report.skipped += 1,
+                EntryChange::Added => report.added += 1,
+                EntryChange::Replaced => report.replaced += 1,
+                EntryChange::Unchanged => report.skipped += 1,
             }
         }
         Ok(())

@@ -8,7 +8,7 @@
 use crate::content::ContentKey;
 use crate::parallel::{self, Stopped};
 use crate::progress::{Progress, Task};
-use crate::store::{Entry, Mark, Outcome, Record, Store, StoreError, StoreErrorKind};
+use crate::store::{Entry, EntryChange, Mark, Record, Store, StoreError, StoreErrorKind};
 use passnet_graph::GraphFiles;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -255,7 +255,7 @@ impl Batch {
     fn commit(&mut self, store: &mut Store, stage: &str) -> Result<(), StoreError> {
         self.bytes = 0;
         let (entries, marks) = (std::mem::take(&mut self.entries), std::mem::take(&mut self.marks));
-        let _: Vec<Outcome> = store.insert_marked(&entries, stage, &marks)?;
+        let _: Vec<EntryChange> = store.insert_marked(&entries, stage, &marks)?;
         Ok(())
     }
 }

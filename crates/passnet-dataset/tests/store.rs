@@ -3,7 +3,7 @@
 use passnet_dataset::parallel::default_workers;
 use passnet_dataset::progress::Silent;
 use passnet_dataset::store::{
-    Description, Digests, Entry, Kind, Outcome, Provenance, Store, StoreErrorKind, Variant,
+    Description, Digests, Entry, EntryChange, Kind, Provenance, Store, StoreErrorKind, Variant,
 };
 use passnet_graph::{FileName, GraphFiles};
 use proptest::prelude::*;
@@ -88,7 +88,7 @@ fn what_goes_in_comes_out_in_path_order() {
     let mut all = entries(0..600);
     let mut store = writer(&path);
     for batch in all.rchunks(97) {
-        assert!(store.insert(batch).unwrap().iter().all(|outcome| *outcome == Outcome::Added));
+        assert!(store.insert(batch).unwrap().iter().all(|outcome| *outcome == EntryChange::Added));
     }
     drop(store);
     let store = Store::open(&path).unwrap();
@@ -126,7 +126,7 @@ fn the_same_again_changes_nothing_and_other_files_replace() {
     changed[2].description.op_count = 9;
     assert_eq!(
         store.insert(&changed).unwrap(),
-        [Outcome::Unchanged, Outcome::Replaced, Outcome::Replaced, Outcome::Added]
+        [EntryChange::Unchanged, EntryChange::Replaced, EntryChange::Replaced, EntryChange::Added]
     );
     assert_eq!(dump(&store), changed);
     assert_sound(&store);

@@ -23,6 +23,24 @@ pub fn output_tensors(outputs: &[Value]) -> Result<Vec<Tensor>> {
     Ok(tensors)
 }
 
+/// What safetensors calls an element type; it has no complex128.
+pub fn stored_dtype(dtype: DType) -> Option<Dtype> {
+    Some(match dtype {
+        DType::Bool => Dtype::BOOL,
+        DType::UInt8 => Dtype::U8,
+        DType::Int8 => Dtype::I8,
+        DType::Int16 => Dtype::I16,
+        DType::Int32 => Dtype::I32,
+        DType::Int64 => Dtype::I64,
+        DType::Float16 => Dtype::F16,
+        DType::BFloat16 => Dtype::BF16,
+        DType::Float32 => Dtype::F32,
+        DType::Float64 => Dtype::F64,
+        DType::Complex64 => Dtype::C64,
+        DType::Complex128 => return None,
+    })
+}
+
 /// One tensor as safetensors wants it. The format has no complex128: such a tensor is written as pairs of reals.
 #[derive(Debug)]
 struct Entry {
@@ -37,19 +55,7 @@ impl Entry {
             DType::Complex128 => tensor.view_as_real()?,
             _ => tensor.clone(),
         };
-        let dtype = match tensor.dtype() {
-            DType::Bool => Dtype::BOOL,
-            DType::UInt8 => Dtype::U8,
-            DType::Int8 => Dtype::I8,
-            DType::Int16 => Dtype::I16,
-            DType::Int32 => Dtype::I32,
-            DType::Int64 => Dtype::I64,
-            DType::Float16 => Dtype::F16,
-            DType::BFloat16 => Dtype::BF16,
-            DType::Float32 => Dtype::F32,
-            DType::Float64 | DType::Complex128 => Dtype::F64,
-            DType::Complex64 => Dtype::C64,
-        };
+        let dtype = stored_dtype(tensor.dtype()).unwrap_or(Dtype::F64);
         Ok(Entry { dtype, shape: tensor.shape().to_vec(), bytes: tensor.to_bytes()? })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A result of one identity answers no question that is asked under another one.
 
-use crate::engine::Tier;
+use crate::engine::tier::Tier;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::Read;

@@ -87,7 +87,7 @@ pub fn cut_with(
 
 /// A value of the parent, or an element of one: the path leads into nested sequences.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Place {
+struct ParentValue {
     node: NodeId,
     path: Vec<usize>,
 }
@@ -100,7 +100,7 @@ struct Cutter<'a> {
     piece: Graph,
     metas: Vec<TensorMeta>,
     /// What each outside value has become, and each inside node.
-    arguments: FxHashMap<Place, NodeId>,
+    arguments: FxHashMap<ParentValue, NodeId>,
     copies: FxHashMap<NodeId, Arg>,
     inputs: Vec<NodeId>,
     outputs: Vec<NodeId>,
@@ -142,8 +142,8 @@ impl<'a> Cutter<'a> {
 
     /// Arguments: data inputs first, then weights, each in order of first use.
     fn find_inputs(&mut self) -> Result<(), CutError> {
-        let mut places: Vec<Place> = Vec::new();
-        let mut seen: FxHashMap<Place, ()> = FxHashMap::default();
+        let mut places: Vec<ParentValue> = Vec::new();
+        let mut seen: FxHashMap<ParentValue, ()> = FxHashMap::default();
         for (_, call) in self.calls() {
             let mut found = Vec::new();
             match self.element_read(call) {
@@ -152,7 +152,7 @@ impl<'a> Cutter<'a> {
                     let mut outside = Vec::new();
                     call.for_each_input(|input| outside.push(input));
                     for node in outside.into_iter().filter(|node| !self.is_inside(*node)) {
-                        self.tensors_at(&Place { node, path: Vec::new() }, &mut found)?;
+                        self.tensors_at(&ParentValue { node, path: Vec::new() }, &mut found)?;
                     }
                 }
             }
@@ -162,7 +162,7 @@ impl<'a> Cutter<'a> {
                 }
             }
         }
-        let (weights, data): (Vec<Place>, Vec<Place>) =
+        let (weights, data): (Vec<ParentValue>, Vec<ParentValue>) =
             places.into_iter().partition(|place| self.is_weight(place));
         for (prefix, group) in [("in", data), ("w", weights)] {
             for (index, place) in group.into_iter().enumerate() {
@@ -173,7 +173,7 @@ impl<'a> Cutter<'a> {
     }
 
     /// `outside[k]` with a known sequence: only that element is needed, and the read folds away.
-    fn element_read(&self, call: &Call) -> Option<Place> {
+    fn element_read(&self, call: &Call) -> Option<ParentValue> {
         let (Some(Op::GetItem), [Arg::Node(node), Arg::Int(index)]) = (call.op(), &call.args[..])
         else {
             return None;
@@ -183,13 +183,13 @@ impl<'a> Cutter<'a> {
                 let count = i64::try_from(items.len()).ok()?;
                 let index = if *index < 0 { index + count } else { *index };
                 let index = usize::try_from(index).ok().filter(|i| *i < items.len())?;
-                Some(Place { node: *node, path: vec![index] })
+                Some(ParentValue { node: *node, path: vec![index] })
             }
             _ => None,
         }
     }
 
-    fn value_at(&self, place: &Place) -> &'a Value {
+    fn value_at(&self, place: &ParentValue) -> &'a Value {
         place.path.iter().fold(self.types.value(place.node), |value, index| match value {
             Value::Sequence(items) => items.get(*index).unwrap_or(value),
             other => other,
@@ -197,7 +197,11 @@ impl<'a> Cutter<'a> {
     }
 
     /// The tensors a value consists of; what is no tensor becomes a literal and needs no argument.
-    fn tensors_at(&self, place: &Place, found: &mut Vec<Place>) -> Result<(), CutError> {
+    fn tensors_at(
+        &self,
+        place: &ParentValue,
+        found: &mut Vec<ParentValue>,
+    ) -> Result<(), CutError> {
         match self.value_at(place) {
             Value::Tensor(tensor) if tensor.is_mapped() => {
                 let name = self.parent.graph.node(place.node).name.to_string();
@@ -219,7 +223,7 @@ impl<'a> Cutter<'a> {
         Ok(())
     }
 
-    fn is_weight(&self, place: &Place) -> bool {
+    fn is_weight(&self, place: &ParentValue) -> bool {
         let node = self.parent.graph.node(place.node);
         let NodeKind::Placeholder(annotation) = node.kind else { return false };
         let original =
@@ -231,7 +235,7 @@ impl<'a> Cutter<'a> {
             || node.name.starts_with("w_")
     }
 
-    fn add_argument(&mut self, name: String, place: Place) {
+    fn add_argument(&mut self, name: String, place: ParentValue) {
         let Value::Tensor(tensor) = self.value_at(&place) else { return };
         let node = self.parent.graph.node(place.node);
         let recorded = match node.kind {
@@ -270,7 +274,7 @@ impl<'a> Cutter<'a> {
             let mut copy = call.clone();
             copy.map_inputs(|input| match self.copies.get(&input) {
                 Some(arg) => arg.clone(),
-                None => self.argument(&Place { node: input, path: Vec::new() }),
+                None => self.argument(&ParentValue { node: input, path: Vec::new() }),
             });
             let name = format!("tmp_{}", self.piece.op_count());
             let new = self.piece.push_call(name, copy, self.parent.graph.node(id).line);
@@ -279,7 +283,7 @@ impl<'a> Cutter<'a> {
     }
 
     /// An outside value as an argument of the piece or as a literal.
-    fn argument(&self, place: &Place) -> Arg {
+    fn argument(&self, place: &ParentValue) -> Arg {
         match self.value_at(place) {
             Value::Tensor(_) => self.arguments.get(place).map_or(Arg::None, |id| Arg::Node(*id)),
             Value::Sequence(items) => {
@@ -390,11 +394,11 @@ impl<'a> Cutter<'a> {
     }
 }
 
-impl Place {
-    fn element(&self, index: usize) -> Place {
+impl ParentValue {
+    fn element(&self, index: usize) -> ParentValue {
         let mut path = self.path.clone();
         path.push(index);
-        Place { node: self.node, path }
+        ParentValue { node: self.node, path }
     }
 }
 

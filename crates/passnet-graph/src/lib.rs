@@ -15,6 +15,7 @@ pub mod read;
 pub mod resize;
 pub mod stats;
 pub mod syntax;
+pub mod view;
 
 pub use diagnostic::Diagnostic;
 pub use dtype::{DType, Device, DeviceKind};

@@ -38,7 +38,7 @@ const MAX_GRAPHS: usize = 4096;
 pub type StartEngine = dyn Fn(&str) -> Result<Box<dyn Engine>, String>;
 
 /// What a session works with.
-pub struct Place {
+pub struct SessionOptions {
     /// A Python with Triton, which compiles kernels.
     pub python: PathBuf,
     /// Where compiled kernels are kept.
@@ -48,16 +48,16 @@ pub struct Place {
     pub start_engine: Box<StartEngine>,
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for SessionOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").field("python", &self.python).finish_non_exhaustive()
+        f.debug_struct("SessionOptions").field("python", &self.python).finish_non_exhaustive()
     }
 }
 
 /// The answers to one process.
 #[derive(Debug)]
 pub struct Session {
-    place: Place,
+    options: SessionOptions,
     shelves: BTreeMap<PathBuf, (Option<SystemTime>, Shelf)>,
     compilers: BTreeMap<[u32; 2], Arc<Compiler>>,
     engines: BTreeMap<String, Box<dyn Engine>>,
@@ -66,9 +66,9 @@ pub struct Session {
 }
 
 impl Session {
-    pub fn new(place: Place) -> Session {
+    pub fn new(options: SessionOptions) -> Session {
         Session {
-            place,
+            options,
             shelves: BTreeMap::new(),
             compilers: BTreeMap::new(),
             engines: BTreeMap::new(),
@@ -99,7 +99,7 @@ impl Session {
     }
 
     fn hello(&self) -> Json {
-        let runner = self.place.runner.as_ref().map(|path| path.display().to_string());
+        let runner = self.options.runner.as_ref().map(|path| path.display().to_string());
         json!({ "version": VERSION, "runner": runner, "processor": Identity::here("native").device.name })
     }
 
@@ -205,7 +205,7 @@ impl Session {
             return Err(text.into());
         }
         if !self.engines.contains_key(&device.kind) {
-            let engine = (self.place.start_engine)(&device.kind)?;
+            let engine = (self.options.start_engine)(&device.kind)?;
             self.engines.insert(device.kind.clone(), engine);
         }
         let engine = self.engines.get(&device.kind).ok_or("there is no engine")?;
@@ -227,7 +227,7 @@ impl Session {
         }
         let sandbox = Sandbox::strongest()
             .map_err(|refusal| format!("kernels are compiled in a sandbox only: {refusal}"))?;
-        let Place { python, cache, .. } = &self.place;
+        let SessionOptions { python, cache, .. } = &self.options;
         let compiler = Compiler::new(python.clone(), cache.clone(), sandbox);
         let compiler = Arc::new(compiler.with_capability(major, minor));
         self.compilers.insert([major, minor], compiler.clone());

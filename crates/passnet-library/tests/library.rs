@@ -11,7 +11,7 @@ use passnet_graph::read::read_model;
 use passnet_graph::syntax::Source;
 use passnet_library::folder::{Library, Origin};
 use passnet_library::judge::judge;
-use passnet_library::session::{Place, Session};
+use passnet_library::session::{Session, SessionOptions};
 use passnet_library::shelf::{Shelf, Trust, Wanted};
 use passnet_library::{Believed, Evidence, Standing};
 use serde_json::{Value as Json, json};
@@ -185,7 +185,7 @@ fn only_passes_whose_operations_a_graph_has_are_searched_for() {
 }
 
 fn session() -> Session {
-    Session::new(Place {
+    Session::new(SessionOptions {
         python: "python3".into(),
         cache: std::env::temp_dir(),
         runner: None,

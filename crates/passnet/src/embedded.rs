@@ -1,7 +1,7 @@
 //! What the program carries: the plan runner, and the bundled tasks, passes and exploits. It is unpacked into the cache folder
 //! when it is asked for, under the digest of its content, so that two builds never share files.
 
-use crate::commands::engine::cache_folder;
+use crate::cache::cache_folder;
 use std::io;
 use std::path::{Path, PathBuf};
 

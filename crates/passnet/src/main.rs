@@ -4,6 +4,7 @@
 //! failed; 2 bad usage or input; 3 this machine lacks what was asked for, or failed before all was judged; 70 a bug of
 //! ours; 130 ended by Ctrl-C.
 
+mod cache;
 mod commands;
 mod embedded;
 mod error;

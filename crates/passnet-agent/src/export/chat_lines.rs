@@ -1,8 +1,8 @@
 //! Chat JSONL for supervised fine-tuning: one conversation a line.
 
-use super::frameworks::tokens;
 use super::{conversation, files_digest, tool_list, worth_learning};
 use crate::run::AttemptRecord;
+use crate::trajectory::Event;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -87,4 +87,13 @@ pub fn chat_lines(attempts: &[AttemptRecord], filter: &ChatFilter) -> Vec<Value>
         })
     };
     chosen(attempts, filter).into_iter().map(line).collect()
+}
+
+/// Tokens of the longest call: the whole conversation, as the provider counted it or as we estimate.
+pub(super) fn tokens(attempt: &AttemptRecord) -> u64 {
+    let total = |event: &Event| match event {
+        Event::Reply(reply) => Some(reply.usage.total()),
+        _ => None,
+    };
+    attempt.events.iter().filter_map(total).max().unwrap_or(0)
 }

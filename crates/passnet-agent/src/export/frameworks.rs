@@ -3,14 +3,13 @@
 //! Where a trainer can be told which replies to learn from, it is; where it cannot, every line ends with a reply that is worth
 //! learning, and only that one is learned.
 
-use super::chat_lines::chosen;
+use super::chat_lines::{chosen, tokens};
 use super::guard::is_ours;
 use super::preference::pairs;
 use super::{Arguments, ChatFilter, PairFilter, plain, spoken, tool_list, worth_learning};
 use crate::chat::{Assistant, Message, Usage};
 use crate::prompt::CallStyle;
 use crate::run::AttemptRecord;
-use crate::trajectory::Event;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -293,15 +292,6 @@ impl<'a> Talk<'a> {
 fn prompt_length(messages: &[Message]) -> usize {
     let is_reply = |message: &Message| matches!(message, Message::Assistant(_));
     messages.iter().position(is_reply).unwrap_or(messages.len())
-}
-
-/// Tokens of the longest call: the whole conversation, as the provider counted it or as we estimate.
-pub(super) fn tokens(attempt: &AttemptRecord) -> u64 {
-    let total = |event: &Event| match event {
-        Event::Reply(reply) => Some(reply.usage.total()),
-        _ => None,
-    };
-    attempt.events.iter().filter_map(total).max().unwrap_or(0)
 }
 
 /// Several attempts at one task ask the same.

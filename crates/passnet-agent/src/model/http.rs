@@ -4,7 +4,7 @@
 
 use super::sse::Events;
 use super::stream::Stream;
-use super::{Endpoint, ErrorKind, ModelError, Request};
+use super::{Endpoint, ErrorKind, ModelError, Request, is_timeout};
 use serde_json::Value;
 use std::io::{BufReader, Read};
 use std::time::{Duration, Instant};
@@ -83,10 +83,13 @@ impl Client {
         if is_stream {
             let events = Events::new(BufReader::new(reader));
             let stream = Stream::watch(events, self.silence.min(left), self.stall);
-            return stream.map(Answer::Stream).map_err(|error| broken(&error));
+            return stream.map(Answer::Stream).map_err(|error| ModelError::broken(&error));
         }
         let mut bytes = Vec::new();
-        reader.take(MAX_BODY_BYTES).read_to_end(&mut bytes).map_err(|error| broken(&error))?;
+        reader
+            .take(MAX_BODY_BYTES)
+            .read_to_end(&mut bytes)
+            .map_err(|error| ModelError::broken(&error))?;
         serde_json::from_slice(&bytes).map(Answer::Whole).map_err(|error| {
             ModelError::new(ErrorKind::Malformed, format!("the answer is no JSON: {error}"))
         })
@@ -116,19 +119,6 @@ fn failed(error: &ureq::Error) -> ModelError {
         ureq::Error::BadUri(_) => ErrorKind::BadRequest,
         _ => ErrorKind::Connection,
     };
-    ModelError::new(kind, error.to_string())
-}
-
-fn is_timeout(error: &std::io::Error) -> bool {
-    matches!(error.kind(), std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock)
-        || error
-            .get_ref()
-            .and_then(|inner| inner.downcast_ref())
-            .is_some_and(|inner| matches!(inner, ureq::Error::Timeout(_)))
-}
-
-pub(super) fn broken(error: &std::io::Error) -> ModelError {
-    let kind = if is_timeout(error) { ErrorKind::Timeout } else { ErrorKind::Truncated };
     ModelError::new(kind, error.to_string())
 }
 

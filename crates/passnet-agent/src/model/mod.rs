@@ -81,6 +81,12 @@ impl ModelError {
         ModelError { kind, message: message.into(), retry_after: None }
     }
 
+    /// An answer that broke off.
+    fn broken(error: &std::io::Error) -> Self {
+        let kind = if is_timeout(error) { ErrorKind::Timeout } else { ErrorKind::Truncated };
+        ModelError::new(kind, error.to_string())
+    }
+
     /// Whether the conversation no longer fits into the model, in the words of the servers we know.
     pub fn is_too_long(&self) -> bool {
         let said = self.message.to_lowercase();
@@ -91,6 +97,14 @@ impl ModelError {
     pub fn is_worth_another_try(&self) -> bool {
         !matches!(self.kind, ErrorKind::BadRequest | ErrorKind::Denied)
     }
+}
+
+fn is_timeout(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::TimedOut | std::io::ErrorKind::WouldBlock)
+        || error
+            .get_ref()
+            .and_then(|inner| inner.downcast_ref())
+            .is_some_and(|inner| matches!(inner, ureq::Error::Timeout(_)))
 }
 
 impl ErrorKind {

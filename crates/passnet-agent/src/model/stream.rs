@@ -3,7 +3,6 @@
 //! The time until the first word may be long, because models think; between two words it may not. Signs of life without
 //! words (comments, pings) are no words.
 
-use super::http::broken;
 use super::sse::{Event, Events};
 use super::{ErrorKind, ModelError};
 use serde_json::Value;
@@ -51,7 +50,7 @@ impl Stream {
     pub(super) fn next_json(&mut self) -> Result<Option<(Event, Value)>, ModelError> {
         let left = self.until.saturating_duration_since(Instant::now());
         let event = match self.events.recv_timeout(left) {
-            Ok(event) => event.map_err(|error| broken(&error))?,
+            Ok(event) => event.map_err(|error| ModelError::broken(&error))?,
             Err(RecvTimeoutError::Disconnected) => return Ok(None),
             Err(RecvTimeoutError::Timeout) => return Err(self.stalled()),
         };

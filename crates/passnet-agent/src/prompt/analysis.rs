@@ -19,8 +19,12 @@ const TEXTS: usize = 3;
 const TEXT_CHARS: usize = 6000;
 const GROUPS: usize = 12;
 
-/// The values of a task's marks.
-pub(crate) fn facts(task: &Task) -> Facts {
+/// The values of a task's marks, worked out once.
+pub(crate) fn facts(task: &Task) -> &Facts {
+    task.facts_or(find)
+}
+
+fn find(task: &Task) -> Facts {
     let readable: Vec<(usize, &GraphFolder)> =
         task.readable().map(|(index, _, folder)| (index, folder)).collect();
     let first = readable.first().map(|(_, folder)| *folder);

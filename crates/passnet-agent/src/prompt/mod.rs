@@ -139,7 +139,7 @@ impl Prompts {
             system.push_str(&self.text_calls.fill(&[("tools", &tools.join("\n"))]));
         }
         let mut values: Vec<(&str, &str)> =
-            task.facts().iter().map(|(name, value)| (*name, value.as_str())).collect();
+            facts(task).iter().map(|(name, value)| (*name, value.as_str())).collect();
         let target = target.describe();
         values.push(("target", &target));
         values.push(("max_steps", &steps));

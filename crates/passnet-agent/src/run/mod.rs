@@ -183,7 +183,7 @@ pub fn run(
     }
     for task in &plan.tasks {
         // Here, where the stack is large: graphs may be deep.
-        task.facts();
+        crate::prompt::facts(task);
     }
     let settle = |task: &Task| -> Result<(), RunError> {
         store.lock().unwrap_or_else(PoisonError::into_inner).settle(folder, task, plan.attempts)

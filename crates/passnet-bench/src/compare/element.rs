@@ -75,21 +75,28 @@ fn close_f32(expected: f32, actual: f32, tolerance: Tolerance) -> bool {
     error.is_finite() & (error <= allowed)
 }
 
+/// What every float type says of two of its elements.
+macro_rules! float_equality {
+    ($type:ty) => {
+        fn equal(self, other: Self) -> bool {
+            self == other
+        }
+        fn same(self, other: Self) -> bool {
+            (self == other) | (self.is_nan() & other.is_nan())
+        }
+        fn is_nan(self) -> bool {
+            <$type>::is_nan(self)
+        }
+    };
+}
+
 macro_rules! wide_float {
     ($type:ty, $reference:ident, $block:ident) => {
         impl Element for $type {
             fn plainly_equal(self, other: Self) -> bool {
                 self == other
             }
-            fn equal(self, other: Self) -> bool {
-                self == other
-            }
-            fn same(self, other: Self) -> bool {
-                (self == other) | (self.is_nan() & other.is_nan())
-            }
-            fn is_nan(self) -> bool {
-                <$type>::is_nan(self)
-            }
+            float_equality!($type);
             fn close(self, actual: Self, tolerance: Tolerance, rules: Rules) -> bool {
                 match rules {
                     Rules::Strict => close_f64(f64::from(self), f64::from(actual), tolerance),
@@ -140,15 +147,7 @@ macro_rules! half_float {
                 // On bits, because converting every element to compare it is ten times slower.
                 (self.to_bits() == other.to_bits()) & (self.to_bits() & 0x7fff <= $infinity)
             }
-            fn equal(self, other: Self) -> bool {
-                self == other
-            }
-            fn same(self, other: Self) -> bool {
-                (self == other) | (self.is_nan() & other.is_nan())
-            }
-            fn is_nan(self) -> bool {
-                <$type>::is_nan(self)
-            }
+            float_equality!($type);
             fn close(self, actual: Self, tolerance: Tolerance, rules: Rules) -> bool {
                 match rules {
                     Rules::Strict => close_f64(self.to_f64(), actual.to_f64(), tolerance),

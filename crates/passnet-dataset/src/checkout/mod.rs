@@ -22,7 +22,7 @@ use crate::describe::describe;
 use crate::import::{ImportOptions, ImportReport, import};
 use crate::progress::Progress;
 use crate::source::read_regular;
-use crate::store::{FileBody, Outcome, Store, StoreError, StoredFile};
+use crate::store::{EntryChange, FileBody, Store, StoreError, StoredFile};
 use passnet_graph::{Diagnostic, FileName};
 use samples::Published;
 use std::collections::BTreeSet;
@@ -177,9 +177,9 @@ impl Batch {
         self.bytes = 0;
         for outcome in store.put_files(&std::mem::take(&mut self.files))? {
             match outcome {
-                Outcome::Added => report.files_added += 1,
-                Outcome::Replaced => report.files_replaced += 1,
-                Outcome::Unchanged => report.files_unchanged += 1,
+                EntryChange::Added => report.files_added += 1,
+                EntryChange::Replaced => report.files_replaced += 1,
+                EntryChange::Unchanged => report.files_unchanged += 1,
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Tables for the Hugging Face hub: `graphs.parquet` with a row for each graph, its description and its files as
 //! columns, and `tasks.parquet` with a row for each task and the graphs it is made of.
 
-use super::table::{Group, Table, lists, optional, required, strings};
+use super::table::{RowGroup, Table, lists, optional, required, strings};
 use super::{ExportError, ExportOptions, Exported};
 use crate::progress::{Progress, Task};
 use crate::sample::tasks::{StoredTask, uid_of};
@@ -97,7 +97,7 @@ fn graph_schema() -> String {
 }
 
 fn write_graph_rows(
-    group: &mut Group<'_>,
+    group: &mut RowGroup<'_>,
     rows: &[(Record, GraphFiles)],
 ) -> Result<(), ParquetError> {
     for name in GRAPH_TEXTS {
@@ -132,7 +132,7 @@ fn text(record: &Record, column: &str) -> String {
     }
 }
 
-fn write_task_rows(group: &mut Group<'_>, rows: &[StoredTask]) -> Result<(), ParquetError> {
+fn write_task_rows(group: &mut RowGroup<'_>, rows: &[StoredTask]) -> Result<(), ParquetError> {
     strings(group, rows.iter().map(|task| task.id.as_str()))?;
     strings(group, rows.iter().map(|task| task.kind.as_str()))?;
     strings(group, rows.iter().map(StoredTask::list_name))?;

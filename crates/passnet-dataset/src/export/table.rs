@@ -38,7 +38,7 @@ impl Table {
 
     pub fn group(
         &mut self,
-        write: impl FnOnce(&mut Group<'_>) -> Result<(), ParquetError>,
+        write: impl FnOnce(&mut RowGroup<'_>) -> Result<(), ParquetError>,
     ) -> Result<(), ExportError> {
         let written = self.writer.next_row_group().and_then(|mut group| {
             write(&mut group)?;
@@ -60,11 +60,11 @@ impl fmt::Debug for Table {
 }
 
 /// Rows that are written together.
-pub type Group<'a> = SerializedRowGroupWriter<'a, File>;
+pub type RowGroup<'a> = SerializedRowGroupWriter<'a, File>;
 
 /// A column that holds one list of texts for each row: a level of 0 starts a row, 1 continues it.
 pub fn lists<'a>(
-    group: &mut Group<'_>,
+    group: &mut RowGroup<'_>,
     rows: impl Iterator<Item = impl Iterator<Item = &'a str>>,
 ) -> Result<(), ParquetError> {
     let (mut values, mut defined, mut repeated) = (Vec::new(), Vec::new(), Vec::new());
@@ -85,7 +85,7 @@ pub fn lists<'a>(
 
 /// A column of texts.
 pub fn strings<'a>(
-    group: &mut Group<'_>,
+    group: &mut RowGroup<'_>,
     values: impl Iterator<Item = &'a str>,
 ) -> Result<(), ParquetError> {
     required::<ByteArrayType>(group, values.map(ByteArray::from))
@@ -93,14 +93,14 @@ pub fn strings<'a>(
 
 /// A column in which every row has a value.
 pub fn required<T: DataType>(
-    group: &mut Group<'_>,
+    group: &mut RowGroup<'_>,
     values: impl Iterator<Item = T::T>,
 ) -> Result<(), ParquetError> {
     write::<T>(group, &values.collect::<Vec<_>>(), None, None)
 }
 
 pub(super) fn optional<T: DataType>(
-    group: &mut Group<'_>,
+    group: &mut RowGroup<'_>,
     values: impl Iterator<Item = Option<T::T>>,
 ) -> Result<(), ParquetError> {
     let values: Vec<Option<T::T>> = values.collect();
@@ -111,7 +111,7 @@ pub(super) fn optional<T: DataType>(
 
 /// Fills the next column of the schema, which has exactly those that are written.
 fn write<T: DataType>(
-    group: &mut Group<'_>,
+    group: &mut RowGroup<'_>,
     values: &[T::T],
     defined: Option<&[i16]>,
     repeated: Option<&[i16]>,

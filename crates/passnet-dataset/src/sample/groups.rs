@@ -40,7 +40,7 @@ pub enum Rule {
 
 /// One task: graphs of one kind with one op sequence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
+pub struct PieceGroup {
     pub rule: Rule,
     pub kind: PieceKind,
     pub ops: Vec<String>,
@@ -48,7 +48,7 @@ pub struct Group {
     pub members: Vec<Uid>,
 }
 
-impl Group {
+impl PieceGroup {
     pub fn id(&self) -> SampleId {
         SampleId::of(&self.members)
     }
@@ -61,7 +61,7 @@ type Family<'m> = Vec<Bucket<'m>>;
 
 /// Groups members by the first policy and then by the second. Members with an uid already seen are passed over.
 /// The groups come by kind, op sequence and rule.
-pub fn group_members(members: &[Member]) -> Vec<Group> {
+pub fn group_members(members: &[Member]) -> Vec<PieceGroup> {
     families(members).iter().flat_map(group_family).collect()
 }
 
@@ -81,7 +81,7 @@ fn families(members: &[Member]) -> Vec<Family<'_>> {
     families.into_values().collect()
 }
 
-fn group_family(family: &Family<'_>) -> Vec<Group> {
+fn group_family(family: &Family<'_>) -> Vec<PieceGroup> {
     let Some(&any) = family.iter().flatten().next() else { return Vec::new() };
     let mut groups = Vec::new();
     let mut used = BTreeSet::new();
@@ -89,7 +89,7 @@ fn group_family(family: &Family<'_>) -> Vec<Group> {
         members.sort_unstable();
         used.extend(&members);
         if !members.is_empty() {
-            groups.push(Group { rule, kind: any.kind, ops: any.ops.clone(), members });
+            groups.push(PieceGroup { rule, kind: any.kind, ops: any.ops.clone(), members });
         }
     };
 
@@ -144,12 +144,12 @@ mod tests {
     }
 
     /// Rule, op and members of each group, in a form that can be read.
-    fn shown(groups: &[Group]) -> Vec<(Rule, &str, Vec<u8>)> {
+    fn shown(groups: &[PieceGroup]) -> Vec<(Rule, &str, Vec<u8>)> {
         let number = |uid: &Uid| {
             let text = uid.to_string();
             u8::from_str_radix(&text[30..], 16).unwrap()
         };
-        let show = |group: &Group| group.members.iter().map(number).collect();
+        let show = |group: &PieceGroup| group.members.iter().map(number).collect();
         groups.iter().map(|group| (group.rule, group.ops[0].as_str(), show(group))).collect()
     }
 

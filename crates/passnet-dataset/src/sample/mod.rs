@@ -5,6 +5,7 @@
 pub mod buckets;
 pub mod groups;
 pub mod identity;
+pub mod sides;
 pub mod split;
 pub mod tasks;
 pub mod withhold;

@@ -1,7 +1,7 @@
 //! Files beside the graphs: lists, and whatever else the folder of a sample holds. They are kept as they came, so that an
 //! export gives them back byte for byte.
 
-use super::{Outcome, Store, StoreError, StoreErrorKind};
+use super::{EntryChange, Store, StoreError, StoreErrorKind};
 use crate::content::check_path_part;
 use rusqlite::{OptionalExtension, params};
 
@@ -67,7 +67,7 @@ impl FileBody {
 
 impl Store {
     /// Keeps files in one transaction, in place of those with the same paths.
-    pub fn put_files(&mut self, files: &[StoredFile]) -> Result<Vec<Outcome>, StoreError> {
+    pub fn put_files(&mut self, files: &[StoredFile]) -> Result<Vec<EntryChange>, StoreError> {
         for file in files {
             file.path.split('/').try_for_each(check_path_part).map_err(|why| {
                 let message =
@@ -82,11 +82,11 @@ impl Store {
         let mut outcomes = Vec::with_capacity(files.len());
         for file in files {
             let outcome = match self.file(&file.path)? {
-                Some(old) if old == *file => Outcome::Unchanged,
-                Some(_) => Outcome::Replaced,
-                None => Outcome::Added,
+                Some(old) if old == *file => EntryChange::Unchanged,
+                Some(_) => EntryChange::Replaced,
+                None => EntryChange::Added,
             };
-            if outcome != Outcome::Unchanged {
+            if outcome != EntryChange::Unchanged {
                 self.write_stored_file(file)?;
             }
             outcomes.push(outcome);

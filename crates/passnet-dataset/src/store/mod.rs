@@ -27,7 +27,7 @@ pub use files::{FileBody, StoredFile};
 pub use maintain::Compacted;
 pub use mark::Mark;
 pub use read::Entries;
-pub use write::Outcome;
+pub use write::EntryChange;
 
 use codec::{Decoder, Encoder};
 use rusqlite::{Connection, OpenFlags};

@@ -27,7 +27,7 @@ const TRAINING_SAMPLES: i64 = 8_192;
 
 /// What became of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum EntryChange {
     Added,
     /// There was an entry with this path and other files or another description.
     Replaced,
@@ -51,7 +51,7 @@ struct NewFile<'a> {
 impl Store {
     /// Stores a batch in one transaction: after an error, or a kill, none of it is there. Call it with some hundred
     /// entries at a time; each call waits for the disk.
-    pub fn insert(&mut self, entries: &[Entry]) -> Result<Vec<Outcome>, StoreError> {
+    pub fn insert(&mut self, entries: &[Entry]) -> Result<Vec<EntryChange>, StoreError> {
         self.insert_marked(entries, "", &[])
     }
 
@@ -61,7 +61,7 @@ impl Store {
         entries: &[Entry],
         stage: &str,
         marks: &[Mark],
-    ) -> Result<Vec<Outcome>, StoreError> {
+    ) -> Result<Vec<EntryChange>, StoreError> {
         let writer = self.writer.as_ref().ok_or_else(|| self.read_only())?;
         for entry in entries {
             entry
@@ -161,16 +161,16 @@ impl Store {
         Ok(())
     }
 
-    fn write_entry(&self, entry: &Entry) -> Result<Outcome, StoreError> {
+    fn write_entry(&self, entry: &Entry) -> Result<EntryChange, StoreError> {
         let graph = &entry.graph;
         let content = ContentKey::of_graph(graph);
         let old = self.get(&graph.path)?;
         let outcome = match &old {
-            None => Outcome::Added,
+            None => EntryChange::Added,
             Some(old) if old.content == content && old.description == entry.description => {
-                return Ok(Outcome::Unchanged);
+                return Ok(EntryChange::Unchanged);
             }
-            Some(_) => Outcome::Replaced,
+            Some(_) => EntryChange::Replaced,
         };
         let description = &entry.description;
         let variant = description.variant.as_ref();

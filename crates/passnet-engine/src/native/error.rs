@@ -1,5 +1,6 @@
 //! What can go wrong in a tensor operation, worded as PyTorch words it.
 
+use passnet_graph::view::ViewError;
 use std::fmt;
 
 pub type Result<T> = std::result::Result<T, TensorError>;
@@ -52,6 +53,17 @@ impl fmt::Display for TensorError {
 }
 
 impl std::error::Error for TensorError {}
+
+impl From<ViewError> for TensorError {
+    fn from(error: ViewError) -> Self {
+        match error {
+            ViewError::Shape(message) => TensorError::Shape(message),
+            ViewError::Index(message) => TensorError::Index(message),
+            ViewError::Value(message) => TensorError::Value(message),
+            ViewError::TooMany => TensorError::Value(error.to_string()),
+        }
+    }
+}
 
 /// Builds an error of one kind from a format string: `err!(Shape, "expected {n} dims")`.
 macro_rules! err {

@@ -8,8 +8,11 @@ mod bounds;
 mod compat;
 pub mod compile;
 pub mod frames;
+mod graph;
+mod host;
 pub mod package;
 mod planner;
+mod prepared;
 mod shared_memory;
 mod staged;
 mod text;
@@ -20,78 +23,26 @@ pub use planner::PlanMaker;
 pub use worker::{WorkerInfo, WorkerOptions};
 
 use crate::engine::{
-    Engine, EngineError, ErrorKind, Faults, GraphCompiler, InductorMode, Precision, Prepared,
-    RunOptions, Staged, Tier, Tolerances, Value,
+    Engine, EngineError, ErrorKind, Faults, GraphCompiler, Precision, Prepared, Tier,
 };
 use crate::identity::{DeviceIdentity, Identity, file_digest, nvidia_driver};
-use crate::native::{NativeEngine, Tensor, Wrappers};
-use crate::sandbox::{Sandbox, nvidia};
-use crate::tuning::TunedKernel;
-use compat::Compat;
+use crate::native::{NativeEngine, Wrappers};
+use crate::sandbox::Sandbox;
 use compile::Compiler;
-use frames::Frame;
+use graph::TorchGraph;
+use host::Host;
 use package::Package;
+use passnet_graph::graph::Annotation;
 use passnet_graph::graph::effects::Effects;
-use passnet_graph::graph::{Annotation, Replacement};
 use passnet_graph::{DType, Device, Graph, NodeKind};
-use passnet_kernel::check::Finding;
-use serde_json::{Map, Value as Json, json};
-use staged::StagedGraphs;
-use std::collections::BTreeSet;
-use std::fmt;
+use serde_json::json;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-use wire::Outgoing;
-use worker::{Worker, refusal};
-
-/// Compiling with TorchInductor happens inside the first call.
-const COMPILE_LIMIT: Duration = Duration::from_secs(300);
-/// It takes longer where kernels are chosen by measuring.
-const AUTOTUNE_LIMIT: Duration = Duration::from_secs(1800);
+use std::sync::{Arc, Mutex};
 
 /// Runs graphs with PyTorch.
 #[derive(Debug, Clone)]
 pub struct TorchEngine {
     host: Arc<Host>,
-}
-
-/// The worker and what must be known to replace it.
-#[derive(Debug)]
-struct Host {
-    options: WorkerOptions,
-    device: Device,
-    package: Package,
-    /// Where the worker computes on a GPU.
-    compiler: Option<Arc<Compiler>>,
-    /// Where the compatibility tier was asked for.
-    compat: Option<Arc<Compat>>,
-    /// Of the first worker: those that follow are started the same way.
-    identity: Identity,
-    state: Mutex<State>,
-    next_graph: AtomicU64,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    worker: Option<Worker>,
-    /// Graphs that the living worker knows.
-    loaded: BTreeSet<u64>,
-    /// Workers started so far.
-    started: usize,
-    faults: Faults,
-}
-
-impl State {
-    /// Remembers what was nobody's fault under test.
-    fn note<R>(&mut self, result: &Result<R, EngineError>) {
-        if let Err(error) = result
-            && error.kind == ErrorKind::Machine
-        {
-            self.faults.count += 1;
-            self.faults.last = error.to_string();
-        }
-    }
 }
 
 impl TorchEngine {
@@ -167,7 +118,7 @@ impl TorchEngine {
             ),
         };
         // What PyTorch cannot compile shows now, not in the first call.
-        prepared.host.with(&prepared, |_, _| Ok(()))?;
+        prepared.with(|_, _| Ok(()))?;
         Ok(Box::new(prepared))
     }
 }
@@ -248,294 +199,4 @@ fn identity_of(options: &WorkerOptions, info: &WorkerInfo) -> Identity {
         tier: options.tier,
         ..here
     }
-}
-
-impl Host {
-    /// What the worker measures of its device.
-    fn rate(&self, question: Json, key: &str) -> Option<f64> {
-        let mut state = self.living().ok()?;
-        let no_plans = &mut |_: &Frame| (json!({"error": "not now"}), Vec::new());
-        let reply =
-            state.worker.as_mut()?.request(question, &[], self.options.call_limit, no_plans);
-        let rate = reply.ok()?.message.get(key)?.as_f64()?;
-        (rate.is_finite() && rate > 0.0).then_some(rate)
-    }
-
-    /// What the compatibility tier needs, or why this machine does not have it.
-    fn compatibility(&self) -> Result<Compat, EngineError> {
-        let unsupported = |text: String| EngineError::graph(ErrorKind::Unsupported, text);
-        let sandbox = Sandbox::strongest().map_err(|refusal| {
-            unsupported(format!("the compatibility tier runs in a sandbox only: {refusal}"))
-        })?;
-        let WorkerOptions { python, memory_limit, threads, call_limit, .. } = &self.options;
-        let devices = match self.device == Device::CPU {
-            true => None,
-            false => Some(nvidia().map_err(|missing| {
-                unsupported(format!(
-                    "the compatibility tier finds no GPU for its sandbox: {missing}"
-                ))
-            })?),
-        };
-        Compat::new(sandbox, python, devices, *memory_limit, *threads, *call_limit)
-            .map_err(unsupported)
-    }
-
-    fn plan_maker(
-        &self,
-        replaced: &[Replacement],
-        wrappers: &Wrappers,
-    ) -> Result<PlanMaker, EngineError> {
-        PlanMaker::new(replaced, wrappers, self.compiler.clone(), self.compat.clone())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The state with a living worker in it.
-    fn living(&self) -> Result<MutexGuard<'_, State>, EngineError> {
-        let mut state = self.lock();
-        if state.worker.is_none() {
-            let started = Worker::start(&self.options, self.package.folder());
-            state.note(&started);
-            state.worker = Some(started?);
-            state.loaded.clear();
-            state.started += 1;
-        }
-        Ok(state)
-    }
-
-    /// A reply without what was asked for.
-    fn garbled(&self) -> EngineError {
-        let text = "the PyTorch worker's reply makes no sense";
-        let error = EngineError::graph(ErrorKind::Machine, text);
-        self.lock().note::<()>(&Err(error.clone()));
-        error
-    }
-
-    /// Works with a worker that knows the graph. A worker that falls is forgotten.
-    fn with<R>(
-        &self,
-        graph: &TorchGraph,
-        work: impl FnOnce(&mut Worker, &mut PlanMaker) -> Result<R, EngineError>,
-    ) -> Result<R, EngineError> {
-        let mut state = self.living()?;
-        let State { worker: Some(worker), loaded, .. } = &mut *state else {
-            return Err(EngineError::graph(ErrorKind::Machine, "there is no worker"));
-        };
-        let mut plans = graph.plans.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut result = Ok(());
-        if !loaded.contains(&graph.id) {
-            let load = json!({
-                "call": "load",
-                "graph": graph.id,
-                "text": graph.text,
-                "plans": plans.count(),
-                "compiler": worker_compiler(graph.compiler),
-                "writes_inputs": graph.writes_inputs,
-            });
-            result = answer(worker, load, &[], self.options.call_limit, &mut plans).map(|_| ());
-            if result.is_ok() {
-                loaded.insert(graph.id);
-            }
-        }
-        let result = result.and_then(|()| work(worker, &mut plans));
-        let result = result.map_err(|error| graph.named(error));
-        if !worker.is_alive() {
-            state.worker = None;
-        }
-        state.note(&result);
-        result
-    }
-}
-
-/// One request and its reply; a refusal is an error.
-fn answer(
-    worker: &mut Worker,
-    message: Json,
-    parts: &[Vec<u8>],
-    limit: Duration,
-    plans: &mut PlanMaker,
-) -> Result<Frame, EngineError> {
-    let frame = worker.request(message, parts, limit, &mut |question| plans.answer(question))?;
-    match refusal(&frame.message) {
-        None => Ok(frame),
-        Some(error) => Err(error),
-    }
-}
-
-/// What the worker makes of a graph: the compiler's name, and the mode of one that has modes.
-fn worker_compiler(compiler: Option<GraphCompiler>) -> Json {
-    match compiler {
-        Some(GraphCompiler::Inductor(mode)) => json!({ "name": "inductor", "mode": mode.name() }),
-        Some(other) => json!({ "name": other.name() }),
-        None => json!({ "name": "eager" }),
-    }
-}
-
-fn compile_limit(mode: InductorMode) -> Duration {
-    match mode {
-        InductorMode::Default | InductorMode::ReduceOverhead => COMPILE_LIMIT,
-        InductorMode::MaxAutotune | InductorMode::MaxAutotuneNoCudagraphs => AUTOTUNE_LIMIT,
-    }
-}
-
-/// A graph that the worker runs.
-struct TorchGraph {
-    host: Arc<Host>,
-    id: u64,
-    text: String,
-    /// `None` for the graph as it is.
-    compiler: Option<GraphCompiler>,
-    plans: Mutex<PlanMaker>,
-    /// Which placeholders are plain integers.
-    numbers: Vec<bool>,
-    writes_inputs: bool,
-    /// The same graph here, for watching its kernels.
-    native: Result<crate::native::Program, EngineError>,
-}
-
-impl fmt::Debug for TorchGraph {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TorchGraph")
-            .field("id", &self.id)
-            .field("compiler", &self.compiler)
-            .finish()
-    }
-}
-
-impl Drop for TorchGraph {
-    fn drop(&mut self) {
-        let mut state = self.host.lock();
-        if state.loaded.remove(&self.id)
-            && let Some(worker) = &mut state.worker
-        {
-            let drop = json!({"call": "drop", "graph": self.id});
-            let limit = self.host.options.call_limit;
-            let _ = worker.request(drop, &[], limit, &mut |_| (json!({}), Vec::new()));
-        }
-    }
-}
-
-impl TorchGraph {
-    /// The error with the name of the node at its line: the worker knows lines of the text that it was given.
-    fn named(&self, mut error: EngineError) -> EngineError {
-        let number = usize::try_from(std::mem::take(&mut error.line)).unwrap_or(0);
-        let line = number.checked_sub(1).and_then(|index| self.text.lines().nth(index));
-        if let Some((node, call)) = line.and_then(|line| line.split_once(" = ")) {
-            error.node = node.trim().to_string();
-            error.operation = call.split('(').next().unwrap_or(call).to_string();
-        }
-        error
-    }
-
-    fn limit(&self, options: &RunOptions) -> Duration {
-        let limit = options.time_limit.unwrap_or_default().max(self.host.options.call_limit);
-        match self.compiler {
-            Some(GraphCompiler::Inductor(mode)) => limit.max(compile_limit(mode)),
-            _ => limit,
-        }
-    }
-
-    fn inputs(&self, inputs: &[Value], out: &mut Outgoing) -> Result<Vec<Json>, EngineError> {
-        let described = inputs.iter().zip(&self.numbers).map(|(value, is_number)| match value {
-            Value::Tensor(tensor) if *is_number => {
-                let number = tensor.item().map_err(|error| wire::tensor_error(&error))?;
-                out.value(&Value::Number(number))
-            }
-            value => out.value(value),
-        });
-        described.collect()
-    }
-}
-
-impl Prepared for TorchGraph {
-    fn stops_endless_kernels(&self) -> bool {
-        false
-    }
-
-    fn run(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Value>, EngineError> {
-        let mut out = Outgoing::default();
-        let described = self.inputs(inputs, &mut out)?;
-        let message = json!({
-            "call": "run",
-            "graph": self.id,
-            "inputs": described,
-            "seed": options.seed,
-        });
-        let frame = self.host.with(self, |worker, plans| {
-            answer(worker, message, &out.parts, self.limit(options), plans)
-        })?;
-        outputs(&frame, inputs).ok_or_else(|| self.host.garbled())
-    }
-
-    fn remote_number(&self) -> Option<u64> {
-        Some(self.id)
-    }
-
-    fn tier(&self) -> Tier {
-        self.plans.lock().unwrap_or_else(PoisonError::into_inner).tier()
-    }
-
-    fn tuned(&self) -> Vec<TunedKernel> {
-        self.plans.lock().unwrap_or_else(PoisonError::into_inner).tuned()
-    }
-
-    fn stage<'a>(
-        &'a self,
-        eager: &'a dyn Prepared,
-        draws: &[Vec<Value>],
-        tolerances: &Tolerances,
-        options: &RunOptions,
-    ) -> Result<Option<Box<dyn Staged + 'a>>, EngineError> {
-        let Some(eager) = eager.remote_number() else { return Ok(None) };
-        let by_name = tolerances.iter().map(|(dtype, levels)| (dtype.name().into(), json!(levels)));
-        let tolerances = Json::Object(by_name.collect());
-        for (index, inputs) in draws.iter().enumerate() {
-            let mut out = Outgoing::default();
-            let described = self.inputs(inputs, &mut out)?;
-            let message = json!({
-                "call": "stage",
-                "graph": self.id,
-                "draw": index,
-                "inputs": described,
-                "tolerances": tolerances,
-            });
-            self.host.with(self, |worker, plans| {
-                answer(worker, message, &out.parts, self.limit(options), plans)
-            })?;
-        }
-        Ok(Some(Box::new(StagedGraphs { candidate: self, eager, options: options.clone() })))
-    }
-
-    fn check(&self, inputs: &[Value], options: &RunOptions) -> Result<Vec<Finding>, EngineError> {
-        match &self.native {
-            Ok(program) => program.check(inputs, options),
-            Err(error) => Err(error.clone()),
-        }
-    }
-}
-
-/// The outputs of a reply; inputs that the run changed are changed here too.
-fn outputs(frame: &Frame, inputs: &[Value]) -> Option<Vec<Value>> {
-    let entries = |key: &str| -> Option<Vec<&Map<String, Json>>> {
-        frame.message.get(key)?.as_array()?.iter().map(Json::as_object).collect()
-    };
-    let input = |entry: &Map<String, Json>, key: &str| -> Option<&Tensor> {
-        let index = entry.get(key)?.as_u64()?;
-        inputs.get(usize::try_from(index).ok()?)?.as_tensor()
-    };
-    for entry in entries("changed")? {
-        input(entry, "index")?.copy_from(&wire::tensor(entry, &frame.bytes)?).ok()?;
-    }
-    let described = entries("outputs")?;
-    let contents: Option<Vec<Tensor>> =
-        described.iter().map(|entry| wire::tensor(entry, &frame.bytes)).collect();
-    let mut outputs = wire::laid_out(&described, contents?)?;
-    for (output, entry) in outputs.iter_mut().zip(&described) {
-        if let Some(view) = input(entry, "input").and_then(|i| wire::view_of(i, entry, output)) {
-            *output = view;
-        }
-    }
-    Some(outputs.into_iter().map(Value::Tensor).collect())
 }

@@ -1,8 +1,9 @@
 //! Timed calls, made by the worker on contents that it makes from staged draws.
 
 use super::frames::Frame;
+use super::graph::{TorchGraph, answer};
+use super::wire;
 use super::wire::Outgoing;
-use super::{TorchGraph, answer, wire};
 use crate::engine::{
     Called, Compared, Content, Costs, Doubtful, EngineError, RunOptions, Side, Staged, Turn, Value,
 };
@@ -22,7 +23,7 @@ impl StagedGraphs<'_> {
         message["staged"] = json!(graph.id);
         message["seed"] = json!(self.options.seed);
         let limit = graph.limit(&self.options).saturating_mul(u32::try_from(calls).unwrap_or(1));
-        graph.host.with(graph, |worker, plans| answer(worker, message, &out.parts, limit, plans))
+        graph.with(|worker, plans| answer(worker, message, &out.parts, limit, plans))
     }
 
     fn number(&self, side: Side) -> u64 {

@@ -95,32 +95,61 @@ impl From<Fallen> for EngineError {
 /// Answers the worker's requests for plans, or for calls of sandboxed passes, in the middle of a call.
 pub(super) type Planner<'a> = dyn FnMut(&Frame) -> (Json, Vec<Vec<u8>>) + 'a;
 
+impl WorkerInfo {
+    /// What a worker's greeting says.
+    fn of(reply: &Map<String, Json>) -> WorkerInfo {
+        let text = |key: &str| reply.get(key).and_then(Json::as_str).map(str::to_string);
+        let capability = reply.get("capability").and_then(super::wire::sizes);
+        WorkerInfo {
+            python: text("python").unwrap_or_default(),
+            torch: text("torch").unwrap_or_default(),
+            triton: text("triton"),
+            cuda: text("cuda"),
+            device: text("device").unwrap_or_default(),
+            capability: match capability.as_deref() {
+                Some([major, minor]) => Some([*major as u32, *minor as u32]),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// How a worker is started.
+fn command(
+    options: &WorkerOptions,
+    package: &Path,
+    shared: Option<&SharedMemory>,
+) -> Result<Command, EngineError> {
+    let mut command = Command::new(&options.python);
+    command.args(["-m", "passnet.worker", "--device", &options.device]);
+    if let Some(runner) = &options.runner {
+        command.arg("--runner").arg(runner);
+    }
+    if let Some(shared) = shared {
+        command.arg("--shared-memory").args(shared.paths());
+    }
+    if options.threads > 0 {
+        command.args(["--threads", &options.threads.to_string()]);
+    }
+    if let Some(gpu) = options.gpu {
+        let here = std::env::var(VISIBLE_GPUS).ok();
+        command.env(VISIBLE_GPUS, only_gpu(here.as_deref(), gpu)?);
+    }
+    command
+        .env("PYTHONPATH", package)
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("GOMP_SPINCOUNT", std::env::var("GOMP_SPINCOUNT").unwrap_or(SPINS.into()))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    Ok(command)
+}
+
 impl Worker {
     /// Starts a worker from the package in a folder.
     pub(super) fn start(options: &WorkerOptions, package: &Path) -> Result<Worker, EngineError> {
-        let mut command = Command::new(&options.python);
-        command.args(["-m", "passnet.worker", "--device", &options.device]);
-        if let Some(runner) = &options.runner {
-            command.arg("--runner").arg(runner);
-        }
         let shared = SharedMemory::new();
-        if let Some(shared) = &shared {
-            command.arg("--shared-memory").args(shared.paths());
-        }
-        if options.threads > 0 {
-            command.args(["--threads", &options.threads.to_string()]);
-        }
-        if let Some(gpu) = options.gpu {
-            let here = std::env::var(VISIBLE_GPUS).ok();
-            command.env(VISIBLE_GPUS, only_gpu(here.as_deref(), gpu)?);
-        }
-        command
-            .env("PYTHONPATH", package)
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .env("GOMP_SPINCOUNT", std::env::var("GOMP_SPINCOUNT").unwrap_or(SPINS.into()))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        let mut command = command(options, package, shared.as_ref())?;
         let missing = |error: &dyn std::fmt::Display| {
             EngineError::graph(
                 ErrorKind::Machine,
@@ -174,19 +203,7 @@ impl Worker {
         if reply.get("shared_memory").and_then(Json::as_bool) == Some(true) {
             worker.shared = to_worker;
         }
-        let text = |key: &str| reply.get(key).and_then(Json::as_str).map(str::to_string);
-        let capability = reply.get("capability").and_then(super::wire::sizes);
-        worker.info = WorkerInfo {
-            python: text("python").unwrap_or_default(),
-            torch: text("torch").unwrap_or_default(),
-            triton: text("triton"),
-            cuda: text("cuda"),
-            device: text("device").unwrap_or_default(),
-            capability: match capability.as_deref() {
-                Some([major, minor]) => Some([*major as u32, *minor as u32]),
-                _ => None,
-            },
-        };
+        worker.info = WorkerInfo::of(&reply);
         Ok(worker)
     }
 

@@ -66,7 +66,7 @@ pub enum GroupKind {
 
 /// Operations that run as one kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Group {
+pub struct KernelGroup {
     pub kind: GroupKind,
     /// Op indices, ascending; a view belongs to no group.
     pub ops: Vec<usize>,
@@ -86,7 +86,7 @@ pub fn kernel_counts_with(graph: &Graph, types: &Inference, settings: Settings) 
 }
 
 /// The kernels of the whole graph, by their first operation. Copies between layouts are not among them.
-pub fn groups(graph: &Graph, types: &Inference) -> Vec<Group> {
+pub fn groups(graph: &Graph, types: &Inference) -> Vec<KernelGroup> {
     let plan = lifetimes::plan(graph, types);
     let mut walk = Walk::new(graph, types, &plan, Settings::default());
     for op in 0..plan.steps.len() {

@@ -91,7 +91,7 @@ fn shown(name: &str) -> Vec<String> {
     let folder = fixture(name);
     let name = |op: &usize| &*folder.graph.node(folder.graph.op_node(*op)).name;
     let groups = groups(&folder.graph, &infer_folder(&folder));
-    let show = |group: &Group| {
+    let show = |group: &KernelGroup| {
         let names: Vec<&str> = group.ops.iter().map(name).collect();
         format!("{:?} {}", group.kind, names.join(" "))
     };

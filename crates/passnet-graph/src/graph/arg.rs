@@ -1,7 +1,20 @@
 //! Argument values: references to nodes, and literals.
 
-use super::NodeId;
 use crate::dtype::{DType, Device};
+
+/// Index of a node in [`Graph::nodes`](super::Graph::nodes).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(u32);
+
+impl NodeId {
+    pub fn new(index: usize) -> Self {
+        NodeId(u32::try_from(index).unwrap_or(u32::MAX))
+    }
+
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// An argument of a call, or a returned value.
 #[derive(Debug, Clone)]

@@ -4,31 +4,19 @@
 //! arguments or have other effects: [`effects`] says which orders matter. Names are labels for people; no
 //! meaning depends on them.
 
-mod arg;
+pub(crate) mod arg;
+pub(crate) mod call;
 pub mod effects;
-mod target;
+pub(crate) mod target;
 
-pub use arg::Arg;
-pub use target::{CalleeKind, Replacement, Target};
+pub use crate::ops::CalleeKind;
+pub use arg::{Arg, NodeId};
+pub use call::Call;
+pub use target::{Replacement, Target};
 
-use crate::ops::{Bound, Op};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 use std::fmt;
-
-/// Index of a node in [`Graph::nodes`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct NodeId(u32);
-
-impl NodeId {
-    pub fn new(index: usize) -> Self {
-        NodeId(u32::try_from(index).unwrap_or(u32::MAX))
-    }
-
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
 
 /// A whole graph. Invariants, checked by [`Graph::verify`]: placeholders come first; a node refers only to
 /// earlier nodes; names are unique.
@@ -69,49 +57,6 @@ pub enum Annotation {
     Tensor,
     Parameter,
     SymInt,
-}
-
-/// One operation: what is called, and with what.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Call {
-    pub target: Target,
-    /// For methods, attribute reads and operators the receiver is the first argument.
-    pub args: Vec<Arg>,
-    pub kwargs: Vec<(Box<str>, Arg)>,
-}
-
-impl Call {
-    /// The operation, when the table knows this spelling.
-    pub fn op(&self) -> Option<Op> {
-        self.target.op()
-    }
-
-    /// The arguments laid out by the operation's signature, or why they do not fit it.
-    pub fn bind(&self) -> Result<Bound<'_>, String> {
-        crate::ops::bind(self)
-    }
-
-    /// All arguments, positional first.
-    pub fn all_args(&self) -> impl Iterator<Item = &Arg> {
-        self.args.iter().chain(self.kwargs.iter().map(|(_, arg)| arg))
-    }
-
-    /// Calls `visit` for every node this call refers to, in order, repetitions included.
-    pub fn for_each_input(&self, mut visit: impl FnMut(NodeId)) {
-        for arg in self.all_args() {
-            arg.for_each_node(&mut visit);
-        }
-    }
-
-    /// Rewrites every reference to a node.
-    pub fn map_inputs(&mut self, mut map: impl FnMut(NodeId) -> Arg) {
-        for arg in &mut self.args {
-            arg.map_nodes(&mut map);
-        }
-        for (_, arg) in &mut self.kwargs {
-            arg.map_nodes(&mut map);
-        }
-    }
 }
 
 impl Graph {

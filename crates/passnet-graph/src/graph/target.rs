@@ -1,22 +1,9 @@
 //! What a call calls: one of the spellings the operation table knows, a name it does not, or what a pass put
 //! in place of a piece of the graph.
 
-use crate::ops::{self, Op, Spelling};
+use crate::ops::{self, CalleeKind, Op, Spelling};
 use std::borrow::Cow;
 use std::fmt;
-
-/// How the callee is written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum CalleeKind {
-    /// `torch.relu(x)`
-    Function,
-    /// `x.relu()`
-    Method,
-    /// `x + y`, `-x`, `x[i]`, `x += y`, `x[i] = y`; the path is Python's name in module `operator`.
-    Operator,
-    /// `x.T`
-    Attribute,
-}
 
 #[derive(Debug, Clone)]
 pub enum Target {

@@ -1,13 +1,14 @@
 //! The arguments of a call as rules ask for them: tensors, sizes, numbers, with torch's conversions.
 
 use super::dim::Dim;
+use super::problem::{Inferred, Problem};
 use super::promote::Operand;
 use super::scope::Scope;
 use super::value::{Scalar, Shape, TensorType, Value};
-use super::{Outcome, Problem};
 use crate::dtype::DType;
 use crate::graph::Arg;
 use crate::ops::{Bound, Op, Value as Slot};
+use crate::view::List;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
@@ -25,24 +26,24 @@ impl<'a, 'g: 'a> Args<'a, 'g> {
     }
 
     /// A parameter's value.
-    pub(super) fn value(&self, name: &str) -> Outcome<Cow<'a, Value>> {
+    pub(super) fn value(&self, name: &str) -> Inferred<Cow<'a, Value>> {
         self.lookup(self.bound.arg(name))
     }
 
     /// What an argument stands for; not inferred values stop the rule.
-    pub(super) fn lookup(&self, arg: &'a Arg) -> Outcome<Cow<'a, Value>> {
+    pub(super) fn lookup(&self, arg: &'a Arg) -> Inferred<Cow<'a, Value>> {
         self.resolve(arg, 0)
     }
 
-    fn resolve(&self, arg: &'a Arg, depth: usize) -> Outcome<Cow<'a, Value>> {
+    fn resolve(&self, arg: &'a Arg, depth: usize) -> Inferred<Cow<'a, Value>> {
         if depth > MAX_NESTING {
             return Err(Problem::invalid("a literal is nested too deeply"));
         }
-        let sequence = |items: &'a [Arg]| -> Outcome<Value> {
+        let sequence = |items: &'a [Arg]| -> Inferred<Value> {
             let items = items
                 .iter()
                 .map(|item| self.resolve(item, depth + 1).map(Cow::into_owned))
-                .collect::<Outcome<_>>()?;
+                .collect::<Inferred<_>>()?;
             Ok(Value::Sequence(items))
         };
         Ok(Cow::Owned(match arg {
@@ -73,21 +74,21 @@ impl<'a, 'g: 'a> Args<'a, 'g> {
         }))
     }
 
-    pub(super) fn tensor(&self, name: &str) -> Outcome<&'a TensorType> {
+    pub(super) fn tensor(&self, name: &str) -> Inferred<&'a TensorType> {
         self.optional_tensor(name)?.ok_or_else(|| {
             Problem::invalid(format!("argument `{name}` must be a Tensor, not None"))
         })
     }
 
     /// The first parameter, whatever it is called.
-    pub(super) fn first_tensor(&self) -> Outcome<&'a TensorType> {
+    pub(super) fn first_tensor(&self) -> Inferred<&'a TensorType> {
         match self.bound.signature.params.first() {
             Some(param) => self.tensor(param.name),
             None => Err(Problem::invalid("it takes no arguments")),
         }
     }
 
-    pub(super) fn optional_tensor(&self, name: &str) -> Outcome<Option<&'a TensorType>> {
+    pub(super) fn optional_tensor(&self, name: &str) -> Inferred<Option<&'a TensorType>> {
         let arg = self.bound.arg(name);
         if arg.is_none() {
             return Ok(None);
@@ -103,7 +104,7 @@ impl<'a, 'g: 'a> Args<'a, 'g> {
     }
 
     /// A sequence of tensors; `None` stays `None`.
-    pub(super) fn optional_tensors(&self, name: &str) -> Outcome<Vec<Option<&'a TensorType>>> {
+    pub(super) fn optional_tensors(&self, name: &str) -> Inferred<Vec<Option<&'a TensorType>>> {
         let mut tensors = Vec::new();
         for arg in self.items(name) {
             if arg.is_none() {
@@ -128,7 +129,7 @@ impl<'a, 'g: 'a> Args<'a, 'g> {
         Ok(tensors)
     }
 
-    pub(super) fn tensors(&self, name: &str) -> Outcome<Vec<&'a TensorType>> {
+    pub(super) fn tensors(&self, name: &str) -> Inferred<Vec<&'a TensorType>> {
         self.optional_tensors(name)?
             .into_iter()
             .map(|tensor| tensor.ok_or_else(|| not_a_tensor(name, &Value::None)))
@@ -146,7 +147,7 @@ impl<'a, 'g: 'a> Args<'a, 'g> {
     }
 
     /// A tensor or a Python number.
-    pub(super) fn operand(&self, name: &str) -> Outcome<Cow<'a, Value>> {
+    pub(super) fn operand(&self, name: &str) -> Inferred<Cow<'a, Value>> {
         let value = self.value(name)?;
         match &*value {
             Value::Tensor(_) | Value::Scalar(_) => Ok(value),
@@ -157,11 +158,11 @@ impl<'a, 'g: 'a> Args<'a, 'g> {
         }
     }
 
-    pub(super) fn int(&self, name: &str) -> Outcome<Dim> {
+    pub(super) fn int(&self, name: &str) -> Inferred<Dim> {
         self.as_int(&*self.value(name)?, name)
     }
 
-    pub(super) fn optional_int(&self, name: &str) -> Outcome<Option<Dim>> {
+    pub(super) fn optional_int(&self, name: &str) -> Inferred<Option<Dim>> {
         match &*self.value(name)? {
             Value::None => Ok(None),
             value => self.as_int(value, name).map(Some),
@@ -169,7 +170,7 @@ impl<'a, 'g: 'a> Args<'a, 'g> {
     }
 
     /// An integer or a sequence of integers.
-    pub(super) fn ints(&self, name: &str) -> Outcome<Shape> {
+    pub(super) fn ints(&self, name: &str) -> Inferred<Shape> {
         let mut ints = Shape::new();
         for arg in self.items(name) {
             match &*self.lookup(arg)? {
@@ -184,8 +185,13 @@ impl<'a, 'g: 'a> Args<'a, 'g> {
         Ok(ints)
     }
 
+    /// The values of an integer or a sequence of integers.
+    pub(super) fn numbers(&self, name: &str) -> Inferred<List<i64>> {
+        Ok(self.ints(name)?.iter().map(|dim| dim.size).collect())
+    }
+
     /// `None` when the parameter is `None` or not one of this overload.
-    pub(super) fn optional_ints(&self, name: &str) -> Outcome<Option<Shape>> {
+    pub(super) fn optional_ints(&self, name: &str) -> Inferred<Option<Shape>> {
         match self.bound.signature.position(name).map(|index| self.bound.values[index]) {
             None | Some(Slot::Given(Arg::None) | Slot::Default(Arg::None)) => Ok(None),
             Some(Slot::Given(arg)) if matches!(&*self.lookup(arg)?, Value::None) => Ok(None),
@@ -194,7 +200,7 @@ impl<'a, 'g: 'a> Args<'a, 'g> {
     }
 
     /// Spatial parameters: one number stands for all dimensions.
-    pub(super) fn spatial(&self, name: &str, count: usize) -> Outcome<Shape> {
+    pub(super) fn spatial(&self, name: &str, count: usize) -> Inferred<Shape> {
         let ints = self.ints(name)?;
         match ints.len() {
             1 => Ok(SmallVec::from_elem(ints[0].clone(), count)),
@@ -206,7 +212,7 @@ impl<'a, 'g: 'a> Args<'a, 'g> {
     }
 
     /// A bool; a number counts by its value, an unknown one as false.
-    pub(super) fn flag(&self, name: &str) -> Outcome<bool> {
+    pub(super) fn flag(&self, name: &str) -> Inferred<bool> {
         Ok(match &*self.value(name)? {
             Value::Scalar(number) => number.as_f64().is_some_and(|value| value != 0.0),
             Value::Tensor(tensor) => {
@@ -217,7 +223,7 @@ impl<'a, 'g: 'a> Args<'a, 'g> {
     }
 
     /// A number, where its value is known.
-    pub(super) fn number(&self, name: &str) -> Outcome<Option<f64>> {
+    pub(super) fn number(&self, name: &str) -> Inferred<Option<f64>> {
         Ok(match &*self.value(name)? {
             Value::Scalar(number) => number.as_f64(),
             Value::Tensor(tensor) => self.scope.known_scalar(tensor),
@@ -225,14 +231,14 @@ impl<'a, 'g: 'a> Args<'a, 'g> {
         })
     }
 
-    pub(super) fn dtype(&self, name: &str) -> Outcome<Option<DType>> {
+    pub(super) fn dtype(&self, name: &str) -> Inferred<Option<DType>> {
         Ok(match &*self.value(name)? {
             Value::Dtype(dtype) => Some(*dtype),
             _ => None,
         })
     }
 
-    pub(super) fn text(&self, name: &str) -> Outcome<Option<Box<str>>> {
+    pub(super) fn text(&self, name: &str) -> Inferred<Option<Box<str>>> {
         Ok(match &*self.value(name)? {
             Value::Str(text) | Value::Constant(text) => Some(text.clone()),
             _ => None,
@@ -240,14 +246,14 @@ impl<'a, 'g: 'a> Args<'a, 'g> {
     }
 
     /// A dimension given as an integer, counted from the end if negative.
-    pub(super) fn axis(&self, name: &str, rank: usize) -> Outcome<usize> {
+    pub(super) fn axis(&self, name: &str, rank: usize) -> Inferred<usize> {
         wrap_axis(self.int(name)?.size, rank)
     }
 
     /// Like [`Args::axis`], for several distinct dimensions.
-    pub(super) fn axes(&self, name: &str, rank: usize) -> Outcome<Option<SmallVec<[usize; 5]>>> {
+    pub(super) fn axes(&self, name: &str, rank: usize) -> Inferred<Option<List<usize>>> {
         let Some(ints) = self.optional_ints(name)? else { return Ok(None) };
-        let mut axes: SmallVec<[usize; 5]> = SmallVec::new();
+        let mut axes: List<usize> = SmallVec::new();
         for int in &ints {
             let axis = wrap_axis(int.size, rank)?;
             if axes.contains(&axis) {
@@ -261,7 +267,7 @@ impl<'a, 'g: 'a> Args<'a, 'g> {
     }
 
     /// An integer: a Python int or bool, or a tensor with one known integer.
-    pub(super) fn as_int(&self, value: &Value, name: &str) -> Outcome<Dim> {
+    pub(super) fn as_int(&self, value: &Value, name: &str) -> Inferred<Dim> {
         match value {
             Value::Scalar(number @ (Scalar::Int(_) | Scalar::Bool(_))) => {
                 number.as_dim().ok_or_else(|| {
@@ -288,20 +294,12 @@ fn not_a_tensor(name: &str, value: &Value) -> Problem {
 }
 
 /// `-1` is the last dimension; a 0-d tensor counts as having one.
-pub(super) fn wrap_axis(axis: i64, rank: usize) -> Outcome<usize> {
-    let extent = (rank as i64).max(1);
-    if axis < -extent || axis >= extent {
-        return Err(Problem::invalid(format!(
-            "Dimension out of range (expected to be in range of [{}, {}], but got {axis})",
-            -extent,
-            extent - 1
-        )));
-    }
-    Ok(if axis < 0 { axis + extent } else { axis } as usize)
+pub(super) fn wrap_axis(axis: i64, rank: usize) -> Inferred<usize> {
+    Ok(crate::view::shape::axis(axis, rank)?)
 }
 
 /// The operand view of a tensor or number.
-pub(super) fn as_operand(value: &Value) -> Outcome<Operand<'_>> {
+pub(super) fn as_operand(value: &Value) -> Inferred<Operand<'_>> {
     match value {
         Value::Tensor(tensor) => Ok(Operand::Tensor(tensor)),
         Value::Scalar(number) => Ok(Operand::Number(number)),

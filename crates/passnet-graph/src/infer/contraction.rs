@@ -2,12 +2,13 @@
 
 use super::args::Args;
 use super::dim::Dim;
+use super::problem::{Inferred, Problem};
 use super::promote::{Operand, message_name, result_type, to_float};
+use super::strides;
 use super::value::{Shape, TensorType, Value};
-use super::{Outcome, Problem, strides};
 use crate::ops::Op;
 
-fn same_dtype(a: &TensorType, b: &TensorType) -> Outcome<()> {
+fn same_dtype(a: &TensorType, b: &TensorType) -> Inferred<()> {
     if a.dtype == b.dtype {
         return Ok(());
     }
@@ -18,14 +19,14 @@ fn same_dtype(a: &TensorType, b: &TensorType) -> Outcome<()> {
     )))
 }
 
-fn check_rank(tensor: &TensorType, rank: usize, name: &str) -> Outcome<()> {
+fn check_rank(tensor: &TensorType, rank: usize, name: &str) -> Inferred<()> {
     if tensor.rank() == rank {
         return Ok(());
     }
     Err(Problem::invalid(format!("{name} must be a {rank}D tensor, got {}D", tensor.rank())))
 }
 
-fn inner(args: &Args, left: &Dim, right: &Dim, a: &TensorType, b: &TensorType) -> Outcome<()> {
+fn inner(args: &Args, left: &Dim, right: &Dim, a: &TensorType, b: &TensorType) -> Inferred<()> {
     if args.scope.same(left, right) {
         return Ok(());
     }
@@ -36,7 +37,7 @@ fn inner(args: &Args, left: &Dim, right: &Dim, a: &TensorType, b: &TensorType) -
     )))
 }
 
-pub(super) fn linear(args: &Args) -> Outcome<Value> {
+pub(super) fn linear(args: &Args) -> Inferred<Value> {
     let (input, weight) = (args.tensor("input")?, args.tensor("weight")?);
     same_dtype(input, weight)?;
     let (Some(features), Some(expected)) = (input.shape.last(), weight.shape.last()) else {
@@ -61,7 +62,7 @@ pub(super) fn linear(args: &Args) -> Outcome<Value> {
     Ok(result.into())
 }
 
-pub(super) fn bilinear(args: &Args) -> Outcome<Value> {
+pub(super) fn bilinear(args: &Args) -> Inferred<Value> {
     let (left, right) = (args.tensor("input1")?, args.tensor("input2")?);
     let weight = args.tensor("weight")?;
     check_rank(weight, 3, "weight")?;
@@ -77,7 +78,7 @@ pub(super) fn bilinear(args: &Args) -> Outcome<Value> {
     Ok(TensorType::contiguous(left.dtype, shape).into())
 }
 
-pub(super) fn matmul(args: &Args) -> Outcome<Value> {
+pub(super) fn matmul(args: &Args) -> Inferred<Value> {
     let (left, right) = (args.tensor("input")?, args.tensor("other")?);
     matrix_product(args, left, right).map(Value::Tensor)
 }
@@ -87,7 +88,7 @@ pub(super) fn matrix_product(
     args: &Args,
     left: &TensorType,
     right: &TensorType,
-) -> Outcome<TensorType> {
+) -> Inferred<TensorType> {
     if left.rank() == 0 || right.rank() == 0 {
         return Err(Problem::invalid(format!(
             "both arguments to matmul need to be at least 1D, but they are {}D and {}D",
@@ -112,7 +113,7 @@ pub(super) fn matrix_product(
 }
 
 /// The products with fixed ranks.
-pub(super) fn product(args: &Args) -> Outcome<Value> {
+pub(super) fn product(args: &Args) -> Inferred<Value> {
     let (names, left_rank, right_rank) = match args.op() {
         Op::Mm => (["input", "mat2"], 2, 2),
         Op::Bmm => (["input", "mat2"], 3, 3),
@@ -138,7 +139,7 @@ pub(super) fn product(args: &Args) -> Outcome<Value> {
 }
 
 /// A product added to something that broadcasts to it.
-pub(super) fn sum_and_product(args: &Args) -> Outcome<Value> {
+pub(super) fn sum_and_product(args: &Args) -> Inferred<Value> {
     let added = args.tensor("input")?;
     let (names, rank) = match args.op() {
         Op::Addmm => (["mat1", "mat2"], 2),
@@ -165,11 +166,11 @@ pub(super) fn sum_and_product(args: &Args) -> Outcome<Value> {
     Ok(product.into())
 }
 
-pub(super) fn tensordot(args: &Args) -> Outcome<Value> {
+pub(super) fn tensordot(args: &Args) -> Inferred<Value> {
     let (left, right) = (args.tensor("a")?, args.tensor("b")?);
     same_dtype(left, right)?;
     let dims = args.value("dims")?;
-    let axes = |value: &Value, rank: usize| -> Outcome<Vec<usize>> {
+    let axes = |value: &Value, rank: usize| -> Inferred<Vec<usize>> {
         let items = match value {
             Value::Sequence(items) => items.as_slice(),
             other => std::slice::from_ref(other),
@@ -211,7 +212,7 @@ pub(super) fn tensordot(args: &Args) -> Outcome<Value> {
     Ok(TensorType::contiguous(left.dtype, shape).into())
 }
 
-pub(super) fn distance(args: &Args) -> Outcome<Value> {
+pub(super) fn distance(args: &Args) -> Inferred<Value> {
     let (left, right) = (args.tensor("x1")?, args.tensor("x2")?);
     let dtype = to_float(result_type(&[Operand::Tensor(left), Operand::Tensor(right)]));
     if args.op() == Op::CosineSimilarity {
@@ -235,7 +236,7 @@ pub(super) fn distance(args: &Args) -> Outcome<Value> {
     Ok(TensorType::contiguous(dtype, shape).into())
 }
 
-pub(super) fn attention(args: &Args) -> Outcome<Value> {
+pub(super) fn attention(args: &Args) -> Inferred<Value> {
     match args.op() {
         Op::ScaledDotProductAttention => scaled_dot_product(args),
         Op::MultiHeadAttentionForward => multi_head(args),
@@ -243,7 +244,7 @@ pub(super) fn attention(args: &Args) -> Outcome<Value> {
     }
 }
 
-fn scaled_dot_product(args: &Args) -> Outcome<Value> {
+fn scaled_dot_product(args: &Args) -> Inferred<Value> {
     let (query, key, value) = (args.tensor("query")?, args.tensor("key")?, args.tensor("value")?);
     if [query, key, value].iter().any(|tensor| tensor.rank() < 2) {
         return Err(Problem::invalid(
@@ -286,7 +287,7 @@ fn scaled_dot_product(args: &Args) -> Outcome<Value> {
     Ok(TensorType::contiguous(query.dtype, shape).into())
 }
 
-fn multi_head(args: &Args) -> Outcome<Value> {
+fn multi_head(args: &Args) -> Inferred<Value> {
     let (query, key) = (args.tensor("query")?, args.tensor("key")?);
     let batched = query.rank() == 3;
     if !matches!(query.rank(), 2 | 3) || key.rank() != query.rank() {
@@ -319,7 +320,7 @@ fn multi_head(args: &Args) -> Outcome<Value> {
     Ok(Value::Sequence(vec![output.into(), weights.into()]))
 }
 
-fn native_multi_head(args: &Args) -> Outcome<Value> {
+fn native_multi_head(args: &Args) -> Inferred<Value> {
     let (query, key) = (args.tensor("query")?, args.tensor("key")?);
     check_rank(query, 3, "query")?;
     check_rank(key, 3, "key")?;

@@ -2,13 +2,14 @@
 
 use super::args::Args;
 use super::dim::Dim;
+use super::problem::{Inferred, Problem};
+use super::strides;
 use super::value::{TensorType, Value};
-use super::{Outcome, Problem, strides};
 use crate::dtype::DType;
 use crate::ops::Op;
 
 /// The same tensor, or its parts as another dtype.
-pub(super) fn reinterpret(args: &Args) -> Outcome<Value> {
+pub(super) fn reinterpret(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     let complex_only = |what: &str| {
         Problem::invalid(format!("{what} is not implemented for tensors with non-complex dtypes."))
@@ -52,7 +53,7 @@ pub(super) fn reinterpret(args: &Args) -> Outcome<Value> {
 }
 
 /// Changes of dtype, device and layout.
-pub(super) fn convert(args: &Args) -> Outcome<Value> {
+pub(super) fn convert(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     let dtype = match args.op() {
         Op::TypeAs => args.tensor("other")?.dtype,
@@ -101,7 +102,7 @@ pub(super) fn convert(args: &Args) -> Outcome<Value> {
 }
 
 /// `x.to(...)` takes a dtype, a device, both, or another tensor; a node may turn out to be any of them.
-fn conversion_target(args: &Args) -> Outcome<Option<DType>> {
+fn conversion_target(args: &Args) -> Inferred<Option<DType>> {
     if let Some(dtype) = args.dtype("dtype")? {
         return Ok(Some(dtype));
     }

@@ -2,13 +2,14 @@
 
 use super::args::Args;
 use super::dim::Dim;
+use super::problem::{Inferred, Problem};
 use super::promote::message_name;
+use super::strides;
 use super::value::{Shape, TensorType, Value};
-use super::{Outcome, Problem, strides};
 use crate::ops::Op;
 use smallvec::SmallVec;
 
-pub(super) fn convolution(args: &Args) -> Outcome<Value> {
+pub(super) fn convolution(args: &Args) -> Inferred<Value> {
     let (spatial, transposed) = match args.op() {
         Op::Conv1d => (1, false),
         Op::Conv2d => (2, false),
@@ -82,7 +83,7 @@ pub(super) fn convolution(args: &Args) -> Outcome<Value> {
     Ok(TensorType::contiguous(input.dtype, shape).into())
 }
 
-fn check_dtypes(args: &Args, input: &TensorType, weight: &TensorType) -> Outcome<()> {
+fn check_dtypes(args: &Args, input: &TensorType, weight: &TensorType) -> Inferred<()> {
     let bias = args.optional_tensor("bias")?;
     let odd = [Some(weight), bias].into_iter().flatten().find(|t| t.dtype != input.dtype);
     match odd {
@@ -112,7 +113,7 @@ enum Padding {
 }
 
 impl<'a> Window<'a> {
-    fn read(args: &Args, spatial: usize, transposed: bool, kernel: &'a [Dim]) -> Outcome<Self> {
+    fn read(args: &Args, spatial: usize, transposed: bool, kernel: &'a [Dim]) -> Inferred<Self> {
         let stride = args.spatial("stride", spatial)?;
         let dilation = args.spatial("dilation", spatial)?;
         let padding = match args.text("padding")?.as_deref() {
@@ -143,7 +144,7 @@ impl<'a> Window<'a> {
         Ok(Window { kernel, stride, dilation, padding, output_padding })
     }
 
-    fn output(&self, size: &Dim, axis: usize) -> Outcome<Dim> {
+    fn output(&self, size: &Dim, axis: usize) -> Inferred<Dim> {
         let reach = self.kernel[axis].offset(-1)?.mul(&self.dilation[axis])?;
         let padding = match &self.padding {
             Padding::Same => return Ok(size.clone()),

@@ -2,13 +2,14 @@
 
 use super::args::Args;
 use super::dim::Dim;
+use super::problem::{Inferred, Problem};
+use super::strides;
 use super::value::{Scalar, Shape, TensorType, Value};
-use super::{Outcome, Problem, strides};
 use crate::dtype::{DType, Kind};
 use crate::ops::Op;
 use std::borrow::Cow;
 
-pub(super) fn sized(args: &Args) -> Outcome<Value> {
+pub(super) fn sized(args: &Args) -> Inferred<Value> {
     let op = args.op();
     let shape = args.ints("size")?;
     if shape.iter().any(|dim| dim.size < 0) {
@@ -41,7 +42,7 @@ pub(super) fn sized(args: &Args) -> Outcome<Value> {
     Ok(TensorType::strided(dtype, shape, steps).into())
 }
 
-pub(super) fn like(args: &Args) -> Outcome<Value> {
+pub(super) fn like(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     let dtype = args.dtype("dtype")?.unwrap_or(input.dtype);
     if args.op() == Op::RandnLike && dtype.kind() < Kind::Float {
@@ -56,7 +57,7 @@ pub(super) fn like(args: &Args) -> Outcome<Value> {
 }
 
 /// `torch.tensor` and its relatives: dtype and shape follow the data.
-pub(super) fn from_data(args: &Args) -> Outcome<Value> {
+pub(super) fn from_data(args: &Args) -> Inferred<Value> {
     let name = if args.op() == Op::ScalarTensor { "s" } else { "data" };
     let data = args.value(name)?;
     let given = args.dtype("dtype")?;
@@ -84,7 +85,7 @@ fn measure(
     depth: usize,
     shape: &mut Shape,
     dtype: &mut Option<DType>,
-) -> Outcome<()> {
+) -> Inferred<()> {
     match data {
         Value::Sequence(items) => {
             let length = items.len() as i64;
@@ -120,7 +121,7 @@ fn measure(
     }
 }
 
-fn check_leaf(depth: usize, shape: &Shape) -> Outcome<()> {
+fn check_leaf(depth: usize, shape: &Shape) -> Inferred<()> {
     match shape.get(depth) {
         Some(dim) => Err(Problem::invalid(format!(
             "expected sequence of length {} at dim {depth}, got a number",
@@ -130,7 +131,7 @@ fn check_leaf(depth: usize, shape: &Shape) -> Outcome<()> {
     }
 }
 
-pub(super) fn range(args: &Args) -> Outcome<Value> {
+pub(super) fn range(args: &Args) -> Inferred<Value> {
     let op = args.op();
     let given = args.dtype("dtype")?;
     if op == Op::Arange {
@@ -144,8 +145,8 @@ pub(super) fn range(args: &Args) -> Outcome<Value> {
     Ok(TensorType::contiguous(given.unwrap_or(DType::Float32), shape).into())
 }
 
-fn arange(args: &Args, given: Option<DType>) -> Outcome<Value> {
-    let number = |name: &str, default: i64| -> Outcome<Scalar> {
+fn arange(args: &Args, given: Option<DType>) -> Inferred<Value> {
+    let number = |name: &str, default: i64| -> Inferred<Scalar> {
         if !args.bound.has(name) {
             return Ok(Scalar::Int(Some(Dim::fixed(default))));
         }
@@ -196,7 +197,7 @@ fn arange(args: &Args, given: Option<DType>) -> Outcome<Value> {
     Ok(TensorType::contiguous(dtype, strides::shape([count])).into())
 }
 
-fn check_bounds(start: f64, end: f64, step: f64) -> Outcome<()> {
+fn check_bounds(start: f64, end: f64, step: f64) -> Inferred<()> {
     if step == 0.0 {
         return Err(Problem::invalid("step must be nonzero"));
     }
@@ -209,7 +210,7 @@ fn check_bounds(start: f64, end: f64, step: f64) -> Outcome<()> {
     Ok(())
 }
 
-pub(super) fn matrix(args: &Args) -> Outcome<Value> {
+pub(super) fn matrix(args: &Args) -> Inferred<Value> {
     let given = args.dtype("dtype")?;
     match args.op() {
         Op::Eye => {
@@ -247,7 +248,7 @@ fn triangle(lower: bool, rows: i64, columns: i64, offset: i64) -> Option<i64> {
 }
 
 /// `fill_`, `zero_`, `normal_`: the tensor itself.
-pub(super) fn filled(args: &Args) -> Outcome<Value> {
+pub(super) fn filled(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     if args.op() == Op::Fill
         && let Value::Tensor(value) = &*args.operand("value")?
@@ -260,7 +261,7 @@ pub(super) fn filled(args: &Args) -> Outcome<Value> {
     Ok(strides::like_tensor(input, input.dtype).into())
 }
 
-pub(super) fn drawn(args: &Args) -> Outcome<Value> {
+pub(super) fn drawn(args: &Args) -> Inferred<Value> {
     match args.op() {
         Op::Randperm => {
             let shape = strides::shape([args.int("n")?]);

@@ -3,7 +3,8 @@
 //! Decisions (does this broadcast, is this a view) look at the number; the expression rides along so that a
 //! result can be read as `S0*4` and re-evaluated for other values of `S0`.
 
-use super::Problem;
+use super::problem::Problem;
+use crate::view::{Number, Size, ViewError};
 use std::fmt;
 use std::sync::Arc;
 
@@ -158,6 +159,64 @@ impl Dim {
             Some(_) => Dim::fixed(size),
             None => Dim { size, expr: Some(Arc::new(expr.bounded())) },
         })
+    }
+}
+
+/// A size is a number of the rules of views, its expression carried along.
+impl Number for Dim {
+    fn fixed(value: i64) -> Self {
+        Dim::fixed(value)
+    }
+
+    fn value(&self) -> i64 {
+        self.size
+    }
+
+    fn plus(&self, other: &Self) -> Result<Self, ViewError> {
+        self.add(other).map_err(refused)
+    }
+
+    fn minus(&self, other: &Self) -> Result<Self, ViewError> {
+        self.sub(other).map_err(refused)
+    }
+
+    fn times(&self, other: &Self) -> Result<Self, ViewError> {
+        self.mul(other).map_err(refused)
+    }
+
+    fn over(&self, other: &Self) -> Result<Self, ViewError> {
+        self.floor_div(other).map_err(refused)
+    }
+
+    fn least(&self, other: &Self) -> Result<Self, ViewError> {
+        self.min(other).map_err(refused)
+    }
+
+    fn is_symbolic(&self) -> bool {
+        self.expr.is_some()
+    }
+}
+
+impl Size for Dim {
+    type Number = Dim;
+
+    fn value(&self) -> i64 {
+        self.size
+    }
+
+    fn number(&self) -> Dim {
+        self.clone()
+    }
+
+    fn from_number(number: Dim) -> Self {
+        number
+    }
+}
+
+fn refused(problem: Problem) -> ViewError {
+    match problem {
+        Problem::Invalid(message) => ViewError::Value(message.into()),
+        Problem::Unknown(reason) => ViewError::Value(reason.to_string()),
     }
 }
 
@@ -385,72 +444,4 @@ impl fmt::Display for Atom {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn s(size: i64) -> Dim {
-        Dim::symbol("S0", size)
-    }
-
-    #[test]
-    fn expressions_simplify_and_print() -> Result<(), Problem> {
-        assert_eq!(s(5).scaled(4)?.to_string(), "S0*4");
-        assert_eq!(s(5).divided(2)?.offset(1)?.to_string(), "S0//2 + 1");
-        assert_eq!(s(5).scaled(4)?.divided(2)?.to_string(), "S0*2");
-        assert_eq!(s(5).offset(3)?.sub(&s(5))?.to_string(), "3");
-        assert!(!s(5).sub(&s(5))?.is_symbolic());
-        let area = s(4).mul(&Dim::symbol("S1", 6))?;
-        assert_eq!(area.floor_div(&s(4))?.to_string(), "S1");
-        assert_eq!(Dim::fixed(0).sub(&s(3))?.offset(-1)?.to_string(), "-S0 - 1");
-        assert_eq!(s(7).offset(1)?.divided(2)?.to_string(), "(S0 + 1)//2");
-        assert_eq!(s(7).scaled(8)?.divided(48)?.to_string(), "S0//6");
-        Ok(())
-    }
-
-    #[test]
-    fn overflow_and_division_by_zero_are_errors() {
-        assert!(Dim::fixed(i64::MAX).offset(1).is_err());
-        assert!(Dim::fixed(i64::MIN).divided(-1).is_err());
-        assert!(s(3).divided(0).is_err());
-        assert!(s(3).modulo(&Dim::fixed(0)).is_err());
-    }
-
-    #[test]
-    fn growth_is_bounded() -> Result<(), Problem> {
-        let mut dim = s(1);
-        for step in 0..10_000 {
-            dim = dim.offset(step % 3)?.divided(2)?.max(&s(1))?;
-        }
-        assert!(dim.to_string().len() < 10_000);
-        Ok(())
-    }
-
-    proptest! {
-        /// The expression evaluated at the example value is the size, and Python's `//` and `%` are kept.
-        #[test]
-        fn expression_and_size_agree(
-            a in -50i64..50, b in 1i64..50, steps in proptest::collection::vec((0..7, -9i64..9), 0..12),
-        ) {
-            let (x, y) = (Dim::symbol("A", a), Dim::symbol("B", b));
-            let mut dim = x.clone();
-            for (kind, constant) in steps {
-                let next = match kind {
-                    0 => dim.add(&y),
-                    1 => dim.sub(&x),
-                    2 => dim.scaled(constant),
-                    3 => dim.floor_div(&y),
-                    4 => dim.modulo(&y),
-                    5 => dim.max(&Dim::fixed(constant)),
-                    _ => dim.min(&y),
-                };
-                prop_assume!(next.is_ok());
-                dim = next.unwrap_or(dim);
-            }
-            let symbols = |name: &str| Some(if name == "A" { a } else { b });
-            if let Some(value) = dim.evaluate(&symbols) {
-                prop_assert_eq!(value, dim.size, "{}", dim);
-            }
-        }
-    }
-}
+mod tests;

@@ -1,12 +1,12 @@
 //! Calls made for what they do, and vmap: inside it, a mapped dimension is hidden from every operation.
 
 use super::args::{Args, wrap_axis};
+use super::problem::{Inferred, Problem};
 use super::value::{MappedDim, Value};
-use super::{Outcome, Problem};
 use crate::ops::Op;
 use smallvec::SmallVec;
 
-pub(super) fn effect(args: &Args) -> Outcome<Value> {
+pub(super) fn effect(args: &Args) -> Inferred<Value> {
     Ok(match args.op() {
         // Autocast of a real device does not reach the types inferred here, as it does not reach meta tensors.
         Op::EnterAutocast => Value::Object("autocast"),
@@ -19,7 +19,7 @@ pub(super) fn effect(args: &Args) -> Outcome<Value> {
     })
 }
 
-fn hide(args: &Args) -> Outcome<Value> {
+fn hide(args: &Args) -> Inferred<Value> {
     let mut tensor = args.tensor("input")?.clone();
     let axis = args.axis("in_dim", tensor.rank())?;
     if axis >= tensor.rank() {
@@ -32,7 +32,7 @@ fn hide(args: &Args) -> Outcome<Value> {
     Ok(tensor.into())
 }
 
-fn restore(args: &Args) -> Outcome<Value> {
+fn restore(args: &Args) -> Inferred<Value> {
     let mut tensor = args.tensor("input")?.clone();
     let axis = wrap_axis(args.int("out_dim")?.size, tensor.rank() + 1)?;
     let level = args.int("level")?.size;

@@ -2,12 +2,12 @@
 
 use super::args::Args;
 use super::dim::Dim;
-use super::part::diagonal_view;
 use super::pointwise::elementwise;
+use super::problem::{Inferred, Problem};
 use super::promote::message_name;
+use super::strides;
 use super::value::{Shape, Strides, TensorType, Value};
-use super::view::{permuted, unsqueezed};
-use super::{Outcome, Problem, strides};
+use crate::view::region::{diagonal, permuted, unsqueezed};
 use smallvec::SmallVec;
 
 /// A subscript letter, or a dimension covered by `...` (counted from the right).
@@ -17,7 +17,7 @@ enum Label {
     Letter(char),
 }
 
-pub(super) fn einsum(args: &Args) -> Outcome<Value> {
+pub(super) fn einsum(args: &Args) -> Inferred<Value> {
     let equation = args.text("equation")?.unwrap_or_default();
     let operands = args.tensors("operands")?;
     let (inputs, output) = parse(&equation, &operands)?;
@@ -69,7 +69,7 @@ fn fold_single(operand: TensorType, kept: usize) -> TensorType {
     TensorType::contiguous(operand.dtype, Shape::from(&operand.shape[..kept]))
 }
 
-fn parse(equation: &str, operands: &[&TensorType]) -> Outcome<(Vec<Vec<Label>>, Vec<Label>)> {
+fn parse(equation: &str, operands: &[&TensorType]) -> Inferred<(Vec<Vec<Label>>, Vec<Label>)> {
     let compact: String = equation.chars().filter(|c| !c.is_whitespace()).collect();
     let (left, right) = match compact.split_once("->") {
         Some((left, right)) => (left, Some(right)),
@@ -123,7 +123,7 @@ fn parse(equation: &str, operands: &[&TensorType]) -> Outcome<(Vec<Vec<Label>>, 
     Ok((inputs, output))
 }
 
-fn labels(term: &str, covered: usize) -> Outcome<Vec<Label>> {
+fn labels(term: &str, covered: usize) -> Inferred<Vec<Label>> {
     let mut labels = Vec::new();
     let mut rest = term;
     while let Some(next) = rest.chars().next() {
@@ -142,7 +142,7 @@ fn labels(term: &str, covered: usize) -> Outcome<Vec<Label>> {
     Ok(labels)
 }
 
-fn check_sizes(args: &Args, inputs: &[Vec<Label>], operands: &[&TensorType]) -> Outcome<()> {
+fn check_sizes(args: &Args, inputs: &[Vec<Label>], operands: &[&TensorType]) -> Inferred<()> {
     let mut seen: Vec<(Label, Dim)> = Vec::new();
     for (place, (labels, operand)) in inputs.iter().zip(operands).enumerate() {
         for (label, dim) in labels.iter().zip(&operand.shape) {
@@ -164,7 +164,7 @@ fn check_sizes(args: &Args, inputs: &[Vec<Label>], operands: &[&TensorType]) -> 
 }
 
 /// An operand with one dimension per label of the equation, in their order; missing ones have size one.
-fn aligned(operand: &TensorType, labels: &[Label], all: &[Label]) -> Outcome<TensorType> {
+fn aligned(operand: &TensorType, labels: &[Label], all: &[Label]) -> Inferred<TensorType> {
     let mut view = operand.clone();
     let mut own: Vec<Label> = Vec::new();
     for label in labels {
@@ -172,7 +172,7 @@ fn aligned(operand: &TensorType, labels: &[Label], all: &[Label]) -> Outcome<Ten
             // `ii`: the diagonal, which takes the place of the first.
             Some(first) => {
                 let second = own.len();
-                view = diagonal_view(&view, 0, first, second)?;
+                view = diagonal(&view, 0, first, second)?;
                 let mut order: SmallVec<[usize; 6]> = (0..view.rank()).collect();
                 let last = order.pop().unwrap_or(0);
                 order.insert(first, last);
@@ -200,7 +200,7 @@ fn contract(
     left: &TensorType,
     right: &TensorType,
     summed: &[bool],
-) -> Outcome<TensorType> {
+) -> Inferred<TensorType> {
     let folded = |tensor: &TensorType, other: &TensorType| -> TensorType {
         let alone = |axis: usize| {
             summed[axis] && tensor.shape[axis].size != 1 && other.shape[axis].size == 1

@@ -2,14 +2,14 @@
 
 use super::args::{Args, wrap_axis};
 use super::dim::Dim;
+use super::problem::{Inferred, Problem};
 use super::value::{Shape, TensorType, Value};
-use super::{Outcome, Problem};
 use crate::dtype::{DType, Kind};
 use crate::ops::Op;
 use smallvec::SmallVec;
 
 /// One transform along one or more dimensions.
-pub(super) fn transform(args: &Args) -> Outcome<Value> {
+pub(super) fn transform(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     let op = args.op();
     let real_input = matches!(op, Op::Rfft | Op::Rfft2);
@@ -50,8 +50,8 @@ pub(super) fn transform(args: &Args) -> Outcome<Value> {
     Ok(laid_out(dtype, shape, &axes).into())
 }
 
-fn axes(args: &Args, rank: usize) -> Outcome<SmallVec<[usize; 5]>> {
-    let mut axes: SmallVec<[usize; 5]> = SmallVec::new();
+fn axes(args: &Args, rank: usize) -> Inferred<crate::view::List<usize>> {
+    let mut axes: crate::view::List<usize> = SmallVec::new();
     match args.optional_ints("dim")? {
         Some(dims) => {
             for dim in &dims {
@@ -76,7 +76,7 @@ fn laid_out(dtype: DType, shape: Shape, axes: &[usize]) -> TensorType {
     let mut transformed: SmallVec<[usize; 6]> = axes.iter().copied().collect();
     transformed.sort_unstable();
     order.extend(transformed);
-    let permuted: SmallVec<[Dim; 5]> = order.iter().map(|axis| shape[*axis].clone()).collect();
+    let permuted: crate::view::List<Dim> = order.iter().map(|axis| shape[*axis].clone()).collect();
     let dense = super::strides::contiguous(&permuted);
     let mut strides = dense.clone();
     for (place, axis) in order.iter().enumerate() {

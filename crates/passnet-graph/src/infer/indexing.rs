@@ -3,13 +3,14 @@
 use super::args::Args;
 use super::dim::Dim;
 use super::pointwise::elementwise;
+use super::problem::{Inferred, Problem};
 use super::promote::message_name;
+use super::strides;
 use super::value::{Shape, TensorType, Value};
-use super::{Outcome, Problem, strides};
 use crate::dtype::DType;
 use crate::ops::Op;
 
-fn check_index(index: &TensorType, what: &str) -> Outcome<()> {
+fn check_index(index: &TensorType, what: &str) -> Inferred<()> {
     if matches!(index.dtype, DType::Int64 | DType::Int32) {
         return Ok(());
     }
@@ -19,7 +20,7 @@ fn check_index(index: &TensorType, what: &str) -> Outcome<()> {
     )))
 }
 
-pub(super) fn embedding(args: &Args) -> Outcome<Value> {
+pub(super) fn embedding(args: &Args) -> Inferred<Value> {
     let (index, weight) = (args.tensor("input")?, args.tensor("weight")?);
     check_index(index, "embedding")?;
     if args.op() == Op::EmbeddingBag {
@@ -33,7 +34,7 @@ pub(super) fn embedding(args: &Args) -> Outcome<Value> {
     Ok(TensorType::contiguous(weight.dtype, shape).into())
 }
 
-fn embedding_bag(args: &Args, index: &TensorType, weight: &TensorType) -> Outcome<Value> {
+fn embedding_bag(args: &Args, index: &TensorType, weight: &TensorType) -> Inferred<Value> {
     let [_, width] = weight.shape.as_slice() else {
         return Err(Problem::invalid("'weight' must be 2-D"));
     };
@@ -50,7 +51,7 @@ fn embedding_bag(args: &Args, index: &TensorType, weight: &TensorType) -> Outcom
     Ok(TensorType::contiguous(weight.dtype, strides::shape([bags, width.clone()])).into())
 }
 
-pub(super) fn one_hot(args: &Args) -> Outcome<Value> {
+pub(super) fn one_hot(args: &Args) -> Inferred<Value> {
     let index = args.first_tensor()?;
     if index.dtype != DType::Int64 {
         return Err(Problem::invalid(
@@ -72,7 +73,7 @@ pub(super) fn one_hot(args: &Args) -> Outcome<Value> {
     Ok(TensorType::contiguous(DType::Int64, shape).into())
 }
 
-pub(super) fn pick(args: &Args) -> Outcome<Value> {
+pub(super) fn pick(args: &Args) -> Inferred<Value> {
     let input = args.tensor("input")?;
     let rank = input.rank();
     match args.op() {
@@ -109,7 +110,7 @@ pub(super) fn pick(args: &Args) -> Outcome<Value> {
     }
 }
 
-fn take_along(args: &Args, input: &TensorType) -> Outcome<Value> {
+fn take_along(args: &Args, input: &TensorType) -> Inferred<Value> {
     let index = args.tensor("indices")?;
     check_index(index, "take_along_dim")?;
     let Some(axis) = args.optional_int("dim")? else {
@@ -133,7 +134,7 @@ fn take_along(args: &Args, input: &TensorType) -> Outcome<Value> {
 }
 
 /// Except along one dimension, the index may not be larger than the tensor.
-fn check_within(input: &TensorType, index: &TensorType, axis: usize) -> Outcome<()> {
+fn check_within(input: &TensorType, index: &TensorType, axis: usize) -> Inferred<()> {
     let (own, asked): (Shape, Shape) = (at_least_1d(input), at_least_1d(index));
     if own.len() != asked.len() {
         return Err(Problem::invalid(
@@ -157,7 +158,7 @@ fn at_least_1d(tensor: &TensorType) -> Shape {
 }
 
 /// Writes by index give a tensor like the first argument.
-pub(super) fn scatter(args: &Args) -> Outcome<Value> {
+pub(super) fn scatter(args: &Args) -> Inferred<Value> {
     let input = args.tensor("input")?;
     let op = args.op();
     if op == Op::MaskedScatter {
@@ -201,7 +202,7 @@ pub(super) fn scatter(args: &Args) -> Outcome<Value> {
     Ok(strides::like_tensor(input, input.dtype).into())
 }
 
-pub(super) fn counting(args: &Args) -> Outcome<Value> {
+pub(super) fn counting(args: &Args) -> Inferred<Value> {
     let input = args.tensor("input")?;
     let elements = args.scope.known_elements(input);
     if args.op() == Op::Bincount {
@@ -228,7 +229,7 @@ pub(super) fn counting(args: &Args) -> Outcome<Value> {
 }
 
 /// `unique` and `unique_consecutive`: how many elements differ is known where the elements are.
-pub(super) fn unique(args: &Args) -> Outcome<Value> {
+pub(super) fn unique(args: &Args) -> Inferred<Value> {
     let input = args.tensor("input")?;
     let elements = args.scope.known_elements(input);
     let by_slices = args.optional_int("dim")?.is_some();
@@ -254,7 +255,7 @@ pub(super) fn unique(args: &Args) -> Outcome<Value> {
     })
 }
 
-pub(super) fn search(args: &Args) -> Outcome<Value> {
+pub(super) fn search(args: &Args) -> Inferred<Value> {
     let name = if args.op() == Op::Bucketize { "input" } else { "values" };
     let dtype = if args.flag("out_int32")? { DType::Int32 } else { DType::Int64 };
     match &*args.operand(name)? {

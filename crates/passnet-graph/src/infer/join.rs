@@ -3,15 +3,16 @@
 use super::args::Args;
 use super::dim::Dim;
 use super::pointwise::elementwise;
+use super::problem::{Inferred, Problem};
 use super::promote::{Operand, message_name, result_type};
+use super::strides;
 use super::value::{Shape, TensorType, Value};
-use super::view::unsqueezed;
-use super::{Outcome, Problem, strides};
 use crate::dtype::DType;
 use crate::ops::Op;
+use crate::view::region::unsqueezed;
 use smallvec::SmallVec;
 
-pub(super) fn join(args: &Args) -> Outcome<Value> {
+pub(super) fn join(args: &Args) -> Inferred<Value> {
     let tensors = args.tensors("tensors")?;
     if tensors.is_empty() {
         return Err(Problem::invalid("expected a non-empty list of Tensors"));
@@ -30,7 +31,7 @@ pub(super) fn join(args: &Args) -> Outcome<Value> {
                     )));
                 }
             }
-            let rows: Vec<TensorType> = tensors.iter().map(|t| unsqueezed(t, axis)).collect();
+            let rows: Vec<TensorType> = tensors.iter().map(|t| unsqueezed(*t, axis)).collect();
             let shape = cat(args, &rows.iter().collect::<Vec<_>>(), axis as i64)?;
             Ok(TensorType::contiguous(shape.dtype, shape.shape).into())
         }
@@ -54,7 +55,7 @@ fn at_least(tensor: &TensorType, rank: usize) -> TensorType {
     tensor
 }
 
-fn cat(args: &Args, tensors: &[&TensorType], axis: i64) -> Outcome<TensorType> {
+fn cat(args: &Args, tensors: &[&TensorType], axis: i64) -> Inferred<TensorType> {
     // A tensor of shape [0] fits everywhere: torch has always skipped it.
     let is_skipped = |tensor: &TensorType| tensor.rank() == 1 && tensor.shape[0].size == 0;
     let operands: Vec<Operand> = tensors.iter().map(|tensor| Operand::Tensor(tensor)).collect();
@@ -100,7 +101,7 @@ fn cat(args: &Args, tensors: &[&TensorType], axis: i64) -> Outcome<TensorType> {
 }
 
 /// `diff`: neighbours along a dimension, subtracted `n` times, after what is put before and behind.
-pub(super) fn diff(args: &Args) -> Outcome<Value> {
+pub(super) fn diff(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     if input.rank() == 0 {
         return Err(Problem::invalid("diff expects input to be at least one-dimensional"));
@@ -124,7 +125,7 @@ pub(super) fn diff(args: &Args) -> Outcome<Value> {
 }
 
 /// `meshgrid`, `cartesian_prod`.
-pub(super) fn grid(args: &Args) -> Outcome<Value> {
+pub(super) fn grid(args: &Args) -> Inferred<Value> {
     let tensors = args.tensors("tensors")?;
     let Some(first) = tensors.first() else {
         return Err(Problem::invalid("meshgrid expects a non-empty TensorList"));
@@ -174,7 +175,7 @@ pub(super) fn grid(args: &Args) -> Outcome<Value> {
     Ok(Value::Sequence(grids.collect()))
 }
 
-pub(super) fn complex(args: &Args) -> Outcome<Value> {
+pub(super) fn complex(args: &Args) -> Inferred<Value> {
     let names = if args.op() == Op::Complex { ["real", "imag"] } else { ["abs", "angle"] };
     let (left, right) = (args.tensor(names[0])?, args.tensor(names[1])?);
     if left.dtype != right.dtype {

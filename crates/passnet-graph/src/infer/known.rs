@@ -4,13 +4,10 @@
 
 use super::args::Args;
 use super::scope::Scope;
-use super::value::{TensorType, Value};
+use super::value::{MAX_KNOWN_ELEMENTS, TensorType, Value};
 use crate::dtype::DType;
 use crate::graph::Arg;
 use crate::ops::Op;
-
-/// Largest tensor whose elements are followed.
-pub(super) const MAX_ELEMENTS: usize = 4096;
 
 /// A number as a tensor of this dtype holds it; half precision is not followed.
 pub(super) fn round(dtype: DType, value: f64) -> f64 {
@@ -32,7 +29,7 @@ pub(super) fn fold(args: &Args, value: &mut Value) {
         result.dtype,
         DType::Bool | DType::UInt8 | DType::Int8 | DType::Int16 | DType::Int32 | DType::Int64
     ) || matches!(result.dtype, DType::Float32 | DType::Float64);
-    let small = usize::try_from(result.elements()).is_ok_and(|count| count <= MAX_ELEMENTS);
+    let small = usize::try_from(result.elements()).is_ok_and(|count| count <= MAX_KNOWN_ELEMENTS);
     if !followed || !small || !result.mapped.is_empty() || !result.is_contiguous() {
         return;
     }
@@ -182,7 +179,7 @@ fn broadcast(scope: &Scope, value: &Value, result: &TensorType) -> Option<Vec<f6
                 return None;
             }
             let strides =
-                super::strides::broadcast_strides(&result.shape, &tensor.shape, &tensor.strides);
+                crate::view::layout::broadcast(&result.shape, &tensor.shape, &tensor.strides);
             tensor.viewed(result.shape.clone(), strides).known_elements()
         }
         _ => None,
@@ -191,7 +188,7 @@ fn broadcast(scope: &Scope, value: &Value, result: &TensorType) -> Option<Vec<f6
 
 /// The numbers of a nested literal; entries may be nodes.
 fn flatten(args: &Args, arg: &Arg, depth: usize, into: &mut Vec<f64>) -> Option<()> {
-    if depth > 16 || into.len() > MAX_ELEMENTS {
+    if depth > 16 || into.len() > MAX_KNOWN_ELEMENTS {
         return None;
     }
     match arg {

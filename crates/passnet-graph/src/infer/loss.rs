@@ -2,13 +2,13 @@
 
 use super::args::Args;
 use super::pointwise::elementwise;
+use super::problem::{Inferred, Problem};
 use super::promote::{Operand, result_type};
 use super::value::{Shape, TensorType, Value};
-use super::{Outcome, Problem};
 use crate::dtype::{DType, Kind};
 
 /// `mse_loss` and `l1_loss`.
-pub(super) fn difference(args: &Args) -> Outcome<Value> {
+pub(super) fn difference(args: &Args) -> Inferred<Value> {
     let (input, target) = (args.tensor("input")?, args.tensor("target")?);
     let dtype = result_type(&[Operand::Tensor(input), Operand::Tensor(target)]);
     if dtype.kind() < Kind::Float {
@@ -19,7 +19,7 @@ pub(super) fn difference(args: &Args) -> Outcome<Value> {
 }
 
 /// `cross_entropy`: the dimension of the classes goes.
-pub(super) fn cross_entropy(args: &Args) -> Outcome<Value> {
+pub(super) fn cross_entropy(args: &Args) -> Inferred<Value> {
     let (input, target) = (args.tensor("input")?, args.tensor("target")?);
     if input.dtype.kind() < Kind::Float || input.rank() == 0 {
         return Err(Problem::invalid("cross_entropy needs floating point scores for each class"));
@@ -38,7 +38,7 @@ pub(super) fn cross_entropy(args: &Args) -> Outcome<Value> {
 }
 
 /// `isin`: whether each element is among others.
-pub(super) fn is_in(args: &Args) -> Outcome<Value> {
+pub(super) fn is_in(args: &Args) -> Inferred<Value> {
     match &*args.operand("elements")? {
         Value::Tensor(elements) => {
             Ok(TensorType::contiguous(DType::Bool, elements.shape.clone()).into())
@@ -47,7 +47,7 @@ pub(super) fn is_in(args: &Args) -> Outcome<Value> {
     }
 }
 
-fn reduced(args: &Args, each: TensorType) -> Outcome<TensorType> {
+fn reduced(args: &Args, each: TensorType) -> Inferred<TensorType> {
     if !args.bound.arg("size_average").is_none() || !args.bound.arg("reduce").is_none() {
         return Err(Problem::unknown("`size_average` and `reduce` were replaced by `reduction`"));
     }

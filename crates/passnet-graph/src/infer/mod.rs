@@ -22,6 +22,7 @@ mod movement;
 mod normalisation;
 mod part;
 mod pointwise;
+mod problem;
 mod promote;
 mod reduction;
 mod report;
@@ -36,6 +37,7 @@ mod value;
 mod view;
 
 pub use dim::Dim;
+pub use problem::Problem;
 pub use report::{outline, report};
 pub use scope::Guard;
 pub use setup::{infer_folder, inputs_from};
@@ -44,29 +46,8 @@ pub use value::{Scalar, Shape, Strides, TensorType, Value};
 use crate::graph::{Call, Graph, NodeId, NodeKind};
 use crate::ops::Class;
 use args::Args;
+use problem::Inferred;
 use scope::Scope;
-use std::sync::Arc;
-
-/// Why a rule gave no type.
-#[derive(Debug, Clone)]
-pub enum Problem {
-    /// Torch would refuse the call.
-    Invalid(Box<str>),
-    /// The type depends on what is not known here.
-    Unknown(Arc<str>),
-}
-
-impl Problem {
-    pub fn invalid(message: impl Into<String>) -> Self {
-        Problem::Invalid(message.into().into_boxed_str())
-    }
-
-    pub fn unknown(reason: impl Into<String>) -> Self {
-        Problem::Unknown(reason.into().into())
-    }
-}
-
-pub(crate) type Outcome<T> = Result<T, Problem>;
 
 /// A node that torch would refuse.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -180,7 +161,7 @@ impl Done {
 }
 
 /// Infers one call.
-fn step(scope: &Scope, call: &Call) -> Outcome<Done> {
+fn step(scope: &Scope, call: &Call) -> Inferred<Done> {
     if call.op().is_none() {
         return Err(Problem::invalid(format!("unknown operation `{}`", call.target.path())));
     }
@@ -202,7 +183,7 @@ fn step(scope: &Scope, call: &Call) -> Outcome<Done> {
 }
 
 /// The result of an in-place operation is its target: the shape may not grow, the dtype stays.
-fn in_place(args: &Args, value: Value) -> Outcome<Done> {
+fn in_place(args: &Args, value: Value) -> Inferred<Done> {
     let node = args.bound.mutated().and_then(|arg| arg.as_node());
     let (Some(node), Value::Tensor(result)) = (node, &value) else {
         // `n += 1` on a Python number makes a new number.
@@ -238,7 +219,7 @@ fn in_place(args: &Args, value: Value) -> Outcome<Done> {
     Ok(Done::SameObject { tensor: target.clone(), target: node, moved: false })
 }
 
-fn check_size(value: &mut Value) -> Outcome<()> {
+fn check_size(value: &mut Value) -> Inferred<()> {
     let mut problem = None;
     value.for_each_tensor_mut(&mut |tensor| {
         if tensor.shape.iter().any(|dim| dim.size < 0) {

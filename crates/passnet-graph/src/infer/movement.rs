@@ -2,11 +2,12 @@
 
 use super::args::Args;
 use super::dim::Dim;
-use super::part::diagonal_view;
+use super::problem::{Inferred, Problem};
+use super::strides;
 use super::value::{Shape, TensorType, Value};
 use super::view::reshaped;
-use super::{Outcome, Problem, strides};
 use crate::ops::Op;
+use crate::view::region;
 use smallvec::SmallVec;
 
 /// A new tensor that keeps channels-last where the argument has it, and is contiguous otherwise.
@@ -21,7 +22,7 @@ pub(super) fn suggested(input: &TensorType, shape: Shape) -> TensorType {
     TensorType::strided(input.dtype, shape, steps)
 }
 
-pub(super) fn pad(args: &Args) -> Outcome<Value> {
+pub(super) fn pad(args: &Args) -> Inferred<Value> {
     let input = args.tensor("input")?;
     let pad = args.ints("pad")?;
     let mode = args.text("mode")?;
@@ -80,7 +81,7 @@ pub(super) fn pad(args: &Args) -> Outcome<Value> {
     Ok(suggested(input, shape).into())
 }
 
-pub(super) fn rearrange(args: &Args) -> Outcome<Value> {
+pub(super) fn rearrange(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     let rank = input.rank();
     let copy = |shape: Shape| Ok(TensorType::contiguous(input.dtype, shape).into());
@@ -172,7 +173,7 @@ pub(super) fn rearrange(args: &Args) -> Outcome<Value> {
     }
 }
 
-fn diag(args: &Args, input: &TensorType) -> Outcome<Value> {
+fn diag(args: &Args, input: &TensorType) -> Inferred<Value> {
     let offset = args.int("diagonal")?.size;
     match input.rank() {
         1 => {
@@ -180,14 +181,14 @@ fn diag(args: &Args, input: &TensorType) -> Outcome<Value> {
             Ok(TensorType::contiguous(input.dtype, strides::shape([side.clone(), side])).into())
         }
         2 => {
-            let diagonal = diagonal_view(input, offset, 0, 1)?;
+            let diagonal = region::diagonal(input, offset, 0, 1)?;
             Ok(TensorType::contiguous(input.dtype, diagonal.shape).into())
         }
         rank => Err(Problem::invalid(format!("diag(): Supports 1D or 2D tensors. Got {rank}D"))),
     }
 }
 
-fn repeat(input: &TensorType, repeats: &[Dim]) -> Outcome<Value> {
+fn repeat(input: &TensorType, repeats: &[Dim]) -> Inferred<Value> {
     let Some(missing) = repeats.len().checked_sub(input.rank()) else {
         return Err(Problem::invalid(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor",
@@ -203,7 +204,7 @@ fn repeat(input: &TensorType, repeats: &[Dim]) -> Outcome<Value> {
     Ok(TensorType::contiguous(input.dtype, shape).into())
 }
 
-fn repeat_interleave(args: &Args, input: &TensorType) -> Outcome<Value> {
+fn repeat_interleave(args: &Args, input: &TensorType) -> Inferred<Value> {
     let flat;
     let (input, axis) = match args.optional_int("dim")? {
         Some(axis) => (input, super::args::wrap_axis(axis.size, input.rank())?),
@@ -240,7 +241,7 @@ fn repeat_interleave(args: &Args, input: &TensorType) -> Outcome<Value> {
 }
 
 /// Channels and space exchanged.
-fn shuffle(args: &Args, op: Op, input: &TensorType) -> Outcome<Value> {
+fn shuffle(args: &Args, op: Op, input: &TensorType) -> Inferred<Value> {
     let rank = input.rank();
     if rank < 3 {
         return Err(Problem::invalid(format!(
@@ -290,12 +291,12 @@ fn shuffle(args: &Args, op: Op, input: &TensorType) -> Outcome<Value> {
 }
 
 /// `unfold` and `fold`: patches as columns, and back.
-pub(super) fn patches(args: &Args) -> Outcome<Value> {
+pub(super) fn patches(args: &Args) -> Inferred<Value> {
     let input = args.tensor("input")?;
     let kernel = args.spatial("kernel_size", 2)?;
     let (dilation, padding) = (args.spatial("dilation", 2)?, args.spatial("padding", 2)?);
     let stride = args.spatial("stride", 2)?;
-    let blocks = |sizes: &[Dim]| -> Outcome<SmallVec<[Dim; 2]>> {
+    let blocks = |sizes: &[Dim]| -> Inferred<SmallVec<[Dim; 2]>> {
         (0..2)
             .map(|i| {
                 let covered = kernel[i].offset(-1)?.mul(&dilation[i])?.offset(1)?;

@@ -3,14 +3,15 @@
 use super::args::Args;
 use super::movement::suggested;
 use super::pointwise::elementwise;
+use super::problem::{Inferred, Problem};
 use super::promote::{Operand, message_name, result_type};
+use super::strides;
 use super::value::{TensorType, Value};
-use super::{Outcome, Problem, strides};
 use crate::dtype::Kind;
 use crate::ops::Op;
 
 /// `layer_norm`, `rms_norm`: over the trailing dimensions.
-pub(super) fn over_trailing(args: &Args) -> Outcome<Value> {
+pub(super) fn over_trailing(args: &Args) -> Inferred<Value> {
     let input = args.tensor("input")?;
     let normalized = args.ints("normalized_shape")?;
     let fits = !normalized.is_empty()
@@ -50,7 +51,7 @@ pub(super) fn over_trailing(args: &Args) -> Outcome<Value> {
 }
 
 /// `batch_norm`, `instance_norm`, `group_norm`: per channel.
-pub(super) fn over_channels(args: &Args) -> Outcome<Value> {
+pub(super) fn over_channels(args: &Args) -> Inferred<Value> {
     let input = args.tensor("input")?;
     let Some(channels) = input.shape.get(1) else {
         return Err(Problem::invalid(format!(
@@ -85,7 +86,7 @@ pub(super) fn over_channels(args: &Args) -> Outcome<Value> {
     }
 }
 
-pub(super) fn scaled(args: &Args) -> Outcome<Value> {
+pub(super) fn scaled(args: &Args) -> Inferred<Value> {
     match args.op() {
         Op::LocalResponseNorm => {
             let input = args.tensor("input")?;
@@ -113,7 +114,7 @@ pub(super) fn scaled(args: &Args) -> Outcome<Value> {
     }
 }
 
-pub(super) fn softmax(args: &Args) -> Outcome<Value> {
+pub(super) fn softmax(args: &Args) -> Inferred<Value> {
     let input = args.tensor("input")?;
     if let Some(axis) = args.optional_int("dim")? {
         super::args::wrap_axis(axis.size, input.rank())?;
@@ -128,7 +129,7 @@ pub(super) fn softmax(args: &Args) -> Outcome<Value> {
     Ok(TensorType::contiguous(dtype, input.shape.clone()).into())
 }
 
-pub(super) fn glu(args: &Args) -> Outcome<Value> {
+pub(super) fn glu(args: &Args) -> Inferred<Value> {
     let input = args.tensor("input")?;
     let axis = args.axis("dim", input.rank())?;
     let mut shape = input.shape.clone();
@@ -148,7 +149,7 @@ pub(super) fn glu(args: &Args) -> Outcome<Value> {
 }
 
 /// Outside training, dropout is the identity.
-pub(super) fn dropout(args: &Args) -> Outcome<Value> {
+pub(super) fn dropout(args: &Args) -> Inferred<Value> {
     let input = args.tensor("input")?;
     if let Some(p) = args.number("p")?
         && !(0.0..=1.0).contains(&p)

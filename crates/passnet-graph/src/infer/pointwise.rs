@@ -1,9 +1,10 @@
 //! One result element from the elements at the same place: promotion, broadcasting, common layout.
 
 use super::args::{Args, as_operand};
+use super::problem::{Inferred, Problem};
 use super::promote::{Operand, message_name, result_type, to_float};
 use super::value::{Scalar, TensorType, Value};
-use super::{Outcome, Problem, scalar, strides};
+use super::{scalar, strides};
 use crate::dtype::{DType, Kind};
 use crate::ops::Op;
 use smallvec::SmallVec;
@@ -14,7 +15,7 @@ pub(super) fn elementwise(
     args: &Args,
     dtype: DType,
     operands: &[&TensorType],
-) -> Outcome<TensorType> {
+) -> Inferred<TensorType> {
     let shape = args.scope.broadcast(operands.iter().map(|tensor| tensor.shape.as_slice()))?;
     let layouts: SmallVec<[(&[_], &[i64]); 4]> =
         operands.iter().map(|tensor| (tensor.shape.as_slice(), &tensor.strides[..])).collect();
@@ -23,14 +24,14 @@ pub(super) fn elementwise(
 }
 
 /// Like [`elementwise`] for tensors and numbers: a number is an operand without dimensions.
-fn over(args: &Args, dtype: DType, operands: &[Operand]) -> Outcome<Value> {
+fn over(args: &Args, dtype: DType, operands: &[Operand]) -> Inferred<Value> {
     let number = TensorType::strided(dtype, SmallVec::new(), SmallVec::new());
     let tensors: SmallVec<[&TensorType; 4]> =
         operands.iter().map(|operand| operand.tensor().unwrap_or(&number)).collect();
     elementwise(args, dtype, &tensors).map(Value::Tensor)
 }
 
-pub(super) fn binary(args: &Args) -> Outcome<Value> {
+pub(super) fn binary(args: &Args) -> Inferred<Value> {
     let op = args.op();
     let [first, second] = first_two(args)?;
     // Python's own operators do not round: this is `torch.div`, which makes a tensor of numbers.
@@ -83,7 +84,7 @@ pub(super) fn binary(args: &Args) -> Outcome<Value> {
 }
 
 /// The two leading parameters, whatever they are called.
-fn first_two<'a>(args: &Args<'a, '_>) -> Outcome<[Cow<'a, Value>; 2]> {
+fn first_two<'a>(args: &Args<'a, '_>) -> Inferred<[Cow<'a, Value>; 2]> {
     let params = &args.bound.signature.params;
     match params.as_slice() {
         [first, second, ..] => Ok([args.value(first.name)?, args.value(second.name)?]),
@@ -91,7 +92,7 @@ fn first_two<'a>(args: &Args<'a, '_>) -> Outcome<[Cow<'a, Value>; 2]> {
     }
 }
 
-fn check_sum(args: &Args, op: Op, operands: &[Operand], promoted: DType) -> Outcome<()> {
+fn check_sum(args: &Args, op: Op, operands: &[Operand], promoted: DType) -> Inferred<()> {
     if op != Op::Add && operands.iter().any(|operand| operand.dtype() == DType::Bool) {
         let both = operands.iter().all(|operand| operand.dtype() == DType::Bool);
         return Err(Problem::invalid(if both {
@@ -110,7 +111,7 @@ fn check_sum(args: &Args, op: Op, operands: &[Operand], promoted: DType) -> Outc
     Ok(())
 }
 
-fn check_power(operands: &[Operand], promoted: DType) -> Outcome<()> {
+fn check_power(operands: &[Operand], promoted: DType) -> Inferred<()> {
     if let [Operand::Tensor(_), Operand::Number(Scalar::Int(Some(exponent)))] = operands
         && promoted.kind() <= Kind::Integer
         && exponent.size < 0
@@ -124,7 +125,7 @@ fn not_implemented(what: &str, dtype: DType) -> Problem {
     Problem::invalid(format!("{what} not implemented for '{}'", message_name(dtype)))
 }
 
-pub(super) fn unary(args: &Args) -> Outcome<Value> {
+pub(super) fn unary(args: &Args) -> Inferred<Value> {
     let op = args.op();
     let value = args.value("input")?;
     let input = match &*value {
@@ -165,7 +166,7 @@ pub(super) fn unary(args: &Args) -> Outcome<Value> {
 }
 
 /// Activations keep the dtype; most are defined on floats only.
-pub(super) fn activation(args: &Args) -> Outcome<Value> {
+pub(super) fn activation(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     let dtype = input.dtype;
     let allowed = match args.op() {
@@ -190,7 +191,7 @@ pub(super) fn activation(args: &Args) -> Outcome<Value> {
     }
 }
 
-pub(super) fn prelu(args: &Args) -> Outcome<Value> {
+pub(super) fn prelu(args: &Args) -> Inferred<Value> {
     let (input, weight) = (args.tensor("input")?, args.tensor("weight")?);
     if input.dtype != weight.dtype {
         return Err(Problem::invalid(format!(
@@ -210,7 +211,7 @@ pub(super) fn prelu(args: &Args) -> Outcome<Value> {
 }
 
 /// `where`, `clamp`, `lerp`, `addcmul`: more than two operands.
-pub(super) fn several(args: &Args) -> Outcome<Value> {
+pub(super) fn several(args: &Args) -> Inferred<Value> {
     let op = args.op();
     let names: &[&str] = match op {
         Op::Clamp => &["input", "min", "max"],
@@ -268,7 +269,7 @@ pub(super) fn several(args: &Args) -> Outcome<Value> {
     over(args, dtype, &operands)
 }
 
-pub(super) fn masked_fill(args: &Args) -> Outcome<Value> {
+pub(super) fn masked_fill(args: &Args) -> Inferred<Value> {
     let (input, mask) = (args.tensor("input")?, args.tensor("mask")?);
     if mask.dtype != DType::Bool {
         return Err(Problem::invalid(format!(

@@ -3,15 +3,15 @@
 use super::args::{Args, wrap_axis};
 use super::dim::Dim;
 use super::pointwise::elementwise;
+use super::problem::{Inferred, Problem};
 use super::promote::{Operand, message_name, result_type};
+use super::strides;
 use super::value::{Shape, TensorType, Value};
-use super::{Outcome, Problem, strides};
 use crate::dtype::{DType, Kind};
 use crate::graph::Arg;
 use crate::ops::Op;
-use smallvec::SmallVec;
 
-type Axes = SmallVec<[usize; 5]>;
+type Axes = crate::view::List<usize>;
 
 /// The shape after folding the given dimensions; none given means all.
 fn folded(shape: &[Dim], axes: Option<&[usize]>, keep: bool) -> Shape {
@@ -25,14 +25,14 @@ fn folded(shape: &[Dim], axes: Option<&[usize]>, keep: bool) -> Shape {
 }
 
 /// The `dim` parameter: `None` and, for most reductions, an empty list stand for all dimensions.
-fn axes(args: &Args, rank: usize) -> Outcome<Option<Axes>> {
+fn axes(args: &Args, rank: usize) -> Inferred<Option<Axes>> {
     if matches!(args.bound.arg("dim"), Arg::Bool(_)) {
         return Err(Problem::invalid("`dim` must be an int or a tuple of ints, not bool"));
     }
     Ok(args.axes("dim", rank)?.filter(|axes| !axes.is_empty()))
 }
 
-pub(super) fn fold(args: &Args) -> Outcome<Value> {
+pub(super) fn fold(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     let op = args.op();
     let axes = axes(args, input.rank())?;
@@ -82,7 +82,7 @@ fn no_elements(op: Op) -> Problem {
 }
 
 /// `var`, `std` and their pairs with the mean.
-pub(super) fn moments(args: &Args) -> Outcome<Value> {
+pub(super) fn moments(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     if input.dtype.kind() < Kind::Float {
         return Err(Problem::invalid("std and var only support floating point and complex dtypes"));
@@ -101,7 +101,7 @@ pub(super) fn moments(args: &Args) -> Outcome<Value> {
 }
 
 /// `max`, `min`, `median`: of two tensors, of all elements, or values and indices along a dimension.
-pub(super) fn extremum(args: &Args) -> Outcome<Value> {
+pub(super) fn extremum(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     let second = if args.bound.has("dim") { "dim" } else { "other" };
     let value = args.value(second)?;
@@ -130,7 +130,7 @@ pub(super) fn extremum(args: &Args) -> Outcome<Value> {
     }
 }
 
-pub(super) fn norm(args: &Args) -> Outcome<Value> {
+pub(super) fn norm(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     let dtype = args.dtype("dtype")?.unwrap_or(input.dtype);
     if dtype.kind() < Kind::Float {
@@ -153,7 +153,7 @@ pub(super) fn norm(args: &Args) -> Outcome<Value> {
     Ok(TensorType::contiguous(dtype.real(), shape).into())
 }
 
-pub(super) fn scan(args: &Args) -> Outcome<Value> {
+pub(super) fn scan(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     args.axis("dim", input.rank())?;
     if matches!(args.op(), Op::Cummax | Op::Cummin) {
@@ -170,7 +170,7 @@ pub(super) fn scan(args: &Args) -> Outcome<Value> {
 }
 
 /// `topk`, `sort`, `argsort`.
-pub(super) fn order(args: &Args) -> Outcome<Value> {
+pub(super) fn order(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     let axis = args.axis("dim", input.rank())?;
     if args.op() == Op::Topk {

@@ -3,17 +3,17 @@
 use super::args::Args;
 use super::value::Value;
 use super::{
-    Outcome, contraction, convert, convolution, creation, effect, einsum, fourier, indexing, join,
+    Inferred, contraction, convert, convolution, creation, effect, einsum, fourier, indexing, join,
     loss, movement, normalisation, part, pointwise, reduction, sampling, scalar, subscript, view,
 };
 use crate::ops::Op;
 
 /// Infers the result of a bound call, in-place spellings as if they were not.
-pub(super) fn apply(args: &Args) -> Outcome<Value> {
+pub(super) fn apply(args: &Args) -> Inferred<Value> {
     rule(args.op())(args)
 }
 
-pub(super) fn rule(op: Op) -> fn(&Args) -> Outcome<Value> {
+pub(super) fn rule(op: Op) -> fn(&Args) -> Inferred<Value> {
     match op {
         Op::Add | Op::Sub | Op::Rsub | Op::Mul | Op::Div | Op::FloorDivide | Op::Remainder => {
             pointwise::binary

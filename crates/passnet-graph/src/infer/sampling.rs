@@ -3,11 +3,12 @@
 use super::args::Args;
 use super::dim::Dim;
 use super::movement::suggested;
+use super::problem::{Inferred, Problem};
+use super::strides;
 use super::value::{Shape, TensorType, Value};
-use super::view::unsqueezed;
-use super::{Outcome, Problem, strides};
 use crate::dtype::DType;
 use crate::ops::Op;
+use crate::view::region::unsqueezed;
 
 fn spatial_count(op: Op) -> usize {
     match op {
@@ -18,7 +19,7 @@ fn spatial_count(op: Op) -> usize {
 }
 
 /// The number of leading dimensions before the pooled ones.
-fn leading(input: &TensorType, spatial: usize) -> Outcome<usize> {
+fn leading(input: &TensorType, spatial: usize) -> Inferred<usize> {
     match input.rank().checked_sub(spatial) {
         Some(leading @ 1..=2) => Ok(leading),
         _ => Err(Problem::invalid(format!(
@@ -30,7 +31,7 @@ fn leading(input: &TensorType, spatial: usize) -> Outcome<usize> {
     }
 }
 
-pub(super) fn pool(args: &Args) -> Outcome<Value> {
+pub(super) fn pool(args: &Args) -> Inferred<Value> {
     let input = args.tensor("input")?;
     let spatial = spatial_count(args.op());
     let leading = leading(input, spatial)?;
@@ -39,7 +40,7 @@ pub(super) fn pool(args: &Args) -> Outcome<Value> {
         Some(stride) if !stride.is_empty() => args.spatial("stride", spatial)?,
         _ => kernel.clone(),
     };
-    let or_default = |name: &str, default: i64| -> Outcome<Shape> {
+    let or_default = |name: &str, default: i64| -> Inferred<Shape> {
         if args.bound.has(name) {
             args.spatial(name, spatial)
         } else {
@@ -65,7 +66,7 @@ pub(super) fn pool(args: &Args) -> Outcome<Value> {
 }
 
 /// The number of windows along one dimension.
-fn pooled(size: &Dim, window: [&Dim; 4], ceil: bool) -> Outcome<Dim> {
+fn pooled(size: &Dim, window: [&Dim; 4], ceil: bool) -> Inferred<Dim> {
     let [kernel, stride, padding, dilation] = window;
     if kernel.size < 1 || stride.size < 1 || dilation.size < 1 {
         return Err(Problem::invalid(
@@ -91,7 +92,7 @@ fn pooled(size: &Dim, window: [&Dim; 4], ceil: bool) -> Outcome<Dim> {
     Ok(count)
 }
 
-fn finish(args: &Args, input: &TensorType, shape: Shape) -> Outcome<Value> {
+fn finish(args: &Args, input: &TensorType, shape: Shape) -> Inferred<Value> {
     let pooled = if spatial_count(args.op()) == 1 && input.rank() == 3 {
         // Computed in two dimensions, one of them of size one.
         let flat = unsqueezed(input, 2);
@@ -111,7 +112,7 @@ fn finish(args: &Args, input: &TensorType, shape: Shape) -> Outcome<Value> {
     Ok(pooled.into())
 }
 
-pub(super) fn adaptive(args: &Args) -> Outcome<Value> {
+pub(super) fn adaptive(args: &Args) -> Inferred<Value> {
     let input = args.tensor("input")?;
     let spatial = spatial_count(args.op());
     let given = args.value("output_size")?;
@@ -144,7 +145,7 @@ pub(super) fn adaptive(args: &Args) -> Outcome<Value> {
     finish(args, input, shape)
 }
 
-pub(super) fn interpolate(args: &Args) -> Outcome<Value> {
+pub(super) fn interpolate(args: &Args) -> Inferred<Value> {
     let input = args.tensor("input")?;
     let Some(spatial) = input.rank().checked_sub(2).filter(|spatial| (1..=3).contains(spatial))
     else {
@@ -187,7 +188,7 @@ pub(super) fn interpolate(args: &Args) -> Outcome<Value> {
     Ok(suggested(input, shape).into())
 }
 
-fn check_count(input: &TensorType, count: usize, spatial: usize) -> Outcome<()> {
+fn check_count(input: &TensorType, count: usize, spatial: usize) -> Inferred<()> {
     if count == 1 || count == spatial {
         return Ok(());
     }
@@ -198,7 +199,7 @@ fn check_count(input: &TensorType, count: usize, spatial: usize) -> Outcome<()> 
 }
 
 /// `floor(size * scale)`; whole scales keep the symbol.
-fn scaled_size(args: &Args, input: &TensorType, axis: usize, spatial: usize) -> Outcome<Dim> {
+fn scaled_size(args: &Args, input: &TensorType, axis: usize, spatial: usize) -> Inferred<Dim> {
     let given = args.value("scale_factor")?;
     let scale = match &*given {
         Value::None => {
@@ -237,7 +238,7 @@ fn scaled_size(args: &Args, input: &TensorType, axis: usize, spatial: usize) -> 
     Ok(Dim::fixed(output as i64))
 }
 
-pub(super) fn grid(args: &Args) -> Outcome<Value> {
+pub(super) fn grid(args: &Args) -> Inferred<Value> {
     if args.op() == Op::AffineGrid {
         let theta = args.tensor("theta")?;
         let size = args.ints("size")?;

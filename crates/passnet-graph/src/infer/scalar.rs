@@ -2,8 +2,9 @@
 
 use super::args::Args;
 use super::dim::Dim;
+use super::problem::{Inferred, Problem};
+use super::strides;
 use super::value::{Scalar, Value};
-use super::{Outcome, Problem, strides};
 use crate::dtype::{DType, Device};
 use crate::ops::Op;
 
@@ -16,7 +17,7 @@ pub(super) fn python_binary(
     op: Op,
     left: &Value,
     right: &Value,
-) -> Outcome<Option<Value>> {
+) -> Inferred<Option<Value>> {
     match (left, right) {
         (Value::Scalar(a), Value::Scalar(b)) => numbers(args, op, a, b).map(Some),
         (Value::Sequence(items), Value::Scalar(count))
@@ -63,7 +64,7 @@ fn unsupported(op: Op, left: &Value, right: &Value) -> Problem {
     ))
 }
 
-fn numbers(args: &Args, op: Op, left: &Scalar, right: &Scalar) -> Outcome<Value> {
+fn numbers(args: &Args, op: Op, left: &Scalar, right: &Scalar) -> Inferred<Value> {
     if let Some(value) = compare(args, op, left, right) {
         return Ok(Value::Scalar(Scalar::Bool(value)));
     }
@@ -141,7 +142,7 @@ fn compare(args: &Args, op: Op, left: &Scalar, right: &Scalar) -> Option<Option<
     }))
 }
 
-fn float_arithmetic(op: Op, a: f64, b: f64) -> Outcome<f64> {
+fn float_arithmetic(op: Op, a: f64, b: f64) -> Inferred<f64> {
     if b == 0.0 && matches!(op, Op::Div | Op::FloorDivide | Op::Remainder) {
         return Err(Problem::invalid("float division by zero"));
     }
@@ -160,7 +161,7 @@ fn float_arithmetic(op: Op, a: f64, b: f64) -> Outcome<f64> {
     })
 }
 
-fn power(base: &Dim, exponent: &Dim) -> Outcome<Value> {
+fn power(base: &Dim, exponent: &Dim) -> Inferred<Value> {
     if exponent.size < 0 {
         return Ok(Value::float((base.size as f64).powi(exponent.size.max(-4096) as i32)));
     }
@@ -178,7 +179,7 @@ fn power(base: &Dim, exponent: &Dim) -> Outcome<Value> {
 }
 
 /// `-n`, `+n`, `abs(n)`, `~n` on Python numbers.
-pub(super) fn python_unary(op: Op, value: &Value) -> Outcome<Value> {
+pub(super) fn python_unary(op: Op, value: &Value) -> Inferred<Value> {
     let Value::Scalar(number) = value else {
         return Err(Problem::invalid(format!(
             "bad operand type for {}: '{}'",
@@ -209,7 +210,7 @@ pub(super) fn python_unary(op: Op, value: &Value) -> Outcome<Value> {
 }
 
 /// What a tensor says about itself.
-pub(super) fn property(args: &Args) -> Outcome<Value> {
+pub(super) fn property(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     let dims = |dims: &[Dim]| Value::Sequence(dims.iter().cloned().map(Value::dim).collect());
     Ok(match args.op() {
@@ -244,14 +245,14 @@ pub(super) fn property(args: &Args) -> Outcome<Value> {
     })
 }
 
-pub(super) fn dim_at(shape: &[Dim], axis: usize) -> Outcome<Dim> {
+pub(super) fn dim_at(shape: &[Dim], axis: usize) -> Inferred<Dim> {
     shape
         .get(axis)
         .cloned()
         .ok_or_else(|| Problem::invalid("Dimension specified as 0 but tensor has no dimensions"))
 }
 
-fn item(args: &Args) -> Outcome<Value> {
+fn item(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     if input.elements() != 1 {
         return Err(Problem::invalid(format!(
@@ -263,7 +264,7 @@ fn item(args: &Args) -> Outcome<Value> {
 }
 
 /// An element as a Python number.
-fn number_of(dtype: DType, value: Option<f64>) -> Outcome<Value> {
+fn number_of(dtype: DType, value: Option<f64>) -> Inferred<Value> {
     Ok(Value::Scalar(match dtype {
         DType::Bool => Scalar::Bool(value.map(|v| v != 0.0)),
         dtype if dtype.is_integer() => Scalar::Int(value.map(|v| Dim::fixed(v as i64))),
@@ -275,7 +276,7 @@ fn number_of(dtype: DType, value: Option<f64>) -> Outcome<Value> {
 }
 
 /// The elements as nested lists of numbers.
-fn list(args: &Args) -> Outcome<Value> {
+fn list(args: &Args) -> Inferred<Value> {
     let input = args.first_tensor()?;
     // Also of nothing there can be many lists.
     let lists = input.shape.iter().fold(1, |all: i64, dim| all.saturating_mul(dim.size.max(1)));
@@ -288,7 +289,7 @@ fn list(args: &Args) -> Outcome<Value> {
         None => vec![None; lists],
     };
     let numbers = values.into_iter().map(|value| number_of(input.dtype, value));
-    let numbers = numbers.collect::<Outcome<Vec<_>>>()?;
+    let numbers = numbers.collect::<Inferred<Vec<_>>>()?;
     Ok(nested(&input.shape, &mut numbers.into_iter()))
 }
 
@@ -302,7 +303,7 @@ fn nested(shape: &[Dim], numbers: &mut std::vec::IntoIter<Value>) -> Value {
 }
 
 /// Functions of Python numbers.
-pub(super) fn number(args: &Args) -> Outcome<Value> {
+pub(super) fn number(args: &Args) -> Inferred<Value> {
     match args.op() {
         Op::SymSum => {
             let mut sum = Dim::fixed(0);
@@ -338,7 +339,7 @@ pub(super) fn number(args: &Args) -> Outcome<Value> {
     }
 }
 
-fn convert(args: &Args, op: Op) -> Outcome<Value> {
+fn convert(args: &Args, op: Op) -> Inferred<Value> {
     let value = args.value("a")?;
     let number = match &*value {
         Value::Scalar(number) => number.clone(),

@@ -1,12 +1,11 @@
 //! The state of one inference: values so far, guards, writes, vmap nesting.
 
 use super::dim::Dim;
-use super::strides;
+use super::problem::Inferred;
 use super::value::{Shape, TensorType, Value};
-use super::{Outcome, Problem};
 use crate::graph::NodeId;
+use crate::view::{region, shape};
 use rustc_hash::FxHashSet;
-use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 
@@ -146,96 +145,12 @@ impl Scope {
     pub(super) fn broadcast<'a>(
         &self,
         shapes: impl IntoIterator<Item = &'a [Dim]>,
-    ) -> Outcome<Shape> {
-        let mut result = Shape::new();
-        for shape in shapes {
-            if shape.len() > result.len() {
-                let missing = shape.len() - result.len();
-                let mut longer: Shape = SmallVec::from_elem(Dim::fixed(1), missing);
-                longer.extend(result);
-                result = longer;
-            }
-            let missing = result.len() - shape.len();
-            for (axis, dim) in shape.iter().enumerate() {
-                let seen = &mut result[missing + axis];
-                if seen.size == dim.size {
-                    if dim.size != 1 {
-                        self.same(seen, dim);
-                    }
-                    if dim.is_symbolic() && !seen.is_symbolic() {
-                        *seen = dim.clone();
-                    }
-                } else if seen.size == 1 {
-                    *seen = dim.clone();
-                } else if dim.size != 1 {
-                    return Err(Problem::invalid(format!(
-                        "The size of tensor a ({}) must match the size of tensor b ({}) at non-singleton dimension {}",
-                        seen.size,
-                        dim.size,
-                        missing + axis
-                    )));
-                }
-            }
-        }
-        Ok(result)
+    ) -> Inferred<Shape> {
+        Ok(shape::broadcast(shapes, |left, right| self.same(left, right))?)
     }
 
-    /// The shape of `expand`: new leading dimensions, ones repeated, `-1` keeps.
-    pub(super) fn expand(&self, tensor: &TensorType, sizes: &[Dim]) -> Outcome<TensorType> {
-        let missing = sizes.len().checked_sub(tensor.rank()).ok_or_else(|| {
-            Problem::invalid(format!(
-                "expand(tensor of size {}, size={}): the number of sizes provided ({}) must be greater or equal to the number of dimensions in the tensor ({})",
-                strides::describe(&tensor.shape),
-                strides::describe(sizes),
-                sizes.len(),
-                tensor.rank()
-            ))
-        })?;
-        let mut shape = Shape::new();
-        let mut steps = super::value::Strides::new();
-        for (axis, wanted) in sizes.iter().enumerate() {
-            let Some(own) = axis.checked_sub(missing) else {
-                if wanted.size < 0 {
-                    return Err(Problem::invalid(format!(
-                        "The expanded size of the tensor ({}) isn't allowed in a leading, non-existing dimension {axis}",
-                        wanted.size
-                    )));
-                }
-                shape.push(wanted.clone());
-                steps.push(0);
-                continue;
-            };
-            let (dim, stride) = (&tensor.shape[own], tensor.strides[own]);
-            if wanted.size == -1 {
-                shape.push(dim.clone());
-                steps.push(stride);
-            } else if wanted.size == dim.size {
-                self.same(dim, wanted);
-                shape.push(if wanted.is_symbolic() { wanted.clone() } else { dim.clone() });
-                steps.push(stride);
-            } else if dim.size == 1 && wanted.size >= 0 {
-                shape.push(wanted.clone());
-                steps.push(0);
-            } else {
-                return Err(Problem::invalid(format!(
-                    "The expanded size of the tensor ({}) must match the existing size ({}) at non-singleton dimension {axis}.  Target sizes: {}.  Tensor sizes: {}",
-                    wanted.size,
-                    dim.size,
-                    strides::describe(sizes),
-                    strides::describe(&tensor.shape)
-                )));
-            }
-        }
-        // Leading new dimensions get the stride they would have in a dense tensor only in `unsqueeze`;
-        // here they repeat, so it is 0 except where torch has nothing to repeat.
-        for axis in (0..missing).rev() {
-            if shape[axis].size == 1 {
-                steps[axis] = steps
-                    .get(axis + 1)
-                    .zip(shape.get(axis + 1))
-                    .map_or(1, |(stride, dim)| stride.saturating_mul(dim.size));
-            }
-        }
-        Ok(tensor.viewed(shape, steps))
+    /// `expand`: new leading dimensions, ones repeated, `-1` keeps.
+    pub(super) fn expand(&self, tensor: &TensorType, sizes: &[Dim]) -> Inferred<TensorType> {
+        Ok(region::expanded(tensor, sizes, |own, wanted| self.same(own, wanted))?)
     }
 }

@@ -1,7 +1,7 @@
 //! From a graph folder's metadata to the values of its placeholders.
 
 use super::dim::Dim;
-use super::value::{Scalar, Shape, TensorType, Value};
+use super::value::{MAX_KNOWN_ELEMENTS, Scalar, Shape, TensorType, Value};
 use super::{Inference, infer, known};
 use crate::dtype::{DType, Kind};
 use crate::graph::{Annotation, NodeKind};
@@ -61,8 +61,7 @@ fn tensor(
         && meta.max_val.is_some()
         && meta.dtype.kind() == Kind::Integer
         && meta.dtype != DType::UInt8;
-    if let Some(data) =
-        meta.data.as_ref().filter(|data| data.len() <= known::MAX_ELEMENTS && !drawn)
+    if let Some(data) = meta.data.as_ref().filter(|data| data.len() <= MAX_KNOWN_ELEMENTS && !drawn)
     {
         tensor.memory = Some(data.iter().map(|n| known::round(meta.dtype, n.as_f64())).collect());
     } else if let (Some(mean), Some(0.0), 1, true) =

@@ -2,13 +2,14 @@
 
 use super::args::Args;
 use super::dim::Dim;
-use super::part::{narrowed, selected};
+use super::problem::{Inferred, Problem};
+use super::strides;
 use super::value::{Scalar, Shape, Strides, TensorType, Value};
-use super::view::{permuted, unsqueezed};
-use super::{Outcome, Problem, strides};
 use crate::dtype::DType;
 use crate::graph::Arg;
 use crate::ops::Op;
+use crate::view::region::{narrowed, permuted, selected, unsqueezed};
+use crate::view::shape::{self, Run};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 
@@ -20,7 +21,7 @@ struct TensorIndex {
     spans: usize,
 }
 
-pub(super) fn get(args: &Args) -> Outcome<Value> {
+pub(super) fn get(args: &Args) -> Inferred<Value> {
     let input = args.value("input")?;
     match &*input {
         Value::Tensor(tensor) => index(args, tensor, args.bound.arg("index")).map(Value::Tensor),
@@ -31,12 +32,12 @@ pub(super) fn get(args: &Args) -> Outcome<Value> {
     }
 }
 
-fn sequence_item(args: &Args, items: &[Value]) -> Outcome<Value> {
+fn sequence_item(args: &Args, items: &[Value]) -> Inferred<Value> {
     let index = args.value("index")?;
     if let Value::Slice(parts) = &*index {
         let size = Dim::fixed(items.len() as i64);
-        let (start, length, step) = slice(args, parts, &size)?;
-        let picked = (0..length.size).map(|i| (start + i * step) as usize);
+        let run = slice(args, parts, &size)?;
+        let picked = (0..run.length.size).map(|i| (run.start + i * run.step) as usize);
         return Ok(Value::Sequence(picked.filter_map(|i| items.get(i).cloned()).collect()));
     }
     let place = args.as_int(&index, "index")?.size;
@@ -48,41 +49,18 @@ fn sequence_item(args: &Args, items: &[Value]) -> Outcome<Value> {
         .ok_or_else(|| Problem::invalid("tuple index out of range"))
 }
 
-/// A slice of a dimension: where it starts, how long it is, its step.
-fn slice(args: &Args, parts: &[Value; 3], size: &Dim) -> Outcome<(i64, Dim, i64)> {
-    let bound = |value: &Value, default: Dim| -> Outcome<Dim> {
-        let given = match value {
-            Value::None => return Ok(default),
-            value => args.as_int(value, "slice")?,
-        };
-        let given = if given.size < 0 { given.add(size).unwrap_or(Dim::fixed(0)) } else { given };
-        Ok(if given.size < 0 {
-            Dim::fixed(0)
-        } else if given.size > size.size {
-            size.clone()
-        } else {
-            given
-        })
+/// A slice of a dimension.
+fn slice(args: &Args, parts: &[Value; 3], size: &Dim) -> Inferred<Run<Dim>> {
+    let number = |value: &Value, name: &str| match value {
+        Value::None => Ok(None),
+        value => args.as_int(value, name).map(Some),
     };
-    let step = match &parts[2] {
-        Value::None => 1,
-        value => args.as_int(value, "step")?.size,
-    };
-    if step <= 0 {
-        return Err(Problem::invalid("step must be greater than zero"));
-    }
-    let start = bound(&parts[0], Dim::fixed(0))?;
-    let stop = bound(&parts[1], size.clone())?;
-    if stop.size <= start.size {
-        return Ok((start.size, Dim::fixed(0), step));
-    }
-    let span = stop.sub(&start)?;
-    let length = if step == 1 { span } else { span.add(&Dim::fixed(step - 1))?.divided(step)? };
-    Ok((start.size, length, step))
+    let step = number(&parts[2], "step")?.map_or(1, |step| step.size);
+    Ok(shape::slice(size, number(&parts[0], "slice")?, number(&parts[1], "slice")?, step)?)
 }
 
 /// The parts of a subscript: a tuple's entries, or the one index itself.
-fn parts<'a>(args: &Args<'a, '_>, index: &'a Arg) -> Outcome<SmallVec<[Cow<'a, Value>; 6]>> {
+fn parts<'a>(args: &Args<'a, '_>, index: &'a Arg) -> Inferred<SmallVec<[Cow<'a, Value>; 6]>> {
     let items = match index {
         Arg::Tuple(items) => items,
         // A list that holds more than numbers is read as a tuple.
@@ -98,7 +76,7 @@ fn parts<'a>(args: &Args<'a, '_>, index: &'a Arg) -> Outcome<SmallVec<[Cow<'a, V
     items.iter().map(|item| args.lookup(item)).collect()
 }
 
-fn index<'a>(args: &Args<'a, '_>, tensor: &TensorType, index: &'a Arg) -> Outcome<TensorType> {
+fn index<'a>(args: &Args<'a, '_>, tensor: &TensorType, index: &'a Arg) -> Inferred<TensorType> {
     let items = parts(args, index)?;
     let mut view = tensor.clone();
     let mut picks: SmallVec<[Option<TensorIndex>; 5]> = SmallVec::new();
@@ -122,9 +100,8 @@ fn index<'a>(args: &Args<'a, '_>, tensor: &TensorType, index: &'a Arg) -> Outcom
                 axis += 1;
             }
             Value::Slice(parts) => {
-                let (start, length, step) =
-                    slice(args, parts, view.shape.get(axis).ok_or_else(too_many)?)?;
-                view = narrowed(&view, axis, start, length, step);
+                let run = slice(args, parts, view.shape.get(axis).ok_or_else(too_many)?)?;
+                view = narrowed(&view, axis, run);
                 axis += 1;
                 remaining -= 1;
             }
@@ -186,7 +163,7 @@ fn index<'a>(args: &Args<'a, '_>, tensor: &TensorType, index: &'a Arg) -> Outcom
 }
 
 /// How many dimensions of the tensor the items stand for.
-fn count_specified(items: &[Cow<'_, Value>]) -> Outcome<usize> {
+fn count_specified(items: &[Cow<'_, Value>]) -> Inferred<usize> {
     let mut specified = 0;
     let mut ellipses = 0;
     for item in items {
@@ -216,7 +193,7 @@ fn unknown_mask() -> Problem {
     Problem::unknown("the size depends on how many elements of a mask are true")
 }
 
-fn selected_somewhere(view: &TensorType, axis: usize, size: i64) -> Outcome<TensorType> {
+fn selected_somewhere(view: &TensorType, axis: usize, size: i64) -> Inferred<TensorType> {
     if size == 0 {
         return Err(Problem::invalid("index 0 is out of bounds for a dimension with size 0"));
     }
@@ -239,7 +216,7 @@ fn count_index(count: i64, spans: usize) -> TensorIndex {
 }
 
 /// `x[[0, 2]]`.
-fn list_index(places: &[Value]) -> Outcome<TensorIndex> {
+fn list_index(places: &[Value]) -> Inferred<TensorIndex> {
     if places.iter().all(|place| matches!(place, Value::Scalar(Scalar::Bool(_))))
         && !places.is_empty()
     {
@@ -255,7 +232,7 @@ fn list_index(places: &[Value]) -> Outcome<TensorIndex> {
             Value::Sequence(items) => list_index(items),
             other => Err(bad_index(other.type_name())),
         })
-        .collect::<Outcome<_>>()?;
+        .collect::<Inferred<_>>()?;
     let mut shape = strides::shape([Dim::fixed(rows.len() as i64)]);
     shape.extend(rows.first().map(|row| row.shape.clone()).unwrap_or_default());
     let strides = strides::contiguous(&shape);
@@ -267,7 +244,7 @@ fn tensor_index(
     view: &TensorType,
     axis: usize,
     place: &TensorType,
-) -> Outcome<TensorIndex> {
+) -> Inferred<TensorIndex> {
     match place.dtype {
         DType::Bool | DType::UInt8 => {
             for (offset, dim) in place.shape.iter().enumerate() {
@@ -302,7 +279,7 @@ fn gather(
     args: &Args,
     view: &TensorType,
     picks: SmallVec<[Option<TensorIndex>; 5]>,
-) -> Outcome<TensorType> {
+) -> Inferred<TensorType> {
     let mut per_axis = by_axis(&picks);
     let chosen: SmallVec<[TensorIndex; 4]> = picks.into_iter().flatten().collect();
     per_axis.resize(view.rank().max(per_axis.len()), false);
@@ -361,7 +338,7 @@ fn by_axis(picks: &[Option<TensorIndex>]) -> SmallVec<[bool; 6]> {
 }
 
 /// `x[i] = v`: the value must fit what the index selects; the tensor keeps its type.
-pub(super) fn set(args: &Args) -> Outcome<Value> {
+pub(super) fn set(args: &Args) -> Inferred<Value> {
     let input = args.value("input")?;
     let tensor = match &*input {
         Value::Tensor(tensor) => tensor,
@@ -387,7 +364,7 @@ pub(super) fn set(args: &Args) -> Outcome<Value> {
 }
 
 /// Leading dimensions of one are dropped before the value is expanded.
-fn fits(args: &Args, value: &TensorType, target: &[Dim]) -> Outcome<()> {
+fn fits(args: &Args, value: &TensorType, target: &[Dim]) -> Inferred<()> {
     let mut value = value.clone();
     while value.rank() > target.len() && value.shape[0].size == 1 {
         value.shape.remove(0);
@@ -397,7 +374,7 @@ fn fits(args: &Args, value: &TensorType, target: &[Dim]) -> Outcome<()> {
 }
 
 /// `aten.index`: like a subscript by a list of tensors and `None`.
-pub(super) fn by_tensors(args: &Args) -> Outcome<Value> {
+pub(super) fn by_tensors(args: &Args) -> Inferred<Value> {
     let input = args.tensor("input")?;
     let mut picks: SmallVec<[Option<TensorIndex>; 5]> = SmallVec::new();
     let mut axis = 0;

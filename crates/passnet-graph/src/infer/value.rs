@@ -1,14 +1,14 @@
 //! What is known of a value before anything runs.
 
 use super::dim::Dim;
-use super::strides;
 use crate::dtype::{DType, Device};
+use crate::view::{List, Strided, layout};
 use serde_json::{Value as Json, json};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-pub type Shape = SmallVec<[Dim; 5]>;
-pub type Strides = SmallVec<[i64; 5]>;
+pub type Shape = List<Dim>;
+pub type Strides = List<i64>;
 
 /// A tensor without its elements.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,11 +36,14 @@ pub(super) struct MappedDim {
 
 pub(super) const FRESH: u32 = u32::MAX;
 
+/// Largest tensor whose elements are followed.
+pub(super) const MAX_KNOWN_ELEMENTS: usize = 4096;
+
 impl TensorType {
     /// A new tensor, contiguous.
     pub fn contiguous(dtype: DType, shape: impl Into<Shape>) -> Self {
         let shape = shape.into();
-        let strides = strides::contiguous(&shape);
+        let strides = layout::contiguous(&shape);
         Self::strided(dtype, shape, strides)
     }
 
@@ -84,7 +87,7 @@ impl TensorType {
         self.shape.len()
     }
 
-    pub fn sizes(&self) -> SmallVec<[i64; 5]> {
+    pub fn sizes(&self) -> List<i64> {
         self.shape.iter().map(|dim| dim.size).collect()
     }
 
@@ -99,18 +102,18 @@ impl TensorType {
     }
 
     pub fn is_contiguous(&self) -> bool {
-        strides::is_contiguous(&self.shape, &self.strides)
+        layout::is_contiguous(&self.shape, &self.strides)
     }
 
     /// The elements in row-major order, where they are known.
     pub(super) fn known_elements(&self) -> Option<Vec<f64>> {
         let memory = self.memory.as_ref()?;
         let count = usize::try_from(self.elements()).ok()?;
-        if count > super::known::MAX_ELEMENTS || !self.mapped.is_empty() {
+        if count > MAX_KNOWN_ELEMENTS || !self.mapped.is_empty() {
             return None;
         }
         let mut elements = Vec::with_capacity(count);
-        let mut index: SmallVec<[i64; 5]> = SmallVec::from_elem(0, self.rank());
+        let mut index: List<i64> = SmallVec::from_elem(0, self.rank());
         for _ in 0..count {
             let place = index
                 .iter()
@@ -126,6 +129,27 @@ impl TensorType {
             }
         }
         Some(elements)
+    }
+}
+
+impl Strided for TensorType {
+    type Size = Dim;
+    type Step = i64;
+
+    fn shape(&self) -> &[Dim] {
+        &self.shape
+    }
+
+    fn strides(&self) -> &[i64] {
+        &self.strides
+    }
+
+    fn start(&self) -> i64 {
+        self.offset
+    }
+
+    fn seen(&self, shape: Shape, strides: Strides, offset: i64) -> Self {
+        TensorType { shape, strides, offset, ..self.clone() }
     }
 }
 

@@ -1,7 +1,9 @@
 //! Lays the arguments of a call out by the signature of its operation.
 
 use super::{Alias, Class, Entry, Op, Param, Signature};
-use crate::graph::{Arg, Call, Target};
+use crate::graph::arg::Arg;
+use crate::graph::call::Call;
+use crate::graph::target::Target;
 use smallvec::SmallVec;
 use std::fmt;
 
@@ -143,30 +145,32 @@ impl<'a> Bound<'a> {
     }
 }
 
-/// Binds a call, or says why no overload of its operation takes these arguments.
-pub fn bind(call: &Call) -> Result<Bound<'_>, String> {
-    let Target::Known(spelling) = &call.target else {
-        return Err(format!("unknown operation `{}`", call.target.path()));
-    };
-    let entry: &'static Entry = spelling.op.entry();
-    let mut reason = None;
-    for signature in &entry.signatures {
-        match try_bind(call, signature) {
-            Ok(values) => {
-                return Ok(Bound {
-                    op: spelling.op,
-                    signature,
-                    values,
-                    spelled_in_place: spelling.mutates,
-                });
+impl Call {
+    /// The arguments laid out by the operation's signature, or why no overload takes them.
+    pub fn bind(&self) -> Result<Bound<'_>, String> {
+        let Target::Known(spelling) = &self.target else {
+            return Err(format!("unknown operation `{}`", self.target.path()));
+        };
+        let entry: &'static Entry = spelling.op.entry();
+        let mut reason = None;
+        for signature in &entry.signatures {
+            match try_bind(self, signature) {
+                Ok(values) => {
+                    return Ok(Bound {
+                        op: spelling.op,
+                        signature,
+                        values,
+                        spelled_in_place: spelling.mutates,
+                    });
+                }
+                Err(why) => reason = Some(reason.unwrap_or(why)),
             }
-            Err(why) => reason = Some(reason.unwrap_or(why)),
         }
-    }
-    let path = call.target.path();
-    match reason {
-        Some(why) => Err(format!("`{path}` does not take these arguments: {why}")),
-        None => Err(format!("`{path}` does not take these arguments: it has no signature")),
+        let path = self.target.path();
+        match reason {
+            Some(why) => Err(format!("`{path}` does not take these arguments: {why}")),
+            None => Err(format!("`{path}` does not take these arguments: it has no signature")),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! An operation has one entry ([`OpSpec`]) however many ways there are to spell it: `torch.relu(x)`,
 //! `torch.nn.functional.relu(x)`, `x.relu()` and `x.relu_()` are one operation with four spellings. Calls
-//! are compared and interpreted through [`bind`], which lays the arguments out by the signature.
+//! are compared and interpreted through [`Call::bind`](crate::Call::bind), which lays the arguments out by the signature.
 
 mod bind;
 mod flops;
@@ -13,12 +13,12 @@ mod signature;
 mod spelling;
 mod table;
 
-pub use bind::{Bound, Value, bind};
+pub use bind::{Bound, Value};
 pub use flops::flops;
 pub use kinds::{Alias, Class};
 pub use op::Op;
 pub use signature::{Param, ParamType, Signature};
-pub use spelling::{Spelling, nearest_spelling, spelling, spellings};
+pub use spelling::{CalleeKind, Spelling, nearest_spelling, spelling, spellings};
 
 use crate::dtype::DType;
 use std::sync::LazyLock;
@@ -104,7 +104,6 @@ impl Op {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::CalleeKind;
     use rustc_hash::FxHashSet;
 
     #[test]

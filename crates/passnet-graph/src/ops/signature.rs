@@ -3,7 +3,7 @@
 //! `input:T, dim:I=None, *, keepdim:B=False` — a name, a type letter, perhaps a default; `*` starts the
 //! keyword-only part; `*size:I` takes the remaining positional arguments, or one sequence of them.
 
-use crate::graph::Arg;
+use crate::graph::arg::Arg;
 
 /// The types that tell overloads apart. A reference to a node may turn out to be a tensor or a number, so it
 /// fits wherever either could stand.

@@ -1,9 +1,21 @@
 //! From the way a call is written to the operation it means.
 
 use super::{ENTRIES, Op};
-use crate::graph::CalleeKind;
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
+
+/// How the callee is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CalleeKind {
+    /// `torch.relu(x)`
+    Function,
+    /// `x.relu()`
+    Method,
+    /// `x + y`, `-x`, `x[i]`, `x += y`, `x[i] = y`; the path is Python's name in module `operator`.
+    Operator,
+    /// `x.T`
+    Attribute,
+}
 
 /// One way to write one operation.
 #[derive(Debug)]

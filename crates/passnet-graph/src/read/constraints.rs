@@ -1,6 +1,6 @@
 //! `input_tensor_constraints.py`: which input sizes are symbols, and their example values.
 
-use super::{literal, plain};
+use super::literal;
 use crate::Diagnostic;
 use crate::graph::Arg;
 use crate::syntax::{Ranged, Source, ast, parse};
@@ -36,14 +36,7 @@ impl Constraints {
     }
 }
 
-pub fn read_constraints(source: &Source) -> Result<Constraints, Diagnostic> {
-    match plain::constraints(source.text()) {
-        Some(constraints) => Ok(constraints),
-        None => parse_constraints(source),
-    }
-}
-
-/// The same through the Python parser.
+/// What a file says, through the Python parser.
 pub(super) fn parse_constraints(source: &Source) -> Result<Constraints, Diagnostic> {
     let module = parse(source)?;
     let mut constraints = Constraints::default();

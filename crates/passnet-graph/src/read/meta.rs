@@ -1,6 +1,6 @@
 //! `weight_meta.py` and `input_meta.py`: one class per forward argument, read as data.
 
-use super::{literal, plain};
+use super::literal;
 use crate::Diagnostic;
 use crate::dtype::{DType, Device};
 use crate::graph::Arg;
@@ -94,15 +94,7 @@ impl TensorMeta {
     }
 }
 
-/// Reads all classes of a meta file, in file order. All errors are collected.
-pub fn read_tensor_metas(source: &Source) -> Result<Vec<TensorMeta>, Vec<Diagnostic>> {
-    match plain::tensor_metas(source.text()) {
-        Some(metas) => Ok(metas),
-        None => parse_tensor_metas(source),
-    }
-}
-
-/// The same through the Python parser.
+/// All classes of a meta file, in file order, through the Python parser. All errors are collected.
 pub(super) fn parse_tensor_metas(source: &Source) -> Result<Vec<TensorMeta>, Vec<Diagnostic>> {
     let module = parse(source).map_err(|error| vec![error])?;
     let mut metas = Vec::with_capacity(module.body.len());

@@ -5,6 +5,7 @@ mod expression;
 mod folder;
 mod literal;
 mod meta;
+mod metadata;
 mod model;
 mod plain;
 
@@ -14,7 +15,8 @@ pub mod python {
     pub use super::literal::{device, literal, torch_constant};
 }
 
-pub use constraints::{Constraints, ShapeDim, read_constraints};
+pub use constraints::{Constraints, ShapeDim};
 pub use folder::{GraphFolder, read_folder};
-pub use meta::{Number, TensorMeta, read_tensor_metas};
+pub use meta::{Number, TensorMeta};
+pub use metadata::{read_constraints, read_tensor_metas};
 pub use model::read_model;

@@ -12,28 +12,22 @@ use crate::types::Elem;
 use passnet_graph::graph::CalleeKind;
 use passnet_graph::ops::{Op, spelling};
 use passnet_graph::syntax::{Ranged, TextRange};
+use passnet_graph::view::shape::turned_matrices;
 use passnet_graph::{DType, Device, DeviceKind, Diagnostic};
 use std::rc::Rc;
 
 /// What a tensor has by a name; `None` where the name is a method's, or nobody's.
 pub(super) fn tensor_attribute<'a>(t: &Rc<Tensor>, name: &str) -> Option<Value<'a>> {
     let rank = t.shape.len();
-    let mut order: Vec<usize> = (0..rank).collect();
     Some(match spelling(CalleeKind::Attribute, name).map(|spelled| spelled.op) {
         Some(Op::Shape) => Value::ints(&t.shape),
         Some(Op::DtypeOf) => Value::DType(t.dtype),
         Some(Op::DeviceOf) => Value::Device(t.device),
         Some(Op::Dim) => Value::int(rank as i64),
         Some(Op::Detach) => Value::Tensor(Rc::clone(t)),
-        Some(Op::ReverseDims) => {
-            order.reverse();
-            permuted(t, &order)
-        }
+        Some(Op::ReverseDims) => permuted(t, &(0..rank).rev().collect::<Vec<_>>()),
         Some(Op::MatrixTranspose) if !t.dtype.is_complex() => {
-            if let [.., rows, columns] = &mut order[..] {
-                std::mem::swap(rows, columns);
-            }
-            permuted(t, &order)
+            permuted(t, &turned_matrices(rank).ok()?)
         }
         _ => match name {
             "is_cuda" => Value::bool(t.device.kind == DeviceKind::Cuda),

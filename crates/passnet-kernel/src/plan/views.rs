@@ -1,4 +1,7 @@
 //! Views of a tensor: the same buffer under another shape, with other strides or another start.
+//!
+//! What a view is, `passnet_graph::view` says. Here are the arguments of calls, the buffer, and errors at their place in
+//! the wrapper.
 
 use super::calls::CallArgs;
 use super::interp::{Interp, Result};
@@ -7,10 +10,40 @@ use super::value::Value;
 use crate::consts::Const;
 use passnet_graph::ops::Op;
 use passnet_graph::syntax::Ranged;
+use passnet_graph::view::{self, List, Strided, ViewError, region, shape};
 use std::rc::Rc;
 
 /// Tensors that one call may cut another one into.
 const MAX_PIECES: i64 = 1024;
+
+impl Strided for Tensor {
+    type Size = i64;
+    type Step = i64;
+
+    fn shape(&self) -> &[i64] {
+        &self.shape
+    }
+
+    fn strides(&self) -> &[i64] {
+        &self.stride
+    }
+
+    fn start(&self) -> i64 {
+        self.offset
+    }
+
+    fn seen(&self, shape: List<i64>, strides: List<i64>, offset: i64) -> Tensor {
+        Tensor { shape: shape.into_vec(), stride: strides.into_vec(), offset, ..self.clone() }
+    }
+}
+
+fn one<'a>(tensor: Tensor) -> Value<'a> {
+    Value::Tensor(Rc::new(tensor))
+}
+
+fn several<'a>(tensors: Vec<Tensor>) -> Value<'a> {
+    Value::tuple(tensors.into_iter().map(one).collect::<Vec<_>>())
+}
 
 impl<'a> Interp<'a> {
     /// The view that an operation gives; `name` is how the call spells it.
@@ -22,69 +55,51 @@ impl<'a> Interp<'a> {
         args: &CallArgs<'a>,
     ) -> Result<Value<'a>> {
         let (at, rank) = (args.range, t.shape.len());
-        match op {
-            Op::View | Op::Reshape | Op::ViewAs | Op::ReshapeAs => self.view(t, op, args),
-            Op::Flatten => self.flattened(t, args),
-            Op::Unflatten => self.unflattened(t, args),
+        let order = match op {
+            Op::View | Op::Reshape | Op::ViewAs | Op::ReshapeAs => return self.view(t, op, args),
+            Op::Flatten => return self.flattened(t, args),
+            Op::Unflatten => {
+                let d = self.dim_arg(args, 0, "dim", rank)?;
+                let sizes = self.shape(&at, &args.get(1, "sizes").unwrap_or(Value::NONE))?;
+                let split = shape::unflattened(&t.shape, d, &sizes, i64::eq);
+                let split = self.ruled(&at, split)?;
+                return self.reshaped(&at, t, &split);
+            }
             Op::Unsqueeze => {
                 let d = self.dim_arg(args, 0, "dim", rank + 1)?;
-                let mut out = (**t).clone();
-                let stride =
-                    if d < rank { t.shape[d].max(1).saturating_mul(t.stride[d]) } else { 1 };
-                out.shape.insert(d, 1);
-                out.stride.insert(d, stride);
-                Ok(Value::Tensor(Rc::new(out)))
+                return Ok(one(region::unsqueezed(&**t, d)));
             }
-            Op::Squeeze => self.squeezed(t, args),
-            Op::Transpose => {
-                let a = self.dim_arg(args, 0, "dim0", rank)?;
-                let b = self.dim_arg(args, 1, "dim1", rank)?;
-                let mut order: Vec<usize> = (0..rank).collect();
-                order.swap(a, b);
-                Ok(permuted(t, &order))
+            Op::Squeeze => {
+                let d = args.get(0, "dim").map(|d| self.dim(&at, &d, rank)).transpose()?;
+                return Ok(one(region::squeezed(&**t, d.as_ref().map(std::slice::from_ref))));
             }
-            Op::TransposeMatrix if rank <= 2 => {
-                Ok(permuted(t, &(0..rank).rev().collect::<Vec<_>>()))
-            }
-            Op::Permute => self.reordered(t, args),
-            Op::Expand | Op::BroadcastTo => {
-                let shape = self.sizes(args)?;
-                self.expanded(&at, t, &shape)
-            }
-            Op::ExpandAs => {
-                let shape = match args.positional.first() {
-                    Some(Value::Tensor(other)) => other.shape.clone(),
+            Op::Expand | Op::BroadcastTo | Op::ExpandAs => {
+                let sizes = match args.positional.first() {
+                    Some(Value::Tensor(other)) if op == Op::ExpandAs => other.shape.clone(),
                     _ => self.sizes(args)?,
                 };
-                self.expanded(&at, t, &shape)
+                return self.ruled(&at, region::expanded(&**t, &sizes, i64::eq)).map(one);
             }
-            Op::Narrow => {
-                let d = self.dim_arg(args, 0, "dim", rank)?;
-                let start = args.get(1, "start").and_then(|v| v.as_int()).unwrap_or(-1);
-                let length = args.get(2, "length").and_then(|v| v.as_int()).unwrap_or(-1);
-                if start < 0 || length < 0 || start.saturating_add(length) > t.shape[d] {
-                    return Err(self.error(&at, "`narrow` reaches outside the tensor"));
-                }
-                Ok(narrowed(t, d, start, length))
+            Op::Narrow | Op::Select | Op::Unbind => return self.part(t, op, args),
+            Op::Chunk | Op::Split => return self.pieces(t, op, name, args),
+            Op::AsStrided => return self.strided(t, args),
+            Op::Transpose => {
+                let a = self.dim_arg(args, 0, "dim0", rank)?;
+                Ok(shape::swapped(a, self.dim_arg(args, 1, "dim1", rank)?, rank))
             }
-            Op::Select => {
-                let d = self.dim_arg(args, 0, "dim", rank)?;
-                let index = args.get(1, "index").unwrap_or(Value::NONE);
-                let i = self.index(&at, &index, t.shape[d].max(0) as usize)?;
-                Ok(selected(t, d, i as i64))
-            }
-            Op::Unbind => {
-                let first = args.get(0, "dim").unwrap_or(Value::int(0));
-                let d = self.dim(&at, &first, rank)?;
-                if t.shape[d] > MAX_PIECES {
-                    return Err(self.error(&at, "`unbind` into more than 1024 tensors"));
-                }
-                Ok(Value::tuple((0..t.shape[d]).map(|i| selected(t, d, i)).collect::<Vec<_>>()))
-            }
-            Op::Chunk | Op::Split => self.pieces(t, op, name, args),
-            Op::AsStrided => self.strided(t, args),
-            _ => Err(self.not_callable(&at, name)),
-        }
+            Op::TransposeMatrix => shape::turned_matrix(rank),
+            Op::Permute => shape::order(&self.sizes(args)?, rank),
+            _ => return Err(self.not_callable(&at, name)),
+        };
+        Ok(permuted(t, &self.ruled(&at, order)?))
+    }
+
+    /// What the rules of views say, at its place in the wrapper.
+    fn ruled<T>(&self, at: &impl Ranged, found: view::Result<T>) -> Result<T> {
+        found.map_err(|error| match error {
+            ViewError::TooMany => self.error(at, format!("more than {MAX_PIECES} pieces")),
+            refused => self.error(at, refused.to_string()),
+        })
     }
 
     pub(super) fn dim(&self, at: &impl Ranged, value: &Value<'a>, rank: usize) -> Result<usize> {
@@ -125,15 +140,10 @@ impl<'a> Interp<'a> {
             None => self.shape(&at, &args.named("shape").unwrap_or(Value::NONE))?,
             _ => self.sizes(args)?,
         };
-        let Some(shape) = resolve_minus_one(&sizes, t.numel()) else {
-            return Err(self.error(
-                &at,
-                format!("shape {sizes:?} does not fit a tensor of {} elements", t.numel()),
-            ));
-        };
+        let shape = self.ruled(&at, shape::resolved(&t.shape, &sizes, i64::eq))?;
         if matches!(op, Op::View | Op::ViewAs) {
             return match t.viewed(&shape) {
-                Some(v) => Ok(Value::Tensor(Rc::new(v))),
+                Some(v) => Ok(one(v)),
                 None => Err(self
                     .error(&at, "`view` would have to move data")
                     .with_hint("use `reshape`")),
@@ -142,18 +152,13 @@ impl<'a> Interp<'a> {
         self.reshaped(&at, t, &shape)
     }
 
-    pub(super) fn reshaped(
-        &mut self,
-        at: &impl Ranged,
-        t: &Rc<Tensor>,
-        shape: &[i64],
-    ) -> Result<Value<'a>> {
+    fn reshaped(&mut self, at: &impl Ranged, t: &Rc<Tensor>, shape: &[i64]) -> Result<Value<'a>> {
         if let Some(v) = t.viewed(shape) {
-            return Ok(Value::Tensor(Rc::new(v)));
+            return Ok(one(v));
         }
         match self.copied(at, t)? {
             Value::Tensor(copy) => match copy.viewed(shape) {
-                Some(v) => Ok(Value::Tensor(Rc::new(v))),
+                Some(v) => Ok(one(v)),
                 None => Err(self.error(at, "shape does not fit")),
             },
             other => Ok(other),
@@ -162,62 +167,39 @@ impl<'a> Interp<'a> {
 
     fn flattened(&mut self, t: &Rc<Tensor>, args: &CallArgs<'a>) -> Result<Value<'a>> {
         let (at, rank) = (args.range, t.shape.len());
-        if rank == 0 {
-            return self.reshaped(&at, t, &[1]);
-        }
         let (start, end) = (args.get(0, "start_dim"), args.get(1, "end_dim"));
-        let start = self.dim(&at, &start.unwrap_or(Value::int(0)), rank)?;
-        let end = self.dim(&at, &end.unwrap_or(Value::int(-1)), rank)?;
-        if start > end {
-            return Err(self.error(&at, "`flatten` with its start after its end"));
-        }
-        let mut shape = t.shape[..start].to_vec();
-        shape.push(t.shape[start..=end].iter().product());
-        shape.extend(&t.shape[end + 1..]);
-        self.reshaped(&at, t, &shape)
-    }
-
-    fn unflattened(&mut self, t: &Rc<Tensor>, args: &CallArgs<'a>) -> Result<Value<'a>> {
-        let at = args.range;
-        let d = self.dim_arg(args, 0, "dim", t.shape.len())?;
-        let sizes = self.shape(&at, &args.get(1, "sizes").unwrap_or(Value::NONE))?;
-        let sizes = resolve_minus_one(&sizes, t.shape[d])
-            .ok_or_else(|| self.error(&at, "sizes do not fit"))?;
-        let shape = [&t.shape[..d], &sizes, &t.shape[d + 1..]].concat();
-        self.reshaped(&at, t, &shape)
-    }
-
-    fn squeezed(&mut self, t: &Rc<Tensor>, args: &CallArgs<'a>) -> Result<Value<'a>> {
-        let rank = t.shape.len();
-        let dims = match args.get(0, "dim") {
-            Some(d) => vec![self.dim(&args.range, &d, rank)?],
-            None => (0..rank).collect(),
+        let (start, end) = match rank {
+            0 => (0, 0),
+            _ => (
+                self.dim(&at, &start.unwrap_or(Value::int(0)), rank)?,
+                self.dim(&at, &end.unwrap_or(Value::int(-1)), rank)?,
+            ),
         };
-        let mut out = (**t).clone();
-        for d in dims.into_iter().rev() {
-            if out.shape[d] == 1 {
-                out.shape.remove(d);
-                out.stride.remove(d);
-            }
+        match self.ruled(&at, shape::flattened(&t.shape, start, end))? {
+            Some(shape) => self.reshaped(&at, t, &shape),
+            None => Ok(Value::Tensor(Rc::clone(t))),
         }
-        Ok(Value::Tensor(Rc::new(out)))
     }
 
-    fn reordered(&mut self, t: &Rc<Tensor>, args: &CallArgs<'a>) -> Result<Value<'a>> {
+    fn part(&mut self, t: &Rc<Tensor>, op: Op, args: &CallArgs<'a>) -> Result<Value<'a>> {
         let (at, rank) = (args.range, t.shape.len());
-        let mut order = Vec::new();
-        for d in self.sizes(args)? {
-            let d = self.dim(&at, &Value::int(d), rank)?;
-            if order.contains(&d) {
-                return Err(self.error(&at, "a permutation names each dimension once"));
+        let dim = args.get(0, "dim");
+        let dim = if op == Op::Unbind { dim.or(Some(Value::int(0))) } else { dim };
+        let d = self.dim(&at, &dim.unwrap_or(Value::NONE), rank)?;
+        let number = |index: usize, name: &str| {
+            args.get(index, name).and_then(|v| v.as_int()).ok_or_else(|| {
+                self.error(&at, format!("`{name}` of `{}` is an integer", op.name()))
+            })
+        };
+        let view = match op {
+            Op::Unbind => {
+                return self.ruled(&at, region::unbound(&**t, d, MAX_PIECES)).map(several);
             }
-            order.push(d);
-        }
-        if order.len() != rank {
-            let named = order.len();
-            return Err(self.error(&at, format!("{named} dimensions named for a tensor of {rank}")));
-        }
-        Ok(permuted(t, &order))
+            Op::Select => region::selected(&**t, d, number(1, "index")?),
+            _ => shape::narrow(&t.shape[d], number(1, "start")?, number(2, "length")?)
+                .map(|run| region::narrowed(&**t, d, run)),
+        };
+        self.ruled(&at, view).map(one)
     }
 
     fn pieces(
@@ -233,16 +215,11 @@ impl<'a> Interp<'a> {
             Some(Value::Const(c)) => c.as_int().unwrap_or(0),
             _ => return Err(self.outside(&at, format!("`{name}` takes an integer here"))),
         };
-        if n <= 0 {
-            return Err(self.error(&at, format!("`{name}` into {n} pieces")));
-        }
-        let size = if op == Op::Chunk { (t.shape[d] + n - 1) / n } else { n }.max(1);
-        if t.shape[d] / size > MAX_PIECES {
-            return Err(self.error(&at, "more than 1024 pieces"));
-        }
-        let starts = (0..t.shape[d]).step_by(usize::try_from(size).unwrap_or(usize::MAX));
-        let piece = |start| narrowed(t, d, start, size.min(t.shape[d] - start));
-        Ok(Value::tuple(starts.map(piece).collect::<Vec<_>>()))
+        let lengths = match op {
+            Op::Chunk => shape::chunk(&t.shape[d], &n, MAX_PIECES),
+            _ => shape::split(&t.shape[d], &n, MAX_PIECES),
+        };
+        Ok(several(region::consecutive(&**t, d, self.ruled(&at, lengths)?)))
     }
 
     fn strided(&mut self, t: &Rc<Tensor>, args: &CallArgs<'a>) -> Result<Value<'a>> {
@@ -257,40 +234,6 @@ impl<'a> Interp<'a> {
             return Err(self.error(&at, "`as_strided` reaches outside the storage"));
         }
         Ok(Value::Tensor(Rc::new(Tensor { shape, stride, offset, ..(**t).clone() })))
-    }
-
-    pub(super) fn expanded(
-        &mut self,
-        at: &impl Ranged,
-        t: &Rc<Tensor>,
-        shape: &[i64],
-    ) -> Result<Value<'a>> {
-        let rank = t.shape.len();
-        if shape.len() < rank {
-            return Err(self.error(at, "`expand` to fewer dimensions"));
-        }
-        let lead = shape.len() - rank;
-        let mut out = (**t).clone();
-        out.shape = shape.to_vec();
-        out.stride = vec![0; shape.len()];
-        for (d, &size) in shape.iter().enumerate() {
-            let Some(old) = d.checked_sub(lead) else {
-                if size < 0 {
-                    return Err(self.error(at, "`expand` with -1 for a new dimension"));
-                }
-                continue;
-            };
-            if size == -1 || size == t.shape[old] {
-                out.shape[d] = t.shape[old];
-                out.stride[d] = t.stride[old];
-            } else if t.shape[old] != 1 || size < 0 {
-                return Err(self.error(
-                    at,
-                    format!("cannot expand dimension of size {} to {size}", t.shape[old]),
-                ));
-            }
-        }
-        Ok(Value::Tensor(Rc::new(out)))
     }
 
     /// `x[0]`, `x[:, 1:3]`, `x[None]`, `x[..., 0]`.
@@ -316,8 +259,7 @@ impl<'a> Interp<'a> {
         for key in &keys {
             match key {
                 Value::Const(Const::None) => {
-                    out.shape.insert(d, 1);
-                    out.stride.insert(d, 0);
+                    out = region::unsqueezed(&out, d);
                     d += 1;
                 }
                 Value::Ellipsis => {
@@ -329,26 +271,14 @@ impl<'a> Interp<'a> {
                         .count();
                     d = out.shape.len().saturating_sub(after);
                 }
-                Value::Const(Const::Int(_)) => {
-                    let i = self.index(at, key, out.shape[d].max(0) as usize)?;
-                    out.offset += i as i64 * out.stride[d];
-                    out.shape.remove(d);
-                    out.stride.remove(d);
+                Value::Const(Const::Int(index)) => {
+                    out = self.ruled(at, region::selected(&out, d, *index))?;
                 }
                 Value::Slice(parts) => {
                     let step = if parts[2].is_none() { 1 } else { parts[2].as_int().unwrap_or(0) };
-                    if step <= 0 {
-                        return Err(self.error(at, "slices of tensors need a positive step"));
-                    }
-                    let len = out.shape[d];
-                    let clamp = |v: &Value<'a>, default: i64| match v.as_int() {
-                        Some(i) => (if i < 0 { i.saturating_add(len) } else { i }).clamp(0, len),
-                        None => default,
-                    };
-                    let (start, end) = (clamp(&parts[0], 0), clamp(&parts[1], len));
-                    out.offset += start * out.stride[d];
-                    out.shape[d] = (end - start).max(0).saturating_add(step - 1) / step;
-                    out.stride[d] = out.stride[d].saturating_mul(step);
+                    let run =
+                        shape::slice(&out.shape[d], parts[0].as_int(), parts[1].as_int(), step);
+                    out = region::narrowed(&out, d, self.ruled(at, run)?);
                     d += 1;
                 }
                 other => {
@@ -359,44 +289,10 @@ impl<'a> Interp<'a> {
                 }
             }
         }
-        Ok(Value::Tensor(Rc::new(out)))
+        Ok(one(out))
     }
 }
 
 pub(super) fn permuted<'a>(t: &Tensor, order: &[usize]) -> Value<'a> {
-    let mut out = t.clone();
-    out.shape = order.iter().map(|&d| t.shape[d]).collect();
-    out.stride = order.iter().map(|&d| t.stride[d]).collect();
-    Value::Tensor(Rc::new(out))
-}
-
-fn narrowed<'a>(t: &Tensor, d: usize, start: i64, length: i64) -> Value<'a> {
-    let mut out = t.clone();
-    out.offset += start * t.stride[d];
-    out.shape[d] = length;
-    Value::Tensor(Rc::new(out))
-}
-
-fn selected<'a>(t: &Tensor, d: usize, index: i64) -> Value<'a> {
-    let mut out = t.clone();
-    out.offset += index * t.stride[d];
-    out.shape.remove(d);
-    out.stride.remove(d);
-    Value::Tensor(Rc::new(out))
-}
-
-/// Fills in a single -1; `None` if the sizes cannot hold `numel` elements.
-fn resolve_minus_one(sizes: &[i64], numel: i64) -> Option<Vec<i64>> {
-    let holes = sizes.iter().filter(|&&s| s == -1).count();
-    if holes > 1 || sizes.iter().any(|&s| s < -1) {
-        return None;
-    }
-    let known = sizes.iter().filter(|&&s| s != -1).try_fold(1i64, |n, &s| n.checked_mul(s))?;
-    if holes == 0 {
-        return (known == numel).then(|| sizes.to_vec());
-    }
-    if known == 0 || numel % known != 0 {
-        return None;
-    }
-    Some(sizes.iter().map(|&s| if s == -1 { numel / known } else { s }).collect())
+    one(region::permuted(t, order))
 }

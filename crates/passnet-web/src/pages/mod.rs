@@ -10,6 +10,7 @@ mod board;
 mod compare;
 mod corpus;
 mod drawing;
+mod graph_table;
 mod home;
 mod links;
 mod matrix;
@@ -24,15 +25,16 @@ mod submissions;
 mod task;
 
 pub use attempts::attempts;
-pub(crate) use corpus::ROWS as CORPUS_ROWS;
+pub(crate) use graph_table::ROWS as CORPUS_ROWS;
 pub use links::Links;
 pub(crate) use matrix::{compared, matrix_route};
 pub(crate) use pass::inspected;
 pub(crate) use reference::published;
 pub(crate) use route::MAX_RUNS;
+pub(crate) use route::shelf_route;
 pub use route::{Query, Route};
 pub(crate) use shared::run_of;
-pub(crate) use shelves::{searched, shelf_route};
+pub(crate) use shelves::searched;
 
 use crate::Error;
 use crate::store::Store;

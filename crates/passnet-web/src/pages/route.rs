@@ -143,6 +143,11 @@ fn is_plain(part: &str) -> bool {
 /// What a name becomes in an address that is none for it.
 const BY_DIGEST: &str = "x-";
 
+/// The address of the graphs with one name.
+pub(crate) fn shelf_route(shelf: Shelf, name: &str) -> Route {
+    Route::Shelf(shelf, slug(name), 1)
+}
+
 /// A name as part of an address: itself where it can be, otherwise its digest.
 pub(super) fn slug(name: &str) -> String {
     match is_plain(name) && !name.starts_with(BY_DIGEST) {

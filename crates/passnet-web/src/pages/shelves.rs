@@ -1,8 +1,8 @@
 //! The dataset by operation, by task, by structure: what there is, and the graphs with one of it.
 
-use super::corpus::{self, ROWS};
+use super::graph_table::{ROWS, steps, table};
 use super::links::Links;
-use super::route::{Query, Route, slug};
+use super::route::{Query, Route, shelf_route, slug};
 use super::shared::{count, link, open_sortable};
 use super::{Page, Pages};
 use crate::Error;
@@ -13,11 +13,6 @@ use passnet_bench::report::html::markup::Markup;
 const NAMES: usize = 800;
 /// Where the names of a shelf stand.
 const TABLE: &str = "names";
-
-/// The address of the graphs with one name.
-pub(crate) fn shelf_route(shelf: Shelf, name: &str) -> Route {
-    Route::Shelf(shelf, slug(name), 1)
-}
 
 /// Where a question for an operation leads: to its graphs where there is one of that name, otherwise to those with such a
 /// name.
@@ -153,11 +148,11 @@ pub(super) fn write_one(
     if shelf == Shelf::Operation {
         search(links, &pages.store.shelf(shelf)?, &name, &mut out);
     }
-    corpus::table(links, &graphs, graphs.len() == all, &mut out);
+    table(links, &graphs, graphs.len() == all, &mut out);
     let address = |page: usize| match pages.is_static {
         true => links.to(&Route::Shelf(shelf, slug.to_string(), page)),
         false => query.with(&[("page", &page.to_string())]),
     };
-    corpus::steps(page, all, address, &mut out);
+    steps(page, all, address, &mut out);
     Ok(Some(Page { title: format!("Graphs of {} {name}", shelf.name()), body: out }))
 }

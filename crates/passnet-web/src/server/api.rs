@@ -1,8 +1,8 @@
 //! The interface for machines, version 1; `openapi.json` describes it.
 
 use super::State;
-use super::answers::{answer, apart, apart_heavy, failed, failure, json_answer, slow_down};
 use super::peer::Peer;
+use super::reply::{answer, apart, apart_heavy, failed, failure, json_answer, slow_down};
 use crate::Error;
 use crate::bundle::{Bundle, Limits, is_digest_text};
 use crate::pages::{MAX_RUNS, Pages, Query, Route, compared, inspected, published, run_of};

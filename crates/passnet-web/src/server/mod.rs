@@ -11,6 +11,7 @@ mod http;
 mod limits;
 mod metrics;
 mod peer;
+mod reply;
 mod worker;
 
 pub use api::OPENAPI;

@@ -1,12 +1,13 @@
 //! `passnet backend-server`: answers the backend of `torch.compile`, one frame for each question, until the pipe closes.
 
-use super::engine::{cache_folder, own_runner};
+use super::engine::own_runner;
+use crate::cache::cache_folder;
 use crate::error::{CommandError, Outcome};
 use clap::Args;
 use passnet_engine::torch::frames;
 use passnet_engine::{Engine, EngineChoice, EngineName};
 use passnet_library::Session;
-use passnet_library::session::Place;
+use passnet_library::session::SessionOptions;
 use std::io::{BufReader, BufWriter, ErrorKind};
 use std::path::PathBuf;
 
@@ -39,7 +40,7 @@ pub fn run(args: BackendServerArgs) -> Result<Outcome, CommandError> {
             .map_err(|error| error.to_string())?;
         engines.into_iter().next().ok_or_else(|| "no engine was started".into())
     };
-    let mut session = Session::new(Place {
+    let mut session = Session::new(SessionOptions {
         python: args.python,
         cache: cache_folder().join("cubins"),
         runner,

@@ -1,5 +1,6 @@
 //! Where graphs run: the options that several commands share.
 
+use crate::cache::cache_folder;
 use crate::embedded;
 use crate::error::CommandError;
 use crate::output::warn;
@@ -128,16 +129,6 @@ pub fn start(choice: &EngineChoice) -> Result<Vec<Box<dyn Engine>>, CommandError
                 .into(),
         }
     })
-}
-
-/// Where we keep what can be made again.
-pub fn cache_folder() -> PathBuf {
-    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let root = named("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .or_else(|| named("HOME").map(|home| PathBuf::from(home).join(".cache")))
-        .unwrap_or_else(std::env::temp_dir);
-    root.join("passnet")
 }
 
 /// The plan runner: the one that this program carries, or the one that was built beside it.

@@ -3,7 +3,7 @@
 use super::doctor::python;
 use super::extract::package::FILES as EXTRACTOR;
 use super::extract::python::{lacking, search_path};
-use super::library::Place;
+use super::library::LibraryPlace;
 use crate::error::{CommandError, Outcome};
 use crate::output::Output;
 use clap::{Args, Subcommand};
@@ -73,7 +73,7 @@ pub struct ModelArgs {
     python: Option<PathBuf>,
 
     #[command(flatten)]
-    place: Place,
+    place: LibraryPlace,
 }
 
 #[derive(Debug, Args)]

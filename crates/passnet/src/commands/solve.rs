@@ -131,7 +131,7 @@ pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
         store.append(&benches[0].start())?;
     }
     let store = store.map(Mutex::new);
-    let place = Place { identity: benches[0].engine.identity(), noise_floor };
+    let place = Origin { identity: benches[0].engine.identity(), noise_floor };
     let jobs: Vec<(Sample, String)> = samples.into_iter().zip(labels).collect();
     let (solved, judged) = solve_all(&args, benches, &jobs, store.as_ref())?;
     let lost = solved.iter().any(|solved| solved.not_tried) || !judged.not_judged.is_empty();
@@ -150,7 +150,7 @@ fn present(
     args: &SolveArgs,
     solved: &[Solved],
     judged: &Judged,
-    place: &Place,
+    place: &Origin,
     out: &mut Output,
 ) -> Result<Outcome, CommandError> {
     let run = args.out.as_ref().map(|folder| folder.join("run"));
@@ -198,7 +198,7 @@ fn on_cluster(
     })?;
     let solved: Vec<Solved> =
         labels.iter().map(|label| solved_of(label, &passes, &found)).collect();
-    let place = Place {
+    let place = Origin {
         identity: found.start.as_ref().map(Start::origin).unwrap_or_default(),
         noise_floor: found.start.as_ref().map_or(0.0, |start| start.options.noise_floor),
     };
@@ -372,7 +372,7 @@ fn solve_all(
 }
 
 /// Where the results come from, and what that machine calls noise.
-struct Place {
+struct Origin {
     identity: Identity,
     noise_floor: f64,
 }
@@ -413,7 +413,7 @@ fn show(
     solved: &[Solved],
     judged: &Judged,
     run: Option<&Path>,
-    place: &Place,
+    place: &Origin,
     out: &mut Output,
 ) -> Result<(), CommandError> {
     let results =

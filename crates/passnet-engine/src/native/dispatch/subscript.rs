@@ -200,7 +200,6 @@ fn slice(view: &Tensor, dim: i64, parts: &[Value; 3]) -> Result<Tensor> {
         value => as_int("slice", value).map(Some),
     };
     let step = bound(&parts[2])?.unwrap_or(1);
-    ensure!(step > 0, Value, "step must be greater than zero");
     view.slice(dim, bound(&parts[0])?, bound(&parts[1])?, step)
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Args, Kernel};
 use crate::engine::Value;
-use crate::native::error::{Result, bail, ensure, err};
+use crate::native::error::{Result, bail, err};
 use crate::native::ops::pointwise::{self, Unary};
 use crate::native::tensor::layout::{broadcast_shapes, is_channels_last};
 use crate::native::tensor::{Region, Tensor};
@@ -64,15 +64,7 @@ fn permute(args: &Args<'_>) -> Result<Value> {
             let dims: Vec<i64> = (0..input.ndim() as i64).rev().collect();
             input.permute(&dims)?
         }
-        Op::MatrixTranspose => {
-            ensure!(
-                input.ndim() >= 2,
-                Shape,
-                "tensor.mT is only supported on matrices or batches of matrices. Got {}-D tensor.",
-                input.ndim()
-            );
-            input.transpose(-2, -1)?
-        }
+        Op::MatrixTranspose => input.matrix_transpose()?,
         Op::Permute => input.permute(&args.ints("dims")?)?,
         _ => input.movedim(&args.ints("source")?, &args.ints("destination")?)?,
     }

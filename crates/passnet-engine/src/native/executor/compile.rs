@@ -1,12 +1,13 @@
 //! From a graph to steps: each call bound to its signature, its arguments resolved to places, its dead values listed.
 
-use super::fuse::{Group, find_groups};
+use super::fuse::{FusedSteps, find_groups};
+use super::step::{Argument, Operation, Placeholder, Step, Work};
 use crate::engine::{EngineError, ErrorKind, Precision, Value};
-use crate::native::dispatch::{self, Kernel};
+use crate::native::dispatch::{self};
 use crate::native::tensor::Scalar;
-use crate::native::wrapper::{WrapperCall, Wrappers};
+use crate::native::wrapper::Wrappers;
 use passnet_graph::graph::{Annotation, Replacement};
-use passnet_graph::ops::{Class, Op, Signature, Value as Bound};
+use passnet_graph::ops::{Class, Op, Value as Bound};
 use passnet_graph::{Arg, Call, Graph, Node, NodeId, NodeKind};
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ const MAX_NESTING: usize = 32;
 #[derive(Debug)]
 pub struct Program {
     pub(super) steps: Vec<Step>,
-    pub(super) outputs: Vec<Place>,
+    pub(super) outputs: Vec<Argument>,
     pub(super) placeholders: Vec<Placeholder>,
     /// Places for values: one for each node.
     pub(super) size: usize,
@@ -25,80 +26,7 @@ pub struct Program {
     /// Whether vmap occurs, so that every step looks for hidden dimensions.
     pub(super) maps: bool,
     /// Steps that may run as one pass, in order.
-    pub(super) groups: Vec<Group>,
-}
-
-#[derive(Debug)]
-pub(super) struct Placeholder {
-    pub(super) name: Box<str>,
-    pub(super) is_symbol: bool,
-    /// Nothing uses it.
-    pub(super) unused: bool,
-}
-
-/// One call.
-#[derive(Debug)]
-pub struct Step {
-    pub name: Box<str>,
-    pub operation: Box<str>,
-    pub line: u32,
-    pub(super) work: Work,
-    /// One argument per parameter of the signature, or as the wrapper takes them.
-    pub(super) arguments: Box<[Place]>,
-    pub(super) target: usize,
-    /// Values used here for the last time.
-    pub(super) last_uses: Box<[u32]>,
-    /// Parameters whose values end here, as a bit set over the first 64.
-    pub(super) dying: u64,
-}
-
-/// What a step does.
-#[derive(Debug)]
-pub(super) enum Work {
-    /// An operation of the table.
-    Operation(Operation),
-    /// The wrapper of a pass.
-    Wrapper(Box<WrapperCall>),
-}
-
-#[derive(Debug)]
-pub(super) struct Operation {
-    pub(super) op: Op,
-    pub(super) kernel: Kernel,
-    pub(super) signature: &'static Signature,
-    pub(super) in_place: bool,
-    /// The parameter that names a tensor to write the result into.
-    pub(super) out: Option<usize>,
-}
-
-impl Step {
-    /// The operation of the table, unless the step calls a wrapper.
-    pub fn op(&self) -> Option<Op> {
-        match &self.work {
-            Work::Operation(operation) => Some(operation.op),
-            Work::Wrapper(_) => None,
-        }
-    }
-
-    /// The argument of a named parameter.
-    pub(super) fn argument(&self, name: &str) -> Option<&Place> {
-        match &self.work {
-            Work::Operation(operation) => {
-                operation.signature.position(name).and_then(|place| self.arguments.get(place))
-            }
-            Work::Wrapper(_) => None,
-        }
-    }
-}
-
-/// Where an argument comes from.
-#[derive(Debug)]
-pub(super) enum Place {
-    Node(u32),
-    Constant(Value),
-    /// A sequence or slice with nodes in it.
-    Sequence(Box<[Place]>),
-    Slice(Box<[Place; 3]>),
+    pub(super) groups: Vec<FusedSteps>,
 }
 
 impl Program {
@@ -186,7 +114,7 @@ impl Program {
                     if use_.is_none() {
                         *use_ = Some(index as u32);
                         dead.push(node);
-                        if position < 64 && matches!(argument, Place::Node(_)) {
+                        if position < 64 && matches!(argument, Argument::Node(_)) {
                             dying |= 1 << position;
                         }
                     } else if *use_ == Some(index as u32) {
@@ -204,13 +132,13 @@ impl Program {
     }
 }
 
-impl Place {
+impl Argument {
     fn for_each_node(&self, visit: &mut impl FnMut(u32)) {
         match self {
-            Place::Node(node) => visit(*node),
-            Place::Constant(_) => {}
-            Place::Sequence(parts) => parts.iter().for_each(|part| part.for_each_node(visit)),
-            Place::Slice(parts) => parts.iter().for_each(|part| part.for_each_node(visit)),
+            Argument::Node(node) => visit(*node),
+            Argument::Constant(_) => {}
+            Argument::Sequence(parts) => parts.iter().for_each(|part| part.for_each_node(visit)),
+            Argument::Slice(parts) => parts.iter().for_each(|part| part.for_each_node(visit)),
         }
     }
 }
@@ -251,7 +179,7 @@ impl Compiler<'_> {
                 Bound::Default(arg) => self.place(arg, 0),
                 Bound::Rest(items) => self.sequence(items, 0),
             })
-            .collect::<Result<Box<[Place]>, _>>()?;
+            .collect::<Result<Box<[Argument]>, _>>()?;
         let in_place = bound.is_in_place();
         if in_place && let Some(target) = bound.mutated().and_then(Arg::as_node) {
             self.same_object(id, target, bound.class() == Class::View);
@@ -288,7 +216,7 @@ impl Compiler<'_> {
         node: &Node,
         call: &Call,
         work: Work,
-        arguments: Box<[Place]>,
+        arguments: Box<[Argument]>,
     ) -> Step {
         Step {
             name: node.name.clone(),
@@ -315,12 +243,12 @@ impl Compiler<'_> {
         }
     }
 
-    fn place(&self, arg: &Arg, depth: usize) -> Result<Place, Problem> {
+    fn place(&self, arg: &Arg, depth: usize) -> Result<Argument, Problem> {
         if depth > MAX_NESTING {
             return Err((ErrorKind::Arguments, "a literal is nested too deeply".into()));
         }
-        Ok(Place::Constant(match arg {
-            Arg::Node(id) => return Ok(Place::Node(self.latest[id.index()])),
+        Ok(Argument::Constant(match arg {
+            Arg::Node(id) => return Ok(Argument::Node(self.latest[id.index()])),
             Arg::Tuple(items) | Arg::List(items) => return self.sequence(items, depth),
             Arg::Slice(parts) => {
                 let [start, stop, step] = &**parts;
@@ -330,10 +258,10 @@ impl Compiler<'_> {
                     self.place(step, depth + 1)?,
                 ];
                 return Ok(match parts {
-                    [Place::Constant(a), Place::Constant(b), Place::Constant(c)] => {
-                        Place::Constant(Value::Slice(Arc::new([a, b, c])))
+                    [Argument::Constant(a), Argument::Constant(b), Argument::Constant(c)] => {
+                        Argument::Constant(Value::Slice(Arc::new([a, b, c])))
                     }
-                    parts => Place::Slice(Box::new(parts)),
+                    parts => Argument::Slice(Box::new(parts)),
                 });
             }
             Arg::None => Value::None,
@@ -349,27 +277,27 @@ impl Compiler<'_> {
     }
 
     /// `x[[0, 2]]` is one index made of a list, not one index per dimension; any other list is read as a tuple.
-    fn index_list(&self, arg: &Arg) -> Result<Place, Problem> {
+    fn index_list(&self, arg: &Arg) -> Result<Argument, Problem> {
         let place = self.place(arg, 0)?;
         let is_number = |part: &Arg| matches!(part, Arg::Int(_) | Arg::Bool(_));
         Ok(match place {
-            Place::Constant(list) if arg.parts().iter().all(is_number) => {
-                Place::Constant(Value::sequence([list]))
+            Argument::Constant(list) if arg.parts().iter().all(is_number) => {
+                Argument::Constant(Value::sequence([list]))
             }
             place => place,
         })
     }
 
-    fn sequence(&self, items: &[Arg], depth: usize) -> Result<Place, Problem> {
+    fn sequence(&self, items: &[Arg], depth: usize) -> Result<Argument, Problem> {
         let places =
             items.iter().map(|item| self.place(item, depth + 1)).collect::<Result<Vec<_>, _>>()?;
-        let constant = |place: &Place| match place {
-            Place::Constant(value) => Some(value.clone()),
+        let constant = |place: &Argument| match place {
+            Argument::Constant(value) => Some(value.clone()),
             _ => None,
         };
         Ok(match places.iter().map(constant).collect::<Option<Vec<_>>>() {
-            Some(values) => Place::Constant(Value::sequence(values)),
-            None => Place::Sequence(places.into()),
+            Some(values) => Argument::Constant(Value::sequence(values)),
+            None => Argument::Sequence(places.into()),
         })
     }
 }

@@ -3,7 +3,7 @@
 //! A group replaces its steps when the run reaches the first of them and all operands suit (one float type, one shape).
 //! Otherwise the steps run one by one, as if there were no group.
 
-use super::compile::{Operation, Place, Step, Work};
+use super::step::{Argument, Operation, Step, Work};
 use crate::engine::{Precision, RunOptions, Value};
 use crate::native::dispatch::{Args, Context, Fusible, classify};
 use crate::native::error::Result;
@@ -22,7 +22,7 @@ const MOST_LINKS: usize = 24;
 
 /// Neighbouring steps as one chain.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct FusedSteps {
     pub(super) first: usize,
     pub(super) length: usize,
     chain: Chain,
@@ -77,7 +77,7 @@ enum Operand {
 }
 
 /// All groups of a program, in order.
-pub(super) fn find_groups(steps: &[Step], precision: Precision) -> Vec<Group> {
+pub(super) fn find_groups(steps: &[Step], precision: Precision) -> Vec<FusedSteps> {
     let context = Context::new(precision, &RunOptions::default());
     let mut groups = Vec::new();
     let mut builder = Builder::new(0);
@@ -112,7 +112,7 @@ fn fusible(step: &Step, context: &Context) -> Option<Fusible> {
         .arguments
         .iter()
         .map(|place| match place {
-            Place::Constant(value) => Cow::Borrowed(value),
+            Argument::Constant(value) => Cow::Borrowed(value),
             _ => Cow::Owned(Value::Object),
         })
         .collect();
@@ -164,10 +164,10 @@ impl Builder {
         }
     }
 
-    fn operand(&mut self, place: &Place) -> Option<Operand> {
+    fn operand(&mut self, place: &Argument) -> Option<Operand> {
         match place {
-            Place::Node(node) => Some(self.node_operand(*node)),
-            Place::Constant(Value::Number(number)) => Some(Operand::Constant(number.to_f64())),
+            Argument::Node(node) => Some(self.node_operand(*node)),
+            Argument::Constant(Value::Number(number)) => Some(Operand::Constant(number.to_f64())),
             _ => None,
         }
     }
@@ -175,7 +175,7 @@ impl Builder {
     /// Appends a step, or says that it does not fit.
     fn add(&mut self, step: &Step, kind: Fusible) -> bool {
         let target = match step.arguments.first() {
-            Some(Place::Node(node)) => Some(*node),
+            Some(Argument::Node(node)) => Some(*node),
             _ => None,
         };
         if kind == Fusible::Same {
@@ -239,7 +239,7 @@ impl Builder {
                 let nodes =
                     ["running_mean", "running_var", "weight", "bias"].map(|name| {
                         match step.argument(name) {
-                            Some(Place::Node(node)) => Some(*node),
+                            Some(Argument::Node(node)) => Some(*node),
                             _ => None,
                         }
                     });
@@ -247,7 +247,7 @@ impl Builder {
                 if nodes.iter().flatten().any(|node| self.objects.contains_key(node)) {
                     return None;
                 }
-                let Some(Place::Constant(Value::Number(eps))) = step.argument("eps") else {
+                let Some(Argument::Constant(Value::Number(eps))) = step.argument("eps") else {
                     return None;
                 };
                 operands.push(self.operand(arguments.first()?)?);
@@ -263,7 +263,7 @@ impl Builder {
     }
 
     /// The group, where a single pass saves anything.
-    fn finish(self, steps: &[Step]) -> Option<Group> {
+    fn finish(self, steps: &[Step]) -> Option<FusedSteps> {
         if self.links.len() < 2 {
             return None;
         }
@@ -289,7 +289,7 @@ impl Builder {
             };
             results.push((node, held));
         }
-        Some(Group {
+        Some(FusedSteps {
             first: self.first,
             length: self.length,
             chain: allocate(&self.links, &outputs),
@@ -301,10 +301,10 @@ impl Builder {
 }
 
 /// A tensor, or a number that does not make the result complex.
-fn is_operand(place: &Place) -> bool {
+fn is_operand(place: &Argument) -> bool {
     match place {
-        Place::Node(_) => true,
-        Place::Constant(Value::Number(number)) => !matches!(number, Scalar::Complex(..)),
+        Argument::Node(_) => true,
+        Argument::Constant(Value::Number(number)) => !matches!(number, Scalar::Complex(..)),
         _ => false,
     }
 }
@@ -348,7 +348,7 @@ fn allocate(links: &[(Function, SmallVec<[Operand; 3]>)], outputs: &[usize]) -> 
     Chain { links: chain, registers, outputs }
 }
 
-impl Group {
+impl FusedSteps {
     /// The one float type of all tensors that the group reads.
     fn dtype(&self, values: &[Value]) -> Option<DType> {
         let mut common = None;

@@ -6,18 +6,20 @@
 mod compile;
 mod fuse;
 mod run;
+mod step;
 
-pub use compile::{Program, Step};
+pub use compile::Program;
 pub use run::{NodeTime, Observer};
+pub use step::Step;
 
 use crate::engine::{Engine, EngineError, GraphCompiler, Precision, Prepared, RunOptions, Value};
 use crate::native::rates;
 use crate::native::tensor::memory::scrub_pool;
 use crate::native::wrapper::Wrappers;
 use crate::tuning::TunedKernel;
-use compile::Work;
 use passnet_graph::{DType, Graph};
 use passnet_kernel::check::Finding;
+use step::Work;
 
 /// The engine that runs graphs in this process, on the CPU.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,6 +1,7 @@
 //! The loop over steps.
 
-use super::compile::{Operation, Place, Program, Step, Work};
+use super::compile::Program;
+use super::step::{Argument, Operation, Step, Work};
 use crate::engine::{EngineError, ErrorKind, Precision, RunOptions, Value};
 use crate::native::dispatch::{self, Args, Context};
 use crate::native::error::{Result, TensorError, bail};
@@ -185,15 +186,15 @@ fn located(step: &Step, error: &TensorError) -> EngineError {
     }
 }
 
-impl Place {
+impl Argument {
     fn read<'a>(&'a self, values: &'a [Value]) -> Cow<'a, Value> {
         match self {
-            Place::Node(node) => Cow::Borrowed(&values[*node as usize]),
-            Place::Constant(value) => Cow::Borrowed(value),
-            Place::Sequence(parts) => {
+            Argument::Node(node) => Cow::Borrowed(&values[*node as usize]),
+            Argument::Constant(value) => Cow::Borrowed(value),
+            Argument::Sequence(parts) => {
                 Cow::Owned(Value::sequence(parts.iter().map(|part| part.read(values).into_owned())))
             }
-            Place::Slice(parts) => {
+            Argument::Slice(parts) => {
                 let [a, b, c] = &**parts;
                 let parts = [a, b, c].map(|part| part.read(values).into_owned());
                 Cow::Owned(Value::Slice(parts.into()))

@@ -3,7 +3,7 @@
 use super::conv::Window;
 use crate::native::error::{Result, ensure};
 use crate::native::tensor::element::Real;
-use crate::native::tensor::layout::{Dims, looks_channels_last, numel};
+use crate::native::tensor::layout::{Dims, numel, suggests_channels_last};
 use crate::native::tensor::{Buffer, Tensor};
 use passnet_cpu::parallel::{for_each_chunk, for_each_weighted_chunk};
 use passnet_cpu::{Float, multiversion};
@@ -45,7 +45,7 @@ impl Planes {
         Ok(Planes {
             volume,
             spatial,
-            channels_last: looks_channels_last(input.shape(), input.strides()),
+            channels_last: suggests_channels_last(input.shape(), input.strides()),
         })
     }
 

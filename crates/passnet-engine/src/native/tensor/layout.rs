@@ -1,11 +1,24 @@
-//! Shapes and strides: contiguity, broadcasting, and the layout torch gives to results.
+//! Shapes and strides of tensors in memory: the rules are those of `passnet_graph::view`, walks over elements are here.
 
-use crate::native::error::{Result, TensorError, bail, err};
+pub(crate) use passnet_graph::view::layout::{
+    contiguous, dense, is_channels_last, is_contiguous, is_dense, suggests_channels_last,
+};
+
+use crate::native::error::{Result, TensorError, bail};
 use passnet_graph::DType;
+use passnet_graph::view::{List, layout as rules, shape};
 use smallvec::{SmallVec, smallvec};
 
 /// Sizes or strides, in elements.
-pub type Dims = SmallVec<[usize; 6]>;
+pub type Dims = List<usize>;
+
+/// Sizes, strides and offset of a view, in elements.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Region {
+    pub shape: Dims,
+    pub strides: Dims,
+    pub offset: usize,
+}
 
 /// The number of elements, or an error where it does not fit in memory.
 pub(crate) fn numel(shape: &[usize]) -> Result<usize> {
@@ -32,178 +45,22 @@ pub(crate) fn bytes(shape: &[usize], dtype: DType) -> Result<usize> {
     numel(shape)?.checked_mul(dtype.size()).ok_or(too_large)
 }
 
-pub(crate) fn contiguous_strides(shape: &[usize]) -> Dims {
-    let mut strides: Dims = smallvec![1; shape.len()];
-    for d in (0..shape.len().saturating_sub(1)).rev() {
-        strides[d] = strides[d + 1].saturating_mul(shape[d + 1].max(1));
-    }
-    strides
-}
-
 /// Channels-last order: batch, then space, then channels.
 pub(crate) fn channels_last_order(ndim: usize) -> Dims {
-    let mut order: Dims = smallvec![0];
-    order.extend(2..ndim);
-    order.push(1);
-    order
-}
-
-pub(crate) fn is_contiguous(shape: &[usize], strides: &[usize]) -> bool {
-    is_dense_in_order(shape, strides, (0..shape.len()).rev())
-}
-
-pub(crate) fn is_channels_last(shape: &[usize], strides: &[usize]) -> bool {
-    matches!(shape.len(), 4 | 5)
-        && is_dense_in_order(shape, strides, channels_last_order(shape.len()).into_iter().rev())
-}
-
-fn is_dense_in_order(
-    shape: &[usize],
-    strides: &[usize],
-    innermost_first: impl Iterator<Item = usize>,
-) -> bool {
-    if shape.contains(&0) {
-        return true;
-    }
-    let mut expected = 1;
-    for d in innermost_first {
-        if shape[d] != 1 {
-            if strides[d] != expected {
-                return false;
-            }
-            expected *= shape[d];
-        }
-    }
-    true
-}
-
-/// Whether the strides read as channels-last, dense or not: what makes convolutions answer in that layout.
-pub(crate) fn looks_channels_last(shape: &[usize], strides: &[usize]) -> bool {
-    if !matches!(shape.len(), 4 | 5) || strides[1] == 0 {
-        return false;
-    }
-    let mut least = 0;
-    for d in channels_last_order(shape.len()).into_iter().rev() {
-        if shape[d] == 0 || strides[d] < least {
-            return false;
-        }
-        // A tensor of N×1×1×1 is ambiguous, and torch calls it contiguous.
-        if d == 0 && least == strides[1] {
-            return false;
-        }
-        least = strides[d];
-        if shape[d] > 1 {
-            least *= shape[d];
-        }
-    }
-    true
-}
-
-/// Every element at its own place and no gaps, in whatever order.
-pub(crate) fn is_non_overlapping_and_dense(shape: &[usize], strides: &[usize]) -> bool {
-    if shape.len() == 1 {
-        return shape[0] < 2 || strides[0] == 1;
-    }
-    let mut order: Dims = (0..shape.len()).collect();
-    order.sort_by_key(|&d| if shape[d] < 2 { (1, 0) } else { (0, strides[d]) });
-    let mut expected = 1;
-    for &d in &order {
-        if shape[d] < 2 {
-            return true;
-        }
-        if strides[d] != expected {
-            return false;
-        }
-        expected *= shape[d];
-    }
-    true
+    rules::channels_last_order(ndim).rev().collect()
 }
 
 /// The common shape of operands, by torch's broadcasting rules.
 pub(crate) fn broadcast_shapes(shapes: &[&[usize]]) -> Result<Dims> {
-    let ndim = shapes.iter().map(|shape| shape.len()).max().unwrap_or(0);
-    let mut result: Dims = smallvec![1; ndim];
-    for shape in shapes {
-        let lead = ndim - shape.len();
-        for (d, &size) in shape.iter().enumerate() {
-            let current = &mut result[lead + d];
-            if *current == 1 {
-                *current = size;
-            } else if size != 1 && size != *current {
-                return Err(err!(
-                    Shape,
-                    "The size of tensor a ({current}) must match the size of tensor b ({size}) at non-singleton dimension {}",
-                    lead + d
-                ));
-            }
-        }
-    }
-    Ok(result)
+    Ok(shape::broadcast(shapes.iter().copied(), i64::eq)?)
 }
 
-/// Strides of an operand seen at a broadcast shape: repeated dimensions step by zero.
-pub(crate) fn broadcast_strides(shape: &[usize], strides: &[usize], to: &[usize]) -> Dims {
-    let lead = to.len() - shape.len();
-    let mut result: Dims = smallvec![0; to.len()];
-    for d in 0..shape.len() {
-        if shape[d] != 1 || to[lead + d] == 1 {
-            result[lead + d] = strides[d];
-        }
-    }
-    result
-}
-
-/// One operand of an elementwise operation, for `pointwise_order`.
-pub(crate) struct Operand<'a> {
-    pub(crate) shape: &'a [usize],
-    pub(crate) strides: &'a [usize],
-}
+/// The shape and the strides of an operand of an elementwise operation.
+pub(crate) type Operand<'a> = (&'a [usize], &'a [usize]);
 
 /// The order of dimensions (outermost first) in which torch lays out the result of an elementwise operation.
-///
-/// Results keep the memory order of their operands where these agree, so that later views succeed exactly as in torch.
 pub(crate) fn pointwise_order(shape: &[usize], operands: &[Operand<'_>]) -> Dims {
-    let ndim = shape.len();
-    let natural: Dims = (0..ndim).collect();
-    if operands.iter().all(|o| o.shape == shape) {
-        if operands.iter().all(|o| is_contiguous(shape, o.strides)) {
-            return natural;
-        }
-        if operands.iter().all(|o| is_channels_last(shape, o.strides)) {
-            return channels_last_order(ndim);
-        }
-    }
-    let seen: SmallVec<[Dims; 4]> =
-        operands.iter().map(|o| broadcast_strides(o.shape, o.strides, shape)).collect();
-    // Sorted innermost first; comparisons may be undecided, hence the insertion sort.
-    let mut order: Dims = (0..ndim).rev().collect();
-    let compare = |a: usize, b: usize| -> i32 {
-        for strides in &seen {
-            if strides[a] == 0 || strides[b] == 0 {
-                continue;
-            }
-            if strides[a] != strides[b] {
-                return if strides[a] < strides[b] { -1 } else { 1 };
-            }
-            if shape[a] > shape[b] {
-                return 1;
-            }
-        }
-        0
-    };
-    for i in 1..ndim {
-        let mut moving = i;
-        for below in (0..i).rev() {
-            match compare(order[below], order[moving]) {
-                1 => {
-                    order.swap(below, moving);
-                    moving = below;
-                }
-                -1 => break,
-                _ => {}
-            }
-        }
-    }
+    let mut order = rules::elementwise_order(shape, operands);
     order.reverse();
     order
 }
@@ -243,40 +100,6 @@ pub(crate) fn coalesce(shape: &[usize], strides: &[&[usize]]) -> (Dims, SmallVec
         out.iter_mut().for_each(|o| o.push(0));
     }
     (out_shape, out)
-}
-
-/// The strides with which the same memory reads as another shape, where that is possible without a copy.
-pub(crate) fn view_strides(shape: &[usize], strides: &[usize], to: &[usize]) -> Option<Dims> {
-    if shape.contains(&0) {
-        return Some(if shape == to { strides.into() } else { contiguous_strides(to) });
-    }
-    if shape.is_empty() {
-        return Some(smallvec![1; to.len()]);
-    }
-    let mut result: Dims = smallvec![0; to.len()];
-    let mut remaining = to.len();
-    let (mut base, mut chunk, mut placed) = (strides[shape.len() - 1], 1usize, 1usize);
-    for d in (0..shape.len()).rev() {
-        chunk *= shape[d];
-        let ends = d == 0 || (shape[d - 1] != 1 && strides[d - 1] != chunk * base);
-        if !ends {
-            continue;
-        }
-        while remaining > 0 && (placed < chunk || to[remaining - 1] == 1) {
-            result[remaining - 1] = placed * base;
-            placed *= to[remaining - 1];
-            remaining -= 1;
-        }
-        if placed != chunk {
-            return None;
-        }
-        if d > 0 {
-            base = strides[d - 1];
-            chunk = 1;
-            placed = 1;
-        }
-    }
-    (remaining == 0).then_some(result)
 }
 
 /// Visits the offset of every innermost run of a strided region, in row-major order of its outer dimensions.
@@ -337,31 +160,18 @@ impl Iterator for Runs<'_> {
     }
 }
 
-/// A dimension given as torch takes it, negative counted from the end.
-pub(crate) fn wrap_dim(dim: i64, ndim: usize) -> Result<usize> {
-    let range = ndim.max(1) as i64;
-    if dim < -range || dim >= range {
-        bail!(
-            Index,
-            "Dimension out of range (expected to be in range of [{}, {}], but got {dim})",
-            -range,
-            range - 1
-        );
+/// The permutation that undoes another.
+pub(crate) fn inverse(order: &[usize]) -> Dims {
+    let mut result: Dims = SmallVec::from_elem(0, order.len());
+    for (position, &d) in order.iter().enumerate() {
+        result[d] = position;
     }
-    Ok(if dim < 0 { dim + range } else { dim } as usize)
+    result
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn views_follow_memory() {
-        assert_eq!(view_strides(&[2, 3, 4], &[12, 4, 1], &[6, 4]).unwrap().as_slice(), [4, 1]);
-        assert_eq!(view_strides(&[2, 3, 4], &[12, 1, 3], &[6, 4]), None);
-        assert_eq!(view_strides(&[4, 6], &[0, 1], &[4, 2, 3]).unwrap().as_slice(), [0, 3, 1]);
-        assert_eq!(view_strides(&[0, 6], &[6, 1], &[3, 0]).unwrap().as_slice(), [1, 1]);
-    }
 
     #[test]
     fn coalescing_merges_what_all_operands_step_through() {

@@ -5,9 +5,10 @@
 //! storage: constructors and views check that once, so kernels may index freely and still cannot leave the buffer.
 
 pub(crate) mod convert;
-pub mod copy;
+mod copy;
 pub mod element;
 mod fingerprint;
+mod gather;
 pub mod layout;
 pub mod memory;
 pub mod promote;
@@ -17,10 +18,9 @@ mod views;
 
 pub use element::{Complex, Compute, Element, Truth};
 pub use fingerprint::{Fingerprint, FingerprintKey};
-pub use layout::Dims;
+pub use layout::{Dims, Region};
 pub use memory::{Budget, Buffer};
 pub use scalar::Scalar;
-pub use views::Region;
 
 use crate::native::error::{Result, TensorError, bail, ensure};
 use element::{Plain, with_element};
@@ -171,7 +171,7 @@ impl Tensor {
         Ok(Tensor {
             storage: Arc::new(RwLock::new(memory)),
             dtype,
-            strides: layout::contiguous_strides(shape),
+            strides: layout::contiguous(shape),
             shape: shape.into(),
             offset: 0,
         })
@@ -318,7 +318,7 @@ impl Tensor {
 
     /// A dimension number, negative counted from the end.
     pub fn dim(&self, dim: i64) -> Result<usize> {
-        layout::wrap_dim(dim, self.ndim())
+        Ok(passnet_graph::view::shape::axis(dim, self.ndim())?)
     }
 
     pub fn is_contiguous(&self) -> bool {
@@ -383,7 +383,7 @@ impl Tensor {
             return self.words();
         }
         let mut buffer = Buffer::new(self.numel())?;
-        copy::gather(self, &mut buffer)?;
+        gather::converted(&self.read::<u8>()?, self.dtype, &self.region(), &mut buffer);
         Ok(Values::Owned(buffer))
     }
 
@@ -394,7 +394,7 @@ impl Tensor {
             return Ok(Strided { data, strides: self.strides.clone() });
         }
         let data = self.values::<T>()?;
-        Ok(Strided { data, strides: layout::contiguous_strides(&self.shape) })
+        Ok(Strided { data, strides: layout::contiguous(&self.shape) })
     }
 
     /// The elements at their own strides, as raw words of the same width.
@@ -403,13 +403,19 @@ impl Tensor {
         Ok(Strided { data, strides: self.strides.clone() })
     }
 
+    /// Writes the elements to `out` in row-major order, as words of their width.
+    pub(crate) fn gather_words<W: Plain>(&self, out: &mut [W]) -> Result<()> {
+        gather::words(&self.read::<W>()?, &self.region(), out);
+        Ok(())
+    }
+
     /// The elements in row-major order as what they are, or as raw words of the same width.
     pub(crate) fn words<W: Plain>(&self) -> Result<Values<'_, W>> {
         if self.is_contiguous() {
             return Ok(Values::Borrowed(self.read()?, self.offset..self.offset + self.numel()));
         }
         let mut buffer = Buffer::new(self.numel())?;
-        copy::gather_words(self, &mut buffer)?;
+        self.gather_words(&mut buffer)?;
         Ok(Values::Owned(buffer))
     }
 

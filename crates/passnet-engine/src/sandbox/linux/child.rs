@@ -3,6 +3,7 @@
 //! Another thread of the parent may have held any lock when the child was made, and nobody will ever release it here.
 //! A failure is reported as the stage that failed and the error number, through a pipe that `exec` closes.
 
+use super::errno::errno;
 use super::program::Program;
 use super::root::{OLD_ROOT, SCRATCH, Step};
 use super::{landlock, seccomp};
@@ -19,7 +20,7 @@ const LOCKED_WITH_DEVICES: u64 = 64 << 10;
 /// Where setting up stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum Stage {
+pub(super) enum SetupStep {
     Identity = 1,
     Mounts,
     Processes,
@@ -32,9 +33,9 @@ pub(super) enum Stage {
     Exec,
 }
 
-impl Stage {
-    pub(super) fn from_byte(byte: u8) -> Option<Stage> {
-        use Stage::*;
+impl SetupStep {
+    pub(super) fn from_byte(byte: u8) -> Option<SetupStep> {
+        use SetupStep::*;
         [Identity, Mounts, Processes, Root, Fork, Limits, Capabilities, Landlock, Filter, Exec]
             .into_iter()
             .find(|stage| *stage as u8 == byte)
@@ -53,12 +54,7 @@ pub(super) struct Ends {
     pub(super) status: c_int,
 }
 
-type Done = Result<(), (Stage, c_int)>;
-
-pub(super) fn errno() -> c_int {
-    // SAFETY: the thread's own error number.
-    unsafe { *libc::__errno_location() }
-}
+type Done = Result<(), (SetupStep, c_int)>;
 
 /// A copy of this process with the given flags; its stack is a copy too. 0 in the child.
 ///
@@ -78,7 +74,7 @@ fn control(option: c_int, value: c_ulong) -> c_int {
     unsafe { libc::prctl(option, value, zero, zero, zero) }
 }
 
-fn check(stage: Stage, result: c_int) -> Result<c_int, (Stage, c_int)> {
+fn check(stage: SetupStep, result: c_int) -> Result<c_int, (SetupStep, c_int)> {
     if result >= 0 { Ok(result) } else { Err((stage, errno())) }
 }
 
@@ -93,7 +89,7 @@ pub(super) fn first_process(
     let started = set_up(program).and_then(|()| {
         // SAFETY: plain fork: this process has one thread.
         let pid = unsafe { clone(libc::SIGCHLD) };
-        check(Stage::Fork, pid)
+        check(SetupStep::Fork, pid)
     });
     match started {
         Err(failure) => fail(ends.report, failure),
@@ -105,7 +101,7 @@ pub(super) fn first_process(
     }
 }
 
-fn fail(report: c_int, (stage, error): (Stage, c_int)) -> ! {
+fn fail(report: c_int, (stage, error): (SetupStep, c_int)) -> ! {
     let bytes = [stage as u8, error.clamp(0, 255) as u8];
     // SAFETY: two bytes of our own; the process ends here.
     unsafe {
@@ -145,16 +141,16 @@ unsafe fn close_range(first: u32, last: u32, flags: u32) -> c_int {
 
 fn set_up(program: &Program) -> Done {
     // If the parent dies, so does everything in here.
-    check(Stage::Identity, control(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong))?;
-    write_file(Stage::Identity, c"/proc/self/setgroups", c"deny")?;
-    write_file(Stage::Identity, c"/proc/self/uid_map", &program.user_map)?;
-    write_file(Stage::Identity, c"/proc/self/gid_map", &program.group_map)?;
+    check(SetupStep::Identity, control(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong))?;
+    write_file(SetupStep::Identity, c"/proc/self/setgroups", c"deny")?;
+    write_file(SetupStep::Identity, c"/proc/self/uid_map", &program.user_map)?;
+    write_file(SetupStep::Identity, c"/proc/self/gid_map", &program.group_map)?;
     new_root(program)?;
     // This process is a copy of its parent's memory, and may be listed in the program's `/proc`.
-    check(Stage::Identity, control(libc::PR_SET_DUMPABLE, 0)).map(|_| ())
+    check(SetupStep::Identity, control(libc::PR_SET_DUMPABLE, 0)).map(|_| ())
 }
 
-fn write_file(stage: Stage, path: &CStr, content: &CStr) -> Done {
+fn write_file(stage: SetupStep, path: &CStr, content: &CStr) -> Done {
     // SAFETY: terminated path; the content is as long as it says.
     unsafe {
         let file = check(stage, libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC))?;
@@ -173,14 +169,14 @@ fn new_root(program: &Program) -> Done {
     mount(c"tmpfs", c"/tmp", c"tmpfs", QUIET, c"size=1m,mode=755")?;
     // SAFETY: terminated paths.
     unsafe {
-        check(Stage::Root, libc::chdir(c"/tmp".as_ptr()))?;
-        check(Stage::Root, libc::mkdir(c".old".as_ptr(), 0o700))?;
+        check(SetupStep::Root, libc::chdir(c"/tmp".as_ptr()))?;
+        check(SetupStep::Root, libc::mkdir(c".old".as_ptr(), 0o700))?;
         let moved = libc::syscall(libc::SYS_pivot_root, c".".as_ptr(), c".old".as_ptr());
-        check(Stage::Root, moved as c_int)?;
-        check(Stage::Root, libc::chdir(c"/".as_ptr()))?;
+        check(SetupStep::Root, moved as c_int)?;
+        check(SetupStep::Root, libc::chdir(c"/".as_ptr()))?;
     }
     // SAFETY: terminated path.
-    check(Stage::Root, unsafe { libc::mkdir(SCRATCH.as_ptr(), 0o700) })?;
+    check(SetupStep::Root, unsafe { libc::mkdir(SCRATCH.as_ptr(), 0o700) })?;
     // Before the rest: a folder that is bound may lie below it.
     mount(c"tmpfs", SCRATCH, c"tmpfs", QUIET | libc::MS_NOEXEC, &program.scratch_options)?;
     for step in &program.root.steps {
@@ -188,8 +184,8 @@ fn new_root(program: &Program) -> Done {
     }
     // SAFETY: terminated paths.
     unsafe {
-        check(Stage::Root, libc::umount2(OLD_ROOT.as_ptr(), libc::MNT_DETACH))?;
-        check(Stage::Root, libc::rmdir(OLD_ROOT.as_ptr()))?;
+        check(SetupStep::Root, libc::umount2(OLD_ROOT.as_ptr(), libc::MNT_DETACH))?;
+        check(SetupStep::Root, libc::rmdir(OLD_ROOT.as_ptr()))?;
     }
     mount(c"none", c"/", c"", libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY | QUIET, c"")
 }
@@ -201,23 +197,23 @@ fn take(step: &Step) -> Done {
             Step::Folder(path) => {
                 let made = libc::mkdir(path.as_ptr(), 0o755);
                 if made < 0 && errno() != libc::EEXIST {
-                    return Err((Stage::Root, errno()));
+                    return Err((SetupStep::Root, errno()));
                 }
                 Ok(())
             }
             Step::EmptyFile(path) => {
                 let flags = libc::O_CREAT | libc::O_WRONLY | libc::O_CLOEXEC;
-                let file = check(Stage::Root, libc::open(path.as_ptr(), flags, 0o444))?;
+                let file = check(SetupStep::Root, libc::open(path.as_ptr(), flags, 0o444))?;
                 libc::close(file);
                 Ok(())
             }
             Step::Link { at, to } => {
-                check(Stage::Root, libc::symlink(to.as_ptr(), at.as_ptr())).map(|_| ())
+                check(SetupStep::Root, libc::symlink(to.as_ptr(), at.as_ptr())).map(|_| ())
             }
             Step::OwnProcesses(path) => {
                 const QUIET: c_ulong = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
                 mount(c"proc", path, c"proc", QUIET, c"subset=pid")
-                    .map_err(|(_, error)| (Stage::Processes, error))
+                    .map_err(|(_, error)| (SetupStep::Processes, error))
             }
             Step::Bind { from, to, device } => {
                 mount(from, to, c"", libc::MS_BIND | libc::MS_REC, c"")?;
@@ -258,7 +254,7 @@ fn make_read_only(path: &CStr) -> Done {
             let flags = libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY;
             mount(c"none", path, c"", flags | libc::MS_NOSUID | libc::MS_NODEV, c"")
         }
-        _ => Err((Stage::Mounts, errno())),
+        _ => Err((SetupStep::Mounts, errno())),
     }
 }
 
@@ -267,7 +263,7 @@ fn mount(from: &CStr, to: &CStr, kind: &CStr, flags: c_ulong, options: &CStr) ->
     let mounted = unsafe {
         libc::mount(from.as_ptr(), to.as_ptr(), kind.as_ptr(), flags, options.as_ptr().cast())
     };
-    check(Stage::Mounts, mounted).map(|_| ())
+    check(SetupStep::Mounts, mounted).map(|_| ())
 }
 
 /// Gives up every right that is left, and becomes the program.
@@ -276,25 +272,25 @@ fn become_program(
     arguments: &[*const c_char],
     environment: &[*const c_char],
     ends: Ends,
-) -> Result<std::convert::Infallible, (Stage, c_int)> {
+) -> Result<std::convert::Infallible, (SetupStep, c_int)> {
     // SAFETY: numbers and terminated paths only; descriptors are those the parent made for this.
     unsafe {
-        check(Stage::Limits, libc::setsid())?;
+        check(SetupStep::Limits, libc::setsid())?;
         for (from, to) in [(ends.input, 0), (ends.output, 1), (ends.errors, 2)] {
-            check(Stage::Limits, libc::dup2(from, to))?;
+            check(SetupStep::Limits, libc::dup2(from, to))?;
         }
-        check(Stage::Limits, libc::chdir(SCRATCH.as_ptr()))?;
+        check(SetupStep::Limits, libc::chdir(SCRATCH.as_ptr()))?;
         libc::umask(0o077);
         // Everything else closes itself on `exec`, the report last of all; this catches what the process inherited.
-        check(Stage::Limits, close_range(3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC))?;
+        check(SetupStep::Limits, close_range(3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC))?;
     }
     set_limits(program)?;
     drop_capabilities()?;
     if let Some(version) = program.landlock {
         let rules = program.root.rules.iter().map(|(path, access)| (path.as_c_str(), *access));
-        landlock::restrict(version, rules).map_err(|error| (Stage::Landlock, error))?;
+        landlock::restrict(version, rules).map_err(|error| (SetupStep::Landlock, error))?;
     }
-    seccomp::install(&program.filter).map_err(|error| (Stage::Filter, error))?;
+    seccomp::install(&program.filter).map_err(|error| (SetupStep::Filter, error))?;
     let Some(first) = arguments.first().filter(|first| !first.is_null()) else {
         // A trial: all set up, nothing to run.
         // SAFETY: ends this process.
@@ -302,7 +298,7 @@ fn become_program(
     };
     // SAFETY: arrays of terminated strings, ended by null.
     unsafe { libc::execve(*first, arguments.as_ptr(), environment.as_ptr()) };
-    Err((Stage::Exec, errno()))
+    Err((SetupStep::Exec, errno()))
 }
 
 fn set_limits(program: &Program) -> Done {
@@ -327,7 +323,7 @@ fn set_limits(program: &Program) -> Done {
     ] {
         let limit = libc::rlimit { rlim_cur: value, rlim_max: value };
         // SAFETY: one limit, as long as the kernel expects it.
-        check(Stage::Limits, unsafe { libc::setrlimit(resource, &limit) })?;
+        check(SetupStep::Limits, unsafe { libc::setrlimit(resource, &limit) })?;
     }
     Ok(())
 }
@@ -350,8 +346,8 @@ fn drop_capabilities() -> Done {
             capability += 1;
         }
         let dropped = libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr());
-        check(Stage::Capabilities, dropped as c_int)?;
+        check(SetupStep::Capabilities, dropped as c_int)?;
     }
-    check(Stage::Capabilities, control(libc::PR_SET_NO_NEW_PRIVS, 1))?;
-    check(Stage::Capabilities, control(libc::PR_SET_DUMPABLE, 0)).map(|_| ())
+    check(SetupStep::Capabilities, control(libc::PR_SET_NO_NEW_PRIVS, 1))?;
+    check(SetupStep::Capabilities, control(libc::PR_SET_DUMPABLE, 0)).map(|_| ())
 }

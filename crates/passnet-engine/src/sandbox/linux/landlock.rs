@@ -122,5 +122,5 @@ pub(super) fn restrict<'a>(
 }
 
 fn checked(result: c_long) -> Result<c_long, c_int> {
-    if result >= 0 { Ok(result) } else { Err(super::child::errno()) }
+    if result >= 0 { Ok(result) } else { Err(super::errno::errno()) }
 }

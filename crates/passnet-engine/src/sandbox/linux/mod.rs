@@ -4,6 +4,7 @@
 //! it and stops it.
 
 mod child;
+mod errno;
 mod landlock;
 mod program;
 mod root;

@@ -146,5 +146,5 @@ pub(super) fn install(program: &[sock_filter]) -> Result<(), libc::c_int> {
         let mode = libc::c_ulong::from(libc::SECCOMP_MODE_FILTER);
         libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program)
     };
-    if installed == 0 { Ok(()) } else { Err(super::child::errno()) }
+    if installed == 0 { Ok(()) } else { Err(super::errno::errno()) }
 }

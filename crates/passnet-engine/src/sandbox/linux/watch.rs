@@ -1,6 +1,6 @@
 //! The parent's side: starts the child, feeds it, reads what it says, and stops it when it has had enough.
 
-use super::child::{self, Ends, Stage};
+use super::child::{self, Ends, SetupStep};
 use super::program::{Program, pointers};
 use crate::sandbox::{Ending, Finished, Limits, Refusal};
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
@@ -256,7 +256,7 @@ impl Watched {
         self.reap();
         if let [stage, error, ..] = self.report.content[..] {
             let error = io::Error::from_raw_os_error(i32::from(error));
-            return Err(refusal(Stage::from_byte(stage), error));
+            return Err(refusal(SetupStep::from_byte(stage), error));
         }
         let status = self.status.content.first_chunk().map(|bytes| i32::from_ne_bytes(*bytes));
         let ending = match (self.stopped, status) {
@@ -285,7 +285,7 @@ impl Watched {
         loop {
             // SAFETY: waits for our own child, once.
             let ended = unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), 0) };
-            if ended >= 0 || child::errno() != libc::EINTR {
+            if ended >= 0 || super::errno::errno() != libc::EINTR {
                 return;
             }
         }
@@ -396,28 +396,28 @@ fn children_by_search(parent: libc::pid_t) -> Vec<libc::pid_t> {
         .collect()
 }
 
-fn refusal(stage: Option<Stage>, error: io::Error) -> Refusal {
+fn refusal(stage: Option<SetupStep>, error: io::Error) -> Refusal {
     const NAMESPACES: &str = "allow user namespaces (`sysctl kernel.unprivileged_userns_clone=1 \
         user.max_user_namespaces=10000`, on Ubuntu also `kernel.apparmor_restrict_unprivileged_userns=0`); \
         in a container, start it with `--security-opt seccomp=unconfined --security-opt apparmor=unconfined` \
         or give it its own virtual machine";
     let (layer, hint) = match stage {
         None => ("namespaces", NAMESPACES),
-        Some(Stage::Identity) => ("user namespace", NAMESPACES),
-        Some(Stage::Mounts) => ("mount namespace", NAMESPACES),
-        Some(Stage::Processes) => (
+        Some(SetupStep::Identity) => ("user namespace", NAMESPACES),
+        Some(SetupStep::Mounts) => ("mount namespace", NAMESPACES),
+        Some(SetupStep::Processes) => (
             "a `/proc` of its own, which devices need",
             "the kernel gives one only where nothing hides parts of the machine's: in a container, start it with \
              `--security-opt systempaths=unconfined`, or run on the machine itself",
         ),
-        Some(Stage::Root) => ("a root of its own", NAMESPACES),
-        Some(Stage::Fork | Stage::Limits) => {
+        Some(SetupStep::Root) => ("a root of its own", NAMESPACES),
+        Some(SetupStep::Fork | SetupStep::Limits) => {
             ("resource limits", "the machine's own limits may be lower than those asked for")
         }
-        Some(Stage::Capabilities) => ("capabilities", NAMESPACES),
-        Some(Stage::Landlock) => ("landlock", "this is a kernel whose landlock misbehaves"),
-        Some(Stage::Filter) => ("system-call filter", "the kernel needs CONFIG_SECCOMP_FILTER"),
-        Some(Stage::Exec) => {
+        Some(SetupStep::Capabilities) => ("capabilities", NAMESPACES),
+        Some(SetupStep::Landlock) => ("landlock", "this is a kernel whose landlock misbehaves"),
+        Some(SetupStep::Filter) => ("system-call filter", "the kernel needs CONFIG_SECCOMP_FILTER"),
+        Some(SetupStep::Exec) => {
             ("starting the program", "it must exist, be executable and have its libraries")
         }
     };

@@ -1,4 +1,8 @@
 //! Views: the same elements under other indices.
+//!
+//! `passnet_graph::view` says which sizes and strides a view has, and inference asked it for the shapes used here. A kernel
+//! is pulled from its outputs, so this file goes the other way: from an index of a view to the index of the same element in
+//! its source, for the sizes of several graphs at once. There are no strides in it.
 
 use super::super::body::{Kind, VarId};
 use super::super::index::{Atom, Index};

@@ -2,7 +2,7 @@
 
 use crate::error::CommandError;
 use passnet_dataset::export::table::{
-    Group, Int64Type, ParquetError, Table, lists, required, strings,
+    Int64Type, ParquetError, RowGroup, Table, lists, required, strings,
 };
 use serde_json::Value;
 use std::path::Path;
@@ -38,18 +38,18 @@ pub(super) fn write(path: &Path, lines: &[Value]) -> Result<(), CommandError> {
     Ok(table.close()?)
 }
 
-fn write_rows(group: &mut Group<'_>, rows: &[Value]) -> Result<(), ParquetError> {
-    let text = |group: &mut Group<'_>, place: &str| {
+fn write_rows(group: &mut RowGroup<'_>, rows: &[Value]) -> Result<(), ParquetError> {
+    let text = |group: &mut RowGroup<'_>, place: &str| {
         strings(
             group,
             rows.iter().map(|row| row.pointer(place).and_then(Value::as_str).unwrap_or("")),
         )
     };
-    let number = |group: &mut Group<'_>, place: &str| {
+    let number = |group: &mut RowGroup<'_>, place: &str| {
         let values = rows.iter().map(|row| row.pointer(place).and_then(Value::as_i64).unwrap_or(0));
         required::<Int64Type>(group, values)
     };
-    let messages = |group: &mut Group<'_>, field: &str| {
+    let messages = |group: &mut RowGroup<'_>, field: &str| {
         let prompts = rows.iter().map(|row| row["prompt"].as_array().map(Vec::as_slice));
         let texts = prompts.map(move |prompt| {
             let messages = prompt.unwrap_or_default().iter();

@@ -1,7 +1,7 @@
 //! `passnet bench --against`: results beside those of compilers, which are measured once in each place and kept.
 
 use super::BenchArgs;
-use crate::commands::engine::cache_folder;
+use crate::cache::cache_folder;
 use crate::error::CommandError;
 use passnet_bench::bench::{Bench, Judged};
 use passnet_bench::run::{GraphEvent, GraphId, RunStore};

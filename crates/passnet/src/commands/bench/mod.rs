@@ -2,9 +2,12 @@
 
 mod against;
 mod ci;
+mod compilers;
 mod next;
 mod self_check;
 mod show;
+
+pub(crate) use compilers::has_compiler;
 
 use super::cluster::unit_worker::{BenchWorker, UnitWorker};
 use super::cluster::{self, ClusterArgs, Kind};
@@ -17,8 +20,8 @@ use crate::interrupt;
 use crate::output::{Output, warn};
 use crate::paths::with_list;
 use crate::progress::Bar;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use compilers::{ModeArg, kind_of, subject_parser};
 use passnet_bench::bench::{Bench, Judged};
 use passnet_bench::evaluate::EvaluateOptions;
 use passnet_bench::run::{Event, RunStore, Start};
@@ -29,7 +32,7 @@ use passnet_bench::stop;
 use passnet_bench::subject::Subject;
 use passnet_bench::verdict::VerdictKind;
 use passnet_dataset::progress::{Progress, Task};
-use passnet_engine::{Engine, EngineChoice, EngineName, GraphCompiler, Identity, InductorMode};
+use passnet_engine::{Engine, GraphCompiler, Identity};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -136,45 +139,6 @@ pub struct BenchArgs {
     p: f64,
 }
 
-/// The words of `--compiler`. The modes of TorchInductor are an option of their own.
-fn subject_parser() -> impl TypedValueParser<Value = Subject> {
-    let words = [
-        PossibleValue::new("pass"),
-        PossibleValue::new("eager"),
-        PossibleValue::new("inductor")
-            .help("TorchInductor in one of its modes; needs `--engine torch`"),
-        PossibleValue::new("cudagraph").help(
-            "Eager's launches recorded in a CUDA graph; needs `--engine torch --device cuda`",
-        ),
-        PossibleValue::new("joined")
-            .help("The native engine's own joining of elementwise operations"),
-    ];
-    PossibleValuesParser::new(words)
-        .try_map(|word| Subject::from_name(&word).ok_or("there is no such compiler"))
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ModeArg {
-    Default,
-    /// With CUDA graphs
-    ReduceOverhead,
-    /// Kernels chosen by measuring, with CUDA graphs
-    MaxAutotune,
-    /// Kernels chosen by measuring
-    MaxAutotuneNoCudagraphs,
-}
-
-impl From<ModeArg> for InductorMode {
-    fn from(mode: ModeArg) -> InductorMode {
-        match mode {
-            ModeArg::Default => InductorMode::Default,
-            ModeArg::ReduceOverhead => InductorMode::ReduceOverhead,
-            ModeArg::MaxAutotune => InductorMode::MaxAutotune,
-            ModeArg::MaxAutotuneNoCudagraphs => InductorMode::MaxAutotuneNoCudagraphs,
-        }
-    }
-}
-
 impl BenchArgs {
     fn subject(&self) -> Subject {
         match (self.compiler, self.mode) {
@@ -246,38 +210,6 @@ impl BenchArgs {
                 .with_hint("names look like `swiglu/graphs/float32_1x128x4096`")),
         }
     }
-}
-
-/// The word of `--compiler`.
-fn kind_of(compiler: GraphCompiler) -> &'static str {
-    match compiler {
-        GraphCompiler::Inductor(_) => "inductor",
-        other => other.name(),
-    }
-}
-
-/// Refuses what the engine asked for does not have; `flag` is how it was asked for.
-pub(crate) fn has_compiler(
-    flag: &str,
-    compiler: GraphCompiler,
-    choice: &EngineChoice,
-) -> Result<(), CommandError> {
-    let is_torch = choice.engine == EngineName::Torch;
-    let (needs, hint) = match compiler {
-        GraphCompiler::Inductor(_) if !is_torch => (
-            "--engine torch",
-            "TorchInductor is part of PyTorch; `passnet doctor` says what this machine has",
-        ),
-        GraphCompiler::CudaGraph if !is_torch || choice.device != "cuda" => (
-            "--engine torch --device cuda",
-            "a CUDA graph is recorded on a GPU; on a CPU there is nothing to record",
-        ),
-        GraphCompiler::Joined if is_torch => {
-            ("--engine native", "joining operations is what the native engine does by itself")
-        }
-        _ => return Ok(()),
-    };
-    Err(CommandError::input(format!("`{flag}` needs `{needs}`")).with_hint(hint))
 }
 
 pub fn run(mut args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandError> {

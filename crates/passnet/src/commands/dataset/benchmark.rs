@@ -1,12 +1,12 @@
 //! `passnet dataset benchmark`
 
 use super::StoreArgs;
-use super::trial::Trial;
 use crate::commands::engine::EngineArgs;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table};
 use crate::progress::Bar;
 use clap::Args;
+use passnet_bench::admission::Admission;
 use passnet_dataset::benchmark::{BenchmarkOptions, BenchmarkReport, Shown, benchmark};
 use passnet_dataset::store::Store;
 use passnet_engine::EngineName;
@@ -50,10 +50,12 @@ pub fn run(args: BenchmarkArgs, output: &mut Output) -> Result<Outcome, CommandE
         EngineName::Native => None,
         EngineName::Torch => Some(args.engine.start_one()?),
     };
-    let trial = Trial { most_elements: args.most_elements.saturating_mul(1_000_000), other };
+    let admission =
+        Admission { most_elements: args.most_elements.saturating_mul(1_000_000), other };
     let mut out = Store::open_for_writing(&args.out, workers)?;
     let options = BenchmarkOptions { tasks: args.tasks, graphs: args.graphs, workers };
-    let report = benchmark(&store, &mut out, &|files| trial.judge(files), options, &Bar::new())?;
+    let report =
+        benchmark(&store, &mut out, &|files| admission.judge(files), options, &Bar::new())?;
     out.compact(&Bar::new())?;
     out.seal()?;
     if output.is_json() {

@@ -10,7 +10,6 @@ mod import;
 mod sample;
 mod split;
 mod stats;
-mod trial;
 mod vary;
 mod verify;
 

@@ -5,7 +5,7 @@ use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table, warn};
 use clap::Args;
 use passnet_dataset::sample::buckets::PieceKind;
-use passnet_dataset::sample::tasks::{SplitReport, split_tasks_without};
+use passnet_dataset::sample::sides::{SplitReport, split_tasks_without};
 use passnet_dataset::sample::withhold::{Difference, Withheld, difference};
 use passnet_dataset::store::Store;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! A virtual environment with PyTorch, from PyPI.
 
-use super::python::on_path;
+use super::python::{default_folder, on_path};
 use crate::error::CommandError;
 use crate::output::warn;
 use std::ffi::OsStr;
@@ -12,15 +12,6 @@ use std::process::{Command, Stdio};
 const PACKAGES: [&str; 2] = ["torch>=2.9", "numpy"];
 /// For `uv`, which can bring its own.
 const PYTHON: &str = "3.12";
-
-/// Where the environment lies unless a person says otherwise.
-pub(super) fn default_folder() -> Option<PathBuf> {
-    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let root = named("XDG_DATA_HOME")
-        .map(PathBuf::from)
-        .or_else(|| named("HOME").map(|home| PathBuf::from(home).join(".local/share")))?;
-    Some(root.join("passnet/python"))
-}
 
 /// Makes the environment and gives its Python. What is there already is kept.
 pub(super) fn install(

@@ -81,7 +81,7 @@ pub(in crate::commands) fn choose(named: Option<&Path>) -> Result<PathBuf, Strin
     if let Some(named) = std::env::var_os("PASSNET_PYTHON").filter(|path| !path.is_empty()) {
         return Ok(named.into());
     }
-    let own = super::install::default_folder().map(|folder| folder.join("bin/python"));
+    let own = default_folder().map(|folder| folder.join("bin/python"));
     if let Some(own) = own.filter(|path| path.exists()) {
         return Ok(own);
     }
@@ -90,6 +90,15 @@ pub(in crate::commands) fn choose(named: Option<&Path>) -> Result<PathBuf, Strin
 
 pub(super) fn find() -> Result<Found, String> {
     look(&choose(None)?)
+}
+
+/// Where the environment lies unless a person says otherwise.
+pub(super) fn default_folder() -> Option<PathBuf> {
+    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let root = named("XDG_DATA_HOME")
+        .map(PathBuf::from)
+        .or_else(|| named("HOME").map(|home| PathBuf::from(home).join(".local/share")))?;
+    Some(root.join("passnet/python"))
 }
 
 /// A program of the path.

@@ -4,10 +4,11 @@ use super::Inputs;
 use crate::error::{CommandError, Outcome};
 use crate::output::Output;
 use clap::Args;
+use passnet_engine::dump::stored_dtype;
 use passnet_graph::DType;
 use passnet_kernel::exec::RunOptions;
 use passnet_kernel::fixture::{Fixture, Outputs};
-use safetensors::tensor::{Dtype, TensorView};
+use safetensors::tensor::TensorView;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -108,20 +109,4 @@ fn dump(file: &Path, fixture: &Fixture, outputs: &Outputs) -> Result<(), Command
     let bytes =
         safetensors::serialize(tensors, None).map_err(|e| CommandError::bug(e.to_string()))?;
     Ok(std::fs::write(file, bytes)?)
-}
-
-fn stored_dtype(dtype: DType) -> Option<Dtype> {
-    Some(match dtype {
-        DType::Bool => Dtype::BOOL,
-        DType::UInt8 => Dtype::U8,
-        DType::Int8 => Dtype::I8,
-        DType::Int16 => Dtype::I16,
-        DType::Int32 => Dtype::I32,
-        DType::Int64 => Dtype::I64,
-        DType::Float16 => Dtype::F16,
-        DType::BFloat16 => Dtype::BF16,
-        DType::Float32 => Dtype::F32,
-        DType::Float64 => Dtype::F64,
-        DType::Complex64 | DType::Complex128 => return None,
-    })
 }

@@ -30,9 +30,9 @@ pub(super) struct Story {
     training_tasks: usize,
     /// Training tasks left out because they share a structure with an evaluation task.
     withheld: usize,
-    pub(super) stages: Vec<Stage>,
+    pub(super) stages: Vec<StepScore>,
     /// The second set, before and after.
-    pub(super) also: Vec<Stage>,
+    pub(super) also: Vec<StepScore>,
     pub(super) data: Vec<Data>,
     pub(super) trainings: Vec<Training>,
     pub(super) example: Option<Example>,
@@ -42,7 +42,7 @@ pub(super) struct Story {
 
 /// The evaluation tasks after one step.
 #[derive(Debug, Serialize)]
-pub(super) struct Stage {
+pub(super) struct StepScore {
     name: String,
     tasks: usize,
     /// AS of the best attempt at each task, the geometric mean over tasks, and where it lies with 95 % confidence over the
@@ -108,9 +108,9 @@ impl Story {
     }
 }
 
-impl Stage {
+impl StepScore {
     /// `None` without attempts.
-    pub(super) fn of(name: &str, attempts: &[AttemptRecord]) -> Option<Stage> {
+    pub(super) fn of(name: &str, attempts: &[AttemptRecord]) -> Option<StepScore> {
         let parameters = Parameters::default();
         let metrics = Metrics::of(attempts, parameters)?;
         let mut best: BTreeMap<&str, f64> = BTreeMap::new();
@@ -129,7 +129,7 @@ impl Stage {
             attempts.iter().filter(|attempt| wanted(attempt)).count() as f64 / attempts.len() as f64
         };
         let last = |values: &[At]| values.last().map_or(0.0, |at| at.value);
-        Some(Stage {
+        Some(StepScore {
             name: name.into(),
             tasks: metrics.tasks,
             score: mean.exp(),
@@ -205,7 +205,7 @@ pub(super) fn print(story: &Story, out: &mut Output) -> Result<(), CommandError>
     out.table(&rows)
 }
 
-impl Stage {
+impl StepScore {
     fn cells(&self) -> Vec<String> {
         let failures: Vec<String> =
             self.failures.iter().map(|(name, count)| format!("{count} {name}")).collect();
@@ -288,7 +288,7 @@ fn stages(story: &Story, page: &mut Markup) {
     page.close_table();
 }
 
-fn results(stages: &[Stage], page: &mut Markup) {
+fn results(stages: &[StepScore], page: &mut Markup) {
     let head =
         ["stage", "tasks", "AS", "95 % over tasks", "matched", "right", "faster", "failures"];
     page.open_table("AS, pass rate and causes of failure", &head);
@@ -342,7 +342,7 @@ mod tests {
 
     #[test]
     fn a_page_holds_every_stage_and_escapes_what_models_say() {
-        let stage = |name: &str, score: f64| Stage {
+        let stage = |name: &str, score: f64| StepScore {
             name: name.into(),
             tasks: 2,
             score,

@@ -1,7 +1,7 @@
 //! The steps of learning, each of which goes on where it was stopped.
 
 use super::package::{Python, ReplyJob, TrainJob};
-use super::report::{Data, Example, Stage, Story, Training};
+use super::report::{Data, Example, StepScore, Story, Training};
 use super::{LearnArgs, Tasks};
 use crate::commands::agent::session;
 use crate::error::CommandError;
@@ -112,7 +112,7 @@ impl<'a> Learn<'a> {
         let (folder, portion) = (format!("also-{name}"), Portion::default());
         let wanted =
             Attempts { name: &folder, tasks, portion, attempts: 1, adapter, temperature: 0.0 };
-        story.also.extend(Stage::of(name, &self.attempt(&wanted)?));
+        story.also.extend(StepScore::of(name, &self.attempt(&wanted)?));
         Ok(())
     }
 
@@ -379,6 +379,6 @@ fn write_lines(path: &Path, lines: &[Value]) -> Result<(), CommandError> {
 
 impl Story {
     fn add(&mut self, name: &str, attempts: &[AttemptRecord]) {
-        self.stages.extend(Stage::of(name, attempts));
+        self.stages.extend(StepScore::of(name, attempts));
     }
 }

@@ -1,6 +1,6 @@
 //! `passnet library add`
 
-use super::{Place, show};
+use super::{LibraryPlace, show};
 use crate::embedded;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, warn};
@@ -37,7 +37,7 @@ pub struct AddArgs {
     licence: String,
 
     #[command(flatten)]
-    place: Place,
+    place: LibraryPlace,
 }
 
 /// The list that makes a folder a pass folder.

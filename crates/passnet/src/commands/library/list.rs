@@ -1,6 +1,6 @@
 //! `passnet library list`
 
-use super::Place;
+use super::LibraryPlace;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table, warn};
 use clap::Args;
@@ -16,7 +16,7 @@ pub struct ListArgs {
     gpu: Option<String>,
 
     #[command(flatten)]
-    place: Place,
+    place: LibraryPlace,
 }
 
 pub fn run(args: ListArgs, output: &mut Output) -> Result<Outcome, CommandError> {

@@ -44,13 +44,13 @@ Exit code 1 means that an entry is wrong, 3 that one could not be judged.")]
 
 /// Which library.
 #[derive(Debug, Args)]
-pub struct Place {
+pub struct LibraryPlace {
     /// The library's folder [default: `passnet/library` in the user's data folder]
     #[arg(long, env = "PASSNET_LIBRARY", value_name = "DIR")]
     library: Option<PathBuf>,
 }
 
-impl Place {
+impl LibraryPlace {
     pub fn open(&self) -> Library {
         Library::at(self.library.clone().unwrap_or_else(default_folder))
     }
@@ -77,7 +77,7 @@ pub struct MergeArgs {
     believe: bool,
 
     #[command(flatten)]
-    place: Place,
+    place: LibraryPlace,
 }
 
 #[derive(Debug, Args)]
@@ -95,7 +95,7 @@ pub struct ExportArgs {
     licensed: bool,
 
     #[command(flatten)]
-    place: Place,
+    place: LibraryPlace,
 }
 
 pub fn run(command: LibraryCommand, output: &mut Output) -> Result<Outcome, CommandError> {

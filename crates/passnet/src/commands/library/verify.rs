@@ -1,6 +1,6 @@
 //! `passnet library verify`
 
-use super::Place;
+use super::LibraryPlace;
 use super::list::in_words;
 use crate::commands::engine::EngineArgs;
 use crate::commands::judging::Judging;
@@ -28,7 +28,7 @@ pub struct VerifyArgs {
     judging: Judging,
 
     #[command(flatten)]
-    place: Place,
+    place: LibraryPlace,
 }
 
 pub fn run(args: VerifyArgs, output: &mut Output) -> Result<Outcome, CommandError> {

@@ -8,7 +8,7 @@ mod window;
 
 use crate::native::error::{Result, ensure};
 use crate::native::tensor::element::Real;
-use crate::native::tensor::layout::{Dims, looks_channels_last};
+use crate::native::tensor::layout::{Dims, suggests_channels_last};
 use crate::native::tensor::{Buffer, Tensor};
 use half::{bf16, f16};
 use passnet_graph::DType;
@@ -88,8 +88,8 @@ impl Operands {
             input.shape()
         );
         let input = if batched { input.clone() } else { input.unsqueeze(0)? };
-        let channels_last = looks_channels_last(input.shape(), input.strides())
-            || looks_channels_last(weight.shape(), weight.strides());
+        let channels_last = suggests_channels_last(input.shape(), input.strides())
+            || suggests_channels_last(weight.shape(), weight.strides());
         Ok(Operands {
             input: to_volume(&input)?,
             weight: to_volume(weight)?,

@@ -3,7 +3,7 @@
 use crate::native::error::{Result, bail, ensure};
 use crate::native::tensor::element::{Truth, with_element, with_width};
 use crate::native::tensor::layout::{
-    Dims, Operand, Runs, broadcast_shapes, coalesce, numel, pointwise_order,
+    Dims, Runs, broadcast_shapes, coalesce, numel, pointwise_order,
 };
 use crate::native::tensor::{Buffer, Tensor};
 use passnet_graph::DType;
@@ -134,7 +134,7 @@ fn resolve(input: &Tensor, indices: &[Option<Tensor>]) -> Result<Selection> {
     let mut source_strides = strides(&ahead);
     source_strides.extend(common.iter().map(|_| 0));
     source_strides.extend(strides(&behind));
-    let order = pointwise_order(&shape, &[Operand { shape: &shape, strides: &source_strides }]);
+    let order = pointwise_order(&shape, &[(&shape, &source_strides)]);
     Ok(Selection {
         order,
         shape,

@@ -6,10 +6,9 @@ pub use pad::{PadMode, pad};
 
 use super::indexing::index_select;
 use crate::native::error::{Result, ensure};
-use crate::native::tensor::copy::gather_words;
 use crate::native::tensor::element::{Plain, with_width};
 use crate::native::tensor::layout::{
-    Dims, Runs, channels_last_order, contiguous_strides, looks_channels_last, numel,
+    Dims, Runs, channels_last_order, contiguous, numel, suggests_channels_last,
 };
 use crate::native::tensor::{Buffer, Scalar, Tensor, Values};
 use passnet_cpu::parallel::{GRAIN, for_each_chunk};
@@ -47,7 +46,7 @@ pub fn cat(tensors: &[Tensor], dim: i64) -> Result<Tensor> {
             );
         }
     }
-    if parts.iter().all(|t| looks_channels_last(t.shape(), t.strides())) {
+    if parts.iter().all(|t| suggests_channels_last(t.shape(), t.strides())) {
         let order = channels_last_order(first.ndim());
         let moved: Vec<Tensor> = parts.iter().map(|t| t.permute_dims(&order)).collect();
         let position = order.iter().position(|&o| o == d).unwrap_or(d);
@@ -68,7 +67,7 @@ fn join(parts: &[Tensor], d: usize, dtype: DType) -> Result<Tensor> {
             let mut start = 0;
             for part in parts {
                 let length = part.numel();
-                gather_words(part, &mut out[start..start + length])?;
+                part.gather_words(&mut out[start..start + length])?;
                 start += length;
             }
         } else if let Some(rows) = GRAIN.checked_div(total) {
@@ -114,7 +113,7 @@ impl<'a, W: Plain> Rows<'a, W> {
     fn new(tensor: &'a Tensor, d: usize) -> Result<Self> {
         let (shape, strides) = (tensor.shape(), tensor.strides());
         let length = shape[d..].iter().product();
-        let in_order = contiguous_strides(&shape[d..]);
+        let in_order: Dims = contiguous(&shape[d..]);
         let is_run = (d..shape.len()).all(|i| shape[i] == 1 || strides[i] == in_order[i - d]);
         // Rows that are runs of memory are read where they lie, unless finding them costs more than copying them.
         if !is_run || tensor.is_contiguous() || length < LEAST_RUN {
@@ -141,7 +140,7 @@ pub fn stack(tensors: &[Tensor], dim: i64) -> Result<Tensor> {
             t.shape()
         );
     }
-    let d = crate::native::tensor::layout::wrap_dim(dim, tensors[0].ndim() + 1)?;
+    let d = passnet_graph::view::shape::axis(dim, tensors[0].ndim() + 1)?;
     let dtype = tensors[1..].iter().fold(tensors[0].dtype(), |k, t| k.promote(t.dtype()));
     let parts = tensors
         .iter()

@@ -2,7 +2,7 @@
 
 use crate::native::error::{Result, ensure};
 use crate::native::ops::indexing::index_select;
-use crate::native::tensor::layout::{Dims, looks_channels_last};
+use crate::native::tensor::layout::{Dims, suggests_channels_last};
 use crate::native::tensor::{Scalar, Tensor};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,7 +58,7 @@ fn constant(input: &Tensor, pairs: &[(usize, i64, i64)], value: Scalar) -> Resul
         shape[d] = size as usize;
     }
     // Torch keeps the order of images whose channels come last, and no other.
-    let order = match looks_channels_last(input.shape(), input.strides()) {
+    let order = match suggests_channels_last(input.shape(), input.strides()) {
         true => input.memory_order(),
         false => (0..input.ndim()).collect(),
     };

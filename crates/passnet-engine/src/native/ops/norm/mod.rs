@@ -1,241 +1,22 @@
 //! Normalisation: batch, layer, group, instance, RMS, and by a vector's length.
 
+mod batch;
 mod single_rows;
 
-use super::pointwise::{self, Unary, blocks, unary::pick};
+pub(crate) use batch::{Given, channel_table, fused_block};
+pub use batch::{Statistics, batch_norm, instance_norm};
+
+use super::pointwise::{self, Unary};
 use super::reduce::{self, Term, moments, row_moments, sum_run};
 use crate::native::error::{Result, ensure};
 use crate::native::tensor::element::Real;
-use crate::native::tensor::layout::{Dims, looks_channels_last};
+use crate::native::tensor::layout::suggests_channels_last;
 use crate::native::tensor::{Arg, Buffer, Scalar, Tensor, Values};
+use batch::{fused_one, per_channel};
 use passnet_cpu::multiversion;
 use passnet_cpu::parallel::{GRAIN, for_each_chunk};
 use passnet_graph::DType;
-use single_rows::{Elements, PART, Place, by_single_rows};
-
-/// Parameters of a batch or instance normalisation; statistics are updated in place when training.
-#[derive(Debug, Clone, Default)]
-pub struct Statistics {
-    pub running_mean: Option<Tensor>,
-    pub running_var: Option<Tensor>,
-    pub weight: Option<Tensor>,
-    pub bias: Option<Tensor>,
-}
-
-/// One value per channel, in double precision.
-fn per_channel(
-    tensor: Option<&Tensor>,
-    channels: usize,
-    default: f64,
-    name: &str,
-) -> Result<Vec<f64>> {
-    match tensor {
-        None => Ok(vec![default; channels]),
-        Some(tensor) => {
-            ensure!(
-                tensor.shape() == [channels],
-                Shape,
-                "{name} should contain {channels} elements not {}",
-                tensor.numel()
-            );
-            tensor.to_vec::<f64>()
-        }
-    }
-}
-
-/// What a batch normalisation outside training is given.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Given<'a> {
-    pub(crate) mean: &'a Tensor,
-    pub(crate) var: &'a Tensor,
-    pub(crate) weight: Option<&'a Tensor>,
-    pub(crate) bias: Option<&'a Tensor>,
-    pub(crate) eps: f64,
-}
-
-/// The factor (or the addend) of every channel, to be broadcast over an input of `rank` dimensions and the type `dtype`;
-/// nothing where the parameters do not fit each other.
-pub(crate) fn channel_table(
-    given: &Given<'_>,
-    rank: usize,
-    dtype: DType,
-    addend: bool,
-) -> Result<Option<Tensor>> {
-    let channels = given.mean.numel();
-    let all = [Some(given.mean), Some(given.var), given.weight, given.bias];
-    if rank < 2 || all.iter().flatten().any(|t| t.shape() != [channels]) {
-        return Ok(None);
-    }
-    let (mean, var) = (given.mean.to_vec::<f64>()?, given.var.to_vec::<f64>()?);
-    let weight = per_channel(given.weight, channels, 1.0, "weight")?;
-    let bias = per_channel(given.bias, channels, 0.0, "bias")?;
-    let (scale, shift) = factors(&mean, &var, &weight, &bias, given.eps);
-    let mut shape: Dims = smallvec::smallvec![1; rank];
-    shape[1] = channels;
-    table(if addend { &shift } else { &scale }, &shape, dtype).map(Some)
-}
-
-/// One multiplication and one addition per element.
-fn factors(
-    mean: &[f64],
-    var: &[f64],
-    weight: &[f64],
-    bias: &[f64],
-    eps: f64,
-) -> (Vec<f64>, Vec<f64>) {
-    let scale: Vec<f64> = weight.iter().zip(var).map(|(w, v)| w / (v + eps).sqrt()).collect();
-    let shift = bias.iter().zip(mean).zip(&scale).map(|((b, m), s)| b - m * s).collect();
-    (scale, shift)
-}
-
-/// Numbers in the type in which elements of `dtype` are computed.
-fn table(values: &[f64], shape: &[usize], dtype: DType) -> Result<Tensor> {
-    if dtype == DType::Float64 {
-        return Tensor::from_slice(values, shape);
-    }
-    let mut narrow = Buffer::<f32>::new(values.len())?;
-    for (o, v) in narrow.iter_mut().zip(values) {
-        *o = *v as f32;
-    }
-    Tensor::from_buffer(narrow, shape)
-}
-
-/// `torch.nn.functional.batch_norm`.
-pub fn batch_norm(
-    input: &Tensor,
-    statistics: &Statistics,
-    training: bool,
-    momentum: f64,
-    eps: f64,
-) -> Result<Tensor> {
-    ensure!(input.ndim() >= 2, Shape, "expected at least 2D input (got {}D input)", input.ndim());
-    ensure!(
-        input.dtype().is_float(),
-        DType,
-        "\"batch_norm\" not implemented for '{}'",
-        input.dtype()
-    );
-    let channels = input.shape()[1];
-    let (mean, var) = if training {
-        batch_statistics(input, statistics, momentum)?
-    } else {
-        ensure!(
-            statistics.running_mean.is_some() && statistics.running_var.is_some(),
-            Value,
-            "Expected running_mean and running_var to be defined when training=False"
-        );
-        (
-            per_channel(statistics.running_mean.as_ref(), channels, 0.0, "running_mean")?,
-            per_channel(statistics.running_var.as_ref(), channels, 1.0, "running_var")?,
-        )
-    };
-    let weight = per_channel(statistics.weight.as_ref(), channels, 1.0, "weight")?;
-    let bias = per_channel(statistics.bias.as_ref(), channels, 0.0, "bias")?;
-    let (scale, shift) = factors(&mean, &var, &weight, &bias, eps);
-    affine(input, &scale, &shift)
-}
-
-/// `input * scale + shift` by channel, in the input's type and memory order.
-fn affine(input: &Tensor, scale: &[f64], shift: &[f64]) -> Result<Tensor> {
-    let channels = scale.len();
-    let mut shape: Dims = input.shape().iter().map(|_| 1).collect();
-    shape[1] = channels;
-    let dtype = input.dtype();
-    let (scale, shift) = (table(scale, &shape, dtype)?, table(shift, &shape, dtype)?);
-    let inputs = [input, &scale, &shift];
-    if dtype == DType::Float64 {
-        blocks::map::<f64>(&inputs, input.dtype(), &|i, o| fused_block(i, o))
-    } else {
-        blocks::map::<f32>(&inputs, input.dtype(), &|i, o| fused_block(i, o))
-    }
-}
-
-pub(crate) fn fused_block<T: Real>(inputs: &[blocks::Block<'_, T>], out: &mut [T]) {
-    use blocks::Block;
-    match (inputs[0], inputs[1], inputs[2]) {
-        (Block::Run(x), Block::One(scale), Block::One(shift)) => fused_one(x, scale, shift, out),
-        (Block::Run(x), Block::Run(scale), Block::Run(shift)) => fused_runs(x, scale, shift, out),
-        _ => {
-            for (at, o) in out.iter_mut().enumerate() {
-                *o = pick(&inputs[0], at).fused(pick(&inputs[1], at), pick(&inputs[2], at));
-            }
-        }
-    }
-}
-
-multiversion! {
-    fn fused_one[T: Real](x: &[T], scale: T, shift: T, out: &mut [T]) {
-        for (o, v) in out.iter_mut().zip(x) { *o = v.fused(scale, shift); }
-    }
-}
-
-multiversion! {
-    fn fused_runs[T: Real](x: &[T], scale: &[T], shift: &[T], out: &mut [T]) {
-        for (((o, v), s), t) in out.iter_mut().zip(x).zip(scale).zip(shift) { *o = v.fused(*s, *t); }
-    }
-}
-
-fn batch_statistics(
-    input: &Tensor,
-    statistics: &Statistics,
-    momentum: f64,
-) -> Result<(Vec<f64>, Vec<f64>)> {
-    let dims: Vec<i64> = (0..input.ndim() as i64).filter(|d| *d != 1).collect();
-    let count = input.numel() / input.shape()[1].max(1);
-    ensure!(
-        count > 0,
-        Value,
-        "Expected more than 0 values per channel when training, got input size {:?}",
-        input.shape()
-    );
-    let (mean, var) = reduce::mean_and_var(input, &dims)?;
-    let unbiased = count as f64 / (count as f64 - 1.0).max(1.0);
-    let update = |running: &Option<Tensor>, batch: &[f64], factor: f64| -> Result<()> {
-        let Some(running) = running else { return Ok(()) };
-        let old = running.to_vec::<f64>()?;
-        let new: Vec<f64> = old
-            .iter()
-            .zip(batch)
-            .map(|(o, b)| (1.0 - momentum) * o + momentum * b * factor)
-            .collect();
-        running.copy_from(&Tensor::from_slice(&new, &[new.len()])?)
-    };
-    update(&statistics.running_mean, &mean, 1.0)?;
-    update(&statistics.running_var, &var, unbiased)?;
-    Ok((mean, var))
-}
-
-/// `torch.nn.functional.instance_norm`: statistics of each image's channels.
-pub fn instance_norm(
-    input: &Tensor,
-    statistics: &Statistics,
-    use_input_stats: bool,
-    momentum: f64,
-    eps: f64,
-) -> Result<Tensor> {
-    ensure!(
-        input.ndim() >= 3,
-        Shape,
-        "instance_norm expects at least 3 dimensions, got {}",
-        input.ndim()
-    );
-    if !use_input_stats {
-        return batch_norm(input, statistics, false, momentum, eps);
-    }
-    let (batch, channels) = (input.shape()[0], input.shape()[1]);
-    let mut folded: Dims = smallvec::smallvec![1, batch * channels];
-    folded.extend_from_slice(&input.shape()[2..]);
-    let repeated = |t: &Option<Tensor>| -> Result<Option<Tensor>> {
-        t.as_ref().map(|t| super::movement::repeat(t, &[batch])).transpose()
-    };
-    let own = Statistics {
-        weight: repeated(&statistics.weight)?,
-        bias: repeated(&statistics.bias)?,
-        ..Statistics::default()
-    };
-    let result = batch_norm(&input.contiguous()?.reshape_to(&folded)?, &own, true, momentum, eps)?;
-    result.reshape_to(input.shape())
-}
+use single_rows::{Elements, PART, RowPart, by_single_rows};
 
 /// A weight or bias over the normalised elements.
 fn check_affine(tensor: Option<&Tensor>, shape: &[usize], name: &str) -> Result<()> {
@@ -295,7 +76,7 @@ fn normalize_rows<T: Real>(
         let (weight, bias) = (row_major(weight)?, row_major(bias)?);
         let weight = weight.as_ref().map(Elements::new).transpose()?;
         let bias = bias.as_ref().map(Elements::new).transpose()?;
-        let apply = |&(mean, scale): &(T, T), at: Place, part: &[T], out: &mut [T]| {
+        let apply = |&(mean, scale): &(T, T), at: RowPart, part: &[T], out: &mut [T]| {
             let (mut weights, mut biases) = ([T::ONE; PART], [T::ZERO; PART]);
             if let Some(weight) = &weight {
                 weight.load(at.column, &mut weights[..part.len()]);
@@ -451,7 +232,7 @@ pub fn group_norm(
         DType::Float64 => group_rows::<f64>(input, batch, groups, &weight, &bias, eps)?,
         _ => group_rows::<f32>(input, batch, groups, &weight, &bias, eps)?,
     };
-    if looks_channels_last(input.shape(), input.strides()) {
+    if suggests_channels_last(input.shape(), input.strides()) {
         result.channels_last()
     } else {
         Ok(result)
@@ -475,7 +256,7 @@ fn group_rows<T: Real>(
         (mean, 1.0 / (squares / length as f64 + eps).sqrt())
     };
     // Neighbours of one channel have one factor and one addend.
-    let apply = |&(mean, scale): &(f64, f64), at: Place, part: &[T], out: &mut [T]| {
+    let apply = |&(mean, scale): &(f64, f64), at: RowPart, part: &[T], out: &mut [T]| {
         let (first, mut done) = (at.row % groups * per_group, 0);
         while done < part.len() {
             let column = at.column + done;
@@ -495,7 +276,7 @@ fn group_rows<T: Real>(
     if length > 0 {
         for_each_chunk(&mut out, length, |row, target| {
             let values = &values[row * length..][..length];
-            apply(&measure(values), Place { row, column: 0 }, values, target);
+            apply(&measure(values), RowPart { row, column: 0 }, values, target);
         });
     }
     Tensor::from_buffer(out, input.shape())

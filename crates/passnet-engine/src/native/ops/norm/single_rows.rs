@@ -12,7 +12,7 @@ pub(super) const PART: usize = 512;
 
 /// Where a part of a row starts.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct RowPart {
     pub(super) row: usize,
     pub(super) column: usize,
 }
@@ -23,7 +23,7 @@ pub(super) fn by_single_rows<T: Real, M>(
     input: &Tensor,
     length: usize,
     measure: impl Fn(&[T]) -> M + Sync,
-    apply: impl Fn(&M, Place, &[T], &mut [T]) + Sync,
+    apply: impl Fn(&M, RowPart, &[T], &mut [T]) + Sync,
 ) -> Result<Tensor> {
     let input = input.contiguous()?;
     let dtype = input.dtype();
@@ -48,7 +48,7 @@ pub(super) fn by_single_rows<T: Real, M>(
                     let mut results = [T::ZERO; PART];
                     let results = &mut results[..values.len()];
                     let column = part * PART;
-                    apply(&found, Place { row, column }, values, results);
+                    apply(&found, RowPart { row, column }, values, results);
                     let at = (row * length + column) * size;
                     // SAFETY: every element belongs to one part.
                     store(results, unsafe { shared.slice(at, values.len() * size) });

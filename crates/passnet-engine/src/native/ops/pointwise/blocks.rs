@@ -70,7 +70,7 @@ impl<'a, C: Compute> Plan<'a, C> {
         };
         let strides: SmallVec<[&[usize]; 4]> = views.iter().map(|v| v.strides()).collect();
         let (shape, strides) = layout::coalesce(&shape, &strides);
-        let dense = layout::contiguous_strides(&shape);
+        let dense: Dims = layout::contiguous(&shape);
         let mut sources = SmallVec::new();
         for (tensor, strides) in inputs.iter().zip(strides) {
             sources.push(Source {
@@ -212,7 +212,7 @@ pub(crate) fn map<C: Compute>(
     let shapes: SmallVec<[&[usize]; 4]> = inputs.iter().map(|t| t.shape()).collect();
     let shape = layout::broadcast_shapes(&shapes)?;
     let operands: SmallVec<[Operand<'_>; 4]> =
-        inputs.iter().map(|t| Operand { shape: t.shape(), strides: t.strides() }).collect();
+        inputs.iter().map(|t| (t.shape(), t.strides())).collect();
     let order = layout::pointwise_order(&shape, &operands);
     let expanded =
         inputs.iter().map(|t| t.expand_to(&shape)).collect::<Result<SmallVec<[_; 4]>>>()?;
@@ -261,7 +261,7 @@ pub(crate) fn map_in_place<C: Compute>(
 ) -> Result<()> {
     let expanded =
         others.iter().map(|t| t.expand_to(target.shape())).collect::<Result<SmallVec<[_; 4]>>>()?;
-    let dense = layout::is_non_overlapping_and_dense(target.shape(), target.strides());
+    let dense = layout::is_dense(target.shape(), target.strides());
     if !dense || expanded.iter().any(|other| other.shares_storage(target)) {
         let mut all: SmallVec<[&Tensor; 4]> = SmallVec::new();
         all.push(target);

@@ -93,19 +93,16 @@ impl Chain {
                     .operands
                     .iter()
                     .filter_map(|operand| match operand {
-                        Source::Input(at) => Some(Operand {
-                            shape: inputs[*at].shape(),
-                            strides: inputs[*at].strides(),
-                        }),
+                        Source::Input(at) => Some((inputs[*at].shape(), inputs[*at].strides())),
                         Source::Register(_) => {
-                            known.as_ref().map(|(_, strides)| Operand { shape, strides })
+                            known.as_ref().map(|(_, strides)| (shape, strides.as_slice()))
                         }
                         Source::Constant(_) => None,
                     })
                     .collect();
                 if of_inputs(link) {
                     let shapes: SmallVec<[&[usize]; 3]> =
-                        operands.iter().map(|operand| operand.shape).collect();
+                        operands.iter().map(|(shape, _)| *shape).collect();
                     if layout::broadcast_shapes(&shapes).ok()?.as_slice() != shape {
                         return None;
                     }
@@ -116,7 +113,7 @@ impl Chain {
                 Some((first, _)) if *first != order => return None,
                 Some(_) => {}
                 None => {
-                    let strides = strides_in(&order, shape);
+                    let strides = layout::dense(shape, order.iter().rev().copied());
                     known = Some((order, strides));
                 }
             }
@@ -213,17 +210,6 @@ fn rounded(value: f64, dtype: DType) -> f64 {
         DType::BFloat16 => half::bf16::from_f32(value as f32).to_f64(),
         _ => value,
     }
-}
-
-/// Strides of a dense tensor whose dimensions lie in memory in `order`, outermost first.
-fn strides_in(order: &[usize], shape: &[usize]) -> Dims {
-    let mut strides: Dims = smallvec::smallvec![0; shape.len()];
-    let mut step = 1;
-    for &d in order.iter().rev() {
-        strides[d] = step;
-        step *= shape[d];
-    }
-    strides
 }
 
 enum From<C> {

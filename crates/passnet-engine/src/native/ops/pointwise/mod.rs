@@ -1,15 +1,16 @@
 //! Elementwise operations, with torch's type promotion, broadcasting and rounding.
 
 mod binary;
+mod bitwise;
 pub(crate) mod blocks;
 pub(crate) mod chain;
+mod comparison;
 mod ternary;
 pub(crate) mod unary;
 
-pub use binary::{
-    Binary, Bitwise, Comparison, Logical, binary, binary_in_place, bitwise, bitwise_not, compare,
-    logical, logical_not,
-};
+pub use binary::{Binary, binary, binary_in_place};
+pub use bitwise::{Bitwise, Logical, bitwise, bitwise_not, logical, logical_not};
+pub use comparison::{Comparison, compare};
 pub use ternary::{
     addcdiv, addcmul, clamp, clamp_scalar, isfinite, isinf, isnan, lerp, masked_fill, nan_to_num,
     where_select,

@@ -1,6 +1,7 @@
 //! Functions of three operands: selection, clamping, fused multiply-adds.
 
-use super::binary::{Binary, binary, logical_not};
+use super::binary::{Binary, binary};
+use super::bitwise::logical_not;
 use super::blocks::{self, Block};
 use super::unary::pick;
 use crate::native::error::{Result, ensure};

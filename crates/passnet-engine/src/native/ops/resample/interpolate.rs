@@ -4,7 +4,7 @@ use crate::native::error::{Result, ensure};
 use crate::native::ops::indexing::index_select;
 use crate::native::ops::pool::adaptive_avg_pool;
 use crate::native::tensor::element::Real;
-use crate::native::tensor::layout::{Dims, looks_channels_last, numel};
+use crate::native::tensor::layout::{Dims, numel, suggests_channels_last};
 use crate::native::tensor::{Buffer, Tensor};
 use passnet_cpu::multiversion;
 use passnet_cpu::parallel::{GRAIN, for_each_weighted_chunk};
@@ -103,7 +103,7 @@ pub fn interpolate(input: &Tensor, options: &Interpolation) -> Result<Tensor> {
             }
         }
     };
-    if looks_channels_last(input.shape(), input.strides()) {
+    if suggests_channels_last(input.shape(), input.strides()) {
         result.channels_last()
     } else {
         result.contiguous()

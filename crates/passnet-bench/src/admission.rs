@@ -13,17 +13,18 @@ const MEMORY: usize = 512 << 20;
 /// Two draws of inputs.
 const SEEDS: [u64; 2] = [123, 124];
 
-/// What a graph must stand.
+/// What a graph must stand to be admitted.
 #[derive(Debug)]
-pub(super) struct Trial {
+pub struct Admission {
     /// A graph whose arguments have more elements takes too long to evaluate.
     pub most_elements: usize,
     /// An engine beside the native one in which the graph must give outputs of the same types.
     pub other: Option<Box<dyn Engine>>,
 }
 
-impl Trial {
-    pub(super) fn judge(&self, files: &GraphFiles) -> Result<(), String> {
+impl Admission {
+    /// Why the graph is not admitted, in one of few texts.
+    pub fn judge(&self, files: &GraphFiles) -> Result<(), String> {
         let folder = read::read_folder(files).map_err(|_| "cannot be read")?;
         let sizes = folder.metas.iter().map(|meta| elements(&meta.shape));
         if sizes.fold(0, usize::saturating_add) > self.most_elements {
@@ -117,7 +118,7 @@ mod tests {
             .with(FileName::Model, model)
             .with(FileName::WeightMeta, meta)
             .with(FileName::InputMeta, "");
-        Trial { most_elements: 1_000, other: None }.judge(&files)
+        Admission { most_elements: 1_000, other: None }.judge(&files)
     }
 
     fn refusal(elements: usize, body: &str) -> String {
