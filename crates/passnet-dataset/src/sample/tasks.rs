@@ -50,12 +50,17 @@ pub enum SplitSide {
 impl StoredTask {
     /// What exported lists call the task's side.
     pub fn list_name(&self) -> &'static str {
-        match self.side {
-            Some(SplitSide::Evaluation) => "eval",
-            Some(SplitSide::Training) => "train",
-            Some(SplitSide::Withheld) => "withheld",
-            None => "all",
-        }
+        side_name(self.side)
+    }
+}
+
+/// What lists and tables call a side.
+pub(crate) fn side_name(side: Option<SplitSide>) -> &'static str {
+    match side {
+        Some(SplitSide::Evaluation) => "eval",
+        Some(SplitSide::Training) => "train",
+        Some(SplitSide::Withheld) => "withheld",
+        None => "all",
     }
 }
 
@@ -173,12 +178,15 @@ pub(crate) fn op_names(files: &GraphFiles) -> Option<Vec<String>> {
     read_folder(files).ok().map(|folder| ops_of(&folder.graph))
 }
 
+/// What the store knows a task by. Kinds share tasks of one id when both hold the same graphs; the kind keeps them apart.
+pub(crate) fn key(task: &StoredTask) -> String {
+    format!("{}/{}", task.kind.as_str(), task.path.as_deref().unwrap_or(&task.id))
+}
+
 pub(crate) fn save(store: &mut Store, tasks: &[StoredTask]) -> Result<(), StoreError> {
     let body = |task: &StoredTask| {
-        // Kinds share tasks of one id when both hold the same graphs; the kind keeps them apart.
-        let key = format!("{}/{}", task.kind.as_str(), task.path.as_deref().unwrap_or(&task.id));
         // Strings and numbers: cannot fail.
-        (key, serde_json::to_string(task).unwrap_or_default())
+        (key(task), serde_json::to_string(task).unwrap_or_default())
     };
     store.set_tasks(&tasks.iter().map(body).collect::<Vec<_>>())
 }

@@ -5,7 +5,7 @@ mod build;
 mod build_report;
 mod decompose;
 mod dedup;
-pub(in crate::commands) mod export;
+mod export;
 mod import;
 mod sample;
 mod split;
@@ -38,12 +38,15 @@ Examples:
 
 Run it again after an interruption: it continues. The same source gives the same store content.")]
     Build(Box<build::BuildArgs>),
-    /// Bring graphs from folder trees, archives or a PassNet checkout into a store
+    /// Bring graphs from folder trees, archives, a PassNet checkout or tables into a store
     #[command(after_help = "\
 Examples:
   passnet dataset import graphs.tar.zst --store corpus.pnds
   passnet dataset import PassNet/ --store published.pnds       a checkout, or a download of its data
   passnet dataset export published.pnds --out back/            the same files again
+
+A folder that `export --format hub` wrote, or one of its tables, comes back as it was, tasks included. What others wrote with
+pyarrow or `datasets` is read as well.
 
 A checkout has `graphs` and `samples`, `graph_lists` or `sample_lists`. Its graphs keep their paths, its samples become
 tasks with their published uids and sides, and all other files of these folders are kept as they are. Links are not
@@ -89,14 +92,16 @@ outputs are constant, not numbers, or the same for other inputs.
 
 A set of 200 fusible and 200 typical tasks is in the repository: bench/set/evaluation.pnds.")]
     Benchmark(benchmark::BenchmarkArgs),
-    /// Write graphs and tasks as other tools read them: PassNet's folders, or Parquet tables
+    /// Write graphs and tasks as other tools read them: PassNet's folders, or a folder for the Hugging Face hub
     #[command(after_help = "\
 Examples:
   passnet dataset export corpus.pnds --out dataset/ --kind fusible
   passnet dataset export published.pnds --out back/                     a checkout that was imported, byte for byte
-  passnet dataset export corpus.pnds --out tables/ --format parquet     for the Hugging Face hub
+  passnet dataset export corpus.pnds --out tables/ --format hub         for `datasets.load_dataset`
+  passnet dataset import tables/ --store again.pnds                     equal by content
 
-Parquet needs a build with the feature `parquet`; without it the exit code is 3.")]
+Tables are Parquet: `data/graphs/SPLIT-*.parquet` and `data/tasks/SPLIT.parquet`, named by the card `README.md`. The splits
+are `train`, `test` (evaluation), `withheld` and `other`.")]
     Export(export::ExportArgs),
 }
 
