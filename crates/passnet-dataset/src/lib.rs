@@ -7,6 +7,7 @@ pub mod decompose;
 pub mod dedup;
 pub mod describe;
 pub mod export;
+pub mod find;
 pub mod hub;
 pub mod import;
 mod json;

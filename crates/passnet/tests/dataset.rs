@@ -302,3 +302,38 @@ fn tables_for_the_hub_are_written_and_read() {
     );
     assert!(!root.join("bad").exists());
 }
+
+#[test]
+fn places_of_passes_and_operations_are_found() {
+    let work = workplace();
+    let root = work.path();
+    let build = "dataset build --from samples --store s --kind sole-op --evaluation 2";
+    assert_eq!(passnet(root, build).0, 0);
+    let pass = "import torch\nimport triton\nimport triton.language as tl\n\n\n\
+        def pattern(x):\n    return torch.nn.functional.gelu(x)\n\n\n\
+        def replacement_args(x):\n    return (x,)\n\n\n\
+        @triton.jit\ndef kernel(x, y, n, BLOCK: tl.constexpr):\n    \
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n    \
+        tl.store(y + at, tl.load(x + at, mask=at < n), mask=at < n)\n\n\n\
+        @torch.fx.wrap\ndef run(x):\n    y = torch.empty_like(x)\n    \
+        kernel[(1,)](x, y, x.numel(), BLOCK=1024)\n    return y\n\n\n\
+        def replacement_func():\n    return run\n";
+    fs::write(root.join("gelu.py"), pass).unwrap();
+    for (name, arguments) in [
+        ("find_pass", "dataset find s --pass gelu.py --kind full --limit 3"),
+        ("find_op", "dataset find s --op torch.nn.functional.gelu,layer_norm --limit 2"),
+        ("find_nothing", "dataset find s --op conv2d"),
+        ("find_unknown", "dataset find s --op geluu"),
+    ] {
+        insta::assert_snapshot!(name, shown(root, arguments));
+    }
+    let (code, out, _) = passnet(root, "dataset find s --pass gelu.py --json");
+    let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (summary, graphs) = lines.split_last().unwrap();
+    let places: u64 = graphs.iter().map(|graph| graph["places"].as_u64().unwrap()).sum();
+    assert_eq!((code, summary["summary"]["places"].as_u64()), (0, Some(places)));
+    assert_eq!(summary["summary"]["graphs"].as_u64(), Some(graphs.len() as u64));
+    // A block of every model has one: 2 to 4 of them in each of nine models, and each alone.
+    let whole = graphs.iter().filter(|graph| graph["kind"] == "full");
+    assert_eq!(whole.map(|graph| graph["places"].as_u64().unwrap()).sum::<u64>(), 27);
+}

@@ -6,6 +6,7 @@ mod build_report;
 mod decompose;
 mod dedup;
 mod export;
+mod find;
 mod import;
 mod sample;
 mod split;
@@ -54,6 +55,16 @@ followed out of it.
 
 Exit code 1 means that something could not be read or was refused; the rest is in the store.")]
     Import(import::ImportArgs),
+    /// Say where in a store a pass matches, or which graphs have certain operations
+    #[command(after_help = "\
+Examples:
+  passnet dataset find bench/set/evaluation.pnds --pass examples/passes/rms_norm_gate
+  passnet dataset find bench/set/evaluation.pnds --op softmax,matmul --kind fusible
+  passnet dataset find bench/set/evaluation.pnds --op softmax --json --limit 100
+
+An index of operations leaves out what cannot match; a store with many graphs keeps it. Of graphs that differ in sizes
+alone one is read. Exit code 1 means that a pass matches nowhere, or that no graph has the operations.")]
+    Find(find::FindArgs),
     /// Count what a store holds: kinds, families, dtypes, unique graphs, operations, sizes
     Stats(stats::StatsArgs),
     /// Collapse equal graphs; the first by path stays and inherits the places of the others
@@ -119,6 +130,7 @@ pub fn run(command: DatasetCommand, output: &mut Output) -> Result<Outcome, Comm
     let outcome = match command {
         DatasetCommand::Benchmark(args) => benchmark::run(args, output),
         DatasetCommand::Build(args) => build::run(*args, output),
+        DatasetCommand::Find(args) => find::run(args, output),
         DatasetCommand::Import(args) => import::run(args, output),
         DatasetCommand::Stats(args) => stats::run(args, output),
         DatasetCommand::Dedup(args) => dedup::run(args, output),
