@@ -15,6 +15,7 @@ pub mod layout;
 pub mod lists;
 pub mod parallel;
 pub mod parquet;
+pub mod pictures;
 pub mod pipeline;
 pub mod progress;
 pub mod sample;

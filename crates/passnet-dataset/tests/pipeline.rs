@@ -312,6 +312,14 @@ fn stats_count_what_differs() {
     assert_eq!(full.dtypes, BTreeMap::from([("float32".to_string(), 10)]));
     assert_eq!(stats.ops["layer_norm"].graphs, 10);
     assert_eq!(full.known, 10);
+    let pictures = &stats.pictures.kinds["full"];
+    // Blocks of seven operations; the sum at the end of a block is one step after its seventh.
+    let lengths: Vec<(u64, u64)> = pictures.lengths.iter().map(|(n, c)| (*n, *c)).collect();
+    assert_eq!(lengths, [(14, 4), (21, 3), (28, 3)]);
+    assert_eq!(pictures.depths, pictures.lengths, "each operation waits for the one before it");
+    let alike: Vec<(u64, u64)> = pictures.alike.iter().map(|(n, c)| (*n, *c)).collect();
+    assert_eq!(alike, [(3, 2), (4, 1)], "three depths in three widths, and the twin");
+    assert_eq!(stats.pictures.operations["gelu"]["zoo"], 10);
 }
 
 #[test]

@@ -304,6 +304,29 @@ fn tables_for_the_hub_are_written_and_read() {
 }
 
 #[test]
+fn a_store_is_drawn_on_one_page() {
+    let work = workplace();
+    let root = work.path();
+    let build = "dataset build --from samples --store s --kind typical --evaluation 2";
+    assert_eq!(passnet(root, build).0, 0);
+    assert_eq!(passnet(root, "dataset stats s --html store.html").0, 0);
+    let page = fs::read_to_string(root.join("store.html")).unwrap();
+    for what in [
+        "Operations over families",
+        "The long tail",
+        "typical: operations a graph",
+        "typical: depth, in operations",
+        "full: structures, by the graphs that share them",
+    ] {
+        assert!(page.contains(what), "{what}");
+    }
+    assert!(!page.contains("src=") && !page.contains("href="), "it needs nothing else");
+    let (code, _, err) = passnet(root, "dataset stats s --html nowhere/store.html");
+    assert_eq!(code, 2);
+    assert!(err.contains("nowhere/store.html cannot be written"), "{err}");
+}
+
+#[test]
 fn places_of_passes_and_operations_are_found() {
     let work = workplace();
     let root = work.path();

@@ -11,6 +11,7 @@ mod import;
 mod sample;
 mod split;
 mod stats;
+mod stats_page;
 mod trial;
 mod vary;
 mod verify;
@@ -66,6 +67,11 @@ An index of operations leaves out what cannot match; a store with many graphs ke
 alone one is read. Exit code 1 means that a pass matches nowhere, or that no graph has the operations.")]
     Find(find::FindArgs),
     /// Count what a store holds: kinds, families, dtypes, unique graphs, operations, sizes
+    #[command(after_help = "\
+Examples:
+  passnet dataset stats bench/set/evaluation.pnds
+  passnet dataset stats bench/set/evaluation.pnds --html store.html        the same in pictures, one page
+  passnet dataset stats bench/set/evaluation.pnds --kind fusible --json")]
     Stats(stats::StatsArgs),
     /// Collapse equal graphs; the first by path stays and inherits the places of the others
     #[command(after_help = "\
