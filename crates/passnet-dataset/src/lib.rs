@@ -12,6 +12,7 @@ pub mod hub;
 pub mod import;
 mod json;
 pub mod layout;
+pub mod legal;
 pub mod lists;
 pub mod parallel;
 pub mod parquet;

@@ -360,3 +360,44 @@ fn places_of_passes_and_operations_are_found() {
     let whole = graphs.iter().filter(|graph| graph["kind"] == "full");
     assert_eq!(whole.map(|graph| graph["places"].as_u64().unwrap()).sum::<u64>(), 27);
 }
+
+#[test]
+fn a_piece_that_does_not_run_is_in_no_task() {
+    let work = TempDir::new().unwrap();
+    let root = work.path();
+    let text = "import torch\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, t, i):\n        \
+        y = torch.nn.functional.embedding(i, t)\n        z = y + 1.0\n        return (z,)\n";
+    let meta = |most: u32| {
+        format!(
+            "class Program_weight_tensor_meta_t:\n    name = \"t\"\n    shape = [10, 4]\n    dtype = \"torch.float32\"\n    \
+             mean = 0.0\n    std = 1.0\n    data = None\n\n\n\
+             class Program_weight_tensor_meta_i:\n    name = \"i\"\n    shape = [64]\n    dtype = \"torch.int64\"\n    \
+             min_val = 0\n    max_val = {most}\n    data = None\n"
+        )
+    };
+    let piece = |name: &str| {
+        format!("typical_subgraphs/float32/9/samples/zoo/{name}/_decomposed/{name}_start0_end2_0")
+    };
+    write_graph(&root.join("g"), &piece("good"), text, &meta(9));
+    let wide = text.replace("1.0", "2.0");
+    write_graph(&root.join("g"), &piece("wide"), &wide, &meta(1_000));
+    assert_eq!(passnet(root, "dataset import g --store s").0, 0);
+    assert_eq!(passnet(root, "dataset verify s").0, 0, "by its types it fits");
+    let (code, out, _) = passnet(root, "dataset verify s --run");
+    assert_eq!(code, 1);
+    assert!(out.contains("wide_start0_end2_0: not runnable: does not run: "), "{out}");
+    assert!(out.contains("2 graphs, 1 meet all"), "{out}");
+    let graphs = |arguments: &str| {
+        let (code, out, err) = passnet(root, arguments);
+        assert_eq!(code, 0, "{err}");
+        let tasks = out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        (tasks.map(|task| task["uids"].as_array().unwrap().len()).sum::<usize>(), err)
+    };
+    assert_eq!(graphs("dataset sample s --json").0, 2);
+    let (count, said) = graphs("dataset sample s --run --json");
+    assert_eq!(count, 1);
+    assert!(
+        said.contains("note: left out: typical_subgraphs/float32/9/samples/zoo/wide/"),
+        "{said}"
+    );
+}

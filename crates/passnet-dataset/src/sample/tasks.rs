@@ -8,6 +8,7 @@ use super::withhold::Withheld;
 use crate::progress::Progress;
 use crate::stage;
 use crate::store::{Kind, Record, Store, StoreError, StoreErrorKind};
+use crate::verify::Runner;
 use passnet_graph::read::read_folder;
 use passnet_graph::{Graph, GraphFiles};
 use serde::{Deserialize, Serialize};
@@ -107,12 +108,25 @@ pub fn sample(
     workers: NonZeroUsize,
     progress: &dyn Progress,
 ) -> Result<Vec<StoredTask>, StoreError> {
+    sample_running(store, kinds, None, workers, progress).map(|(tasks, _)| tasks)
+}
+
+/// As [`sample`], without pieces that do not run; those are named, with the reason.
+pub fn sample_running(
+    store: &mut Store,
+    kinds: &[Kind],
+    runner: Option<Runner<'_>>,
+    workers: NonZeroUsize,
+    progress: &dyn Progress,
+) -> Result<(Vec<StoredTask>, Vec<(String, String)>), StoreError> {
     let mut records = Vec::new();
     for kind in kinds {
         records.extend(store.of_kind(*kind)?);
     }
     let mut members = Vec::with_capacity(records.len());
     let mut paths: BTreeMap<(PieceKind, Uid), String> = BTreeMap::new();
+    let mut refused = Vec::new();
+    let member = |record: &Record, files: &GraphFiles| member(record, files, runner);
     stage::read_all(
         store,
         records,
@@ -121,10 +135,14 @@ pub fn sample(
         progress,
         member,
         |record, member| {
-            if let Some(member) = member {
-                // Equal graphs under two paths are one member, known by the first path.
-                paths.entry((member.kind, member.uid)).or_insert(record.path);
-                members.push(member);
+            match member {
+                Some(Ok(member)) => {
+                    // Equal graphs under two paths are one member, known by the first path.
+                    paths.entry((member.kind, member.uid)).or_insert(record.path);
+                    members.push(member);
+                }
+                Some(Err(reason)) => refused.push((record.path, reason)),
+                None => {}
             }
             Ok(())
         },
@@ -154,19 +172,27 @@ pub fn sample(
     all.retain(|task| task.rule == Rule::Published);
     all.extend(tasks.iter().cloned());
     save(store, &all)?;
-    Ok(tasks)
+    Ok((tasks, refused))
 }
 
-fn member(record: &Record, files: &GraphFiles) -> Option<Member> {
+/// A piece as a member of tasks, or why it does not run; what is no piece or cannot be read is neither.
+fn member(
+    record: &Record,
+    files: &GraphFiles,
+    runner: Option<Runner<'_>>,
+) -> Option<Result<Member, String>> {
     let kind = PieceKind::of(record.description.kind)?;
     let folder = read_folder(files).ok()?;
-    Some(Member {
+    if let Some(Err(reason)) = runner.map(|run| run(files, &folder)) {
+        return Some(Err(reason));
+    }
+    Some(Ok(Member {
         uid: uid_of(record)?,
         kind,
         ops: ops_of(&folder.graph),
         shapes: folder.metas.iter().map(|meta| meta.shape.clone()).collect(),
         dtypes: folder.metas.iter().map(|meta| meta.dtype).collect(),
-    })
+    }))
 }
 
 fn ops_of(graph: &Graph) -> Vec<String> {

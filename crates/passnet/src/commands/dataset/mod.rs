@@ -8,6 +8,7 @@ mod dedup;
 mod export;
 mod find;
 mod import;
+mod running;
 mod sample;
 mod split;
 mod stats;
@@ -88,12 +89,17 @@ Examples:
     /// Make shape and dtype variants of pieces
     Vary(vary::VaryArgs),
     /// Group pieces into tasks
+    #[command(after_help = "\
+Examples:
+  passnet dataset sample corpus.pnds
+  passnet dataset sample corpus.pnds --run        without pieces that the native engine refuses")]
     Sample(sample::SampleArgs),
     /// Choose evaluation tasks by coverage; the rest is for training, without overlap
     Split(split::SplitArgs),
     /// Check the five constraints that every graph of the dataset must meet
     #[command(after_help = "\
-The constraints: runnable, serialisable, decomposable, analysable, custom operations available.
+The constraints: runnable, serialisable, decomposable, analysable, custom operations available. Runnable means that every
+operation fits its operands; with `--run` graphs of moderate size are run, too, with inputs drawn as they are recorded.
 Exit code 1 means that at least one graph does not meet one of them.")]
     Verify(verify::VerifyArgs),
     /// Put evaluation tasks that run and compute something into a small store of their own
