@@ -23,10 +23,10 @@ const BATCH: usize = 256;
 const PATIENCE: usize = 3;
 /// An operation is rare if at most one task in so many has it.
 const RARE: usize = 100;
-const TRAINING_NOTE: &str = "training structures";
+pub(crate) const TRAINING_NOTE: &str = "training structures";
 /// Hexadecimal digits of a structure's digest in the note: two different structures among 10^5 and 10^4 share them
 /// with probability 10^-5.
-const NOTED_DIGITS: usize = 12;
+pub(crate) const NOTED_DIGITS: usize = 12;
 
 /// Says why a graph does not belong into a benchmark, if so.
 pub type Judge<'a> = &'a (dyn Fn(&GraphFiles) -> Result<(), String> + Sync);

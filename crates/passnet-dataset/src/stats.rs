@@ -2,6 +2,7 @@
 //! are.
 
 use crate::layout;
+use crate::pictures::{self, Drawing, Pictures};
 use crate::progress::Progress;
 use crate::stage;
 use crate::store::{Kind, Record, Store, StoreError};
@@ -22,6 +23,9 @@ pub struct Stats {
     pub kinds: BTreeMap<&'static str, KindStats>,
     /// By operation, over all kinds looked at.
     pub ops: BTreeMap<String, OpStats>,
+    /// What pictures are drawn from.
+    #[serde(skip)]
+    pub pictures: Pictures,
 }
 
 /// The figures of one kind of graphs.
@@ -77,6 +81,7 @@ struct Seen {
     ops: BTreeMap<String, u64>,
     dtype: Option<DType>,
     elements: u64,
+    depth: u64,
     known: bool,
 }
 
@@ -105,6 +110,7 @@ pub fn stats(
         content: store.content()?.to_string(),
         ..Stats::default()
     };
+    let mut drawing = Drawing::default();
     let mut gathered: BTreeMap<&'static str, Gathering> = BTreeMap::new();
     stage::read_all(store, records, "reading graphs", workers, progress, look, |record, seen| {
         for (op, calls) in &seen.ops {
@@ -112,15 +118,17 @@ pub fn stats(
             count.calls += calls;
             count.graphs += 1;
         }
+        drawing.add(&record, seen.ops.keys(), seen.elements, seen.depth);
         gathered.entry(record.description.kind.as_str()).or_default().add(&record, &seen);
         Ok(())
     })?;
+    stats.pictures = drawing.finish();
     stats.kinds = gathered.into_iter().map(|(kind, all)| (kind, all.finish())).collect();
     Ok(stats)
 }
 
 fn look(_: &Record, files: &GraphFiles) -> Seen {
-    let mut seen = Seen { ops: BTreeMap::new(), dtype: None, elements: 0, known: true };
+    let mut seen = Seen { ops: BTreeMap::new(), dtype: None, elements: 0, depth: 0, known: true };
     // What cannot be read has no ops to count; `verify` reports it.
     let Ok(folder) = read_folder(files) else { return Seen { known: false, ..seen } };
     for (_, call) in folder.graph.calls() {
@@ -133,6 +141,7 @@ fn look(_: &Record, files: &GraphFiles) -> Seen {
         };
         *seen.ops.entry(name).or_insert(0) += 1;
     }
+    seen.depth = pictures::depth(&folder.graph);
     let mut dtypes: BTreeMap<DType, usize> = BTreeMap::new();
     for meta in &folder.metas {
         *dtypes.entry(meta.dtype).or_insert(0) += 1;

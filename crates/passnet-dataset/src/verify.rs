@@ -59,7 +59,7 @@ pub struct Violation {
 }
 
 /// Runs a graph for the first constraint; `Err` says why it does not run.
-pub type Runner<'a> = &'a (dyn Fn(&GraphFolder) -> Result<(), String> + Sync);
+pub type Runner<'a> = &'a (dyn Fn(&GraphFiles, &GraphFolder) -> Result<(), String> + Sync);
 
 /// All violations of one graph.
 pub fn verify_graph(files: &GraphFiles, runner: Option<Runner<'_>>) -> Vec<Violation> {
@@ -74,7 +74,7 @@ pub fn verify_graph(files: &GraphFiles, runner: Option<Runner<'_>>) -> Vec<Viola
         }
     };
     let types = infer_folder(&folder);
-    if let Err(reason) = runs(&folder, &types, runner) {
+    if let Err(reason) = runs(files, &folder, &types, runner) {
         violate(Constraint::Runnable, reason);
     }
     if let Err(reason) = round_trip(files, &folder) {
@@ -100,14 +100,19 @@ pub fn verify_graph(files: &GraphFiles, runner: Option<Runner<'_>>) -> Vec<Viola
     violations
 }
 
-fn runs(folder: &GraphFolder, types: &Inference, runner: Option<Runner<'_>>) -> Result<(), String> {
+fn runs(
+    files: &GraphFiles,
+    folder: &GraphFolder,
+    types: &Inference,
+    runner: Option<Runner<'_>>,
+) -> Result<(), String> {
     if folder.metas.len() != folder.graph.placeholder_count() {
         return Err("shapes and dtypes of the arguments are not recorded".into());
     }
     if let Some(failure) = types.failures.first() {
         return Err(format!("`{}` (line {}): {}", failure.name, failure.line, failure.message));
     }
-    runner.map_or(Ok(()), |run| run(folder))
+    runner.map_or(Ok(()), |run| run(files, folder))
 }
 
 fn round_trip(files: &GraphFiles, folder: &GraphFolder) -> Result<(), String> {

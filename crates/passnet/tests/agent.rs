@@ -151,19 +151,13 @@ fn the_solver_takes_the_small_graphs_and_its_prompts_become_a_table() {
     let export = |to: &str| output(&["agent", "export", &out, "--to", to, "--out", &table]);
     assert_eq!(export("trl").status.code(), Some(2), "only verl reads tables");
     let written = export("verl");
-    match cfg!(feature = "parquet") {
-        true => {
-            assert_eq!(written.status.code(), Some(0), "{}", text(&written.stderr));
-            let bytes = std::fs::read(&table).unwrap();
-            assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
-        }
-        false => assert_eq!(written.status.code(), Some(3)),
-    }
+    assert_eq!(written.status.code(), Some(0), "{}", text(&written.stderr));
+    let bytes = std::fs::read(&table).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
 }
 
 #[test]
-#[cfg(feature = "parquet")]
-#[ignore = "needs Parquet, PyTorch and TRL; tools/full-check runs it"]
+#[ignore = "needs PyTorch and TRL; tools/full-check runs it"]
 fn verl_finds_its_columns_in_the_table() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();

@@ -28,7 +28,6 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("passnet submit", "needs a leaderboard; tests/leaderboard.rs has one"),
     ("HEX", "stands for a key"),
     ("--judge", "judges every task again"),
-    ("--format parquet", "needs a build with that feature"),
     ("--counts counts", "needs counts that PyTorch gave"),
     ("dataset benchmark", "needs a corpus of many models"),
     ("dataset split", "needs a corpus of many models"),

@@ -18,6 +18,7 @@ while [ "$#" -gt 0 ]; do
     --list) names=$(sed 's/.*"name":"\([a-z]*\)".*/\1/' "$2"); is_part=yes ;;
     --list-only) is_list=yes ;;
     refuse:me) exit 2 ;;
+    --configs) test -d "$2" || exit 2 ;;
   esac
   shift
 done
@@ -96,6 +97,18 @@ fn graphs_are_identified_failures_counted_and_bad_graphs_set_aside() {
     assert!(work.path().join("out/refused/own/c/model.py").is_file());
     let reasons = fs::read_to_string(work.path().join("out/refused.jsonl")).unwrap();
     assert!(reasons.contains("no_such_thing") && reasons.contains("own/c"), "{reasons}");
+}
+
+#[test]
+fn configurations_are_asked_for_like_a_catalogue() {
+    let work = TempDir::new().unwrap();
+    let python = stand_in(work.path());
+    fs::create_dir(work.path().join("mirror")).unwrap();
+    let (code, out, err) = extract(work.path(), &python, &["--configs", "mirror"]);
+    assert_eq!(code, 1, "{out}{err}");
+    assert!(out.contains("4 models tried, 3 captured"), "{out}");
+    let (code, _, err) = extract(work.path(), &python, &["--configs", "nowhere"]);
+    assert_eq!(code, 2, "{err}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 import time
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("models", nargs="*", metavar="FILE.py:FACTORY", help="factories of modules with inputs")
     add("--catalogue", default="", help=f"comma-separated: {', '.join(catalogue.SOURCES)}, or all")
+    add("--configs", metavar="DIR|hub|hub:N", help="published configurations: a folder with config.json files, or the hub")
     add("--list", type=Path, help="a list of models written by --list-only")
     add("--serve", action="store_true", help="capture models as they are named on stdin, one JSON object a line")
     add("--list-only", action="store_true", help="write the list of models to --out and capture nothing")
@@ -64,8 +66,10 @@ def _chosen(options: argparse.Namespace) -> list[Entry]:
     if options.catalogue:
         names = list(catalogue.SOURCES) if options.catalogue == "all" else options.catalogue.split(",")
         chosen += catalogue.entries(names, options.only)
+    if options.configs:
+        chosen += [entry for entry in catalogue.configurations.entries(options.configs) if fnmatchcase(entry.id, options.only)]
     if not chosen:
-        raise CaptureError("bad request", "nothing to capture: name a FILE.py:FACTORY or a --catalogue")
+        raise CaptureError("bad request", "nothing to capture: name a FILE.py:FACTORY, a --catalogue or --configs")
     return chosen
 
 
@@ -130,7 +134,7 @@ def warm(sources: set[str]) -> None:
 
     torch.set_num_threads(1)
     capture(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU()), (torch.ones(1, 2),))
-    for source, package in (("timm", "timm"), ("torchvision", "torchvision"), ("transformers", "transformers.modeling_utils")):
+    for source, package in (("timm", "timm"), ("torchvision", "torchvision"), ("transformers", "transformers.modeling_utils"), ("configuration", "transformers.modeling_utils")):
         if source in sources:
             try:
                 __import__(package)

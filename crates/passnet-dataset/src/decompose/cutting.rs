@@ -2,10 +2,11 @@
 
 use crate::describe::Made;
 use crate::layout;
+use crate::legal::legalise;
 use crate::stage::Product;
 use crate::store::{Kind, Provenance};
 use passnet_graph::cut::cut_with;
-use passnet_graph::infer::Inference;
+use passnet_graph::infer::{Inference, infer_folder};
 use passnet_graph::read::GraphFolder;
 use passnet_graph::{Digest, identify, stats};
 use std::collections::BTreeMap;
@@ -25,13 +26,15 @@ pub fn cut_ranges(
     let mut known: BTreeMap<Digest, usize> = BTreeMap::new();
     let statistics = stats::propagate(folder, types);
     for (number, range) in ranges.iter().enumerate() {
-        let piece = match cut_with(folder, types, &statistics, range.clone()) {
+        let mut piece = match cut_with(folder, types, &statistics, range.clone()) {
             Ok(piece) => piece,
             Err(error) => {
                 product.refuse(format!("{path} {}..{}", range.start, range.end), error);
                 continue;
             }
         };
+        let piece_types = infer_folder(&piece.folder);
+        legalise(&mut piece.folder, &piece_types);
         let graph = &piece.folder.graph;
         let needed = graph.needed().into_iter().filter(|id| graph.call(*id).is_some()).count();
         if kind == Kind::Fusible && needed < 2 {
@@ -79,7 +82,6 @@ pub fn narrow(range: &Range<usize>) -> Range<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use passnet_graph::infer::infer_folder;
     use passnet_graph::read::read_folder;
     use passnet_graph::{FileName, GraphFiles};
 

@@ -3,8 +3,9 @@
 //! ```text
 //! graphs/<set>/<kind>_subgraphs/<dtype>/<shape>/samples/<family>/<model>/_decomposed/<piece>/   graph folders
 //! graph_lists/<kind>_subgraphs.txt                       uid and path of every piece, by uid
+//! graph_lists/grouped_<kind>_subgraph_uids.txt           the uids of one task a line
 //! samples/<set>/<kind>/<id[0:2]>/<id[2:4]>/<id>/         one task: graph_list.txt, sample_uids.txt, pass_dir/, graphs
-//! sample_lists/<kind>_<side>.txt                         paths of tasks
+//! sample_lists/<kind>_<side>.txt, .csv                   paths of tasks, also as a table with the column `sample_path`
 //! ```
 //!
 //! Every file is a function of the store alone; writing it again over an interrupted export completes it. What came from a
@@ -34,10 +35,15 @@ pub fn export_folders(
 ) -> Result<Exported, ExportError> {
     let tasks = options.tasks(store)?;
     let places = Places::of(store, set)?;
-    options.check(store, &tasks, wanted_files(&places.files, options).count())?;
+    options.check(
+        store,
+        &tasks,
+        places.files.iter().filter(|path| options.wants_file(path)).count(),
+    )?;
     let mut exported = Exported::default();
     write_graphs(store, out, &places, &tasks, options, &mut exported, progress)?;
     let mut sides: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut groups: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let mut task = Task::begin(progress, "writing tasks", Some(tasks.len() as u64));
     for one in &tasks {
         exported.tasks += 1;
@@ -49,12 +55,21 @@ pub fn export_folders(
         let path = task_path(set, one);
         write_task(out, &path, &places, one)?;
         let list = format!("{}_{}", one.kind.as_str(), one.list_name());
+        groups.entry(one.kind.as_str()).or_default().push(uids_of(one));
         sides.entry(list).or_default().push(path);
     }
     drop(task);
     for (name, mut lines) in sides {
         lines.sort_unstable();
-        write_lines(&out.join(places.list("sample_lists", &name)), &lines)?;
+        write_lines(&out.join(places.list("sample_lists", &name, "txt")), &lines)?;
+        let table: Vec<String> =
+            ["sample_path".to_string()].into_iter().chain(lines.iter().map(|l| field(l))).collect();
+        write_lines(&out.join(places.list("sample_lists", &name, "csv")), &table)?;
+    }
+    for (kind, mut groups) in groups {
+        groups.sort_unstable();
+        let name = format!("grouped_{kind}_subgraph_uids");
+        write_lines(&out.join(places.list("graph_lists", &name, "txt")), &groups)?;
     }
     write_files(store, out, &places, options, &mut exported)?;
     Ok(exported)
@@ -93,7 +108,7 @@ fn write_graphs(
     }
     for (name, mut lines) in lists {
         lines.sort_unstable();
-        write_lines(&out.join(places.list("graph_lists", name)), &lines)?;
+        write_lines(&out.join(places.list("graph_lists", name, "txt")), &lines)?;
     }
     Ok(())
 }
@@ -144,22 +159,13 @@ impl<'a> Places<'a> {
     }
 
     /// The path of a list of ours, which must not take the place of a published one.
-    fn list(&self, folder: &str, name: &str) -> String {
-        let usual = format!("{folder}/{name}.txt");
+    fn list(&self, folder: &str, name: &str, ending: &str) -> String {
+        let usual = format!("{folder}/{name}.{ending}");
         match self.files.contains(&usual) {
             false => usual,
-            true => format!("{folder}/{}_{name}.txt", self.set),
+            true => format!("{folder}/{}_{name}.{ending}", self.set),
         }
     }
-}
-
-/// The files that came with a checkout; of lists and samples those of the wanted kinds.
-fn wanted_files<'a>(
-    files: &'a BTreeSet<String>,
-    options: &'a ExportOptions,
-) -> impl Iterator<Item = &'a String> {
-    let is_wanted = |kind| options.kinds.contains(&kind);
-    files.iter().filter(move |path| layout::kind_named(path).is_none_or(is_wanted))
 }
 
 fn write_files(
@@ -169,7 +175,7 @@ fn write_files(
     options: &ExportOptions,
     exported: &mut Exported,
 ) -> Result<(), ExportError> {
-    for path in wanted_files(&places.files, options) {
+    for path in places.files.iter().filter(|path| options.wants_file(path)) {
         let Some(file) = store.file(path)? else { continue };
         let place = places.at(store, out, path)?;
         make_folder(place.parent().unwrap_or(out))?;
@@ -225,11 +231,24 @@ fn write_task(
     write(&passes.join(".ignore"), b"")?;
     let graphs: Vec<String> = task.graphs.iter().map(|graph| places.graph(&graph.path)).collect();
     write_lines(&folder.join("graph_list.txt"), &graphs)?;
-    let uids: Vec<&str> = task.graphs.iter().map(|graph| graph.uid.as_str()).collect();
-    write(&folder.join("sample_uids.txt"), uids.join(",").as_bytes())?;
+    write(&folder.join("sample_uids.txt"), uids_of(task).as_bytes())?;
     // The paths in the list go through this link, so that a task folder can be used from anywhere.
     let up: PathBuf = path.split('/').map(|_| "..").collect();
     link(&up.join("graphs"), &folder.join("graphs"))
+}
+
+/// The uids of a task's graphs on one line, in the order of its list.
+fn uids_of(task: &StoredTask) -> String {
+    let uids: Vec<&str> = task.graphs.iter().map(|graph| graph.uid.as_str()).collect();
+    uids.join(",")
+}
+
+/// A field of a table; the name of a set may hold what separates fields.
+fn field(text: &str) -> String {
+    match text.contains([',', '"']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text.to_string(),
+    }
 }
 
 fn link(target: &Path, path: &Path) -> Result<(), ExportError> {

@@ -1,12 +1,11 @@
 //! Export: the dataset as other tools read it. [`folders`] writes graph folders, sample folders and lists as PassNet
-//! has them; with the feature `parquet`, `parquet` writes tables for the Hugging Face hub.
+//! has them; [`hub`] writes tables and a card for the Hugging Face hub.
 
+mod card;
 pub mod folders;
-#[cfg(feature = "parquet")]
-pub mod parquet;
-#[cfg(feature = "parquet")]
-pub mod table;
+pub mod hub;
 
+use crate::layout;
 use crate::sample::tasks::{self, StoredTask};
 use crate::store::{Kind, Record, Store, StoreError};
 use passnet_graph::Diagnostic;
@@ -58,6 +57,11 @@ impl ExportOptions {
         let hint = "`passnet dataset stats` says what the store holds; `--kind` chooses";
         let store = store.path().display().to_string();
         Err(ExportError::Nothing(Diagnostic::file(store, message).with_hint(hint)))
+    }
+
+    /// Whether a file that came with a checkout is wanted: of lists and samples those of the wanted kinds.
+    fn wants_file(&self, path: &str) -> bool {
+        layout::kind_named(path).is_none_or(|kind| self.kinds.contains(&kind))
     }
 
     /// Says which graphs to write, given these tasks.

@@ -38,6 +38,19 @@ pub enum Rule {
     Published,
 }
 
+impl Rule {
+    /// What files call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::EverySixteenth => "every_sixteenth",
+            Self::BucketHeads => "bucket_heads",
+            Self::DtypeCoverage => "dtype_coverage",
+            Self::SparseRemainder => "sparse_remainder",
+            Self::Published => "published",
+        }
+    }
+}
+
 /// One task: graphs of one kind with one op sequence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PieceGroup {

@@ -7,6 +7,7 @@ use super::split::StructureDigest;
 use crate::progress::Progress;
 use crate::stage;
 use crate::store::{Kind, Record, Store, StoreError, StoreErrorKind};
+use crate::verify::Runner;
 use passnet_graph::read::read_folder;
 use passnet_graph::{Graph, GraphFiles};
 use serde::{Deserialize, Serialize};
@@ -49,12 +50,17 @@ pub enum SplitSide {
 impl StoredTask {
     /// What exported lists call the task's side.
     pub fn list_name(&self) -> &'static str {
-        match self.side {
-            Some(SplitSide::Evaluation) => "eval",
-            Some(SplitSide::Training) => "train",
-            Some(SplitSide::Withheld) => "withheld",
-            None => "all",
-        }
+        side_name(self.side)
+    }
+}
+
+/// What lists and tables call a side.
+pub(crate) fn side_name(side: Option<SplitSide>) -> &'static str {
+    match side {
+        Some(SplitSide::Evaluation) => "eval",
+        Some(SplitSide::Training) => "train",
+        Some(SplitSide::Withheld) => "withheld",
+        None => "all",
     }
 }
 
@@ -101,12 +107,25 @@ pub fn sample(
     workers: NonZeroUsize,
     progress: &dyn Progress,
 ) -> Result<Vec<StoredTask>, StoreError> {
+    sample_running(store, kinds, None, workers, progress).map(|(tasks, _)| tasks)
+}
+
+/// As [`sample`], without pieces that do not run; those are named, with the reason.
+pub fn sample_running(
+    store: &mut Store,
+    kinds: &[Kind],
+    runner: Option<Runner<'_>>,
+    workers: NonZeroUsize,
+    progress: &dyn Progress,
+) -> Result<(Vec<StoredTask>, Vec<(String, String)>), StoreError> {
     let mut records = Vec::new();
     for kind in kinds {
         records.extend(store.of_kind(*kind)?);
     }
     let mut members = Vec::with_capacity(records.len());
     let mut paths: BTreeMap<(PieceKind, Uid), String> = BTreeMap::new();
+    let mut refused = Vec::new();
+    let member = |record: &Record, files: &GraphFiles| member(record, files, runner);
     stage::read_all(
         store,
         records,
@@ -115,10 +134,14 @@ pub fn sample(
         progress,
         member,
         |record, member| {
-            if let Some(member) = member {
-                // Equal graphs under two paths are one member, known by the first path.
-                paths.entry((member.kind, member.uid)).or_insert(record.path);
-                members.push(member);
+            match member {
+                Some(Ok(member)) => {
+                    // Equal graphs under two paths are one member, known by the first path.
+                    paths.entry((member.kind, member.uid)).or_insert(record.path);
+                    members.push(member);
+                }
+                Some(Err(reason)) => refused.push((record.path, reason)),
+                None => {}
             }
             Ok(())
         },
@@ -148,19 +171,27 @@ pub fn sample(
     all.retain(|task| task.rule == Rule::Published);
     all.extend(tasks.iter().cloned());
     save(store, &all)?;
-    Ok(tasks)
+    Ok((tasks, refused))
 }
 
-fn member(record: &Record, files: &GraphFiles) -> Option<Member> {
+/// A piece as a member of tasks, or why it does not run; what is no piece or cannot be read is neither.
+fn member(
+    record: &Record,
+    files: &GraphFiles,
+    runner: Option<Runner<'_>>,
+) -> Option<Result<Member, String>> {
     let kind = PieceKind::of(record.description.kind)?;
     let folder = read_folder(files).ok()?;
-    Some(Member {
+    if let Some(Err(reason)) = runner.map(|run| run(files, &folder)) {
+        return Some(Err(reason));
+    }
+    Some(Ok(Member {
         uid: uid_of(record)?,
         kind,
         ops: ops_of(&folder.graph),
         shapes: folder.metas.iter().map(|meta| meta.shape.clone()).collect(),
         dtypes: folder.metas.iter().map(|meta| meta.dtype).collect(),
-    })
+    }))
 }
 
 fn ops_of(graph: &Graph) -> Vec<String> {
@@ -172,12 +203,15 @@ pub(crate) fn op_names(files: &GraphFiles) -> Option<Vec<String>> {
     read_folder(files).ok().map(|folder| ops_of(&folder.graph))
 }
 
+/// What the store knows a task by. Kinds share tasks of one id when both hold the same graphs; the kind keeps them apart.
+pub(crate) fn key(task: &StoredTask) -> String {
+    format!("{}/{}", task.kind.as_str(), task.path.as_deref().unwrap_or(&task.id))
+}
+
 pub(crate) fn save(store: &mut Store, tasks: &[StoredTask]) -> Result<(), StoreError> {
     let body = |task: &StoredTask| {
-        // Kinds share tasks of one id when both hold the same graphs; the kind keeps them apart.
-        let key = format!("{}/{}", task.kind.as_str(), task.path.as_deref().unwrap_or(&task.id));
         // Strings and numbers: cannot fail.
-        (key, serde_json::to_string(task).unwrap_or_default())
+        (key(task), serde_json::to_string(task).unwrap_or_default())
     };
     store.set_tasks(&tasks.iter().map(body).collect::<Vec<_>>())
 }

@@ -37,7 +37,7 @@ pub enum FileBody {
 }
 
 impl FileBody {
-    fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Text(_) => "text",
             Self::Script(_) => "script",
@@ -46,7 +46,7 @@ impl FileBody {
         }
     }
 
-    fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         match self {
             Self::Text(bytes) | Self::Script(bytes) => bytes,
             Self::Link(target) => target.as_bytes(),
@@ -54,7 +54,7 @@ impl FileBody {
         }
     }
 
-    fn read(kind: &str, bytes: Vec<u8>) -> Option<Self> {
+    pub(crate) fn read(kind: &str, bytes: Vec<u8>) -> Option<Self> {
         match kind {
             "text" => Some(Self::Text(bytes)),
             "script" => Some(Self::Script(bytes)),

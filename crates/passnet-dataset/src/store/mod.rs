@@ -17,6 +17,7 @@ mod files;
 mod maintain;
 mod mark;
 mod note;
+mod op_index;
 mod read;
 mod schema;
 mod write;
@@ -26,6 +27,7 @@ pub use error::{StoreError, StoreErrorKind};
 pub use files::{FileBody, StoredFile};
 pub use maintain::Compacted;
 pub use mark::Mark;
+pub use op_index::{OpCounts, Outline, Outlines};
 pub use read::Entries;
 pub use write::EntryChange;
 

@@ -290,7 +290,7 @@ fn parse_range(text: &str) -> Option<Range<u32>> {
     Some(start.parse().ok()?..end.parse().ok()?)
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     bytes
         .iter()

@@ -9,6 +9,7 @@ use super::reify::{VARIANTS, reify};
 use super::roles::Domain;
 use crate::describe::Made;
 use crate::layout::{self, ORIGINAL_SHAPE};
+use crate::legal::legalise;
 use crate::progress::Progress;
 use crate::stage::{self, Job, Product, StageReport};
 use crate::store::{Kind, Provenance, Record, Store, StoreError, Variant};
@@ -161,19 +162,20 @@ impl Maker<'_> {
                 continue;
             }
             let what = || format!("{} shape {shape_index}", wanted.name);
-            let piece = match cut_with(folder, types, &statistics, wanted.range.clone()) {
+            let mut piece = match cut_with(folder, types, &statistics, wanted.range.clone()) {
                 Ok(piece) => piece.folder,
                 Err(why) => {
                     self.product.refuse(what(), why);
                     continue;
                 }
             };
+            let piece_types = infer_folder(&piece);
+            legalise(&mut piece, &piece_types);
             let original = Variant { dtype: layout::ORIGINAL_DTYPE.into(), shape_index };
             if !self.add(number, &piece, original) {
                 // Sizes do not reach this piece, so its dtypes are made already.
                 continue;
             }
-            let piece_types = infer_folder(&piece);
             for &dtype in &self.options.dtypes {
                 match convert(&piece, &piece_types, dtype) {
                     Ok(converted) => {

@@ -236,7 +236,6 @@ impl Stat {
 
     /// Writes what is known into the description of a tensor, as graph folders record it.
     pub fn describe(&self, meta: &mut TensorMeta) {
-        let round = |value: f64| (value * 1e6).round() / 1e6;
         match meta.dtype.kind() {
             Kind::Integer => {
                 if self.min.is_finite() && self.max.is_finite() {
@@ -258,6 +257,15 @@ impl Stat {
             Kind::Bool | Kind::Complex => {}
         }
     }
+}
+
+/// Six digits after the point; of what is too small for that, six digits: an epsilon must not become zero.
+fn round(value: f64) -> f64 {
+    let magnitude = value.abs().log10().floor();
+    let digits = if magnitude < -3.0 { 5.0 - magnitude } else { 6.0 };
+    let scale = 10f64.powi(digits.min(300.0) as i32);
+    let rounded = (value * scale).round() / scale;
+    if rounded.is_finite() { rounded } else { value }
 }
 
 fn normal_density(z: f64) -> f64 {

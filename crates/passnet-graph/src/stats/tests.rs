@@ -110,3 +110,24 @@ fn a_description_has_the_fields_of_its_dtype() {
     assert_eq!(float.min_val.map(|n| n.as_f64()), Some(0.0));
     assert_eq!(float.max_val, None);
 }
+
+#[test]
+fn an_epsilon_is_not_rounded_to_zero() {
+    let written = |value: f64| {
+        let text = meta("x", "[]", "float32", "");
+        let files = GraphFiles::new("m")
+            .with(FileName::Model, "import torch\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, x):\n        return (x,)\n")
+            .with(FileName::WeightMeta, text);
+        let mut meta = read_folder(&files).unwrap().metas.remove(0);
+        Stat::constant(value).describe(&mut meta);
+        let bound = meta.min_val.map(|bound| bound.as_f64());
+        assert_eq!(bound, meta.mean);
+        meta.mean.unwrap()
+    };
+    assert_eq!(written(1e-12), 1e-12);
+    assert_eq!(written(-1.234_567_89e-7), -1.234_57e-7);
+    assert_eq!(written(0.123_456_789), 0.123_457);
+    assert_eq!(written(12.345_678_9), 12.345_679);
+    assert_eq!(written(0.0), 0.0);
+    assert_eq!(written(3.4e38), 3.4e38);
+}

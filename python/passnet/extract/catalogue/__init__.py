@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ..errors import CaptureError
 from ..model import Entry, Model, from_file
-from . import geometric, timm_models, torchaudio_models, torchvision_models, transformers_models
+from . import configurations, geometric, timm_models, torchaudio_models, torchvision_models, transformers_models
 
 SOURCES = {
     "timm": timm_models,
@@ -39,6 +39,8 @@ def build(entry: Entry) -> Callable[[], Model]:
     """How the model of an entry is made."""
     if entry.source == "file":
         return from_file(entry.options["factory"])
+    if entry.source == configurations.SOURCE:
+        return lambda: configurations.build(entry)
     if entry.source not in SOURCES:
         raise CaptureError("bad request", f"there is no catalogue `{entry.source}`")
     return lambda: SOURCES[entry.source].build(entry)

@@ -39,13 +39,17 @@ def build(entry: Entry) -> Model:
         raise CaptureError("no configuration", f"{made.__name__} names no configuration class")
     config = made.config_class()
     _change(config, entry.options.get("changes", {}))
+    return prepared(made, config)
+
+
+def prepared(made: Any, config: Any) -> Model:
+    """A model class with a configuration, ready for capture."""
     for part in (config, *_parts(config)):
         if hasattr(part, "use_cache"):
             part.use_cache = False
         # The default calls an operation of the package's own, which no graph can carry.
         part._experts_implementation = "batched_mm"
-    model = made(config)
-    return inputs_of(model, config)
+    return inputs_of(made(config), config)
 
 
 def _classes() -> list[tuple[str, str, str]]:

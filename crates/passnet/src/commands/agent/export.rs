@@ -1,6 +1,6 @@
 //! `passnet agent export`
 
-use super::attempts;
+use super::{attempts, verl_table};
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, warn};
 use clap::builder::PossibleValue;
@@ -168,7 +168,7 @@ pub fn run(args: &ExportArgs, out: &mut Output) -> Result<Outcome, CommandError>
     let mut written = Vec::new();
     for (path, lines) in &files {
         match is_table(args) {
-            true => write_table(path, lines)?,
+            true => verl_table::write(path, lines)?,
             false => write_lines(path, lines)?,
         }
         written.push(json!({ "file": path.display().to_string(), "lines": lines.len() }));
@@ -187,14 +187,6 @@ pub fn run(args: &ExportArgs, out: &mut Output) -> Result<Outcome, CommandError>
 fn is_table(args: &ExportArgs) -> bool {
     let is_parquet = args.out.extension().is_some_and(|ending| ending == "parquet");
     is_parquet && args.to == Format::For(Framework::Verl)
-}
-
-#[cfg(feature = "parquet")]
-use super::verl_table::write as write_table;
-
-#[cfg(not(feature = "parquet"))]
-fn write_table(_: &Path, _: &[Value]) -> Result<(), CommandError> {
-    Err(crate::commands::dataset::export::lacks_parquet())
 }
 
 /// Whole or not at all: a reader never finds half a file.

@@ -8,7 +8,6 @@ pub(in crate::commands) mod run;
 mod serve;
 pub(in crate::commands) mod session;
 mod show;
-#[cfg(feature = "parquet")]
 mod verl_table;
 
 use crate::error::{CommandError, Outcome};

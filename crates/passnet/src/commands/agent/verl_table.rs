@@ -1,61 +1,53 @@
 //! Lines for verl as the table that its recipes name: columns as its own preprocessing writes them.
 
 use crate::error::CommandError;
-use passnet_dataset::export::table::{
-    Int64Type, ParquetError, RowGroup, Table, lists, required, strings,
-};
+use passnet_dataset::parquet::{Field, Group, Table, Type};
 use serde_json::Value;
+use std::io;
 use std::path::Path;
 
 /// Rows that are written together.
 const GROUP_ROWS: usize = 4_096;
 
-const SCHEMA: &str = "message verl {
-  REQUIRED BYTE_ARRAY data_source (UTF8);
-  REQUIRED GROUP prompt (LIST) { REPEATED GROUP list { REQUIRED GROUP element {
-    REQUIRED BYTE_ARRAY role (UTF8);
-    REQUIRED BYTE_ARRAY content (UTF8);
-  } } }
-  REQUIRED BYTE_ARRAY ability (UTF8);
-  REQUIRED GROUP reward_model {
-    REQUIRED BYTE_ARRAY style (UTF8);
-    REQUIRED BYTE_ARRAY ground_truth (UTF8);
-  }
-  REQUIRED GROUP extra_info {
-    REQUIRED INT64 index;
-    REQUIRED BYTE_ARRAY task (UTF8);
-    REQUIRED BYTE_ARRAY split (UTF8);
-    REQUIRED INT64 tokens;
-  }
-}";
+fn fields() -> Vec<Field> {
+    let text = |name: &str| Field::required(name, Type::Text);
+    let number = |name: &str| Field::required(name, Type::Int64);
+    vec![
+        text("data_source"),
+        Field::groups("prompt", vec![text("role"), text("content")]),
+        text("ability"),
+        Field::group("reward_model", vec![text("style"), text("ground_truth")]),
+        Field::group(
+            "extra_info",
+            vec![number("index"), text("task"), text("split"), number("tokens")],
+        ),
+    ]
+}
 
 /// Writes the lines of `--to verl`, whole or not at all.
 pub(super) fn write(path: &Path, lines: &[Value]) -> Result<(), CommandError> {
-    let mut table = Table::create(path.to_owned(), SCHEMA)?;
-    for rows in lines.chunks(GROUP_ROWS) {
-        table.group(|group| write_rows(group, rows))?;
-    }
-    Ok(table.close()?)
+    let written = Table::create(path, fields()).and_then(|mut table| {
+        for rows in lines.chunks(GROUP_ROWS) {
+            table.group(|group| write_rows(group, rows))?;
+        }
+        table.close()
+    });
+    written.map_err(|error| CommandError::input(format!("{}: {error}", path.display())))
 }
 
-fn write_rows(group: &mut RowGroup<'_>, rows: &[Value]) -> Result<(), ParquetError> {
-    let text = |group: &mut RowGroup<'_>, place: &str| {
-        strings(
-            group,
-            rows.iter().map(|row| row.pointer(place).and_then(Value::as_str).unwrap_or("")),
-        )
+fn write_rows(group: &mut Group<'_>, rows: &[Value]) -> io::Result<()> {
+    let text = |group: &mut Group<'_>, place: &str| {
+        group.texts(rows.iter().map(|row| row.pointer(place).and_then(Value::as_str).unwrap_or("")))
     };
-    let number = |group: &mut RowGroup<'_>, place: &str| {
-        let values = rows.iter().map(|row| row.pointer(place).and_then(Value::as_i64).unwrap_or(0));
-        required::<Int64Type>(group, values)
+    let number = |group: &mut Group<'_>, place: &str| {
+        group
+            .numbers(rows.iter().map(|row| row.pointer(place).and_then(Value::as_i64).unwrap_or(0)))
     };
-    let messages = |group: &mut RowGroup<'_>, field: &str| {
-        let prompts = rows.iter().map(|row| row["prompt"].as_array().map(Vec::as_slice));
-        let texts = prompts.map(move |prompt| {
-            let messages = prompt.unwrap_or_default().iter();
-            messages.map(move |message| message[field].as_str().unwrap_or(""))
-        });
-        lists(group, texts)
+    let messages = |group: &mut Group<'_>, field: &str| {
+        group.lists(rows.iter().map(|row| {
+            let messages = row["prompt"].as_array().map(Vec::as_slice).unwrap_or_default();
+            messages.iter().map(|message| message[field].as_str().unwrap_or(""))
+        }))
     };
     text(group, "/data_source")?;
     messages(group, "role")?;

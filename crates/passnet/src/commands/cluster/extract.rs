@@ -5,7 +5,7 @@ use super::unit_worker::UnitWorker;
 use super::{ClusterArgs, Kind};
 use crate::commands::extract::listing::{Entry, entries};
 use crate::commands::extract::python::Server;
-use crate::commands::extract::{CaptureArgs, Catalogue, RESULTS, Record, SAMPLES, records};
+use crate::commands::extract::{CaptureArgs, Chosen, RESULTS, Record, SAMPLES, records};
 use crate::error::CommandError;
 use crate::interrupt;
 use passnet_cluster::bundle::{Packer, unpack};
@@ -24,14 +24,9 @@ const FACTORY: &str = "factory";
 const MAX_OWN_BYTES: u64 = 16 << 20;
 
 /// Captures models on the nodes of a cluster. What was done is in `results.jsonl`, as from one machine.
-pub fn capture(
-    models: &[String],
-    catalogue: &[Catalogue],
-    out: &Path,
-    args: &CaptureArgs,
-) -> Result<(), CommandError> {
+pub fn capture(chosen: Chosen<'_>, out: &Path, args: &CaptureArgs) -> Result<(), CommandError> {
     let cluster: &ClusterArgs = &args.cluster;
-    let entries = entries(models, catalogue, args)?;
+    let entries = entries(chosen, args)?;
     interrupt::finish_first("the same command goes on: what is captured stays captured");
     let settings = format!("{:?}", args.choices());
     let device = cluster.cluster_device.as_deref();

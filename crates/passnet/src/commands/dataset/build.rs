@@ -114,7 +114,8 @@ pub fn run(args: BuildArgs, output: &mut Output) -> Result<Outcome, CommandError
 fn capture_models(args: &BuildArgs) -> Result<Option<Models>, CommandError> {
     match (&args.from, &args.models) {
         (None, Some(models)) => {
-            extract::capture(&[], &args.from_catalogue, models, &args.capture)?;
+            let chosen = extract::Chosen { catalogue: &args.from_catalogue, ..Default::default() };
+            extract::capture(chosen, models, &args.capture)?;
             extract::check(models)?;
             let (records, refused) = (extract::records(models)?, extract::refused(models)?);
             Ok(Some(Models { records, refused }))

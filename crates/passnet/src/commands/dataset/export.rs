@@ -7,10 +7,10 @@ use crate::progress::Bar;
 use clap::{Args, ValueEnum};
 use passnet_dataset::content::check_path_part;
 use passnet_dataset::export::folders::export_folders;
-use passnet_dataset::export::{ExportError, ExportOptions, Exported};
-use passnet_dataset::store::Store;
+use passnet_dataset::export::hub::export_hub;
+use passnet_dataset::export::{ExportError, ExportOptions};
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub struct ExportArgs {
@@ -42,8 +42,9 @@ pub struct ExportArgs {
 enum FormatArg {
     /// Graph folders, sample folders and lists
     Folders,
-    /// Two tables: `graphs.parquet` and `tasks.parquet`
-    Parquet,
+    /// A folder for the Hugging Face hub: a card, and Parquet tables of graphs and tasks
+    #[value(alias = "parquet")]
+    Hub,
 }
 
 pub fn run(args: ExportArgs, output: &mut Output) -> Result<Outcome, CommandError> {
@@ -53,7 +54,7 @@ pub fn run(args: ExportArgs, output: &mut Output) -> Result<Outcome, CommandErro
     let options = ExportOptions { kinds: kinds(&args.kind, &PIECES), only_tasks: args.only_tasks };
     let done = match args.format {
         FormatArg::Folders => export_folders(&store, &args.out, &args.set, &options, &Bar::new())?,
-        FormatArg::Parquet => parquet(&store, &args.out, &options)?,
+        FormatArg::Hub => export_hub(&store, &args.out, &options, &Bar::new())?,
     };
     if output.is_json() {
         output.json(&json!({"graphs": done.graphs, "tasks": done.tasks, "files": done.files}))?;
@@ -65,25 +66,6 @@ pub fn run(args: ExportArgs, output: &mut Output) -> Result<Outcome, CommandErro
         output.line(format!("{} graphs and {} tasks written{files}", done.graphs, done.tasks))?;
     }
     Ok(Outcome::Done)
-}
-
-#[cfg(feature = "parquet")]
-fn parquet(store: &Store, out: &Path, options: &ExportOptions) -> Result<Exported, CommandError> {
-    use passnet_dataset::export::parquet::export_parquet;
-    Ok(export_parquet(store, out, options, &Bar::new())?)
-}
-
-#[cfg(not(feature = "parquet"))]
-fn parquet(_: &Store, _: &Path, _: &ExportOptions) -> Result<Exported, CommandError> {
-    Err(lacks_parquet())
-}
-
-#[cfg(not(feature = "parquet"))]
-pub(crate) fn lacks_parquet() -> CommandError {
-    CommandError::Lacking {
-        message: "this build of passnet cannot write Parquet".into(),
-        hint: "build it with `cargo build --release -p passnet --features parquet`".into(),
-    }
 }
 
 impl From<ExportError> for CommandError {

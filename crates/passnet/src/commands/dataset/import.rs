@@ -7,6 +7,7 @@ use crate::progress::Bar;
 use clap::Args;
 use passnet_dataset::checkout::{Checkout, CheckoutReport, import_checkout, is_checkout};
 use passnet_dataset::describe::describe;
+use passnet_dataset::hub::{Hub, HubReport, import_hub, is_hub};
 use passnet_dataset::import::{ImportOptions, ImportReport, import};
 use passnet_dataset::source::{self, GraphSource, Limits};
 use passnet_dataset::store::Store;
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// Graph folders, trees of them, `.tar.zst` archives, or PassNet checkouts
+    /// Graph folders, trees of them, `.tar.zst` archives, PassNet checkouts, or folders of tables
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
 
@@ -35,12 +36,15 @@ pub struct ImportArgs {
 enum Input {
     Graphs(Box<dyn GraphSource>),
     Checkout(Box<Checkout>),
+    Hub(Hub),
 }
 
 fn open(path: &Path) -> Result<Input, CommandError> {
-    Ok(match is_checkout(path) {
-        true => Input::Checkout(Box::new(Checkout::open(path, Limits::default())?)),
-        false => Input::Graphs(source::open(path, Limits::default())?),
+    let limits = Limits::default();
+    Ok(match () {
+        () if is_checkout(path) => Input::Checkout(Box::new(Checkout::open(path, limits)?)),
+        () if is_hub(path) => Input::Hub(Hub::open(path, limits)?),
+        () => Input::Graphs(source::open(path, limits)?),
     })
 }
 
@@ -52,7 +56,7 @@ pub fn run(args: ImportArgs, output: &mut Output) -> Result<Outcome, CommandErro
     let mut store = Store::open_for_writing(&args.store, workers)?;
     let bar = Bar::new();
     let mut total = ImportReport::default();
-    let mut checkouts = Vec::new();
+    let (mut checkouts, mut hubs) = (Vec::new(), Vec::new());
     for input in inputs {
         let report = match input {
             Input::Graphs(source) => import(&mut store, source, describe, options, &bar)?,
@@ -62,6 +66,12 @@ pub fn run(args: ImportArgs, output: &mut Output) -> Result<Outcome, CommandErro
                 checkouts.push(report);
                 graphs
             }
+            Input::Hub(hub) => {
+                let mut report = import_hub(&mut store, hub, options, &bar)?;
+                let graphs = std::mem::take(&mut report.graphs);
+                hubs.push(report);
+                graphs
+            }
         };
         total.added += report.added;
         total.replaced += report.replaced;
@@ -69,12 +79,21 @@ pub fn run(args: ImportArgs, output: &mut Output) -> Result<Outcome, CommandErro
         total.failed += report.failed;
         total.diagnostics.extend(report.diagnostics);
     }
-    let failed = total.failed > 0 || checkouts.iter().any(|report| report.failed > 0);
+    let failed = total.failed > 0
+        || checkouts.iter().any(|report| report.failed > 0)
+        || hubs.iter().any(|report| report.failed > 0);
     match output.is_json() {
-        true => output.json(&with_checkouts(&total, &checkouts))?,
+        true => {
+            let mut value = with_checkouts(&total, &checkouts);
+            if !hubs.is_empty() {
+                value["tables"] = hubs.iter().map(hub_json).collect();
+            }
+            output.json(&value)?;
+        }
         false => {
             show(output, &total)?;
             checkouts.iter().try_for_each(|report| show_checkout(output, report))?;
+            hubs.iter().try_for_each(|report| show_hub(output, report))?;
         }
     }
     Ok(Outcome::failed_if(failed))
@@ -97,6 +116,19 @@ fn with_checkouts(total: &ImportReport, checkouts: &[CheckoutReport]) -> Value {
         value["checkouts"] = checkouts.iter().map(one).collect();
     }
     value
+}
+
+fn hub_json(report: &HubReport) -> Value {
+    json!({
+        "tasks": report.tasks, "files": report.files, "failed": report.failed,
+        "errors": report.problems,
+    })
+}
+
+fn show_hub(output: &mut Output, report: &HubReport) -> Result<(), CommandError> {
+    report.problems.iter().for_each(|error| warn(&render_diagnostic(error)));
+    let HubReport { tasks, files, failed, .. } = report;
+    output.line(format!("{tasks} tasks and {files} files from tables, {failed} problems"))
 }
 
 fn show_checkout(output: &mut Output, report: &CheckoutReport) -> Result<(), CommandError> {

@@ -5,11 +5,14 @@ mod build;
 mod build_report;
 mod decompose;
 mod dedup;
-pub(in crate::commands) mod export;
+mod export;
+mod find;
 mod import;
+mod running;
 mod sample;
 mod split;
 mod stats;
+mod stats_page;
 mod vary;
 mod verify;
 
@@ -37,12 +40,15 @@ Examples:
 
 Run it again after an interruption: it continues. The same source gives the same store content.")]
     Build(Box<build::BuildArgs>),
-    /// Bring graphs from folder trees, archives or a PassNet checkout into a store
+    /// Bring graphs from folder trees, archives, a PassNet checkout or tables into a store
     #[command(after_help = "\
 Examples:
   passnet dataset import graphs.tar.zst --store corpus.pnds
   passnet dataset import PassNet/ --store published.pnds       a checkout, or a download of its data
   passnet dataset export published.pnds --out back/            the same files again
+
+A folder that `export --format hub` wrote, or one of its tables, comes back as it was, tasks included. What others wrote with
+pyarrow or `datasets` is read as well.
 
 A checkout has `graphs` and `samples`, `graph_lists` or `sample_lists`. Its graphs keep their paths, its samples become
 tasks with their published uids and sides, and all other files of these folders are kept as they are. Links are not
@@ -50,7 +56,22 @@ followed out of it.
 
 Exit code 1 means that something could not be read or was refused; the rest is in the store.")]
     Import(import::ImportArgs),
+    /// Say where in a store a pass matches, or which graphs have certain operations
+    #[command(after_help = "\
+Examples:
+  passnet dataset find bench/set/evaluation.pnds --pass examples/passes/rms_norm_gate
+  passnet dataset find bench/set/evaluation.pnds --op softmax,matmul --kind fusible
+  passnet dataset find bench/set/evaluation.pnds --op softmax --json --limit 100
+
+An index of operations leaves out what cannot match; a store with many graphs keeps it. Of graphs that differ in sizes
+alone one is read. Exit code 1 means that a pass matches nowhere, or that no graph has the operations.")]
+    Find(find::FindArgs),
     /// Count what a store holds: kinds, families, dtypes, unique graphs, operations, sizes
+    #[command(after_help = "\
+Examples:
+  passnet dataset stats bench/set/evaluation.pnds
+  passnet dataset stats bench/set/evaluation.pnds --html store.html        the same in pictures, one page
+  passnet dataset stats bench/set/evaluation.pnds --kind fusible --json")]
     Stats(stats::StatsArgs),
     /// Collapse equal graphs; the first by path stays and inherits the places of the others
     #[command(after_help = "\
@@ -67,12 +88,17 @@ Examples:
     /// Make shape and dtype variants of pieces
     Vary(vary::VaryArgs),
     /// Group pieces into tasks
+    #[command(after_help = "\
+Examples:
+  passnet dataset sample corpus.pnds
+  passnet dataset sample corpus.pnds --run        without pieces that the native engine refuses")]
     Sample(sample::SampleArgs),
     /// Choose evaluation tasks by coverage; the rest is for training, without overlap
     Split(split::SplitArgs),
     /// Check the five constraints that every graph of the dataset must meet
     #[command(after_help = "\
-The constraints: runnable, serialisable, decomposable, analysable, custom operations available.
+The constraints: runnable, serialisable, decomposable, analysable, custom operations available. Runnable means that every
+operation fits its operands; with `--run` graphs of moderate size are run, too, with inputs drawn as they are recorded.
 Exit code 1 means that at least one graph does not meet one of them.")]
     Verify(verify::VerifyArgs),
     /// Put evaluation tasks that run and compute something into a small store of their own
@@ -88,14 +114,16 @@ outputs are constant, not numbers, or the same for other inputs.
 
 A set of 200 fusible and 200 typical tasks is in the repository: bench/set/evaluation.pnds.")]
     Benchmark(benchmark::BenchmarkArgs),
-    /// Write graphs and tasks as other tools read them: PassNet's folders, or Parquet tables
+    /// Write graphs and tasks as other tools read them: PassNet's folders, or a folder for the Hugging Face hub
     #[command(after_help = "\
 Examples:
   passnet dataset export corpus.pnds --out dataset/ --kind fusible
   passnet dataset export published.pnds --out back/                     a checkout that was imported, byte for byte
-  passnet dataset export corpus.pnds --out tables/ --format parquet     for the Hugging Face hub
+  passnet dataset export corpus.pnds --out tables/ --format hub         for `datasets.load_dataset`
+  passnet dataset import tables/ --store again.pnds                     equal by content
 
-Parquet needs a build with the feature `parquet`; without it the exit code is 3.")]
+Tables are Parquet: `data/graphs/SPLIT-*.parquet` and `data/tasks/SPLIT.parquet`, named by the card `README.md`. The splits
+are `train`, `test` (evaluation), `withheld` and `other`.")]
     Export(export::ExportArgs),
 }
 
@@ -113,6 +141,7 @@ pub fn run(command: DatasetCommand, output: &mut Output) -> Result<Outcome, Comm
     let outcome = match command {
         DatasetCommand::Benchmark(args) => benchmark::run(args, output),
         DatasetCommand::Build(args) => build::run(*args, output),
+        DatasetCommand::Find(args) => find::run(args, output),
         DatasetCommand::Import(args) => import::run(args, output),
         DatasetCommand::Stats(args) => stats::run(args, output),
         DatasetCommand::Dedup(args) => dedup::run(args, output),

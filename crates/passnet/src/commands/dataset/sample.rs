@@ -1,11 +1,14 @@
 //! `passnet dataset sample`
 
+use super::running::RunArgs;
 use super::{KindArg, PIECES, StoreArgs, kinds};
 use crate::error::{CommandError, Outcome};
-use crate::output::{Output, table};
+use crate::output::{Output, table, warn};
 use crate::progress::Bar;
 use clap::Args;
-use passnet_dataset::sample::tasks::sample;
+use passnet_dataset::sample::tasks::sample_running;
+use passnet_dataset::verify::Runner;
+use passnet_graph::{GraphFiles, GraphFolder};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -17,12 +20,21 @@ pub struct SampleArgs {
     /// Group these kinds of pieces only
     #[arg(long, value_enum, value_delimiter = ',')]
     kind: Vec<KindArg>,
+
+    #[command(flatten)]
+    running: RunArgs,
 }
 
 pub fn run(args: SampleArgs, output: &mut Output) -> Result<Outcome, CommandError> {
     let mut store = args.store.write()?;
     let kinds = kinds(&args.kind, &PIECES);
-    let tasks = sample(&mut store, &kinds, args.store.workers.count(), &Bar::new())?;
+    let run = |files: &GraphFiles, folder: &GraphFolder| args.running.refusal(files, folder);
+    let runner: Option<Runner<'_>> = if args.running.is_asked() { Some(&run) } else { None };
+    let workers = args.store.workers.count();
+    let (tasks, refused) = sample_running(&mut store, &kinds, runner, workers, &Bar::new())?;
+    for (path, reason) in &refused {
+        warn(&format!("note: left out: {path}: {reason}"));
+    }
     if output.is_json() {
         for task in &tasks {
             let uids: Vec<&str> = task.graphs.iter().map(|graph| graph.uid.as_str()).collect();

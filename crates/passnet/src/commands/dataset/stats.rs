@@ -1,6 +1,6 @@
 //! `passnet dataset stats`
 
-use super::{KindArg, StoreArgs, kinds};
+use super::{KindArg, StoreArgs, kinds, stats_page};
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table};
 use crate::progress::Bar;
@@ -8,6 +8,7 @@ use clap::Args;
 use passnet_dataset::stats::{KindStats, Spread, Stats, stats};
 use passnet_dataset::store::Kind;
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub struct StatsArgs {
@@ -21,12 +22,21 @@ pub struct StatsArgs {
     /// Operations to list, most used first
     #[arg(long, default_value_t = 20, value_name = "N")]
     top: usize,
+
+    /// Write pictures as well: operations over families, the long tail, sizes, depth, lengths, what is alike
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 pub fn run(args: StatsArgs, output: &mut Output) -> Result<Outcome, CommandError> {
     let store = args.store.read()?;
     let kinds = kinds(&args.kind, &Kind::ALL);
     let stats = stats(&store, &kinds, args.store.workers.count(), &Bar::new())?;
+    if let Some(path) = &args.html {
+        std::fs::write(path, stats_page::page(&stats, &stats.pictures)).map_err(|error| {
+            CommandError::input(format!("{} cannot be written: {error}", path.display()))
+        })?;
+    }
     if output.is_json() {
         let value = serde_json::to_value(&stats).map_err(|e| CommandError::bug(e.to_string()))?;
         output.json(&value)?;

@@ -1,12 +1,14 @@
 //! `passnet dataset verify`
 
+use super::running::RunArgs;
 use super::{KindArg, StoreArgs, kinds};
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table};
 use crate::progress::Bar;
 use clap::Args;
 use passnet_dataset::store::Kind;
-use passnet_dataset::verify::{Constraint, Violation, verify};
+use passnet_dataset::verify::{Constraint, Runner, Violation, verify};
+use passnet_graph::{GraphFiles, GraphFolder};
 use serde_json::json;
 
 #[derive(Debug, Args)]
@@ -17,6 +19,9 @@ pub struct VerifyArgs {
     /// Look at these kinds only
     #[arg(long, value_enum, value_delimiter = ',')]
     kind: Vec<KindArg>,
+
+    #[command(flatten)]
+    running: RunArgs,
 }
 
 pub fn run(args: VerifyArgs, output: &mut Output) -> Result<Outcome, CommandError> {
@@ -34,7 +39,9 @@ pub fn run(args: VerifyArgs, output: &mut Output) -> Result<Outcome, CommandErro
             output.line(format!("{path}: not {}: {reason}", constraint.as_str()))
         })
     };
-    let report = verify(&store, &kinds, None, workers, &Bar::new(), |record, violations| {
+    let run = |files: &GraphFiles, folder: &GraphFolder| args.running.refusal(files, folder);
+    let runner: Option<Runner<'_>> = if args.running.is_asked() { Some(&run) } else { None };
+    let report = verify(&store, &kinds, runner, workers, &Bar::new(), |record, violations| {
         if shown.is_ok() {
             shown = each(&record.path, violations);
         }

@@ -1,7 +1,7 @@
 //! The models of an extraction by name: its units.
 
 use super::python::{self, records};
-use super::{CaptureArgs, Catalogue};
+use super::{CaptureArgs, Chosen};
 use crate::commands::shard::Part;
 use crate::error::CommandError;
 use passnet_bench::shard::Unit;
@@ -29,13 +29,9 @@ impl Entry {
 }
 
 /// The models that are asked for, in the order in which they are captured.
-pub fn entries(
-    models: &[String],
-    catalogue: &[Catalogue],
-    args: &CaptureArgs,
-) -> Result<Vec<Entry>, CommandError> {
+pub fn entries(chosen: Chosen<'_>, args: &CaptureArgs) -> Result<Vec<Entry>, CommandError> {
     let path = std::env::temp_dir().join(format!("passnet-models-{}.jsonl", std::process::id()));
-    let listed = python::list(models, catalogue, &path, args)
+    let listed = python::list(chosen, &path, args)
         .and_then(|()| std::fs::read_to_string(&path).map_err(CommandError::from));
     let _ = std::fs::remove_file(&path);
     let entry = |line: &str| serde_json::from_str::<Entry>(line);
@@ -68,12 +64,11 @@ impl CaptureArgs {
 
 /// Captures the models of one part, and says so when all of them have a record.
 pub(super) fn capture_part(
-    models: &[String],
-    catalogue: &[Catalogue],
+    chosen: Chosen<'_>,
     out: &Path,
     args: &CaptureArgs,
 ) -> Result<(), CommandError> {
-    let entries = entries(models, catalogue, args)?;
+    let entries = entries(chosen, args)?;
     let all = || units(&entries);
     let part = Part::begin(args.shard, Some(out), "extract", args.choices(), all)?;
     let Some(part) = part else { return Ok(()) };

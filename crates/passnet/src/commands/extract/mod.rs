@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 Examples:
   passnet extract my_model.py:factory --out graphs/
   passnet extract --catalogue timm --only 'timm/resnet*' --out graphs/ --jobs 8
+  passnet extract --configs mirror/ --out graphs/                   config.json files, without their weights
   passnet extract --catalogue all --out graphs/ --seconds 3600      run again to continue
   passnet extract --catalogue all --cluster auto --out graphs/      on the nodes of a Ray cluster
   passnet extract --catalogue all --shard 0/8 --out parts/0      one of eight parts, for `passnet merge`
@@ -35,12 +36,16 @@ Graphs that do not meet the dataset's constraints are moved to OUT/refused, with
 Exit code 1 means that some models gave no graph or a refused one; the others are there.")]
 pub struct ExtractArgs {
     /// Factories of modules with inputs
-    #[arg(value_name = "FILE.py:FACTORY", required_unless_present = "catalogue")]
+    #[arg(value_name = "FILE.py:FACTORY", required_unless_present_any = ["catalogue", "configs"])]
     models: Vec<String>,
 
     /// Models of these packages, as far as they are installed
     #[arg(long, value_enum, value_delimiter = ',')]
     catalogue: Vec<Catalogue>,
+
+    /// Models of published configurations: a folder with `config.json` files, or `hub` (`hub:N` for the N most used)
+    #[arg(long, value_name = "DIR|hub")]
+    configs: Option<String>,
 
     /// The folder for samples/ and results.jsonl
     #[arg(long, value_name = "DIR")]
@@ -53,7 +58,7 @@ pub struct ExtractArgs {
 /// How models are captured.
 #[derive(Debug, Args)]
 pub struct CaptureArgs {
-    /// Of the catalogue, models whose FAMILY/NAME matches
+    /// Of the catalogue and of configurations, models whose FAMILY/NAME matches
     #[arg(long, default_value = "*", value_name = "PATTERN")]
     pub only: String,
 
@@ -122,25 +127,35 @@ impl Catalogue {
     }
 }
 
+/// Which models are captured.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Chosen<'a> {
+    /// Factories, as `FILE.py:FACTORY`.
+    pub models: &'a [String],
+    pub catalogue: &'a [Catalogue],
+    /// A folder with published configurations, or the hub.
+    pub configs: Option<&'a str>,
+}
+
 /// Captures models, all of them or one part. What was done is in `results.jsonl`.
-pub fn capture(
-    models: &[String],
-    catalogue: &[Catalogue],
-    out: &Path,
-    args: &CaptureArgs,
-) -> Result<(), CommandError> {
+pub fn capture(chosen: Chosen<'_>, out: &Path, args: &CaptureArgs) -> Result<(), CommandError> {
     match args.shard {
-        None if args.cluster.is_asked() => cluster::capture(models, catalogue, out, args),
-        Some(_) => listing::capture_part(models, catalogue, out, args),
+        None if args.cluster.is_asked() => cluster::capture(chosen, out, args),
+        Some(_) => listing::capture_part(chosen, out, args),
         None => {
             Part::begin(None, Some(out), "extract", [], Vec::new)?;
-            python::capture(models, catalogue, out, args)
+            python::capture(chosen, out, args)
         }
     }
 }
 
 pub fn run(args: ExtractArgs, output: &mut Output) -> Result<Outcome, CommandError> {
-    capture(&args.models, &args.catalogue, &args.out, &args.capture)?;
+    let chosen = Chosen {
+        models: &args.models,
+        catalogue: &args.catalogue,
+        configs: args.configs.as_deref(),
+    };
+    capture(chosen, &args.out, &args.capture)?;
     let records = records(&args.out)?;
     let graphs = check(&args.out)?;
     show::show(output, &records, &graphs)?;

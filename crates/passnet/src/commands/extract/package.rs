@@ -8,6 +8,7 @@ pub(in crate::commands) const FILES: &[(&str, &str)] = &python_files![
     "passnet/extract/__main__.py",
     "passnet/extract/capture.py",
     "passnet/extract/catalogue/__init__.py",
+    "passnet/extract/catalogue/configurations.py",
     "passnet/extract/catalogue/geometric.py",
     "passnet/extract/catalogue/timm_models.py",
     "passnet/extract/catalogue/torchaudio_models.py",

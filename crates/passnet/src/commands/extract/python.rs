@@ -1,7 +1,7 @@
 //! The extractor as a process: our Python package under the user's Python.
 
 use super::package::FILES;
-use super::{CaptureArgs, Catalogue};
+use super::{CaptureArgs, Chosen};
 use crate::commands::doctor::python;
 use crate::error::CommandError;
 use passnet_dataset::parallel;
@@ -40,15 +40,8 @@ impl Record {
 }
 
 /// Runs the extractor to its end; its progress goes to our stderr. What it did is in `results.jsonl`.
-pub fn capture(
-    models: &[String],
-    catalogue: &[Catalogue],
-    out: &Path,
-    args: &CaptureArgs,
-) -> Result<(), CommandError> {
-    let mut chosen: Vec<OsString> = models.iter().map(OsString::from).collect();
-    chosen.extend(catalogue_arguments(catalogue, args));
-    capture_chosen(&chosen, out, args)
+pub fn capture(chosen: Chosen<'_>, out: &Path, args: &CaptureArgs) -> Result<(), CommandError> {
+    capture_chosen(&arguments(chosen, args), out, args)
 }
 
 /// As [`capture`], for the models of a list that [`list`] wrote, or a part of it.
@@ -62,23 +55,30 @@ pub(super) fn capture_list(
 
 /// Writes which models are asked for, one JSON object a line.
 pub(super) fn list(
-    models: &[String],
-    catalogue: &[Catalogue],
+    chosen: Chosen<'_>,
     path: &Path,
     args: &CaptureArgs,
 ) -> Result<(), CommandError> {
     let extractor = Extractor::find(args)?;
     let mut command = extractor.command();
-    command.args(models).args(catalogue_arguments(catalogue, args));
+    command.args(arguments(chosen, args));
     extractor.finish(command.arg("--list-only").arg("--out").arg(path), path)
 }
 
-fn catalogue_arguments(catalogue: &[Catalogue], args: &CaptureArgs) -> Vec<OsString> {
-    if catalogue.is_empty() {
-        return Vec::new();
+/// What says which models.
+fn arguments(chosen: Chosen<'_>, args: &CaptureArgs) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = chosen.models.iter().map(OsString::from).collect();
+    if !chosen.catalogue.is_empty() {
+        let names: Vec<&str> = chosen.catalogue.iter().map(|one| one.package()).collect();
+        arguments.extend(["--catalogue".into(), names.join(",").into()]);
     }
-    let names: Vec<&str> = catalogue.iter().map(|one| one.package()).collect();
-    vec!["--catalogue".into(), names.join(",").into(), "--only".into(), (&args.only).into()]
+    if let Some(place) = chosen.configs {
+        arguments.extend(["--configs".into(), place.into()]);
+    }
+    if arguments.len() > chosen.models.len() {
+        arguments.extend(["--only".into(), (&args.only).into()]);
+    }
+    arguments
 }
 
 /// The options that say how models are captured.
