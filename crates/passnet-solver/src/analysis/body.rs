@@ -170,6 +170,11 @@ impl Body {
         self.stores.iter().for_each(|store| visit(&store.address));
     }
 
+    /// Whether some loop has no step in some graph, so that nothing is computed there.
+    pub fn is_idle_somewhere(&self) -> bool {
+        self.axes.iter().any(|size| size.values().contains(&0))
+    }
+
     /// How many reductions a value waits for.
     pub fn stage(&self, id: VarId) -> usize {
         let below = self.operands(id).into_iter().map(|v| self.stage(v)).max().unwrap_or(0);

@@ -30,6 +30,8 @@ pub struct KernelText {
     pub slabs: Option<String>,
     /// Whether it rounds on the way, where eager stores something.
     pub rounds: bool,
+    /// Whether its results have no elements in some graph, where no grid fits.
+    pub is_idle_somewhere: bool,
 }
 
 impl KernelText {
@@ -73,6 +75,7 @@ impl KernelText {
             columns,
             slabs,
             rounds,
+            is_idle_somewhere: body.is_idle_somewhere(),
         })
     }
 

@@ -82,6 +82,7 @@ impl Part {
         let host = HostSide {
             contiguous: host.contiguous.clone(),
             results: pairs(&host.results),
+            early: Vec::new(),
             sizes: pairs(&host.sizes),
             steps: renamed(&host.steps),
             defined: host.defined,

@@ -182,6 +182,7 @@ impl<'p> Lower<'p> {
         }
         self.check_updates()?;
         self.body.reduced = self.reduced.iter().flatten().copied().collect();
+        self.check_idle_loops()?;
         self.check_reductions()
     }
 
@@ -307,6 +308,9 @@ impl<'p> Lower<'p> {
         // A condition on loops that the place does not follow cannot lead outside.
         let mut guards = self.guards.clone();
         guards.retain(|guard| !self.axes_of(&guard.index).is_disjoint(&axes));
+        if guards.is_empty() || guards.len() < self.guards.len() {
+            self.check_has_elements(node)?;
+        }
         if guards.iter().any(|guard| !self.axes_of(&guard.index).is_subset(&axes)) {
             refuse!("a condition looks at more loops than the place it guards");
         }
