@@ -54,6 +54,7 @@ pub fn together(
         parameters: wrapper.parameters,
         arguments: wrapper.arguments,
         kernel: format!("{}\n\n{}", functions.join("\n\n"), kernel(&parts, stem)),
+        calls_library: parts.iter().any(|part| part.kernel.calls_library()),
         wrapper: wrapper.text,
     })
 }

@@ -4,6 +4,7 @@ use super::super::body::{Kind, VarId};
 use super::super::index::{Atom, Index};
 use super::super::{Refusal, Size, refuse};
 use super::{Lower, Wanted};
+use crate::expression::{A, B, Expr};
 use passnet_graph::infer::Value;
 use passnet_graph::ops::{Bound, Op};
 use passnet_graph::{Arg, NodeId};
@@ -292,8 +293,8 @@ impl Lower<'_> {
                     let size = from[moved.len()].clone();
                     let row = self.pull(place, &own)?;
                     let size = self.extent(&size);
-                    let row =
-                        self.text(Kind::Int, "tl.where({0} < 0, {0} + {1}, {0})", &[row, size]);
+                    let from_end = Expr::select(A.below(Expr::int(0)), A + B, A);
+                    let row = self.compute(Kind::Int, from_end, &[row, size]);
                     moved.push(Index::atom(Atom::Value(row), self.piece.graphs));
                 }
                 _ => refuse!("a subscript of a kind that has no loop form"),
