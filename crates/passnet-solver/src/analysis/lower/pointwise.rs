@@ -136,9 +136,14 @@ impl Lower<'_> {
     fn arithmetic(&mut self, wanted: Wanted<'_, '_>, result: Kind) -> Result<VarId, Refusal> {
         let Wanted { node, bound, index } = wanted;
         let rounding = bound.arg("rounding_mode");
-        if rounding.as_str() == Some("floor") && result == Kind::Int {
+        if let Some(mode) = rounding.as_str().filter(|mode| matches!(*mode, "floor" | "trunc")) {
             let [a, b] = self.pair(node, bound, "other", index)?;
-            return Ok(self.whole_division(Op::FloorDivide, a, b));
+            return match (mode, result) {
+                ("floor", Kind::Int) => Ok(self.whole_division(Op::FloorDivide, a, b)),
+                ("floor", Kind::Float) => Ok(self.float_division(Op::FloorDivide, a, b)),
+                (_, Kind::Bool) => Err(self.unsupported(bound)),
+                _ => Ok(self.division_towards_zero(a, b, result)),
+            };
         }
         if !rounding.is_none() || bound.float("alpha").is_some_and(|a| a != 1.0) {
             return Err(self.unsupported(bound));
@@ -210,21 +215,43 @@ impl Lower<'_> {
         if result != Kind::Float {
             return Err(self.unsupported(bound));
         }
-        let (a, b) = (self.cast(a, result), self.cast(b, result));
-        let quotient = self.compute(result, Expr::call("tl.floor", [A / B]), &[a, b]);
-        if bound.op == Op::FloorDivide {
-            return Ok(quotient);
+        Ok(self.float_division(bound.op, a, b))
+    }
+
+    /// Floats divided downwards by way of the rest, which is exact: a quotient may be rounded up to the next whole number.
+    fn float_division(&mut self, op: Op, a: VarId, b: VarId) -> VarId {
+        let (a, b) = (self.cast(a, Kind::Float), self.cast(b, Kind::Float));
+        let (x, y) = (self.spread(a, b), self.spread(b, a));
+        let rest = self.compute(Kind::Float, Expr::call("libdevice.fmod", [A, B]), &[x, y]);
+        let is_above = self.compute(Kind::Bool, has_other_sign(), &[rest, b]);
+        if op == Op::Remainder {
+            let formula = Expr::select(A, B + C, B);
+            return self.compute(Kind::Float, formula, &[is_above, rest, b]);
         }
-        Ok(self.compute(result, A - B * C, &[a, b, quotient]))
+        let quotient = self.compute(Kind::Float, (A - B) / C, &[a, rest, b]);
+        let lower = Expr::select(A, B - Expr::float(1.0), B);
+        let lower = self.compute(Kind::Float, lower, &[is_above, quotient]);
+        let whole = Expr::call("libdevice.rint", [C]);
+        let formula = Expr::select(B.equals(Expr::int(0)), A / B, whole);
+        self.compute(Kind::Float, formula, &[a, b, lower])
+    }
+
+    /// A quotient cut to the whole number next to it on the way to zero.
+    fn division_towards_zero(&mut self, a: VarId, b: VarId, result: Kind) -> VarId {
+        let (a, b) = (self.cast(a, result), self.cast(b, result));
+        if result == Kind::Int {
+            return self.compute(result, Expr::binary(Binary::FloorOver, A, B), &[a, b]);
+        }
+        let quotient = self.compute(result, A / B, &[a, b]);
+        let [up, down] = ["tl.ceil", "tl.floor"].map(|function| Expr::call(function, [A]));
+        self.compute(result, Expr::select(A.below(Expr::int(0)), up, down), &[quotient])
     }
 
     /// Whole numbers divided downwards, as torch does it; a kernel divides towards zero.
     fn whole_division(&mut self, op: Op, a: VarId, b: VarId) -> VarId {
         let (a, b) = (self.cast(a, Kind::Int), self.cast(b, Kind::Int));
-        let zero = || Expr::int(0);
         let rest = self.compute(Kind::Int, Expr::binary(Binary::Modulo, A, B), &[a, b]);
-        let is_above = A.differs(zero()).and(A.below(zero()).differs(B.below(zero())));
-        let is_above = self.compute(Kind::Bool, is_above, &[rest, b]);
+        let is_above = self.compute(Kind::Bool, has_other_sign(), &[rest, b]);
         match op {
             Op::Remainder => {
                 self.compute(Kind::Int, Expr::select(A, B + C, B), &[is_above, rest, b])
@@ -371,6 +398,11 @@ impl Lower<'_> {
                 let softplus = Expr::select(A.above(Expr::int(20)), A, power);
                 A * Expr::call("libdevice.tanh", [softplus])
             }
+            Op::LogSigmoid => {
+                let power = Expr::call("tl.exp", [-Expr::call("tl.abs", [A])]);
+                Expr::call("tl.minimum", [A, Expr::float(0.0)])
+                    - Expr::call("libdevice.log1p", [power])
+            }
             Op::Threshold => {
                 let is_low = Expr::binary(Binary::AtMost, A, given("threshold")?);
                 Expr::select(is_low, given("value")?, A)
@@ -396,6 +428,12 @@ fn extreme(function: &'static str, kind: Kind) -> Formula {
         }
         _ => formula,
     }
+}
+
+/// Whether a rest is not zero and has not the sign of what was divided by.
+fn has_other_sign() -> Formula {
+    let zero = || Expr::int(0);
+    A.differs(zero()).and(A.below(zero()).differs(B.below(zero())))
 }
 
 /// The operand where it is above zero, else a part of it.

@@ -31,19 +31,9 @@ impl Lower<'_> {
                 let count = self.count(&from, &dims)?;
                 Ok(self.compute(Kind::Float, A / B, &[total, count]))
             }
-            Op::Amax | Op::Amin => {
+            Op::Amax | Op::Amin | Op::Max | Op::Min => {
                 let x = self.pull(source, &place)?;
-                let fold = if bound.op == Op::Amax { Fold::Max } else { Fold::Min };
-                let found = self.fold(fold, x)?;
-                if self.kind(x) != Kind::Float {
-                    return Ok(found);
-                }
-                // A fold of a GPU leaves NaN out, which torch gives back.
-                let is_nan = self.compute(Kind::Float, A.differs(A).to(Type::Float32), &[x]);
-                let has_nan = self.fold(Fold::Max, is_nan)?;
-                let nan = Expr::float(f64::NAN);
-                let formula = Expr::select(A.differs(Expr::int(0)), nan, B);
-                Ok(self.compute(Kind::Float, formula, &[has_nan, found]))
+                self.extreme(x, matches!(bound.op, Op::Amax | Op::Max))
             }
             Op::Argmax | Op::Argmin => {
                 let x = self.pull(source, &place)?;
@@ -93,6 +83,42 @@ impl Lower<'_> {
                 Ok(self.compute(Kind::Float, Expr::call("tl.sqrt", [A]), &[total]))
             }
             _ => Err(self.unsupported(bound)),
+        }
+    }
+
+    /// The largest or smallest value of a row.
+    fn extreme(&mut self, x: VarId, largest: bool) -> Result<VarId, Refusal> {
+        let found = self.fold(if largest { Fold::Max } else { Fold::Min }, x)?;
+        if self.kind(x) != Kind::Float {
+            return Ok(found);
+        }
+        // A fold of a GPU leaves NaN out, which torch gives back.
+        let is_nan = self.compute(Kind::Float, A.differs(A).to(Type::Float32), &[x]);
+        let has_nan = self.fold(Fold::Max, is_nan)?;
+        let formula = Expr::select(A.differs(Expr::int(0)), Expr::float(f64::NAN), B);
+        Ok(self.compute(Kind::Float, formula, &[has_nan, found]))
+    }
+
+    /// What `max` and `min` give along a dimension: the values, or their places.
+    pub(super) fn extreme_along(
+        &mut self,
+        list: NodeId,
+        bound: &Bound<'_>,
+        which: usize,
+        index: &[Index],
+    ) -> Result<VarId, Refusal> {
+        let source = self.input_node(list, bound, "input")?;
+        let from = self.piece.shape(source)?;
+        if from.is_empty() {
+            return Err(self.unsupported(bound));
+        }
+        let dim = self.dim(bound.arg("dim"), from.len())?;
+        let place = self.place_in_source(index, &from, &[dim], bound.flag("keepdim"))?;
+        let x = self.pull(source, &place)?;
+        let largest = bound.op == Op::Max;
+        match which {
+            0 => self.extreme(x, largest),
+            _ => self.place_of_extreme(x, &place[dim], largest),
         }
     }
 

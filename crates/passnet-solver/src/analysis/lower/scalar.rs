@@ -5,6 +5,7 @@ use super::super::index::Index;
 use super::super::{Refusal, refuse};
 use super::{Lower, Wanted};
 use crate::expression::{A, B, Expr, Literal};
+use passnet_cpu::halves::{round_to_bf16, round_to_f16};
 use passnet_graph::ops::{Bound, Op};
 use passnet_graph::{Arg, DType};
 
@@ -29,9 +30,16 @@ impl Lower<'_> {
             _ => None,
         };
         let is_half = |dtype: &DType| dtype.is_float() && dtype.size() < 4;
-        if self.piece.dtypes(node).iter().any(is_half) && !fill.is_some_and(is_exact_in_half) {
-            refuse!("`{}` rounds its numbers to half precision", bound.op.name());
-        }
+        let dtypes = self.piece.dtypes(node);
+        let fill = match dtypes.iter().any(is_half) {
+            false => fill,
+            true => {
+                let Some(rounded) = fill.and_then(|value| in_half(value, &dtypes)) else {
+                    refuse!("`{}` rounds its numbers to half precision", bound.op.name())
+                };
+                Some(rounded)
+            }
+        };
         match (fill, bound.op) {
             (Some(value), _) => Ok(self.number(kind, literal(value, kind))),
             (None, Op::Arange) => self.arange(bound, index, kind),
@@ -123,10 +131,15 @@ fn flatten(data: &Arg, numbers: &mut Vec<Option<f64>>) {
     }
 }
 
-/// Whether both half types hold a number as it is: few bits, and no extreme size.
-fn is_exact_in_half(value: f64) -> bool {
-    let short = f32::from_bits((value as f32).to_bits() & 0xffff_0000);
-    f64::from(short) == value && (value == 0.0 || (6.2e-5..=65504.0).contains(&value.abs()))
+/// A number as the half type holds it that all graphs have; where they have both, a number that both hold as it is.
+fn in_half(value: f64, dtypes: &[DType]) -> Option<f64> {
+    let rounded = |dtype: &DType| match dtype {
+        DType::Float16 => f64::from(round_to_f16(value as f32)),
+        DType::BFloat16 => f64::from(round_to_bf16(value as f32)),
+        _ => value,
+    };
+    let first = rounded(dtypes.first()?);
+    dtypes.iter().all(|dtype| rounded(dtype).to_bits() == first.to_bits()).then_some(first)
 }
 
 fn literal(value: f64, kind: Kind) -> Literal {

@@ -373,8 +373,10 @@ impl Lower<'_> {
             _ => refuse!("no list"),
         };
         let which = self.dim(which, count)?;
-        if bound.op == Op::Meshgrid {
-            return self.grid(list, &bound, which, index);
+        match bound.op {
+            Op::Meshgrid => return self.grid(list, &bound, which, index),
+            Op::Max | Op::Min => return self.extreme_along(list, &bound, which, index),
+            _ => {}
         }
         let first = match bound.values.first() {
             Some(passnet_graph::ops::Value::Given(arg)) => *arg,
