@@ -170,6 +170,7 @@ impl<'f> Finder<'f> {
                     | Class::Normalisation
                     | Class::Pooling
                     | Class::Resampling => true,
+                    Class::Contraction => family.tries_product(id),
                     // Out of a pair it is taken by whoever computes the pair.
                     Class::Indexing if bound.op == Op::GetItem => !call
                         .args

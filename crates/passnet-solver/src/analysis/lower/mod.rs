@@ -7,6 +7,7 @@ mod movement;
 mod norm;
 mod outputs;
 mod pointwise;
+mod product;
 mod reduce;
 mod scalar;
 mod view;
@@ -255,6 +256,7 @@ impl<'p> Lower<'p> {
                 | Class::Scan
                 | Class::Normalisation
                 | Class::Pooling
+                | Class::Contraction
         ) || converts();
         let half = self.piece.dtypes(node).iter().any(|dtype| dtype.is_float() && dtype.size() < 4);
         if !computes || !half || self.kind(var) != Kind::Float || self.is_stored_only(node) {
@@ -447,6 +449,7 @@ impl<'p> Lower<'p> {
             Class::Normalisation => self.normalisation(wanted),
             Class::Pooling | Class::Resampling => self.window(wanted),
             Class::Creation => self.creation(wanted),
+            Class::Contraction => self.product(wanted),
             _ => Err(self.unsupported(bound)),
         }
     }

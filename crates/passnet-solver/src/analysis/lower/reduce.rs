@@ -324,7 +324,11 @@ impl Lower<'_> {
     }
 
     /// Loops to fold: those already folded, those of the main output that the result does not vary with, or new ones.
-    fn loops_for(&mut self, index: &[Index], sizes: &[Size]) -> Result<Vec<Index>, Refusal> {
+    pub(super) fn loops_for(
+        &mut self,
+        index: &[Index],
+        sizes: &[Size],
+    ) -> Result<Vec<Index>, Refusal> {
         let mut used = BTreeSet::new();
         for index in index {
             used.extend(self.axes_of(index));
