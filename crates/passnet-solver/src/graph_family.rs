@@ -35,7 +35,11 @@ pub struct GraphFamily {
     /// Whether a node's tensor is out of a kernel's reach, because it lies in the host's memory.
     on_host: Vec<bool>,
     is_for_gpu: bool,
+    with_products: bool,
 }
+
+/// Rows of a product that kernels are tried for.
+const MOST_ROWS: i64 = 4;
 
 impl GraphFamily {
     pub fn graph(&self) -> &Graph {
@@ -59,6 +63,40 @@ impl GraphFamily {
     pub fn run_on_gpu(&mut self) {
         self.on_host = on_host(self);
         self.is_for_gpu = true;
+    }
+
+    /// From now on kernels compute narrow products, too, with what stands around them.
+    pub fn try_products(&mut self) {
+        self.with_products = true;
+    }
+
+    /// Whether there is a product that a kernel might compute.
+    pub fn has_narrow_products(&self) -> bool {
+        self.graph().calls().any(|(id, _)| self.is_narrow_product(id))
+    }
+
+    pub(crate) fn tries_product(&self, id: NodeId) -> bool {
+        self.with_products && self.is_narrow_product(id)
+    }
+
+    /// Whether a node multiplies at most a few rows with a matrix: a linear layer or a convolution of single pixels.
+    fn is_narrow_product(&self, id: NodeId) -> bool {
+        let Some(bound) = self.graph().call(id).and_then(|call| call.bind().ok()) else {
+            return false;
+        };
+        let Some(weight) = bound.arg("weight").as_node() else { return false };
+        self.members.iter().all(|member| {
+            let tensor = |id: NodeId| member.types.value(id).as_tensor();
+            let (Some(result), Some(weight)) = (tensor(id), tensor(weight)) else { return false };
+            let is_matrix = match bound.op {
+                Op::Linear => weight.rank() == 2,
+                Op::Conv2d => {
+                    weight.rank() == 4 && weight.shape[2..].iter().all(|size| size.size == 1)
+                }
+                _ => false,
+            };
+            is_matrix && result.elements() <= MOST_ROWS.saturating_mul(weight.shape[0].size)
+        })
     }
 
     /// Whether passes compute what nobody needs: eager does, too, and on a GPU a kernel that shares its launch does it for
@@ -109,6 +147,7 @@ pub fn families(graphs: Vec<TypedGraph>) -> Vec<GraphFamily> {
                 members: Vec::new(),
                 on_host: Vec::new(),
                 is_for_gpu: false,
+                with_products: false,
             })
             .members
             .push(graph);

@@ -2,10 +2,11 @@
 
 use crate::analysis::groups::groups;
 use crate::emit::{MANIFEST, SHARED, solution_files};
-use crate::explain::{self, Explanation, Rates};
+use crate::explain::{self, Explanation, LeftNode, Rates};
 use crate::graph_family::{GraphFamily, TypedGraph, families};
 use crate::portfolio::{Pass, Portfolio, outline};
 use crate::solver::{Solver, load};
+use crate::whole_graph::{GAINS, WholeGraphs};
 use passnet_bench::sample::Sample;
 use passnet_engine::Engine;
 use passnet_graph::GraphFiles;
@@ -19,7 +20,7 @@ pub use crate::options::SolveOptions;
 /// What was done and why.
 pub const EXPLANATION: &str = "explain.json";
 /// A solution is found again only if it was made by the same rules.
-const RULES: &str = "14";
+const RULES: &str = "15";
 
 /// Why a task could not be worked on.
 #[derive(Debug)]
@@ -129,33 +130,17 @@ fn attempt(
     if options.for_gpu || !engine.computes_on_host() {
         families.iter_mut().for_each(GraphFamily::run_on_gpu);
     }
-    let mut solver = Solver {
-        engine,
-        sample,
-        rates,
-        options,
-        portfolio: Portfolio::default(),
-        passthroughs: BTreeMap::new(),
-        smallest_tried: BTreeSet::new(),
-    };
-    let mut left = Vec::new();
-    for (number, family) in families.iter().enumerate() {
-        let (groups, others) = groups(family, options.most_operations);
-        left.extend(explain::left(family, &others));
-        for group in &groups {
-            solver.portfolio.count_place(&outline(group), number);
+    let place = (engine, rates, sample, options);
+    let mut found = Found::of(place, &families);
+    // A library's product is hard to beat, so that kernels with one must be measured.
+    if options.tune && families.iter().any(GraphFamily::has_narrow_products) {
+        families.iter_mut().for_each(GraphFamily::try_products);
+        let with_products = Found::of(place, &families);
+        if with_products.worth() > found.worth() + GAINS.ln() {
+            found = with_products;
         }
-        solver.select(number, family, &groups);
     }
-    solver.check(&families);
-    let mut whole_graphs = None;
-    if options.tune {
-        whole_graphs = Some(solver.race_whole_graphs(&families));
-        solver.verify(&families);
-    } else {
-        solver.serve_the_rest(&families);
-    }
-    let Portfolio { passes, dropped, .. } = solver.portfolio;
+    let Found { portfolio: Portfolio { passes, dropped, .. }, left, whole_graphs } = found;
     let (wins, whole_graphs) =
         whole_graphs.map_or((None, Vec::new()), |found| (Some(found.wins), found.graphs));
     let explanation = Explanation {
@@ -171,6 +156,54 @@ fn attempt(
         seconds: started.elapsed().as_secs_f64(),
     };
     write(folder, &passes, explanation)
+}
+
+/// What solving the families of a task came to.
+struct Found {
+    portfolio: Portfolio,
+    left: Vec<LeftNode>,
+    /// Where that was measured.
+    whole_graphs: Option<WholeGraphs>,
+}
+
+/// Where a task is solved, and how.
+type Place<'s> = (&'s dyn Engine, &'s Rates, &'s Sample, &'s SolveOptions);
+
+impl Found {
+    fn of((engine, rates, sample, options): Place<'_>, families: &[GraphFamily]) -> Found {
+        let mut solver = Solver {
+            engine,
+            sample,
+            rates,
+            options,
+            portfolio: Portfolio::default(),
+            passthroughs: BTreeMap::new(),
+            smallest_tried: BTreeSet::new(),
+        };
+        let mut left = Vec::new();
+        for (number, family) in families.iter().enumerate() {
+            let (groups, others) = groups(family, options.most_operations);
+            left.extend(explain::left(family, &others));
+            for group in &groups {
+                solver.portfolio.count_place(&outline(group), number);
+            }
+            solver.select(number, family, &groups);
+        }
+        solver.check(families);
+        let mut whole_graphs = None;
+        if options.tune {
+            whole_graphs = Some(solver.race_whole_graphs(families));
+            solver.verify(families);
+        } else {
+            solver.serve_the_rest(families);
+        }
+        Found { portfolio: solver.portfolio, left, whole_graphs }
+    }
+
+    /// What the whole graphs gain.
+    fn worth(&self) -> f64 {
+        self.whole_graphs.as_ref().map_or(0.0, |found| found.worth)
+    }
 }
 
 /// What the solution is worth, in words.

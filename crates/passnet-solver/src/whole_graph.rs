@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// The mean speed-up from which on kernels are kept: what is nearer to 1 may be noise.
-const GAINS: f64 = 1.01;
+pub(crate) const GAINS: f64 = 1.01;
 /// Graphs of a task that are timed.
 const MOST_GRAPHS: usize = 4;
 /// After so long nothing more is tried, and what touches a slow graph goes.
@@ -24,6 +24,8 @@ const PATIENCE: Duration = Duration::from_millis(2500);
 pub(crate) struct WholeGraphs {
     /// Whether any pass beats leaving the graph alone.
     pub(crate) wins: bool,
+    /// The mean of the logarithms of speed-ups, those of slow graphs counted more.
+    pub(crate) worth: f64,
     pub(crate) graphs: Vec<WholeGraph>,
 }
 
@@ -66,7 +68,7 @@ impl Solver<'_> {
         }
         let wins = !self.portfolio.kernels().is_empty() && worth(&races) >= GAINS.ln();
         let whole = |race: GraphRace| WholeGraph { graph: race.graph, speedup: race.speedup };
-        WholeGraphs { wins, graphs: races.into_iter().map(whole).collect() }
+        WholeGraphs { wins, worth: worth(&races), graphs: races.into_iter().map(whole).collect() }
     }
 
     /// Makes sure that every graph is right on everything that is asked, not only those that were timed on one draw.

@@ -2,6 +2,7 @@
 
 use super::Size;
 use super::index::{AxisId, Index};
+use crate::expression::{Formula, Literal};
 use passnet_graph::NodeId;
 use std::collections::BTreeSet;
 
@@ -10,7 +11,7 @@ pub use super::ids::VarId;
 /// A row up to this long is held whole; a longer one is walked through in blocks.
 pub const LONGEST_ROW: i64 = 16384;
 /// No place is as large: written where there is none.
-pub const GREATEST_INTEGER: &str = "9223372036854775807";
+pub const GREATEST_INTEGER: i64 = i64::MAX;
 
 /// What kind of number a value is inside a kernel. Floats are computed in float32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,9 +55,9 @@ pub enum Code {
     Number {
         param: usize,
     },
-    /// An expression over other values: `{0} * tl.sigmoid({0})`.
-    Text {
-        template: String,
+    /// Arithmetic over other values.
+    Compute {
+        formula: Formula,
         operands: Vec<VarId>,
     },
     /// Rounded to the type that a node of the pattern has, as eager rounds what it stores.
@@ -86,6 +87,16 @@ pub enum Code {
         body: Vec<VarId>,
         value: VarId,
     },
+}
+
+impl Code {
+    /// The number that is written, where nothing else is.
+    pub fn as_literal(&self) -> Option<Literal> {
+        match self {
+            Code::Compute { formula, .. } => formula.as_literal(),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -138,7 +149,7 @@ impl Body {
             Code::Inside(guards) => {
                 guards.iter().for_each(|guard| index(&guard.index, &mut found));
             }
-            Code::Text { operands, .. } => found.extend(operands),
+            Code::Compute { operands, .. } => found.extend(operands),
             Code::Place(place) => index(place, &mut found),
             Code::Reduce { value, .. } | Code::Scan { value } | Code::Round { value, .. } => {
                 found.push(*value);
@@ -168,6 +179,11 @@ impl Body {
             }
         }
         self.stores.iter().for_each(|store| visit(&store.address));
+    }
+
+    /// Whether some loop has no step in some graph, so that nothing is computed there.
+    pub fn is_idle_somewhere(&self) -> bool {
+        self.axes.iter().any(|size| size.values().contains(&0))
     }
 
     /// How many reductions a value waits for.

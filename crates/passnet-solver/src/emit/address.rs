@@ -1,9 +1,11 @@
-//! Where elements lie, as text.
+//! Where elements lie, as expressions.
 
+use super::statement::{Term, word};
 use super::writer::Writer;
 use crate::analysis::body::Guard;
 use crate::analysis::index::{Atom, AxisId, Index};
 use crate::analysis::{Refusal, Size};
+use crate::expression::{Binary, Expr};
 
 impl Writer<'_> {
     /// The stride with which an index follows the running number of several loops as a whole, if it does.
@@ -26,20 +28,21 @@ impl Writer<'_> {
         Ok(factor(last).cloned())
     }
 
-    pub(super) fn index(&mut self, index: &Index) -> Result<String, Refusal> {
+    /// What is added up to an index; nothing where that is zero.
+    fn summands(&mut self, index: &Index) -> Result<Vec<Term>, Refusal> {
         let mut parts = Vec::new();
         let mut columns = None;
         let mut followed: Vec<AxisId> = Vec::new();
         for (name, loops) in self.running.clone() {
             let Some(stride) = self.running_stride(index, &loops)? else { continue };
-            let text = match stride.is(1) {
-                true => name.to_string(),
-                false => format!("{name} * {}", self.names.text(&stride, "stride")?),
+            let part = match stride.is(1) {
+                true => word(name),
+                false => word(name) * self.names.size(&stride, "stride")?,
             };
             // Columns come last: rows have an address, and columns lie behind it.
             match name {
-                "column" => columns = Some(text),
-                _ => parts.push(text),
+                "column" => columns = Some(part),
+                _ => parts.push(part),
             }
             followed.extend(loops);
         }
@@ -48,51 +51,65 @@ impl Writer<'_> {
             index.terms.iter().filter(|(atom, _)| !covered(atom)).collect();
         terms.sort_by_key(|(_, factor)| std::cmp::Reverse(factor.values().to_vec()));
         for (atom, factor) in terms {
-            let text = match atom {
-                Atom::Axis(axis) => self.axis_text.get(axis).cloned().unwrap_or_else(|| "0".into()),
-                Atom::Window(window) => format!("w{window}"),
+            let part = match atom {
+                Atom::Axis(axis) => match self.axis_names.get(axis) {
+                    Some(name) => word(name),
+                    // A loop of one step.
+                    None => continue,
+                },
+                Atom::Window(window) => word(format!("w{window}")),
                 Atom::Value(var) => self.value(*var)?,
-                Atom::Div(inner, by) => {
-                    let inner = self.index(inner)?;
-                    format!("({inner}) // {}", self.names.text(by, "part")?)
-                }
-                Atom::Mod(inner, by) => {
-                    let inner = self.index(inner)?;
-                    format!("({inner}) % {}", self.names.text(by, "part")?)
-                }
+                Atom::Div(inner, by) => self.divided(Binary::FloorOver, inner, by)?,
+                Atom::Mod(inner, by) => self.divided(Binary::Modulo, inner, by)?,
             };
-            if factor.is(1) {
-                parts.push(text);
-            } else {
-                let factor = self.names.text(factor, "stride")?;
-                parts.push(match text.contains(' ') {
-                    true => format!("({text}) * {factor}"),
-                    false => format!("{text} * {factor}"),
-                });
-            }
+            parts.push(match factor.is(1) {
+                true => part,
+                false => part * self.names.size(factor, "stride")?,
+            });
         }
         parts.extend(columns);
         if !index.constant.is(0) {
-            parts.push(self.names.text(&index.constant, "offset")?);
+            parts.push(self.names.size(&index.constant, "offset")?);
         }
-        if parts.is_empty() {
-            parts.push("0".into());
-        }
-        Ok(parts.join(" + ").replace("+ -", "- "))
+        Ok(parts)
     }
 
-    pub(super) fn guards(&mut self, guards: &[Guard]) -> Result<String, Refusal> {
-        let mut parts = Vec::new();
+    fn divided(&mut self, how: Binary, inner: &Index, by: &Size) -> Result<Term, Refusal> {
+        let inner = self.index(inner)?;
+        Ok(Expr::binary(how, inner, self.names.size(by, "part")?))
+    }
+
+    pub(super) fn index(&mut self, index: &Index) -> Result<Term, Refusal> {
+        let parts = self.summands(index)?.into_iter();
+        Ok(parts.reduce(plus).unwrap_or_else(|| Expr::int(0)))
+    }
+
+    /// The address of an element behind a pointer.
+    pub(super) fn address(&mut self, pointer: String, index: &Index) -> Result<Term, Refusal> {
+        Ok(self.summands(index)?.into_iter().fold(word(pointer), plus))
+    }
+
+    /// A condition that all guards hold; there is at least one side of one.
+    pub(super) fn guards(&mut self, guards: &[Guard]) -> Result<Term, Refusal> {
+        let mut parts: Vec<Term> = Vec::new();
         for guard in guards {
             let index = self.index(&guard.index)?;
-            let index = if index.contains(' ') { format!("({index})") } else { index };
             if let Some(low) = &guard.low {
-                parts.push(format!("({index} >= {})", self.names.text(low, "low")?));
+                let low = self.names.size(low, "low")?;
+                parts.push(Expr::binary(Binary::AtLeast, index.clone(), low));
             }
             if let Some(high) = &guard.high {
-                parts.push(format!("({index} < {})", self.names.text(high, "high")?));
+                parts.push(index.below(self.names.size(high, "high")?));
             }
         }
-        Ok(parts.join(" & "))
+        Ok(parts.into_iter().reduce(Expr::and).unwrap_or_else(|| Expr::bool(true)))
+    }
+}
+
+/// A sum; what is negative is taken away.
+fn plus(sum: Term, part: Term) -> Term {
+    match part.as_literal().and_then(crate::expression::Literal::negated) {
+        Some(positive) => sum - Expr::int(positive),
+        None => sum + part,
     }
 }

@@ -23,6 +23,8 @@ pub struct PassText {
     /// Those that the wrapper takes.
     pub(super) arguments: Vec<String>,
     pub(super) kernel: String,
+    /// Whether the kernel calls functions of the device's library.
+    pub(super) calls_library: bool,
     pub(super) wrapper: String,
 }
 
@@ -146,7 +148,7 @@ fn kernel_imports(passes: &[&PassText]) -> String {
     if passes.iter().all(|pass| pass.is_passthrough()) {
         return "import torch\n".into();
     }
-    let library = passes.iter().any(|pass| pass.kernel.contains("libdevice."));
+    let library = passes.iter().any(|pass| pass.calls_library);
     let extra = if library { "from triton.language.extra import libdevice\n" } else { "" };
     format!("import torch\nimport triton\nimport triton.language as tl\n{extra}")
 }

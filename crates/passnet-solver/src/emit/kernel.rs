@@ -1,7 +1,7 @@
 //! The kernel's text.
 
-use super::names::mentions;
 use super::shape::Shape;
+use super::statement::{Block, Name, Term, word};
 use super::writer::{Loops, Writer, arguments};
 use crate::analysis::body::{Body, Code};
 use crate::analysis::space::Space;
@@ -15,7 +15,7 @@ pub struct KernelText {
     /// The constants it takes.
     pub constants: &'static [&'static str],
     /// The statements of its function.
-    lines: String,
+    statements: Block,
     /// Tensor and number parameters it takes, by number.
     pub params: Vec<usize>,
     pub outputs: Vec<usize>,
@@ -30,6 +30,8 @@ pub struct KernelText {
     pub slabs: Option<String>,
     /// Whether it rounds on the way, where eager stores something.
     pub rounds: bool,
+    /// Whether its results have no elements in some graph, where no grid fits.
+    pub is_idle_somewhere: bool,
 }
 
 impl KernelText {
@@ -50,11 +52,11 @@ impl KernelText {
             }
         }
         let (params, outputs) = arguments(body);
-        writer.drop_unused_loops();
-        let lines = writer.lines.join("\n");
-        let in_kernel = |name: &String| mentions(&lines, name);
-        let in_launch =
-            |name: &String| [Some(&rows), Some(&columns), slabs.as_ref()].contains(&Some(name));
+        let statements = writer.finish();
+        let used = statements.names();
+        let in_kernel = |name: &String| used.contains(&Name::Word(name.clone()));
+        let launched = [Some(&rows), Some(&columns), slabs.as_ref()];
+        let in_launch = |name: &String| launched.contains(&Some(&word(name)));
         writer.names.given.retain(|(name, _)| in_kernel(name) || in_launch(name));
         let sizes: Vec<String> =
             writer.names.given.iter().map(|(name, _)| name.clone()).filter(in_kernel).collect();
@@ -64,15 +66,16 @@ impl KernelText {
         Ok(KernelText {
             signature,
             constants: if shape == Shape::Flat { &["BLOCK"] } else { &["ROWS", "COLUMNS"] },
-            lines: writer.lines.join("\n"),
+            statements,
             params,
             outputs,
             formulas,
             sizes,
-            rows,
-            columns,
-            slabs,
+            rows: rows.to_string(),
+            columns: columns.to_string(),
+            slabs: slabs.map(|slabs| slabs.to_string()),
             rounds,
+            is_idle_somewhere: body.is_idle_somewhere(),
         })
     }
 
@@ -80,13 +83,16 @@ impl KernelText {
     pub(super) fn alone(&self, name: &str) -> String {
         let constants = self.constants.iter().map(|constant| format!("{constant}: tl.constexpr"));
         let arguments: Vec<String> = self.signature.iter().cloned().chain(constants).collect();
-        format!("@triton.jit\n{}\n{}\n", header(name, &arguments), self.lines)
+        format!("@triton.jit\n{}\n{}\n", header(name, &arguments), self.statements)
     }
 
     /// A function that another kernel calls, which says what the program's number is.
     pub(super) fn part(&self, name: &str) -> String {
-        let lines = self.lines.replace("tl.program_id(0)", "program");
-        let lines = lines.replace("tl.program_id(1)", "across");
+        let lines = self.statements.renamed(&|name| match name {
+            Name::Program(0) => word("program"),
+            Name::Program(_) => word("across"),
+            Name::Word(_) => Term::Value(name.clone()),
+        });
         let numbers = ["program", "across"].into_iter().take(self.numbers()).map(String::from);
         let constants = self.constants.iter().map(|constant| format!("{constant}: tl.constexpr"));
         let arguments: Vec<String> =
@@ -96,7 +102,12 @@ impl KernelText {
 
     /// How many numbers a program has.
     pub(super) fn numbers(&self) -> usize {
-        if self.lines.contains("tl.program_id(1)") { 2 } else { 1 }
+        if self.statements.names().contains(&Name::Program(1)) { 2 } else { 1 }
+    }
+
+    /// Whether it calls functions of the device's library.
+    pub(super) fn calls_library(&self) -> bool {
+        self.statements.calls("libdevice.")
     }
 }
 

@@ -1,13 +1,15 @@
 //! Rows too long for one block: walked through once for every round of reductions, and once for what is stored.
 
-use super::writer::{Writer, fold_name, neutral};
+use super::statement::{Term, word};
+use super::writer::{Writer, folded_row, full};
 use crate::analysis::Refusal;
-use crate::analysis::body::{Code, Fold, Kind, VarId};
+use crate::analysis::body::{Code, Fold, VarId};
 use crate::analysis::space::Space;
+use crate::expression::Expr;
 
 impl Writer<'_> {
     /// One walk through the row for each round of reductions, and one for what is stored.
-    pub(super) fn long_rows(&mut self, space: &Space, columns: &str) -> Result<(), Refusal> {
+    pub(super) fn long_rows(&mut self, space: &Space, columns: &Term) -> Result<(), Refusal> {
         let body = self.body;
         let reductions: Vec<VarId> = (0..body.vars.len())
             .filter(|var| {
@@ -24,35 +26,30 @@ impl Writer<'_> {
                 self.outer_values(value)?;
                 self.temporaries += 1;
                 let name = format!("sum_{}", self.temporaries);
-                let kind = body.vars[value].kind;
-                let dtype = if kind == Kind::Float { "float32" } else { "int64" };
-                let line = format!(
-                    "{name} = tl.full([ROWS, COLUMNS], {}, dtype=tl.{dtype})",
-                    neutral(fold, kind)
-                );
-                self.line(line);
-                names.push((name, fold, value));
+                self.define(&*name, full("[ROWS, COLUMNS]", fold, body.vars[value].kind));
+                names.push((name, self.temporaries, fold, value));
             }
             self.open_row(space, columns)?;
-            for (name, fold, value) in &names {
-                let text = self.value(*value)?;
-                let masked = self.masked(*fold, *value, &text);
-                let combine = match fold {
-                    Fold::Sum => format!("{name} += {masked}"),
-                    Fold::Max => format!("{name} = tl.maximum({name}, {masked})"),
-                    Fold::Min => format!("{name} = tl.minimum({name}, {masked})"),
-                };
-                self.line(combine);
+            for (name, _, fold, var) in &names {
+                let value = self.value(*var)?;
+                let masked = self.masked(*fold, *var, value);
+                let name = || name.as_str();
+                match fold {
+                    Fold::Sum => self.add_to(name(), masked),
+                    Fold::Max => {
+                        self.define(name(), Expr::call("tl.maximum", [word(name()), masked]));
+                    }
+                    Fold::Min => {
+                        self.define(name(), Expr::call("tl.minimum", [word(name()), masked]));
+                    }
+                }
             }
-            self.close_row();
-            for ((name, fold, _), var) in names.into_iter().zip(now) {
-                let result =
-                    body.vars[var].name.clone().unwrap_or_else(|| name.replace("sum_", "total_"));
-                self.line(format!(
-                    "{result} = {}({name}, axis=1, keep_dims=True)",
-                    fold_name(fold)
-                ));
-                self.known.insert(var, result);
+            self.close_row(columns);
+            for ((name, number, fold, _), var) in names.into_iter().zip(now) {
+                let result = body.vars[var].name.clone();
+                let result = result.unwrap_or_else(|| format!("total_{number}"));
+                self.define(&*result, folded_row(fold, word(name)));
+                self.known.insert(var, word(result));
             }
         }
         let (wide, narrow): (Vec<usize>, Vec<usize>) = (0..body.stores.len()).partition(|store| {
@@ -73,23 +70,22 @@ impl Writer<'_> {
             for store in wide {
                 self.store(store)?;
             }
-            self.close_row();
+            self.close_row(columns);
         }
         Ok(())
     }
 
-    fn open_row(&mut self, space: &Space, columns: &str) -> Result<(), Refusal> {
-        self.line(format!("for start in range(0, {columns}, COLUMNS):"));
-        self.indent += 1;
-        self.line("column = start + lane");
-        self.line(format!("column_inside = column < {columns}"));
-        self.line("inside = row_inside & column_inside");
+    fn open_row(&mut self, space: &Space, columns: &Term) -> Result<(), Refusal> {
+        self.open();
+        self.define("column", word("start") + word("lane"));
+        self.define_inside(columns);
         self.decompose("column", &space.reduced, "column")
     }
 
     /// What was defined inside the walk is not known after it.
-    fn close_row(&mut self) {
-        self.indent -= 1;
+    fn close_row(&mut self, columns: &Term) {
+        let steps = [Expr::int(0), columns.clone(), word("COLUMNS")];
+        self.close("start", Expr::call("range", steps));
         let body = self.body;
         let lanes = self.lanes.clone();
         self.known.retain(|var, _| !body.vars[*var].axes.iter().any(|axis| lanes.contains(axis)));

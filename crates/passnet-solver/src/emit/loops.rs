@@ -1,13 +1,13 @@
 //! The loops of a kernel: rows and columns of a tile, and the slabs that rows belong to.
 
-use super::names::mentions;
 use super::shape::Shape;
+use super::statement::{Term, program, word};
 use super::writer::{Loops, Writer};
 use crate::analysis::body::{Code, Guard, Store};
 use crate::analysis::index::AxisId;
 use crate::analysis::space::Space;
 use crate::analysis::{Refusal, Size, product};
-use std::collections::BTreeSet;
+use crate::expression::{Binary, Expr, Lift};
 
 /// Elements from which on a slab is worked on by programs of its own.
 const LEAST_SLAB: i64 = 1024;
@@ -21,11 +21,11 @@ impl Writer<'_> {
             product(loops.iter().map(|axis| &axes[*axis]), graphs)
         };
         if self.shape == Shape::Flat {
-            let size = self.names.text(&sizes(&space.kept)?, "count")?;
-            self.line("place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)");
-            self.line(format!("inside = place < {size}"));
-            self.axis_text.extend(space.kept.iter().map(|axis| (*axis, "place".to_string())));
-            return Ok(Loops { slabs: None, rows: "1".into(), columns: size });
+            let size = self.names.size(&sizes(&space.kept)?, "count")?;
+            self.define("place", program(0) * word("BLOCK") + lanes("BLOCK"));
+            self.define("inside", word("place").below(size.clone()));
+            self.axis_names.extend(space.kept.iter().map(|axis| (*axis, "place".to_string())));
+            return Ok(Loops { slabs: None, rows: Expr::int(1), columns: size });
         }
         let (outer, inner): (&[AxisId], &[AxisId]) = match self.shape {
             Shape::Tiled => space.kept.split_at(space.kept.len() - 1),
@@ -35,32 +35,30 @@ impl Writer<'_> {
             [slabs @ .., last] if self.has_slabs(slabs, *last) => (slabs, &outer[slabs.len()..]),
             _ => (&[][..], outer),
         };
-        let rows = self.names.text(&sizes(outer)?, "rows")?;
+        let rows = self.names.size(&sizes(outer)?, "rows")?;
         let slabs = match slab_axes {
             [] => None,
-            several => Some(self.names.text(&sizes(several)?, "slabs")?),
+            several => Some(self.names.size(&sizes(several)?, "slabs")?),
         };
-        let columns = self.names.text(&sizes(inner)?, "columns")?;
+        let columns = self.names.size(&sizes(inner)?, "columns")?;
+        let rows_of_tile = lanes("ROWS").lifted(Lift::Rows);
         if slabs.is_some() {
-            self.line(format!("tiles = tl.cdiv({rows}, ROWS)"));
-            self.line("slab = tl.program_id(0) // tiles");
-            self.line("row = tl.program_id(0) % tiles * ROWS + tl.arange(0, ROWS)[:, None]");
+            let number = |how| Expr::binary(how, program(0), word("tiles"));
+            self.define("tiles", Expr::call("tl.cdiv", [rows.clone(), word("ROWS")]));
+            self.define("slab", number(Binary::FloorOver));
+            self.define("row", number(Binary::Modulo) * word("ROWS") + rows_of_tile);
         } else {
-            self.line("row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]");
+            self.define("row", program(0) * word("ROWS") + rows_of_tile);
         }
-        let start = match self.shape {
-            Shape::Tiled => "tl.program_id(1) * COLUMNS + ",
-            _ => "",
-        };
-        if self.shape == Shape::LongRows {
-            self.line("lane = tl.arange(0, COLUMNS)[None, :]");
-        } else {
-            self.line(format!("column = {start}tl.arange(0, COLUMNS)[None, :]"));
+        let across = lanes("COLUMNS").lifted(Lift::Columns);
+        match self.shape {
+            Shape::LongRows => self.define("lane", across),
+            Shape::Tiled => self.define("column", program(1) * word("COLUMNS") + across),
+            _ => self.define("column", across),
         }
-        self.line(format!("row_inside = row < {rows}"));
+        self.define("row_inside", word("row").below(rows.clone()));
         if self.shape != Shape::LongRows {
-            self.line(format!("column_inside = column < {columns}"));
-            self.line("inside = row_inside & column_inside");
+            self.define_inside(&columns);
         }
         self.decompose("row", outer, "row")?;
         self.running = vec![("row", outer.to_vec()), ("column", inner.to_vec())];
@@ -107,26 +105,10 @@ impl Writer<'_> {
         simple && elements < LEAST_SLAB
     }
 
-    /// Drops the lines that take a loop out of a running number which nothing needs.
-    pub(super) fn drop_unused_loops(&mut self) {
-        let names: BTreeSet<String> =
-            self.axis_text.values().filter(|text| text.contains('_')).cloned().collect();
-        let defines = |line: &str, name: &str| {
-            line.trim_start().strip_prefix(name).is_some_and(|rest| rest.starts_with(" = "))
-        };
-        for name in names {
-            let mut used = false;
-            for at in (0..self.lines.len()).rev() {
-                if defines(&self.lines[at], &name) {
-                    if !used {
-                        self.lines.remove(at);
-                    }
-                    used = false;
-                } else {
-                    used |= mentions(&self.lines[at], &name);
-                }
-            }
-        }
+    /// Which lanes lie inside the row, and which elements inside the tile.
+    pub(super) fn define_inside(&mut self, columns: &Term) {
+        self.define("column_inside", word("column").below(columns.clone()));
+        self.define("inside", word("row_inside").and(word("column_inside")));
     }
 
     /// The loops that one running number stands for.
@@ -137,25 +119,32 @@ impl Writer<'_> {
         hint: &str,
     ) -> Result<(), Refusal> {
         if let [only] = loops {
-            self.axis_text.insert(*only, running.to_string());
+            self.axis_names.insert(*only, running.to_string());
             return Ok(());
         }
         let mut stride = Size::fixed(1, self.piece.graphs);
         for (place, axis) in loops.iter().enumerate().rev() {
             let size = self.body.axes[*axis].clone();
             let name = format!("{hint}_{place}");
-            let by = self.names.text(&stride, &format!("stride_{place}"))?;
-            let quotient =
-                if by == "1" { running.to_string() } else { format!("{running} // {by}") };
-            if place == 0 {
-                self.line(format!("{name} = {quotient}"));
-            } else {
-                let size = self.names.text(&size, &format!("size_{place}"))?;
-                self.line(format!("{name} = {quotient} % {size}"));
+            let mut number = word(running);
+            if stride.constant() != Some(1) {
+                let by = self.names.size(&stride, &format!("stride_{place}"))?;
+                number = Expr::binary(Binary::FloorOver, number, by);
             }
-            self.axis_text.insert(*axis, name);
+            if place > 0 {
+                let size = self.names.size(&size, &format!("size_{place}"))?;
+                number = Expr::binary(Binary::Modulo, number, size);
+            }
+            self.define(name.clone(), number);
+            self.loop_names.insert(name.clone());
+            self.axis_names.insert(*axis, name);
             stride = stride.times(&size)?;
         }
         Ok(())
     }
+}
+
+/// The lanes of a block.
+fn lanes(size: &str) -> Term {
+    Expr::call("tl.arange", [Expr::int(0), word(size)])
 }

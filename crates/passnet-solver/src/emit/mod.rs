@@ -1,7 +1,6 @@
 //! From a kernel's description to a pass file that a person would be glad to read.
 
 mod address;
-mod expression;
 mod file;
 mod formula;
 mod join;
@@ -13,6 +12,7 @@ mod passthrough;
 mod pattern;
 mod shape;
 mod skeleton;
+mod statement;
 mod together;
 mod wrapper;
 mod writer;
@@ -155,6 +155,7 @@ impl<'g> Draft<'g> {
             parameters: wrapper.parameters,
             arguments: wrapper.arguments,
             kernel: kernel.alone(&format!("{}_kernel", self.stem)),
+            calls_library: kernel.calls_library(),
             wrapper: wrapper.text,
         })
     }

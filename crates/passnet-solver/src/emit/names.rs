@@ -1,6 +1,8 @@
 //! Names for sizes inside a kernel: equal sizes share one name, known numbers are written as numbers.
 
+use super::statement::{Term, word};
 use crate::analysis::{Refusal, Size};
+use crate::expression::Expr;
 
 #[derive(Debug, Default)]
 pub struct Names {
@@ -9,15 +11,15 @@ pub struct Names {
 }
 
 impl Names {
-    /// The text for a size; one that is not known beforehand becomes an argument called after `hint`.
-    pub fn text(&mut self, size: &Size, hint: &str) -> Result<String, Refusal> {
+    /// A size in the kernel; one that is not known beforehand becomes an argument called after `hint`.
+    pub(super) fn size(&mut self, size: &Size, hint: &str) -> Result<Term, Refusal> {
         if let Some(value) = size.constant() {
-            return Ok(value.to_string());
+            return Ok(Expr::int(value));
         }
         // Equal by formula, not by chance: a pass may also apply where the sizes are others.
         let formula = size.to_string();
         if let Some((name, _)) = self.given.iter().find(|(_, known)| known.to_string() == formula) {
-            return Ok(name.clone());
+            return Ok(word(name));
         }
         if formula.contains('?') {
             return Err(Refusal::new("a size has no formula"));
@@ -31,14 +33,14 @@ impl Names {
             }
         };
         self.given.push((name.clone(), size.clone()));
-        Ok(name)
+        Ok(word(name))
     }
 }
 
 /// Whether a name occurs as a word.
 pub(super) fn mentions(text: &str, name: &str) -> bool {
     text.match_indices(name).any(|(at, _)| {
-        let word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-        !word(text[..at].chars().next_back()) && !word(text[at + name.len()..].chars().next())
+        let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        !is_word(text[..at].chars().next_back()) && !is_word(text[at + name.len()..].chars().next())
     })
 }

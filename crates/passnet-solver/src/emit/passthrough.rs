@@ -37,6 +37,7 @@ pub fn passthrough(piece: &Piece, stem: String) -> Result<PassText, Refusal> {
         parameters,
         arguments,
         kernel: String::new(),
+        calls_library: false,
     })
 }
 

@@ -29,6 +29,7 @@ pub fn skeleton(piece: &Piece, stem: String) -> Result<PassText, Refusal> {
         pattern: pattern.text,
         wrapper: wrapper.text,
         kernel: kernel(&stem, &tensors),
+        calls_library: false,
         stem,
         parameters: wrapper.parameters,
         arguments: wrapper.arguments,

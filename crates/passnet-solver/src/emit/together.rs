@@ -54,6 +54,7 @@ pub fn together(
         parameters: wrapper.parameters,
         arguments: wrapper.arguments,
         kernel: format!("{}\n\n{}", functions.join("\n\n"), kernel(&parts, stem)),
+        calls_library: parts.iter().any(|part| part.kernel.calls_library()),
         wrapper: wrapper.text,
     })
 }
@@ -82,6 +83,7 @@ impl Part {
         let host = HostSide {
             contiguous: host.contiguous.clone(),
             results: pairs(&host.results),
+            early: Vec::new(),
             sizes: pairs(&host.sizes),
             steps: renamed(&host.steps),
             defined: host.defined,

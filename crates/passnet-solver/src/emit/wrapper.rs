@@ -30,6 +30,8 @@ pub(super) struct HostSide {
     pub(super) contiguous: Vec<String>,
     /// Results by their name in the wrapper, with what allocates them.
     pub(super) results: Vec<(String, String)>,
+    /// The return before the launch, where results may have no elements.
+    pub(super) early: Vec<String>,
     /// Sizes by their name in the wrapper, with their formula.
     pub(super) sizes: Vec<(String, String)>,
     /// Lines from which grid and constants follow, and the names they define.
@@ -65,7 +67,10 @@ impl HostSide {
         }
         let rank_of = |name: &str| {
             let mut params = (0..piece.params.len()).map(NodeId::new);
-            Some(piece.shape(params.find(|id| name_of(piece, *id) == name)?).ok()?.len())
+            let shape = piece.shape(params.find(|id| name_of(piece, *id) == name)?).ok()?;
+            // Nothing is divided by the length of a row that is empty in some graph.
+            let is_divisor = shape.last().is_none_or(|size| !size.values().contains(&0));
+            is_divisor.then_some(shape.len())
         };
         let size =
             |(name, size): &(String, Size)| (name.clone(), readable(&size.to_string(), rank_of));
@@ -80,23 +85,38 @@ impl HostSide {
                 out(piece.outputs.iter().position(same).unwrap_or(0))
             }
         };
+        let returned: Vec<String> = piece.outputs.iter().map(returned).collect();
+        let stored = match (results.first(), updated.first()) {
+            (Some((name, _)), _) => name.clone(),
+            (None, Some(param)) => param_name(param),
+            (None, None) => return Err(Refusal::new("nothing is stored")),
+        };
+        let early = match kernel.is_idle_somewhere {
+            true => vec![
+                format!("if {stored}.numel() == 0:"),
+                format!("    return {}", returned.join(", ")),
+            ],
+            false => Vec::new(),
+        };
         Ok(HostSide {
             contiguous: kernel.params.iter().filter(is_made_contiguous).map(param_name).collect(),
             results,
+            early,
             sizes: kernel.formulas.iter().map(size).collect(),
             steps: launch.steps,
             defined: launch.defined,
             grid: launch.grid,
             arguments,
             constants: launch.constants,
-            returned: piece.outputs.iter().map(returned).collect(),
+            returned,
         })
     }
 
     /// The lines before the launch.
     pub(super) fn preparation(&self) -> impl Iterator<Item = String> {
-        let made = self.results.iter().chain(&self.sizes);
-        made.map(|(name, value)| format!("{name} = {value}")).chain(self.steps.iter().cloned())
+        let line = |(name, value): &(String, String)| format!("{name} = {value}");
+        let results = self.results.iter().map(line).chain(self.early.iter().cloned());
+        results.chain(self.sizes.iter().map(line)).chain(self.steps.iter().cloned())
     }
 }
 

@@ -1,20 +1,21 @@
 //! The statements of a kernel, one after the other.
 
-use super::expression::{Binding, binding, fill, strip};
 use super::names::Names;
 use super::shape::Shape;
+use super::statement::{Block, Statement, Term, word};
 use crate::analysis::body::{Body, Code, Fold, GREATEST_INTEGER, Kind, Target, VarId};
 use crate::analysis::index::AxisId;
 use crate::analysis::space::Space;
 use crate::analysis::{Piece, Refusal};
+use crate::expression::{Expr, Literal, Type};
 use passnet_graph::NodeId;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names of the sizes of a kernel's loops.
+/// The sizes of a kernel's loops.
 pub(super) struct Loops {
-    pub(super) slabs: Option<String>,
-    pub(super) rows: String,
-    pub(super) columns: String,
+    pub(super) slabs: Option<Term>,
+    pub(super) rows: Term,
+    pub(super) columns: Term,
 }
 
 pub(super) struct Writer<'a> {
@@ -23,15 +24,17 @@ pub(super) struct Writer<'a> {
     pub(super) shape: Shape,
     pub(super) lanes: BTreeSet<AxisId>,
     pub(super) names: Names,
-    pub(super) lines: Vec<String>,
-    pub(super) indent: usize,
-    pub(super) axis_text: BTreeMap<AxisId, String>,
+    /// The statements so far; behind them, those of the loops that are open.
+    blocks: Vec<Vec<Statement>>,
+    pub(super) axis_names: BTreeMap<AxisId, String>,
+    /// Names of loops that are taken out of a running number.
+    pub(super) loop_names: BTreeSet<String>,
     /// The loops that one running number stands for, outermost first, and that number's name.
     pub(super) running: Vec<(&'static str, Vec<AxisId>)>,
     /// Of them those that are the same for all rows of a program.
     pub(super) slab_axes: BTreeSet<AxisId>,
     /// How each value that is defined is written.
-    pub(super) known: BTreeMap<VarId, String>,
+    pub(super) known: BTreeMap<VarId, Term>,
     pub(super) uses: Vec<usize>,
     pub(super) temporaries: usize,
 }
@@ -48,9 +51,9 @@ impl<'a> Writer<'a> {
             shape,
             lanes,
             names: Names::default(),
-            lines: Vec::new(),
-            indent: 1,
-            axis_text: BTreeMap::new(),
+            blocks: vec![Vec::new()],
+            axis_names: BTreeMap::new(),
+            loop_names: BTreeSet::new(),
             running: Vec::new(),
             slab_axes: BTreeSet::new(),
             known: BTreeMap::new(),
@@ -61,8 +64,35 @@ impl<'a> Writer<'a> {
 }
 
 impl Writer<'_> {
-    pub(super) fn line(&mut self, text: impl AsRef<str>) {
-        self.lines.push(format!("{}{}", "    ".repeat(self.indent), text.as_ref()));
+    fn push(&mut self, statement: Statement) {
+        if let Some(block) = self.blocks.last_mut() {
+            block.push(statement);
+        }
+    }
+
+    pub(super) fn define(&mut self, name: impl Into<String>, value: Term) {
+        self.push(Statement::Let { name: name.into(), value });
+    }
+
+    pub(super) fn add_to(&mut self, name: impl Into<String>, value: Term) {
+        self.push(Statement::Add { name: name.into(), value });
+    }
+
+    /// What follows is repeated, until [`Writer::close`].
+    pub(super) fn open(&mut self) {
+        self.blocks.push(Vec::new());
+    }
+
+    pub(super) fn close(&mut self, variable: impl Into<String>, over: Term) {
+        let body = self.blocks.pop().unwrap_or_default();
+        self.push(Statement::Repeat { variable: variable.into(), over, body });
+    }
+
+    /// All statements, without loop variables that nothing needs.
+    pub(super) fn finish(&mut self) -> Block {
+        let mut block = Block(std::mem::take(&mut self.blocks[0]));
+        block.drop_unused(&self.loop_names);
+        block
     }
 
     /// The mask for something that varies with these loops.
@@ -78,18 +108,18 @@ impl Writer<'_> {
         }
     }
 
-    /// The text of a value, written out first where it has a name of its own.
-    pub(super) fn value(&mut self, var: VarId) -> Result<String, Refusal> {
-        if let Some(text) = self.known.get(&var) {
-            return Ok(text.clone());
+    /// How a value is written, which is defined first where it has a name of its own.
+    pub(super) fn value(&mut self, var: VarId) -> Result<Term, Refusal> {
+        if let Some(known) = self.known.get(&var) {
+            return Ok(known.clone());
         }
-        let text = self.expression(var)?;
+        let value = self.expression(var)?;
         let body = self.body;
         let known = &body.vars[var];
-        let simple = matches!(&known.code, Code::Number { .. } | Code::Extent(_))
-            || matches!(&known.code, Code::Text { operands, .. } if operands.is_empty());
+        let is_simple = matches!(&known.code, Code::Number { .. } | Code::Extent(_))
+            || known.code.as_literal().is_some();
         let name = match &known.name {
-            _ if simple => None,
+            _ if is_simple => None,
             Some(name) => Some(name.clone()),
             None if self.uses[var] > 1 || matches!(known.code, Code::Reduce { .. }) => {
                 self.temporaries += 1;
@@ -101,88 +131,80 @@ impl Writer<'_> {
             }
             None => None,
         };
-        let text = match name {
-            Some(name) if matches!(known.code, Code::Window { .. }) => name,
+        let value = match name {
+            Some(name) if matches!(known.code, Code::Window { .. }) => word(name),
             Some(name) => {
-                self.line(format!("{name} = {}", strip(&text)));
-                name
+                self.define(name.clone(), value);
+                word(name)
             }
-            None => text,
+            None => value,
         };
-        self.known.insert(var, text.clone());
-        Ok(text)
+        self.known.insert(var, value.clone());
+        Ok(value)
     }
 
-    fn expression(&mut self, var: VarId) -> Result<String, Refusal> {
+    fn expression(&mut self, var: VarId) -> Result<Term, Refusal> {
         let body = self.body;
         let known = &body.vars[var];
         match &known.code {
-            Code::Load { param, address, guards } => {
-                let name = self.piece.name(NodeId::new(*param)).to_string();
-                let place = self.index(address)?;
-                let mut mask: Vec<String> =
-                    self.mask(&known.axes).map(str::to_string).into_iter().collect();
-                if !guards.is_empty() {
-                    mask.push(self.guards(guards)?);
-                }
-                let zero = if known.kind == Kind::Float { "0.0" } else { "0" };
-                let masked = match mask.is_empty() {
-                    true => String::new(),
-                    false => format!(", mask={}, other={zero}", mask.join(" & ")),
-                };
-                let to = if known.kind == Kind::Float { ".to(tl.float32)" } else { "" };
-                let place = if place == "0" { String::new() } else { format!(" + {place}") };
-                Ok(format!("tl.load({name}_ptr{place}{masked}){to}"))
-            }
-            Code::Number { param } => Ok(self.piece.name(NodeId::new(*param)).to_string()),
-            Code::Extent(size) => self.names.text(size, "extent"),
-            Code::Place(index) => {
-                let text = self.index(index)?;
-                Ok(if text.contains(' ') { format!("({text})") } else { text })
-            }
-            Code::Inside(guards) => {
-                let text = self.guards(guards)?;
-                Ok(if guards.len() > 1 || text.contains(" & ") {
-                    format!("({text})")
-                } else {
-                    text
-                })
-            }
-            Code::Text { template, operands } => {
-                let mut texts = Vec::with_capacity(operands.len());
+            Code::Load { .. } => self.load(var),
+            Code::Number { param } => Ok(word(self.piece.name(NodeId::new(*param)))),
+            Code::Extent(size) => self.names.size(size, "extent"),
+            Code::Place(index) => self.index(index),
+            Code::Inside(guards) => self.guards(guards),
+            Code::Compute { formula, operands } => {
+                let mut values = Vec::with_capacity(operands.len());
                 for operand in operands {
-                    texts.push(self.value(*operand)?);
+                    values.push(self.value(*operand)?);
                 }
-                Ok(fill(template, &texts))
+                Ok(formula.map(&|number| values[*number].clone()))
             }
             Code::Round { value, node } => {
-                let text = self.value(*value)?;
-                let Some(to) = self.type_of(*node) else { return Ok(text) };
-                let text = match binding(&text) {
-                    Binding::Atom => text,
-                    _ => format!("({text})"),
-                };
-                Ok(format!("{text}.to({to}).to(tl.float32)"))
+                let value = self.value(*value)?;
+                let Some(pointer) = self.pointer_to(*node) else { return Ok(value) };
+                Ok(value.to(Type::Pointed(pointer)).to(Type::Float32))
             }
             Code::Scan { value } => {
-                let text = self.value(*value)?;
-                Ok(format!("tl.cumsum({}, axis=1)", strip(&text)))
+                let value = self.value(*value)?;
+                Ok(Expr::call("tl.cumsum", [value]).with("axis", Expr::int(1)))
             }
             Code::Reduce { fold, value } => {
-                let text = self.value(*value)?;
-                let masked = self.masked(*fold, *value, &text);
-                Ok(format!("{}({masked}, axis=1, keep_dims=True)", fold_name(*fold)))
+                let folded = self.value(*value)?;
+                Ok(folded_row(*fold, self.masked(*fold, *value, folded)))
             }
             Code::Window { fold, loops, body: inside, value } => {
                 let name = known.name.clone().unwrap_or_else(|| "window".into());
                 self.windowed(&name, *fold, loops, inside, *value)?;
-                Ok(name)
+                Ok(word(name))
             }
         }
     }
 
-    /// The type that a node has in memory: that of something the kernel has a pointer to.
-    fn type_of(&self, node: NodeId) -> Option<String> {
+    fn load(&mut self, var: VarId) -> Result<Term, Refusal> {
+        let known = &self.body.vars[var];
+        let Code::Load { param, address, guards } = &known.code else {
+            return Err(Refusal::new("nothing to load"));
+        };
+        let pointer = format!("{}_ptr", self.piece.name(NodeId::new(*param)));
+        let mut load = Expr::call("tl.load", [self.address(pointer, address)?]);
+        let mut mask = self.mask(&known.axes).map(word);
+        if !guards.is_empty() {
+            let guards = self.guards(guards)?;
+            mask = Some(match mask {
+                Some(mask) => and_all(mask, guards),
+                None => guards,
+            });
+        }
+        let is_float = known.kind == Kind::Float;
+        if let Some(mask) = mask {
+            let zero = if is_float { Expr::float(0.0) } else { Expr::int(0) };
+            load = load.with("mask", mask).with("other", zero);
+        }
+        Ok(if is_float { load.to(Type::Float32) } else { load })
+    }
+
+    /// A pointer to elements of the type that a node has in memory.
+    fn pointer_to(&self, node: NodeId) -> Option<String> {
         let wanted = self.piece.dtypes(node);
         let is_type = |id: NodeId| self.piece.is_tensor(id) && self.piece.dtypes(id) == wanted;
         let outputs = self.body.stores.iter().find_map(|store| match store.target {
@@ -196,21 +218,17 @@ impl Writer<'_> {
             let param = params.into_iter().map(NodeId::new).find(|id| is_type(*id))?;
             Some(self.piece.name(param).to_string())
         })?;
-        Some(format!("{name}_ptr.dtype.element_ty"))
+        Some(format!("{name}_ptr"))
     }
 
     /// A value with the lanes beyond the row's end out of the way.
-    pub(super) fn masked(&self, fold: Fold, value: VarId, text: &str) -> String {
+    pub(super) fn masked(&self, fold: Fold, var: VarId, value: Term) -> Term {
         // A masked load has zeros there already.
-        let loaded = matches!(&self.body.vars[value].code, Code::Load { .. });
-        if fold == Fold::Sum && loaded {
-            return text.to_string();
+        let is_loaded = matches!(&self.body.vars[var].code, Code::Load { .. });
+        if fold == Fold::Sum && is_loaded {
+            return value;
         }
-        format!(
-            "tl.where(column_inside, {}, {})",
-            strip(text),
-            neutral(fold, self.body.vars[value].kind)
-        )
+        Expr::select(word("column_inside"), value, neutral(fold, self.body.vars[var].kind))
     }
 
     fn windowed(
@@ -234,27 +252,25 @@ impl Writer<'_> {
             Shape::Flat => "[BLOCK]",
             _ => "[ROWS, COLUMNS]",
         };
-        self.line(format!(
-            "{name} = tl.full({block}, {}, dtype=tl.float32)",
-            neutral(fold, Kind::Float)
-        ));
-        for (window, count) in loops {
-            self.line(format!("for w{window} in tl.static_range({count}):"));
-            self.indent += 1;
+        self.define(name, full(block, fold, Kind::Float));
+        for _ in loops {
+            self.open();
         }
-        let text = self.value(value)?;
+        let value = self.value(value)?;
         match fold {
-            Fold::Sum => self.line(format!("{name} += {}", strip(&text))),
+            Fold::Sum => self.add_to(name, value),
             // NaN wins, as in torch.
             Fold::Max => {
-                self.line(format!("candidate = {}", strip(&text)));
-                self.line(format!(
-                    "{name} = tl.where((candidate > {name}) | (candidate != candidate), candidate, {name})"
-                ));
+                self.define("candidate", value);
+                let candidate = || word("candidate");
+                let wins = candidate().above(word(name)).or(candidate().differs(candidate()));
+                self.define(name, Expr::select(wins, candidate(), word(name)));
             }
-            Fold::Min => self.line(format!("{name} = tl.minimum({name}, {})", strip(&text))),
+            Fold::Min => self.define(name, Expr::call("tl.minimum", [word(name), value])),
         }
-        self.indent -= loops.len();
+        for (window, count) in loops.iter().rev() {
+            self.close(format!("w{window}"), Expr::call("tl.static_range", [Expr::int(*count)]));
+        }
         Ok(())
     }
 
@@ -270,15 +286,15 @@ impl Writer<'_> {
         store.address.for_each_axis(&mut |axis| {
             axes.insert(axis);
         });
-        let place = self.index(&store.address)?;
-        let place = if place == "0" { String::new() } else { format!(" + {place}") };
+        let place = self.address(format!("{pointer}_ptr"), &store.address)?;
         // A single element lies where the only row, or the only place, is.
         let (place, mask) = match (self.mask(&axes), self.shape) {
             (Some(mask), _) => (place, mask),
-            (None, Shape::Flat) => (format!("{place} + place"), "inside"),
-            (None, _) => (format!("{place} + row"), "row_inside"),
+            (None, Shape::Flat) => (place + word("place"), "inside"),
+            (None, _) => (place + word("row"), "row_inside"),
         };
-        self.line(format!("tl.store({pointer}_ptr{place}, {}, mask={mask})", strip(&value)));
+        let call = Expr::call("tl.store", [place, value]).with("mask", word(mask));
+        self.push(Statement::Do(call));
         Ok(())
     }
 
@@ -334,19 +350,19 @@ fn count_uses(body: &Body) -> Vec<usize> {
             continue;
         }
         let mut operands = body.operands(var);
-        if let Code::Window { body: inside, .. } = &body.vars[var].code {
+        match &body.vars[var].code {
             // Values inside a window are written there, one line each.
-            operands.extend(inside);
+            Code::Window { body: inside, .. } => operands.extend(inside),
+            // An operand counts as often as it is written.
+            Code::Compute { formula, operands: own } => {
+                operands.clear();
+                formula.for_each_value(&mut |number| operands.push(own[*number]));
+            }
+            _ => {}
         }
         for operand in operands {
             uses[operand] += 1;
             todo.push(operand);
-        }
-        if let Code::Text { template, operands } = &body.vars[var].code {
-            for (number, operand) in operands.iter().enumerate() {
-                let times = template.matches(&format!("{{{number}}}")).count();
-                uses[*operand] += times.saturating_sub(1);
-            }
         }
     }
     uses
@@ -358,25 +374,42 @@ pub(super) fn output_name(stores: &[crate::analysis::body::Store], output: usize
     if count > 1 { format!("out_{output}") } else { "out".into() }
 }
 
-pub(super) fn fold_name(fold: Fold) -> &'static str {
-    match fold {
+/// A row folded to one value.
+pub(super) fn folded_row(fold: Fold, row: Term) -> Term {
+    let function = match fold {
         Fold::Sum => "tl.sum",
         Fold::Max => "tl.max",
         Fold::Min => "tl.min",
-    }
+    };
+    Expr::call(function, [row]).with("axis", Expr::int(1)).with("keep_dims", Expr::bool(true))
+}
+
+/// A block of what changes no fold.
+pub(super) fn full(shape: &'static str, fold: Fold, kind: Kind) -> Term {
+    let dtype = if kind == Kind::Float { "tl.float32" } else { "tl.int64" };
+    let constant = |text: &'static str| Expr::Literal(Literal::Constant(text));
+    Expr::call("tl.full", [constant(shape), neutral(fold, kind)]).with("dtype", constant(dtype))
 }
 
 /// What changes no fold. Whole numbers stay whole: as floats they would be rounded.
-pub(super) fn neutral(fold: Fold, kind: Kind) -> &'static str {
+fn neutral(fold: Fold, kind: Kind) -> Term {
     match (fold, kind) {
-        (Fold::Sum, Kind::Float) => "0.0",
-        (Fold::Max, Kind::Float) => "float(\"-inf\")",
-        (Fold::Min, Kind::Float) => "float(\"inf\")",
-        (Fold::Sum, _) => "0",
-        (Fold::Max, _) => LEAST_INTEGER,
-        (Fold::Min, _) => GREATEST_INTEGER,
+        (Fold::Sum, Kind::Float) => Expr::float(0.0),
+        (Fold::Max, Kind::Float) => Expr::float(f64::NEG_INFINITY),
+        (Fold::Min, Kind::Float) => Expr::float(f64::INFINITY),
+        (Fold::Sum, _) => Expr::int(0),
+        // A bound that can be written as a literal of 64 bits with its sign.
+        (Fold::Max, _) => Expr::int(-GREATEST_INTEGER),
+        (Fold::Min, _) => Expr::int(GREATEST_INTEGER),
     }
 }
 
-/// A bound that can be written as a literal of 64 bits with its sign.
-const LEAST_INTEGER: &str = "-9223372036854775807";
+/// A mask and all parts of a condition, side by side.
+fn and_all(mask: Term, condition: Term) -> Term {
+    match condition {
+        Expr::Binary(crate::expression::Binary::And, left, right) => {
+            and_all(mask, *left).and(*right)
+        }
+        single => mask.and(single),
+    }
+}

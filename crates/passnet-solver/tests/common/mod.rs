@@ -5,6 +5,7 @@ use passnet_bench::evaluate::{EvaluateOptions, Evaluation, evaluate};
 use passnet_bench::sample::Sample;
 use passnet_bench::subject::Subject;
 use passnet_bench::timing::TimingOptions;
+use passnet_engine::Engine;
 use passnet_engine::native::NativeEngine;
 use passnet_solver::explain::{Explanation, Rates};
 use passnet_solver::solve::{SolveError, SolveOptions, solve};
@@ -56,6 +57,10 @@ impl Task {
 
     /// All graphs under the solution, verified thoroughly and hardly timed.
     pub fn evaluate(&self) -> Vec<Evaluation> {
+        self.evaluate_on(&NativeEngine)
+    }
+
+    pub fn evaluate_on(&self, engine: &dyn Engine) -> Vec<Evaluation> {
         let candidate = Candidate::load(&self.passes(), None, true).unwrap();
         let options = EvaluateOptions {
             timing: TimingOptions {
@@ -72,7 +77,7 @@ impl Task {
         graphs
             .map(|graph| {
                 let files = self.sample.graph_files(graph).unwrap();
-                evaluate(&NativeEngine, &files, Subject::Passes(&candidate), &options)
+                evaluate(engine, &files, Subject::Passes(&candidate), &options)
             })
             .collect()
     }

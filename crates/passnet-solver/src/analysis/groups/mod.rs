@@ -161,7 +161,8 @@ impl<'f> Finder<'f> {
             let Ok(bound) = call.bind() else { continue };
             is_free[id.index()] = is_alias(family, id) || bound.op == Op::Item;
             is_work[id.index()] = !is_free[id.index()]
-                && matches!(family.members[0].types.value(id), Value::Tensor(_))
+                && (is_pair(family, id)
+                    || matches!(family.members[0].types.value(id), Value::Tensor(_)))
                 && match bound.class() {
                     Class::Pointwise
                     | Class::View
@@ -171,10 +172,16 @@ impl<'f> Finder<'f> {
                     | Class::Normalisation
                     | Class::Pooling
                     | Class::Resampling => true,
-                    Class::Indexing => matches!(
-                        bound.op,
-                        Op::GetItem | Op::Embedding | Op::Gather | Op::IndexSelect
-                    ),
+                    Class::Contraction => family.tries_product(id),
+                    // Out of a pair it is taken by whoever computes the pair.
+                    Class::Indexing if bound.op == Op::GetItem => !call
+                        .args
+                        .first()
+                        .and_then(Arg::as_node)
+                        .is_some_and(|of| is_pair(family, of)),
+                    Class::Indexing => {
+                        matches!(bound.op, Op::Embedding | Op::Gather | Op::IndexSelect)
+                    }
                     // Numbers of a list are copied from the host, which a GPU waits for.
                     Class::Creation => {
                         matches!(bound.op, Op::Tensor | Op::AsTensor) || is_unread(graph, id)
@@ -234,7 +241,7 @@ impl<'f> Finder<'f> {
         }
         choices.extend(producers.iter().rev().map(|group| vec![*group]));
         for choice in choices {
-            let mut members = BTreeSet::from([id]);
+            let mut members = self.with_results(id);
             for group in &choice {
                 members.extend(self.groups[*group].iter().flat_map(|group| &group.members));
             }
@@ -246,7 +253,7 @@ impl<'f> Finder<'f> {
                 return self.keep(group);
             }
         }
-        match self.attempt_with_made(BTreeSet::from([id])) {
+        match self.attempt_with_made(self.with_results(id)) {
             Ok(group) => self.keep(group),
             Err(reason) => {
                 let operation =
@@ -262,6 +269,15 @@ impl<'f> Finder<'f> {
             refuse!("a pass may have fewer operations");
         }
         attempt(self.family, members, &self.is_free)
+    }
+
+    /// A node, and where it gives several tensors, what is taken of them.
+    fn with_results(&self, id: NodeId) -> BTreeSet<NodeId> {
+        let mut members = BTreeSet::from([id]);
+        if self.is_list(id) {
+            members.extend(&self.users[id.index()]);
+        }
+        members
     }
 
     fn keep(&mut self, group: Group) {
@@ -404,7 +420,9 @@ fn is_alias(family: &GraphFamily, id: NodeId) -> bool {
                 result.shares_memory_with(source)
             }
             (Value::Sequence(_), Some(Value::Tensor(_))) => bound.class() == Class::View,
-            (Value::Tensor(_), Some(Value::Sequence(_))) => bound.op == Op::GetItem,
+            (Value::Tensor(_), Some(Value::Sequence(_))) => {
+                bound.op == Op::GetItem && !source.is_some_and(|list| is_pair(family, list))
+            }
             _ => false,
         }
     });
@@ -413,6 +431,13 @@ fn is_alias(family: &GraphFamily, id: NodeId) -> bool {
         Op::Dropout | Op::Dropout1d | Op::Dropout2d | Op::Dropout3d | Op::AlphaDropout
     ) && !bound.is_random();
     unchanged || shared.all(|shared| shared)
+}
+
+/// Whether a node computes values and their places, as `max` does along a dimension.
+fn is_pair(family: &GraphFamily, id: NodeId) -> bool {
+    let op = family.graph().call(id).and_then(Call::op);
+    matches!(op, Some(Op::Max | Op::Min))
+        && matches!(family.members[0].types.value(id), Value::Sequence(_))
 }
 
 fn is_returned(graph: &Graph, id: NodeId) -> bool {

@@ -45,7 +45,9 @@ pub fn together(family: &GraphFamily, groups: &[&Group]) -> Vec<(Vec<usize>, Pie
     let mut sets: Vec<(Vec<usize>, BTreeSet<_>, Option<Piece>)> = Vec::new();
     for (number, group) in groups.iter().enumerate() {
         let is_large = |member| moved_bytes(&group.piece, member) > LARGE;
-        if (0..family.count()).any(is_large) || touches(family, group, &updated) {
+        // What returns before its launch where a tensor is empty has no launch to share.
+        let is_alone = group.body.is_idle_somewhere();
+        if is_alone || (0..family.count()).any(is_large) || touches(family, group, &updated) {
             continue;
         }
         let joined = sets.iter_mut().any(|(numbers, members, piece)| {

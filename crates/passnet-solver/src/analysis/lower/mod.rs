@@ -7,6 +7,7 @@ mod movement;
 mod norm;
 mod outputs;
 mod pointwise;
+mod product;
 mod reduce;
 mod scalar;
 mod view;
@@ -15,6 +16,7 @@ mod window;
 use super::body::{Body, Code, Guard, Kind, Store, Target, Var, VarId};
 use super::index::{Atom, AxisId, Index};
 use super::{Piece, Refusal, Size, product, refuse};
+use crate::expression::{A, Expr, Formula, Literal, Type};
 use passnet_graph::infer::Value;
 use passnet_graph::ops::{Bound, Class, Op};
 use passnet_graph::{Arg, NodeId};
@@ -182,6 +184,7 @@ impl<'p> Lower<'p> {
         }
         self.check_updates()?;
         self.body.reduced = self.reduced.iter().flatten().copied().collect();
+        self.check_idle_loops()?;
         self.check_reductions()
     }
 
@@ -253,6 +256,7 @@ impl<'p> Lower<'p> {
                 | Class::Scan
                 | Class::Normalisation
                 | Class::Pooling
+                | Class::Contraction
         ) || converts();
         let half = self.piece.dtypes(node).iter().any(|dtype| dtype.is_float() && dtype.size() < 4);
         if !computes || !half || self.kind(var) != Kind::Float || self.is_stored_only(node) {
@@ -278,7 +282,7 @@ impl<'p> Lower<'p> {
         if known.name.is_none()
             && matches!(
                 known.code,
-                Code::Text { .. } | Code::Reduce { .. } | Code::Scan { .. } | Code::Round { .. }
+                Code::Compute { .. } | Code::Reduce { .. } | Code::Scan { .. } | Code::Round { .. }
             )
         {
             known.name = Some(name);
@@ -307,6 +311,9 @@ impl<'p> Lower<'p> {
         // A condition on loops that the place does not follow cannot lead outside.
         let mut guards = self.guards.clone();
         guards.retain(|guard| !self.axes_of(&guard.index).is_disjoint(&axes));
+        if guards.is_empty() || guards.len() < self.guards.len() {
+            self.check_has_elements(node)?;
+        }
         if guards.iter().any(|guard| !self.axes_of(&guard.index).is_subset(&axes)) {
             refuse!("a condition looks at more loops than the place it guards");
         }
@@ -335,11 +342,16 @@ impl<'p> Lower<'p> {
         self.body.vars.len() - 1
     }
 
-    /// An expression over values: `{0}` and so on stand for them.
-    fn text(&mut self, kind: Kind, template: impl Into<String>, operands: &[VarId]) -> VarId {
+    /// Arithmetic over values, which the formula knows by their numbers.
+    fn compute(&mut self, kind: Kind, formula: Formula, operands: &[VarId]) -> VarId {
         let axes = operands.iter().flat_map(|v| self.body.vars[*v].axes.clone()).collect();
-        let code = Code::Text { template: template.into(), operands: operands.to_vec() };
+        let code = Code::Compute { formula, operands: operands.to_vec() };
         self.add(None, kind, code, axes)
+    }
+
+    /// A number that is written as it is.
+    fn number(&mut self, kind: Kind, literal: Literal) -> VarId {
+        self.compute(kind, Expr::Literal(literal), &[])
     }
 
     fn kind(&self, var: VarId) -> Kind {
@@ -348,30 +360,26 @@ impl<'p> Lower<'p> {
 
     /// The value as another kind of number.
     fn cast(&mut self, var: VarId, kind: Kind) -> VarId {
-        if let Some(text) = self.literal_as(var, kind) {
-            return self.text(kind, text, &[]);
+        if let Some(literal) = self.literal_as(var, kind) {
+            return self.number(kind, literal);
         }
         match (self.kind(var), kind) {
             (from, to) if from == to => var,
-            (_, Kind::Float) => self.text(kind, "{0}.to(tl.float32)", &[var]),
-            (_, Kind::Int) => self.text(kind, "{0}.to(tl.int64)", &[var]),
-            (_, Kind::Bool) => self.text(kind, "({0} != 0)", &[var]),
+            (_, Kind::Float) => self.compute(kind, A.to(Type::Float32), &[var]),
+            (_, Kind::Int) => self.compute(kind, A.to(Type::Int64), &[var]),
+            (_, Kind::Bool) => self.compute(kind, A.differs(Expr::int(0)), &[var]),
         }
     }
 
     /// A literal written as another kind of number.
-    fn literal_as(&self, var: VarId, kind: Kind) -> Option<String> {
+    fn literal_as(&self, var: VarId, kind: Kind) -> Option<Literal> {
         let known = &self.body.vars[var];
-        let Code::Text { template, operands } = &known.code else { return None };
-        if !operands.is_empty() || known.kind >= kind {
-            return None;
+        let literal = known.code.as_literal().filter(|_| known.kind < kind)?;
+        match (kind, literal) {
+            (Kind::Float, _) => literal.as_f64().map(Literal::Float),
+            (_, Literal::Bool(value)) => Some(Literal::Int(i64::from(value))),
+            _ => None,
         }
-        let value = match template.as_str() {
-            "True" => 1.0,
-            "False" => 0.0,
-            other => other.parse::<f64>().ok()?,
-        };
-        Some(if kind == Kind::Float { pointwise::number(value) } else { format!("{value:.0}") })
     }
 
     /// The address of an index in a contiguous tensor.
@@ -441,6 +449,7 @@ impl<'p> Lower<'p> {
             Class::Normalisation => self.normalisation(wanted),
             Class::Pooling | Class::Resampling => self.window(wanted),
             Class::Creation => self.creation(wanted),
+            Class::Contraction => self.product(wanted),
             _ => Err(self.unsupported(bound)),
         }
     }

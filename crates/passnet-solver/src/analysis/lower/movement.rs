@@ -3,8 +3,8 @@
 use super::super::body::{Code, Guard, Kind, VarId};
 use super::super::index::Index;
 use super::super::{Refusal, Size, refuse};
-use super::pointwise::number;
 use super::{Lower, Wanted};
+use crate::expression::{A, B, Binary, C, Expr};
 use passnet_graph::Arg;
 use passnet_graph::ops::Op;
 
@@ -67,13 +67,11 @@ impl Lower<'_> {
                 let [.., row, column] = index else { return Err(self.unsupported(bound)) };
                 let distance = column.plus(&row.times(&self.fixed(-1))?)?;
                 let place = self.place(&distance);
-                let operator = if bound.op == Op::Tril { "<=" } else { ">=" };
+                let operator = if bound.op == Op::Tril { Binary::AtMost } else { Binary::AtLeast };
                 let kind = self.kind(value);
-                Ok(self.text(
-                    kind,
-                    format!("tl.where({{0}} {operator} {diagonal}, {{1}}, 0)"),
-                    &[place, value],
-                ))
+                let is_kept = Expr::binary(operator, A, Expr::int(diagonal));
+                let formula = Expr::select(is_kept, B, Expr::int(0));
+                Ok(self.compute(kind, formula, &[place, value]))
             }
             _ => Err(self.unsupported(bound)),
         }
@@ -149,7 +147,7 @@ impl Lower<'_> {
         while let Some((guard, part)) = parts.pop() {
             let upper = Guard { low: None, ..guard };
             let inside = self.inside(&[upper]);
-            value = self.text(kind, "tl.where({0}, {1}, {2})", &[inside, part, value]);
+            value = self.compute(kind, Expr::select(A, B, C), &[inside, part, value]);
         }
         Ok(value)
     }
@@ -191,9 +189,12 @@ impl Lower<'_> {
             Arg::None => 0.0,
             other => other.as_float().ok_or_else(|| self.unsupported(bound))?,
         };
-        let fill = if kind == Kind::Float { number(fill) } else { (fill as i64).to_string() };
+        let fill = match kind {
+            Kind::Float => Expr::float(fill),
+            _ => Expr::int(fill as i64),
+        };
         let inside = self.inside(&guards);
-        Ok(self.text(kind, format!("tl.where({{0}}, {{1}}, {fill})"), &[inside, value]))
+        Ok(self.compute(kind, Expr::select(A, B, fill), &[inside, value]))
     }
 
     fn roll(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {

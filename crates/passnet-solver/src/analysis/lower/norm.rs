@@ -3,8 +3,8 @@
 use super::super::body::{Fold, Kind, VarId};
 use super::super::index::Index;
 use super::super::{Refusal, Size, refuse};
-use super::pointwise::number;
 use super::{Lower, Wanted};
+use crate::expression::{A, B, C, D, Expr, Formula, Literal};
 use passnet_graph::ops::{Bound, Op};
 use passnet_graph::{Arg, NodeId};
 
@@ -40,14 +40,14 @@ impl Lower<'_> {
     /// A number argument: a literal, or a value read from a tensor.
     fn number_arg(&mut self, node: NodeId, arg: &Arg, default: f64) -> Result<VarId, Refusal> {
         match arg {
-            Arg::None => Ok(self.text(Kind::Float, number(default), &[])),
+            Arg::None => Ok(self.number(Kind::Float, Literal::Float(default))),
             Arg::Node(_) => {
                 let Some(input) = self.argument(node, arg) else { refuse!("no number") };
                 let value = self.pull(input, &[])?;
                 Ok(self.cast(value, Kind::Float))
             }
             other => match other.as_float() {
-                Some(value) => Ok(self.text(Kind::Float, number(value), &[])),
+                Some(value) => Ok(self.number(Kind::Float, Literal::Float(value))),
                 None => Err(Refusal::new("an argument is no number")),
             },
         }
@@ -62,10 +62,10 @@ impl Lower<'_> {
         mut value: VarId,
     ) -> Result<VarId, Refusal> {
         if let Some(weight) = self.parameter_at(node, bound, "weight", place)? {
-            value = self.text(Kind::Float, "{0} * {1}", &[value, weight]);
+            value = self.compute(Kind::Float, A * B, &[value, weight]);
         }
         if let Some(bias) = self.parameter_at(node, bound, "bias", place)? {
-            value = self.text(Kind::Float, "{0} + {1}", &[value, bias]);
+            value = self.compute(Kind::Float, A + B, &[value, bias]);
         }
         Ok(value)
     }
@@ -85,17 +85,16 @@ impl Lower<'_> {
             refuse!("batch norm without statistics");
         };
         let eps = self.number_arg(node, bound.arg("eps"), 1e-5)?;
+        let root = Expr::call("tl.sqrt", [A + B]);
         let scale = match self.parameter_at(node, bound, "weight", &channel)? {
-            Some(weight) => {
-                self.text(Kind::Float, "{2} / tl.sqrt({0} + {1})", &[variance, eps, weight])
-            }
-            None => self.text(Kind::Float, "1.0 / tl.sqrt({0} + {1})", &[variance, eps]),
+            Some(weight) => self.compute(Kind::Float, C / root, &[variance, eps, weight]),
+            None => self.compute(Kind::Float, Expr::float(1.0) / root, &[variance, eps]),
         };
         let name = self.fresh("scale");
         self.body.vars[scale].name = Some(name);
-        let value = self.text(Kind::Float, "({0} - {1}) * {2}", &[x, mean, scale]);
+        let value = self.compute(Kind::Float, (A - B) * C, &[x, mean, scale]);
         match self.parameter_at(node, bound, "bias", &channel)? {
-            Some(bias) => Ok(self.text(Kind::Float, "{0} + {1}", &[value, bias])),
+            Some(bias) => Ok(self.compute(Kind::Float, A + B, &[value, bias])),
             None => Ok(value),
         }
     }
@@ -112,12 +111,11 @@ impl Lower<'_> {
         let x = self.cast(x, Kind::Float);
         let place = &index[first..];
         if bound.op == Op::RmsNorm {
-            let squares = self.text(Kind::Float, "{0} * {0}", &[x]);
+            let squares = self.compute(Kind::Float, A * A, &[x]);
             let total = self.fold(Fold::Sum, squares)?;
             let count = self.count(&from, &dims)?;
             let eps = self.number_arg(node, bound.arg("eps"), f64::from(f32::EPSILON))?;
-            let value =
-                self.text(Kind::Float, "{0} * tl.rsqrt({1} / {2} + {3})", &[x, total, count, eps]);
+            let value = self.compute(Kind::Float, scaled(), &[x, total, count, eps]);
             return self.affine(node, bound, place, value);
         }
         let value = self.standardised(node, bound, x, &from, &dims)?;
@@ -135,11 +133,7 @@ impl Lower<'_> {
         let (centred, squares) = self.moments(x, from, dims)?;
         let count = self.count(from, dims)?;
         let eps = self.number_arg(node, bound.arg("eps"), 1e-5)?;
-        Ok(self.text(
-            Kind::Float,
-            "{0} * tl.rsqrt({1} / {2} + {3})",
-            &[centred, squares, count, eps],
-        ))
+        Ok(self.compute(Kind::Float, scaled(), &[centred, squares, count, eps]))
     }
 
     fn group_norm(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
@@ -180,17 +174,17 @@ impl Lower<'_> {
         let x = self.pull(source, index)?;
         let x = self.cast(x, Kind::Float);
         let largest = self.fold(Fold::Max, x)?;
-        let shifted = self.text(Kind::Float, "{0} - {1}", &[x, largest]);
+        let shifted = self.compute(Kind::Float, A - B, &[x, largest]);
+        let powers = self.compute(Kind::Float, Expr::call("tl.exp", [A]), &[shifted]);
         if bound.op == Op::LogSoftmax {
-            let powers = self.text(Kind::Float, "tl.exp({0})", &[shifted]);
             let total = self.fold(Fold::Sum, powers)?;
-            return Ok(self.text(Kind::Float, "{0} - tl.log({1})", &[shifted, total]));
+            let formula = A - Expr::call("tl.log", [B]);
+            return Ok(self.compute(Kind::Float, formula, &[shifted, total]));
         }
-        let powers = self.text(Kind::Float, "tl.exp({0})", &[shifted]);
         let name = self.fresh("powers");
         self.body.vars[powers].name = Some(name);
         let total = self.fold(Fold::Sum, powers)?;
-        Ok(self.text(Kind::Float, "{0} / {1}", &[powers, total]))
+        Ok(self.compute(Kind::Float, A / B, &[powers, total]))
     }
 
     fn normalize(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
@@ -204,13 +198,14 @@ impl Lower<'_> {
         self.fold_dims(index, &from, &dims)?;
         let x = self.pull(source, index)?;
         let x = self.cast(x, Kind::Float);
-        let squares = self.text(Kind::Float, "{0} * {0}", &[x]);
+        let squares = self.compute(Kind::Float, A * A, &[x]);
         let total = self.fold(Fold::Sum, squares)?;
         let eps = self.number_arg(node, bound.arg("eps"), 1e-12)?;
-        let length = self.text(Kind::Float, "tl.sqrt({0})", &[total]);
+        let length = self.compute(Kind::Float, Expr::call("tl.sqrt", [A]), &[total]);
         let name = self.fresh("length");
         self.body.vars[length].name = Some(name);
-        Ok(self.text(Kind::Float, "{0} / tl.where({1} < {2}, {2}, {1})", &[x, length, eps]))
+        let formula = A / Expr::select(B.below(C), C, B);
+        Ok(self.compute(Kind::Float, formula, &[x, length, eps]))
     }
 
     fn glu(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
@@ -226,6 +221,12 @@ impl Lower<'_> {
         other[dim] = other[dim].offset(&half)?;
         let gate = self.pull(source, &other)?;
         let (value, gate) = (self.cast(value, Kind::Float), self.cast(gate, Kind::Float));
-        Ok(self.text(Kind::Float, "{0} * tl.sigmoid({1})", &[value, gate]))
+        let formula = A * Expr::call("tl.sigmoid", [B]);
+        Ok(self.compute(Kind::Float, formula, &[value, gate]))
     }
+}
+
+/// A value over the root of a mean, which is kept away from zero.
+fn scaled() -> Formula {
+    A * Expr::call("tl.rsqrt", [B / C + D])
 }

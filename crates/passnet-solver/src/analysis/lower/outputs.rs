@@ -27,6 +27,38 @@ impl Lower<'_> {
         Ok(())
     }
 
+    /// What is read without a condition must have elements wherever anything is computed.
+    pub(super) fn check_has_elements(&self, param: NodeId) -> Result<(), Refusal> {
+        for (graph, value) in self.piece.values(param).iter().enumerate() {
+            let is_empty = value.as_tensor().is_some_and(|tensor| tensor.elements() == 0);
+            if is_empty && self.body.axes.iter().all(|size| size.values()[graph] != 0) {
+                refuse!("`{}` has no elements in some graph", self.piece.name(param));
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a loop has no step in some graph, the wrapper returns before the launch: that is right only if nothing has
+    /// elements there, and if no fold starts from nothing.
+    pub(super) fn check_idle_loops(&self) -> Result<(), Refusal> {
+        for (axis, size) in self.body.axes.iter().enumerate() {
+            if !size.values().contains(&0) {
+                continue;
+            }
+            if self.body.reduced.contains(&axis) {
+                refuse!("a fold over nothing in some graph");
+            }
+            for store in &self.body.stores {
+                let mut varies = false;
+                store.address.for_each_axis(&mut |own| varies |= own == axis);
+                if !varies {
+                    refuse!("only some of the results have no elements in some graph");
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// A reduction that does not vary with an outer loop would be computed again for each step of it.
     pub(super) fn check_reductions(&self) -> Result<(), Refusal> {
         let reduced = &self.body.reduced;

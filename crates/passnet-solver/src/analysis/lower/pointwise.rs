@@ -4,6 +4,7 @@ use super::super::body::{Code, Kind, VarId};
 use super::super::index::Index;
 use super::super::{Refusal, Size, refuse};
 use super::{Lower, Wanted};
+use crate::expression::{A, B, Binary, C, D, Expr, Formula, Literal, Unary};
 use passnet_graph::ops::{Bound, Op};
 use passnet_graph::{Arg, NodeId};
 use std::collections::BTreeSet;
@@ -12,22 +13,22 @@ impl Lower<'_> {
     pub(super) fn pointwise(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
         let Wanted { node, bound, index } = wanted;
         let result = self.piece.kind(node)?;
-        if let Some(template) = unary(bound.op) {
+        if let Some(formula) = unary(bound.op) {
             let x = self.operand(node, bound.arg("input"), index)?;
             let x = self.cast(x, Kind::Float);
-            return Ok(self.text(Kind::Float, template, &[x]));
+            return Ok(self.compute(Kind::Float, formula, &[x]));
         }
         if let Some(operator) = comparison(bound.op) {
             let [a, b] = self.pair(node, bound, "other", index)?;
             let kind = self.kind(a).max(self.kind(b)).max(Kind::Int);
             let (a, b) = (self.cast(a, kind), self.cast(b, kind));
-            return Ok(self.text(Kind::Bool, format!("({{0}} {operator} {{1}})"), &[a, b]));
+            return Ok(self.compute(Kind::Bool, Expr::binary(operator, A, B), &[a, b]));
         }
         if let Some(operator) = logical(bound.op, result) {
             let [a, b] = self.pair(node, bound, "other", index)?;
             let kind = if result == Kind::Bool { Kind::Bool } else { Kind::Int };
             let (a, b) = (self.cast(a, kind), self.cast(b, kind));
-            return Ok(self.text(kind, format!("({{0}} {operator} {{1}})"), &[a, b]));
+            return Ok(self.compute(kind, Expr::binary(operator, A, B), &[a, b]));
         }
         match bound.op {
             Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Rsub => self.arithmetic(wanted, result),
@@ -37,21 +38,21 @@ impl Lower<'_> {
             Op::Neg | Op::Positive | Op::Abs | Op::Square => {
                 let x = self.operand(node, bound.arg("input"), index)?;
                 let x = self.cast(x, result);
-                let template = match bound.op {
-                    Op::Neg => "-{0}",
-                    Op::Abs => "tl.abs({0})",
-                    Op::Square => "{0} * {0}",
-                    _ => "{0}",
+                let formula = match bound.op {
+                    Op::Neg => -A,
+                    Op::Abs => Expr::call("tl.abs", [A]),
+                    Op::Square => A * A,
+                    _ => A,
                 };
-                Ok(self.text(result, template, &[x]))
+                Ok(self.compute(result, formula, &[x]))
             }
             Op::BitwiseNot | Op::LogicalNot => {
                 let x = self.operand(node, bound.arg("input"), index)?;
                 if bound.op == Op::BitwiseNot && result != Kind::Bool {
-                    return Ok(self.text(result, "~{0}", &[x]));
+                    return Ok(self.compute(result, Expr::Unary(Unary::Invert, Box::new(A)), &[x]));
                 }
                 let x = self.cast(x, Kind::Bool);
-                Ok(self.text(Kind::Bool, "({0} == 0)", &[x]))
+                Ok(self.compute(Kind::Bool, A.equals(Expr::int(0)), &[x]))
             }
             Op::Where | Op::WhereMethod | Op::MaskedFill => self.choice(wanted, result),
             Op::Clamp | Op::ClampMin | Op::ClampMax | Op::Hardtanh => self.clamp(wanted, result),
@@ -77,11 +78,9 @@ impl Lower<'_> {
                 let index = self.broadcast(input, &self.piece.shape(call)?, index)?;
                 self.pull(input, &index)
             }
-            Arg::Bool(value) => {
-                Ok(self.text(Kind::Bool, if *value { "True" } else { "False" }, &[]))
-            }
-            Arg::Int(value) => Ok(self.text(Kind::Int, value.to_string(), &[])),
-            Arg::Float(value) => Ok(self.text(Kind::Float, number(*value), &[])),
+            Arg::Bool(value) => Ok(self.number(Kind::Bool, Literal::Bool(*value))),
+            Arg::Int(value) => Ok(self.number(Kind::Int, Literal::Int(*value))),
+            Arg::Float(value) => Ok(self.number(Kind::Float, Literal::Float(*value))),
             _ => Err(Refusal::new("an operand is neither tensor nor number")),
         }
     }
@@ -137,9 +136,14 @@ impl Lower<'_> {
     fn arithmetic(&mut self, wanted: Wanted<'_, '_>, result: Kind) -> Result<VarId, Refusal> {
         let Wanted { node, bound, index } = wanted;
         let rounding = bound.arg("rounding_mode");
-        if rounding.as_str() == Some("floor") && result == Kind::Int {
+        if let Some(mode) = rounding.as_str().filter(|mode| matches!(*mode, "floor" | "trunc")) {
             let [a, b] = self.pair(node, bound, "other", index)?;
-            return Ok(self.whole_division(Op::FloorDivide, a, b));
+            return match (mode, result) {
+                ("floor", Kind::Int) => Ok(self.whole_division(Op::FloorDivide, a, b)),
+                ("floor", Kind::Float) => Ok(self.float_division(Op::FloorDivide, a, b)),
+                (_, Kind::Bool) => Err(self.unsupported(bound)),
+                _ => Ok(self.division_towards_zero(a, b, result)),
+            };
         }
         if !rounding.is_none() || bound.float("alpha").is_some_and(|a| a != 1.0) {
             return Err(self.unsupported(bound));
@@ -148,21 +152,16 @@ impl Lower<'_> {
         let [a, b] = self.pair(node, bound, other, index)?;
         let kind = if bound.op == Op::Div { Kind::Float } else { result.max(Kind::Int) };
         let (a, b) = (self.cast(a, kind), self.cast(b, kind));
-        let template = match bound.op {
-            Op::Add => "{0} + {1}",
-            Op::Sub => "{0} - {1}",
-            Op::Rsub => "{1} - {0}",
-            Op::Mul => "{0} * {1}",
-            Op::Div => "{0} / {1}",
-            // Either operand's NaN goes through, as in torch.
-            Op::Maximum | Op::Max if kind == Kind::Float => {
-                "tl.maximum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)"
-            }
-            Op::Maximum | Op::Max => "tl.maximum({0}, {1})",
-            _ if kind == Kind::Float => "tl.minimum({0}, {1}, propagate_nan=tl.PropagateNan.ALL)",
-            _ => "tl.minimum({0}, {1})",
+        let formula = match bound.op {
+            Op::Add => A + B,
+            Op::Sub => A - B,
+            Op::Rsub => B - A,
+            Op::Mul => A * B,
+            Op::Div => A / B,
+            Op::Maximum | Op::Max => extreme("tl.maximum", kind),
+            _ => extreme("tl.minimum", kind),
         };
-        let value = self.text(kind, template, &[a, b]);
+        let value = self.compute(kind, formula, &[a, b]);
         Ok(self.cast(value, result))
     }
 
@@ -172,18 +171,19 @@ impl Lower<'_> {
         let exponent = bound.arg("exponent");
         if let Some(exponent) = exponent.as_float() {
             let x = self.cast(x, result);
-            let template = match exponent {
-                1.0 => "{0}",
-                2.0 => "{0} * {0}",
-                3.0 => "{0} * {0} * {0}",
-                4.0 => "({0} * {0}) * ({0} * {0})",
-                0.5 if result == Kind::Float => "tl.sqrt({0})",
-                -0.5 if result == Kind::Float => "1.0 / tl.sqrt({0})",
-                -1.0 if result == Kind::Float => "1.0 / {0}",
-                _ => "",
+            let is_float = result == Kind::Float;
+            let formula = match exponent {
+                1.0 => Some(A),
+                2.0 => Some(A * A),
+                3.0 => Some(A * A * A),
+                4.0 => Some(A * A * (A * A)),
+                0.5 if is_float => Some(Expr::call("tl.sqrt", [A])),
+                -0.5 if is_float => Some(Expr::float(1.0) / Expr::call("tl.sqrt", [A])),
+                -1.0 if is_float => Some(Expr::float(1.0) / A),
+                _ => None,
             };
-            if !template.is_empty() {
-                return Ok(self.text(result, template, &[x]));
+            if let Some(formula) = formula {
+                return Ok(self.compute(result, formula, &[x]));
             }
         }
         if result != Kind::Float {
@@ -193,17 +193,17 @@ impl Lower<'_> {
         // A number alone has no type that the library function could take.
         let (x, y) = (self.cast(x, Kind::Float), self.cast(y, Kind::Float));
         let (x, y) = (self.spread(x, y), self.spread(y, x));
-        Ok(self.text(Kind::Float, "libdevice.pow({0}, {1})", &[x, y]))
+        Ok(self.compute(Kind::Float, Expr::call("libdevice.pow", [A, B]), &[x, y]))
     }
 
     /// A literal made a block like the other operand.
     fn spread(&mut self, var: VarId, like: VarId) -> VarId {
-        let literal = match &self.body.vars[var].code {
-            Code::Text { operands, .. } => operands.is_empty(),
-            Code::Number { .. } => true,
-            _ => false,
-        };
-        if literal { self.text(Kind::Float, "({1} * 0.0 + {0})", &[var, like]) } else { var }
+        let code = &self.body.vars[var].code;
+        let is_number = code.as_literal().is_some() || matches!(code, Code::Number { .. });
+        match is_number {
+            true => self.compute(Kind::Float, B * Expr::float(0.0) + A, &[var, like]),
+            false => var,
+        }
     }
 
     fn modular(&mut self, wanted: Wanted<'_, '_>, result: Kind) -> Result<VarId, Refusal> {
@@ -215,26 +215,52 @@ impl Lower<'_> {
         if result != Kind::Float {
             return Err(self.unsupported(bound));
         }
-        let (a, b) = (self.cast(a, result), self.cast(b, result));
-        let quotient = self.text(result, "tl.floor({0} / {1})", &[a, b]);
-        if bound.op == Op::FloorDivide {
-            return Ok(quotient);
+        Ok(self.float_division(bound.op, a, b))
+    }
+
+    /// Floats divided downwards by way of the rest, which is exact: a quotient may be rounded up to the next whole number.
+    fn float_division(&mut self, op: Op, a: VarId, b: VarId) -> VarId {
+        let (a, b) = (self.cast(a, Kind::Float), self.cast(b, Kind::Float));
+        let (x, y) = (self.spread(a, b), self.spread(b, a));
+        let rest = self.compute(Kind::Float, Expr::call("libdevice.fmod", [A, B]), &[x, y]);
+        let is_above = self.compute(Kind::Bool, has_other_sign(), &[rest, b]);
+        if op == Op::Remainder {
+            let formula = Expr::select(A, B + C, B);
+            return self.compute(Kind::Float, formula, &[is_above, rest, b]);
         }
-        Ok(self.text(result, "{0} - {1} * {2}", &[a, b, quotient]))
+        let quotient = self.compute(Kind::Float, (A - B) / C, &[a, rest, b]);
+        let lower = Expr::select(A, B - Expr::float(1.0), B);
+        let lower = self.compute(Kind::Float, lower, &[is_above, quotient]);
+        let whole = Expr::call("libdevice.rint", [C]);
+        let formula = Expr::select(B.equals(Expr::int(0)), A / B, whole);
+        self.compute(Kind::Float, formula, &[a, b, lower])
+    }
+
+    /// A quotient cut to the whole number next to it on the way to zero.
+    fn division_towards_zero(&mut self, a: VarId, b: VarId, result: Kind) -> VarId {
+        let (a, b) = (self.cast(a, result), self.cast(b, result));
+        if result == Kind::Int {
+            return self.compute(result, Expr::binary(Binary::FloorOver, A, B), &[a, b]);
+        }
+        let quotient = self.compute(result, A / B, &[a, b]);
+        let [up, down] = ["tl.ceil", "tl.floor"].map(|function| Expr::call(function, [A]));
+        self.compute(result, Expr::select(A.below(Expr::int(0)), up, down), &[quotient])
     }
 
     /// Whole numbers divided downwards, as torch does it; a kernel divides towards zero.
     fn whole_division(&mut self, op: Op, a: VarId, b: VarId) -> VarId {
         let (a, b) = (self.cast(a, Kind::Int), self.cast(b, Kind::Int));
-        let rest = self.text(Kind::Int, "({0} % {1})", &[a, b]);
-        let is_above = self.text(Kind::Bool, "(({0} != 0) & (({0} < 0) != ({1} < 0)))", &[rest, b]);
+        let rest = self.compute(Kind::Int, Expr::binary(Binary::Modulo, A, B), &[a, b]);
+        let is_above = self.compute(Kind::Bool, has_other_sign(), &[rest, b]);
         match op {
             Op::Remainder => {
-                self.text(Kind::Int, "tl.where({0}, {1} + {2}, {1})", &[is_above, rest, b])
+                self.compute(Kind::Int, Expr::select(A, B + C, B), &[is_above, rest, b])
             }
             _ => {
-                let quotient = self.text(Kind::Int, "({0} // {1})", &[a, b]);
-                self.text(Kind::Int, "tl.where({0}, {1} - 1, {1})", &[is_above, quotient])
+                let quotient = Expr::binary(Binary::FloorOver, A, B);
+                let quotient = self.compute(Kind::Int, quotient, &[a, b]);
+                let less = Expr::select(A, B - Expr::int(1), B);
+                self.compute(Kind::Int, less, &[is_above, quotient])
             }
         }
     }
@@ -250,7 +276,7 @@ impl Lower<'_> {
         let yes = self.operand(node, bound.arg(yes), index)?;
         let no = self.operand(node, bound.arg(no), index)?;
         let (yes, no) = (self.cast(yes, result), self.cast(no, result));
-        Ok(self.text(result, "tl.where({0}, {1}, {2})", &[condition, yes, no]))
+        Ok(self.compute(result, Expr::select(A, B, C), &[condition, yes, no]))
     }
 
     fn clamp(&mut self, wanted: Wanted<'_, '_>, result: Kind) -> Result<VarId, Refusal> {
@@ -258,8 +284,8 @@ impl Lower<'_> {
         let x = self.operand(node, bound.arg("input"), index)?;
         let mut x = self.cast(x, result);
         let sides = match bound.op {
-            Op::Hardtanh => [("min_val", "<"), ("max_val", ">")],
-            _ => [("min", "<"), ("max", ">")],
+            Op::Hardtanh => [("min_val", Binary::Less), ("max_val", Binary::Greater)],
+            _ => [("min", Binary::Less), ("max", Binary::Greater)],
         };
         for (side, operator) in sides {
             if bound.arg(side).is_none() {
@@ -267,8 +293,8 @@ impl Lower<'_> {
             }
             let limit = self.operand(node, bound.arg(side), index)?;
             let limit = self.cast(limit, result);
-            let template = format!("tl.where({{0}} {operator} {{1}}, {{1}}, {{0}})");
-            x = self.text(result, template, &[x, limit]);
+            let formula = Expr::select(Expr::binary(operator, A, B), B, A);
+            x = self.compute(result, formula, &[x, limit]);
         }
         Ok(x)
     }
@@ -284,16 +310,16 @@ impl Lower<'_> {
             let operand = self.operand(node, bound.arg(name), index)?;
             operands.push(self.cast(operand, Kind::Float));
         }
-        let template = match bound.op {
-            Op::Lerp => "{0} + {2} * ({1} - {0})",
-            Op::Addcmul => "{0} + {3} * {1} * {2}",
-            _ => "{0} + {3} * {1} / {2}",
+        let formula = match bound.op {
+            Op::Lerp => A + C * (B - A),
+            Op::Addcmul => A + D * B * C,
+            _ => A + D * B / C,
         };
         if bound.op != Op::Lerp {
             let value = self.operand(node, bound.arg("value"), index)?;
             operands.push(self.cast(value, Kind::Float));
         }
-        Ok(self.text(Kind::Float, template, &operands))
+        Ok(self.compute(Kind::Float, formula, &operands))
     }
 
     fn prelu(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
@@ -308,7 +334,7 @@ impl Lower<'_> {
         };
         let weight = self.pull(weight, &place)?;
         let (x, weight) = (self.cast(x, Kind::Float), self.cast(weight, Kind::Float));
-        Ok(self.text(Kind::Float, "tl.where({0} > 0, {0}, {0} * {1})", &[x, weight]))
+        Ok(self.compute(Kind::Float, leaky(B), &[x, weight]))
     }
 
     fn activation(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
@@ -317,71 +343,73 @@ impl Lower<'_> {
         let x = self.cast(x, self.piece.kind(node)?);
         let kind = self.kind(x);
         if bound.op == Op::Relu {
-            return Ok(self.text(kind, "tl.where({0} < 0, 0, {0})", &[x]));
+            let formula = Expr::select(A.below(Expr::int(0)), Expr::int(0), A);
+            return Ok(self.compute(kind, formula, &[x]));
         }
         if kind != Kind::Float {
             return Err(self.unsupported(bound));
         }
-        let given = |name: &str| bound.float(name).ok_or_else(|| Refusal::new("not a number"));
-        let template = match bound.op {
-            Op::Relu6 => "tl.where({0} < 0, 0.0, tl.where({0} > 6, 6.0, {0}))".to_string(),
+        let given = |name: &str| {
+            bound.float(name).map(Expr::float).ok_or_else(|| Refusal::new("not a number"))
+        };
+        let formula = match bound.op {
+            Op::Relu6 => between(0.0, Expr::float(0.0), 6.0, Expr::float(6.0), A),
             Op::Hardswish => {
-                let gate = self.text(
-                    kind,
-                    "tl.where({0} < -3, 0.0, tl.where({0} > 3, 6.0, {0} + 3.0))",
-                    &[x],
-                );
-                return Ok(self.text(kind, "{0} * {1} / 6.0", &[x, gate]));
+                let middle = A + Expr::float(3.0);
+                let gate = between(-3.0, Expr::float(0.0), 3.0, Expr::float(6.0), middle);
+                let gate = self.compute(kind, gate, &[x]);
+                return Ok(self.compute(kind, A * B / Expr::float(6.0), &[x, gate]));
             }
             Op::Hardsigmoid => {
-                "tl.where({0} < -3, 0.0, tl.where({0} > 3, 1.0, ({0} + 3.0) / 6.0))".into()
+                let middle = (A + Expr::float(3.0)) / Expr::float(6.0);
+                between(-3.0, Expr::float(0.0), 3.0, Expr::float(1.0), middle)
             }
-            Op::LeakyRelu => {
-                format!("tl.where({{0}} > 0, {{0}}, {{0}} * {})", number(given("negative_slope")?))
-            }
+            Op::LeakyRelu => leaky(given("negative_slope")?),
             Op::Elu | Op::Celu => {
                 let alpha = given("alpha")?;
-                let scale = if bound.op == Op::Elu { 1.0 } else { 1.0 / alpha };
-                format!(
-                    "tl.where({{0}} > 0, {{0}}, {} * libdevice.expm1({{0}} * {}))",
-                    number(alpha),
-                    number(scale)
-                )
+                let scale = match bound.op {
+                    Op::Elu => Expr::float(1.0),
+                    _ => Expr::float(1.0 / bound.float("alpha").unwrap_or(1.0)),
+                };
+                let below = alpha * Expr::call("libdevice.expm1", [A * scale]);
+                Expr::select(A.above(Expr::int(0)), A, below)
             }
             Op::Gelu => match bound.arg("approximate").as_str() {
                 Some("tanh") => {
-                    let inner = self.text(
-                        kind,
-                        "0.7978845608028654 * ({0} + 0.044715 * {0} * {0} * {0})",
-                        &[x],
-                    );
-                    return Ok(self.text(
-                        kind,
-                        "0.5 * {0} * (1.0 + libdevice.tanh({1}))",
-                        &[x, inner],
-                    ));
+                    let inner = Expr::float(0.797_884_560_802_865_4)
+                        * (A + Expr::float(0.044715) * A * A * A);
+                    let inner = self.compute(kind, inner, &[x]);
+                    let gate = Expr::float(1.0) + Expr::call("libdevice.tanh", [B]);
+                    return Ok(self.compute(kind, Expr::float(0.5) * A * gate, &[x, inner]));
                 }
-                _ => "0.5 * {0} * (1.0 + tl.erf({0} * 0.7071067811865476))".into(),
+                _ => {
+                    let root = Expr::float(std::f64::consts::FRAC_1_SQRT_2);
+                    Expr::float(0.5) * A * (Expr::float(1.0) + Expr::call("tl.erf", [A * root]))
+                }
             },
             Op::Softplus => {
                 let (beta, threshold) = (given("beta")?, given("threshold")?);
-                format!(
-                    "tl.where({{0}} * {b} > {t}, {{0}}, libdevice.log1p(tl.exp({{0}} * {b})) / {b})",
-                    b = number(beta),
-                    t = number(threshold)
-                )
+                let scaled = || A * beta.clone();
+                let power = Expr::call("libdevice.log1p", [Expr::call("tl.exp", [scaled()])]);
+                Expr::select(scaled().above(threshold), A, power / beta.clone())
             }
             Op::Mish => {
-                "{0} * libdevice.tanh(tl.where({0} > 20, {0}, libdevice.log1p(tl.exp({0}))))".into()
+                let power = Expr::call("libdevice.log1p", [Expr::call("tl.exp", [A])]);
+                let softplus = Expr::select(A.above(Expr::int(20)), A, power);
+                A * Expr::call("libdevice.tanh", [softplus])
             }
-            Op::Threshold => format!(
-                "tl.where({{0}} <= {}, {}, {{0}})",
-                number(given("threshold")?),
-                number(given("value")?)
-            ),
+            Op::LogSigmoid => {
+                let power = Expr::call("tl.exp", [-Expr::call("tl.abs", [A])]);
+                Expr::call("tl.minimum", [A, Expr::float(0.0)])
+                    - Expr::call("libdevice.log1p", [power])
+            }
+            Op::Threshold => {
+                let is_low = Expr::binary(Binary::AtMost, A, given("threshold")?);
+                Expr::select(is_low, given("value")?, A)
+            }
             _ => return Err(self.unsupported(bound)),
         };
-        Ok(self.text(kind, template, &[x]))
+        Ok(self.compute(kind, formula, &[x]))
     }
 
     /// A size as a float, for means.
@@ -390,63 +418,83 @@ impl Lower<'_> {
     }
 }
 
-/// Functions of one float.
-fn unary(op: Op) -> Option<&'static str> {
-    Some(match op {
-        Op::Ceil => "tl.ceil({0})",
-        Op::Floor => "tl.floor({0})",
-        Op::Round => "libdevice.rint({0})",
-        Op::Exp => "tl.exp({0})",
-        Op::Exp2 => "tl.exp2({0})",
-        Op::Expm1 => "libdevice.expm1({0})",
-        Op::Log => "tl.log({0})",
-        Op::Log2 => "tl.log2({0})",
-        Op::Log1p => "libdevice.log1p({0})",
-        Op::Sqrt => "tl.sqrt({0})",
-        Op::Rsqrt => "tl.rsqrt({0})",
-        Op::Reciprocal => "1.0 / {0}",
-        Op::Sin => "tl.sin({0})",
-        Op::Cos => "tl.cos({0})",
-        Op::Tanh => "libdevice.tanh({0})",
-        Op::Erf => "tl.erf({0})",
-        Op::Sigmoid => "tl.sigmoid({0})",
-        Op::Silu => "{0} * tl.sigmoid({0})",
-        Op::Softsign => "{0} / (1.0 + tl.abs({0}))",
-        _ => return None,
-    })
-}
-
-fn comparison(op: Op) -> Option<&'static str> {
-    Some(match op {
-        Op::Eq => "==",
-        Op::Ne => "!=",
-        Op::Lt => "<",
-        Op::Le => "<=",
-        Op::Gt => ">",
-        Op::Ge => ">=",
-        _ => return None,
-    })
-}
-
-fn logical(op: Op, result: Kind) -> Option<&'static str> {
-    match op {
-        Op::LogicalAnd => Some("&"),
-        Op::LogicalOr => Some("|"),
-        Op::LogicalXor => Some("^"),
-        Op::BitwiseAnd if result != Kind::Float => Some("&"),
-        Op::BitwiseOr if result != Kind::Float => Some("|"),
-        Op::BitwiseXor if result != Kind::Float => Some("^"),
-        _ => None,
+/// The larger or smaller of two. Either operand's NaN goes through, as in torch.
+fn extreme(function: &'static str, kind: Kind) -> Formula {
+    let formula = Expr::call(function, [A, B]);
+    match kind {
+        Kind::Float => {
+            let all = Expr::Literal(Literal::Constant("tl.PropagateNan.ALL"));
+            formula.with("propagate_nan", all)
+        }
+        _ => formula,
     }
 }
 
-/// A float as Python writes it.
-pub(super) fn number(value: f64) -> String {
-    if value.is_nan() {
-        "float(\"nan\")".into()
-    } else if value.is_infinite() {
-        if value > 0.0 { "float(\"inf\")".into() } else { "float(\"-inf\")".into() }
-    } else {
-        format!("{value:?}")
+/// Whether a rest is not zero and has not the sign of what was divided by.
+fn has_other_sign() -> Formula {
+    let zero = || Expr::int(0);
+    A.differs(zero()).and(A.below(zero()).differs(B.below(zero())))
+}
+
+/// The operand where it is above zero, else a part of it.
+fn leaky(slope: Formula) -> Formula {
+    Expr::select(A.above(Expr::int(0)), A, A * slope)
+}
+
+/// One value below a limit, another above a second one, and something between.
+fn between(low: f64, below: Formula, high: f64, above: Formula, middle: Formula) -> Formula {
+    let limit = |limit: f64| Expr::int(limit as i64);
+    let upper = Expr::select(A.above(limit(high)), above, middle);
+    Expr::select(A.below(limit(low)), below, upper)
+}
+
+/// Functions of one float.
+fn unary(op: Op) -> Option<Formula> {
+    let function = match op {
+        Op::Ceil => "tl.ceil",
+        Op::Floor => "tl.floor",
+        Op::Round => "libdevice.rint",
+        Op::Exp => "tl.exp",
+        Op::Exp2 => "tl.exp2",
+        Op::Expm1 => "libdevice.expm1",
+        Op::Log => "tl.log",
+        Op::Log2 => "tl.log2",
+        Op::Log1p => "libdevice.log1p",
+        Op::Sqrt => "tl.sqrt",
+        Op::Rsqrt => "tl.rsqrt",
+        Op::Sin => "tl.sin",
+        Op::Cos => "tl.cos",
+        Op::Tanh => "libdevice.tanh",
+        Op::Erf => "tl.erf",
+        Op::Sigmoid => "tl.sigmoid",
+        Op::Reciprocal => return Some(Expr::float(1.0) / A),
+        Op::Silu => return Some(A * Expr::call("tl.sigmoid", [A])),
+        Op::Softsign => return Some(A / (Expr::float(1.0) + Expr::call("tl.abs", [A]))),
+        _ => return None,
+    };
+    Some(Expr::call(function, [A]))
+}
+
+fn comparison(op: Op) -> Option<Binary> {
+    Some(match op {
+        Op::Eq => Binary::Equal,
+        Op::Ne => Binary::Unequal,
+        Op::Lt => Binary::Less,
+        Op::Le => Binary::AtMost,
+        Op::Gt => Binary::Greater,
+        Op::Ge => Binary::AtLeast,
+        _ => return None,
+    })
+}
+
+fn logical(op: Op, result: Kind) -> Option<Binary> {
+    match op {
+        Op::LogicalAnd => Some(Binary::And),
+        Op::LogicalOr => Some(Binary::Or),
+        Op::LogicalXor => Some(Binary::Xor),
+        Op::BitwiseAnd if result != Kind::Float => Some(Binary::And),
+        Op::BitwiseOr if result != Kind::Float => Some(Binary::Or),
+        Op::BitwiseXor if result != Kind::Float => Some(Binary::Xor),
+        _ => None,
     }
 }

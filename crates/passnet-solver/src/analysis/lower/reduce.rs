@@ -4,11 +4,10 @@ use super::super::body::{Code, Fold, GREATEST_INTEGER, Kind, LONGEST_ROW, VarId}
 use super::super::index::{Atom, AxisId, Index};
 use super::super::{Refusal, Size, refuse};
 use super::{Lower, Wanted};
+use crate::expression::{A, B, Binary, C, Expr, Formula, Type};
 use passnet_graph::ops::{Bound, Op};
 use passnet_graph::{Arg, NodeId};
 use std::collections::BTreeSet;
-
-const WIDE: &str = "{0}.to(tl.int64)";
 
 impl Lower<'_> {
     pub(super) fn reduction(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
@@ -30,23 +29,11 @@ impl Lower<'_> {
                     return Ok(total);
                 }
                 let count = self.count(&from, &dims)?;
-                Ok(self.text(Kind::Float, "{0} / {1}", &[total, count]))
+                Ok(self.compute(Kind::Float, A / B, &[total, count]))
             }
-            Op::Amax | Op::Amin => {
+            Op::Amax | Op::Amin | Op::Max | Op::Min => {
                 let x = self.pull(source, &place)?;
-                let fold = if bound.op == Op::Amax { Fold::Max } else { Fold::Min };
-                let found = self.fold(fold, x)?;
-                if self.kind(x) != Kind::Float {
-                    return Ok(found);
-                }
-                // A fold of a GPU leaves NaN out, which torch gives back.
-                let is_nan = self.text(Kind::Float, "({0} != {0}).to(tl.float32)", &[x]);
-                let has_nan = self.fold(Fold::Max, is_nan)?;
-                Ok(self.text(
-                    Kind::Float,
-                    "tl.where({0} != 0, float('nan'), {1})",
-                    &[has_nan, found],
-                ))
+                self.extreme(x, matches!(bound.op, Op::Amax | Op::Max))
             }
             Op::Argmax | Op::Argmin => {
                 let x = self.pull(source, &place)?;
@@ -68,14 +55,14 @@ impl Lower<'_> {
                 let x = self.cast(x, Kind::Float);
                 let largest = self.fold(Fold::Max, x)?;
                 // The largest of infinities would be taken from itself.
-                let shift = self.text(
-                    Kind::Float,
-                    "tl.where(tl.abs({0}) == float('inf'), 0.0, {0})",
-                    &[largest],
-                );
-                let power = self.text(Kind::Float, "tl.exp({0} - {1})", &[x, shift]);
+                let is_infinite = Expr::call("tl.abs", [A]).equals(Expr::float(f64::INFINITY));
+                let shift = Expr::select(is_infinite, Expr::float(0.0), A);
+                let shift = self.compute(Kind::Float, shift, &[largest]);
+                let power = Expr::call("tl.exp", [A - B]);
+                let power = self.compute(Kind::Float, power, &[x, shift]);
                 let total = self.fold(Fold::Sum, power)?;
-                Ok(self.text(Kind::Float, "tl.log({0}) + {1}", &[total, shift]))
+                let formula = Expr::call("tl.log", [A]) + B;
+                Ok(self.compute(Kind::Float, formula, &[total, shift]))
             }
             Op::Var | Op::Std => self.variance(source, bound, &from, &dims, &place),
             Op::Norm | Op::LinalgNorm | Op::VectorNorm => {
@@ -91,11 +78,47 @@ impl Lower<'_> {
                 }
                 let x = self.pull(source, &place)?;
                 let x = self.cast(x, Kind::Float);
-                let squares = self.text(Kind::Float, "{0} * {0}", &[x]);
+                let squares = self.compute(Kind::Float, A * A, &[x]);
                 let total = self.fold(Fold::Sum, squares)?;
-                Ok(self.text(Kind::Float, "tl.sqrt({0})", &[total]))
+                Ok(self.compute(Kind::Float, Expr::call("tl.sqrt", [A]), &[total]))
             }
             _ => Err(self.unsupported(bound)),
+        }
+    }
+
+    /// The largest or smallest value of a row.
+    fn extreme(&mut self, x: VarId, largest: bool) -> Result<VarId, Refusal> {
+        let found = self.fold(if largest { Fold::Max } else { Fold::Min }, x)?;
+        if self.kind(x) != Kind::Float {
+            return Ok(found);
+        }
+        // A fold of a GPU leaves NaN out, which torch gives back.
+        let is_nan = self.compute(Kind::Float, A.differs(A).to(Type::Float32), &[x]);
+        let has_nan = self.fold(Fold::Max, is_nan)?;
+        let formula = Expr::select(A.differs(Expr::int(0)), Expr::float(f64::NAN), B);
+        Ok(self.compute(Kind::Float, formula, &[has_nan, found]))
+    }
+
+    /// What `max` and `min` give along a dimension: the values, or their places.
+    pub(super) fn extreme_along(
+        &mut self,
+        list: NodeId,
+        bound: &Bound<'_>,
+        which: usize,
+        index: &[Index],
+    ) -> Result<VarId, Refusal> {
+        let source = self.input_node(list, bound, "input")?;
+        let from = self.piece.shape(source)?;
+        if from.is_empty() {
+            return Err(self.unsupported(bound));
+        }
+        let dim = self.dim(bound.arg("dim"), from.len())?;
+        let place = self.place_in_source(index, &from, &[dim], bound.flag("keepdim"))?;
+        let x = self.pull(source, &place)?;
+        let largest = bound.op == Op::Max;
+        match which {
+            0 => self.extreme(x, largest),
+            _ => self.place_of_extreme(x, &place[dim], largest),
         }
     }
 
@@ -110,18 +133,19 @@ impl Lower<'_> {
         let found = self.fold(if largest { Fold::Max } else { Fold::Min }, x)?;
         let place = self.place(along);
         let place = self.wide(place);
-        let first = |lower: &mut Self, template: &str, operands: &[VarId]| {
-            let template = format!("tl.where({template}, {{0}}, {GREATEST_INTEGER})");
-            let candidate = lower.text(Kind::Int, template, operands);
+        let nowhere = || Expr::int(GREATEST_INTEGER);
+        let first = |lower: &mut Self, condition: Formula, operands: &[VarId]| {
+            let formula = Expr::select(condition, A, nowhere());
+            let candidate = lower.compute(Kind::Int, formula, operands);
             lower.fold(Fold::Min, candidate)
         };
-        let extreme = first(self, "{1} == {2}", &[place, x, found])?;
+        let extreme = first(self, B.equals(C), &[place, x, found])?;
         if self.kind(x) != Kind::Float {
             return Ok(extreme);
         }
-        let missing = first(self, "{1} != {1}", &[place, x])?;
-        let template = format!("tl.where({{0}} < {GREATEST_INTEGER}, {{0}}, {{1}})");
-        Ok(self.text(Kind::Int, template, &[missing, extreme]))
+        let missing = first(self, B.differs(B), &[place, x])?;
+        let formula = Expr::select(A.below(nowhere()), A, B);
+        Ok(self.compute(Kind::Int, formula, &[missing, extreme]))
     }
 
     /// Running sums along a dimension.
@@ -146,7 +170,7 @@ impl Lower<'_> {
             let kind = self.piece.kind(node)?;
             let count = self.cast(count, kind);
             let step = self.cast(x, kind);
-            return Ok(self.text(kind, "{0} * {1}", &[count, step]));
+            return Ok(self.compute(kind, A * B, &[count, step]));
         }
         if from[dim].largest() > LONGEST_ROW {
             refuse!("running sums of a row too long for one block");
@@ -164,17 +188,19 @@ impl Lower<'_> {
         Ok(self.add(None, self.kind(x), Code::Scan { value: x }, axes))
     }
 
-    /// The number that a value is everywhere, where the text says it.
+    /// The number that a value is everywhere, where the formula says it.
     fn constant(&self, var: VarId) -> Option<f32> {
-        let Code::Text { template, operands } = &self.body.vars[var].code else { return None };
-        let values: Vec<f32> =
-            operands.iter().map(|operand| self.constant(*operand)).collect::<Option<_>>()?;
-        match (template.as_str(), values.as_slice()) {
-            (literal, []) => literal.parse().ok(),
-            ("{0}.to(tl.float32)" | "{0}.to(tl.int64)", [x]) => Some(*x),
-            ("{0} / {1}", [x, y]) => Some(x / y),
-            ("{0} * {1}", [x, y]) => Some(x * y),
+        let Code::Compute { formula, operands } = &self.body.vars[var].code else { return None };
+        let value = |formula: &Formula| match formula {
+            Expr::Value(number) => self.constant(operands[*number]),
+            Expr::Literal(literal) => literal.as_f64().map(|value| value as f32),
             _ => None,
+        };
+        match formula {
+            Expr::Cast(Type::Float32 | Type::Int64, of) => value(of),
+            Expr::Binary(Binary::Over, x, y) => Some(value(x)? / value(y)?),
+            Expr::Binary(Binary::Times, x, y) => Some(value(x)? * value(y)?),
+            other => value(other),
         }
     }
 
@@ -194,11 +220,12 @@ impl Lower<'_> {
         let x = self.cast(x, Kind::Float);
         let (_, squares) = self.moments(x, from, dims)?;
         let count = self.count(from, dims)?;
-        let template = match bound.op {
-            Op::Var => format!("{{0}} / ({{1}} - {correction})"),
-            _ => format!("tl.sqrt({{0}} / ({{1}} - {correction}))"),
+        let variance = A / (B - Expr::int(correction));
+        let formula = match bound.op {
+            Op::Var => variance,
+            _ => Expr::call("tl.sqrt", [variance]),
         };
-        Ok(self.text(Kind::Float, template, &[squares, count]))
+        Ok(self.compute(Kind::Float, formula, &[squares, count]))
     }
 
     /// The centred values and the sum of their squares.
@@ -210,11 +237,11 @@ impl Lower<'_> {
     ) -> Result<(VarId, VarId), Refusal> {
         let count = self.count(from, dims)?;
         let total = self.fold(Fold::Sum, x)?;
-        let mean = self.text(Kind::Float, "{0} / {1}", &[total, count]);
-        let centred = self.text(Kind::Float, "{0} - {1}", &[x, mean]);
+        let mean = self.compute(Kind::Float, A / B, &[total, count]);
+        let centred = self.compute(Kind::Float, A - B, &[x, mean]);
         let name = self.fresh("centred");
         self.body.vars[centred].name = Some(name);
-        let squares = self.text(Kind::Float, "{0} * {0}", &[centred]);
+        let squares = self.compute(Kind::Float, A * A, &[centred]);
         let sum = self.fold(Fold::Sum, squares)?;
         Ok((centred, sum))
     }
@@ -238,9 +265,11 @@ impl Lower<'_> {
 
     /// A whole number in 64 bits, as torch sums them; and what is put in its place beyond a row's end fits.
     fn wide(&mut self, var: VarId) -> VarId {
-        let is_wide =
-            matches!(&self.body.vars[var].code, Code::Text { template, .. } if template == WIDE);
-        if is_wide { var } else { self.text(Kind::Int, WIDE, &[var]) }
+        let wide = A.to(Type::Int64);
+        match &self.body.vars[var].code {
+            Code::Compute { formula, .. } if *formula == wide => var,
+            _ => self.compute(Kind::Int, wide, &[var]),
+        }
     }
 
     /// The dimensions a reduction folds, in order; all of them where none is named.
@@ -295,7 +324,11 @@ impl Lower<'_> {
     }
 
     /// Loops to fold: those already folded, those of the main output that the result does not vary with, or new ones.
-    fn loops_for(&mut self, index: &[Index], sizes: &[Size]) -> Result<Vec<Index>, Refusal> {
+    pub(super) fn loops_for(
+        &mut self,
+        index: &[Index],
+        sizes: &[Size],
+    ) -> Result<Vec<Index>, Refusal> {
         let mut used = BTreeSet::new();
         for index in index {
             used.extend(self.axes_of(index));

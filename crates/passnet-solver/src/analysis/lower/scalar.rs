@@ -3,8 +3,9 @@
 use super::super::body::{Kind, VarId};
 use super::super::index::Index;
 use super::super::{Refusal, refuse};
-use super::pointwise::number;
 use super::{Lower, Wanted};
+use crate::expression::{A, B, Expr, Literal};
+use passnet_cpu::halves::{round_to_bf16, round_to_f16};
 use passnet_graph::ops::{Bound, Op};
 use passnet_graph::{Arg, DType};
 
@@ -17,7 +18,7 @@ impl Lower<'_> {
             && let Some(value) = bound.int("fill_value")
         {
             // As it is written: a float would round beyond 53 bits.
-            return Ok(self.text(kind, value.to_string(), &[]));
+            return Ok(self.number(kind, Literal::Int(value)));
         }
         let fill = match bound.op {
             Op::Zeros | Op::ZerosLike | Op::NewZeros => Some(0.0),
@@ -29,11 +30,18 @@ impl Lower<'_> {
             _ => None,
         };
         let is_half = |dtype: &DType| dtype.is_float() && dtype.size() < 4;
-        if self.piece.dtypes(node).iter().any(is_half) && !fill.is_some_and(is_exact_in_half) {
-            refuse!("`{}` rounds its numbers to half precision", bound.op.name());
-        }
+        let dtypes = self.piece.dtypes(node);
+        let fill = match dtypes.iter().any(is_half) {
+            false => fill,
+            true => {
+                let Some(rounded) = fill.and_then(|value| in_half(value, &dtypes)) else {
+                    refuse!("`{}` rounds its numbers to half precision", bound.op.name())
+                };
+                Some(rounded)
+            }
+        };
         match (fill, bound.op) {
-            (Some(value), _) => Ok(self.text(kind, literal(value, kind), &[])),
+            (Some(value), _) => Ok(self.number(kind, literal(value, kind))),
             (None, Op::Arange) => self.arange(bound, index, kind),
             (None, Op::Linspace) => self.linspace(bound, index, kind),
             (None, Op::Eye) => self.eye(bound, index, kind),
@@ -69,20 +77,20 @@ impl Lower<'_> {
             return Err(self.unsupported(bound));
         }
         let step = (end as f32 - start as f32) / (steps - 1) as f32;
-        let (start, end, step) = (number(start), number(end), number(f64::from(step)));
-        let (half, last) = (steps / 2, steps - 1);
+        let (start, end) = (Expr::float(start), Expr::float(end));
+        let step = || Expr::float(f64::from(step));
         let place = self.place(index);
         let float = self.cast(place, Kind::Float);
-        let template = format!(
-            "tl.where({{0}} < {half}, {start} + {step} * {{1}}, {end} - {step} * ({last} - {{1}}))"
-        );
-        Ok(self.text(kind, template, &[place, float]))
+        let is_first_half = A.below(Expr::int(steps / 2));
+        let back = end - step() * (Expr::int(steps - 1) - B);
+        let formula = Expr::select(is_first_half, start + step() * B, back);
+        Ok(self.compute(kind, formula, &[place, float]))
     }
 
     fn eye(&mut self, bound: &Bound<'_>, index: &[Index], kind: Kind) -> Result<VarId, Refusal> {
         let [row, column] = index else { return Err(self.unsupported(bound)) };
         let (row, column) = (self.place(row), self.place(column));
-        let is_diagonal = self.text(Kind::Bool, "({0} == {1})", &[row, column]);
+        let is_diagonal = self.compute(Kind::Bool, A.equals(B), &[row, column]);
         Ok(self.cast(is_diagonal, kind))
     }
 
@@ -101,12 +109,12 @@ impl Lower<'_> {
         let place = self.place(&place);
         let mut numbers = numbers.into_iter().flatten().rev();
         let last = numbers.next().unwrap_or_default();
-        let mut value = self.text(kind, literal(last, kind), &[]);
+        let mut value = self.number(kind, literal(last, kind));
         let earlier: Vec<f64> = numbers.collect();
         for (after, number) in earlier.iter().enumerate() {
-            let at = earlier.len() - 1 - after;
-            let chosen = format!("tl.where({{0}} == {at}, {}, {{1}})", literal(*number, kind));
-            value = self.text(kind, chosen, &[place, value]);
+            let at = Expr::int((earlier.len() - 1 - after) as i64);
+            let chosen = Expr::select(A.equals(at), Expr::Literal(literal(*number, kind)), B);
+            value = self.compute(kind, chosen, &[place, value]);
         }
         Ok(value)
     }
@@ -123,16 +131,21 @@ fn flatten(data: &Arg, numbers: &mut Vec<Option<f64>>) {
     }
 }
 
-/// Whether both half types hold a number as it is: few bits, and no extreme size.
-fn is_exact_in_half(value: f64) -> bool {
-    let short = f32::from_bits((value as f32).to_bits() & 0xffff_0000);
-    f64::from(short) == value && (value == 0.0 || (6.2e-5..=65504.0).contains(&value.abs()))
+/// A number as the half type holds it that all graphs have; where they have both, a number that both hold as it is.
+fn in_half(value: f64, dtypes: &[DType]) -> Option<f64> {
+    let rounded = |dtype: &DType| match dtype {
+        DType::Float16 => f64::from(round_to_f16(value as f32)),
+        DType::BFloat16 => f64::from(round_to_bf16(value as f32)),
+        _ => value,
+    };
+    let first = rounded(dtypes.first()?);
+    dtypes.iter().all(|dtype| rounded(dtype).to_bits() == first.to_bits()).then_some(first)
 }
 
-fn literal(value: f64, kind: Kind) -> String {
+fn literal(value: f64, kind: Kind) -> Literal {
     match kind {
-        Kind::Float => number(value),
-        Kind::Int => (value as i64).to_string(),
-        Kind::Bool => if value == 0.0 { "False" } else { "True" }.into(),
+        Kind::Float => Literal::Float(value),
+        Kind::Int => Literal::Int(value as i64),
+        Kind::Bool => Literal::Bool(value != 0.0),
     }
 }

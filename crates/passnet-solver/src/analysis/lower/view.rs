@@ -8,6 +8,7 @@ use super::super::body::{Kind, VarId};
 use super::super::index::{Atom, Index};
 use super::super::{Refusal, Size, refuse};
 use super::{Lower, Wanted};
+use crate::expression::{A, B, Expr};
 use passnet_graph::infer::Value;
 use passnet_graph::ops::{Bound, Op};
 use passnet_graph::{Arg, NodeId};
@@ -296,8 +297,8 @@ impl Lower<'_> {
                     let size = from[moved.len()].clone();
                     let row = self.pull(place, &own)?;
                     let size = self.extent(&size);
-                    let row =
-                        self.text(Kind::Int, "tl.where({0} < 0, {0} + {1}, {0})", &[row, size]);
+                    let from_end = Expr::select(A.below(Expr::int(0)), A + B, A);
+                    let row = self.compute(Kind::Int, from_end, &[row, size]);
                     moved.push(Index::atom(Atom::Value(row), self.piece.graphs));
                 }
                 _ => refuse!("a subscript of a kind that has no loop form"),
@@ -376,8 +377,10 @@ impl Lower<'_> {
             _ => refuse!("no list"),
         };
         let which = self.dim(which, count)?;
-        if bound.op == Op::Meshgrid {
-            return self.grid(list, &bound, which, index);
+        match bound.op {
+            Op::Meshgrid => return self.grid(list, &bound, which, index),
+            Op::Max | Op::Min => return self.extreme_along(list, &bound, which, index),
+            _ => {}
         }
         let first = match bound.values.first() {
             Some(passnet_graph::ops::Value::Given(arg)) => *arg,

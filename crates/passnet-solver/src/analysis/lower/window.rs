@@ -3,8 +3,8 @@
 use super::super::body::{Code, Fold, Guard, Kind, VarId};
 use super::super::index::{Atom, Index};
 use super::super::{Refusal, Size};
-use super::pointwise::number;
 use super::{Lower, Wanted};
+use crate::expression::{A, B, C, Expr, Literal, Type};
 use passnet_graph::ops::{Bound, Op};
 use passnet_graph::{Arg, NodeId};
 
@@ -49,7 +49,7 @@ impl Lower<'_> {
         let x = self.cast(x, Kind::Float);
         let total = self.fold(Fold::Sum, x)?;
         let count = self.count(&from, &dims)?;
-        Ok(self.text(Kind::Float, "{0} / {1}", &[total, count]))
+        Ok(self.compute(Kind::Float, A / B, &[total, count]))
     }
 
     fn pool(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
@@ -114,11 +114,10 @@ impl Lower<'_> {
         let before = self.body.vars.len();
         let x = self.guarded(&guards, |lower| lower.pull(source, &place))?;
         let mut value = self.cast(x, Kind::Float);
-        let fill = if is_max { "float(\"-inf\")" } else { "0.0" };
+        let fill = Expr::float(if is_max { f64::NEG_INFINITY } else { 0.0 });
         if !guards.is_empty() {
             let inside = self.inside(&guards);
-            let template = format!("tl.where({{0}}, {{1}}, {fill})");
-            value = self.text(Kind::Float, template, &[inside, value]);
+            value = self.compute(Kind::Float, Expr::select(A, B, fill), &[inside, value]);
         }
         let body: Vec<VarId> = (before..self.body.vars.len()).collect();
         let axes = body.iter().flat_map(|var| self.body.vars[*var].axes.clone()).collect();
@@ -132,7 +131,7 @@ impl Lower<'_> {
         let padded = padding.iter().any(|p| *p > 0);
         let include = !bound.has("count_include_pad") || bound.flag("count_include_pad");
         if include || !padded {
-            return Ok(self.text(Kind::Float, format!("{{0}} / {count}"), &[total]));
+            return Ok(self.compute(Kind::Float, A / Expr::int(count), &[total]));
         }
         self.windowed_mean(total, index, &from, first, [&size, &stride, &padding])
     }
@@ -153,10 +152,10 @@ impl Lower<'_> {
                 .offset(&self.fixed(-padding[dim]))?;
             let start = self.place(&start);
             let limit = self.extent(&from[first + dim].clone());
-            let template =
-                format!("(tl.minimum({{0}} + {}, {{1}}) - tl.maximum({{0}}, 0))", size[dim]);
-            let count = self.text(Kind::Int, template, &[start, limit]);
-            divided = self.text(Kind::Float, "{0} / {1}", &[divided, count]);
+            let end = Expr::call("tl.minimum", [A + Expr::int(size[dim]), B]);
+            let count = end - Expr::call("tl.maximum", [A, Expr::int(0)]);
+            let count = self.compute(Kind::Int, count, &[start, limit]);
+            divided = self.compute(Kind::Float, A / B, &[divided, count]);
         }
         Ok(divided)
     }
@@ -209,8 +208,10 @@ impl Lower<'_> {
         let at = self.cast(at, Kind::Float);
         let (from, to) = (self.extent(from), self.extent(to));
         let position = if bound.flag("align_corners") {
-            let step = self.text(Kind::Float, "({0} - 1) / tl.maximum({1} - 1, 1)", &[from, to]);
-            self.text(Kind::Float, "{0} * {1}", &[at, step])
+            let steps = Expr::call("tl.maximum", [B - Expr::int(1), Expr::int(1)]);
+            let step = (A - Expr::int(1)) / steps;
+            let step = self.compute(Kind::Float, step, &[from, to]);
+            self.compute(Kind::Float, A * B, &[at, step])
         } else {
             let scale = match bound.arg("scale_factor") {
                 Arg::None => None,
@@ -219,19 +220,23 @@ impl Lower<'_> {
                 one => Some(one),
             };
             let step = match scale {
-                None => self.text(Kind::Float, "{0} / {1}", &[from, to]),
+                None => self.compute(Kind::Float, A / B, &[from, to]),
                 Some(scale) => {
                     let scale = scale.as_float().ok_or_else(|| self.unsupported(bound))?;
-                    self.text(Kind::Float, number(1.0 / scale), &[])
+                    self.number(Kind::Float, Literal::Float(1.0 / scale))
                 }
             };
-            self.text(Kind::Float, "tl.maximum({0} * ({1} + 0.5) - 0.5, 0.0)", &[step, at])
+            let centre = A * (B + Expr::float(0.5)) - Expr::float(0.5);
+            let formula = Expr::call("tl.maximum", [centre, Expr::float(0.0)]);
+            self.compute(Kind::Float, formula, &[step, at])
         };
-        let first = "tl.minimum(tl.floor({0}).to(tl.int64), {1} - 1)";
-        let first = self.text(Kind::Int, first, &[position, from]);
-        let second = self.text(Kind::Int, "tl.minimum({0} + 1, {1} - 1)", &[first, from]);
-        let nearness = "tl.minimum({0} - {1}.to(tl.float32), 1.0)";
-        let nearness = self.text(Kind::Float, nearness, &[position, first]);
+        let whole = Expr::call("tl.floor", [A]).to(Type::Int64);
+        let first = Expr::call("tl.minimum", [whole, B - Expr::int(1)]);
+        let first = self.compute(Kind::Int, first, &[position, from]);
+        let second = Expr::call("tl.minimum", [A + Expr::int(1), B - Expr::int(1)]);
+        let second = self.compute(Kind::Int, second, &[first, from]);
+        let nearness = Expr::call("tl.minimum", [A - B.to(Type::Float32), Expr::float(1.0)]);
+        let nearness = self.compute(Kind::Float, nearness, &[position, first]);
         let graphs = self.piece.graphs;
         let places = [first, second].map(|place| Index::atom(Atom::Value(place), graphs));
         Ok(Neighbours { dim, places, nearness })
@@ -252,8 +257,8 @@ impl Lower<'_> {
             place[own.dim] = neighbour.clone();
             values.push(self.blend(source, place, others)?);
         }
-        let template = "{0} * (1.0 - {2}) + {1} * {2}";
-        Ok(self.text(Kind::Float, template, &[values[0], values[1], own.nearness]))
+        let formula = A * (Expr::float(1.0) - C) + B * C;
+        Ok(self.compute(Kind::Float, formula, &[values[0], values[1], own.nearness]))
     }
 }
 

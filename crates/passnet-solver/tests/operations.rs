@@ -1,0 +1,135 @@
+//! Single operations with a loop form of their own: one kernel for all of it, held against the native engine and PyTorch.
+
+mod common;
+
+use common::{GraphText, Task, written};
+use passnet_bench::evaluate::Evaluation;
+use passnet_bench::verdict::VerdictKind;
+use passnet_engine::Tier;
+use passnet_engine::torch::{TorchEngine, WorkerOptions};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Inputs and statements of graphs that one pass computes as a whole.
+const CASES: &[(&[&str], &[&str])] = &[
+    (
+        &["x float32 [6, 40]"],
+        &["tmp_0 = torch.nn.functional.logsigmoid(x)", "tmp_1 = tmp_0 * 2.0", "return (tmp_1,)"],
+    ),
+    (
+        &["x float16 [6, 40]"],
+        &["tmp_0 = torch.nn.functional.logsigmoid(x)", "tmp_1 = tmp_0 + x", "return (tmp_1,)"],
+    ),
+    (
+        &["x float32 [6, 40]", "y float32 [6, 40]"],
+        &[
+            "tmp_0 = torch.div(x, 0.1, rounding_mode='floor')",
+            "tmp_1 = torch.div(y, -0.25, rounding_mode='trunc')",
+            "tmp_2 = tmp_0 + tmp_1",
+            "return (tmp_2,)",
+        ],
+    ),
+    (
+        &["x float32 [6, 40]", "y float32 [6, 1]"],
+        &[
+            "tmp_0 = torch.div(x, y, rounding_mode='floor')",
+            "tmp_1 = torch.remainder(x, y)",
+            "tmp_2 = x // 0.75",
+            "tmp_3 = tmp_0 + tmp_1",
+            "tmp_4 = tmp_3 + tmp_2",
+            "return (tmp_4,)",
+        ],
+    ),
+    (
+        &["x int64 [6, 40]"],
+        &[
+            "tmp_0 = x - 2",
+            "tmp_1 = torch.div(tmp_0, 2, rounding_mode='trunc')",
+            "tmp_2 = torch.div(tmp_0, 2, rounding_mode='floor')",
+            "tmp_3 = tmp_1 * 10 + tmp_2",
+            "return (tmp_3,)",
+        ],
+    ),
+    (
+        &["x float32 [6, 5, 40]"],
+        &[
+            "tmp_0 = torch.tanh(x)",
+            "tmp_1 = torch.max(tmp_0, -1)",
+            "tmp_2 = tmp_1[0]",
+            "tmp_3 = tmp_1[1]",
+            "tmp_4 = tmp_2 * 3.0",
+            "return (tmp_4, tmp_3)",
+        ],
+    ),
+    (
+        &["x float32 [6, 5, 40]"],
+        &[
+            "tmp_0 = x.min(1, keepdim=True)",
+            "tmp_1 = tmp_0[0]",
+            "tmp_2 = x - tmp_1",
+            "return (tmp_2,)",
+        ],
+    ),
+    (
+        &["x int64 [6, 40]"],
+        &["tmp_0 = x * 7", "tmp_1 = tmp_0.min(dim=1)", "tmp_2 = tmp_1[1]", "return (tmp_2,)"],
+    ),
+    (
+        &["x float32 [6, 40]"],
+        &["tmp_0 = torch.sigmoid(x)", "tmp_1 = tmp_0.max()", "return (tmp_1,)"],
+    ),
+    (
+        &["x float16 [6, 40]", "y bool [6, 40]"],
+        &[
+            "tmp_0 = torch.full((6, 40), -65504.0, dtype=torch.float16)",
+            "tmp_1 = torch.full((6, 40), 0.1, dtype=torch.float16)",
+            "tmp_2 = torch.where(y, tmp_0, x)",
+            "tmp_3 = tmp_2 * tmp_1",
+            "return (tmp_3,)",
+        ],
+    ),
+];
+
+/// Solves every case into one pass and evaluates it.
+fn all_are_whole_and_right(evaluate: impl Fn(&Task) -> Vec<Evaluation>) {
+    for (inputs, body) in CASES {
+        let task = Task::new(&[GraphText { inputs: inputs.to_vec(), body: body.to_vec() }]);
+        let explanation = task.solve().unwrap_or_else(|error| panic!("{body:?}: {error}"));
+        let text = written(&task.passes());
+        assert!(explanation.left.is_empty(), "{body:?}: {:?}", explanation.left);
+        let fused: usize = explanation.passes.iter().map(|pass| pass.nodes.len()).sum();
+        let fewest = body.len() - 1;
+        assert!(explanation.passes.len() == 1 && fused >= fewest, "{body:?}:\n{text}");
+        for evaluation in evaluate(&task) {
+            let verdict = &evaluation.judged.verdict;
+            assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn one_pass_computes_all_of_it_as_the_native_engine_does() {
+    all_are_whole_and_right(Task::evaluate);
+}
+
+#[test]
+#[ignore = "needs PyTorch; tools/full-check runs it"]
+fn one_pass_computes_all_of_it_as_pytorch_does() {
+    let exe = std::env::current_exe().unwrap();
+    let runner: PathBuf = exe.parent().unwrap().parent().unwrap().join("libpassnet_runner.so");
+    assert!(runner.is_file(), "the plan runner is not built (`cargo build -p passnet-runner`)");
+    let python = std::env::var_os("PASSNET_PYTHON");
+    let options = WorkerOptions {
+        python: python.expect("PASSNET_PYTHON must name a Python with PyTorch").into(),
+        runner: Some(runner),
+        cache: std::env::temp_dir(),
+        device: "cpu".into(),
+        gpu: None,
+        threads: 2,
+        memory_limit: 8 << 30,
+        call_limit: Duration::from_secs(120),
+        tier: Tier::Plan,
+    };
+    let engine = TorchEngine::start(options).unwrap();
+    all_are_whole_and_right(|task| task.evaluate_on(&engine));
+}

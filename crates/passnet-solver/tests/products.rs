@@ -1,0 +1,116 @@
+//! Narrow products with what stands around them: one kernel where it is tried, right wherever it is kept.
+
+mod common;
+
+use common::{GraphText, Task, written};
+use passnet_bench::verdict::VerdictKind;
+use passnet_solver::analysis::groups::groups;
+use passnet_solver::emit::{Choice, Draft, pass_files};
+use passnet_solver::graph_family::{GraphFamily, TypedGraph, families};
+use passnet_solver::solve::SolveOptions;
+
+/// Inputs, statements, and whether one kernel computes all of it.
+const CASES: &[(&[&str], &[&str], bool)] = &[
+    (
+        &["x float32 [1, 70]", "w float32 [33, 70]", "b float32 [33]"],
+        &[
+            "tmp_0 = torch.nn.functional.linear(x, w, b)",
+            "tmp_1 = torch.nn.functional.gelu(tmp_0)",
+            "return (tmp_1,)",
+        ],
+        true,
+    ),
+    (
+        &["x float16 [2, 2, 70]", "w float16 [33, 70]", "y float16 [2, 2, 33]"],
+        &["tmp_0 = torch.nn.functional.linear(x, w, None)", "tmp_1 = tmp_0 + y", "return (tmp_1,)"],
+        true,
+    ),
+    (
+        &["x float32 [1, 40, 1, 1]", "w float32 [10, 40, 1, 1]", "b float32 [10]"],
+        &[
+            "tmp_0 = torch.nn.functional.silu(x)",
+            "tmp_1 = torch.conv2d(tmp_0, w, b, (1, 1), (0, 0), (1, 1), 1)",
+            "tmp_2 = torch.sigmoid(tmp_1)",
+            "return (tmp_2,)",
+        ],
+        true,
+    ),
+    // Groups, strides and many rows are a library's business.
+    (
+        &["x float32 [1, 40, 1, 1]", "w float32 [10, 20, 1, 1]"],
+        &[
+            "tmp_0 = torch.conv2d(x, w, None, (1, 1), (0, 0), (1, 1), 2)",
+            "tmp_1 = torch.sigmoid(tmp_0)",
+            "return (tmp_1,)",
+        ],
+        false,
+    ),
+    (
+        &["x float32 [8, 70]", "w float32 [33, 70]"],
+        &[
+            "tmp_0 = torch.nn.functional.linear(x, w, None)",
+            "tmp_1 = torch.sigmoid(tmp_0)",
+            "return (tmp_1,)",
+        ],
+        false,
+    ),
+];
+
+fn task((inputs, body, _): &(&'static [&'static str], &'static [&'static str], bool)) -> Task {
+    Task::new(&[GraphText { inputs: inputs.to_vec(), body: body.to_vec() }])
+}
+
+fn family(task: &Task) -> GraphFamily {
+    let files = task.sample.graph_files(&task.sample.graphs[0]).unwrap();
+    families(vec![TypedGraph::read(&files).unwrap()]).remove(0)
+}
+
+fn assert_right(task: &Task) {
+    for evaluation in task.evaluate() {
+        let verdict = &evaluation.judged.verdict;
+        let text = written(&task.passes());
+        assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{text}");
+    }
+}
+
+#[test]
+fn where_products_are_tried_one_kernel_computes_them_with_their_neighbours() {
+    for case in CASES {
+        let (_, body, is_one) = case;
+        let task = task(case);
+        let mut family = family(&task);
+        let without: usize = groups(&family).0.iter().map(|group| group.members.len()).sum();
+        assert!(without < body.len() - 1, "a product is tried unasked");
+        family.try_products();
+        let (groups, _) = groups(&family);
+        let is_whole = groups.len() == 1 && groups[0].members.len() == body.len() - 1;
+        assert_eq!(is_whole, *is_one, "{body:?}");
+        if !is_one {
+            continue;
+        }
+        let text = Draft::new(&groups[0], "product".into()).unwrap();
+        let text = text.write(Choice::default()).unwrap();
+        std::fs::create_dir_all(task.passes()).unwrap();
+        for (stem, text) in pass_files(&[&text]) {
+            std::fs::write(task.passes().join(format!("{stem}.py")), text).unwrap();
+        }
+        let order = task.passes().join("sorted_output_pass_rule_names.json");
+        std::fs::write(order, "[\"product\"]").unwrap();
+        assert_right(&task);
+    }
+}
+
+#[test]
+fn unmeasured_no_product_becomes_a_kernel_and_measured_all_is_right() {
+    for case in CASES {
+        let task = task(case);
+        let unmeasured = task.solve().unwrap();
+        let names = |operations: &[String]| operations.join(" ");
+        let has_product = |operations: &[String]| {
+            names(operations).contains("linear") || names(operations).contains("conv2d")
+        };
+        assert!(!unmeasured.passes.iter().any(|pass| has_product(&pass.operations)));
+        task.solve_with(&SolveOptions::default()).unwrap();
+        assert_right(&task);
+    }
+}
