@@ -391,7 +391,7 @@ fn graph_rows(
         let Cells::Texts(cells) = reader.column(group, &column)? else { continue };
         for (place, (graph, cell)) in rows.iter_mut().zip(cells).enumerate() {
             let Some(bytes) = cell else { continue };
-            if bytes.len() as u64 > limits.file_bytes as u64 {
+            if bytes.len() as u64 > limits.file_bytes {
                 let message = format!("is larger than {} bytes", limits.file_bytes);
                 problems.insert(place, Diagnostic::file(graph.file_path(file), message));
             } else {

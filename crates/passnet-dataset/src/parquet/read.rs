@@ -120,7 +120,7 @@ impl Reader {
         let stored = &self.columns[place];
         Chunk { stored, codec, rows, bytes: &bytes, place: 0, dictionary: None, unpacked: 0 }
             .read()
-            .map_err(|why| fail(why))
+            .map_err(fail)
     }
 
     /// A column of texts in which every row has a value.

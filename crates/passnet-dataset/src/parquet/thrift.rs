@@ -147,11 +147,13 @@ impl Fields {
     /// The structures of a list; those of a field that is not there are none.
     pub(super) fn structures(&self, id: i16) -> Vec<&Fields> {
         let Some(Value::List(values)) = self.0.get(&id) else { return Vec::new() };
-        let structure = |value| match value {
-            &Value::Structure(ref fields) => Some(fields),
-            _ => None,
-        };
-        values.iter().filter_map(structure).collect()
+        let mut found = Vec::new();
+        for value in values {
+            if let Value::Structure(fields) = value {
+                found.push(fields);
+            }
+        }
+        found
     }
 }
 

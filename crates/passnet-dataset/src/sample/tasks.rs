@@ -110,14 +110,17 @@ pub fn sample(
     sample_running(store, kinds, None, workers, progress).map(|(tasks, _)| tasks)
 }
 
-/// As [`sample`], without pieces that do not run; those are named, with the reason.
+/// Tasks, and the paths of pieces that are in none because they do not run, with the reason.
+pub type RunningTasks = (Vec<StoredTask>, Vec<(String, String)>);
+
+/// As [`sample`], without pieces that do not run.
 pub fn sample_running(
     store: &mut Store,
     kinds: &[Kind],
     runner: Option<Runner<'_>>,
     workers: NonZeroUsize,
     progress: &dyn Progress,
-) -> Result<(Vec<StoredTask>, Vec<(String, String)>), StoreError> {
+) -> Result<RunningTasks, StoreError> {
     let mut records = Vec::new();
     for kind in kinds {
         records.extend(store.of_kind(*kind)?);

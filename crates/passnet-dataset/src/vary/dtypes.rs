@@ -43,6 +43,9 @@ pub fn convert(
         if let Some(failure) = converted_types.failures.first() {
             return Err(format!("`{}`: {}", failure.name, failure.message));
         }
+        if let Some(name) = half_transform(&converted.graph, &converted_types) {
+            return Err(format!("`{name}` transforms no half precision"));
+        }
         let mixed = mixed_norms(&converted.graph, &converted_types);
         if mixed.is_empty() {
             return Ok(finish(converted, &converted_types, dtype));
@@ -128,6 +131,23 @@ fn mixed_norms(graph: &Graph, types: &Inference) -> Vec<usize> {
         mixed.extend(parameters(graph, call).into_iter().filter(differs));
     }
     mixed
+}
+
+/// A Fourier transform of a half type: PyTorch has none on a CPU, and on a GPU for few sizes alone.
+fn half_transform<'a>(graph: &'a Graph, types: &Inference) -> Option<&'a str> {
+    let is_fourier = |op| {
+        use Op::{Fft, Fftn, Ifft, Irfft, Irfft2, Rfft, Rfft2};
+        matches!(op, Fft | Fftn | Ifft | Irfft | Irfft2 | Rfft | Rfft2)
+    };
+    let is_half = |id: NodeId| {
+        types.value(id).as_tensor().is_some_and(|tensor| largest(tensor.dtype).is_some())
+    };
+    let found = graph.calls().find(|(_, call)| {
+        let mut half = false;
+        call.for_each_input(|input| half |= is_half(input));
+        half && call.op().is_some_and(is_fourier)
+    });
+    found.map(|(id, _)| &*graph.node(id).name)
 }
 
 /// The graph without numbers that the type of a call's result cannot hold: PyTorch refuses to store them as that type.
@@ -308,6 +328,15 @@ mod tests {
         );
         let refused = half(&folder(&arguments, &both), DType::BFloat16).unwrap_err();
         assert!(refused.contains("several dtypes"), "{refused}");
+    }
+
+    #[test]
+    fn a_fourier_transform_has_no_half_variant() {
+        let body = "y = torch.fft.rfft(x)\n        return (y,)";
+        let refused = half(&folder(&[("x", "[2, 8]")], body), DType::Float16).unwrap_err();
+        assert_eq!(refused, "`y` transforms no half precision");
+        let wide = "z = x.to(torch.float32)\n        y = torch.fft.rfft(z)\n        return (y,)";
+        assert!(half(&folder(&[("x", "[2, 8]")], wide), DType::Float16).is_ok());
     }
 
     #[test]

@@ -98,7 +98,7 @@ impl Lower<'_> {
         let to = self.reduced(inst.results[0]);
         let (lane, axis) = (Lane::of(&ty), axis_sizes(&ty, axis));
         let is_last = self.is_last_use(inst.args[0]);
-        let reduction = |from| Reduction { f, op: op, from, to, row: axis.size, is_last };
+        let reduction = |from| Reduction { f, op, from, to, row: axis.size, is_last };
         if !self.joins_group(from, lane, &axis, reduction) {
             self.steps.push(Step::Reduce { f, to, from, axis });
         }

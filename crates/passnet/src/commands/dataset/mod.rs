@@ -120,10 +120,9 @@ Examples:
   passnet dataset export corpus.pnds --out dataset/ --kind fusible
   passnet dataset export published.pnds --out back/                     a checkout that was imported, byte for byte
   passnet dataset export corpus.pnds --out tables/ --format hub         for `datasets.load_dataset`
-  passnet dataset import tables/ --store again.pnds                     equal by content
 
 Tables are Parquet: `data/graphs/SPLIT-*.parquet` and `data/tasks/SPLIT.parquet`, named by the card `README.md`. The splits
-are `train`, `test` (evaluation), `withheld` and `other`.")]
+are `train`, `test` (evaluation), `withheld` and `other`. `passnet dataset import tables/` brings them back, equal by content.")]
     Export(export::ExportArgs),
 }
 
