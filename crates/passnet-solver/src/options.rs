@@ -13,6 +13,8 @@ pub struct SolveOptions {
     pub most_chars: Option<usize>,
     /// Whether the passes are for a GPU, wherever they are written: what a graph makes in the host's memory is out of reach.
     pub for_gpu: bool,
+    /// The description of the GPU that the cost model is about, where that is not the engine's device.
+    pub target: Option<String>,
 }
 
 impl Default for SolveOptions {
@@ -23,6 +25,7 @@ impl Default for SolveOptions {
             most_passes: 100,
             most_chars: None,
             for_gpu: false,
+            target: None,
         }
     }
 }
