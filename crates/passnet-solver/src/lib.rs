@@ -6,6 +6,7 @@
 //! the graphs that are left. `solve` does it all for one task; `scaffold` writes passes to begin with.
 
 pub mod analysis;
+pub mod cubins;
 pub mod emit;
 pub mod explain;
 pub mod expression;
@@ -19,6 +20,7 @@ pub mod scaffold;
 mod select;
 pub mod solve;
 mod solver;
+pub mod target;
 mod together;
 mod tune;
 mod whole_graph;

@@ -16,6 +16,8 @@ pub struct SolveOptions {
     pub most_operations: Option<usize>,
     /// Whether the passes are for a GPU, wherever they are written: what a graph makes in the host's memory is out of reach.
     pub for_gpu: bool,
+    /// The description of the GPU that the cost model is about, where that is not the engine's device.
+    pub target: Option<String>,
 }
 
 impl Default for SolveOptions {
@@ -27,6 +29,7 @@ impl Default for SolveOptions {
             most_chars: None,
             most_operations: None,
             for_gpu: false,
+            target: None,
         }
     }
 }

@@ -56,6 +56,7 @@ fn what_is_asked_for_and_missing_gives_code_three_and_a_hint() {
         &["--need", "runner", "--need", "triton"],
         &["--python", "/no/such/python"],
         &["--install-torch"],
+        &["--measure-target", "target.json"],
     ] {
         let output = doctor(arguments);
         let error = text(&output.stderr);

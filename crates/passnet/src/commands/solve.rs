@@ -1,5 +1,7 @@
 //! `passnet solve`: write passes without a language model, then evaluate them.
 
+mod target;
+
 use super::bench::{outcome, print_results, sample_labels};
 use super::cluster::unit_worker::{BenchWorker, UnitWorker, solved_passes, task_of};
 use super::cluster::{self, ClusterArgs, Found, Kind};
@@ -24,6 +26,7 @@ use passnet_dataset::progress::{Progress, Task};
 use passnet_engine::{Engine, Identity};
 use passnet_solver::explain::{Explanation, Rates};
 use passnet_solver::solve::{EXPLANATION, SolveError, SolveOptions, solve};
+use passnet_solver::target::Target;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -41,6 +44,7 @@ Examples:
   passnet solve bench/tasks --out solved --engine torch --device cuda
   passnet solve bench/tasks/swiglu --no-tune --no-bench --out untuned   write all passes, measure nothing (for another machine)
   passnet solve bench/tasks --no-tune --no-bench --for-gpu --out written   for a GPU, here
+  passnet solve bench/tasks --no-tune --no-bench --target h200 --out h200   the same for one GPU by name or file, compiled
   passnet solve bench/tasks --cluster auto --out clustered   on the nodes of a Ray cluster
   passnet report solved/run --html solved.html")]
 pub struct SolveArgs {
@@ -70,6 +74,11 @@ pub struct SolveArgs {
     /// Write for a GPU on a machine without one, so that the GPU's time goes into measuring alone
     #[arg(long, requires_all = ["no_tune", "no_bench"])]
     for_gpu: bool,
+
+    /// As `--for-gpu`, for a GPU that is described by a name (`h200`) or a file: expected speed-ups are those of that
+    /// GPU, and where there is Triton, kernels are compiled for it beforehand
+    #[arg(long, value_name = "NAME|FILE", requires_all = ["no_tune", "no_bench"], conflicts_with_all = ["cluster", "shard"])]
+    target: Option<String>,
 
     /// Evaluate graphs again whose stored result is a failure
     #[arg(long, requires = "out", conflicts_with = "no_bench")]
@@ -104,6 +113,7 @@ struct Solved {
 }
 
 pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
+    let target = args.target()?;
     let samples = read_samples(&args)?;
     let labels = sample_labels(&samples);
     let units = || args.units(&samples, &labels);
@@ -133,7 +143,10 @@ pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     let store = store.map(Mutex::new);
     let place = Origin { identity: benches[0].engine.identity(), noise_floor };
     let jobs: Vec<(Sample, String)> = samples.into_iter().zip(labels).collect();
-    let (solved, judged) = solve_all(&args, benches, &jobs, store.as_ref())?;
+    let (solved, judged) = solve_all(&args, target.as_ref(), benches, &jobs, store.as_ref())?;
+    if let Some(target) = &target {
+        args.compile(target, &jobs, &solved);
+    }
     let lost = solved.iter().any(|solved| solved.not_tried) || !judged.not_judged.is_empty();
     if let Some(store) = store.filter(|_| !lost) {
         let mut store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -273,14 +286,27 @@ impl SolveArgs {
         Ok(Box::new(SolveWorker {
             rates: Rates::measure(engine),
             judge,
-            options: self.options(),
+            options: self.options(None),
             is_judged: !self.no_bench,
             graphs: self.graphs,
         }))
     }
 
-    fn options(&self) -> SolveOptions {
-        SolveOptions { tune: !self.no_tune, for_gpu: self.for_gpu, ..SolveOptions::default() }
+    fn options(&self, target: Option<&Target>) -> SolveOptions {
+        SolveOptions {
+            tune: !self.no_tune,
+            for_gpu: self.for_gpu || target.is_some(),
+            target: target.map(Target::text),
+            ..SolveOptions::default()
+        }
+    }
+
+    /// Where the passes of a task go.
+    fn folder(&self, sample: &Sample, label: &str) -> PathBuf {
+        match &self.out {
+            Some(out) => out.join("passes").join(label),
+            None => sample.pass_folder(),
+        }
     }
 
     fn bench<'a>(&self, engine: &'a dyn Engine) -> Bench<'a> {
@@ -330,12 +356,17 @@ impl<'a> Solver<'a> {
 /// Solves the tasks one by one on each device, and evaluates what came of them there.
 fn solve_all(
     args: &SolveArgs,
+    target: Option<&Target>,
     benches: Vec<Bench<'_>>,
     jobs: &[(Sample, String)],
     store: Option<&Mutex<RunStore>>,
 ) -> Result<(Vec<Solved>, Judged), CommandError> {
-    let options = args.options();
-    let solvers: Vec<Solver<'_>> = benches.into_iter().map(Solver::new).collect();
+    let options = args.options(target);
+    let solver = |bench| match target {
+        Some(target) => Solver { rates: target.rates(), bench },
+        None => Solver::new(bench),
+    };
+    let solvers: Vec<Solver<'_>> = benches.into_iter().map(solver).collect();
     let bar = Bar::new();
     let task = Task::begin(&bar, "solving tasks", Some(jobs.len() as u64));
     let done = in_order(&solvers, jobs, |Solver { bench, rates }, (sample, label)| {
@@ -344,10 +375,7 @@ fn solve_all(
             let solved = Solved { name: label.clone(), result, not_tried: true };
             return Ok((solved, Judged::default()));
         }
-        let folder = match &args.out {
-            Some(out) => out.join("passes").join(label),
-            None => sample.pass_folder(),
-        };
+        let folder = args.folder(sample, label);
         let result = solve(bench.engine, rates, sample, &folder, &options);
         if let Err(SolveError::Io { path, error }) = &result {
             return Err(unwritable(path, error));

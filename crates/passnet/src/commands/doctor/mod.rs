@@ -3,6 +3,7 @@
 mod install;
 mod machine;
 pub(super) mod python;
+mod target;
 
 use crate::commands::engine::own_runner;
 use crate::error::{CommandError, Outcome};
@@ -31,6 +32,10 @@ pub struct DoctorArgs {
     /// Try to break out of the sandbox in every way it claims to stop
     #[arg(long)]
     check_sandbox: bool,
+
+    /// Measure this machine's first GPU and write it as a file for `passnet solve --target`
+    #[arg(long, value_name = "FILE")]
+    measure_target: Option<PathBuf>,
 
     /// Fail where this is missing
     #[arg(long, value_enum, value_name = "WHAT")]
@@ -91,6 +96,10 @@ pub fn run(args: DoctorArgs, out: &mut Output) -> Result<Outcome, CommandError> 
         false => report.print(out)?,
     }
     out.flush()?;
+    if let Some(path) = &args.measure_target {
+        let target = report.measure_target()?;
+        std::fs::write(path, target.text())?;
+    }
     let mut needs = args.need.clone();
     if named.is_some() {
         needs.push(Need::Torch);

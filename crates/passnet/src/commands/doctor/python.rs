@@ -20,11 +20,20 @@ pub(super) struct Libraries {
     cuda: Option<String>,
     /// Devices that PyTorch can use, described.
     pub(super) devices: Vec<String>,
+    /// What the first of them is made of.
+    unit: Option<Unit>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(super) struct Unit {
+    pub(super) multiprocessors: u64,
+    /// Of one multiprocessor.
+    pub(super) shared_memory_bytes: u64,
 }
 
 const QUESTION: &str = r#"
 import json
-found = {"torch": None, "triton": None, "cuda": None, "devices": []}
+found = {"torch": None, "triton": None, "cuda": None, "devices": [], "unit": None}
 try:
     import torch
     found["torch"], found["cuda"] = torch.__version__, torch.version.cuda
@@ -32,6 +41,8 @@ try:
         for index in range(torch.cuda.device_count()):
             device = torch.cuda.get_device_properties(index)
             found["devices"].append(f"{device.name}, {device.total_memory / 2**30:.0f} GiB, compute capability {device.major}.{device.minor}")
+        device = torch.cuda.get_device_properties(0)
+        found["unit"] = {"multiprocessors": device.multi_processor_count, "shared_memory_bytes": device.shared_memory_per_multiprocessor}
 except Exception as error:
     found["problem"] = str(error)
 try:
@@ -43,6 +54,10 @@ print(json.dumps(found))
 "#;
 
 impl Found {
+    pub(super) fn unit(&self) -> Option<&Unit> {
+        self.libraries.unit.as_ref()
+    }
+
     pub(super) fn describe(&self) -> String {
         format!("{} ({})", self.interpreter.version, self.interpreter.executable.display())
     }
