@@ -79,10 +79,10 @@ fn where_products_are_tried_one_kernel_computes_them_with_their_neighbours() {
         let (_, body, is_one) = case;
         let task = task(case);
         let mut family = family(&task);
-        let without: usize = groups(&family).0.iter().map(|group| group.members.len()).sum();
+        let without: usize = groups(&family, None).0.iter().map(|group| group.members.len()).sum();
         assert!(without < body.len() - 1, "a product is tried unasked");
         family.try_products();
-        let (groups, _) = groups(&family);
+        let (groups, _) = groups(&family, None);
         let is_whole = groups.len() == 1 && groups[0].members.len() == body.len() - 1;
         assert_eq!(is_whole, *is_one, "{body:?}");
         if !is_one {

@@ -82,7 +82,7 @@ fn operations(family: &GraphFamily) -> Vec<Vec<&'static str>> {
     let names = |group: &Group| {
         group.piece.graph.calls().filter_map(|(_, call)| Some(call.op()?.name())).collect()
     };
-    groups(family).0.iter().map(names).collect()
+    groups(family, None).0.iter().map(names).collect()
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn a_tensor_of_the_cpu_that_others_read_is_left_to_the_cpu() {
     let mut family = first_form(&task);
     family.run_on_gpu();
     assert_eq!(operations(&family), [["sigmoid", "add"]]);
-    let (_, left) = groups(&family);
+    let (_, left) = groups(&family, None);
     assert!(left.iter().any(|left| left.reason.contains("without a device")), "{left:?}");
 }
 
@@ -248,7 +248,7 @@ fn a_group_comes_apart_between_arithmetic_and_the_rest() {
         ],
     );
     let family = first_form(&task);
-    let (groups, _) = groups(&family);
+    let (groups, _) = groups(&family, None);
     assert_eq!(groups.len(), 1);
     let names = |part: &Group| -> Vec<String> {
         part.members.iter().map(|id| family.graph().node(*id).name.to_string()).collect()
@@ -272,7 +272,7 @@ fn one_pass_serves_graphs_of_different_ranks() {
 /// The first choice on the host for the only operation of a graph.
 fn first_choice(task: &Task, is_right: impl Fn(&Draft<'_>, Choice)) {
     let family = first_form(task);
-    let (groups, _) = groups(&family);
+    let (groups, _) = groups(&family, None);
     let draft = Draft::new(&groups[0], "cat".into()).unwrap();
     is_right(&draft, draft.choices(true)[0]);
 }
