@@ -263,6 +263,11 @@ pub(crate) fn compare(op: CmpOp, a: &Const, b: &Const) -> Result<bool, String> {
     })
 }
 
+/// `triton.next_power_of_2`: 0 below 1, as there; at most 2^62.
+pub(crate) fn next_power_of_2(n: i64) -> i64 {
+    if n < 1 { 0 } else { n.min(1 << 62).cast_unsigned().next_power_of_two().cast_signed() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -91,6 +91,7 @@ fn statements_that_hold_in_python_hold_in_wrappers() {
         "assert -7 // 2 == -4 and -7 % 2 == 1 and 2 ** 3 == 8",
         "assert x.numel() == 64 and x.stride(0) == 1 and x.element_size() == 4",
         "assert triton.cdiv(65, 16) == 5 and triton.next_power_of_2(65) == 128",
+        "assert triton.next_power_of_2(0) == 0 and triton.next_power_of_2(-3) == 0",
         "first, *rest = (1, 2, 3)\nassert first == 1 and rest == [2, 3]",
         "total = 0\nfor i, n in enumerate([5, 7]):\n    total += i * n\nassert total == 7",
         // Classes are configuration at the top level of a file.

@@ -3,7 +3,7 @@
 use super::arguments::Args;
 use super::value::{RangeKind, Value};
 use super::{Compiler, Result};
-use crate::consts::Const;
+use crate::consts::{Const, next_power_of_2};
 use crate::ir::Op;
 use crate::types::{Elem, Lane, Type};
 use passnet_graph::Diagnostic;
@@ -193,10 +193,7 @@ impl<'a> Compiler<'a> {
         let x = self.const_of(&range, &x.unwrap_or(Value::NONE), "this argument")?;
         let float = x.as_float().ok_or_else(|| self.error(&range, "expected a number"))?;
         Ok(Value::Const(match path {
-            "triton.next_power_of_2" => {
-                let n = x.as_int().unwrap_or(1).clamp(1, 1 << 40);
-                Const::Int((n as u64).next_power_of_two() as i64)
-            }
+            "triton.next_power_of_2" => Const::Int(next_power_of_2(x.as_int().unwrap_or(1))),
             "math.log2" => Const::Float(float.log2()),
             "math.sqrt" => Const::Float(float.sqrt()),
             "math.log" => Const::Float(float.ln()),

@@ -3,7 +3,7 @@
 use super::calls::CallArgs;
 use super::interp::{Interp, Result};
 use super::value::Value;
-use crate::consts::{self, Const};
+use crate::consts::{self, Const, next_power_of_2};
 use passnet_graph::syntax::ast::{CmpOp, Operator};
 use std::cmp::Ordering;
 
@@ -399,8 +399,7 @@ impl<'a> Interp<'a> {
                 let Some([n]) = ints.as_deref() else {
                     return Err(self.error(&at, "`triton.next_power_of_2` takes an integer"));
                 };
-                let value = u64::try_from(*n).unwrap_or(0).clamp(1, 1 << 62).next_power_of_two();
-                return Ok(Some(Value::int(value as i64)));
+                return Ok(Some(Value::int(next_power_of_2(*n))));
             }
             "math.prod" => {
                 let value = args.positional.first().cloned().unwrap_or(Value::NONE);

@@ -1,7 +1,7 @@
 //! `--target`: passes for a GPU that is not here.
 
 use super::{SolveArgs, Solved};
-use crate::commands::engine::cache_folder;
+use crate::cache::cache_folder;
 use crate::error::CommandError;
 use crate::output::warn;
 use passnet_bench::sample::Sample;
