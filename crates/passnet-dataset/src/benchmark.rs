@@ -5,7 +5,6 @@
 //! were kept apart from all of them already; which structures those hold is noted in the set, so that anyone can check
 //! it without the rest of the dataset.
 
-use crate::progress::Progress;
 use crate::sample::buckets::PieceKind;
 use crate::sample::identity::{SampleId, Uid};
 use crate::sample::split::{self, choose_evaluation};
@@ -13,6 +12,7 @@ use crate::sample::tasks::{SplitSide, StoredTask, TaskGraph, load, save};
 use crate::stage;
 use crate::store::{Entry, Record, Store, StoreError, StoreErrorKind};
 use passnet_graph::GraphFiles;
+use passnet_work::progress::Progress;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;

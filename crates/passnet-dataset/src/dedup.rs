@@ -5,9 +5,9 @@
 
 use crate::describe::sources_json;
 use crate::layout;
-use crate::progress::{Progress, Task};
 use crate::store::{Description, Digests, Entry, Kind, Provenance, Record, Store, StoreError};
 use passnet_graph::FileName;
+use passnet_work::progress::{Progress, Task};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

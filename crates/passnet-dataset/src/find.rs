@@ -4,11 +4,11 @@
 //! others one for each set of literals is looked at: what matches there depends on nothing else, whatever the sizes are.
 
 use crate::layout;
-use crate::progress::Progress;
 use crate::stage;
 use crate::store::{Kind, OpCounts, Outline, Outlines, Record, Store, StoreError, StoreErrorKind};
 use passnet_graph::read::{GraphFolder, read_folder};
 use passnet_graph::{Graph, GraphFiles};
+use passnet_work::progress::Progress;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::num::NonZeroUsize;

@@ -4,12 +4,12 @@
 //! again. The result depends on the source alone, not on the number of workers.
 
 use crate::content::ContentKey;
-use crate::parallel::{self, Stopped};
-use crate::progress::{Progress, Task};
 use crate::source::GraphSource;
 use crate::store::{Description, Entry, EntryChange, Store, StoreError, StoreErrorKind};
 use passnet_graph::Diagnostic;
 use passnet_graph::GraphFiles;
+use passnet_work::parallel::{self, Stopped};
+use passnet_work::progress::{Progress, Task};
 use std::num::NonZeroUsize;
 
 /// A batch is committed when it holds this many graphs or bytes: what a kill can cost, and what memory holds.

@@ -6,13 +6,13 @@ use crate::decompose::run::{DecomposeReport, Method, decompose};
 use crate::dedup::{DedupOptions, DedupReport, Level, dedup};
 use crate::describe::describe;
 use crate::import::{ImportOptions, ImportReport, import};
-use crate::progress::Progress;
 use crate::sample::sides::{SplitReport, split_tasks};
 use crate::sample::tasks::sample;
 use crate::source::GraphSource;
 use crate::stage::StageReport;
 use crate::store::{Kind, Store};
 use crate::vary::run::{VaryOptions, vary};
+use passnet_work::progress::Progress;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 

@@ -6,10 +6,10 @@
 //! number of workers or on how often the stage was interrupted.
 
 use crate::content::ContentKey;
-use crate::parallel::{self, Stopped};
-use crate::progress::{Progress, Task};
 use crate::store::{Entry, EntryChange, Mark, Record, Store, StoreError, StoreErrorKind};
 use passnet_graph::GraphFiles;
+use passnet_work::parallel::{self, Stopped};
+use passnet_work::progress::{Progress, Task};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroUsize;

@@ -3,11 +3,11 @@
 
 use crate::layout;
 use crate::pictures::{self, Drawing, Pictures};
-use crate::progress::Progress;
 use crate::stage;
 use crate::store::{Kind, Record, Store, StoreError};
 use passnet_graph::read::read_folder;
 use passnet_graph::{DType, GraphFiles};
+use passnet_work::progress::Progress;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;

@@ -8,7 +8,6 @@
 //! | analysable | every operation is in the table and every call fits its signature |
 //! | custom operations available | no operation comes from outside torch |
 
-use crate::progress::Progress;
 use crate::stage;
 use crate::store::{Kind, Record, Store, StoreError};
 use passnet_graph::cut::{CutError, Piece, cut_with};
@@ -16,6 +15,7 @@ use passnet_graph::graph::Target;
 use passnet_graph::infer::{Inference, Value, infer_folder};
 use passnet_graph::read::{GraphFolder, read_folder};
 use passnet_graph::{GraphFiles, identify, stats};
+use passnet_work::progress::Progress;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;

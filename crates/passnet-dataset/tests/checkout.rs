@@ -8,11 +8,11 @@ use passnet_dataset::checkout::{Checkout, CheckoutReport, import_checkout, is_ch
 use passnet_dataset::export::folders::export_folders;
 use passnet_dataset::export::{ExportError, ExportOptions};
 use passnet_dataset::import::ImportOptions;
-use passnet_dataset::progress::Silent;
 use passnet_dataset::sample::sides::split_tasks;
 use passnet_dataset::sample::tasks::{SplitSide, StoredTask, load, sample};
 use passnet_dataset::source::Limits;
 use passnet_dataset::store::{FileBody, Kind, Store, StoredFile};
+use passnet_work::progress::Silent;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::symlink;

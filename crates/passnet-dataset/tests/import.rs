@@ -2,11 +2,11 @@
 
 use passnet_dataset::content::ContentKey;
 use passnet_dataset::import::{ImportOptions, ImportReport, import};
-use passnet_dataset::progress::Silent;
 use passnet_dataset::source::{self, Limits};
 use passnet_dataset::store::{Description, Digests, Kind, Provenance, Store, StoreErrorKind};
 use passnet_graph::Diagnostic;
 use passnet_graph::{FileName, GraphFiles};
+use passnet_work::progress::Silent;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;

@@ -1,11 +1,11 @@
 //! The store: what goes in comes out, whatever happens in between.
 
-use passnet_dataset::parallel::default_workers;
-use passnet_dataset::progress::Silent;
 use passnet_dataset::store::{
     Description, Digests, Entry, EntryChange, Kind, Provenance, Store, StoreErrorKind, Variant,
 };
 use passnet_graph::{FileName, GraphFiles};
+use passnet_work::parallel::default_workers;
+use passnet_work::progress::Silent;
 use proptest::prelude::*;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

@@ -5,10 +5,10 @@ use crate::output::warn;
 use crate::progress::Bar;
 use passnet_bench::sample::Sample;
 use passnet_dataset::lists::{GRAPH_LIST, SampleList};
-use passnet_dataset::parallel::{self, Stopped};
-use passnet_dataset::progress::Task;
 use passnet_dataset::source::{self, GraphSource, Limits, Meter};
 use passnet_graph::{Diagnostic, FileName, GraphFiles};
+use passnet_work::parallel::{self, Stopped};
+use passnet_work::progress::Task;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 

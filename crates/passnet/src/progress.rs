@@ -1,7 +1,7 @@
 //! Progress on stderr for anything that takes more than two seconds.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use passnet_dataset::progress::Progress;
+use passnet_work::progress::Progress;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 

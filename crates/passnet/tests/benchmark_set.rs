@@ -51,7 +51,7 @@ fn there_are_200_tasks_of_each_kind_in_a_small_file() {
     let listed: BTreeSet<&str> =
         tasks.iter().flat_map(|task| &task.graphs).map(|graph| graph.path.as_str()).collect();
     assert_eq!(listed.len() as u64, store.len().unwrap(), "nothing but the graphs of tasks");
-    assert_eq!(store.check(&passnet_dataset::progress::Silent).unwrap(), [""; 0]);
+    assert_eq!(store.check(&passnet_work::progress::Silent).unwrap(), [""; 0]);
 }
 
 #[test]

@@ -20,10 +20,10 @@ pub use walk::Checkout;
 
 use crate::describe::describe;
 use crate::import::{ImportOptions, ImportReport, import};
-use crate::progress::Progress;
 use crate::source::read_regular;
 use crate::store::{EntryChange, FileBody, Store, StoreError, StoredFile};
 use passnet_graph::{Diagnostic, FileName};
+use passnet_work::progress::Progress;
 use samples::Published;
 use std::collections::BTreeSet;
 use std::path::Path;

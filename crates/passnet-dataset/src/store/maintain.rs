@@ -2,7 +2,7 @@
 
 use super::{Store, StoreError, StoreErrorKind, codec};
 use crate::content::ContentKey;
-use crate::progress::{Progress, Task};
+use passnet_work::progress::{Progress, Task};
 
 /// Blobs packed again in one transaction.
 const BATCH: i64 = 2_048;

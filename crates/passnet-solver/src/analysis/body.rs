@@ -134,7 +134,45 @@ pub struct Body {
     pub stores: Vec<Store>,
 }
 
+impl std::ops::Index<AxisId> for Vec<Size> {
+    type Output = Size;
+
+    fn index(&self, axis: AxisId) -> &Size {
+        &self[axis.index()]
+    }
+}
+
+impl std::ops::IndexMut<AxisId> for Vec<Size> {
+    fn index_mut(&mut self, axis: AxisId) -> &mut Size {
+        &mut self[axis.index()]
+    }
+}
+
+impl std::ops::Index<VarId> for Vec<Var> {
+    type Output = Var;
+
+    fn index(&self, var: VarId) -> &Var {
+        &self[var.index()]
+    }
+}
+
+impl std::ops::IndexMut<VarId> for Vec<Var> {
+    fn index_mut(&mut self, var: VarId) -> &mut Var {
+        &mut self[var.index()]
+    }
+}
+
 impl Body {
+    /// The loops, outermost first.
+    pub fn axis_ids(&self) -> impl Iterator<Item = AxisId> + use<> {
+        (0..self.axes.len()).map(AxisId::new)
+    }
+
+    /// The values, in order of definition.
+    pub fn var_ids(&self) -> impl Iterator<Item = VarId> + use<> {
+        (0..self.vars.len()).map(VarId::new)
+    }
+
     /// The values that another one is made of.
     pub fn operands(&self, id: VarId) -> Vec<VarId> {
         let mut found = Vec::new();

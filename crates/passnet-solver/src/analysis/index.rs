@@ -111,7 +111,9 @@ impl Index {
         }
         for (atom, factor) in &self.terms {
             let top: Vec<i64> = match atom {
-                Atom::Axis(axis) => axes.get(*axis)?.values().iter().map(|v| v - 1).collect(),
+                Atom::Axis(axis) => {
+                    axes.get(axis.index())?.values().iter().map(|v| v - 1).collect()
+                }
                 Atom::Mod(_, by) => by.values().iter().map(|v| v - 1).collect(),
                 _ => return None,
             };
@@ -172,9 +174,9 @@ impl Index {
 
 fn atom_key(atom: &Atom) -> String {
     match atom {
-        Atom::Axis(axis) => format!("a{axis}"),
+        Atom::Axis(axis) => format!("a{}", axis.index()),
         Atom::Window(window) => format!("w{window}"),
-        Atom::Value(var) => format!("v{var}"),
+        Atom::Value(var) => format!("v{}", var.index()),
         Atom::Div(inner, by) => format!("({})/{:?}", inner.key(), by.values()),
         Atom::Mod(inner, by) => format!("({})%{:?}", inner.key(), by.values()),
     }

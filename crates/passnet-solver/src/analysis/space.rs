@@ -36,7 +36,8 @@ impl Space {
 /// Merges what can be merged.
 pub fn coalesce(body: &mut Body) -> Result<Space, Refusal> {
     let reduced: BTreeSet<AxisId> = body.reduced.iter().copied().collect();
-    let mut kept: Vec<AxisId> = (0..body.axes.len())
+    let mut kept: Vec<AxisId> = body
+        .axis_ids()
         .filter(|axis| !reduced.contains(axis) && body.axes[*axis].constant() != Some(1))
         .collect();
     let mut reduced: Vec<AxisId> = reduced.into_iter().collect();

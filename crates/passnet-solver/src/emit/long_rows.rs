@@ -11,9 +11,10 @@ impl Writer<'_> {
     /// One walk through the row for each round of reductions, and one for what is stored.
     pub(super) fn long_rows(&mut self, space: &Space, columns: &Term) -> Result<(), Refusal> {
         let body = self.body;
-        let reductions: Vec<VarId> = (0..body.vars.len())
+        let reductions: Vec<VarId> = body
+            .var_ids()
             .filter(|var| {
-                self.uses[*var] > 0 && matches!(body.vars[*var].code, Code::Reduce { .. })
+                self.uses[var.index()] > 0 && matches!(body.vars[*var].code, Code::Reduce { .. })
             })
             .collect();
         let rounds = reductions.iter().map(|var| body.stage(*var)).max().unwrap_or(0);

@@ -121,7 +121,7 @@ impl Writer<'_> {
         let name = match &known.name {
             _ if is_simple => None,
             Some(name) => Some(name.clone()),
-            None if self.uses[var] > 1 || matches!(known.code, Code::Reduce { .. }) => {
+            None if self.uses[var.index()] > 1 || matches!(known.code, Code::Reduce { .. }) => {
                 self.temporaries += 1;
                 Some(match &known.code {
                     Code::Reduce { fold: Fold::Sum, .. } => format!("total_{}", self.temporaries),
@@ -344,7 +344,7 @@ fn count_uses(body: &Body) -> Vec<usize> {
     let mut uses = vec![0; body.vars.len()];
     let mut needed: BTreeSet<VarId> = BTreeSet::new();
     let mut todo: Vec<VarId> = body.stores.iter().map(|store| store.value).collect();
-    todo.iter().for_each(|var| uses[*var] += 1);
+    todo.iter().for_each(|var| uses[var.index()] += 1);
     while let Some(var) = todo.pop() {
         if !needed.insert(var) {
             continue;
@@ -361,7 +361,7 @@ fn count_uses(body: &Body) -> Vec<usize> {
             _ => {}
         }
         for operand in operands {
-            uses[operand] += 1;
+            uses[operand.index()] += 1;
             todo.push(operand);
         }
     }

@@ -6,13 +6,13 @@ use crate::output::{Output, table};
 use crate::progress::Bar;
 use clap::{Args, Subcommand};
 use passnet_bench::report::printable;
-use passnet_dataset::progress::Task;
 use passnet_web::bundle::{
     Bundle, Limits, MakeOptions, SigningKey, Verified, draft_of_run, verify,
 };
 use passnet_web::rejudge::{Sandboxed, again, is_like_here};
 use passnet_web::store::{Rejudged, result_rows};
 use passnet_web::tasks::TaskIndex;
+use passnet_work::progress::Task;
 use serde_json::json;
 use std::io::Read;
 use std::path::{Path, PathBuf};

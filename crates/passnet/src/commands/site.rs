@@ -4,8 +4,8 @@ use crate::error::{CommandError, Outcome};
 use crate::output::Output;
 use crate::progress::Bar;
 use clap::Args;
-use passnet_dataset::progress::Task;
 use passnet_web::site::{SiteOptions, write_site};
+use passnet_work::progress::Task;
 use serde_json::json;
 use std::path::PathBuf;
 

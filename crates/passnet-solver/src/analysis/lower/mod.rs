@@ -81,6 +81,7 @@ fn split(
     axis: AxisId,
     parts: &[Size],
 ) {
+    let axis = axis.index();
     let mut next = 0;
     for dim in layout.iter_mut().chain(folded.iter_mut().flatten()) {
         if axis < next + dim.len() {
@@ -339,7 +340,7 @@ impl<'p> Lower<'p> {
         axes: BTreeSet<AxisId>,
     ) -> VarId {
         self.body.vars.push(Var { name, kind, code, axes });
-        self.body.vars.len() - 1
+        VarId::new(self.body.vars.len() - 1)
     }
 
     /// Arithmetic over values, which the formula knows by their numbers.
@@ -517,7 +518,7 @@ impl<'p> Lower<'p> {
 }
 
 /// The index of a dimension that consists of several loops, the first outermost.
-fn mixed_radix(first: AxisId, parts: &[Size], graphs: usize) -> Result<Index, Refusal> {
+fn mixed_radix(first: usize, parts: &[Size], graphs: usize) -> Result<Index, Refusal> {
     let mut index = Index::fixed(0, graphs);
     let mut stride = Size::fixed(1, graphs);
     for (offset, size) in parts.iter().enumerate().rev() {
@@ -525,7 +526,7 @@ fn mixed_radix(first: AxisId, parts: &[Size], graphs: usize) -> Result<Index, Re
         if size.constant() == Some(1) {
             continue;
         }
-        let axis = Index::atom(Atom::Axis(first + offset), graphs);
+        let axis = Index::atom(Atom::Axis(AxisId::new(first + offset)), graphs);
         index = axis.times(&stride)?.plus(&index)?;
         stride = stride.times(size)?;
     }

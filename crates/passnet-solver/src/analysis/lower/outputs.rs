@@ -41,7 +41,7 @@ impl Lower<'_> {
     /// Where a loop has no step in some graph, the wrapper returns before the launch: that is right only if nothing has
     /// elements there, and if no fold starts from nothing.
     pub(super) fn check_idle_loops(&self) -> Result<(), Refusal> {
-        for (axis, size) in self.body.axes.iter().enumerate() {
+        for (axis, size) in self.body.axis_ids().zip(&self.body.axes) {
             if !size.values().contains(&0) {
                 continue;
             }
@@ -65,7 +65,9 @@ impl Lower<'_> {
         for var in &self.body.vars {
             let (Code::Reduce { value, .. } | Code::Scan { value }) = &var.code else { continue };
             let axes = &self.body.vars[*value].axes;
-            let missing = (0..self.body.axes.len())
+            let missing = self
+                .body
+                .axis_ids()
                 .filter(|axis| !reduced.contains(axis) && !axes.contains(axis))
                 .any(|axis| self.body.axes[axis].largest() > 1);
             if missing {
@@ -92,7 +94,7 @@ impl Lower<'_> {
             store.address.for_each_axis(&mut |axis| {
                 own.insert(axis);
             });
-            let still = (0..self.body.axes.len()).any(|axis| {
+            let still = self.body.axis_ids().any(|axis| {
                 !reduced.contains(&axis)
                     && !own.contains(&axis)
                     && self.body.axes[axis].largest() > 1
@@ -180,7 +182,9 @@ impl Lower<'_> {
                 return false;
             }
         }
-        let all = (0..self.body.axes.len())
+        let all = self
+            .body
+            .axis_ids()
             .filter(|axis| !self.reduced.as_ref().is_some_and(|reduced| reduced.contains(axis)));
         let mut all = all.filter(|axis| self.body.axes[*axis].largest() > 1);
         all.all(|axis| used.contains(&axis))

@@ -119,7 +119,7 @@ impl Lower<'_> {
             let inside = self.inside(&guards);
             value = self.compute(Kind::Float, Expr::select(A, B, fill), &[inside, value]);
         }
-        let body: Vec<VarId> = (before..self.body.vars.len()).collect();
+        let body: Vec<VarId> = self.body.var_ids().skip(before).collect();
         let axes = body.iter().flat_map(|var| self.body.vars[*var].axes.clone()).collect();
         let fold = if is_max { Fold::Max } else { Fold::Sum };
         let name = self.fresh(self.piece.name(node));

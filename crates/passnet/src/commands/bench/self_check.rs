@@ -9,8 +9,8 @@ use passnet_bench::redteam::{self, Attempt, CaseResult, Layer};
 use passnet_bench::report::printable;
 use passnet_bench::self_race::{self, SelfRace};
 use passnet_bench::subject::Subject;
-use passnet_dataset::progress::Task;
 use passnet_engine::Engine;
+use passnet_work::progress::Task;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

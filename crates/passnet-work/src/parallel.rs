@@ -1,4 +1,4 @@
-//! One parallel loop for the whole crate: inputs are read on one thread, worked on by several, and the results
+//! One parallel loop for all crates: inputs are read on one thread, worked on by several, and the results
 //! come back to the caller's thread in input order. At most a fixed number of items is in flight, so memory is
 //! bounded however long the input is, and the outcome does not depend on the number of workers.
 
