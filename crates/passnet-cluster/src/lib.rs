@@ -5,6 +5,19 @@
 //! aside, what is done already. [`Scheduler`] decides and does nothing; [`drive`] does what it decides, over any bridge.
 //! It is Rust and not Python because the driver alone writes results: who decides and who writes are one process, so that
 //! nothing is done twice or forgotten between them.
+//!
+//! ```
+//! use passnet_cluster::frame;
+//! use serde_json::{Value, json};
+//!
+//! // What goes over a pipe: a message and the bytes that belong to it.
+//! let mut pipe = Vec::new();
+//! frame::write(&mut pipe, &json!({ "unit": 7 }), b"files").unwrap();
+//! let (message, payload): (Value, Vec<u8>) = frame::read(&mut pipe.as_slice()).unwrap().unwrap();
+//! assert_eq!((message["unit"].as_u64(), payload.as_slice()), (Some(7), b"files".as_slice()));
+//! ```
+//!
+//! A unit is done once, by one writer; what is known of a run is in its journal, so that a driver that dies is followed by another.
 
 mod bridge;
 pub mod bundle;

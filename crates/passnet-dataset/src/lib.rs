@@ -1,4 +1,23 @@
 //! The corpus: graphs read from folders and archives, kept in one store file, cut, varied, grouped and exported.
+//!
+//! Owned here: the [`store`], where graphs come from ([`source`], [`import`], [`checkout`], [`hub`]), pieces ([`decompose`]) and their variants
+//! ([`vary`]), tasks and their split ([`sample`]), and the forms in which others read it ([`export`]). [`pipeline`] does all of it.
+//!
+//! ```
+//! use passnet_dataset::store::Store;
+//! use std::num::NonZeroUsize;
+//!
+//! let folder = tempfile::tempdir().unwrap();
+//! let path = folder.path().join("corpus.pnds");
+//! let store = Store::open_for_writing(&path, NonZeroUsize::MIN).unwrap();
+//! assert_eq!(store.path(), path);
+//! drop(store);
+//! // It is there, and holds nothing yet.
+//! assert!(Store::open(&path).is_ok());
+//! ```
+//!
+//! A store is whole at every moment: what is stopped goes on, and two builds of the same graphs are equal by content, whatever the number of
+//! threads and kills. No structure of an evaluation task stands in a training task.
 
 pub mod benchmark;
 pub mod checkout;

@@ -5,6 +5,18 @@
 //! what does is in `python`, for calls that must cost next to nothing.
 //!
 //! Failures are negative codes or null; `pn_error` gives the calling thread the text of its last one. Panics stop here.
+//!
+//! ```
+//! // A plan that cannot be read is a null pointer, and says why.
+//! let json = b"{";
+//! // SAFETY: the pointer and the length are those of one slice.
+//! let plan = unsafe { passnet_runner::pn_plan_cpu(json.as_ptr(), json.len()) };
+//! assert!(plan.is_null());
+//! let mut text = [0u8; 256];
+//! // SAFETY: likewise.
+//! let length = unsafe { passnet_runner::pn_error(text.as_mut_ptr(), text.len()) };
+//! assert!(length > 0);
+//! ```
 
 mod cpu;
 mod cuda;
