@@ -1,6 +1,6 @@
 //! PassBench: verification, timing statistics, verdicts and scores of rewritten graphs.
 //!
-//! Nothing here knows which engine ran: [`bench`] drives one through its trait, [`compare`] and [`score`] see plain slices and
+//! Nothing here knows which engine ran: [`bench`](mod@bench) drives one through its trait, [`compare`] and [`score`] see plain slices and
 //! numbers, [`log`] a run of the reference implementation as the text it printed. [`evaluate`] decides a verdict, [`verdict`] lists them.
 //!
 //! ```

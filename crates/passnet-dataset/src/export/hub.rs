@@ -1,4 +1,4 @@
-//! A folder for the Hugging Face hub ([`hub`](crate::hub) has its layout). It is written beside its place and moved there
+//! A folder for the Hugging Face hub ([`hub`] has its layout). It is written beside its place and moved there
 //! when it is complete.
 
 use super::{ExportError, ExportOptions, Exported, card};
