@@ -113,6 +113,39 @@ fn one_pass_computes_all_of_it_as_the_native_engine_does() {
     all_are_whole_and_right(Task::evaluate);
 }
 
+/// Where tanh saturates, the place of the largest value hangs on its last bit: it is looked for in what eager has stored.
+#[test]
+fn places_of_extremes_are_looked_for_in_stored_values() {
+    let largest = ["tmp_1 = torch.max(tmp_0, -1)", "tmp_2 = tmp_1[1]", "return (tmp_2,)"];
+    let first = ["tmp_2 = tmp_0.argmax(-1)", "return (tmp_2,)"];
+    for (statement, is_exact) in [
+        ("tmp_0 = torch.tanh(x)", false),
+        ("tmp_0 = x / 3.0", false),
+        ("tmp_0 = x * 2.0 + 1.0", false),
+        ("tmp_0 = x * 2.0", true),
+        ("tmp_0 = torch.abs(x)", true),
+    ] {
+        for rest in [&largest[..], &first] {
+            let body: Vec<&str> = std::iter::once(statement).chain(rest.iter().copied()).collect();
+            let task = Task::new(&[GraphText { inputs: vec!["x float32 [6, 40]"], body }]);
+            let found = task.solve().unwrap();
+            let is_together = found.passes.iter().any(|pass| {
+                let has =
+                    |names: &[&str]| pass.operations.iter().any(|op| names.contains(&op.as_str()));
+                has(&["max", "argmax"]) && has(&["tanh", "div", "mul", "add", "abs"])
+            });
+            assert_eq!(is_together, is_exact, "{statement}, {rest:?}: {:?}", found.passes);
+            for evaluation in task.evaluate() {
+                assert_eq!(
+                    evaluation.judged.verdict.kind,
+                    VerdictKind::Correct,
+                    "{statement}, {rest:?}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 #[ignore = "needs PyTorch; tools/full-check runs it"]
 fn one_pass_computes_all_of_it_as_pytorch_does() {

@@ -129,6 +129,9 @@ impl Lower<'_> {
         along: &Index,
         largest: bool,
     ) -> Result<VarId, Refusal> {
+        if !self.is_exact(x) {
+            refuse!("the place of an extreme of what is computed before it hangs on the last bit");
+        }
         let x = if self.kind(x) == Kind::Bool { self.cast(x, Kind::Int) } else { x };
         let found = self.fold(if largest { Fold::Max } else { Fold::Min }, x)?;
         let place = self.place(along);
@@ -146,6 +149,26 @@ impl Lower<'_> {
         let missing = first(self, B.differs(B), &[place, x])?;
         let formula = Expr::select(A.below(nowhere()), A, B);
         Ok(self.compute(Kind::Int, formula, &[missing, extreme]))
+    }
+
+    /// Whether a value has the same bits in a kernel as in eager: read, chosen or converted, and rounded by one sum or product at
+    /// the most. Functions, quotients and longer sums do not promise that.
+    fn is_exact(&self, var: VarId) -> bool {
+        let mut roundings: Vec<Option<usize>> = Vec::new();
+        for id in self.body.var_ids().take(var.index() + 1) {
+            let known = &self.body.vars[id];
+            let own = match &known.code {
+                Code::Compute { formula, .. } => roundings_of(formula, known.kind),
+                Code::Reduce { fold: Fold::Sum, .. } | Code::Scan { .. } | Code::Window { .. } => {
+                    None
+                }
+                _ => Some(0),
+            };
+            let operands = self.body.operands(id);
+            let all = operands.iter().map(|operand| roundings[operand.index()]);
+            roundings.push(all.fold(own, |sum, operand| Some(sum? + operand?)));
+        }
+        roundings.last().copied().flatten().is_some_and(|count| count <= 1)
     }
 
     /// Running sums along a dimension.
@@ -423,6 +446,21 @@ impl Lower<'_> {
             None => Ok(vec![self.dim(arg, rank)?]),
         }
     }
+}
+
+/// How often a formula rounds; `None` where it computes something whose last bit nobody promises.
+fn roundings_of(formula: &Formula, kind: Kind) -> Option<usize> {
+    const EXACT: [&str; 5] = ["tl.where", "tl.abs", "tl.minimum", "tl.maximum", "tl.floor"];
+    let mut count = Some(0);
+    formula.for_each(&mut |part| match part {
+        Expr::Call(function, ..) if !EXACT.contains(function) => count = None,
+        Expr::Binary(Binary::Over, ..) => count = None,
+        Expr::Binary(Binary::Plus | Binary::Minus | Binary::Times, ..) if kind == Kind::Float => {
+            count = count.map(|count| count + 1);
+        }
+        _ => {}
+    });
+    count
 }
 
 /// Whether adding a number up step by step gives its multiples as they are, in float32.
