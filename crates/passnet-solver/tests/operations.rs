@@ -167,3 +167,15 @@ fn one_pass_computes_all_of_it_as_pytorch_does() {
     let engine = TorchEngine::start(options).unwrap();
     all_are_whole_and_right(|task| task.evaluate_on(&engine));
 }
+
+/// A wrapper called `max` would hide Python's from all wrappers of its file.
+#[test]
+fn no_pass_has_a_name_that_wrappers_use() {
+    for (statement, name) in [("tmp_0 = x.max()", "fused_max"), ("tmp_0 = x.sum()", "fused_sum")] {
+        let body = vec![statement, "return (tmp_0,)"];
+        let task = Task::new(&[GraphText { inputs: vec!["x float32 [6, 40]"], body }]);
+        let found = task.solve().unwrap();
+        let names: Vec<&str> = found.passes.iter().map(|pass| pass.name.as_str()).collect();
+        assert_eq!(names, [name]);
+    }
+}

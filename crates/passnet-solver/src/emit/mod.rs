@@ -185,8 +185,16 @@ pub(crate) fn stem(graph: &Graph, copies: bool) -> String {
     if words.is_empty() {
         words.push("fused".into());
     }
-    words.join("_")
+    let stem = words.join("_");
+    // A function of this name would hide Python's from the wrappers and kernels of its file.
+    if IN_USE.contains(&stem.as_str()) { format!("fused_{stem}") } else { stem }
 }
+
+/// What the text of a pass calls by its plain name, and what it is called by.
+const IN_USE: [&str; 14] = [
+    "abs", "bool", "dispatch", "float", "int", "len", "max", "min", "range", "round", "sum", "tl",
+    "torch", "triton",
+];
 
 /// Whether a group does nothing but copy.
 fn copies(group: &Group) -> bool {
