@@ -7,6 +7,7 @@ use passnet_bench::evaluate::Evaluation;
 use passnet_bench::verdict::VerdictKind;
 use passnet_engine::Tier;
 use passnet_engine::torch::{TorchEngine, WorkerOptions};
+use passnet_solver::solve::SolveOptions;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -178,4 +179,28 @@ fn no_pass_has_a_name_that_wrappers_use() {
         let names: Vec<&str> = found.passes.iter().map(|pass| pass.name.as_str()).collect();
         assert_eq!(names, [name]);
     }
+}
+
+/// What is made without a device lies on the host, where no pass for a GPU can take it.
+#[test]
+fn a_neutral_pass_takes_views_of_inputs() {
+    let task = Task::new(&[GraphText {
+        inputs: vec!["x float32 [6, 40]", "y float32 [40, 3]"],
+        body: vec![
+            "tmp_0 = torch.matmul(x, y)",
+            "tmp_1 = torch.arange(8)",
+            "tmp_2 = tmp_1[slice(2, 6, None)]",
+            "tmp_3 = tmp_2.unsqueeze(1)",
+            "tmp_4 = tmp_3 > 3",
+            "tmp_5 = x.reshape(1, 6, 40)",
+            "tmp_6 = tmp_5.unsqueeze(-1)",
+            "tmp_7 = torch.logical_and(tmp_6, tmp_6)",
+            "return (tmp_0,)",
+        ],
+    }]);
+    let found = task
+        .solve_with(&SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() })
+        .unwrap();
+    let names: Vec<&str> = found.passes.iter().map(|pass| pass.name.as_str()).collect();
+    assert_eq!(names, ["neutral_reshape_unsqueeze"]);
 }

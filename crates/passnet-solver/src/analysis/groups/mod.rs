@@ -99,10 +99,12 @@ pub fn free_pieces(family: &GraphFamily, most: usize) -> Vec<(Vec<NodeId>, Piece
         Some((Op::GetItem, _)) => 1,
         _ => 0,
     };
+    // A pass for a GPU takes no tensor of the host.
+    let is_on_host = |id: &NodeId| family.is_on_host(*id);
     let alike = |call: &Call| graph.calls().filter(|(_, c)| c.target == call.target).count();
     let mut nodes: Vec<((i32, usize), NodeId)> = graph
         .calls()
-        .filter(|(id, _)| finder.is_free[id.index()])
+        .filter(|(id, _)| finder.is_free[id.index()] && !is_on_host(id))
         .map(|(id, call)| ((ease(call), alike(call)), id))
         .collect();
     nodes.sort_unstable();
@@ -120,7 +122,8 @@ pub fn free_pieces(family: &GraphFamily, most: usize) -> Vec<(Vec<NodeId>, Piece
         let members = nodes.iter().copied().collect();
         Some((nodes, Piece::new(family, &members).ok()?))
     };
-    let chains = finder.free_chains().into_iter().filter_map(chain);
+    let chains = finder.free_chains().into_iter().filter(|chain| !chain.iter().any(is_on_host));
+    let chains = chains.filter_map(chain);
     chains.chain(nodes.into_iter().filter_map(piece)).take(most).collect()
 }
 
