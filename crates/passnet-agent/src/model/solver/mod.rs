@@ -287,7 +287,7 @@ impl SoFar {
                 "The numbers are wrong. I correct how the kernel computes them.",
             ),
             (VerdictKind::RuntimeFail, "The kernel touches memory that is not its own. I mask it."),
-            (VerdictKind::Integrity, "The kernel touches memory that is not its own. I mask it."),
+            (VerdictKind::Integrity, "A rule forbids what the text does. I do without it."),
         ];
         let found = lessons.into_iter().find(|(kind, _)| said(*kind));
         let slow = "Right, but slow: programs of this size do too little work. I make them larger.";

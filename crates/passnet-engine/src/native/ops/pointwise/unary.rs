@@ -294,31 +294,27 @@ multiversion! {
                 each!(v => if v > lambda { v - lambda } else if v < -lambda { v + lambda } else { v * zero });
             }
             Unary::Power { exponent, shortcuts } => power(exponent, shortcuts, x, out),
-            rare => by_standard_library(rare, x, out),
+            Unary::Exp2 => one_by_one(f64::exp2, x, out),
+            Unary::Log2 => one_by_one(f64::log2, x, out),
+            Unary::Log10 => one_by_one(f64::log10, x, out),
+            Unary::Tan => one_by_one(f64::tan, x, out),
+            Unary::Asin => one_by_one(f64::asin, x, out),
+            Unary::Acos => one_by_one(f64::acos, x, out),
+            Unary::Atan => one_by_one(f64::atan, x, out),
+            Unary::Sinh => one_by_one(f64::sinh, x, out),
+            Unary::Cosh => one_by_one(f64::cosh, x, out),
+            Unary::Asinh => one_by_one(f64::asinh, x, out),
+            Unary::Acosh => one_by_one(f64::acosh, x, out),
+            Unary::Atanh => one_by_one(f64::atanh, x, out),
+            Unary::Erfc => one_by_one(double::erfc, x, out),
+            Unary::Erfinv => one_by_one(double::erfinv, x, out),
         }
     }
 }
 
-/// Functions too rare for a kernel of their own.
+/// Functions too rare for a kernel of their own, in double precision.
 #[inline(never)]
-fn by_standard_library<T: Real>(op: Unary, x: &[T], out: &mut [T]) {
-    let function: fn(f64) -> f64 = match op {
-        Unary::Exp2 => f64::exp2,
-        Unary::Log2 => f64::log2,
-        Unary::Log10 => f64::log10,
-        Unary::Tan => f64::tan,
-        Unary::Asin => f64::asin,
-        Unary::Acos => f64::acos,
-        Unary::Atan => f64::atan,
-        Unary::Sinh => f64::sinh,
-        Unary::Cosh => f64::cosh,
-        Unary::Asinh => f64::asinh,
-        Unary::Acosh => f64::acosh,
-        Unary::Atanh => f64::atanh,
-        Unary::Erfc => double::erfc,
-        Unary::Erfinv => double::erfinv,
-        _ => |v| v,
-    };
+fn one_by_one<T: Real>(function: fn(f64) -> f64, x: &[T], out: &mut [T]) {
     for (o, v) in out.iter_mut().zip(x) {
         *o = T::from_f64(function(v.to_f64()));
     }
