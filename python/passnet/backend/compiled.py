@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import random
 import threading
 import warnings
@@ -16,7 +17,7 @@ import torch.fx
 from passnet.worker.plans import LaunchError
 
 from . import fastest, inductor
-from .cuda_graph import Recorder
+from .cuda_graph import Lane, Recorder
 from .options import Options
 from .rewriting import Rewritten
 from .server import BackendError, server
@@ -95,27 +96,34 @@ class CompiledGraph:
         with self.lock, fastest.same_draws(self.device):
             if self.way is not None:
                 return
-            calls = {fastest.EAGER: self.replayed}
-            is_used = any(site.state == "used" for site in self.sites) and not self.under_autocast
-            for way in (fastest.INDUCTOR, fastest.ALONE) if is_used else (fastest.ALONE,):
-                try:
-                    call = self.through_inductor(way, self.rewritten, self.examples)
-                    call(*inputs)
-                    calls[way] = call
-                except Exception as error:  # noqa: BLE001 - a way that cannot be gone is not gone
-                    lines = str(error).strip().splitlines() or [""]
-                    self.answer["notes"].append(f"{way}: {type(error).__name__}: {lines[0]}")
-            recorders = {way: Recorder(self.original.graph, self.device) for way in calls} if self.recorder else {}
-
-            def run(way: str) -> Any:
-                return recorders[way](calls[way], inputs) if recorders else calls[way](*inputs)
-
-            self.times = fastest.race({way: functools.partial(run, way) for way in calls}, self.device)
-            best = min(self.times, key=self.times.__getitem__)
-            self.recorder = recorders.get(best)
+            best, call = self.raced(inputs)
+            # What the other ways held goes before the way that stays is recorded.
             self.rewritten, self.examples = None, []
-            self.go(best, calls[best])
+            gc.collect()
+            self.go(best, call)
             fastest.remember(self.options.library, self.key, best)
+
+    def raced(self, inputs: tuple[Any, ...]) -> tuple[str, Callable[..., Any]]:
+        """The fastest way. Recordings are made of all of them, in memory that goes with them."""
+        calls = {fastest.EAGER: self.replayed}
+        is_used = any(site.state == "used" for site in self.sites) and not self.under_autocast
+        for way in (fastest.INDUCTOR, fastest.ALONE) if is_used else (fastest.ALONE,):
+            try:
+                call = self.through_inductor(way, self.rewritten, self.examples)
+                call(*inputs)
+                calls[way] = call
+            except Exception as error:  # noqa: BLE001 - a way that cannot be gone is not gone
+                lines = str(error).strip().splitlines() or [""]
+                self.answer["notes"].append(f"{way}: {type(error).__name__}: {lines[0]}")
+        lane = Lane(self.device)
+        recorders = {way: Recorder(self.original.graph, self.device, lane) for way in calls} if self.recorder else {}
+
+        def run(way: str) -> Any:
+            return recorders[way](calls[way], inputs) if recorders else calls[way](*inputs)
+
+        self.times = fastest.race({way: functools.partial(run, way) for way in calls}, self.device)
+        best = min(self.times, key=self.times.__getitem__)
+        return best, calls[best]
 
     def bound(
         self, rewritten: Rewritten, functions: list[Callable[..., Any]]
