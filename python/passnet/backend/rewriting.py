@@ -41,6 +41,31 @@ def rewrite(
     return builder.finish()
 
 
+def without(rewritten: Rewritten, given_back: list[Site]) -> Rewritten:
+    """The same graph, in which these regions are the program's own nodes again: a call of a region costs more than its nodes do,
+    and TorchInductor looks into nodes, not into calls."""
+    kept = [(site, name) for site, name in zip(rewritten.sites, rewritten.stand_ins) if site not in given_back]
+    back = {id(name): site for site, name in zip(rewritten.sites, rewritten.stand_ins) if site in given_back}
+    graph = torch.fx.Graph()
+    values: dict[torch.fx.Node, Any] = {}
+    for node in rewritten.graph.nodes:
+        site = back.get(id(node.target)) if node.op == "call_function" else None
+        if site is not None:
+            inputs = [values[node.args[index]] for index in site.inputs]
+            inside = dict(zip((one for one in site.region.graph.nodes if one.op == "placeholder"), inputs))
+            values[node] = graph.graph_copy(site.region.graph, inside)
+        elif node.op == "call_function" and node.target is operator.getitem and is_call_of(node.args[0], back):
+            values[node] = values[node.args[0]][node.args[1]]
+        else:
+            values[node] = graph.node_copy(node, lambda used: values[used])
+    graph.lint()
+    return Rewritten(graph, [site for site, _ in kept], [name for _, name in kept])
+
+
+def is_call_of(value: Any, sites: dict[int, Site]) -> bool:
+    return isinstance(value, torch.fx.Node) and value.op == "call_function" and id(value.target) in sites
+
+
 class Builder:
     def __init__(
         self,
