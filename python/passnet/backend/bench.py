@@ -53,6 +53,8 @@ class Timed:
     ms: float | None = None
     low: float | None = None
     high: float | None = None
+    # The least: what is left of it where others use the machine, too.
+    least: float | None = None
     compile_seconds: float | None = None
     # The most memory of the device in a call, in MiB: the weights, and what the allocator took for this way alone.
     memory: float | None = None
@@ -279,6 +281,7 @@ def race(runs: dict[str, Callable[[], Any]], result: Result, device: torch.devic
         if times.get(timed.way):
             timed.ms = statistics.median(times[timed.way])
             timed.low, timed.high = interval(times[timed.way])
+            timed.least = min(times[timed.way])
 
 
 def judge(result: Result, outputs: dict[str, list[torch.Tensor]], module: torch.nn.Module, call: Callable[[Any], Any]) -> None:
