@@ -103,6 +103,16 @@ class ChoiceTest(BackendCase):
         self.assertEqual([len(site.outputs) for site in living_graph().sites], [2])
         self.assertEqual(self.site_calls(), 0)
 
+    def test_what_takes_a_part_of_a_region_that_is_given_back(self):
+        self.library.add(RIGHT)
+        self.times_of_regions(1.0, 2.0)
+
+        def model(x):
+            return (torch.nn.functional.gelu(x) + x)[1:, ::2].relu()
+
+        self.check(model, self.compiled(model, measure=True))
+        self.assertEqual(self.site_calls(), 0)
+
     def test_inductor_gets_only_regions_that_are_faster(self):
         from passnet.backend import inductor
 

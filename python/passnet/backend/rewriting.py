@@ -54,16 +54,13 @@ def without(rewritten: Rewritten, given_back: list[Site]) -> Rewritten:
             inputs = [values[node.args[index]] for index in site.inputs]
             inside = dict(zip((one for one in site.region.graph.nodes if one.op == "placeholder"), inputs))
             values[node] = graph.graph_copy(site.region.graph, inside)
-        elif node.op == "call_function" and node.target is operator.getitem and is_call_of(node.args[0], back):
+        elif node.target is operator.getitem and isinstance(values.get(node.args[0]), tuple):
+            # One of a region's values.
             values[node] = values[node.args[0]][node.args[1]]
         else:
             values[node] = graph.node_copy(node, lambda used: values[used])
     graph.lint()
     return Rewritten(graph, [site for site, _ in kept], [name for _, name in kept])
-
-
-def is_call_of(value: Any, sites: dict[int, Site]) -> bool:
-    return isinstance(value, torch.fx.Node) and value.op == "call_function" and id(value.target) in sites
 
 
 class Builder:
