@@ -59,7 +59,6 @@ def without(rewritten: Rewritten, given_back: list[Site]) -> Rewritten:
             values[node] = values[node.args[0]][node.args[1]]
         else:
             values[node] = graph.node_copy(node, lambda used: values[used])
-    graph.lint()
     return Rewritten(graph, [site for site, _ in kept], [name for _, name in kept])
 
 
