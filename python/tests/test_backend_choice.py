@@ -147,6 +147,14 @@ class ChoiceTest(BackendCase):
                 self.assertEqual(len(made), 2)
                 self.assertEqual(sum(call() is not None for call in made), alive)
 
+    def test_ways_that_are_close_are_timed_more_often(self):
+        from passnet.backend.fastest import CLOSE_TURNS, TURNS, turns_of
+
+        self.assertEqual(turns_of({"eager": [], "inductor": []}), TURNS)
+        self.assertEqual(turns_of({"eager": [2.0, 1.0], "inductor": [1.05, 3.0]}), CLOSE_TURNS)
+        self.assertEqual(turns_of({"eager": [2.0, 1.0], "inductor": [1.5, 1.2]}), TURNS)
+        self.assertEqual(turns_of({"eager": [1.0]}), TURNS)
+
     def test_a_pool_is_left_when_no_recording_lives_in_it(self):
         from passnet.backend.cuda_graph import Lane, shared_lane
 
