@@ -228,24 +228,63 @@ def solver_on_gpu(place: Place) -> dict:
     return measured(run_identity(passes), *tables, **values)
 
 
-def models_on_gpu(place: Place) -> dict:
-    """A table of `tools/model_table.py`, and the file with versions that was kept beside it."""
-    results = {(line["name"], line["batch"]): line for line in lines_of(place.files[0].read_text(encoding="utf-8"))}
-    ways = ("eager", "eager-cudagraph", "inductor", "inductor-reduce-overhead", "passnet-cudagraph", "passnet-fastest")
-    rows, ratios = [], {1: [], 16: []}
-    for (name, batch), line in sorted(results.items(), key=lambda item: (item[0][1], item[0][0])):
+def models_identity(path: Path, line: dict) -> dict:
+    """Where a line of `tools/model_table.py` was measured; older ones name no build."""
+    if (line.get("identity") or {}).get("build"):
+        return identity(line["identity"], path.stat().st_mtime)
+    date = time.strftime("%Y-%m-%d", time.gmtime(path.stat().st_mtime))
+    return {"device": line["device"], "build": "not recorded", "torch": line["torch"], "date": date}
+
+
+def model_rows(path: Path, ways: tuple[str, ...]) -> list[tuple[dict, dict, list[str]]]:
+    """Each model's last line, its ways by name, and its row: the times, what `fastest` chose, whether all outputs are right."""
+    lines = {(line["name"], line["batch"]): line for line in lines_of(path.read_text(encoding="utf-8"))}
+    rows = []
+    for (name, batch), line in sorted(lines.items(), key=lambda item: (item[0][1], item[0][0])):
         times = {timed["way"]: timed for timed in line["ways"]}
         cells = [f"{times[way]['ms']:.2f}" if times.get(way, {}).get("ms") else "-" for way in ways]
         right = all(timed["right"] for timed in line["ways"] if timed["ms"])
-        rows.append([name, str(batch), *cells, ", ".join(times["passnet-fastest"].get("chosen") or ["-"]), "yes" if right else "NO"])
-        ratios[batch].append(times["inductor-reduce-overhead"]["ms"] / times["passnet-fastest"]["ms"])
-    rows += [[f"**mean of {len(found)}**", str(batch), *["-"] * 5, f"**{mean(found):.2f}x** reduce-overhead", "-", "-"] for batch, found in ratios.items() if found]
-    first = next(iter(results.values()))
-    date = time.strftime("%Y-%m-%d", time.gmtime(place.files[0].stat().st_mtime))
-    where = {"device": first["device"], "build": first.get("build", "not recorded"), "torch": first["torch"], "date": date}
+        chosen = ", ".join(times.get("passnet-fastest", {}).get("chosen") or ["-"])
+        rows.append((line, times, [name, str(batch), *cells, chosen, "yes" if right else "NO"]))
+    if not rows:
+        raise Unmeasured(f"{path} has no lines of tools/model_table.py")
+    return rows
+
+
+def ratios(rows: list[tuple[dict, dict, list[str]]], against: str, batch: int | None = None) -> list[float]:
+    """How much faster `fastest` is than another way, for the models that have both."""
+    return [
+        times[against]["ms"] / times["passnet-fastest"]["ms"]
+        for line, times, _ in rows
+        if batch in (None, line["batch"]) and all(times.get(way, {}).get("ms") for way in (against, "passnet-fastest"))
+    ]
+
+
+def models_on_gpu(place: Place) -> dict:
+    """A table of `tools/model_table.py`."""
+    ways = ("eager", "eager-cudagraph", "inductor", "inductor-reduce-overhead", "passnet-cudagraph", "passnet-fastest")
+    found = model_rows(place.files[0], ways)
+    rows = [row for _, _, row in found]
+    means = {}
+    for batch in (1, 16):
+        values = ratios(found, "inductor-reduce-overhead", batch)
+        means[batch] = f"{mean(values):.2f}" if values else "-"
+        if values:
+            rows.append([f"**mean of {len(values)}**", str(batch), *["-"] * 5, f"**{means[batch]}x** reduce-overhead", "-", "-"])
     columns = ["model", "batch", "eager", "in a CUDA graph", "Inductor", "reduce-overhead", "passes in a CUDA graph", "fastest", "chosen", "right"]
-    one, sixteen = (f"{mean(ratios[batch]):.2f}" if ratios[batch] else "-" for batch in (1, 16))
-    return measured(where, table(columns, rows), one=one, sixteen=sixteen)
+    return measured(models_identity(place.files[0], found[0][0]), table(columns, rows), one=means[1], sixteen=means[16])
+
+
+def models_on_cpu(place: Place) -> dict:
+    """The same without a GPU."""
+    found = model_rows(place.files[0], ("eager", "inductor", "passnet", "passnet-fastest"))
+    rows = [row for _, _, row in found]
+    eager, inductor = (ratios(found, against) for against in ("eager", "inductor"))
+    values = {"models": str(len(found)), "eager": f"{mean(eager):.2f}", "inductor": f"{mean(inductor):.2f}"}
+    said = f"**{values['eager']}x** eager, **{values['inductor']}x** Inductor"
+    rows.append([f"**mean of {len(found)}**", "-", "-", "-", "-", said, "-", "-"])
+    columns = ["model", "batch", "eager", "Inductor", "passes", "fastest", "chosen", "right"]
+    return measured(models_identity(place.files[0], found[0][0]), table(columns, rows), **values)
 
 
 def autotune(place: Place) -> dict:
@@ -293,6 +332,7 @@ FIGURES = [
     Figure("solver-h200", "The solver", "The solver's passes against TorchInductor, 75 tasks that nobody had looked at", "tools/gpu_table.py --classes RUN_OF_PASSES RUN_OF_INDUCTOR", solver_on_gpu, True),
     Figure("solver-cpu", "The solver", "The solver on the CPU, 60 tasks drawn at random by the date", "passnet solve TASKS --graphs 2 --quick --out solved", solver_on_cpu),
     Figure("models-h200", "Passes at work", "Whole models with `torch.compile(model, backend=\"passnet\")`, milliseconds of a call, bfloat16", "tools/model_table.py --library LIBRARY", models_on_gpu, True),
+    Figure("models-cpu", "Passes at work", "Whole models on a CPU, two threads, milliseconds of a call, float32", "tools/model_table.py --device cpu --dtype float32 --batch 1 --ways eager,inductor,passnet,passnet-fastest --against inductor --library LIBRARY", models_on_cpu, True),
     Figure("autotune-h200", "Passes at work", "`@triton.autotune` chooses as a search by hand does", "tools/check_autotune.py bench/tasks bench/passes --kernels 10 --graphs 2 --engine torch --device cuda --quick --seconds 0.1", autotune, True),
     Figure("learning", "Learning", "A small model before and after it learned from the solver", "passnet learn (the report has the whole command)", learning, True),
     Figure("corpus", "Graphs and data", "Public graphs are read, checked and told apart", "passnet graph check | hash graphnet-public.tar.zst", corpus),

@@ -28,11 +28,14 @@ MODELS = (
     "mobilevit", "mixture_of_experts", "state_space", "unet", "detection_neck", "audio_encoder", "graph_network",
 )  # fmt: skip
 
+# Parts of a round's time after which no way is begun any more, a way that still compiles is given up, and a model is.
+BEGIN, READY, GIVEN_UP = 0.65, 0.74, 0.86
+
 
 class Measured:
     """One model at one batch size, in a process of its own."""
 
-    def __init__(self, name: str, batch: str, given: argparse.Namespace) -> None:
+    def __init__(self, name: str, batch: str, given: argparse.Namespace, share: float) -> None:
         self.name, self.batch = name, batch
         options = {"library": given.library.replace("{model}", name), "trust": given.trust}
         if given.solve:
@@ -40,7 +43,10 @@ class Measured:
         factory = f"{TOOLS / 'model_set.py'}:{'small_' if given.small else ''}{name}"
         command = [sys.executable, "-m", "passnet.backend.bench", factory, "--batch", batch, "--json", "--wait"]
         command += ["--seconds", str(given.seconds), "--options", json.dumps(options)]
-        command += ["--begin-within", str(given.begin_within)]
+        begin, ready = (min(limit, part * share) for limit, part in ((given.begin_within, BEGIN), (given.limit, READY)))
+        command += ["--begin-within", str(begin), "--ready-within", str(ready)]
+        if given.cold:
+            command.append("--cold")
         for option in ("ways", "device", "dtype"):
             if getattr(given, option):
                 command += [f"--{option}", getattr(given, option)]
@@ -90,30 +96,39 @@ def measure(given: argparse.Namespace) -> int:
         print(f"there is no model {unknown[0]!r}; there are {', '.join(MODELS)}", file=sys.stderr)
         return 2
     wanted = [(name, batch) for batch in given.batch.split(",") for name in names]
+    rounds = [wanted[first : first + given.side_by_side] for first in range(0, len(wanted), given.side_by_side)]
+    end = time.monotonic() + given.within
     failed = False
-    for first in range(0, len(wanted), given.side_by_side):
-        until = time.monotonic() + given.limit
-        running = [Measured(name, batch, given) for name, batch in wanted[first : first + given.side_by_side]]
-        try:
-            # All of them, before the first is timed: whoever compiles disturbs.
-            ready = [one for one in running if one.is_ready(until)]
-            failed |= len(ready) < len(running)
-            for one in running:
-                if one not in ready:
-                    one.end()
-            for one in ready:
-                result = one.result(until + given.limit)
-                one.end()
-                if result is None:
-                    failed = True
-                    continue
-                with open(given.out, "a") as out:
-                    out.write(json.dumps(result) + "\n")
-                print(row(result, given.against), flush=True)
-        finally:
-            for one in running:
-                one.end()
+    for number, models in enumerate(rounds):
+        share = (end - time.monotonic()) / (len(rounds) - number)
+        failed |= not measure_round(models, given, max(share, 1.0))
     return 1 if failed else 0
+
+
+def measure_round(models: list[tuple[str, str]], given: argparse.Namespace, share: float) -> bool:
+    """Compiles some models side by side and times them one after the other, in about so many seconds; whether all were measured."""
+    until = time.monotonic() + min(given.limit, GIVEN_UP * share)
+    running = [Measured(name, batch, given, share) for name, batch in models]
+    measured = 0
+    try:
+        # All of them, before the first is timed: whoever compiles disturbs.
+        ready = [one for one in running if one.is_ready(until)]
+        for one in running:
+            if one not in ready:
+                one.end()
+        for one in ready:
+            result = one.result(until + min(given.limit, (1 - GIVEN_UP) * share))
+            one.end()
+            if result is None:
+                continue
+            measured += 1
+            with open(given.out, "a") as out:
+                out.write(json.dumps(result) + "\n")
+            print(row(result, given.against), flush=True)
+    finally:
+        for one in running:
+            one.end()
+    return measured == len(models)
 
 
 def row(result: dict, against: str) -> str:
@@ -132,6 +147,9 @@ def row(result: dict, against: str) -> str:
 
 
 def show(given: argparse.Namespace) -> int:
+    if not Path(given.show).exists():
+        print(f"{given.show} is not there: nothing was measured", file=sys.stderr)
+        return 1
     results = [json.loads(line) for line in Path(given.show).read_text().splitlines() if line.strip()]
     last = {(result["name"], result["batch"]): result for result in results}
     ratios: dict[tuple[int, str, str], list[float]] = {}
@@ -163,6 +181,8 @@ def main() -> int:
     parser.add_argument("--side-by-side", type=int, default=1, metavar="N", help="models that are compiled at a time")
     parser.add_argument("--small", action="store_true", help="the small models, for a try")
     parser.add_argument("--limit", type=float, default=600.0, help="seconds for compiling, and for timing, at the most")
+    parser.add_argument("--within", type=float, default=math.inf, help="seconds for everything, shared by the rounds")
+    parser.add_argument("--cold", action="store_true", help="compile every way with empty caches of TorchInductor's")
     parser.add_argument("--begin-within", type=float, default=math.inf, help="begin to compile no way after so many seconds")
     parser.add_argument("--against", default="inductor-reduce-overhead")
     parser.add_argument("--device", default="")

@@ -322,7 +322,7 @@ class BackendTest(BackendCase):
         model = Model(depth=1)
         times = iter([1.0, 2.0] * 100)
         original = Site.seconds_of
-        Site.seconds_of = lambda self, way: next(times)
+        Site.seconds_of = lambda self, way, calls: next(times)
         self.addCleanup(setattr, Site, "seconds_of", original)
         self.check(model, self.compiled(model, measure=True), (4, 32))
         self.assertEqual([region["state"] for region in self.regions()], ["eager"])

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-from figure_list import HEADLINE, FIGURES, markdown  # noqa: E402
+from figure_list import FIGURES, HEADLINE, Place, Unmeasured, markdown, models_on_cpu, models_on_gpu  # noqa: E402
 
 
 class Figures(unittest.TestCase):
@@ -59,6 +59,41 @@ class Figures(unittest.TestCase):
     def test_tables_of_a_command_are_told_apart(self) -> None:
         found = markdown("| a | b |\n|---|---|\n| 1 | 2 |\n\nwords\n| c |\n|---|\n| 3 |\n")
         self.assertEqual(found, [{"columns": ["a", "b"], "rows": [["1", "2"]]}, {"columns": ["c"], "rows": [["3"]]}])
+
+    def models(self, *lines: dict) -> Place:
+        """A table of models in a file."""
+        path = self.copy() / "table.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return Place("passnet", "python3", None, [path])
+
+    def model(self, name: str, **times: float) -> dict:
+        ways = [{"way": way.replace("_", "-"), "ms": ms, "right": True, "chosen": ["eager"]} for way, ms in times.items()]
+        device = {"kind": "cpu", "name": "a processor"}
+        build = {"version": "0.1.0", "commit": "0123456789abcdef"}
+        identity = {"device": device, "build": build, "cores": 2, "torch": "2.15"}
+        return {"name": name, "batch": 1, "device": "cpu", "torch": "2.15", "identity": identity, "ways": ways}
+
+    def test_models_on_a_cpu_are_held_against_eager_and_inductor(self) -> None:
+        lines = [
+            self.model("one", eager=2.0, inductor=8.0, passnet=2.0, passnet_fastest=1.0),
+            self.model("two", eager=2.0, inductor=2.0, passnet=3.0, passnet_fastest=1.0),
+        ]
+        found = models_on_cpu(self.models(*lines))
+        self.assertEqual(found["values"], {"models": "2", "eager": "2.00", "inductor": "4.00"})
+        known = {"device": "2 cores of a processor", "build": "0.1.0 0123456789", "torch": "2.15"}
+        self.assertLessEqual(known.items(), found["identity"].items())
+        self.assertEqual(found["tables"][0]["rows"][0], ["one", "1", "2.00", "8.00", "2.00", "1.00", "eager", "yes"])
+
+    def test_models_that_were_cut_off_are_no_part_of_a_mean(self) -> None:
+        whole = self.model("one", eager=4.0, inductor_reduce_overhead=3.0, passnet_fastest=2.0)
+        cut = self.model("two", eager=4.0, passnet_fastest=2.0)
+        cut["ways"].append({"way": "inductor-reduce-overhead", "ms": None, "right": None, "chosen": None})
+        del whole["identity"], cut["identity"]
+        found = models_on_gpu(self.models(whole, cut))
+        self.assertEqual(found["values"], {"one": "1.50", "sixteen": "-"})
+        self.assertEqual(found["identity"]["build"], "not recorded")
+        with self.assertRaises(Unmeasured):
+            models_on_gpu(self.models())
 
     def test_every_headline_has_a_figure(self) -> None:
         self.assertLessEqual(set(HEADLINE), {figure.name for figure in FIGURES})

@@ -1,6 +1,8 @@
 """The models of `tools/model_set.py` through the backend: `python -m unittest tests.test_model_set`
 (needs PyTorch, transformers and the `passnet` program)."""
 
+import json
+import subprocess
 import sys
 import unittest
 import warnings
@@ -45,6 +47,20 @@ class ModelSetTest(BackendCase):
                                 torch.testing.assert_close(one, two, atol=1e-4, rtol=1e-4)
                     replaced += sum(graph["replaced"] for graph in report().as_dict()["graphs"])
         self.assertGreater(replaced, 50)
+
+    def test_a_table_has_a_line_for_each_model_and_batch(self):
+        out = self.library.folder.parent / "table.jsonl"
+        table = [sys.executable, str(ROOT / "tools/model_table.py")]
+        options = ["--library", str(self.library.folder), "--only", "graph_network,unet", "--small", "--batch", "1,2"]
+        options += ["--ways", "eager", "--side-by-side", "3", "--seconds", "0.01", "--device", "cpu", "--out", str(out)]
+        subprocess.run([*table, *options], check=True, capture_output=True)
+        lines = [json.loads(line) for line in out.read_text().splitlines()]
+        found = [(line["name"], line["batch"], line["ways"][0]["right"]) for line in lines]
+        self.assertEqual(found, [(name, batch, True) for batch in (1, 2) for name in ("graph_network", "unet")])
+        shown = subprocess.run([*table, "--show", str(out)], check=True, capture_output=True, text=True)
+        self.assertEqual(len(shown.stdout.splitlines()), 4)
+        missing = subprocess.run([*table, "--show", str(out) + "x"], capture_output=True, text=True)
+        self.assertEqual((missing.returncode, "nothing was measured" in missing.stderr), (1, True))
 
 
 if __name__ == "__main__":

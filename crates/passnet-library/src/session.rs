@@ -100,7 +100,7 @@ impl Session {
 
     fn hello(&self) -> Json {
         let runner = self.options.runner.as_ref().map(|path| path.display().to_string());
-        json!({ "version": VERSION, "runner": runner, "processor": Identity::here("native").device.name })
+        json!({ "version": VERSION, "runner": runner, "identity": Identity::here("torch") })
     }
 
     fn drop_graph(&mut self, message: &Map<String, Json>) -> Json {

@@ -199,6 +199,14 @@ fn ask(session: &mut Session, message: Json) -> Json {
 }
 
 #[test]
+fn a_session_says_which_program_answers() {
+    let hello = ask(&mut session(), json!({"call": "hello"}));
+    let identity: Identity = serde_json::from_value(hello["identity"].clone()).unwrap();
+    assert_eq!(identity, Identity::here("torch"));
+    assert_eq!(identity.build.version, env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
 fn a_session_names_what_is_replaced_and_makes_plans() {
     let (_place, library) = library_of(&["swiglu"]);
     let mut session = session();

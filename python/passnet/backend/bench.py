@@ -12,13 +12,17 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
+import importlib.metadata
 import json
 import math
+import platform
+import signal
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -26,9 +30,10 @@ import torch
 
 from passnet.backend import passnet_backend, report, reporting
 from passnet.backend.models import build, prepared, tensors
+from passnet.backend.server import server
 from passnet.backend.verification import BASELINE
 from passnet.worker.compilers import Captured
-from passnet.parity.yardstick import tolerance
+from passnet.parity import yardstick
 
 WAYS = (
     "eager", "eager-cudagraph", "inductor", "inductor-reduce-overhead", "inductor-max-autotune", "passnet",
@@ -48,8 +53,10 @@ class Timed:
     ms: float | None = None
     low: float | None = None
     high: float | None = None
+    # The least: what is left of it where others use the machine, too.
+    least: float | None = None
     compile_seconds: float | None = None
-    # The most memory of the device in a call, in MiB.
+    # The most memory of the device in a call, in MiB: the weights, and what the allocator took for this way alone.
     memory: float | None = None
     # Distance from the float64 result, relative to its size; eager's beside it.
     distance: float | None = None
@@ -69,6 +76,8 @@ class Result:
     device: str
     dtype: str
     torch: str
+    # Where these times come from: device, versions and the program's build, in the words of a run's identity.
+    identity: dict[str, Any]
     ways: list[Timed] = field(default_factory=list)
 
 
@@ -109,13 +118,64 @@ def recorded(module: torch.nn.Module, call: Callable[[Any], Any]) -> Callable[[]
     return lambda: call(run)
 
 
+class TooLate(BaseException):
+    """No `Exception`: a compiler goes on after those."""
+
+
+@contextlib.contextmanager
+def given_up(until: float) -> Iterator[None]:
+    """Leaves what is inside at this time, so that the ways before it are not lost with one that takes too long."""
+    if math.isinf(until):
+        yield
+        return
+
+    def leave(*_: Any) -> None:
+        raise TooLate
+
+    before = signal.signal(signal.SIGALRM, leave)
+    signal.setitimer(signal.ITIMER_REAL, max(until - time.monotonic(), 1e-3))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def fresh_cache() -> Iterator[None]:
+    """TorchInductor compiles as it does in a process that has compiled nothing, on a machine that has not, either."""
+    from torch._inductor import utils
+
+    # PyTorch gave it another name.
+    fresh = getattr(utils, "fresh_cache", None) or utils.fresh_inductor_cache
+    with fresh():
+        yield
+
+
 def synchronize(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
 
 
-def allocated(device: torch.device) -> int:
-    return torch.cuda.memory_allocated(device) if device.type == "cuda" else 0
+def taken(device: torch.device) -> int:
+    """What a process has taken of the device's memory and cannot give back: tensors, and the pools of recordings."""
+    if device.type != "cuda":
+        return 0
+    gc.collect()
+    # Every way has workspaces of its own; those of recordings lie in their pools.
+    torch._C._cuda_clearCublasWorkspaces()
+    torch.cuda.empty_cache()
+    return torch.cuda.memory_reserved(device)
+
+
+def most_taken(device: torch.device, run: Callable[[], Any]) -> tuple[Any, int]:
+    """What a call gives, and the most memory that was taken in it."""
+    taken(device)
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    result = run()
+    synchronize(device)
+    return result, torch.cuda.max_memory_reserved(device) if device.type == "cuda" else 0
 
 
 def distance(truth: list[torch.Tensor], found: list[torch.Tensor]) -> float:
@@ -151,15 +211,18 @@ def measure(
     options: dict[str, Any],
     wait: Callable[[], None] = lambda: None,
     begin_until: float = math.inf,
+    ready_until: float = math.inf,
+    cold: bool = False,
 ) -> Result:
     torch.manual_seed(0)
     torch._dynamo.reset()
     reporting.clear()
     module, call = prepared(build(spec), batch, device, dtype)
-    result = Result(spec, batch, device_name(device), str(dtype).removeprefix("torch."), torch.__version__)
+    dtype_name = str(dtype).removeprefix("torch.")
+    result = Result(spec, batch, device_name(device), dtype_name, torch.__version__, identity(device))
     runs: dict[str, Callable[[], Any]] = {}
     outputs: dict[str, list[torch.Tensor]] = {}
-    weights = allocated(device)
+    weights = torch.cuda.memory_allocated(device) if device.type == "cuda" else 0
     for way in ways:
         timed = Timed(way)
         result.ways.append(timed)
@@ -167,27 +230,28 @@ def measure(
             timed.error = "not begun in time"
             continue
         try:
-            before, held = len(report().graphs), allocated(device)
-            started = time.perf_counter()
-            run = made(way, module, call, options)
-            run()
-            synchronize(device)
-            timed.compile_seconds = round(time.perf_counter() - started, 3)
+            before, held = len(report().graphs), taken(device)
+            with given_up(ready_until), fresh_cache() if cold else contextlib.nullcontext():
+                started = time.perf_counter()
+                run = made(way, module, call, options)
+                run()
+                synchronize(device)
+                timed.compile_seconds = round(time.perf_counter() - started, 3)
             for _ in range(WARM_UP):
                 run()
-            if device.type == "cuda":
-                torch.cuda.reset_peak_memory_stats(device)
-            outputs[way] = [value.clone() for value in tensors(run())]
-            synchronize(device)
+            found, most = most_taken(device, run)
+            outputs[way] = [value.clone() for value in tensors(found)]
             if device.type == "cuda":
                 # What other ways keep does not count.
-                timed.memory = round((torch.cuda.max_memory_allocated(device) - held + weights) / 2**20, 1)
+                timed.memory = round((most - held + weights) / 2**20, 1)
             graphs = report().graphs[before:]
             if way.startswith("passnet"):
                 timed.operations = sum(graph["operations"] for graph in graphs)
                 timed.replaced = sum(graph["replaced"] for graph in graphs)
                 timed.chosen = [graph["way"] for graph in graphs]
             runs[way] = run
+        except TooLate:
+            timed.error = "not ready in time"
         except Exception as error:  # noqa: BLE001 - what one way cannot do is its result
             lines = str(error).strip().splitlines() or [""]
             timed.error = f"{type(error).__name__}: {lines[0]}"
@@ -217,10 +281,11 @@ def race(runs: dict[str, Callable[[], Any]], result: Result, device: torch.devic
         if times.get(timed.way):
             timed.ms = statistics.median(times[timed.way])
             timed.low, timed.high = interval(times[timed.way])
+            timed.least = min(times[timed.way])
 
 
 def judge(result: Result, outputs: dict[str, list[torch.Tensor]], module: torch.nn.Module, call: Callable[[Any], Any]) -> None:
-    """A way is right where it is about as near to the model in float64 as eager is."""
+    """A way is right where it is about as near to the model in float64 as eager is, or where PassBench's yardstick says so."""
 
     def widened(*args: Any, **kwargs: Any) -> Any:
         wide = lambda v: v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v  # noqa: E731
@@ -238,9 +303,11 @@ def judge(result: Result, outputs: dict[str, list[torch.Tensor]], module: torch.
         if timed.way in outputs:
             timed.distance = distance(truth, outputs[timed.way])
             dtypes = [value.dtype for value in outputs["eager"] if value.is_floating_point()]
-            limits = [tolerance(dtype, BASELINE) for dtype in dtypes]
+            limits = [yardstick.tolerance(dtype, BASELINE) for dtype in dtypes]
             least = max((limit[0] for limit in limits if limit), default=0.0)
-            timed.right = timed.distance <= max(AS_NEAR * own, least)
+            judged = yardstick.judge(truth, outputs["eager"], outputs[timed.way], BASELINE)
+            is_right = judged is not None and judged.is_right
+            timed.right = timed.distance <= max(AS_NEAR * own, least) or is_right
 
 
 def wait_for_turn() -> None:
@@ -251,6 +318,22 @@ def wait_for_turn() -> None:
 
 def device_name(device: torch.device) -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else f"cpu, {torch.get_num_threads()} threads"
+
+
+def identity(device: torch.device) -> dict[str, Any]:
+    """What the program says of itself and of the processor, and what only this process knows."""
+    known = {**server().identity, "python": platform.python_version(), "torch": torch.__version__}
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        known["triton"] = importlib.metadata.version("triton")
+    if torch.version.cuda:
+        known["cuda"] = torch.version.cuda
+    if device.type == "cuda":
+        capability = list(torch.cuda.get_device_capability(device))
+        known["device"] = {"kind": "cuda", "name": torch.cuda.get_device_name(device), "capability": capability}
+    else:
+        # Not all cores that there are.
+        known["cores"] = torch.get_num_threads()
+    return known
 
 
 def table(results: list[Result]) -> str:
@@ -300,9 +383,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--options", default="{}", help="options of the backend, as JSON")
     parser.add_argument("--json", action="store_true", help="one JSON object for each model and batch size")
     parser.add_argument("--wait", action="store_true", help="say `ready` before timing, and wait for a line of input")
+    parser.add_argument("--cold", action="store_true", help="compile every way with empty caches of TorchInductor's")
     parser.add_argument("--begin-within", type=float, default=math.inf, help="begin to compile no way after so many seconds")
+    parser.add_argument("--ready-within", type=float, default=math.inf, help="give up a way that still compiles after so many")
     given = parser.parse_args(arguments)
-    begin_until = time.monotonic() + given.begin_within
+    begin_until, ready_until = time.monotonic() + given.begin_within, time.monotonic() + given.ready_within
     device = torch.device(given.device)
     wait = wait_for_turn if given.wait else lambda: None
     usual = WAYS if device.type == "cuda" else tuple(w for w in WAYS if "cudagraph" not in w and "overhead" not in w)
@@ -318,7 +403,9 @@ def main(arguments: list[str] | None = None) -> int:
                 try:
                     dtype = getattr(torch, given.dtype)
                     options = json.loads(given.options)
-                    result = measure(spec, batch, ways, device, dtype, given.seconds, options, wait, begin_until)
+                    result = measure(
+                        spec, batch, ways, device, dtype, given.seconds, options, wait, begin_until, ready_until, given.cold
+                    )
                 except Exception as error:  # noqa: BLE001 - the next model may do
                     failed = True
                     print(f"{spec} batch {batch}: {type(error).__name__}: {error}", file=sys.stderr)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import gc
 import random
 import threading
 import warnings
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,14 +18,22 @@ import torch.fx
 from passnet.worker.plans import LaunchError
 
 from . import fastest, inductor
-from .cuda_graph import Recorder
+from .cuda_graph import Lane, Recorder
 from .options import Options
-from .rewriting import Rewritten
+from .rewriting import Rewritten, without
 from .server import BackendError, server
 from .site import DROPPED, PassWarning
 
 # Later calls that are checked, one at random from each of these ranges.
 RECHECKED = ((1, 20), (20, 200), (200, 2000))
+
+
+@dataclass
+class Unsettled:
+    """What is needed until regions have been timed."""
+
+    rewritten: Rewritten
+    examples: list[Any]
 
 
 class CompiledGraph:
@@ -40,18 +50,13 @@ class CompiledGraph:
         code: str,
     ) -> None:
         self.original, self.sites, self.options, self.answer = original, rewritten.sites, options, answer
-        self.graph = rewritten.graph
         self.lock = threading.Lock()
         self.calls = 0
         self.rechecked = {random.randrange(*span) for span in RECHECKED} if options.verify == "first-call" else set()
         self.always = options.verify == "always"
         self.writes_inputs = bool(answer["writes_inputs"])
-        self.checked, _ = self.bound(rewritten, [site.checked for site in self.sites])
-        self.replayed, rebinds = self.bound(rewritten, [site.function for site in self.sites])
+        self.bind(rewritten)
         self.fast = self.replayed
-        weak = weakref.ref(self)
-        for site, rebind in zip(self.sites, rebinds):
-            site.rebind = functools.partial(rebound, weak, rebind)
         # A recording would update its own copies of inputs.
         is_recorded = options.cuda_graphs and not self.writes_inputs
         self.recorder = Recorder(original.graph, device) if is_recorded else None
@@ -61,23 +66,42 @@ class CompiledGraph:
         # An operator of TorchInductor's runs with autocast switched off.
         self.under_autocast = any(site.under_autocast for site in self.sites)
         self.times: dict[str, float] = {}
-        if options.rest == "inductor" and self.is_too_late(examples):
-            self.answer["notes"].append("sizes are symbolic, and TorchInductor can no longer say for which it compiles")
-        elif options.rest == "inductor":
-            self.go(fastest.INDUCTOR, self.through_inductor(fastest.INDUCTOR, rewritten, examples))
-        elif options.rest == "fastest" and not self.writes_inputs and not is_symbolic(examples):
-            self.rewritten, self.examples = rewritten, examples
-            passes = [site.name for site in self.sites]
-            self.key = fastest.key_of(code, examples, device, passes, is_recorded)
-            self.way = fastest.remembered(options.library, self.key)
-            if self.way in (fastest.INDUCTOR, fastest.ALONE):
-                self.go(self.way, self.through_inductor(self.way, rewritten, examples))
+        # What the first call, in which the regions are timed, leaves to do: nothing in a graph for several sizes, whose regions are
+        # timed whenever a new one comes.
+        self.unsettled: Unsettled | None = None
+        if options.rest == "inductor" and (is_symbolic(examples) or options.inductor_mode != "default"):
+            self.go_at_once(rewritten, examples)
+        elif not is_symbolic(examples):
+            self.unsettled = Unsettled(rewritten, examples)
+            if options.rest != "eager":
+                self.way = self.known_way(code, examples)
+            if self.way == fastest.ALONE:
+                self.settle_without_passes()
         weakref.finalize(self, drop_graph, server(), answer["graph"])
 
-    @staticmethod
-    def is_too_late(examples: list[Any]) -> bool:
-        """TorchInductor may compile for some sizes only, which dynamo must learn before it is done with the graph."""
-        return is_symbolic(examples) and torch._guards.TracingContext.try_get() is None
+    def known_way(self, code: str, examples: list[Any]) -> str | None:
+        """The way that is wanted, or that was the fastest in an earlier process."""
+        if self.options.rest == "inductor":
+            return fastest.INDUCTOR
+        if self.writes_inputs:
+            return fastest.EAGER
+        passes = [site.name for site in self.sites]
+        self.key = fastest.key_of(code, examples, self.device, passes, self.recorder is not None)
+        return fastest.remembered(self.options.library, self.key)
+
+    def go_at_once(self, rewritten: Rewritten, examples: list[Any]) -> None:
+        """TorchInductor may compile for some sizes only, which dynamo must learn before it is done with the graph, and its recordings
+        ask dynamo which inputs keep their places."""
+        if is_symbolic(examples) and torch._guards.TracingContext.try_get() is None:
+            self.answer["notes"].append("sizes are symbolic, and TorchInductor can no longer say for which it compiles")
+        else:
+            self.go(fastest.INDUCTOR, self.through_inductor(fastest.INDUCTOR, rewritten, examples))
+
+    def settle_without_passes(self) -> None:
+        """Nothing has to be timed, and no region replaced."""
+        unsettled, self.unsettled = self.unsettled, None
+        self.rechecked = set()
+        self.go(fastest.ALONE, self.through_inductor(fastest.ALONE, unsettled.rewritten, unsettled.examples))
 
     def through_inductor(self, way: str, rewritten: Rewritten, examples: list[Any]) -> Callable[..., Any]:
         if way == fastest.INDUCTOR and self.under_autocast:
@@ -90,32 +114,58 @@ class CompiledGraph:
     def go(self, way: str, call: Callable[..., Any]) -> None:
         self.way, self.fast = way, call
 
-    def choose(self, inputs: tuple[Any, ...]) -> None:
-        """Times this graph in all ways, and goes the fastest from now on."""
+    def settle(self, inputs: tuple[Any, ...]) -> None:
+        """After the first call: regions that stay eager's become the program's own nodes again, and the graph goes its way."""
         with self.lock, fastest.same_draws(self.device):
-            if self.way is not None:
+            if self.unsettled is None:
                 return
-            calls = {fastest.EAGER: self.replayed}
-            is_used = any(site.state == "used" for site in self.sites) and not self.under_autocast
-            for way in (fastest.INDUCTOR, fastest.ALONE) if is_used else (fastest.ALONE,):
-                try:
-                    call = self.through_inductor(way, self.rewritten, self.examples)
-                    call(*inputs)
-                    calls[way] = call
-                except Exception as error:  # noqa: BLE001 - a way that cannot be gone is not gone
-                    lines = str(error).strip().splitlines() or [""]
-                    self.answer["notes"].append(f"{way}: {type(error).__name__}: {lines[0]}")
-            recorders = {way: Recorder(self.original.graph, self.device) for way in calls} if self.recorder else {}
+            idle = [site for site in self.sites if site.state != "used"]
+            rewritten = without(self.unsettled.rewritten, idle)
+            self.bind(rewritten)
+            best, call, examples = self.way, self.replayed, self.unsettled.examples
+            if best is None:
+                best, call = self.raced(rewritten, examples, inputs)
+                fastest.remember(self.options.library, self.key, best)
+                # What the other ways held goes before the way that stays is recorded.
+                gc.collect()
+            elif best == fastest.INDUCTOR:
+                call = self.through_inductor(best, rewritten, examples)
+            self.go(best, call)
+            # From here on calls of other threads do not wait.
+            self.unsettled = None
 
-            def run(way: str) -> Any:
-                return recorders[way](calls[way], inputs) if recorders else calls[way](*inputs)
+    def raced(
+        self, rewritten: Rewritten, examples: list[Any], inputs: tuple[Any, ...]
+    ) -> tuple[str, Callable[..., Any]]:
+        """The fastest way. Recordings are made of all of them, in memory that goes with them."""
+        calls = {fastest.EAGER: self.replayed}
+        is_used = bool(rewritten.sites) and not self.under_autocast
+        for way in (fastest.INDUCTOR, fastest.ALONE) if is_used else (fastest.ALONE,):
+            try:
+                call = self.through_inductor(way, rewritten, examples)
+                call(*inputs)
+                calls[way] = call
+            except Exception as error:  # noqa: BLE001 - a way that cannot be gone is not gone
+                lines = str(error).strip().splitlines() or [""]
+                self.answer["notes"].append(f"{way}: {type(error).__name__}: {lines[0]}")
+        lane = Lane(self.device)
+        recorders = {way: Recorder(self.original.graph, self.device, lane) for way in calls} if self.recorder else {}
 
-            self.times = fastest.race({way: functools.partial(run, way) for way in calls}, self.device)
-            best = min(self.times, key=self.times.__getitem__)
-            self.recorder = recorders.get(best)
-            self.rewritten, self.examples = None, []
-            self.go(best, calls[best])
-            fastest.remember(self.options.library, self.key, best)
+        def run(way: str) -> Any:
+            return recorders[way](calls[way], inputs) if recorders else calls[way](*inputs)
+
+        self.times = fastest.race({way: functools.partial(run, way) for way in calls}, self.device)
+        best = min(self.times, key=self.times.__getitem__)
+        return best, calls[best]
+
+    def bind(self, rewritten: Rewritten) -> None:
+        """Makes this graph the one that runs, with the functions that its sites have now."""
+        self.graph = rewritten.graph
+        self.checked, _ = self.bound(rewritten, [site.checked for site in rewritten.sites])
+        self.replayed, rebinds = self.bound(rewritten, [site.function for site in rewritten.sites])
+        weak = weakref.ref(self)
+        for site, rebind in zip(rewritten.sites, rebinds):
+            site.rebind = functools.partial(rebound, weak, rebind)
 
     def bound(
         self, rewritten: Rewritten, functions: list[Callable[..., Any]]
@@ -151,9 +201,9 @@ class CompiledGraph:
         if self.always or number in self.rechecked:
             return self.checked(*inputs)
         try:
-            if self.way is None:
+            if self.unsettled is not None:
                 result = self.replayed(*inputs)
-                self.choose(inputs)
+                self.settle(inputs)
                 return result
             if self.recorder is not None and number > 0:
                 return self.recorder(self.fast, inputs)

@@ -2,15 +2,18 @@
 
 A recording reads its inputs where they lay when it was made. Parameters and buffers stay where they are, so they are read in
 place; other inputs are copied to where the recording reads them. Where a parameter has moved, or an input has another size,
-another recording is made; all of them share one pool of memory, so they run one after the other, whatever thread or stream
-asks. What a recording leaves is copied: the next call writes over it. What cannot be recorded runs as it is.
+another recording is made. All recordings of a device share one pool of memory, so they run one after the other, whatever thread
+or stream asks. What a recording leaves is copied: the next call writes over it. What cannot be recorded runs as it is.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import threading
 import warnings
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import torch
@@ -59,22 +62,82 @@ def look(value: Any) -> Any:
     return (value.shape, value.stride(), value.dtype) if isinstance(value, torch.Tensor) else value
 
 
-class Recorder:
-    def __init__(self, graph: torch.fx.Graph, device: torch.device) -> None:
-        static = static_inputs(graph)
-        self.static = [index for index, is_static in enumerate(static) if is_static]
-        self.others = [index for index, is_static in enumerate(static) if not is_static]
+class Lane:
+    """What recordings share: a pool of memory, the stream that they are made on, and the order in which they run."""
+
+    def __init__(self, device: torch.device) -> None:
         self.device = device
         # One call at a time. A site that becomes eager does not wait for it: it has a lock that such a call may want.
         self.lock = threading.RLock()
+        self.handle: Any = None
+        self.users: list[weakref.ref[Any]] = []
+        # Where the last one was replayed.
+        self.last: int | None = None
+
+    @functools.cached_property
+    def stream(self) -> Any:
+        """Libraries keep workspaces for every stream that they saw: one for all recordings is enough."""
+        return torch.cuda.Stream(self.device)
+
+    def pool(self) -> Any:
+        """The pool; a new one where no recording lives in the old one, of which the allocator may have taken the memory."""
+        self.users = [user for user in self.users if user() is not None]
+        if self.handle is None or not self.users:
+            self.handle = torch.cuda.graph_pool_handle()
+        return self.handle
+
+    def follow(self) -> None:
+        """What another stream replays must be over."""
+        stream = torch._C._cuda_getCurrentRawStream(self.device.index or 0)
+        if self.last is not None and self.last != stream:
+            earlier = torch.cuda.ExternalStream(self.last, self.device)
+            torch.cuda.current_stream(self.device).wait_stream(earlier)
+        self.last = stream
+
+    def recorded(self, forward: Callable[..., Any], given: list[Any]) -> tuple[Any, Any]:
+        """The launches of a call, and where they leave its outputs."""
+        with torch.cuda.device(self.device):
+            self.stream.wait_stream(torch.cuda.current_stream(self.device))
+            with torch.cuda.stream(self.stream):
+                for _ in range(WARM_UP):
+                    forward(*given)
+            torch.cuda.current_stream(self.device).wait_stream(self.stream)
+            graph = torch.cuda.CUDAGraph()
+            pool = self.pool()
+            with own_workspaces(), torch.cuda.graph(graph, pool=pool, stream=self.stream):
+                outputs = forward(*given)
+        self.users.append(weakref.ref(graph))
+        return graph, outputs
+
+
+@functools.cache
+def shared_lane(device: torch.device) -> Lane:
+    return Lane(device)
+
+
+@contextlib.contextmanager
+def own_workspaces() -> Iterator[None]:
+    """cuBLAS takes its workspaces in the pool of what is recorded, and leaves them there: one that lies elsewhere could be given
+    to somebody else while recordings still write to it, and would stay for each stream beside the pool."""
+    torch._C._cuda_clearCublasWorkspaces()
+    try:
+        yield
+    finally:
+        torch._C._cuda_clearCublasWorkspaces()
+
+
+class Recorder:
+    def __init__(self, graph: torch.fx.Graph, device: torch.device, lane: Lane | None = None) -> None:
+        static = static_inputs(graph)
+        self.static = [index for index, is_static in enumerate(static) if is_static]
+        self.others = [index for index, is_static in enumerate(static) if not is_static]
+        self.device, self.lane = device, lane or shared_lane(device)
         # Of the two fields below; nobody waits for anything under it.
         self.keeping = threading.Lock()
         # The one that was used last comes first.
         self.recordings: list[Recording] = []
         # How often all of them were forgotten.
         self.forgotten = 0
-        self.pool: Any = None
-        self.stream: int | None = None
         # Why nothing is recorded.
         self.refused: str | None = None if device.type == "cuda" else "the graph does not compute on a GPU"
 
@@ -93,26 +156,21 @@ class Recorder:
         if self.refused is not None:
             return forward(*inputs)
         given = list(inputs)
-        with self.lock:
-            recording = self.known(given)
-            if recording is None:
-                forgotten = self.forgotten
-                recording = self.record(forward, given) if len(self.recordings) < MOST else None
-                if recording is None or not self.keep(recording, forgotten):
-                    return forward(*inputs)
-            self.follow()
-            if recording.inputs:
-                torch._foreach_copy_(recording.held, [given[index] for index in recording.inputs])
-            recording.graph.replay()
-            return copied(recording.outputs)
+        with self.lane.lock:
+            recording = self.known(given) or self.made(forward, given)
+            if recording is not None:
+                self.lane.follow()
+                if recording.inputs:
+                    torch._foreach_copy_(recording.held, [given[index] for index in recording.inputs])
+                recording.graph.replay()
+                return copied(recording.outputs)
+        return forward(*inputs)
 
-    def follow(self) -> None:
-        """What another stream replays must be over: recordings share memory."""
-        stream = torch._C._cuda_getCurrentRawStream(self.device.index or 0)
-        if self.stream is not None and self.stream != stream:
-            earlier = torch.cuda.ExternalStream(self.stream, self.device)
-            torch.cuda.current_stream(self.device).wait_stream(earlier)
-        self.stream = stream
+    def made(self, forward: Callable[..., Any], inputs: list[Any]) -> Recording | None:
+        """A new recording, where there may be one more."""
+        forgotten = self.forgotten
+        recording = self.record(forward, inputs) if len(self.recordings) < MOST else None
+        return recording if recording is not None and self.keep(recording, forgotten) else None
 
     def keep(self, recording: Recording, forgotten: int) -> bool:
         """A recording of what a site did before it became another must not be replayed."""
@@ -142,18 +200,7 @@ class Recorder:
         # A recording must not change what the call that it serves draws.
         state = torch.cuda.get_rng_state(device)
         try:
-            with torch.cuda.device(device):
-                aside = torch.cuda.Stream(device)
-                aside.wait_stream(torch.cuda.current_stream(device))
-                with torch.cuda.stream(aside):
-                    for _ in range(WARM_UP):
-                        forward(*given)
-                torch.cuda.current_stream(device).wait_stream(aside)
-                if self.pool is None:
-                    self.pool = torch.cuda.graph_pool_handle()
-                graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(graph, pool=self.pool):
-                    outputs = forward(*given)
+            graph, outputs = self.lane.recorded(forward, given)
         except RuntimeError as error:
             torch.cuda.synchronize(device)
             return self.refuse(str(error).splitlines()[0])

@@ -117,6 +117,5 @@ def compiled(
         call = graph.call_function(made.target, (tensors, numbers))
         is_single = not site.gives_tuple and len(site.outputs) == 1
         values[node] = graph.call_function(operator.getitem, (call, 0)) if is_single else call
-    graph.lint()
     module = torch.fx.GraphModule(original, graph)
     return compile_fx(module, inputs, config_patches=list_mode_options(mode) or None)

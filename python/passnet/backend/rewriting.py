@@ -41,6 +41,27 @@ def rewrite(
     return builder.finish()
 
 
+def without(rewritten: Rewritten, given_back: list[Site]) -> Rewritten:
+    """The same graph, in which these regions are the program's own nodes again: a call of a region costs more than its nodes do,
+    and TorchInductor looks into nodes, not into calls."""
+    kept = [(site, name) for site, name in zip(rewritten.sites, rewritten.stand_ins) if site not in given_back]
+    back = {id(name): site for site, name in zip(rewritten.sites, rewritten.stand_ins) if site in given_back}
+    graph = torch.fx.Graph()
+    values: dict[torch.fx.Node, Any] = {}
+    for node in rewritten.graph.nodes:
+        site = back.get(id(node.target)) if node.op == "call_function" else None
+        if site is not None:
+            inputs = [values[node.args[index]] for index in site.inputs]
+            inside = dict(zip((one for one in site.region.graph.nodes if one.op == "placeholder"), inputs))
+            values[node] = graph.graph_copy(site.region.graph, inside)
+        elif node.target is operator.getitem and isinstance(values.get(node.args[0]), tuple):
+            # One of a region's values.
+            values[node] = values[node.args[0]][node.args[1]]
+        else:
+            values[node] = graph.node_copy(node, lambda used: values[used])
+    return Rewritten(graph, [site for site, _ in kept], [name for _, name in kept])
+
+
 class Builder:
     def __init__(
         self,

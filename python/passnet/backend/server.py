@@ -57,6 +57,8 @@ class Server:
         if hello["runner"] is None:
             raise BackendError(f"{command[0]} has no plan runner; PASSNET_RUNNER names one")
         self.runner = Runner(hello["runner"])
+        # The program's build and this machine's processor, in the words of a run's identity.
+        self.identity: dict[str, Any] = hello.get("identity") or {}
         atexit.register(self.close)
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:

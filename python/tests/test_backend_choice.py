@@ -1,0 +1,211 @@
+"""What a graph keeps after its first call, and what it gives back: `python -m unittest tests.test_backend_choice`
+(needs PyTorch and the `passnet` program)."""
+
+import gc
+import io
+import json
+import unittest
+import weakref
+from contextlib import redirect_stdout
+
+from tests.backend_library import RIGHT, ROOT, BackendCase, program
+from tests.test_backend import torch
+
+if torch is not None:
+    from tests.test_backend import Model
+
+# Two values, of which the program takes both.
+TWO = RIGHT.replace(
+    "    return torch.nn.functional.gelu(x) + residual\n",
+    "    gelu = torch.nn.functional.gelu(x)\n    return gelu, gelu + residual\n",
+).replace("tl.store(out_ptr + at, out, mask=inside)", "tl.store(out_ptr + at, out, mask=inside)\n"
+    "    tl.store(gelu_ptr + at, gelu, mask=inside)",
+).replace("out_ptr, count, BLOCK", "out_ptr, gelu_ptr, count, BLOCK").replace(
+    "    count = x.numel()\n", "    gelu = torch.empty_like(x)\n    count = x.numel()\n"
+).replace("(x, residual, out, count", "(x, residual, out, gelu, count").replace("    return out\n", "    return gelu, out\n")  # fmt: skip
+
+
+def living_graph():
+    from passnet.backend import reporting
+
+    return reporting._graphs[-1]()
+
+
+@unittest.skipIf(torch is None, "PyTorch is not installed")
+@unittest.skipIf(program() is None, "the passnet program is not built")
+class ChoiceTest(BackendCase):
+    def times_of_regions(self, eager: float, ours: float) -> None:
+        """What every region takes, from now on."""
+        from passnet.backend import site
+
+        original = site.Site.seconds
+        site.Site.seconds = lambda *_: (eager, ours)
+        self.addCleanup(setattr, site.Site, "seconds", original)
+        self.addCleanup(site.MEASURED.clear)
+        site.MEASURED.clear()
+
+    def race_won_by(self, winner: str) -> None:
+        from passnet.backend import fastest
+
+        original = fastest.race
+
+        def race(ways, device):
+            for way in ways.values():
+                way()
+            return {name: 1.0 if name == winner else 2.0 for name in ways}
+
+        fastest.race = race
+        self.addCleanup(setattr, fastest, "race", original)
+
+    def calls_of_inductor(self) -> list[weakref.ref]:
+        """What TorchInductor makes, from now on."""
+        from passnet.backend import inductor
+
+        made, original = [], inductor.compiled
+
+        def compiled(*given):
+            call = original(*given)
+            made.append(weakref.ref(call))
+            return call
+
+        inductor.compiled = compiled
+        self.addCleanup(setattr, inductor, "compiled", original)
+        return made
+
+    def check(self, model, compiled, calls=3):
+        with torch.inference_mode():
+            for _ in range(calls):
+                x = torch.randn(4, 32)
+                torch.testing.assert_close(compiled(x), model(x))
+
+    def site_calls(self) -> int:
+        return sum("site_" in str(node.target) for node in living_graph().graph.nodes)
+
+    def test_a_region_that_stays_eagers_is_the_programs_own_nodes_again(self):
+        self.library.add(RIGHT)
+        for eager, left in ((1.0, 0), (3.0, 3)):
+            with self.subTest(eager=eager):
+                torch._dynamo.reset()
+                self.times_of_regions(eager, 2.0)
+                model = Model()
+                self.check(model, self.compiled(model, measure=True))
+                self.assertEqual(self.site_calls(), left)
+
+    def test_a_region_of_two_values_is_given_back(self):
+        self.library.add(TWO)
+        self.times_of_regions(1.0, 2.0)
+
+        def model(x):
+            gelu = torch.nn.functional.gelu(x)
+            return gelu * 2, (gelu + x).relu()
+
+        self.check(model, self.compiled(model, measure=True))
+        self.assertEqual([len(site.outputs) for site in living_graph().sites], [2])
+        self.assertEqual(self.site_calls(), 0)
+
+    def test_what_takes_a_part_of_a_region_that_is_given_back(self):
+        self.library.add(RIGHT)
+        self.times_of_regions(1.0, 2.0)
+
+        def model(x):
+            return (torch.nn.functional.gelu(x) + x)[1:, ::2].relu()
+
+        self.check(model, self.compiled(model, measure=True))
+        self.assertEqual(self.site_calls(), 0)
+
+    def test_inductor_gets_only_regions_that_are_faster(self):
+        from passnet.backend import inductor
+
+        self.library.add(RIGHT)
+        seen, original = [], inductor.compiled
+        inductor.compiled = lambda module, rewritten, *given: (
+            seen.append(len(rewritten.sites)) or original(module, rewritten, *given)
+        )
+        self.addCleanup(setattr, inductor, "compiled", original)
+        for eager in (1.0, 3.0):
+            torch._dynamo.reset()
+            self.times_of_regions(eager, 2.0)
+            model = Model()
+            self.check(model, self.compiled(model, measure=True, rest="inductor"))
+        self.assertEqual(seen, [0, 3])
+
+    def test_what_lost_is_gone_after_the_choice(self):
+        from passnet.backend import fastest
+
+        self.library.add(RIGHT)
+        for winner, alive in ((fastest.EAGER, 0), (fastest.INDUCTOR, 1), (fastest.ALONE, 1)):
+            with self.subTest(winner):
+                torch._dynamo.reset()
+                for noted in (self.library.folder / fastest.CHOICES).glob("*"):
+                    noted.unlink()
+                self.race_won_by(winner)
+                made = self.calls_of_inductor()
+                model = Model()
+                compiled = self.compiled(model, rest="fastest")
+                self.check(model, compiled)
+                self.assertEqual(living_graph().way, winner)
+                self.assertEqual(len(made), 2)
+                self.assertEqual(sum(call() is not None for call in made), alive)
+
+    def test_ways_that_are_close_are_timed_more_often(self):
+        from passnet.backend.fastest import CLOSE_TURNS, TURNS, turns_of
+
+        self.assertEqual(turns_of({"eager": [], "inductor": []}), TURNS)
+        self.assertEqual(turns_of({"eager": [2.0, 1.0], "inductor": [1.05, 3.0]}), CLOSE_TURNS)
+        self.assertEqual(turns_of({"eager": [2.0, 1.0], "inductor": [1.5, 1.2]}), TURNS)
+        self.assertEqual(turns_of({"eager": [1.0]}), TURNS)
+
+    def test_a_pool_is_left_when_no_recording_lives_in_it(self):
+        from passnet.backend.cuda_graph import Lane, shared_lane
+
+        class Graph:
+            pass
+
+        handles = iter(range(10))
+        original = torch.cuda.graph_pool_handle
+        torch.cuda.graph_pool_handle = lambda: next(handles)
+        self.addCleanup(setattr, torch.cuda, "graph_pool_handle", original)
+        device = torch.device("cuda", 0)
+        self.assertIs(shared_lane(device), shared_lane(torch.device("cuda", 0)))
+        lane, one, two = Lane(device), Graph(), Graph()
+        self.assertEqual(lane.pool(), 0)
+        lane.users.append(weakref.ref(one))
+        self.assertEqual(lane.pool(), 0)
+        lane.users.append(weakref.ref(two))
+        del one
+        self.assertEqual(lane.pool(), 0)
+        del two
+        gc.collect()
+        self.assertEqual(lane.pool(), 1)
+
+    def test_a_table_says_where_its_times_come_from(self):
+        from passnet.backend import bench
+        from passnet.backend.server import server
+
+        spec = f"{ROOT / 'tools/model_set.py'}:small_unet"
+        given = ["--ways", "eager,passnet", "--device", "cpu", "--seconds", "0.01", "--json", "--options"]
+        options = json.dumps({"library": str(self.library.folder), "trust": "all"})
+        said = io.StringIO()
+        with redirect_stdout(said):
+            self.assertEqual(bench.main([spec, *given, options]), 0)
+        identity = json.loads(said.getvalue())["identity"]
+        self.assertEqual(identity["build"], server().identity["build"])
+        self.assertTrue(identity["build"]["version"])
+        self.assertEqual(identity["torch"], torch.__version__)
+        self.assertEqual((identity["device"]["kind"], identity["cores"]), ("cpu", torch.get_num_threads()))
+
+    def test_a_way_that_takes_too_long_is_given_up_and_the_others_are_not(self):
+        import time
+
+        from passnet.backend import bench
+
+        with self.assertRaises(bench.TooLate), bench.given_up(time.monotonic() - 1.0):
+            try:
+                while True:
+                    time.sleep(0.001)
+            except Exception:  # noqa: BLE001 - as compilers do
+                self.fail("it went on")
+
+
+if __name__ == "__main__":
+    unittest.main()
