@@ -8,6 +8,7 @@ use passnet_kernel::{Const, ModuleSet};
 const TOP: &str = r#"
 import dataclasses
 import enum
+import math
 import torch
 import triton
 from dataclasses import dataclass, field
@@ -91,6 +92,7 @@ fn statements_that_hold_in_python_hold_in_wrappers() {
         "assert -7 // 2 == -4 and -7 % 2 == 1 and 2 ** 3 == 8",
         "assert x.numel() == 64 and x.stride(0) == 1 and x.element_size() == 4",
         "assert triton.cdiv(65, 16) == 5 and triton.next_power_of_2(65) == 128",
+        "assert triton.cdiv(7, -2) == -2 and triton.cdiv(2 ** 62, -2 ** 62 * 2) == 0 and math.gcd(-12, 18) == 6",
         "assert triton.next_power_of_2(0) == 0 and triton.next_power_of_2(-3) == 0",
         "first, *rest = (1, 2, 3)\nassert first == 1 and rest == [2, 3]",
         "total = 0\nfor i, n in enumerate([5, 7]):\n    total += i * n\nassert total == 7",
@@ -171,6 +173,9 @@ fn what_a_wrapper_must_not_do_is_refused_at_its_line() {
         ("x.data_ptr() % 48 == 0", 1, "an address is no value in a wrapper"),
         ("x.data_ptr() & 0xFFFFF0 == 0", 1, "an address is no value in a wrapper"),
         ("x.data_ptr() // 16", 1, "an address is no value in a wrapper"),
+        ("triton.cdiv(x.numel(), 0)", 1, "division by zero"),
+        ("triton.cdiv(-2 ** 62 * 2, -1)", 1, "does not fit in 64 bits"),
+        ("math.gcd(-2 ** 62 * 2, 0)", 1, "does not fit in 64 bits"),
         ("x.clone(memory_format=torch.channels_last)", 1, "is no layout of 1 dimensions"),
         ("x.clone(memory_format=3)", 1, "is no memory format"),
         // Nothing of one call is there in the next.
