@@ -12,6 +12,7 @@ use std::time::Duration;
 /// How long one call of a graph may take.
 const CALL_LIMIT: Duration = Duration::from_secs(60);
 
+/// The engines that can be asked for by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineName {
@@ -26,11 +27,13 @@ pub enum EngineName {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EngineChoice {
+    /// Which engine.
     pub engine: EngineName,
     /// `cpu` or `cuda`.
     pub device: String,
     /// The GPUs, each with an engine of its own; empty for the first one.
     pub devices: Vec<u32>,
+    /// How wrappers run.
     pub tier: Tier,
     /// A Python with PyTorch.
     pub python: PathBuf,
@@ -57,7 +60,9 @@ impl Default for EngineChoice {
 /// A choice that asks for what the engine does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
+    /// Why there is no such engine here.
     pub message: String,
+    /// What to do about it.
     pub hint: &'static str,
 }
 

@@ -15,11 +15,15 @@ use std::sync::OnceLock;
 pub struct Identity {
     /// The name that `--engine` takes.
     pub engine: String,
+    /// What computed.
     pub device: DeviceIdentity,
+    /// The version, where Python was involved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub python: Option<String>,
+    /// The version, where PyTorch was involved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub torch: Option<String>,
+    /// The version, where Triton was involved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triton: Option<String>,
     /// The CUDA that PyTorch was built for.
@@ -28,10 +32,14 @@ pub struct Identity {
     /// Digest of the library that replays plans; `None` where they are replayed in this process, or not at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runner: Option<String>,
+    /// How wrappers ran.
     #[serde(default)]
     pub tier: Tier,
+    /// The program that judged.
     pub build: Build,
+    /// The processor's own name.
     pub processor: String,
+    /// Cores that this process may use.
     pub cores: usize,
 }
 
@@ -40,9 +48,12 @@ pub struct Identity {
 pub struct DeviceIdentity {
     /// `cpu` or `cuda`; empty where a record does not say.
     pub kind: String,
+    /// As the device calls itself.
     pub name: String,
+    /// The version of its driver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
+    /// NVIDIA's compute capability.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capability: Option<[u32; 2]>,
 }
@@ -50,10 +61,13 @@ pub struct DeviceIdentity {
 /// The program that judges.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Build {
+    /// The version of the program.
     pub version: String,
     /// Of the sources, with a mark of what was changed since; empty where the program does not know.
     pub commit: String,
+    /// How it was compiled: `release` or `debug`.
     pub profile: String,
+    /// Features it was compiled with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub features: Vec<String>,
 }
@@ -61,8 +75,11 @@ pub struct Build {
 /// One thing in which two identities are not the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
+    /// Which part of the identity.
     pub what: &'static str,
+    /// What one side has there.
     pub one: String,
+    /// What the other side has there.
     pub two: String,
     /// Whether timings of the two must not be ranked side by side.
     pub separates: bool,
@@ -163,6 +180,7 @@ impl Identity {
 }
 
 impl DeviceIdentity {
+    /// The name, with the driver where there is one.
     pub fn describe(&self) -> String {
         let kind = if self.kind.is_empty() { "unknown device" } else { &self.kind };
         let mut text = kind.to_string();

@@ -17,6 +17,8 @@
 //! An engine never sees a pass file: what replaces a region arrives as a launch plan. What a machine fails at is told apart from what a graph
 //! fails at ([`Faults`]).
 
+#![warn(missing_docs)]
+
 pub mod choice;
 pub mod dump;
 pub mod engine;

@@ -13,12 +13,14 @@ pub struct TunedKernel {
     pub key: String,
     /// Index of the chosen candidate.
     pub chosen: usize,
+    /// Every candidate that was timed.
     pub candidates: Vec<TimedConfig>,
 }
 
 /// One configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TimedConfig {
+    /// Its constants, as the wrapper writes them.
     pub config: String,
     /// Milliseconds of a call of the wrapper, the fewest that were seen; `None` where it was not timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

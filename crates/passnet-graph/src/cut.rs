@@ -15,6 +15,7 @@ use std::ops::Range;
 
 /// Why a range cannot stand alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "fields are what the sentence of their variant names")]
 pub enum CutError {
     /// The range is empty or reaches beyond the graph.
     OutOfBounds { start: usize, end: usize, ops: usize },
@@ -48,8 +49,11 @@ impl std::error::Error for CutError {}
 /// A piece of a graph, with the nodes of the parent its arguments and outputs stand for.
 #[derive(Debug, Clone)]
 pub struct Piece {
+    /// The piece as a graph of its own, with inputs described.
     pub folder: GraphFolder,
+    /// The nodes of the whole graph that became its inputs, in order.
     pub inputs: Vec<NodeId>,
+    /// The nodes of the whole graph that it returns, in order.
     pub outputs: Vec<NodeId>,
 }
 

@@ -6,24 +6,31 @@ use std::fmt;
 /// What is wrong with a text, and where. `line` and `column` count from 1; 0 means "the file as a whole".
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {
+    /// The path as the caller gave it.
     pub file: String,
+    /// Where it begins.
     pub line: usize,
+    /// In characters.
     pub column: usize,
+    /// What is wrong, in one sentence.
     pub message: String,
+    /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The source line the error points at, shortened, so that it can be shown without the file.
+    /// The source line the error points at, shortened, so that it can be shown without the file. Boxed because every
+    /// fallible function returns a `Diagnostic` by value.
     #[serde(skip)]
-    /// Boxed because every fallible function returns a `Diagnostic` by value.
     pub source_line: Option<Box<SourceLine>>,
 }
 
 /// One line of source and where in it the error stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceLine {
+    /// The line without its end.
     pub text: String,
     /// Byte range inside `text`.
     pub start: usize,
+    /// The byte after the marked part.
     pub end: usize,
 }
 
@@ -40,6 +47,7 @@ impl Diagnostic {
         }
     }
 
+    /// The same, with what to do about it.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

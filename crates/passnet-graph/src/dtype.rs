@@ -6,6 +6,7 @@ use std::fmt;
 /// A tensor's element type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "each is the type of the same name in torch")]
 pub enum DType {
     Bool,
     UInt8,
@@ -23,6 +24,7 @@ pub enum DType {
 
 /// Type promotion looks at the kind first and at the width second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "Python's names of kinds of numbers")]
 pub enum Kind {
     Bool,
     Integer,
@@ -31,6 +33,7 @@ pub enum Kind {
 }
 
 impl DType {
+    /// Narrow ones first within each kind.
     pub const ALL: [DType; 12] = [
         DType::Bool,
         DType::UInt8,
@@ -81,6 +84,7 @@ impl DType {
         Some(dtype)
     }
 
+    /// What promotion between types looks at first.
     pub const fn kind(self) -> Kind {
         match self {
             DType::Bool => Kind::Bool,
@@ -103,10 +107,12 @@ impl DType {
         }
     }
 
+    /// Half precisions included.
     pub const fn is_float(self) -> bool {
         matches!(self.kind(), Kind::Float)
     }
 
+    /// Whether an element is a pair of floats.
     pub const fn is_complex(self) -> bool {
         matches!(self.kind(), Kind::Complex)
     }
@@ -171,19 +177,26 @@ impl fmt::Display for DType {
 /// Where a tensor lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Device {
+    /// Which kind of device.
     pub kind: DeviceKind,
+    /// Which one of its kind; `None` for the one that is current.
     pub index: Option<u8>,
 }
 
+/// What torch puts in front of the colon in `cuda:0`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceKind {
+    /// The host.
     Cpu,
+    /// A GPU.
     Cuda,
+    /// A tensor without elements: sizes and a type alone.
     Meta,
 }
 
 impl Device {
+    /// The host, which has no number.
     pub const CPU: Device = Device { kind: DeviceKind::Cpu, index: None };
 
     /// Reads `cpu`, `cuda`, `cuda:0`.
@@ -201,6 +214,7 @@ impl Device {
         Some(Device { kind, index })
     }
 
+    /// As torch writes it.
     pub const fn kind_name(self) -> &'static str {
         match self.kind {
             DeviceKind::Cpu => "cpu",

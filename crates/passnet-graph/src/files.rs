@@ -7,6 +7,7 @@ use std::fmt;
 
 /// The files a graph folder may hold. Anything else in the folder is not part of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "each is a file of the same name in a graph folder")]
 pub enum FileName {
     Model,
     WeightMeta,
@@ -18,6 +19,7 @@ pub enum FileName {
 }
 
 impl FileName {
+    /// The code first.
     pub const ALL: [Self; 7] = [
         Self::Model,
         Self::WeightMeta,
@@ -28,6 +30,7 @@ impl FileName {
         Self::SubgraphSources,
     ];
 
+    /// The name on disk.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Model => "model.py",
@@ -40,6 +43,7 @@ impl FileName {
         }
     }
 
+    /// `None` for files that are no part of a graph.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|file| file.as_str() == name)
     }
@@ -56,20 +60,24 @@ impl fmt::Display for FileName {
 pub struct GraphFiles {
     /// Where the graph stands in its corpus, with `/` between the parts: `timm/resnet18`.
     pub path: String,
+    /// What was found, as it lies on disk.
     pub files: BTreeMap<FileName, Vec<u8>>,
 }
 
 impl GraphFiles {
+    /// A folder without files; the path is for messages.
     pub fn new(path: impl Into<String>) -> Self {
         Self { path: path.into(), files: BTreeMap::new() }
     }
 
+    /// The same, with a file more.
     #[must_use]
     pub fn with(mut self, name: FileName, bytes: impl Into<Vec<u8>>) -> Self {
         self.files.insert(name, bytes.into());
         self
     }
 
+    /// A file's content, where there is one.
     pub fn get(&self, name: FileName) -> Option<&[u8]> {
         self.files.get(&name).map(Vec::as_slice)
     }

@@ -23,10 +23,12 @@ use std::fmt;
 pub struct Digest([u8; 32]);
 
 impl Digest {
+    /// The digest of bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Digest(*blake3::hash(bytes).as_bytes())
     }
 
+    /// The digest itself.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }

@@ -23,6 +23,8 @@
 //! Nothing here runs a tensor. No file outside `ops/` names an operation by a string, and no identity depends on names, on the order of
 //! independent statements or on spelling.
 
+#![warn(missing_docs)]
+
 pub mod check;
 pub mod cut;
 pub mod diagnostic;

@@ -10,17 +10,23 @@ use std::fmt;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Const {
+    /// Python's `None`.
     None,
+    /// A truth, which counts as 0 or 1 in arithmetic.
     Bool(bool),
+    /// An integer; what needs more bits is refused.
     Int(i64),
     /// An integer beyond 64 bits, as `1 << 63`: Python's arithmetic may bring it back (`-(1 << 63)`); nothing else takes it.
     Wide(#[serde(with = "wide_text")] i128),
+    /// A float, written as text where JSON has no number for it.
     Float(#[serde(with = "float_text")] f64),
+    /// A text.
     Str(String),
     /// An element type such as `tl.float32`.
     Elem(Elem),
     /// A pointer type such as `tl.pointer_type(tl.float32)`.
     Pointer(Elem),
+    /// Constants in order.
     Tuple(Vec<Const>),
     /// A `@triton.jit` function of the pass: the index of its file and its name there.
     Function(usize, String),
@@ -74,7 +80,7 @@ mod wide_text {
 }
 
 impl Const {
-    pub fn truthy(&self) -> bool {
+    pub(crate) fn truthy(&self) -> bool {
         match self {
             Const::None => false,
             Const::Bool(b) => *b,
@@ -86,6 +92,7 @@ impl Const {
         }
     }
 
+    /// An integer or a truth.
     pub fn as_int(&self) -> Option<i64> {
         match self {
             Const::Int(i) => Some(*i),
@@ -102,6 +109,7 @@ impl Const {
         }
     }
 
+    /// Any number as a float.
     pub fn as_float(&self) -> Option<f64> {
         match self {
             Const::Float(f) => Some(*f),
@@ -109,6 +117,7 @@ impl Const {
         }
     }
 
+    /// As Python calls the type.
     pub fn type_name(&self) -> &'static str {
         match self {
             Const::None => "None",

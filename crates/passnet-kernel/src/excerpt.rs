@@ -28,17 +28,20 @@ const MAX_ALIASES: usize = 16;
 /// Files to import for one kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Excerpt {
+    /// The files that the kernel needs, reduced to what it needs.
     pub files: Vec<ExcerptFile>,
     /// Which of the files defines the kernel.
     pub main: usize,
 }
 
+/// A file of an excerpt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExcerptFile {
     /// The name to import it by.
     pub module: String,
     /// The file of the pass that it was cut from.
     pub path: String,
+    /// What is left of its text.
     pub text: String,
 }
 

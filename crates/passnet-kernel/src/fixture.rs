@@ -22,23 +22,32 @@ use passnet_graph::{DType, Diagnostic};
 pub enum Filling {
     /// About standard normal: the sum of four uniform numbers, scaled.
     Normal,
+    /// Between two numbers, each equally likely.
     Uniform(f64, f64),
+    /// Integers from the first number on, below the second.
     Int(i64, i64),
+    /// 0, 1, 2, …
     Arange,
+    /// One number in all places.
     Constant(f64),
 }
 
 /// One argument of the wrapper.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "fields are what the header says of the tensor")]
 pub enum Input {
+    /// A tensor, with the name it has in the header.
     Tensor { name: String, spec: TensorSpec, filling: Filling },
+    /// A value that is no tensor.
     Value(Const),
 }
 
 /// The header of a kernel file.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Header {
+    /// The host function; `None` where the file has one kernel and no wrapper.
     pub wrapper: Option<String>,
+    /// Its arguments, in order.
     pub inputs: Vec<Input>,
     /// Rules the checker must report, and no others.
     pub expect: Vec<String>,
@@ -50,6 +59,7 @@ pub struct Header {
 const MAX_INPUT_BYTES: u64 = 4 << 30;
 
 impl Header {
+    /// Reads the comment at the top of a file.
     pub fn parse(source: &Source) -> Result<Header, Diagnostic> {
         let mut header = Header::default();
         for (index, line) in source.text().lines().enumerate() {
@@ -98,6 +108,7 @@ impl Header {
         Ok(())
     }
 
+    /// The arguments as planning takes them.
     pub fn host_args(&self) -> Vec<HostArg> {
         let arg = |input: &Input| match input {
             Input::Tensor { spec, .. } => HostArg::Tensor(spec.clone()),
@@ -219,19 +230,25 @@ fn parse_input(text: &str) -> Result<Input, String> {
 /// Returned tensors of a run: view and packed bytes, row-major.
 #[derive(Debug)]
 pub struct Outputs {
+    /// Where each output lies.
     pub views: Vec<View>,
+    /// The bytes of each output, row by row.
     pub data: Vec<Vec<u8>>,
 }
 
 /// A kernel file ready to run on the data its header describes.
 #[derive(Debug)]
 pub struct Fixture {
+    /// What the comment at the top says.
     pub header: Header,
+    /// The parsed file.
     pub modules: ModuleSet,
+    /// What its wrapper does with these inputs.
     pub plan: LaunchPlan,
 }
 
 impl Fixture {
+    /// Reads, plans and checks.
     pub fn new(source: Source) -> Result<Fixture, Diagnostic> {
         Fixture::with_helpers(source, Vec::new())
     }
@@ -280,6 +297,7 @@ impl Fixture {
         tensors
     }
 
+    /// Compiles the kernels of the plan.
     pub fn prepare(&self) -> Result<PreparedPlan, Diagnostic> {
         PreparedPlan::new(&self.modules, self.plan.clone())
     }
@@ -300,6 +318,7 @@ impl Fixture {
         buffers
     }
 
+    /// Runs the plan on inputs that the header describes.
     pub fn run(&self, prepared: &PreparedPlan, options: RunOptions) -> Result<Outputs, RunError> {
         let mut buffers = self.buffers(prepared);
         prepared.run(buffers.iter_mut().map(Vec::as_mut_slice).collect(), options)?;

@@ -20,6 +20,8 @@
 //! A kernel that leaves its memory, races or reads what nobody wrote is an error with its line. The checked and the fast way of running give
 //! the same bits, on any number of threads.
 
+#![warn(missing_docs)]
+
 mod analysis;
 pub mod check;
 mod consts;

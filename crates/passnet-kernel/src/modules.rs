@@ -108,14 +108,17 @@ impl ModuleSet {
         Ok(ModuleSet { modules })
     }
 
+    /// The text of a module.
     pub fn source(&self, module: usize) -> &Source {
         &self.modules[module].source
     }
 
+    /// How many modules there are.
     pub fn len(&self) -> usize {
         self.modules.len()
     }
 
+    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.modules.is_empty()
     }

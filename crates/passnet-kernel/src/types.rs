@@ -7,6 +7,7 @@ use std::fmt;
 
 /// An element type. Pointers to `I1` address one byte per element, as torch's `bool` does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "Triton's letters and bits: `I1` is a truth, `BF16` is bfloat16")]
 pub enum Elem {
     I1,
     I8,
@@ -66,6 +67,7 @@ impl Elem {
         }
     }
 
+    /// By the name that the tile IR prints.
     pub fn from_name(name: &str) -> Option<Elem> {
         Self::ALL.into_iter().find(|e| e.name() == name)
     }
@@ -91,11 +93,12 @@ impl Elem {
         }
     }
 
-    pub fn from_language_name(name: &str) -> Option<Elem> {
+    pub(crate) fn from_language_name(name: &str) -> Option<Elem> {
         let narrow = [Elem::F8E5, Elem::F8E4NV];
         Self::ALL.into_iter().chain(narrow).find(|e| e.language_name() == name)
     }
 
+    /// `None` for types that no kernel computes with.
     pub const fn from_dtype(dtype: DType) -> Option<Elem> {
         Some(match dtype {
             DType::Bool => Elem::I1,
@@ -131,14 +134,16 @@ impl Elem {
         }
     }
 
+    /// Those of eight bits included.
     pub const fn is_float(self) -> bool {
         matches!(self, Elem::F16 | Elem::BF16 | Elem::F32 | Elem::F64) || self.is_float8()
     }
 
-    pub const fn is_float8(self) -> bool {
+    pub(crate) const fn is_float8(self) -> bool {
         matches!(self, Elem::F8E5 | Elem::F8E4NV)
     }
 
+    /// Whether it has 16 bits, of either kind.
     pub const fn is_half(self) -> bool {
         matches!(self, Elem::F16 | Elem::BF16)
     }
@@ -176,35 +181,43 @@ pub type Shape = SmallVec<[u32; 4]>;
 /// What one lane holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Lane {
+    /// A number.
     Num(Elem),
+    /// A pointer to such elements.
     Ptr(Elem),
 }
 
 /// The type of a value: a scalar or a block of lanes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Type {
+    /// What each lane holds.
     pub lane: Lane,
+    /// Sizes of the block; empty for a scalar.
     pub shape: Shape,
 }
 
 impl Type {
+    /// One number.
     pub fn scalar(elem: Elem) -> Type {
         Type { lane: Lane::Num(elem), shape: Shape::new() }
     }
 
+    /// A block of numbers.
     pub fn block(elem: Elem, shape: &[u32]) -> Type {
         Type { lane: Lane::Num(elem), shape: shape.into() }
     }
 
+    /// One pointer.
     pub fn pointer(elem: Elem) -> Type {
         Type { lane: Lane::Ptr(elem), shape: Shape::new() }
     }
 
+    /// Whether its lanes are pointers.
     pub fn is_ptr(&self) -> bool {
         matches!(self.lane, Lane::Ptr(_))
     }
 
-    pub fn is_scalar(&self) -> bool {
+    pub(crate) fn is_scalar(&self) -> bool {
         self.shape.is_empty()
     }
 
@@ -224,12 +237,12 @@ impl Type {
     }
 
     #[must_use]
-    pub fn with_elem(&self, elem: Elem) -> Type {
+    pub(crate) fn with_elem(&self, elem: Elem) -> Type {
         Type { lane: Lane::Num(elem), shape: self.shape.clone() }
     }
 
     #[must_use]
-    pub fn with_shape(&self, shape: &[u32]) -> Type {
+    pub(crate) fn with_shape(&self, shape: &[u32]) -> Type {
         Type { lane: self.lane, shape: shape.into() }
     }
 

@@ -1,20 +1,11 @@
 //! Every check has kernels that must trip it (`*_bad.py`, with the rules in `# expect:`) and similar ones that must not.
 
+mod support;
+
 use passnet_graph::syntax::Source;
 use passnet_kernel::check::{Finding, check};
 use passnet_kernel::fixture::Fixture;
-use std::path::{Path, PathBuf};
-
-fn files(folder: &str) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .filter(|p| p.extension().is_some_and(|e| e == "py"))
-        .collect();
-    files.sort();
-    files
-}
+use support::python_files;
 
 fn findings(fixture: &Fixture) -> Vec<Finding> {
     let prepared = fixture.prepare().unwrap_or_else(|e| panic!("{e}"));
@@ -31,7 +22,7 @@ fn findings(fixture: &Fixture) -> Vec<Finding> {
 /// What the findings of each file in a folder miss of its `# expect:` line, or have too much.
 fn differences(folder: &str) -> Vec<String> {
     let mut wrong = Vec::new();
-    for path in files(folder) {
+    for path in python_files(folder) {
         let fixture = Fixture::new(Source::read(&path).unwrap()).unwrap_or_else(|e| panic!("{e}"));
         let found = findings(&fixture);
         let mut rules: Vec<&str> = found.iter().map(|f| f.rule).collect();

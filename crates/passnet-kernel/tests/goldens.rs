@@ -4,6 +4,8 @@
 //! `python -m passnet.kernels.triton_parity golden crates/passnet-kernel/tests/kernels crates/passnet-kernel/tests/goldens.safetensors`;
 //! `--add` added later ones (dot_scaled, descriptors, tuples of tensors, …) with PyTorch 2.15 and Triton 3.9.
 
+mod support;
+
 use passnet_graph::DType;
 use passnet_graph::syntax::Source;
 use passnet_kernel::exec::{RunOptions, gather};
@@ -11,17 +13,7 @@ use passnet_kernel::fixture::Fixture;
 use passnet_kernel::ir;
 use safetensors::SafeTensors;
 use std::path::{Path, PathBuf};
-
-fn kernels() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels");
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|e| e.unwrap().path())
-        .filter(|p| p.extension().is_some_and(|e| e == "py"))
-        .collect();
-    files.sort();
-    files
-}
+use support::python_files;
 
 fn goldens() -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens.safetensors")).unwrap()
@@ -134,7 +126,7 @@ fn kernels_agree_with_triton() {
     let bytes = goldens();
     let tensors = SafeTensors::deserialize(&bytes).unwrap();
     let mut failures = Vec::new();
-    let files = kernels();
+    let files = python_files("kernels");
     assert!(files.len() >= 120, "{} kernel files", files.len());
     for path in &files {
         if let Err(message) = check(path, &tensors) {
@@ -158,7 +150,9 @@ fn ordinary_kernels_run_in_parallel() {
         std::fs::read_dir(benches).unwrap().map(|e| e.unwrap().path()).collect();
     let also = ["bias_by_remainder", "channel_of_element", "group_norm", "in_place", "transpose"];
     files.extend(
-        kernels().into_iter().filter(|p| also.iter().any(|a| p.ends_with(format!("{a}.py")))),
+        python_files("kernels")
+            .into_iter()
+            .filter(|p| also.iter().any(|a| p.ends_with(format!("{a}.py")))),
     );
     assert!(files.len() >= 16 + also.len(), "{files:?}");
     for path in files {
@@ -170,7 +164,7 @@ fn ordinary_kernels_run_in_parallel() {
 
 #[test]
 fn tile_ir_reads_back_what_it_prints() {
-    for path in kernels() {
+    for path in python_files("kernels") {
         let fixture = Fixture::new(Source::read(&path).unwrap()).unwrap();
         for function in fixture.prepare().unwrap().functions() {
             let text = function.to_string();
@@ -184,7 +178,7 @@ fn tile_ir_reads_back_what_it_prints() {
 
 #[test]
 fn plans_survive_json() {
-    for path in kernels() {
+    for path in python_files("kernels") {
         let fixture = Fixture::new(Source::read(&path).unwrap()).unwrap();
         let text = serde_json::to_string(&fixture.plan).unwrap();
         let again: passnet_kernel::plan::LaunchPlan = serde_json::from_str(&text).unwrap();

@@ -8,6 +8,7 @@ use passnet_kernel::{Const, ModuleSet};
 const TOP: &str = r#"
 import dataclasses
 import enum
+import math
 import torch
 import triton
 from dataclasses import dataclass, field
@@ -91,6 +92,7 @@ fn statements_that_hold_in_python_hold_in_wrappers() {
         "assert -7 // 2 == -4 and -7 % 2 == 1 and 2 ** 3 == 8",
         "assert x.numel() == 64 and x.stride(0) == 1 and x.element_size() == 4",
         "assert triton.cdiv(65, 16) == 5 and triton.next_power_of_2(65) == 128",
+        "assert triton.cdiv(7, -2) == -2 and triton.cdiv(2 ** 62, -2 ** 62 * 2) == 0 and math.gcd(-12, 18) == 6",
         "assert triton.next_power_of_2(0) == 0 and triton.next_power_of_2(-3) == 0",
         "first, *rest = (1, 2, 3)\nassert first == 1 and rest == [2, 3]",
         "total = 0\nfor i, n in enumerate([5, 7]):\n    total += i * n\nassert total == 7",
@@ -116,6 +118,13 @@ fn statements_that_hold_in_python_hold_in_wrappers() {
         // An operation is one, however it is spelled.
         "y = x.view(4, 16)\nassert y.transpose(0, 1).stride() == torch.swapdims(y, 0, 1).stride() == (1, 16)",
         "y = x.reshape(2, -1, 8)\nassert y.permute(2, 0, 1).shape == (8, 2, 4) and torch.flatten(y, 1).shape == (2, 32)",
+        // New tensors keep the layout of old ones, unless the call names another.
+        "y = x.view(4, 16).t()\nassert torch.empty_like(y).stride() == y.clone().stride() == y.half().stride() == (1, 16)",
+        "y = x.view(4, 16).t()\nassert y.contiguous().stride() == (4, 1)",
+        "y = x.view(4, 16).t()\nassert y.clone(memory_format=torch.contiguous_format).stride() == (4, 1)",
+        "y = x.view(4, 16).t()\nassert y.clone(memory_format=torch.preserve_format).stride() == (1, 16)",
+        "y = x.view(1, 4, 4, 4)\nassert torch.empty_like(y, memory_format=torch.channels_last).stride() == (64, 1, 16, 4)",
+        "y = x[:20].view(5, 4).t()\nassert y.expand(3, 4, 5).clone().stride() == (20, 1, 4)",
         "assert x.unflatten(0, (8, -1)).t().stride() == (1, 8) and x.unsqueeze(0).squeeze().shape == (64,)",
         "assert [p.shape[0] for p in torch.split(x, 24)] == [24, 24, 16] and len(x.chunk(3)) == 3",
         "assert x.narrow(0, 8, 4).storage_offset() == 8 and torch.select(x, 0, -1).storage_offset() == 63",
@@ -164,6 +173,11 @@ fn what_a_wrapper_must_not_do_is_refused_at_its_line() {
         ("x.data_ptr() % 48 == 0", 1, "an address is no value in a wrapper"),
         ("x.data_ptr() & 0xFFFFF0 == 0", 1, "an address is no value in a wrapper"),
         ("x.data_ptr() // 16", 1, "an address is no value in a wrapper"),
+        ("triton.cdiv(x.numel(), 0)", 1, "division by zero"),
+        ("triton.cdiv(-2 ** 62 * 2, -1)", 1, "does not fit in 64 bits"),
+        ("math.gcd(-2 ** 62 * 2, 0)", 1, "does not fit in 64 bits"),
+        ("x.clone(memory_format=torch.channels_last)", 1, "is no layout of 1 dimensions"),
+        ("x.clone(memory_format=3)", 1, "is no memory format"),
         // Nothing of one call is there in the next.
         ("global LAST_X\nLAST_X = x", 2, "`LAST_X` keeps the argument `x` beyond the call"),
         ("if x is LAST[0]:\n    return LAST[1]\nLAST[0] = x", 3, "`LAST` keeps the argument `x`"),

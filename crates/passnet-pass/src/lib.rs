@@ -19,6 +19,8 @@
 //!
 //! Nothing of a pass file is ever run here; whatever it holds gives a result or a diagnostic with file, line and column.
 
+#![warn(missing_docs)]
+
 pub mod explain;
 pub mod generality;
 pub mod limits;

@@ -5,8 +5,10 @@
 
 use crate::trace::Pass;
 
+/// What the reference takes of a pass folder.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ReferenceLimits {
+    /// `None`: as many as there are.
     pub patterns: Option<usize>,
     /// Distinct replacement functions; the reference cannot work with more than one.
     pub functions: Option<usize>,

@@ -18,6 +18,8 @@
 //! assert!(length > 0);
 //! ```
 
+#![warn(missing_docs)]
+
 mod cpu;
 mod cuda;
 mod failure;

@@ -19,5 +19,7 @@
 //! The result does not depend on the number of workers, memory is bounded by the items in flight, and a panic in one item takes no
 //! other item down.
 
+#![warn(missing_docs)]
+
 pub mod parallel;
 pub mod progress;

@@ -25,6 +25,7 @@ pub fn default_workers() -> NonZeroUsize {
 /// A worker panicked on one item. This is a bug of ours, kept from taking the other items down with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Panicked {
+    /// What the panic said.
     pub message: String,
 }
 

@@ -36,11 +36,13 @@ impl std::fmt::Debug for Task<'_> {
 }
 
 impl<'a> Task<'a> {
+    /// Announces work; `None` where it is not known how much.
     pub fn begin(progress: &'a dyn Progress, task: &str, total: Option<u64>) -> Self {
         progress.begin(task, total);
         Self { progress, done: 0 }
     }
 
+    /// Says that so many steps more are done.
     pub fn advance(&mut self, steps: u64) {
         self.done += steps;
         self.progress.advance(steps);

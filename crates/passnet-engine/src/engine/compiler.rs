@@ -14,6 +14,7 @@ pub enum GraphCompiler {
 /// What TorchInductor is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InductorMode {
+    /// TorchInductor as `torch.compile` starts it.
     #[default]
     Default,
     /// With CUDA graphs.
@@ -37,6 +38,7 @@ impl InductorMode {
 }
 
 impl GraphCompiler {
+    /// In the order of the help.
     pub const ALL: [GraphCompiler; 6] = [
         GraphCompiler::Inductor(InductorMode::Default),
         GraphCompiler::Inductor(InductorMode::ReduceOverhead),
@@ -60,6 +62,7 @@ impl GraphCompiler {
         }
     }
 
+    /// By the name on the command line.
     pub fn from_name(name: &str) -> Option<GraphCompiler> {
         GraphCompiler::ALL.into_iter().find(|compiler| compiler.name() == name)
     }

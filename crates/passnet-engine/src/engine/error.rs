@@ -10,11 +10,17 @@ pub enum ErrorKind {
     Unsupported,
     /// The call does not fit the operation's signature.
     Arguments,
+    /// Sizes that do not fit.
     Shape,
+    /// A place outside a tensor.
     Index,
+    /// A value of the wrong type.
     Type,
+    /// An argument outside its domain.
     Value,
+    /// A division by zero, or a number that is too large.
     Arithmetic,
+    /// More memory than there is, or than may be used.
     Memory,
     /// An assertion of the graph itself does not hold.
     Assertion,
@@ -32,6 +38,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
+    /// The word that reports and runs store.
     pub const fn name(self) -> &'static str {
         match self {
             ErrorKind::Unsupported => "unsupported",
@@ -55,6 +62,7 @@ impl ErrorKind {
 /// Why a graph did not run, and at which node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EngineError {
+    /// What kind of failure it is.
     pub kind: ErrorKind,
     /// The node's name; empty where the graph as a whole is meant.
     pub node: String,
@@ -62,6 +70,7 @@ pub struct EngineError {
     pub operation: String,
     /// Line of `model.py`; 0 where there is none.
     pub line: u32,
+    /// What went wrong, in the words of who noticed.
     pub message: String,
 }
 

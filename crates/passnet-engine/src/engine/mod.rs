@@ -131,6 +131,7 @@ pub trait Prepared: fmt::Debug + Send + Sync {
 /// Errors of [`ErrorKind::Machine`] that an engine has met.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Faults {
+    /// How many there were.
     pub count: usize,
     /// What the last of them said.
     pub last: String,
@@ -170,6 +171,7 @@ impl Precision {
     }
 }
 
+/// How a graph is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunOptions {
     /// Seed of the generator that random operations draw from.

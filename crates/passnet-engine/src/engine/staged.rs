@@ -32,7 +32,9 @@ pub struct Costs {
 /// Whose call it is: that of the graph as it is, or of what is compared with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
+    /// The graph as it is.
     Eager,
+    /// What is compared with it.
     Candidate,
 }
 
@@ -42,9 +44,11 @@ pub type Tolerances = Vec<(DType, Vec<[f64; 2]>)>;
 /// A timed call.
 #[derive(Debug, Clone)]
 pub struct Turn {
+    /// Whose turn it is.
     pub side: Side,
     /// What numbers the content: the candidate's call and eager's call on it have the same number.
     pub number: u64,
+    /// What the inputs hold.
     pub content: Content,
     /// Of a call of eager: the strictest level of the tolerance ladder at which the candidate's outputs are compared
     /// with these; `None` where they are not compared.
@@ -53,6 +57,7 @@ pub struct Turn {
 
 /// The inputs of a timed call, made outside the clock: values that no earlier call had, in memory of their own.
 #[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "fields are what the sentence of their variant names")]
 pub enum Content {
     /// These values.
     Given(Vec<Value>),
@@ -83,7 +88,10 @@ pub enum Compared {
 /// What both sides gave for one content.
 #[derive(Debug)]
 pub struct Doubtful {
+    /// The number of the call.
     pub number: u64,
+    /// What eager gave.
     pub eager: Vec<Value>,
+    /// What the candidate gave.
     pub candidate: Vec<Value>,
 }

@@ -14,6 +14,7 @@ pub enum Tier {
 }
 
 impl Tier {
+    /// The word on the command line and in runs.
     pub const fn name(self) -> &'static str {
         match self {
             Tier::Plan => "plan",
@@ -21,6 +22,7 @@ impl Tier {
         }
     }
 
+    /// Whether wrappers become launch plans.
     pub fn is_plan(&self) -> bool {
         *self == Tier::Plan
     }

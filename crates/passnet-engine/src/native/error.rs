@@ -3,9 +3,12 @@
 use passnet_graph::view::ViewError;
 use std::fmt;
 
+/// What an operation gives.
 pub type Result<T> = std::result::Result<T, TensorError>;
 
+/// Why an operation has no result, in torch's words where it has some.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "fields are what the sentence of their variant names")]
 pub enum TensorError {
     /// Shapes, strides or numbers of dimensions that do not fit.
     Shape(String),

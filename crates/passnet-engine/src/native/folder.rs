@@ -9,6 +9,7 @@ use passnet_graph::{DType, Diagnostic, FileName, Graph, GraphFiles};
 
 /// Why a folder's inputs could not be drawn.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "fields are the input's name and what went wrong")]
 pub enum InputError {
     /// The metadata cannot be read.
     Metadata(Vec<Diagnostic>),

@@ -18,6 +18,7 @@ pub const DEFAULT_SEED: u64 = 123;
 
 /// What the metadata files say about one input.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "fields are those of a class in `weight_meta.py`")]
 pub struct InputMeta {
     pub class_name: String,
     pub name: String,

@@ -10,14 +10,19 @@ use std::time::Duration;
 /// What one node cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NodeCost {
+    /// The node's name.
     pub name: String,
+    /// The operation as the graph spells it.
     pub operation: String,
+    /// The line in the graph's text.
     pub line: u32,
+    /// The class of the operation, `pass` for a replaced region.
     pub class: &'static str,
     /// The shortest of all runs.
     pub time: Duration,
     /// Bytes of the tensors it reads and of those it makes; none for a view.
     pub bytes: u64,
+    /// Floating-point operations, where they can be counted.
     pub flops: u64,
 }
 

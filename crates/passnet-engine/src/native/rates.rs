@@ -16,6 +16,7 @@ const LARGE: u64 = 128 << 20;
 const SIDE: usize = 512;
 const PRODUCTS: usize = 3;
 
+/// What this machine reaches at most.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
     /// Bytes a second of a large copy, read and written.
@@ -25,6 +26,7 @@ pub struct Rates {
 }
 
 impl Rates {
+    /// Copies and multiplies now, on all cores.
     pub fn measure() -> Result<Self> {
         Ok(Rates {
             bandwidth: LARGE as f64 / copy_seconds(LARGE),

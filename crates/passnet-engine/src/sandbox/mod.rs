@@ -30,7 +30,9 @@ use std::time::Duration;
 /// A program to run, and what it may see and use.
 #[derive(Debug, Clone)]
 pub struct Job {
+    /// What is run; inside it has the path that it has outside.
     pub program: PathBuf,
+    /// Its arguments.
     pub arguments: Vec<OsString>,
     /// The whole environment; nothing is inherited.
     pub environment: Vec<(String, String)>,
@@ -38,7 +40,9 @@ pub struct Job {
     pub readable: Vec<PathBuf>,
     /// Devices beyond `/dev/null` and its like.
     pub devices: Option<Devices>,
+    /// What it reads from its standard input.
     pub input: Vec<u8>,
+    /// What it may use.
     pub limits: Limits,
 }
 
@@ -60,6 +64,7 @@ impl Job {
 /// space without a limit (a driver reserves terabytes that it never fills; its memory is bounded nevertheless).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Devices {
+    /// The device files.
     pub files: Vec<PathBuf>,
     /// Below `/proc` or `/sys`, read-only; what a machine lacks is left out.
     pub seen: Vec<PathBuf>,
@@ -67,13 +72,16 @@ pub struct Devices {
     pub libraries: Vec<PathBuf>,
 }
 
+/// What a job may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
+    /// From its start to its end.
     pub time: Duration,
     /// Bytes that all its processes may hold together, and address space of each (without devices: see [`Devices`]).
     pub memory: u64,
+    /// Processes and threads at a time.
     pub processes: u32,
-    pub open_files: u32,
+    pub(crate) open_files: u32,
     /// Bytes of its temporary folder, which lies in memory.
     pub scratch: u64,
     /// Bytes it may print; errors beyond a few kilobytes are dropped.
@@ -96,7 +104,9 @@ impl Default for Limits {
 /// What a program left behind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
+    /// How it ended.
     pub ending: Ending,
+    /// What it wrote to its standard output.
     pub output: Vec<u8>,
     /// What it said on its error stream, cut to the end of it.
     pub errors: String,
@@ -105,12 +115,17 @@ pub struct Finished {
 /// How a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
+    /// By itself, with this status.
     Exit(i32),
+    /// Killed by this signal.
     Signal(i32),
     /// It was stopped for taking too much of this.
     Time,
+    /// It took more memory than it may.
     Memory,
+    /// It started more processes than it may.
     Processes,
+    /// It wrote more than it may.
     Output,
 }
 
@@ -132,6 +147,7 @@ impl fmt::Display for Ending {
 pub struct Refusal {
     /// What could not be set up.
     pub layer: &'static str,
+    /// Why, in the kernel's words where it has some.
     pub reason: String,
     /// How a person may enable it.
     pub hint: &'static str,
@@ -179,6 +195,7 @@ impl Sandbox {
         }
     }
 
+    /// Which walls stand on this machine.
     pub fn layers(&self) -> Layers {
         self.layers
     }

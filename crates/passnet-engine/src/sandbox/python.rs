@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 /// A Python that a person chose, asked once about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interpreter {
+    /// The interpreter itself.
     pub executable: PathBuf,
     /// `3.12.1`.
     pub version: String,

@@ -8,7 +8,9 @@ use std::time::Duration;
 pub struct Check {
     /// `files`, `network`, `processes`, `memory`, `time`, `devices`, `output` or `work`.
     pub area: &'static str,
+    /// What is so inside.
     pub claim: String,
+    /// Whether the trial bore it out.
     pub holds: bool,
 }
 

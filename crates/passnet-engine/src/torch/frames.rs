@@ -19,7 +19,9 @@ const PIECE: u64 = 64 << 20;
 /// One message.
 #[derive(Debug)]
 pub struct Frame {
+    /// What is asked or answered.
     pub message: Map<String, Json>,
+    /// Elements of tensors that go with it.
     pub bytes: Vec<u8>,
 }
 

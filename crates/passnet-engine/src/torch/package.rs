@@ -55,6 +55,7 @@ impl Package {
         Ok(package)
     }
 
+    /// Where it was unpacked.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -3,7 +3,7 @@
 use crate::engine::{EngineError, ErrorKind};
 use passnet_graph::graph::{Replacement, Target};
 use passnet_graph::print::print_model;
-use passnet_graph::{Arg, Device, Graph, NodeKind};
+use passnet_graph::{Arg, Device, Graph};
 
 /// A graph's text, and what its calls of `passnet_plan_0`, `passnet_plan_1`, … stand for.
 #[derive(Debug)]
@@ -15,39 +15,30 @@ pub(super) struct GraphText {
 /// Prints a graph for a device.
 pub(super) fn print(graph: &Graph, device: Device) -> Result<GraphText, EngineError> {
     let mut replaced = Vec::new();
-    let mut copy = Graph::new();
-    for node in graph.nodes() {
-        match &node.kind {
-            NodeKind::Placeholder(annotation) => {
-                copy.push_placeholder(node.name.clone(), *annotation, node.line);
+    let mut copy = graph.clone();
+    for (id, call) in copy.calls_mut() {
+        for arg in call.args.iter_mut().chain(call.kwargs.iter_mut().map(|(_, arg)| arg)) {
+            place(arg, device);
+        }
+        match &mut call.target {
+            Target::Known(_) => {}
+            Target::Unknown { .. } => {
+                let node = graph.node(id);
+                return Err(EngineError {
+                    kind: ErrorKind::Unsupported,
+                    node: node.name.to_string(),
+                    operation: call.target.to_string(),
+                    line: node.line,
+                    message: "the table of operations does not know it".into(),
+                });
             }
-            NodeKind::Call(call) => {
-                let mut call = call.clone();
-                for arg in call.args.iter_mut().chain(call.kwargs.iter_mut().map(|(_, arg)| arg)) {
-                    place(arg, device);
-                }
-                match &mut call.target {
-                    Target::Known(_) => {}
-                    Target::Unknown { .. } => {
-                        return Err(EngineError {
-                            kind: ErrorKind::Unsupported,
-                            node: node.name.to_string(),
-                            operation: call.target.to_string(),
-                            line: node.line,
-                            message: "the table of operations does not know it".into(),
-                        });
-                    }
-                    Target::Replacement(replacement) => {
-                        let name = format!("passnet_plan_{}", replaced.len());
-                        replaced.push((**replacement).clone());
-                        replacement.wrapper = name.into();
-                    }
-                }
-                copy.push_call(node.name.clone(), call, node.line);
+            Target::Replacement(replacement) => {
+                let name = format!("passnet_plan_{}", replaced.len());
+                replaced.push((**replacement).clone());
+                replacement.wrapper = name.into();
             }
         }
     }
-    copy.outputs.clone_from(&graph.outputs);
     Ok(GraphText { text: print_model(&copy), replaced })
 }
 

@@ -54,12 +54,17 @@ pub struct WorkerOptions {
 /// What the worker says of itself.
 #[derive(Debug, Clone, Default)]
 pub struct WorkerInfo {
+    /// The version.
     pub python: String,
+    /// The version.
     pub torch: String,
+    /// The version; `None` where Triton is not installed.
     pub triton: Option<String>,
     /// The CUDA that PyTorch was built for.
     pub cuda: Option<String>,
+    /// As the device calls itself.
     pub device: String,
+    /// NVIDIA's compute capability.
     pub capability: Option<[u32; 2]>,
 }
 

@@ -59,19 +59,23 @@ impl Default for Settings {
 /// What runs a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupKind {
+    /// Loops over elements without a sum.
     Pointwise,
+    /// Loops with a sum or another reduction.
     Reduction,
+    /// A call of a library that nothing joins, such as a matrix product.
     Library,
 }
 
 /// Operations that run as one kernel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KernelGroup {
+    /// What kind of kernel it becomes.
     pub kind: GroupKind,
     /// Op indices, ascending; a view belongs to no group.
     pub ops: Vec<usize>,
-    pub bytes_read: i64,
-    pub bytes_written: i64,
+    pub(crate) bytes_read: i64,
+    pub(crate) bytes_written: i64,
 }
 
 /// The kernels launched for each prefix: entry `k` belongs to the first `k + 1` operations.
@@ -79,6 +83,7 @@ pub fn kernel_counts(graph: &Graph, types: &Inference) -> Vec<u32> {
     kernel_counts_with(graph, types, Settings::default())
 }
 
+/// As [`kernel_counts`], by other settings than TorchInductor's defaults.
 pub fn kernel_counts_with(graph: &Graph, types: &Inference, settings: Settings) -> Vec<u32> {
     let plan = lifetimes::plan(graph, types);
     let mut walk = Walk::new(graph, types, &plan, settings);

@@ -7,10 +7,12 @@ use crate::dtype::{DType, Device};
 pub struct NodeId(u32);
 
 impl NodeId {
+    /// The node at this place of the graph.
     pub fn new(index: usize) -> Self {
         NodeId(u32::try_from(index).unwrap_or(u32::MAX))
     }
 
+    /// Its place among the nodes of the graph.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -19,18 +21,29 @@ impl NodeId {
 /// An argument of a call, or a returned value.
 #[derive(Debug, Clone)]
 pub enum Arg {
+    /// The value of an earlier node.
     Node(NodeId),
+    /// Python's `None`.
     None,
+    /// A literal.
     Bool(bool),
+    /// A literal; sizes and dimensions, too.
     Int(i64),
+    /// A literal, which may be infinite or NaN.
     Float(f64),
+    /// A literal.
     Str(Box<str>),
+    /// A type of torch, as an argument.
     Dtype(DType),
+    /// A device of torch, as an argument.
     Device(Device),
+    /// `...` in a subscript.
     Ellipsis,
     /// `slice(start, stop, step)`.
     Slice(Box<[Arg; 3]>),
+    /// A tuple, which may hold nodes.
     Tuple(Vec<Arg>),
+    /// A list, which may hold nodes.
     List(Vec<Arg>),
     /// Another constant of torch, by its name: `torch.channels_last`, `torch.strided`.
     Constant(Box<str>),
@@ -57,6 +70,7 @@ impl PartialEq for Arg {
 }
 
 impl Arg {
+    /// The node, where the argument is one.
     pub fn as_node(&self) -> Option<NodeId> {
         match self {
             Arg::Node(id) => Some(*id),
@@ -73,6 +87,7 @@ impl Arg {
         }
     }
 
+    /// A float or an integer as a float.
     pub fn as_float(&self) -> Option<f64> {
         match self {
             Arg::Float(value) => Some(*value),
@@ -80,6 +95,7 @@ impl Arg {
         }
     }
 
+    /// The truth, where the argument is a literal one.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Arg::Bool(value) => Some(*value),
@@ -88,6 +104,7 @@ impl Arg {
         }
     }
 
+    /// The text, where the argument is one.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Arg::Str(value) => Some(value),
@@ -103,6 +120,7 @@ impl Arg {
         }
     }
 
+    /// Whether it is the literal `None`.
     pub fn is_none(&self) -> bool {
         matches!(self, Arg::None)
     }
@@ -116,6 +134,7 @@ impl Arg {
         }
     }
 
+    /// Visits every node in it, at any depth, in order.
     #[inline]
     pub fn for_each_node(&self, visit: &mut impl FnMut(NodeId)) {
         match self {

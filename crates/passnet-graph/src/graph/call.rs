@@ -7,9 +7,11 @@ use crate::ops::Op;
 /// One operation: what is called, and with what.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Call {
+    /// What is called.
     pub target: Target,
     /// For methods, attribute reads and operators the receiver is the first argument.
     pub args: Vec<Arg>,
+    /// Named arguments, in the order of the text.
     pub kwargs: Vec<(Box<str>, Arg)>,
 }
 

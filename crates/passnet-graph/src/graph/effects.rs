@@ -21,6 +21,7 @@ pub struct Effects {
 }
 
 impl Effects {
+    /// Follows views and writes through the graph once.
     pub fn of(graph: &Graph) -> Self {
         Self::with(graph, |_, call| call.bind().ok())
     }
@@ -96,6 +97,7 @@ impl Effects {
         find(&self.roots, a) == find(&self.roots, b)
     }
 
+    /// The earliest value that may share memory with it, or itself.
     pub fn root(&self, id: NodeId) -> NodeId {
         find(&self.roots, id)
     }
@@ -111,6 +113,7 @@ impl Effects {
         graph.calls().any(|(id, _)| self.writes(id).any(is_input))
     }
 
+    /// Whether the call writes into an argument.
     pub fn mutates(&self, id: NodeId) -> bool {
         !self.writes[id.index()].is_empty()
     }

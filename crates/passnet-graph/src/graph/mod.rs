@@ -28,9 +28,12 @@ pub struct Graph {
     pub outputs: Vec<Arg>,
 }
 
+/// One value: an argument of `forward`, or the result of one operation.
 #[derive(Debug, Clone)]
 pub struct Node {
+    /// Unique in the graph, and a label for people.
     pub name: Box<str>,
+    /// Where the value comes from.
     pub kind: NodeKind,
     /// Line of the statement in the source it was read from; 0 for nodes made otherwise.
     pub line: u32,
@@ -43,43 +46,56 @@ impl PartialEq for Node {
     }
 }
 
+/// Where a value comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NodeKind {
+    /// An argument of `forward`.
     Placeholder(Annotation),
+    /// The result of an operation.
     Call(Call),
 }
 
 /// The annotation of a forward argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Annotation {
+    /// The argument is named and no more.
     #[default]
     None,
+    /// `torch.Tensor`.
     Tensor,
+    /// `torch.nn.parameter.Parameter`: a weight of the model.
     Parameter,
+    /// `torch.SymInt`: a size that changes from call to call.
     SymInt,
 }
 
 impl Graph {
+    /// A graph without nodes.
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// All nodes, placeholders first.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
+    /// The node with this id; ids come from this graph.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]
     }
 
+    /// The ids of all nodes, in order.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
         (0..self.nodes.len()).map(NodeId::new)
     }
 
+    /// How many arguments `forward` has.
     pub fn placeholder_count(&self) -> usize {
         self.placeholders
     }
 
+    /// The arguments of `forward`, in order.
     pub fn placeholders(&self) -> &[Node] {
         &self.nodes[..self.placeholders]
     }
@@ -94,6 +110,15 @@ impl Graph {
         )
     }
 
+    /// The calls, to be changed in place. What a call refers to must stay before it.
+    pub fn calls_mut(&mut self) -> impl Iterator<Item = (NodeId, &mut Call)> {
+        self.nodes.iter_mut().enumerate().filter_map(|(index, node)| match &mut node.kind {
+            NodeKind::Call(call) => Some((NodeId::new(index), call)),
+            NodeKind::Placeholder(_) => None,
+        })
+    }
+
+    /// The call of a node; `None` for placeholders.
     pub fn call(&self, id: NodeId) -> Option<&Call> {
         match &self.nodes.get(id.index())?.kind {
             NodeKind::Call(call) => Some(call),
@@ -123,6 +148,7 @@ impl Graph {
         self.push(Node { name: name.into(), kind: NodeKind::Placeholder(annotation), line })
     }
 
+    /// Appends a call; what it refers to must be there.
     pub fn push_call(&mut self, name: impl Into<Box<str>>, call: Call, line: u32) -> NodeId {
         self.push(Node { name: name.into(), kind: NodeKind::Call(call), line })
     }

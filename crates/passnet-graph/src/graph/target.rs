@@ -5,11 +5,16 @@ use crate::ops::{self, CalleeKind, Op, Spelling};
 use std::borrow::Cow;
 use std::fmt;
 
+/// What a call calls.
 #[derive(Debug, Clone)]
 pub enum Target {
+    /// An entry of the table of operations, as it was spelled.
     Known(&'static Spelling),
+    /// A name that the table does not know: kept, so that the graph can be printed again.
     Unknown {
+        /// How it is called.
         kind: CalleeKind,
+        /// The name as it was written.
         path: Box<str>,
     },
     /// The wrapper of a pass. With several outputs the call yields a tuple, read by subscripts.
@@ -45,6 +50,7 @@ impl Target {
         }
     }
 
+    /// The operation, where the table knows it.
     pub fn op(&self) -> Option<Op> {
         match self {
             Target::Known(spelling) => Some(spelling.op),
@@ -52,6 +58,7 @@ impl Target {
         }
     }
 
+    /// Whether a function, a method, an operator or an attribute is called.
     pub fn kind(&self) -> CalleeKind {
         match self {
             Target::Known(spelling) => spelling.kind,
@@ -69,6 +76,7 @@ impl Target {
         }
     }
 
+    /// The pass that stands here, where one does.
     pub fn replacement(&self) -> Option<&Replacement> {
         match self {
             Target::Replacement(replacement) => Some(replacement),

@@ -11,6 +11,7 @@ use std::sync::Arc;
 /// One size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dim {
+    /// Its value in the example that the graph was recorded with.
     pub size: i64,
     expr: Option<Arc<Expr>>,
 }
@@ -55,6 +56,7 @@ impl Atom {
 }
 
 impl Dim {
+    /// A size that no symbol changes.
     pub const fn fixed(size: i64) -> Self {
         Dim { size, expr: None }
     }
@@ -68,6 +70,7 @@ impl Dim {
         }
     }
 
+    /// Whether it changes with an input.
     pub fn is_symbolic(&self) -> bool {
         self.expr.is_some()
     }
@@ -85,14 +88,17 @@ impl Dim {
         }
     }
 
+    /// Refused where the value leaves 64 bits, as are all of these.
     pub fn add(&self, other: &Dim) -> Result<Dim, Problem> {
         self.combine(other, self.size.checked_add(other.size), |a, b| a.plus(b, 1))
     }
 
+    /// The difference, which may be negative.
     pub fn sub(&self, other: &Dim) -> Result<Dim, Problem> {
         self.combine(other, self.size.checked_sub(other.size), |a, b| a.plus(b, -1))
     }
 
+    /// The product, kept as an expression while it is small.
     pub fn mul(&self, other: &Dim) -> Result<Dim, Problem> {
         self.combine(other, self.size.checked_mul(other.size), Expr::times)
     }
@@ -120,24 +126,29 @@ impl Dim {
         })
     }
 
+    /// The larger one, an expression where one of them is.
     pub fn max(&self, other: &Dim) -> Result<Dim, Problem> {
         let value = Some(self.size.max(other.size));
         self.combine(other, value, |a, b| Expr::atom(Nonlinear::Max, a, b))
     }
 
+    /// The smaller one, an expression where one of them is.
     pub fn min(&self, other: &Dim) -> Result<Dim, Problem> {
         let value = Some(self.size.min(other.size));
         self.combine(other, value, |a, b| Expr::atom(Nonlinear::Min, a, b))
     }
 
+    /// The sum with a number.
     pub fn offset(&self, by: i64) -> Result<Dim, Problem> {
         self.add(&Dim::fixed(by))
     }
 
+    /// The product with a number.
     pub fn scaled(&self, by: i64) -> Result<Dim, Problem> {
         self.mul(&Dim::fixed(by))
     }
 
+    /// Python's `//` by a number.
     pub fn divided(&self, by: i64) -> Result<Dim, Problem> {
         self.floor_div(&Dim::fixed(by))
     }

@@ -52,10 +52,13 @@ use scope::Scope;
 /// A node that torch would refuse.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
+    /// The call whose type could not be found.
     pub node: NodeId,
+    /// The node's name.
     pub name: Box<str>,
     /// Line of `model.py`; 0 for nodes made otherwise.
     pub line: u32,
+    /// What torch would say, or what is not known.
     pub message: String,
 }
 
@@ -66,10 +69,12 @@ pub struct Inference {
     pub values: Vec<Value>,
     /// What the types assume about symbols.
     pub guards: Vec<Guard>,
+    /// Calls without a type, and why.
     pub failures: Vec<Failure>,
 }
 
 impl Inference {
+    /// What is known of a node's value; [`Value::Unknown`] where nothing is.
     pub fn value(&self, id: NodeId) -> &Value {
         &self.values[id.index()]
     }

@@ -16,10 +16,12 @@ pub enum Problem {
 pub(super) type Inferred<T> = Result<T, Problem>;
 
 impl Problem {
+    /// Torch would raise this.
     pub fn invalid(message: impl Into<String>) -> Self {
         Problem::Invalid(message.into().into_boxed_str())
     }
 
+    /// Nothing is wrong, and nothing can be said.
     pub fn unknown(reason: impl Into<String>) -> Self {
         Problem::Unknown(reason.into().into())
     }

@@ -7,6 +7,7 @@ use super::strides;
 use super::value::{Scalar, Value};
 use crate::dtype::{DType, Device};
 use crate::ops::Op;
+use crate::ops::python::{self, NoFloat};
 
 /// Longest sequence that `[x] * n` and `a + b` may build.
 const MAX_ITEMS: usize = 4096;
@@ -116,10 +117,8 @@ fn numbers(args: &Args, op: Op, left: &Scalar, right: &Scalar) -> Inferred<Value
 }
 
 fn compare(args: &Args, op: Op, left: &Scalar, right: &Scalar) -> Option<Option<bool>> {
-    use std::cmp::Ordering::{Equal, Greater, Less};
-    if !matches!(op, Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge) {
-        return None;
-    }
+    // Nothing but a comparison notes that sizes are equal.
+    python::holds(op, None)?;
     let ordering = match (left.as_dim(), right.as_dim()) {
         (Some(a), Some(b)) => {
             if a.size == b.size {
@@ -132,32 +131,13 @@ fn compare(args: &Args, op: Op, left: &Scalar, right: &Scalar) -> Option<Option<
             _ => return Some(None),
         },
     };
-    Some(Some(match op {
-        Op::Eq => ordering == Some(Equal),
-        Op::Ne => ordering != Some(Equal),
-        Op::Lt => ordering == Some(Less),
-        Op::Le => matches!(ordering, Some(Less | Equal)),
-        Op::Gt => ordering == Some(Greater),
-        _ => matches!(ordering, Some(Greater | Equal)),
-    }))
+    Some(python::holds(op, ordering))
 }
 
 fn float_arithmetic(op: Op, a: f64, b: f64) -> Inferred<f64> {
-    if b == 0.0 && matches!(op, Op::Div | Op::FloorDivide | Op::Remainder) {
-        return Err(Problem::invalid("float division by zero"));
-    }
-    Ok(match op {
-        Op::Add => a + b,
-        Op::Sub => a - b,
-        Op::Rsub => b - a,
-        Op::Mul => a * b,
-        Op::Div => a / b,
-        Op::FloorDivide => (a / b).floor(),
-        Op::Remainder => a - b * (a / b).floor(),
-        Op::Pow => a.powf(b),
-        Op::Maximum => a.max(b),
-        Op::Minimum => a.min(b),
-        _ => return Err(Problem::invalid(format!("{} is not defined for floats", op.name()))),
+    python::floats(op, a, b).map_err(|reason| match reason {
+        NoFloat::DivisionByZero => Problem::invalid("float division by zero"),
+        NoFloat::Undefined => Problem::invalid(format!("{} is not defined for floats", op.name())),
     })
 }
 

@@ -12,7 +12,9 @@ use std::fmt;
 /// A fact about symbols that the inferred types rely on: `left == right`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guard {
+    /// One size of a pair that the graph takes for equal.
     pub left: Dim,
+    /// The other one.
     pub right: Dim,
     /// The node whose inference relied on it first.
     pub(super) node: NodeId,

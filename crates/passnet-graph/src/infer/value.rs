@@ -7,15 +7,21 @@ use serde_json::{Value as Json, json};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
+/// Sizes of a tensor, which may carry symbols.
 pub type Shape = List<Dim>;
+/// Strides in elements, those of the example.
 pub type Strides = List<i64>;
 
 /// A tensor without its elements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TensorType {
+    /// The type of its elements.
     pub dtype: DType,
+    /// Its sizes.
     pub shape: Shape,
+    /// Its strides, as many as there are sizes.
     pub strides: Strides,
+    /// The first element's place in its memory.
     pub offset: i64,
     /// The node whose memory this is; `FRESH` until the result is assigned to one.
     pub(super) origin: u32,
@@ -60,6 +66,7 @@ impl TensorType {
         }
     }
 
+    /// Contiguous, with sizes that no symbol changes.
     pub fn from_sizes(dtype: DType, sizes: &[i64]) -> Self {
         Self::contiguous(dtype, sizes.iter().map(|size| Dim::fixed(*size)).collect::<Shape>())
     }
@@ -83,10 +90,12 @@ impl TensorType {
         !self.mapped.is_empty()
     }
 
+    /// The number of dimensions.
     pub fn rank(&self) -> usize {
         self.shape.len()
     }
 
+    /// The sizes of the example, without symbols.
     pub fn sizes(&self) -> List<i64> {
         self.shape.iter().map(|dim| dim.size).collect()
     }
@@ -101,6 +110,7 @@ impl TensorType {
         self.origin != FRESH && self.origin == other.origin
     }
 
+    /// By torch's rule, for which sizes of one have any stride.
     pub fn is_contiguous(&self) -> bool {
         layout::is_contiguous(&self.shape, &self.strides)
     }
@@ -156,12 +166,16 @@ impl Strided for TensorType {
 /// A Python number; its value may be unknown (`x.item()`).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Scalar {
+    /// `None`: a truth that depends on data.
     Bool(Option<bool>),
+    /// `None`: an integer that depends on data.
     Int(Option<Dim>),
+    /// `None`: a float that depends on data.
     Float(Option<f64>),
 }
 
 impl Scalar {
+    /// The type that it has as a tensor.
     pub fn dtype(&self) -> DType {
         match self {
             Scalar::Bool(_) => DType::Bool,
@@ -170,6 +184,7 @@ impl Scalar {
         }
     }
 
+    /// Its value, where that is known.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Scalar::Bool(value) => value.map(|v| f64::from(u8::from(v))),
@@ -191,15 +206,23 @@ impl Scalar {
 /// Anything a node can produce or take.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
+    /// A tensor, by its type.
     Tensor(TensorType),
+    /// A number of Python.
     Scalar(Scalar),
     /// A list, a tuple or a `torch.Size`.
     Sequence(Vec<Value>),
+    /// Python's `None`.
     None,
+    /// A type of torch.
     Dtype(DType),
+    /// A device; `None` where it is that of a tensor that names none.
     Device(Option<Device>),
+    /// A text of Python.
     Str(Box<str>),
+    /// Start, stop and step of a subscript.
     Slice(Box<[Value; 3]>),
+    /// `...` of a subscript.
     Ellipsis,
     /// A constant of torch that is none of the above, by name: `torch.channels_last`.
     Constant(Box<str>),
@@ -210,22 +233,27 @@ pub enum Value {
 }
 
 impl Value {
+    /// A known integer.
     pub fn int(value: i64) -> Self {
         Value::Scalar(Scalar::Int(Some(Dim::fixed(value))))
     }
 
+    /// An integer that may carry symbols.
     pub fn dim(dim: Dim) -> Self {
         Value::Scalar(Scalar::Int(Some(dim)))
     }
 
+    /// A known float.
     pub fn float(value: f64) -> Self {
         Value::Scalar(Scalar::Float(Some(value)))
     }
 
+    /// A known truth.
     pub fn bool(value: bool) -> Self {
         Value::Scalar(Scalar::Bool(Some(value)))
     }
 
+    /// The type, where the value is a tensor.
     pub fn as_tensor(&self) -> Option<&TensorType> {
         match self {
             Value::Tensor(tensor) => Some(tensor),
@@ -233,6 +261,7 @@ impl Value {
         }
     }
 
+    /// Whether nothing is known of it.
     pub fn is_unknown(&self) -> bool {
         matches!(self, Value::Unknown(_))
     }

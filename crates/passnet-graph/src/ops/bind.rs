@@ -10,7 +10,9 @@ use std::fmt;
 /// A call whose arguments have been assigned to parameters, defaults filled in.
 #[derive(Debug)]
 pub struct Bound<'a> {
+    /// The operation that is called.
     pub op: Op,
+    /// The first signature that fits the arguments.
     pub signature: &'static Signature,
     /// One value per parameter of the signature.
     pub values: SmallVec<[Value<'a>; 8]>,
@@ -18,9 +20,12 @@ pub struct Bound<'a> {
     spelled_in_place: bool,
 }
 
+/// The value of a parameter.
 #[derive(Debug, Clone, Copy)]
 pub enum Value<'a> {
+    /// The call says it.
     Given(&'a Arg),
+    /// The signature says it.
     Default(&'static Arg),
     /// What a variadic parameter collected.
     Rest(&'a [Arg]),
@@ -55,22 +60,27 @@ impl<'a> Bound<'a> {
         }
     }
 
+    /// Whether the signature has such a parameter.
     pub fn has(&self, name: &str) -> bool {
         self.signature.position(name).is_some()
     }
 
+    /// A literal integer, given or by default.
     pub fn int(&self, name: &str) -> Option<i64> {
         self.arg(name).as_int()
     }
 
+    /// A literal number, given or by default.
     pub fn float(&self, name: &str) -> Option<f64> {
         self.arg(name).as_float()
     }
 
+    /// A literal truth; one that is not known counts as false.
     pub fn flag(&self, name: &str) -> bool {
         self.arg(name).as_bool().unwrap_or(false)
     }
 
+    /// The class of the operation.
     pub fn class(&self) -> Class {
         self.op.class()
     }

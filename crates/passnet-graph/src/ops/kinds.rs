@@ -18,8 +18,11 @@ pub enum Class {
     Movement,
     /// Sums of products: matrix multiplication, convolution.
     Contraction,
+    /// Batch, layer, group and instance normalisation.
     Normalisation,
+    /// Maximum and average over windows.
     Pooling,
+    /// Whole attention in one call.
     Attention,
     /// Reads or writes by computed index.
     Indexing,
@@ -27,6 +30,7 @@ pub enum Class {
     Resampling,
     /// Fourier transforms, sorting and decompositions: not expressible as a loop over elements.
     Transform,
+    /// New tensors that no input flows into.
     Creation,
     /// Draws from the random generator.
     Random,
@@ -48,6 +52,7 @@ pub enum Alias {
 }
 
 impl Class {
+    /// As listings of graphs write it.
     pub const fn name(self) -> &'static str {
         match self {
             Class::Pointwise => "pointwise",

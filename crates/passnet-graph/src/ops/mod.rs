@@ -9,6 +9,7 @@ mod bind;
 mod flops;
 mod kinds;
 mod op;
+pub mod python;
 mod signature;
 mod spelling;
 mod table;
@@ -26,7 +27,9 @@ use std::sync::LazyLock;
 /// One operation of the table, as the family files write it.
 #[derive(Debug)]
 pub struct OpSpec {
+    /// Which operation it describes.
     pub op: Op,
+    /// What kind of work it is.
     pub class: Class,
     /// What the result shares with the first argument.
     pub alias: Alias,
@@ -40,7 +43,9 @@ pub struct OpSpec {
 /// A table entry with its signatures parsed.
 #[derive(Debug)]
 pub struct Entry {
+    /// The entry as it is written.
     pub spec: &'static OpSpec,
+    /// Its overloads, parsed, in the order in which they are tried.
     pub signatures: Vec<Signature>,
 }
 
@@ -62,10 +67,12 @@ impl Op {
         &ENTRIES[self as usize]
     }
 
+    /// What kind of work the operation is.
     pub fn class(self) -> Class {
         self.entry().spec.class
     }
 
+    /// What its result shares with its first argument.
     pub fn alias(self) -> Alias {
         self.entry().spec.alias
     }

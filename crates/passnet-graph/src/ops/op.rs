@@ -3,6 +3,7 @@
 /// An operation, whatever its spelling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u16)]
+#[expect(missing_docs, reason = "the table has an entry for each, with all its names")]
 pub enum Op {
     Add,
     Sub,
@@ -375,5 +376,6 @@ pub enum Op {
 }
 
 impl Op {
+    /// One more than the last; tables by operation have this length.
     pub const COUNT: usize = Op::RemoveBatchDim as usize + 1;
 }

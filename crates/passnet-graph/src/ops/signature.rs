@@ -33,18 +33,27 @@ pub enum ParamType {
     Any,
 }
 
+/// A parameter of an overload.
 #[derive(Debug)]
 pub struct Param {
+    /// As torch names it.
     pub name: &'static str,
+    /// What it takes.
     pub ty: ParamType,
+    /// What stands for it where a call leaves it out; `None`: a call must give it.
     pub default: Option<Arg>,
+    /// Whether it stands behind the star.
     pub keyword_only: bool,
+    /// Whether it also takes its items one by one, as in `x.view(2, 3)`.
     pub variadic: bool,
 }
 
+/// One overload of an operation.
 #[derive(Debug)]
 pub struct Signature {
+    /// The notation it was parsed from.
     pub text: &'static str,
+    /// Its parameters, in order.
     pub params: Vec<Param>,
 }
 
@@ -75,6 +84,7 @@ impl Signature {
         Signature { text, params }
     }
 
+    /// The place of a parameter among all.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.params.iter().position(|param| param.name == name)
     }

@@ -20,8 +20,11 @@ pub enum CalleeKind {
 /// One way to write one operation.
 #[derive(Debug)]
 pub struct Spelling {
+    /// How it is called.
     pub kind: CalleeKind,
+    /// The whole name of a function, or that of a method, operator or attribute.
     pub path: &'static str,
+    /// What is meant by it.
     pub op: Op,
     /// Whether this spelling writes its result into the first argument.
     pub mutates: bool,

@@ -18,9 +18,12 @@ pub struct Constraints {
     pub input_shapes: Vec<(String, Vec<ShapeDim>)>,
 }
 
+/// A size as `input_tensor_constraints.py` writes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ShapeDim {
+    /// A number.
     Size(i64),
+    /// The name of a symbol.
     Symbol(String),
 }
 

@@ -10,9 +10,11 @@ use std::collections::BTreeMap;
 /// A graph with everything that is recorded about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GraphFolder {
+    /// What `model.py` computes.
     pub graph: Graph,
     /// One meta per forward argument, in argument order; empty when the folder has no `weight_meta.py`.
     pub metas: Vec<TensorMeta>,
+    /// Which sizes are symbols; empty where the folder has no such file.
     pub constraints: Constraints,
     /// `graph_net.json`.
     pub info: Map<String, Value>,

@@ -20,22 +20,34 @@ pub struct TensorMeta {
     pub class_name: String,
     /// The forward argument this describes.
     pub name: String,
+    /// The name in the model, before extraction renamed it.
     pub original_name: Option<String>,
+    /// The sizes of the example.
     pub shape: Vec<i64>,
+    /// The type of its elements.
     pub dtype: DType,
+    /// Where it was when the graph was recorded.
     pub device: Option<Device>,
+    /// The mean of its elements, where it was recorded.
     pub mean: Option<f64>,
+    /// The standard deviation of its elements, where it was recorded.
     pub std: Option<f64>,
+    /// The elements themselves, of small tensors.
     pub data: Option<Vec<Number>>,
+    /// The smallest element, where it was recorded.
     pub min_val: Option<Number>,
+    /// The largest element, where it was recorded.
     pub max_val: Option<Number>,
 }
 
 /// A recorded number; the kind decides how it is printed.
 #[derive(Debug, Clone, Copy)]
 pub enum Number {
+    /// Of a tensor of truths.
     Bool(bool),
+    /// Of a tensor of integers.
     Int(i64),
+    /// Of a tensor of floats.
     Float(f64),
 }
 
@@ -51,6 +63,7 @@ impl PartialEq for Number {
 }
 
 impl Number {
+    /// Truths are 0 and 1.
     pub fn as_f64(self) -> f64 {
         match self {
             Number::Bool(value) => f64::from(u8::from(value)),
@@ -59,6 +72,7 @@ impl Number {
         }
     }
 
+    /// `None` for floats that are no integer.
     pub fn as_i64(self) -> Option<i64> {
         match self {
             Number::Bool(value) => Some(i64::from(value)),
@@ -89,6 +103,7 @@ impl TensorMeta {
         }
     }
 
+    /// How many elements the sizes give.
     pub fn elements(&self) -> i64 {
         self.shape.iter().product()
     }

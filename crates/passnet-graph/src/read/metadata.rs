@@ -14,7 +14,7 @@ pub fn read_tensor_metas(source: &Source) -> Result<Vec<TensorMeta>, Vec<Diagnos
     }
 }
 
-pub fn read_constraints(source: &Source) -> Result<Constraints, Diagnostic> {
+pub(crate) fn read_constraints(source: &Source) -> Result<Constraints, Diagnostic> {
     match plain::constraints(source.text()) {
         Some(constraints) => Ok(constraints),
         None => parse_constraints(source),

@@ -18,5 +18,6 @@ pub mod python {
 pub use constraints::{Constraints, ShapeDim};
 pub use folder::{GraphFolder, read_folder};
 pub use meta::{Number, TensorMeta};
-pub use metadata::{read_constraints, read_tensor_metas};
+pub(crate) use metadata::read_constraints;
+pub use metadata::read_tensor_metas;
 pub use model::read_model;

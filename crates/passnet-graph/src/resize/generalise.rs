@@ -55,26 +55,16 @@ impl Generalised {
     /// The graph for given values of the symbols; `None` when a size cannot be computed.
     pub fn graph(&self, graph: &Graph, symbols: &impl Fn(&str) -> Option<i64>) -> Option<Graph> {
         let mut sizes = self.sizes.iter();
-        let mut copy = Graph::new();
+        let mut copy = graph.clone();
         let mut missing = false;
-        for node in graph.nodes() {
-            match &node.kind {
-                NodeKind::Placeholder(annotation) => {
-                    copy.push_placeholder(node.name.clone(), *annotation, node.line);
+        for (_, call) in copy.calls_mut() {
+            for_each_literal(call, |arg, _| {
+                match sizes.next().and_then(|size| size.evaluate(symbols)) {
+                    Some(size) => *arg = Arg::Int(size),
+                    None => missing = true,
                 }
-                NodeKind::Call(call) => {
-                    let mut call = call.clone();
-                    for_each_literal(&mut call, |arg, _| {
-                        match sizes.next().and_then(|size| size.evaluate(symbols)) {
-                            Some(size) => *arg = Arg::Int(size),
-                            None => missing = true,
-                        }
-                    });
-                    copy.push_call(node.name.clone(), call, node.line);
-                }
-            }
+            });
         }
-        copy.outputs.clone_from(&graph.outputs);
         (!missing).then_some(copy)
     }
 }

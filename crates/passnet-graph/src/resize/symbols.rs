@@ -98,6 +98,7 @@ fn follows(folder: &GraphFolder, constraints: &Constraints, size: i64) -> bool {
 pub enum NoVariant {
     /// A literal has no value.
     Literal,
+    /// The graph cannot be inferred at these sizes.
     Failure(Failure),
 }
 

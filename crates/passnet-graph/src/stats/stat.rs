@@ -9,9 +9,13 @@ use crate::read::{Number, TensorMeta};
 /// What is known of the elements of a tensor. Unknown bounds are infinite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stat {
+    /// The mean over elements.
     pub mean: f64,
+    /// The standard deviation over elements.
     pub std: f64,
+    /// No element is smaller.
     pub min: f64,
+    /// No element is larger.
     pub max: f64,
 }
 
@@ -20,10 +24,12 @@ const POINTS: i32 = 20;
 const STEP: f64 = 0.2;
 
 impl Stat {
+    /// All elements are alike.
     pub const fn constant(value: f64) -> Self {
         Stat { mean: value, std: 0.0, min: value, max: value }
     }
 
+    /// Gaussian, without bounds.
     pub const fn normal(mean: f64, std: f64) -> Self {
         Stat { mean, std, min: f64::NEG_INFINITY, max: f64::INFINITY }
     }
@@ -39,7 +45,7 @@ impl Stat {
         Stat { mean: p, std: (p * (1.0 - p)).sqrt(), min: 0.0, max: 1.0 }
     }
 
-    pub fn of_elements(elements: impl Iterator<Item = f64> + Clone) -> Option<Self> {
+    pub(crate) fn of_elements(elements: impl Iterator<Item = f64> + Clone) -> Option<Self> {
         let count = elements.clone().count() as f64;
         let mean = elements.clone().sum::<f64>() / count;
         let variance = elements.clone().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
@@ -48,6 +54,7 @@ impl Stat {
         Stat { mean, std: variance.sqrt(), min, max }.checked()
     }
 
+    /// The square of the deviation.
     pub fn variance(self) -> f64 {
         self.std * self.std
     }
@@ -63,6 +70,7 @@ impl Stat {
         usable.then(|| Stat { mean: self.mean.clamp(self.min, self.max), ..self })
     }
 
+    /// The same elements, clamped.
     #[must_use]
     pub fn within(self, min: f64, max: f64) -> Self {
         Stat { min: self.min.max(min), max: self.max.min(max), ..self }
@@ -111,6 +119,7 @@ impl Stat {
         Stat { min, max, ..self.map(&f) }
     }
 
+    /// The sum of two that know nothing of each other.
     pub fn plus(self, other: Self) -> Self {
         Stat {
             mean: self.mean + other.mean,
@@ -120,14 +129,17 @@ impl Stat {
         }
     }
 
+    /// The elements with the other sign.
     pub fn negate(self) -> Self {
         Stat { mean: -self.mean, std: self.std, min: -self.max, max: -self.min }
     }
 
+    /// Every element times a number.
     pub fn scale(self, by: f64) -> Self {
         self.multiply(Stat::constant(by))
     }
 
+    /// The product of two that know nothing of each other.
     pub fn multiply(self, other: Self) -> Self {
         let (a, b) = (self, other);
         let variance = a.variance() * b.variance()
@@ -151,6 +163,7 @@ impl Stat {
         Stat { min: 0.0, ..Stat::normal(mean, variance.sqrt()) }
     }
 
+    /// The quotient of two that know nothing of each other.
     pub fn divide(self, other: Self) -> Self {
         if other.std == 0.0 && other.mean != 0.0 {
             return self.scale(1.0 / other.mean);
@@ -175,6 +188,7 @@ impl Stat {
         }
     }
 
+    /// The mean of so many elements that know nothing of each other.
     pub fn average(self, count: f64) -> Self {
         Stat { std: self.std / count.max(1.0).sqrt(), ..self }
     }

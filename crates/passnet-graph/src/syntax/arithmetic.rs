@@ -6,20 +6,26 @@ use super::ast::Operator;
 /// What an operator on integers gives.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
+    /// Wider than any integer that is kept, so that overflow is seen.
     Int(i128),
+    /// A float of Python.
     Float(f64),
 }
 
 /// Why there is no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoResult {
+    /// The result does not fit into what is kept.
     TooLarge,
+    /// Python raises `ZeroDivisionError`.
     DivisionByZero,
+    /// Python raises `ValueError`.
     NegativeShift,
     /// Numbers of this kind have no such operator.
     Unsupported,
 }
 
+/// Python's result for two integers, which may be a float.
 pub fn integers(op: Operator, x: i128, y: i128) -> Result<Number, NoResult> {
     let divides = matches!(op, Operator::Div | Operator::FloorDiv | Operator::Mod);
     if divides && y == 0 {
@@ -53,6 +59,7 @@ pub fn integers(op: Operator, x: i128, y: i128) -> Result<Number, NoResult> {
     result.map(Number::Int).ok_or(NoResult::TooLarge)
 }
 
+/// Python's result for two floats.
 pub fn floats(op: Operator, x: f64, y: f64) -> Result<f64, NoResult> {
     let divides = matches!(op, Operator::Div | Operator::FloorDiv | Operator::Mod);
     if divides && y == 0.0 {

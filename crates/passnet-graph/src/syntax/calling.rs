@@ -8,13 +8,16 @@ use std::fmt;
 /// Where the value of a parameter comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Given<V, D> {
+    /// The call gave it.
     Value(V),
+    /// The function's own default.
     Default(D),
 }
 
 /// Arguments laid out by parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bound<'p, V, D> {
+    /// Each parameter, in order, with what stands for it.
     pub given: Vec<(&'p str, Given<V, D>)>,
     /// What no parameter took, by position: the items of `*args`.
     pub rest: Vec<V>,
@@ -25,9 +28,13 @@ pub struct Bound<'p, V, D> {
 /// Why arguments do not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Misfit {
+    /// A parameter is given by place and by name.
     Twice(String),
+    /// A parameter without a default is not given.
     Missing(String),
+    /// More values by place than there are parameters.
     TooMany,
+    /// A name that no parameter has.
     Unknown(String),
 }
 

@@ -19,6 +19,7 @@ pub struct Source {
 }
 
 impl Source {
+    /// A text that is read already; the path is for messages.
     pub fn new(path: impl Into<String>, text: impl Into<String>) -> Self {
         Self { path: path.into(), text: text.into(), line_starts: OnceLock::new() }
     }
@@ -47,6 +48,7 @@ impl Source {
         Self::from_bytes(shown, bytes)
     }
 
+    /// Refused where the bytes are no UTF-8, at the first wrong one.
     pub fn from_bytes(path: impl Into<String>, bytes: Vec<u8>) -> Result<Self, Diagnostic> {
         let path = path.into();
         match String::from_utf8(bytes) {
@@ -68,14 +70,17 @@ impl Source {
         }
     }
 
+    /// The path as the caller gave it.
     pub fn path(&self) -> &str {
         &self.path
     }
 
+    /// The whole text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
+    /// The text of a part of the tree.
     pub fn slice(&self, range: TextRange) -> &str {
         self.text.get(range.start().to_usize()..range.end().to_usize()).unwrap_or("")
     }
@@ -97,10 +102,12 @@ impl Source {
         self.text[start as usize..end.max(start as usize)].trim_end_matches('\r')
     }
 
+    /// An error that marks a part of the text.
     pub fn at(&self, range: TextRange, message: impl Into<String>) -> Diagnostic {
         self.locate(range.start().to_usize(), range.end().to_usize(), message.into())
     }
 
+    /// An error at a byte of the text.
     pub fn at_offset(&self, offset: usize, message: impl Into<String>) -> Diagnostic {
         self.locate(offset, offset + 1, message.into())
     }

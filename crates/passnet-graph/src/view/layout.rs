@@ -35,10 +35,12 @@ pub fn channels_last_order(rank: usize) -> impl DoubleEndedIterator<Item = usize
     (1..rank.min(2)).chain((2..rank).rev()).chain(batch)
 }
 
+/// Whether rows follow each other without gaps; strides of sizes of one do not count.
 pub fn is_contiguous<S: Size, P: Step>(shape: &[S], strides: &[P]) -> bool {
     is_dense_in(shape, strides, (0..shape.len()).rev())
 }
 
+/// Whether the layout is that of [`channels_last`], as dense as it.
 pub fn is_channels_last<S: Size, P: Step>(shape: &[S], strides: &[P]) -> bool {
     has_channels(shape.len()) && is_dense_in(shape, strides, channels_last_order(shape.len()))
 }

@@ -4,13 +4,19 @@ use super::{Result, ViewError};
 
 /// A whole number of a rule: its value is always known, and it may remember the symbols that it came from.
 pub trait Number: Clone {
+    /// A number that came from no symbol.
     fn fixed(value: i64) -> Self;
+    /// What it is in the example.
     fn value(&self) -> i64;
+    /// Refused where 64 bits do not hold it, as are all of these.
     fn plus(&self, other: &Self) -> Result<Self>;
+    /// The difference.
     fn minus(&self, other: &Self) -> Result<Self>;
+    /// The product.
     fn times(&self, other: &Self) -> Result<Self>;
     /// Python's `//`; the divisor is not zero.
     fn over(&self, other: &Self) -> Result<Self>;
+    /// The smaller of two.
     fn least(&self, other: &Self) -> Result<Self>;
 
     /// Whether it is more than its value: such a size is kept where an equal one is not.
@@ -21,9 +27,12 @@ pub trait Number: Clone {
 
 /// The size of a dimension as a tensor keeps it.
 pub trait Size: Clone {
+    /// What rules compute with.
     type Number: Number;
 
+    /// The size in the example.
     fn value(&self) -> i64;
+    /// The size as something to compute with.
     fn number(&self) -> Self::Number;
     /// A number that a rule has found to be a size.
     fn from_number(number: Self::Number) -> Self;
@@ -31,12 +40,15 @@ pub trait Size: Clone {
 
 /// A stride or a start, in elements.
 pub trait Step: Copy + Ord {
+    /// Nothing repeated: the stride of an expanded dimension.
     const ZERO: Self;
+    /// The stride of neighbours.
     const ONE: Self;
 
     /// Saturating: a layout that leaves the memory is refused by whoever owns the memory. `by` is not negative where
     /// strides are not.
     fn times(self, by: i64) -> Self;
+    /// Saturating, as `times` is.
     fn plus(self, other: Self) -> Self;
 }
 

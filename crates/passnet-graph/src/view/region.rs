@@ -6,10 +6,14 @@ use super::{List, Number, Result, Size, Step};
 
 /// A tensor as views see it, whoever holds its memory.
 pub trait Strided: Sized {
+    /// What it keeps as a size.
     type Size: Size;
+    /// What it keeps as a stride.
     type Step: Step;
 
+    /// Its sizes.
     fn shape(&self) -> &[Self::Size];
+    /// Its strides, as many as there are sizes.
     fn strides(&self) -> &[Self::Step];
     /// Where its first element lies.
     fn start(&self) -> Self::Step;

@@ -225,8 +225,11 @@ pub fn unflattened<S: Size>(
 /// Places of one dimension: from a start, so many, so far apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run<N> {
+    /// The first place of the dimension.
     pub start: i64,
+    /// How many places.
     pub length: N,
+    /// From one place to the next.
     pub step: i64,
 }
 

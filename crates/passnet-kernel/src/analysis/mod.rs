@@ -17,17 +17,21 @@ use crate::plan::Launch;
 /// Whether a plan writes into a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Written {
+    /// No step reaches it with a store.
     Never,
     /// A store goes through a pointer that could not be traced to one buffer.
     Perhaps,
+    /// A store goes there, whatever the data.
     Certainly,
 }
 
 impl Written {
+    /// Whether a store may go there.
     pub fn is_possible(self) -> bool {
         self != Written::Never
     }
 
+    /// Whether a store is known to go there.
     pub fn is_certain(self) -> bool {
         self == Written::Certainly
     }

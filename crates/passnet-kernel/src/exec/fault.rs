@@ -7,14 +7,19 @@ use std::fmt;
 /// A kernel did something it must not do.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fault {
+    /// What happened.
     pub kind: FaultKind,
+    /// Which statement of the kernel it was.
     pub loc: Loc,
     /// The program that did it.
     pub program: [u32; 3],
 }
 
+/// What a kernel did that it must not do.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "fields say which access it was")]
 pub enum FaultKind {
+    /// An element that the buffer does not have.
     OutOfBounds {
         store: bool,
         /// Index of the buffer in the launch's memory.
@@ -27,10 +32,7 @@ pub enum FaultKind {
         elem: Elem,
     },
     /// Memory read that nothing wrote.
-    Uninitialized {
-        buffer: usize,
-        element: i64,
-    },
+    Uninitialized { buffer: usize, element: i64 },
     /// Two programs of a launch touched one element, and what came of it depends on which was first.
     Race {
         buffer: usize,
@@ -39,14 +41,13 @@ pub enum FaultKind {
         /// The other program's number; several may have been there.
         other: Option<u32>,
     },
-    IndexOverflow {
-        elem: Elem,
-    },
-    GatherIndex {
-        index: i64,
-        size: usize,
-    },
+    /// An index that its type does not hold.
+    IndexOverflow { elem: Elem },
+    /// A `tl.gather` beyond the axis.
+    GatherIndex { index: i64, size: usize },
+    /// `tl.device_assert` failed, with its message.
     Assert(String),
+    /// More iterations than a loop may have.
     EndlessLoop,
     /// The time that was given is over.
     Deadline,
@@ -57,7 +58,9 @@ pub enum FaultKind {
 pub enum Conflict {
     /// Both write, different values.
     WritesWritten,
+    /// One program reads what another one writes.
     ReadsWritten,
+    /// One program writes what another one reads.
     WritesRead,
 }
 

@@ -12,11 +12,14 @@ const SHIFT: u32 = 40;
 /// Memory lent by address, for callers whose buffers may be shared or overlap.
 #[derive(Debug, Clone, Copy)]
 pub struct LentBuffer {
+    /// The first byte.
     pub start: *mut u8,
+    /// How many bytes from there on.
     pub bytes: usize,
 }
 
 impl LentBuffer {
+    /// A buffer without bytes.
     pub const EMPTY: LentBuffer =
         LentBuffer { start: std::ptr::NonNull::dangling().as_ptr(), bytes: 0 };
 }
@@ -37,6 +40,7 @@ unsafe impl Send for Memory<'_> {}
 unsafe impl Sync for Memory<'_> {}
 
 impl<'m> Memory<'m> {
+    /// The buffers of a plan, by number.
     pub fn new(buffers: Vec<&'m mut [u8]>) -> Memory<'m> {
         Memory::of(buffers.into_iter().map(|b| (b.as_mut_ptr(), b.len())))
     }

@@ -6,6 +6,7 @@ use std::time::Instant;
 /// Loop iterations one program may run unless the caller says otherwise.
 const MAX_ITERATIONS: u64 = 1 << 28;
 
+/// How a plan is run.
 #[derive(Debug, Clone, Copy)]
 pub struct RunOptions {
     /// Threads to use at most; results do not depend on it.

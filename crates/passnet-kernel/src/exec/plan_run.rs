@@ -23,8 +23,11 @@ use std::ops::Range;
 /// A run stopped.
 #[derive(Debug, Clone)]
 pub struct RunError {
+    /// The kernel that was running.
     pub kernel: String,
+    /// The file it stands in.
     pub file: String,
+    /// What it did.
     pub fault: Fault,
 }
 
@@ -118,6 +121,7 @@ impl PreparedPlan {
         }
     }
 
+    /// The plan as it was prepared.
     pub fn plan(&self) -> &LaunchPlan {
         &self.plan
     }

@@ -43,8 +43,11 @@ use value::{BlockPtr, Func, Scope, Value};
 /// How one parameter of a kernel is specialised.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ArgSpec {
+    /// A tensor of such elements.
     Pointer(Elem),
+    /// A number of run time.
     Scalar(Elem),
+    /// A number of compile time.
     Const(Const),
 }
 

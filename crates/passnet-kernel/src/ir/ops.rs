@@ -5,7 +5,9 @@ use std::fmt;
 /// A constant of an integer, boolean or float type; the instruction's result type says which.
 #[derive(Debug, Clone, Copy)]
 pub enum Literal {
+    /// Of an integer type, or a truth.
     Int(i64),
+    /// Of a float type.
     Float(f64),
 }
 
@@ -25,15 +27,19 @@ macro_rules! named_ops {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal),+ $(,)? }) => {
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(missing_docs, reason = "the text form names each")]
         pub enum $name { $($(#[$vdoc])* $variant),+ }
 
         impl $name {
+            /// In the order of the text form's table.
             pub const ALL: &'static [$name] = &[$($name::$variant),+];
 
+            /// The name in the text form.
             pub const fn name(self) -> &'static str {
                 match self { $($name::$variant => $text),+ }
             }
 
+            /// By the name in the text form.
             pub fn from_name(name: &str) -> Option<$name> {
                 match name { $($text => Some($name::$variant),)+ _ => None }
             }
@@ -106,6 +112,7 @@ named_ops! {
 
 /// What an instruction does. Arguments in brackets are optional and named by the flags.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "operands and fields are named in the sentence of each operation")]
 pub enum Op {
     Const(Literal),
     ProgramId(u8),

@@ -4,6 +4,8 @@ use super::calls::CallArgs;
 use super::interp::{Interp, Result};
 use super::value::Value;
 use crate::consts::{self, Const, next_power_of_2};
+use passnet_graph::syntax::Ranged;
+use passnet_graph::syntax::arithmetic::{self, Number};
 use passnet_graph::syntax::ast::{CmpOp, Operator};
 use std::cmp::Ordering;
 
@@ -387,13 +389,11 @@ impl<'a> Interp<'a> {
                 let Some([a, b]) = ints.as_deref() else {
                     return Err(self.error(&at, "`triton.cdiv` takes two integers"));
                 };
-                if *b == 0 {
-                    return Err(self.error(&at, "division by zero"));
-                }
-                let value = a
-                    .checked_add(b - 1)
-                    .ok_or_else(|| self.error(&at, "integer does not fit in 64 bits"))?;
-                return Ok(Some(Value::int(value.div_euclid(*b))));
+                let (a, b) = (i128::from(*a), i128::from(*b));
+                return match arithmetic::integers(Operator::FloorDiv, a + b - 1, b) {
+                    Ok(Number::Int(blocks)) => self.fitting(&at, blocks).map(Some),
+                    _ => Err(self.error(&at, "division by zero")),
+                };
             }
             "triton.next_power_of_2" => {
                 let Some([n]) = ints.as_deref() else {
@@ -417,16 +417,32 @@ impl<'a> Interp<'a> {
                 while b != 0 {
                     (a, b) = (b, a % b);
                 }
-                return Ok(Some(Value::int(a as i64)));
+                return self.fitting(&at, i128::from(a)).map(Some);
             }
             _ => {}
         }
-        let Some(name) = path.strip_prefix("math.") else { return Ok(None) };
-        let x = match args.positional.first() {
+        match path.strip_prefix("math.") {
+            Some(name) => self.float_function(name, args),
+            None => Ok(None),
+        }
+    }
+
+    /// An integer, where it is one of those that wrappers compute with.
+    fn fitting(&self, at: &impl Ranged, value: i128) -> Result<Value<'a>> {
+        let fits = i64::try_from(value).map(Value::int);
+        fits.map_err(|_| self.error(at, "integer does not fit in 64 bits"))
+    }
+
+    /// A function of `math` whose first argument is a float.
+    fn float_function(&mut self, name: &str, args: &CallArgs<'a>) -> Result<Option<Value<'a>>> {
+        let at = args.range;
+        let number = |index: usize| match args.positional.get(index) {
             Some(Value::Const(c)) => c.as_float(),
             _ => None,
         };
-        let Some(x) = x else { return Err(self.error(&at, format!("`{path}` takes a number"))) };
+        let Some(x) = number(0) else {
+            return Err(self.error(&at, format!("`math.{name}` takes a number")));
+        };
         let float = |v: f64| Ok(Some(Value::Const(Const::Float(v))));
         match name {
             "ceil" => Ok(Some(Value::int(x.ceil() as i64))),
@@ -436,21 +452,8 @@ impl<'a> Interp<'a> {
             "exp" => float(x.exp()),
             "log2" => float(x.log2()),
             "log10" => float(x.log10()),
-            "log" => match args
-                .positional
-                .get(1)
-                .and_then(|v| self.to_const(v))
-                .and_then(|c| c.as_float())
-            {
-                Some(base) => float(x.ln() / base.ln()),
-                None => float(x.ln()),
-            },
-            "pow" => match args
-                .positional
-                .get(1)
-                .and_then(|v| self.to_const(v))
-                .and_then(|c| c.as_float())
-            {
+            "log" => float(number(1).map_or(x.ln(), |base| x.ln() / base.ln())),
+            "pow" => match number(1) {
                 Some(y) => float(x.powf(y)),
                 None => Err(self.error(&at, "`math.pow` takes two numbers")),
             },

@@ -15,7 +15,9 @@ use std::rc::Rc;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostArg {
+    /// A tensor, by its type.
     Tensor(TensorSpec),
+    /// A number, a text or a tuple.
     Const(Const),
 }
 

@@ -39,8 +39,11 @@ pub const PLAN_VERSION: u32 = 1;
 /// Everything needed to run a wrapper's kernels for one input signature.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LaunchPlan {
+    /// The version of this format.
     pub version: u32,
+    /// What the steps work on, inputs among them.
     pub buffers: Vec<BufferSpec>,
+    /// In order of execution.
     pub steps: Vec<Step>,
     /// What the wrapper returns, flattened.
     pub returns: Vec<View>,
@@ -51,6 +54,7 @@ pub struct LaunchPlan {
 }
 
 impl LaunchPlan {
+    /// The launches among the steps.
     pub fn launches(&self) -> impl Iterator<Item = &Launch> {
         self.steps.iter().filter_map(|step| match step {
             Step::Launch(launch) => Some(launch),
@@ -62,14 +66,18 @@ impl LaunchPlan {
 /// A piece of memory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BufferSpec {
+    /// For messages.
     pub name: String,
+    /// The type of its elements.
     pub dtype: DType,
     /// Length in elements.
     pub elements: u64,
+    /// What is in it at the beginning.
     pub init: Init,
 }
 
 impl BufferSpec {
+    /// The size of its elements together.
     pub fn bytes(&self) -> u64 {
         self.elements.saturating_mul(self.dtype.size() as u64)
     }
@@ -81,43 +89,47 @@ impl BufferSpec {
 pub enum Init {
     /// The wrapper's argument of that index.
     Input(usize),
+    /// Whatever is there: a kernel must write before it reads.
     Uninitialized,
+    /// One number everywhere.
     Fill(Const),
+    /// One number for each element.
     Values(Vec<Const>),
 }
 
 /// A strided window into a buffer; offset and strides count elements.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct View {
+    /// Which buffer of the plan.
     pub buffer: usize,
+    /// The first element's place in it.
     pub offset: i64,
+    /// Its sizes.
     pub shape: Vec<i64>,
+    /// Its strides.
     pub stride: Vec<i64>,
+    /// The type of its elements.
     pub dtype: DType,
 }
 
 impl View {
+    /// How many elements it has.
     pub fn numel(&self) -> i64 {
         self.shape.iter().product()
     }
 }
 
+/// What a plan does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "fields are what the sentence of their variant names")]
 pub enum Step {
+    /// Programs of a kernel.
     Launch(Launch),
     /// Element by element, same shape; made by `.contiguous()`, `.clone()` and `copy_`.
-    Copy {
-        from: View,
-        to: View,
-        line: u32,
-    },
+    Copy { from: View, to: View, line: u32 },
     /// Made by `zero_` and `fill_`.
-    Fill {
-        view: View,
-        value: Const,
-        line: u32,
-    },
+    Fill { view: View, value: Const, line: u32 },
 }
 
 impl Step {
@@ -137,13 +149,17 @@ impl Step {
 /// One kernel launch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Launch {
+    /// The kernel's name.
     pub kernel: String,
     /// Index of the file that defines the kernel.
     pub module: usize,
+    /// Programs along each axis.
     pub grid: [u32; 3],
     /// In the order of the kernel's parameters.
     pub args: Vec<LaunchArg>,
+    /// As `num_warps` of the launch says.
     pub num_warps: u32,
+    /// As `num_stages` of the launch says.
     pub num_stages: u32,
     /// Whether a product and a sum may become one operation with one rounding; a GPU compiler asks.
     #[serde(default = "allowed")]
@@ -158,7 +174,9 @@ pub struct Launch {
     /// What the candidates are timed for: the kernel with the values of `key`, and the types of its tensors.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub key: String,
+    /// The wrapper's file.
     pub file: String,
+    /// The line of the launch, counted from one.
     pub line: u32,
 }
 
@@ -167,20 +185,27 @@ fn allowed() -> bool {
     true
 }
 
+/// An argument of run time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LaunchArg {
+    /// The parameter's name.
     pub name: String,
+    /// What is handed over.
     pub value: ArgValue,
 }
 
+/// What a kernel gets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "fields are the number and its type")]
 pub enum ArgValue {
+    /// A pointer to the first element of a view.
     Buffer(View),
     Int {
         value: i64,
         elem: Elem,
     },
+    /// A float, which Triton hands over as float32.
     Float(#[serde(with = "crate::consts::float_text")] f64),
     /// Compile-time.
     Const(Const),
@@ -189,9 +214,13 @@ pub enum ArgValue {
 /// A candidate of `@triton.autotune`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Config {
+    /// Constants that the configuration sets.
     pub values: Vec<(String, Const)>,
+    /// Warps of a program.
     pub num_warps: u32,
+    /// Stages of software pipelining.
     pub num_stages: u32,
+    /// The most registers of a thread; `None`: as many as the compiler wants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maxnreg: Option<u32>,
 }
@@ -226,6 +255,7 @@ impl Launch {
         }
     }
 
+    /// How many programs the grid has.
     pub fn programs(&self) -> u64 {
         self.grid.iter().map(|&g| u64::from(g)).product()
     }

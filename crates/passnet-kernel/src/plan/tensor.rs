@@ -1,15 +1,20 @@
 //! Tensors as the wrapper sees them: shape, stride, dtype, device, and which buffer they look into.
 
 use super::View;
+use passnet_graph::view::layout;
 use passnet_graph::{DType, Device, DeviceKind};
 use serde::{Deserialize, Serialize};
 
 /// An abstract tensor argument.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TensorSpec {
+    /// Its sizes.
     pub shape: Vec<i64>,
+    /// Its strides, in elements.
     pub stride: Vec<i64>,
+    /// The type of its elements.
     pub dtype: DType,
+    /// Where the wrapper believes it to be.
     pub device: Device,
     /// Whether it begins at an address that 16 divides.
     #[serde(default)]
@@ -22,7 +27,7 @@ impl TensorSpec {
 
     /// A tensor in memory of its own.
     pub fn contiguous(shape: &[i64], dtype: DType, device: Device) -> TensorSpec {
-        let stride = contiguous_strides(shape);
+        let stride = layout::contiguous(shape).into_vec();
         TensorSpec { shape: shape.to_vec(), stride, dtype, device, aligned: true }
     }
 
@@ -50,14 +55,6 @@ pub(super) fn extent(shape: &[i64], stride: &[i64]) -> Option<u64> {
     u64::try_from(last.checked_add(1)?).ok()
 }
 
-pub(super) fn contiguous_strides(shape: &[i64]) -> Vec<i64> {
-    let mut stride = vec![1i64; shape.len()];
-    for i in (0..shape.len().saturating_sub(1)).rev() {
-        stride[i] = stride[i + 1].saturating_mul(shape[i + 1].max(1));
-    }
-    stride
-}
-
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tensor {
     pub(super) buffer: usize,
@@ -83,64 +80,13 @@ impl Tensor {
         }
     }
 
-    /// torch's rule: strides of dimensions of size one do not count.
     pub(super) fn is_contiguous(&self) -> bool {
-        if self.shape.contains(&0) {
-            return true;
-        }
-        let expected = contiguous_strides(&self.shape);
-        (0..self.shape.len()).all(|d| self.shape[d] == 1 || self.stride[d] == expected[d])
+        layout::is_contiguous(&self.shape, &self.stride)
     }
 
-    /// The tensor under another shape without moving data, if that is possible.
-    pub(super) fn viewed(&self, shape: &[i64]) -> Option<Tensor> {
-        if self.numel() == 0 {
-            return Some(Tensor {
-                shape: shape.to_vec(),
-                stride: contiguous_strides(shape),
-                ..self.clone()
-            });
-        }
-        // Group old dimensions into runs that are contiguous among themselves; each run may be cut anew.
-        let old: Vec<(i64, i64)> = self
-            .shape
-            .iter()
-            .copied()
-            .zip(self.stride.iter().copied())
-            .filter(|d| d.0 != 1)
-            .collect();
-        let mut stride = vec![0i64; shape.len()];
-        let mut new = shape.len();
-        let mut index = old.len();
-        while index > 0 {
-            let (mut size, base) = old[index - 1];
-            index -= 1;
-            while index > 0 && old[index - 1].1 == old[index].1.checked_mul(old[index].0)? {
-                size = size.checked_mul(old[index - 1].0)?;
-                index -= 1;
-            }
-            let mut covered = 1i64;
-            while covered < size && new > 0 {
-                new -= 1;
-                stride[new] = base.checked_mul(covered)?;
-                covered = covered.checked_mul(shape[new])?;
-            }
-            if covered != size {
-                return None;
-            }
-        }
-        while new > 0 {
-            new -= 1;
-            if shape[new] != 1 {
-                return None;
-            }
-            stride[new] = if new + 1 < shape.len() {
-                stride[new + 1].saturating_mul(shape[new + 1].max(1))
-            } else {
-                1
-            };
-        }
-        Some(Tensor { shape: shape.to_vec(), stride, ..self.clone() })
+    /// The strides of `empty_like`, of `clone` and of a conversion.
+    pub(super) fn like_strides(&self) -> Vec<i64> {
+        layout::like(&self.shape, &self.stride).into_vec()
     }
 }
 
@@ -159,18 +105,21 @@ mod tests {
         }
     }
 
+    /// Strides as torch gives them for the same calls on the same tensors.
     #[test]
-    fn views_follow_torch() {
-        // Strides as torch 2.11 gives them for the same calls on the same tensors.
-        let t = tensor(&[4, 6], &[6, 1]);
-        assert_eq!(t.viewed(&[2, 2, 6]).map(|v| v.stride), Some(vec![12, 6, 1]));
-        assert_eq!(t.viewed(&[24]).map(|v| v.stride), Some(vec![1]));
-        assert_eq!(t.viewed(&[1, 24, 1]).map(|v| v.stride), Some(vec![24, 1, 1]));
-        let transposed = tensor(&[6, 4], &[1, 6]);
-        assert_eq!(transposed.viewed(&[24]), None);
-        assert_eq!(transposed.viewed(&[2, 3, 4]).map(|v| v.stride), Some(vec![3, 1, 6]));
-        let expanded = tensor(&[3, 5], &[0, 1]);
-        assert_eq!(expanded.viewed(&[15]), None);
+    fn new_tensors_follow_the_layout_of_old_ones() {
+        for (shape, stride, like) in [
+            (&[3, 5][..], &[1, 3][..], &[1, 3][..]),
+            (&[3, 5], &[20, 2], &[5, 1]),
+            (&[3, 5], &[2, 20], &[1, 3]),
+            (&[3, 5, 4], &[0, 1, 5], &[20, 1, 5]),
+            (&[3, 5], &[0, 1], &[5, 1]),
+            (&[3, 5], &[1, 0], &[5, 1]),
+            (&[2, 1, 3], &[3, 99, 1], &[3, 99, 1]),
+            (&[0, 3], &[7, 7], &[7, 7]),
+        ] {
+            assert_eq!(tensor(shape, stride).like_strides(), like, "{shape:?} {stride:?}");
+        }
     }
 
     #[test]

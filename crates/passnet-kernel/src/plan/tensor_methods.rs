@@ -3,7 +3,7 @@
 use super::calls::CallArgs;
 use super::interp::{Interp, Result};
 use super::tensor::Tensor;
-use super::torch_api::{fill_of, preserved_strides};
+use super::torch_api::fill_of;
 use super::value::Value;
 use super::views::permuted;
 use super::{Init, Step};
@@ -85,7 +85,11 @@ impl<'a> Interp<'a> {
             Op::Contiguous if args.named("memory_format").is_some() => Err(self
                 .outside(&at, "`contiguous` with a memory format is not supported in a wrapper")),
             Op::Contiguous if t.is_contiguous() => same(),
-            Op::Contiguous | Op::Clone => self.copied(&at, t),
+            Op::Contiguous => self.copied(&at, t, None, t.dtype),
+            Op::Clone => {
+                let stride = self.layout_like(t, args)?;
+                self.copied(&at, t, stride, t.dtype)
+            }
             Op::NewEmpty | Op::NewZeros | Op::NewOnes | Op::NewFull => self.new_like(t, op, args),
             Op::To | Op::Type | Op::TypeAs => self.to(t, args),
             Op::Zero => self.filled(&at, t, Const::Int(0)),
@@ -142,9 +146,17 @@ impl<'a> Interp<'a> {
         self.outside(at, format!("`.{name}()` reads tensor data: a wrapper sees shapes only"))
     }
 
-    pub(super) fn copied(&mut self, at: &impl Ranged, t: &Rc<Tensor>) -> Result<Value<'a>> {
-        let copy =
-            self.allocate(at, "copy", &t.shape, None, t.dtype, t.device, Init::Uninitialized)?;
+    /// The same elements in a buffer of their own, contiguous where no strides are given.
+    pub(super) fn copied(
+        &mut self,
+        at: &impl Ranged,
+        t: &Rc<Tensor>,
+        stride: Option<Vec<i64>>,
+        dtype: DType,
+    ) -> Result<Value<'a>> {
+        let name = if dtype == t.dtype { "copy" } else { "converted" };
+        let init = Init::Uninitialized;
+        let copy = self.allocate(at, name, &t.shape, stride, dtype, t.device, init)?;
         if let Value::Tensor(to) = &copy
             && t.numel() > 0
         {
@@ -243,16 +255,7 @@ impl<'a> Interp<'a> {
                 self.outside(at, format!("a wrapper cannot convert {} to {dtype}", t.dtype))
             );
         }
-        let stride = Some(preserved_strides(t));
-        let init = Init::Uninitialized;
-        let copy = self.allocate(at, "converted", &t.shape, stride, dtype, t.device, init)?;
-        if let Value::Tensor(to) = &copy
-            && t.numel() > 0
-        {
-            let line = self.line(at);
-            self.push_step(at, Step::Copy { from: t.view(), to: to.view(), line })?;
-        }
-        Ok(copy)
+        self.copied(at, t, Some(t.like_strides()), dtype)
     }
 }
 

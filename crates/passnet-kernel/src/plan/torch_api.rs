@@ -2,13 +2,14 @@
 
 use super::calls::CallArgs;
 use super::interp::{Interp, Result};
-use super::tensor::{Tensor, contiguous_strides, extent};
+use super::tensor::{Tensor, extent};
 use super::value::Value;
 use super::{BufferSpec, Init};
 use crate::consts::Const;
 use passnet_graph::graph::CalleeKind;
 use passnet_graph::ops::{Op, spelling};
 use passnet_graph::syntax::Ranged;
+use passnet_graph::view::layout;
 use passnet_graph::{DType, Device};
 use std::rc::Rc;
 
@@ -210,11 +211,31 @@ impl<'a> Interp<'a> {
             fill_of(op)
         };
         let (dtype, device) = self.like(&t, args)?;
-        // torch keeps the strides of dense, non-overlapping tensors and packs all others in their stride order.
-        let stride = preserved_strides(&t);
-        let contiguous = matches!(args.named("memory_format"), Some(Value::Path(p)) if &*p == "torch.contiguous_format");
-        let stride = if contiguous { None } else { Some(stride) };
+        let stride = self.layout_like(&t, args)?;
         self.allocate(&at, "buffer", &t.shape, stride, dtype, device, init)
+    }
+
+    /// The strides of a new tensor like another one, by the memory format that the call names; `None`: contiguous.
+    pub(super) fn layout_like(&self, t: &Tensor, args: &CallArgs<'a>) -> Result<Option<Vec<i64>>> {
+        let format = match args.named("memory_format") {
+            None => return Ok(Some(t.like_strides())),
+            Some(Value::Path(path)) => path,
+            Some(other) => {
+                let found = other.describe();
+                return Err(self.error(&args.range, format!("{found} is no memory format")));
+            }
+        };
+        match (&*format, t.shape.len()) {
+            ("torch.preserve_format", _) => Ok(Some(t.like_strides())),
+            ("torch.contiguous_format", _) => Ok(None),
+            ("torch.channels_last", 4) | ("torch.channels_last_3d", 5) => {
+                Ok(Some(layout::channels_last(&t.shape).into_vec()))
+            }
+            (format, rank) => {
+                Err(self
+                    .outside(&args.range, format!("`{format}` is no layout of {rank} dimensions")))
+            }
+        }
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -231,7 +252,7 @@ impl<'a> Interp<'a> {
         if let Some(bad) = shape.iter().find(|&&d| d < 0) {
             return Err(self.error(at, format!("negative size {bad}")));
         }
-        let stride = stride.unwrap_or_else(|| contiguous_strides(shape));
+        let stride = stride.unwrap_or_else(|| layout::contiguous(shape).into_vec());
         let Some(elements) = extent(shape, &stride) else {
             return Err(self.error(at, "this shape does not fit in memory"));
         };
@@ -299,22 +320,4 @@ fn natural_dtype(c: &Const) -> DType {
         Const::Int(_) => DType::Int64,
         _ => DType::Float32,
     }
-}
-
-/// What `empty_like` gives: the same strides when the tensor is dense, otherwise packed in stride order.
-pub(super) fn preserved_strides(t: &Tensor) -> Vec<i64> {
-    let mut order: Vec<usize> = (0..t.shape.len()).collect();
-    // Stable: equal strides keep their dimension order, larger strides come first.
-    order.sort_by(|&a, &b| t.stride[b].cmp(&t.stride[a]));
-    if t.stride.iter().zip(&t.shape).any(|(&s, &d)| s == 0 && d > 1) {
-        return contiguous_strides(&t.shape);
-    }
-    let mut stride = vec![1i64; t.shape.len()];
-    let mut next = 1i64;
-    for &d in order.iter().rev() {
-        stride[d] = next;
-        next = next.saturating_mul(t.shape[d].max(1));
-    }
-    let same = (0..t.shape.len()).all(|d| t.shape[d] <= 1 || stride[d] == t.stride[d]);
-    if same { t.stride.clone() } else { stride }
 }

@@ -27,10 +27,12 @@ const MAX_CANDIDATES: usize = 256;
 pub struct Choices(BTreeMap<String, usize>);
 
 impl Choices {
+    /// The configuration that was chosen for a key.
     pub fn get(&self, key: &str) -> Option<usize> {
         self.0.get(key).copied()
     }
 
+    /// Remembers the configuration that is best for a key.
     pub fn set(&mut self, key: &str, config: usize) {
         self.0.insert(key.to_string(), config);
     }

@@ -40,6 +40,7 @@ const MAX_SMALL: u32 = 1024;
 pub struct PlanError {
     /// Where it stands, as in `steps[2].launch.args[0].value.buffer.stride[1]`.
     pub field: String,
+    /// What is wrong with it.
     pub message: String,
 }
 

@@ -63,7 +63,7 @@ impl<'a> Interp<'a> {
                 let sizes = self.shape(&at, &args.get(1, "sizes").unwrap_or(Value::NONE))?;
                 let split = shape::unflattened(&t.shape, d, &sizes, i64::eq);
                 let split = self.ruled(&at, split)?;
-                return self.reshaped(&at, t, &split);
+                return self.reshaped(&at, t, split);
             }
             Op::Unsqueeze => {
                 let d = self.dim_arg(args, 0, "dim", rank + 1)?;
@@ -142,22 +142,27 @@ impl<'a> Interp<'a> {
         };
         let shape = self.ruled(&at, shape::resolved(&t.shape, &sizes, i64::eq))?;
         if matches!(op, Op::View | Op::ViewAs) {
-            return match t.viewed(&shape) {
+            return match region::reshaped(&**t, shape) {
                 Some(v) => Ok(one(v)),
                 None => Err(self
                     .error(&at, "`view` would have to move data")
                     .with_hint("use `reshape`")),
             };
         }
-        self.reshaped(&at, t, &shape)
+        self.reshaped(&at, t, shape)
     }
 
-    fn reshaped(&mut self, at: &impl Ranged, t: &Rc<Tensor>, shape: &[i64]) -> Result<Value<'a>> {
-        if let Some(v) = t.viewed(shape) {
+    fn reshaped(
+        &mut self,
+        at: &impl Ranged,
+        t: &Rc<Tensor>,
+        shape: List<i64>,
+    ) -> Result<Value<'a>> {
+        if let Some(v) = region::reshaped(&**t, shape.clone()) {
             return Ok(one(v));
         }
-        match self.copied(at, t)? {
-            Value::Tensor(copy) => match copy.viewed(shape) {
+        match self.copied(at, t, None, t.dtype)? {
+            Value::Tensor(copy) => match region::reshaped(&*copy, shape) {
                 Some(v) => Ok(one(v)),
                 None => Err(self.error(at, "shape does not fit")),
             },
@@ -176,7 +181,7 @@ impl<'a> Interp<'a> {
             ),
         };
         match self.ruled(&at, shape::flattened(&t.shape, start, end))? {
-            Some(shape) => self.reshaped(&at, t, &shape),
+            Some(shape) => self.reshaped(&at, t, shape),
             None => Ok(Value::Tensor(Rc::clone(t))),
         }
     }

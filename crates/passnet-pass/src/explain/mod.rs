@@ -22,9 +22,12 @@ use serde::Serialize;
 /// Differences that are overlooked at most while the closest place is looked for.
 const EDITS: usize = 3;
 
+/// Why a pass matches a graph nowhere, or where it comes closest.
 #[derive(Debug, Clone, Serialize)]
 pub struct Explanation {
+    /// The name of the pass.
     pub pass: String,
+    /// The name of the graph.
     pub graph: String,
     /// Number of places where the pass matches; the rest is about why there is none.
     pub matches: usize,
@@ -32,9 +35,11 @@ pub struct Explanation {
     pub reason: String,
     /// How many operations of the pattern found a counterpart at the closest place, of how many.
     pub matched: usize,
+    /// How many operations the pattern has.
     pub operations: usize,
     /// Whether the pass would match there but for the differences listed.
     pub complete: bool,
+    /// What to change at the closest place.
     pub differences: Vec<Explained>,
     /// The operations of the pattern beside their counterparts.
     pub alignment: Vec<Aligned>,
@@ -43,17 +48,24 @@ pub struct Explanation {
 /// One difference in words.
 #[derive(Debug, Clone, Serialize)]
 pub struct Explained {
+    /// The kind of difference, as a word that programs compare.
     pub kind: &'static str,
+    /// What is different, in one sentence.
     pub message: String,
     /// What to change in the pattern.
     pub change: String,
+    /// Where the pattern says it.
     pub pattern: Place,
+    /// Where the graph says it, where it does.
     pub graph: Option<Place>,
 }
 
+/// A pair of operations that were laid on each other.
 #[derive(Debug, Clone, Serialize)]
 pub struct Aligned {
+    /// The pattern's side.
     pub pattern: Place,
+    /// The graph's side; `None` where nothing stands there.
     pub graph: Option<Place>,
     /// Whether this pair is free of differences.
     pub fits: bool,
@@ -62,8 +74,11 @@ pub struct Aligned {
 /// A graph with its name and, if it was read from a file, its text.
 #[derive(Debug, Clone, Copy)]
 pub struct NamedGraph<'a> {
+    /// How messages call it.
     pub name: &'a str,
+    /// What is matched.
     pub graph: &'a Graph,
+    /// Its text, for lines and columns.
     pub source: Option<&'a Source>,
 }
 

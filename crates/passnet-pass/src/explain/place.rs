@@ -11,11 +11,14 @@ use serde::Serialize;
 /// Longest piece of text shown for one operation.
 const SHOWN: usize = 88;
 
+/// Where something is written.
 #[derive(Debug, Clone, Serialize)]
 pub struct Place {
+    /// The path as messages give it.
     pub file: String,
     /// Counted from 1; 0 where the node was not read from a file.
     pub line: usize,
+    /// The statement itself.
     pub text: String,
 }
 

@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// What one graph says about a pass.
 #[derive(Debug, Clone)]
 pub struct Observation {
+    /// Where it matches, in order.
     pub matches: Vec<Site>,
     /// Why there is none, in one sentence.
     pub reason: Option<String>,
@@ -88,14 +89,21 @@ fn dtype(types: &Inference, arg: &Arg) -> Option<String> {
 /// What a corpus says about a pass.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Generality {
+    /// The name of the pass.
     pub pass: String,
+    /// How many graphs were looked at.
     pub graphs: usize,
+    /// How many of them it matches.
     pub graphs_matched: usize,
+    /// Matches in all graphs together.
     pub matches: usize,
+    /// Models with a match.
     pub models_matched: usize,
+    /// Different structures among the graphs with a match.
     pub structures_matched: usize,
     /// Shapes and dtypes of the arguments, with the number of matches that have them.
     pub taps: BTreeMap<String, usize>,
+    /// Types of the arguments, with the number of arguments that have them.
     pub dtypes: BTreeMap<String, usize>,
     /// Single changes that would make more graphs match, with how many and an example.
     pub near_misses: BTreeMap<String, NearMissCount>,
@@ -107,14 +115,19 @@ pub struct Generality {
     structures: BTreeSet<[u8; 32]>,
 }
 
+/// Graphs that the pass would match after one and the same change.
 #[derive(Debug, Clone, Serialize)]
 pub struct NearMissCount {
+    /// How many there are.
     pub graphs: usize,
+    /// The name of one of them.
     pub example: String,
+    /// What would have to change in the pattern.
     pub change: String,
 }
 
 impl Generality {
+    /// Of a pass that has seen no graph yet.
     pub fn new(pass: &str) -> Self {
         Generality { pass: pass.to_string(), ..Self::default() }
     }

@@ -7,11 +7,15 @@ use rustc_hash::FxHashMap;
 /// What a top-level name is bound to; where it is bound several times, the last one.
 #[derive(Debug, Clone)]
 pub enum Binding<'a> {
+    /// A function of the module.
     Function(&'a ast::StmtFunctionDef),
+    /// A class of the module.
     Class(&'a ast::StmtClassDef),
     /// `name = expr`, or an element of an unpacked right-hand side: the indices lead to it.
     Value {
+        /// What is assigned.
         expr: &'a ast::Expr,
+        /// Which element of it, where the target is a tuple: the outermost index first.
         element: Vec<usize>,
     },
     /// A module or member of a module outside the folder, by its dotted path.
@@ -29,6 +33,7 @@ pub struct Bindings<'a> {
 }
 
 impl<'a> Bindings<'a> {
+    /// Reads the top level of every module.
     pub fn of(program: &'a Program) -> Self {
         let files = program.ids().map(|id| {
             let mut names = FxHashMap::default();
@@ -38,6 +43,7 @@ impl<'a> Bindings<'a> {
         Bindings { files: files.collect() }
     }
 
+    /// What a name means in a module; `None` where it is not bound.
     pub fn get(&self, module: ModuleId, name: &str) -> Option<&Binding<'a>> {
         self.files.get(module.index())?.get(name)
     }
@@ -54,6 +60,7 @@ impl<'a> Bindings<'a> {
         None
     }
 
+    /// The function that a name means, followed through imports.
     pub fn function(
         &self,
         module: ModuleId,

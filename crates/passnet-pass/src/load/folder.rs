@@ -11,6 +11,7 @@ const NAME: &str = "pass_dir";
 /// Where pass files lie.
 #[derive(Debug)]
 pub enum Folder {
+    /// Files as they lie on disk.
     Disk(PathBuf),
     /// Texts by their paths below the folder.
     Memory(BTreeMap<String, String>),

@@ -20,9 +20,13 @@ use std::path::{Path, PathBuf};
 /// What bounds the reading of a pass folder.
 #[derive(Debug, Clone)]
 pub struct Limits {
+    /// Bytes of one file.
     pub file_bytes: u64,
+    /// Bytes of all files together.
     pub total_bytes: u64,
+    /// Files, imported ones included.
     pub modules: usize,
+    /// Passes of one folder.
     pub passes: usize,
 }
 
@@ -32,27 +36,34 @@ impl Default for Limits {
     }
 }
 
+/// How a folder is read.
 #[derive(Debug, Clone, Default)]
 pub struct LoadOptions {
     /// Passes that apply before the folder's own (`const_pass_dir` of a sample).
     pub input_dir: Option<PathBuf>,
+    /// How much is read before it is refused.
     pub limits: Limits,
 }
 
 /// The passes of a folder in the order in which they apply, with every file they can reach.
 #[derive(Debug)]
 pub struct PassSet {
+    /// All files, parsed.
     pub program: Program,
+    /// The passes, in the order of the list.
     pub passes: Vec<PassFile>,
     /// What could not be read; the other passes are there all the same.
     pub errors: Vec<Diagnostic>,
+    /// What is odd and yet no error.
     pub notes: Vec<Diagnostic>,
 }
 
 /// One listed pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PassFile {
+    /// The name in the list.
     pub name: String,
+    /// The file it stands in.
     pub module: ModuleId,
     /// Whether it comes from the folder of input passes.
     pub is_input: bool,

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 pub struct ModuleId(usize);
 
 impl ModuleId {
+    /// Its place among the modules of the program.
     pub fn index(self) -> usize {
         self.0
     }
@@ -22,7 +23,9 @@ impl ModuleId {
 pub struct Module {
     /// Dotted name below the folder: `fuse`, `kernels.norm`.
     pub name: String,
+    /// The text.
     pub source: Source,
+    /// The parsed text.
     pub syntax: ast::ModModule,
     root: usize,
     /// Whether a list names the file: it lies in the folder itself, though its name may hold dots.
@@ -51,14 +54,17 @@ impl Program {
         Ok(program)
     }
 
+    /// The module with this id; ids come from this program.
     pub fn module(&self, id: ModuleId) -> &Module {
         &self.modules[id.0]
     }
 
+    /// All modules, in the order in which they were found.
     pub fn ids(&self) -> impl Iterator<Item = ModuleId> + use<> {
         (0..self.modules.len()).map(ModuleId)
     }
 
+    /// The folder that the file was found in.
     pub fn folder_of(&self, id: ModuleId) -> &Folder {
         &self.roots[self.module(id).root]
     }
@@ -289,6 +295,7 @@ impl Loader {
 }
 
 impl Module {
+    /// The line at which a part of the tree begins.
     pub fn line(&self, node: &impl Ranged) -> u32 {
         self.source.position(node.range().start().to_usize()).0 as u32
     }

@@ -5,12 +5,17 @@ use passnet_graph::{Arg, NodeId};
 /// One difference, with the node it concerns on either side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Difference {
+    /// The operation of the pattern.
     pub pattern: NodeId,
+    /// What the graph has there; `None` where it has nothing.
     pub graph: Option<NodeId>,
+    /// How the two differ.
     pub kind: DifferenceKind,
 }
 
+/// How a pattern and a graph differ at one place.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "fields are what the sentence of their variant names")]
 pub enum DifferenceKind {
     /// Another operation stands in the graph.
     Operation,

@@ -48,6 +48,7 @@ pub use target::TargetGraph;
 
 use passnet_graph::{Arg, NodeId};
 
+/// How matches are looked for.
 #[derive(Debug, Clone)]
 pub struct MatchOptions {
     /// Whether the operands of `maximum` and `minimum` may be exchanged, too, which decides between 0.0 and -0.0. Those
@@ -86,6 +87,7 @@ pub struct Outcome {
 
 /// Why a pattern does not match: the attempt that came closest.
 #[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "fields are what the sentence of their variant names")]
 pub enum Miss {
     /// An operation of the pattern does not occur in the graph at all (or not often enough).
     Absent { pattern_node: NodeId, wanted: usize, found: usize },

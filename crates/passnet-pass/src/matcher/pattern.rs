@@ -8,6 +8,7 @@ use passnet_graph::{Call, Graph, NodeId};
 /// A pattern with its calls laid out and its operations counted.
 #[derive(Debug)]
 pub struct Pattern<'p> {
+    /// The traced pattern.
     pub graph: &'p Graph,
     calls: Vec<PatternCall<'p>>,
     outputs: Vec<NodeId>,
@@ -26,6 +27,7 @@ struct PatternCall<'p> {
 }
 
 impl<'p> Pattern<'p> {
+    /// Prepares a pattern for any number of searches.
     pub fn new(graph: &'p Graph) -> Self {
         let mut calls: Vec<PatternCall<'p>> = Vec::with_capacity(graph.op_count());
         let mut needed: Vec<(Key, usize, NodeId)> = Vec::new();
@@ -56,6 +58,7 @@ impl<'p> Pattern<'p> {
         Pattern { graph, calls, outputs, needed, keys, edges }
     }
 
+    /// Its operations, in order.
     pub fn calls(&self) -> impl DoubleEndedIterator<Item = NodeId> + use<> {
         (self.graph.placeholder_count()..self.graph.nodes().len()).map(NodeId::new)
     }

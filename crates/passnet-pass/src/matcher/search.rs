@@ -18,6 +18,7 @@ pub struct NearMiss {
     pub matched: usize,
     /// What differs. If `complete`, nothing else does.
     pub differences: Vec<Difference>,
+    /// Whether the differences are all that keeps the pattern from matching here.
     pub complete: bool,
 }
 

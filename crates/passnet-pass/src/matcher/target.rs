@@ -12,6 +12,7 @@ use std::hash::{Hash, Hasher};
 /// ask for nothing else; the rest when it is first needed, once for all patterns.
 #[derive(Debug)]
 pub struct TargetGraph<'g> {
+    /// What is searched.
     pub graph: &'g Graph,
     present: KeySet,
     edges: OnceCell<KeySet>,
@@ -104,6 +105,7 @@ pub(super) struct EffectInfo {
 }
 
 impl<'g> TargetGraph<'g> {
+    /// Prepares a graph for any number of patterns.
     pub fn new(graph: &'g Graph) -> Self {
         TargetGraph {
             graph,
@@ -167,12 +169,14 @@ impl<'g> TargetGraph<'g> {
         self.users.get_or_init(|| Users::of(self.graph))
     }
 
+    /// The nodes that use a value, in order, without repetitions.
     pub fn users(&self, id: NodeId) -> &[NodeId] {
         let users = self.users_info();
         let (start, end) = (users.starts[id.index()], users.starts[id.index() + 1]);
         &users.lists[start as usize..end as usize]
     }
 
+    /// Whether `forward` returns the value.
     pub fn is_returned(&self, id: NodeId) -> bool {
         self.users_info().returned[id.index()]
     }

@@ -23,6 +23,7 @@ use std::fmt;
 pub struct RewriteError {
     /// The pass whose patch it was.
     pub pass: String,
+    /// Why the graph cannot be rewritten.
     pub message: String,
 }
 

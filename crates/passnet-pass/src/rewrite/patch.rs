@@ -11,6 +11,7 @@ use passnet_graph::{Arg, Call, Graph, NodeId};
 /// What a pass does to a graph at one place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Patch {
+    /// The name of the pass.
     pub pass: String,
     /// The values of the graph that the new calls read, one for each argument of the pattern.
     pub taps: Vec<Arg>,

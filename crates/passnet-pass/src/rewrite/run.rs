@@ -7,8 +7,10 @@ use crate::trace::Pass;
 use passnet_graph::Graph;
 use rustc_hash::FxHashSet;
 
+/// How passes are applied.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
+    /// How their matches are looked for.
     pub matching: MatchOptions,
     /// Most patches that one pass may make.
     pub patches: usize,
@@ -30,23 +32,31 @@ pub enum Stop {
     Saturated,
     /// All that is left to match is what the pass produced itself: it would go on for ever.
     MatchesItself,
+    /// As many patches as one pass may make.
     PatchLimit,
+    /// The graph would become larger than a rewritten graph may be.
     GrowthLimit,
 }
 
 /// What one pass did.
 #[derive(Debug, Clone)]
 pub struct Applied {
+    /// The name of the pass.
     pub pass: String,
+    /// What it replaced, in order.
     pub patches: Vec<Patch>,
+    /// Why it was not applied again.
     pub stop: Stop,
     /// For a pass that never matched: why.
     pub miss: Option<crate::matcher::Miss>,
 }
 
+/// A graph after all passes.
 #[derive(Debug, Clone)]
 pub struct Report {
+    /// The rewritten graph.
     pub graph: Graph,
+    /// Each pass in turn, and what it did.
     pub applied: Vec<Applied>,
 }
 

@@ -25,21 +25,32 @@ pub enum Role {
 /// A function, or the top level of a file.
 #[derive(Debug)]
 pub struct Unit<'a> {
+    /// The file it stands in.
     pub module: ModuleId,
+    /// The function; `None` for the top level of a file.
     pub function: Option<&'a ast::StmtFunctionDef>,
+    /// What it is for.
     pub role: Role,
+    /// Its statements.
     pub body: Vec<&'a ast::Stmt>,
+    /// What its names mean.
     pub names: Names<'a>,
 }
 
 /// A pass as the rules see it.
 #[derive(Debug)]
 pub struct Context<'a> {
+    /// All files of the folder.
     pub program: &'a Program,
+    /// What names mean at the top level of each.
     pub bindings: &'a Bindings<'a>,
+    /// The file of the pass itself.
     pub pass: ModuleId,
+    /// The pass, where tracing it succeeded.
     pub traced: Option<&'a Pass>,
+    /// The files that the pass reaches.
     pub modules: Vec<ModuleId>,
+    /// The functions and top levels of these files.
     pub units: Vec<Unit<'a>>,
 }
 
@@ -47,6 +58,7 @@ pub struct Context<'a> {
 type FunctionKey = (ModuleId, TextRange);
 
 impl<'a> Context<'a> {
+    /// Finds what a pass reaches.
     pub fn new(
         program: &'a Program,
         bindings: &'a Bindings<'a>,
@@ -97,6 +109,7 @@ impl<'a> Context<'a> {
         self.units.iter().filter(move |unit| roles.contains(&unit.role))
     }
 
+    /// The functions that run on the device.
     pub fn kernels(&self) -> impl Iterator<Item = &Unit<'a>> {
         self.units.iter().filter(|unit| unit.role == Role::Kernel)
     }

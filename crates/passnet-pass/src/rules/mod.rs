@@ -56,20 +56,29 @@ pub enum Severity {
     Refuse,
 }
 
+/// A rule that was broken, and where.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
+    /// The rule's name.
     pub rule: &'static str,
+    /// Whether the pass is refused for it.
     pub severity: Severity,
+    /// The path as messages give it.
     pub file: String,
+    /// Counted from one.
     pub line: usize,
+    /// Counted from one, in characters.
     pub column: usize,
+    /// What is wrong, in one sentence.
     pub message: String,
 }
 
 /// A rule, with its documentation.
 #[derive(Debug)]
 pub struct Rule {
+    /// The name that reports use.
     pub id: &'static str,
+    /// Whether a pass is refused for it.
     pub severity: Severity,
     /// What it looks for.
     pub what: &'static str,
@@ -88,6 +97,7 @@ pub struct Rule {
 
 /// A pass in an example.
 #[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "fields are what the sentence of their variant names")]
 pub enum Example {
     /// Lines for the top of the file and for the wrapper's body, in an otherwise honest pass.
     Lines { top: &'static str, body: &'static str },

@@ -37,33 +37,43 @@ pub enum Dialect {
 /// A traced function: its graph, and where in the source each node was written.
 #[derive(Debug, Clone)]
 pub struct TracedGraph {
+    /// The operations as a graph.
     pub graph: Graph,
-    pub origins: Vec<Origin>,
+    pub(crate) origins: Vec<Origin>,
 }
 
 /// A place in a pass file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
+    /// The file.
     pub module: ModuleId,
+    /// The part of it.
     pub range: TextRange,
 }
 
 /// The function that replaces what the pattern matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wrapper {
+    /// The file it stands in.
     pub module: ModuleId,
+    /// Its name.
     pub function: String,
 }
 
 /// A pass, traced.
 #[derive(Debug, Clone)]
 pub struct Pass {
+    /// The name in the list of passes.
     pub name: String,
+    /// The file it stands in.
     pub module: ModuleId,
+    /// What is replaced.
     pub pattern: TracedGraph,
     /// `replacement_args`: its outputs are the wrapper's arguments.
     pub arguments: TracedGraph,
+    /// What stands for it.
     pub wrapper: Wrapper,
+    /// What is odd and yet no error.
     pub warnings: Vec<Diagnostic>,
 }
 

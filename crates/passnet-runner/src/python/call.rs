@@ -11,6 +11,7 @@ use serde::Deserialize;
 use std::cell::RefCell;
 use std::time::Instant;
 
+/// A function for Python: the plans it has so far, and what to ask for another one.
 #[derive(Debug)]
 pub struct Call {
     api: &'static Api,

@@ -4,6 +4,7 @@ use crate::engine::Value;
 use crate::native::error::{Result, TensorError, bail, ensure, err};
 use crate::native::tensor::Scalar;
 use passnet_graph::ops::Op;
+use passnet_graph::ops::python::{self, NoFloat};
 
 /// Longest sequence that `[x] * n` and `a + b` may build.
 const MAX_ITEMS: usize = 1 << 16;
@@ -109,37 +110,17 @@ fn numbers(op: Op, left: Scalar, right: Scalar) -> Result<Scalar> {
 }
 
 fn compare(op: Op, left: Scalar, right: Scalar) -> Option<bool> {
-    use std::cmp::Ordering::{Equal, Greater, Less};
     let ordering = match (left, right) {
         (Scalar::Float(_), _) | (_, Scalar::Float(_)) => left.to_f64().partial_cmp(&right.to_f64()),
         _ => Some(left.to_i64().cmp(&right.to_i64())),
     };
-    Some(match op {
-        Op::Eq => ordering == Some(Equal),
-        Op::Ne => ordering != Some(Equal),
-        Op::Lt => ordering == Some(Less),
-        Op::Le => matches!(ordering, Some(Less | Equal)),
-        Op::Gt => ordering == Some(Greater),
-        Op::Ge => matches!(ordering, Some(Greater | Equal)),
-        _ => return None,
-    })
+    python::holds(op, ordering)
 }
 
 fn floats(op: Op, a: f64, b: f64) -> Result<f64> {
-    let divides = matches!(op, Op::Div | Op::FloorDivide | Op::Remainder);
-    ensure!(!divides || b != 0.0, Arithmetic, "float division by zero");
-    Ok(match op {
-        Op::Add => a + b,
-        Op::Sub => a - b,
-        Op::Rsub => b - a,
-        Op::Mul => a * b,
-        Op::Div => a / b,
-        Op::FloorDivide => (a / b).floor(),
-        Op::Remainder => a - b * (a / b).floor(),
-        Op::Pow | Op::FloatPower => a.powf(b),
-        Op::Maximum | Op::SymMax => a.max(b),
-        Op::Minimum | Op::SymMin => a.min(b),
-        _ => bail!(DType, "{} is not defined for floats", op.name()),
+    python::floats(op, a, b).map_err(|reason| match reason {
+        NoFloat::DivisionByZero => err!(Arithmetic, "float division by zero"),
+        NoFloat::Undefined => err!(DType, "{} is not defined for floats", op.name()),
     })
 }
 

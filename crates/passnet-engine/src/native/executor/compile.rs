@@ -87,10 +87,12 @@ impl Program {
         Program { groups: Vec::new(), ..self }
     }
 
+    /// What is run, in order.
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
+    /// Whether floats are as the graph says or all float64.
     pub fn precision(&self) -> Precision {
         self.precision
     }

@@ -19,6 +19,7 @@ pub trait Observer {
     /// Whether to take the time of every node.
     const ACTIVE: bool;
 
+    /// Called after each step.
     fn node(&mut self, step: &Step, time: &NodeTime<'_>);
 
     /// Whether nothing after this step is of interest, nor what it gives: it is shown with its arguments and not run.
@@ -30,8 +31,11 @@ pub trait Observer {
 /// What one node did.
 #[derive(Debug)]
 pub struct NodeTime<'a> {
+    /// How long the step took.
     pub elapsed: Duration,
+    /// What it got.
     pub arguments: &'a [Cow<'a, Value>],
+    /// What it gave.
     pub result: &'a Value,
 }
 

@@ -16,8 +16,11 @@ pub(super) struct Placeholder {
 /// One call.
 #[derive(Debug)]
 pub struct Step {
+    /// The node's name.
     pub name: Box<str>,
+    /// The operation as the graph spells it.
     pub operation: Box<str>,
+    /// The line in the graph's text.
     pub line: u32,
     pub(super) work: Work,
     /// One argument per parameter of the signature, or as the wrapper takes them.

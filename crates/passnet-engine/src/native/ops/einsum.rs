@@ -19,6 +19,7 @@ struct Labelled {
     labels: Vec<Label>,
 }
 
+/// `torch.einsum`.
 pub fn einsum(equation: &str, operands: &[Tensor]) -> Result<Tensor> {
     let equation: String = equation.chars().filter(|c| !c.is_whitespace()).collect();
     let (left, right) = match equation.split_once("->") {

@@ -11,12 +11,16 @@ use std::f64::consts::PI;
 /// How results are scaled, as torch names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Normalization {
+    /// The inverse is divided by the length.
     Backward,
+    /// Both are divided by the root of the length.
     Ortho,
+    /// The transform is divided by the length.
     Forward,
 }
 
 impl Normalization {
+    /// By torch's `norm` argument.
     pub fn from_name(name: Option<&str>) -> Result<Self> {
         Ok(match name {
             None | Some("backward") => Normalization::Backward,

@@ -10,6 +10,7 @@ use passnet_graph::DType;
 
 /// Kernel, dilation, padding and stride over rows and columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "fields are torch's arguments of the same names")]
 pub struct Patches {
     pub kernel: [usize; 2],
     pub dilation: [usize; 2],

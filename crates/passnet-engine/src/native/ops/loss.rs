@@ -9,12 +9,16 @@ use passnet_graph::DType;
 /// What becomes of the losses of the elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reduction {
+    /// A loss for each element.
     None,
+    /// The mean over those that count.
     Mean,
+    /// The sum.
     Sum,
 }
 
 impl Reduction {
+    /// By torch's `reduction` argument.
     pub fn from_name(name: Option<&str>) -> Result<Reduction> {
         Ok(match name {
             Some("none") => Reduction::None,
@@ -60,13 +64,17 @@ pub fn difference(
 /// What `torch.nn.functional.cross_entropy` takes besides scores and targets.
 #[derive(Debug)]
 pub struct CrossEntropy<'a> {
+    /// A factor for each class.
     pub weight: Option<&'a Tensor>,
+    /// Targets of this class do not count.
     pub ignored: i64,
-    pub smoothing: f64,
+    pub(crate) smoothing: f64,
+    /// What becomes of the losses of all samples.
     pub reduction: Reduction,
 }
 
 impl CrossEntropy<'_> {
+    /// `torch.nn.functional.cross_entropy`.
     pub fn of(&self, input: &Tensor, target: &Tensor) -> Result<Tensor> {
         let classes = i64::from(input.ndim() > 1);
         let count = input.shape()[classes as usize];

@@ -1,6 +1,6 @@
 //! Products of matrices: matmul, linear, addmm, baddbmm, outer.
 
-use super::gemm::{HalfProduct, Halves, Matrix, Sizes, multiply_batch};
+use super::gemm::{HalfProduct, Halves, Planes, Sizes, multiply_batch};
 use super::pointwise;
 use crate::native::error::{Result, bail, ensure};
 use crate::native::tensor::element::Real;
@@ -123,32 +123,10 @@ fn product(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     }
 }
 
-/// Offsets of each matrix of a batch.
-fn batch_offsets(shape: &[usize], strides: &[usize]) -> Vec<usize> {
-    let outer = shape.len() - 2;
-    crate::native::tensor::layout::Runs::new(&shape[..outer], &strides[..outer], 0).collect()
-}
-
 fn real_product<T: Real>(a: &Tensor, b: &Tensor, shape: &[usize], sizes: Sizes) -> Result<Tensor> {
     let mut out = Buffer::<T>::new(numel(shape)?)?;
-    let (left, right) = (a.strided::<T>()?, b.strided::<T>()?);
-    let (la, lb) =
-        (batch_offsets(a.shape(), &left.strides), batch_offsets(b.shape(), &right.strides));
-    let last = a.ndim() - 1;
-    multiply_batch(sizes, &mut out, false, |i| {
-        (
-            Matrix {
-                data: &left.data[la[i].min(left.data.len())..],
-                row_stride: left.strides[last - 1],
-                column_stride: left.strides[last],
-            },
-            Matrix {
-                data: &right.data[lb[i].min(right.data.len())..],
-                row_stride: right.strides[last - 1],
-                column_stride: right.strides[last],
-            },
-        )
-    });
+    let (left, right) = (Planes::new(a)?, Planes::new(b)?);
+    multiply_batch(sizes, &mut out, false, |i| (left.matrix(i, 0), right.matrix(i, 0)));
     Tensor::from_buffer(out, shape)
 }
 
@@ -250,12 +228,9 @@ fn affine<T: Real>(
         let bias = bias.values::<T>()?;
         fill_rows(&mut out, &bias);
     }
-    let (a, w) = (input.strided::<T>()?, weight.strided::<T>()?);
+    let (a, w) = (Planes::new(input)?, Planes::new(weight)?);
     multiply_batch(sizes, &mut out, bias.is_some(), |_| {
-        (
-            Matrix { data: &a.data, row_stride: a.strides[0], column_stride: a.strides[1] },
-            Matrix { data: &w.data, row_stride: w.strides[1], column_stride: w.strides[0] },
-        )
+        (a.matrix(0, 0), w.matrix(0, 0).transposed())
     });
     Tensor::from_buffer(out, &[sizes.m, sizes.n])
 }
@@ -325,6 +300,7 @@ fn multiply_and_add(
     HalfProduct { sizes, a, b, weights: false, alpha, base }.run(&shape, dtype)
 }
 
+/// `torch.addmm`.
 pub fn addmm(
     input: &Tensor,
     a: &Tensor,
@@ -336,6 +312,7 @@ pub fn addmm(
     multiply_and_add(input, a, b, beta, alpha)
 }
 
+/// `torch.baddbmm`.
 pub fn baddbmm(
     input: &Tensor,
     a: &Tensor,
@@ -347,6 +324,7 @@ pub fn baddbmm(
     multiply_and_add(input, a, b, beta, alpha)
 }
 
+/// `torch.outer`.
 pub fn outer(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     if a.ndim() != 1 || b.ndim() != 1 {
         bail!(Shape, "outer: Expected 1-D arguments, but got {}-D and {}-D", a.ndim(), b.ndim());

@@ -11,6 +11,7 @@ use passnet_graph::DType;
 
 /// Kernel, stride, padding and dilation per spatial dimension; the number of these is the kernel's length.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the other fields are torch's arguments of the same names")]
 pub struct Pooling {
     pub kernel: Vec<usize>,
     /// Empty means the kernel's size.

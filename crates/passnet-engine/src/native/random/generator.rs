@@ -33,6 +33,7 @@ const PIECE: usize = 512 * BLOCK;
 const SLAB: usize = 16 * PIECE;
 
 impl Generator {
+    /// Torch's generator for the CPU, seeded as `torch.manual_seed` does.
     pub fn new(seed: u64) -> Self {
         Generator { engine: MersenneTwister::new(seed), next_normal: None }
     }

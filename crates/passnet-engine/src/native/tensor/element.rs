@@ -14,10 +14,13 @@ pub unsafe trait Plain: Copy + Default + Send + Sync + std::fmt::Debug + 'static
 #[repr(transparent)]
 pub struct Truth(pub u8);
 
+/// A complex number as torch stores it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[repr(C)]
 pub struct Complex<T> {
+    /// The real part.
     pub re: T,
+    /// The imaginary part.
     pub im: T,
 }
 
@@ -32,16 +35,25 @@ plain!(Complex<f32>, Complex<f64>);
 
 /// A type that tensors hold.
 pub trait Element: Plain {
+    /// The type of torch that it is.
     const DTYPE: DType;
+    /// Rounded where it is wider.
     fn to_f32(self) -> f32;
+    /// Complex numbers lose their imaginary part.
     fn to_f64(self) -> f64;
+    /// Floats lose their fraction.
     fn to_i64(self) -> i64;
+    /// Rounded or cut as torch converts.
     fn from_f32(value: f32) -> Self;
+    /// Rounded or cut as torch converts.
     fn from_f64(value: f64) -> Self;
+    /// Rounded or cut as torch converts.
     fn from_i64(value: i64) -> Self;
+    /// Zero but for complex numbers.
     fn imaginary(self) -> f64 {
         0.0
     }
+    /// From a real and an imaginary part.
     fn from_parts(re: f64, _im: f64) -> Self {
         Self::from_f64(re)
     }
@@ -227,7 +239,9 @@ complex!(f64, Complex128);
 
 /// The types in which kernels compute: few, so that each kernel exists once or twice and not once per element type.
 pub trait Compute: Element {
+    /// An element as what is computed with.
     fn load<S: Element>(value: S) -> Self;
+    /// What was computed as an element.
     fn store<O: Element>(self) -> O;
 }
 

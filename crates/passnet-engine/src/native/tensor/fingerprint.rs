@@ -35,6 +35,7 @@ impl std::fmt::Debug for FingerprintKey {
 }
 
 impl FingerprintKey {
+    /// A key that nobody can guess.
     pub fn random() -> Self {
         let random = || RandomState::new().build_hasher().finish();
         FingerprintKey {
@@ -99,6 +100,7 @@ pub struct Fingerprint {
 }
 
 impl Tensor {
+    /// A digest of sizes, type and elements; strides do not count.
     pub fn fingerprint(&self, key: &FingerprintKey) -> Result<Fingerprint> {
         let tensor = self.contiguous()?;
         let bytes = tensor.read::<u8>()?;

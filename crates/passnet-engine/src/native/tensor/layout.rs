@@ -15,8 +15,11 @@ pub type Dims = List<usize>;
 /// Sizes, strides and offset of a view, in elements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region {
+    /// Its sizes.
     pub shape: Dims,
+    /// Its strides.
     pub strides: Dims,
+    /// The place of its first element.
     pub offset: usize,
 }
 

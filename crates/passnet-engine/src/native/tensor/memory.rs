@@ -43,6 +43,7 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// So many bytes for all tensors that are made under it.
     pub fn new(limit: usize) -> Arc<Self> {
         Arc::new(Budget { limit, used: AtomicUsize::new(0), peak: AtomicUsize::new(0) })
     }

@@ -38,7 +38,9 @@ const ROLLED_PIECE: usize = 1 << 16;
 /// An operand that is a tensor or a Python number: type promotion treats the two differently.
 #[derive(Debug, Clone)]
 pub enum Arg {
+    /// An operand with elements.
     Tensor(Tensor),
+    /// A number of Python, which promotes less than a tensor.
     Scalar(Scalar),
 }
 
@@ -70,6 +72,7 @@ impl<S: Into<Scalar>> From<S> for Arg {
     }
 }
 
+/// Elements in shared memory, seen through sizes, strides and a start.
 #[derive(Clone)]
 pub struct Tensor {
     storage: Arc<RwLock<Memory>>,
@@ -128,7 +131,9 @@ impl<T: Plain> DerefMut for Write<'_, T> {
 /// A tensor's elements in row-major order: borrowed where they lie so, copied or converted otherwise.
 #[derive(Debug)]
 pub enum Values<'a, T> {
+    /// Those of the tensor itself, and which of them.
     Borrowed(Read<'a, T>, Range<usize>),
+    /// A copy.
     Owned(Buffer<T>),
 }
 
@@ -177,6 +182,7 @@ impl Tensor {
         })
     }
 
+    /// A tensor in memory of its own.
     pub fn from_slice<T: Element>(values: &[T], shape: &[usize]) -> Result<Self> {
         let count = layout::numel(shape)?;
         ensure!(
@@ -260,6 +266,7 @@ impl Tensor {
         Ok(self.read::<u8>()?[start..end].to_vec())
     }
 
+    /// `torch.zeros`.
     pub fn zeros(shape: &[usize], dtype: DType) -> Result<Self> {
         let buffer = Buffer::<u8>::zeroed(layout::bytes(shape, dtype)?)?;
         Self::from_memory(buffer.into_memory(), dtype, shape)
@@ -271,6 +278,7 @@ impl Tensor {
         Self::from_memory(buffer.into_memory(), dtype, shape)
     }
 
+    /// `torch.full`.
     pub fn full(shape: &[usize], value: Scalar, dtype: DType) -> Result<Self> {
         let count = layout::numel(shape)?;
         with_element!(dtype, T => {
@@ -285,30 +293,37 @@ impl Tensor {
         Self::full(&[], value.into(), dtype)
     }
 
+    /// The type of its elements.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
+    /// Its sizes.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
+    /// Its strides, in elements.
     pub fn strides(&self) -> &[usize] {
         &self.strides
     }
 
+    /// The place of its first element in its memory.
     pub fn storage_offset(&self) -> usize {
         self.offset
     }
 
+    /// The number of dimensions.
     pub fn ndim(&self) -> usize {
         self.shape.len()
     }
 
+    /// The number of elements.
     pub fn numel(&self) -> usize {
         if self.shape.contains(&0) { 0 } else { self.shape.iter().product() }
     }
 
+    /// The size of a dimension, counted from the end where negative.
     pub fn size(&self, dim: i64) -> Result<usize> {
         let d = self.dim(dim)?;
         self.shape.get(d).copied().ok_or_else(|| {
@@ -321,6 +336,7 @@ impl Tensor {
         Ok(passnet_graph::view::shape::axis(dim, self.ndim())?)
     }
 
+    /// By torch's rule, for which sizes of one have any stride.
     pub fn is_contiguous(&self) -> bool {
         layout::is_contiguous(&self.shape, &self.strides)
     }

@@ -16,6 +16,7 @@ fn number_dtype(scalar: Scalar) -> DType {
     }
 }
 
+/// `torch.result_type`.
 pub fn result_type<'a>(args: impl IntoIterator<Item = &'a Arg>) -> DType {
     let mut ranks: [Option<DType>; 3] = [None; 3];
     for arg in args {

@@ -3,7 +3,9 @@
 use super::element::Element;
 use passnet_graph::DType;
 
+/// A number of Python.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(missing_docs, reason = "Python's types")]
 pub enum Scalar {
     Bool(bool),
     Int(i64),
@@ -22,6 +24,7 @@ impl Scalar {
         }
     }
 
+    /// Complex numbers lose their imaginary part.
     pub fn to_f64(self) -> f64 {
         match self {
             Scalar::Bool(value) => f64::from(u8::from(value)),
@@ -30,7 +33,7 @@ impl Scalar {
         }
     }
 
-    pub fn to_i64(self) -> i64 {
+    pub(crate) fn to_i64(self) -> i64 {
         match self {
             Scalar::Bool(value) => i64::from(value),
             Scalar::Int(value) => value,
@@ -38,6 +41,7 @@ impl Scalar {
         }
     }
 
+    /// Whether it is false as a truth.
     pub fn is_zero(self) -> bool {
         match self {
             Scalar::Bool(value) => !value,

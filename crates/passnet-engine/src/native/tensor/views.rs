@@ -37,6 +37,7 @@ impl Tensor {
         Tensor { storage: self.storage.clone(), dtype: self.dtype, shape, strides, offset }
     }
 
+    /// Its sizes, strides and start.
     pub fn region(&self) -> Region {
         Region { shape: self.shape.clone(), strides: self.strides.clone(), offset: self.offset }
     }
@@ -73,10 +74,12 @@ impl Tensor {
         region::permuted(self, order)
     }
 
+    /// `permute`.
     pub fn permute(&self, dims: &[i64]) -> Result<Tensor> {
         Ok(self.permute_dims(&shape::order(dims, self.ndim())?))
     }
 
+    /// `transpose`.
     pub fn transpose(&self, a: i64, b: i64) -> Result<Tensor> {
         Ok(self.permute_dims(&shape::swapped(self.dim(a)?, self.dim(b)?, self.ndim())))
     }
@@ -108,10 +111,12 @@ impl Tensor {
         self.expand(&sizes)
     }
 
+    /// `view`; refused where elements would have to move.
     pub fn view(&self, sizes: &[i64]) -> Result<Tensor> {
         Ok(region::viewed(self, shape::resolved(&self.shape, sizes, i64::eq)?)?)
     }
 
+    /// `reshape`; a copy where elements have to move.
     pub fn reshape(&self, sizes: &[i64]) -> Result<Tensor> {
         self.reshape_to(&shape::resolved(&self.shape, sizes, i64::eq)?)
     }
@@ -167,6 +172,7 @@ impl Tensor {
         Ok(self.part(axis, run))
     }
 
+    /// `narrow`.
     pub fn narrow(&self, dim: i64, start: i64, length: usize) -> Result<Tensor> {
         let size = self.size(dim)?.value();
         Ok(self.part(self.dim(dim)?, shape::narrow(&size, start, length.value())?))
@@ -177,6 +183,7 @@ impl Tensor {
         Ok(region::selected(self, self.dim(dim)?, index)?)
     }
 
+    /// `unsqueeze`.
     pub fn unsqueeze(&self, dim: i64) -> Result<Tensor> {
         Ok(region::unsqueezed(self, shape::axis(dim, self.ndim() + 1)?))
     }

@@ -21,6 +21,7 @@ pub struct Cubin {
     pub name: String,
     /// Bytes of dynamic shared memory.
     pub shared: u32,
+    /// Warps of a program, as it was compiled.
     pub num_warps: u32,
     /// Indices of the launch's arguments that it takes, in order.
     pub parameters: Vec<usize>,
@@ -30,6 +31,7 @@ pub struct Cubin {
     pub scratch: usize,
     /// Registers of a thread, where the cubin says.
     pub registers: Option<u32>,
+    /// The cubin itself.
     pub code: Vec<u8>,
 }
 

@@ -75,6 +75,7 @@ impl Compiler {
         self
     }
 
+    /// The same, with other limits for each compilation.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Compiler {
         if let Some(process) = &mut self.process {

@@ -93,48 +93,7 @@ impl<'t> Machine<'t, '_> {
             // No masks, no limits.
             on.clear();
         }
-        let mut streams = native.may_stream;
-        let mut bases: SmallVec<[usize; 8]> = SmallVec::new();
-        for (access, walk) in native.accesses.iter().zip(&layout.walks) {
-            if access.rows.is_some() {
-                // Found row by row.
-                bases.push(0);
-                continue;
-            }
-            if let Some(at) = access.detour {
-                bases.push(arena.expose_provenance() + at);
-                continue;
-            }
-            let (mut low, mut high) = access.span;
-            match access.mask {
-                Mask::On => {}
-                Mask::Uniform(r) if self.regs[r.0 as usize] & 1 != 0 => {}
-                Mask::Uniform(_) => return false,
-                Mask::Box(_) if on.is_empty() => {}
-                Mask::Box(index) => {
-                    let on = on[index];
-                    if on.is_nothing() {
-                        // All lanes are masked off: any address does.
-                        bases.push(self.regs.as_ptr().addr());
-                        continue;
-                    }
-                    let (outer, inner) = (i64::from(walk.outer), i64::from(walk.inner));
-                    let rows = [on.rows.0 as i64 * outer, (on.rows.1 as i64 - 1) * outer];
-                    low = rows[0].min(rows[1]) + on.lanes.0 as i64 * inner;
-                    high = rows[0].max(rows[1]) + (on.lanes.1 as i64 - 1) * inner + access.size;
-                }
-            }
-            match self.reach(access.buffer, int(access.base), low, high) {
-                Some((buffer, at)) => {
-                    streams = streams && (!access.is_store || self.suits_streams(buffer, at));
-                    bases.push(at.expose_provenance());
-                }
-                _ => return false,
-            }
-        }
-        for walk in &layout.walks[bases.len()..] {
-            bases.push(arena.expose_provenance() + walk.start as usize);
-        }
+        let Some((mut bases, streams)) = self.bases(native, &on, arena) else { return false };
         let found = match native.looks_up {
             true => match self.row_bases(native, &on, arena) {
                 Some(found) => found,
@@ -158,6 +117,56 @@ impl<'t> Machine<'t, '_> {
             unsafe { detour.drain(found, arena) };
         }
         true
+    }
+
+    /// Where each access of a group begins, and whether its stores may go past the caches; `None` where an access is left to
+    /// the interpreter.
+    fn bases(
+        &self,
+        native: &NativeGroup,
+        on: &[On],
+        arena: *mut u8,
+    ) -> Option<(SmallVec<[usize; 8]>, bool)> {
+        let mut streams = native.may_stream;
+        let mut bases: SmallVec<[usize; 8]> = SmallVec::new();
+        for (access, walk) in native.accesses.iter().zip(&native.layout.walks) {
+            if access.rows.is_some() {
+                // Found row by row.
+                bases.push(0);
+                continue;
+            }
+            if let Some(at) = access.detour {
+                bases.push(arena.expose_provenance() + at);
+                continue;
+            }
+            let (mut low, mut high) = access.span;
+            match access.mask {
+                Mask::On => {}
+                Mask::Uniform(r) if self.regs[r.0 as usize] & 1 != 0 => {}
+                Mask::Uniform(_) => return None,
+                Mask::Box(_) if on.is_empty() => {}
+                Mask::Box(index) => {
+                    let on = on[index];
+                    if on.is_nothing() {
+                        // All lanes are masked off: any address does.
+                        bases.push(self.regs.as_ptr().addr());
+                        continue;
+                    }
+                    let (outer, inner) = (i64::from(walk.outer), i64::from(walk.inner));
+                    let rows = [on.rows.0 as i64 * outer, (on.rows.1 as i64 - 1) * outer];
+                    low = rows[0].min(rows[1]) + on.lanes.0 as i64 * inner;
+                    high = rows[0].max(rows[1]) + (on.lanes.1 as i64 - 1) * inner + access.size;
+                }
+            }
+            let base = self.regs[access.base.0 as usize] as i64;
+            let (buffer, at) = self.reach(access.buffer, base, low, high)?;
+            streams = streams && (!access.is_store || self.suits_streams(buffer, at));
+            bases.push(at.expose_provenance());
+        }
+        for walk in &native.layout.walks[bases.len()..] {
+            bases.push(arena.expose_provenance() + walk.start as usize);
+        }
+        Some((bases, streams))
     }
 
     /// Finds the detours of a group, and fills those that are loaded; `None` where one is left to the interpreter.

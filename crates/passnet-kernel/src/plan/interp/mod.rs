@@ -21,13 +21,17 @@ pub(super) type Result<T> = std::result::Result<T, Diagnostic>;
 /// What evaluating a wrapper may cost.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanLimits {
+    /// Statements and expressions that are evaluated.
     pub steps: usize,
+    /// Launches of one plan.
     pub launches: usize,
     /// Bytes of all buffers together.
     pub bytes: u64,
     /// Items of all lists and dicts together.
     pub items: usize,
+    /// Calls within calls.
     pub nesting: usize,
+    /// Programs of all launches together.
     pub programs: u64,
 }
 

@@ -69,6 +69,7 @@ struct Anchor {
 }
 
 impl<'p> ReferencePattern<'p> {
+    /// Prepares a pattern for any number of searches.
     pub fn new(graph: &'p Graph) -> Self {
         let calls = graph.calls().map(|(_, call)| PatternCall {
             call,

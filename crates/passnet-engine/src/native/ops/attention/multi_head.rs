@@ -10,6 +10,7 @@ use passnet_graph::DType;
 
 /// Weights and options of a multi-head attention layer.
 #[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "the other fields are torch's arguments of the same names")]
 pub struct MultiHead {
     pub heads: usize,
     /// The three projections stacked, or one for each of query, key and value.
@@ -66,65 +67,11 @@ pub fn multi_head_attention(
         "embed_dim {features} not divisible by num_heads {}",
         layer.heads
     );
-    let size = features / layer.heads;
-    let [q, mut k, mut v] = project(query, key, value, layer, features)?;
-    let mut padding =
-        layer.key_padding_mask.as_ref().map(|m| to_float(m, q.dtype())).transpose()?;
-    let mut mask = layer.attn_mask.as_ref().map(|m| to_float(m, q.dtype())).transpose()?;
-    let widen = |m: Option<Tensor>| -> Result<Option<Tensor>> {
-        m.map(|m| movement::pad(&m, &[0, 1], movement::PadMode::Constant(Scalar::Int(0))))
-            .transpose()
-    };
-    if let (Some(bias_k), Some(bias_v)) = (&layer.bias_k, &layer.bias_v) {
-        k = movement::cat(&[k, movement::repeat(bias_k, &[1, batch, 1])?], 0)?;
-        v = movement::cat(&[v, movement::repeat(bias_v, &[1, batch, 1])?], 0)?;
-        (padding, mask) = (widen(padding)?, widen(mask)?);
-    }
-    let split = |t: &Tensor| -> Result<Tensor> {
-        let rows = t.shape()[0];
-        t.contiguous()?.reshape_to(&[rows, batch * layer.heads, size])?.transpose(0, 1)
-    };
-    let given = |own: &Option<Tensor>, projected: &Tensor| match own {
-        Some(own) => Ok(own.clone()),
-        None => split(projected),
-    };
-    let (q, mut k, mut v) = (split(&q)?, given(&layer.static_k, &k)?, given(&layer.static_v, &v)?);
-    if layer.add_zero_attn {
-        let zeros = Tensor::zeros(&[batch * layer.heads, 1, size], k.dtype())?;
-        k = movement::cat(&[k, zeros.clone()], 1)?;
-        v = movement::cat(&[v, zeros], 1)?;
-        (padding, mask) = (widen(padding)?, widen(mask)?);
-    }
-    let source = k.shape()[1];
-    let mask = merge(mask, padding, batch, layer.heads, target, source)?;
-    let by_head = |t: &Tensor, rows: usize| t.reshape_to(&[batch, layer.heads, rows, size]);
-    let (attended, weights) = if layer.need_weights {
-        let scale = Scalar::Float((1.0 / size as f64).sqrt());
-        let scores = matmul::matmul(
-            &pointwise::mul(&q.into(), &Arg::Scalar(scale))?,
-            &k.transpose(-2, -1)?,
-        )?;
-        let scores = scores.reshape_to(&[batch, layer.heads, target, source])?;
-        let scores = match mask {
-            Some(mask) => pointwise::add(&scores.into(), &mask.into(), 1i64.into())?,
-            None => scores,
-        };
-        let weights = reduce::softmax(&scores, -1, None)?;
-        let weights = match layer.dropout {
-            p if p > 0.0 => drop_weights(&weights, p, generator)?,
-            _ => weights,
-        };
-        (matmul::matmul(&weights, &by_head(&v, source)?)?, Some(weights))
-    } else {
-        let causal = layer.causal && mask.is_none();
-        let options = Attention { mask, causal, ..Attention::default() };
-        let (q, k, v) = (by_head(&q, target)?, by_head(&k, source)?, by_head(&v, source)?);
-        let out = if layer.dropout > 0.0 {
-            attention_with_dropout(&q, &k, &v, &options, layer.dropout, generator)?
-        } else {
-            scaled_dot_product_attention(&q, &k, &v, &options)?
-        };
-        (out, None)
+    let projected = project(query, key, value, layer, features)?;
+    let heads = Heads::new(layer, projected, batch, features / layer.heads)?;
+    let (attended, weights) = match layer.need_weights {
+        true => heads.attend_with_weights(layer, generator)?,
+        false => (heads.attend(layer, generator)?, None),
     };
     let joined =
         attended.permute(&[2, 0, 1, 3])?.contiguous()?.reshape_to(&[target * batch, features])?;
@@ -138,6 +85,93 @@ pub fn multi_head_attention(
         weights => weights,
     };
     Ok((out, weights))
+}
+
+/// Queries, keys and values as `[batch, heads, rows, size]`, and what hides keys.
+struct Heads {
+    queries: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    mask: Option<Tensor>,
+}
+
+impl Heads {
+    /// Splits what the projections gave into heads of `size`, and appends the keys and values that the layer adds.
+    fn new(layer: &MultiHead, projected: [Tensor; 3], batch: usize, size: usize) -> Result<Self> {
+        let [q, mut k, mut v] = projected;
+        let as_float = |m: &Option<Tensor>| m.as_ref().map(|m| to_float(m, q.dtype())).transpose();
+        let (mut padding, mut mask) =
+            (as_float(&layer.key_padding_mask)?, as_float(&layer.attn_mask)?);
+        let widen = |m: Option<Tensor>| -> Result<Option<Tensor>> {
+            m.map(|m| movement::pad(&m, &[0, 1], movement::PadMode::Constant(Scalar::Int(0))))
+                .transpose()
+        };
+        if let (Some(bias_k), Some(bias_v)) = (&layer.bias_k, &layer.bias_v) {
+            k = movement::cat(&[k, movement::repeat(bias_k, &[1, batch, 1])?], 0)?;
+            v = movement::cat(&[v, movement::repeat(bias_v, &[1, batch, 1])?], 0)?;
+            (padding, mask) = (widen(padding)?, widen(mask)?);
+        }
+        let split = |t: &Tensor| -> Result<Tensor> {
+            let rows = t.shape()[0];
+            t.contiguous()?.reshape_to(&[rows, batch * layer.heads, size])?.transpose(0, 1)
+        };
+        let given = |own: &Option<Tensor>, projected: &Tensor| match own {
+            Some(own) => Ok(own.clone()),
+            None => split(projected),
+        };
+        let (q, mut k, mut v) =
+            (split(&q)?, given(&layer.static_k, &k)?, given(&layer.static_v, &v)?);
+        if layer.add_zero_attn {
+            let zeros = Tensor::zeros(&[batch * layer.heads, 1, size], k.dtype())?;
+            k = movement::cat(&[k, zeros.clone()], 1)?;
+            v = movement::cat(&[v, zeros], 1)?;
+            (padding, mask) = (widen(padding)?, widen(mask)?);
+        }
+        let (target, source) = (q.shape()[1], k.shape()[1]);
+        let by_head = |t: &Tensor, rows: usize| t.reshape_to(&[batch, layer.heads, rows, size]);
+        Ok(Heads {
+            queries: by_head(&q, target)?,
+            keys: by_head(&k, source)?,
+            values: by_head(&v, source)?,
+            mask: merge(mask, padding, batch, layer.heads, target, source)?,
+        })
+    }
+
+    fn attend(self, layer: &MultiHead, generator: &mut Generator) -> Result<Tensor> {
+        let Heads { queries, keys, values, mask } = self;
+        let causal = layer.causal && mask.is_none();
+        let options = Attention { mask, causal, ..Attention::default() };
+        match layer.dropout {
+            p if p > 0.0 => {
+                attention_with_dropout(&queries, &keys, &values, &options, p, generator)
+            }
+            _ => scaled_dot_product_attention(&queries, &keys, &values, &options),
+        }
+    }
+
+    /// The weights are a result of their own, so they are stored.
+    fn attend_with_weights(
+        self,
+        layer: &MultiHead,
+        generator: &mut Generator,
+    ) -> Result<(Tensor, Option<Tensor>)> {
+        let size = self.queries.size(-1)?;
+        let scale = Scalar::Float((1.0 / size as f64).sqrt());
+        let scores = matmul::matmul(
+            &pointwise::mul(&self.queries.into(), &Arg::Scalar(scale))?,
+            &self.keys.transpose(-2, -1)?,
+        )?;
+        let scores = match self.mask {
+            Some(mask) => pointwise::add(&scores.into(), &mask.into(), 1i64.into())?,
+            None => scores,
+        };
+        let weights = reduce::softmax(&scores, -1, None)?;
+        let weights = match layer.dropout {
+            p if p > 0.0 => drop_weights(&weights, p, generator)?,
+            _ => weights,
+        };
+        Ok((matmul::matmul(&weights, &self.values)?, Some(weights)))
+    }
 }
 
 fn project(

@@ -7,6 +7,7 @@ use passnet_graph::DType;
 
 /// Weights and options.
 #[derive(Debug, Clone)]
+#[expect(missing_docs, reason = "fields are torch's arguments")]
 pub struct SelfAttention<'a> {
     pub features: usize,
     pub heads: usize,

@@ -1,13 +1,13 @@
 //! softmax(q·kᵀ·scale + mask)·v, a block of query rows at a time: the full matrix of scores is never stored.
 
 use crate::native::error::{Result, ensure};
-use crate::native::ops::gemm::{Matrix, Sizes, Target, multiply};
-use crate::native::ops::reduce::{self, Extreme, exponentials, extreme_run};
+use crate::native::ops::gemm::{Matrix, Planes, Sizes, Target, multiply};
+use crate::native::ops::reduce::{self, Extreme, Ordered, exponentials, extreme_run};
 use crate::native::ops::{matmul, movement, pointwise};
 use crate::native::random::Generator;
 use crate::native::tensor::convert::{narrow, widen};
 use crate::native::tensor::element::Real;
-use crate::native::tensor::layout::{Dims, Runs, broadcast_shapes, numel};
+use crate::native::tensor::layout::{Dims, broadcast_shapes, numel};
 use crate::native::tensor::{Buffer, Tensor};
 use half::{bf16, f16};
 use passnet_cpu::parallel::for_each_weighted_chunk;
@@ -16,7 +16,9 @@ use passnet_graph::DType;
 /// Options of `torch.nn.functional.scaled_dot_product_attention`.
 #[derive(Debug, Clone, Default)]
 pub struct Attention {
+    /// Truths that keep a score, or numbers that are added to it.
     pub mask: Option<Tensor>,
+    /// Whether a query sees no key behind its own place.
     pub causal: bool,
     /// The default is one over the square root of the head size.
     pub scale: Option<f64>,
@@ -27,6 +29,7 @@ pub struct Attention {
 /// Query rows handled together.
 const ROWS: usize = 64;
 
+/// `torch.nn.functional.scaled_dot_product_attention`, without dropout.
 pub fn scaled_dot_product_attention(
     query: &Tensor,
     key: &Tensor,
@@ -123,7 +126,7 @@ fn repeat_heads(tensor: &Tensor, heads: usize) -> Result<Tensor> {
     movement::repeat_interleave(tensor, heads / own, Some(-3))
 }
 
-fn attend<T: Real + crate::native::ops::reduce::Ordered>(
+fn attend<T: Real + Ordered>(
     query: &Tensor,
     key: &Tensor,
     value: &Tensor,
@@ -143,115 +146,115 @@ fn attend<T: Real + crate::native::ops::reduce::Ordered>(
     );
     let lead = |t: &Tensor| -> Dims { t.shape()[..t.ndim() - 2].into() };
     let batch = broadcast_shapes(&[&lead(query), &lead(key), &lead(value)])?;
-    let expand = |t: &Tensor, a: usize, b: usize| {
-        let mut shape = batch.clone();
-        shape.extend([a, b]);
-        t.expand_to(&shape)
-    };
+    let expand = |t: &Tensor, a: usize, b: usize| t.expand_to(&shape_of(&batch, a, b));
     let (q, k, v) = (
         expand(query, rows, size)?,
         expand(key, length, size)?,
         expand(value, length, value_size)?,
     );
-    let mask = match &options.mask {
-        Some(mask) => Some(additive_mask(mask, dtype)?),
-        None => None,
-    };
+    let mask = options.mask.as_ref().map(|m| additive_mask(m, dtype)).transpose()?;
     let mask = mask.as_ref().map(|m| expand(m, rows, length)).transpose()?;
-    let scale = T::constant(options.scale.unwrap_or(1.0 / (size as f64).sqrt()));
-    let heads = numel(&batch)?;
-    let mut out = Buffer::<T>::new(heads * rows * value_size)?;
+    let mut out = Buffer::<T>::new(numel(&batch)? * rows * value_size)?;
     let fused = takes_fused_path(query, key, value);
-    if out.is_empty() {
-        return Tensor::from_buffer(out, &shape_of(&batch, rows, value_size))?.to_dtype(dtype);
-    }
-    let (qs, ks, vs) = (q.strided::<T>()?, k.strided::<T>()?, v.strided::<T>()?);
-    let ms = mask.as_ref().map(|m| m.strided::<T>()).transpose()?;
-    let d = batch.len();
-    let bases = |shape: &[usize], strides: &[usize]| -> Vec<usize> {
-        Runs::new(&shape[..d], &strides[..d], 0).collect()
-    };
-    let (qb, kb, vb) = (
-        bases(q.shape(), &qs.strides),
-        bases(k.shape(), &ks.strides),
-        bases(v.shape(), &vs.strides),
-    );
-    let mb = mask.as_ref().zip(ms.as_ref()).map(|(m, s)| bases(m.shape(), &s.strides));
-    let blocks = rows.div_ceil(ROWS);
-    let weight = length.saturating_mul(size + value_size) / value_size.max(1) + 1;
-    for_each_weighted_chunk(&mut out, rows * value_size, weight, |head, plane| {
-        for_each_weighted_chunk(plane, ROWS * value_size, weight, |block, target| {
-            debug_assert!(block < blocks);
-            let first = block * ROWS;
-            let count = target.len() / value_size;
-            // A causal row sees no key after its own position.
-            let seen = if options.causal { length.min(first + count) } else { length };
-            let mut scores = vec![T::ZERO; count * seen];
-            let queries = Matrix {
-                data: &qs.data[qb[head] + first * qs.strides[d]..],
-                row_stride: qs.strides[d],
-                column_stride: qs.strides[d + 1],
-            };
-            let keys = Matrix {
-                data: &ks.data[kb[head]..],
-                row_stride: ks.strides[d + 1],
-                column_stride: ks.strides[d],
-            };
-            multiply(
-                Sizes { m: count, n: seen, k: size },
-                Target::new(&mut scores, seen),
-                false,
-                queries,
-                keys,
-                false,
-            );
-            let mut sums = [T::ONE; ROWS];
-            let mut shifted = vec![T::ZERO; seen];
-            for (r, row) in scores.chunks_mut(seen.max(1)).enumerate() {
-                for value in row.iter_mut() {
-                    *value = *value * scale;
-                }
-                if let (Some(ms), Some(mb)) = (&ms, &mb) {
-                    let from = mb[head] + (first + r) * ms.strides[d];
-                    let step = ms.strides[d + 1];
-                    for (i, value) in row.iter_mut().enumerate() {
-                        *value = *value + ms.data[from + i * step];
-                    }
-                }
-                if options.causal {
-                    let visible = (first + r + 1).min(seen);
-                    row[visible..].fill(-T::INFINITY);
-                }
-                // The fused kernel brings the weights to half precision before they meet the values.
-                sums[r] = soften(row, &mut shifted, if fused { dtype } else { T::DTYPE });
-            }
-            let values = Matrix {
-                data: &vs.data[vb[head]..],
-                row_stride: vs.strides[d],
-                column_stride: vs.strides[d + 1],
-            };
-            multiply(
-                Sizes { m: count, n: value_size, k: seen },
-                Target::new(target, value_size),
-                false,
-                Matrix::rows(&scores, seen),
-                values,
-                false,
-            );
-            for (r, row) in target.chunks_mut(value_size).enumerate() {
-                for value in row.iter_mut() {
-                    *value = *value / sums[r];
-                }
-            }
+    if !out.is_empty() {
+        let heads = Heads {
+            queries: Planes::new(&q)?,
+            keys: Planes::new(&k)?,
+            values: Planes::new(&v)?,
+            mask: mask.as_ref().map(Planes::new).transpose()?,
+            causal: options.causal,
+            scale: T::constant(options.scale.unwrap_or(1.0 / (size as f64).sqrt())),
+            // The fused kernel brings the weights to half precision before they meet the values.
+            weights: if fused { dtype } else { T::DTYPE },
+            size,
+            length,
+            value_size,
+        };
+        let weight = length.saturating_mul(size + value_size) / value_size.max(1) + 1;
+        for_each_weighted_chunk(&mut out, rows * value_size, weight, |head, plane| {
+            for_each_weighted_chunk(plane, ROWS * value_size, weight, |block, target| {
+                heads.attend_block(head, block * ROWS, target);
+            });
         });
-    });
+    }
     let result = Tensor::from_buffer(out, &shape_of(&batch, rows, value_size))?;
-    if !fused {
+    if !fused || result.numel() == 0 {
         return result.to_dtype(dtype);
     }
     // The fused kernel's result lies in memory as the query does.
     let order = query.memory_order();
     Ok(Tensor::from_ordered(result.permute_dims(&order).dense_copy(dtype)?, &order))
+}
+
+/// What all heads of one attention read, and how.
+struct Heads<'a, T> {
+    queries: Planes<'a, T>,
+    keys: Planes<'a, T>,
+    values: Planes<'a, T>,
+    mask: Option<Planes<'a, T>>,
+    causal: bool,
+    scale: T,
+    /// The precision of the weights.
+    weights: DType,
+    /// Elements of a query and of a key.
+    size: usize,
+    /// How many keys and values there are.
+    length: usize,
+    value_size: usize,
+}
+
+impl<T: Real + Ordered> Heads<'_, T> {
+    /// Rows of one head's result, from `first` on, as many as the target has.
+    fn attend_block(&self, head: usize, first: usize, target: &mut [T]) {
+        let count = target.len() / self.value_size;
+        // A causal row sees no key after its own position.
+        let seen = if self.causal { self.length.min(first + count) } else { self.length };
+        let mut scores = vec![T::ZERO; count * seen];
+        multiply(
+            Sizes { m: count, n: seen, k: self.size },
+            Target::new(&mut scores, seen),
+            false,
+            self.queries.matrix(head, first),
+            self.keys.matrix(head, 0).transposed(),
+            false,
+        );
+        let mut sums = [T::ONE; ROWS];
+        let mut shifted = vec![T::ZERO; seen];
+        for (r, row) in scores.chunks_mut(seen.max(1)).enumerate() {
+            self.hide(head, first + r, row);
+            sums[r] = soften(row, &mut shifted, self.weights);
+        }
+        multiply(
+            Sizes { m: count, n: self.value_size, k: seen },
+            Target::new(target, self.value_size),
+            false,
+            Matrix::rows(&scores, seen),
+            self.values.matrix(head, 0),
+            false,
+        );
+        for (row, sum) in target.chunks_mut(self.value_size).zip(sums) {
+            for value in row.iter_mut() {
+                *value = *value / sum;
+            }
+        }
+    }
+
+    /// Scales the scores of a query and adds its mask.
+    fn hide(&self, head: usize, query: usize, row: &mut [T]) {
+        for value in row.iter_mut() {
+            *value = *value * self.scale;
+        }
+        if let Some(mask) = &self.mask {
+            let mask = mask.matrix(head, query);
+            for (i, value) in row.iter_mut().enumerate() {
+                *value = *value + mask.data[i * mask.column_stride];
+            }
+        }
+        if self.causal {
+            let visible = (query + 1).min(row.len());
+            row[visible..].fill(-T::INFINITY);
+        }
+    }
 }
 
 fn shape_of(batch: &[usize], rows: usize, columns: usize) -> Dims {
@@ -284,11 +287,7 @@ fn additive_mask(mask: &Tensor, dtype: DType) -> Result<Tensor> {
 }
 
 /// Replaces a row of scores by unnormalised weights and gives their sum. A row that sees nothing gets weights of zero.
-fn soften<T: Real + crate::native::ops::reduce::Ordered>(
-    row: &mut [T],
-    scratch: &mut [T],
-    dtype: DType,
-) -> T {
+fn soften<T: Real + Ordered>(row: &mut [T], scratch: &mut [T], dtype: DType) -> T {
     let most = extreme_run(Extreme::Max, T::LOWEST, row);
     if most == -T::INFINITY {
         row.fill(T::ZERO);

@@ -18,17 +18,24 @@ pub(crate) use window::Window;
 /// Padding of a convolution: the same on both sides, or whatever keeps the size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Padding {
+    /// So many zeros on both sides of each dimension.
     Explicit(Vec<usize>),
+    /// As many as keep the size.
     Same,
+    /// None.
     Valid,
 }
 
 /// Everything but the tensors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Convolution {
+    /// Steps of the window; one number stands for all dimensions.
     pub stride: Vec<usize>,
+    /// What is around the input.
     pub padding: Padding,
+    /// Distance between taps; one number stands for all dimensions.
     pub dilation: Vec<usize>,
+    /// Channels are split into so many parts, which do not see each other.
     pub groups: usize,
 }
 
@@ -291,20 +298,8 @@ pub fn convolution_transposed(
         to_triple(&dilation, 1),
     );
     let result = match operands.dtype {
-        DType::Float64 => transposed::run::<f64>(
-            &operands.input,
-            &operands.weight,
-            operands.bias.as_ref(),
-            &window,
-            groups,
-        )?,
-        _ => transposed::run::<f32>(
-            &operands.input,
-            &operands.weight,
-            operands.bias.as_ref(),
-            &window,
-            groups,
-        )?,
+        DType::Float64 => transposed::run::<f64>(&operands, &window, groups)?,
+        _ => transposed::run::<f32>(&operands, &window, groups)?,
     };
     operands.finish(&result)
 }

@@ -1,5 +1,6 @@
 //! Transposed convolution: each input element spreads the kernel over the output.
 
+use super::Operands;
 use super::window::Window;
 use crate::native::error::Result;
 use crate::native::ops::gemm::{Matrix, Sizes, Target, multiply};
@@ -8,13 +9,8 @@ use crate::native::tensor::{Buffer, Tensor};
 use passnet_cpu::parallel::for_each_weighted_chunk;
 
 /// `window` is that of the forward convolution: its input is our output.
-pub(super) fn run<T: Real>(
-    input: &Tensor,
-    weight: &Tensor,
-    bias: Option<&Tensor>,
-    window: &Window,
-    groups: usize,
-) -> Result<Tensor> {
+pub(super) fn run<T: Real>(operands: &Operands, window: &Window, groups: usize) -> Result<Tensor> {
+    let Operands { input, weight, bias, .. } = operands;
     let (batch, channels) = (input.shape()[0], input.shape()[1]);
     let per_group = weight.shape()[1];
     let filters = per_group * groups;

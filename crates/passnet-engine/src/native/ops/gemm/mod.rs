@@ -3,6 +3,7 @@
 mod dots;
 mod halves;
 mod panel;
+mod planes;
 
 use crate::native::tensor::element::Real;
 use ::gemm::Parallelism;
@@ -10,6 +11,7 @@ use dots::Dots;
 pub(crate) use halves::{HalfProduct, Halves};
 pub(crate) use panel::{COLUMNS, Factors, multiply_panel};
 use passnet_cpu::parallel::{for_each_task, for_each_weighted_chunk};
+pub(crate) use planes::Planes;
 use smallvec::SmallVec;
 use std::marker::PhantomData;
 

@@ -8,6 +8,7 @@ use passnet_graph::DType;
 
 /// How the rows of a bag become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "torch's names")]
 pub enum BagMode {
     Sum,
     Mean,
@@ -17,9 +18,11 @@ pub enum BagMode {
 /// Options of `torch.nn.functional.embedding_bag`.
 #[derive(Debug, Clone)]
 pub struct Bag<'a> {
+    /// How the rows of a bag become one.
     pub mode: BagMode,
     /// Where each bag begins, for a flat list of indices.
     pub offsets: Option<&'a Tensor>,
+    /// A factor for each index.
     pub weights: Option<&'a Tensor>,
     /// The last offset is an end, not a bag.
     pub include_last_offset: bool,
@@ -27,6 +30,7 @@ pub struct Bag<'a> {
     pub padding_index: Option<i64>,
 }
 
+/// `torch.nn.functional.embedding_bag`.
 pub fn embedding_bag(index: &Tensor, table: &Tensor, bag: &Bag<'_>) -> Result<Tensor> {
     ensure!(table.ndim() == 2, Shape, "'weight' must be 2-D");
     let starts = bag_starts(index, bag)?;

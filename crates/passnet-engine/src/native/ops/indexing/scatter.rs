@@ -8,6 +8,7 @@ use passnet_graph::DType;
 
 /// How a value that arrives at an element joins what is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "what becomes of an element and what is scattered onto it")]
 pub enum ScatterOp {
     Assign,
     Add,

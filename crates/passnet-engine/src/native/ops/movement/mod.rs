@@ -129,6 +129,7 @@ impl<'a, W: Plain> Rows<'a, W> {
     }
 }
 
+/// `torch.stack`.
 pub fn stack(tensors: &[Tensor], dim: i64) -> Result<Tensor> {
     ensure!(!tensors.is_empty(), Value, "stack expects a non-empty TensorList");
     for (i, t) in tensors.iter().enumerate() {
@@ -219,6 +220,7 @@ pub fn repeat_interleave_each(input: &Tensor, counts: &Tensor, dim: Option<i64>)
     index_select(&input, d as i64, &Tensor::from_slice(&positions, &[positions.len()])?)
 }
 
+/// `torch.flip`.
 pub fn flip(input: &Tensor, dims: &[i64]) -> Result<Tensor> {
     let mut result = input.copy()?;
     for &dim in dims {
@@ -267,7 +269,9 @@ pub fn roll(input: &Tensor, shifts: &[i64], dims: &[i64]) -> Result<Tensor> {
 /// Which side of a diagonal is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Triangle {
+    /// `torch.tril`.
     Lower,
+    /// `torch.triu`.
     Upper,
 }
 

@@ -5,11 +5,16 @@ use crate::native::ops::indexing::index_select;
 use crate::native::tensor::layout::{Dims, suggests_channels_last};
 use crate::native::tensor::{Scalar, Tensor};
 
+/// What `torch.nn.functional.pad` puts around a tensor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PadMode {
+    /// One number.
     Constant(Scalar),
+    /// What is inside, mirrored, without the edge.
     Reflect,
+    /// The edge.
     Replicate,
+    /// What is at the other end.
     Circular,
 }
 

@@ -12,6 +12,7 @@ use passnet_graph::DType;
 
 /// Parameters of a batch or instance normalisation; statistics are updated in place when training.
 #[derive(Debug, Clone, Default)]
+#[expect(missing_docs, reason = "fields are torch's arguments of the same names")]
 pub struct Statistics {
     pub running_mean: Option<Tensor>,
     pub running_var: Option<Tensor>,

@@ -8,7 +8,9 @@ use crate::native::tensor::{Arg, Complex, Scalar, Tensor, promote};
 use passnet_cpu::multiversion;
 use passnet_graph::DType;
 
+/// Arithmetic of two operands.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(missing_docs, reason = "torch's names")]
 pub enum Binary {
     /// a + alpha * b.
     Add {
@@ -54,6 +56,7 @@ impl Binary {
     }
 }
 
+/// Broadcasts, promotes and computes.
 pub fn binary(op: Binary, a: &Arg, b: &Arg) -> Result<Tensor> {
     let dtype = op.result(promote::result_type([a, b]));
     check(op, dtype, a, b)?;

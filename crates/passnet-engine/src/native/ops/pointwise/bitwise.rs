@@ -6,7 +6,9 @@ use crate::native::error::{Result, ensure};
 use crate::native::tensor::{Arg, Tensor, promote};
 use passnet_graph::DType;
 
+/// Operations on the bits of integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the operators of Python")]
 pub enum Bitwise {
     And,
     Or,
@@ -15,7 +17,9 @@ pub enum Bitwise {
     ShiftRight,
 }
 
+/// Operations on truths, for any type of operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "torch's names, after `logical_`")]
 pub enum Logical {
     And,
     Or,
@@ -69,6 +73,7 @@ fn truth(input: &Tensor) -> Result<Tensor> {
     input.to_dtype(DType::Bool)
 }
 
+/// `torch.logical_and` and its like: zero is false, all else is true.
 pub fn logical(op: Logical, a: &Arg, b: &Arg) -> Result<Tensor> {
     let (a, b) = (truth(&a.to_tensor()?)?, truth(&b.to_tensor()?)?);
     let op = match op {
@@ -79,6 +84,7 @@ pub fn logical(op: Logical, a: &Arg, b: &Arg) -> Result<Tensor> {
     bitwise(op, &a.into(), &b.into())
 }
 
+/// `torch.logical_not`.
 pub fn logical_not(input: &Tensor) -> Result<Tensor> {
     bitwise_not(&truth(input)?)
 }

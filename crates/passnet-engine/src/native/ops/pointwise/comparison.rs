@@ -8,7 +8,9 @@ use crate::native::tensor::{Arg, Complex, Tensor, promote};
 use passnet_cpu::multiversion;
 use passnet_graph::DType;
 
+/// Comparisons, which give truths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "torch's names")]
 pub enum Comparison {
     Eq,
     Ne,

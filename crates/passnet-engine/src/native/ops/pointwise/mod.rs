@@ -30,10 +30,12 @@ pub fn sub(a: &Arg, b: &Arg, alpha: Scalar) -> Result<Tensor> {
     binary(Binary::Add { alpha: -alpha.to_f64() }, a, b)
 }
 
+/// `torch.mul`.
 pub fn mul(a: &Arg, b: &Arg) -> Result<Tensor> {
     binary(Binary::Mul, a, b)
 }
 
+/// `torch.div`, which gives floats for integers.
 pub fn div(a: &Arg, b: &Arg) -> Result<Tensor> {
     binary(Binary::Div, a, b)
 }

@@ -210,14 +210,17 @@ fn classify(input: &Tensor, integers: bool, function: fn(f64) -> bool) -> Result
     })
 }
 
+/// `torch.isnan`.
 pub fn isnan(input: &Tensor) -> Result<Tensor> {
     classify(input, false, f64::is_nan)
 }
 
+/// `torch.isinf`.
 pub fn isinf(input: &Tensor) -> Result<Tensor> {
     classify(input, false, f64::is_infinite)
 }
 
+/// `torch.isfinite`.
 pub fn isfinite(input: &Tensor) -> Result<Tensor> {
     classify(input, true, f64::is_finite)
 }

@@ -10,6 +10,7 @@ use passnet_graph::DType;
 
 /// A function of one number, with its parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[expect(missing_docs, reason = "torch's names, with torch's arguments")]
 pub enum Unary {
     Abs,
     Neg,

@@ -12,6 +12,7 @@ use std::marker::PhantomData;
 
 /// Which end of the order is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "torch's names")]
 pub enum Extreme {
     Max,
     Min,
@@ -231,14 +232,17 @@ fn truths(
     Tensor::from_buffer(out, &reduction.shape)?.to_dtype(truth_type(input))
 }
 
+/// `torch.all`.
 pub fn all(input: &Tensor, dims: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
     truths(input, dims, keepdim, |row| row.iter().all(|v| v.0 != 0))
 }
 
+/// `torch.any`.
 pub fn any(input: &Tensor, dims: Option<&[i64]>, keepdim: bool) -> Result<Tensor> {
     truths(input, dims, keepdim, |row| row.iter().any(|v| v.0 != 0))
 }
 
+/// `torch.count_nonzero`.
 pub fn count_nonzero(input: &Tensor, dims: Option<&[i64]>) -> Result<Tensor> {
     let reduction = Reduction::new(input, dims, false)?;
     let out = by_truth(input, &reduction, |row| row.iter().filter(|v| v.0 != 0).count() as i64)?;

@@ -8,6 +8,7 @@ use passnet_graph::DType;
 
 /// What runs along the dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "`cumsum` and `cumprod`")]
 pub enum Scan {
     Sum,
     Product,

@@ -23,6 +23,7 @@ pub fn softmax(input: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor>
     along(input, dim, dtype, Kind::Softmax)
 }
 
+/// `torch.log_softmax`.
 pub fn log_softmax(input: &Tensor, dim: i64, dtype: Option<DType>) -> Result<Tensor> {
     along(input, dim, dtype, Kind::LogSoftmax)
 }
@@ -188,6 +189,7 @@ fn shift<T: Real>(row: &[T], most: T, log: T, out: &mut [T], round: fn(T) -> T) 
     }
 }
 
+/// `torch.logsumexp`.
 pub fn logsumexp(input: &Tensor, dims: &[i64], keepdim: bool) -> Result<Tensor> {
     ensure!(
         input.dtype().is_float(),

@@ -169,6 +169,7 @@ fn sum_type(input: &Tensor, dtype: Option<DType>) -> DType {
     }
 }
 
+/// `torch.sum`; `dtype` is that of the result.
 pub fn sum(
     input: &Tensor,
     dims: Option<&[i64]>,
@@ -202,6 +203,7 @@ fn complex_sum(input: &Tensor, reduction: &Reduction) -> Result<Tensor> {
     Tensor::from_buffer(out, &reduction.shape)?.to_dtype(input.dtype())
 }
 
+/// `torch.mean`; `dtype` is that of the result.
 pub fn mean(
     input: &Tensor,
     dims: Option<&[i64]>,
@@ -220,6 +222,7 @@ pub fn mean(
     sums(&input, &reduction, Term::Value, dtype, |v| v / length)
 }
 
+/// `torch.prod`; `dtype` is that of the result.
 pub fn prod(
     input: &Tensor,
     dim: Option<i64>,
@@ -278,6 +281,7 @@ pub fn var(input: &Tensor, dims: Option<&[i64]>, correction: f64, keepdim: bool)
     spread(input, dims, correction, keepdim, |v| v)
 }
 
+/// `torch.std`; the count is less by `correction`.
 pub fn std(input: &Tensor, dims: Option<&[i64]>, correction: f64, keepdim: bool) -> Result<Tensor> {
     spread(input, dims, correction, keepdim, f64::sqrt)
 }

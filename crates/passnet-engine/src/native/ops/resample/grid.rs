@@ -5,7 +5,9 @@ use crate::native::tensor::layout::{Dims, numel};
 use crate::native::tensor::{Buffer, Tensor};
 use passnet_cpu::parallel::for_each_weighted_chunk;
 
+/// How `grid_sample` reads between elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "torch's names")]
 pub enum GridMode {
     Bilinear,
     Nearest,
@@ -14,6 +16,7 @@ pub enum GridMode {
 
 /// What lies outside the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "torch's names")]
 pub enum GridPadding {
     Zeros,
     Border,

@@ -10,7 +10,9 @@ use passnet_cpu::multiversion;
 use passnet_cpu::parallel::{GRAIN, for_each_weighted_chunk};
 use passnet_graph::DType;
 
+/// How `interpolate` reads between elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the others are torch's names")]
 pub enum Mode {
     Nearest,
     NearestExact,
@@ -20,14 +22,18 @@ pub enum Mode {
     Area,
 }
 
+/// Arguments of `torch.nn.functional.interpolate`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interpolation {
+    /// How it reads between elements.
     pub mode: Mode,
     /// Sizes of the result's spatial dimensions.
     pub size: Vec<usize>,
     /// Scale factors, where the caller gave these and not sizes (and did not ask to recompute them).
     pub scales: Option<Vec<f64>>,
+    /// Whether the corners' centres keep their places.
     pub align_corners: bool,
+    /// Whether a smaller result averages over what it leaves out.
     pub antialias: bool,
 }
 
@@ -46,6 +52,7 @@ impl Taps {
     }
 }
 
+/// `torch.nn.functional.interpolate`.
 pub fn interpolate(input: &Tensor, options: &Interpolation) -> Result<Tensor> {
     let spatial = options.size.len();
     ensure!(
