@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 import subprocess
 import tempfile
 import time
@@ -88,6 +89,17 @@ def lines_of(text: str) -> list[dict]:
     return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
 
+def refusals(checked: list[dict]) -> dict[str, list[str]]:
+    """The graphs that were refused, by what was said first; numbers in it are those of one graph."""
+    found: dict[str, list[str]] = {}
+    for line in checked:
+        if not line["ok"]:
+            error = line["errors"][0]
+            reason = re.sub(r"\d+", "N", error["message"])
+            found.setdefault(f"`{Path(error['file']).name}`: {reason}", []).append(f"`{line['path']}`")
+    return found
+
+
 def corpus(place: Place) -> dict:
     """Public graphs: read, checked, told apart."""
     archive = place.graphs("graphnet-public.tar.zst")
@@ -98,6 +110,7 @@ def corpus(place: Place) -> dict:
     rows = [["graphs that parse, verify and check", f"{good} of {len(checked)}"]]
     rows += [[f"distinct by {level}", count] for level, count in zip(("structure", "literals", "all"), counts, strict=True)]
     rows.append(["operations", f"{sum(line['ops'] for line in hashed):,}"])
+    rows += [[f"refused: {reason}", f"{len(paths)}: {', '.join(paths)}"] for reason, paths in refusals(checked).items()]
     return measured(place.here(), table(["what", "figure"], rows), good=str(good), all=str(len(checked)))
 
 
@@ -310,12 +323,19 @@ def learning(place: Place) -> dict:
 
 @dataclass(frozen=True)
 class Figure:
+    """What is claimed, and how it is measured: here, with what `options` name, or from `files` that were brought back."""
+
     name: str
     section: str
     claim: str
     command: str
     measure: Callable[[Place], dict]
-    takes_files: bool = False
+    files: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+
+    def made_by(self) -> str:
+        """The call of tools/figures that measures it again."""
+        return " ".join(["tools/figures", "take" if self.files else "measure", self.name, *self.files, *self.options])
 
 
 @dataclass(frozen=True)
@@ -326,20 +346,22 @@ class Headline:
     text: dict[str, str]
 
 
+CORPUS, PYTHON = ("--corpus DIR",), ("--python PYTHON",)
+
 FIGURES = [
     Figure("bundled", "The judge", "The bundled passes are right and faster than eager", "passnet bench bench/tasks --passes bench/passes", bundled),
     Figure("red-team", "The judge", "Attacks are stopped, honest passes are not", "passnet bench --self-check", red_team),
-    Figure("solver-h200", "The solver", "The solver's passes against TorchInductor, 75 tasks that nobody had looked at", "tools/gpu_table.py --classes RUN_OF_PASSES RUN_OF_INDUCTOR", solver_on_gpu, True),
-    Figure("solver-cpu", "The solver", "The solver on the CPU, 60 tasks drawn at random by the date", "passnet solve TASKS --graphs 2 --quick --out solved", solver_on_cpu),
-    Figure("models-h200", "Passes at work", "Whole models with `torch.compile(model, backend=\"passnet\")`, milliseconds of a call, bfloat16", "tools/model_table.py --library LIBRARY", models_on_gpu, True),
-    Figure("models-cpu", "Passes at work", "Whole models on a CPU, two threads, milliseconds of a call, float32", "tools/model_table.py --device cpu --dtype float32 --batch 1 --ways eager,inductor,passnet,passnet-fastest --against inductor --library LIBRARY", models_on_cpu, True),
-    Figure("autotune-h200", "Passes at work", "`@triton.autotune` chooses as a search by hand does", "tools/check_autotune.py bench/tasks bench/passes --kernels 10 --graphs 2 --engine torch --device cuda --quick --seconds 0.1", autotune, True),
-    Figure("learning", "Learning", "A small model before and after it learned from the solver", "passnet learn (the report has the whole command)", learning, True),
-    Figure("corpus", "Graphs and data", "Public graphs are read, checked and told apart", "passnet graph check | hash graphnet-public.tar.zst", corpus),
-    Figure("dataset", "Graphs and data", "The whole pipeline on 2,019 public models", "passnet dataset build --from graphnet-public.tar.zst --store corpus.pnds", dataset),
-    Figure("reading", "Speed of the parts", "Reading graphs against CPython", "tools/bench_read.py GRAPHS", reading),
-    Figure("engine", "Speed of the parts", "The native engine against PyTorch eager, fusible pieces of the cover set", "tools/bench_engine.py --threads 2 --limit 100 --seconds 0.03 --max-elements 1000000 PIECES", engine_speed),
-    Figure("kernels", "Speed of the parts", "Fused kernels on the CPU against PyTorch eager and TorchInductor", "tools/bench_kernels.py fused --rounds 2 --repeats 2", kernels_on_cpu),
+    Figure("solver-h200", "The solver", "The solver's passes against TorchInductor, 75 tasks that nobody had looked at", "tools/gpu_table.py --classes RUN_OF_PASSES RUN_OF_INDUCTOR", solver_on_gpu, files=("RUN_OF_PASSES", "RUN_OF_INDUCTOR")),
+    Figure("solver-cpu", "The solver", "The solver on the CPU, 60 tasks of the benchmark set drawn at random by the date", "passnet solve TASKS --graphs 2 --quick --out solved", solver_on_cpu),
+    Figure("models-h200", "Passes at work", "Whole models with `torch.compile(model, backend=\"passnet\")`, milliseconds of a call, bfloat16", "tools/model_table.py --library LIBRARY", models_on_gpu, files=("TABLE",)),
+    Figure("models-cpu", "Passes at work", "Whole models on a CPU, two threads, milliseconds of a call, float32", "tools/model_table.py --device cpu --dtype float32 --batch 1 --ways eager,inductor,passnet,passnet-fastest --against inductor --library LIBRARY", models_on_cpu, files=("TABLE",)),
+    Figure("autotune-h200", "Passes at work", "`@triton.autotune` chooses as a search by hand does", "tools/check_autotune.py bench/tasks bench/passes --kernels 10 --graphs 2 --engine torch --device cuda --quick --seconds 0.1", autotune, files=("RUN",)),
+    Figure("learning", "Learning", "A small model before and after it learned from the solver", "passnet learn (the report has the whole command)", learning, files=("REPORT",)),
+    Figure("corpus", "Graphs and data", "Public graphs are read, checked and told apart", "passnet graph check | hash graphnet-public.tar.zst", corpus, options=CORPUS),
+    Figure("dataset", "Graphs and data", "The whole pipeline on 2,019 public models", "passnet dataset build --from graphnet-public.tar.zst --store corpus.pnds", dataset, options=CORPUS),
+    Figure("reading", "Speed of the parts", "Reading graphs against CPython", "tools/bench_read.py GRAPHS", reading, options=CORPUS + PYTHON),
+    Figure("engine", "Speed of the parts", "The native engine against PyTorch eager, fusible pieces of the cover set", "tools/bench_engine.py --threads 2 --limit 100 --seconds 0.03 --max-elements 1000000 PIECES", engine_speed, options=CORPUS + PYTHON),
+    Figure("kernels", "Speed of the parts", "Fused kernels on the CPU against PyTorch eager and TorchInductor", "tools/bench_kernels.py fused --rounds 2 --repeats 2", kernels_on_cpu, options=PYTHON),
 ]  # fmt: skip
 
 HEADLINE = {

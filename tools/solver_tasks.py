@@ -1,4 +1,4 @@
-"""Picks the tasks of docs/figures.md's solver table.
+"""Picks the tasks of the solver table in docs/figures/before.md.
 
     passnet dataset build --from MODELS --store d.pnds --kind fusible
     passnet dataset export d.pnds --kind fusible --out exported

@@ -11,7 +11,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
+<<<<<<< HEAD
 from figure_list import FIGURES, HEADLINE, Place, Unmeasured, markdown, models_on_cpu, models_on_gpu  # noqa: E402
+=======
+from figure_list import FIGURES, HEADLINE, markdown, refusals  # noqa: E402
+>>>>>>> wt-words
 
 
 class Figures(unittest.TestCase):
@@ -60,6 +64,7 @@ class Figures(unittest.TestCase):
         found = markdown("| a | b |\n|---|---|\n| 1 | 2 |\n\nwords\n| c |\n|---|\n| 3 |\n")
         self.assertEqual(found, [{"columns": ["a", "b"], "rows": [["1", "2"]]}, {"columns": ["c"], "rows": [["3"]]}])
 
+<<<<<<< HEAD
     def models(self, *lines: dict) -> Place:
         """A table of models in a file."""
         path = self.copy() / "table.jsonl"
@@ -94,6 +99,26 @@ class Figures(unittest.TestCase):
         self.assertEqual(found["identity"]["build"], "not recorded")
         with self.assertRaises(Unmeasured):
             models_on_gpu(self.models())
+=======
+    def test_the_page_says_how_each_figure_is_made(self) -> None:
+        folder = self.copy()
+        self.call(folder)
+        page = (folder / "docs/figures.md").read_text()
+        for name in (path.stem for path in (folder / "docs/figures").glob("*.json")):
+            self.assertRegex(page, rf"made by `tools/figures (measure|take) {name}[ `]")
+
+    def test_a_figure_of_files_says_which_it_wants(self) -> None:
+        told = self.call(self.copy(), "measure", "solver-h200")
+        self.assertEqual(told.returncode, 1)
+        self.assertIn("`tools/figures take solver-h200 RUN_OF_PASSES RUN_OF_INDUCTOR`", told.stderr)
+
+    def test_refused_graphs_stand_with_their_reason(self) -> None:
+        lines = [{"path": "fine", "ok": True}]
+        for path, count in (("a", 3), ("b", 40)):
+            error = {"file": f"{path}/weight_meta.py", "message": f"the graph has {count} inputs"}
+            lines.append({"path": path, "ok": False, "errors": [error]})
+        self.assertEqual(refusals(lines), {"`weight_meta.py`: the graph has N inputs": ["`a`", "`b`"]})
+>>>>>>> wt-words
 
     def test_every_headline_has_a_figure(self) -> None:
         self.assertLessEqual(set(HEADLINE), {figure.name for figure in FIGURES})

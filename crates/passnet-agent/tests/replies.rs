@@ -15,7 +15,7 @@ use support::{KEY, agent, tasks};
 const BOTH: [Protocol; 2] = [Protocol::OpenAi, Protocol::Anthropic];
 
 /// What became of an attempt.
-struct Outcome {
+struct Attempted {
     end: Result<EndReason, ErrorKind>,
     replies: Vec<ReplyEvent>,
     results: Vec<ResultEvent>,
@@ -27,7 +27,7 @@ fn attempt_with(
     protocol: Protocol,
     limits: Limits,
     script: impl Fn(&Asked<'_>) -> Shape + Send + Sync + 'static,
-) -> Outcome {
+) -> Attempted {
     let folder = tempfile::tempdir().unwrap();
     let task = tasks::small_task(folder.path(), "small");
     let provider = Provider::start(script);
@@ -51,11 +51,11 @@ fn attempt_with(
         }
     }
     let text = std::fs::read_to_string(&path).unwrap();
-    Outcome { end, replies, results, text, provider }
+    Attempted { end, replies, results, text, provider }
 }
 
 /// The shape first, then `submit`.
-fn attempt(protocol: Protocol, shape: Shape) -> Outcome {
+fn attempt(protocol: Protocol, shape: Shape) -> Attempted {
     let limits = Limits { steps: 6, ..Limits::default() };
     attempt_with(protocol, limits, move |asked| match (asked.replies, asked.before) {
         (0, 0) => shape.clone(),

@@ -1,7 +1,7 @@
 //! Passes through the whole evaluation, one for each verdict.
 
 use passnet_bench::candidate::Candidate;
-use passnet_bench::evaluate::{Check, CheckOutcome, EvaluateOptions, Evaluation, evaluate};
+use passnet_bench::evaluate::{Check, CheckAnswer, EvaluateOptions, Evaluation, evaluate};
 use passnet_bench::subject::Subject;
 use passnet_bench::timing::TimingOptions;
 use passnet_bench::verdict::{Verdict, VerdictKind};
@@ -155,7 +155,7 @@ fn an_honest_pass_is_correct_timed_and_asked_everything() {
     assert_eq!(evaluation.rewrites[0].count, 1);
     assert_eq!(evaluation.dtype, "float32");
     assert_eq!(evaluation.operations, ["mul", "relu"]);
-    let passed = |check: &&Check| check.outcome == CheckOutcome::Passed;
+    let passed = |check: &&Check| check.answer == CheckAnswer::Passed;
     assert_eq!(evaluation.checks.iter().filter(passed).count(), 23, "{:?}", evaluation.checks);
 }
 
@@ -269,7 +269,7 @@ fn right_at_one_size_only_is_wrong_where_sizes_may_change_and_told_elsewhere() {
     let evaluation = evaluated(&fixed);
     assert_eq!(evaluation.judged.verdict.kind, VerdictKind::Correct, "{evaluation:?}");
     let odd = evaluation.checks.iter().find(|check| check.name == "sizes one larger").unwrap();
-    assert_eq!(odd.outcome, CheckOutcome::Advice, "{odd:?}");
+    assert_eq!(odd.answer, CheckAnswer::Advice, "{odd:?}");
 }
 
 #[test]

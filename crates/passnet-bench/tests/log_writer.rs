@@ -151,8 +151,8 @@ fn foreign_text_cannot_forge_lines() {
 
 #[test]
 fn the_aggregated_score_has_the_references_form() {
-    let outcome = ScoredGraph::ran(Ladder::right_from(-5), 1.25);
-    let score = Score::of(&[outcome], Parameters::default()).unwrap();
+    let scored = ScoredGraph::ran(Ladder::right_from(-5), 1.25);
+    let score = Score::of(&[scored], Parameters::default()).unwrap();
     let json = aggregated_score_json(1, &score);
     assert!(json.starts_with("{\n    \"id\": 1,\n    \"score\": 1.24735303642269"), "{json}");
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();

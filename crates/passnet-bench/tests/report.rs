@@ -25,7 +25,7 @@ fn parameters() -> Parameters {
 }
 
 /// The strict score of the mixed run, put together from what each graph is.
-fn mixed_outcomes() -> Vec<ScoredGraph> {
+fn mixed_scores() -> Vec<ScoredGraph> {
     vec![
         ScoredGraph::ran(Ladder::right_from(-6), 1.75),
         ScoredGraph::ran(Ladder::right_from(-3), 1.25),
@@ -44,7 +44,7 @@ fn mixed_outcomes() -> Vec<ScoredGraph> {
 fn one_run_in_numbers() {
     let run = record("mixed", mixed());
     let report = RunReport::of(&run, parameters()).unwrap();
-    let expected = Score::of(&mixed_outcomes(), parameters()).unwrap();
+    let expected = Score::of(&mixed_scores(), parameters()).unwrap();
     assert!((report.score.aggregated - expected.aggregated).abs() < 1e-12);
     assert_eq!((report.tasks, report.score.summary.correct), (3, 3));
     assert_eq!(report.task_correctness_rate, 0.0);
@@ -117,10 +117,10 @@ fn both_scorings_and_why_they_differ() {
         ScoredGraph::failed(ErrorClass::Never),
         ScoredGraph::failed(ErrorClass::Never),
     ];
-    for (scoring, outcomes) in
-        [(Scoring::Strict, mixed_outcomes()), (Scoring::Reference, reference.to_vec())]
+    for (scoring, scored) in
+        [(Scoring::Strict, mixed_scores()), (Scoring::Reference, reference.to_vec())]
     {
-        let expected = Score::of(&outcomes, parameters()).unwrap().aggregated;
+        let expected = Score::of(&scored, parameters()).unwrap().aggregated;
         let found = report.score(scoring).unwrap().aggregated;
         assert!((found - expected).abs() < 1e-12, "{scoring}: {found} {expected}");
     }

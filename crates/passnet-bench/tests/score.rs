@@ -63,8 +63,8 @@ fn all_cases_of_the_score_table() {
 #[test]
 fn worked_examples() {
     let aggregated = |graphs: &str, b, p| {
-        let outcomes: Vec<_> = graphs.split(' ').map(graph).collect();
-        Score::of(&outcomes, Parameters::checked(b, p).unwrap()).unwrap().aggregated
+        let scored: Vec<_> = graphs.split(' ').map(graph).collect();
+        Score::of(&scored, Parameters::checked(b, p).unwrap()).unwrap().aggregated
     };
     let six_digits = |x: f64| (x * 1e6).round() / 1e6;
     for (graphs, b, p, expected) in [
@@ -158,8 +158,8 @@ fn verdicts_score_by_their_class() {
         speedup,
     };
     let aggregated = |kind, speedup, scoring| {
-        let outcome = judged(kind, speedup).scored(scoring);
-        Score::of(&[outcome], Parameters::default()).unwrap().aggregated
+        let scored = judged(kind, speedup).scored(scoring);
+        Score::of(&[scored], Parameters::default()).unwrap().aggregated
     };
     for kind in VerdictKind::ALL {
         let strict = aggregated(kind, None, Scoring::Strict);
@@ -179,7 +179,7 @@ fn verdicts_score_by_their_class() {
     assert!(close(aggregated(VerdictKind::Integrity, Some(99.0), Scoring::Strict), 0.1));
 }
 
-fn any_outcome() -> impl Strategy<Value = ScoredGraph> {
+fn any_scored() -> impl Strategy<Value = ScoredGraph> {
     let class = prop_oneof![Just(ErrorClass::Execution), Just(ErrorClass::Never)];
     prop_oneof![
         (-10i32..=6, 0.05f64..20.0)
@@ -191,7 +191,7 @@ fn any_outcome() -> impl Strategy<Value = ScoredGraph> {
 proptest! {
     #[test]
     fn micro_and_macro_agree(
-        graphs in prop::collection::vec(any_outcome(), 1..30),
+        graphs in prop::collection::vec(any_scored(), 1..30),
         b in 0.001f64..1.0,
         p in 0.0f64..3.0,
     ) {
@@ -216,7 +216,7 @@ proptest! {
 
     /// A looser tolerance never costs anything as long as no graph is slower than a failure.
     #[test]
-    fn es_grows_with_t(graphs in prop::collection::vec(any_outcome(), 1..30)) {
+    fn es_grows_with_t(graphs in prop::collection::vec(any_scored(), 1..30)) {
         let parameters = Parameters::checked(0.05, 0.0).unwrap();
         let es = error_aware(&graphs, parameters).unwrap();
         let values: Vec<f64> = es.iter().filter(|(t, _)| *t <= 1).map(|(_, v)| v).collect();
@@ -227,7 +227,7 @@ proptest! {
 
     /// Making one graph faster never lowers the score, and neither does the order of graphs.
     #[test]
-    fn faster_is_better(graphs in prop::collection::vec(any_outcome(), 1..20), s in 0.1f64..5.0) {
+    fn faster_is_better(graphs in prop::collection::vec(any_scored(), 1..20), s in 0.1f64..5.0) {
         let parameters = Parameters::default();
         let with = |speedup| {
             let mut all = graphs.clone();

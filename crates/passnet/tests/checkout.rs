@@ -52,7 +52,7 @@ impl Place {
         serde_json::from_str(&done.out).unwrap_or_else(|_| panic!("{}\n{}", done.out, done.err))
     }
 
-    /// The command's whole outcome in one text.
+    /// All that the command said, in one text.
     fn shown(&self, arguments: &str) -> String {
         let Done { code, out, err } = self.passnet(arguments);
         format!("$ passnet {arguments}\nexit code {code}\n--- stdout\n{out}--- stderr\n{err}")

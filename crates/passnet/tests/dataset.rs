@@ -29,7 +29,7 @@ fn passnet(folder: &Path, arguments: &str) -> (i32, String, String) {
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
-/// The command's whole outcome in one text.
+/// All that the command said, in one text.
 fn shown(folder: &Path, arguments: &str) -> String {
     let (code, out, err) = passnet(folder, arguments);
     let text =

@@ -1,7 +1,7 @@
 //! What the evaluator found, as a trajectory stores it.
 
 use super::Question;
-use passnet_bench::evaluate::{CheckOutcome, Evaluation};
+use passnet_bench::evaluate::{CheckAnswer, Evaluation};
 use passnet_bench::stats::{Decision, median};
 use passnet_bench::verdict::{Evidence, Verdict, VerdictKind};
 use serde::{Deserialize, Serialize};
@@ -130,8 +130,8 @@ impl GraphAssessment {
     }
 
     pub(super) fn of(graph: usize, evaluation: &Evaluation) -> Self {
-        let is_advice = |outcome: CheckOutcome| outcome == CheckOutcome::Advice;
-        let advice = evaluation.checks.iter().filter(|check| is_advice(check.outcome));
+        let is_advice = |answer: CheckAnswer| answer == CheckAnswer::Advice;
+        let advice = evaluation.checks.iter().filter(|check| is_advice(check.answer));
         GraphAssessment {
             speedup: evaluation.judged.speedup,
             interval: evaluation.interval.map(|interval| (interval.low, interval.high)),

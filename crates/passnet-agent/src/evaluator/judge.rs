@@ -141,10 +141,10 @@ impl Judge {
         graphs: Vec<GraphAssessment>,
         events: Vec<GraphEvent>,
     ) -> Answer {
-        let outcomes: Vec<ScoredGraph> =
+        let scored: Vec<ScoredGraph> =
             events.iter().map(|event| event.evaluation.judged.scored(Scoring::Strict)).collect();
         let score = match question {
-            Question::Evaluate => Score::of(&outcomes, self.parameters).map(|s| s.aggregated),
+            Question::Evaluate => Score::of(&scored, self.parameters).map(|s| s.aggregated),
             Question::Match | Question::Check => None,
         };
         let remarks = loaded.map(|candidate| candidate.remarks).unwrap_or_default();

@@ -129,9 +129,9 @@ fn speaks(message: &Message) -> bool {
 fn is_score_borne_out(attempt: &AttemptRecord) -> bool {
     let Some(score) = attempt.best_score() else { return true };
     let Some(events) = attempt.best_events() else { return false };
-    let outcomes: Vec<_> =
+    let scored: Vec<_> =
         events.iter().map(|event| event.evaluation.judged.scored(Scoring::Strict)).collect();
-    let Some(again) = Score::of(&outcomes, Parameters::default()) else { return false };
+    let Some(again) = Score::of(&scored, Parameters::default()) else { return false };
     let is_same = (again.aggregated - score).abs() <= SAME * score.abs();
     let is_right =
         |event: &GraphEvent| event.evaluation.judged.verdict.kind == VerdictKind::Correct;

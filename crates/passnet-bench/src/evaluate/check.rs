@@ -6,14 +6,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     pub name: String,
-    pub outcome: CheckOutcome,
+    #[serde(rename = "outcome")]
+    pub answer: CheckAnswer,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CheckOutcome {
+pub enum CheckAnswer {
     Passed,
     Failed,
     /// Failed, but only advice.
@@ -24,6 +25,19 @@ pub enum CheckOutcome {
 
 impl Check {
     pub(super) fn passed(name: &str) -> Check {
-        Check { name: name.into(), outcome: CheckOutcome::Passed, detail: String::new() }
+        Check { name: name.into(), answer: CheckAnswer::Passed, detail: String::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_runs_keep_their_word_for_an_answer() {
+        let text = r#"{"name":"sizes","outcome":"passed"}"#;
+        let check: Check = serde_json::from_str(text).unwrap();
+        assert_eq!(check, Check::passed("sizes"));
+        assert_eq!(serde_json::to_string(&check).unwrap(), text);
     }
 }

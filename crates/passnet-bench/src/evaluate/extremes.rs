@@ -1,7 +1,7 @@
 //! Is the candidate right on extreme inputs?
 
 use super::case::{Case, Run, bytes_of};
-use super::check::{Check, CheckOutcome};
+use super::check::{Check, CheckAnswer};
 use super::contents::Contents;
 use super::failure::harness_failure;
 use super::findings::Findings;
@@ -117,13 +117,13 @@ impl<'a> Extremes<'a> {
                 Ok(answer) => answer,
                 Err(verdict) => return found.end(*verdict),
             };
-            let (outcome, detail) = match answer {
-                Answer::NoQuestion => (CheckOutcome::Skipped, "eager refuses".into()),
+            let (answer, detail) = match answer {
+                Answer::NoQuestion => (CheckAnswer::Skipped, "eager refuses".into()),
                 Answer::Judged(judged, _) if judged.ladder.is_right_at(level) => {
-                    (CheckOutcome::Passed, String::new())
+                    (CheckAnswer::Passed, String::new())
                 }
                 Answer::Judged(_, verdict) | Answer::Failed(verdict) if stress.is_advice() => {
-                    (CheckOutcome::Advice, verdict.to_string())
+                    (CheckAnswer::Advice, verdict.to_string())
                 }
                 Answer::Judged(_, mut verdict) | Answer::Failed(mut verdict) => {
                     let detail = verdict.to_string();
@@ -136,13 +136,13 @@ impl<'a> Extremes<'a> {
                     }
                     found.verdict.get_or_insert(*verdict);
                     found.ladder = Ladder::NONE;
-                    (CheckOutcome::Failed, detail)
+                    (CheckAnswer::Failed, detail)
                 }
             };
-            let check = Check { name: stress.name(), outcome, detail };
+            let check = Check { name: stress.name(), answer, detail };
             let is_news = |known: &Check| {
-                check.outcome == CheckOutcome::Failed && known.outcome != CheckOutcome::Failed
-                    || known.outcome == CheckOutcome::Passed
+                check.answer == CheckAnswer::Failed && known.answer != CheckAnswer::Failed
+                    || known.answer == CheckAnswer::Passed
             };
             match found.checks.iter_mut().find(|known| known.name == check.name) {
                 Some(known) if is_news(known) => *known = check,

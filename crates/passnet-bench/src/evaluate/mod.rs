@@ -27,7 +27,7 @@ mod tensors;
 mod verification;
 mod watch;
 
-pub use check::{Check, CheckOutcome};
+pub use check::{Check, CheckAnswer};
 pub use evaluation::{CallCosts, Evaluation};
 pub use options::EvaluateOptions;
 pub use oracle::Accuracy;
@@ -84,18 +84,18 @@ pub(crate) fn race_itself(
 }
 
 /// What a stage found; the verdict with which it ended the evaluation, or nothing where an earlier stage did.
-type Stage<T> = Result<T, Option<Box<Verdict>>>;
+type Found<T> = Result<T, Option<Box<Verdict>>>;
 
 /// The next stage, where the evaluation goes on.
 fn after<'a, T, U>(
-    stage: &'a Stage<T>,
+    found: &'a Found<T>,
     next: impl FnOnce(&'a T) -> Result<U, Box<Verdict>>,
-) -> Stage<U> {
-    stage.as_ref().map_err(|_| None).and_then(|found| next(found).map_err(Some))
+) -> Found<U> {
+    found.as_ref().map_err(|_| None).and_then(|found| next(found).map_err(Some))
 }
 
-fn ending<T>(stage: &Stage<T>) -> Option<&Verdict> {
-    stage.as_ref().err()?.as_deref()
+fn ending<T>(found: &Found<T>) -> Option<&Verdict> {
+    found.as_ref().err()?.as_deref()
 }
 
 fn staged(

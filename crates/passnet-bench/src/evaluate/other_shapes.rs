@@ -5,7 +5,7 @@
 //! goes wrong there is only told, for nobody promised such inputs.
 
 use super::case::{Case, Drawn, Sides};
-use super::check::{Check, CheckOutcome};
+use super::check::{Check, CheckAnswer};
 use super::failure::harness_failure;
 use super::findings::Findings;
 use super::options::EvaluateOptions;
@@ -84,28 +84,28 @@ impl OtherShapes {
                 }
                 Err(verdict) => Some(verdict),
             };
-            let (outcome, detail) = match failure {
-                None => (CheckOutcome::Passed, sizes),
+            let (answer, detail) = match failure {
+                None => (CheckAnswer::Passed, sizes),
                 Some(verdict) => {
                     let detail = format!("{sizes}: {verdict}");
                     match verdict.kind {
                         // A pass may be made for some sizes only; eager may refuse some.
                         VerdictKind::NoMatch
                         | VerdictKind::ReferenceFail
-                        | VerdictKind::Unsupported => (CheckOutcome::Skipped, detail),
+                        | VerdictKind::Unsupported => (CheckAnswer::Skipped, detail),
                         _ if self.is_promised => {
                             let mut verdict = *verdict;
                             let text = format!("with {} ({sizes})", change.name());
                             verdict.evidence.insert(0, Evidence::Message { text });
                             found.verdict.get_or_insert(verdict);
                             found.ladder = Ladder::NONE;
-                            (CheckOutcome::Failed, detail)
+                            (CheckAnswer::Failed, detail)
                         }
-                        _ => (CheckOutcome::Advice, detail),
+                        _ => (CheckAnswer::Advice, detail),
                     }
                 }
             };
-            found.checks.push(Check { name: change.name().into(), outcome, detail });
+            found.checks.push(Check { name: change.name().into(), answer, detail });
         }
         found
     }

@@ -2,7 +2,7 @@
 
 use super::block::Phrase;
 use super::difference::{Difference, DifferenceKind, Finding};
-use super::{GraphList, Log, reference_outcome, strict};
+use super::{GraphList, Log, reference_scored, strict};
 use crate::score::{
     JudgedGraph, Parameters, Score, ScoredGraph, Scoring, curve_levels, graph_error_aware,
 };
@@ -52,7 +52,7 @@ pub fn judge(log: &Log, list: Option<&GraphList>, parameters: Parameters) -> Log
         strict: None,
         reference: None,
     };
-    let reference: Vec<ScoredGraph> = log.blocks.iter().map(reference_outcome).collect();
+    let reference: Vec<ScoredGraph> = log.blocks.iter().map(reference_scored).collect();
     report.reference = Score::of(&reference, parameters);
     let mut seen_graphs = SeenGraphs::new(list);
     for (block, reference) in log.blocks.iter().zip(&reference) {
@@ -119,7 +119,7 @@ pub fn judge(log: &Log, list: Option<&GraphList>, parameters: Parameters) -> Log
     report
 }
 
-/// Whether two outcomes of a graph score differently at any level.
+/// Whether two results of a graph score differently at any level.
 pub(crate) fn differ(a: &ScoredGraph, b: &ScoredGraph, parameters: Parameters) -> bool {
     curve_levels()
         .any(|t| graph_error_aware(a, t, parameters) != graph_error_aware(b, t, parameters))

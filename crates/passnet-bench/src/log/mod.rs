@@ -21,7 +21,7 @@ pub use difference::{Difference, DifferenceKind, Finding};
 pub use graph_list::GraphList;
 pub(crate) use judge::differ;
 pub use judge::{LogReport, LoggedGraph, judge};
-pub use reference::{reference_ladder, reference_outcome};
+pub use reference::{reference_ladder, reference_scored};
 pub use write::{
     FailureCause, GpuTimings, GraphEntry, LogWriter, OutputLines, RunConfig, Timings,
     WrittenResult, aggregated_score_json, aggregation_text,

@@ -34,7 +34,7 @@ pub fn reference_ladder(block: &GraphBlock) -> Ladder {
 }
 
 /// What the graph is worth to the reference. It believes the last speed-up printed.
-pub fn reference_outcome(block: &GraphBlock) -> ScoredGraph {
+pub fn reference_scored(block: &GraphBlock) -> ScoredGraph {
     let speedup = block.speedup.as_ref().map(|r| r.value);
     ScoredGraph::of_status(block.reference_status(), reference_ladder(block), speedup)
 }

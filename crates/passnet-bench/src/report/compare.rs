@@ -168,11 +168,11 @@ pub fn compare(before: &RunRecord, after: &RunRecord, parameters: Parameters) ->
         let log = |graph: &GraphRecord| graph_log_score(&graph.scored(), parameters);
         (name.sample.as_str(), log(new) - log(old))
     }));
-    let side = |run: &RunRecord, outcomes: Vec<ScoredGraph>| SideScore {
+    let side = |run: &RunRecord, scored: Vec<ScoredGraph>| SideScore {
         run: run.name.clone(),
         graphs: run.graphs.len(),
-        aggregated: Score::of(&run.outcomes(), parameters).map(|score| score.aggregated),
-        common: Score::of(&outcomes, parameters),
+        aggregated: Score::of(&run.scored(), parameters).map(|score| score.aggregated),
+        common: Score::of(&scored, parameters),
     };
     Comparison {
         before: side(before, common.iter().map(|(_, old, _)| old.scored()).collect()),

@@ -100,17 +100,17 @@ fn count(run: &RunRecord, common: &BTreeSet<Key>, parameters: Parameters) -> Opt
     let mut compat = 0;
     for graphs in run.samples().into_values() {
         let counted = graphs.into_iter().filter(|graph| common.contains(&key(graph)));
-        let outcome = |graph: &GraphRecord| {
+        let score = |graph: &GraphRecord| {
             compat += usize::from(!graph.event.evaluation.tier.is_plan());
-            let outcome = graph.scored();
-            logs.insert(key(graph), graph_log_score(&outcome, parameters));
-            outcome
+            let scored = graph.scored();
+            logs.insert(key(graph), graph_log_score(&scored, parameters));
+            scored
         };
-        samples.push(counted.map(outcome).collect());
+        samples.push(counted.map(score).collect());
     }
-    samples.retain(|outcomes| !outcomes.is_empty());
-    let outcomes = samples.concat();
-    let score = Score::of(&outcomes, parameters)?;
+    samples.retain(|graphs| !graphs.is_empty());
+    let scored = samples.concat();
+    let score = Score::of(&scored, parameters)?;
     let of_tasks = logs.iter().map(|((name, _), log)| (name.sample.as_str(), *log));
     let interval = overall(of_tasks).map(|found| found.ratio).unwrap_or(RatioInterval {
         low: score.aggregated,
@@ -122,7 +122,7 @@ fn count(run: &RunRecord, common: &BTreeSet<Key>, parameters: Parameters) -> Opt
         rank: 0,
         interval,
         task_correctness_rate: sample_correctness_rate(samples.iter().map(Vec::as_slice))?,
-        left_out: run.graphs.len() - outcomes.len(),
+        left_out: run.graphs.len() - scored.len(),
         compat,
         score,
     };

@@ -165,7 +165,8 @@ impl RunRecord {
         found
     }
 
-    pub fn outcomes(&self) -> Vec<ScoredGraph> {
+    /// What its graphs count for.
+    pub fn scored(&self) -> Vec<ScoredGraph> {
         self.graphs.iter().map(GraphRecord::scored).collect()
     }
 

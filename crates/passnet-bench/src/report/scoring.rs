@@ -3,7 +3,7 @@
 use super::{GraphRecord, RunRecord};
 use crate::log::{
     Difference, DifferenceKind, Finding, LogReport, LoggedGraph, differ, reference_ladder,
-    reference_outcome,
+    reference_scored,
 };
 use crate::reference_format;
 use crate::score::{JudgedGraph, Parameters, Score, ScoredGraph};
@@ -14,7 +14,7 @@ use crate::verdict::ReferenceStatus;
 struct ReferenceView {
     status: ReferenceStatus,
     ladder: Ladder,
-    outcome: ScoredGraph,
+    scored: ScoredGraph,
 }
 
 /// Judges every graph of a run both ways. The reference's judgement is that of the log it would have written.
@@ -28,14 +28,14 @@ pub fn score_run(run: &RunRecord, parameters: Parameters) -> LogReport {
         graphs: Vec::new(),
         findings,
         differences: Vec::new(),
-        strict: Score::of(&run.outcomes(), parameters),
+        strict: Score::of(&run.scored(), parameters),
         reference: None,
     };
     let mut reference = Vec::with_capacity(run.graphs.len());
     for graph in &run.graphs {
         let view = reference_view(run, graph);
         report.differences.extend(difference(graph, &view, parameters));
-        reference.push(view.outcome);
+        reference.push(view.scored);
         let judged = &graph.event.evaluation.judged;
         report.graphs.push(LoggedGraph {
             judged: JudgedGraph { graph: graph.name().to_string(), ..judged.clone() },
@@ -52,13 +52,13 @@ fn reference_view(run: &RunRecord, graph: &GraphRecord) -> ReferenceView {
         Some(block) => ReferenceView {
             status: block.reference_status(),
             ladder: reference_ladder(&block),
-            outcome: reference_outcome(&block),
+            scored: reference_scored(&block),
         },
         // A graph without a block is one the reference never began.
         None => ReferenceView {
             status: ReferenceStatus::EagerFail,
             ladder: Ladder::NONE,
-            outcome: ScoredGraph::of_status(ReferenceStatus::EagerFail, Ladder::NONE, None),
+            scored: ScoredGraph::of_status(ReferenceStatus::EagerFail, Ladder::NONE, None),
         },
     }
 }

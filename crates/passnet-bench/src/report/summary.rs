@@ -87,8 +87,8 @@ pub struct RunReport {
 impl RunReport {
     /// `None` for a run without graphs.
     pub fn of(run: &RunRecord, parameters: Parameters) -> Option<RunReport> {
-        let outcomes = run.outcomes();
-        let score = Score::of(&outcomes, parameters)?;
+        let scored = run.scored();
+        let score = Score::of(&scored, parameters)?;
         let samples: Vec<Vec<ScoredGraph>> = run
             .samples()
             .values()
@@ -100,7 +100,7 @@ impl RunReport {
             reference_as: score_run(run, parameters).reference.map(|score| score.aggregated),
             tasks: samples.len(),
             task_correctness_rate: sample_correctness_rate(samples.iter().map(Vec::as_slice))?,
-            fast: FAST.map(|p| FastShare { p, share: Summary::fast(&outcomes, p) }).to_vec(),
+            fast: FAST.map(|p| FastShare { p, share: Summary::fast(&scored, p) }).to_vec(),
             decisions: decisions(run),
             histogram: Histogram::of(run.graphs.iter().filter_map(GraphRecord::right_speedup)),
             groups: groups(run, parameters),
@@ -128,8 +128,8 @@ fn decisions(run: &RunRecord) -> Decisions {
 fn groups(run: &RunRecord, parameters: Parameters) -> ScoreGroups {
     let by = |labels: fn(&GraphRecord) -> Vec<&str>| -> Vec<ScoreGroup> {
         let graphs = run.graphs.iter().map(|graph| (graph.scored(), labels(graph)));
-        let scored = by_label(graphs).into_iter().filter_map(|(name, outcomes)| {
-            let score = Score::of(&outcomes, parameters)?;
+        let scored = by_label(graphs).into_iter().filter_map(|(name, graphs)| {
+            let score = Score::of(&graphs, parameters)?;
             let (aggregated, summary) = (score.aggregated, score.summary);
             Some(ScoreGroup { name: name.to_string(), aggregated, summary })
         });

@@ -30,8 +30,8 @@ fn weighted_log(curve: &Curve, weights: &[f64; CURVE_LEVELS]) -> f64 {
 
 /// What one graph adds to AS: AS is the exponential of the mean of these over its graphs. Two runs over the same
 /// graphs can therefore be compared pair by pair, failures included.
-pub fn graph_log_score(outcome: &ScoredGraph, parameters: Parameters) -> f64 {
+pub fn graph_log_score(scored: &ScoredGraph, parameters: Parameters) -> f64 {
     let total: f64 = WEIGHTS.iter().sum();
     let levels = curve_levels().zip(WEIGHTS);
-    levels.map(|(t, w)| w * graph_error_aware(outcome, t, parameters).ln()).sum::<f64>() / total
+    levels.map(|(t, w)| w * graph_error_aware(scored, t, parameters).ln()).sum::<f64>() / total
 }

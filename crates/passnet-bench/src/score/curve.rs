@@ -56,27 +56,27 @@ impl Serialize for Curve {
 }
 
 /// What one graph adds to S(t).
-pub fn graph_speed(outcome: &ScoredGraph, t: i32, parameters: Parameters) -> f64 {
-    outcome.speedup_at(t).map_or(parameters.b, |s| parameters.rectified(s))
+pub fn graph_speed(scored: &ScoredGraph, t: i32, parameters: Parameters) -> f64 {
+    scored.speedup_at(t).map_or(parameters.b, |s| parameters.rectified(s))
 }
 
 /// What one graph adds to ES(t).
-pub fn graph_error_aware(outcome: &ScoredGraph, t: i32, parameters: Parameters) -> f64 {
-    match outcome.speedup_at(t.min(FROZEN_AT)) {
+pub fn graph_error_aware(scored: &ScoredGraph, t: i32, parameters: Parameters) -> f64 {
+    match scored.speedup_at(t.min(FROZEN_AT)) {
         Some(speedup) => parameters.rectified(speedup),
-        None if outcome.class().is_tolerated_at(t) => 1.0,
+        None if scored.class().is_tolerated_at(t) => 1.0,
         None => parameters.b,
     }
 }
 
 /// S(t) of a set of graphs; `None` if it is empty.
-pub fn speed(outcomes: &[ScoredGraph], parameters: Parameters) -> Option<Curve> {
-    Curve::from_fn(|t| geometric_mean(outcomes.iter().map(|o| graph_speed(o, t, parameters))))
+pub fn speed(scored: &[ScoredGraph], parameters: Parameters) -> Option<Curve> {
+    Curve::from_fn(|t| geometric_mean(scored.iter().map(|o| graph_speed(o, t, parameters))))
 }
 
 /// ES(t) of a set of graphs; `None` if it is empty.
-pub fn error_aware(outcomes: &[ScoredGraph], parameters: Parameters) -> Option<Curve> {
-    Curve::from_fn(|t| geometric_mean(outcomes.iter().map(|o| graph_error_aware(o, t, parameters))))
+pub fn error_aware(scored: &[ScoredGraph], parameters: Parameters) -> Option<Curve> {
+    Curve::from_fn(|t| geometric_mean(scored.iter().map(|o| graph_error_aware(o, t, parameters))))
 }
 
 pub(super) fn frozen(t: i32) -> i32 {

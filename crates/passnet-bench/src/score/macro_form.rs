@@ -23,19 +23,19 @@ pub struct Statistics {
 const CLASSES: [ErrorClass; 3] = [ErrorClass::Accuracy, ErrorClass::Execution, ErrorClass::Never];
 
 impl Statistics {
-    pub fn at(outcomes: &[ScoredGraph], t: i32) -> Option<Self> {
-        if outcomes.is_empty() {
+    pub fn at(scored: &[ScoredGraph], t: i32) -> Option<Self> {
+        if scored.is_empty() {
             return None;
         }
-        let right: Vec<f64> = outcomes.iter().filter_map(|o| o.speedup_at(t)).collect();
+        let right: Vec<f64> = scored.iter().filter_map(|o| o.speedup_at(t)).collect();
         let slow: Vec<f64> = right.iter().copied().filter(|&s| s < 1.0).collect();
-        let failed = (outcomes.len() - right.len()).max(1) as f64;
+        let failed = (scored.len() - right.len()).max(1) as f64;
         let pi = CLASSES.map(|class| {
             let of_class = |o: &&ScoredGraph| o.speedup_at(t).is_none() && o.class() == class;
-            outcomes.iter().filter(of_class).count() as f64 / failed
+            scored.iter().filter(of_class).count() as f64 / failed
         });
         Some(Statistics {
-            lambda: right.len() as f64 / outcomes.len() as f64,
+            lambda: right.len() as f64 / scored.len() as f64,
             eta: slow.len() as f64 / right.len().max(1) as f64,
             alpha: geometric_mean(right).unwrap_or(1.0),
             beta: geometric_mean(slow).unwrap_or(1.0),
@@ -57,17 +57,17 @@ pub enum MacroForm {
 
 impl MacroForm {
     /// S(t): `alpha^lambda · beta^(lambda·eta·p) · b^(1-lambda)`.
-    pub fn speed(self, outcomes: &[ScoredGraph], parameters: Parameters) -> Option<Curve> {
+    pub fn speed(self, scored: &[ScoredGraph], parameters: Parameters) -> Option<Curve> {
         Curve::from_fn(|t| {
-            let statistics = Statistics::at(outcomes, t)?;
+            let statistics = Statistics::at(scored, t)?;
             Some(combine(&statistics, parameters, parameters.b))
         })
     }
 
     /// ES(t): as S(t), with b softened by the share of failures that are forgiven at t.
-    pub fn error_aware(self, outcomes: &[ScoredGraph], parameters: Parameters) -> Option<Curve> {
+    pub fn error_aware(self, scored: &[ScoredGraph], parameters: Parameters) -> Option<Curve> {
         Curve::from_fn(|t| {
-            let statistics = Statistics::at(outcomes, frozen(t))?;
+            let statistics = Statistics::at(scored, frozen(t))?;
             let unforgiven: f64 = CLASSES
                 .iter()
                 .zip(statistics.pi)

@@ -167,13 +167,13 @@ pub struct Score {
 
 impl Score {
     /// `None` without graphs: the mean of nothing is no score.
-    pub fn of(outcomes: &[ScoredGraph], parameters: Parameters) -> Option<Self> {
-        let es = error_aware(outcomes, parameters)?;
+    pub fn of(scored: &[ScoredGraph], parameters: Parameters) -> Option<Self> {
+        let es = error_aware(scored, parameters)?;
         Some(Score {
             aggregated: aggregated_speedup(&es),
             es,
-            s: speed(outcomes, parameters)?,
-            summary: Summary::of(outcomes)?,
+            s: speed(scored, parameters)?,
+            summary: Summary::of(scored)?,
         })
     }
 }

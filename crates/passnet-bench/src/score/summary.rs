@@ -19,28 +19,28 @@ pub struct Summary {
 }
 
 impl Summary {
-    pub fn of(outcomes: &[ScoredGraph]) -> Option<Self> {
-        if outcomes.is_empty() {
+    pub fn of(scored: &[ScoredGraph]) -> Option<Self> {
+        if scored.is_empty() {
             return None;
         }
-        let right: Vec<f64> = outcomes.iter().filter_map(|o| o.speedup_at(BASELINE)).collect();
+        let right: Vec<f64> = scored.iter().filter_map(|o| o.speedup_at(BASELINE)).collect();
         Some(Summary {
-            graphs: outcomes.len(),
+            graphs: scored.len(),
             correct: right.len(),
-            correctness_rate: right.len() as f64 / outcomes.len() as f64,
-            fast_1: Self::fast(outcomes, 1.0),
+            correctness_rate: right.len() as f64 / scored.len() as f64,
+            fast_1: Self::fast(scored, 1.0),
             geometric_mean: geometric_mean(right),
         })
     }
 
     /// fast_p: the share of graphs that are right and at least `p` times as fast as eager. Eager itself has a
     /// fast_1 of 100 %, so equality counts.
-    pub fn fast(outcomes: &[ScoredGraph], p: f64) -> f64 {
-        if outcomes.is_empty() {
+    pub fn fast(scored: &[ScoredGraph], p: f64) -> f64 {
+        if scored.is_empty() {
             return 0.0;
         }
         let fast = |o: &&ScoredGraph| o.speedup_at(BASELINE).is_some_and(|s| s >= p);
-        outcomes.iter().filter(fast).count() as f64 / outcomes.len() as f64
+        scored.iter().filter(fast).count() as f64 / scored.len() as f64
     }
 }
 
@@ -57,16 +57,16 @@ pub fn sample_correctness_rate<'a>(
     (all > 0).then(|| right as f64 / all as f64)
 }
 
-/// Collects outcomes under labels (dtype, category, operation), so that each group can be scored on its own. A graph
+/// Collects scored graphs under labels (dtype, category, operation), so that each group can be scored on its own. A graph
 /// with several labels counts in several groups, and once in each.
 pub fn by_label<L: Ord>(
     graphs: impl IntoIterator<Item = (ScoredGraph, impl IntoIterator<Item = L>)>,
 ) -> BTreeMap<L, Vec<ScoredGraph>> {
     let mut groups: BTreeMap<L, Vec<ScoredGraph>> = BTreeMap::new();
-    for (outcome, labels) in graphs {
+    for (scored, labels) in graphs {
         let labels: std::collections::BTreeSet<L> = labels.into_iter().collect();
         for label in labels {
-            groups.entry(label).or_default().push(outcome);
+            groups.entry(label).or_default().push(scored);
         }
     }
     groups

@@ -4,7 +4,7 @@
 
 use passnet_bench::candidate::Rewrites;
 use passnet_bench::evaluate::{
-    Accuracy, Check, CheckOutcome, EvaluateOptions, Evaluation, OutputSummary,
+    Accuracy, Check, CheckAnswer, EvaluateOptions, Evaluation, OutputSummary,
 };
 use passnet_bench::number::Number;
 use passnet_bench::run::{Event, FORMAT, GraphEvent, Machine, Start};
@@ -100,12 +100,12 @@ pub fn ran(sample: &str, graph: &str, speedup: f64, right_from: i32) -> GraphEve
         checks: vec![
             Check {
                 name: "two runs agree in every bit".into(),
-                outcome: CheckOutcome::Passed,
+                answer: CheckAnswer::Passed,
                 detail: String::new(),
             },
             Check {
                 name: "infinities".into(),
-                outcome: CheckOutcome::Skipped,
+                answer: CheckAnswer::Skipped,
                 detail: "eager refuses".into(),
             },
         ],

@@ -61,7 +61,7 @@ pub fn draft_of_run(folder: &Path, options: &MakeOptions) -> Result<Draft, Error
 
 /// What the run says of itself, counted here.
 pub(super) fn claims(run: &RunRecord) -> Option<Claims> {
-    let score = Score::of(&run.outcomes(), Parameters::default())?;
+    let score = Score::of(&run.scored(), Parameters::default())?;
     Some(Claims {
         tasks: run.samples().len(),
         graphs: run.graphs.len(),

@@ -4,7 +4,7 @@ use super::super::{GraphRecord, RunRecord, ratio_text};
 use super::markup::Markup;
 use super::parts::{list, verdict};
 use super::{chart, source};
-use crate::evaluate::{Check, CheckOutcome};
+use crate::evaluate::{Check, CheckAnswer};
 use crate::score::{Parameters, Score, ScoredGraph};
 use passnet_graph::FileName;
 use std::collections::BTreeMap;
@@ -28,8 +28,8 @@ pub(super) fn write(
     let id = anchor(index);
     page.open("section", &[("aria-labelledby", &id)]);
     page.element("h2", &[("id", &id)], name);
-    let outcomes: Vec<ScoredGraph> = graphs.iter().map(|graph| graph.scored()).collect();
-    if let Some(score) = Score::of(&outcomes, parameters) {
+    let scored: Vec<ScoredGraph> = graphs.iter().map(|graph| graph.scored()).collect();
+    if let Some(score) = Score::of(&scored, parameters) {
         let summary = score.summary;
         let speed = summary.geometric_mean.map(|mean| format!(", speed-up {}", ratio_text(mean)));
         let text = format!(
@@ -107,12 +107,12 @@ fn graph_row(graph: &GraphRecord, page: &mut Markup) {
     page.close("tr");
 }
 
-fn outcome_name(outcome: CheckOutcome) -> &'static str {
-    match outcome {
-        CheckOutcome::Passed => "passed",
-        CheckOutcome::Failed => "failed",
-        CheckOutcome::Advice => "advice",
-        CheckOutcome::Skipped => "skipped",
+fn answer_name(answer: CheckAnswer) -> &'static str {
+    match answer {
+        CheckAnswer::Passed => "passed",
+        CheckAnswer::Failed => "failed",
+        CheckAnswer::Advice => "advice",
+        CheckAnswer::Skipped => "skipped",
     }
 }
 
@@ -121,7 +121,7 @@ fn check_text(check: &Check) -> String {
         true => String::new(),
         false => format!(" ({})", check.detail),
     };
-    format!("{}: {}{detail}", check.name, outcome_name(check.outcome))
+    format!("{}: {}{detail}", check.name, answer_name(check.answer))
 }
 
 /// The checks of one graph: what did not pass is in sight, the rest can be opened.
@@ -131,13 +131,12 @@ pub fn checks(checks: &[Check], page: &mut Markup) {
         return;
     }
     let told = |wanted: bool, page: &mut Markup| {
-        let chosen =
-            checks.iter().filter(|check| (check.outcome == CheckOutcome::Passed) == wanted);
+        let chosen = checks.iter().filter(|check| (check.answer == CheckAnswer::Passed) == wanted);
         let texts: Vec<String> = chosen.map(check_text).collect();
         list(texts.iter().map(String::as_str), page);
     };
     told(false, page);
-    let passed = checks.iter().filter(|check| check.outcome == CheckOutcome::Passed).count();
+    let passed = checks.iter().filter(|check| check.answer == CheckAnswer::Passed).count();
     page.open("details", &[]);
     page.element("summary", &[], &format!("{passed} of {} checks passed", checks.len()));
     told(true, page);

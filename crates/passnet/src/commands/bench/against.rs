@@ -87,7 +87,7 @@ fn compare(
         found.events.iter().filter_map(|event| Some((event.id(), right(event)?))).collect();
     let ratios: Vec<f64> =
         theirs.iter().filter_map(|(place, speedup)| Some(ours.get(place)? / speedup)).collect();
-    let outcomes: Vec<ScoredGraph> =
+    let scored: Vec<ScoredGraph> =
         found.events.iter().map(|e| e.evaluation.judged.scored(Scoring::Strict)).collect();
     Against {
         compiler: compiler.name(),
@@ -95,7 +95,7 @@ fn compare(
         graphs: found.events.len(),
         kept: found.events.iter().filter(|event| known.contains(&event.key)).count(),
         correct: theirs.len(),
-        aggregated: Score::of(&outcomes, Parameters::default()).map(|score| score.aggregated),
+        aggregated: Score::of(&scored, Parameters::default()).map(|score| score.aggregated),
         speedup: geometric_mean(theirs.iter().map(|(_, speedup)| *speedup)),
         ratio: geometric_mean(ratios.iter().copied()),
         faster: ratios.iter().filter(|ratio| **ratio > 1.0).count(),

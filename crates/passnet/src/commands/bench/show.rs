@@ -33,13 +33,13 @@ pub(super) struct Shown<'a> {
 
 impl Shown<'_> {
     pub(super) fn score(&self) -> Option<Score> {
-        let outcomes: Vec<ScoredGraph> = self
+        let scored: Vec<ScoredGraph> = self
             .judged
             .events
             .iter()
             .map(|event| event.evaluation.judged.scored(Scoring::Strict))
             .collect();
-        Score::of(&outcomes, self.parameters)
+        Score::of(&scored, self.parameters)
     }
 
     /// One object: the documented keys first, then what else is known.
@@ -190,11 +190,11 @@ impl Shown<'_> {
         ]);
         for (name, events) in self.tasks() {
             let judged: Vec<_> = events.iter().map(|event| &event.evaluation.judged).collect();
-            let outcomes: Vec<ScoredGraph> =
+            let scored: Vec<ScoredGraph> =
                 judged.iter().map(|judged| judged.scored(Scoring::Strict)).collect();
             let right = judged.iter().filter(|j| j.verdict.kind == VerdictKind::Correct);
             let speedups: Vec<f64> = right.filter_map(|judged| judged.speedup).collect();
-            let score = Score::of(&outcomes, self.parameters);
+            let score = Score::of(&scored, self.parameters);
             let number = |value: Option<f64>| value.map_or("-".into(), |v| format!("{v:.2}"));
             rows.add_row([
                 name.to_string(),

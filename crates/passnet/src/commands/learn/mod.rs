@@ -3,7 +3,7 @@
 mod given;
 mod package;
 mod report;
-mod stages;
+mod steps;
 
 use super::agent::run::{AgentJudging, PortionArgs};
 use super::agent::session;
@@ -15,9 +15,9 @@ use passnet_agent::task::{Portion, Task};
 use passnet_graph::identity::{Digest, identify};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use stages::Learn;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
+use steps::Learn;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\

@@ -30,7 +30,8 @@ pub(super) struct Story {
     training_tasks: usize,
     /// Training tasks left out because they share a structure with an evaluation task.
     withheld: usize,
-    pub(super) stages: Vec<StepScore>,
+    #[serde(rename = "stages")]
+    pub(super) steps: Vec<StepScore>,
     /// The second set, before and after.
     pub(super) also: Vec<StepScore>,
     pub(super) data: Vec<Data>,
@@ -98,7 +99,7 @@ impl Story {
             identity: None,
             training_tasks: training.len(),
             withheld,
-            stages: Vec::new(),
+            steps: Vec::new(),
             also: Vec::new(),
             data: Vec::new(),
             trainings: Vec::new(),
@@ -192,14 +193,13 @@ fn first_reply(attempt: &AttemptRecord) -> String {
 
 /// The table for people.
 pub(super) fn print(story: &Story, out: &mut Output) -> Result<(), CommandError> {
-    let mut rows =
-        table(["stage", "tasks", "AS", "95 %", "matched", "right", "faster", "failures"]);
-    for stage in &story.stages {
-        rows.add_row(stage.cells());
+    let mut rows = table(["step", "tasks", "AS", "95 %", "matched", "right", "faster", "failures"]);
+    for step in &story.steps {
+        rows.add_row(step.cells());
     }
-    for stage in &story.also {
-        let mut cells = stage.cells();
-        cells[0] = format!("{}, second set", stage.name);
+    for step in &story.also {
+        let mut cells = step.cells();
+        cells[0] = format!("{}, second set", step.name);
         rows.add_row(cells);
     }
     out.table(&rows)
@@ -243,7 +243,7 @@ pub(super) fn page(story: &Story) -> String {
             ],
             page,
         );
-        stages(story, page);
+        steps(story, page);
         if !story.also.is_empty() {
             page.element("h2", &[], "The second set, greedily, one attempt each");
             results(&story.also, page);
@@ -264,36 +264,35 @@ pub(super) fn page(story: &Story) -> String {
     })
 }
 
-fn stages(story: &Story, page: &mut Markup) {
+fn steps(story: &Story, page: &mut Markup) {
     page.element(
         "h2",
         &[],
-        "The evaluation tasks: greedily, one attempt each, unless a stage says otherwise",
+        "The evaluation tasks: greedily, one attempt each, unless a step says otherwise",
     );
-    results(&story.stages, page);
-    let scores: Vec<f64> = story.stages.iter().map(|stage| stage.score).collect();
-    page.element("h2", &[], "AS over the stages");
+    results(&story.steps, page);
+    let scores: Vec<f64> = story.steps.iter().map(|step| step.score).collect();
+    page.element("h2", &[], "AS over the steps");
     curve(&scores, "AS", page);
     page.open_table(
         "AS after each reply of an attempt",
-        &["stage", "after 1", "after 2", "after 3", "in the end"],
+        &["step", "after 1", "after 2", "after 3", "in the end"],
     );
-    for stage in &story.stages {
-        let at = |step: usize| {
-            let at = stage.over_steps.get(step - 1).or(stage.over_steps.last());
+    for step in &story.steps {
+        let at = |reply: usize| {
+            let at = step.over_steps.get(reply - 1).or(step.over_steps.last());
             at.map_or("-".into(), |at| format!("{:.3}", at.value))
         };
-        page.row(&[stage.name.clone(), at(1), at(2), at(3), format!("{:.3}", stage.score)]);
+        page.row(&[step.name.clone(), at(1), at(2), at(3), format!("{:.3}", step.score)]);
     }
     page.close_table();
 }
 
-fn results(stages: &[StepScore], page: &mut Markup) {
-    let head =
-        ["stage", "tasks", "AS", "95 % over tasks", "matched", "right", "faster", "failures"];
+fn results(steps: &[StepScore], page: &mut Markup) {
+    let head = ["step", "tasks", "AS", "95 % over tasks", "matched", "right", "faster", "failures"];
     page.open_table("AS, pass rate and causes of failure", &head);
-    for stage in stages {
-        page.row(&stage.cells());
+    for step in steps {
+        page.row(&step.cells());
     }
     page.close_table();
 }
@@ -341,8 +340,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_holds_every_stage_and_escapes_what_models_say() {
-        let stage = |name: &str, score: f64| StepScore {
+    fn a_page_holds_every_step_and_escapes_what_models_say() {
+        let step = |name: &str, score: f64| StepScore {
             name: name.into(),
             tasks: 2,
             score,
@@ -355,7 +354,7 @@ mod tests {
             mean_output_tokens: 7.0,
         };
         let mut story = Story::new(Path::new("model.gguf"), &[], 3);
-        story.stages = vec![stage("baseline", 0.1), stage("sft", 0.4)];
+        story.steps = vec![step("baseline", 0.1), step("sft", 0.4)];
         story.trainings = vec![Training { name: "sft".into(), losses: vec![2.0, 1.0, f64::NAN] }];
         let (before, after) = ("<script>x</script>".to_string(), "right".to_string());
         story.example = Some(Example { task: "t".into(), before, after });

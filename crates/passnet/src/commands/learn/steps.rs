@@ -379,6 +379,6 @@ fn write_lines(path: &Path, lines: &[Value]) -> Result<(), CommandError> {
 
 impl Story {
     fn add(&mut self, name: &str, attempts: &[AttemptRecord]) {
-        self.stages.extend(StepScore::of(name, attempts));
+        self.steps.extend(StepScore::of(name, attempts));
     }
 }
