@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import tempfile
@@ -52,16 +53,21 @@ def mirror(folder: Path) -> None:
     write(folder, "e/broken", "{ not json")
     write(folder, "f/sentence/1_Pooling", {"word_embedding_dimension": 16})
     write(folder, "g/deep", "[" * 100_000)
+    write(folder, "h/huge", " " * (5 << 20))
 
 
 @contextlib.contextmanager
-def hub() -> Iterator[str]:
-    """Two pages of models, as the hub's interface has them."""
+def hub(listing: bytes | int | None = None) -> Iterator[str]:
+    """Two pages of models, as the hub's interface has them; or a listing that is as given, or an error of that code."""
 
     class Answers(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             configs = {"/a/first/resolve/main/config.json": BERT, "/c/wide/resolve/main/config.json": WIDE}
-            if self.path.startswith("/api/models?") and "cursor" not in self.path:
+            if isinstance(listing, int):
+                self.send_error(listing)
+            elif listing is not None:
+                self.send_bytes(listing)
+            elif self.path.startswith("/api/models?") and "cursor" not in self.path:
                 following = f'<http://{self.headers["Host"]}/api/models?cursor=2>; rel="next"'
                 self.answer([{"id": "a/first"}, {"id": "b/gated"}], {"Link": following})
             elif self.path.startswith("/api/models?"):
@@ -72,7 +78,9 @@ def hub() -> Iterator[str]:
                 self.send_error(403)
 
         def answer(self, content: object, headers: dict[str, str] | None = None) -> None:
-            body = json.dumps(content).encode()
+            self.send_bytes(json.dumps(content).encode(), headers)
+
+        def send_bytes(self, body: bytes, headers: dict[str, str] | None = None) -> None:
             self.send_response(200)
             for name, value in {**(headers or {}), "Content-Length": str(len(body))}.items():
                 self.send_header(name, value)
@@ -116,6 +124,32 @@ class Listing(unittest.TestCase):
         with hub() as address, mock.patch.dict(os.environ, {"HF_ENDPOINT": address}):
             self.assertEqual([entry.name for entry in configurations.entries("hub")], ["a_first", "c_wide"])
             self.assertEqual([entry.name for entry in configurations.entries("hub:1")], ["a_first"])
+
+    def test_what_is_passed_over_is_counted(self) -> None:
+        told = io.StringIO()
+        with tempfile.TemporaryDirectory() as place, contextlib.redirect_stderr(told):
+            mirror(Path(place))
+            configurations.entries(place)
+        self.assertEqual(
+            told.getvalue(), "4 files config.json passed over: 1 larger than 4 MiB, 2 not JSON, 1 of no model\n"
+        )
+        told = io.StringIO()
+        with hub() as address, mock.patch.dict(os.environ, {"HF_ENDPOINT": address}), contextlib.redirect_stderr(told):
+            configurations.entries("hub")
+        self.assertEqual(told.getvalue(), "1 files config.json passed over: 1 answered with HTTP 403\n")
+
+    def test_a_listing_that_is_none_is_an_error_in_words(self) -> None:
+        listings: list[tuple[bytes | int, str]] = [
+            (503, "listing .* with HTTP 503"),
+            (b'[{"id": "a/first"}, {"i', "is no JSON, or was cut off"),
+            (b'[{"name": "a/first"}]', 'no list of models with an "id" each'),
+            (b'{"error": "busy"}', 'no list of models with an "id" each'),
+            (b"[3]", 'no list of models with an "id" each'),
+        ]
+        for listing, words in listings:
+            with self.subTest(listing), hub(listing) as address, mock.patch.dict(os.environ, {"HF_ENDPOINT": address}):
+                with self.assertRaisesRegex(CaptureError, words):
+                    configurations.entries("hub")
 
     def test_what_cannot_be_had_is_said(self) -> None:
         with tempfile.TemporaryDirectory() as place:

@@ -14,6 +14,7 @@ use passnet_dataset::store::{Store, StoreErrorKind};
 use passnet_dataset::vary::run::VaryOptions;
 use passnet_graph::GraphFiles;
 use passnet_work::progress::Silent;
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::TempDir;
@@ -67,6 +68,26 @@ fn only_graphs_that_pass_are_taken() {
     assert!(candidates.map(rest).any(|rest| rest == *graphs), "all others of its candidate");
     // What is left of a larger task is another task.
     assert!(all.iter().all(|task| task.id != tasks[0].id));
+}
+
+#[test]
+fn a_small_task_has_every_dtype_that_passes() {
+    let folder = TempDir::new().unwrap();
+    let store = built(&folder);
+    let mut out = Store::open_for_writing(&folder.path().join("out"), NonZeroUsize::MIN).unwrap();
+    let judge = |files: &GraphFiles| match files.path.contains("/float16/") {
+        true => Err("half precision".to_string()),
+        false => Ok(()),
+    };
+    let options = BenchmarkOptions { tasks: 1, graphs: 3, workers: NonZeroUsize::MIN };
+    let report = benchmark(&store, &mut out, &judge, options, &Silent).unwrap();
+    let kind = &report.kinds["typical"];
+    assert_eq!((kind.tasks, kind.graphs), (1, 3));
+    let graphs = &load(&out).unwrap()[0].graphs;
+    assert_eq!((graphs.len(), out.len().unwrap()), (3, 3));
+    let dtypes: BTreeSet<&str> =
+        graphs.iter().filter_map(|graph| graph.path.split('/').nth(1)).collect();
+    assert_eq!(dtypes, BTreeSet::from(["bfloat16", "float32"]));
 }
 
 #[test]

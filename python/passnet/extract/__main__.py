@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import time
@@ -134,12 +135,14 @@ def warm(sources: set[str]) -> None:
 
     torch.set_num_threads(1)
     capture(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU()), (torch.ones(1, 2),))
-    for source, package in (("timm", "timm"), ("torchvision", "torchvision"), ("transformers", "transformers.modeling_utils"), ("configuration", "transformers.modeling_utils")):
+    transformers = "transformers.modeling_utils"
+    packages = {"transformers": transformers, "configuration": transformers}
+    for source in (*catalogue.SOURCES, catalogue.configurations.SOURCE):
+        package = packages.get(source, source)
         if source in sources:
-            try:
+            # A package that is missing, or was built for another PyTorch: every model of it will say so.
+            with contextlib.suppress(ImportError, RuntimeError, OSError):
                 __import__(package)
-            except ImportError:
-                pass  # every model of it will say so
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ use super::{ExportError, ExportOptions, Exported, card};
 use crate::benchmark::{NOTED_DIGITS, TRAINING_NOTE};
 use crate::hub::{self, DATA, ENDING, FILES, GRAPH_TEXTS, GRAPHS, SPLITS, TASKS};
 use crate::layout;
-use crate::parquet::{Group, Table};
+use crate::parquet::{RowGroup, Table};
 use crate::sample::tasks::{SplitSide, StoredTask, uid_of};
 use crate::store::{Kind, Record, Store};
 use passnet_graph::{Diagnostic, FileName, GraphFiles};
@@ -189,7 +189,7 @@ impl Shards {
     }
 }
 
-fn graph_rows(group: &mut Group<'_>, rows: &[(Record, GraphFiles)]) -> io::Result<()> {
+fn graph_rows(group: &mut RowGroup<'_>, rows: &[(Record, GraphFiles)]) -> io::Result<()> {
     for name in GRAPH_TEXTS {
         group.texts(rows.iter().map(|(record, _)| text(record, name)))?;
     }
@@ -239,7 +239,7 @@ fn write_tasks(
     Ok(())
 }
 
-fn task_rows(group: &mut Group<'_>, rows: &[&StoredTask]) -> io::Result<()> {
+fn task_rows(group: &mut RowGroup<'_>, rows: &[&StoredTask]) -> io::Result<()> {
     group.texts(rows.iter().map(|task| &task.id))?;
     group.texts(rows.iter().map(|task| task.kind.as_str()))?;
     group.texts(rows.iter().map(|task| task.list_name()))?;
@@ -283,7 +283,7 @@ fn write_table<T>(
     path: &Path,
     fields: Vec<crate::parquet::Field>,
     groups: impl Iterator<Item = T>,
-    write: impl Fn(&mut Group<'_>, T) -> io::Result<()>,
+    write: impl Fn(&mut RowGroup<'_>, T) -> io::Result<()>,
 ) -> Result<(), ExportError> {
     let written = Table::create(path, fields).and_then(|mut table| {
         for rows in groups {

@@ -136,19 +136,18 @@ pub fn import_hub(
     Ok(report)
 }
 
+/// A table, or its problem in the report.
+fn open(table: &Path, report: &mut HubReport) -> Option<Reader> {
+    Reader::open(table).map_err(|problem| report.fail(problem)).ok()
+}
+
 fn import_tasks(
     store: &Store,
     table: &Path,
     all: &mut BTreeMap<String, StoredTask>,
     report: &mut HubReport,
 ) -> Result<(), StoreError> {
-    let mut reader = match Reader::open(table) {
-        Ok(reader) => reader,
-        Err(problem) => {
-            report.fail(problem);
-            return Ok(());
-        }
-    };
+    let Some(mut reader) = open(table, report) else { return Ok(()) };
     for group in 0..reader.groups() {
         let rows = match task_rows(&mut reader, group) {
             Ok(rows) => rows,
@@ -261,13 +260,7 @@ fn side_of(name: &str) -> Option<Option<SplitSide>> {
 
 fn import_files(store: &mut Store, table: &Path, report: &mut HubReport) -> Result<(), StoreError> {
     let name = table.display().to_string();
-    let mut reader = match Reader::open(table) {
-        Ok(reader) => reader,
-        Err(problem) => {
-            report.fail(problem);
-            return Ok(());
-        }
-    };
+    let Some(mut reader) = open(table, report) else { return Ok(()) };
     for group in 0..reader.groups() {
         let mut read = || -> Result<_, Diagnostic> {
             let (paths, kinds) = (reader.texts(group, "path")?, reader.texts(group, "kind")?);

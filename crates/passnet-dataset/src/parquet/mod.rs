@@ -15,7 +15,7 @@ mod thrift;
 mod write;
 
 pub use read::{Cells, Reader};
-pub use write::{Group, Table};
+pub use write::{RowGroup, Table};
 
 /// What the values of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -52,10 +52,10 @@ impl Table {
     }
 
     /// Writes rows: `fill` gives every column, in the order of the fields.
-    pub fn group(&mut self, fill: impl FnOnce(&mut Group<'_>) -> io::Result<()>) -> io::Result<()> {
-        let mut group = Group { table: self, chunks: Vec::new(), rows: None, bytes: 0 };
+    pub fn group(&mut self, fill: impl FnOnce(&mut RowGroup<'_>) -> io::Result<()>) -> io::Result<()> {
+        let mut group = RowGroup { table: self, chunks: Vec::new(), rows: None, bytes: 0 };
         fill(&mut group)?;
-        let Group { chunks, rows, bytes, .. } = group;
+        let RowGroup { chunks, rows, bytes, .. } = group;
         if chunks.len() != self.columns.len() {
             return Err(io::Error::other("not every column of the table was written"));
         }
@@ -138,14 +138,14 @@ fn elements(field: &Field, found: &mut Vec<Structure>) {
 
 /// Rows that are written together, column by column.
 #[derive(Debug)]
-pub struct Group<'a> {
+pub struct RowGroup<'a> {
     table: &'a mut Table,
     chunks: Vec<Structure>,
     rows: Option<u64>,
     bytes: i64,
 }
 
-impl Group<'_> {
+impl RowGroup<'_> {
     /// A column of texts or bytes.
     pub fn texts<T: AsRef<[u8]>>(&mut self, values: impl IntoIterator<Item = T>) -> io::Result<()> {
         self.optional_texts(values.into_iter().map(Some))
@@ -207,7 +207,7 @@ impl Group<'_> {
 
 /// A column of a group while it is written.
 struct Column<'g, 't> {
-    group: &'g mut Group<'t>,
+    group: &'g mut RowGroup<'t>,
     leaf: Leaf,
     /// Where its first page begins.
     start: u64,
@@ -221,7 +221,7 @@ struct Column<'g, 't> {
 }
 
 impl<'g, 't> Column<'g, 't> {
-    fn begin(group: &'g mut Group<'t>, types: &[Type], listed: bool) -> io::Result<Self> {
+    fn begin(group: &'g mut RowGroup<'t>, types: &[Type], listed: bool) -> io::Result<Self> {
         let leaf = group.table.columns.get(group.chunks.len());
         let suits = |leaf: &&Leaf| types.contains(&leaf.values) && leaf.listed == listed;
         let wrong = || io::Error::other("the table's next column is of another type");

@@ -13,7 +13,17 @@ from pathlib import Path
 
 from ..errors import CaptureError
 from ..model import Entry, Model, from_file
-from . import configurations, geometric, timm_models, torchaudio_models, torchvision_models, transformers_models
+from . import (
+    configurations,
+    diffusers_models,
+    geometric,
+    open_clip_models,
+    segmentation_models,
+    timm_models,
+    torchaudio_models,
+    torchvision_models,
+    transformers_models,
+)
 
 SOURCES = {
     "timm": timm_models,
@@ -21,6 +31,9 @@ SOURCES = {
     "transformers": transformers_models,
     "torchaudio": torchaudio_models,
     "torch_geometric": geometric,
+    "diffusers": diffusers_models,
+    "open_clip": open_clip_models,
+    "segmentation_models_pytorch": segmentation_models,
 }
 
 

@@ -12,12 +12,15 @@ could show (names, labels, tokens of generation) are one model: the first of the
 from __future__ import annotations
 
 import hashlib
+import http.client
 import json
 import os
 import re
+import sys
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -47,7 +50,8 @@ def entries(place: str) -> list[Entry]:
     found: list[Entry] = []
     seen: set[bytes] = set()
     names: set[str] = set()
-    for repository, config in _configurations(place):
+    passed: Counter[str] = Counter()
+    for repository, config in _configurations(place, passed):
         # Folders have one level, as the published set names them: ORG_NAME.
         name = re.sub(r"[^A-Za-z0-9._-]", "_", repository.replace("/", "_"))
         essence = hashlib.sha256(json.dumps(_essence(config), sort_keys=True).encode()).digest()
@@ -56,8 +60,11 @@ def entries(place: str) -> list[Entry]:
         seen.add(essence)
         names.add(name)
         found.append(Entry(FAMILY, name, SOURCE, {"repository": repository, "config": config}))
+    said = ", ".join(f"{count} {reason}" for reason, count in sorted(passed.items()))
     if not found:
-        raise CaptureError("bad request", f"there is no {FILE} in `{place}`")
+        raise CaptureError("bad request", f"there is no {FILE} of a model in `{place}`" + (f" ({said})" if said else ""))
+    if said:
+        print(f"{passed.total()} files {FILE} passed over: {said}", file=sys.stderr)
     return found
 
 
@@ -92,18 +99,22 @@ def _essence(config: Any) -> Any:
     return kept
 
 
-def _configurations(place: str) -> Iterator[tuple[str, dict[str, Any]]]:
+def _configurations(place: str, passed: Counter[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Repositories with their configurations; what is no configuration is counted in `passed` by reason."""
     if place == "hub" or re.fullmatch(r"hub:\d+", place):
         most = int(place.partition(":")[2] or 0) or None
-        yield from _of_hub(most)
+        yield from _of_hub(most, passed)
         return
     folder = Path(place)
     if not folder.is_dir():
         raise CaptureError("bad request", f"`{place}` is no folder; `hub` means the network")
     for path in sorted(folder.rglob(FILE)):
-        if path.stat().st_size > MOST_BYTES:
+        try:
+            with path.open("rb") as file:
+                config = _parsed(file.read(MOST_BYTES + 1), passed)
+        except OSError as error:
+            passed[f"cannot be read ({error.strerror})"] += 1
             continue
-        config = _parsed(path.read_bytes())
         if config is not None:
             yield _repository(path.parent.relative_to(folder).as_posix(), folder), config
 
@@ -115,43 +126,66 @@ def _repository(below: str, folder: Path) -> str:
     return folder.resolve().name if below == "." else below
 
 
-def _parsed(text: bytes) -> dict[str, Any] | None:
+def _parsed(text: bytes, passed: Counter[str]) -> dict[str, Any] | None:
     """A configuration of a model; other files have the same name."""
+    if len(text) > MOST_BYTES:
+        passed[f"larger than {MOST_BYTES >> 20} MiB"] += 1
+        return None
     try:
         config = json.loads(text)
     except (ValueError, RecursionError):
+        passed["not JSON"] += 1
         return None
-    return config if isinstance(config, dict) and "model_type" in config else None
+    if not isinstance(config, dict) or "model_type" not in config:
+        passed["of no model"] += 1
+        return None
+    return config
 
 
-def _of_hub(most: int | None) -> Iterator[tuple[str, dict[str, Any]]]:
+def _of_hub(most: int | None, passed: Counter[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     endpoint = os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
     query = urllib.parse.urlencode({"filter": "transformers", "sort": "downloads", "direction": -1, "limit": PAGE})
     page: str | None = f"{endpoint}/api/models?{query}"
     count = 0
     while page is not None:
-        body, links = _get(page)
-        for listed in json.loads(body):
+        names, page = _page(page)
+        for name in names:
             if most is not None and count >= most:
                 return
             count += 1
-            name = listed["id"]
             try:
                 config, _ = _get(f"{endpoint}/{urllib.parse.quote(name)}/resolve/main/{FILE}")
-            except urllib.error.HTTPError:
-                continue  # gated, or without one
-            parsed = _parsed(config)
+            except urllib.error.HTTPError as error:
+                # Gated, or without one.
+                passed[f"answered with HTTP {error.code}"] += 1
+                continue
+            parsed = _parsed(config, passed)
             if parsed is not None:
                 yield name, parsed
-        following = re.search(r'<([^>]+)>;\s*rel="next"', links)
-        page = following[1] if following else None
+
+
+def _page(address: str) -> tuple[list[str], str | None]:
+    """The names of one page of the hub's listing, and the address of the next page."""
+    try:
+        body, links = _get(address)
+    except urllib.error.HTTPError as error:
+        raise CaptureError("bad request", f"the hub answers its listing {address} with HTTP {error.code}: {error.reason}") from error
+    try:
+        listed = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise CaptureError("bad request", f"the hub's listing {address} is no JSON, or was cut off: {error}") from error
+    names = [one.get("id") if isinstance(one, dict) else None for one in listed] if isinstance(listed, list) else [None]
+    if not all(isinstance(name, str) for name in names):
+        raise CaptureError("bad request", f'the hub\'s listing {address} is no list of models with an "id" each')
+    following = re.search(r'<([^>]+)>;\s*rel="next"', links)
+    return names, following[1] if following else None
 
 
 def _get(address: str) -> tuple[bytes, str]:
     try:
         with urllib.request.urlopen(address, timeout=SECONDS) as answer:  # noqa: S310 - the hub's own address, or a mirror's
-            return answer.read(MOST_BYTES + 1)[:MOST_BYTES], answer.headers.get("Link", "")
+            return answer.read(MOST_BYTES + 1), answer.headers.get("Link", "")
     except urllib.error.HTTPError:
         raise
-    except OSError as error:
+    except (OSError, http.client.HTTPException) as error:
         raise CaptureError("bad request", f"the hub cannot be reached: {error}; name a folder with a mirror of it") from error

@@ -112,6 +112,11 @@ pub enum Catalogue {
     Torchaudio,
     #[value(name = "torch_geometric")]
     TorchGeometric,
+    Diffusers,
+    #[value(name = "open_clip")]
+    OpenClip,
+    #[value(name = "segmentation_models_pytorch")]
+    SegmentationModelsPytorch,
 }
 
 impl Catalogue {
@@ -123,6 +128,9 @@ impl Catalogue {
             Catalogue::Transformers => "transformers",
             Catalogue::Torchaudio => "torchaudio",
             Catalogue::TorchGeometric => "torch_geometric",
+            Catalogue::Diffusers => "diffusers",
+            Catalogue::OpenClip => "open_clip",
+            Catalogue::SegmentationModelsPytorch => "segmentation_models_pytorch",
         }
     }
 }
