@@ -141,6 +141,7 @@ impl<'g> Links<'g> {
     fn add_between(&self, members: &mut BTreeSet<NodeId>) {
         let graph = self.family.graph();
         loop {
+            let leads = self.leading_to(members);
             let mut found = Vec::new();
             for (id, call) in graph.calls().filter(|(id, _)| !members.contains(id)) {
                 let mut is_fed = self.is_free[id.index()];
@@ -151,7 +152,7 @@ impl<'g> Links<'g> {
                 });
                 // What nobody needs of a view would need the view outside.
                 let is_idle = shows_view && !self.needed.contains(&id);
-                if is_fed && (is_idle || self.leads_to(id, members)) {
+                if is_fed && (is_idle || leads[id.index()]) {
                     found.push(id);
                 }
             }
@@ -170,11 +171,15 @@ impl<'g> Links<'g> {
         self.family.members[0].types.value(id).as_tensor().is_some()
     }
 
-    /// Whether a member reads a view, or a view of it.
-    fn leads_to(&self, id: NodeId, members: &BTreeSet<NodeId>) -> bool {
-        self.users[id.index()].iter().any(|user| {
-            members.contains(user) || (self.is_free[user.index()] && self.leads_to(*user, members))
-        })
+    /// For every node whether a member reads it, or a view of it.
+    fn leading_to(&self, members: &BTreeSet<NodeId>) -> Vec<bool> {
+        let mut leads = vec![false; self.users.len()];
+        for index in (0..leads.len()).rev() {
+            leads[index] = self.users[index].iter().any(|user| {
+                members.contains(user) || (self.is_free[user.index()] && leads[user.index()])
+            });
+        }
+        leads
     }
 
     /// The groups of a set, each pulled from what the whole piece takes, if that costs less than a launch.
