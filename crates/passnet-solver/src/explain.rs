@@ -92,7 +92,12 @@ pub struct Estimate {
 pub struct Rates {
     pub bytes_per_second: f64,
     pub seconds_per_launch: f64,
+    /// Of a GPU: a kernel with fewer programs leaves some of them idle.
+    pub multiprocessors: usize,
 }
+
+/// As many as large GPUs have.
+const USUAL_MULTIPROCESSORS: usize = 132;
 
 impl Rates {
     /// What the engine's device reaches on a few megabytes.
@@ -101,7 +106,11 @@ impl Rates {
         // Where nobody can tell, bytes are as good as free and launches decide.
         let copy = engine.copy_seconds(BYTES).unwrap_or(f64::MIN_POSITIVE);
         // Eager's own cost of a step, measured on tiny graphs of the native engine.
-        Rates { bytes_per_second: BYTES as f64 / copy, seconds_per_launch: 2e-6 }
+        Rates {
+            bytes_per_second: BYTES as f64 / copy,
+            seconds_per_launch: 2e-6,
+            multiprocessors: USUAL_MULTIPROCESSORS,
+        }
     }
 
     fn seconds(&self, bytes: f64, launches: usize) -> f64 {
@@ -217,9 +226,11 @@ pub fn left(family: &GraphFamily, left: &[Left]) -> Vec<LeftNode> {
 pub fn moved_bytes(piece: &Piece, member: usize) -> f64 {
     let params = piece.graph.ids().take(piece.params.len());
     let values = params.chain(piece.outputs.iter().copied());
-    let size = |value: &Value| match value {
-        Value::Tensor(tensor) => tensor.elements() as f64 * tensor.dtype.size() as f64,
-        _ => 0.0,
-    };
-    values.filter_map(|id| piece.values(id).get(member).map(size)).sum()
+    values.map(|id| bytes_in(piece.values(id).get(member))).sum()
+}
+
+/// Bytes of a tensor; no other value has any.
+pub(crate) fn bytes_in(value: Option<&Value>) -> f64 {
+    let tensor = value.and_then(Value::as_tensor);
+    tensor.map_or(0.0, |tensor| tensor.elements() as f64 * tensor.dtype.size() as f64)
 }

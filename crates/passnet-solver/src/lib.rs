@@ -13,7 +13,7 @@
 //!
 //! let task = concat!(env!("CARGO_MANIFEST_DIR"), "/../../bench/tasks/swiglu");
 //! let sample = Sample::read(task.as_ref()).unwrap();
-//! let rates = Rates { bytes_per_second: 1e10, seconds_per_launch: 2e-6 };
+//! let rates = Rates { bytes_per_second: 1e10, seconds_per_launch: 2e-6, multiprocessors: 132 };
 //! let options = SolveOptions { tune: false, ..SolveOptions::default() };
 //! let passes = tempfile::tempdir().unwrap();
 //! let found = solve(&NativeEngine, &rates, &sample, passes.path(), &options).unwrap();

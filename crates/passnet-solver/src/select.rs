@@ -109,10 +109,15 @@ impl Solver<'_> {
             );
         }
         let measured = match options.tune {
-            true => tune::tune(engine, family, &group.piece, &draft, options.seconds)?,
+            true => {
+                let choices = draft.choices(self.multiprocessors());
+                tune::tune(engine, family, (&group.piece, &draft), &choices, options.seconds)?
+            }
             false => None,
         };
-        let choice = measured.map_or(Choice::default(), |measured| measured.choice);
+        let unmeasured =
+            self.multiprocessors().map_or(Choice::default(), |count| draft.for_gpu(count));
+        let choice = measured.map_or(unmeasured, |measured| measured.choice);
         Ok(Pass {
             text: draft.write(choice).map_err(|reason| reason.0)?,
             operations: group.piece.graph.op_count(),

@@ -25,6 +25,12 @@ pub(crate) struct Solver<'s> {
 }
 
 impl Solver<'_> {
+    /// How many multiprocessors the GPU has that the passes are for; nothing where they are for the host.
+    pub(crate) fn multiprocessors(&self) -> Option<usize> {
+        let is_for_host = self.engine.computes_on_host() && !self.options.for_gpu;
+        (!is_for_host).then_some(self.rates.multiprocessors)
+    }
+
     /// Whether some pass applies to every graph of a family.
     pub(crate) fn serves(&self, family: &GraphFamily, passes: &[&PassText]) -> bool {
         let Ok(candidate) = load(passes) else { return false };

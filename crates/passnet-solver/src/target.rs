@@ -5,6 +5,7 @@ use passnet_graph::Diagnostic;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 
 /// Targets that this program carries, by the name that `--target` takes.
@@ -50,11 +51,14 @@ impl Target {
             let diagnostic = Diagnostic::file(named, message);
             Box::new(Diagnostic { hint: Some(hint), ..diagnostic })
         };
-        let size = path.metadata().map_err(|error| failed(error.to_string()))?.len();
-        if size > MOST_BYTES {
-            return Err(failed(format!("{size} bytes are too many for a target")));
+        let file = std::fs::File::open(path).map_err(|error| failed(error.to_string()))?;
+        let mut text = String::new();
+        // The length that a file says it has is not what it gives: a device says none and never ends.
+        let read = file.take(MOST_BYTES + 1).read_to_string(&mut text);
+        read.map_err(|error| failed(error.to_string()))?;
+        if text.len() as u64 > MOST_BYTES {
+            return Err(failed(format!("more than {MOST_BYTES} bytes are too many for a target")));
         }
-        let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
         Target::parse(&text, named)
     }
 
@@ -80,6 +84,7 @@ impl Target {
         Rates {
             bytes_per_second: self.bytes_per_second,
             seconds_per_launch: self.seconds_per_launch,
+            multiprocessors: usize::try_from(self.multiprocessors).unwrap_or(usize::MAX),
         }
     }
 
@@ -129,7 +134,8 @@ mod tests {
         let target = Target::find("h200").unwrap();
         assert_eq!(target.compute_capability, [9, 0]);
         assert_eq!(Target::parse(&target.text(), "again").unwrap(), target);
-        assert_eq!(target.rates().seconds_per_launch, 2e-6);
+        assert_eq!(target.rates().multiprocessors, 132);
+        assert!(target.source.contains("--measure-target"), "{}", target.source);
     }
 
     #[test]
@@ -137,8 +143,8 @@ mod tests {
         let good = Target::find("h200").unwrap().text();
         for (old, new, line, words) in [
             ("132", "0", 8, "at least one"),
-            ("4800000000000.0", "-1", 10, "no rate"),
-            ("4800000000000.0", "1e999", 10, "number out of range"),
+            ("3905310881901.75", "-1", 10, "no rate"),
+            ("3905310881901.75", "1e999", 10, "number out of range"),
             ("\"name\"", "\"nome\"", 2, "unknown field `nome`"),
             ("    9,\n    0\n", "    1,\n    0\n", 7, "capability 1.0"),
             ("\"NVIDIA H200\"", "7", 2, "invalid type"),
@@ -152,6 +158,11 @@ mod tests {
         }
         let cut = Target::parse(&good[..good.len() / 2], "t.json").unwrap_err();
         assert!(cut.line > 1, "{cut:?}");
+        #[cfg(target_os = "linux")]
+        {
+            let endless = Target::find("/dev/zero").unwrap_err();
+            assert!(endless.message.contains("too many"), "{endless:?}");
+        }
         let missing = Target::find("/no/such/target.json").unwrap_err();
         assert!(missing.hint.unwrap().contains("h200"));
     }

@@ -1,8 +1,7 @@
 //! Passes whose kernels share a launch, for a device on which a launch costs as much as a small kernel.
 
-use crate::analysis::Piece;
-use crate::analysis::groups::{Group, together};
-use crate::emit::{self, Draft};
+use crate::analysis::groups::{Group, Together, together};
+use crate::emit::{self, Choice, Draft};
 use crate::explain;
 use crate::graph_family::GraphFamily;
 use crate::portfolio::{Pass, outline, outline_of};
@@ -19,8 +18,7 @@ impl Solver<'_> {
         groups: &[Group],
         new: &BTreeSet<String>,
     ) {
-        let is_alone = self.engine.computes_on_host() && !self.options.for_gpu;
-        if is_alone || self.options.most_operations.is_some() {
+        if self.multiprocessors().is_none() || self.options.most_operations.is_some() {
             return;
         }
         let outlines: Vec<String> = groups.iter().map(outline).collect();
@@ -29,11 +27,10 @@ impl Solver<'_> {
             .collect();
         let candidates: Vec<&Group> = kept.iter().map(|at| &groups[*at]).collect();
         let mut served: BTreeSet<&String> = BTreeSet::new();
-        for (members, piece) in together(family, &candidates) {
-            let members: Vec<usize> = members.into_iter().map(|at| kept[at]).collect();
-            let of = |at: &usize| (&groups[*at], &outlines[*at]);
-            let parts: Vec<(&Group, &String)> = members.iter().map(of).collect();
-            if self.write_together(number, family, &piece, &parts) {
+        for set in together(family, &candidates) {
+            let of = |at: &usize| (&groups[kept[*at]], &outlines[kept[*at]]);
+            let parts: Vec<(&Group, &String)> = set.numbers.iter().map(of).collect();
+            if self.write_together(number, family, &set, &parts) {
                 served.extend(parts.iter().map(|(_, outline)| *outline));
             }
         }
@@ -51,22 +48,39 @@ impl Solver<'_> {
         }
     }
 
+    /// What is launched for a set, under the names of what it computes.
+    fn drafts<'g>(
+        &self,
+        set: &'g Together,
+        parts: &[(&'g Group, &String)],
+    ) -> Option<Vec<(Draft<'g>, Choice)>> {
+        let draft = |group: &'g Group, of: &Group| Draft::new(group, emit::stem_of(of)).ok();
+        if set.again.is_empty() {
+            let part = |(group, outline): &(&'g Group, &String)| {
+                Some((draft(group, group)?, self.portfolio.choice(outline)?))
+            };
+            return parts.iter().map(part).collect();
+        }
+        let multiprocessors = self.multiprocessors()?;
+        let part = |(number, group): &'g (usize, Group)| {
+            let at = set.numbers.iter().position(|own| own == number)?;
+            let draft = draft(group, parts[at].0)?;
+            let choice = draft.for_gpu(multiprocessors);
+            Some((draft, choice))
+        };
+        set.again.iter().map(part).collect()
+    }
+
     /// Writes a pass for several groups; whether there is one now.
     fn write_together(
         &mut self,
         number: usize,
         family: &GraphFamily,
-        piece: &Piece,
+        set: &Together,
         parts: &[(&Group, &String)],
     ) -> bool {
-        let mut drafts = Vec::new();
-        for (group, outline) in parts {
-            let Some(choice) = self.portfolio.choice(outline) else { return false };
-            let Ok(draft) = Draft::new(group, format!("group_{}", drafts.len())) else {
-                return false;
-            };
-            drafts.push((draft, choice));
-        }
+        let piece = &set.piece;
+        let Some(mut drafts) = self.drafts(set, parts) else { return false };
         let base = emit::stem(&piece.graph, false);
         let outline = match emit::together(piece, &drafts, "pass") {
             Ok(text) => outline_of(piece, Some(&text)),
@@ -79,16 +93,18 @@ impl Solver<'_> {
         if !self.portfolio.is_new(&outline) {
             return true;
         }
-        for ((draft, _), (group, _)) in drafts.iter_mut().zip(parts) {
-            draft.stem = self.portfolio.new_stem(format!("{}_part", emit::stem_of(group)));
+        for (draft, _) in &mut drafts {
+            draft.stem = self.portfolio.new_stem(format!("{}_part", draft.stem));
         }
         let stem = self.portfolio.new_stem(base);
         let Ok(text) = emit::together(piece, &drafts, &stem) else { return false };
-        let members = parts.iter().flat_map(|(group, _)| group.members.iter().copied()).collect();
+        let members = &set.members;
         let choice = drafts[0].1;
-        let kind = format!("{} kernels behind one launch", parts.len());
-        let explanation =
-            explain::pass(&stem, family, (&members, piece), &kind, choice, self.rates);
+        let kind = match &drafts[..] {
+            [(only, choice)] => only.kind(*choice).to_string(),
+            several => format!("{} kernels behind one launch", several.len()),
+        };
+        let explanation = explain::pass(&stem, family, (members, piece), &kind, choice, self.rates);
         let pass = Pass {
             text,
             operations: piece.graph.op_count(),

@@ -42,8 +42,8 @@ pub(crate) fn quick(seconds: f64) -> EvaluateOptions {
 pub fn tune(
     engine: &dyn Engine,
     family: &GraphFamily,
-    piece: &Piece,
-    draft: &Draft<'_>,
+    (piece, draft): (&Piece, &Draft<'_>),
+    choices: &[Choice],
     seconds: f64,
 ) -> Result<Option<Measured>, String> {
     let mut graphs: Vec<GraphFiles> = Vec::new();
@@ -54,11 +54,8 @@ pub fn tune(
         graphs.push(files);
     }
     let mut best: Option<Measured> = None;
-    let mut choices = draft.choices(engine.computes_on_host());
-    if large {
-        choices.truncate(FIRST_CHOICES);
-    }
-    for choice in choices {
+    let most = if large { FIRST_CHOICES } else { choices.len() };
+    for &choice in choices.iter().take(most) {
         let Ok(text) = draft.write(choice) else { continue };
         let candidate = Candidate::from_files(solution_files(&[&text]), None, true)
             .map_err(|verdict| verdict.to_string())?;

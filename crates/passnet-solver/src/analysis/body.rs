@@ -1,7 +1,8 @@
 //! What one kernel computes: loops, values in order of definition, and where results go.
 
-use super::Size;
 use super::index::{AxisId, Index};
+use super::{Piece, Size};
+use crate::explain;
 use crate::expression::{Formula, Literal};
 use passnet_graph::NodeId;
 use std::collections::BTreeSet;
@@ -116,6 +117,8 @@ pub struct Store {
     pub target: Target,
     pub address: Index,
     pub value: VarId,
+    /// Where it is stored; everywhere if there are none.
+    pub guards: Vec<Guard>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -216,12 +219,30 @@ impl Body {
                 _ => {}
             }
         }
-        self.stores.iter().for_each(|store| visit(&store.address));
+        for store in &self.stores {
+            visit(&store.address);
+            store.guards.iter().for_each(|guard| visit(&guard.index));
+        }
     }
 
     /// Whether some loop has no step in some graph, so that nothing is computed there.
     pub fn is_idle_somewhere(&self) -> bool {
         self.axes.iter().any(|size| size.values().contains(&0))
+    }
+
+    /// Bytes that it reads and writes in one graph; no tensor is read in parts.
+    pub fn moved_bytes(&self, piece: &Piece, graph: usize) -> f64 {
+        let loaded = self.vars.iter().filter_map(|var| match var.code {
+            Code::Load { param, .. } => Some(NodeId::new(param)),
+            _ => None,
+        });
+        let stored = self.stores.iter().map(|store| match store.target {
+            Target::Output(number) => piece.outputs[number],
+            Target::Param(param) => NodeId::new(param),
+        });
+        let loaded: BTreeSet<NodeId> = loaded.collect();
+        let touched = loaded.into_iter().chain(stored);
+        touched.map(|id| explain::bytes_in(piece.values(id).get(graph))).sum()
     }
 
     /// How many reductions a value waits for.

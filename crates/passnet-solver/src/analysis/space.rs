@@ -120,7 +120,10 @@ fn rewrite(body: &mut Body, outer: AxisId, inner: AxisId) {
             _ => {}
         }
     }
-    body.stores.iter_mut().for_each(|store| index(&mut store.address));
+    for store in &mut body.stores {
+        index(&mut store.address);
+        guards(&mut store.guards);
+    }
 }
 
 fn remove(index: &mut Index, axis: AxisId) {

@@ -1,6 +1,7 @@
 //! From a kernel's description to a pass file that a person would be glad to read.
 
 mod address;
+mod choice;
 mod file;
 mod formula;
 mod join;
@@ -21,6 +22,7 @@ use crate::analysis::body::{Code, LONGEST_ROW, Var};
 use crate::analysis::groups::Group;
 use crate::analysis::space::{Space, coalesce};
 use crate::analysis::{Body, Piece, Refusal};
+pub use choice::{Choice, Cut};
 pub(crate) use file::{MANIFEST, solution_files};
 pub use file::{PassText, SHARED, pass_files};
 pub use passthrough::passthrough;
@@ -31,34 +33,6 @@ use kernel::KernelText;
 use passnet_graph::ops::{Class, Op};
 use passnet_graph::{Graph, NodeId};
 use shape::Shape;
-
-/// What tuning may change about a kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Choice {
-    /// Elements that one program holds at a time; a power of two.
-    pub tile: usize,
-    pub warps: usize,
-    pub cut: Cut,
-    /// For a `cat` by itself: whether each argument is copied by a launch of its own.
-    pub by_argument: bool,
-}
-
-impl Default for Choice {
-    fn default() -> Self {
-        Choice { tile: 1024, warps: 4, cut: Cut::Divides, by_argument: false }
-    }
-}
-
-/// How wide the tiles of rows and columns are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Cut {
-    /// As a power of two that divides a row, where one does.
-    Divides,
-    /// As the row, or the whole tile.
-    Broad,
-    /// About as high as wide: for what memory holds column by column.
-    Square,
-}
 
 /// A group made ready to be written with different choices.
 #[derive(Debug)]
@@ -94,33 +68,6 @@ impl<'g> Draft<'g> {
         }
     }
 
-    /// Choices worth trying, the usual one first. On the host a program costs as much as hundreds of elements.
-    pub fn choices(&self, on_host: bool) -> Vec<Choice> {
-        let tile = |tile: usize| Choice { tile, ..Choice::default() };
-        let broad = |tile: usize| Choice { tile, cut: Cut::Broad, ..Choice::default() };
-        let square = |tile: usize| Choice { tile, cut: Cut::Square, ..Choice::default() };
-        let mut choices = match self.shape {
-            // Long runs through memory come first, and lanes that a mask switches off at the end of a row cost nothing.
-            Shape::Tiled if on_host => {
-                vec![broad(4096), broad(16384), tile(4096), broad(1024), tile(1024)]
-            }
-            Shape::Tiled => vec![tile(1024), broad(1024), broad(4096), tile(256)],
-            Shape::Rows | Shape::LongRows if on_host => vec![tile(4096), tile(1024)],
-            _ if on_host => vec![tile(4096), tile(1024), tile(256)],
-            _ => vec![tile(1024), tile(4096), tile(256)],
-        };
-        // As many rows as a cache line has elements.
-        match self.shape {
-            Shape::Tiled if self.across => choices.insert(0, square(4096)),
-            Shape::Rows if self.across && on_host => choices.insert(0, tile(32768)),
-            _ => {}
-        }
-        if on_host && join::is_join(self.piece) {
-            choices.insert(0, Choice { by_argument: true, ..tile(16384) });
-        }
-        choices
-    }
-
     /// Loads that find their place lane by lane, from numbers that are computed or loaded themselves.
     pub fn lookups(&self) -> usize {
         let Some(column) = self.space.kept.iter().chain(&self.space.reduced).next_back() else {
@@ -137,14 +84,19 @@ impl<'g> Draft<'g> {
 
     /// The parts of the pass.
     pub fn write(&self, choice: Choice) -> Result<PassText, Refusal> {
+        self.written_as(&self.stem, choice)
+    }
+
+    /// The parts of the pass, under a name.
+    fn written_as(&self, stem: &str, choice: Choice) -> Result<PassText, Refusal> {
         if choice.by_argument {
-            return join::write(self.piece, &self.stem, choice.tile);
+            return join::write(self.piece, stem, choice.tile);
         }
         let kernel = KernelText::new(self.piece, &self.body, &self.space, self.shape)?;
-        let wrapper = wrapper::write(self.piece, &kernel, &self.stem, self.shape, choice)?;
+        let wrapper = wrapper::write(self.piece, &kernel, stem, self.shape, choice)?;
         let pattern = pattern::write(self.piece);
         Ok(PassText {
-            stem: self.stem.clone(),
+            stem: stem.to_string(),
             summary: format!(
                 "{}\n\nOne kernel: {}. Arithmetic in float32, rounded where eager stores.",
                 pattern::summary(self.piece),
@@ -154,7 +106,7 @@ impl<'g> Draft<'g> {
             pattern: pattern.text,
             parameters: wrapper.parameters,
             arguments: wrapper.arguments,
-            kernel: kernel.alone(&format!("{}_kernel", self.stem)),
+            kernel: kernel.alone(&format!("{stem}_kernel")),
             calls_library: kernel.calls_library(),
             wrapper: wrapper.text,
         })

@@ -30,14 +30,15 @@ pub fn together(
     drafts: &[(Draft<'_>, Choice)],
     stem: &str,
 ) -> Result<PassText, Refusal> {
+    if let [(only, choice)] = drafts {
+        return only.written_as(stem, *choice);
+    }
     let parts = drafts.iter().enumerate();
     let parts: Vec<Part> = parts
         .map(|(number, (draft, choice))| Part::new(piece, draft, *choice, number))
         .collect::<Result<_, _>>()?;
-    let warps = drafts[0].1.warps;
-    if drafts.iter().any(|(_, choice)| choice.warps != warps) {
-        refuse!("the kernels want different numbers of warps");
-    }
+    // Who wants fewer gives each lane less to do.
+    let warps = drafts.iter().map(|(_, choice)| choice.warps).max().unwrap_or(1);
     let wrapper = Wrapper::new(piece, stem, &lines(piece, &parts, stem, warps)?);
     let pattern = pattern::write(piece);
     let functions: Vec<String> =

@@ -220,7 +220,7 @@ fn launch(kernel: &KernelText, shape: Shape, choice: Choice) -> Launch {
             constants: vec!["block".into()],
         },
         Shape::Tiled => {
-            let mut steps = widths(columns, choice);
+            let mut steps = widths(rows, columns, choice);
             steps.push(height(rows, tile));
             tiled(steps, vec![tiles, format!("triton.cdiv({columns}, width)")])
         }
@@ -238,7 +238,7 @@ fn launch(kernel: &KernelText, shape: Shape, choice: Choice) -> Launch {
 }
 
 /// How wide a tile is.
-fn widths(columns: &str, choice: Choice) -> Vec<String> {
+fn widths(rows: &str, columns: &str, choice: Choice) -> Vec<String> {
     let tile = choice.tile;
     match choice.cut {
         Cut::Divides => vec![
@@ -249,7 +249,11 @@ fn widths(columns: &str, choice: Choice) -> Vec<String> {
         ],
         Cut::Broad => vec![format!("width = min(triton.next_power_of_2({columns}), {tile})")],
         Cut::Square => {
-            vec![format!("width = min(triton.next_power_of_2({columns}), {LEAST_WIDTH})")]
+            let side = tile.isqrt();
+            vec![
+                format!("width = max({side}, {tile} // triton.next_power_of_2({rows}))"),
+                format!("width = min(width, triton.next_power_of_2({columns}))"),
+            ]
         }
     }
 }

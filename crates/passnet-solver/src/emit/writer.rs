@@ -293,7 +293,11 @@ impl Writer<'_> {
             (None, Shape::Flat) => (place + word("place"), "inside"),
             (None, _) => (place + word("row"), "row_inside"),
         };
-        let call = Expr::call("tl.store", [place, value]).with("mask", word(mask));
+        let mask = match &store.guards[..] {
+            [] => word(mask),
+            guards => and_all(word(mask), self.guards(guards)?),
+        };
+        let call = Expr::call("tl.store", [place, value]).with("mask", mask);
         self.push(Statement::Do(call));
         Ok(())
     }

@@ -13,7 +13,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Rates that do not depend on the machine.
-pub const RATES: Rates = Rates { bytes_per_second: 1e10, seconds_per_launch: 2e-6 };
+pub const RATES: Rates =
+    Rates { bytes_per_second: 1e10, seconds_per_launch: 2e-6, multiprocessors: 132 };
 
 /// One graph: inputs as `name dtype [sizes]`, then statements.
 pub struct GraphText<'t> {

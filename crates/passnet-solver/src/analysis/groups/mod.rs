@@ -3,18 +3,24 @@
 //! Views cost nothing in eager, so they never start a group; those between members, and those that only a group reads,
 //! become part of it and change its indices.
 
+mod free;
 mod made;
+mod place;
 mod together;
 
-pub use together::together;
+pub use free::{copied_view, free_pieces, smallest};
+pub use together::{Together, together};
 
-use super::piece::{Param, is_unread, outputs_of};
+use super::piece::{Param, is_unread, order_in_memory, outputs_of};
 use super::{Body, Piece, Refusal, lower, refuse};
 use crate::graph_family::GraphFamily;
 use passnet_graph::infer::Value;
 use passnet_graph::ops::{Class, Op};
 use passnet_graph::{Arg, Call, Graph, NodeId};
 use std::collections::BTreeSet;
+
+/// Bytes of a view that nobody reads, up to which it may become a copy.
+const MOST_COPIED: i64 = 4 << 20;
 
 /// Nodes that one kernel computes.
 #[derive(Debug)]
@@ -52,79 +58,6 @@ pub fn groups(family: &GraphFamily, most: Option<usize>) -> (Vec<Group>, Vec<Lef
     let mut groups: Vec<Group> = finder.groups.into_iter().flatten().collect();
     groups.sort_by_key(|group| group.members.last().copied());
     (groups, finder.left)
-}
-
-/// Pieces of one node each, the least work first: what a pass can do where nothing is worth doing.
-pub fn smallest(family: &GraphFamily, most: usize) -> Vec<Group> {
-    let finder = Finder::new(family);
-    let graph = family.graph();
-    let elements = |id: NodeId| match family.members[0].types.value(id) {
-        Value::Tensor(tensor) => tensor.elements(),
-        _ => 0,
-    };
-    let cost = |id: NodeId, call: &Call| {
-        // Its pattern would match all its like.
-        let alike = graph.calls().filter(|(_, other)| other.target == call.target).count();
-        let mut moved = elements(id);
-        call.for_each_input(|input| moved += elements(input));
-        (alike, moved)
-    };
-    let mut nodes: Vec<((usize, i64), NodeId)> = graph
-        .calls()
-        .filter(|(id, _)| finder.is_work[id.index()] || finder.is_free[id.index()])
-        .map(|(id, call)| (cost(id, call), id))
-        .collect();
-    nodes.sort_unstable();
-    let nothing_free = vec![false; graph.nodes().len()];
-    let alone = |(_, id)| attempt(family, BTreeSet::from([id]), &nothing_free).ok();
-    nodes.into_iter().filter_map(alone).take(most).collect()
-}
-
-/// A view that becomes a copy, the smallest there is: for a graph that computes nothing and whose views no wrapper can
-/// hand back.
-pub fn copied_view(family: &GraphFamily) -> Option<Group> {
-    let mut finder = Finder::new(family);
-    finder.copy_smallest();
-    finder.groups.pop().flatten()
-}
-
-/// Patterns of views (one after the other, or a list) and operations without effect, which eager gets for nothing: chains
-/// first, for which a pass is one call instead of several, then those that are easiest to hand back.
-pub fn free_pieces(family: &GraphFamily, most: usize) -> Vec<(Vec<NodeId>, Piece)> {
-    let finder = Finder::new(family);
-    let graph = family.graph();
-    let ease = |call: &Call| match call.op().map(|op| (op, op.class())) {
-        // The only one that the engine may do together with its neighbours.
-        Some((_, Class::Random)) => 2,
-        Some((Op::GetItem, _)) => 1,
-        _ => 0,
-    };
-    // A pass for a GPU takes no tensor of the host.
-    let is_on_host = |id: &NodeId| family.is_on_host(*id);
-    let alike = |call: &Call| graph.calls().filter(|(_, c)| c.target == call.target).count();
-    let mut nodes: Vec<((i32, usize), NodeId)> = graph
-        .calls()
-        .filter(|(id, _)| finder.is_free[id.index()] && !is_on_host(id))
-        .map(|(id, call)| ((ease(call), alike(call)), id))
-        .collect();
-    nodes.sort_unstable();
-    let piece = |(_, id): ((i32, usize), NodeId)| {
-        let mut members = BTreeSet::from([id]);
-        match family.members[0].types.value(id) {
-            Value::Tensor(_) => {}
-            // A list comes with everything that is taken from it.
-            Value::Sequence(_) => members.extend(&finder.users[id.index()]),
-            _ => return None,
-        }
-        Some((vec![id], Piece::new(family, &members).ok()?))
-    };
-    let chain = |nodes: Vec<NodeId>| {
-        let members = nodes.iter().copied().collect();
-        Some((nodes, Piece::new(family, &members).ok()?))
-    };
-    let chains = finder.free_chains().into_iter().filter(|chain| !chain.iter().any(is_on_host));
-    let chains = chains.filter_map(chain);
-    chains.chain(nodes.into_iter().filter_map(piece)).take(most).collect()
 }
 
 struct Finder<'f> {
@@ -183,7 +116,11 @@ impl<'f> Finder<'f> {
                         .and_then(Arg::as_node)
                         .is_some_and(|of| is_pair(family, of)),
                     Class::Indexing => {
-                        matches!(bound.op, Op::Embedding | Op::Gather | Op::IndexSelect)
+                        let op = bound.op;
+                        matches!(
+                            op,
+                            Op::Embedding | Op::Gather | Op::IndexSelect | Op::OneHot | Op::SetItem
+                        )
                     }
                     // Numbers of a list are copied from the host, which a GPU waits for.
                     Class::Creation => {
@@ -206,64 +143,8 @@ impl<'f> Finder<'f> {
         }
     }
 
-    /// Free nodes each of which only the next one reads, the longest chain first.
-    fn free_chains(&self) -> Vec<Vec<NodeId>> {
-        let graph = self.family.graph();
-        let is_tensor = |id: NodeId| self.is_tensor(id);
-        let source = |id: NodeId| graph.call(id)?.args.first().and_then(Arg::as_node);
-        // What is taken from a list comes with the list.
-        let is_view = |id: NodeId| {
-            self.is_free[id.index()] && is_tensor(id) && source(id).is_some_and(is_tensor)
-        };
-        let next = |id: NodeId| match self.users[id.index()][..] {
-            [user] if is_view(user) && source(user) == Some(id) => {
-                (outputs_of(graph, &BTreeSet::from([id, user])) == [user]).then_some(user)
-            }
-            _ => None,
-        };
-        let views = graph.calls().map(|(id, _)| id).filter(|id| is_view(*id));
-        let heads = views.filter(|id| {
-            !source(*id).is_some_and(|before| is_view(before) && next(before) == Some(*id))
-        });
-        let mut chains: Vec<Vec<NodeId>> =
-            heads.map(|head| std::iter::successors(Some(head), |id| next(*id)).collect()).collect();
-        chains.retain(|chain| chain.len() > 1);
-        chains.sort_by_key(|chain| std::cmp::Reverse(chain.len()));
-        chains
-    }
-
     fn graph(&self) -> &'f Graph {
         self.family.graph()
-    }
-
-    fn place(&mut self, id: NodeId) {
-        let producers = self.producers(id);
-        let mut choices: Vec<Vec<usize>> = Vec::new();
-        if producers.len() > 1 {
-            choices.push(producers.clone());
-        }
-        choices.extend(producers.iter().rev().map(|group| vec![*group]));
-        for choice in choices {
-            let mut members = self.with_results(id);
-            for group in &choice {
-                members.extend(self.groups[*group].iter().flat_map(|group| &group.members));
-            }
-            self.add_between(id, &mut members);
-            if let Ok(group) = self.attempt_with_made(members) {
-                for old in choice {
-                    self.groups[old] = None;
-                }
-                return self.keep(group);
-            }
-        }
-        match self.attempt_with_made(self.with_results(id)) {
-            Ok(group) => self.keep(group),
-            Err(reason) => {
-                let operation =
-                    self.graph().call(id).map_or(String::new(), |c| c.target.to_string());
-                self.left.push(Left { node: id, operation, reason: reason.0 });
-            }
-        }
     }
 
     /// A group of these members, unless they are too many.
@@ -274,91 +155,12 @@ impl<'f> Finder<'f> {
         attempt(self.family, members, &self.is_free)
     }
 
-    /// A node, and where it gives several tensors, what is taken of them.
-    fn with_results(&self, id: NodeId) -> BTreeSet<NodeId> {
-        let mut members = BTreeSet::from([id]);
-        if self.is_list(id) {
-            members.extend(&self.users[id.index()]);
-        }
-        members
-    }
-
     fn keep(&mut self, group: Group) {
         let index = self.groups.len();
         for id in &group.members {
             self.group_of[id.index()] = Some(index);
         }
         self.groups.push(Some(group));
-    }
-
-    /// The groups that a node reads, directly or through views, oldest first.
-    fn producers(&self, id: NodeId) -> Vec<usize> {
-        let mut found = BTreeSet::new();
-        let mut todo = vec![id];
-        while let Some(node) = todo.pop() {
-            let Some(call) = self.graph().call(node) else { continue };
-            call.for_each_input(|input| match self.group_of[input.index()] {
-                Some(group) => {
-                    found.insert(group);
-                }
-                None if self.comes_along(input) => todo.push(input),
-                None => {}
-            });
-        }
-        found.into_iter().collect()
-    }
-
-    /// Adds the views through which a node reads the members.
-    fn add_between(&self, id: NodeId, members: &mut BTreeSet<NodeId>) {
-        fn reaches(finder: &Finder<'_>, node: NodeId, members: &mut BTreeSet<NodeId>) -> bool {
-            if members.contains(&node) {
-                return true;
-            }
-            if !finder.comes_along(node) {
-                return false;
-            }
-            let mut inputs = Vec::new();
-            if let Some(call) = finder.graph().call(node) {
-                call.for_each_input(|input| inputs.push(input));
-            }
-            let mut found = false;
-            for input in inputs {
-                found |= reaches(finder, input, members);
-            }
-            if found {
-                members.insert(node);
-            }
-            found
-        }
-        let mut inputs = Vec::new();
-        if let Some(call) = self.graph().call(id) {
-            call.for_each_input(|input| inputs.push(input));
-        }
-        for input in inputs {
-            reaches(self, input, members);
-        }
-    }
-
-    /// With nothing to compute, the smallest view becomes a copy: the least that a pass can do.
-    fn copy_smallest(&mut self) {
-        let elements = |id: &NodeId| match self.family.members[0].types.value(*id) {
-            Value::Tensor(tensor) => tensor.elements(),
-            _ => i64::MAX,
-        };
-        let mut views: Vec<NodeId> =
-            self.graph().ids().filter(|id| self.is_free[id.index()]).collect();
-        views.sort_by_key(|id| (elements(id), *id));
-        let nothing_free = vec![false; self.is_free.len()];
-        for id in views {
-            // A list comes with everything that is taken from it.
-            let mut members = BTreeSet::from([id]);
-            if self.is_list(id) {
-                members.extend(&self.users[id.index()]);
-            }
-            if let Ok(group) = attempt(self.family, members, &nothing_free) {
-                return self.keep(group);
-            }
-        }
     }
 
     /// Takes in the views that nobody but the group reads.
@@ -476,44 +278,69 @@ pub(super) fn attempt(
     members: BTreeSet<NodeId>,
     is_free: &[bool],
 ) -> Result<Group, Refusal> {
+    let piece = checked_piece(family, &members, is_free)?;
+    let body = lower(&piece)?;
+    Ok(Group { members, piece, body })
+}
+
+/// The piece of these members, if they can be taken out together.
+fn checked_piece(
+    family: &GraphFamily,
+    members: &BTreeSet<NodeId>,
+    is_free: &[bool],
+) -> Result<Piece, Refusal> {
     let graph = family.graph();
-    check_convex(graph, &members)?;
-    let outputs = outputs_of(graph, &members);
+    check_convex(graph, members)?;
+    let outputs = outputs_of(graph, members);
     for &output in outputs.iter().filter(|output| is_free[output.index()]) {
         let root = viewed(graph, output, is_free);
         let shared = |other: &NodeId| *other != output && viewed(graph, *other, is_free) == root;
         // Where only the view is wanted, and it lies as the kernel would write it, nothing is copied.
         let is_copy = !members.contains(&root) || outputs.iter().any(shared);
-        if is_copy || !is_contiguous(family, output) {
+        if (is_copy || !is_dense(family, output)) && !is_small_and_unread(family, output) {
             refuse!("the view `{}` would become a copy", graph.node(output).name);
         }
     }
-    let mut touched = inputs_of(graph, &members).into_iter().chain(outputs);
+    let mut touched = inputs_of(graph, members).into_iter().chain(outputs);
     if let Some(id) = touched.find(|id| family.is_on_host(*id)) {
         refuse!("`{}` is made without a device, so on the CPU", graph.node(id).name);
     }
-    let piece = Piece::new(family, &members)?;
+    let piece = Piece::new(family, members)?;
     if !piece.params.iter().any(|param| matches!(param, Param::Tensor(_) | Param::Device)) {
         refuse!("nothing that it takes says on which device it is");
     }
-    let body = lower(&piece)?;
-    Ok(Group { members, piece, body })
+    Ok(piece)
 }
 
-/// What a view, or a view of a view, shows.
+/// Whether nobody notices that a view became a copy, which a GPU writes faster than it launches a kernel.
+fn is_small_and_unread(family: &GraphFamily, id: NodeId) -> bool {
+    let mut tensors = family.members.iter().map(|member| member.types.value(id).as_tensor());
+    let is_small = tensors.all(|tensor| {
+        tensor.is_some_and(|tensor| tensor.elements() <= MOST_COPIED / tensor.dtype.size() as i64)
+    });
+    is_small && is_unread(family.graph(), id)
+}
+
+/// What a view, or a view of a view, shows; what was updated is what it was before.
 fn viewed(graph: &Graph, id: NodeId, is_free: &[bool]) -> NodeId {
+    let updated = |id: NodeId| {
+        let bound = graph.call(id)?.bind().ok()?;
+        bound.mutated()?.as_node()
+    };
+    let shown =
+        |id: NodeId| graph.call(id)?.args.first()?.as_node().filter(|_| is_free[id.index()]);
     let mut root = id;
-    while is_free[root.index()]
-        && let Some(source) = graph.call(root).and_then(|call| call.args.first()?.as_node())
-    {
+    while let Some(source) = updated(root).or_else(|| shown(root)) {
         root = source;
     }
     root
 }
 
-fn is_contiguous(family: &GraphFamily, id: NodeId) -> bool {
-    let mut values = family.members.iter().map(|member| member.types.value(id));
-    values.all(|value| matches!(value, Value::Tensor(tensor) if tensor.is_contiguous()))
+/// Whether a kernel can write a view's elements where they lie: one after the other, in the same order in all graphs.
+fn is_dense(family: &GraphFamily, id: NodeId) -> bool {
+    let values: Vec<Value> =
+        family.members.iter().map(|member| member.types.value(id).clone()).collect();
+    values.iter().all(|value| value.as_tensor().is_some()) && order_in_memory(&values).is_ok()
 }
 
 /// No path may leave the members and come back.

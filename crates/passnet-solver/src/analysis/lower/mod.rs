@@ -3,6 +3,8 @@
 //! The loops are the dimensions of the largest output, split where a reshape on the way splits them. A reduction folds
 //! loops of its own or loops that its result does not vary with. Views and copies only change indices.
 
+mod address;
+mod assign;
 mod movement;
 mod norm;
 mod outputs;
@@ -13,8 +15,9 @@ mod scalar;
 mod view;
 mod window;
 
+use self::address::mixed_radix;
 use super::body::{Body, Code, Guard, Kind, Store, Target, Var, VarId};
-use super::index::{Atom, AxisId, Index};
+use super::index::{AxisId, Index};
 use super::{Piece, Refusal, Size, product, refuse};
 use crate::expression::{A, Expr, Formula, Literal, Type};
 use passnet_graph::infer::Value;
@@ -180,8 +183,14 @@ impl<'p> Lower<'p> {
             }
         }
         for (param, last) in updates {
-            let (value, index) = stored[&last].clone();
-            self.store(Target::Param(param), NodeId::new(param), index, value)?;
+            let (whole, index) = stored[&last].clone();
+            let param_node = NodeId::new(param);
+            let part = self.stored_part(last, param_node, &index)?;
+            let (guards, value) = part.unwrap_or((Vec::new(), whole));
+            self.store(Target::Param(param), param_node, index, value)?;
+            if let Some(store) = self.body.stores.last_mut() {
+                store.guards = guards;
+            }
         }
         self.check_updates()?;
         self.body.reduced = self.reduced.iter().flatten().copied().collect();
@@ -210,7 +219,7 @@ impl<'p> Lower<'p> {
                 self.linear(&index, &shape)?
             }
         };
-        self.body.stores.push(Store { target, address, value });
+        self.body.stores.push(Store { target, address, value, guards: Vec::new() });
         Ok(())
     }
 
@@ -383,47 +392,6 @@ impl<'p> Lower<'p> {
         }
     }
 
-    /// The address of an index in a contiguous tensor.
-    fn linear(&self, index: &[Index], shape: &[Size]) -> Result<Index, Refusal> {
-        let mut address = Index::fixed(0, self.piece.graphs);
-        let mut stride = Size::fixed(1, self.piece.graphs);
-        for (index, size) in index.iter().zip(shape).rev() {
-            address = index.times(&stride)?.plus(&address)?;
-            stride = stride.times(size)?;
-        }
-        Ok(address)
-    }
-
-    /// The address of an index in a tensor that lies in memory in some other order.
-    fn strided(&self, index: &[Index], param: NodeId) -> Result<Index, Refusal> {
-        let mut address = Index::fixed(0, self.piece.graphs);
-        for (index, stride) in index.iter().zip(self.piece.strides(param)?) {
-            address = address.plus(&index.times(&stride)?)?;
-        }
-        Ok(address)
-    }
-
-    /// Quotient and remainder; asks for a loop to be split where that makes them exact.
-    fn divide(&mut self, index: &Index, by: &Size) -> Result<(Index, Index), Refusal> {
-        let (quotient, rest) = index.divided(by, &self.body.axes)?;
-        let inexact =
-            matches!(quotient.terms.as_slice(), [(Atom::Div(..), factor)] if factor.is(1));
-        if inexact {
-            for (atom, factor) in &index.terms {
-                let Atom::Axis(axis) = atom else { continue };
-                let size = &self.body.axes[*axis];
-                let Some(low) = by.over(factor).filter(|low| !low.is(1) && !low.same(size)) else {
-                    continue;
-                };
-                if let Some(high) = size.over(&low).filter(|high| !high.is(1)) {
-                    self.split = Some((*axis, vec![high, low]));
-                    refuse!("a loop is split");
-                }
-            }
-        }
-        Ok((quotient, rest))
-    }
-
     /// The value of a call at an index.
     fn call(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
         let Wanted { node, bound, index } = wanted;
@@ -435,9 +403,7 @@ impl<'p> Lower<'p> {
                 return self.input(node, bound, "input", index);
             }
             Op::Item => return self.input(node, bound, "input", &[]),
-            Op::GetItem | Op::IndexTensors | Op::Embedding | Op::Gather | Op::IndexSelect => {
-                return self.indexing(wanted);
-            }
+            _ if bound.class() == Class::Indexing => return self.indexing(wanted),
             _ => {}
         }
         match bound.class() {
@@ -515,20 +481,4 @@ impl<'p> Lower<'p> {
     fn is_list(&self, node: NodeId) -> bool {
         matches!(self.piece.values(node).first(), Some(Value::Sequence(_)))
     }
-}
-
-/// The index of a dimension that consists of several loops, the first outermost.
-fn mixed_radix(first: usize, parts: &[Size], graphs: usize) -> Result<Index, Refusal> {
-    let mut index = Index::fixed(0, graphs);
-    let mut stride = Size::fixed(1, graphs);
-    for (offset, size) in parts.iter().enumerate().rev() {
-        // A dimension that is one whatever the inputs are needs no loop.
-        if size.constant() == Some(1) {
-            continue;
-        }
-        let axis = Index::atom(Atom::Axis(AxisId::new(first + offset)), graphs);
-        index = axis.times(&stride)?.plus(&index)?;
-        stride = stride.times(size)?;
-    }
-    Ok(index)
 }

@@ -240,7 +240,7 @@ impl Lower<'_> {
 }
 
 impl Index {
-    fn minus_size(&self, by: &Size) -> Result<Index, Refusal> {
+    pub(super) fn minus_size(&self, by: &Size) -> Result<Index, Refusal> {
         Ok(Index { terms: self.terms.clone(), constant: self.constant.minus(by)? })
     }
 }

@@ -179,7 +179,7 @@ impl Lower<'_> {
     }
 
     /// A start or an index along a dimension; negative ones count from the end.
-    fn start(&self, arg: &Arg, size: &Size) -> Result<Size, Refusal> {
+    pub(super) fn start(&self, arg: &Arg, size: &Size) -> Result<Size, Refusal> {
         if arg.is_none() {
             return Ok(self.fixed(0));
         }
@@ -195,6 +195,8 @@ impl Lower<'_> {
         match bound.op {
             Op::Embedding => self.embedding(wanted),
             Op::Gather | Op::IndexSelect => self.gather(wanted),
+            Op::OneHot => self.one_hot(wanted),
+            Op::SetItem => self.assigned(wanted),
             Op::GetItem => {
                 let source = self.input_node(node, bound, "input")?;
                 if self.is_list(source) {
@@ -216,6 +218,16 @@ impl Lower<'_> {
         let table = self.input_node(node, bound, "weight")?;
         let row = Index::atom(Atom::Value(row), self.piece.graphs);
         self.pull(table, &[row, last.clone()])
+    }
+
+    /// One where the place along the last dimension is the class that was given, else zero.
+    fn one_hot(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
+        let Some((class, place)) = index.split_last() else { return Err(self.unsupported(bound)) };
+        let given = self.input(node, bound, "tensor", place)?;
+        let class = self.place(class);
+        let is_it = self.compute(Kind::Bool, A.equals(B), &[given, class]);
+        Ok(self.cast(is_it, Kind::Int))
     }
 
     /// Every element by a place of its own along one dimension, or by one for all that lie there.

@@ -1,6 +1,7 @@
 //! A piece of a graph as a pattern: parameters, calls, outputs, and the sizes of everything for all graphs at once.
 
 mod build;
+mod updates;
 
 use self::build::{Builder, Origin};
 use super::body::Kind;
@@ -8,7 +9,6 @@ use super::{Refusal, Size, refuse};
 use crate::graph_family::GraphFamily;
 use passnet_graph::dtype::Kind as NumberKind;
 use passnet_graph::infer::{self, Dim, Inference, Shape, TensorType, Value};
-use passnet_graph::ops::Class;
 use passnet_graph::{Arg, DType, Graph, NodeId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -158,20 +158,8 @@ impl Piece {
 
     /// The dimensions of a result as eager lays them out in memory, outermost first; `None` where that is row by row.
     pub fn memory_order(&self, id: NodeId) -> Result<Option<Vec<usize>>, Refusal> {
-        let mut tensors = self.types[id.index()].iter().filter_map(Value::as_tensor);
-        if tensors.clone().all(TensorType::is_contiguous) {
-            return Ok(None);
-        }
-        let Some(first) = tensors.clone().find(|tensor| !tensor.is_contiguous()) else {
-            return Ok(None);
-        };
-        let mut order: Vec<usize> = (0..first.rank()).collect();
-        // Dimensions of one element have no place of their own: they stay where they are.
-        order.sort_by_key(|dim| std::cmp::Reverse((first.strides[*dim], first.shape[*dim].size)));
-        match tensors.all(|tensor| is_dense(tensor, &order)) {
-            true => Ok(Some(order)),
-            false => Err(Refusal::new(format!("`{}` lies in memory with gaps", self.name(id)))),
-        }
+        order_in_memory(&self.types[id.index()])
+            .map_err(|Gaps| Refusal::new(format!("`{}` lies in memory with gaps", self.name(id))))
     }
 
     /// The shape of one element of a list of tensors.
@@ -228,45 +216,6 @@ impl Piece {
     /// The value an output has at the end: torch returns the object, not what it was.
     pub fn last_value(&self, output: NodeId) -> NodeId {
         self.latest.get(&self.object[output.index()]).copied().unwrap_or(output)
-    }
-
-    /// Follows updates in place, so that later readers see the new value.
-    fn follow_updates(&mut self) -> Result<(), Refusal> {
-        self.current = vec![BTreeMap::new(); self.graph.nodes().len()];
-        self.object = self.graph.ids().collect();
-        let mut viewed = BTreeSet::new();
-        for (id, call) in self.graph.calls() {
-            let mut seen = BTreeMap::new();
-            call.for_each_input(|input| {
-                if let Some(now) = self.latest.get(&self.object[input.index()]) {
-                    seen.insert(input, *now);
-                }
-            });
-            self.current[id.index()] = seen;
-            let bound = call.bind().map_err(Refusal::new)?;
-            if let Some(target) = bound.mutated() {
-                let Some(target) = target.as_node() else {
-                    refuse!("`{}` updates something that is no value", self.name(id))
-                };
-                let root = self.object[target.index()];
-                if bound.class() == Class::View || viewed.contains(&root) {
-                    refuse!("`{}` updates memory that has views", self.name(id));
-                }
-                if self.is_param(root) && self.types[root.index()].iter().any(is_odd) {
-                    refuse!("`{}` updates memory that does not lie row by row", self.name(id));
-                }
-                self.object[id.index()] = root;
-                self.latest.insert(root, id);
-            } else if let (Value::Tensor(result), Some(first)) =
-                (&self.types[id.index()][0], call.args.first().and_then(Arg::as_node))
-                && let Some(Value::Tensor(source)) = self.types[first.index()].first()
-                && result.shares_memory_with(source)
-            {
-                viewed.insert(self.object[first.index()]);
-                viewed.insert(id);
-            }
-        }
-        Ok(())
     }
 }
 
@@ -350,6 +299,25 @@ fn is_dense(tensor: &TensorType, order: &[usize]) -> bool {
         step *= size;
         fits
     })
+}
+
+/// Between the elements of a tensor lie others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gaps;
+
+/// The dimensions of a tensor as they lie in memory in all graphs, outermost first; `None` where that is row by row.
+pub fn order_in_memory(types: &[Value]) -> Result<Option<Vec<usize>>, Gaps> {
+    let mut tensors = types.iter().filter_map(Value::as_tensor);
+    let Some(first) = tensors.clone().find(|tensor| !tensor.is_contiguous()) else {
+        return Ok(None);
+    };
+    let mut order: Vec<usize> = (0..first.rank()).collect();
+    // Dimensions of one element have no place of their own: they stay where they are.
+    order.sort_by_key(|dim| std::cmp::Reverse((first.strides[*dim], first.shape[*dim].size)));
+    match tensors.all(|tensor| is_dense(tensor, &order)) {
+        true => Ok(Some(order)),
+        false => Err(Gaps),
+    }
 }
 
 /// Whether nobody reads a value: eager computes it all the same.

@@ -1,0 +1,133 @@
+//! Pieces for graphs in which no kernel pays: single nodes, views, operations without effect.
+
+use super::{Finder, Group, attempt};
+use crate::analysis::Piece;
+use crate::analysis::piece::outputs_of;
+use crate::graph_family::GraphFamily;
+use passnet_graph::infer::Value;
+use passnet_graph::ops::{Class, Op};
+use passnet_graph::{Arg, Call, NodeId};
+use std::collections::BTreeSet;
+
+/// Pieces of one node each, the least work first: what a pass can do where nothing is worth doing.
+pub fn smallest(family: &GraphFamily, most: usize) -> Vec<Group> {
+    let finder = Finder::new(family);
+    let graph = family.graph();
+    let elements = |id: NodeId| match family.members[0].types.value(id) {
+        Value::Tensor(tensor) => tensor.elements(),
+        _ => 0,
+    };
+    let cost = |id: NodeId, call: &Call| {
+        // Its pattern would match all its like.
+        let alike = graph.calls().filter(|(_, other)| other.target == call.target).count();
+        let mut moved = elements(id);
+        call.for_each_input(|input| moved += elements(input));
+        (alike, moved)
+    };
+    let mut nodes: Vec<((usize, i64), NodeId)> = graph
+        .calls()
+        .filter(|(id, _)| finder.is_work[id.index()] || finder.is_free[id.index()])
+        .map(|(id, call)| (cost(id, call), id))
+        .collect();
+    nodes.sort_unstable();
+    let nothing_free = vec![false; graph.nodes().len()];
+    let alone = |(_, id)| attempt(family, BTreeSet::from([id]), &nothing_free).ok();
+    nodes.into_iter().filter_map(alone).take(most).collect()
+}
+
+/// A view that becomes a copy, the smallest there is: for a graph that computes nothing and whose views no wrapper can
+/// hand back.
+pub fn copied_view(family: &GraphFamily) -> Option<Group> {
+    let mut finder = Finder::new(family);
+    finder.copy_smallest();
+    finder.groups.pop().flatten()
+}
+
+/// Patterns of views (one after the other, or a list) and operations without effect, which eager gets for nothing: chains
+/// first, for which a pass is one call instead of several, then those that are easiest to hand back.
+pub fn free_pieces(family: &GraphFamily, most: usize) -> Vec<(Vec<NodeId>, Piece)> {
+    let finder = Finder::new(family);
+    let graph = family.graph();
+    let ease = |call: &Call| match call.op().map(|op| (op, op.class())) {
+        // The only one that the engine may do together with its neighbours.
+        Some((_, Class::Random)) => 2,
+        Some((Op::GetItem, _)) => 1,
+        _ => 0,
+    };
+    // A pass for a GPU takes no tensor of the host.
+    let is_on_host = |id: &NodeId| family.is_on_host(*id);
+    let alike = |call: &Call| graph.calls().filter(|(_, c)| c.target == call.target).count();
+    let mut nodes: Vec<((i32, usize), NodeId)> = graph
+        .calls()
+        .filter(|(id, _)| finder.is_free[id.index()] && !is_on_host(id))
+        .map(|(id, call)| ((ease(call), alike(call)), id))
+        .collect();
+    nodes.sort_unstable();
+    let piece = |(_, id): ((i32, usize), NodeId)| {
+        let mut members = BTreeSet::from([id]);
+        match family.members[0].types.value(id) {
+            Value::Tensor(_) => {}
+            // A list comes with everything that is taken from it.
+            Value::Sequence(_) => members.extend(&finder.users[id.index()]),
+            _ => return None,
+        }
+        Some((vec![id], Piece::new(family, &members).ok()?))
+    };
+    let chain = |nodes: Vec<NodeId>| {
+        let members = nodes.iter().copied().collect();
+        Some((nodes, Piece::new(family, &members).ok()?))
+    };
+    let chains = finder.free_chains().into_iter().filter(|chain| !chain.iter().any(is_on_host));
+    let chains = chains.filter_map(chain);
+    chains.chain(nodes.into_iter().filter_map(piece)).take(most).collect()
+}
+
+impl Finder<'_> {
+    /// Free nodes each of which only the next one reads, the longest chain first.
+    fn free_chains(&self) -> Vec<Vec<NodeId>> {
+        let graph = self.family.graph();
+        let is_tensor = |id: NodeId| self.is_tensor(id);
+        let source = |id: NodeId| graph.call(id)?.args.first().and_then(Arg::as_node);
+        // What is taken from a list comes with the list.
+        let is_view = |id: NodeId| {
+            self.is_free[id.index()] && is_tensor(id) && source(id).is_some_and(is_tensor)
+        };
+        let next = |id: NodeId| match self.users[id.index()][..] {
+            [user] if is_view(user) && source(user) == Some(id) => {
+                (outputs_of(graph, &BTreeSet::from([id, user])) == [user]).then_some(user)
+            }
+            _ => None,
+        };
+        let views = graph.calls().map(|(id, _)| id).filter(|id| is_view(*id));
+        let heads = views.filter(|id| {
+            !source(*id).is_some_and(|before| is_view(before) && next(before) == Some(*id))
+        });
+        let mut chains: Vec<Vec<NodeId>> =
+            heads.map(|head| std::iter::successors(Some(head), |id| next(*id)).collect()).collect();
+        chains.retain(|chain| chain.len() > 1);
+        chains.sort_by_key(|chain| std::cmp::Reverse(chain.len()));
+        chains
+    }
+
+    /// With nothing to compute, the smallest view becomes a copy: the least that a pass can do.
+    fn copy_smallest(&mut self) {
+        let elements = |id: &NodeId| match self.family.members[0].types.value(*id) {
+            Value::Tensor(tensor) => tensor.elements(),
+            _ => i64::MAX,
+        };
+        let mut views: Vec<NodeId> =
+            self.graph().ids().filter(|id| self.is_free[id.index()]).collect();
+        views.sort_by_key(|id| (elements(id), *id));
+        let nothing_free = vec![false; self.is_free.len()];
+        for id in views {
+            // A list comes with everything that is taken from it.
+            let mut members = BTreeSet::from([id]);
+            if self.is_list(id) {
+                members.extend(&self.users[id.index()]);
+            }
+            if let Ok(group) = attempt(self.family, members, &nothing_free) {
+                return self.keep(group);
+            }
+        }
+    }
+}
