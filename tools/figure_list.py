@@ -374,11 +374,11 @@ HEADLINE = {
         {"en": "{correct} of {graphs} graphs correct, AS {score}", "zh": "{graphs} 个图中 {correct} 个正确，AS {score}"},
     ),
     "solver-h200": Headline(
-        {"en": "the solver against TorchInductor, fresh tasks", "zh": "求解器与 TorchInductor，未见过的任务"},
-        {"en": "AS {ours} against {theirs}; device time {device} of TorchInductor's", "zh": "AS {ours} 对 {theirs}；设备时间为 TorchInductor 的 {device}"},
+        {"en": "the solver against TorchInductor (default mode), fresh tasks", "zh": "求解器与 TorchInductor（默认模式），未见过的任务"},
+        {"en": "AS {ours} against {theirs}; its kernels take {device} times as long as TorchInductor's on the device", "zh": "AS {ours} 对 {theirs}；kernel 在设备上的时间是 TorchInductor 的 {device} 倍"},
     ),
     "models-h200": Headline(
-        {"en": "whole models, `rest=\"fastest\"` against reduce-overhead, batch 1 and 16", "zh": "完整模型，`rest=\"fastest\"` 对 reduce-overhead，批量 1 和 16"},
+        {"en": "whole models, `rest=\"fastest\"` (mostly TorchInductor's code in our CUDA graph) against reduce-overhead, batch 1 and 16", "zh": "完整模型，`rest=\"fastest\"`（多为我们的 CUDA graph 中 TorchInductor 的代码）对 reduce-overhead，批量 1 和 16"},
         {"en": "{one}x and {sixteen}x", "zh": "{one} 倍和 {sixteen} 倍"},
     ),
     "learning": Headline(
