@@ -81,7 +81,8 @@ pub struct Limits {
     pub memory: u64,
     /// Processes and threads at a time.
     pub processes: u32,
-    pub(crate) open_files: u32,
+    /// Files that each process may have open at a time.
+    pub open_files: u32,
     /// Bytes of its temporary folder, which lies in memory.
     pub scratch: u64,
     /// Bytes it may print; errors beyond a few kilobytes are dropped.
