@@ -81,7 +81,7 @@ pub struct Limits {
     pub memory: u64,
     /// Processes and threads at a time.
     pub processes: u32,
-    /// Files it may have open at a time.
+    /// Files that each process may have open at a time.
     pub open_files: u32,
     /// Bytes of its temporary folder, which lies in memory.
     pub scratch: u64,
