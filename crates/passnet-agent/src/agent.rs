@@ -30,16 +30,27 @@ pub(crate) const MAX_DONE: usize = 16;
 /// Everything that attempts share.
 #[derive(Debug)]
 pub struct Agent {
+    /// Who replies.
     pub model: Box<dyn Model>,
+    /// The same as records tell of it.
     pub info: ModelInfo,
+    /// Takes secrets out of every reply.
     pub redactor: Redactor,
+    /// Shared with all other attempts.
     pub evaluator: Arc<Evaluator>,
+    /// The words of the first messages.
     pub prompts: Prompts,
+    /// How the model asks for tools.
     pub calls: CallStyle,
+    /// Of one attempt.
     pub limits: Limits,
+    /// Without them cost is not counted.
     pub prices: Option<Prices>,
+    /// With calls that fail.
     pub patience: Patience,
+    /// Of calls, all attempts together.
     pub pace: Pace,
+    /// Money of the whole run.
     pub purse: Purse,
 }
 
@@ -89,7 +100,9 @@ impl fmt::Debug for Hooks<'_> {
 /// Where an attempt stands.
 #[derive(Debug, Clone, Copy)]
 pub struct Moved<'a> {
+    /// So far.
     pub spent: &'a Spent,
+    /// AS of the best version so far.
     pub best: Option<f64>,
     /// What it is about to do: the tool it calls, or `None` where it asks the model.
     pub doing: Option<&'a str>,

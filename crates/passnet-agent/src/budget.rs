@@ -15,6 +15,7 @@ pub struct Limits {
     /// Tokens of one call, prompt and reply: the length of the conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<u64>,
+    /// Money, in the unit of the prices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
     /// Seconds of model and tools; waiting for the evaluator is not counted.
@@ -46,10 +47,15 @@ pub enum EndReason {
     NoAction,
     /// The model declined.
     Refused,
+    /// No reply is left.
     StepLimit,
+    /// The tokens of all replies together are spent.
     TokenLimit,
+    /// The conversation does not fit into the model any more.
     ContextLimit,
+    /// The money is spent.
     CostLimit,
+    /// The seconds are spent.
     TimeLimit,
     /// The provider gave no reply. The attempt can go on later.
     ModelError,
@@ -58,6 +64,7 @@ pub enum EndReason {
 }
 
 impl EndReason {
+    /// As it stands in a trajectory.
     pub const fn name(self) -> &'static str {
         match self {
             EndReason::Submitted => "submitted",
@@ -88,12 +95,15 @@ impl std::fmt::Display for EndReason {
 /// What an attempt has used so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spent {
+    /// Replies.
     pub steps: u32,
+    /// Tokens of all calls together.
     pub usage: Usage,
     /// Tokens of the last call.
     pub context: u64,
     /// `None` where no prices are known.
     pub cost: Option<f64>,
+    /// Of model and tools, without waiting for the evaluator.
     pub seconds: f64,
 }
 
@@ -125,18 +135,20 @@ pub struct Purse {
 }
 
 impl Purse {
+    /// Without a limit it is never empty.
     pub fn new(limit: Option<f64>) -> Self {
         Purse { limit, spent: Mutex::new(0.0) }
     }
 
-    pub fn spend(&self, cost: f64) {
+    pub(crate) fn spend(&self, cost: f64) {
         *self.spent.lock().unwrap_or_else(PoisonError::into_inner) += cost;
     }
 
-    pub fn spent(&self) -> f64 {
+    pub(crate) fn spent(&self) -> f64 {
         *self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether no further call may be made.
     pub fn is_empty(&self) -> bool {
         self.limit.is_some_and(|limit| self.spent() >= limit)
     }

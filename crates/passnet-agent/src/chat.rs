@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
+#[allow(missing_docs, reason = "each variant says what its fields are about")]
 pub enum Message {
-    System {
-        content: String,
-    },
-    User {
-        content: String,
-    },
+    /// What the model is told before anything else.
+    System { content: String },
+    /// What the task or the loop says.
+    User { content: String },
+    /// What the model said.
     Assistant(Assistant),
     /// What a tool answered.
     Tool {
@@ -28,11 +28,13 @@ pub enum Message {
 /// What a model said.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assistant {
+    /// The text of the reply.
     #[serde(default)]
     pub content: String,
     /// Thoughts that some servers send apart from the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<String>,
+    /// In the order in which they are done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tool_calls: Vec<ToolCall>,
 }
@@ -40,16 +42,22 @@ pub struct Assistant {
 /// A wish of the model. The arguments are the text it wrote, which may be anything.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
+    /// By which the answer names the call.
     pub id: String,
+    /// Of the tool.
     pub name: String,
+    /// JSON, if the model kept to the protocol.
     pub arguments: String,
 }
 
 /// A whole reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
+    /// What it says.
     pub message: Assistant,
+    /// Why it ends there.
     pub stop: Stop,
+    /// What it cost in tokens.
     pub usage: Usage,
 }
 
@@ -74,6 +82,7 @@ pub enum Stop {
 pub struct Usage {
     /// All tokens of the prompt, cached ones included.
     pub input: u64,
+    /// Tokens of the reply.
     pub output: u64,
     /// Prompt tokens that came from the provider's cache.
     #[serde(default)]
@@ -90,6 +99,7 @@ pub struct Usage {
 pub(crate) const CHARS_PER_TOKEN: usize = 4;
 
 impl Usage {
+    /// Prompt and reply.
     pub fn total(&self) -> u64 {
         self.input.saturating_add(self.output)
     }
@@ -122,7 +132,7 @@ impl Assistant {
 }
 
 impl Message {
-    pub fn length(&self) -> usize {
+    pub(crate) fn length(&self) -> usize {
         match self {
             Message::System { content }
             | Message::User { content }
@@ -146,8 +156,8 @@ pub fn push(messages: &mut Vec<Message>, message: Message) {
 /// A tool as a model is told about it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolSpec {
-    pub name: &'static str,
-    pub description: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) description: &'static str,
     /// JSON schema of the arguments.
-    pub parameters: serde_json::Value,
+    pub(crate) parameters: serde_json::Value,
 }

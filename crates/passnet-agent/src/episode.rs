@@ -24,7 +24,9 @@ pub struct Episode {
 /// The best version so far: the first of those with the highest score.
 #[derive(Debug, Clone)]
 pub struct Best {
+    /// Its AS.
     pub score: f64,
+    /// The passes themselves.
     pub files: Files,
     /// Missing after a resume; the attempt's folder has it then.
     pub answer: Option<Arc<Answer>>,
@@ -33,34 +35,41 @@ pub struct Best {
 /// What a tool answered, in words and as data.
 #[derive(Debug, Clone)]
 pub struct Observation {
+    /// What the model reads.
     pub content: String,
+    /// Whether the call was refused.
     pub is_error: bool,
+    /// Where the evaluator was asked.
     pub assessment: Option<Assessment>,
     /// Whether this evaluation is the best so far.
     pub is_best: bool,
+    /// Without the time in line.
     pub seconds: f64,
     /// Seconds in line for the evaluator.
     pub waited: f64,
 }
 
 impl Episode {
+    /// With an empty pass folder.
     pub fn new(task: Arc<Task>, evaluator: Arc<Evaluator>) -> Self {
         Episode { task, evaluator, work: Workspace::default(), best: None, is_submitted: false }
     }
 
-    pub fn task(&self) -> &Arc<Task> {
+    pub(crate) fn task(&self) -> &Arc<Task> {
         &self.task
     }
 
+    /// `None` until an evaluation had a score.
     pub fn best(&self) -> Option<&Best> {
         self.best.as_ref()
     }
 
+    /// As the model has them now.
     pub fn files(&self) -> &Files {
         self.work.files()
     }
 
-    pub fn is_submitted(&self) -> bool {
+    pub(crate) fn is_submitted(&self) -> bool {
         self.is_submitted
     }
 

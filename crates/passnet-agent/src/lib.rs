@@ -16,6 +16,8 @@
 //! What a model says is hostile until it is read: replies are bounded, secrets are taken out before anything is stored, and an attempt that was
 //! killed goes on where it stopped.
 
+#![warn(missing_docs)]
+
 pub mod agent;
 pub mod budget;
 pub mod chat;

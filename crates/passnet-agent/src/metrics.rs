@@ -11,15 +11,20 @@ use std::collections::BTreeMap;
 /// A value for a number of attempts or steps.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct At {
+    /// Attempts or steps.
     pub k: usize,
+    /// What they reach.
     pub value: f64,
 }
 
 /// The numbers of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Metrics {
+    /// Its name, as in the first attempt.
     pub model: String,
+    /// That were attempted.
     pub tasks: usize,
+    /// At all tasks together.
     pub attempts: usize,
     /// Attempts that have not ended yet.
     pub unfinished: usize,
@@ -31,13 +36,19 @@ pub struct Metrics {
     pub best_of: Vec<At>,
     /// AS of the best version so far after each step, geometric mean over attempts.
     pub over_steps: Vec<At>,
+    /// Replies.
     pub steps: u64,
+    /// With a score.
     pub evaluations: usize,
+    /// Of prompts, cached ones included.
     pub input_tokens: u64,
+    /// Of these, from a cache.
     pub cached_tokens: u64,
+    /// Of replies.
     pub output_tokens: u64,
     /// `None` where no prices are known.
     pub cost: Option<f64>,
+    /// The mean.
     pub cost_per_task: Option<f64>,
     /// Seconds of models and tools, attempts added up.
     pub seconds: f64,

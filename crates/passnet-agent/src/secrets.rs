@@ -11,6 +11,7 @@ use std::fmt;
 pub struct Secret(String);
 
 impl Secret {
+    /// Shown by no formatter.
     pub fn new(value: impl Into<String>) -> Self {
         Secret(value.into())
     }
@@ -59,6 +60,7 @@ impl fmt::Debug for Redactor {
 }
 
 impl Redactor {
+    /// Knows these secrets, also as JSON would escape them; very short ones are left out.
     pub fn new(secrets: impl IntoIterator<Item = String>) -> Self {
         let secrets = secrets.into_iter().filter(|secret| secret.len() >= MIN_LENGTH);
         // Also as a model would spell it in JSON to hide it.
@@ -85,6 +87,7 @@ impl Redactor {
         Redactor::new(variables.chain(key.map(|key| key.expose().to_string())))
     }
 
+    /// The same with every secret replaced.
     pub fn text(&self, text: &str) -> String {
         let mut out = text.to_string();
         for secret in &self.known {

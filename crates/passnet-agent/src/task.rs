@@ -18,7 +18,9 @@ use std::sync::OnceLock;
 pub struct Task {
     /// A name that is safe as a folder.
     pub id: String,
+    /// Where it comes from.
     pub sample: Sample,
+    /// In the order of the sample's list.
     pub graphs: Vec<TaskGraph>,
     /// What prompts say about it, worked out once.
     facts: OnceLock<Facts>,
@@ -30,12 +32,12 @@ pub type Facts = Vec<(&'static str, String)>;
 /// One variant of a task. What cannot be read is part of the task all the same: it counts in the score.
 #[derive(Debug)]
 pub struct TaskGraph {
-    pub name: String,
-    pub files: Option<GraphFiles>,
-    pub folder: Option<GraphFolder>,
+    pub(crate) name: String,
+    pub(crate) files: Option<GraphFiles>,
+    pub(crate) folder: Option<GraphFolder>,
     /// What a perfect pass has to do. `None` where a type is not known.
-    pub work: Option<Work>,
-    pub problem: Option<String>,
+    pub(crate) work: Option<Work>,
+    pub(crate) problem: Option<String>,
 }
 
 /// Which graphs of a task are worked on: what a pass is, its smallest graphs show as well as its largest, in a fraction of
@@ -51,7 +53,7 @@ pub struct Portion {
 }
 
 impl Portion {
-    pub fn is_all(&self) -> bool {
+    pub(crate) fn is_all(&self) -> bool {
         *self == Portion::default()
     }
 
@@ -72,6 +74,7 @@ impl Portion {
 const MAX_ID_CHARS: usize = 80;
 
 impl Task {
+    /// All graphs of a sample's folder.
     pub fn read(folder: &std::path::Path) -> Result<Task, Diagnostic> {
         let sample = Sample::read(folder)?;
         let graphs = sample.graphs.iter().map(|graph| TaskGraph::read(&sample, graph)).collect();

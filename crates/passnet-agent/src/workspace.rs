@@ -10,7 +10,7 @@ use std::fmt;
 pub const FOLDER: &str = "pass_dir";
 /// The list of passes in order of application.
 pub const MANIFEST: &str = "sorted_output_pass_rule_names.json";
-pub const MAX_FILE_BYTES: usize = 128 << 10;
+pub(crate) const MAX_FILE_BYTES: usize = 128 << 10;
 const MAX_FILES: usize = 64;
 const MAX_TOTAL_BYTES: usize = 1 << 20;
 /// Changes that can be undone; memory for older ones is given back.
@@ -40,11 +40,12 @@ pub struct Workspace {
 }
 
 impl Workspace {
+    /// By path.
     pub fn files(&self) -> &BTreeMap<String, String> {
         &self.files
     }
 
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.files.get(name).map(String::as_str)
     }
 

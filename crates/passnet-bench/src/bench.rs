@@ -21,19 +21,25 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// A graph that nothing is known about: the machine failed, neither the graph nor the pass. The next run takes it up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NotJudged {
+    /// The task that it belongs to.
     pub sample: String,
+    /// Its folder's name.
     pub graph: String,
+    /// What the machine or the engine failed at.
     pub reason: String,
 }
 
 /// What became of the graphs of a sample.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Judged {
+    /// Graphs with a verdict.
     pub events: Vec<GraphEvent>,
+    /// Graphs without a verdict, because the machine failed and not the candidate.
     pub not_judged: Vec<NotJudged>,
 }
 
 impl Judged {
+    /// Adds the graphs of another sample.
     pub fn extend(&mut self, other: Judged) {
         self.events.extend(other.events);
         self.not_judged.extend(other.not_judged);
@@ -61,15 +67,20 @@ type Loaded = Result<Subject<Candidate>, Box<Verdict>>;
 /// An evaluation under way.
 #[derive(Debug)]
 pub struct Bench<'a> {
+    /// Where both sides run.
     pub engine: &'a dyn Engine,
+    /// What is held against eager.
     pub subject: Subject,
+    /// How deep and how long graphs are evaluated.
     pub options: EvaluateOptions,
     /// Whether the integrity rules may refuse a pass.
     pub rules: bool,
+    /// What the engine's device reaches, measured once.
     pub roofline: Roofline,
 }
 
 impl<'a> Bench<'a> {
+    /// With a roofline that is measured when it is first asked for.
     pub fn new(
         engine: &'a dyn Engine,
         subject: Subject,

@@ -29,14 +29,18 @@ pub struct Candidate {
 /// What one pass did to a graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rewrites {
+    /// By the name of its file.
     pub pass: String,
+    /// How often it replaced something.
     pub count: usize,
 }
 
 /// A rewritten graph.
 #[derive(Debug)]
 pub struct Rewritten {
+    /// What is run in eager's place.
     pub graph: Graph,
+    /// In the order of the passes.
     pub rewrites: Vec<Rewrites>,
 }
 
@@ -124,6 +128,7 @@ impl Candidate {
         Ok(Candidate { passes, wrappers, remarks, sources, set })
     }
 
+    /// The host functions that rewritten graphs call.
     pub fn wrappers(&self) -> &Wrappers {
         &self.wrappers
     }

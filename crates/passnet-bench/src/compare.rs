@@ -28,6 +28,7 @@ pub enum Rules {
 /// What comparing all outputs of a graph showed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
+    /// `correct` where every output is right at the baseline.
     pub verdict: Verdict,
     /// The levels at which every output is right.
     pub ladder: Ladder,
@@ -38,19 +39,27 @@ pub struct Comparison {
 /// What comparing one output showed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutputReport {
+    /// That of the expected output.
     pub dtype: DType,
+    /// The levels at which every element is right.
     pub ladder: Ladder,
+    /// Of the whole output.
     pub elements: usize,
     /// Elements that are not equal.
     pub unequal: usize,
     /// Elements outside the baseline tolerance.
     pub wrong: usize,
+    /// The first element outside the baseline tolerance.
     pub first_wrong: Option<ElementPair>,
+    /// The largest difference.
     pub worst_absolute: Option<WorstError>,
+    /// The largest difference, as a multiple of what was expected.
     pub worst_relative: Option<WorstError>,
     /// Mean of the absolute errors; NaN if an error is.
     pub mean_error: f64,
+    /// NaNs of the expected output.
     pub nan_expected: usize,
+    /// NaNs of the other one.
     pub nan_actual: usize,
 }
 

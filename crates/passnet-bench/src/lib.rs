@@ -18,6 +18,8 @@
 //! Every timed call is a verified call. What is not the pass's fault is not its verdict: a graph that the machine kept from being judged has
 //! none.
 
+#![warn(missing_docs)]
+
 pub mod admission;
 pub mod bench;
 pub mod candidate;

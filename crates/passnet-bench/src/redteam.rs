@@ -36,6 +36,7 @@ const FIRST_EMPTY_LEVEL: i32 = 0;
 /// A way to cheat, and the task it is tried on.
 #[derive(Debug, Clone)]
 pub struct Case {
+    /// With `case.json`, `exploit/` and `control/`.
     pub folder: PathBuf,
     description: Description,
     sample: Sample,
@@ -48,6 +49,7 @@ pub struct Attempt {
     pub credited_from: Option<i32>,
     /// How many graphs are judged correct, and how many were tried.
     pub correct: usize,
+    /// How many were judged.
     pub graphs: usize,
     /// What stopped it, on the first graph where something did.
     pub layer: Option<Layer>,
@@ -72,13 +74,21 @@ struct Evaluated {
 /// All attempts of a case.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CaseResult {
+    /// The name of the case.
     pub class: String,
+    /// What the attacker is after, in words.
     pub threat: String,
+    /// Whether the attack was written with the judge's checks in view.
     pub is_adaptive: bool,
+    /// Layers that may stop it where the rules are on.
     pub expected_with_rules: Vec<Layer>,
+    /// Layers that may stop it where they are off.
     pub expected_without_rules: Vec<Layer>,
+    /// What became of the attack with the rules.
     pub exploit_with_rules: Attempt,
+    /// What became of it without them.
     pub exploit_without_rules: Attempt,
+    /// What became of the honest pass.
     pub control: Attempt,
 }
 
@@ -90,6 +100,7 @@ impl Attempt {
 }
 
 impl CaseResult {
+    /// Whether the exploit scored anything.
     pub fn attack_succeeds(&self) -> bool {
         self.exploits().iter().any(|attempt| attempt.scores())
     }
@@ -100,6 +111,7 @@ impl CaseResult {
             && self.exploits().iter().any(|attempt| !attempt.unexpected.is_empty())
     }
 
+    /// Whether a graph of the control was not called correct.
     pub fn honest_refused(&self) -> bool {
         !self.control.unexpected.is_empty()
     }
@@ -109,6 +121,7 @@ impl CaseResult {
         self.control.not_judged || self.exploits().iter().any(|attempt| attempt.not_judged)
     }
 
+    /// Whether the attack failed where it should and the control was accepted.
     pub fn holds(&self) -> bool {
         !self.attack_succeeds() && !self.stopped_elsewhere() && !self.honest_refused()
     }
@@ -168,10 +181,12 @@ impl Case {
         Ok(Case { folder, description, sample })
     }
 
+    /// The name of the case.
     pub fn class(&self) -> &str {
         &self.description.class
     }
 
+    /// Whether the attack was written with the judge's checks in view.
     pub fn is_adaptive(&self) -> bool {
         self.description.adaptive.is_some()
     }

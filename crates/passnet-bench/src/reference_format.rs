@@ -15,6 +15,7 @@ use passnet_graph::Diagnostic;
 
 /// The files' names; the reference's aggregation insists on the first.
 pub const LOG_NAME: &str = "validation.log";
+/// The file with the score of a whole run.
 pub const SCORE_NAME: &str = "aggregated_score.json";
 /// The reference's `entry.sh` gives every sample this id.
 const SAMPLE_ID: i64 = 1;
@@ -26,6 +27,7 @@ const UNKNOWN_TYPE: &str = "tensor";
 /// What the reference writes for one sample, and what it prints after its log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReferenceFiles {
+    /// The task whose files these are.
     pub sample: String,
     /// `validation.log`.
     pub log: Vec<u8>,

@@ -91,6 +91,7 @@ impl Rates {
     /// The types that tasks compute in.
     const DTYPES: [DType; 3] = [DType::Float32, DType::Float16, DType::BFloat16];
 
+    /// Copies and multiplies for some milliseconds.
     pub fn measure(engine: &dyn Engine) -> Rates {
         let seconds = |size: u32| engine.copy_seconds(1 << size);
         let product = |dtype: DType| Some((dtype.name().into(), engine.flops_per_second(dtype)?));

@@ -24,6 +24,7 @@ const LIST: &str = "graph_list.txt";
 /// One task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
+    /// As it was given.
     pub folder: PathBuf,
     /// The folder without links and relative parts: what tells samples of the same name apart.
     pub path: PathBuf,
@@ -44,6 +45,7 @@ fn name_of(path: &Path) -> String {
 }
 
 impl Sample {
+    /// Reads the list of graphs, and none of the graphs.
     pub fn read(folder: &Path) -> Result<Sample, Diagnostic> {
         if is_bare_graph(folder) {
             let name = name_of(&canonical(folder));

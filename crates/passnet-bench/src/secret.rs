@@ -84,6 +84,7 @@ impl fmt::Debug for Dice {
 }
 
 impl Dice {
+    /// The next one, any of 64 bits.
     pub fn number(&mut self) -> u64 {
         let mut bytes = [0; 8];
         self.reader.fill(&mut bytes);

@@ -10,16 +10,20 @@ use serde::Serialize;
 /// How far two timings of the same thing were apart, as a share of their ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Spread {
+    /// Of all graphs.
     pub median: f64,
+    /// Of one graph.
     pub worst: f64,
 }
 
 /// What racing eager against itself showed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SelfRace {
+    /// How many were raced.
     pub graphs: usize,
     /// Graphs that were called faster or slower, though they are the same.
     pub called: usize,
+    /// Both sides timed in turns, as a run does it.
     pub interleaved: Spread,
     /// The reference's way: one side after the other.
     pub sequential: Spread,

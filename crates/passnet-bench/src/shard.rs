@@ -19,7 +19,9 @@ const MOST_SHARDS: u32 = 1_000_000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Shard {
+    /// From 0.
     pub index: u32,
+    /// How many parts there are.
     pub of: u32,
 }
 
@@ -72,10 +74,12 @@ impl std::str::FromStr for Shard {
 pub struct Unit {
     /// Its place among all units of the whole run.
     pub index: usize,
+    /// The sample's or the model's.
     pub name: String,
     /// How results name the sample, where the unit is one.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sample: String,
+    /// As it was given.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub folder: String,
     /// Every one of them has a result when the part is done.
@@ -86,12 +90,14 @@ pub struct Unit {
 /// All units of the run that a part belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Whole {
+    /// How many all parts have together.
     pub units: usize,
     /// Of their names, in order.
     pub digest: String,
 }
 
 impl Whole {
+    /// Counts the names and takes their digest.
     pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Whole {
         let mut hasher = blake3::Hasher::new();
         let mut units = 0;
@@ -107,14 +113,18 @@ impl Whole {
 /// What a part's folder says about it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
+    /// Of the file; a newer one is refused.
     pub format: u32,
     /// The command that made it: `bench`, `solve`, `extract`, `agent`.
     pub command: String,
+    /// Which part this is.
     pub shard: Shard,
+    /// What all parts are of.
     pub whole: Whole,
     /// What results depend on and no event says.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub settings: BTreeMap<String, String>,
+    /// Those of this part.
     pub units: Vec<Unit>,
     /// Whether the command came to its end.
     pub is_done: bool,
@@ -140,10 +150,12 @@ impl Manifest {
         }
     }
 
+    /// Where it stands in a part's folder.
     pub fn path(folder: &Path) -> PathBuf {
         folder.join(MANIFEST)
     }
 
+    /// An error where there is none, or where it is damaged.
     pub fn read(folder: &Path) -> Result<Manifest, LogError> {
         let path = Manifest::path(folder);
         let bytes = std::fs::read(&path).map_err(io(&path))?;
@@ -201,11 +213,14 @@ impl Manifest {
 /// A part on the disk.
 #[derive(Debug, Clone)]
 pub struct Part {
+    /// Where it lies.
     pub folder: PathBuf,
+    /// What it says of itself.
     pub manifest: Manifest,
 }
 
 impl Part {
+    /// Only its manifest.
     pub fn read(folder: &Path) -> Result<Part, LogError> {
         Ok(Part { folder: folder.to_path_buf(), manifest: Manifest::read(folder)? })
     }

@@ -10,14 +10,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// What a log reports about one list of timings, each number rounded to six significant digits.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TimingSummary {
-    pub median: f64,
+    pub(crate) median: f64,
     /// Third quartile minus first.
-    pub iqr: f64,
-    pub mean: f64,
+    pub(crate) iqr: f64,
+    pub(crate) mean: f64,
     /// Of the population, not of a sample.
-    pub std: f64,
-    pub min: f64,
-    pub max: f64,
+    pub(crate) std: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
 }
 
 impl TimingSummary {
@@ -83,7 +83,7 @@ pub struct Xoshiro256 {
 }
 
 impl Xoshiro256 {
-    pub fn seeded(seed: u64) -> Self {
+    pub(crate) fn seeded(seed: u64) -> Self {
         let mut z = seed;
         let state = std::array::from_fn(|_| {
             z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -95,7 +95,7 @@ impl Xoshiro256 {
         Xoshiro256 { state }
     }
 
-    pub fn next_u64(&mut self) -> u64 {
+    pub(crate) fn next_u64(&mut self) -> u64 {
         let s = &mut self.state;
         let result = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
         let t = s[1] << 17;
@@ -117,8 +117,11 @@ impl Xoshiro256 {
 /// A speed-up and where it lies with the asked-for confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct RatioInterval {
+    /// The lower end of the interval.
     pub low: f64,
+    /// The estimate.
     pub ratio: f64,
+    /// The upper end.
     pub high: f64,
 }
 
@@ -128,7 +131,9 @@ pub const CONFIDENCE: f64 = 0.99;
 /// How an interval is found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bootstrap {
+    /// More make the interval's ends steadier.
     pub resamples: usize,
+    /// The same seed draws the same resamples.
     pub seed: u64,
 }
 
@@ -315,9 +320,9 @@ impl Bootstrap {
 /// A mean and where it lies with the asked-for confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct MeanInterval {
-    pub low: f64,
-    pub mean: f64,
-    pub high: f64,
+    pub(crate) low: f64,
+    pub(crate) mean: f64,
+    pub(crate) high: f64,
 }
 
 /// The chance that fair coins fall at least as unevenly (two-sided, exact).
@@ -337,13 +342,16 @@ pub fn sign_test(better: usize, worse: usize) -> f64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Decision {
+    /// The interval lies above 1 by more than the noise floor.
     Faster,
+    /// The interval lies below 1 by more than the noise floor.
     Slower,
     /// The interval holds 1, or the difference is no larger than the machine's own noise.
     Tie,
 }
 
 impl Decision {
+    /// As it stands in stored runs.
     pub const fn name(self) -> &'static str {
         match self {
             Decision::Faster => "faster",

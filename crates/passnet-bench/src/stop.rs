@@ -14,6 +14,7 @@ pub fn ask() {
     ASKED.store(true, Ordering::Relaxed);
 }
 
+/// Whether Ctrl-C came.
 pub fn is_asked() -> bool {
     ASKED.load(Ordering::Relaxed)
 }

@@ -5,6 +5,7 @@ use passnet_engine::GraphCompiler;
 /// What is compared with eager. `P` is what is known of the passes: nothing yet, a candidate, a rewritten graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject<P = ()> {
+    /// Graphs rewritten by passes.
     Passes(P),
     /// Eager itself: whatever differs is noise.
     Eager,
@@ -25,6 +26,7 @@ impl Subject {
         }
     }
 
+    /// `None` for a compiler that is not known.
     pub fn from_name(name: &str) -> Option<Subject> {
         let known = [Subject::PASSES, Subject::Eager].into_iter();
         let compilers = GraphCompiler::ALL.into_iter().map(Subject::Compiled);
@@ -38,6 +40,7 @@ impl Subject {
 }
 
 impl<P> Subject<P> {
+    /// The same with its passes borrowed.
     pub fn as_ref(&self) -> Subject<&P> {
         match self {
             Subject::Passes(passes) => Subject::Passes(passes),
@@ -46,14 +49,17 @@ impl<P> Subject<P> {
         }
     }
 
+    /// The same without its passes.
     pub fn kind(&self) -> Subject {
         self.as_ref().map(|_| ())
     }
 
+    /// Whether passes are under test, and no compiler.
     pub fn has_passes(&self) -> bool {
         matches!(self, Subject::Passes(_))
     }
 
+    /// What rewrites graphs, if anything does.
     pub fn passes(self) -> Option<P> {
         match self {
             Subject::Passes(passes) => Some(passes),

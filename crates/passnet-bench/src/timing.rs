@@ -64,7 +64,9 @@ const WARMUP_SHARE: f64 = 0.2;
 /// Seconds of each timed call.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Timings {
+    /// Seconds of each call.
     pub eager: Vec<f64>,
+    /// Seconds of each call.
     pub candidate: Vec<f64>,
     /// Seconds that went into calls of both sides, warm-up included.
     pub measured: f64,
@@ -84,6 +86,7 @@ impl Timings {
 
 /// Rounds of a race: in each, eager and the candidate are called once.
 pub trait Rounds {
+    /// Why a round could not be timed.
     type Error;
 
     /// Plays rounds that do not count; gives their seconds.

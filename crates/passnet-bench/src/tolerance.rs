@@ -28,7 +28,9 @@ pub const FLOAT_TYPES: [DType; 4] =
 /// `|a - b| <= atol + rtol·|b|`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerance {
+    /// Relative to the expected value.
     pub rtol: f64,
+    /// Absolute, added to it.
     pub atol: f64,
 }
 
@@ -115,7 +117,7 @@ impl Ladder {
         Self::from_fn(|level| level >= t)
     }
 
-    pub fn from_fn(mut right_at: impl FnMut(i32) -> bool) -> Self {
+    pub(crate) fn from_fn(mut right_at: impl FnMut(i32) -> bool) -> Self {
         let mut bits = 0;
         for (i, t) in levels().enumerate() {
             bits |= u16::from(right_at(t)) << i;

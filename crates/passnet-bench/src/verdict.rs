@@ -57,7 +57,7 @@ impl ErrorClass {
         }
     }
 
-    pub fn is_tolerated_at(self, t: i32) -> bool {
+    pub(crate) fn is_tolerated_at(self, t: i32) -> bool {
         self.tolerated_from().is_some_and(|from| t >= from)
     }
 }
@@ -65,6 +65,7 @@ impl ErrorClass {
 /// The words the reference derives from a graph's part of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "a table of the reference's words")]
 pub enum ReferenceStatus {
     Correct,
     EagerFail,
@@ -76,6 +77,7 @@ pub enum ReferenceStatus {
 }
 
 impl ReferenceStatus {
+    /// The reference's word.
     pub const fn name(self) -> &'static str {
         match self {
             ReferenceStatus::Correct => "correct",
@@ -111,13 +113,16 @@ impl fmt::Display for ReferenceStatus {
 /// One row of the table: how a verdict counts here, and what the reference makes of the same situation.
 #[derive(Debug, Clone, Copy)]
 pub struct Classification {
+    /// How a failure counts here.
     pub strict: ErrorClass,
+    /// What the reference would say.
     pub reference: ReferenceStatus,
     /// Why the two differ, or why this class.
     pub why: &'static str,
 }
 
 impl VerdictKind {
+    /// `correct` first, then the ways to fail.
     pub const ALL: [VerdictKind; 12] = [
         VerdictKind::Correct,
         VerdictKind::Accuracy,
@@ -133,6 +138,7 @@ impl VerdictKind {
         VerdictKind::ReferenceFail,
     ];
 
+    /// The word that users see.
     pub const fn name(self) -> &'static str {
         match self {
             VerdictKind::Correct => "correct",
@@ -223,8 +229,10 @@ impl fmt::Display for VerdictKind {
 /// What became of a graph, and how we know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
+    /// The one word.
     #[serde(rename = "verdict")]
     pub kind: VerdictKind,
+    /// Why, fact by fact.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
 }
@@ -232,6 +240,7 @@ pub struct Verdict {
 /// One fact behind a verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[allow(missing_docs, reason = "each variant says what its fields are about")]
 pub enum Evidence {
     /// Numbers of one output differ.
     Values(Box<ValueEvidence>),
@@ -254,7 +263,9 @@ pub enum Evidence {
 /// Where and how far the values of one output are off.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ValueEvidence {
+    /// Counted from 0.
     pub output: usize,
+    /// That of the output.
     pub dtype: String,
     /// Elements compared.
     pub elements: usize,
@@ -265,41 +276,53 @@ pub struct ValueEvidence {
     /// The first element outside the baseline tolerance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_wrong: Option<ElementPair>,
+    /// The largest difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst_absolute: Option<WorstError>,
+    /// The largest difference, as a multiple of what was expected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worst_relative: Option<WorstError>,
+    /// NaNs that eager gave.
     pub nan_expected: usize,
+    /// NaNs that the candidate gave.
     pub nan_actual: usize,
 }
 
 /// Two values at one place. Values are text because JSON has neither NaN nor exact 64-bit integers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ElementPair {
+    /// One number for each dimension.
     pub index: Vec<usize>,
+    /// Eager's value, as text.
     pub expected: String,
+    /// The candidate's value, as text.
     pub actual: String,
 }
 
 /// The largest error of its kind and where it is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WorstError {
+    /// How large it is.
     pub error: Number,
+    /// Where.
     #[serde(flatten)]
     pub at: ElementPair,
 }
 
 impl Verdict {
+    /// Without evidence.
     pub fn new(kind: VerdictKind) -> Self {
         Verdict { kind, evidence: Vec::new() }
     }
 
+    /// Adds evidence after what there is.
     #[must_use]
     pub fn with(mut self, evidence: Evidence) -> Self {
         self.evidence.push(evidence);
         self
     }
 
+    /// Adds a sentence as evidence.
     #[must_use]
     pub fn because(self, text: impl Into<String>) -> Self {
         self.with(Evidence::Message { text: text.into() })

@@ -11,6 +11,7 @@ pub(crate) const MOST_WAITING: usize = 4096;
 /// What arrives at a driver.
 #[derive(Debug)]
 pub enum Incoming {
+    /// A message with the bytes that belong to it.
     Bridge(FromBridge, Vec<u8>),
     /// The bridge says nothing any more.
     Closed(String),

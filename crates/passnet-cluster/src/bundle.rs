@@ -24,6 +24,7 @@ impl Default for Packer {
 }
 
 impl Packer {
+    /// Adds a file below a relative path.
     pub fn file(&mut self, path: &str, bytes: &[u8]) -> Result<()> {
         if !is_inside(Path::new(path)) {
             return Err(Error::other(format!("`{path}` does not lie in its folder")));
@@ -52,6 +53,7 @@ impl Packer {
         Ok(())
     }
 
+    /// The bytes that `unpack` takes.
     pub fn finish(self) -> Result<Vec<u8>> {
         self.tar.into_inner()
     }

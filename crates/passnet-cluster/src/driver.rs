@@ -19,6 +19,7 @@ const NEWS: Duration = Duration::from_secs(1);
 pub enum End {
     /// Every unit is done or set aside.
     Done,
+    /// Somebody asked for it; units under way were left.
     Stopped,
     /// There are nodes, and none of them may work.
     NoNodes,
@@ -26,9 +27,12 @@ pub enum End {
     Lost(String),
 }
 
+/// How a job went.
 #[derive(Debug)]
 pub struct Driven {
+    /// Why it stopped.
     pub end: End,
+    /// The last one.
     pub status: Status,
 }
 

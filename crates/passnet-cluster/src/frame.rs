@@ -18,6 +18,7 @@ struct Framed<T> {
     message: T,
 }
 
+/// Writes one frame whole.
 pub fn write(to: &mut impl Write, message: &impl Serialize, payload: &[u8]) -> Result<()> {
     let framed = Framed { bytes: payload.len() as u64, message };
     let mut line = serde_json::to_vec(&framed)?;

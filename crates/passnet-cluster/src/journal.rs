@@ -13,15 +13,14 @@ use std::path::Path;
 const FORMAT: u32 = 1;
 const FILE: &str = "cluster.jsonl";
 
+/// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[allow(missing_docs, reason = "each variant says what its fields are about")]
 pub enum JournalEvent {
     /// What results of this run have in common; one of another command or class does not go on with it.
-    Start {
-        format: u32,
-        command: String,
-        class: String,
-    },
+    Start { format: u32, command: String, class: String },
+    /// A unit is done, and its result is on the disk.
     Unit {
         unit: String,
         input: String,
@@ -35,15 +34,9 @@ pub enum JournalEvent {
         words: Value,
     },
     /// Not tried again by this command; the next one tries it.
-    Aside {
-        unit: String,
-        reasons: Vec<String>,
-    },
-    Node {
-        node: String,
-        what: String,
-        reason: String,
-    },
+    Aside { unit: String, reasons: Vec<String> },
+    /// A node came, left, or was set aside.
+    Node { node: String, what: String, reason: String },
 }
 
 impl LoggedEvent for JournalEvent {
@@ -113,6 +106,7 @@ impl Journal {
         Ok(Ok(()))
     }
 
+    /// Whether this unit is done with this very input.
     pub fn is_done(&self, unit: &str, input: &str) -> bool {
         self.done.contains(&key(unit, input))
     }

@@ -19,6 +19,8 @@
 //!
 //! A unit is done once, by one writer; what is known of a run is in its journal, so that a driver that dies is followed by another.
 
+#![warn(missing_docs)]
+
 mod bridge;
 pub mod bundle;
 mod driver;

@@ -39,6 +39,7 @@ pub struct Reply {
 /// From the driver to the bridge.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
+#[allow(missing_docs, reason = "each variant says what its fields are about")]
 pub enum ToBridge {
     /// The payload is content that units name by its digest.
     Keep {
@@ -47,51 +48,31 @@ pub enum ToBridge {
         is_shared: bool,
     },
     /// No unit names the content any more.
-    Drop {
-        digest: String,
-    },
-    Start {
-        worker: u64,
-        unit: u64,
-        input: String,
-        words: Value,
-    },
+    Drop { digest: String },
+    /// Gives a unit to a worker; its input was kept before.
+    Start { worker: u64, unit: u64, input: String, words: Value },
     /// Ends the workers of a node and starts none there.
-    Retire {
-        node: String,
-        reason: String,
-    },
+    Retire { node: String, reason: String },
+    /// The last message.
     Stop,
 }
 
 /// From the bridge to the driver.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
+#[allow(missing_docs, reason = "each variant says what its fields are about")]
 pub enum FromBridge {
-    Joined {
-        node: String,
-        name: String,
-    },
-    Left {
-        node: String,
-        reason: String,
-    },
-    Ready {
-        worker: u64,
-        node: String,
-        hello: Hello,
-    },
+    /// A node can be used.
+    Joined { node: String, name: String },
+    /// A node is gone, with all its workers.
+    Left { node: String, reason: String },
+    /// A worker is up and waits.
+    Ready { worker: u64, node: String, hello: Hello },
     /// No worker can be started on the node.
-    Refused {
-        node: String,
-        reason: String,
-    },
+    Refused { node: String, reason: String },
     /// The payload is what the worker made.
-    Done {
-        worker: u64,
-        unit: u64,
-        reply: Reply,
-    },
+    Done { worker: u64, unit: u64, reply: Reply },
+    /// A worker ended without a reply.
     Died {
         worker: u64,
         reason: String,
@@ -100,7 +81,5 @@ pub enum FromBridge {
         by_node: bool,
     },
     /// The whole cluster cannot be reached any more.
-    Lost {
-        reason: String,
-    },
+    Lost { reason: String },
 }

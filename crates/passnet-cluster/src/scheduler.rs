@@ -50,7 +50,9 @@ impl Fault {
 /// A unit that is not tried again in this run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Aside<U> {
+    /// That was given up.
     pub unit: U,
+    /// One for each try.
     pub reasons: Vec<String>,
 }
 
@@ -92,6 +94,7 @@ pub struct Scheduler<U> {
 }
 
 impl<U> Scheduler<U> {
+    /// Without nodes and units.
     pub fn new(limits: Limits) -> Self {
         Scheduler {
             limits,
@@ -232,11 +235,11 @@ impl<U> Scheduler<U> {
         self.under_way + self.again.len()
     }
 
-    pub fn under_way(&self) -> usize {
+    pub(crate) fn under_way(&self) -> usize {
         self.under_way
     }
 
-    pub fn done(&self) -> u64 {
+    pub(crate) fn done(&self) -> u64 {
         self.done
     }
 
@@ -245,15 +248,15 @@ impl<U> Scheduler<U> {
         Some(&self.workers.get(&worker)?.unit.as_ref()?.unit)
     }
 
-    pub fn unit_of_mut(&mut self, worker: u64) -> Option<&mut U> {
+    pub(crate) fn unit_of_mut(&mut self, worker: u64) -> Option<&mut U> {
         Some(&mut self.workers.get_mut(&worker)?.unit.as_mut()?.unit)
     }
 
-    pub fn name_of(&self, node: &str) -> String {
+    pub(crate) fn name_of(&self, node: &str) -> String {
         self.nodes.get(node).map_or_else(|| node.to_string(), |known| known.name.clone())
     }
 
-    pub fn node_of(&self, worker: u64) -> Option<&str> {
+    pub(crate) fn node_of(&self, worker: u64) -> Option<&str> {
         self.workers.get(&worker).map(|worker| &*worker.node)
     }
 
@@ -263,6 +266,7 @@ impl<U> Scheduler<U> {
         self.nodes.is_empty() || self.nodes.values().any(may_work)
     }
 
+    /// Those that were ever seen.
     pub fn nodes(&self) -> impl Iterator<Item = NodeStatus> {
         self.nodes.values().map(|node| NodeStatus {
             name: node.name.clone(),

@@ -6,20 +6,20 @@ use std::time::Duration;
 /// What a node is doing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
+#[allow(missing_docs, reason = "each variant says what its fields are about")]
 pub enum NodeState {
     /// Its workers are being started.
     Starting,
+    /// It gets units.
     Working,
     /// It gets nothing any more.
-    Aside {
-        reason: String,
-    },
-    Gone {
-        reason: String,
-    },
+    Aside { reason: String },
+    /// The cluster lost it.
+    Gone { reason: String },
 }
 
 impl NodeState {
+    /// As tables and the journal say it.
     pub fn word(&self) -> &'static str {
         match self {
             NodeState::Starting => "starting",
@@ -29,6 +29,7 @@ impl NodeState {
         }
     }
 
+    /// Empty where it works.
     pub fn reason(&self) -> &str {
         match self {
             NodeState::Aside { reason } | NodeState::Gone { reason } => reason,
@@ -37,13 +38,19 @@ impl NodeState {
     }
 }
 
+/// One node, for people who watch.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct NodeStatus {
+    /// For people.
     pub name: String,
+    /// Whether it gets units.
     #[serde(flatten)]
     pub state: NodeState,
+    /// That are up.
     pub workers: usize,
+    /// Units of this command.
     pub done: u64,
+    /// Its noise floor, where workers told it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise: Option<f64>,
 }
@@ -53,16 +60,21 @@ pub struct NodeStatus {
 pub struct Status {
     /// Units that were done before this command began.
     pub known: u64,
+    /// Units of this command.
     pub done: u64,
+    /// Units with a worker.
     pub under_way: usize,
+    /// Units that are not tried again.
     pub set_aside: usize,
     /// Of all units; `None` where nobody knows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
+    /// Since the command began.
     pub units_per_second: f64,
     /// Seconds until all are done, at this rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds_left: Option<f64>,
+    /// By name.
     pub nodes: Vec<NodeStatus>,
 }
 

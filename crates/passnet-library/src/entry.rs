@@ -11,16 +11,21 @@ pub const FORMAT: u32 = 1;
 /// What `entry.json` says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
+    /// Of the file; a newer one is refused.
     pub format: u32,
     /// Of the names and contents of the pass files; the entry's folder begins with it.
     pub digest: String,
     /// For people: the task that the passes were written for, or their folder's name.
     pub name: String,
+    /// In the order in which they are tried.
     pub passes: Vec<Listed>,
+    /// Who wrote them, in words; empty where nobody said.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub author: String,
+    /// Under what they may be used.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub licence: String,
+    /// What PassBench said, by device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
 }
@@ -28,7 +33,9 @@ pub struct Entry {
 /// A pass of the set, with what its pattern needs: a graph that lacks one of these operations is not searched.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed {
+    /// Of its file.
     pub name: String,
+    /// By name, each once.
     pub operations: Vec<String>,
     /// Calls in the pattern.
     pub size: usize,
@@ -37,15 +44,18 @@ pub struct Listed {
 /// What became of the passes on one graph at one place.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
+    /// By the name under which it was judged.
     pub graph: String,
     /// Digest of the graph's `model.py`.
     pub model: String,
+    /// Of PassBench.
     pub verdict: VerdictKind,
     /// Eager's time over the candidate's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speedup: Option<f64>,
     /// Whether extreme inputs and watched kernels were part of it.
     pub thorough: bool,
+    /// Where it was judged.
     pub identity: Identity,
     /// Seconds since 1970.
     pub time: u64,
@@ -53,6 +63,7 @@ pub struct Evidence {
 
 /// What the evidence says of an entry on one device.
 #[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs, reason = "each variant says what its fields are about")]
 pub enum Standing {
     /// Every graph that was judged is right; the geometric mean of the speed-ups, where they were timed.
     Correct { speedup: Option<f64> },

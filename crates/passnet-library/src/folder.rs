@@ -40,7 +40,9 @@ pub struct Library {
 pub struct Added {
     /// The folder of the entry, in the library.
     pub entry: String,
+    /// For people, as in the entry.
     pub name: String,
+    /// Whether the library lacked it.
     pub is_new: bool,
     /// Pieces of evidence that the entry did not have.
     pub evidence: usize,
@@ -59,7 +61,9 @@ struct Arrival {
 /// Who wrote passes, and what others may do with them.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
+    /// Empty where nobody said.
     pub author: String,
+    /// Empty where nobody said.
     pub licence: String,
 }
 
@@ -71,6 +75,7 @@ pub type Found = Result<Entry, String>;
 pub enum Believed {
     /// What it says against its passes.
     Faults,
+    /// What it says for them, too.
     All,
 }
 
@@ -80,6 +85,7 @@ impl Library {
         Library { folder: folder.into() }
     }
 
+    /// Where it lies.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

@@ -17,6 +17,8 @@
 //!
 //! Passes without evidence for a device are judged before their first use there, or not used.
 
+#![warn(missing_docs)]
+
 pub mod entry;
 pub mod folder;
 pub mod judge;

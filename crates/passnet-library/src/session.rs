@@ -45,6 +45,7 @@ pub struct SessionOptions {
     pub cache: PathBuf,
     /// The native library that replays plans.
     pub runner: Option<PathBuf>,
+    /// For passes that are judged while the program waits.
     pub start_engine: Box<StartEngine>,
 }
 
@@ -66,6 +67,7 @@ pub struct Session {
 }
 
 impl Session {
+    /// Libraries are read when a question first names them.
     pub fn new(options: SessionOptions) -> Session {
         Session {
             options,

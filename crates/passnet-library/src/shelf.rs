@@ -39,8 +39,10 @@ pub enum Trust {
 }
 
 impl Trust {
+    /// As options take them.
     pub const NAMES: [&str; 3] = ["none", "judged", "all"];
 
+    /// `None` for a word that is not among `NAMES`.
     pub fn from_name(name: &str) -> Option<Trust> {
         [Trust::None, Trust::Judged, Trust::All]
             .into_iter()
@@ -75,7 +77,9 @@ struct Loaded {
 /// A graph, what was replaced in it, and what was not.
 #[derive(Debug)]
 pub struct Rewritten {
+    /// With a call of a wrapper in the place of each site.
     pub graph: Graph,
+    /// In the order of the graph.
     pub sites: Vec<Site>,
     /// The files behind the sites.
     pub wrappers: Wrappers,
@@ -90,6 +94,7 @@ pub struct Rewritten {
 pub struct Site {
     /// `ENTRY/PASS`.
     pub pass: String,
+    /// What stands there now.
     pub replacement: Replacement,
     /// The call in the rewritten graph.
     pub node: String,
@@ -104,7 +109,9 @@ pub struct Site {
 /// What a graph is rewritten with.
 #[derive(Debug, Clone)]
 pub struct Wanted<'a> {
+    /// Which evidence a pass needs.
     pub trust: Trust,
+    /// On which the program runs.
     pub device: &'a DeviceIdentity,
     /// `ENTRY/PASS` of those that are not to be used.
     pub without: &'a BTreeSet<String>,
@@ -119,6 +126,7 @@ struct Usable<'s> {
 }
 
 impl Shelf {
+    /// Reads the entries; passes are traced when a graph first needs them.
     pub fn open(library: Library) -> std::io::Result<Shelf> {
         let (mut entries, mut damaged) = (Vec::new(), Vec::new());
         for (name, found) in library.entries()? {
@@ -130,14 +138,12 @@ impl Shelf {
         Ok(Shelf { library, entries, damaged })
     }
 
-    pub fn library(&self) -> &Library {
-        &self.library
-    }
-
+    /// Entries that are whole.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
+    /// Whether no entry is whole.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }

@@ -21,7 +21,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// What a server said.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {
+    /// Of HTTP.
     pub status: u16,
+    /// Null where it is no JSON.
     pub answer: Value,
 }
 

@@ -15,26 +15,33 @@ pub enum ErrorKind {
     Storage,
 }
 
+/// What went wrong, with a hint where there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Error {
+    /// Whose fault it is.
     pub kind: ErrorKind,
+    /// One sentence.
     pub message: String,
+    /// What to do about it.
     pub hint: Option<String>,
 }
 
 impl Error {
+    /// What was given is not as it should be.
     pub fn input(message: impl Into<String>) -> Error {
         Error { kind: ErrorKind::Input, message: message.into(), hint: None }
     }
 
+    /// This machine lacks something.
     pub fn lacking(message: impl Into<String>) -> Error {
         Error { kind: ErrorKind::Lacking, message: message.into(), hint: None }
     }
 
-    pub fn storage(message: impl Into<String>) -> Error {
+    pub(crate) fn storage(message: impl Into<String>) -> Error {
         Error { kind: ErrorKind::Storage, message: message.into(), hint: None }
     }
 
+    /// Says what to do about it.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Error {
         self.hint = Some(hint.into());

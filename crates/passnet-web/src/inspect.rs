@@ -15,36 +15,40 @@ use serde::{Deserialize, Serialize};
 /// Everything about a set of passes.
 #[derive(Debug, Default, Serialize)]
 pub struct Inspection {
-    pub passes: Vec<InspectedPass>,
+    pub(crate) passes: Vec<InspectedPass>,
     /// What could not be read.
-    pub errors: Vec<String>,
+    pub(crate) errors: Vec<String>,
 }
 
+/// What reading one pass tells.
 #[derive(Debug, Serialize)]
 pub struct InspectedPass {
-    pub name: String,
+    pub(crate) name: String,
     /// What it replaces; `None` where it cannot be traced.
     #[serde(skip)]
-    pub pattern: Option<Graph>,
-    pub rules: Vec<rules::Finding>,
-    pub errors: Vec<String>,
-    pub matches: Vec<Matched>,
-    pub plans: Vec<Plan>,
+    pub(crate) pattern: Option<Graph>,
+    pub(crate) rules: Vec<rules::Finding>,
+    pub(crate) errors: Vec<String>,
+    pub(crate) matches: Vec<Matched>,
+    pub(crate) plans: Vec<Plan>,
 }
 
 /// A graph of the dataset in which a pass matches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Matched {
-    pub number: usize,
-    pub graph: String,
-    pub places: usize,
+    pub(crate) number: usize,
+    pub(crate) graph: String,
+    pub(crate) places: usize,
 }
 
 /// What a wrapper does for one signature.
 #[derive(Debug, Serialize)]
 pub struct Plan {
+    /// Whose signature it is for.
     pub graph: String,
+    /// Places in the graph that have it.
     pub sites: usize,
+    /// Each in one line.
     pub steps: Vec<String>,
     /// Whether every access was proved to stay inside its buffer, without a run.
     pub is_proved: bool,
@@ -55,13 +59,13 @@ pub struct Plan {
 /// What the checker of kernels found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelFinding {
-    pub rule: String,
-    pub severity: String,
-    pub file: String,
-    pub line: u32,
-    pub message: String,
+    pub(crate) rule: String,
+    pub(crate) severity: String,
+    pub(crate) file: String,
+    pub(crate) line: u32,
+    pub(crate) message: String,
     /// For every input of the signature; otherwise seen in one run.
-    pub is_proved: bool,
+    pub(crate) is_proved: bool,
 }
 
 /// With what passes are held together.

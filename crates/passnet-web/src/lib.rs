@@ -11,6 +11,8 @@
 //! assert!(Bundle::parse(b"no bundle".to_vec(), &Limits::default()).is_err());
 //! ```
 
+#![warn(missing_docs)]
+
 pub mod bundle;
 pub mod client;
 mod error;

@@ -50,8 +50,11 @@ pub struct Job {
 pub struct Answer {
     /// `None` where the machine kept it from being judged.
     pub verdict: Option<VerdictKind>,
+    /// Over eager, here.
     pub speedup: Option<f64>,
+    /// The upper end of its interval.
     pub high: Option<f64>,
+    /// Evidence, or why it was not judged.
     pub text: String,
     /// Where it was judged.
     pub place: String,
@@ -123,6 +126,7 @@ pub fn work(input: &[u8]) -> Result<Vec<u8>, Error> {
 
 /// Who does jobs.
 pub trait Rejudger: fmt::Debug + Send + Sync {
+    /// Judges one graph; an error says that this machine could not.
     fn judge(&self, job: &Job) -> Result<Answer, Error>;
 
     /// Runs kernels under watch.

@@ -14,11 +14,14 @@ use std::path::{Path, PathBuf};
 /// Runs of one ranking that have pages against each other.
 const COMPARED: usize = 20;
 
+/// What is written, and where.
 #[derive(Debug, Clone, Default)]
 pub struct SiteOptions {
+    /// Run folders.
     pub runs: Vec<PathBuf>,
     /// Sample folders, for plans.
     pub tasks: Vec<PathBuf>,
+    /// A store of graphs to browse.
     pub dataset: Option<PathBuf>,
     /// Who made the runs.
     pub author: String,
@@ -27,9 +30,13 @@ pub struct SiteOptions {
 /// What was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SiteReport {
+    /// That were put on rankings.
     pub runs: usize,
+    /// Rankings.
     pub boards: usize,
+    /// Files that were written.
     pub pages: usize,
+    /// Of all pages.
     pub bytes: u64,
     /// Of the largest page.
     pub largest: u64,

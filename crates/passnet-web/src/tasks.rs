@@ -44,10 +44,12 @@ impl TaskIndex {
         Ok(TaskIndex { samples: named.collect() })
     }
 
+    /// Whether nothing can be judged again.
     pub fn is_empty(&self) -> bool {
         self.samples.is_empty()
     }
 
+    /// Graphs.
     pub fn len(&self) -> usize {
         self.samples.len()
     }

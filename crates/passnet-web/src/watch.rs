@@ -25,18 +25,21 @@ pub struct Job {
 /// What a watched run of one plan saw.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchedPlan {
+    /// By the name of its file.
     pub pass: String,
+    /// Whose signature it was run for.
     pub graph: String,
+    /// Empty where nothing is wrong.
     pub findings: Vec<KernelFinding>,
 }
 
 /// What is kept of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Watched {
-    pub plans: Vec<WatchedPlan>,
+    pub(crate) plans: Vec<WatchedPlan>,
     /// Why the kernels could not be watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    pub(crate) error: Option<String>,
 }
 
 /// Runs the kernels of a job in this process.
@@ -63,7 +66,9 @@ pub fn watch(job: &Job) -> Result<Vec<WatchedPlan>, Error> {
 /// One set of passes of one task of a run, with the graphs of the task that this site has itself.
 #[derive(Debug)]
 pub struct Subject {
+    /// The passes.
     pub files: PassFiles,
+    /// Those of the task.
     pub graphs: Vec<GraphFiles>,
 }
 
@@ -113,6 +118,7 @@ impl Subject {
         hasher.finalize().to_hex().to_string()
     }
 
+    /// As a process of its own reads it.
     pub fn job(&self, bundle: &Bundle) -> Result<Job, Error> {
         let text = |bytes: &[u8]| {
             String::from_utf8(bytes.to_vec()).map_err(|_| Error::input("a file is no text"))

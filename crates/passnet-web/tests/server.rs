@@ -233,12 +233,7 @@ fn a_bundle_of_somebody_else_is_not_taken_over() {
 fn the_same_bundle_at_once_is_one_submission() {
     let board = Board::start(open_handed());
     let bundle = board.room.bundle("one", 1.25);
-    let (address, token) = (board.address(), board.token.reveal().to_string());
-    let statuses: Vec<u16> = std::thread::scope(|scope| {
-        let send = || submit_to(address, &bundle, &token, "").status;
-        let threads: Vec<_> = (0..12).map(|_| scope.spawn(send)).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
-    });
+    let statuses = board.submit_at_once(&bundle);
     assert_eq!(statuses.iter().filter(|status| **status == 202).count(), 1, "{statuses:?}");
     assert!(statuses.iter().all(|status| [200, 202].contains(status)), "{statuses:?}");
     board.settle();

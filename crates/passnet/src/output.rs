@@ -1,7 +1,8 @@
 //! Where results go: tables for people or JSON lines for machines, decided once.
 
-use crate::error::CommandError;
+use crate::error::{CommandError, render_diagnostic};
 use comfy_table::{ContentArrangement, Table, presets};
+use passnet_graph::Diagnostic;
 use serde_json::Value;
 use std::io::{BufWriter, Stdout, Write};
 
@@ -55,4 +56,9 @@ pub fn table<T: Into<comfy_table::Row>>(header: T) -> Table {
 pub fn warn(text: &str) {
     // If stderr is gone there is nobody left to tell.
     let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// Says on stderr what is wrong, each with its place.
+pub fn warn_located(errors: &[Diagnostic]) {
+    errors.iter().for_each(|error| warn(&render_diagnostic(error)));
 }

@@ -1,7 +1,7 @@
 //! From the paths a user names to the graphs they hold.
 
 use crate::error::CommandError;
-use crate::output::warn;
+use crate::output::warn_located;
 use crate::progress::Bar;
 use passnet_bench::sample::Sample;
 use passnet_dataset::lists::{GRAPH_LIST, SampleList};
@@ -49,7 +49,7 @@ pub fn for_each_graph_with<R: Send>(
                     }
                     Ok(Err(error)) => {
                         unreadable += 1;
-                        warn(&crate::error::render_diagnostic(&error));
+                        warn_located(&[error]);
                         Ok(())
                     }
                     Err(panicked) => Err(CommandError::bug(panicked.to_string())),

@@ -384,20 +384,22 @@ def cut(corpus: Path, count: int, seed: int) -> list[dict[str, Any]]:
     return cases
 
 
-def cut_case(window: list[tuple[str, ast.stmt]], piece: list[tuple[str, ast.stmt]], rng: random.Random) -> dict[str, Any] | None:
+def free_names(code: list[tuple[str, ast.stmt]]) -> list[str]:
+    """Names that statements use before they define them, in order of their first use."""
     defined: set[str] = set()
-    inputs: list[str] = []
-    for name, stmt in window:
-        inputs += [use for use in sorted(used_names(stmt)) if use not in defined and use not in inputs]
+    found: list[str] = []
+    for name, stmt in code:
+        found += [use for use in sorted(used_names(stmt)) if use not in defined and use not in found]
         defined.add(name)
+    return found
+
+
+def cut_case(window: list[tuple[str, ast.stmt]], piece: list[tuple[str, ast.stmt]], rng: random.Random) -> dict[str, Any] | None:
+    inputs = free_names(window)
     uses = {use for _, stmt in window for use in used_names(stmt)}
     returned = [name for name, _ in window if name not in uses] or [window[-1][0]]
     body = "\n".join([*(ast.unparse(ast.fix_missing_locations(stmt)) for _, stmt in window), f"return ({', '.join(returned)},)"])
-    inner: set[str] = set()
-    parameters: list[str] = []
-    for name, stmt in piece:
-        parameters += [use for use in sorted(used_names(stmt)) if use not in inner and use not in parameters]
-        inner.add(name)
+    parameters = free_names(piece)
     inside = {use for _, stmt in piece for use in used_names(stmt)}
     outside = {use for pair in window if pair not in piece for use in used_names(pair[1])}
     out = [n for n, _ in piece if n not in inside or (n in outside and rng.random() < 0.8)]

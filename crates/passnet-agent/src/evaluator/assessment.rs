@@ -9,12 +9,14 @@ use serde::{Deserialize, Serialize};
 /// The answer to one question about the passes of an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assessment {
+    /// What was asked.
     pub question: Question,
     /// AS over all graphs of the task; only an evaluation has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score: Option<f64>,
     /// Graphs of the task; a check may have looked at some of them only.
     pub graphs_in_task: usize,
+    /// Those that were looked at.
     pub graphs: Vec<GraphAssessment>,
     /// What was noticed about the passes themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -24,21 +26,27 @@ pub struct Assessment {
 /// One graph, by its number in the task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GraphAssessment {
+    /// Its number in the task, from 0.
     pub graph: usize,
+    /// With evidence.
     #[serde(flatten)]
     pub verdict: Verdict,
+    /// Over eager.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speedup: Option<f64>,
     /// Where the speed-up lies with 99 % confidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
+    /// Whether the difference in time is more than noise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
     /// The strictest tolerance at which the numbers are right.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub right_from: Option<i32>,
+    /// Median of a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eager_ms: Option<f64>,
+    /// Median of a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidate_ms: Option<f64>,
     /// The time this machine takes to move the graph's inputs and outputs once, or for its arithmetic: no pass can be
@@ -57,6 +65,7 @@ pub struct GraphAssessment {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
+    /// Nothing could be tried.
     #[default]
     Nothing,
     /// The files are read, and no rule refuses them.
@@ -95,6 +104,7 @@ impl Assessment {
         }
     }
 
+    /// Graphs with this verdict.
     pub fn count(&self, kind: VerdictKind) -> usize {
         self.graphs.iter().filter(|graph| graph.verdict.kind == kind).count()
     }

@@ -27,9 +27,11 @@ pub struct Judge {
     pub engine: Box<dyn Engine>,
     /// The engine as prompts and records tell of it.
     pub target: Target,
+    /// How deep and how long graphs are evaluated.
     pub options: EvaluateOptions,
     /// Whether the integrity rules may refuse a pass.
     pub rules: bool,
+    /// Of the score.
     pub parameters: Parameters,
     /// Seconds for all graphs of one evaluation; the graphs behind it time out.
     pub evaluation_seconds: f64,
@@ -43,6 +45,7 @@ impl std::fmt::Debug for Judge {
 }
 
 impl Judge {
+    /// With the integrity rules on.
     pub fn new(engine: Box<dyn Engine>, options: EvaluateOptions, target: Target) -> Self {
         Judge {
             engine,

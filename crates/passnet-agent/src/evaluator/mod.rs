@@ -28,14 +28,18 @@ use std::time::Instant;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Question {
+    /// Do the patterns match, and does the rewritten graph hold together?
     Match,
+    /// Is it right? Nothing is timed.
     Check,
+    /// Is it right, and how fast?
     Evaluate,
 }
 
 /// An answer, shared by all who asked the same.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Answer {
+    /// What models and trainers are told.
     pub assessment: Assessment,
     /// The full results of an evaluation, for the run store.
     pub events: Vec<GraphEvent>,
@@ -44,9 +48,11 @@ pub struct Answer {
 /// An answer and what it took.
 #[derive(Debug, Clone)]
 pub struct Answered {
+    /// Shared, because others may have asked the same.
     pub answer: Arc<Answer>,
     /// Seconds in line before the evaluator had time.
     pub waited: f64,
+    /// Without the time in line.
     pub seconds: f64,
 }
 

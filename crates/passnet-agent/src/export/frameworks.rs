@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 
 /// A trainer and what it is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is named by the trainer and the form that it reads")]
 pub enum Framework {
     Trl,
     TrlPromptCompletion,
@@ -28,6 +29,7 @@ pub enum Framework {
 }
 
 impl Framework {
+    /// In the order in which help lists them.
     pub const ALL: [Framework; 9] = [
         Framework::Trl,
         Framework::TrlPromptCompletion,

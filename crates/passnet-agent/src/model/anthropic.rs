@@ -20,6 +20,7 @@ pub struct Anthropic {
 }
 
 impl Anthropic {
+    /// Nothing is sent before the first request.
     pub fn new(endpoint: Endpoint) -> Self {
         Anthropic { client: Client::new(&endpoint), endpoint }
     }

@@ -17,6 +17,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
+    /// Of the provider that made the protocol.
     pub const fn default_base_url(self) -> &'static str {
         match self {
             Protocol::OpenAi => "https://api.openai.com/v1",
@@ -36,6 +37,7 @@ impl Protocol {
 /// How the model is to speak; left out of requests where not set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sampling {
+    /// Left to the provider unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
     /// Tokens of one reply.
@@ -46,10 +48,15 @@ pub struct Sampling {
 /// A model's address. Everything but the key may be written down.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
+    /// How it is spoken to.
     pub protocol: Protocol,
+    /// Without the path of a request.
     pub base_url: String,
+    /// As the provider calls it.
     pub model: String,
+    /// Goes into a header and nowhere else.
     pub key: Option<Secret>,
+    /// What is asked of every reply.
     pub sampling: Sampling,
     /// Without a byte, or a first word of a stream, for so long a call is given up.
     pub silence: Duration,
@@ -57,9 +64,12 @@ pub struct Endpoint {
     pub stall: Duration,
 }
 
+/// Why no model can be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndpointError {
+    /// One sentence.
     pub message: String,
+    /// What to do about it.
     pub hint: &'static str,
 }
 
@@ -118,6 +128,7 @@ impl Endpoint {
         format!("{}/{path}", self.base_url.trim_end_matches('/'))
     }
 
+    /// Nothing is sent before the first request.
     pub fn connect(self) -> Box<dyn Model> {
         match self.protocol {
             Protocol::OpenAi => Box::new(OpenAi::new(self)),

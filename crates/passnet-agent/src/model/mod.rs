@@ -31,12 +31,14 @@ use std::time::{Duration, Instant};
 
 /// Something that continues a conversation.
 pub trait Model: Send + Sync + fmt::Debug {
+    /// Waits for the whole answer.
     fn reply(&self, request: &Request<'_>) -> Result<Reply, ModelError>;
 }
 
 /// What a model is asked.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
+    /// The whole conversation.
     pub messages: &'a [Message],
     /// Empty where tool calls travel as text.
     pub tools: &'a [ToolSpec],
@@ -51,12 +53,15 @@ pub struct Request<'a> {
 /// A call that gave no reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelError {
+    /// What it says about trying again.
     pub kind: ErrorKind,
+    /// In words, without secrets.
     pub message: String,
     /// What the server asks us to wait.
     pub retry_after: Option<Duration>,
 }
 
+/// What an error says about trying again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
@@ -64,7 +69,9 @@ pub enum ErrorKind {
     RateLimited,
     /// 5xx.
     Server,
+    /// No answer in time.
     Timeout,
+    /// The server was not reached, or hung up.
     Connection,
     /// The stream ended before the reply did.
     Truncated,
@@ -77,6 +84,7 @@ pub enum ErrorKind {
 }
 
 impl ModelError {
+    /// Without a wish of the server how long to wait.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         ModelError { kind, message: message.into(), retry_after: None }
     }
@@ -94,7 +102,7 @@ impl ModelError {
         self.kind == ErrorKind::BadRequest && words.iter().any(|words| said.contains(words))
     }
 
-    pub fn is_worth_another_try(&self) -> bool {
+    pub(crate) fn is_worth_another_try(&self) -> bool {
         !matches!(self.kind, ErrorKind::BadRequest | ErrorKind::Denied)
     }
 }
@@ -108,6 +116,7 @@ fn is_timeout(error: &std::io::Error) -> bool {
 }
 
 impl ErrorKind {
+    /// As it stands in a trajectory.
     pub const fn name(self) -> &'static str {
         match self {
             ErrorKind::RateLimited => "rate_limited",

@@ -16,6 +16,7 @@ pub struct OpenAi {
 }
 
 impl OpenAi {
+    /// Nothing is sent before the first request.
     pub fn new(endpoint: Endpoint) -> Self {
         OpenAi { client: Client::new(&endpoint), endpoint }
     }

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 /// Money for a million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Prices {
+    /// For plain tokens of a prompt.
     pub input: f64,
+    /// For tokens of a reply.
     pub output: f64,
     /// For prompt tokens read from the provider's cache.
     pub cached: f64,
@@ -17,7 +19,7 @@ pub struct Prices {
 const MILLION: f64 = 1e6;
 
 impl Prices {
-    pub fn cost(&self, usage: &Usage) -> f64 {
+    pub(crate) fn cost(&self, usage: &Usage) -> f64 {
         let plain = usage.input.saturating_sub(usage.cached).saturating_sub(usage.cache_written);
         (plain as f64 * self.input
             + usage.cached as f64 * self.cached

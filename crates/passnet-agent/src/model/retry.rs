@@ -14,6 +14,7 @@ pub struct Patience {
     pub retries: u32,
     /// The first wait; each further one is twice as long.
     pub first_seconds: f64,
+    /// No wait is longer.
     pub longest_seconds: f64,
 }
 
@@ -26,8 +27,11 @@ impl Default for Patience {
 /// A try that failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Retry {
+    /// What kind of failure.
     pub error: super::ErrorKind,
+    /// In words, without secrets.
     pub message: String,
+    /// Before the next try.
     pub waited_seconds: f64,
 }
 

@@ -10,7 +10,9 @@ const MAX_STREAM_BYTES: u64 = 256 << 20;
 /// One event: its name where the stream gives one, and its data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
+    /// Empty where the stream gives none.
     pub name: String,
+    /// Its lines, joined.
     pub data: String,
 }
 
@@ -22,6 +24,7 @@ pub struct Events<R> {
 }
 
 impl<R: BufRead> Events<R> {
+    /// Reads nothing yet; a stream that is too long is an error later.
     pub fn new(reader: R) -> Self {
         Events { reader, left: MAX_STREAM_BYTES }
     }

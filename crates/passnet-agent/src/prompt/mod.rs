@@ -64,6 +64,7 @@ const MARKS: [&[&str]; 3] = [
 ];
 
 impl Prompts {
+    /// The templates in this crate's `prompts`.
     pub fn built_in() -> Self {
         Prompts::from(|(_, built_in)| Ok(built_in.to_string()))
             .unwrap_or_else(|error| unreachable!("the tests read the built-in prompts: {error}"))

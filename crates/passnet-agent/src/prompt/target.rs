@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The engine of a run and what its device was measured to reach. Measured once: all attempts of a run read the same words.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Target {
+    /// Engine, device, versions.
     pub identity: Identity,
     /// Left empty where prompts tell nothing of them.
     #[serde(default)]

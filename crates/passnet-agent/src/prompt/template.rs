@@ -23,10 +23,10 @@ enum Piece {
 /// Why a template cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateError {
-    pub file: String,
+    pub(crate) file: String,
     /// 0 for the file as a whole.
-    pub line: usize,
-    pub message: String,
+    pub(crate) line: usize,
+    pub(crate) message: String,
 }
 
 impl fmt::Display for TemplateError {
@@ -64,15 +64,16 @@ impl Template {
         Ok(Template { text: text.to_string(), pieces })
     }
 
+    /// With its marks.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    pub fn has_mark(&self, mark: &str) -> bool {
+    pub(crate) fn has_mark(&self, mark: &str) -> bool {
         self.pieces.iter().any(|piece| matches!(piece, Piece::Mark(name) if name == mark))
     }
 
-    pub fn fill(&self, values: &[(&str, &str)]) -> String {
+    pub(crate) fn fill(&self, values: &[(&str, &str)]) -> String {
         self.pieces
             .iter()
             .map(|piece| match piece {

@@ -52,6 +52,7 @@ impl RunFolder {
         RunFolder { root: root.to_path_buf(), _lock: None }
     }
 
+    /// The folder itself.
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -71,14 +72,16 @@ impl RunFolder {
         matches!(events.last(), Some(Event::End { .. }))
     }
 
-    pub fn attempts(&self) -> PathBuf {
+    pub(crate) fn attempts(&self) -> PathBuf {
         self.root.join(ATTEMPTS)
     }
 
+    /// The folder of one attempt, counted from 0.
     pub fn attempt(&self, task: &str, attempt: u32) -> PathBuf {
         self.attempts().join(task).join(attempt.to_string())
     }
 
+    /// The file with its events.
     pub fn trajectory(&self, task: &str, attempt: u32) -> PathBuf {
         self.attempt(task, attempt).join("trajectory.jsonl")
     }

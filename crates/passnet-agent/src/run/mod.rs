@@ -28,8 +28,11 @@ use store::BestStore;
 
 /// Why a run could not go on.
 #[derive(Debug)]
+#[allow(missing_docs, reason = "each variant says what its fields are about")]
 pub enum RunError {
+    /// An attempt failed for a reason of its own.
     Agent(AgentError),
+    /// A trajectory cannot be read or written.
     Log(LogError),
     /// Another process works in the folder.
     InUse(std::path::PathBuf),
@@ -38,10 +41,7 @@ pub enum RunError {
     /// Runs that are not parts of one, or not all of it.
     Unlike(String),
     /// A file that is not what it should be.
-    Damaged {
-        path: std::path::PathBuf,
-        message: String,
-    },
+    Damaged { path: std::path::PathBuf, message: String },
 }
 
 impl fmt::Display for RunError {
@@ -89,11 +89,13 @@ pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> RunError + '_ {
 /// What is to be done.
 #[derive(Debug)]
 pub struct Plan {
+    /// That are attempted.
     pub tasks: Vec<Arc<Task>>,
     /// Independent attempts at each task.
     pub attempts: u32,
     /// Attempts at a time.
     pub jobs: usize,
+    /// Of attempts at them.
     pub order: Order,
 }
 
@@ -130,23 +132,14 @@ impl Order {
 
 /// News for whoever watches.
 #[derive(Debug)]
+#[allow(missing_docs, reason = "each variant says what its fields are about")]
 pub enum News<'a> {
     /// An attempt of an earlier call, finished then.
-    Known {
-        task: &'a str,
-        attempt: u32,
-    },
+    Known { task: &'a str, attempt: u32 },
     /// An attempt under way.
-    Moved {
-        task: &'a str,
-        attempt: u32,
-        moved: Moved<'a>,
-    },
-    Ended {
-        task: &'a str,
-        attempt: u32,
-        end: &'a End,
-    },
+    Moved { task: &'a str, attempt: u32, moved: Moved<'a> },
+    /// An attempt is over.
+    Ended { task: &'a str, attempt: u32, end: &'a End },
 }
 
 /// Threads of attempts mostly wait for the network.

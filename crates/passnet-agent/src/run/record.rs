@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 /// One evaluation of an attempt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evaluated {
+    /// Of the reply that asked for it.
     pub step: u32,
+    /// AS.
     pub score: f64,
     /// Whether every graph was right.
     pub is_correct: bool,
@@ -26,9 +28,13 @@ pub struct Evaluated {
 /// One attempt.
 #[derive(Debug, Clone)]
 pub struct AttemptRecord {
+    /// All of them, in order.
     pub events: Vec<Event>,
+    /// The first of them.
     pub start: Start,
+    /// With a score, in order.
     pub evaluations: Vec<Evaluated>,
+    /// The last of the best.
     pub best: Option<BestEvent>,
     /// Missing while the attempt goes on.
     pub end: Option<End>,
@@ -39,6 +45,7 @@ pub struct AttemptRecord {
 }
 
 impl AttemptRecord {
+    /// An error where the file has no beginning.
     pub fn read(path: &Path) -> Result<AttemptRecord, RunError> {
         let (lines, seal) = event_log::read_sealed(path)?;
         let no_start = || RunError::Damaged {
@@ -89,10 +96,12 @@ impl AttemptRecord {
         Some(record)
     }
 
+    /// AS of the best version.
     pub fn best_score(&self) -> Option<f64> {
         self.best.as_ref().map(|best| best.score)
     }
 
+    /// The best version, by name.
     pub fn best_files(&self) -> impl Iterator<Item = (&String, &String)> {
         let files: Option<&Files> = self.best.as_ref().map(|best| &best.files);
         files.into_iter().flatten()
@@ -115,14 +124,17 @@ impl AttemptRecord {
         self.best_evaluation().is_some_and(|found| found.is_correct)
     }
 
+    /// Whether it need not go on.
     pub fn is_finished(&self) -> bool {
         self.end.as_ref().is_some_and(|end| end.reason.is_final())
     }
 
+    /// `None` while it goes on.
     pub fn reason(&self) -> Option<EndReason> {
         self.end.as_ref().map(|end| end.reason)
     }
 
+    /// Replies so far.
     pub fn steps(&self) -> u32 {
         let step = |event: &Event| match event {
             Event::Reply(reply) => Some(reply.step),

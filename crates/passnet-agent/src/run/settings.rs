@@ -19,7 +19,9 @@ use std::path::{Path, PathBuf};
 const FORMAT: u32 = 1;
 const MAX_BYTES: u64 = 16 << 20;
 
+/// What a run was asked for; stored, so that it can go on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "named by the options of `passnet agent run`")]
 pub struct Settings {
     pub format: u32,
     pub model: ModelInfo,
@@ -77,8 +79,8 @@ fn default_stall() -> f64 {
 /// A run would mix results of different conditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
-    pub folder: PathBuf,
-    pub what: String,
+    pub(crate) folder: PathBuf,
+    pub(crate) what: String,
 }
 
 impl fmt::Display for Mismatch {
@@ -88,8 +90,10 @@ impl fmt::Display for Mismatch {
 }
 
 impl Settings {
+    /// What this version writes.
     pub const FORMAT: u32 = FORMAT;
 
+    /// Those of the run in this folder.
     pub fn read(root: &Path) -> Result<Settings, RunError> {
         let path = RunFolder::reader(root).settings();
         let damaged = |message: String| RunError::Damaged { path: path.clone(), message };

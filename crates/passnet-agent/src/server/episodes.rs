@@ -23,6 +23,7 @@ pub struct ServerLimits {
     pub steps: u32,
     /// Episodes open at once.
     pub episodes: usize,
+    /// Open at once.
     pub connections: usize,
     /// An episode that nobody used for so long is forgotten when room is needed.
     pub idle: Duration,

@@ -93,6 +93,7 @@ impl Server {
         Ok(Server { address, shared, acceptor: Some(acceptor) })
     }
 
+    /// With the port that was found.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -18,6 +18,7 @@ pub(crate) const TOO_LARGE: &str = "arguments_too_large";
 
 /// What a call asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is named by the tool that asks for it")]
 pub enum Action {
     Edit(Edit),
     View { path: String, range: Option<(usize, usize)> },
@@ -29,6 +30,7 @@ pub enum Action {
 
 /// A change of the pass folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is named by the tool that asks for it")]
 pub enum Edit {
     Create { path: String, text: String },
     Replace { path: String, old: String, new: String },
@@ -39,6 +41,7 @@ pub enum Edit {
 /// A tool's name, as it stands in a trajectory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "each is named as models call it; `describe` says what it does")]
 pub enum Tool {
     View,
     Create,
@@ -52,6 +55,7 @@ pub enum Tool {
 }
 
 impl Tool {
+    /// In the order in which models are told of them.
     pub const ALL: [Tool; 9] = [
         Tool::View,
         Tool::Create,
@@ -64,6 +68,7 @@ impl Tool {
         Tool::Submit,
     ];
 
+    /// As models call it.
     pub const fn name(self) -> &'static str {
         match self {
             Tool::View => "view",
@@ -78,6 +83,7 @@ impl Tool {
         }
     }
 
+    /// `None` for a tool that there is not.
     pub fn from_name(name: &str) -> Option<Tool> {
         Tool::ALL.into_iter().find(|tool| tool.name() == name)
     }

@@ -6,6 +6,7 @@ use std::fmt;
 
 /// The elements of a tensor in row-major order.
 #[derive(Debug, Clone, Copy)]
+#[allow(missing_docs, reason = "each variant is named by its element type")]
 pub enum TensorData<'a> {
     Bool(&'a [bool]),
     U8(&'a [u8]),
@@ -46,6 +47,7 @@ macro_rules! dispatch_pair {
 pub(super) use dispatch_pair;
 
 impl TensorData<'_> {
+    /// The element type of the variant.
     pub fn dtype(&self) -> DType {
         match self {
             TensorData::Bool(_) => DType::Bool,
@@ -63,6 +65,7 @@ impl TensorData<'_> {
         }
     }
 
+    /// Elements.
     pub fn len(&self) -> usize {
         match self {
             TensorData::Bool(d) => d.len(),
@@ -80,6 +83,7 @@ impl TensorData<'_> {
         }
     }
 
+    /// Whether there is no element.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -88,15 +92,17 @@ impl TensorData<'_> {
 /// A tensor to compare.
 #[derive(Debug, Clone, Copy)]
 pub struct TensorView<'a> {
+    /// Sizes, the outermost first.
     pub shape: &'a [usize],
+    /// Without gaps, in the order of the shape.
     pub data: TensorData<'a>,
 }
 
 /// A shape that does not fit its data: a fault of the caller, never a property of a pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MalformedTensor {
-    pub shape: Vec<usize>,
-    pub elements: usize,
+    pub(crate) shape: Vec<usize>,
+    pub(crate) elements: usize,
 }
 
 impl fmt::Display for MalformedTensor {

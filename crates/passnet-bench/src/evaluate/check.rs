@@ -5,17 +5,23 @@ use serde::{Deserialize, Serialize};
 /// One question beyond the reference's, and its answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
+    /// What was asked, such as `sizes one larger`.
     pub name: String,
+    /// What came of it.
     #[serde(rename = "outcome")]
     pub answer: CheckAnswer,
+    /// Why, where it is not `passed`; empty otherwise.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub detail: String,
 }
 
+/// What came of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckAnswer {
+    /// The candidate did what eager did.
     Passed,
+    /// It did not, and that is its verdict.
     Failed,
     /// Failed, but only advice.
     Advice,

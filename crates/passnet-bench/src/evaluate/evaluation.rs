@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 /// What an evaluation of one graph found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Evaluation {
+    /// What counts: verdict, speed-up, and the levels at which it is right.
     #[serde(flatten)]
     pub judged: JudgedGraph,
     /// Why nothing of this is a judgement: the machine failed, neither the graph nor the pass. Never stored.
@@ -29,33 +30,40 @@ pub struct Evaluation {
     /// Where the speed-up lies with 99 % confidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<RatioInterval>,
+    /// Whether the difference in time is more than noise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
     /// Milliseconds of each timed call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub eager_ms: Vec<f64>,
+    /// As `eager_ms`, of the candidate's calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidate_ms: Vec<f64>,
     /// What one call costs the host and the device, where the engine can tell.
     #[serde(default, skip_serializing_if = "CallCosts::are_unknown")]
     pub eager_costs: CallCosts,
+    /// As `eager_costs`, of the candidate.
     #[serde(default, skip_serializing_if = "CallCosts::are_unknown")]
     pub candidate_costs: CallCosts,
     /// What the graph has to do at the least, and the milliseconds that takes on the engine's device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Work>,
+    /// The least that `work` takes on the engine's device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roofline_ms: Option<f64>,
+    /// What each pass replaced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rewrites: Vec<Rewrites>,
     /// With which configurations the kernels of `@triton.autotune` ran, and the times that decided it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tuned: Vec<TunedKernel>,
+    /// One for each output of the graph.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<OutputSummary>,
     /// How far both sides are from the float64 result; not asked where they are equal in every bit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accuracy: Option<Accuracy>,
+    /// Questions beyond the reference's, with their answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Check>,
     /// What was noticed but changes nothing.
@@ -66,20 +74,24 @@ pub struct Evaluation {
     pub secret: Option<Secret>,
     /// Type of the first float input, and the operations, for scores by group.
     pub dtype: String,
+    /// The graph's operations, each once, by name.
     pub operations: Vec<String>,
     /// Seconds of the harness itself, by stage.
     #[serde(default, rename = "spent")]
     pub overhead: Overhead,
     /// Seconds spent in timed and warm-up calls, and in all.
     pub measured_seconds: f64,
+    /// Of the whole evaluation.
     pub seconds: f64,
 }
 
 /// Milliseconds of one call, taken apart.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallCosts {
+    /// Until the call returns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_ms: Option<f64>,
+    /// On the device's own clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_ms: Option<f64>,
     /// The device again, its cache emptied before every call.

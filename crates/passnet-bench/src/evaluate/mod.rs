@@ -34,7 +34,7 @@ pub use oracle::Accuracy;
 pub use overhead::Overhead;
 pub use pair::OutputSummary;
 
-use crate::candidate::{Candidate, Rewritten};
+use crate::candidate::{Candidate, Rewrites, Rewritten};
 use crate::roofline::Work;
 use crate::score::JudgedGraph;
 use crate::secret::Secret;
@@ -109,10 +109,7 @@ fn staged(
     let faults = engine.faults();
     let reading = Reading::of(files).map_err(Some);
     let rewriting = after(&reading, |reading| {
-        let rewrite = |candidate: &Candidate| candidate.rewrite(&reading.folder.graph);
-        let subject = subject.try_map(|it| rewrite(it).map(|rewritten| (it, rewritten)))?;
-        let secret = graph_secret(files, options);
-        Ok(Rewriting { folder: &reading.folder, subject, secret })
+        Rewriting::of(&reading.folder, subject, graph_secret(files, options))
     });
     let preparation = after(&rewriting, |rewriting| {
         let case = rewriting.prepare(engine, files, options)?;
@@ -141,12 +138,7 @@ fn staged(
     let race = race.unwrap_or_default();
     let (dtype, prepare) =
         preparation.map(|found| (found.case.dtype(), found.seconds)).unwrap_or_default();
-    let (rewrites, secret) = rewriting
-        .map(|found| {
-            let rewrites = found.subject.passes().map(|(_, rewritten)| rewritten.rewrites);
-            (rewrites.unwrap_or_default(), Some(found.secret))
-        })
-        .unwrap_or_default();
+    let (rewrites, secret) = rewriting.map(Rewriting::into_parts).unwrap_or_default();
     let remarks = subject.passes().filter(|_| reading.is_ok()).map(|it| it.remarks.clone());
     let (operations, work) =
         reading.map(|found| (found.operations, found.work)).unwrap_or_default();
@@ -213,7 +205,23 @@ struct Rewriting<'a> {
     secret: Secret,
 }
 
-impl Rewriting<'_> {
+impl<'a> Rewriting<'a> {
+    fn of(
+        folder: &'a GraphFolder,
+        subject: Subject<&'a Candidate>,
+        secret: Secret,
+    ) -> Result<Self, Box<Verdict>> {
+        let subject =
+            subject.try_map(|it| it.rewrite(&folder.graph).map(|rewritten| (it, rewritten)))?;
+        Ok(Rewriting { folder, subject, secret })
+    }
+
+    /// What an evaluation says of it.
+    fn into_parts(self) -> (Vec<Rewrites>, Option<Secret>) {
+        let rewrites = self.subject.passes().map(|(_, rewritten)| rewritten.rewrites);
+        (rewrites.unwrap_or_default(), Some(self.secret))
+    }
+
     /// Draws inputs and prepares both sides at the same time.
     fn prepare(
         &self,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// How to evaluate.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct EvaluateOptions {
+    /// How often both sides are called.
     pub timing: TimingOptions,
     /// Where draws, places of extreme values and contents of timed calls come from. Results do not depend on it, so it
     /// is no part of what is stored before a graph is judged.

@@ -28,6 +28,7 @@ impl Overhead {
         ]
     }
 
+    /// Of all stages.
     pub fn total(&self) -> f64 {
         self.stages().iter().map(|(_, seconds)| seconds).sum()
     }

@@ -15,11 +15,15 @@ use serde::{Deserialize, Serialize};
 /// What the first draw shows about one output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OutputSummary {
+    /// As eager gives it.
     pub dtype: String,
+    /// Whether both sides gave the same values.
     pub equal: bool,
     /// By the tolerances of float16, bfloat16, float32, float64.
     pub ladders: [Ladder; 4],
+    /// The largest absolute difference.
     pub max_error: Number,
+    /// The mean of absolute differences.
     pub mean_error: Number,
 }
 

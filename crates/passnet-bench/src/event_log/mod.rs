@@ -42,6 +42,7 @@ pub trait LoggedEvent: Serialize + DeserializeOwned {
 
 /// Why a file of events could not be used.
 #[derive(Debug)]
+#[allow(missing_docs, reason = "each variant says what its fields are about")]
 pub enum LogError {
     Io {
         path: PathBuf,

@@ -13,6 +13,7 @@ const SEAL_DIGITS: usize = 2 * blake3::OUT_LEN;
 /// Whether the lines of a file hold together.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Seal {
+    /// Lines with a seal that fits.
     pub sealed: usize,
     /// Lines without a seal, before the first that has one: written by a version that knew none.
     pub unsealed: usize,

@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 /// because an honest harness never contradicts itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reading<T> {
+    /// As it was understood.
     pub value: T,
+    /// Where it stands in the log, counted from 1.
     pub line: usize,
     /// How often the line stands in the graph's part of the log.
     pub times: usize,
@@ -32,13 +34,14 @@ fn read<T: PartialEq>(slot: &mut Option<Reading<T>>, value: T, line: usize) {
 /// Where a phrase was first seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
-    pub line: usize,
+    pub(crate) line: usize,
     /// The line, shortened.
-    pub text: String,
+    pub(crate) text: String,
 }
 
 /// Phrases that tell what happened where the reference prints no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "a table of the reference's phrases, each named by what it says")]
 pub enum Phrase {
     NothingMatched,
     PassCrashed,
@@ -104,30 +107,30 @@ pub(super) fn shortened(text: &str) -> String {
 /// Everything a log says about one graph, from its `[Processing]` line to the next.
 #[derive(Debug, Clone)]
 pub struct GraphBlock {
-    pub path: String,
+    pub(crate) path: String,
     /// The line of `[Processing]`.
-    pub line: usize,
-    pub eager_types: Option<Reading<Vec<String>>>,
-    pub compiled_types: Option<Reading<Vec<String>>>,
+    pub(crate) line: usize,
+    pub(crate) eager_types: Option<Reading<Vec<String>>>,
+    pub(crate) compiled_types: Option<Reading<Vec<String>>>,
     /// By key without brackets: `equal`, `all_close_…`, `max_diff`.
-    pub correctness: BTreeMap<String, Reading<Vec<Number>>>,
-    pub types_match: Option<Reading<bool>>,
-    pub shapes_match: Option<Reading<bool>>,
+    pub(crate) correctness: BTreeMap<String, Reading<Vec<Number>>>,
+    pub(crate) types_match: Option<Reading<bool>>,
+    pub(crate) shapes_match: Option<Reading<bool>>,
     /// `[Result] status: success` or not.
-    pub success: Option<Reading<bool>>,
+    pub(crate) success: Option<Reading<bool>>,
     /// Median milliseconds, end to end.
-    pub eager_median: Option<Reading<f64>>,
-    pub compiled_median: Option<Reading<f64>>,
+    pub(crate) eager_median: Option<Reading<f64>>,
+    pub(crate) compiled_median: Option<Reading<f64>>,
     /// The end-to-end speed-up, the one that scores.
-    pub speedup: Option<Reading<f64>>,
+    pub(crate) speedup: Option<Reading<f64>>,
     /// How many trials were asked for.
-    pub trials: Option<usize>,
+    pub(crate) trials: Option<usize>,
     /// End-to-end milliseconds in the order of the log: compiled first, then eager.
-    pub trial_times: Vec<f64>,
+    pub(crate) trial_times: Vec<f64>,
     /// Known lines whose value cannot be read; only the first is kept.
-    pub unreadable: Option<Mention>,
+    pub(crate) unreadable: Option<Mention>,
     /// An error text after the graph's own result: it belongs to something else.
-    pub late_error: Option<Mention>,
+    pub(crate) late_error: Option<Mention>,
     pub(super) flags: ReferenceFlags,
     phrases: Phrases,
 }

@@ -6,10 +6,13 @@ use serde::Serialize;
 /// Something about a log that deserves a look but changes no score by itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
+    /// Where it is about one graph.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub graph: Option<String>,
+    /// In the log, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
+    /// One sentence for people.
     pub text: String,
 }
 
@@ -46,11 +49,14 @@ pub enum DifferenceKind {
 /// One graph that the two ways of scoring see differently.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
+    /// As the log names it.
     pub graph: String,
+    /// What makes the two judgements differ.
     pub kind: DifferenceKind,
     /// The reference's status; `None` where the reference does not know the graph.
     pub reference: Option<ReferenceStatus>,
     /// Our verdict; `None` where the graph does not count.
     pub strict: Option<VerdictKind>,
+    /// One sentence with the numbers.
     pub reason: String,
 }

@@ -36,6 +36,7 @@ impl GraphList {
         Ok(list)
     }
 
+    /// In the order of the list.
     pub fn paths(&self) -> &[String] {
         &self.paths
     }

@@ -13,6 +13,7 @@ use serde::Serialize;
 /// One graph of a log.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LoggedGraph {
+    /// What the log supports, whatever it claims.
     #[serde(flatten)]
     pub judged: JudgedGraph,
     /// `None` for graphs that are only in the list.
@@ -26,14 +27,18 @@ pub struct LoggedGraph {
 pub struct LogReport {
     /// The graphs that count under strict scoring.
     pub graphs: Vec<LoggedGraph>,
+    /// What is odd about the log.
     pub findings: Vec<Finding>,
+    /// Where strict judgement and the reference's part.
     pub differences: Vec<Difference>,
     /// `None` if there is no graph at all.
     pub strict: Option<Score>,
+    /// By the rules of the reference.
     pub reference: Option<Score>,
 }
 
 impl LogReport {
+    /// `None` without graphs.
     pub fn score(&self, scoring: Scoring) -> Option<&Score> {
         match scoring {
             Scoring::Strict => self.strict.as_ref(),

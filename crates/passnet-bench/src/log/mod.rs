@@ -39,6 +39,7 @@ pub const MAX_GRAPHS: usize = 100_000;
 /// A log, cut into graphs.
 #[derive(Debug, Clone, Default)]
 pub struct Log {
+    /// In the order of the file.
     pub blocks: Vec<GraphBlock>,
     /// Phrases anywhere in the log, including before the first graph, where load errors stand.
     phrases: Phrases,

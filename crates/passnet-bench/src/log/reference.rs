@@ -6,7 +6,7 @@ use crate::tolerance::{FLOAT_TYPES, Ladder, Tolerance};
 use crate::verdict::ReferenceStatus;
 
 impl GraphBlock {
-    pub fn reference_status(&self) -> ReferenceStatus {
+    pub(crate) fn reference_status(&self) -> ReferenceStatus {
         self.flags.status()
     }
 

@@ -14,26 +14,36 @@ const PROMPT: &str = "graph-net-test-compiler-log";
 /// What is the same for all graphs of a run.
 #[derive(Debug, Clone)]
 pub struct RunConfig {
+    /// `cpu` or `cuda`.
     pub device: String,
+    /// The device's name.
     pub hardware: String,
+    /// What was under test, by the reference's name for it.
     pub compiler: String,
+    /// Calls before those that are timed.
     pub warmup: usize,
+    /// Timed calls.
     pub trials: usize,
+    /// Of PyTorch, or of the engine.
     pub framework_version: String,
 }
 
 /// One graph's part of a log.
 #[derive(Debug, Clone)]
 pub struct GraphEntry<'a> {
+    /// As the log names the graph.
     pub path: &'a str,
+    /// The model that it comes from.
     pub model: &'a str,
     /// What each pass did to it, by name.
     pub rewrites: &'a [(&'a str, usize)],
+    /// What the lines after the configuration say.
     pub result: WrittenResult<'a>,
 }
 
 /// How a graph ended.
 #[derive(Debug, Clone)]
+#[allow(missing_docs, reason = "each variant says what its fields are about")]
 pub enum WrittenResult<'a> {
     /// Outputs of equal types were compared and timed.
     Compared {
@@ -57,25 +67,33 @@ pub enum WrittenResult<'a> {
 /// Why there are no results.
 #[derive(Debug, Clone, Copy)]
 pub enum FailureCause<'a> {
+    /// No pass found its pattern.
     NothingMatched,
+    /// The candidate's error, as the reference would print it.
     Compiled(&'a str),
+    /// Eager's error.
     Eager(&'a str),
 }
 
 /// What the correctness lines say about one output.
 #[derive(Debug, Clone, Copy)]
 pub struct OutputLines {
+    /// Whether both sides gave the same values.
     pub equal: bool,
     /// For the tolerances of float16, bfloat16, float32, float64.
     pub ladders: [Ladder; 4],
+    /// The largest absolute difference.
     pub max_error: f64,
+    /// The mean of absolute differences.
     pub mean_error: f64,
 }
 
 /// Milliseconds per trial.
 #[derive(Debug, Clone, Copy)]
 pub struct Timings<'a> {
+    /// Of the candidate.
     pub compiled: &'a [f64],
+    /// Of eager.
     pub eager: &'a [f64],
     /// Device time of both, on devices with a clock of their own.
     pub gpu: Option<GpuTimings<'a>>,
@@ -84,7 +102,9 @@ pub struct Timings<'a> {
 /// Device milliseconds per trial.
 #[derive(Debug, Clone, Copy)]
 pub struct GpuTimings<'a> {
+    /// Of the candidate.
     pub compiled: &'a [f64],
+    /// Of eager.
     pub eager: &'a [f64],
 }
 
@@ -96,10 +116,12 @@ pub struct LogWriter<W> {
 }
 
 impl<W: Write> LogWriter<W> {
+    /// Writes nothing yet: each graph has its own head.
     pub fn new(out: W, config: RunConfig) -> Self {
         LogWriter { out, config }
     }
 
+    /// What was written to.
     pub fn into_inner(self) -> W {
         self.out
     }

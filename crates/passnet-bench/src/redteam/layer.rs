@@ -27,6 +27,7 @@ pub enum Layer {
 }
 
 impl Layer {
+    /// In the order in which a pass meets them.
     pub const ALL: [Layer; 8] = [
         Layer::Rules,
         Layer::Read,
@@ -38,6 +39,7 @@ impl Layer {
         Layer::Verify,
     ];
 
+    /// As it stands in `case.json`.
     pub const fn name(self) -> &'static str {
         match self {
             Layer::Rules => "rules",

@@ -18,8 +18,10 @@ const ROUNDING: f64 = 1e-6;
 pub struct Doubt {
     /// Of `events.jsonl`.
     pub line: usize,
+    /// Where it is about one graph.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub graph: Option<String>,
+    /// One sentence for people.
     pub text: String,
 }
 

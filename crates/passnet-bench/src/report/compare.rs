@@ -22,7 +22,9 @@ const LEAST_UNITS: usize = 6;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
+    /// By more than the noise of both runs.
     Slower,
+    /// By more than the noise of both runs.
     Faster,
     /// Nothing that can be told from noise.
     Same,
@@ -31,21 +33,28 @@ pub enum Change {
 /// A graph that is right in both runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Pair {
+    /// The graph in both runs.
     #[serde(flatten)]
     pub name: GraphName,
+    /// Its speed-up in the first run.
     pub before: f64,
+    /// Its speed-up in the second.
     pub after: f64,
     /// `after / before`, between the nearest and the furthest ends of the two intervals.
     pub ratio: RatioInterval,
+    /// Whether the difference is more than noise.
     pub change: Change,
 }
 
 /// A graph with another verdict than before.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct VerdictChange {
+    /// The graph in both runs.
     #[serde(flatten)]
     pub name: GraphName,
+    /// Its verdict in the first run.
     pub before: VerdictKind,
+    /// Its verdict in the second.
     pub after: VerdictKind,
     /// Of the later verdict, or of the earlier one where the later is right.
     pub evidence: Vec<String>,
@@ -55,7 +64,9 @@ pub struct VerdictChange {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Conclusion {
+    /// The interval lies above 1 by more than one percent.
     Better,
+    /// The interval lies below 1 by more than one percent.
     Worse,
     /// The interval holds 1, or comes within one percent of it.
     NoDifference,
@@ -64,6 +75,7 @@ pub enum Conclusion {
 }
 
 impl Conclusion {
+    /// In words, as reports print it.
     pub const fn text(self) -> &'static str {
         match self {
             Conclusion::Better => "better",
@@ -83,19 +95,24 @@ pub struct Overall {
     pub graphs: usize,
     /// Tasks, or graphs where there are fewer than six tasks: what was drawn again.
     pub units: usize,
+    /// Whether `units` are tasks.
     pub units_are_tasks: bool,
     /// Units that went up, and down.
     pub better: usize,
+    /// Units that went down.
     pub worse: usize,
     /// Of a sign test over the units.
     pub p_value: f64,
+    /// What may be said of the second run.
     pub conclusion: Conclusion,
 }
 
 /// One of the two runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SideScore {
+    /// Its name.
     pub run: String,
+    /// All of its graphs, not only the common ones.
     pub graphs: usize,
     /// AS over all its graphs.
     #[serde(rename = "as")]
@@ -107,7 +124,9 @@ pub struct SideScore {
 /// Everything that differs between two runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
+    /// The first run.
     pub before: SideScore,
+    /// The second run.
     pub after: SideScore,
     /// In what the conditions of the two differ.
     pub differences: Vec<Difference>,
@@ -122,8 +141,11 @@ pub struct Comparison {
     pub speed: Option<Overall>,
     /// Slower first, then faster, then the rest; the largest change first.
     pub pairs: Vec<Pair>,
+    /// Common graphs whose verdict changed.
     pub verdicts: Vec<VerdictChange>,
+    /// Graphs that the second run lacks.
     pub only_before: Vec<GraphName>,
+    /// Graphs that the first run lacks.
     pub only_after: Vec<GraphName>,
     /// Same name, other model text: not compared.
     pub other_models: Vec<GraphName>,

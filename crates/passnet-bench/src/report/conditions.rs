@@ -9,11 +9,14 @@ use serde::Serialize;
 /// Where a result comes from, and how deep it was checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Conditions {
+    /// Engine, device, versions, build.
     pub identity: Identity,
+    /// How much was checked, in words.
     pub depth: String,
 }
 
 impl Conditions {
+    /// Those of the graphs after this event.
     pub fn of(start: &Start) -> Conditions {
         Conditions { identity: start.origin(), depth: start.depth() }
     }

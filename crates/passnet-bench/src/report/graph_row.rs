@@ -9,6 +9,7 @@ use serde::Serialize;
 
 /// The keys `passnet bench --json` gives for a graph.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "keys of a JSON object, named as in a stored run")]
 pub struct GraphRow<'a> {
     pub sample: &'a str,
     pub graph: &'a str,
@@ -31,6 +32,7 @@ pub struct GraphRow<'a> {
 }
 
 impl<'a> GraphRow<'a> {
+    /// Borrows all of it.
     pub fn of(event: &'a GraphEvent) -> Self {
         let evaluation = &event.evaluation;
         GraphRow {

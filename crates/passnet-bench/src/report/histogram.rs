@@ -14,6 +14,7 @@ pub struct Bin {
     pub low: Option<f64>,
     /// `None` in the highest bin.
     pub high: Option<f64>,
+    /// Graphs in it.
     pub count: usize,
 }
 
@@ -25,6 +26,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
+    /// Counts speed-ups on a logarithmic scale.
     pub fn of(speedups: impl IntoIterator<Item = f64>) -> Histogram {
         let border = |i: i32| 2f64.powf(f64::from(i) / f64::from(PER_DOUBLING));
         let borders: Vec<f64> = (-END..=END).map(border).collect();
@@ -44,6 +46,7 @@ impl Histogram {
         Histogram { bins: bins[range].to_vec() }
     }
 
+    /// Graphs in the fullest bin.
     pub fn largest(&self) -> usize {
         self.bins.iter().map(|bin| bin.count).max().unwrap_or(0)
     }

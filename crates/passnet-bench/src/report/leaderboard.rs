@@ -27,9 +27,11 @@ pub struct RankedGroup {
 /// A run among others. The numbers are over the graphs that all runs of its group have, so that they can be compared.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Standing {
+    /// Its name.
     pub run: String,
     /// From 1; runs that cannot be told from the best of a rank share it.
     pub rank: usize,
+    /// Over the graphs that all runs have.
     #[serde(flatten)]
     pub score: Score,
     /// Where AS lies with 99 % confidence, had other tasks of the same kind been drawn.

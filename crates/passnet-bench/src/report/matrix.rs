@@ -12,7 +12,9 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GraphDifference {
+    /// Than the first run, by more than noise.
     Faster,
+    /// Than the first run, by more than noise.
     Slower,
     /// Right, and not so in the first run.
     Mended,
@@ -23,6 +25,7 @@ pub enum GraphDifference {
 }
 
 impl GraphDifference {
+    /// In words, as pages print it.
     pub const fn text(self) -> &'static str {
         match self {
             GraphDifference::Faster => "faster than in the first run",
@@ -37,38 +40,50 @@ impl GraphDifference {
 /// One graph of one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MatrixGraph {
+    /// Its folder's name.
     pub graph: String,
+    /// In this run.
     pub verdict: VerdictKind,
+    /// Whether it is faster than eager.
     pub decision: Option<Decision>,
+    /// Over eager.
     pub speedup: Option<f64>,
+    /// From the first run.
     pub difference: Option<GraphDifference>,
 }
 
 /// One task of one run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MatrixCell {
+    /// Graphs that are correct.
     pub right: usize,
     /// Geometric mean of the speed-ups of the graphs that are right.
     pub geometric_mean: Option<f64>,
     /// Graphs that are better than in the first run (faster, or right at last), and worse.
     pub better: usize,
+    /// Graphs that are slower than in the first run, or not right any more.
     pub worse: usize,
+    /// Those of the task that this run has.
     pub graphs: Vec<MatrixGraph>,
 }
 
 /// One task; a run that does not have it has no cell.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MatrixTask {
+    /// Its sample's name.
     pub task: String,
     /// Graphs that differ from the first run, over all runs.
     pub differences: usize,
+    /// One for each run, in their order; `None` where it has no graph of the task.
     pub cells: Vec<Option<MatrixCell>>,
 }
 
 /// One run as a whole.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MatrixRun {
+    /// Its name.
     pub run: String,
+    /// AS over all of its graphs.
     #[serde(rename = "as")]
     pub aggregated: Option<f64>,
     /// Whether its conditions separate it from the first: only verdicts are held against each other then.

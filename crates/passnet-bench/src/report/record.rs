@@ -15,7 +15,9 @@ use std::sync::Arc;
 /// How a graph is named across runs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct GraphName {
+    /// The task, under a name that tells it from its namesakes.
     pub sample: String,
+    /// Its folder's name.
     pub graph: String,
 }
 
@@ -28,13 +30,16 @@ impl std::fmt::Display for GraphName {
 /// One graph and the conditions under which it was measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GraphRecord {
+    /// As it was stored.
     pub event: GraphEvent,
     /// Of the machine when the graph was measured.
     pub noise_floor: f64,
+    /// Under what it was judged; shared by the graphs of one start.
     pub conditions: Arc<Conditions>,
 }
 
 impl GraphRecord {
+    /// By which runs are compared.
     pub fn name(&self) -> GraphName {
         GraphName {
             sample: self.event.sample.clone(),
@@ -42,6 +47,7 @@ impl GraphRecord {
         }
     }
 
+    /// What it counts for by strict scoring.
     pub fn scored(&self) -> ScoredGraph {
         self.event.evaluation.judged.scored(Scoring::Strict)
     }
@@ -72,6 +78,7 @@ impl GraphRecord {
 /// A run: what its last results are, in an order that does not depend on how often it was stopped and continued.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRecord {
+    /// For people; that of its folder, mostly.
     pub name: String,
     /// Where kept texts lie.
     pub folder: Option<PathBuf>,

@@ -15,72 +15,96 @@ const FAST: [f64; 3] = [1.0, 1.5, 2.0];
 /// fast_p: the share of graphs that are right and at least `p` times as fast as eager.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct FastShare {
+    /// The factor.
     pub p: f64,
+    /// Of all graphs: right, and at least `p` times as fast as eager.
     pub share: f64,
 }
 
 /// What the timings allow us to say, in numbers of graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Decisions {
+    /// Graphs faster than eager by more than noise.
     pub faster: usize,
+    /// Graphs where the difference is noise.
     pub tie: usize,
+    /// Graphs slower by more than noise.
     pub slower: usize,
 }
 
 /// The score of the graphs that share something.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ScoreGroup {
+    /// The task, type, source or operation.
     pub name: String,
+    /// AS of the group alone.
     #[serde(rename = "as")]
     pub aggregated: f64,
+    /// Its plain rates.
     pub summary: Summary,
 }
 
 /// Scores by what graphs share. A graph counts once under each of its operations.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ScoreGroups {
+    /// By sample.
     pub task: Vec<ScoreGroup>,
+    /// By the type of the first float input.
     pub dtype: Vec<ScoreGroup>,
     /// Empty where paths do not tell.
     pub category: Vec<ScoreGroup>,
+    /// By operation; a graph counts once for each that it has.
     pub operation: Vec<ScoreGroup>,
 }
 
 /// A graph that did not come out right.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Failure {
+    /// Of the graph.
     #[serde(flatten)]
     pub name: GraphName,
+    /// As text, fact by fact.
     pub evidence: Vec<String>,
 }
 
+/// Graphs that failed alike.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FailureGroup {
+    /// What they have in common.
     pub verdict: VerdictKind,
+    /// Each with its evidence.
     pub graphs: Vec<Failure>,
 }
 
 /// Everything the report of one run says, apart from the graphs themselves.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunReport {
+    /// Over all graphs.
     #[serde(flatten)]
     pub score: Score,
     /// AS as the reference would have counted it.
     pub reference_as: Option<f64>,
+    /// How many there are.
     pub tasks: usize,
     /// Share of tasks all of whose graphs are right.
     pub task_correctness_rate: f64,
+    /// fast_p for some p.
     pub fast: Vec<FastShare>,
+    /// How many are faster, slower or neither.
     pub decisions: Decisions,
+    /// Of speed-ups.
     pub histogram: Histogram,
+    /// The same score for parts of the graphs.
     pub groups: ScoreGroups,
     /// The slowest graphs that are right, slowest first.
     pub slowest: Vec<GraphName>,
     /// The graphs whose candidate is furthest beyond eager's own error, worst first.
     pub least_accurate: Vec<GraphName>,
+    /// By verdict.
     pub failures: Vec<FailureGroup>,
     /// Seconds for all graphs, and of these in timed calls.
     pub seconds: f64,
+    /// Under the clock, all graphs together.
     pub measured_seconds: f64,
 }
 

@@ -11,10 +11,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
+    /// The conditions of the lines after it.
     Start(Box<Start>),
+    /// One graph, judged.
     Graph(Box<GraphEvent>),
     /// All graphs of the command were done.
     End {
+        /// How many the command was asked for.
         graphs: usize,
     },
 }
@@ -39,15 +42,20 @@ impl LoggedEvent for Event {
 /// The conditions of what follows; a continued run begins with another one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Start {
+    /// Of the file; a newer one is refused.
     pub format: u32,
+    /// Of the program.
     pub version: String,
+    /// By the name that `--engine` takes.
     pub engine: String,
     /// What was under test: `pass` or `eager`.
     pub compiler: String,
+    /// How deep and how long graphs are evaluated.
     pub options: EvaluateOptions,
     /// Whether the integrity rules could refuse a pass; older runs do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<bool>,
+    /// Where it ran.
     pub machine: Machine,
     /// Where the results come from; older runs do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,13 +85,17 @@ impl Start {
     }
 }
 
+/// What a run's times depend on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
+    /// As the system names it.
     pub processor: String,
+    /// That kernels may use.
     pub threads: usize,
 }
 
 impl Machine {
+    /// The one that this process runs on.
     pub fn this() -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         Machine { processor: processor().to_string(), threads }
@@ -102,6 +114,7 @@ pub struct GraphEvent {
     pub key: String,
     /// Digests of texts in `objects/`, by name: the model and the pass files.
     pub artefacts: Vec<(String, String)>,
+    /// All that was found.
     #[serde(flatten)]
     pub evaluation: Evaluation,
 }
@@ -109,12 +122,16 @@ pub struct GraphEvent {
 /// A graph of a sample, told from those of other samples of the same name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GraphId {
+    /// Its task's name.
     pub sample: String,
+    /// Its task's folder, where names are not enough.
     pub folder: String,
+    /// Its own folder's name.
     pub graph: String,
 }
 
 impl GraphEvent {
+    /// What tells it from other graphs of the run.
     pub fn id(&self) -> GraphId {
         GraphId {
             sample: self.sample.clone(),

@@ -13,6 +13,7 @@ const MAX_OBJECT_BYTES: u64 = 64 << 20;
 /// Why runs cannot become one.
 #[derive(Debug)]
 pub enum MergeError {
+    /// A part cannot be read.
     Log(LogError),
     /// They are not parts of one run, or not all of it.
     Unlike(String),

@@ -27,10 +27,12 @@ const FROZEN_AT: i32 = 1;
 pub struct Curve([f64; CURVE_LEVELS]);
 
 impl Curve {
+    /// `None` outside the curve's levels.
     pub fn at(&self, t: i32) -> Option<f64> {
         usize::try_from(t.checked_sub(LOWEST)?).ok().and_then(|i| self.0.get(i)).copied()
     }
 
+    /// Levels with their values, strictest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (i32, f64)> + '_ {
         curve_levels().zip(self.0.iter().copied())
     }

@@ -23,6 +23,7 @@ pub struct Statistics {
 const CLASSES: [ErrorClass; 3] = [ErrorClass::Accuracy, ErrorClass::Execution, ErrorClass::Never];
 
 impl Statistics {
+    /// `None` without graphs.
     pub fn at(scored: &[ScoredGraph], t: i32) -> Option<Self> {
         if scored.is_empty() {
             return None;

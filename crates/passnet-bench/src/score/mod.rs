@@ -33,6 +33,7 @@ pub enum Scoring {
 }
 
 impl Scoring {
+    /// As `--scoring` takes it.
     pub const fn name(self) -> &'static str {
         match self {
             Scoring::Strict => "strict",
@@ -118,10 +119,6 @@ impl ScoredGraph {
         self.speedup.filter(|_| self.ladder.is_right_at(t))
     }
 
-    pub fn ladder(&self) -> Ladder {
-        self.ladder
-    }
-
     /// What a failure of this graph counts as.
     pub fn class(&self) -> ErrorClass {
         self.class
@@ -131,7 +128,9 @@ impl ScoredGraph {
 /// A judged graph: what a run stores and a report shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JudgedGraph {
+    /// Its folder's name.
     pub graph: String,
+    /// With evidence.
     #[serde(flatten)]
     pub verdict: Verdict,
     /// Where its outputs are right; empty unless it ran.
@@ -141,6 +140,7 @@ pub struct JudgedGraph {
 }
 
 impl JudgedGraph {
+    /// What it counts for, by these rules.
     pub fn scored(&self, scoring: Scoring) -> ScoredGraph {
         let kind = self.verdict.kind;
         let row = kind.classification();
@@ -158,10 +158,14 @@ impl JudgedGraph {
 /// Everything a set of graphs scores.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Score {
+    /// AS.
     #[serde(rename = "as")]
     pub aggregated: f64,
+    /// ES(t).
     pub es: Curve,
+    /// S(t).
     pub s: Curve,
+    /// Rates without a tolerance ladder.
     pub summary: Summary,
 }
 

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 /// Rates at the baseline tolerance.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Summary {
+    /// How many were judged.
     pub graphs: usize,
+    /// Right at the baseline.
     pub correct: usize,
     /// Share of graphs that are right.
     pub correctness_rate: f64,
@@ -19,6 +21,7 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// `None` without graphs.
     pub fn of(scored: &[ScoredGraph]) -> Option<Self> {
         if scored.is_empty() {
             return None;

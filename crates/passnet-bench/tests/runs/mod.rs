@@ -115,18 +115,16 @@ pub fn ran(sample: &str, graph: &str, speedup: f64, right_from: i32) -> GraphEve
         seconds: 0.5,
         ..Evaluation::without_run(graph, Verdict::new(kind))
     };
-    GraphEvent {
-        sample: sample.into(),
-        folder: String::new(),
-        key: format!("{sample}/{graph}"),
-        artefacts: Vec::new(),
-        evaluation,
-    }
+    event(sample, graph, evaluation)
 }
 
 /// A graph that gave nothing to compare.
 pub fn failed(sample: &str, graph: &str, verdict: Verdict) -> GraphEvent {
     let evaluation = Evaluation { seconds: 0.25, ..Evaluation::without_run(graph, verdict) };
+    event(sample, graph, evaluation)
+}
+
+fn event(sample: &str, graph: &str, evaluation: Evaluation) -> GraphEvent {
     GraphEvent {
         sample: sample.into(),
         folder: String::new(),

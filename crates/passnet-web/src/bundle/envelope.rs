@@ -19,9 +19,13 @@ const LEVEL: i32 = 9;
 /// What a bundle may be at the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
+    /// Of the whole file.
     pub file_bytes: usize,
+    /// Of the manifest.
     pub manifest_bytes: usize,
+    /// How many there may be.
     pub blobs: usize,
+    /// Of one blob, before compression.
     pub blob_bytes: u64,
     /// Of all blobs, before compression.
     pub total_bytes: u64,
@@ -57,8 +61,10 @@ impl Signature {
 #[derive(Debug, Clone)]
 pub struct Bundle {
     bytes: Vec<u8>,
+    /// The list of what is in it.
     pub manifest: Manifest,
     digest: blake3::Hash,
+    /// Of the manifest; `None` where nobody signed.
     pub signature: Option<Signature>,
     /// Where the blobs lie, in the order of the manifest.
     places: Vec<std::ops::Range<usize>>,
@@ -69,6 +75,7 @@ pub struct Bundle {
 pub struct Draft {
     /// Its list of blobs is made from `blobs`.
     pub manifest: Manifest,
+    /// By digest.
     pub blobs: BTreeMap<String, Vec<u8>>,
 }
 

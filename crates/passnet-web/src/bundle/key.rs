@@ -40,6 +40,7 @@ impl SigningKey {
         SigningKey::of_seed(&seed)
     }
 
+    /// From a file that `passnet bundle key` wrote.
     pub fn read(path: &Path) -> Result<SigningKey, Error> {
         let mut text = String::new();
         let file = std::fs::File::open(path).map_err(|error| {

@@ -11,12 +11,15 @@ pub(super) const MAX_NAME: usize = 200;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
+    /// Of the manifest; another one is refused.
     pub format: u32,
     /// What the author calls the run.
     pub name: String,
     /// Digest of the run's `events.jsonl`.
     pub events: String,
+    /// Found again by whoever verifies the bundle.
     pub claims: Claims,
+    /// Where a model wrote the passes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentSummary>,
     /// Attempts whose trajectories travel along, by task and number.
@@ -30,9 +33,13 @@ pub struct Manifest {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claims {
+    /// That have results.
     pub tasks: usize,
+    /// That have results.
     pub graphs: usize,
+    /// Of these, called correct.
     pub correct: usize,
+    /// AS.
     #[serde(rename = "as")]
     pub aggregated: f64,
 }
@@ -41,15 +48,22 @@ pub struct Claims {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AgentSummary {
+    /// Its name.
     pub model: String,
+    /// That were attempted.
     pub tasks: usize,
+    /// At all tasks together.
     pub attempts: usize,
+    /// Replies.
     pub steps: u64,
+    /// Of prompts.
     pub input_tokens: u64,
+    /// Of replies.
     pub output_tokens: u64,
     /// `None` where no prices are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// Of models and tools, attempts added up.
     pub seconds: f64,
 }
 
@@ -57,14 +71,19 @@ pub struct AgentSummary {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AttemptRef {
+    /// By the name that the run gives it.
     pub task: String,
+    /// Counted from 0.
     pub attempt: u32,
+    /// Digest of its events.
     pub trajectory: String,
 }
 
+/// A file of the bundle, by what is in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BlobRef {
+    /// Of the bytes before compression.
     pub digest: String,
     /// Bytes before compression.
     pub size: u64,
@@ -120,10 +139,12 @@ impl Manifest {
         Ok(())
     }
 
+    /// Whether a blob is listed.
     pub fn has(&self, digest: &str) -> bool {
         self.position(digest).is_some()
     }
 
+    /// Of a blob in the list.
     pub fn position(&self, digest: &str) -> Option<usize> {
         self.blobs.binary_search_by(|blob| blob.digest.as_str().cmp(digest)).ok()
     }

@@ -19,8 +19,8 @@ const MAX_PART: usize = 128;
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PassFiles {
     /// Names and digests.
-    pub files: Vec<(String, String)>,
-    pub order: Vec<String>,
+    pub(crate) files: Vec<(String, String)>,
+    pub(crate) order: Vec<String>,
 }
 
 /// The pass files behind a result. The model, which comes first, is none of them.
@@ -37,6 +37,7 @@ pub fn pass_files(graph: &GraphRecord) -> PassFiles {
 }
 
 impl PassFiles {
+    /// Whether the graph has no pass.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }

@@ -27,7 +27,9 @@ const MAX_CALLS: usize = 100_000;
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
+    /// What was looked at.
     pub name: &'static str,
+    /// Whether it holds.
     pub passed: bool,
     /// What was found.
     pub text: String,
@@ -38,6 +40,7 @@ pub struct Check {
 pub struct Verified {
     /// Without a folder: its texts are blobs of the bundle.
     pub run: RunRecord,
+    /// All that was looked at.
     pub checks: Vec<Check>,
 }
 

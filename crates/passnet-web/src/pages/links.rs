@@ -11,6 +11,7 @@ pub struct Links {
 }
 
 impl Links {
+    /// From the page at `from`; files have no addresses of questions.
     pub fn new(from: &Route, is_static: bool) -> Links {
         Links { root: "../".repeat(from.path().matches('/').count()), is_static }
     }
@@ -20,10 +21,11 @@ impl Links {
         Links { root: "/".into(), is_static: false }
     }
 
-    pub fn is_static(&self) -> bool {
+    pub(crate) fn is_static(&self) -> bool {
         self.is_static
     }
 
+    /// Relative to the page that has the link.
     pub fn to(&self, route: &Route) -> String {
         let file = if self.is_static { "index.html" } else { "" };
         match (self.root.is_empty(), route, self.is_static) {

@@ -49,6 +49,7 @@ const SCRIPT: &str = include_str!("script.js");
 /// What pages are written from.
 #[derive(Debug, Clone, Copy)]
 pub struct Pages<'a> {
+    /// All that pages say comes from it.
     pub store: &'a Store,
     /// The tasks of this site, where it has them: types and plans need whole graphs.
     pub tasks: Option<&'a TaskIndex>,

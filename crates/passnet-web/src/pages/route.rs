@@ -6,13 +6,19 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A page.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Route {
+    /// All rankings.
     Home,
+    /// A ranking, by its key.
     Board(String),
+    /// A run, by its id.
     Run(String),
     /// A run's id, and the number of the task in it.
     Task(String, usize),
+    /// The passes for a task of a run.
     Pass(String, usize),
+    /// An attempt of a run of an agent.
     Attempt(String, usize),
+    /// Two runs, by their ids.
     Compare(String, String),
     /// Runs task by task, each held against the first, and the page of their tasks, from 1.
     Matrix(Vec<String>, usize),
@@ -26,7 +32,9 @@ pub enum Route {
     Shelves(Shelf),
     /// The graphs with one of them, and the page of these on a disk, from 1.
     Shelf(Shelf, String, usize),
+    /// What the words and numbers mean.
     Reference,
+    /// What was sent, and what became of it.
     Submissions,
 }
 
@@ -167,6 +175,7 @@ const MAX_PAIRS: usize = 16;
 const MAX_VALUE: usize = 200;
 
 impl Query {
+    /// What cannot be read is left out.
     pub fn parse(text: &str) -> Query {
         let pairs = text.split('&').take(MAX_PAIRS).filter_map(|pair| {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -190,6 +199,7 @@ impl Query {
         self
     }
 
+    /// Empty where it was not given.
     pub fn get(&self, key: &str) -> &str {
         self.0.get(key).map_or("", String::as_str)
     }
@@ -199,14 +209,15 @@ impl Query {
         self.get("page").parse().unwrap_or(1).clamp(1, 1_000_000)
     }
 
-    pub fn order(&self) -> EntryOrder {
+    pub(crate) fn order(&self) -> EntryOrder {
         EntryOrder::parse(self.get("sort")).unwrap_or_default()
     }
 
-    pub fn is_ascending(&self) -> bool {
+    pub(crate) fn is_ascending(&self) -> bool {
         self.get("direction") == "up"
     }
 
+    /// Of entries that are wanted.
     pub fn state(&self) -> Option<EntryState> {
         EntryState::ALL.into_iter().find(|state| state.name() == self.get("state"))
     }

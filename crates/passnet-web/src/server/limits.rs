@@ -15,6 +15,7 @@ pub struct ServerLimits {
     pub submissions_per_hour: f64,
     /// Connections at once, and of one address.
     pub connections: usize,
+    /// Of these, from one address.
     pub connections_per_address: usize,
     /// Submissions that wait to be verified.
     pub queue: i64,

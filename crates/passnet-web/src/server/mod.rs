@@ -42,8 +42,11 @@ const HEAVY: usize = 3;
 
 /// Everything that requests share.
 pub struct State {
+    /// Entries and submissions.
     pub store: Store,
+    /// Those that entries can be judged again on.
     pub tasks: TaskIndex,
+    /// Of requests and submissions.
     pub limits: ServerLimits,
     /// Judges graphs again; without one, nothing is.
     pub rejudger: Option<Box<dyn Rejudger>>,
@@ -67,6 +70,7 @@ impl fmt::Debug for State {
 }
 
 impl State {
+    /// Judges nothing again until `rejudger` is set.
     pub fn new(store: Store, tasks: TaskIndex, limits: ServerLimits, log: LogSink) -> State {
         State {
             store,
@@ -174,10 +178,12 @@ impl Server {
         Ok(Server { address, state, stop, threads: vec![front, worker] })
     }
 
+    /// With the port that was found.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
+    /// What requests share.
     pub fn state(&self) -> &State {
         &self.state
     }

@@ -21,7 +21,9 @@ const MAX_EVIDENCE: usize = 300;
 /// Who puts a bundle on the board.
 #[derive(Debug, Clone, Default)]
 pub struct Admission {
+    /// As the entry names them.
     pub author: String,
+    /// That the bundle is signed with.
     pub public_key: Option<String>,
     /// The id of an entry of the same author that this one takes the place of.
     pub replaces: Option<String>,

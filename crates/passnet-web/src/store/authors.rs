@@ -11,10 +11,13 @@ const MAX_NAME: usize = 80;
 /// What a token begins with, so that one that leaks is known for what it is.
 const PREFIX: &str = "passnet_";
 
+/// Who may submit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Author {
+    /// In the store.
     #[serde(skip)]
     pub id: i64,
+    /// By which entries name them.
     pub name: String,
     /// Bundles of this author are signed with it.
     pub public_key: String,
@@ -120,6 +123,7 @@ impl Store {
         })
     }
 
+    /// By name.
     pub fn authors(&self) -> Result<Vec<Author>, Error> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached(

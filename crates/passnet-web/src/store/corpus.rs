@@ -19,21 +19,27 @@ use std::sync::{Arc, PoisonError};
 pub struct CorpusGraph {
     /// In the order of paths, from 0.
     pub number: usize,
+    /// In the dataset.
     pub path: String,
+    /// Whole, or of what kind of pieces.
     pub kind: String,
+    /// The collection that its model comes from.
     pub family: String,
+    /// Where it belongs to one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
+    /// Digest of its operations without sizes and numbers.
     pub structure: String,
+    /// How many it has.
     pub operations: i64,
 }
 
 /// A graph of the dataset, read.
 #[derive(Debug)]
 pub struct CorpusModel {
-    pub number: usize,
-    pub path: String,
-    pub graph: Graph,
+    pub(crate) number: usize,
+    pub(crate) path: String,
+    pub(crate) graph: Graph,
 }
 
 /// What a [`CorpusGraph`] is made from.
@@ -44,14 +50,19 @@ const MODELS: usize = 2000;
 /// By what graphs of the dataset can be looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shelf {
+    /// Graphs that have an operation.
     Operation,
+    /// Graphs of a task.
     Task,
+    /// Graphs of one structure.
     Structure,
 }
 
 impl Shelf {
+    /// In the order in which pages list them.
     pub const ALL: [Shelf; 3] = [Shelf::Operation, Shelf::Task, Shelf::Structure];
 
+    /// As it stands in addresses.
     pub const fn name(self) -> &'static str {
         match self {
             Shelf::Operation => "operation",
@@ -73,7 +84,9 @@ impl Shelf {
 /// One name on a shelf.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Shelved {
+    /// Of the operation, task or structure.
     pub name: String,
+    /// That are on it.
     pub graphs: i64,
     /// Of an operation how often it is called, otherwise how many operations the graphs have.
     pub calls: i64,

@@ -8,6 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 /// By what a ranking is sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[allow(missing_docs, reason = "each is named by the column that it sorts by")]
 pub enum EntryOrder {
     #[default]
     Score,
@@ -23,6 +24,7 @@ pub enum EntryOrder {
 }
 
 impl EntryOrder {
+    /// In the order of the columns.
     pub const ALL: [EntryOrder; 10] = [
         EntryOrder::Score,
         EntryOrder::Mean,
@@ -52,6 +54,7 @@ impl EntryOrder {
         }
     }
 
+    /// `None` for a column that there is not.
     pub fn parse(text: &str) -> Option<EntryOrder> {
         EntryOrder::ALL.into_iter().find(|order| order.name() == text)
     }
@@ -75,28 +78,28 @@ impl EntryOrder {
 /// Which entries of a ranking are wanted.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
-    pub order: EntryOrder,
-    pub ascending: bool,
+    pub(crate) order: EntryOrder,
+    pub(crate) ascending: bool,
     /// Part of a name or an author.
-    pub text: String,
+    pub(crate) text: String,
     /// Only those whose state is this.
-    pub state: Option<EntryState>,
-    pub skip: usize,
+    pub(crate) state: Option<EntryState>,
+    pub(crate) skip: usize,
     /// 0 for all of them.
-    pub limit: usize,
+    pub(crate) limit: usize,
 }
 
 /// One run on one graph.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GraphOnRun {
-    pub entry: String,
-    pub name: String,
-    pub class: String,
-    pub graph: String,
-    pub verdict: String,
-    pub speedup: Option<f64>,
-    pub low: Option<f64>,
-    pub high: Option<f64>,
+    pub(crate) entry: String,
+    pub(crate) name: String,
+    pub(crate) class: String,
+    pub(crate) graph: String,
+    pub(crate) verdict: String,
+    pub(crate) speedup: Option<f64>,
+    pub(crate) low: Option<f64>,
+    pub(crate) high: Option<f64>,
 }
 
 const ENTRY: &str = "number, id, digest, name, author, public_key, added, time, compiler, class, benchmark, state,
@@ -238,7 +241,7 @@ impl Store {
         })
     }
 
-    pub fn count_entries(&self) -> Result<i64, Error> {
+    pub(crate) fn count_entries(&self) -> Result<i64, Error> {
         self.read(|connection| {
             let mut statement = connection.prepare_cached("SELECT count(*) FROM entry")?;
             Ok(statement.query_row([], |row| row.get(0))?)
@@ -255,10 +258,12 @@ impl Store {
         })
     }
 
+    /// `None` where there is no such id.
     pub fn entry(&self, id: &str) -> Result<Option<Entry>, Error> {
         self.read(|connection| by_id(connection, id))
     }
 
+    /// What the page of a run says beyond its row.
     pub fn detail(&self, entry: &Entry) -> Result<Detail, Error> {
         self.read(|connection| {
             let mut statement =

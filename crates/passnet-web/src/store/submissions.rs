@@ -24,6 +24,7 @@ pub enum SubmissionState {
 }
 
 impl SubmissionState {
+    /// In the order in which a submission meets them.
     pub const ALL: [SubmissionState; 4] = [
         SubmissionState::Queued,
         SubmissionState::Accepted,
@@ -31,6 +32,7 @@ impl SubmissionState {
         SubmissionState::Refused,
     ];
 
+    /// As the interface for machines says it.
     pub const fn name(self) -> &'static str {
         match self {
             SubmissionState::Queued => "queued",
@@ -46,15 +48,21 @@ impl SubmissionState {
     }
 }
 
+/// A bundle that an author sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Submission {
+    /// In the order in which they came.
     pub id: i64,
+    /// Of the bundle.
     pub digest: String,
+    /// Whose token it came with.
     pub author: String,
     /// The entry that it takes the place of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaces: Option<String>,
+    /// Seconds since 1970.
     pub received: i64,
+    /// Where it stands.
     pub state: SubmissionState,
     /// Why it was refused.
     pub reasons: Vec<String>,
@@ -66,6 +74,7 @@ pub struct Submission {
 /// What became of a bundle that was sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Received {
+    /// It waits to be looked at.
     New(Submission),
     /// The same bundle was sent before, by the same author.
     Known(Submission),
@@ -123,7 +132,7 @@ impl Store {
         })
     }
 
-    pub fn submission(&self, id: i64) -> Result<Option<Submission>, Error> {
+    pub(crate) fn submission(&self, id: i64) -> Result<Option<Submission>, Error> {
         let sql = format!(
             "SELECT {SUBMISSION} FROM submission JOIN author ON author.id = submission.author
              WHERE submission.id = ?1"

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryState {
+    /// It counts.
     Listed,
     /// Its author took it back.
     Withdrawn,
@@ -15,9 +16,11 @@ pub enum EntryState {
 }
 
 impl EntryState {
+    /// Listed ones first.
     pub const ALL: [EntryState; 3] =
         [EntryState::Listed, EntryState::Withdrawn, EntryState::Superseded];
 
+    /// As the interface for machines says it.
     pub const fn name(self) -> &'static str {
         match self {
             EntryState::Listed => "listed",
@@ -46,6 +49,7 @@ pub enum Badge {
 }
 
 impl Badge {
+    /// In words, as pages print it.
     pub fn text(self) -> String {
         match self {
             Badge::Own => "own run".into(),
@@ -68,6 +72,10 @@ impl Badge {
 
 /// One run on the leaderboard.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(
+    missing_docs,
+    reason = "a row of the table `entry`, whose columns are the numbers of the run's report"
+)]
 pub struct Entry {
     #[serde(skip)]
     pub number: i64,
@@ -113,6 +121,7 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// How far it was checked.
     pub fn badge(&self) -> Badge {
         match (&self.public_key, self.disagreed, self.agreed) {
             (_, disagreed, _) if disagreed > 0 => Badge::Disagrees(disagreed),
@@ -131,12 +140,18 @@ impl Entry {
 /// The score of graphs that share something.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GroupScore {
+    /// The task or the element type.
     pub name: String,
+    /// In it.
     pub graphs: usize,
+    /// Of these, called correct.
     pub correct: usize,
+    /// AS of the group alone.
     #[serde(rename = "as")]
     pub score: f64,
+    /// Share of graphs that are right and as fast as eager.
     pub fast_1: f64,
+    /// Geometric mean of the speed-ups of right graphs.
     pub mean: Option<f64>,
 }
 
@@ -147,21 +162,31 @@ pub struct Detail {
     pub es: Vec<(i32, f64)>,
     /// AS as the reference would have counted it.
     pub reference: Option<f64>,
+    /// Share of graphs that are right and twice as fast as eager.
     pub fast_2: f64,
+    /// Graphs faster than eager by more than noise.
     pub faster: usize,
+    /// Graphs where the difference is noise.
     pub tied: usize,
+    /// Graphs slower by more than noise.
     pub slower: usize,
+    /// Of all evaluations.
     pub seconds: f64,
+    /// The largest noise floor of its graphs.
     pub noise: f64,
     /// Where the results come from, in words.
     pub conditions: Vec<String>,
     /// How to make such a run.
     pub command: String,
+    /// Whether its lines are those that were written, in words.
     pub seal: String,
     /// What does not hold in the run.
     pub doubts: Vec<String>,
+    /// Scores by task.
     pub tasks: Vec<GroupScore>,
+    /// Scores by element type.
     pub dtypes: Vec<GroupScore>,
+    /// Where a model wrote the passes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentSummary>,
     /// Tasks and numbers of attempts whose trajectories are in the bundle.
@@ -171,6 +196,7 @@ pub struct Detail {
 
 /// One graph of an entry.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs, reason = "a row of the table `result`, named as in a stored run")]
 pub struct ResultRow {
     pub position: i64,
     #[serde(skip)]
@@ -192,33 +218,49 @@ pub struct ResultRow {
 /// What came out when a graph was judged again here.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rejudged {
+    /// Of the graph in the run's events.
     pub position: i64,
+    /// Its task.
     pub task: String,
+    /// Its folder's name.
     pub graph: String,
     /// What the bundle says.
     pub claimed_verdict: String,
+    /// What the bundle says.
     pub claimed_speedup: Option<f64>,
     /// What came out; `None` where it could not be judged here.
     pub verdict: Option<String>,
+    /// What came out.
     pub speedup: Option<f64>,
     /// Whether the two agree; `None` where that cannot be said.
     pub agrees: Option<bool>,
+    /// Evidence, or why it was not judged.
     pub text: String,
+    /// Where it was judged.
     pub place: String,
+    /// Seconds since 1970.
     pub time: i64,
 }
 
 /// A ranking: one device class, one benchmark set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Board {
+    /// Its address.
     pub key: String,
+    /// Of devices, as a digest.
     pub class: String,
     /// The device in few words, and in all words.
     pub device: String,
+    /// What its runs have in common.
     pub conditions: String,
+    /// Digest of the set of graphs.
     pub benchmark: String,
+    /// The set in words.
     pub benchmark_name: String,
+    /// In the set.
     pub tasks: i64,
+    /// In the set.
     pub graphs: i64,
+    /// Listed ones.
     pub entries: i64,
 }

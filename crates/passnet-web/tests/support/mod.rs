@@ -203,6 +203,16 @@ impl Board {
         submit_to(self.address(), bundle, token, question)
     }
 
+    /// The statuses of twelve clients that send the same bundle at the same time.
+    pub fn submit_at_once(&self, bundle: &[u8]) -> Vec<u16> {
+        let (address, token) = (self.address(), self.token.reveal().to_string());
+        std::thread::scope(|scope| {
+            let send = || submit_to(address, bundle, &token, "").status;
+            let threads: Vec<_> = (0..12).map(|_| scope.spawn(send)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        })
+    }
+
     /// Waits until nothing is queued or being judged again.
     pub fn settle(&self) {
         for _ in 0..600 {

@@ -27,6 +27,7 @@ pub enum Mistake {
 }
 
 impl Mistake {
+    /// Which one is made depends on the task.
     pub const ALL: [Mistake; 6] = [
         Mistake::Syntax,
         Mistake::NoMatch,

@@ -52,6 +52,7 @@ struct Solution {
 }
 
 impl SolverModel {
+    /// With mistakes, its first try is wrong in a way that models are.
     pub fn new(evaluator: Arc<Evaluator>, with_mistakes: bool) -> Self {
         let (rates, known) = (Arc::default(), Mutex::default());
         SolverModel {

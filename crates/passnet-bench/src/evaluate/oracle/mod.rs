@@ -69,6 +69,7 @@ const CLASSES: usize = 7;
 /// Worst distance from the float64 result, in units of the tolerance at t = -5.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Accuracy {
+    /// The same distance for eager.
     #[serde(with = "crate::number::as_number")]
     pub eager: f64,
     /// Infinite where the candidate gives no number and the truth is one.

@@ -13,11 +13,13 @@ impl Markup {
         self.0.push_str(markup);
     }
 
+    /// Begins an element; [`close`](Self::close) ends it.
     pub fn open(&mut self, tag: &'static str, attributes: &[(&'static str, &str)]) {
         self.tag(tag, attributes);
         self.0.push('>');
     }
 
+    /// Ends the element that was opened last, which must have this tag.
     pub fn close(&mut self, tag: &'static str) {
         self.0.push_str("</");
         self.0.push_str(tag);
@@ -43,6 +45,7 @@ impl Markup {
         self.0.pop();
     }
 
+    /// Adds text, escaped.
     pub fn text(&mut self, text: &str) {
         // Nearly all text is plain and is taken over in long pieces.
         let is_plain =
@@ -78,6 +81,7 @@ impl Markup {
         self.0.push_str(&other.0);
     }
 
+    /// The page; every element must be closed.
     pub fn into_text(self) -> String {
         self.0
     }
@@ -121,6 +125,7 @@ impl Markup {
         self.open("tbody", &[]);
     }
 
+    /// Ends what `open_table` began.
     pub fn close_table(&mut self) {
         self.close("tbody");
         self.close("table");

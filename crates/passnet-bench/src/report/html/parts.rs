@@ -3,10 +3,12 @@
 use super::super::{Overall, ratio_text};
 use super::markup::Markup;
 
+/// `0.5` as `50.0 %`.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
+/// A ratio, or a dash where there is none.
 pub fn optional_ratio(ratio: Option<f64>) -> String {
     ratio.map_or("-".into(), ratio_text)
 }

@@ -1,8 +1,8 @@
 //! `passnet dataset import`
 
 use super::Workers;
-use crate::error::{CommandError, Outcome, render_diagnostic};
-use crate::output::{Output, warn};
+use crate::error::{CommandError, Outcome};
+use crate::output::{Output, warn_located};
 use crate::progress::Bar;
 use clap::Args;
 use passnet_dataset::checkout::{Checkout, CheckoutReport, import_checkout, is_checkout};
@@ -126,13 +126,13 @@ fn hub_json(report: &HubReport) -> Value {
 }
 
 fn show_hub(output: &mut Output, report: &HubReport) -> Result<(), CommandError> {
-    report.problems.iter().for_each(|error| warn(&render_diagnostic(error)));
+    warn_located(&report.problems);
     let HubReport { tasks, files, failed, .. } = report;
     output.line(format!("{tasks} tasks and {files} files from tables, {failed} problems"))
 }
 
 fn show_checkout(output: &mut Output, report: &CheckoutReport) -> Result<(), CommandError> {
-    report.problems.iter().for_each(|error| warn(&render_diagnostic(error)));
+    warn_located(&report.problems);
     let CheckoutReport { samples, evaluation, training, incomplete, groups, .. } = report;
     output.line(format!(
         "{samples} samples are tasks ({evaluation} for evaluation, {training} for training), {incomplete} are incomplete, \
@@ -154,7 +154,7 @@ pub(super) fn show(output: &mut Output, report: &ImportReport) -> Result<(), Com
     if output.is_json() {
         return output.json(&to_json(report));
     }
-    report.diagnostics.iter().for_each(|error| warn(&render_diagnostic(error)));
+    warn_located(&report.diagnostics);
     let ImportReport { added, replaced, skipped, failed, .. } = report;
     output.line(format!(
         "{added} graphs added, {replaced} replaced, {skipped} there already, {failed} failed"

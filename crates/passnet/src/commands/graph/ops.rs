@@ -1,7 +1,7 @@
 //! `passnet graph ops`
 
-use crate::error::{CommandError, Outcome, render_diagnostic};
-use crate::output::{Output, table};
+use crate::error::{CommandError, Outcome};
+use crate::output::{Output, table, warn_located};
 use crate::paths::for_each_graph;
 use clap::{Args, ValueEnum};
 use passnet_graph::{Graph, read};
@@ -57,9 +57,7 @@ pub fn run(args: OpsArgs, output: &mut Output) -> Result<Outcome, CommandError> 
                 }
                 Err(errors) => {
                     failed = true;
-                    for error in errors {
-                        crate::output::warn(&render_diagnostic(&error));
-                    }
+                    warn_located(&errors);
                 }
             }
             Ok(())

@@ -1,7 +1,7 @@
 //! `passnet graph show`
 
-use crate::error::{CommandError, Outcome, render_diagnostic};
-use crate::output::{Output, table, warn};
+use crate::error::{CommandError, Outcome};
+use crate::output::{Output, table, warn_located};
 use crate::paths::for_each_graph;
 use clap::Args;
 use passnet_graph::infer::{self, Inference, infer_folder};
@@ -57,7 +57,7 @@ pub fn run(args: ShowArgs, output: &mut Output) -> Result<Outcome, CommandError>
             Ok((folder, inference)) => show(output, path, &folder, inference.as_ref(), args.print),
             Err(errors) => {
                 failed = true;
-                errors.iter().for_each(|error| warn(&render_diagnostic(error)));
+                warn_located(&errors);
                 Ok(())
             }
         },

@@ -2,7 +2,7 @@
 
 use super::Inputs;
 use crate::error::CommandError;
-use crate::output::warn;
+use crate::output::warn_located;
 use crate::paths::for_each_graph;
 use passnet_bench::signature::{Signature, modules, signatures_on};
 use passnet_graph::{Device, Diagnostic, GraphFiles};
@@ -107,7 +107,7 @@ impl Inputs {
 
 /// Says what is wrong; whether there was anything.
 fn report(errors: &[Diagnostic]) -> bool {
-    errors.iter().for_each(|error| warn(&crate::error::render_diagnostic(error)));
+    warn_located(errors);
     !errors.is_empty()
 }
 

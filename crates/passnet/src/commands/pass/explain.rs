@@ -2,8 +2,8 @@
 
 use super::prepare::read_graph;
 use super::{Passes, Semantics};
-use crate::error::{CommandError, Outcome, render_diagnostic};
-use crate::output::{Output, warn};
+use crate::error::{CommandError, Outcome};
+use crate::output::{Output, warn_located};
 use crate::paths::for_each_graph;
 use clap::Args;
 use passnet_pass::explain::{Explanation, NamedGraph, explain, render};
@@ -26,14 +26,8 @@ pub struct ExplainArgs {
 
 pub fn run(args: ExplainArgs, output: &mut Output) -> Result<Outcome, CommandError> {
     let sets = args.passes.load()?;
-    let mut failed = false;
-    let mut passes = Vec::new();
     let matching = super::Matching { semantics: Semantics::Default, commutative: args.commutative };
-    for set in &sets {
-        let traced = args.passes.traced(set, matching.dialect());
-        failed |= traced.failed;
-        passes.extend(traced.passes.into_iter().map(|pass| (&set.program, pass)));
-    }
+    let (passes, mut failed) = args.passes.traced_with_sets(&sets, matching.dialect());
     let options: MatchOptions = matching.options();
     for_each_graph(
         &args.graphs,
@@ -42,7 +36,7 @@ pub fn run(args: ExplainArgs, output: &mut Output) -> Result<Outcome, CommandErr
             let named =
                 NamedGraph { name: &files.path, graph: &folder.graph, source: source.as_ref() };
             let explained =
-                passes.iter().map(|(program, pass)| explain(program, pass, named, &options));
+                passes.iter().map(|(set, pass)| explain(&set.program, pass, named, &options));
             Ok(explained.collect::<Vec<Explanation>>())
         },
         |_, result: Result<Vec<Explanation>, Vec<passnet_graph::Diagnostic>>| {
@@ -60,7 +54,7 @@ pub fn run(args: ExplainArgs, output: &mut Output) -> Result<Outcome, CommandErr
                 }
                 Err(errors) => {
                     failed = true;
-                    errors.iter().for_each(|error| warn(&render_diagnostic(error)));
+                    warn_located(&errors);
                 }
             }
             Ok(())

@@ -2,14 +2,14 @@
 
 use super::prepare::read_graph;
 use super::{Matching, Passes, Semantics, counted};
-use crate::error::{CommandError, Outcome, render_diagnostic};
-use crate::output::{Output, table, warn};
+use crate::error::{CommandError, Outcome};
+use crate::output::{Output, table, warn_located};
 use crate::paths::for_each_graph;
 use clap::Args;
 use passnet_graph::GraphFolder;
 use passnet_pass::explain::{NamedGraph, brief};
 use passnet_pass::generality::{Generality, Observation, observe};
-use passnet_pass::load::{PassSet, Program};
+use passnet_pass::load::Program;
 use passnet_pass::matcher::{self, MatchOptions, Pattern, TargetGraph, reference};
 use passnet_pass::trace::Pass;
 use serde_json::json;
@@ -45,13 +45,7 @@ struct Row {
 
 pub fn run(args: MatchArgs, output: &mut Output) -> Result<Outcome, CommandError> {
     let sets = args.passes.load()?;
-    let mut failed = false;
-    let mut passes: Vec<(&PassSet, Pass)> = Vec::new();
-    for set in &sets {
-        let traced = args.passes.traced(set, args.matching.dialect());
-        failed |= traced.failed;
-        passes.extend(traced.passes.into_iter().map(|pass| (set, pass)));
-    }
+    let (passes, mut failed) = args.passes.traced_with_sets(&sets, args.matching.dialect());
     let options = args.matching.options();
     // A person reads the summary; near misses are worked out for it only.
     let summary = args.summary || !output.is_json();
@@ -79,7 +73,7 @@ pub fn run(args: MatchArgs, output: &mut Output) -> Result<Outcome, CommandError
                 Ok(found) => found,
                 Err(errors) => {
                     failed = true;
-                    errors.iter().for_each(|error| warn(&render_diagnostic(error)));
+                    warn_located(&errors);
                     return Ok(());
                 }
             };

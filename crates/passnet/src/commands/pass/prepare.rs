@@ -1,8 +1,8 @@
 //! From the paths a user names to traced passes.
 
 use super::{Matching, Passes, Semantics};
-use crate::error::{CommandError, render_diagnostic};
-use crate::output::warn;
+use crate::error::CommandError;
+use crate::output::{warn, warn_located};
 use passnet_graph::Diagnostic;
 use passnet_graph::read;
 use passnet_graph::syntax::Source;
@@ -26,7 +26,7 @@ impl Passes {
     pub fn traced(&self, set: &PassSet, dialect: Dialect) -> Traced {
         let bindings = Bindings::of(&set.program);
         let mut failed = !set.errors.is_empty();
-        set.errors.iter().for_each(|error| warn(&render_diagnostic(error)));
+        warn_located(&set.errors);
         set.notes.iter().for_each(|note| warn(&format!("note: {note}")));
         let mut passes = Vec::new();
         for file in &set.passes {
@@ -34,7 +34,7 @@ impl Passes {
                 Ok(pass) => passes.push(pass),
                 Err(errors) => {
                     failed = true;
-                    errors.iter().for_each(|error| warn(&render_diagnostic(error)));
+                    warn_located(&errors);
                 }
             }
         }
@@ -43,6 +43,21 @@ impl Passes {
         let (passes, dropped) = limits::apply(passes, limits);
         dropped.iter().for_each(|text| warn(&format!("note: {text}")));
         Traced { passes, failed }
+    }
+
+    /// The passes of all sets, each with the set that has it, and whether one could not be loaded or traced.
+    pub fn traced_with_sets<'s>(
+        &self,
+        sets: &'s [PassSet],
+        dialect: Dialect,
+    ) -> (Vec<(&'s PassSet, Pass)>, bool) {
+        let (mut passes, mut failed) = (Vec::new(), false);
+        for set in sets {
+            let traced = self.traced(set, dialect);
+            failed |= traced.failed;
+            passes.extend(traced.passes.into_iter().map(|pass| (set, pass)));
+        }
+        (passes, failed)
     }
 }
 

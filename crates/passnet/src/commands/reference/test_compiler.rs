@@ -4,8 +4,8 @@ use super::config::Config;
 use super::custom;
 use crate::commands::bench::has_compiler;
 use crate::commands::engine::{self, EngineArgs};
-use crate::error::{CommandError, Outcome, render_diagnostic};
-use crate::output::{Output, warn};
+use crate::error::{CommandError, Outcome};
+use crate::output::{Output, warn, warn_located};
 use clap::Args;
 use passnet_bench::bench::Bench;
 use passnet_bench::evaluate::EvaluateOptions;
@@ -323,7 +323,7 @@ impl Passes {
             &passes.folder,
             &LoadOptions { input_dir: passes.input.clone(), ..LoadOptions::default() },
         );
-        set.errors.iter().for_each(|error| warn(&render_diagnostic(error)));
+        warn_located(&set.errors);
         let checkers = custom::checkers();
         let mut refused = Vec::new();
         for file in &set.passes {
