@@ -147,6 +147,22 @@ class ChoiceTest(BackendCase):
                 self.assertEqual(len(made), 2)
                 self.assertEqual(sum(call() is not None for call in made), alive)
 
+    def test_what_inductor_compiled_once_comes_from_its_cache(self):
+        from torch._dynamo.utils import counters
+        from torch._inductor.utils import fresh_cache
+
+        found = []
+        with fresh_cache():
+            for _ in range(2):
+                torch._dynamo.reset()
+                counters.clear()
+                model = Model()
+                self.check(model, self.compiled(model, rest="inductor"))
+                found.append([counters["inductor"][f"fxgraph_cache_{word}"] for word in ("hit", "miss", "bypass")])
+        # Dynamo's own cache of whole graphs may answer first.
+        self.assertEqual(found[0], [0, 1, 0])
+        self.assertEqual(found[1][1:], [0, 0])
+
     def test_ways_that_are_close_are_timed_more_often(self):
         from passnet.backend.fastest import CLOSE_TURNS, TURNS, turns_of
 

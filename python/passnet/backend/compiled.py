@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import random
@@ -34,6 +35,8 @@ class Unsettled:
 
     rewritten: Rewritten
     examples: list[Any]
+    # What dynamo knows of the graph: without it, TorchInductor does not look into its cache.
+    context: Any
 
 
 class CompiledGraph:
@@ -72,7 +75,7 @@ class CompiledGraph:
         if options.rest == "inductor" and (is_symbolic(examples) or options.inductor_mode != "default"):
             self.go_at_once(rewritten, examples)
         elif not is_symbolic(examples):
-            self.unsettled = Unsettled(rewritten, examples)
+            self.unsettled = Unsettled(rewritten, examples, torch._guards.TracingContext.try_get())
             if options.rest != "eager":
                 self.way = self.known_way(code, examples)
             if self.way == fastest.ALONE:
@@ -99,9 +102,9 @@ class CompiledGraph:
 
     def settle_without_passes(self) -> None:
         """Nothing has to be timed, and no region replaced."""
-        unsettled, self.unsettled = self.unsettled, None
         self.rechecked = set()
-        self.go(fastest.ALONE, self.through_inductor(fastest.ALONE, unsettled.rewritten, unsettled.examples))
+        self.go(fastest.ALONE, self.through_inductor(fastest.ALONE, self.unsettled.rewritten, self.unsettled.examples))
+        self.unsettled = None
 
     def through_inductor(self, way: str, rewritten: Rewritten, examples: list[Any]) -> Callable[..., Any]:
         if way == fastest.INDUCTOR and self.under_autocast:
@@ -109,7 +112,11 @@ class CompiledGraph:
             way = fastest.ALONE
         if way == fastest.ALONE:
             rewritten = Rewritten(self.original.graph, [], [])
-        return inductor.compiled(self.original, rewritten, examples, self.options.inductor_mode)
+        # Dynamo is done with this graph where it is compiled in its first call.
+        known = self.unsettled.context if self.unsettled is not None else None
+        is_inside = known is None or torch._guards.TracingContext.try_get() is not None
+        with contextlib.nullcontext() if is_inside else torch._guards.tracing(known):
+            return inductor.compiled(self.original, rewritten, examples, self.options.inductor_mode)
 
     def go(self, way: str, call: Callable[..., Any]) -> None:
         self.way, self.fast = way, call
