@@ -144,6 +144,7 @@ class ChoiceTest(BackendCase):
                 compiled = self.compiled(model, rest="fastest")
                 self.check(model, compiled)
                 self.assertEqual(living_graph().way, winner)
+                self.assertEqual(not living_graph().rechecked, winner == fastest.ALONE)
                 self.assertEqual(len(made), 2)
                 self.assertEqual(sum(call() is not None for call in made), alive)
 

@@ -102,7 +102,6 @@ class CompiledGraph:
 
     def settle_without_passes(self) -> None:
         """Nothing has to be timed, and no region replaced."""
-        self.rechecked = set()
         self.go(fastest.ALONE, self.through_inductor(fastest.ALONE, self.unsettled.rewritten, self.unsettled.examples))
         self.unsettled = None
 
@@ -120,6 +119,9 @@ class CompiledGraph:
 
     def go(self, way: str, call: Callable[..., Any]) -> None:
         self.way, self.fast = way, call
+        if way == fastest.ALONE:
+            # There is no pass to check.
+            self.rechecked = set()
 
     def settle(self, inputs: tuple[Any, ...]) -> None:
         """After the first call: regions that stay eager's become the program's own nodes again, and the graph goes its way."""
