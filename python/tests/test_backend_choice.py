@@ -44,18 +44,21 @@ class ChoiceTest(BackendCase):
         self.addCleanup(site.MEASURED.clear)
         site.MEASURED.clear()
 
-    def race_won_by(self, winner: str) -> None:
+    def race_won_by(self, winner: str) -> list[list[str]]:
+        """The ways of every race, from now on."""
         from passnet.backend import fastest
 
-        original = fastest.race
+        seen, original = [], fastest.race
 
         def race(ways, device):
+            seen.append(list(ways))
             for way in ways.values():
                 way()
             return {name: 1.0 if name == winner else 2.0 for name in ways}
 
         fastest.race = race
         self.addCleanup(setattr, fastest, "race", original)
+        return seen
 
     def calls_of_inductor(self) -> list[weakref.ref]:
         """What TorchInductor makes, from now on."""
@@ -147,6 +150,20 @@ class ChoiceTest(BackendCase):
                 self.assertEqual(not living_graph().rechecked, winner == fastest.ALONE)
                 self.assertEqual(len(made), 2)
                 self.assertEqual(sum(call() is not None for call in made), alive)
+
+    def test_passes_that_save_next_to_nothing_are_not_tried_with_inductor(self):
+        from passnet.backend import fastest
+
+        self.library.add(RIGHT)
+        ways = self.race_won_by(fastest.EAGER)
+        for width, saved in ((32, 1e-12), (16, 1e3)):
+            torch._dynamo.reset()
+            self.times_of_regions(1.0 + saved, 1.0)
+            model = Model(width)
+            compiled = self.compiled(model, measure=True, rest="fastest")
+            with torch.inference_mode():
+                compiled(torch.randn(4, width))
+        self.assertEqual(ways, [[fastest.EAGER, fastest.ALONE], list(fastest.WAYS)])
 
     def test_what_inductor_compiled_once_comes_from_its_cache(self):
         from torch._dynamo.utils import counters

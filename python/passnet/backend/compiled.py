@@ -23,7 +23,8 @@ from .cuda_graph import Lane, Recorder
 from .options import Options
 from .rewriting import Rewritten, without
 from .server import BackendError, server
-from .site import DROPPED, PassWarning
+from .site import DROPPED, PassWarning, Site
+from .timing import seconds_of
 
 # Later calls that are checked, one at random from each of these ranges.
 RECHECKED = ((1, 20), (20, 200), (200, 2000))
@@ -148,8 +149,8 @@ class CompiledGraph:
     ) -> tuple[str, Callable[..., Any]]:
         """The fastest way. Recordings are made of all of them, in memory that goes with them."""
         calls = {fastest.EAGER: self.replayed}
-        is_used = bool(rewritten.sites) and not self.under_autocast
-        for way in (fastest.INDUCTOR, fastest.ALONE) if is_used else (fastest.ALONE,):
+        is_worth = not self.under_autocast and self.is_worth(rewritten.sites, inputs)
+        for way in (fastest.INDUCTOR, fastest.ALONE) if is_worth else (fastest.ALONE,):
             try:
                 call = self.through_inductor(way, rewritten, examples)
                 call(*inputs)
@@ -166,6 +167,15 @@ class CompiledGraph:
         self.times = fastest.race({way: functools.partial(run, way) for way in calls}, self.device)
         best = min(self.times, key=self.times.__getitem__)
         return best, calls[best]
+
+    def is_worth(self, sites: list[Site], inputs: tuple[Any, ...]) -> bool:
+        """Whether passes save so much of a call that TorchInductor is to compile the graph with them, beside the graph alone."""
+        seconds = [kind.seconds for site in sites for kind in site.kinds[-1:] if kind.plan is not None]
+        if self.recorder is not None or not all(seconds):
+            # Of a recording, only times of the device are known before it is made.
+            return bool(sites)
+        whole = seconds_of(lambda: self.replayed(*inputs), self.device, 1, False)
+        return sum(eager - ours for eager, ours in seconds) > fastest.WORTH * whole
 
     def bind(self, rewritten: Rewritten) -> None:
         """Makes this graph the one that runs, with the functions that its sites have now."""

@@ -29,6 +29,8 @@ CHOICES = ".choices"
 # How long ways are timed, all together, and in how many turns at least.
 SECONDS = 0.5
 TURNS = 7
+# The part of a call that passes save, from which on they are tried with TorchInductor, too: compiling twice takes its time.
+WORTH = 0.02
 # Ways that are nearer to each other than this are timed in more turns.
 CLOSE = 1.1
 CLOSE_TURNS = 21
