@@ -15,14 +15,17 @@ if torch is not None:
     from tests.test_backend import Model
 
 # Two values, of which the program takes both.
-TWO = RIGHT.replace(
-    "    return torch.nn.functional.gelu(x) + residual\n",
-    "    gelu = torch.nn.functional.gelu(x)\n    return gelu, gelu + residual\n",
-).replace("tl.store(out_ptr + at, out, mask=inside)", "tl.store(out_ptr + at, out, mask=inside)\n"
-    "    tl.store(gelu_ptr + at, gelu, mask=inside)",
-).replace("out_ptr, count, BLOCK", "out_ptr, gelu_ptr, count, BLOCK").replace(
-    "    count = x.numel()\n", "    gelu = torch.empty_like(x)\n    count = x.numel()\n"
-).replace("(x, residual, out, count", "(x, residual, out, gelu, count").replace("    return out\n", "    return gelu, out\n")  # fmt: skip
+TWO = (
+    RIGHT.replace(
+        "    return torch.nn.functional.gelu(x) + residual\n",
+        "    gelu = torch.nn.functional.gelu(x)\n    return gelu, gelu + residual\n",
+    )
+    .replace("out, mask=inside)", "out, mask=inside)\n    tl.store(gelu_ptr + at, gelu, mask=inside)")
+    .replace("out_ptr, count, BLOCK", "out_ptr, gelu_ptr, count, BLOCK")
+    .replace("    count = x.numel()\n", "    gelu = torch.empty_like(x)\n    count = x.numel()\n")
+    .replace("(x, residual, out, count", "(x, residual, out, gelu, count")
+    .replace("    return out\n", "    return gelu, out\n")
+)
 
 
 def living_graph():

@@ -94,8 +94,8 @@ class CompiledGraph:
         return fastest.remembered(self.options.library, self.key)
 
     def go_at_once(self, rewritten: Rewritten, examples: list[Any]) -> None:
-        """TorchInductor may compile for some sizes only, which dynamo must learn before it is done with the graph, and its recordings
-        ask dynamo which inputs keep their places."""
+        """TorchInductor may compile for some sizes only, which dynamo must learn before it is done with the graph, and its
+        recordings ask dynamo which inputs keep their places."""
         if is_symbolic(examples) and torch._guards.TracingContext.try_get() is None:
             self.answer["notes"].append("sizes are symbolic, and TorchInductor can no longer say for which it compiles")
         else:
