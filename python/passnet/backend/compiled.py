@@ -79,7 +79,7 @@ class CompiledGraph:
             self.unsettled = Unsettled(rewritten, examples, torch._guards.TracingContext.try_get())
             if options.rest != "eager":
                 self.way = self.known_way(code, examples)
-            if self.way == fastest.ALONE:
+            if self.way in (fastest.PLAIN, fastest.ALONE):
                 self.settle_without_passes()
         weakref.finalize(self, drop_graph, server(), answer["graph"])
 
@@ -103,7 +103,10 @@ class CompiledGraph:
 
     def settle_without_passes(self) -> None:
         """Nothing has to be timed, and no region replaced."""
-        self.go(fastest.ALONE, self.through_inductor(fastest.ALONE, self.unsettled.rewritten, self.unsettled.examples))
+        call = self.original.forward
+        if self.way == fastest.ALONE:
+            call = self.through_inductor(self.way, self.unsettled.rewritten, self.unsettled.examples)
+        self.go(self.way, call)
         self.unsettled = None
 
     def through_inductor(self, way: str, rewritten: Rewritten, examples: list[Any]) -> Callable[..., Any]:
@@ -120,7 +123,7 @@ class CompiledGraph:
 
     def go(self, way: str, call: Callable[..., Any]) -> None:
         self.way, self.fast = way, call
-        if way == fastest.ALONE:
+        if way in (fastest.PLAIN, fastest.ALONE):
             # There is no pass to check.
             self.rechecked = set()
 
@@ -149,6 +152,8 @@ class CompiledGraph:
     ) -> tuple[str, Callable[..., Any]]:
         """The fastest way. Recordings are made of all of them, in memory that goes with them."""
         calls = {fastest.EAGER: self.replayed}
+        if rewritten.sites:
+            calls[fastest.PLAIN] = self.original.forward
         is_worth = not self.under_autocast and self.is_worth(rewritten.sites, inputs)
         for way in (fastest.INDUCTOR, fastest.ALONE) if is_worth else (fastest.ALONE,):
             try:
