@@ -93,6 +93,7 @@ class ChoiceTest(BackendCase):
             with self.subTest(eager=eager):
                 torch._dynamo.reset()
                 self.times_of_regions(eager, 2.0)
+                self.race_won_by("eager")
                 model = Model()
                 self.check(model, self.compiled(model, measure=True))
                 self.assertEqual(self.site_calls(), left)
@@ -150,7 +151,7 @@ class ChoiceTest(BackendCase):
                 compiled = self.compiled(model, rest="fastest")
                 self.check(model, compiled)
                 self.assertEqual(living_graph().way, winner)
-                self.assertEqual(not living_graph().rechecked, winner in (fastest.PLAIN, fastest.ALONE))
+                self.assertEqual(not living_graph().rechecked, winner in fastest.WITHOUT_PASSES)
                 self.assertEqual(len(made), 2)
                 self.assertEqual(sum(call() is not None for call in made), alive)
 
@@ -167,6 +168,20 @@ class ChoiceTest(BackendCase):
             with torch.inference_mode():
                 compiled(torch.randn(4, width))
         self.assertEqual(ways, [[fastest.EAGER, fastest.PLAIN, fastest.ALONE], list(fastest.WAYS)])
+
+    def test_passes_that_slow_down_the_whole_graph_are_left(self):
+        from passnet.backend import fastest, report
+
+        self.library.add(RIGHT)
+        self.times_of_regions(2.0, 1.0)
+        for winner, replaced in ((fastest.EAGER, True), (fastest.PLAIN, False)):
+            torch._dynamo.reset()
+            ways = self.race_won_by(winner)
+            model = Model()
+            compiled = self.compiled(model, measure=True)
+            self.check(model, compiled)
+            self.assertEqual((living_graph().way, ways), (winner, [[fastest.EAGER, fastest.PLAIN]]))
+            self.assertEqual(report().graphs[-1]["replaced"] > 0, replaced)
 
     def test_what_inductor_compiled_once_comes_from_its_cache(self):
         from torch._dynamo.utils import counters

@@ -79,7 +79,7 @@ class CompiledGraph:
             self.unsettled = Unsettled(rewritten, examples, torch._guards.TracingContext.try_get())
             if options.rest != "eager":
                 self.way = self.known_way(code, examples)
-            if self.way in (fastest.PLAIN, fastest.ALONE):
+            if self.way in fastest.WITHOUT_PASSES:
                 self.settle_without_passes()
         weakref.finalize(self, drop_graph, server(), answer["graph"])
 
@@ -123,7 +123,7 @@ class CompiledGraph:
 
     def go(self, way: str, call: Callable[..., Any]) -> None:
         self.way, self.fast = way, call
-        if way in (fastest.PLAIN, fastest.ALONE):
+        if way in fastest.WITHOUT_PASSES:
             # There is no pass to check.
             self.rechecked = set()
 
@@ -143,6 +143,8 @@ class CompiledGraph:
                 gc.collect()
             elif best == fastest.INDUCTOR:
                 call = self.through_inductor(best, rewritten, examples)
+            elif self.is_slower_as_a_whole(rewritten, inputs):
+                best, call = fastest.PLAIN, self.original.forward
             self.go(best, call)
             # From here on calls of other threads do not wait.
             self.unsettled = None
@@ -172,6 +174,16 @@ class CompiledGraph:
         self.times = fastest.race({way: functools.partial(run, way) for way in calls}, self.device)
         best = min(self.times, key=self.times.__getitem__)
         return best, calls[best]
+
+    def is_slower_as_a_whole(self, rewritten: Rewritten, inputs: tuple[Any, ...]) -> bool:
+        """Whether passes, each faster than its region, slow down the graph: they share caches and cores with what is around them.
+        What `fastest` chose before is known, and a recording has no work of the host's in it."""
+        options = self.options
+        if options.rest != "eager" or not (options.measure and rewritten.sites) or self.recorder or self.writes_inputs:
+            return False
+        ways = {fastest.EAGER: self.replayed, fastest.PLAIN: self.original.forward}
+        self.times = fastest.race({way: functools.partial(call, *inputs) for way, call in ways.items()}, self.device)
+        return self.times[fastest.PLAIN] < self.times[fastest.EAGER]
 
     def is_worth(self, sites: list[Site], inputs: tuple[Any, ...]) -> bool:
         """Whether passes save so much of a call that TorchInductor is to compile the graph with them, beside the graph alone."""

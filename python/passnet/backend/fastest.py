@@ -25,6 +25,7 @@ from .timing import alone, synchronize
 
 EAGER, PLAIN, INDUCTOR, ALONE = "eager", "as it is", "inductor", "no passes"
 WAYS = (EAGER, PLAIN, INDUCTOR, ALONE)
+WITHOUT_PASSES = (PLAIN, ALONE)
 # Below the library's folder: one file for each choice, with its name in it.
 CHOICES = ".choices"
 # How long ways are timed, all together, and in how many turns at least.
