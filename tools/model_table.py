@@ -29,7 +29,7 @@ MODELS = (
 )  # fmt: skip
 
 # Parts of a round's time after which no way is begun any more, a way that still compiles is given up, and a model is.
-BEGIN, READY, GIVEN_UP = 0.65, 0.74, 0.86
+BEGIN, READY, GIVEN_UP = 0.65, 0.78, 0.88
 
 
 class Measured:

@@ -15,14 +15,17 @@ if torch is not None:
     from tests.test_backend import Model
 
 # Two values, of which the program takes both.
-TWO = RIGHT.replace(
-    "    return torch.nn.functional.gelu(x) + residual\n",
-    "    gelu = torch.nn.functional.gelu(x)\n    return gelu, gelu + residual\n",
-).replace("tl.store(out_ptr + at, out, mask=inside)", "tl.store(out_ptr + at, out, mask=inside)\n"
-    "    tl.store(gelu_ptr + at, gelu, mask=inside)",
-).replace("out_ptr, count, BLOCK", "out_ptr, gelu_ptr, count, BLOCK").replace(
-    "    count = x.numel()\n", "    gelu = torch.empty_like(x)\n    count = x.numel()\n"
-).replace("(x, residual, out, count", "(x, residual, out, gelu, count").replace("    return out\n", "    return gelu, out\n")  # fmt: skip
+TWO = (
+    RIGHT.replace(
+        "    return torch.nn.functional.gelu(x) + residual\n",
+        "    gelu = torch.nn.functional.gelu(x)\n    return gelu, gelu + residual\n",
+    )
+    .replace("out, mask=inside)", "out, mask=inside)\n    tl.store(gelu_ptr + at, gelu, mask=inside)")
+    .replace("out_ptr, count, BLOCK", "out_ptr, gelu_ptr, count, BLOCK")
+    .replace("    count = x.numel()\n", "    gelu = torch.empty_like(x)\n    count = x.numel()\n")
+    .replace("(x, residual, out, count", "(x, residual, out, gelu, count")
+    .replace("    return out\n", "    return gelu, out\n")
+)
 
 
 def living_graph():
@@ -44,18 +47,21 @@ class ChoiceTest(BackendCase):
         self.addCleanup(site.MEASURED.clear)
         site.MEASURED.clear()
 
-    def race_won_by(self, winner: str) -> None:
+    def race_won_by(self, winner: str) -> list[list[str]]:
+        """The ways of every race, from now on."""
         from passnet.backend import fastest
 
-        original = fastest.race
+        seen, original = [], fastest.race
 
         def race(ways, device):
+            seen.append(list(ways))
             for way in ways.values():
                 way()
             return {name: 1.0 if name == winner else 2.0 for name in ways}
 
         fastest.race = race
         self.addCleanup(setattr, fastest, "race", original)
+        return seen
 
     def calls_of_inductor(self) -> list[weakref.ref]:
         """What TorchInductor makes, from now on."""
@@ -87,6 +93,7 @@ class ChoiceTest(BackendCase):
             with self.subTest(eager=eager):
                 torch._dynamo.reset()
                 self.times_of_regions(eager, 2.0)
+                self.race_won_by("eager")
                 model = Model()
                 self.check(model, self.compiled(model, measure=True))
                 self.assertEqual(self.site_calls(), left)
@@ -133,7 +140,7 @@ class ChoiceTest(BackendCase):
         from passnet.backend import fastest
 
         self.library.add(RIGHT)
-        for winner, alive in ((fastest.EAGER, 0), (fastest.INDUCTOR, 1), (fastest.ALONE, 1)):
+        for winner, alive in zip(fastest.WAYS, (0, 0, 1, 1), strict=True):
             with self.subTest(winner):
                 torch._dynamo.reset()
                 for noted in (self.library.folder / fastest.CHOICES).glob("*"):
@@ -144,8 +151,53 @@ class ChoiceTest(BackendCase):
                 compiled = self.compiled(model, rest="fastest")
                 self.check(model, compiled)
                 self.assertEqual(living_graph().way, winner)
+                self.assertEqual(not living_graph().rechecked, winner in fastest.WITHOUT_PASSES)
                 self.assertEqual(len(made), 2)
                 self.assertEqual(sum(call() is not None for call in made), alive)
+
+    def test_passes_that_save_next_to_nothing_are_not_tried_with_inductor(self):
+        from passnet.backend import fastest
+
+        self.library.add(RIGHT)
+        ways = self.race_won_by(fastest.EAGER)
+        for width, saved in ((32, 1e-12), (16, 1e3)):
+            torch._dynamo.reset()
+            self.times_of_regions(1.0 + saved, 1.0)
+            model = Model(width)
+            compiled = self.compiled(model, measure=True, rest="fastest")
+            with torch.inference_mode():
+                compiled(torch.randn(4, width))
+        self.assertEqual(ways, [[fastest.EAGER, fastest.PLAIN, fastest.ALONE], list(fastest.WAYS)])
+
+    def test_passes_that_slow_down_the_whole_graph_are_left(self):
+        from passnet.backend import fastest, report
+
+        self.library.add(RIGHT)
+        self.times_of_regions(2.0, 1.0)
+        for winner, replaced in ((fastest.EAGER, True), (fastest.PLAIN, False)):
+            torch._dynamo.reset()
+            ways = self.race_won_by(winner)
+            model = Model()
+            compiled = self.compiled(model, measure=True)
+            self.check(model, compiled)
+            self.assertEqual((living_graph().way, ways), (winner, [[fastest.EAGER, fastest.PLAIN]]))
+            self.assertEqual(report().graphs[-1]["replaced"] > 0, replaced)
+
+    def test_what_inductor_compiled_once_comes_from_its_cache(self):
+        from torch._dynamo.utils import counters
+        from torch._inductor.utils import fresh_cache
+
+        found = []
+        with fresh_cache():
+            for _ in range(2):
+                torch._dynamo.reset()
+                counters.clear()
+                model = Model()
+                self.check(model, self.compiled(model, rest="inductor"))
+                found.append([counters["inductor"][f"fxgraph_cache_{word}"] for word in ("hit", "miss", "bypass")])
+        # Dynamo's own cache of whole graphs may answer first.
+        self.assertEqual(found[0], [0, 1, 0])
+        self.assertEqual(found[1][1:], [0, 0])
 
     def test_ways_that_are_close_are_timed_more_often(self):
         from passnet.backend.fastest import CLOSE_TURNS, TURNS, turns_of

@@ -72,7 +72,8 @@ class Figures(unittest.TestCase):
         return Place("passnet", "python3", None, [path])
 
     def model(self, name: str, **times: float) -> dict:
-        ways = [{"way": way.replace("_", "-"), "ms": ms, "right": True, "chosen": ["eager"]} for way, ms in times.items()]
+        known = {"right": True, "chosen": ["eager"]}
+        ways = [{"way": way.replace("_", "-"), "ms": ms, "processor_ms": ms + 1, **known} for way, ms in times.items()]
         device = {"kind": "cpu", "name": "a processor"}
         build = {"version": "0.1.0", "commit": "0123456789abcdef"}
         identity = {"device": device, "build": build, "cores": 2, "torch": "2.15"}
@@ -84,7 +85,8 @@ class Figures(unittest.TestCase):
             self.model("two", eager=2.0, inductor=2.0, passnet=3.0, passnet_fastest=1.0),
         ]
         found = models_on_cpu(self.models(*lines))
-        self.assertEqual(found["values"], {"models": "2", "eager": "2.00", "inductor": "4.00"})
+        values = {"eager_ms": "2.00", "inductor_ms": "4.00", "eager_processor_ms": "1.50", "inductor_processor_ms": "2.60"}
+        self.assertEqual(found["values"], {"models": "2", **values})
         known = {"device": "2 cores of a processor", "build": "0.1.0 0123456789", "torch": "2.15"}
         self.assertLessEqual(known.items(), found["identity"].items())
         self.assertEqual(found["tables"][0]["rows"][0], ["one", "1", "2.00", "8.00", "2.00", "1.00", "eager", "yes"])

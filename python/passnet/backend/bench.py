@@ -55,6 +55,8 @@ class Timed:
     high: float | None = None
     # The least: what is left of it where others use the machine, too.
     least: float | None = None
+    # Of the processor, all threads together, the median: where the model computes there, and others use it, too.
+    processor_ms: float | None = None
     compile_seconds: float | None = None
     # The most memory of the device in a call, in MiB: the weights, and what the allocator took for this way alone.
     memory: float | None = None
@@ -264,6 +266,7 @@ def measure(
 def race(runs: dict[str, Callable[[], Any]], result: Result, device: torch.device, seconds: float) -> None:
     """Times all ways in turns, so that whatever happens to the machine happens to all of them."""
     times: dict[str, list[float]] = {way: [] for way in runs}
+    processor: dict[str, list[float]] = {way: [] for way in runs}
     until = time.perf_counter() + seconds * max(len(runs), 1)
     gc.collect()
     gc.disable()
@@ -271,10 +274,11 @@ def race(runs: dict[str, Callable[[], Any]], result: Result, device: torch.devic
         while time.perf_counter() < until or min(map(len, times.values()), default=10) < 10:
             for way, run in runs.items():
                 synchronize(device)
-                started = time.perf_counter()
+                started, busy = time.perf_counter(), time.process_time()
                 run()
                 synchronize(device)
                 times[way].append((time.perf_counter() - started) * 1e3)
+                processor[way].append((time.process_time() - busy) * 1e3)
     finally:
         gc.enable()
     for timed in result.ways:
@@ -282,6 +286,8 @@ def race(runs: dict[str, Callable[[], Any]], result: Result, device: torch.devic
             timed.ms = statistics.median(times[timed.way])
             timed.low, timed.high = interval(times[timed.way])
             timed.least = min(times[timed.way])
+            if device.type == "cpu":
+                timed.processor_ms = statistics.median(processor[timed.way])
 
 
 def judge(result: Result, outputs: dict[str, list[torch.Tensor]], module: torch.nn.Module, call: Callable[[Any], Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import random
@@ -22,7 +23,8 @@ from .cuda_graph import Lane, Recorder
 from .options import Options
 from .rewriting import Rewritten, without
 from .server import BackendError, server
-from .site import DROPPED, PassWarning
+from .site import DROPPED, PassWarning, Site
+from .timing import seconds_of
 
 # Later calls that are checked, one at random from each of these ranges.
 RECHECKED = ((1, 20), (20, 200), (200, 2000))
@@ -34,6 +36,8 @@ class Unsettled:
 
     rewritten: Rewritten
     examples: list[Any]
+    # What dynamo knows of the graph: without it, TorchInductor does not look into its cache.
+    context: Any
 
 
 class CompiledGraph:
@@ -72,10 +76,10 @@ class CompiledGraph:
         if options.rest == "inductor" and (is_symbolic(examples) or options.inductor_mode != "default"):
             self.go_at_once(rewritten, examples)
         elif not is_symbolic(examples):
-            self.unsettled = Unsettled(rewritten, examples)
+            self.unsettled = Unsettled(rewritten, examples, torch._guards.TracingContext.try_get())
             if options.rest != "eager":
                 self.way = self.known_way(code, examples)
-            if self.way == fastest.ALONE:
+            if self.way in fastest.WITHOUT_PASSES:
                 self.settle_without_passes()
         weakref.finalize(self, drop_graph, server(), answer["graph"])
 
@@ -90,8 +94,8 @@ class CompiledGraph:
         return fastest.remembered(self.options.library, self.key)
 
     def go_at_once(self, rewritten: Rewritten, examples: list[Any]) -> None:
-        """TorchInductor may compile for some sizes only, which dynamo must learn before it is done with the graph, and its recordings
-        ask dynamo which inputs keep their places."""
+        """TorchInductor may compile for some sizes only, which dynamo must learn before it is done with the graph, and its
+        recordings ask dynamo which inputs keep their places."""
         if is_symbolic(examples) and torch._guards.TracingContext.try_get() is None:
             self.answer["notes"].append("sizes are symbolic, and TorchInductor can no longer say for which it compiles")
         else:
@@ -99,9 +103,11 @@ class CompiledGraph:
 
     def settle_without_passes(self) -> None:
         """Nothing has to be timed, and no region replaced."""
-        unsettled, self.unsettled = self.unsettled, None
-        self.rechecked = set()
-        self.go(fastest.ALONE, self.through_inductor(fastest.ALONE, unsettled.rewritten, unsettled.examples))
+        call = self.original.forward
+        if self.way == fastest.ALONE:
+            call = self.through_inductor(self.way, self.unsettled.rewritten, self.unsettled.examples)
+        self.go(self.way, call)
+        self.unsettled = None
 
     def through_inductor(self, way: str, rewritten: Rewritten, examples: list[Any]) -> Callable[..., Any]:
         if way == fastest.INDUCTOR and self.under_autocast:
@@ -109,10 +115,17 @@ class CompiledGraph:
             way = fastest.ALONE
         if way == fastest.ALONE:
             rewritten = Rewritten(self.original.graph, [], [])
-        return inductor.compiled(self.original, rewritten, examples, self.options.inductor_mode)
+        # Dynamo is done with this graph where it is compiled in its first call.
+        known = self.unsettled.context if self.unsettled is not None else None
+        is_inside = known is None or torch._guards.TracingContext.try_get() is not None
+        with contextlib.nullcontext() if is_inside else torch._guards.tracing(known):
+            return inductor.compiled(self.original, rewritten, examples, self.options.inductor_mode)
 
     def go(self, way: str, call: Callable[..., Any]) -> None:
         self.way, self.fast = way, call
+        if way in fastest.WITHOUT_PASSES:
+            # There is no pass to check.
+            self.rechecked = set()
 
     def settle(self, inputs: tuple[Any, ...]) -> None:
         """After the first call: regions that stay eager's become the program's own nodes again, and the graph goes its way."""
@@ -130,6 +143,8 @@ class CompiledGraph:
                 gc.collect()
             elif best == fastest.INDUCTOR:
                 call = self.through_inductor(best, rewritten, examples)
+            elif self.is_slower_as_a_whole(rewritten, inputs):
+                best, call = fastest.PLAIN, self.original.forward
             self.go(best, call)
             # From here on calls of other threads do not wait.
             self.unsettled = None
@@ -139,8 +154,10 @@ class CompiledGraph:
     ) -> tuple[str, Callable[..., Any]]:
         """The fastest way. Recordings are made of all of them, in memory that goes with them."""
         calls = {fastest.EAGER: self.replayed}
-        is_used = bool(rewritten.sites) and not self.under_autocast
-        for way in (fastest.INDUCTOR, fastest.ALONE) if is_used else (fastest.ALONE,):
+        if rewritten.sites:
+            calls[fastest.PLAIN] = self.original.forward
+        is_worth = not self.under_autocast and self.is_worth(rewritten.sites, inputs)
+        for way in (fastest.INDUCTOR, fastest.ALONE) if is_worth else (fastest.ALONE,):
             try:
                 call = self.through_inductor(way, rewritten, examples)
                 call(*inputs)
@@ -157,6 +174,25 @@ class CompiledGraph:
         self.times = fastest.race({way: functools.partial(run, way) for way in calls}, self.device)
         best = min(self.times, key=self.times.__getitem__)
         return best, calls[best]
+
+    def is_slower_as_a_whole(self, rewritten: Rewritten, inputs: tuple[Any, ...]) -> bool:
+        """Whether passes, each faster than its region, slow down the graph: they share caches and cores with what is around them.
+        What `fastest` chose before is known, and a recording has no work of the host's in it."""
+        options = self.options
+        if options.rest != "eager" or not (options.measure and rewritten.sites) or self.recorder or self.writes_inputs:
+            return False
+        ways = {fastest.EAGER: self.replayed, fastest.PLAIN: self.original.forward}
+        self.times = fastest.race({way: functools.partial(call, *inputs) for way, call in ways.items()}, self.device)
+        return self.times[fastest.PLAIN] < self.times[fastest.EAGER]
+
+    def is_worth(self, sites: list[Site], inputs: tuple[Any, ...]) -> bool:
+        """Whether passes save so much of a call that TorchInductor is to compile the graph with them, beside the graph alone."""
+        seconds = [kind.seconds for site in sites for kind in site.kinds[-1:] if kind.plan is not None]
+        if self.recorder is not None or not all(seconds):
+            # Of a recording, only times of the device are known before it is made.
+            return bool(sites)
+        whole = seconds_of(lambda: self.replayed(*inputs), self.device, 1, False)
+        return sum(eager - ours for eager, ours in seconds) > fastest.WORTH * whole
 
     def bind(self, rewritten: Rewritten) -> None:
         """Makes this graph the one that runs, with the functions that its sites have now."""

@@ -1,6 +1,7 @@
 """`rest="fastest"`: a graph in several ways, timed on the inputs of its first call, of which the fastest stays.
 
     eager          passes, and eager PyTorch for the rest
+    as it is       eager PyTorch alone: a pass that is faster than its region by itself can still slow down what is around it
     inductor       passes, and TorchInductor for the rest
     no passes      TorchInductor alone: where its own fusions are better than the passes
 
@@ -22,13 +23,16 @@ import torch
 
 from .timing import alone, synchronize
 
-EAGER, INDUCTOR, ALONE = "eager", "inductor", "no passes"
-WAYS = (EAGER, INDUCTOR, ALONE)
+EAGER, PLAIN, INDUCTOR, ALONE = "eager", "as it is", "inductor", "no passes"
+WAYS = (EAGER, PLAIN, INDUCTOR, ALONE)
+WITHOUT_PASSES = (PLAIN, ALONE)
 # Below the library's folder: one file for each choice, with its name in it.
 CHOICES = ".choices"
 # How long ways are timed, all together, and in how many turns at least.
 SECONDS = 0.5
 TURNS = 7
+# The part of a call that passes save, from which on they are tried with TorchInductor, too: compiling twice takes its time.
+WORTH = 0.02
 # Ways that are nearer to each other than this are timed in more turns.
 CLOSE = 1.1
 CLOSE_TURNS = 21

@@ -9,6 +9,7 @@ from typing import Any
 import torch.fx
 
 from .compiled import CompiledGraph
+from .fastest import WITHOUT_PASSES
 from .server import server
 
 _graphs: list[weakref.ref[CompiledGraph]] = []
@@ -70,7 +71,7 @@ def _described(graph: CompiledGraph) -> dict[str, Any]:
     nodes = _nodes(graph.original.graph)
     return {
         "operations": len(nodes),
-        "replaced": sum(len(site.removed) for site in graph.sites if site.state == "used"),
+        "replaced": sum(len(site.removed) for site in graph.sites if site.state == "used" and graph.way not in WITHOUT_PASSES),
         "calls": graph.calls,
         "way": graph.way,
         "ways_us": {way: round(seconds * 1e6, 2) for way, seconds in graph.times.items()},
