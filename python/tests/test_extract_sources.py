@@ -21,7 +21,7 @@ from passnet.extract.model import Entry
 # Of each package a model that is built and run in seconds.
 SMALL = {
     "diffusers": ["AutoencoderTiny_taesd", "T2IAdapter_sd15_light"],
-    "open_clip": ["ViT-S-32-alt_vision", "ViT-S-32-alt_text"],
+    "open_clip": ["ViT-S-32-alt_vision", "ViT-S-16-alt_text"],
     "segmentation_models_pytorch": ["unet_resnet18", "fpn_mobilenet_v2"],
 }
 

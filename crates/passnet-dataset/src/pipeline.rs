@@ -6,6 +6,7 @@ use crate::decompose::run::{DecomposeReport, Method, decompose};
 use crate::dedup::{DedupOptions, DedupReport, Level, dedup};
 use crate::describe::describe;
 use crate::import::{ImportOptions, ImportReport, import};
+use crate::measure::Measure;
 use crate::sample::sides::{SplitReport, split_tasks};
 use crate::sample::tasks::sample;
 use crate::source::GraphSource;
@@ -25,6 +26,8 @@ pub struct BuildOptions<'a> {
     /// Pieces that are equal at this level are varied once.
     pub level: Level,
     pub vary: VaryOptions,
+    /// Statistics of intermediates are measured, not only derived.
+    pub measure: Option<Measure<'a>>,
     /// Evaluation tasks of each kind.
     pub evaluation: usize,
 }
@@ -72,7 +75,7 @@ pub fn build(
     finish("dedup full".into(), StepResult::Dedup(dedup(store, &full, progress)?));
     for method in &options.methods {
         let kind = method.kind();
-        let report = decompose(store, method, workers, progress)?;
+        let report = decompose(store, method, options.measure, workers, progress)?;
         finish(format!("decompose {kind}"), StepResult::Decompose(report));
         // A build that goes on after a kill finds variants already; one that was never killed makes them later.
         let equal = DedupOptions {
@@ -85,7 +88,8 @@ pub fn build(
     }
     let kinds: Vec<Kind> = options.methods.iter().map(Method::kind).collect();
     let variants = VaryOptions { kinds: kinds.clone(), ..options.vary.clone() };
-    finish("vary".into(), StepResult::Vary(vary(store, &variants, workers, progress)?));
+    let report = vary(store, &variants, options.measure, workers, progress)?;
+    finish("vary".into(), StepResult::Vary(report));
     finish("sample".into(), StepResult::Sample(sample(store, &kinds, workers, progress)?.len()));
     finish("split".into(), StepResult::Split(split_tasks(store, options.evaluation)?));
     Ok(steps)

@@ -27,6 +27,7 @@ fn built(folder: &TempDir) -> Store {
         methods: vec![Method::Typical(TypicalOptions::default())],
         level: Level::Full,
         vary: VaryOptions::default(),
+        measure: None,
         evaluation: 2,
     };
     let source = source::open(source.path(), Limits::default()).unwrap();

@@ -27,9 +27,9 @@ fn store(dir: &Path) -> PathBuf {
     let models = corpus();
     let source = source::open(models.path(), Limits::default()).unwrap();
     import(&mut store, source, describe, ImportOptions::default(), &Silent).unwrap();
-    decompose(&mut store, &Method::SoleOp, TWO, &Silent).unwrap();
+    decompose(&mut store, &Method::SoleOp, None, TWO, &Silent).unwrap();
     let kinds = vec![Kind::SoleOp];
-    vary(&mut store, &VaryOptions { kinds, ..VaryOptions::default() }, TWO, &Silent).unwrap();
+    vary(&mut store, &VaryOptions { kinds, ..VaryOptions::default() }, None, TWO, &Silent).unwrap();
     path
 }
 

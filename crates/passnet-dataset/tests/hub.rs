@@ -45,6 +45,7 @@ fn built(path: &Path) -> Store {
         methods: vec![Method::Typical(TypicalOptions::default()), Method::SoleOp],
         level: Level::Full,
         vary: VaryOptions::default(),
+        measure: None,
         evaluation: 2,
     };
     build(&mut store, source, &options, &Silent, |_| {}).unwrap();

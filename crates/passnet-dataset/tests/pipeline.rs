@@ -40,6 +40,7 @@ fn options(count: usize) -> BuildOptions<'static> {
         methods: vec![Method::Typical(TypicalOptions::default()), Method::SoleOp],
         level: Level::Full,
         vary: VaryOptions::default(),
+        measure: None,
         evaluation: 2,
     }
 }
@@ -142,7 +143,7 @@ fn imported(source: &Path, path: &Path) -> Store {
 fn pieces_carry_types_and_places_and_equal_ones_collapse() {
     let (source, out) = (corpus(), TempDir::new().unwrap());
     let mut store = imported(source.path(), &out.path().join("store"));
-    let report = decompose(&mut store, &Method::SoleOp, workers(2), &Silent).unwrap();
+    let report = decompose(&mut store, &Method::SoleOp, None, workers(2), &Silent).unwrap();
     assert_eq!(report.stage.refused, 0, "{:?}", report.stage.reasons);
     // Blocks of one model are alike: all but the first are repeats.
     let ops: u64 = [2, 3, 4].iter().map(|depth| 3 * 7 * depth).sum::<u64>() + 7 * 2;
@@ -276,11 +277,11 @@ fn tasks_are_written_as_folders_that_find_their_graphs() {
 fn no_variant_has_more_elements_than_allowed() {
     let (source, out) = (corpus(), TempDir::new().unwrap());
     let mut store = imported(source.path(), &out.path().join("store"));
-    decompose(&mut store, &Method::SoleOp, workers(2), &Silent).unwrap();
+    decompose(&mut store, &Method::SoleOp, None, workers(2), &Silent).unwrap();
     let most = 100;
     let options =
         VaryOptions { kinds: vec![Kind::SoleOp], max_elements: most, ..VaryOptions::default() };
-    let report = vary(&mut store, &options, workers(2), &Silent).unwrap();
+    let report = vary(&mut store, &options, None, workers(2), &Silent).unwrap();
     let refused: Vec<&str> =
         report.reasons.values().map(|reason| reason.example.reason.as_str()).collect();
     assert!(

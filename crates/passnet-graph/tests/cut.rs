@@ -3,6 +3,8 @@
 use passnet_graph::cut::{CutError, cut};
 use passnet_graph::infer::infer_folder;
 use passnet_graph::print::print_model;
+use passnet_graph::read::{Constraints, ShapeDim};
+use passnet_graph::resize::{Generalised, inherited_symbols, with_sizes};
 use passnet_graph::{DType, FileName, GraphFiles, GraphFolder, TensorMeta, identify, print, read};
 use std::ops::Range;
 
@@ -142,4 +144,57 @@ fn what_cannot_stand_alone_is_refused_with_the_reason() {
     assert_eq!(refused(6..7), CutError::Region { name: "d".into() });
     assert_eq!(refused(4..5), CutError::Region { name: "c".into() });
     assert!(piece(&graph, 4..9).is_ok());
+}
+
+/// A picture of 16 by 16 in patches of 4, and a class token before them: the piece sees 17 tokens, whatever they come from.
+#[test]
+fn a_piece_inherits_the_symbols_of_its_model() {
+    let mut graph = folder(
+        &[("x", &[1, 3, 16, 16]), ("L_self_patch_", &[8, 3, 4, 4]), ("L_self_token_", &[1, 1, 8])],
+        "a = torch.conv2d(x, L_self_patch_, None, (4, 4), (0, 0), (1, 1), 1)
+         b = a.flatten(2)
+         c = b.transpose(1, 2)
+         d = L_self_token_.expand(1, -1, -1)
+         e = torch.cat((d, c), dim=1)
+         f = e.view(1, 17, 2, 4)
+         g = f.relu()
+         h = g.reshape(1, 17, 8)
+         i = h + e
+         return (i,)",
+    );
+    let types = infer_folder(&graph);
+    assert!(types.failures.is_empty(), "{:?}", types.failures);
+    let size = |size| ShapeDim::Size(size);
+    let symbol = |name: &str| ShapeDim::Symbol(name.into());
+    graph.constraints = Constraints {
+        symbols: vec![("B".into(), 1), ("H".into(), 16)],
+        input_shapes: vec![("x".into(), vec![symbol("B"), size(3), symbol("H"), size(16)])],
+    };
+    let model = Generalised::new(&graph);
+    let of = |range: Range<usize>| {
+        let piece = cut(&graph, &types, range).expect("a piece");
+        let constraints = inherited_symbols(&model, &piece.inputs, &piece.folder);
+        (piece.folder, constraints)
+    };
+    let (piece, found) = of(5..9);
+    assert_eq!(found.symbols, [("S0".to_string(), 1), ("S1".to_string(), 17)]);
+    assert_eq!(found.input_shapes, [("in_0".into(), vec![symbol("S0"), symbol("S1"), size(8)])]);
+    // They bind: the sizes in the code follow.
+    let symbolic = GraphFolder { constraints: found, ..piece };
+    let sizes = vec![("S0".to_string(), 3), ("S1".to_string(), 5)];
+    let (other, _) = with_sizes(&symbolic, &Generalised::new(&symbolic), &sizes).unwrap();
+    assert!(print_model(&other.graph).contains("view(3, 5, 2, 4)"));
+
+    // Two arguments with one size share its symbol; the head count of the other argument stays as it is.
+    let (_, found) = of(7..9);
+    let shapes: Vec<_> = found.input_shapes.iter().map(|(_, shape)| shape.clone()).collect();
+    let tokens = vec![symbol("S0"), symbol("S1"), size(8)];
+    assert_eq!(shapes, [vec![symbol("S0"), symbol("S1"), size(2), size(4)], tokens]);
+
+    // Without symbols of the model there are none.
+    graph.constraints = Constraints::default();
+    let model = Generalised::new(&graph);
+    let piece = cut(&graph, &types, 5..9).expect("a piece");
+    let found = inherited_symbols(&model, &piece.inputs, &piece.folder);
+    assert_eq!(found, Constraints::default());
 }

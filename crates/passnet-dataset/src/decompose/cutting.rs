@@ -7,12 +7,14 @@ use crate::stage::Product;
 use crate::store::{Kind, Provenance};
 use passnet_graph::cut::cut_with;
 use passnet_graph::infer::{Inference, infer_folder};
-use passnet_graph::read::GraphFolder;
-use passnet_graph::{Digest, identify, stats};
+use passnet_graph::read::{Constraints, GraphFolder};
+use passnet_graph::resize::{Generalised, find_symbols, inherited_symbols};
+use passnet_graph::stats::Stats;
+use passnet_graph::{Digest, identify};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Cuts all `ranges` out of the model at `path`. Pieces that are equal, shapes and dtypes included, are made once and
+/// Cuts all `ranges` out of the model at `path`; arguments that are intermediates of it are described by `statistics`. Pieces that are equal, shapes and dtypes included, are made once and
 /// remember all their places.
 pub fn cut_ranges(
     path: &str,
@@ -20,13 +22,14 @@ pub fn cut_ranges(
     types: &Inference,
     kind: Kind,
     ranges: &[Range<usize>],
+    statistics: &Stats,
 ) -> Product {
     let mut product = Product::default();
     let mut pieces = Vec::new();
     let mut known: BTreeMap<Digest, usize> = BTreeMap::new();
-    let statistics = stats::propagate(folder, types);
+    let sizes = variable_sizes(&mut folder.clone(), types);
     for (number, range) in ranges.iter().enumerate() {
-        let mut piece = match cut_with(folder, types, &statistics, range.clone()) {
+        let mut piece = match cut_with(folder, types, statistics, range.clone()) {
             Ok(piece) => piece,
             Err(error) => {
                 product.refuse(format!("{path} {}..{}", range.start, range.end), error);
@@ -35,6 +38,7 @@ pub fn cut_ranges(
         };
         let piece_types = infer_folder(&piece.folder);
         legalise(&mut piece.folder, &piece_types);
+        piece.folder.constraints = inherited_symbols(&sizes, &piece.inputs, &piece.folder);
         let graph = &piece.folder.graph;
         let needed = graph.needed().into_iter().filter(|id| graph.call(*id).is_some()).count();
         if kind == Kind::Fusible && needed < 2 {
@@ -71,6 +75,16 @@ pub fn cut_ranges(
         product.entries.push(made.into_entry());
     }
     product
+}
+
+/// The sizes of a model as expressions over the symbols that it has or that are found; a model that does not fit together
+/// has none.
+pub fn variable_sizes(folder: &mut GraphFolder, types: &Inference) -> Generalised {
+    folder.constraints = match types.failures.is_empty() {
+        true => find_symbols(folder),
+        false => Constraints::default(),
+    };
+    Generalised::new(folder)
 }
 
 /// Positions in graphs fit 32 bits: the reader's limits are far below.
@@ -115,7 +129,8 @@ class GraphModule(torch.nn.Module):
             .with(FileName::WeightMeta, meta("x", "[4, 8]") + &meta("w", "[8, 8]"));
         let folder = read_folder(&files).unwrap();
         let types = infer_folder(&folder);
-        let cut = |kind| cut_ranges("model", &folder, &types, kind, &[0..2, 0..3]);
+        let statistics = passnet_graph::stats::propagate(&folder, &types);
+        let cut = |kind| cut_ranges("model", &folder, &types, kind, &[0..2, 0..3], &statistics);
         let fusible = cut(Kind::Fusible);
         assert_eq!((fusible.entries.len(), fusible.refusals.len()), (1, 1));
         assert!(fusible.refusals[0].reason.contains("nothing to fuse"), "{:?}", fusible.refusals);

@@ -5,6 +5,7 @@ use super::kernels::{Counts, DecomposeError, recorded_ranges};
 use super::plateau::KernelCounts;
 use super::sole_op::sole_op_ranges;
 use super::typical::{Fold, TypicalOptions, typical_pieces};
+use crate::measure::{self, Measure};
 use crate::stage::{self, Job, Product, StageReport};
 use crate::store::{Kind, Record, Store, StoreError};
 use passnet_graph::GraphFiles;
@@ -51,10 +52,12 @@ enum Ranges {
     Counted,
 }
 
-/// Cuts every whole model of the store. Models that were cut before in the same way are passed over.
+/// Cuts every whole model of the store. Models that were cut before in the same way are passed over. What a piece is
+/// given is described by statistics that are derived, or measured where that is asked for.
 pub fn decompose(
     store: &mut Store,
     method: &Method<'_>,
+    measure: Option<Measure<'_>>,
     workers: NonZeroUsize,
     progress: &dyn Progress,
 ) -> Result<DecomposeReport, DecomposeError> {
@@ -92,8 +95,14 @@ pub fn decompose(
         .sum();
     let kind = method.kind();
     let name = format!("decompose {kind}");
+    let stamp = measure::stamp(measure);
+    let stamped = |mut job: Job<Ranges>| {
+        job.settings.push_str(&stamp);
+        job
+    };
+    let jobs = jobs.into_iter().map(stamped).collect();
     report.stage = stage::run(store, &name, jobs, workers, progress, |files, job| {
-        cut_model(files, kind, &job.task, method)
+        cut_model(files, &job.task, method, measure)
     })?;
     Ok(report)
 }
@@ -114,7 +123,12 @@ fn jobs(
     models.into_iter().map(job).collect()
 }
 
-fn cut_model(files: &GraphFiles, kind: Kind, ranges: &Ranges, method: &Method<'_>) -> Product {
+fn cut_model(
+    files: &GraphFiles,
+    ranges: &Ranges,
+    method: &Method<'_>,
+    measure: Option<Measure<'_>>,
+) -> Product {
     let mut product = Product::default();
     let folder = match read_folder(files) {
         Ok(folder) => folder,
@@ -135,7 +149,11 @@ fn cut_model(files: &GraphFiles, kind: Kind, ranges: &Ranges, method: &Method<'_
         }
         _ => sole_op_ranges(folder.graph.op_count()).collect(),
     };
-    cut_ranges(&files.path, &folder, &types, kind, &ranges)
+    let seen = measure::seen(measure, files, &folder, &mut product);
+    let statistics = measure::statistics(&folder, &types, &seen);
+    let mut cut = cut_ranges(&files.path, &folder, &types, method.kind(), &ranges, &statistics);
+    cut.refusals.append(&mut product.refusals);
+    cut
 }
 
 /// The op names of all models, one number for each distinct name, and the models that could be read.

@@ -52,7 +52,10 @@ impl Table {
     }
 
     /// Writes rows: `fill` gives every column, in the order of the fields.
-    pub fn group(&mut self, fill: impl FnOnce(&mut RowGroup<'_>) -> io::Result<()>) -> io::Result<()> {
+    pub fn group(
+        &mut self,
+        fill: impl FnOnce(&mut RowGroup<'_>) -> io::Result<()>,
+    ) -> io::Result<()> {
         let mut group = RowGroup { table: self, chunks: Vec::new(), rows: None, bytes: 0 };
         fill(&mut group)?;
         let RowGroup { chunks, rows, bytes, .. } = group;

@@ -7,16 +7,19 @@
 use super::dtypes::convert;
 use super::reify::{VARIANTS, reify};
 use super::roles::Domain;
+use crate::decompose::cutting::variable_sizes;
 use crate::describe::Made;
 use crate::layout::{self, ORIGINAL_SHAPE};
 use crate::legal::legalise;
+use crate::measure::{self, Measure};
 use crate::stage::{self, Job, Product, StageReport};
 use crate::store::{Kind, Provenance, Record, Store, StoreError, Variant};
 use passnet_graph::cut::cut_with;
 use passnet_graph::infer::{Inference, infer_folder};
 use passnet_graph::read::{GraphFolder, read_folder};
-use passnet_graph::resize::{Generalised, find_symbols, with_sizes};
-use passnet_graph::{DType, Digest, GraphFiles, identify, stats};
+use passnet_graph::resize::{Generalised, inherited_symbols, with_sizes};
+use passnet_graph::stats::Seen;
+use passnet_graph::{DType, Digest, GraphFiles, identify};
 use passnet_work::progress::Progress;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -53,10 +56,12 @@ struct Wanted {
     range: Range<usize>,
 }
 
-/// Makes variants of all unvaried pieces of the store.
+/// Makes variants of all unvaried pieces of the store. Measured statistics are those of the model in its own sizes: mean and
+/// spread of an intermediate hardly depend on how many elements it has.
 pub fn vary(
     store: &mut Store,
     options: &VaryOptions,
+    measure: Option<Measure<'_>>,
     workers: NonZeroUsize,
     progress: &dyn Progress,
 ) -> Result<StageReport, StoreError> {
@@ -74,11 +79,12 @@ pub fn vary(
         let Some(record) = store.get(&model)? else { continue };
         let names: Vec<&str> = pieces.iter().map(|piece| piece.name.as_str()).collect();
         let settings =
-            format!("{names:?} {} {:?} {}", options.shapes, options.dtypes, options.max_elements);
+            format!("{names:?} {} {:?} {}", options.shapes, options.dtypes, options.max_elements)
+                + &measure::stamp(measure);
         jobs.push(Job { record, task: pieces, settings });
     }
     stage::run(store, "vary", jobs, workers, progress, |files, job| {
-        vary_model(files, &job.task, options)
+        vary_model(files, &job.task, options, measure)
     })
 }
 
@@ -97,7 +103,12 @@ fn wanted(record: &Record) -> Option<(String, Wanted)> {
     Some((place.parent.clone(), wanted))
 }
 
-fn vary_model(files: &GraphFiles, pieces: &[Wanted], options: &VaryOptions) -> Product {
+fn vary_model(
+    files: &GraphFiles,
+    pieces: &[Wanted],
+    options: &VaryOptions,
+    measure: Option<Measure<'_>>,
+) -> Product {
     let mut product = Product::default();
     let mut folder = match read_folder(files) {
         Ok(folder) => folder,
@@ -106,9 +117,12 @@ fn vary_model(files: &GraphFiles, pieces: &[Wanted], options: &VaryOptions) -> P
             return product;
         }
     };
-    let mut maker = Maker { path: &files.path, pieces, options, product, seen: BTreeMap::new() };
+    let measured = measure::seen(measure, files, &folder, &mut product);
+    let seen = BTreeMap::new();
+    let mut maker = Maker { path: &files.path, pieces, options, measured, product, seen };
     let types = infer_folder(&folder);
-    maker.pieces_of(&folder, &types, ORIGINAL_SHAPE);
+    let sizes = variable_sizes(&mut folder, &types);
+    maker.pieces_of(&folder, &types, &sizes, ORIGINAL_SHAPE);
     let any_shapes = pieces.iter().any(|piece| piece.kind != Kind::SoleOp);
     if options.shapes && any_shapes {
         match types.failures.first() {
@@ -119,7 +133,7 @@ fn vary_model(files: &GraphFiles, pieces: &[Wanted], options: &VaryOptions) -> P
                     failure.name, failure.message
                 ),
             ),
-            None => maker.shape_variants(&mut folder),
+            None => maker.shape_variants(&folder, &sizes),
         }
     }
     maker.product
@@ -129,24 +143,24 @@ struct Maker<'a> {
     path: &'a str,
     pieces: &'a [Wanted],
     options: &'a VaryOptions,
+    /// What a run of the model showed.
+    measured: Vec<Seen>,
     product: Product,
     /// For each piece, what was made of it so far.
     seen: BTreeMap<usize, BTreeSet<Digest>>,
 }
 
 impl Maker<'_> {
-    fn shape_variants(&mut self, folder: &mut GraphFolder) {
-        folder.constraints = find_symbols(folder);
+    fn shape_variants(&mut self, folder: &GraphFolder, sizes: &Generalised) {
         let tag = folder.info.get("heuristic_tag").and_then(|tag| tag.as_str());
         let domain = Domain::of(layout::family_of(self.path), tag);
         let reified = match reify(&folder.constraints, domain, self.options.max_elements) {
             Ok(reified) => reified,
             Err(why) => return self.product.refuse(format!("{} shapes", self.path), why),
         };
-        let generalised = Generalised::new(folder);
         for (index, values) in (0..VARIANTS as u32).zip(&reified.variants) {
-            match with_sizes(folder, &generalised, values) {
-                Ok((variant, types)) => self.pieces_of(&variant, &types, index),
+            match with_sizes(folder, sizes, values) {
+                Ok((variant, types)) => self.pieces_of(&variant, &types, sizes, index),
                 Err(why) => {
                     self.product.refuse(format!("{} shape {index}", self.path), why);
                 }
@@ -155,22 +169,30 @@ impl Maker<'_> {
     }
 
     /// Cuts all pieces out of one shape variant of the model and makes all dtypes of them.
-    fn pieces_of(&mut self, folder: &GraphFolder, types: &Inference, shape_index: u32) {
-        let statistics = stats::propagate(folder, types);
+    fn pieces_of(
+        &mut self,
+        folder: &GraphFolder,
+        types: &Inference,
+        sizes: &Generalised,
+        shape_index: u32,
+    ) {
+        let statistics = measure::statistics(folder, types, &self.measured);
         for (number, wanted) in self.pieces.iter().enumerate() {
             if shape_index != ORIGINAL_SHAPE && wanted.kind == Kind::SoleOp {
                 continue;
             }
             let what = || format!("{} shape {shape_index}", wanted.name);
             let mut piece = match cut_with(folder, types, &statistics, wanted.range.clone()) {
-                Ok(piece) => piece.folder,
+                Ok(piece) => piece,
                 Err(why) => {
                     self.product.refuse(what(), why);
                     continue;
                 }
             };
-            let piece_types = infer_folder(&piece);
-            legalise(&mut piece, &piece_types);
+            let piece_types = infer_folder(&piece.folder);
+            legalise(&mut piece.folder, &piece_types);
+            let constraints = inherited_symbols(sizes, &piece.inputs, &piece.folder);
+            let piece = GraphFolder { constraints, ..piece.folder };
             let original = Variant { dtype: layout::ORIGINAL_DTYPE.into(), shape_index };
             if !self.add(number, &piece, original) {
                 // Sizes do not reach this piece, so its dtypes are made already.

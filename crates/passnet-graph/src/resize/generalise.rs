@@ -19,6 +19,8 @@ use std::collections::BTreeMap;
 pub struct Generalised {
     /// For every literal size, in order of calls and of sizes in a call, what it stands for.
     sizes: Vec<Dim>,
+    /// What is known of every node of the graph, in its order.
+    values: Vec<Value>,
 }
 
 impl Generalised {
@@ -49,7 +51,23 @@ impl Generalised {
             _ => None,
         };
         let sizes = template.literals.iter().enumerate();
-        Self { sizes: sizes.map(|(i, v)| size(i).unwrap_or(Dim::fixed(*v))).collect() }
+        let sizes = sizes.map(|(i, v)| size(i).unwrap_or(Dim::fixed(*v))).collect();
+        let mut values = inference.values;
+        let behind = (template.first_size + template.literals.len()).min(values.len());
+        values.drain(template.first_size.min(behind)..behind);
+        Self { sizes, values }
+    }
+
+    /// The sizes of a tensor that a node is, or that is an element of it, of this rank; as expressions over the symbols.
+    pub(super) fn shape(&self, node: NodeId, rank: usize) -> Option<&[Dim]> {
+        fn find(value: &Value, rank: usize) -> Option<&[Dim]> {
+            match value {
+                Value::Tensor(tensor) => (tensor.shape.len() == rank).then_some(&tensor.shape[..]),
+                Value::Sequence(items) => items.iter().find_map(|item| find(item, rank)),
+                _ => None,
+            }
+        }
+        find(self.values.get(node.index())?, rank)
     }
 
     /// The graph for given values of the symbols; `None` when a size cannot be computed.

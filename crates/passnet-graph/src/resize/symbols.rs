@@ -2,10 +2,10 @@
 //! be one larger.
 
 use super::{Assignment, Generalised};
-use crate::NodeKind;
 use crate::graph::Annotation;
-use crate::infer::{Failure, infer_folder};
+use crate::infer::{Dim, Failure, infer_folder};
 use crate::read::{Constraints, GraphFolder, Number, ShapeDim, TensorMeta};
+use crate::{NodeId, NodeKind};
 
 /// Different sizes that are tried; inputs of one graph have fewer.
 const MAX_TRIES: usize = 12;
@@ -21,16 +21,7 @@ pub fn find_symbols(folder: &GraphFolder) -> Constraints {
     if records_symbols(&folder.constraints) {
         return folder.constraints.clone();
     }
-    let mut found = Constraints {
-        symbols: Vec::new(),
-        input_shapes: folder
-            .metas
-            .iter()
-            .map(|meta| {
-                (meta.name.clone(), meta.shape.iter().map(|s| ShapeDim::Size(*s)).collect())
-            })
-            .collect(),
-    };
+    let mut found = fixed(folder);
     let mut tried: Vec<i64> = Vec::new();
     for (index, meta) in folder.metas.iter().enumerate() {
         if !is_data(folder, index) {
@@ -49,6 +40,54 @@ pub fn find_symbols(folder: &GraphFolder) -> Constraints {
         }
     }
     found
+}
+
+/// The symbols of a piece that was cut out of a model: dimensions of its inputs that follow the model's symbols. Dimensions
+/// that are one expression there are one symbol here. A dimension that cannot be one larger by itself, because another one
+/// depends on it, keeps its size. `parents` are the nodes of the model that the arguments of the piece stand for.
+pub fn inherited_symbols(
+    model: &Generalised,
+    parents: &[NodeId],
+    piece: &GraphFolder,
+) -> Constraints {
+    let mut groups: Vec<(&Dim, Vec<(usize, usize)>)> = Vec::new();
+    for (argument, (meta, parent)) in piece.metas.iter().zip(parents).enumerate() {
+        let shape = model.shape(*parent, meta.shape.len()).unwrap_or_default();
+        for (axis, dim) in shape.iter().enumerate().filter(|(_, dim)| dim.is_symbolic()) {
+            match groups.iter_mut().find(|(known, _)| known.is_identical(dim)) {
+                Some((_, places)) => places.push((argument, axis)),
+                None => groups.push((dim, vec![(argument, axis)])),
+            }
+        }
+    }
+    let mut found = fixed(piece);
+    for (_, places) in groups.iter().take(MAX_TRIES) {
+        let mut sizes = places.iter().map(|(argument, axis)| piece.metas[*argument].shape[*axis]);
+        let Some(size) = sizes.next().filter(|size| *size > 0) else { continue };
+        if !sizes.all(|other| other == size) {
+            continue;
+        }
+        let mut candidate = found.clone();
+        let name = format!("S{}", candidate.symbols.len());
+        for (argument, axis) in places {
+            candidate.input_shapes[*argument].1[*axis] = ShapeDim::Symbol(name.clone());
+        }
+        candidate.symbols.push((name, size));
+        if follows(piece, &candidate, size) {
+            found = candidate;
+        }
+    }
+    match found.symbols.is_empty() {
+        true => Constraints::default(),
+        false => found,
+    }
+}
+
+/// Every dimension with the size that is recorded for it.
+fn fixed(folder: &GraphFolder) -> Constraints {
+    let shape = |meta: &TensorMeta| meta.shape.iter().map(|size| ShapeDim::Size(*size)).collect();
+    let shapes = folder.metas.iter().map(|meta| (meta.name.clone(), shape(meta)));
+    Constraints { symbols: Vec::new(), input_shapes: shapes.collect() }
 }
 
 /// Whether an argument is data, not a weight.

@@ -1,4 +1,4 @@
-//! Mean, spread and bounds of every intermediate, without running the graph.
+//! Mean, spread and bounds of every intermediate, without running the graph, or as a run showed them.
 //!
 //! Pieces cut out of a graph need plausible inputs: floats of the right size, indices that are legal. Both follow
 //! from what is recorded about the graph's own inputs, one rule per family of operations (`rules`).
@@ -13,10 +13,10 @@ pub use stat::Stat;
 
 use crate::dtype::{DType, Kind};
 use crate::graph::effects::Effects;
-use crate::graph::{NodeId, NodeKind};
+use crate::graph::{Graph, NodeId, NodeKind};
 use crate::infer::{Inference, Scalar, Value};
 use crate::read::{GraphFolder, TensorMeta};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The share of the recorded spread that a replayed input has: the reference draws `0.2 * std` around the mean.
 pub const REPLAYED_SPREAD: f64 = 0.2;
@@ -37,6 +37,15 @@ pub struct Stats {
     values: Vec<Known>,
 }
 
+/// What a run of a graph showed of one tensor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen {
+    pub node: NodeId,
+    /// Where the tensor is inside a tuple.
+    pub path: Vec<usize>,
+    pub stat: Stat,
+}
+
 impl Stats {
     /// What is known of a tensor.
     pub fn of(&self, id: NodeId) -> Option<Stat> {
@@ -50,6 +59,48 @@ impl Stats {
             (Known::Each(items), [index, ..]) => items.get(*index).copied().flatten(),
             (Known::Each(items), []) => items.first().copied().flatten(),
             (Known::Nothing, _) => None,
+        }
+    }
+
+    /// Mean and spread as a run showed them, in place of those that were derived. Bounds stay those that always hold; the
+    /// extremes of one run are none, except for integers of which nothing else is known. Memory that is written to later
+    /// is not what the run saw, so what is derived stays.
+    pub fn measured(&mut self, graph: &Graph, types: &Inference, seen: &[Seen]) {
+        let effects = Effects::of(graph);
+        let nodes = || (0..graph.nodes().len()).map(NodeId::new);
+        let written: FxHashSet<NodeId> = nodes().flat_map(|id| effects.writes(id)).collect();
+        for one in seen.iter().filter(|one| !written.contains(&effects.root(one.node))) {
+            let (Some(known), Some(value)) =
+                (self.values.get_mut(one.node.index()), types.values.get(one.node.index()))
+            else {
+                continue;
+            };
+            match (value, &one.path[..]) {
+                (Value::Tensor(tensor), []) => {
+                    let derived = match known {
+                        Known::One(stat) => Some(*stat),
+                        _ => None,
+                    };
+                    if let Some(stat) = one.stat.within_bounds_of(derived, tensor.dtype) {
+                        *known = Known::One(stat);
+                    }
+                }
+                (Value::Sequence(items), [index]) => {
+                    let Some(Value::Tensor(tensor)) = items.get(*index) else { continue };
+                    let mut each = match known {
+                        Known::Each(stats) => stats.clone(),
+                        Known::One(stat) => vec![Some(*stat); items.len()],
+                        Known::Nothing => vec![None; items.len()],
+                    };
+                    if let Some(place) = each.get_mut(*index)
+                        && let Some(stat) = one.stat.within_bounds_of(*place, tensor.dtype)
+                    {
+                        *place = Some(stat);
+                        *known = Known::Each(each);
+                    }
+                }
+                _ => {}
+            }
         }
     }
 

@@ -70,6 +70,17 @@ impl Stat {
         usable.then(|| Stat { mean: self.mean.clamp(self.min, self.max), ..self })
     }
 
+    /// What a run showed, with the bounds that were derived; its own where an integer has none.
+    pub(super) fn within_bounds_of(self, derived: Option<Self>, dtype: DType) -> Option<Self> {
+        let unknown = Stat::normal(0.0, 0.0);
+        let Stat { min, max, .. } = derived.unwrap_or(unknown);
+        let (min, max) = match dtype.kind() {
+            Kind::Integer if !min.is_finite() || !max.is_finite() => (self.min, self.max),
+            _ => (min, max),
+        };
+        Stat { mean: self.mean, std: self.std, min, max }.checked()
+    }
+
     /// The same elements, clamped.
     #[must_use]
     pub fn within(self, min: f64, max: f64) -> Self {

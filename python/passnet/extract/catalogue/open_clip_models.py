@@ -1,6 +1,6 @@
 """open_clip: the vision and the text tower of every configuration that the package has.
 
-A tower that several configurations share is one model, the first of them. Text towers that are models of the hub are left
+A tower that several configurations share is one model, named by the shortest of their names. Text towers that are models of the hub are left
 out: their sizes are not in the package.
 """
 
@@ -22,7 +22,7 @@ def entries() -> list[Entry]:
     import open_clip
 
     found: dict[str, Entry] = {}
-    for name in open_clip.list_models():
+    for name in sorted(open_clip.list_models(), key=lambda name: (len(name), name)):
         config = open_clip.get_model_config(name)
         for tower in ("vision", "text"):
             part = config[f"{tower}_cfg"]

@@ -1,7 +1,7 @@
 //! Lines for verl as the table that its recipes name: columns as its own preprocessing writes them.
 
 use crate::error::CommandError;
-use passnet_dataset::parquet::{Field, Group, Table, Type};
+use passnet_dataset::parquet::{Field, RowGroup, Table, Type};
 use serde_json::Value;
 use std::io;
 use std::path::Path;
@@ -35,15 +35,15 @@ pub(super) fn write(path: &Path, lines: &[Value]) -> Result<(), CommandError> {
     written.map_err(|error| CommandError::input(format!("{}: {error}", path.display())))
 }
 
-fn write_rows(group: &mut Group<'_>, rows: &[Value]) -> io::Result<()> {
-    let text = |group: &mut Group<'_>, place: &str| {
+fn write_rows(group: &mut RowGroup<'_>, rows: &[Value]) -> io::Result<()> {
+    let text = |group: &mut RowGroup<'_>, place: &str| {
         group.texts(rows.iter().map(|row| row.pointer(place).and_then(Value::as_str).unwrap_or("")))
     };
-    let number = |group: &mut Group<'_>, place: &str| {
+    let number = |group: &mut RowGroup<'_>, place: &str| {
         group
             .numbers(rows.iter().map(|row| row.pointer(place).and_then(Value::as_i64).unwrap_or(0)))
     };
-    let messages = |group: &mut Group<'_>, field: &str| {
+    let messages = |group: &mut RowGroup<'_>, field: &str| {
         group.lists(rows.iter().map(|row| {
             let messages = row["prompt"].as_array().map(Vec::as_slice).unwrap_or_default();
             messages.iter().map(|message| message[field].as_str().unwrap_or(""))

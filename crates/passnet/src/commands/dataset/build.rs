@@ -2,6 +2,7 @@
 
 use super::build_report::{self, Models};
 use super::decompose::{self, PieceArg};
+use super::measure::MeasureArgs;
 use super::{Workers, import, sorted_reasons, split, stage_json, vary};
 use crate::commands::extract::{self, CaptureArgs, Catalogue};
 use crate::error::{CommandError, Outcome};
@@ -10,6 +11,7 @@ use crate::progress::Bar;
 use clap::Args;
 use passnet_bench::shard::Shard;
 use passnet_dataset::decompose::run::Method;
+use passnet_dataset::estimate::Estimate;
 use passnet_dataset::pipeline::{BuildOptions, Step, StepResult, build};
 use passnet_dataset::source::{self, Limits};
 use passnet_dataset::stage::StageReport;
@@ -17,6 +19,7 @@ use passnet_dataset::stats::stats;
 use passnet_dataset::store::{Kind, Store};
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use std::time::Instant;
 
 #[derive(Debug, Args)]
 pub struct BuildArgs {
@@ -57,6 +60,9 @@ pub struct BuildArgs {
     #[command(flatten)]
     variants: vary::VariantChoice,
 
+    #[command(flatten)]
+    measure: MeasureArgs,
+
     /// Evaluation tasks of each kind
     #[arg(long, default_value_t = 200, value_name = "N")]
     evaluation: usize,
@@ -69,21 +75,36 @@ pub fn run(args: BuildArgs, output: &mut Output) -> Result<Outcome, CommandError
     let workers = args.workers.count();
     let methods =
         args.kind.iter().map(|kind| args.choice.method(*kind)).collect::<Result<Vec<_>, _>>()?;
-    let options = BuildOptions {
-        workers,
-        methods,
-        level: args.level.into(),
-        vary: args.variants.options(Vec::new()),
-        evaluation: args.evaluation,
-    };
     let models = capture_models(&args)?;
     if let Some(shard) = args.capture.shard {
         return captured_part(shard, &args, models.as_ref(), output);
     }
-    let source = source::open(&models_of(&args)?, Limits::default())?;
+    let from = models_of(&args)?;
+    let mut estimate = Estimate::of_source(&from, workers)?;
+    warn(&expectation(&estimate));
+    let source = source::open(&from, Limits::default())?;
     let mut store = Store::open_for_writing(&args.store, workers)?;
-    let steps = build(&mut store, source, &options, &Bar::new(), |step| {
-        warn(&format!("{}: {}", step.name, summary(&step.result)));
+    let kinds: Vec<Kind> = methods.iter().map(Method::kind).collect();
+    let began = Instant::now();
+    let steps = args.measure.with(|measure| {
+        let options = BuildOptions {
+            workers,
+            methods,
+            level: args.level.into(),
+            vary: args.variants.options(Vec::new()),
+            measure,
+            evaluation: args.evaluation,
+        };
+        build(&mut store, source, &options, &Bar::new(), |step| {
+            if let StepResult::Import(report) = &step.result {
+                // Now they are counted.
+                let models = report.added + report.replaced + report.skipped;
+                estimate = Estimate::of_models(models, workers);
+            }
+            let time = (began.elapsed().as_secs_f64(), estimate.seconds);
+            let result = summary(&step.result);
+            warn(&format!("{}: {result} ({:.0} s of about {:.0})", step.name, time.0, time.1));
+        })
     })?;
     for step in &steps {
         if let StepResult::Split(reports) = &step.result {
@@ -91,8 +112,7 @@ pub fn run(args: BuildArgs, output: &mut Output) -> Result<Outcome, CommandError
         }
     }
     if let Some(path) = &args.report {
-        let kinds: Vec<Kind> =
-            std::iter::once(Kind::Full).chain(options.methods.iter().map(Method::kind)).collect();
+        let kinds: Vec<Kind> = std::iter::once(Kind::Full).chain(kinds).collect();
         let stats = stats(&store, &kinds, workers, &Bar::new())?;
         let built: Vec<(String, f64, String)> = steps
             .iter()
@@ -108,6 +128,17 @@ pub fn run(args: BuildArgs, output: &mut Output) -> Result<Outcome, CommandError
     }
     let failed = |step: &Step| matches!(&step.result, StepResult::Import(r) if r.failed > 0);
     Ok(Outcome::failed_if(steps.iter().any(failed)))
+}
+
+/// What a build will take, for people.
+fn expectation(estimate: &Estimate) -> String {
+    format!(
+        "about {} models, which become {} graphs in about {:.0} s, and a store of about {:.0} MB",
+        estimate.models,
+        estimate.graphs,
+        estimate.seconds,
+        (estimate.store_bytes as f64 / 1e6).max(1.0),
+    )
 }
 
 /// Captures the models of the catalogue, where that was asked for, and sets those aside that break a constraint.

@@ -1,5 +1,6 @@
 //! `passnet dataset decompose`
 
+use super::measure::MeasureArgs;
 use super::{StoreArgs, show_stage, stage_json};
 use crate::error::{CommandError, Outcome};
 use crate::output::Output;
@@ -22,6 +23,9 @@ pub struct DecomposeArgs {
 
     #[command(flatten)]
     choice: PieceChoice,
+
+    #[command(flatten)]
+    measure: MeasureArgs,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -86,7 +90,10 @@ impl PieceChoice {
 pub fn run(args: DecomposeArgs, output: &mut Output) -> Result<Outcome, CommandError> {
     let method = args.choice.method(args.kind)?;
     let mut store = args.store.write()?;
-    let report = decompose(&mut store, &method, args.store.workers.count(), &Bar::new())?;
+    let workers = args.store.workers.count();
+    let report = args
+        .measure
+        .with(|measure| decompose(&mut store, &method, measure, workers, &Bar::new()))?;
     if output.is_json() {
         output.json(&to_json(&report))?;
         return Ok(Outcome::Done);

@@ -8,6 +8,7 @@ mod dedup;
 mod export;
 mod find;
 mod import;
+mod measure;
 mod running;
 mod sample;
 mod split;

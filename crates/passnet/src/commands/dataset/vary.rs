@@ -1,5 +1,6 @@
 //! `passnet dataset vary`
 
+use super::measure::MeasureArgs;
 use super::{KindArg, PIECES, StoreArgs, kinds, show_stage, stage_json};
 use crate::error::{CommandError, Outcome};
 use crate::output::Output;
@@ -20,6 +21,9 @@ pub struct VaryArgs {
 
     #[command(flatten)]
     choice: VariantChoice,
+
+    #[command(flatten)]
+    measure: MeasureArgs,
 }
 
 /// Which variants to make.
@@ -63,7 +67,9 @@ pub fn run(args: VaryArgs, output: &mut Output) -> Result<Outcome, CommandError>
     }
     let mut store = args.store.write()?;
     let options = args.choice.options(kinds(&args.kind, &PIECES));
-    let report = vary(&mut store, &options, args.store.workers.count(), &Bar::new())?;
+    let workers = args.store.workers.count();
+    let report =
+        args.measure.with(|measure| vary(&mut store, &options, measure, workers, &Bar::new()))?;
     if output.is_json() {
         output.json(&stage_json(&report))?;
     } else {

@@ -1,10 +1,12 @@
-//! Captured graphs read back: identified, and held against the constraints of the dataset.
+//! Captured graphs read back: identified, held against the constraints of the dataset, and told which of their sizes may vary.
 
 use crate::error::CommandError;
 use crate::paths::for_each_graph;
 use passnet_dataset::verify::verify_graph;
 use passnet_graph::check::check_folder;
-use passnet_graph::{GraphFiles, identify, read};
+use passnet_graph::print::print_constraints;
+use passnet_graph::resize::{find_symbols, records_symbols};
+use passnet_graph::{FileName, GraphFiles, identify, read};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -35,14 +37,21 @@ pub fn check(out: &Path) -> Result<Vec<Checked>, CommandError> {
     if !samples.is_dir() {
         return Ok(found);
     }
-    for_each_graph(
-        std::slice::from_ref(&samples),
-        look_at,
-        |path, (operations, identity, problem)| {
-            found.push(Checked { path: path.into(), operations, identity, problem });
-            Ok(())
-        },
-    )?;
+    for_each_graph(std::slice::from_ref(&samples), look_at, |path, look| {
+        if let Some(symbols) = look.symbols {
+            write_whole(
+                &Path::new(path).join(FileName::InputTensorConstraints.as_str()),
+                &symbols,
+            )?;
+        }
+        found.push(Checked {
+            path: path.into(),
+            operations: look.operations,
+            identity: look.identity,
+            problem: look.problem,
+        });
+        Ok(())
+    })?;
     for graph in &found {
         if let Some(problem) = &graph.problem {
             set_aside(out, &samples, &graph.path, problem)?;
@@ -62,10 +71,23 @@ pub fn refused(out: &Path) -> Result<BTreeMap<String, String>, CommandError> {
     Ok(text.split(|byte| *byte == b'\n').filter_map(line).collect())
 }
 
-fn look_at(files: &GraphFiles) -> (usize, Option<[String; 3]>, Option<String>) {
-    let folder = match read::read_folder(files) {
+/// What reading a graph tells.
+#[derive(Default)]
+struct Look {
+    operations: usize,
+    identity: Option<[String; 3]>,
+    problem: Option<String>,
+    /// The file that says which sizes may vary, where capture wrote none.
+    symbols: Option<String>,
+}
+
+fn look_at(files: &GraphFiles) -> Look {
+    let mut folder = match read::read_folder(files) {
         Ok(folder) => folder,
-        Err(errors) => return (0, None, errors.first().map(ToString::to_string)),
+        Err(errors) => {
+            let problem = errors.first().map(ToString::to_string);
+            return Look { problem, ..Look::default() };
+        }
     };
     let identity = identify(&folder.graph, &folder.metas);
     let digests = [identity.structure, identity.literals, identity.full];
@@ -74,7 +96,24 @@ fn look_at(files: &GraphFiles) -> (usize, Option<[String; 3]>, Option<String>) {
         let violations = verify_graph(files, None);
         violations.first().map(|v| format!("not {}: {}", v.constraint.as_str(), v.reason))
     });
-    (folder.graph.op_count(), Some(digests.map(|digest| digest.to_string())), problem)
+    let mut symbols = None;
+    if problem.is_none() && !records_symbols(&folder.constraints) {
+        folder.constraints = find_symbols(&folder);
+        symbols = Some(print_constraints(&folder.constraints)).filter(|text| !text.is_empty());
+    }
+    Look {
+        operations: folder.graph.op_count(),
+        identity: Some(digests.map(|digest| digest.to_string())),
+        problem,
+        symbols,
+    }
+}
+
+/// A file appears whole or not at all.
+fn write_whole(path: &Path, text: &str) -> Result<(), CommandError> {
+    let beside = path.with_extension("new");
+    fs::write(&beside, text)?;
+    Ok(fs::rename(beside, path)?)
 }
 
 fn set_aside(out: &Path, samples: &Path, path: &str, problem: &str) -> Result<(), CommandError> {
