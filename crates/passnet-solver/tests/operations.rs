@@ -61,6 +61,27 @@ const CASES: &[(&[&str], &[&str])] = &[
             "return (tmp_2,)",
         ],
     ),
+    // A fold of single elements gives them back.
+    (
+        &["x float32 [6, 5, 40]"],
+        &[
+            "tmp_0 = torch.nn.functional.softmax(x, dim=-1)",
+            "tmp_1 = tmp_0.unsqueeze(1)",
+            "tmp_2 = tmp_1.mean(dim=1)",
+            "return (tmp_2,)",
+        ],
+    ),
+    // The last of a row that is counted is a number.
+    (
+        &["x float32 [6, 12]"],
+        &[
+            "tmp_0 = torch.arange(1, 13, dtype=torch.float32, device=torch.device('cpu'))",
+            "tmp_1 = tmp_0[slice(-1, None, None)]",
+            "tmp_2 = tmp_1 + 1e-06",
+            "tmp_3 = x / tmp_2",
+            "return (tmp_3,)",
+        ],
+    ),
     // A view that lies as the kernel writes it, with what is computed from it.
     (
         &["x float32 [6, 40, 3]", "y float32 [6, 40, 3]"],
@@ -337,6 +358,14 @@ fn no_pass_reads_a_view_of_what_was_updated() {
             "tmp_0 = x",
             "tmp_1 = tmp_0.transpose(0, 1)",
             "tmp_2 = tmp_1 * 2.0",
+            "return (tmp_1, tmp_2)",
+        ],
+        // What is read under another name after the update.
+        vec![
+            "tmp_0 = x * 2.0",
+            "tmp_4 = x.add_(tmp_0)",
+            "tmp_1 = torch.nn.functional.dropout(x, 0.0, False, False)",
+            "tmp_2 = tmp_1.exp()",
             "return (tmp_1, tmp_2)",
         ],
         // Pieces of a list are views, too.

@@ -301,6 +301,7 @@ fn checked_piece(
             refuse!("the view `{}` would become a copy", graph.node(output).name);
         }
     }
+    check_updates(graph, members, is_free)?;
     let mut touched = inputs_of(graph, members).into_iter().chain(outputs);
     if let Some(id) = touched.find(|id| family.is_on_host(*id)) {
         refuse!("`{}` is made without a device, so on the CPU", graph.node(id).name);
@@ -321,16 +322,44 @@ fn is_small_and_unread(family: &GraphFamily, id: NodeId) -> bool {
     is_small && is_unread(family.graph(), id)
 }
 
+/// What the members update they read under one name: no pattern says in which order two names of one memory are read.
+fn check_updates(
+    graph: &Graph,
+    members: &BTreeSet<NodeId>,
+    is_free: &[bool],
+) -> Result<(), Refusal> {
+    let inputs = inputs_of(graph, members);
+    for id in members {
+        let Some(mut name) = updated(graph, *id) else { continue };
+        while members.contains(&name)
+            && let Some(before) = shown(graph, name, is_free)
+        {
+            name = before;
+        }
+        let root = viewed(graph, name, is_free);
+        let is_other = |input: &&NodeId| **input != name && viewed(graph, **input, is_free) == root;
+        if let Some(other) = inputs.iter().find(is_other) {
+            refuse!("`{}` is a view of what is updated", graph.node(*other).name);
+        }
+    }
+    Ok(())
+}
+
+/// What a node updates in place.
+fn updated(graph: &Graph, id: NodeId) -> Option<NodeId> {
+    graph.call(id)?.bind().ok()?.mutated()?.as_node()
+}
+
+/// What a node was before it was updated, or what a view shows.
+fn shown(graph: &Graph, id: NodeId, is_free: &[bool]) -> Option<NodeId> {
+    let source = || graph.call(id)?.args.first()?.as_node().filter(|_| is_free[id.index()]);
+    updated(graph, id).or_else(source)
+}
+
 /// What a view, or a view of a view, shows; what was updated is what it was before.
 fn viewed(graph: &Graph, id: NodeId, is_free: &[bool]) -> NodeId {
-    let updated = |id: NodeId| {
-        let bound = graph.call(id)?.bind().ok()?;
-        bound.mutated()?.as_node()
-    };
-    let shown =
-        |id: NodeId| graph.call(id)?.args.first()?.as_node().filter(|_| is_free[id.index()]);
     let mut root = id;
-    while let Some(source) = updated(root).or_else(|| shown(root)) {
+    while let Some(source) = shown(graph, root, is_free) {
         root = source;
     }
     root

@@ -4,7 +4,7 @@ use super::super::body::{Code, Guard, Kind, VarId};
 use super::super::index::Index;
 use super::super::{Refusal, Size, refuse};
 use super::{Lower, Wanted};
-use crate::expression::{A, B, Binary, C, Expr};
+use crate::expression::{A, B, Binary, C, Expr, Literal};
 use passnet_graph::Arg;
 use passnet_graph::ops::Op;
 
@@ -79,6 +79,9 @@ impl Lower<'_> {
 
     /// An index as a number.
     pub(super) fn place(&mut self, index: &Index) -> VarId {
+        if let Some(number) = index.constant.constant().filter(|_| index.terms.is_empty()) {
+            return self.number(Kind::Int, Literal::Int(number));
+        }
         let axes = self.axes_of(index);
         self.add(None, Kind::Int, Code::Place(index.clone()), axes)
     }

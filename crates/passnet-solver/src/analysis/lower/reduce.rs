@@ -16,6 +16,17 @@ impl Lower<'_> {
         let from = self.piece.shape(source)?;
         let dims = self.dims(bound, from.len())?;
         let keep = bound.flag("keepdim");
+        let is_single = dims.iter().all(|dim| from[*dim].constant() == Some(1));
+        let gives_it_back =
+            matches!(bound.op, Op::Sum | Op::Mean | Op::Amax | Op::Amin | Op::Max | Op::Min);
+        if is_single && gives_it_back {
+            let mut place = index.to_vec();
+            if !keep {
+                dims.iter().for_each(|dim| place.insert(*dim, self.zero()));
+            }
+            let only = self.pull(source, &place)?;
+            return Ok(self.cast(only, self.piece.kind(node)?));
+        }
         let place = self.place_in_source(index, &from, &dims, keep)?;
         match bound.op {
             Op::Sum | Op::Mean => {
