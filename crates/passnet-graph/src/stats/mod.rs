@@ -40,9 +40,11 @@ pub struct Stats {
 /// What a run of a graph showed of one tensor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen {
+    /// The call that gave it.
     pub node: NodeId,
     /// Where the tensor is inside a tuple.
     pub path: Vec<usize>,
+    /// Of its elements.
     pub stat: Stat,
 }
 

@@ -45,7 +45,8 @@ impl Stat {
         Stat { mean: p, std: (p * (1.0 - p)).sqrt(), min: 0.0, max: 1.0 }
     }
 
-    pub(crate) fn of_elements(elements: impl Iterator<Item = f64> + Clone) -> Option<Self> {
+    /// Of elements that are there; nothing where one of them is no number.
+    pub fn of_elements(elements: impl Iterator<Item = f64> + Clone) -> Option<Self> {
         let count = elements.clone().count() as f64;
         let mean = elements.clone().sum::<f64>() / count;
         let variance = elements.clone().map(|x| (x - mean).powi(2)).sum::<f64>() / count;

@@ -18,6 +18,7 @@ const READ_AGAIN: f64 = 4e6;
 const COMPUTED_AGAIN: f64 = 5e7;
 
 /// Groups that go together.
+#[derive(Debug)]
 pub struct Together {
     /// Which, by number.
     pub numbers: Vec<usize>,
