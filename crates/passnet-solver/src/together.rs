@@ -1,11 +1,13 @@
 //! Passes whose kernels share a launch, for a device on which a launch costs as much as a small kernel.
 
 use crate::analysis::groups::{Group, Together, together};
-use crate::emit::{self, Choice, Draft};
+use crate::analysis::piece::Piece;
+use crate::emit::{self, Choice, Draft, PassText};
 use crate::explain;
 use crate::graph_family::GraphFamily;
 use crate::portfolio::{Pass, outline, outline_of};
-use crate::solver::Solver;
+use crate::solver::{Solver, load};
+use passnet_graph::graph::{Call, Target};
 use std::collections::BTreeSet;
 
 impl Solver<'_> {
@@ -98,6 +100,13 @@ impl Solver<'_> {
         }
         let stem = self.portfolio.new_stem(base);
         let Ok(text) = emit::together(piece, &drafts, &stem) else { return false };
+        if !binds_as_written(family, piece, &text) {
+            self.portfolio.note_dropped(
+                &stem,
+                "its parts are alike, and each would be given the other's tensors",
+            );
+            return false;
+        }
         let members = &set.members;
         let choice = drafts[0].1;
         let kind = match &drafts[..] {
@@ -118,4 +127,20 @@ impl Solver<'_> {
         self.portfolio.add_joined(pass, outlines);
         true
     }
+}
+
+/// Whether a pass is given the tensors that it was written for: where two of its parts compute the same from other sizes, the
+/// matcher may as well bind each part to the other's, for which its kernel is not made.
+fn binds_as_written(family: &GraphFamily, piece: &Piece, text: &PassText) -> bool {
+    let rewritten = load(&[text]).and_then(|candidate| candidate.rewrite(family.graph()));
+    let Ok(rewritten) = rewritten else { return false };
+    let is_as_written = |call: &Call| {
+        let given = call.args.iter().zip(piece.graph.placeholders());
+        given.filter_map(|(arg, wanted)| Some((arg.as_node()?, wanted))).all(|(node, wanted)| {
+            let name = &rewritten.graph.node(node).name;
+            *name == wanted.name || family.graph().nodes().iter().all(|own| own.name != wanted.name)
+        })
+    };
+    let mut calls = rewritten.graph.calls().map(|(_, call)| call);
+    calls.all(|call| !matches!(call.target, Target::Replacement(_)) || is_as_written(call))
 }

@@ -414,3 +414,45 @@ fn tiles_for_a_gpu_follow_sizes_and_layout() {
         assert!(text.contains(words), "{words} is not in\n{text}");
     }
 }
+
+/// Both halves have one pattern and other sizes: whichever half a pass is given, its kernels are right for it.
+#[test]
+fn parts_that_are_alike_are_not_given_each_others_tensors() {
+    let task = Task::new(&[GraphText {
+        inputs: vec!["x float16 [2, 19, 4]", "y float16 [1, 19, 4]", "z float16 [1, 19, 4]"],
+        body: vec![
+            "tmp_0 = x * z",
+            "tmp_1 = x[Ellipsis, slice(2, None, None)]",
+            "tmp_2 = torch.cat((-tmp_1, tmp_1), dim=-1)",
+            "tmp_3 = tmp_0 + tmp_2",
+            "tmp_4 = y * z",
+            "tmp_5 = y[Ellipsis, slice(2, None, None)]",
+            "tmp_6 = torch.cat((-tmp_5, tmp_5), dim=-1)",
+            "tmp_7 = tmp_4 + tmp_6",
+            "return (tmp_3, tmp_7)",
+        ],
+    }]);
+    task.solve_with(&SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() })
+        .unwrap();
+    for evaluation in task.evaluate() {
+        let verdict = &evaluation.judged.verdict;
+        assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{}", written(&task.passes()));
+    }
+}
+
+/// What is made on the host and moved is no view that a pass for a GPU could hand back.
+#[test]
+fn a_neutral_pass_moves_nothing_from_the_host() {
+    let task = Task::new(&[GraphText {
+        inputs: vec!["x float32 [6, 40]", "y float32 [40, 3]"],
+        body: vec![
+            "tmp_0 = torch.matmul(x, y)",
+            "tmp_1 = torch.arange(8)",
+            "tmp_2 = tmp_1.to(torch.device(type='cuda', index=0))",
+            "return (tmp_0, tmp_2)",
+        ],
+    }]);
+    let options = SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() };
+    let passes = task.solve_with(&options).map(|found| found.passes).unwrap_or_default();
+    assert!(passes.iter().all(|pass| pass.name != "neutral_to"), "{passes:?}");
+}

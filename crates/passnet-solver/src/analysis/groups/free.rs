@@ -54,8 +54,12 @@ pub fn free_pieces(family: &GraphFamily, most: usize) -> Vec<(Vec<NodeId>, Piece
         Some((Op::GetItem, _)) => 1,
         _ => 0,
     };
-    // A pass for a GPU takes no tensor of the host.
-    let is_on_host = |id: &NodeId| family.is_on_host(*id);
+    // A pass for a GPU takes no tensor of the host, not even one that is moved.
+    let is_on_host = |id: &NodeId| {
+        let mut found = family.is_on_host(*id);
+        graph.call(*id).inspect(|call| call.for_each_input(|of| found |= family.is_on_host(of)));
+        found
+    };
     let alike = |call: &Call| graph.calls().filter(|(_, c)| c.target == call.target).count();
     let mut nodes: Vec<((i32, usize), NodeId)> = graph
         .calls()
