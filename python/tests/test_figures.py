@@ -11,11 +11,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
-<<<<<<< HEAD
-from figure_list import FIGURES, HEADLINE, Place, Unmeasured, markdown, models_on_cpu, models_on_gpu  # noqa: E402
-=======
-from figure_list import FIGURES, HEADLINE, markdown, refusals  # noqa: E402
->>>>>>> wt-words
+from figure_list import (  # noqa: E402
+    FIGURES,
+    HEADLINE,
+    Place,
+    Unmeasured,
+    markdown,
+    models_on_cpu,
+    models_on_gpu,
+    refusals,
+)
 
 
 class Figures(unittest.TestCase):
@@ -64,7 +69,6 @@ class Figures(unittest.TestCase):
         found = markdown("| a | b |\n|---|---|\n| 1 | 2 |\n\nwords\n| c |\n|---|\n| 3 |\n")
         self.assertEqual(found, [{"columns": ["a", "b"], "rows": [["1", "2"]]}, {"columns": ["c"], "rows": [["3"]]}])
 
-<<<<<<< HEAD
     def models(self, *lines: dict) -> Place:
         """A table of models in a file."""
         path = self.copy() / "table.jsonl"
@@ -101,7 +105,7 @@ class Figures(unittest.TestCase):
         self.assertEqual(found["identity"]["build"], "not recorded")
         with self.assertRaises(Unmeasured):
             models_on_gpu(self.models())
-=======
+
     def test_the_page_says_how_each_figure_is_made(self) -> None:
         folder = self.copy()
         self.call(folder)
@@ -120,7 +124,6 @@ class Figures(unittest.TestCase):
             error = {"file": f"{path}/weight_meta.py", "message": f"the graph has {count} inputs"}
             lines.append({"path": path, "ok": False, "errors": [error]})
         self.assertEqual(refusals(lines), {"`weight_meta.py`: the graph has N inputs": ["`a`", "`b`"]})
->>>>>>> wt-words
 
     def test_every_headline_has_a_figure(self) -> None:
         self.assertLessEqual(set(HEADLINE), {figure.name for figure in FIGURES})
