@@ -6,6 +6,7 @@
 mod free;
 mod made;
 mod place;
+mod places;
 mod together;
 
 pub use free::{copied_view, free_pieces, smallest};
@@ -90,6 +91,7 @@ impl<'f> Finder<'f> {
         let mut is_free = vec![false; count];
         let mut is_work = vec![false; count];
         let mut is_made = vec![false; count];
+        let decides_places = places::decide_places(family);
         let needed = graph.needed();
         let is_served = |id: &NodeId| needed.contains(id) || family.serves_unneeded();
         // Elsewhere what nobody needs is no part of a pattern: whoever reads a pattern leaves it out.
@@ -97,6 +99,7 @@ impl<'f> Finder<'f> {
             let Ok(bound) = call.bind() else { continue };
             is_free[id.index()] = is_alias(family, id) || bound.op == Op::Item;
             is_work[id.index()] = !is_free[id.index()]
+                && (!decides_places[id.index()] || places::is_exact(&bound))
                 && (is_pair(family, id)
                     || matches!(family.members[0].types.value(id), Value::Tensor(_)))
                 && match bound.class() {
