@@ -456,3 +456,23 @@ fn a_neutral_pass_moves_nothing_from_the_host() {
     let passes = task.solve_with(&options).map(|found| found.passes).unwrap_or_default();
     assert!(passes.iter().all(|pass| pass.name != "neutral_to"), "{passes:?}");
 }
+
+/// A value that is computed at two places gets a second name, which must not be another value's.
+#[test]
+fn names_of_values_are_not_names_of_others() {
+    let task = Task::new(&[GraphText {
+        inputs: vec!["x float32 [40, 40]", "y float32 [40, 40]"],
+        body: vec![
+            "m = x * y",
+            "m_1 = m.transpose(0, 1)",
+            "m_2 = m - m_1",
+            "m_3 = m_2 * m_1",
+            "return (m_3,)",
+        ],
+    }]);
+    task.solve().unwrap();
+    for evaluation in task.evaluate() {
+        let verdict = &evaluation.judged.verdict;
+        assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{}", written(&task.passes()));
+    }
+}

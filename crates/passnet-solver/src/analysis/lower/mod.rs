@@ -300,10 +300,21 @@ impl<'p> Lower<'p> {
         var
     }
 
+    /// A name for one more value of a node; none that another node has: captured graphs are full of `mask`, `mask_1`, `mask_2`.
     fn fresh(&mut self, base: &str) -> String {
+        let nodes = self.piece.graph.nodes();
         let count = self.names.entry(base.to_string()).or_insert(0);
         *count += 1;
-        if *count == 1 { base.to_string() } else { format!("{base}_{count}") }
+        if *count == 1 {
+            return base.to_string();
+        }
+        loop {
+            let name = format!("{base}_{count}");
+            if nodes.iter().all(|node| *node.name != *name) {
+                return name;
+            }
+            *count += 1;
+        }
     }
 
     fn parameter(&mut self, node: NodeId, index: &[Index]) -> Result<VarId, Refusal> {
