@@ -351,7 +351,7 @@ CORPUS, PYTHON = ("--corpus DIR",), ("--python PYTHON",)
 FIGURES = [
     Figure("bundled", "The judge", "The bundled passes are right and faster than eager", "passnet bench bench/tasks --passes bench/passes", bundled),
     Figure("red-team", "The judge", "Attacks are stopped, honest passes are not", "passnet bench --self-check", red_team),
-    Figure("solver-h200", "The solver", "The solver's passes against TorchInductor, 50 tasks cut from public models that nobody had looked at", "tools/gpu_table.py --classes RUN_OF_PASSES RUN_OF_INDUCTOR", solver_on_gpu, files=("RUN_OF_PASSES", "RUN_OF_INDUCTOR")),
+    Figure("solver-h200", "The solver", "The solver's passes against TorchInductor, 50 tasks cut from public models and drawn by the date, which nobody had looked at", "tools/draw_tasks.py (its help has all commands), then tools/gpu_table.py --classes RUN_OF_PASSES RUN_OF_INDUCTOR", solver_on_gpu, files=("RUN_OF_PASSES", "RUN_OF_INDUCTOR")),
     Figure("solver-cpu", "The solver", "The solver on the CPU, 60 tasks of the benchmark set drawn at random by the date", "passnet solve TASKS --graphs 2 --quick --out solved", solver_on_cpu),
     Figure("models-h200", "Passes at work", "Whole models with `torch.compile(model, backend=\"passnet\")`, milliseconds of a call, bfloat16", "tools/model_table.py --library LIBRARY", models_on_gpu, files=("TABLE",)),
     Figure("models-cpu", "Passes at work", "Whole models on a CPU, two threads, milliseconds of a call, float32", "tools/model_table.py --device cpu --dtype float32 --batch 1 --ways eager,inductor,passnet,passnet-fastest --against inductor --library LIBRARY", models_on_cpu, files=("TABLE",)),
