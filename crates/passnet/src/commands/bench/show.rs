@@ -82,7 +82,7 @@ impl Shown<'_> {
         }
         out.line(format!(
             "AS        {:.4}   speed-up over eager, averaged over graphs and levels t: 1 is as fast as eager, a \
-             failed graph counts {}",
+             level at which a graph fails counts {}",
             score.aggregated, self.parameters.b
         ))?;
         out.line(format!(

@@ -190,14 +190,19 @@ class GraphModule(torch.nn.Module):
         std::fs::write(folder.join("graph_net.json"), "{}").unwrap();
     }
 
+    /// A store with the model in it.
+    fn imported(place: &std::path::Path) -> Store {
+        model(place);
+        let source = source::open(&place.join("samples"), Limits::default()).unwrap();
+        let mut store = Store::open_for_writing(&place.join("store"), NonZeroUsize::MIN).unwrap();
+        import(&mut store, source, describe, ImportOptions::default(), &Silent).unwrap();
+        store
+    }
+
     #[test]
     fn what_a_piece_is_given_is_described_as_a_run_of_the_model_shows_it() {
         let place = tempfile::TempDir::new().unwrap();
-        model(place.path());
-        let source = source::open(&place.path().join("samples"), Limits::default()).unwrap();
-        let path = place.path().join("store");
-        let mut store = Store::open_for_writing(&path, NonZeroUsize::MIN).unwrap();
-        import(&mut store, source, describe, ImportOptions::default(), &Silent).unwrap();
+        let mut store = imported(place.path());
         let options = VaryOptions { kinds: vec![Kind::SoleOp], ..VaryOptions::default() };
         args(1).with(|measure| {
             let one = NonZeroUsize::MIN;
@@ -245,11 +250,7 @@ class GraphModule(torch.nn.Module):
     #[test]
     fn a_model_that_is_too_large_is_not_run_and_that_is_said() {
         let place = tempfile::TempDir::new().unwrap();
-        model(place.path());
-        let source = source::open(&place.path().join("samples"), Limits::default()).unwrap();
-        let path = place.path().join("store");
-        let mut store = Store::open_for_writing(&path, NonZeroUsize::MIN).unwrap();
-        import(&mut store, source, describe, ImportOptions::default(), &Silent).unwrap();
+        let mut store = imported(place.path());
         let mut cut = |args: MeasureArgs| {
             args.with(|measure| {
                 let one = NonZeroUsize::MIN;
