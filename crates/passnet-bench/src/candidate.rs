@@ -3,7 +3,7 @@
 use crate::signature::{Signature, modules, signatures};
 use crate::verdict::{Evidence, Verdict, VerdictKind};
 use passnet_engine::native::Wrappers;
-use passnet_graph::{Diagnostic, Graph};
+use passnet_graph::{Diagnostic, Graph, GraphFiles};
 use passnet_pass::explain::{self, Explanation, NamedGraph};
 use passnet_pass::load::{Bindings, Folder, LoadOptions, PassSet, Program, load, load_folder};
 use passnet_pass::matcher::MatchOptions;
@@ -140,7 +140,7 @@ impl Candidate {
 
     /// The signatures with which the passes would be called in a graph. A pass that does not apply to it has none.
     pub fn signatures(&self, files: &GraphFiles) -> Vec<Signature> {
-        let of_pass = |pass| signatures(&self.program, pass, files);
+        let of_pass = |pass| signatures(self.program(), pass, files);
         self.passes.iter().flat_map(of_pass).flatten().collect()
     }
 
