@@ -313,9 +313,10 @@ def learning(place: Place) -> dict:
         for stage in stages:
             low, high = stage["interval"]
             shares = [f"{100 * stage[share]:.0f} %" for share in ("matched", "right", "faster")]
-            rows.append([name, stage["name"], str(stage["tasks"]), f"{stage['score']:.3f} ({low:.3f} to {high:.3f})", *shares])
+            tasks = [str(stage["tasks"]), str(len(stage.get("set_aside", [])))]
+            rows.append([name, stage["name"], *tasks, f"{stage['score']:.3f} ({low:.3f} to {high:.3f})", *shares])
     date = place.files[0].stat().st_mtime
-    columns = ["set", "stage", "tasks", "AS (95 %)", "matched", "right", "faster"]
+    columns = ["set", "stage", "tasks", "set aside: eager fails", "AS (95 %)", "matched", "right", "faster"]
     before, after = report["stages"][0], report["stages"][-1]
     values = {"before": f"{before['score']:.3f}", "after": f"{after['score']:.3f}", "tasks": str(after["tasks"])}
     return measured(identity(report["identity"], date), table(columns, rows), **values)

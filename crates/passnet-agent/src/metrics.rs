@@ -1,12 +1,16 @@
 //! What a run's attempts are worth: pass@k, best-of-k, progress over steps, cost, causes of failure.
 //!
 //! With n attempts at a task, pass@k and best-of-k are averages over all choices of k of them, computed exactly: the
-//! luck of the order does not count. An attempt without a score counts as a failed graph does, b.
+//! luck of the order does not count. An attempt without a score counts as a failed graph does, b. Tasks that eager fails on
+//! are set aside: no pass can be right there, so they are counted and named, and in no share and no score.
 
+use crate::evaluator::{GraphAssessment, Question};
 use crate::run::AttemptRecord;
+use crate::trajectory::Event;
 use passnet_bench::score::{Parameters, geometric_mean};
+use passnet_bench::verdict::VerdictKind;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A value for a number of attempts or steps.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -24,6 +28,8 @@ pub struct Metrics {
     pub model: String,
     /// That were attempted.
     pub tasks: usize,
+    /// Of these, by name, those that eager fails on: in no share and no score below. What they cost is in the sums.
+    pub set_aside: Vec<String>,
     /// At all tasks together.
     pub attempts: usize,
     /// Attempts that have not ended yet.
@@ -61,9 +67,22 @@ pub struct Metrics {
 impl Metrics {
     /// `None` without attempts.
     pub fn of(attempts: &[AttemptRecord], parameters: Parameters) -> Option<Metrics> {
+        Metrics::without(&eager_fails(attempts), attempts, parameters)
+    }
+
+    /// With the tasks set aside that are known to fail, from these attempts or from others on the same device. `None` without
+    /// attempts.
+    pub fn without(
+        aside: &BTreeSet<String>,
+        attempts: &[AttemptRecord],
+        parameters: Parameters,
+    ) -> Option<Metrics> {
         let first = attempts.first()?;
+        let all: BTreeSet<&String> = attempts.iter().map(|attempt| &attempt.start.task).collect();
+        let counted: Vec<&AttemptRecord> =
+            attempts.iter().filter(|attempt| !aside.contains(&attempt.start.task)).collect();
         let mut tasks: BTreeMap<&str, Vec<&AttemptRecord>> = BTreeMap::new();
-        for attempt in attempts {
+        for attempt in &counted {
             tasks.entry(&attempt.start.task).or_default().push(attempt);
         }
         let most = tasks.values().map(Vec::len).min().unwrap_or(0);
@@ -87,27 +106,59 @@ impl Metrics {
         let spent = attempts.iter().map(spent).fold(Sum::default(), Sum::add);
         Some(Metrics {
             model: first.start.model.name.clone(),
-            tasks: tasks.len(),
+            tasks: all.len(),
+            set_aside: all
+                .iter()
+                .filter(|task| aside.contains(**task))
+                .map(|t| (*t).clone())
+                .collect(),
             attempts: attempts.len(),
             unfinished: attempts.iter().filter(|attempt| !attempt.is_finished()).count(),
             pass_at: at(&|k| share(&AttemptRecord::is_correct, k)),
             fast_at: at(&|k| share(&|attempt| attempt.is_correct() && score(attempt) > 1.0, k)),
             best_of: at(&best_of),
-            over_steps: over_steps(attempts, parameters),
+            over_steps: over_steps(&counted, parameters),
             steps: spent.steps,
             evaluations: attempts.iter().map(|attempt| attempt.evaluations.len()).sum(),
             input_tokens: spent.input,
             cached_tokens: spent.cached,
             output_tokens: spent.output,
             cost: spent.cost,
-            cost_per_task: spent.cost.map(|cost| cost / tasks.len() as f64),
+            cost_per_task: spent.cost.map(|cost| cost / all.len() as f64),
             seconds: spent.seconds,
             ends: count(attempts, |attempt| {
                 Some(attempt.reason().map_or("unfinished".into(), |reason| reason.to_string()))
             }),
-            failures: count(attempts, failure),
+            failures: count(counted, failure),
         })
     }
+}
+
+/// The tasks with a graph that eager fails on where these attempts were evaluated: some evaluation came to run it and said
+/// so, and none got numbers of eager's. An attempt whose pass breaks the device for eager is thus found out by any other
+/// that ran there. Where no pass of any attempt came so far, nothing is known, and the task counts.
+pub fn eager_fails<'a>(attempts: impl IntoIterator<Item = &'a AttemptRecord>) -> BTreeSet<String> {
+    let mut fails: BTreeMap<(&str, usize), bool> = BTreeMap::new();
+    for attempt in attempts {
+        for graph in evaluated(attempt) {
+            let kind = graph.verdict.kind;
+            let ran = kind.is_comparable() || graph.eager_ms.is_some();
+            if ran || kind == VerdictKind::ReferenceFail {
+                let known = fails.entry((&attempt.start.task, graph.graph)).or_insert(true);
+                *known &= !ran;
+            }
+        }
+    }
+    fails.into_iter().filter(|(_, fails)| *fails).map(|((task, _), _)| task.to_string()).collect()
+}
+
+/// What evaluations said of each graph. Other questions are answered by the native engine, which is not the device.
+fn evaluated(attempt: &AttemptRecord) -> impl Iterator<Item = &GraphAssessment> {
+    let found = attempt.events.iter().filter_map(|event| match event {
+        Event::Result(result) => result.assessment.as_ref(),
+        _ => None,
+    });
+    found.filter(|found| found.question == Question::Evaluate).flat_map(|found| &found.graphs)
 }
 
 /// The chance that at least one of k attempts, drawn from n of which `right` solve the task, solves it.
@@ -135,8 +186,8 @@ pub fn best_of(mut scores: Vec<f64>, k: usize) -> f64 {
     mean
 }
 
-fn over_steps(attempts: &[AttemptRecord], parameters: Parameters) -> Vec<At> {
-    let steps = attempts.iter().map(AttemptRecord::steps).max().unwrap_or(0);
+fn over_steps(attempts: &[&AttemptRecord], parameters: Parameters) -> Vec<At> {
+    let steps = attempts.iter().map(|attempt| attempt.steps()).max().unwrap_or(0);
     let mut best: Vec<f64> = vec![parameters.b; attempts.len()];
     let mut seen = vec![0; attempts.len()];
     (1..=steps)
@@ -185,7 +236,6 @@ impl Sum {
 
 /// From the events themselves: an attempt that goes on has no sum yet.
 fn spent(attempt: &AttemptRecord) -> Sum {
-    use crate::trajectory::Event;
     let of = |event: &Event| match event {
         Event::Reply(reply) => Sum {
             steps: 1,
@@ -215,12 +265,12 @@ fn failure(attempt: &AttemptRecord) -> Option<String> {
     worst.map(|(kind, _)| kind.name().to_string())
 }
 
-fn count(
-    attempts: &[AttemptRecord],
+fn count<'a>(
+    attempts: impl IntoIterator<Item = &'a AttemptRecord>,
     name: impl Fn(&AttemptRecord) -> Option<String>,
 ) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
-    for name in attempts.iter().filter_map(name) {
+    for name in attempts.into_iter().filter_map(name) {
         *counts.entry(name).or_insert(0) += 1;
     }
     counts

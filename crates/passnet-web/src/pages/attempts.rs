@@ -52,6 +52,11 @@ fn achieved(metrics: &Metrics, out: &mut Markup) {
         out.row(&[k.to_string(), share(&metrics.pass_at), share(&metrics.fast_at), best]);
     }
     out.close_table();
+    if !metrics.set_aside.is_empty() {
+        let names = metrics.set_aside.join(", ");
+        let text = format!("Set aside: eager fails ({} tasks): {names}", metrics.set_aside.len());
+        out.element("p", &[], &text);
+    }
     out.open_table("What they cost", &["", "all attempts"]);
     let money = |cost: Option<f64>| cost.map_or("-".into(), |cost| format!("{cost:.4}"));
     for (name, value) in [

@@ -16,7 +16,7 @@ use passnet_agent::metrics::Metrics;
 use passnet_agent::model::retry::{Pace, Patience};
 use passnet_agent::model::{Endpoint, Model, SolverModel};
 use passnet_agent::prompt::{Prompts, Target};
-use passnet_agent::run::{self, Order, Plan, RunFolder, Settings, read_attempts};
+use passnet_agent::run::{self, AttemptRecord, Order, Plan, RunFolder, Settings, read_attempts};
 use passnet_agent::secrets::{Redactor, Secret};
 use passnet_agent::task::{Portion, Task};
 use passnet_agent::trajectory::Source;
@@ -297,7 +297,10 @@ impl Judging<'_> {
 fn summary(folder: &Path, out: &mut Output) -> Result<Outcome, CommandError> {
     let attempts = read_attempts(folder).map_err(run_error)?;
     let metrics = Metrics::of(&attempts, Parameters::default());
-    let unsolved = attempts.iter().any(|attempt| !attempt.is_correct());
+    // What eager fails on, nobody can solve.
+    let aside = metrics.as_ref().map_or(&[][..], |metrics| &metrics.set_aside);
+    let counts = |attempt: &&AttemptRecord| !aside.contains(&attempt.start.task);
+    let unsolved = attempts.iter().filter(counts).any(|attempt| !attempt.is_correct());
     if out.is_json() {
         out.json(&json!({ "run": folder.display().to_string(), "metrics": metrics }))?;
     } else if let Some(metrics) = &metrics {

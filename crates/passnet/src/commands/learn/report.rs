@@ -2,21 +2,34 @@
 
 use crate::error::CommandError;
 use crate::output::{Output, table};
-use passnet_agent::metrics::{At, Metrics};
+use passnet_agent::metrics::{At, Metrics, eager_fails};
 use passnet_agent::run::AttemptRecord;
 use passnet_agent::trajectory::Event;
 use passnet_bench::report::html::markup::Markup;
 use passnet_bench::report::html::{POLICY, chart, document, parts};
+use passnet_bench::report::printable;
 use passnet_bench::score::Parameters;
 use passnet_engine::Identity;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Standard errors of a 95 % interval.
 const SPREAD: f64 = 1.96;
 /// Characters of an example.
 const MOST_CHARS: usize = 6000;
+/// Of the tables of steps.
+const HEAD: [&str; 9] = [
+    "step",
+    "tasks",
+    "set aside: eager fails",
+    "AS",
+    "95 % over tasks",
+    "matched",
+    "right",
+    "faster",
+    "failures",
+];
 
 /// Everything that is told.
 #[derive(Debug, Serialize)]
@@ -41,15 +54,30 @@ pub(super) struct Story {
     pub(super) adapter: PathBuf,
 }
 
+/// Attempts at the evaluation tasks.
+pub(super) struct Step {
+    name: String,
+    attempts: Vec<AttemptRecord>,
+}
+
+impl Step {
+    pub(super) fn new(name: &str, attempts: Vec<AttemptRecord>) -> Step {
+        Step { name: name.into(), attempts }
+    }
+}
+
 /// The evaluation tasks after one step.
 #[derive(Debug, Serialize)]
 pub(super) struct StepScore {
     name: String,
+    /// That were attempted.
     tasks: usize,
+    /// Of these, by name, those that eager fails on: in none of the numbers below but the tokens.
+    set_aside: Vec<String>,
     /// AS of the best attempt at each task, the geometric mean over tasks, and where it lies with 95 % confidence over the
-    /// choice of tasks.
-    score: f64,
-    interval: (f64, f64),
+    /// choice of tasks. Nothing where every task is set aside.
+    score: Option<f64>,
+    interval: Option<(f64, f64)>,
     /// Share of tasks with a pass that changed a graph, that are right, and that are faster than eager.
     matched: f64,
     right: f64,
@@ -110,39 +138,54 @@ impl Story {
 }
 
 impl StepScore {
-    /// `None` without attempts.
-    pub(super) fn of(name: &str, attempts: &[AttemptRecord]) -> Option<StepScore> {
+    /// The steps that have attempts. What eager fails on shows only where a pass came so far that it was run, so a task
+    /// that one step found out is set aside in all: every step is scored on the same tasks.
+    pub(super) fn of(steps: &[Step]) -> Vec<StepScore> {
+        let aside = eager_fails(steps.iter().flat_map(|step| &step.attempts));
+        steps.iter().filter_map(|step| StepScore::of_step(step, &aside)).collect()
+    }
+
+    fn of_step(step: &Step, aside: &BTreeSet<String>) -> Option<StepScore> {
         let parameters = Parameters::default();
-        let metrics = Metrics::of(attempts, parameters)?;
+        let metrics = Metrics::without(aside, &step.attempts, parameters)?;
+        let counts = |attempt: &&AttemptRecord| !aside.contains(&attempt.start.task);
+        let counted: Vec<&AttemptRecord> = step.attempts.iter().filter(counts).collect();
         let mut best: BTreeMap<&str, f64> = BTreeMap::new();
-        for attempt in attempts {
+        for attempt in &counted {
             let score = attempt.best_score().unwrap_or(parameters.b);
             let known = best.entry(&attempt.start.task).or_insert(parameters.b);
             *known = known.max(score);
         }
         let logs: Vec<f64> = best.values().map(|score| score.ln()).collect();
-        let count = logs.len() as f64;
-        let mean = logs.iter().sum::<f64>() / count;
-        let variance =
-            logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
-        let spread = SPREAD * (variance / count).sqrt();
-        let share = |wanted: &dyn Fn(&AttemptRecord) -> bool| {
-            attempts.iter().filter(|attempt| wanted(attempt)).count() as f64 / attempts.len() as f64
-        };
+        let found = mean_and_spread(&logs);
+        let matched = counted.iter().filter(|attempt| attempt.best.is_some()).count();
         let last = |values: &[At]| values.last().map_or(0.0, |at| at.value);
         Some(StepScore {
-            name: name.into(),
+            name: step.name.clone(),
             tasks: metrics.tasks,
-            score: mean.exp(),
-            interval: ((mean - spread).exp(), (mean + spread).exp()),
-            matched: share(&|attempt| attempt.best.is_some()),
+            score: found.map(|(mean, _)| mean.exp()),
+            interval: found.map(|(mean, spread)| ((mean - spread).exp(), (mean + spread).exp())),
+            matched: matched as f64 / counted.len().max(1) as f64,
             right: last(&metrics.pass_at),
             faster: last(&metrics.fast_at),
             over_steps: metrics.over_steps,
             failures: metrics.failures,
-            mean_output_tokens: metrics.output_tokens as f64 / attempts.len() as f64,
+            mean_output_tokens: metrics.output_tokens as f64 / step.attempts.len() as f64,
+            set_aside: metrics.set_aside,
         })
     }
+}
+
+/// The mean, and how far a 95 % interval reaches to either side; `None` without values.
+fn mean_and_spread(values: &[f64]) -> Option<(f64, f64)> {
+    if values.is_empty() {
+        return None;
+    }
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+    let variance = squares / (count - 1.0).max(1.0);
+    Some((mean, SPREAD * (variance / count).sqrt()))
 }
 
 impl Training {
@@ -164,8 +207,9 @@ impl Training {
 }
 
 impl Example {
-    /// A task that was not solved before and is now; else any.
-    pub(super) fn find(before: &[AttemptRecord], after: &[AttemptRecord]) -> Option<Example> {
+    /// A task that was not solved in the first step and is in the last; else any.
+    pub(super) fn find(steps: &[Step]) -> Option<Example> {
+        let (before, after) = (&steps.first()?.attempts, &steps.last()?.attempts);
         let pairs = || {
             before.iter().filter_map(|old| {
                 let new = after.iter().find(|new| new.start.task == old.start.task)?;
@@ -193,7 +237,7 @@ fn first_reply(attempt: &AttemptRecord) -> String {
 
 /// The table for people.
 pub(super) fn print(story: &Story, out: &mut Output) -> Result<(), CommandError> {
-    let mut rows = table(["step", "tasks", "AS", "95 %", "matched", "right", "faster", "failures"]);
+    let mut rows = table(HEAD);
     for step in &story.steps {
         rows.add_row(step.cells());
     }
@@ -202,7 +246,16 @@ pub(super) fn print(story: &Story, out: &mut Output) -> Result<(), CommandError>
         cells[0] = format!("{}, second set", step.name);
         rows.add_row(cells);
     }
-    out.table(&rows)
+    out.table(&rows)?;
+    for name in set_aside(&story.steps).chain(set_aside(&story.also)) {
+        out.line(format!("set aside: eager fails: {}", printable(name)))?;
+    }
+    Ok(())
+}
+
+/// The tasks that are set aside, which are the same in every step.
+fn set_aside(steps: &[StepScore]) -> impl Iterator<Item = &String> {
+    steps.first().into_iter().flat_map(|step| &step.set_aside)
 }
 
 impl StepScore {
@@ -212,13 +265,18 @@ impl StepScore {
         vec![
             self.name.clone(),
             self.tasks.to_string(),
-            format!("{:.3}", self.score),
-            format!("{:.3} to {:.3}", self.interval.0, self.interval.1),
+            self.set_aside.len().to_string(),
+            self.score_text(),
+            self.interval.map_or("-".into(), |(low, high)| format!("{low:.3} to {high:.3}")),
             parts::percent(self.matched),
             parts::percent(self.right),
             parts::percent(self.faster),
             failures.join(", "),
         ]
+    }
+
+    fn score_text(&self) -> String {
+        self.score.map_or("-".into(), |score| format!("{score:.3}"))
     }
 }
 
@@ -271,7 +329,7 @@ fn steps(story: &Story, page: &mut Markup) {
         "The evaluation tasks: greedily, one attempt each, unless a step says otherwise",
     );
     results(&story.steps, page);
-    let scores: Vec<f64> = story.steps.iter().map(|step| step.score).collect();
+    let scores: Vec<f64> = story.steps.iter().filter_map(|step| step.score).collect();
     page.element("h2", &[], "AS over the steps");
     curve(&scores, "AS", page);
     page.open_table(
@@ -283,18 +341,21 @@ fn steps(story: &Story, page: &mut Markup) {
             let at = step.over_steps.get(reply - 1).or(step.over_steps.last());
             at.map_or("-".into(), |at| format!("{:.3}", at.value))
         };
-        page.row(&[step.name.clone(), at(1), at(2), at(3), format!("{:.3}", step.score)]);
+        page.row(&[step.name.clone(), at(1), at(2), at(3), step.score_text()]);
     }
     page.close_table();
 }
 
 fn results(steps: &[StepScore], page: &mut Markup) {
-    let head = ["step", "tasks", "AS", "95 % over tasks", "matched", "right", "faster", "failures"];
-    page.open_table("AS, pass rate and causes of failure", &head);
+    page.open_table("AS, pass rate and causes of failure", &HEAD);
     for step in steps {
         page.row(&step.cells());
     }
     page.close_table();
+    let aside: Vec<&str> = set_aside(steps).map(String::as_str).collect();
+    if !aside.is_empty() {
+        page.element("p", &[], &format!("Set aside: eager fails: {}", aside.join(", ")));
+    }
 }
 
 fn data(story: &Story, page: &mut Markup) {
@@ -343,9 +404,10 @@ mod tests {
     fn a_page_holds_every_step_and_escapes_what_models_say() {
         let step = |name: &str, score: f64| StepScore {
             name: name.into(),
-            tasks: 2,
-            score,
-            interval: (score / 2.0, score * 2.0),
+            tasks: 3,
+            set_aside: vec!["<refused>".into()],
+            score: Some(score),
+            interval: Some((score / 2.0, score * 2.0)),
             matched: 0.5,
             right: 0.5,
             faster: 0.0,
@@ -360,6 +422,7 @@ mod tests {
         story.example = Some(Example { task: "t".into(), before, after });
         let page = page(&story);
         assert!(page.contains("0.400") && page.contains("baseline") && page.contains("1 no_match"));
+        assert!(page.contains("Set aside: eager fails: &lt;refused&gt;"));
         assert!(!page.contains("<script>") && page.contains("&lt;script&gt;"));
         assert_eq!(page.matches("<svg").count(), 2);
     }

@@ -1,7 +1,7 @@
 //! The steps of learning, each of which goes on where it was stopped.
 
 use super::package::{Python, ReplyJob, TrainJob};
-use super::report::{Data, Example, StepScore, Story, Training};
+use super::report::{Data, Example, Step, StepScore, Story, Training};
 use super::{LearnArgs, Tasks};
 use crate::commands::agent::session;
 use crate::error::CommandError;
@@ -62,12 +62,11 @@ impl<'a> Learn<'a> {
         let mut story = Story::new(&self.model, &self.tasks.training, self.tasks.withheld);
         let baseline = self.evaluate("baseline", None)?;
         story.identity = baseline.iter().find_map(|attempt| attempt.start.identity.clone());
-        story.add("baseline", &baseline);
-        self.also("baseline", None, &mut story)?;
+        let mut steps = vec![Step::new("baseline", baseline)];
+        let mut also = Vec::from_iter(self.also("baseline", None)?);
         let data = self.data(&mut story)?;
         let mut adapter = self.train("sft", &data, None, self.args.epochs, &mut story)?;
-        let mut last = self.evaluate("after-sft", Some(&adapter))?;
-        story.add("sft", &last);
+        steps.push(Step::new("sft", self.evaluate("after-sft", Some(&adapter))?));
         let mut kept: Vec<PathBuf> = Vec::new();
         for round in 1..=self.args.rounds {
             let name = format!("round-{round}");
@@ -77,12 +76,14 @@ impl<'a> Learn<'a> {
                 continue;
             }
             adapter = self.train(&name, &kept, Some(&adapter), 1, &mut story)?;
-            last = self.evaluate(&format!("after-{name}"), Some(&adapter))?;
-            story.add(&name, &last);
+            let attempts = self.evaluate(&format!("after-{name}"), Some(&adapter))?;
+            steps.push(Step::new(&name, attempts));
         }
-        self.also("last", Some(&adapter), &mut story)?;
-        self.best_of(&adapter, &mut story)?;
-        story.example = Example::find(&baseline, &last);
+        also.extend(self.also("last", Some(&adapter))?);
+        story.example = Example::find(&steps);
+        steps.extend(self.best_of(&adapter)?);
+        story.steps = StepScore::of(&steps);
+        story.also = StepScore::of(&also);
         story.adapter = adapter.file_name().map(PathBuf::from).unwrap_or_default();
         Ok(story)
     }
@@ -99,26 +100,20 @@ impl<'a> Learn<'a> {
     }
 
     /// Greedy attempts at the second set.
-    fn also(
-        &self,
-        name: &str,
-        adapter: Option<&Path>,
-        story: &mut Story,
-    ) -> Result<(), CommandError> {
+    fn also(&self, name: &str, adapter: Option<&Path>) -> Result<Option<Step>, CommandError> {
         let tasks = &self.tasks.also;
         if tasks.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let (folder, portion) = (format!("also-{name}"), Portion::default());
         let wanted =
             Attempts { name: &folder, tasks, portion, attempts: 1, adapter, temperature: 0.0 };
-        story.also.extend(StepScore::of(name, &self.attempt(&wanted)?));
-        Ok(())
+        Ok(Some(Step::new(name, self.attempt(&wanted)?)))
     }
 
     /// Sampled attempts at the evaluation tasks, of which the best counts.
-    fn best_of(&self, adapter: &Path, story: &mut Story) -> Result<(), CommandError> {
-        let Some(attempts) = self.args.best_of else { return Ok(()) };
+    fn best_of(&self, adapter: &Path) -> Result<Option<Step>, CommandError> {
+        let Some(attempts) = self.args.best_of else { return Ok(None) };
         let name = format!("best-of-{attempts}");
         let found = self.attempt(&Attempts {
             name: &name,
@@ -128,8 +123,7 @@ impl<'a> Learn<'a> {
             adapter: Some(adapter),
             temperature: self.args.temperature,
         })?;
-        story.add(&name, &found);
-        Ok(())
+        Ok(Some(Step::new(&name, found)))
     }
 
     /// The conversations to begin with: those that were given, or the solver's.
@@ -375,10 +369,4 @@ fn write_lines(path: &Path, lines: &[Value]) -> Result<(), CommandError> {
     let partial = path.with_extension("jsonl.partial");
     std::fs::write(&partial, text)?;
     Ok(std::fs::rename(&partial, path)?)
-}
-
-impl Story {
-    fn add(&mut self, name: &str, attempts: &[AttemptRecord]) {
-        self.steps.extend(StepScore::of(name, attempts));
-    }
 }

@@ -50,6 +50,9 @@ pub fn print_metrics(runs: &[(String, Metrics)], out: &mut Output) -> Result<(),
     };
     row("model".into(), &|m| printable(&m.model));
     row("tasks".into(), &|m| m.tasks.to_string());
+    if runs.iter().any(|(_, metrics)| !metrics.set_aside.is_empty()) {
+        row("set aside: eager fails".into(), &|m| m.set_aside.len().to_string());
+    }
     row("attempts".into(), &|m| match m.unfinished {
         0 => m.attempts.to_string(),
         unfinished => format!("{} ({unfinished} unfinished)", m.attempts),
@@ -90,6 +93,10 @@ pub fn print_metrics(runs: &[(String, Metrics)], out: &mut Output) -> Result<(),
         };
         out.line("")?;
         out.line(format!("{}: ended by {}", printable(run), list(&metrics.ends)))?;
+        if !metrics.set_aside.is_empty() {
+            let names: Vec<String> = metrics.set_aside.iter().map(|name| printable(name)).collect();
+            out.line(format!("  set aside: eager fails: {}", names.join(", ")))?;
+        }
         let failed: usize = metrics.failures.values().sum();
         if failed > 0 {
             out.line(format!(
