@@ -9,7 +9,8 @@
     passnet bench tasks/* --compiler inductor --engine torch --device cuda --quick --seconds 0.1 --out runs/inductor
     tools/figures take solver-h200 runs/solver runs/inductor
 
-Of each task the graph with the largest inputs is kept, as long as they have at most so many MiB together.
+Of each task the graph with the largest inputs is kept (with `--smallest` the one with the smallest), as long as they have
+at most so many MiB together. Tasks can be drawn from several lists at once.
 """
 
 import argparse
@@ -32,23 +33,27 @@ def mib_of_inputs(graph: Path) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("list", type=Path, help="a list of samples of `passnet dataset export`")
+    parser.add_argument("lists", type=Path, nargs="+", help="lists of samples of `passnet dataset export`")
     parser.add_argument("out", type=Path, help="a folder that is not there yet")
     parser.add_argument("--text", required=True, help="what decides: say it with the figure")
     parser.add_argument("--tasks", type=int, default=50)
     parser.add_argument("--mib", type=float, default=128.0)
+    parser.add_argument("--smallest", action="store_true", help="keep the smallest graph of each task")
     given = parser.parse_args()
     given.out.mkdir(parents=True)
-    key = lambda line: hashlib.sha256(f"{given.text} {line}".encode()).hexdigest()  # noqa: E731
+    choose = min if given.smallest else max
+    lines = [(line, path.parent.parent / line) for path in given.lists for line in path.read_text().split()]
     drawn = 0
-    for line in sorted(given.list.read_text().split(), key=key):
-        task = given.list.parent.parent / line
+    for _, task in sorted(lines, key=lambda line: hashlib.sha256(f"{given.text} {line[0]}".encode()).hexdigest()):
+        # One structure can stand in lists of two kinds.
+        to = given.out / task.name
+        if to.exists():
+            continue
         graphs = [(task / name).resolve() for name in (task / "graph_list.txt").read_text().split()]
         fitting = [(size, graph) for graph in graphs if (size := mib_of_inputs(graph)) <= given.mib]
         if not fitting or drawn == given.tasks:
             continue
-        to = given.out / task.name
-        shutil.copytree(max(fitting)[1], to / "graphs/g0")
+        shutil.copytree(choose(fitting)[1], to / "graphs/g0")
         (to / "graph_list.txt").write_text("graphs/g0\n")
         drawn += 1
     print(f"{drawn} tasks")

@@ -12,6 +12,8 @@ use passnet_engine::identity::DeviceIdentity;
 use passnet_engine::native::{NativeEngine, Wrappers};
 use passnet_engine::{Engine, EngineError, Identity, Precision, Prepared};
 use passnet_graph::{DType, Graph};
+use passnet_kernel::ModuleSet;
+use passnet_kernel::plan::LaunchPlan;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use support::tasks::{PASS, small_task};
@@ -22,6 +24,8 @@ struct Device {
     graphs: Arc<AtomicUsize>,
     /// Where its first graph waits for those of the other devices.
     meeting: Option<Arc<Barrier>>,
+    /// Plans whose kernels it was asked to compile before it was given their graphs.
+    compiled: Arc<AtomicUsize>,
 }
 
 impl Device {
@@ -51,6 +55,11 @@ impl Engine for Device {
 
     fn flops_per_second(&self, _: DType) -> Option<f64> {
         Some(1e14)
+    }
+
+    fn compile_ahead(&self, _: &ModuleSet, plan: &LaunchPlan) {
+        assert!(!plan.steps.is_empty());
+        self.compiled.fetch_add(1, Ordering::SeqCst);
     }
 
     fn prepare(
@@ -120,6 +129,23 @@ fn every_device_works_and_the_same_question_is_answered_once() {
         assert!(Arc::ptr_eq(&found.answer, &answers[number % 2].answer), "judged once");
     }
     assert!(devices.iter().all(|device| device.graphs() > 0), "both have worked");
+}
+
+#[test]
+fn kernels_of_evaluations_in_line_are_compiled_by_threads_without_a_device() {
+    let (_folder, task) = task();
+    for (checkers, compiled) in [(2, 4), (0, 0)] {
+        let device = Device::default();
+        let judge = Judge::new(Box::new(device.clone()), support::options(), Target::of(&device));
+        let evaluator = Evaluator::start_with(vec![judge], checkers).unwrap();
+        for text in [PASS.to_string(), format!("# again\n{PASS}"), "nonsense(".to_string()] {
+            evaluator.ask(&task, &files(&text), Question::Evaluate).unwrap();
+        }
+        // What stands in line is done before the threads end.
+        drop(evaluator);
+        let found = device.compiled.load(Ordering::SeqCst);
+        assert_eq!(found, compiled, "two passes on two graphs, {checkers} threads");
+    }
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! What is under test: the passes of a folder, checked, traced and ready to rewrite graphs.
 
-use crate::signature::modules;
+use crate::signature::{Signature, modules, signatures};
 use crate::verdict::{Evidence, Verdict, VerdictKind};
 use passnet_engine::native::Wrappers;
-use passnet_graph::{Diagnostic, Graph};
+use passnet_graph::{Diagnostic, Graph, GraphFiles};
 use passnet_pass::explain::{self, Explanation, NamedGraph};
 use passnet_pass::load::{Bindings, Folder, LoadOptions, PassSet, Program, load, load_folder};
 use passnet_pass::matcher::MatchOptions;
@@ -136,6 +136,12 @@ impl Candidate {
     /// The passes in the order in which they apply.
     pub fn passes(&self) -> &[Pass] {
         &self.passes
+    }
+
+    /// The signatures with which the passes would be called in a graph. A pass that does not apply to it has none.
+    pub fn signatures(&self, files: &GraphFiles) -> Vec<Signature> {
+        let of_pass = |pass| signatures(self.program(), pass, files);
+        self.passes.iter().flat_map(of_pass).flatten().collect()
     }
 
     /// The files of the passes.

@@ -2,7 +2,7 @@
 
 use passnet_bench::candidate::Candidate;
 use passnet_bench::sample::Sample;
-use passnet_bench::signature::{Signature, signatures};
+use passnet_bench::signature::Signature;
 use passnet_engine::EngineError;
 use passnet_engine::torch::compile::Compiler;
 use std::collections::BTreeSet;
@@ -26,7 +26,10 @@ pub fn compile(compiler: &Compiler, tasks: &[(&Sample, &Path)]) -> Compiled {
     let mut wanted = Vec::new();
     for (sample, folder) in tasks {
         match Candidate::load(folder, None, true) {
-            Ok(candidate) => wanted.extend(launched(sample, &candidate)),
+            Ok(candidate) => {
+                let files = sample.graphs.iter().filter_map(|graph| sample.graph_files(graph).ok());
+                wanted.extend(files.flat_map(|files| candidate.signatures(&files)));
+            }
             Err(verdict) => drop(compiled.failed.insert(format!("{}: {verdict}", sample.name))),
         }
     }
@@ -50,19 +53,6 @@ pub fn compile(compiler: &Compiler, tasks: &[(&Sample, &Path)]) -> Compiled {
         work();
     });
     found.into_inner().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// With what the wrappers of a task's passes are called in its graphs.
-fn launched(sample: &Sample, candidate: &Candidate) -> Vec<Signature> {
-    let mut found = Vec::new();
-    for graph in &sample.graphs {
-        let Ok(files) = sample.graph_files(graph) else { continue };
-        for pass in candidate.passes() {
-            // A pass that does not apply to a graph launches nothing there.
-            found.extend(signatures(candidate.program(), pass, &files).into_iter().flatten());
-        }
-    }
-    found
 }
 
 fn compile_one(compiler: &Compiler, signature: &Signature) -> Result<usize, EngineError> {

@@ -116,6 +116,16 @@ impl Judge {
         Ok(run.finish(self))
     }
 
+    /// Compiles what an evaluation will launch, so that it finds the kernels of the task's own sizes ready.
+    pub(super) fn compile_ahead(&self, task: &Task, files: &Files) {
+        let Ok(candidate) = self.load(task, files) else { return };
+        for files in task.graphs.iter().filter_map(|graph| graph.files.as_ref()) {
+            for signature in candidate.signatures(files) {
+                self.engine.compile_ahead(&signature.fixture.modules, &signature.fixture.plan);
+            }
+        }
+    }
+
     /// Begins an evaluation that goes on graph by graph.
     pub(super) fn begin<'t>(&self, task: &'t Task, files: &Files) -> Run<'t> {
         let limit = Duration::try_from_secs_f64(self.evaluation_seconds).unwrap_or(Duration::MAX);

@@ -3,7 +3,8 @@
 //!
 //! Attempts ask and wait; model calls of other attempts go on meanwhile. Questions without timing (`match`, `check`) need
 //! no device. Where evaluations are timed on this machine's own processor they go first and are also answered between two
-//! graphs of an evaluation; beside GPUs they have threads of their own. The same passes on the same task are judged once,
+//! graphs of an evaluation; beside GPUs they have threads of their own, which also compile the kernels of the evaluations
+//! that stand in line. The same passes on the same task are judged once,
 //! whoever asks.
 
 mod assessment;
@@ -77,10 +78,11 @@ const MOST_CHECKERS: usize = 8;
 /// Something that needs a device, done by its thread.
 type Errand = Box<dyn FnOnce(&dyn Engine) + Send>;
 
-/// What stands in line for a device.
+/// What stands in line.
 enum Work {
     Judge(Job),
     Errand(Errand),
+    CompileAhead(Arc<Task>, Files),
 }
 
 struct Job {
@@ -103,6 +105,8 @@ impl Job {
 struct Lanes {
     quick: VecDeque<Job>,
     slow: VecDeque<Work>,
+    /// Whose kernels can be compiled before their evaluation begins.
+    ahead: VecDeque<(Arc<Task>, Files)>,
     is_closed: bool,
 }
 
@@ -129,6 +133,8 @@ pub struct Evaluator {
     shared: Arc<Shared>,
     target: Target,
     threads: Vec<JoinHandle<()>>,
+    /// Whether there are threads that compile kernels while others evaluate.
+    compiles_ahead: bool,
 }
 
 impl std::fmt::Debug for Evaluator {
@@ -140,19 +146,23 @@ impl std::fmt::Debug for Evaluator {
 impl Evaluator {
     /// Starts a thread for each judge. They differ in their engines alone, and these are of one kind.
     pub fn start(judges: Vec<Judge>) -> std::io::Result<Evaluator> {
-        let Some(target) = judges.first().map(|judge| judge.target.clone()) else {
-            return Err(std::io::Error::other("an evaluator needs a judge"));
-        };
         let on_host = judges.iter().any(|judge| judge.engine.computes_on_host());
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let checkers = checkers(on_host, cores, judges.len());
+        Evaluator::start_with(judges, checkers)
+    }
+
+    /// As [`start`](Self::start), with so many threads beside the judges' for what needs no device.
+    pub fn start_with(judges: Vec<Judge>, checkers: usize) -> std::io::Result<Evaluator> {
+        let Some(target) = judges.first().map(|judge| judge.target.clone()) else {
+            return Err(std::io::Error::other("an evaluator needs a judge"));
+        };
         let judges: Vec<Arc<Judge>> = judges.into_iter().map(Arc::new).collect();
         let lanes = if checkers == 0 { Serves::Both } else { Serves::Slow };
         let evaluating = judges.iter().map(|judge| (judge.clone(), lanes));
         let checking = judges.iter().cycle().take(checkers);
         let checking = checking.map(|judge| (judge.clone(), Serves::Quick));
-        let mut evaluator =
-            Evaluator { shared: Arc::new(Shared::default()), target, threads: Vec::new() };
+        let mut evaluator = Evaluator::without_threads(target, checkers > 0);
         for (judge, serves) in evaluating.chain(checking) {
             evaluator.spawn(judge, serves, None)?;
         }
@@ -170,14 +180,17 @@ impl Evaluator {
             std::thread::available_parallelism().map_or(1, usize::from).min(MOST_CHECKERS);
         let judge = Arc::new(judge);
         let lanes = [(Serves::Slow, evaluations.max(1)), (Serves::Quick, checkers)];
-        let mut evaluator =
-            Evaluator { shared: Arc::new(Shared::default()), target, threads: Vec::new() };
+        let mut evaluator = Evaluator::without_threads(target, false);
         for (serves, count) in lanes {
             for _ in 0..count {
                 evaluator.spawn(judge.clone(), serves, Some(remote.clone()))?;
             }
         }
         Ok(evaluator)
+    }
+
+    fn without_threads(target: Target, compiles_ahead: bool) -> Evaluator {
+        Evaluator { shared: Arc::default(), target, threads: Vec::new(), compiles_ahead }
     }
 
     fn spawn(
@@ -218,7 +231,12 @@ impl Evaluator {
         {
             let mut lanes = self.shared.lanes();
             match question {
-                Question::Evaluate => lanes.slow.push_back(Work::Judge(job)),
+                Question::Evaluate => {
+                    if self.compiles_ahead {
+                        lanes.ahead.push_back((task.clone(), files.clone()));
+                    }
+                    lanes.slow.push_back(Work::Judge(job));
+                }
                 Question::Match | Question::Check => lanes.quick.push_back(job),
             }
         }
@@ -305,6 +323,11 @@ impl Worker {
         while let Some(work) = self.next() {
             match work {
                 Work::Judge(job) => self.answer(job),
+                Work::CompileAhead(task, files) => {
+                    // The evaluation itself meets what fails here, and says so.
+                    let compile = AssertUnwindSafe(|| self.judge.compile_ahead(&task, &files));
+                    let _ = std::panic::catch_unwind(compile);
+                }
                 // One that fails loses its answer, and whoever waits for it hears of that.
                 Work::Errand(errand) => {
                     let done = AssertUnwindSafe(|| errand(&*self.judge.engine));
@@ -320,7 +343,9 @@ impl Worker {
         loop {
             let quick = if self.serves == Serves::Slow { None } else { lanes.quick.pop_front() };
             let job = quick.map(Work::Judge).or_else(|| match self.serves {
-                Serves::Quick => None,
+                Serves::Quick => {
+                    lanes.ahead.pop_front().map(|(task, files)| Work::CompileAhead(task, files))
+                }
                 Serves::Slow | Serves::Both => lanes.slow.pop_front(),
             });
             if job.is_some() {

@@ -16,7 +16,9 @@ use crate::identity::Identity;
 use crate::native::Wrappers;
 use crate::tuning::TunedKernel;
 use passnet_graph::{DType, Graph};
+use passnet_kernel::ModuleSet;
 use passnet_kernel::check::Finding;
+use passnet_kernel::plan::LaunchPlan;
 use std::fmt;
 use std::time::Duration;
 
@@ -70,6 +72,10 @@ pub trait Engine: fmt::Debug + Send + Sync {
 
     /// Multiplications and additions a second of a large product of matrices of that type on the engine's device.
     fn flops_per_second(&self, dtype: DType) -> Option<f64>;
+
+    /// Compiles the kernels of a plan before a graph needs them, where kernels are compiled for a device. Any thread may
+    /// ask, also while graphs run. What does not compile says so when a graph is prepared.
+    fn compile_ahead(&self, _files: &ModuleSet, _plan: &LaunchPlan) {}
 
     /// Checks and prepares a graph, whose replaced nodes call `wrappers`.
     fn prepare(

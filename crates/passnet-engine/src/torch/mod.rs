@@ -35,6 +35,8 @@ use package::Package;
 use passnet_graph::graph::Annotation;
 use passnet_graph::graph::effects::Effects;
 use passnet_graph::{DType, Device, Graph, NodeKind};
+use passnet_kernel::ModuleSet;
+use passnet_kernel::plan::LaunchPlan;
 use serde_json::json;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -146,6 +148,13 @@ impl Engine for TorchEngine {
 
     fn flops_per_second(&self, dtype: DType) -> Option<f64> {
         self.host.rate(json!({ "call": "product", "dtype": dtype.name() }), "flops_per_second")
+    }
+
+    fn compile_ahead(&self, files: &ModuleSet, plan: &LaunchPlan) {
+        if let Some(compiler) = &self.host.compiler {
+            // Whoever prepares a graph with this plan asks again, and hears why there is no cubin.
+            let _ = compiler.compile_plan(files, plan, &vec![true; plan.buffers.len()]);
+        }
     }
 
     fn prepare(

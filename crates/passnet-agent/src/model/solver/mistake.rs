@@ -14,6 +14,8 @@ const SLOWER: f64 = 1.25;
 pub enum Mistake {
     /// The file cannot be parsed.
     Syntax,
+    /// The pattern uses a name that it does not take.
+    Name,
     /// The pattern is another one than the graph's.
     NoMatch,
     /// A mask is missing or one too wide.
@@ -28,8 +30,9 @@ pub enum Mistake {
 
 impl Mistake {
     /// Which one is made depends on the task.
-    pub const ALL: [Mistake; 6] = [
+    pub const ALL: [Mistake; 7] = [
         Mistake::Syntax,
+        Mistake::Name,
         Mistake::NoMatch,
         Mistake::Mask,
         Mistake::Accumulation,
@@ -48,7 +51,8 @@ impl Mistake {
     pub const fn question(self) -> Question {
         match self {
             Mistake::NoMatch => Question::Match,
-            Mistake::Slow => Question::Evaluate,
+            // Models that get it wrong believe that they are done.
+            Mistake::Name | Mistake::Slow => Question::Evaluate,
             Mistake::Syntax | Mistake::Mask | Mistake::Accumulation | Mistake::Dtype => {
                 Question::Check
             }
@@ -60,7 +64,7 @@ impl Mistake {
         let any = |kind| found.count(kind) > 0;
         let all = |kind| !found.graphs.is_empty() && found.count(kind) == found.graphs.len();
         match self {
-            Mistake::Syntax => all(VerdictKind::CompileFail),
+            Mistake::Syntax | Mistake::Name => all(VerdictKind::CompileFail),
             Mistake::NoMatch => all(VerdictKind::NoMatch),
             Mistake::Mask => {
                 let wrong =
@@ -98,6 +102,10 @@ impl Mistake {
                 let cut = is_call.then(|| line.strip_suffix(')')).flatten();
                 cut.or_else(|| line.strip_suffix("():").filter(|line| line.starts_with("def ")))
                     .map(str::to_string)
+            }),
+            Mistake::Name => lines.changed(|line, function| {
+                let is_head = function == "pattern" && line.starts_with("def ");
+                is_head.then(|| without_last_argument(line)).flatten()
             }),
             Mistake::NoMatch => lines.changed(|line, function| {
                 if function != "pattern" {
@@ -262,5 +270,9 @@ mod tests {
             "    t = torch.nn.functional.softmax(x)"
         );
         assert_eq!(without_last_argument("    t = x + y"), None);
+        let pattern = "def pattern(x, y):\n    return x + y\n\n\ndef replacement_args(x, y):\n    return (x, y)\n";
+        let wrong = pattern.replace("pattern(x, y)", "pattern(x)");
+        assert_eq!(Mistake::Name.texts(pattern), [wrong]);
+        assert_eq!(Mistake::Name.texts("def pattern(x):\n    return x.relu()\n"), [""; 0]);
     }
 }

@@ -277,7 +277,7 @@ impl SoFar {
     fn lesson(&self) -> String {
         let said = |kind: VerdictKind| self.answer.contains(kind.name());
         let lessons = [
-            (VerdictKind::CompileFail, "The file cannot be read as it is. I correct the line."),
+            (VerdictKind::CompileFail, "The file cannot be compiled as it is. I correct the line."),
             (VerdictKind::NoMatch, "The pattern must mirror the graph call by call. I correct it."),
             (
                 VerdictKind::DtypeMismatch,
