@@ -1,7 +1,8 @@
-"""Reads a folder of exports as the trainers they are for would: `python read_exports.py DIR`.
+"""Reads a folder of exports as the trainers they are for would: `python read_exports.py DIR [TRAINER]`.
 
-A trainer that is not installed is said and left out; its documented form is checked all the same. Started by the test
-`trainers_read_what_is_written` of passnet-agent.
+A trainer that is not installed is said and left out; its documented form is checked all the same. With a TRAINER named,
+the exit code is 77 then. Started by the test `trainers_read_what_is_written` of passnet-agent, and by `tools/full-check`
+for each trainer, with the Python that has it.
 """
 
 from __future__ import annotations
@@ -63,12 +64,17 @@ def read_trl(folder: Path) -> str:
                 if part in line:
                     check_messages(line[part], dict)
             assert len(line["tools"]) == TOOLS
+    import trl
     from trl.data_utils import apply_chat_template, is_conversational
 
-    processing = byte_tokenizer(TEMPLATE)
+    # The template of Qwen2.5 as its makers wrote it, where TRL brings it along.
+    shipped = Path(trl.__file__).parent / "chat_templates/qwen2_5.jinja"
+    processing = byte_tokenizer(shipped.read_text(encoding="utf-8") if shipped.exists() else TEMPLATE)
+    empty = []
     for name in ("trl", "trl-prompt-completion", "trl-prompt", "trl-preference", "trl-kto"):
         # Attempts that end with the same files make no pair.
         if not lines(folder / f"{name}.jsonl"):
+            empty.append(name)
             continue
         keys = ("messages", "prompt", "completion", "chosen", "rejected", "label")
         for row in loaded(folder / f"{name}.jsonl"):
@@ -76,9 +82,11 @@ def read_trl(folder: Path) -> str:
             example = {key: row[key] for key in keys if key in row}
             rendered = apply_chat_template(example, processing, tools=row["tools"])
             text = "".join(value for value in rendered.values() if isinstance(value, str))
-            check_rendered(text.split("<|im_start|>", 1)[-1])
+            # What stands before the first user's words describes the form of calls.
+            check_rendered(text.partition("<|im_start|>user")[2])
             assert "pass_dir/" in text
-    return "read by trl"
+    template = f"rendered with {shipped.stem}" if shipped.exists() else "rendered with a template like Qwen's"
+    return f"read by trl {trl.__version__}, {template}" + "".join(f"; {name} has no lines" for name in empty)
 
 
 def read_llama_factory(folder: Path) -> str:
@@ -160,11 +168,22 @@ READERS: dict[str, Callable[[Path], str]] = {
     "openai": read_openai,
 }
 
-if __name__ == "__main__":
-    for framework, reader in READERS.items():
+ABSENT = 77
+
+
+def main() -> int:
+    named = sys.argv[2:]
+    is_absent = False
+    for framework in named or READERS:
         try:
-            found = reader(Path(sys.argv[1]))
+            found = READERS[framework](Path(sys.argv[1]))
         except ImportError as error:
             # The checks of the form stand before the imports.
             found = f"form checked; the trainer is not here ({error})"
+            is_absent = True
         print(f"{framework}: {found}", flush=True)
+    return ABSENT if named and is_absent else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
