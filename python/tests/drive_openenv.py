@@ -1,7 +1,7 @@
-"""Drives a running `passnet agent serve` with the clients that trainers use: `python drive_openenv.py URL PASSES`.
+"""Drives a running `passnet agent serve` with the clients that trainers use: `python drive_openenv.py URL PASSES CLIENT…`.
 
-Each hands in the files of PASSES and says `NAME: ok`. Started by the test `the_clients_of_openenv_and_verifiers_run` of
-passnet-agent; needs the packages `openenv` and `verifiers`.
+Each hands in the files of PASSES and says `CLIENT: ok`. Started by tests of passnet-agent; needs the packages `openenv` and
+`mcp`, and `verifiers` for the client of that name.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +20,6 @@ from mcp.client.streamable_http import streamablehttp_client
 from openenv import GenericEnvClient
 from openenv.cli._validation import validate_running_environment
 from openenv.core.mcp_client import MCPToolClient
-from verifiers.v1.tasksets.openenv import OpenEnvConfig, OpenEnvEnv, OpenEnvTaskset
 
 TOOLS = {"view", "create", "str_replace", "insert", "undo", "match", "check", "evaluate", "submit"}
 # Evaluations stand in line.
@@ -61,7 +61,7 @@ async def over_mcp(url: str, passes: Path) -> None:
         assert state.step_count == 3, state
 
 
-def own_validation(url: str) -> None:
+def own_validation(url: str, _passes: Path) -> None:
     report = validate_running_environment(url)
     assert report["passed"] and report["mode"] == "simulation", json.dumps(report, indent=1)
 
@@ -86,6 +86,9 @@ class Player:
 
 
 async def through_verifiers(url: str, passes: Path) -> None:
+    # Not every version of it can be installed beside OpenEnv.
+    from verifiers.v1.tasksets.openenv import OpenEnvConfig, OpenEnvEnv, OpenEnvTaskset
+
     [task] = OpenEnvTaskset(OpenEnvConfig(id="openenv", base_url=url, resets=[{"seed": 0}])).load()
     written = [json.dumps({"tool": "create", "arguments": arguments}) for arguments in creations(passes)]
     words = "Both files at once.\n" + "\n".join(f"```json\n{call}\n```" for call in written)
@@ -111,18 +114,22 @@ async def any_mcp_client(url: str, passes: Path) -> None:
         assert matched.structuredContent and matched.structuredContent["tier"] == "matches", matched
 
 
+CLIENTS: dict[str, Callable[[str, Path], Any]] = {
+    "openenv's own validation": own_validation,
+    "openenv over a WebSocket": over_a_websocket,
+    "openenv over MCP": over_mcp,
+    "an MCP client": any_mcp_client,
+    "verifiers": through_verifiers,
+}
+
+
 def main() -> None:
     url, passes = sys.argv[1].rstrip("/"), Path(sys.argv[2])
-    own_validation(url)
-    print("openenv's own validation: ok")
-    over_a_websocket(url, passes)
-    print("openenv over a WebSocket: ok")
-    asyncio.run(over_mcp(url, passes))
-    print("openenv over MCP: ok")
-    asyncio.run(through_verifiers(url, passes))
-    print("verifiers: ok")
-    asyncio.run(any_mcp_client(url, passes))
-    print("an MCP client: ok")
+    for client in sys.argv[3:]:
+        done = CLIENTS[client](url, passes)
+        if asyncio.iscoroutine(done):
+            asyncio.run(done)
+        print(f"{client}: ok", flush=True)
 
 
 if __name__ == "__main__":
