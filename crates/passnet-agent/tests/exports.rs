@@ -6,7 +6,10 @@ use passnet_agent::agent::Agent;
 use passnet_agent::chat::Message;
 use passnet_agent::evaluator::{Evaluator, Question};
 use passnet_agent::export::guard::{Unfit, unfit};
-use passnet_agent::export::{ChatFilter, Framework, PairFilter, framework_lines};
+use passnet_agent::export::{
+    ChatFilter, Framework, PairFilter, chat_lines, completions, framework_lines, preference_pairs,
+    trajectories,
+};
 use passnet_agent::model::SolverModel;
 use passnet_agent::run::{AttemptRecord, read_attempts};
 use passnet_agent::secrets::Redactor;
@@ -309,13 +312,31 @@ fn names_of_graphs_and_samples_tell_a_model_nothing() {
     write_task(&folder, &[(EVIL, "[3, 5]")]);
     let task = Arc::new(Task::read(&folder).unwrap());
     let out = place.path().join("run");
-    run_in(&out, &solver(evaluator()), &[task], 1, 1);
+    run_in(&out, &solver(evaluator()), &[task], 2, 1);
     let attempts = read_attempts(&out).unwrap();
-    for framework in [Framework::Trl, Framework::OpenAi, Framework::LlamaFactory, Framework::Verl] {
-        let lines =
-            framework_lines(&attempts, framework, &ChatFilter::default(), PairFilter::default());
+    let (filter, pairs) = (ChatFilter::default(), PairFilter::default());
+    let mut forms: Vec<(&str, Vec<Value>)> = Framework::ALL
+        .into_iter()
+        .map(|it| (it.name(), framework_lines(&attempts, it, &filter, pairs)))
+        .collect();
+    forms.push(("sft", chat_lines(&attempts, &filter)));
+    forms.push(("preference", preference_pairs(&attempts, pairs)));
+    forms.push(("reference", trajectories(&attempts, "run")));
+    forms.push(("reference, completions", completions(&attempts)));
+    // The reference's own form says where a sample lies, in fields that are no part of a conversation.
+    let place_of_sample = |line: &mut Value| {
+        for fields in ["", "/ds", "/env_args/ds"] {
+            if let Some(Value::Object(map)) = line.pointer_mut(fields) {
+                map.retain(|name, _| name != "sample_dir" && name != "instance_id");
+            }
+        }
+    };
+    for (form, mut lines) in forms {
+        lines.iter_mut().for_each(place_of_sample);
         let text = Value::from(lines).to_string();
-        assert!(text.len() > 500 && !text.contains(EVIL), "{framework:?}");
+        // Attempts that end with the same files make no pair.
+        assert!(text.len() > 500 || form.ends_with("preference"), "{form}: {text}");
+        assert!(!text.contains(EVIL), "{form}");
     }
 }
 
