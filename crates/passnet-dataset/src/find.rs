@@ -38,9 +38,12 @@ impl std::fmt::Debug for Query<'_> {
 /// A graph in which something was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Found {
+    /// Its path in the store.
     pub path: String,
+    /// Whole model or piece, and of which kind.
     #[serde(serialize_with = "kind_name")]
     pub kind: Kind,
+    /// How often it was found there.
     pub places: usize,
 }
 
@@ -57,10 +60,13 @@ pub struct FindReport {
     pub candidates: usize,
     /// Files of so many graphs were read for it; the others are the same but for their sizes.
     pub read: usize,
+    /// Graphs with a place.
     pub graphs: usize,
+    /// Places in all of them.
     pub places: usize,
-    /// Of the graphs with a place: distinct ones by structure, and graphs by family.
+    /// Distinct structures among the graphs with a place.
     pub structures: usize,
+    /// The graphs with a place, by family.
     pub families: BTreeMap<String, usize>,
 }
 
@@ -129,6 +135,7 @@ impl Index {
         self.outlines.entries.len()
     }
 
+    /// Whether it covers no graph.
     pub fn is_empty(&self) -> bool {
         self.outlines.entries.is_empty()
     }

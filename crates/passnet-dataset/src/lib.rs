@@ -19,6 +19,8 @@
 //! A store is whole at every moment: what is stopped goes on, and two builds of the same graphs are equal by content, whatever the number of
 //! threads and kills. No structure of an evaluation task stands in a training task.
 
+#![warn(missing_docs)]
+
 pub mod benchmark;
 pub mod checkout;
 pub mod content;
@@ -32,7 +34,7 @@ pub mod hub;
 pub mod import;
 mod json;
 pub mod layout;
-pub mod legal;
+mod legal;
 pub mod lists;
 pub mod measure;
 pub mod parquet;

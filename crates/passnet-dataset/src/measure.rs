@@ -24,6 +24,7 @@ impl fmt::Debug for Measure<'_> {
 }
 
 impl<'a> Measure<'a> {
+    /// With what runs a model, and the limits that it keeps to.
     pub fn new(run: &'a Run<'a>, settings: &'a str) -> Self {
         Measure { run, settings }
     }

@@ -21,7 +21,9 @@ const BATCH_BYTES: usize = 32 << 20;
 /// One graph to work on.
 #[derive(Debug, Clone)]
 pub struct Job<T> {
+    /// The graph.
     pub record: Record,
+    /// What to do with it.
     pub task: T,
     /// Everything besides the graph's files that the result depends on, as text.
     pub settings: String,
@@ -38,13 +40,16 @@ impl<T> Job<T> {
 /// What came of one job.
 #[derive(Debug, Clone, Default)]
 pub struct Product {
+    /// Graphs to be stored.
     pub entries: Vec<Entry>,
     /// Things the stage should have made, but equal to another one it made.
     pub repeats: u64,
+    /// What could not be made.
     pub refusals: Vec<Refusal>,
 }
 
 impl Product {
+    /// Notes something that could not be made.
     pub fn refuse(&mut self, what: impl Into<String>, reason: impl ToString) {
         self.refusals.push(Refusal { what: what.into(), reason: reason.to_string() });
     }
@@ -53,7 +58,9 @@ impl Product {
 /// Something that could not be made, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
+    /// What it would have been.
     pub what: String,
+    /// Why not, in words.
     pub reason: String,
 }
 
@@ -73,9 +80,11 @@ pub struct StageReport {
     pub graphs: u64,
     /// Those of them that an earlier run had done.
     pub done_before: u64,
+    /// Graphs that were made of them.
     pub made: u64,
     /// Equal to another one made from the same graph.
     pub repeats: u64,
+    /// Things that could not be made.
     pub refused: u64,
     /// Refusals by kind of reason.
     pub reasons: BTreeMap<String, Reason>,
@@ -84,7 +93,9 @@ pub struct StageReport {
 /// How often something was refused for one kind of reason, with the first example.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reason {
+    /// How often.
     pub count: u64,
+    /// The first of them.
     pub example: Refusal,
 }
 

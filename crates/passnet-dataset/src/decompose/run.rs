@@ -19,12 +19,16 @@ use std::ops::Range;
 /// How to choose the ranges.
 #[derive(Debug)]
 pub enum Method<'a> {
+    /// Every operation alone.
     SoleOp,
+    /// Sequences that the corpus repeats.
     Typical(TypicalOptions),
+    /// What a compiler runs as one kernel.
     Fusible(Counts<'a>),
 }
 
 impl Method<'_> {
+    /// The kind of the pieces that it makes.
     pub fn kind(&self) -> Kind {
         match self {
             Method::SoleOp => Kind::SoleOp,
@@ -37,6 +41,7 @@ impl Method<'_> {
 /// What a decomposition did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DecomposeReport {
+    /// Models and pieces.
     pub stage: StageReport,
     /// The folds of a search for typical pieces.
     pub folds: Vec<Fold>,

@@ -24,8 +24,11 @@ CREATE TABLE IF NOT EXISTS task (
 /// That a stage is done with a graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
+    /// The path of the graph.
     pub path: String,
+    /// The key of everything that the result depends on.
     pub input: ContentKey,
+    /// What came of it, as JSON.
     pub report: String,
 }
 

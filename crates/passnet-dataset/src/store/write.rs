@@ -28,6 +28,7 @@ const TRAINING_SAMPLES: i64 = 8_192;
 /// What became of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryChange {
+    /// Its path was new.
     Added,
     /// There was an entry with this path and other files or another description.
     Replaced,

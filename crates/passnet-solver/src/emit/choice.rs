@@ -11,8 +11,9 @@ use crate::analysis::product;
 pub struct Choice {
     /// Elements that one program holds at a time; a power of two.
     pub tile: usize,
+    /// Groups of 32 lanes that work on a program.
     pub warps: usize,
-    pub cut: Cut,
+    pub(crate) cut: Cut,
     /// For a `cat` by itself: whether each argument is copied by a launch of its own.
     pub by_argument: bool,
 }
