@@ -9,8 +9,8 @@ use crate::sample::buckets::PieceKind;
 use crate::sample::identity::{SampleId, Uid};
 use crate::sample::split::{self, choose_evaluation};
 use crate::sample::tasks::{SplitSide, StoredTask, TaskGraph, load, save};
-use crate::stage;
 use crate::store::{Entry, Record, Store, StoreError, StoreErrorKind};
+use crate::sweep;
 use passnet_graph::GraphFiles;
 use passnet_work::progress::Progress;
 use serde::Serialize;
@@ -218,7 +218,7 @@ impl<'a> Admissions<'a> {
         let look = |_: &Record, files: &GraphFiles| (self.judge)(files);
         let workers = self.options.workers;
         let name = "trying graphs";
-        stage::read_all(
+        sweep::read_all(
             self.store,
             records,
             name,

@@ -4,8 +4,8 @@
 //! others one for each set of literals is looked at: what matches there depends on nothing else, whatever the sizes are.
 
 use crate::layout;
-use crate::stage;
 use crate::store::{Kind, OpCounts, Outline, Outlines, Record, Store, StoreError, StoreErrorKind};
+use crate::sweep;
 use passnet_graph::read::{GraphFolder, read_folder};
 use passnet_graph::{Graph, GraphFiles};
 use passnet_work::progress::Progress;
@@ -116,7 +116,7 @@ impl Index {
         let look = |_: &Record, files: &GraphFiles| {
             read_folder(files).map(|folder| op_counts(&folder.graph)).unwrap_or_default()
         };
-        stage::read_all(&store, records, "indexing", workers, progress, look, |record, ops| {
+        sweep::read_all(&store, records, "indexing", workers, progress, look, |record, ops| {
             made.push((record.description.digests.structure, ops));
             Ok(())
         })?;
@@ -210,7 +210,7 @@ impl Index {
         };
         let mut numbers = asked.iter().map(|(literals, _)| *literals);
         let mut places = HashMap::with_capacity(asked.len());
-        stage::read_all(store, records, "matching", workers, progress, look, |_, count| {
+        sweep::read_all(store, records, "matching", workers, progress, look, |_, count| {
             // Results come in the order of the records.
             places.extend(numbers.next().map(|literals| (literals, count)));
             Ok(())

@@ -10,8 +10,8 @@ use crate::measure::Measure;
 use crate::sample::sides::{SplitReport, split_tasks};
 use crate::sample::tasks::sample;
 use crate::source::GraphSource;
-use crate::stage::StageReport;
 use crate::store::{Kind, Store};
+use crate::sweep::SweepReport;
 use crate::vary::run::{VaryOptions, vary};
 use passnet_work::progress::Progress;
 use std::num::NonZeroUsize;
@@ -55,7 +55,7 @@ pub enum StepResult {
     /// Equal graphs were collapsed.
     Dedup(DedupReport),
     /// Variants were made.
-    Vary(StageReport),
+    Vary(SweepReport),
     /// The number of tasks.
     Sample(usize),
     /// Tasks got their sides.

@@ -3,8 +3,8 @@
 
 use crate::layout;
 use crate::pictures::{self, Drawing, Pictures};
-use crate::stage;
 use crate::store::{Kind, Record, Store, StoreError};
+use crate::sweep;
 use passnet_graph::read::read_folder;
 use passnet_graph::{DType, GraphFiles};
 use passnet_work::progress::Progress;
@@ -128,7 +128,7 @@ pub fn stats(
     };
     let mut drawing = Drawing::default();
     let mut gathered: BTreeMap<&'static str, Gathering> = BTreeMap::new();
-    stage::read_all(store, records, "reading graphs", workers, progress, look, |record, seen| {
+    sweep::read_all(store, records, "reading graphs", workers, progress, look, |record, seen| {
         for (op, calls) in &seen.ops {
             let count = stats.ops.entry(op.clone()).or_default();
             count.calls += calls;

@@ -8,8 +8,8 @@
 //! | analysable | every operation is in the table and every call fits its signature |
 //! | custom operations available | no operation comes from outside torch |
 
-use crate::stage;
 use crate::store::{Kind, Record, Store, StoreError};
+use crate::sweep;
 use passnet_graph::cut::{CutError, Piece, cut_with};
 use passnet_graph::graph::Target;
 use passnet_graph::infer::{Inference, Value, infer_folder};
@@ -207,7 +207,7 @@ pub fn verify(
     }
     let mut report = VerifyReport::default();
     let look = |_: &Record, files: &GraphFiles| verify_graph(files, runner);
-    stage::read_all(store, records, "verifying", workers, progress, look, |record, found| {
+    sweep::read_all(store, records, "verifying", workers, progress, look, |record, found| {
         report.graphs += 1;
         report.sound += u64::from(found.is_empty());
         for violation in &found {

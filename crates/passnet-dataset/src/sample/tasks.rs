@@ -4,8 +4,8 @@ use super::buckets::{Member, PieceKind};
 use super::groups::{Rule, group_members};
 use super::identity::Uid;
 use super::split::StructureDigest;
-use crate::stage;
 use crate::store::{Kind, Record, Store, StoreError, StoreErrorKind};
+use crate::sweep;
 use crate::verify::Runner;
 use passnet_graph::read::read_folder;
 use passnet_graph::{Graph, GraphFiles};
@@ -141,7 +141,7 @@ pub fn sample_running(
     let mut paths: BTreeMap<(PieceKind, Uid), String> = BTreeMap::new();
     let mut refused = Vec::new();
     let member = |record: &Record, files: &GraphFiles| member(record, files, runner);
-    stage::read_all(
+    sweep::read_all(
         store,
         records,
         "reading pieces",
