@@ -13,7 +13,7 @@ pub(crate) mod space;
 pub(crate) use body::Body;
 pub(crate) use lower::lower;
 pub(crate) use piece::Piece;
-pub(crate) use size::{Size, product};
+pub(crate) use size::{Size, dimension, product};
 
 use std::fmt;
 
