@@ -245,16 +245,3 @@ pub(crate) fn left(family: &GraphFamily, left: &[Left]) -> Vec<LeftNode> {
     };
     left.iter().map(node).collect()
 }
-
-/// Bytes that a fused piece reads and writes in one graph.
-pub fn moved_bytes(piece: &Piece, member: usize) -> f64 {
-    let params = piece.graph.ids().take(piece.params.len());
-    let values = params.chain(piece.outputs.iter().copied());
-    values.map(|id| bytes_in(piece.values(id).get(member))).sum()
-}
-
-/// Bytes of a tensor; no other value has any.
-pub(crate) fn bytes_in(value: Option<&Value>) -> f64 {
-    let tensor = value.and_then(Value::as_tensor);
-    tensor.map_or(0.0, |tensor| tensor.elements() as f64 * tensor.dtype.size() as f64)
-}

@@ -1,10 +1,11 @@
 //! How a kernel's work is cut into programs: what tuning tries, and what is taken where nothing is measured.
 
+use super::Draft;
 use super::shape::Shape;
-use super::{Draft, join};
 use crate::analysis::body::Code;
 use crate::analysis::index::AxisId;
 use crate::analysis::product;
+use passnet_graph::ops::Op;
 
 /// What tuning may change about a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,7 +69,7 @@ impl Draft<'_> {
                 Shape::Rows if self.across => choices.insert(0, tile(32768)),
                 _ => {}
             }
-            if join::is_join(self.piece) {
+            if self.piece.only(Op::Cat).is_some() {
                 choices.insert(0, Choice { by_argument: true, ..tile(16384) });
             }
             return choices;

@@ -9,7 +9,8 @@ use super::{Refusal, Size, dimension, refuse};
 use crate::graph_family::GraphFamily;
 use passnet_graph::dtype::Kind as NumberKind;
 use passnet_graph::infer::{self, Dim, Inference, Shape, TensorType, Value};
-use passnet_graph::{Arg, DType, Graph, NodeId};
+use passnet_graph::ops::Op;
+use passnet_graph::{Arg, Call, DType, Graph, NodeId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a pattern takes.
@@ -97,6 +98,25 @@ impl Piece {
 
     pub fn values(&self, id: NodeId) -> &[Value] {
         &self.types[id.index()]
+    }
+
+    /// The only operation, where it is this one.
+    pub fn only(&self, op: Op) -> Option<(NodeId, &Call)> {
+        let mut calls = self.graph.calls();
+        let only = calls.next().filter(|(_, call)| call.op() == Some(op))?;
+        calls.next().is_none().then_some(only)
+    }
+
+    /// Bytes of a tensor in one graph; no other value has any.
+    pub fn bytes(&self, id: NodeId, graph: usize) -> f64 {
+        let tensor = self.values(id).get(graph).and_then(Value::as_tensor);
+        tensor.map_or(0.0, |tensor| tensor.elements() as f64 * tensor.dtype.size() as f64)
+    }
+
+    /// Bytes that its parameters and outputs have in one graph: what one kernel for all of it reads and writes.
+    pub fn moved_bytes(&self, graph: usize) -> f64 {
+        let params = self.graph.ids().take(self.params.len());
+        params.chain(self.outputs.iter().copied()).map(|id| self.bytes(id, graph)).sum()
     }
 
     /// The tensor type in the first graph.
