@@ -94,11 +94,11 @@ impl Dim {
     pub fn symbols(&self) -> Option<(Vec<&str>, i64)> {
         let Some(expr) = &self.expr else { return Some((Vec::new(), self.size)) };
         let [(atoms, number)] = expr.terms.as_slice() else { return None };
-        let symbol = |atom| match atom {
-            &Atom::Symbol(ref name) => Some(&**name),
+        let symbols = atoms.iter().map(|atom| match atom {
+            Atom::Symbol(name) => Some(&**name),
             _ => None,
-        };
-        Some((atoms.iter().map(symbol).collect::<Option<_>>()?, *number))
+        });
+        Some((symbols.collect::<Option<_>>()?, *number))
     }
 
     /// Whether both have the same value for every value of the symbols.

@@ -152,8 +152,9 @@ impl Dim {
         };
         let mut operators = Operators::default();
         operators.add(expr);
-        let is_clear = !(operators.divides && operators.multiplies) && !operators.divides_inside;
-        is_clear
-            .then(|| Dim { size: self.size, expr: Some(Arc::new(expr.copy().in_parentheses())) })
+        if operators.divides_inside || operators.divides && operators.multiplies {
+            return None;
+        }
+        Some(Dim { size: self.size, expr: Some(Arc::new(expr.copy().in_parentheses())) })
     }
 }
