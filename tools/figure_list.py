@@ -309,15 +309,16 @@ def learning(place: Place) -> dict:
     """The report of `passnet learn`."""
     report = json.loads(place.files[0].read_text(encoding="utf-8"))
     rows = []
-    for name, stages in (("held-out tasks", report["stages"]), ("tasks like those of the training", report["also"])):
-        for stage in stages:
-            low, high = stage["interval"]
-            shares = [f"{100 * stage[share]:.0f} %" for share in ("matched", "right", "faster")]
-            tasks = [str(stage["tasks"]), str(len(stage.get("set_aside", [])))]
-            rows.append([name, stage["name"], *tasks, f"{stage['score']:.3f} ({low:.3f} to {high:.3f})", *shares])
+    for name, steps in (("held-out tasks", report["stages"]), ("tasks like those of the training", report["also"])):
+        for step in steps:
+            low, high = step["interval"]
+            shares = [f"{100 * step[share]:.0f} %" for share in ("matched", "right", "faster")]
+            tasks = [str(step["tasks"]), str(len(step.get("set_aside", [])))]
+            rows.append([name, step["name"], *tasks, f"{step['score']:.3f} ({low:.3f} to {high:.3f})", *shares])
     date = place.files[0].stat().st_mtime
-    columns = ["set", "stage", "tasks", "set aside: eager fails", "AS (95 %)", "matched", "right", "faster"]
-    before, after = report["stages"][0], report["stages"][-1]
+    columns = ["set", "step", "tasks", "set aside: eager fails", "AS (95 %)", "matched", "right", "faster"]
+    greedy = [step for step in report["stages"] if not step["name"].startswith("best-of")]
+    before, after = greedy[0], greedy[-1]
     values = {"before": f"{before['score']:.3f}", "after": f"{after['score']:.3f}", "tasks": str(after["tasks"])}
     return measured(identity(report["identity"], date), table(columns, rows), **values)
 

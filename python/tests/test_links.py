@@ -60,11 +60,24 @@ def markdown_files() -> list[Path]:
     return [ROOT / name for name in listed.split("\0") if name and (ROOT / name).exists()]
 
 
+def contents(text: str) -> dict[str, list[str]]:
+    """What a translation keeps as it is: the depth of headings, commands, what is set as code, and links to other pages."""
+    commands = [re.split(r"\s{2,}", line.strip())[0] for line in text.splitlines() if re.match(r" {4}\S", line)]
+    others = sorted(set(links(text)) - {"README.md", "README.zh.md"})
+    code = sorted({match.group() for match in CODE.finditer(text)})
+    return {"headings": re.findall(r"^#+", text, re.MULTILINE), "commands": commands, "links": others, "code": code}
+
+
 class Links(unittest.TestCase):
     def test_every_link_of_the_repository_leads_somewhere(self) -> None:
         files = markdown_files()
         self.assertIn(ROOT / "README.md", files)
         self.assertEqual("\n".join(broken(files)), "")
+
+    def test_both_readmes_have_the_same_content(self) -> None:
+        english, chinese = (contents((ROOT / name).read_text(encoding="utf-8")) for name in ("README.md", "README.zh.md"))
+        self.assertGreater(len(english["commands"]), 30)
+        self.assertEqual(english, chinese)
 
     def test_what_is_broken_is_told(self) -> None:
         page = (

@@ -9,8 +9,8 @@ use crate::sample::buckets::PieceKind;
 use crate::sample::identity::{SampleId, Uid};
 use crate::sample::split::{self, choose_evaluation};
 use crate::sample::tasks::{SplitSide, StoredTask, TaskGraph, load, save};
-use crate::stage;
 use crate::store::{Entry, Record, Store, StoreError, StoreErrorKind};
+use crate::sweep;
 use passnet_graph::GraphFiles;
 use passnet_work::progress::Progress;
 use serde::Serialize;
@@ -32,11 +32,13 @@ pub(crate) const NOTED_DIGITS: usize = 12;
 pub type Judge<'a> = &'a (dyn Fn(&GraphFiles) -> Result<(), String> + Sync);
 
 #[derive(Debug, Clone, Copy)]
+/// How large the set shall be.
 pub struct BenchmarkOptions {
     /// Tasks of each kind.
     pub tasks: usize,
     /// Graphs of a task, at most: those of other dtypes and sizes first.
     pub graphs: usize,
+    /// Threads that try graphs.
     pub workers: NonZeroUsize,
 }
 
@@ -47,24 +49,31 @@ pub struct KindReport {
     pub candidates: usize,
     /// Of these, tasks with a graph that passed.
     pub passed: usize,
+    /// Chosen tasks.
     pub tasks: usize,
+    /// Graphs of the chosen tasks.
     pub graphs: usize,
     /// Operations that occur in any task of this kind, and those that chosen tasks have.
     pub operations: Shown,
     /// The same of operations that at most one task in a hundred has.
     pub rare_operations: Shown,
+    /// Pairs of operations that follow each other.
     pub transitions: Shown,
 }
 
 /// How many of something there are, and how many of them the chosen tasks show.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Shown {
+    /// Of all tasks.
     pub all: usize,
+    /// Of the chosen tasks.
     pub shown: usize,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+/// What a choice of evaluation tasks came to.
 pub struct BenchmarkReport {
+    /// By kind of piece.
     pub kinds: BTreeMap<&'static str, KindReport>,
     /// Graphs that did not pass, by reason.
     pub refused: BTreeMap<String, u64>,
@@ -209,7 +218,7 @@ impl<'a> Admissions<'a> {
         let look = |_: &Record, files: &GraphFiles| (self.judge)(files);
         let workers = self.options.workers;
         let name = "trying graphs";
-        stage::read_all(
+        sweep::read_all(
             self.store,
             records,
             name,

@@ -8,6 +8,7 @@ use std::fmt;
 pub struct ContentKey(pub [u8; 16]);
 
 impl ContentKey {
+    /// The key of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self::truncate(blake3::hash(bytes))
     }

@@ -27,6 +27,7 @@ pub enum Level {
 }
 
 impl Level {
+    /// The digest of this level.
     pub fn of(self, digests: &Digests) -> &str {
         match self {
             Level::Structure => &digests.structure,
@@ -39,6 +40,7 @@ impl Level {
 /// What to compare, and what to do about it.
 #[derive(Debug, Clone)]
 pub struct DedupOptions {
+    /// How equal graphs must be to collapse.
     pub level: Level,
     /// Kinds to look at.
     pub kinds: Vec<Kind>,
@@ -62,14 +64,20 @@ impl Default for DedupOptions {
 /// Equal graphs: the one that stays, and those that collapse into it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Collapse {
+    /// The path that stays.
     pub kept: String,
+    /// What all of them share.
     pub digest: String,
+    /// The paths that go.
     pub removed: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What a removal of duplicates did.
 pub struct DedupReport {
+    /// Graphs that were compared.
     pub looked_at: u64,
+    /// Graphs that went, or would go.
     pub removed: u64,
     /// By the path that stays.
     pub collapses: Vec<Collapse>,

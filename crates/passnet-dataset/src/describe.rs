@@ -64,17 +64,17 @@ fn description(
 
 /// A graph made here, before it becomes an entry.
 #[derive(Debug)]
-pub struct Made<'a> {
-    pub path: String,
-    pub folder: &'a GraphFolder,
-    pub kind: Kind,
-    pub identity: Identity,
-    pub provenance: Vec<Provenance>,
-    pub variant: Option<Variant>,
+pub(crate) struct Made<'a> {
+    pub(crate) path: String,
+    pub(crate) folder: &'a GraphFolder,
+    pub(crate) kind: Kind,
+    pub(crate) identity: Identity,
+    pub(crate) provenance: Vec<Provenance>,
+    pub(crate) variant: Option<Variant>,
 }
 
 impl Made<'_> {
-    pub fn into_entry(self) -> Entry {
+    pub(crate) fn into_entry(self) -> Entry {
         let files = files_of(self.path, self.folder, &self.provenance);
         let description =
             description(self.folder, self.kind, self.identity, self.provenance, self.variant);
@@ -83,7 +83,11 @@ impl Made<'_> {
 }
 
 /// The files of a graph in canonical style.
-pub fn files_of(path: String, folder: &GraphFolder, provenance: &[Provenance]) -> GraphFiles {
+pub(crate) fn files_of(
+    path: String,
+    folder: &GraphFolder,
+    provenance: &[Provenance],
+) -> GraphFiles {
     let model = print_model(&folder.graph);
     let hash: String = Sha256::digest(&model).iter().map(|byte| format!("{byte:02x}")).collect();
     let mut files = GraphFiles::new(path)

@@ -25,7 +25,9 @@ pub struct Estimate {
     pub models: u64,
     /// Graphs that the store will hold, pieces and variants included.
     pub graphs: u64,
+    /// How long it takes.
     pub seconds: f64,
+    /// How large the store becomes.
     pub store_bytes: u64,
 }
 

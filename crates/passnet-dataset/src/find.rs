@@ -4,8 +4,8 @@
 //! others one for each set of literals is looked at: what matches there depends on nothing else, whatever the sizes are.
 
 use crate::layout;
-use crate::stage;
 use crate::store::{Kind, OpCounts, Outline, Outlines, Record, Store, StoreError, StoreErrorKind};
+use crate::sweep;
 use passnet_graph::read::{GraphFolder, read_folder};
 use passnet_graph::{Graph, GraphFiles};
 use passnet_work::progress::Progress;
@@ -38,9 +38,12 @@ impl std::fmt::Debug for Query<'_> {
 /// A graph in which something was found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Found {
+    /// Its path in the store.
     pub path: String,
+    /// Whole model or piece, and of which kind.
     #[serde(serialize_with = "kind_name")]
     pub kind: Kind,
+    /// How often it was found there.
     pub places: usize,
 }
 
@@ -57,10 +60,13 @@ pub struct FindReport {
     pub candidates: usize,
     /// Files of so many graphs were read for it; the others are the same but for their sizes.
     pub read: usize,
+    /// Graphs with a place.
     pub graphs: usize,
+    /// Places in all of them.
     pub places: usize,
-    /// Of the graphs with a place: distinct ones by structure, and graphs by family.
+    /// Distinct structures among the graphs with a place.
     pub structures: usize,
+    /// The graphs with a place, by family.
     pub families: BTreeMap<String, usize>,
 }
 
@@ -110,7 +116,7 @@ impl Index {
         let look = |_: &Record, files: &GraphFiles| {
             read_folder(files).map(|folder| op_counts(&folder.graph)).unwrap_or_default()
         };
-        stage::read_all(&store, records, "indexing", workers, progress, look, |record, ops| {
+        sweep::read_all(&store, records, "indexing", workers, progress, look, |record, ops| {
             made.push((record.description.digests.structure, ops));
             Ok(())
         })?;
@@ -129,6 +135,7 @@ impl Index {
         self.outlines.entries.len()
     }
 
+    /// Whether it covers no graph.
     pub fn is_empty(&self) -> bool {
         self.outlines.entries.is_empty()
     }
@@ -203,7 +210,7 @@ impl Index {
         };
         let mut numbers = asked.iter().map(|(literals, _)| *literals);
         let mut places = HashMap::with_capacity(asked.len());
-        stage::read_all(store, records, "matching", workers, progress, look, |_, count| {
+        sweep::read_all(store, records, "matching", workers, progress, look, |_, count| {
             // Results come in the order of the records.
             places.extend(numbers.next().map(|literals| (literals, count)));
             Ok(())

@@ -20,7 +20,9 @@ const BATCH_BYTES: usize = 32 << 20;
 const DIAGNOSTICS_KEPT: usize = 10_000;
 
 #[derive(Debug, Clone, Copy)]
+/// How to import.
 pub struct ImportOptions {
+    /// Threads that read and describe graphs.
     pub workers: NonZeroUsize,
     /// Describe graphs again that are stored already: needed when describing itself has changed.
     pub describe_again: bool,

@@ -19,6 +19,8 @@
 //! A store is whole at every moment: what is stopped goes on, and two builds of the same graphs are equal by content, whatever the number of
 //! threads and kills. No structure of an evaluation task stands in a training task.
 
+#![warn(missing_docs)]
+
 pub mod benchmark;
 pub mod checkout;
 pub mod content;
@@ -32,7 +34,7 @@ pub mod hub;
 pub mod import;
 mod json;
 pub mod layout;
-pub mod legal;
+mod legal;
 pub mod lists;
 pub mod measure;
 pub mod parquet;
@@ -40,8 +42,8 @@ pub mod pictures;
 pub mod pipeline;
 pub mod sample;
 pub mod source;
-pub mod stage;
 pub mod stats;
 pub mod store;
+pub mod sweep;
 pub mod vary;
 pub mod verify;

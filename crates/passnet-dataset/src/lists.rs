@@ -27,15 +27,20 @@ pub const GRAPH_LIST: &str = "graph_list.txt";
 /// A line of a graph list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedGraph {
+    /// What the published lists call the graph.
     pub uid: Uid,
+    /// Where its folder lies.
     pub path: String,
+    /// Its line in the list, from 1.
     pub line: usize,
 }
 
 /// What a file of `graph_lists` holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GraphIndex {
+    /// One graph a line.
     Graphs(Vec<ListedGraph>),
+    /// The graphs of one task a line.
     Groups(Vec<Vec<Uid>>),
 }
 

@@ -1,6 +1,6 @@
 //! Statistics of intermediates as a run of the whole model shows them. What runs a model is the caller's.
 
-use crate::stage::Product;
+use crate::sweep::Product;
 use passnet_graph::infer::Inference;
 use passnet_graph::stats::{self, Seen, Stats};
 use passnet_graph::{GraphFiles, GraphFolder};
@@ -24,6 +24,7 @@ impl fmt::Debug for Measure<'_> {
 }
 
 impl<'a> Measure<'a> {
+    /// With what runs a model, and the limits that it keeps to.
     pub fn new(run: &'a Run<'a>, settings: &'a str) -> Self {
         Measure { run, settings }
     }

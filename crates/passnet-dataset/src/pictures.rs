@@ -18,17 +18,20 @@ pub struct KindPictures {
     pub depths: Counts,
     /// By the power of two below the elements of all inputs.
     pub sizes: Counts,
-    /// Structures, by how many graphs have them; and by structure and literals.
+    /// Structures, by how many graphs have them.
     pub alike: Counts,
+    /// Structures with their literals, by how many graphs have them.
     pub alike_with_literals: Counts,
 }
 
 /// The counts of a store.
 #[derive(Debug, Clone, Default)]
 pub struct Pictures {
+    /// By kind of graphs.
     pub kinds: BTreeMap<&'static str, KindPictures>,
-    /// Graphs by family, and those of them that have an operation.
+    /// Graphs by family.
     pub families: BTreeMap<String, u64>,
+    /// Graphs of a family that have an operation, by operation and family.
     pub operations: BTreeMap<String, BTreeMap<String, u64>>,
 }
 

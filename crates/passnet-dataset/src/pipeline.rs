@@ -10,8 +10,8 @@ use crate::measure::Measure;
 use crate::sample::sides::{SplitReport, split_tasks};
 use crate::sample::tasks::sample;
 use crate::source::GraphSource;
-use crate::stage::StageReport;
 use crate::store::{Kind, Store};
+use crate::sweep::SweepReport;
 use crate::vary::run::{VaryOptions, vary};
 use passnet_work::progress::Progress;
 use std::num::NonZeroUsize;
@@ -20,11 +20,13 @@ use std::time::{Duration, Instant};
 /// What to build.
 #[derive(Debug)]
 pub struct BuildOptions<'a> {
+    /// Threads of each step.
     pub workers: NonZeroUsize,
     /// The pieces to cut, in this order.
     pub methods: Vec<Method<'a>>,
     /// Pieces that are equal at this level are varied once.
     pub level: Level,
+    /// Which variants pieces get.
     pub vary: VaryOptions,
     /// Statistics of intermediates are measured, not only derived.
     pub measure: Option<Measure<'a>>,
@@ -35,19 +37,28 @@ pub struct BuildOptions<'a> {
 /// One step and what came of it.
 #[derive(Debug)]
 pub struct Step {
+    /// The command that does it, and for which kind.
     pub name: String,
+    /// How long it took.
     pub time: Duration,
+    /// What it did.
     pub result: StepResult,
 }
 
 #[derive(Debug)]
+/// What a step did, by what it was.
 pub enum StepResult {
+    /// Graphs were read.
     Import(ImportReport),
+    /// Pieces were cut.
     Decompose(DecomposeReport),
+    /// Equal graphs were collapsed.
     Dedup(DedupReport),
-    Vary(StageReport),
+    /// Variants were made.
+    Vary(SweepReport),
     /// The number of tasks.
     Sample(usize),
+    /// Tasks got their sides.
     Split(Vec<SplitReport>),
 }
 

@@ -3,8 +3,8 @@
 
 use crate::layout;
 use crate::pictures::{self, Drawing, Pictures};
-use crate::stage;
 use crate::store::{Kind, Record, Store, StoreError};
+use crate::sweep;
 use passnet_graph::read::read_folder;
 use passnet_graph::{DType, GraphFiles};
 use passnet_work::progress::Progress;
@@ -15,11 +15,13 @@ use std::num::NonZeroUsize;
 /// The figures of one store.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Stats {
+    /// Graphs of all kinds looked at.
     pub graphs: u64,
     /// Bytes of the store's file.
     pub store_bytes: u64,
     /// Key of all graphs and tasks of the store: two builds from one source have the same.
     pub content: String,
+    /// By kind.
     pub kinds: BTreeMap<&'static str, KindStats>,
     /// By operation, over all kinds looked at.
     pub ops: BTreeMap<String, OpStats>,
@@ -31,16 +33,23 @@ pub struct Stats {
 /// The figures of one kind of graphs.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct KindStats {
+    /// Graphs of this kind.
     pub graphs: u64,
+    /// Operations of all of them.
     pub op_total: u64,
+    /// Operations of a graph.
     pub op_counts: Spread,
-    /// Distinct graphs by ops and topology, with literals, with shapes and dtypes.
+    /// Distinct graphs by ops and topology.
     pub unique_structure: u64,
+    /// The same with literals.
     pub unique_literals: u64,
+    /// The same with literals, shapes and dtypes.
     pub unique_full: u64,
+    /// Graphs by the family of their model.
     pub families: BTreeMap<String, u64>,
     /// The dtype of most inputs; for variants, the dtype of the variant.
     pub dtypes: BTreeMap<String, u64>,
+    /// Variants by the number of their sizes.
     pub shape_indices: BTreeMap<u32, u64>,
     /// Elements of all inputs and weights of a graph.
     pub elements: Spread,
@@ -51,17 +60,24 @@ pub struct KindStats {
 /// How often an operation is used.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct OpStats {
+    /// Calls in all graphs.
     pub calls: u64,
+    /// Graphs that call it.
     pub graphs: u64,
 }
 
 /// Order statistics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Spread {
+    /// The smallest.
     pub min: u64,
+    /// One of ten has no more.
     pub p10: u64,
+    /// Half have no more.
     pub median: u64,
+    /// Nine of ten have no more.
     pub p90: u64,
+    /// The largest.
     pub max: u64,
 }
 
@@ -112,7 +128,7 @@ pub fn stats(
     };
     let mut drawing = Drawing::default();
     let mut gathered: BTreeMap<&'static str, Gathering> = BTreeMap::new();
-    stage::read_all(store, records, "reading graphs", workers, progress, look, |record, seen| {
+    sweep::read_all(store, records, "reading graphs", workers, progress, look, |record, seen| {
         for (op, calls) in &seen.ops {
             let count = stats.ops.entry(op.clone()).or_default();
             count.calls += calls;

@@ -8,8 +8,8 @@
 //! | analysable | every operation is in the table and every call fits its signature |
 //! | custom operations available | no operation comes from outside torch |
 
-use crate::stage;
 use crate::store::{Kind, Record, Store, StoreError};
+use crate::sweep;
 use passnet_graph::cut::{CutError, Piece, cut_with};
 use passnet_graph::graph::Target;
 use passnet_graph::infer::{Inference, Value, infer_folder};
@@ -24,14 +24,20 @@ use std::num::NonZeroUsize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Constraint {
+    /// Every value has a type, and an engine runs it.
     Runnable,
+    /// Written and read again it is the same graph.
     Serialisable,
+    /// Cut in two, its halves fit together.
     Decomposable,
+    /// Every call fits the signature of an operation of the table.
     Analysable,
+    /// No operation comes from outside torch.
     CustomOpsAvailable,
 }
 
 impl Constraint {
+    /// All of them, in order.
     pub const ALL: [Self; 5] = [
         Self::Runnable,
         Self::Serialisable,
@@ -40,6 +46,7 @@ impl Constraint {
         Self::CustomOpsAvailable,
     ];
 
+    /// What reports call it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Runnable => "runnable",
@@ -54,7 +61,9 @@ impl Constraint {
 /// A constraint that a graph does not meet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Violation {
+    /// The constraint.
     pub constraint: Constraint,
+    /// Why it is not met.
     pub reason: String,
 }
 
@@ -175,8 +184,11 @@ fn agrees(piece: &Piece, whole: &Inference) -> Result<(), String> {
 /// How many graphs meet each constraint.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct VerifyReport {
+    /// Graphs that were looked at.
     pub graphs: u64,
+    /// Those that meet all constraints.
     pub sound: u64,
+    /// Graphs that do not meet a constraint, by constraint.
     pub violations: BTreeMap<Constraint, u64>,
 }
 
@@ -195,7 +207,7 @@ pub fn verify(
     }
     let mut report = VerifyReport::default();
     let look = |_: &Record, files: &GraphFiles| verify_graph(files, runner);
-    stage::read_all(store, records, "verifying", workers, progress, look, |record, found| {
+    sweep::read_all(store, records, "verifying", workers, progress, look, |record, found| {
         report.graphs += 1;
         report.sound += u64::from(found.is_empty());
         for violation in &found {

@@ -1,17 +1,13 @@
 //! The benchmark set: what passes is taken, what does not is counted, and tasks keep graphs of all dtypes first.
 
+#[path = "common/built.rs"]
+mod built;
 mod common;
 
-use common::corpus;
+use built::built;
 use passnet_dataset::benchmark::{BenchmarkOptions, benchmark, overlap_with_training};
-use passnet_dataset::decompose::run::Method;
-use passnet_dataset::decompose::typical::TypicalOptions;
-use passnet_dataset::dedup::Level;
-use passnet_dataset::pipeline::{BuildOptions, build};
 use passnet_dataset::sample::tasks::{SplitSide, StoredTask, TaskGraph, load};
-use passnet_dataset::source::{self, Limits};
 use passnet_dataset::store::{Store, StoreErrorKind};
-use passnet_dataset::vary::run::VaryOptions;
 use passnet_graph::GraphFiles;
 use passnet_work::progress::Silent;
 use std::collections::BTreeSet;
@@ -19,26 +15,10 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::TempDir;
 
-fn built(folder: &TempDir) -> Store {
-    let source = corpus();
-    let mut store = Store::open_for_writing(&folder.path().join("all"), NonZeroUsize::MIN).unwrap();
-    let options = BuildOptions {
-        workers: NonZeroUsize::MIN,
-        methods: vec![Method::Typical(TypicalOptions::default())],
-        level: Level::Full,
-        vary: VaryOptions::default(),
-        measure: None,
-        evaluation: 2,
-    };
-    let source = source::open(source.path(), Limits::default()).unwrap();
-    build(&mut store, source, &options, &Silent, |_| {}).unwrap();
-    store
-}
-
 #[test]
 fn only_graphs_that_pass_are_taken() {
     let folder = TempDir::new().unwrap();
-    let store = built(&folder);
+    let store = built(&folder, 2);
     let mut out = Store::open_for_writing(&folder.path().join("out"), NonZeroUsize::MIN).unwrap();
     let judge = |files: &GraphFiles| match files.path.contains("float16") {
         true if !files.path.contains("bfloat16") => Err("half precision".to_string()),
@@ -74,7 +54,7 @@ fn only_graphs_that_pass_are_taken() {
 #[test]
 fn a_small_task_has_every_dtype_that_passes() {
     let folder = TempDir::new().unwrap();
-    let store = built(&folder);
+    let store = built(&folder, 2);
     let mut out = Store::open_for_writing(&folder.path().join("out"), NonZeroUsize::MIN).unwrap();
     let judge = |files: &GraphFiles| match files.path.contains("/float16/") {
         true => Err("half precision".to_string()),
@@ -94,7 +74,7 @@ fn a_small_task_has_every_dtype_that_passes() {
 #[test]
 fn where_nothing_passes_nothing_is_taken() {
     let folder = TempDir::new().unwrap();
-    let store = built(&folder);
+    let store = built(&folder, 2);
     let mut out = Store::open_for_writing(&folder.path().join("out"), NonZeroUsize::MIN).unwrap();
     let options = BenchmarkOptions { tasks: 9, graphs: 9, workers: NonZeroUsize::MIN };
     let judge = |_: &GraphFiles| Err("no".to_string());
@@ -105,7 +85,7 @@ fn where_nothing_passes_nothing_is_taken() {
 #[test]
 fn a_task_with_enough_graphs_is_not_tried_further() {
     let folder = TempDir::new().unwrap();
-    let store = built(&folder);
+    let store = built(&folder, 2);
     let mut out = Store::open_for_writing(&folder.path().join("out"), NonZeroUsize::MIN).unwrap();
     let options = BenchmarkOptions { tasks: 2, graphs: 2, workers: NonZeroUsize::MIN };
     let tried = AtomicUsize::new(0);
@@ -124,7 +104,7 @@ fn a_task_with_enough_graphs_is_not_tried_further() {
 #[test]
 fn structures_of_training_are_noted_and_refused() {
     let folder = TempDir::new().unwrap();
-    let mut store = built(&folder);
+    let mut store = built(&folder, 2);
     let options = BenchmarkOptions { tasks: 1, graphs: 9, workers: NonZeroUsize::MIN };
     let mut out = Store::open_for_writing(&folder.path().join("out"), NonZeroUsize::MIN).unwrap();
     let report = benchmark(&store, &mut out, &|_| Ok(()), options, &Silent).unwrap();

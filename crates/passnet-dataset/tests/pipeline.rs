@@ -78,7 +78,7 @@ fn a_build_is_the_same_for_any_number_of_workers_and_when_run_twice() {
     for step in &steps {
         match &step.result {
             StepResult::Decompose(report) => {
-                assert_eq!(report.stage.done_before, report.stage.graphs, "{}", step.name);
+                assert_eq!(report.sweep.done_before, report.sweep.graphs, "{}", step.name);
             }
             StepResult::Vary(report) => assert_eq!(report.done_before, report.graphs),
             _ => {}
@@ -144,10 +144,10 @@ fn pieces_carry_types_and_places_and_equal_ones_collapse() {
     let (source, out) = (corpus(), TempDir::new().unwrap());
     let mut store = imported(source.path(), &out.path().join("store"));
     let report = decompose(&mut store, &Method::SoleOp, None, workers(2), &Silent).unwrap();
-    assert_eq!(report.stage.refused, 0, "{:?}", report.stage.reasons);
+    assert_eq!(report.sweep.refused, 0, "{:?}", report.sweep.reasons);
     // Blocks of one model are alike: all but the first are repeats.
     let ops: u64 = [2, 3, 4].iter().map(|depth| 3 * 7 * depth).sum::<u64>() + 7 * 2;
-    assert_eq!(report.stage.made + report.stage.repeats, ops);
+    assert_eq!(report.sweep.made + report.sweep.repeats, ops);
 
     let path = "sole_op_subgraphs/float32/samples/zoo/net_2_8/_decomposed/net_2_8_start1_end2_1";
     let record = store.get(path).unwrap().unwrap();

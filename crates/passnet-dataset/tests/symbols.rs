@@ -1,38 +1,20 @@
 //! Pieces and their variants say which of their sizes may vary, and the sizes in their code follow.
 
+#[path = "common/built.rs"]
+mod built;
 mod common;
 
-use common::corpus;
-use passnet_dataset::decompose::run::Method;
-use passnet_dataset::decompose::typical::TypicalOptions;
-use passnet_dataset::dedup::Level;
-use passnet_dataset::pipeline::{BuildOptions, build};
-use passnet_dataset::source::{self, Limits};
-use passnet_dataset::store::{Kind, Store};
-use passnet_dataset::vary::run::VaryOptions;
+use built::built;
+use passnet_dataset::store::Kind;
 use passnet_graph::read::{ShapeDim, read_folder};
 use passnet_graph::resize::{Generalised, records_symbols, with_sizes};
-use passnet_work::progress::Silent;
 use std::collections::BTreeSet;
-use std::num::NonZeroUsize;
 use tempfile::TempDir;
 
 #[test]
 fn other_sizes_of_every_piece_bind() {
-    let (source, folder) = (corpus(), TempDir::new().unwrap());
-    let mut store =
-        Store::open_for_writing(&folder.path().join("store"), NonZeroUsize::MIN).unwrap();
-    let options = BuildOptions {
-        workers: NonZeroUsize::MIN,
-        methods: vec![Method::Typical(TypicalOptions::default())],
-        level: Level::Full,
-        vary: VaryOptions::default(),
-        measure: None,
-        evaluation: 1,
-    };
-    let source = source::open(source.path(), Limits::default()).unwrap();
-    build(&mut store, source, &options, &Silent, |_| {}).unwrap();
-
+    let folder = TempDir::new().unwrap();
+    let store = built(&folder, 1);
     let mut seen = BTreeSet::new();
     for record in store.entries().map(|record| record.unwrap()) {
         if record.description.kind == Kind::Full {

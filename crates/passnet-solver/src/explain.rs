@@ -16,7 +16,9 @@ use std::collections::BTreeSet;
 pub struct Explanation {
     /// Digest of everything the solution depends on.
     pub key: String,
+    /// The name of the task.
     pub task: String,
+    /// The passes that were kept, in order.
     pub passes: Vec<PassExplanation>,
     /// Passes that were tried and not kept, with the reason.
     pub dropped: Vec<Dropped>,
@@ -31,24 +33,31 @@ pub struct Explanation {
     /// The speed-up of whole graphs with all passes, where that was measured.
     #[serde(rename = "whole")]
     pub whole_graphs: Vec<WholeGraph>,
+    /// How long the solver worked on it.
     pub seconds: f64,
 }
 
+/// What one pass does, and what is known of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PassExplanation {
+    /// The name of its file, without the ending.
     pub name: String,
     /// What was fused, by the graph's names.
     pub nodes: Vec<String>,
+    /// Their operations.
     pub operations: Vec<String>,
     /// What the kernel's loops look like.
     pub kernel: String,
     /// Whether there is no kernel, and eager computes nothing here either.
     #[serde(rename = "neutral")]
     pub passthrough: bool,
+    /// Elements that one program holds at a time.
     pub tile: usize,
+    /// Groups of 32 lanes that work on a program.
     pub warps: usize,
     /// Graphs of the task the pass is written for.
     pub graphs: usize,
+    /// What the cost model says.
     pub estimate: Estimate,
     /// Speed-up of the fused piece alone over eager, measured while tuning.
     pub measured_speedup: Option<f64>,
@@ -59,20 +68,29 @@ pub struct PassExplanation {
 /// How a graph of the task did with all passes, in a short race.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WholeGraph {
+    /// Its path in the task.
     pub graph: String,
+    /// Its speed-up over eager.
     pub speedup: f64,
 }
 
+/// A pass that was tried and not kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Dropped {
+    /// What it was called.
     pub name: String,
+    /// Why it was not kept.
     pub reason: String,
 }
 
+/// A node that stays in the graph.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LeftNode {
+    /// Its name in the graph.
     pub node: String,
+    /// What it computes.
     pub operation: String,
+    /// Why no kernel computes it.
     pub reason: String,
 }
 
@@ -81,16 +99,22 @@ pub struct LeftNode {
 pub struct Estimate {
     /// Bytes that eager moves, one operation at a time.
     pub eager_bytes: f64,
+    /// Bytes that the kernel moves.
     pub fused_bytes: f64,
+    /// Kernels that eager starts.
     pub eager_launches: usize,
+    /// Arithmetic operations.
     pub operations: f64,
+    /// What these say of the speed-up over eager.
     pub expected_speedup: f64,
 }
 
 /// How fast this machine moves memory and starts work.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
+    /// Bytes that a large copy reads and writes in a second.
     pub bytes_per_second: f64,
+    /// What starting a kernel costs.
     pub seconds_per_launch: f64,
     /// Of a GPU: a kernel with fewer programs leaves some of them idle.
     pub multiprocessors: usize,
@@ -125,7 +149,7 @@ fn bytes(values: &[Value]) -> f64 {
     sizes.fold(0.0, f64::max)
 }
 
-pub fn estimate(piece: &Piece, rates: &Rates) -> Estimate {
+pub(crate) fn estimate(piece: &Piece, rates: &Rates) -> Estimate {
     let mut eager_bytes = 0.0;
     let mut launches = 0;
     let mut operations = 0.0;
@@ -213,24 +237,11 @@ pub fn passthrough_pass(
     }
 }
 
-pub fn left(family: &GraphFamily, left: &[Left]) -> Vec<LeftNode> {
+pub(crate) fn left(family: &GraphFamily, left: &[Left]) -> Vec<LeftNode> {
     let node = |left: &Left| LeftNode {
         node: family.graph().node(left.node).name.to_string(),
         operation: left.operation.clone(),
         reason: left.reason.clone(),
     };
     left.iter().map(node).collect()
-}
-
-/// Bytes that a fused piece reads and writes in one graph.
-pub fn moved_bytes(piece: &Piece, member: usize) -> f64 {
-    let params = piece.graph.ids().take(piece.params.len());
-    let values = params.chain(piece.outputs.iter().copied());
-    values.map(|id| bytes_in(piece.values(id).get(member))).sum()
-}
-
-/// Bytes of a tensor; no other value has any.
-pub(crate) fn bytes_in(value: Option<&Value>) -> f64 {
-    let tensor = value.and_then(Value::as_tensor);
-    tensor.map_or(0.0, |tensor| tensor.elements() as f64 * tensor.dtype.size() as f64)
 }

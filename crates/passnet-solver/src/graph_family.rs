@@ -13,13 +13,16 @@ use std::fmt::Write as _;
 pub struct TypedGraph {
     /// Its path in the task's list.
     pub path: String,
+    /// The graph.
     pub graph: Graph,
+    /// The types of all its values.
     pub types: Inference,
     /// How the graph's inputs are drawn, in argument order.
     pub metas: Vec<TensorMeta>,
 }
 
 impl TypedGraph {
+    /// Reads a graph folder and infers its types.
     pub fn read(files: &GraphFiles) -> Result<TypedGraph, Vec<Diagnostic>> {
         let folder = read_folder(files)?;
         let types = infer_folder(&folder);
@@ -42,10 +45,12 @@ pub struct GraphFamily {
 const MOST_ROWS: i64 = 4;
 
 impl GraphFamily {
+    /// The graph of the first member: what all of them share.
     pub fn graph(&self) -> &Graph {
         &self.members[0].graph
     }
 
+    /// How many members there are.
     pub fn count(&self) -> usize {
         self.members.len()
     }
@@ -55,6 +60,7 @@ impl GraphFamily {
         NodeId::new(self.graph().nodes().len() + index)
     }
 
+    /// Whether a tensor lies in the host's memory, out of a kernel's reach.
     pub fn is_on_host(&self, id: NodeId) -> bool {
         self.on_host.get(id.index()).copied().unwrap_or(false)
     }

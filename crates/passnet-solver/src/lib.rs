@@ -23,11 +23,13 @@
 //!
 //! What the solver writes is a pass like anybody's: it goes through the same rules, matching, checks and clock.
 
+#![warn(missing_docs)]
+
 pub mod analysis;
 pub mod cubins;
 pub mod emit;
 pub mod explain;
-pub mod expression;
+mod expression;
 pub mod graph_family;
 mod graph_race;
 mod options;

@@ -1,5 +1,6 @@
 //! How tasks are solved.
 
+/// What the solver may do and how long.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SolveOptions {
     /// Whether to measure; without, every group becomes a pass with the usual choice.

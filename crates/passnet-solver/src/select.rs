@@ -149,7 +149,7 @@ impl Solver<'_> {
             explanation.measured_speedup = Some(measured.speedup);
             let member =
                 crate::piece_race::representatives(&group.piece).first().copied().unwrap_or(0);
-            let moved = explain::moved_bytes(&group.piece, member);
+            let moved = group.piece.moved_bytes(member);
             let reached = moved / measured.seconds.max(1e-9) / self.rates.bytes_per_second;
             explanation.roofline = Some(reached);
         }

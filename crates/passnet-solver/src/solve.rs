@@ -24,26 +24,16 @@ const RULES: &str = "20";
 
 /// Why a task could not be worked on.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "fields are what the sentence of their variant names")]
 pub enum SolveError {
-    Io {
-        path: PathBuf,
-        error: std::io::Error,
-    },
+    /// A file cannot be read or written.
+    Io { path: PathBuf, error: std::io::Error },
     /// The task has no graph that can be read.
-    NoGraph {
-        task: String,
-        reasons: Vec<String>,
-    },
+    NoGraph { task: String, reasons: Vec<String> },
     /// No piece of any graph has a kernel form.
-    NothingToFuse {
-        task: String,
-        reasons: Vec<String>,
-    },
+    NothingToFuse { task: String, reasons: Vec<String> },
     /// The machine failed while something was measured, so that nothing is known; another try may succeed.
-    Machine {
-        task: String,
-        reason: String,
-    },
+    Machine { task: String, reason: String },
 }
 
 impl fmt::Display for SolveError {

@@ -14,14 +14,18 @@ const BUNDLED: &[(&str, &str)] = &[("h200", include_str!("../targets/h200.json")
 /// A longer file is no target.
 const MOST_BYTES: u64 = 64 << 10;
 
+/// A GPU, as a file describes it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
+    /// What it is called.
     pub name: String,
     /// Where the numbers come from.
     pub source: String,
+    /// CUDA's number for what it can do: major, minor.
     #[serde(deserialize_with = "capability")]
     pub compute_capability: [u32; 2],
+    /// Its multiprocessors.
     #[serde(deserialize_with = "count")]
     pub multiprocessors: u64,
     /// Of one multiprocessor.

@@ -50,7 +50,7 @@ fn workplace() -> TempDir {
 }
 
 #[test]
-fn each_stage_says_what_it_did() {
+fn each_step_says_what_it_did() {
     let work = workplace();
     for (name, arguments) in [
         ("import", "dataset import samples --store corpus.pnds"),
@@ -80,7 +80,7 @@ fn each_stage_says_what_it_did() {
 }
 
 #[test]
-fn build_runs_every_stage() {
+fn build_runs_every_step() {
     let work = workplace();
     let arguments = "dataset build --from samples --store s --kind typical --evaluation 2 --json";
     let (code, out, _) = passnet(work.path(), arguments);
@@ -180,7 +180,7 @@ fn command(folder: &Path, arguments: &str) -> std::process::Command {
 }
 
 #[test]
-fn a_build_killed_in_every_stage_ends_with_the_same_content() {
+fn a_build_killed_in_every_step_ends_with_the_same_content() {
     let work = workplace();
     let build = |store: &str| {
         let kinds = "typical,sole-op";
@@ -189,11 +189,11 @@ fn a_build_killed_in_every_stage_ends_with_the_same_content() {
         command(work.path(), &arguments)
     };
     assert!(build("whole").status().unwrap().success());
-    // A line on stderr ends each stage: the kill lands in the one after it.
-    for stages in 0..9 {
+    // A line on stderr ends each step: the kill lands in the one after it.
+    for steps in 0..9 {
         let mut child = build("killed").stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        lines.by_ref().take(stages).for_each(|line| drop(line.unwrap()));
+        lines.by_ref().take(steps).for_each(|line| drop(line.unwrap()));
         child.kill().unwrap();
         child.wait().unwrap();
     }

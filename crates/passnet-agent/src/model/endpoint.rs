@@ -1,6 +1,5 @@
 //! Where a model is, and how to talk to it.
 
-use super::{Anthropic, Model, OpenAi};
 use crate::secrets::Secret;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -126,14 +125,6 @@ impl Endpoint {
 
     pub(super) fn url(&self, path: &str) -> String {
         format!("{}/{path}", self.base_url.trim_end_matches('/'))
-    }
-
-    /// Nothing is sent before the first request.
-    pub fn connect(self) -> Box<dyn Model> {
-        match self.protocol {
-            Protocol::OpenAi => Box::new(OpenAi::new(self)),
-            Protocol::Anthropic => Box::new(Anthropic::new(self)),
-        }
     }
 }
 

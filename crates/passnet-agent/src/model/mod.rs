@@ -35,6 +35,16 @@ pub trait Model: Send + Sync + fmt::Debug {
     fn reply(&self, request: &Request<'_>) -> Result<Reply, ModelError>;
 }
 
+impl Endpoint {
+    /// Nothing is sent before the first request.
+    pub fn connect(self) -> Box<dyn Model> {
+        match self.protocol {
+            Protocol::OpenAi => Box::new(OpenAi::new(self)),
+            Protocol::Anthropic => Box::new(Anthropic::new(self)),
+        }
+    }
+}
+
 /// What a model is asked.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {

@@ -37,6 +37,7 @@ const PROBLEMS_KEPT: usize = 10_000;
 /// What an import of a checkout did.
 #[derive(Debug, Clone, Default)]
 pub struct CheckoutReport {
+    /// What became of the graph folders.
     pub graphs: ImportReport,
     /// Samples that are tasks now.
     pub samples: u64,
@@ -44,11 +45,15 @@ pub struct CheckoutReport {
     pub incomplete: u64,
     /// Groups of a graph list without a sample of their own, which became tasks.
     pub groups: u64,
-    /// Tasks on each side of the published split.
+    /// Tasks on the evaluation side of the published split.
     pub evaluation: u64,
+    /// Tasks on its training side.
     pub training: u64,
+    /// Files beside the graphs whose path was new.
     pub files_added: u64,
+    /// Files whose path was there with another content.
     pub files_replaced: u64,
+    /// Files that were there already.
     pub files_unchanged: u64,
     /// Folders, links, lists and samples that were refused or cannot be used as they are.
     pub failed: u64,

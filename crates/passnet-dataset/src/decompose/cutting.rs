@@ -3,8 +3,8 @@
 use crate::describe::Made;
 use crate::layout;
 use crate::legal::legalise;
-use crate::stage::Product;
 use crate::store::{Kind, Provenance};
+use crate::sweep::Product;
 use passnet_graph::cut::cut_with;
 use passnet_graph::infer::{Inference, infer_folder};
 use passnet_graph::read::{Constraints, GraphFolder};

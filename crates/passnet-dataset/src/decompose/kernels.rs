@@ -35,6 +35,7 @@ impl KernelCounter for NativeFusion {
 
 /// Where kernel counts come from.
 pub enum Counts<'a> {
+    /// What a model of the compiler says.
     Model(&'a dyn KernelCounter),
     /// A folder with the recordings of a graph at `<graph path>.json` or below `<graph path>/`.
     Recorded(PathBuf),
@@ -91,8 +92,11 @@ pub fn recorded_ranges(folder: &Path, graph: &str) -> Result<Vec<Range<usize>>, 
 /// Why a decomposition stopped.
 #[derive(Debug)]
 pub enum DecomposeError {
+    /// The store cannot be read or written.
     Store(StoreError),
+    /// The models have more operations than the search can number.
     TooManyOps(super::typical::TooManyOps),
+    /// A recording of kernel counts cannot be used.
     Counts(Diagnostic),
 }
 

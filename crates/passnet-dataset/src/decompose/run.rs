@@ -1,4 +1,4 @@
-//! The decompose stage: all whole models of a store, cut into pieces of one kind.
+//! The decompose sweep: all whole models of a store, cut into pieces of one kind.
 
 use super::cutting::cut_ranges;
 use super::kernels::{Counts, DecomposeError, recorded_ranges};
@@ -6,8 +6,8 @@ use super::plateau::KernelCounts;
 use super::sole_op::sole_op_ranges;
 use super::typical::{Fold, TypicalOptions, typical_pieces};
 use crate::measure::{self, Measure};
-use crate::stage::{self, Job, Product, StageReport};
 use crate::store::{Kind, Record, Store, StoreError};
+use crate::sweep::{self, Job, Product, SweepReport};
 use passnet_graph::GraphFiles;
 use passnet_graph::infer::infer_folder;
 use passnet_graph::read::read_folder;
@@ -19,12 +19,16 @@ use std::ops::Range;
 /// How to choose the ranges.
 #[derive(Debug)]
 pub enum Method<'a> {
+    /// Every operation alone.
     SoleOp,
+    /// Sequences that the corpus repeats.
     Typical(TypicalOptions),
+    /// What a compiler runs as one kernel.
     Fusible(Counts<'a>),
 }
 
 impl Method<'_> {
+    /// The kind of the pieces that it makes.
     pub fn kind(&self) -> Kind {
         match self {
             Method::SoleOp => Kind::SoleOp,
@@ -37,7 +41,8 @@ impl Method<'_> {
 /// What a decomposition did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DecomposeReport {
-    pub stage: StageReport,
+    /// Models and pieces.
+    pub sweep: SweepReport,
     /// The folds of a search for typical pieces.
     pub folds: Vec<Fold>,
     /// Ranges chosen, where they are chosen before cutting.
@@ -101,7 +106,7 @@ pub fn decompose(
         job
     };
     let jobs = jobs.into_iter().map(stamped).collect();
-    report.stage = stage::run(store, &name, jobs, workers, progress, |files, job| {
+    report.sweep = sweep::run(store, &name, jobs, workers, progress, |files, job| {
         cut_model(files, &job.task, method, measure)
     })?;
     Ok(report)
@@ -170,7 +175,7 @@ fn op_sequences(
         let folder = read_folder(files).ok()?;
         Some(folder.graph.calls().map(|(_, call)| call.target.op_name().into_owned()).collect())
     };
-    stage::read_all(
+    sweep::read_all(
         store,
         models,
         "reading op names",

@@ -16,6 +16,7 @@ use std::path::Path;
 /// What to write.
 #[derive(Debug, Clone)]
 pub struct ExportOptions {
+    /// Graphs of these kinds, and tasks of their pieces.
     pub kinds: Vec<Kind>,
     /// Only graphs that some task uses.
     pub only_tasks: bool,
@@ -24,7 +25,9 @@ pub struct ExportOptions {
 /// What was written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Exported {
+    /// Graphs, pieces included.
     pub graphs: u64,
+    /// Tasks, each as a sample.
     pub tasks: u64,
     /// Files that came with a checkout, beside its graphs.
     pub files: u64,
@@ -79,6 +82,7 @@ impl ExportOptions {
 /// Why an export ended.
 #[derive(Debug)]
 pub enum ExportError {
+    /// The store cannot be read.
     Store(StoreError),
     /// A file that could not be written.
     Write(Diagnostic),

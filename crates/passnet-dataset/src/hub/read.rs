@@ -34,8 +34,11 @@ pub struct Hub {
 /// What an import of tables did.
 #[derive(Debug, Clone, Default)]
 pub struct HubReport {
+    /// What became of the rows of graphs.
     pub graphs: ImportReport,
+    /// Tasks that are in the store now.
     pub tasks: u64,
+    /// Files beside the graphs that are in the store now.
     pub files: u64,
     /// Tables, tasks and files that cannot be used.
     pub failed: u64,
@@ -62,6 +65,7 @@ fn is_table(path: &Path) -> bool {
 }
 
 impl Hub {
+    /// Looks which tables are there; none is read yet.
     pub fn open(path: &Path, limits: Limits) -> Result<Self, Diagnostic> {
         let nothing = (Vec::new(), Vec::new(), None);
         let (graphs, (tasks, files, structures)) = match path.is_file() {

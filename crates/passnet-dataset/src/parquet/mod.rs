@@ -20,7 +20,9 @@ pub use write::{RowGroup, Table};
 /// What the values of a column are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Type {
+    /// Whole numbers of 32 bits.
     Int32,
+    /// Whole numbers of 64 bits.
     Int64,
     /// Text, which is UTF-8.
     Text,
@@ -41,22 +43,14 @@ impl Type {
 
 /// A field of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(missing_docs, reason = "fields are what the sentence of their variant names")]
 pub enum Field {
-    Column {
-        name: String,
-        values: Type,
-        optional: bool,
-    },
+    /// A value in each row, or none where it is optional.
+    Column { name: String, values: Type, optional: bool },
     /// Fields of a common name.
-    Group {
-        name: String,
-        fields: Vec<Field>,
-    },
+    Group { name: String, fields: Vec<Field> },
     /// A list in each row; its element is called `element`.
-    List {
-        name: String,
-        element: Box<Field>,
-    },
+    List { name: String, element: Box<Field> },
 }
 
 impl Field {
@@ -70,6 +64,7 @@ impl Field {
         Self::Column { name: name.into(), values, optional: true }
     }
 
+    /// Fields of a common name.
     pub fn group(name: &str, fields: Vec<Field>) -> Self {
         Self::Group { name: name.into(), fields }
     }

@@ -38,8 +38,11 @@ struct Stored {
 /// A column of a group of rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cells {
+    /// Texts or bytes.
     Texts(Vec<Option<Vec<u8>>>),
+    /// Whole numbers of either width.
     Numbers(Vec<Option<i64>>),
+    /// A list of texts in each row.
     Lists(Vec<Vec<Vec<u8>>>),
 }
 
@@ -50,6 +53,7 @@ enum Values {
 }
 
 impl Reader {
+    /// Reads what the table says of itself; its rows are read on demand.
     pub fn open(path: &Path) -> Result<Self, Diagnostic> {
         let name = path.display().to_string();
         let fail = |message: String| Diagnostic::file(name.as_str(), message);
@@ -83,6 +87,7 @@ impl Reader {
         self.groups.len()
     }
 
+    /// Whether there is a column of this name.
     pub fn has(&self, column: &str) -> bool {
         self.columns.iter().any(|stored| stored.top == column)
     }

@@ -34,6 +34,7 @@ struct Leaf {
 }
 
 impl Table {
+    /// Begins a table with these fields.
     pub fn create(file: &Path, fields: Vec<Field>) -> io::Result<Self> {
         let mut partial = file.as_os_str().to_owned();
         partial.push(".partial");

@@ -15,35 +15,38 @@ const MAGNITUDE_BITS: u32 = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PieceKind {
+    /// A compiler runs it as one kernel.
     Fusible,
+    /// One operation.
     SoleOp,
+    /// It recurs in the corpus.
     Typical,
 }
 
 /// One graph, as far as grouping looks at it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
-    pub uid: Uid,
-    pub kind: PieceKind,
+pub(crate) struct Member {
+    pub(crate) uid: Uid,
+    pub(crate) kind: PieceKind,
     /// Op names in order.
-    pub ops: Vec<String>,
+    pub(crate) ops: Vec<String>,
     /// Shape of each input, in the order of the metadata.
-    pub shapes: Vec<Vec<i64>>,
+    pub(crate) shapes: Vec<Vec<i64>>,
     /// Element type of each input, in the same order.
-    pub dtypes: Vec<DType>,
+    pub(crate) dtypes: Vec<DType>,
 }
 
 /// What the members of a bucket share.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct BucketKey<'m> {
-    pub kind: PieceKind,
-    pub ops: &'m [String],
+pub(crate) struct BucketKey<'m> {
+    pub(crate) kind: PieceKind,
+    pub(crate) ops: &'m [String],
     /// Order of magnitude of each dimension of each input.
-    pub magnitudes: Vec<Vec<i32>>,
+    pub(crate) magnitudes: Vec<Vec<i32>>,
 }
 
 impl Member {
-    pub fn bucket(&self) -> BucketKey<'_> {
+    pub(crate) fn bucket(&self) -> BucketKey<'_> {
         let magnitudes = |shape: &Vec<i64>| shape.iter().map(|&dim| magnitude(dim)).collect();
         BucketKey {
             kind: self.kind,
@@ -61,7 +64,7 @@ impl Member {
 }
 
 /// How many factors of 16 a dimension holds; -1 for an empty or unknown one.
-pub fn magnitude(dim: i64) -> i32 {
+pub(crate) fn magnitude(dim: i64) -> i32 {
     match dim.checked_ilog2() {
         Some(log) => (log / MAGNITUDE_BITS) as i32,
         None => -1,

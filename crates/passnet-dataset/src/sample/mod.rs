@@ -3,9 +3,9 @@
 //! Everything here is a function of the members' content: two builds of one corpus agree on every identifier.
 
 pub mod buckets;
-pub mod groups;
+pub(crate) mod groups;
 pub mod identity;
 pub mod sides;
-pub mod split;
+pub(crate) mod split;
 pub mod tasks;
 pub mod withhold;

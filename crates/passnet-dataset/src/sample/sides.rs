@@ -12,12 +12,17 @@ use std::collections::BTreeMap;
 /// What a split did to the tasks of one kind.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SplitReport {
+    /// The kind of the tasks.
     pub kind: PieceKind,
+    /// Tasks for evaluation.
     pub evaluation: usize,
+    /// Tasks for training.
     pub training: usize,
+    /// Tasks on neither side.
     pub withheld: usize,
-    /// Op transitions that occur in the tasks, and those of them that evaluation tasks show.
+    /// Op transitions that occur in the tasks.
     pub transitions: usize,
+    /// Those of them that evaluation tasks show.
     pub transitions_shown: usize,
 }
 

@@ -4,8 +4,8 @@ use super::buckets::{Member, PieceKind};
 use super::groups::{Rule, group_members};
 use super::identity::Uid;
 use super::split::StructureDigest;
-use crate::stage;
 use crate::store::{Kind, Record, Store, StoreError, StoreErrorKind};
+use crate::sweep;
 use crate::verify::Runner;
 use passnet_graph::read::read_folder;
 use passnet_graph::{Graph, GraphFiles};
@@ -17,13 +17,18 @@ use std::num::NonZeroUsize;
 /// One task, as the store keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredTask {
+    /// Its identifier, which follows from its graphs.
     #[serde(skip)]
     pub id: String,
+    /// The kind of its pieces.
     pub kind: PieceKind,
+    /// How its graphs were put together.
     pub rule: Rule,
+    /// The sequence of operations that its graphs share.
     pub ops: Vec<String>,
     /// Ascending by uid.
     pub graphs: Vec<TaskGraph>,
+    /// Its side, once there is a split.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub side: Option<SplitSide>,
     /// The sample's folder, for one that was imported: its files are in the store as they came.
@@ -32,8 +37,11 @@ pub struct StoredTask {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A graph of a task.
 pub struct TaskGraph {
+    /// What lists call the graph.
     pub uid: String,
+    /// Its path in the store.
     pub path: String,
 }
 
@@ -41,7 +49,9 @@ pub struct TaskGraph {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SplitSide {
+    /// What is asked of those who are evaluated.
     Evaluation,
+    /// What may be learned from.
     Training,
     /// Shares a structure with an evaluation task or with a withheld set, so it belongs to neither side.
     Withheld,
@@ -65,6 +75,7 @@ pub(crate) fn side_name(side: Option<SplitSide>) -> &'static str {
 }
 
 impl PieceKind {
+    /// The kind of a stored graph, where it is a piece.
     pub fn of(kind: Kind) -> Option<Self> {
         match kind {
             Kind::Full => None,
@@ -74,6 +85,7 @@ impl PieceKind {
         }
     }
 
+    /// What stores, lists and commands call it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::SoleOp => "sole_op",
@@ -129,7 +141,7 @@ pub fn sample_running(
     let mut paths: BTreeMap<(PieceKind, Uid), String> = BTreeMap::new();
     let mut refused = Vec::new();
     let member = |record: &Record, files: &GraphFiles| member(record, files, runner);
-    stage::read_all(
+    sweep::read_all(
         store,
         records,
         "reading pieces",

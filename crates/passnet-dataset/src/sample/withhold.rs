@@ -34,8 +34,11 @@ impl Withheld {
 /// How long the graphs of some tasks are, in operations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Lengths {
+    /// How many tasks there are.
     pub tasks: usize,
+    /// The shortest.
     pub least: usize,
+    /// Half of them have no more.
     pub median: usize,
     /// Nine of ten have no more.
     pub most: usize,
@@ -54,7 +57,9 @@ impl Lengths {
 /// What is to be learned from against what is withheld.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Difference {
+    /// What is to be learned from.
     pub training: Lengths,
+    /// What is withheld.
     pub withheld: Lengths,
     /// Operations of the withheld set that no training task has, with the withheld tasks that have them; most frequent first.
     pub never_learned: Vec<(String, usize)>,

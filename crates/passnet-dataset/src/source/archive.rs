@@ -17,6 +17,7 @@ use std::path::Path;
 const WINDOW_LOG_MAX: u32 = 27;
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
+/// Graphs of a tar archive, plain or compressed with zstd.
 pub struct ArchiveSource {
     archive: String,
     /// The name of a graph whose files stand at the archive's root.
@@ -46,6 +47,7 @@ struct OpenFolder {
 }
 
 impl ArchiveSource {
+    /// Opens the archive; how it is compressed is seen from its first bytes.
     pub fn open(path: &Path, limits: Limits) -> Result<Self, Diagnostic> {
         let archive = shown(&path.to_string_lossy());
         let cannot =

@@ -46,6 +46,7 @@ struct Child {
 }
 
 impl FolderSource {
+    /// Opens a tree of graph folders, or one that is a graph folder itself.
     pub fn open(root: &Path, limits: Limits) -> Result<Self, Diagnostic> {
         let cannot = |error| problem(root, format!("cannot be read: {error}"));
         let real = fs::canonicalize(root).map_err(cannot)?;

@@ -58,6 +58,7 @@ impl Default for Limits {
 pub struct Meter(Arc<AtomicU64>);
 
 impl Meter {
+    /// What has been read so far.
     pub fn fraction(&self) -> f64 {
         f64::from_bits(self.0.load(Ordering::Relaxed))
     }

@@ -9,7 +9,9 @@ use std::ops::Range;
 /// A graph to be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
+    /// Its path and files.
     pub graph: GraphFiles,
+    /// What is known of it.
     pub description: Description,
 }
 
@@ -33,8 +35,11 @@ impl Entry {
 /// What reading a graph's files tells about it, and where the graph comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
+    /// Whole model or piece, and of which kind.
     pub kind: Kind,
+    /// Its identity.
     pub digests: Digests,
+    /// How many operations it has.
     pub op_count: u32,
     /// The graphs this one was cut from: empty for full graphs, several after duplicates were merged.
     pub provenance: Vec<Provenance>,
@@ -42,6 +47,7 @@ pub struct Description {
     pub variant: Option<Variant>,
 }
 
+/// What a graph of a store is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// A whole model, as extracted.
@@ -55,8 +61,10 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All kinds, whole models first.
     pub const ALL: [Self; 4] = [Self::Full, Self::SoleOp, Self::Typical, Self::Fusible];
 
+    /// What stores, lists and commands call it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -66,6 +74,7 @@ impl Kind {
         }
     }
 
+    /// The kind of this name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
@@ -81,8 +90,11 @@ impl fmt::Display for Kind {
 /// any other text is stored as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Digests {
+    /// Operations and topology.
     pub structure: String,
+    /// The same with literal arguments.
     pub literals: String,
+    /// The same with shapes and dtypes of the inputs.
     pub full: String,
 }
 
@@ -91,25 +103,33 @@ pub struct Digests {
 pub struct Provenance {
     /// The logical path of that graph.
     pub parent: String,
+    /// Which of its operations, as half-open ranges.
     pub ranges: Vec<Range<u32>>,
 }
 
+/// How a variant differs from the graph that it was made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variant {
+    /// The float type of its inputs.
     pub dtype: String,
+    /// Which sizes it has: 9 are those as extracted, 0 to 8 are others.
     pub shape_index: u32,
 }
 
 /// An entry as found in the store: everything but the files, which are read on demand.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
+    /// Its logical path.
     pub path: String,
+    /// The key of its files.
     pub content: ContentKey,
+    /// What is known of it.
     pub description: Description,
     pub(super) blobs: BTreeMap<FileName, i64>,
 }
 
 impl Record {
+    /// The files that it has.
     pub fn file_names(&self) -> impl Iterator<Item = FileName> + '_ {
         self.blobs.keys().copied()
     }

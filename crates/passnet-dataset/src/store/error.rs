@@ -4,32 +4,42 @@ use passnet_graph::Diagnostic;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+/// Something that went wrong with a store.
 #[derive(Debug)]
 pub struct StoreError {
     /// The store's file.
     pub store: PathBuf,
+    /// What it is.
     pub kind: StoreErrorKind,
 }
 
+/// What can go wrong.
 #[derive(Debug)]
 pub enum StoreErrorKind {
+    /// There is no such file.
     Missing,
     /// The file exists but is no store of ours.
     NotAStore,
+    /// The store was written by a later program.
     NewerFormat {
+        /// Its format.
         found: i64,
+        /// The newest format that this program reads.
         supported: i64,
     },
     /// Another process writes to the store.
     InUse,
     /// No space left on the disk, or the size limit is reached. What was committed is kept.
     Full,
+    /// The file or its folder must not be written.
     ReadOnly,
     /// Content that does not fit its key or its form.
     Damaged(String),
     /// An entry that cannot be stored as it is.
     Refused(String),
+    /// The system refused to read or write.
     Io(std::io::Error),
+    /// Anything else that SQLite says.
     Sqlite(rusqlite::Error),
 }
 

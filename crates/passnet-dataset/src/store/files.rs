@@ -21,12 +21,16 @@ const LEVEL: i32 = 9;
 /// One file, with its path from the top of the dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredFile {
+    /// Its path.
     pub path: String,
+    /// What it holds.
     pub body: FileBody,
 }
 
+/// What a file holds, by what it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileBody {
+    /// Its bytes.
     Text(Vec<u8>),
     /// A file that may be executed.
     Script(Vec<u8>),

@@ -10,7 +10,9 @@ const BATCH: i64 = 2_048;
 /// What a compaction gained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compacted {
+    /// How large the file was.
     pub bytes_before: u64,
+    /// How large it is now.
     pub bytes_after: u64,
     /// Files that no entry used any more.
     pub files_dropped: usize,

@@ -1,18 +1,18 @@
-//! Marks: what a stage has done already. They are committed together with what the stage made, so that a killed
-//! stage continues exactly where its last batch ended.
+//! Marks: what a sweep has done already. They are committed together with what the sweep made, so that a killed
+//! sweep continues exactly where its last batch ended.
 
 use super::{Store, StoreError};
 use crate::content::ContentKey;
 use rusqlite::params;
 use std::collections::BTreeMap;
 
-/// Made on demand: stores written before there were stages have none.
+/// Made on demand: stores written before there were sweeps have none.
 pub(super) const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS mark (
-    stage TEXT NOT NULL,
-    path TEXT NOT NULL,       -- the graph the stage worked on
+    stage TEXT NOT NULL,      -- the name of the sweep
+    path TEXT NOT NULL,       -- the graph the sweep worked on
     input BLOB NOT NULL,      -- key of all that the result depends on
-    report TEXT NOT NULL,     -- what the stage says about this graph
+    report TEXT NOT NULL,     -- what the sweep says about this graph
     PRIMARY KEY (stage, path)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS task (
@@ -21,17 +21,20 @@ CREATE TABLE IF NOT EXISTS task (
 ) WITHOUT ROWID;
 ";
 
-/// That a stage is done with a graph.
+/// That a sweep is done with a graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
+    /// The path of the graph.
     pub path: String,
+    /// The key of everything that the result depends on.
     pub input: ContentKey,
+    /// What came of it, as JSON.
     pub report: String,
 }
 
 impl Store {
-    /// The marks a stage has left, by path: key of the input, and report.
-    pub fn marks(&self, stage: &str) -> Result<BTreeMap<String, (ContentKey, String)>, StoreError> {
+    /// The marks a sweep has left, by path: key of the input, and report.
+    pub fn marks(&self, sweep: &str) -> Result<BTreeMap<String, (ContentKey, String)>, StoreError> {
         if !self.has_table("mark")? {
             return Ok(BTreeMap::new());
         }
@@ -41,18 +44,18 @@ impl Store {
             .prepare_cached("SELECT path, input, report FROM mark WHERE stage = ?1")
             .map_err(sqlite)?;
         let rows = statement
-            .query_map([stage], |row| {
+            .query_map([sweep], |row| {
                 Ok((row.get(0)?, (ContentKey(row.get(1)?), row.get::<_, String>(2)?)))
             })
             .map_err(sqlite)?;
         rows.collect::<Result<_, _>>().map_err(sqlite)
     }
 
-    pub(super) fn write_marks(&self, stage: &str, marks: &[Mark]) -> Result<(), StoreError> {
+    pub(super) fn write_marks(&self, sweep: &str, marks: &[Mark]) -> Result<(), StoreError> {
         for mark in marks {
             self.execute(
                 "INSERT OR REPLACE INTO mark (stage, path, input, report) VALUES (?1, ?2, ?3, ?4)",
-                params![stage, mark.path, mark.input.0, mark.report],
+                params![sweep, mark.path, mark.input.0, mark.report],
             )?;
         }
         Ok(())

@@ -109,6 +109,7 @@ impl Store {
         Ok(Self { path: path.to_owned(), connection, decoder, writer: None })
     }
 
+    /// The file.
     pub fn path(&self) -> &Path {
         &self.path
     }

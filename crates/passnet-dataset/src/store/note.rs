@@ -12,6 +12,7 @@ impl Store {
         transaction.commit()
     }
 
+    /// The text kept under a name.
     pub fn note(&self, name: &str) -> Result<Option<String>, StoreError> {
         let sql = "SELECT value FROM meta WHERE key = ?1";
         let found = self.connection.query_row(sql, [key(name)], |row| row.get(0)).optional();

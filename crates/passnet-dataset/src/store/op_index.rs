@@ -17,16 +17,20 @@ pub type OpCounts = BTreeMap<String, u32>;
 /// An entry without its files: what a search over all of them needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
+    /// Its logical path.
     pub path: String,
+    /// Whole model or piece, and of which kind.
     pub kind: Kind,
-    /// Numbers of its digests among those of [`Outlines`].
+    /// The number of its structure among those of [`Outlines`].
     pub structure: usize,
+    /// The number of its structure with literals among those of [`Outlines`].
     pub literals: usize,
 }
 
 /// Entries in the order of their paths.
 #[derive(Debug, Clone, Default)]
 pub struct Outlines {
+    /// The entries.
     pub entries: Vec<Outline>,
     /// The distinct structures, each by its digest.
     pub structures: Vec<String>,

@@ -24,6 +24,7 @@ impl Store {
             .map_err(|error| self.sqlite(error))
     }
 
+    /// Whether there is no entry.
     pub fn is_empty(&self) -> Result<bool, StoreError> {
         Ok(self.len()? == 0)
     }

@@ -28,6 +28,7 @@ const TRAINING_SAMPLES: i64 = 8_192;
 /// What became of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EntryChange {
+    /// Its path was new.
     Added,
     /// There was an entry with this path and other files or another description.
     Replaced,
@@ -55,11 +56,11 @@ impl Store {
         self.insert_marked(entries, "", &[])
     }
 
-    /// Like [`Store::insert`], and says in the same transaction that a stage is done with some graphs.
+    /// Like [`Store::insert`], and says in the same transaction that a sweep is done with some graphs.
     pub fn insert_marked(
         &mut self,
         entries: &[Entry],
-        stage: &str,
+        sweep: &str,
         marks: &[Mark],
     ) -> Result<Vec<EntryChange>, StoreError> {
         let writer = self.writer.as_ref().ok_or_else(|| self.read_only())?;
@@ -81,7 +82,7 @@ impl Store {
             .iter()
             .map(|entry| self.write_entry(entry))
             .collect::<Result<Vec<_>, StoreError>>()?;
-        self.write_marks(stage, marks)?;
+        self.write_marks(sweep, marks)?;
         let trained = self.train_when_due()?;
         transaction.commit()?;
         if trained {

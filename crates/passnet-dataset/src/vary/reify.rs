@@ -92,26 +92,6 @@ pub fn reify(
     Ok(symbols.reified(Rule::Grid, spread.collect()))
 }
 
-/// The text that names a kind of input: shapes with symbols, sorted, without spaces, as in `[(S0,3,S1,S1)]`.
-pub fn shape_key(constraints: &Constraints) -> String {
-    let mut shapes: Vec<String> = Vec::new();
-    for (_, shape) in &constraints.input_shapes {
-        if shape.iter().any(|dim| matches!(dim, ShapeDim::Symbol(_))) {
-            let dims: Vec<String> = shape
-                .iter()
-                .map(|dim| match dim {
-                    ShapeDim::Size(size) => size.to_string(),
-                    ShapeDim::Symbol(name) => name.clone(),
-                })
-                .collect();
-            let comma = if dims.len() == 1 { "," } else { "" };
-            shapes.push(format!("({}{comma})", dims.join(",")));
-        }
-    }
-    shapes.sort_unstable();
-    format!("[{}]", shapes.join(","))
-}
-
 /// A dimension that is given values: one symbol, or all symbols of a role.
 struct Axis {
     role: Role,
@@ -429,14 +409,6 @@ pub(super) mod tests {
             reify(&nameless, Domain::General, PLENTY),
             Err(NotReified::NoExample { symbol: "S0".to_string() })
         );
-    }
-
-    #[test]
-    fn the_key_lists_symbolic_shapes_in_order_of_their_text() {
-        let key = |shapes| shape_key(&constraints(shapes));
-        assert_eq!(key("S0,S1 2,7 S0,1 S0"), "[(S0,),(S0,1),(S0,S1)]");
-        assert_eq!(key("S0,3,S1,S1"), "[(S0,3,S1,S1)]");
-        assert_eq!(key("1,2"), "[]");
     }
 
     fn any_shapes() -> impl Strategy<Value = String> {

@@ -1,4 +1,4 @@
-//! The vary stage: pieces of a store with other sizes and other dtypes.
+//! The vary sweep: pieces of a store with other sizes and other dtypes.
 //!
 //! Sizes are varied in the whole model, where the meaning of its inputs is known; then the same ranges are cut out of
 //! each variant. Dtypes are varied in the pieces. What inference refuses is reported and not written, and a variant
@@ -12,8 +12,8 @@ use crate::describe::Made;
 use crate::layout::{self, ORIGINAL_SHAPE};
 use crate::legal::legalise;
 use crate::measure::{self, Measure};
-use crate::stage::{self, Job, Product, StageReport};
 use crate::store::{Kind, Provenance, Record, Store, StoreError, Variant};
+use crate::sweep::{self, Job, Product, SweepReport};
 use passnet_graph::cut::cut_with;
 use passnet_graph::infer::{Inference, infer_folder};
 use passnet_graph::read::{GraphFolder, read_folder};
@@ -64,7 +64,7 @@ pub fn vary(
     measure: Option<Measure<'_>>,
     workers: NonZeroUsize,
     progress: &dyn Progress,
-) -> Result<StageReport, StoreError> {
+) -> Result<SweepReport, StoreError> {
     let mut models: BTreeMap<String, Vec<Wanted>> = BTreeMap::new();
     for &kind in &options.kinds {
         for record in store.of_kind(kind)? {
@@ -83,7 +83,7 @@ pub fn vary(
                 + &measure::stamp(measure);
         jobs.push(Job { record, task: pieces, settings });
     }
-    stage::run(store, "vary", jobs, workers, progress, |files, job| {
+    sweep::run(store, "vary", jobs, workers, progress, |files, job| {
         vary_model(files, &job.task, options, measure)
     })
 }

@@ -3,9 +3,10 @@
 //! Decisions (does this broadcast, is this a view) look at the number; the expression rides along so that a
 //! result can be read as `S0*4` and re-evaluated for other values of `S0`.
 
+mod text;
+
 use super::problem::Problem;
 use crate::view::{Number, Size, ViewError};
-use std::fmt;
 use std::sync::Arc;
 
 /// One size.
@@ -27,6 +28,8 @@ pub struct Expr {
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Atom {
+    /// An expression in parentheses: one factor, whatever stands beside it.
+    Group(Arc<Expr>),
     Symbol(Arc<str>),
     Binary(Nonlinear, Arc<Expr>, Arc<Expr>),
     /// An expression that grew too large to keep; its value under other symbols is not known.
@@ -50,6 +53,7 @@ impl Atom {
     fn weight(&self) -> u32 {
         match self {
             Atom::Symbol(_) | Atom::Opaque => 1,
+            Atom::Group(inner) => inner.weight.saturating_add(1),
             Atom::Binary(_, a, b) => a.weight.saturating_add(b.weight).saturating_add(1),
         }
     }
@@ -73,6 +77,28 @@ impl Dim {
     /// Whether it changes with an input.
     pub fn is_symbolic(&self) -> bool {
         self.expr.is_some()
+    }
+
+    /// Whether the whole expression was kept, so that its value follows from the symbols.
+    pub fn is_known(&self) -> bool {
+        self.expr.as_ref().is_none_or(|expr| !expr.any(&|atom| *atom == Atom::Opaque))
+    }
+
+    /// Whether a quotient is part of it.
+    pub fn has_quotient(&self) -> bool {
+        let is_quotient = |atom: &Atom| matches!(atom, Atom::Binary(Nonlinear::FloorDiv, ..));
+        self.expr.as_ref().is_some_and(|expr| expr.any(&is_quotient))
+    }
+
+    /// The symbols of a product of nothing else, and the number that multiplies them.
+    pub fn symbols(&self) -> Option<(Vec<&str>, i64)> {
+        let Some(expr) = &self.expr else { return Some((Vec::new(), self.size)) };
+        let [(atoms, number)] = expr.terms.as_slice() else { return None };
+        let symbols = atoms.iter().map(|atom| match atom {
+            Atom::Symbol(name) => Some(&**name),
+            _ => None,
+        });
+        Some((symbols.collect::<Option<_>>()?, *number))
     }
 
     /// Whether both have the same value for every value of the symbols.
@@ -110,6 +136,15 @@ impl Dim {
         }
         let value = floor_div(self.size, other.size);
         self.combine(other, value, |a, b| a.divided_by(b).unwrap_or_else(|| a.floor_divided_by(b)))
+    }
+
+    /// Python's `//` as one factor in parentheses, in which nothing is cancelled.
+    pub fn quotient(&self, other: &Dim) -> Result<Dim, Problem> {
+        if other.size == 0 {
+            return Err(Problem::invalid("integer division or modulo by zero"));
+        }
+        let value = floor_div(self.size, other.size);
+        self.combine(other, value, |a, b| Expr::atom(Nonlinear::FloorDiv, a, b).in_parentheses())
     }
 
     /// Python's `%`.
@@ -264,6 +299,25 @@ impl Expr {
         Expr { terms: vec![(vec![atom], 1)], depth, weight }
     }
 
+    fn in_parentheses(self) -> Expr {
+        let depth = self.depth + 1;
+        let atom = Atom::Group(Arc::new(self));
+        let weight = atom.weight();
+        Expr { terms: vec![(vec![atom], 1)], depth, weight }
+    }
+
+    /// Whether some atom of the whole tree is one of those.
+    fn any(&self, is_one: &impl Fn(&Atom) -> bool) -> bool {
+        self.terms.iter().flat_map(|(atoms, _)| atoms).any(|atom| {
+            is_one(atom)
+                || match atom {
+                    Atom::Symbol(_) | Atom::Opaque => false,
+                    Atom::Group(inner) => inner.any(is_one),
+                    Atom::Binary(_, a, b) => a.any(is_one) || b.any(is_one),
+                }
+        })
+    }
+
     fn opaque() -> Expr {
         Expr { terms: vec![(vec![Atom::Opaque], 1)], depth: 1, weight: 1 }
     }
@@ -372,6 +426,7 @@ impl Expr {
                 let value = match atom {
                     Atom::Symbol(name) => symbols(name)?,
                     Atom::Opaque => return None,
+                    Atom::Group(inner) => inner.evaluate(symbols)?,
                     Atom::Binary(kind, a, b) => {
                         let (a, b) = (a.evaluate(symbols)?, b.evaluate(symbols)?);
                         match kind {
@@ -387,70 +442,6 @@ impl Expr {
             total = total.checked_add(product)?;
         }
         Some(total)
-    }
-}
-
-impl fmt::Display for Dim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.expr {
-            Some(expr) => expr.fmt(f),
-            None => self.size.fmt(f),
-        }
-    }
-}
-
-impl fmt::Display for Expr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.terms.is_empty() {
-            return f.write_str("0");
-        }
-        // Constants sort first and read best last.
-        let (constants, symbolic): (Vec<_>, Vec<_>) =
-            self.terms.iter().partition(|(atoms, _)| atoms.is_empty());
-        for (index, (atoms, coefficient)) in symbolic.into_iter().chain(constants).enumerate() {
-            let magnitude = coefficient.unsigned_abs();
-            match (index, *coefficient < 0) {
-                (0, true) => f.write_str("-")?,
-                (0, false) => {}
-                (_, true) => f.write_str(" - ")?,
-                (_, false) => f.write_str(" + ")?,
-            }
-            for (place, atom) in atoms.iter().enumerate() {
-                if place > 0 {
-                    f.write_str("*")?;
-                }
-                atom.fmt(f)?;
-            }
-            match (atoms.is_empty(), magnitude) {
-                (true, _) => write!(f, "{magnitude}")?,
-                (false, 1) => {}
-                (false, _) => write!(f, "*{magnitude}")?,
-            }
-        }
-        Ok(())
-    }
-}
-
-impl fmt::Display for Atom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Atom::Symbol(name) => f.write_str(name),
-            Atom::Opaque => f.write_str("?"),
-            Atom::Binary(kind, a, b) => {
-                let operand = |expr: &Expr| match expr.terms.as_slice() {
-                    [] => "0".to_string(),
-                    [(atoms, 1)] if atoms.len() == 1 => expr.to_string(),
-                    [(atoms, value)] if atoms.is_empty() && *value >= 0 => expr.to_string(),
-                    _ => format!("({expr})"),
-                };
-                match kind {
-                    Nonlinear::FloorDiv => write!(f, "{}//{}", operand(a), operand(b)),
-                    Nonlinear::Mod => write!(f, "{}%{}", operand(a), operand(b)),
-                    Nonlinear::Max => write!(f, "max({a}, {b})"),
-                    Nonlinear::Min => write!(f, "min({a}, {b})"),
-                }
-            }
-        }
     }
 }
 

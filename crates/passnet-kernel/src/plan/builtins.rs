@@ -1,6 +1,6 @@
 //! Python's own functions and the `math` module, on sizes.
 
-use super::calls::CallArgs;
+use super::call_args::CallArgs;
 use super::interp::{Interp, Result};
 use super::value::Value;
 use crate::consts::{self, Const, next_power_of_2};

@@ -1,5 +1,6 @@
 //! Calls: functions of the pass, lambdas, and everything with a name.
 
+use super::call_args::CallArgs;
 use super::interp::{Flow, Interp, Result};
 use super::value::{FrameId, Value};
 use crate::consts::Const;
@@ -11,28 +12,6 @@ use std::rc::Rc;
 
 /// Where Triton has descriptors of tensors.
 const DESCRIPTOR: &str = "triton.tools.tensor_descriptor.TensorDescriptor";
-
-#[derive(Debug, Clone)]
-pub(super) struct CallArgs<'a> {
-    pub(super) positional: Vec<Value<'a>>,
-    pub(super) named: Vec<(String, Value<'a>)>,
-    pub(super) range: TextRange,
-}
-
-impl<'a> CallArgs<'a> {
-    pub(super) fn of(positional: Vec<Value<'a>>, range: TextRange) -> Self {
-        CallArgs { positional, named: Vec::new(), range }
-    }
-
-    pub(super) fn named(&self, name: &str) -> Option<Value<'a>> {
-        self.named.iter().find(|(n, _)| n == name).map(|(_, v)| v.clone())
-    }
-
-    /// By position or by name.
-    pub(super) fn get(&self, index: usize, name: &str) -> Option<Value<'a>> {
-        self.positional.get(index).cloned().or_else(|| self.named(name))
-    }
-}
 
 impl<'a> Interp<'a> {
     pub(super) fn call(&mut self, c: &'a ExprCall) -> Result<Value<'a>> {

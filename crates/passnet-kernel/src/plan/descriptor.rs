@@ -1,6 +1,6 @@
 //! `TensorDescriptor` made by a wrapper: a tensor with the block that a kernel loads from it at once.
 
-use super::calls::CallArgs;
+use super::call_args::CallArgs;
 use super::interp::{Interp, Result};
 use super::value::{Descriptor, Value};
 use super::{ArgValue, LaunchArg};

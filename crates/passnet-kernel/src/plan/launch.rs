@@ -1,6 +1,6 @@
 //! `kernel[grid](...)`: binding, the grid, the launch that comes of it.
 
-use super::calls::CallArgs;
+use super::call_args::CallArgs;
 use super::interp::{Interp, Result};
 use super::tuning::{Bound, OPTIONS};
 use super::validate::MAX_GRID;

@@ -1,6 +1,6 @@
 //! Attributes and methods: what a wrapper may ask of tensors, strings, lists and dicts.
 
-use super::calls::CallArgs;
+use super::call_args::CallArgs;
 use super::interp::{Interp, Result, external};
 use super::tensor_methods::tensor_attribute;
 use super::value::{DictId, Holder, ListId, Value};

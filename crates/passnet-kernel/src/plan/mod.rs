@@ -3,6 +3,7 @@
 //! it never sees tensor data.
 
 mod builtins;
+mod call_args;
 mod calls;
 mod class;
 mod classes;

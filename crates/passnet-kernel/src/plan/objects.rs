@@ -1,6 +1,6 @@
 //! Objects of the pass's classes: made, looked into, changed, compared.
 
-use super::calls::CallArgs;
+use super::call_args::CallArgs;
 use super::class::{FieldDefault, Kind, Object};
 use super::interp::{Interp, Result};
 use super::value::{ClassId, Holder, ObjectId, Value};

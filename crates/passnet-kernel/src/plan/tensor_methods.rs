@@ -1,6 +1,6 @@
 //! What a wrapper may ask of a tensor: its shape, views of it, copies, new tensors like it.
 
-use super::calls::CallArgs;
+use super::call_args::CallArgs;
 use super::interp::{Interp, Result};
 use super::tensor::Tensor;
 use super::torch_api::fill_of;

@@ -1,6 +1,6 @@
 //! The few functions of torch a wrapper may call: those that make buffers or talk about types and sizes.
 
-use super::calls::CallArgs;
+use super::call_args::CallArgs;
 use super::interp::{Interp, Result};
 use super::tensor::{Tensor, extent};
 use super::value::Value;

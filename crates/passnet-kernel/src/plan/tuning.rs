@@ -3,7 +3,7 @@
 //! A plan holds one configuration for each launch. Which one is not decided here: whoever runs plans times the candidates
 //! of a key and asks for the plan again with what was chosen.
 
-use super::calls::CallArgs;
+use super::call_args::CallArgs;
 use super::interp::{Interp, Result};
 use super::value::{HostConfig, Value};
 use super::{Config, Launch, LaunchPlan, Step};

@@ -3,7 +3,7 @@
 //! What a view is, `passnet_graph::view` says. Here are the arguments of calls, the buffer, and errors at their place in
 //! the wrapper.
 
-use super::calls::CallArgs;
+use super::call_args::CallArgs;
 use super::interp::{Interp, Result};
 use super::tensor::{Tensor, extent};
 use super::value::Value;

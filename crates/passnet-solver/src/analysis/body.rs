@@ -2,7 +2,6 @@
 
 use super::index::{AxisId, Index};
 use super::{Piece, Size};
-use crate::explain;
 use crate::expression::{Formula, Literal};
 use passnet_graph::NodeId;
 use std::collections::BTreeSet;
@@ -242,12 +241,12 @@ impl Body {
         });
         let loaded: BTreeSet<NodeId> = loaded.collect();
         let touched = loaded.into_iter().chain(stored);
-        touched.map(|id| explain::bytes_in(piece.values(id).get(graph))).sum()
+        touched.map(|id| piece.bytes(id, graph)).sum()
     }
 
     /// How many reductions a value waits for.
-    pub fn stage(&self, id: VarId) -> usize {
-        let below = self.operands(id).into_iter().map(|v| self.stage(v)).max().unwrap_or(0);
+    pub fn round(&self, id: VarId) -> usize {
+        let below = self.operands(id).into_iter().map(|v| self.round(v)).max().unwrap_or(0);
         below + usize::from(matches!(self.vars[id].code, Code::Reduce { .. }))
     }
 }

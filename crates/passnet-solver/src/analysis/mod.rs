@@ -1,19 +1,19 @@
 //! From a piece of a graph to a kernel: which nodes go together, what loops compute them.
 
-pub mod body;
+pub(crate) mod body;
 pub mod groups;
 mod ids;
-pub mod index;
+pub(crate) mod index;
 mod lower;
 pub mod parts;
-pub mod piece;
+pub(crate) mod piece;
 mod size;
-pub mod space;
+pub(crate) mod space;
 
-pub use body::Body;
-pub use lower::lower;
-pub use piece::Piece;
-pub use size::{Size, product};
+pub(crate) use body::Body;
+pub(crate) use lower::lower;
+pub(crate) use piece::Piece;
+pub(crate) use size::{Size, dimension, product};
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ use std::fmt;
 pub struct Refusal(pub String);
 
 impl Refusal {
-    pub fn new(reason: impl Into<String>) -> Self {
+    pub(crate) fn new(reason: impl Into<String>) -> Self {
         Refusal(reason.into())
     }
 

@@ -31,6 +31,11 @@ impl Size {
         &self.values
     }
 
+    /// What a wrapper computes it by. It is a tree: what it is made of is asked of it, never of its text.
+    pub fn formula(&self) -> &Dim {
+        &self.formula
+    }
+
     pub fn largest(&self) -> i64 {
         self.values.iter().copied().max().unwrap_or(0)
     }
@@ -43,7 +48,7 @@ impl Size {
     /// Whether both are the same in every graph.
     pub fn same(&self, other: &Size) -> bool {
         match self.open || other.open {
-            true => self.to_string() == other.to_string(),
+            true => self.formula == other.formula,
             false => self.values == other.values,
         }
     }
@@ -78,18 +83,11 @@ impl Size {
             return None;
         }
         let quotient = self.combine(other, i64::checked_div, Dim::floor_div).ok()?;
-        if !quotient.to_string().contains("//") {
+        if !quotient.formula.has_quotient() {
             return Some(quotient);
         }
-        // One name in parentheses, so that it reads the same inside any other formula.
-        let operand = |size: &Size| {
-            let text = size.to_string();
-            let simple = text.starts_with('(') || !text.contains(['*', '/', '+', '-', '%']);
-            if simple { text } else { format!("({text})") }
-        };
-        let text = format!("({}//{})", operand(self), operand(other));
-        let first = quotient.values.first().copied().unwrap_or(0);
-        Some(Size { formula: Dim::symbol(&text, first), ..quotient })
+        // One factor, so that it is the same inside any other formula.
+        Some(Size { formula: self.formula.quotient(&other.formula).ok()?, ..quotient })
     }
 
     fn combine(
@@ -110,6 +108,11 @@ impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.formula.fmt(f)
     }
+}
+
+/// What formulas call a dimension of a parameter.
+pub fn dimension(name: &str, dim: usize) -> String {
+    format!("{name}.shape[{dim}]")
 }
 
 /// The product of sizes.

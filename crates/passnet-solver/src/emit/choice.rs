@@ -1,18 +1,20 @@
 //! How a kernel's work is cut into programs: what tuning tries, and what is taken where nothing is measured.
 
+use super::Draft;
 use super::shape::Shape;
-use super::{Draft, join};
 use crate::analysis::body::Code;
 use crate::analysis::index::AxisId;
 use crate::analysis::product;
+use passnet_graph::ops::Op;
 
 /// What tuning may change about a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Choice {
     /// Elements that one program holds at a time; a power of two.
     pub tile: usize,
+    /// Groups of 32 lanes that work on a program.
     pub warps: usize,
-    pub cut: Cut,
+    pub(crate) cut: Cut,
     /// For a `cat` by itself: whether each argument is copied by a launch of its own.
     pub by_argument: bool,
 }
@@ -67,7 +69,7 @@ impl Draft<'_> {
                 Shape::Rows if self.across => choices.insert(0, tile(32768)),
                 _ => {}
             }
-            if join::is_join(self.piece) {
+            if self.piece.only(Op::Cat).is_some() {
                 choices.insert(0, Choice { by_argument: true, ..tile(16384) });
             }
             return choices;

@@ -13,6 +13,7 @@ pub const SHARED: &str = "kernels";
 /// The parts of a pass.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PassText {
+    /// The name of its file, without the ending.
     pub stem: String,
     pub(super) summary: String,
     /// Imports that the pattern needs.

@@ -8,27 +8,16 @@ use super::{name_of, pattern};
 use crate::analysis::{Piece, Refusal, refuse};
 use passnet_graph::infer::Value;
 use passnet_graph::ops::Op;
-use passnet_graph::{Arg, Call, NodeId};
+use passnet_graph::{Arg, NodeId};
 
 pub(super) const KIND: &str = "one copy for each argument";
 
 /// What the wrapper calls its own values.
 const OWN_NAMES: [&str; 6] = ["out", "slabs", "stride", "offset", "length", "block"];
 
-/// The only operation, where that is a `cat`.
-fn only_cat(piece: &Piece) -> Option<(NodeId, &Call)> {
-    let mut calls = piece.graph.calls();
-    let only = calls.next().filter(|(_, call)| call.op() == Some(Op::Cat))?;
-    calls.next().is_none().then_some(only)
-}
-
-pub(super) fn is_join(piece: &Piece) -> bool {
-    only_cat(piece).is_some()
-}
-
 /// The pass, whose programs copy so many elements each.
 pub(super) fn write(piece: &Piece, stem: &str, tile: usize) -> Result<PassText, Refusal> {
-    let Some((id, call)) = only_cat(piece) else { refuse!("no `cat` by itself") };
+    let Some((id, call)) = piece.only(Op::Cat) else { refuse!("no `cat` by itself") };
     let bound = call.bind().map_err(Refusal::new)?;
     let nodes = bound.arg("tensors").as_sequence().unwrap_or(&[]).iter().map(Arg::as_node);
     let Some(sources) = nodes.collect::<Option<Vec<NodeId>>>().filter(|nodes| !nodes.is_empty())

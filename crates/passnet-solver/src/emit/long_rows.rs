@@ -17,10 +17,10 @@ impl Writer<'_> {
                 self.uses[var.index()] > 0 && matches!(body.vars[*var].code, Code::Reduce { .. })
             })
             .collect();
-        let rounds = reductions.iter().map(|var| body.stage(*var)).max().unwrap_or(0);
+        let rounds = reductions.iter().map(|var| body.round(*var)).max().unwrap_or(0);
         for round in 1..=rounds {
             let now: Vec<VarId> =
-                reductions.iter().copied().filter(|var| body.stage(*var) == round).collect();
+                reductions.iter().copied().filter(|var| body.round(*var) == round).collect();
             let mut names = Vec::new();
             for var in &now {
                 let Code::Reduce { fold, value } = body.vars[*var].code else { continue };

@@ -22,12 +22,13 @@ use crate::analysis::body::{Code, LONGEST_ROW, Var};
 use crate::analysis::groups::Group;
 use crate::analysis::space::{Space, coalesce};
 use crate::analysis::{Body, Piece, Refusal};
-pub use choice::{Choice, Cut};
-pub(crate) use file::{MANIFEST, solution_files};
-pub use file::{PassText, SHARED, pass_files};
-pub use passthrough::passthrough;
-pub use skeleton::skeleton;
-pub use together::together;
+pub use choice::Choice;
+pub(crate) use choice::Cut;
+pub(crate) use file::{MANIFEST, SHARED, solution_files};
+pub use file::{PassText, pass_files};
+pub(crate) use passthrough::passthrough;
+pub(crate) use skeleton::skeleton;
+pub(crate) use together::together;
 
 use kernel::KernelText;
 use passnet_graph::ops::{Class, Op};
@@ -37,7 +38,7 @@ use shape::Shape;
 /// A group made ready to be written with different choices.
 #[derive(Debug)]
 pub struct Draft<'g> {
-    pub stem: String,
+    pub(crate) stem: String,
     piece: &'g Piece,
     body: Body,
     space: Space,
@@ -47,6 +48,7 @@ pub struct Draft<'g> {
 }
 
 impl<'g> Draft<'g> {
+    /// Simplifies the loops of a group and says what they look like.
     pub fn new(group: &'g Group, stem: String) -> Result<Draft<'g>, Refusal> {
         let mut body = group.body.clone();
         let space = coalesce(&mut body)?;
@@ -56,7 +58,7 @@ impl<'g> Draft<'g> {
     }
 
     /// What the kernel's loops look like.
-    pub fn kind(&self, choice: Choice) -> &'static str {
+    pub(crate) fn kind(&self, choice: Choice) -> &'static str {
         if choice.by_argument {
             return join::KIND;
         }
@@ -69,7 +71,7 @@ impl<'g> Draft<'g> {
     }
 
     /// Loads that find their place lane by lane, from numbers that are computed or loaded themselves.
-    pub fn lookups(&self) -> usize {
+    pub(crate) fn lookups(&self) -> usize {
         let Some(column) = self.space.kept.iter().chain(&self.space.reduced).next_back() else {
             return 0;
         };
@@ -114,7 +116,7 @@ impl<'g> Draft<'g> {
 }
 
 /// A file name that says what a group computes.
-pub fn stem_of(group: &Group) -> String {
+pub(crate) fn stem_of(group: &Group) -> String {
     stem(&group.piece.graph, copies(group))
 }
 

@@ -17,11 +17,11 @@ impl Names {
             return Ok(Expr::int(value));
         }
         // Equal by formula, not by chance: a pass may also apply where the sizes are others.
-        let formula = size.to_string();
-        if let Some((name, _)) = self.given.iter().find(|(_, known)| known.to_string() == formula) {
+        let same = |(_, known): &&(String, Size)| known.formula() == size.formula();
+        if let Some((name, _)) = self.given.iter().find(same) {
             return Ok(word(name));
         }
-        if formula.contains('?') {
+        if !size.formula().is_known() {
             return Err(Refusal::new("a size has no formula"));
         }
         let taken = |name: &str| self.given.iter().any(|(known, _)| known == name);

@@ -1,6 +1,6 @@
 //! The host side: sizes from shapes, outputs, the launch.
 
-use super::formula::{readable, spaced};
+use super::formula::{Dimensions, readable};
 use super::kernel::KernelText;
 use super::name_of;
 use super::names::mentions;
@@ -65,15 +65,9 @@ impl HostSide {
         for number in &kernel.outputs {
             results.push((out(*number), allocation(piece, piece.outputs[*number])?));
         }
-        let rank_of = |name: &str| {
-            let mut params = (0..piece.params.len()).map(NodeId::new);
-            let shape = piece.shape(params.find(|id| name_of(piece, *id) == name)?).ok()?;
-            // Nothing is divided by the length of a row that is empty in some graph.
-            let is_divisor = shape.last().is_none_or(|size| !size.values().contains(&0));
-            is_divisor.then_some(shape.len())
-        };
+        let dimensions = Dimensions::of(piece);
         let size =
-            |(name, size): &(String, Size)| (name.clone(), readable(&size.to_string(), rank_of));
+            |(name, size): &(String, Size)| (name.clone(), readable(size.formula(), &dimensions));
         let launch = launch(kernel, shape, choice);
         let mut arguments: Vec<String> = kernel.params.iter().map(param_name).collect();
         arguments.extend(kernel.outputs.iter().map(|number| out(*number)));
@@ -283,7 +277,7 @@ pub(super) fn allocation(piece: &Piece, output: NodeId) -> Result<String, Refusa
         (None, Some(device)) => name_of(piece, NodeId::new(device)).to_string(),
         (None, None) => return Err(Refusal::new("nothing to compute from")),
     };
-    let texts: Vec<String> = shape.iter().map(|size| spaced(&size.to_string())).collect();
+    let texts: Vec<String> = shape.iter().map(|size| format!("{:#}", size.formula())).collect();
     if let Some(order) = piece.memory_order(output)? {
         let places = order.iter().map(|dim| texts[*dim].as_str()).collect::<Vec<_>>().join(", ");
         let dims = (0..order.len()).map(|dim| order.iter().position(|at| *at == dim).unwrap_or(0));
@@ -296,8 +290,8 @@ pub(super) fn allocation(piece: &Piece, output: NodeId) -> Result<String, Refusa
     let same = params.iter().find(|id| {
         piece.dtypes(**id) == dtypes
             && piece.shape(**id).is_ok_and(|own| {
-                own.len() == texts.len()
-                    && own.iter().zip(&texts).all(|(a, b)| spaced(&a.to_string()) == *b)
+                own.len() == shape.len()
+                    && own.iter().zip(&shape).all(|(a, b)| a.formula() == b.formula())
             })
     });
     if let Some(same) = same.filter(|same| !piece.is_strided(**same)) {

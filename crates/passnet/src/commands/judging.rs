@@ -53,3 +53,14 @@ impl Judging {
         !self.no_rules
     }
 }
+
+/// How an agent's passes are judged.
+#[derive(Debug, Args)]
+pub struct AgentJudging {
+    #[command(flatten)]
+    pub(super) judging: Judging,
+
+    /// Seconds for one evaluation; the graphs behind it time out
+    #[arg(long, default_value_t = 600.0, value_name = "S")]
+    pub(super) evaluation_seconds: f64,
+}

@@ -1,15 +1,16 @@
 //! `passnet solve`: write passes without a language model, then evaluate them.
 
+mod show;
 mod target;
 
-use super::bench::{outcome, print_results, sample_labels};
+use super::bench::{outcome, sample_labels};
 use super::cluster::unit_worker::{BenchWorker, UnitWorker, solved_passes, task_of};
 use super::cluster::{self, ClusterArgs, Found, Kind};
 use super::engine::EngineArgs;
 use super::shard::{self, Part};
 use crate::error::{CommandError, Outcome};
 use crate::interrupt;
-use crate::output::{Output, table, warn};
+use crate::output::{Output, warn};
 use crate::paths::with_list;
 use crate::progress::Bar;
 use clap::Args;
@@ -28,7 +29,7 @@ use passnet_solver::solve::{EXPLANATION, SolveError, SolveOptions, solve};
 use passnet_solver::target::Target;
 use passnet_work::progress::{Progress, Task};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use show::show;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -435,87 +436,4 @@ fn smallest(sample: &Sample, count: Option<usize>) -> Sample {
     graphs.sort_by_cached_key(elements);
     graphs.truncate(count);
     Sample { graphs, ..sample.clone() }
-}
-
-fn show(
-    solved: &[Solved],
-    judged: &Judged,
-    run: Option<&Path>,
-    place: &Origin,
-    out: &mut Output,
-) -> Result<(), CommandError> {
-    let results =
-        |out: &mut Output| print_results(run, &place.identity, place.noise_floor, judged, out);
-    let is_judged = !judged.events.is_empty() || !judged.not_judged.is_empty();
-    if out.is_json() {
-        let tasks: Vec<_> = solved
-            .iter()
-            .map(|solved| match &solved.result {
-                Ok(explanation) => json!({ "task": solved.name, "solution": explanation }),
-                Err(error) => json!({ "task": solved.name, "error": error }),
-            })
-            .collect();
-        out.json(&json!({ "identity": place.identity, "tasks": tasks }))?;
-        if is_judged {
-            results(out)?;
-        }
-        return Ok(());
-    }
-    let mut rows = table(["task", "passes", "fused", "left", "piece speed-up", "seconds"]);
-    for solved in solved {
-        let Ok(explanation) = &solved.result else { continue };
-        let fused: usize = explanation.passes.iter().map(|pass| pass.nodes.len()).sum();
-        let speedups: Vec<String> = explanation
-            .passes
-            .iter()
-            .map(|pass| match pass.measured_speedup {
-                _ if pass.passthrough => "neutral".into(),
-                Some(speedup) => format!("{speedup:.2}"),
-                None => "-".into(),
-            })
-            .collect();
-        rows.add_row([
-            solved.name.chars().take(16).collect::<String>(),
-            explanation.passes.len().to_string(),
-            fused.to_string(),
-            explanation.left.len().to_string(),
-            speedups.join(" "),
-            format!("{:.2}", explanation.seconds),
-        ]);
-    }
-    out.table(&rows)?;
-    for solved in solved {
-        if let Err(error) = &solved.result {
-            out.line(format!("{}: not solved: {error}", solved.name))?;
-        }
-    }
-    let mut seconds: Vec<f64> =
-        solved.iter().filter_map(|s| s.result.as_ref().ok()).map(|e| e.seconds).collect();
-    seconds.sort_by(f64::total_cmp);
-    let median = seconds.get(seconds.len() / 2).copied().unwrap_or(0.0);
-    let done = seconds.len();
-    out.line(format!("{done} of {} tasks solved, median {median:.2} s each", solved.len()))?;
-    let nothing_wins = |s: &&Solved| s.result.as_ref().is_ok_and(|e| e.wins == Some(false));
-    let neutral = solved.iter().filter(nothing_wins).count();
-    if neutral > 0 {
-        out.line(format!(
-            "{neutral} of them without a gain: nothing wins, their passes are neutral or lose least"
-        ))?;
-    }
-    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
-    for explanation in solved.iter().filter_map(|s| s.result.as_ref().ok()) {
-        for left in &explanation.left {
-            *reasons.entry(format!("{}: {}", left.operation, left.reason)).or_insert(0) += 1;
-        }
-    }
-    let mut reasons: Vec<(String, usize)> = reasons.into_iter().collect();
-    reasons.sort_by_key(|(reason, count)| (std::cmp::Reverse(*count), reason.clone()));
-    for (reason, count) in reasons.iter().take(12) {
-        out.line(format!("  left alone {count:>4}  {reason}"))?;
-    }
-    if is_judged {
-        out.line("")?;
-        results(out)?;
-    }
-    Ok(())
 }

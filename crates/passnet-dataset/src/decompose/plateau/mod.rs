@@ -19,6 +19,7 @@ use std::ops::Range;
 pub struct PrefixCount {
     /// Length of the prefix, at least 1.
     pub ops: usize,
+    /// Kernels that run it.
     pub kernels: u64,
 }
 

@@ -34,14 +34,6 @@ impl KernelCounts {
         Self { start_offset, prefixes }
     }
 
-    pub fn start_offset(&self) -> usize {
-        self.start_offset
-    }
-
-    pub fn prefixes(&self) -> &[PrefixCount] {
-        &self.prefixes
-    }
-
     /// The fusible ranges, counted in ops of the piece itself.
     pub fn ranges_in_piece(&self) -> Vec<Range<usize>> {
         fusible_ranges(&self.prefixes, 0)
@@ -55,15 +47,6 @@ impl KernelCounts {
     /// Reads the text of a recording; an error says where in the text it is.
     pub fn parse(source: &Source) -> Result<Self, Diagnostic> {
         json::parse(source)
-    }
-
-    /// The recording as text, one object with the keys in the customary order.
-    pub fn to_json(&self) -> String {
-        let kernels: Vec<u64> = self.prefixes.iter().map(|prefix| prefix.kernels).collect();
-        let ops: Vec<usize> = self.prefixes.iter().map(|prefix| prefix.ops).collect();
-        let recording =
-            serde_json::json!({ OFFSET: self.start_offset, KERNELS: kernels, OPS: ops });
-        format!("{recording:#}")
     }
 
     fn from_lists(offset: u64, kernels: &[u64], ops: &[u64]) -> Result<Self, String> {

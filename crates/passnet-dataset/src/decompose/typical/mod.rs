@@ -73,6 +73,7 @@ fn score(length: usize, count: usize) -> u64 {
 /// The list of graphs has more ops than 32-bit positions can number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooManyOps {
+    /// How many there are.
     pub symbols: usize,
 }
 

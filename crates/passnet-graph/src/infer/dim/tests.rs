@@ -21,6 +21,37 @@ fn expressions_simplify_and_print() -> Result<(), Problem> {
 }
 
 #[test]
+fn parentheses_make_one_factor() -> Result<(), Problem> {
+    let (x, y) = (s(12), Dim::symbol("S1", 3));
+    let quotient = x.scaled(4)?.quotient(&Dim::fixed(8))?;
+    assert_eq!((quotient.to_string().as_str(), quotient.size), ("((S0*4)//8)", 6));
+    let product = y.mul(&quotient)?;
+    assert_eq!(product.to_string(), "((S0*4)//8)*S1");
+    assert_eq!(format!("{product:#}"), "((S0 * 4) // 8) * S1");
+    let values = |name: &str| Some(if name == "S0" { 12 } else { 3 });
+    assert_eq!(product.evaluate(&values), Some(18));
+    assert_eq!(product.floor_div(&y)?, quotient);
+    assert!(product.has_quotient() && !x.mul(&y)?.has_quotient());
+    let factor = |dim: Dim| dim.as_factor().map(|dim| format!("{dim:#}"));
+    assert_eq!(factor(x.mul(&y)?).as_deref(), Some("S0 * S1"));
+    assert_eq!(factor(x.offset(1)?.divided(5)?.offset(2)?).as_deref(), Some("((S0 + 1) // 5 + 2)"));
+    assert_eq!(factor(x.divided(5)?.mul(&y)?), None);
+    assert_eq!(factor(x.divided(5)?.offset(1)?.divided(2)?), None);
+    assert!(x.quotient(&Dim::fixed(0)).is_err());
+    Ok(())
+}
+
+#[test]
+fn what_is_a_product_of_symbols_says_so() -> Result<(), Problem> {
+    let area = s(4).mul(&Dim::symbol("S1", 6))?;
+    assert_eq!(area.scaled(2)?.symbols(), Some((vec!["S0", "S1"], 2)));
+    assert_eq!(Dim::fixed(7).symbols(), Some((vec![], 7)));
+    assert_eq!(area.offset(1)?.symbols(), None);
+    assert_eq!(area.divided(5)?.symbols(), None);
+    Ok(())
+}
+
+#[test]
 fn overflow_and_division_by_zero_are_errors() {
     assert!(Dim::fixed(i64::MAX).offset(1).is_err());
     assert!(Dim::fixed(i64::MIN).divided(-1).is_err());
@@ -35,6 +66,7 @@ fn growth_is_bounded() -> Result<(), Problem> {
         dim = dim.offset(step % 3)?.divided(2)?.max(&s(1))?;
     }
     assert!(dim.to_string().len() < 10_000);
+    assert!(!dim.is_known() && s(1).is_known());
     Ok(())
 }
 

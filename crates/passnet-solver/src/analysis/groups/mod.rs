@@ -26,16 +26,21 @@ const MOST_COPIED: i64 = 4 << 20;
 /// Nodes that one kernel computes.
 #[derive(Debug)]
 pub struct Group {
+    /// The nodes, in the graph that was grouped.
     pub members: BTreeSet<NodeId>,
+    /// The same nodes as a graph of their own.
     pub piece: Piece,
-    pub body: Body,
+    pub(crate) body: Body,
 }
 
 /// A node that stays in the graph, and why.
 #[derive(Debug, Clone)]
 pub struct Left {
+    /// Which one.
     pub node: NodeId,
+    /// What it computes.
     pub operation: String,
+    /// Why no kernel computes it.
     pub reason: String,
 }
 

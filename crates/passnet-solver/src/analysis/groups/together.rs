@@ -3,7 +3,6 @@
 use super::{Group, check_convex, checked_piece, inputs_of, viewed};
 use crate::analysis::piece::outputs_of;
 use crate::analysis::{Piece, lower, product};
-use crate::explain::moved_bytes;
 use crate::graph_family::GraphFamily;
 use passnet_graph::{Arg, NodeId};
 use std::collections::BTreeSet;
@@ -71,7 +70,7 @@ pub fn together(family: &GraphFamily, groups: &[&Group]) -> Vec<Together> {
     let links = Links::new(family, groups);
     let mut sets: Vec<Set> = Vec::new();
     for (number, group) in groups.iter().enumerate() {
-        let is_large = |member| moved_bytes(&group.piece, member) > LARGE;
+        let is_large = |member| group.piece.moved_bytes(member) > LARGE;
         // What returns before its launch where a tensor is empty has no launch to share.
         let is_alone = group.body.is_idle_somewhere();
         if is_alone || (0..family.count()).any(is_large) || touches(family, group, &updated) {

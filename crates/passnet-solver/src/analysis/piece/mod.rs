@@ -5,11 +5,12 @@ mod updates;
 
 use self::build::{Builder, Origin};
 use super::body::Kind;
-use super::{Refusal, Size, refuse};
+use super::{Refusal, Size, dimension, refuse};
 use crate::graph_family::GraphFamily;
 use passnet_graph::dtype::Kind as NumberKind;
 use passnet_graph::infer::{self, Dim, Inference, Shape, TensorType, Value};
-use passnet_graph::{Arg, DType, Graph, NodeId};
+use passnet_graph::ops::Op;
+use passnet_graph::{Arg, Call, DType, Graph, NodeId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a pattern takes.
@@ -97,6 +98,25 @@ impl Piece {
 
     pub fn values(&self, id: NodeId) -> &[Value] {
         &self.types[id.index()]
+    }
+
+    /// The only operation, where it is this one.
+    pub fn only(&self, op: Op) -> Option<(NodeId, &Call)> {
+        let mut calls = self.graph.calls();
+        let only = calls.next().filter(|(_, call)| call.op() == Some(op))?;
+        calls.next().is_none().then_some(only)
+    }
+
+    /// Bytes of a tensor in one graph; no other value has any.
+    pub fn bytes(&self, id: NodeId, graph: usize) -> f64 {
+        let tensor = self.values(id).get(graph).and_then(Value::as_tensor);
+        tensor.map_or(0.0, |tensor| tensor.elements() as f64 * tensor.dtype.size() as f64)
+    }
+
+    /// Bytes that its parameters and outputs have in one graph: what one kernel for all of it reads and writes.
+    pub fn moved_bytes(&self, graph: usize) -> f64 {
+        let params = self.graph.ids().take(self.params.len());
+        params.chain(self.outputs.iter().copied()).map(|id| self.bytes(id, graph)).sum()
     }
 
     /// The tensor type in the first graph.
@@ -248,11 +268,9 @@ fn shape_of(
         .map(|dim| {
             let values: Vec<i64> = tensors.iter().map(|tensor| tensor.shape[dim].size).collect();
             let first = values[0];
-            let formula = formulas.and_then(|tensor| plain(&tensor.shape[dim]));
+            let formula = formulas.and_then(|tensor| tensor.shape[dim].as_factor());
             match formula {
-                Some(formula)
-                    if formula.size == values[example] && !formula.to_string().contains('?') =>
-                {
+                Some(formula) if formula.size == values[example] && formula.is_known() => {
                     Ok(Size::new(values, formula))
                 }
                 _ if values.iter().all(|v| *v == first) => Ok(Size::new(values, Dim::fixed(first))),
@@ -260,29 +278,6 @@ fn shape_of(
             }
         })
         .collect()
-}
-
-/// A formula that stays right when it is put into a product: divisions become one name in parentheses.
-fn plain(formula: &Dim) -> Option<Dim> {
-    let text = formula.to_string();
-    if !divides(&text) {
-        return Some(formula.clone());
-    }
-    // Side by side, the order of division and product cannot be read off the text.
-    let mut outside = String::new();
-    let mut inside = String::new();
-    let mut depth = 0;
-    for c in text.chars() {
-        depth += i32::from(c == '(') - i32::from(c == ')');
-        if depth == 0 { outside.push(c) } else { inside.push(c) }
-    }
-    let mixed = |part: &str| divides(part) && part.contains('*');
-    let clear = !mixed(&outside) && !divides(&inside);
-    clear.then(|| Dim::symbol(&format!("({text})"), formula.size))
-}
-
-fn divides(text: &str) -> bool {
-    text.contains("//") || text.contains('%')
 }
 
 /// Whether a tensor is laid out otherwise than row by row.
@@ -380,10 +375,7 @@ fn symbolic_types(graph: &Graph, types: &[Vec<Value>], example: usize) -> Infere
         .map(|(node, types)| match &types[example] {
             Value::Tensor(tensor) => {
                 let shape: Shape = (0..tensor.rank())
-                    .map(|dim| {
-                        let name = format!("{}.shape[{dim}]", node.name);
-                        Dim::symbol(&name, tensor.shape[dim].size)
-                    })
+                    .map(|dim| Dim::symbol(&dimension(&node.name, dim), tensor.shape[dim].size))
                     .collect();
                 TensorType::contiguous(tensor.dtype, shape).into()
             }

@@ -3,7 +3,7 @@
 use super::session;
 use crate::commands::cluster::ClusterArgs;
 use crate::commands::engine::EngineArgs;
-use crate::commands::judging::Judging;
+use crate::commands::judging::AgentJudging;
 use crate::error::{CommandError, Outcome};
 use crate::output::Output;
 use crate::paths::with_list;
@@ -196,17 +196,6 @@ impl PortionArgs {
             most_bytes: self.most_mib.map(|most| u64::from(most) << 20),
         }
     }
-}
-
-/// How an agent's passes are judged.
-#[derive(Debug, Args)]
-pub struct AgentJudging {
-    #[command(flatten)]
-    pub(in crate::commands) judging: Judging,
-
-    /// Seconds for one evaluation; the graphs behind it time out
-    #[arg(long, default_value_t = 600.0, value_name = "S")]
-    pub(in crate::commands) evaluation_seconds: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

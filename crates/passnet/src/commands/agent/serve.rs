@@ -1,9 +1,9 @@
 //! `passnet agent serve`
 
-use super::run::AgentJudging;
 use super::session;
 use crate::commands::cluster::{ClusterArgs, Evaluators, Kind};
 use crate::commands::engine::EngineArgs;
+use crate::commands::judging::AgentJudging;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, warn};
 use crate::paths::with_list;

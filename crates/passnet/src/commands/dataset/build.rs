@@ -3,7 +3,7 @@
 use super::build_report::{self, Models};
 use super::decompose::{self, PieceArg};
 use super::measure::MeasureArgs;
-use super::{Workers, import, sorted_reasons, split, stage_json, vary};
+use super::{Workers, import, sorted_reasons, split, sweep_json, vary};
 use crate::commands::extract::{self, CaptureArgs, Catalogue};
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table, warn};
@@ -14,9 +14,9 @@ use passnet_dataset::decompose::run::Method;
 use passnet_dataset::estimate::Estimate;
 use passnet_dataset::pipeline::{BuildOptions, Step, StepResult, build};
 use passnet_dataset::source::{self, Limits};
-use passnet_dataset::stage::StageReport;
 use passnet_dataset::stats::stats;
 use passnet_dataset::store::{Kind, Store};
+use passnet_dataset::sweep::SweepReport;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -198,7 +198,7 @@ fn to_json(step: &Step) -> Value {
         StepResult::Dedup(report) => {
             json!({"looked_at": report.looked_at, "removed": report.removed})
         }
-        StepResult::Vary(report) => stage_json(report),
+        StepResult::Vary(report) => sweep_json(report),
         StepResult::Sample(tasks) => json!({"tasks": tasks}),
         StepResult::Split(reports) => reports.iter().map(split::to_json).collect(),
     };
@@ -230,11 +230,11 @@ fn summary(result: &StepResult) -> String {
             report.skipped,
             report.failed
         ),
-        StepResult::Decompose(report) => stage_summary(&report.stage),
+        StepResult::Decompose(report) => sweep_summary(&report.sweep),
         StepResult::Dedup(report) => {
             format!("{} of {} removed", report.removed, report.looked_at)
         }
-        StepResult::Vary(report) => stage_summary(report),
+        StepResult::Vary(report) => sweep_summary(report),
         StepResult::Sample(tasks) => format!("{tasks} tasks"),
         StepResult::Split(reports) => {
             let tasks: usize = reports.iter().map(|report| report.evaluation).sum();
@@ -243,7 +243,7 @@ fn summary(result: &StepResult) -> String {
     }
 }
 
-fn stage_summary(report: &StageReport) -> String {
+fn sweep_summary(report: &SweepReport) -> String {
     let mut text =
         format!("{} made, {} repeats, {} refused", report.made, report.repeats, report.refused);
     if let Some((_, reason)) = sorted_reasons(report).first() {

@@ -1,7 +1,7 @@
 //! `passnet dataset decompose`
 
 use super::measure::MeasureArgs;
-use super::{StoreArgs, show_stage, stage_json};
+use super::{StoreArgs, show_sweep, sweep_json};
 use crate::error::{CommandError, Outcome};
 use crate::output::Output;
 use crate::progress::Bar;
@@ -101,7 +101,7 @@ pub fn run(args: DecomposeArgs, output: &mut Output) -> Result<Outcome, CommandE
     if !report.folds.is_empty() {
         output.line(format!("{} folds, {} ranges", report.folds.len(), report.ranges))?;
     }
-    show_stage(output, &report.stage)?;
+    show_sweep(output, &report.sweep)?;
     Ok(Outcome::Done)
 }
 
@@ -116,7 +116,7 @@ pub(super) fn to_json(report: &DecomposeReport) -> Value {
             })
         })
         .collect();
-    let mut value = stage_json(&report.stage);
+    let mut value = sweep_json(&report.sweep);
     value["folds"] = folds.into();
     value["ranges"] = report.ranges.into();
     value

@@ -207,8 +207,8 @@ class GraphModule(torch.nn.Module):
         args(1).with(|measure| {
             let one = NonZeroUsize::MIN;
             let cut = decompose(&mut store, &Method::SoleOp, measure, one, &Silent).unwrap();
-            let reasons = cut.stage.reasons.values().map(|reason| &reason.example.reason);
-            assert!(reasons.clone().all(|why| !why.contains("not measured")), "{:?}", cut.stage);
+            let reasons = cut.sweep.reasons.values().map(|reason| &reason.example.reason);
+            assert!(reasons.clone().all(|why| !why.contains("not measured")), "{:?}", cut.sweep);
             vary(&mut store, &options, measure, one, &Silent).unwrap();
         });
 
@@ -254,7 +254,7 @@ class GraphModule(torch.nn.Module):
         let mut cut = |args: MeasureArgs| {
             args.with(|measure| {
                 let one = NonZeroUsize::MIN;
-                decompose(&mut store, &Method::SoleOp, measure, one, &Silent).unwrap().stage
+                decompose(&mut store, &Method::SoleOp, measure, one, &Silent).unwrap().sweep
             })
         };
         let (large, fits) = (cut(args(0)), cut(args(1)));

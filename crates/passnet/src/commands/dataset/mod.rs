@@ -21,8 +21,8 @@ use crate::commands::extract::CaptureArgs;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table};
 use clap::{Args, Subcommand, ValueEnum};
-use passnet_dataset::stage::StageReport;
 use passnet_dataset::store::{Kind, Store, StoreError};
+use passnet_dataset::sweep::SweepReport;
 use passnet_graph::Diagnostic;
 use passnet_work::parallel;
 use serde_json::{Value, json};
@@ -231,8 +231,8 @@ impl From<StoreError> for CommandError {
     }
 }
 
-/// What a stage did, as JSON.
-fn stage_json(report: &StageReport) -> Value {
+/// What a sweep did, as JSON.
+fn sweep_json(report: &SweepReport) -> Value {
     let reasons: Vec<Value> = sorted_reasons(report)
         .into_iter()
         .map(|(kind, reason)| {
@@ -248,7 +248,7 @@ fn stage_json(report: &StageReport) -> Value {
     })
 }
 
-fn sorted_reasons(report: &StageReport) -> Vec<(&String, &passnet_dataset::stage::Reason)> {
+fn sorted_reasons(report: &SweepReport) -> Vec<(&String, &passnet_dataset::sweep::Reason)> {
     let mut reasons: Vec<_> = report.reasons.iter().collect();
     reasons.sort_by(|a, b| b.1.count.cmp(&a.1.count).then_with(|| a.0.cmp(b.0)));
     reasons
@@ -257,8 +257,8 @@ fn sorted_reasons(report: &StageReport) -> Vec<(&String, &passnet_dataset::stage
 /// Reasons shown to people; the rest is in the JSON.
 const REASONS_SHOWN: usize = 20;
 
-/// What a stage did, for people.
-fn show_stage(output: &mut Output, report: &StageReport) -> Result<(), CommandError> {
+/// What a sweep did, for people.
+fn show_sweep(output: &mut Output, report: &SweepReport) -> Result<(), CommandError> {
     output.line(format!(
         "{} graphs ({} done before): {} made, {} repeats, {} refused",
         report.graphs, report.done_before, report.made, report.repeats, report.refused

@@ -1,7 +1,7 @@
 //! `passnet dataset vary`
 
 use super::measure::MeasureArgs;
-use super::{KindArg, PIECES, StoreArgs, kinds, show_stage, stage_json};
+use super::{KindArg, PIECES, StoreArgs, kinds, show_sweep, sweep_json};
 use crate::error::{CommandError, Outcome};
 use crate::output::Output;
 use crate::progress::Bar;
@@ -71,9 +71,9 @@ pub fn run(args: VaryArgs, output: &mut Output) -> Result<Outcome, CommandError>
     let report =
         args.measure.with(|measure| vary(&mut store, &options, measure, workers, &Bar::new()))?;
     if output.is_json() {
-        output.json(&stage_json(&report))?;
+        output.json(&sweep_json(&report))?;
     } else {
-        show_stage(output, &report)?;
+        show_sweep(output, &report)?;
     }
     Ok(Outcome::Done)
 }

@@ -5,9 +5,10 @@ mod package;
 mod report;
 mod steps;
 
-use super::agent::run::{AgentJudging, PortionArgs};
+use super::agent::run::PortionArgs;
 use super::agent::session;
 use super::engine::EngineArgs;
+use super::judging::AgentJudging;
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, warn};
 use clap::Args;

@@ -1,9 +1,9 @@
-//! Stages: one parallel, resumable loop over graphs of a store that writes what it makes into the same store.
+//! Sweeps: one parallel, resumable loop over graphs of a store that writes what it makes into the same store.
 //!
 //! A job names a graph and the key of everything its result depends on. A job whose mark carries the same key was
 //! done by an earlier run and is passed over; its report is read from the mark, so that the second run of a command
 //! says the same as the first. Results are committed in job order: the content of the store does not depend on the
-//! number of workers or on how often the stage was interrupted.
+//! number of workers or on how often the sweep was interrupted.
 
 use crate::content::ContentKey;
 use crate::store::{Entry, EntryChange, Mark, Record, Store, StoreError, StoreErrorKind};
@@ -21,7 +21,9 @@ const BATCH_BYTES: usize = 32 << 20;
 /// One graph to work on.
 #[derive(Debug, Clone)]
 pub struct Job<T> {
+    /// The graph.
     pub record: Record,
+    /// What to do with it.
     pub task: T,
     /// Everything besides the graph's files that the result depends on, as text.
     pub settings: String,
@@ -38,13 +40,16 @@ impl<T> Job<T> {
 /// What came of one job.
 #[derive(Debug, Clone, Default)]
 pub struct Product {
+    /// Graphs to be stored.
     pub entries: Vec<Entry>,
-    /// Things the stage should have made, but equal to another one it made.
+    /// Things the sweep should have made, but equal to another one it made.
     pub repeats: u64,
+    /// What could not be made.
     pub refusals: Vec<Refusal>,
 }
 
 impl Product {
+    /// Notes something that could not be made.
     pub fn refuse(&mut self, what: impl Into<String>, reason: impl ToString) {
         self.refusals.push(Refusal { what: what.into(), reason: reason.to_string() });
     }
@@ -53,7 +58,9 @@ impl Product {
 /// Something that could not be made, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
+    /// What it would have been.
     pub what: String,
+    /// Why not, in words.
     pub reason: String,
 }
 
@@ -66,16 +73,18 @@ struct Remembered {
     refusals: Vec<Refusal>,
 }
 
-/// What a stage did.
+/// What a sweep did.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct StageReport {
+pub struct SweepReport {
     /// Graphs worked on, in this run or an earlier one.
     pub graphs: u64,
     /// Those of them that an earlier run had done.
     pub done_before: u64,
+    /// Graphs that were made of them.
     pub made: u64,
     /// Equal to another one made from the same graph.
     pub repeats: u64,
+    /// Things that could not be made.
     pub refused: u64,
     /// Refusals by kind of reason.
     pub reasons: BTreeMap<String, Reason>,
@@ -84,11 +93,13 @@ pub struct StageReport {
 /// How often something was refused for one kind of reason, with the first example.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reason {
+    /// How often.
     pub count: u64,
+    /// The first of them.
     pub example: Refusal,
 }
 
-impl StageReport {
+impl SweepReport {
     fn add(&mut self, job: Remembered) {
         self.graphs += 1;
         self.made += job.made;
@@ -133,16 +144,16 @@ fn kind_of(reason: &str) -> String {
 /// Does `work` for every job that is not marked as done, and commits what it makes.
 pub fn run<T: Send + Sync>(
     store: &mut Store,
-    stage: &str,
+    sweep: &str,
     jobs: Vec<Job<T>>,
     workers: NonZeroUsize,
     progress: &dyn Progress,
     work: impl Fn(&GraphFiles, &Job<T>) -> Product + Sync,
-) -> Result<StageReport, StoreError> {
-    let marks = store.marks(stage)?;
+) -> Result<SweepReport, StoreError> {
+    let marks = store.marks(sweep)?;
     let reader = Reader { store: Store::open(store.path())?, left: VecDeque::from(jobs), marks };
-    let mut task = Task::begin(progress, stage, Some(reader.left.len() as u64));
-    let mut report = StageReport::default();
+    let mut task = Task::begin(progress, sweep, Some(reader.left.len() as u64));
+    let mut report = SweepReport::default();
     let mut batch = Batch::default();
     let done = |item: Item<T>| -> Result<Finished, StoreError> {
         let (job, files) = match item {
@@ -170,7 +181,7 @@ pub fn run<T: Send + Sync>(
             }
             Finished::Now(product, path, input) => {
                 report.add(batch.push(product, path, input));
-                if batch.is_full() { batch.commit(store, stage) } else { Ok(()) }
+                if batch.is_full() { batch.commit(store, sweep) } else { Ok(()) }
             }
         }
     })
@@ -180,7 +191,7 @@ pub fn run<T: Send + Sync>(
             StoreError { store: path.clone(), kind: StoreErrorKind::Io(error) }
         }
     })?;
-    batch.commit(store, stage)?;
+    batch.commit(store, sweep)?;
     Ok(report)
 }
 
@@ -252,16 +263,16 @@ impl Batch {
         self.entries.len() >= BATCH_GRAPHS || self.bytes >= BATCH_BYTES
     }
 
-    fn commit(&mut self, store: &mut Store, stage: &str) -> Result<(), StoreError> {
+    fn commit(&mut self, store: &mut Store, sweep: &str) -> Result<(), StoreError> {
         self.bytes = 0;
         let (entries, marks) = (std::mem::take(&mut self.entries), std::mem::take(&mut self.marks));
-        let _: Vec<EntryChange> = store.insert_marked(&entries, stage, &marks)?;
+        let _: Vec<EntryChange> = store.insert_marked(&entries, sweep, &marks)?;
         Ok(())
     }
 }
 
 /// Reads graphs of a store in parallel and hands what `look` makes of them to `consume`, in the order of `records`.
-/// For stages that only read.
+/// For sweeps that only read.
 pub fn read_all<R: Send>(
     store: &Store,
     records: Vec<Record>,
