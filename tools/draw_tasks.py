@@ -3,7 +3,7 @@
 
     passnet dataset build --from graphnet-public.tar.zst --store d.pnds --kind fusible --no-shapes --evaluation 150
     passnet dataset export d.pnds --out exported
-    tools/draw_tasks.py exported/sample_lists/fusible_eval.txt tasks --text "2026-11-18 14:10" --tasks 50 --mib 128
+    tools/draw_tasks.py exported/sample_lists/fusible_eval.txt tasks --text "2026-11-18 16:45" --tasks 50 --mib 128
     passnet solve tasks/* --no-tune --no-bench --for-gpu --out solved
     passnet bench tasks/* --passes solved/passes --engine torch --device cuda --quick --seconds 0.1 --out runs/solver
     passnet bench tasks/* --compiler inductor --engine torch --device cuda --quick --seconds 0.1 --out runs/inductor
