@@ -61,28 +61,11 @@ impl Lower<'_> {
         }
         let from = self.piece.shape(source)?;
         let pooled = if matches!(bound.op, Op::MaxPool1d | Op::AvgPool1d) { 1 } else { 2 };
-        let list = |name: &str| -> Option<Vec<i64>> {
-            let arg = bound.arg(name);
-            match arg.as_sequence() {
-                Some([one]) => Some(vec![one.as_int()?; pooled]),
-                Some(items) => items.iter().map(Arg::as_int).collect(),
-                None => Some(vec![arg.as_int()?; pooled]),
-            }
-        };
-        let size = list("kernel_size").ok_or_else(|| self.unsupported(bound))?;
-        let stride = match bound.arg("stride") {
-            Arg::None => size.clone(),
-            Arg::Tuple(items) | Arg::List(items) if items.is_empty() => size.clone(),
-            _ => list("stride").ok_or_else(|| self.unsupported(bound))?,
-        };
-        let padding = list("padding").unwrap_or_else(|| vec![0; pooled]);
-        let dilation = if bound.has("dilation") { list("dilation") } else { None };
-        let dilation = dilation.unwrap_or_else(|| vec![1; pooled]);
+        let Window { size, stride, padding, dilation } =
+            Window::of(bound, pooled).ok_or_else(|| self.unsupported(bound))?;
         let is_max = matches!(bound.op, Op::MaxPool1d | Op::MaxPool2d);
         let count = size.iter().product::<i64>();
-        let lengths = [&size, &stride, &padding, &dilation];
-        let plain = lengths.iter().all(|list| list.len() == pooled)
-            && count <= MAX_WINDOW
+        let plain = count <= MAX_WINDOW
             && !bound.flag("return_indices")
             && (is_max || (!bound.flag("ceil_mode") && bound.arg("divisor_override").is_none()));
         if !plain {
@@ -267,4 +250,38 @@ struct Neighbours {
     dim: usize,
     places: [Index; 2],
     nearness: VarId,
+}
+
+/// How a pooling's window lies, one number for each pooled dimension.
+struct Window {
+    size: Vec<i64>,
+    stride: Vec<i64>,
+    padding: Vec<i64>,
+    dilation: Vec<i64>,
+}
+
+impl Window {
+    /// `None` where a number is not known, or there are too many or too few.
+    fn of(bound: &Bound<'_>, pooled: usize) -> Option<Window> {
+        let list = |name: &str| -> Option<Vec<i64>> {
+            let arg = bound.arg(name);
+            match arg.as_sequence() {
+                Some([one]) => Some(vec![one.as_int()?; pooled]),
+                Some(items) => items.iter().map(Arg::as_int).collect(),
+                None => Some(vec![arg.as_int()?; pooled]),
+            }
+        };
+        let size = list("kernel_size")?;
+        let stride = match bound.arg("stride") {
+            Arg::None => size.clone(),
+            Arg::Tuple(items) | Arg::List(items) if items.is_empty() => size.clone(),
+            _ => list("stride")?,
+        };
+        let padding = list("padding").unwrap_or_else(|| vec![0; pooled]);
+        let dilation = if bound.has("dilation") { list("dilation") } else { None };
+        let dilation = dilation.unwrap_or_else(|| vec![1; pooled]);
+        let is_whole =
+            [&size, &stride, &padding, &dilation].iter().all(|list| list.len() == pooled);
+        is_whole.then_some(Window { size, stride, padding, dilation })
+    }
 }
