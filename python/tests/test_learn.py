@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from tests.byte_tokenizer import byte_tokenizer
+from tests.byte_tokenizer import write_byte_model
 
 LACKS = [name for name in ("torch", "transformers", "tokenizers", "safetensors") if importlib.util.find_spec(name) is None]
 
@@ -32,19 +32,7 @@ CONVERSATIONS = [
 
 
 def write_model(folder: Path) -> None:
-    """A Hugging Face folder with a model of a few thousand weights, whose tokens are bytes."""
-    import torch
-    import transformers
-
-    tokenizer = byte_tokenizer(TEMPLATE)
-    tokenizer.save_pretrained(folder)
-    torch.manual_seed(7)
-    config = transformers.LlamaConfig(
-        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=2048, eos_token_id=tokenizer.eos_token_id,
-        bos_token_id=None, tie_word_embeddings=True,
-    )
-    transformers.LlamaForCausalLM(config).save_pretrained(folder)
+    write_byte_model(folder, TEMPLATE)
 
 
 @unittest.skipIf(LACKS, f"needs {', '.join(LACKS)}")
