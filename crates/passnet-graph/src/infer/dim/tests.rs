@@ -42,6 +42,18 @@ fn parentheses_make_one_factor() -> Result<(), Problem> {
 }
 
 #[test]
+fn text_is_read_from_left_to_right_as_python_does() -> Result<(), Problem> {
+    let (x, y) = (s(12), Dim::symbol("A", 30));
+    let half = x.divided(5)?;
+    assert_eq!(y.floor_div(&half)?.to_string(), "A//(S0//5)");
+    assert_eq!(y.modulo(&half)?.to_string(), "A%(S0//5)");
+    assert_eq!(half.divided(3)?.to_string(), "S0//5//3");
+    assert_eq!(y.mul(&half)?.to_string(), "A*(S0//5)");
+    assert_eq!(y.floor_div(&half)?.as_factor(), None, "not even in parentheses of its own");
+    Ok(())
+}
+
+#[test]
 fn what_is_a_product_of_symbols_says_so() -> Result<(), Problem> {
     let area = s(4).mul(&Dim::symbol("S1", 6))?;
     assert_eq!(area.scaled(2)?.symbols(), Some((vec!["S0", "S1"], 2)));

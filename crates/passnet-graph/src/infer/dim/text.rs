@@ -34,7 +34,11 @@ impl fmt::Display for Expr {
                 if place > 0 {
                     f.write_str(times)?;
                 }
-                atom.fmt(f)?;
+                // Python divides and multiplies from left to right.
+                match place > 0 && atom.is_division() {
+                    true => write_in_parentheses(f, atom)?,
+                    false => atom.fmt(f)?,
+                }
             }
             match (atoms.is_empty(), magnitude) {
                 (true, _) => write!(f, "{magnitude}")?,
@@ -51,7 +55,7 @@ impl fmt::Display for Atom {
         let (name, a, b) = match self {
             Atom::Symbol(name) => return f.write_str(name),
             Atom::Opaque => return f.write_str("?"),
-            Atom::Group(inner) => return in_parentheses(f, inner),
+            Atom::Group(inner) => return write_in_parentheses(f, &**inner),
             Atom::Binary(Nonlinear::FloorDiv, a, b) => return operation(f, "//", a, b),
             Atom::Binary(Nonlinear::Mod, a, b) => return operation(f, "%", a, b),
             Atom::Binary(Nonlinear::Max, a, b) => ("max", a, b),
@@ -68,17 +72,17 @@ impl fmt::Display for Atom {
 fn operation(f: &mut fmt::Formatter<'_>, operator: &str, a: &Expr, b: &Expr) -> fmt::Result {
     let operand = |f: &mut fmt::Formatter<'_>, expr: &Expr, is_bare: bool| match is_bare {
         true => expr.fmt(f),
-        false => in_parentheses(f, expr),
+        false => write_in_parentheses(f, expr),
     };
     operand(f, a, a.is_bare_operand() || a.is_product_of_group())?;
     let room = if f.alternate() { " " } else { "" };
     write!(f, "{room}{operator}{room}")?;
-    operand(f, b, b.is_bare_operand())
+    operand(f, b, b.is_bare_divisor())
 }
 
-fn in_parentheses(f: &mut fmt::Formatter<'_>, expr: &Expr) -> fmt::Result {
+fn write_in_parentheses(f: &mut fmt::Formatter<'_>, part: &impl fmt::Display) -> fmt::Result {
     f.write_str("(")?;
-    expr.fmt(f)?;
+    part.fmt(f)?;
     f.write_str(")")
 }
 
@@ -106,8 +110,9 @@ impl Operators {
                     }
                     Atom::Binary(Nonlinear::FloorDiv | Nonlinear::Mod, a, b) => {
                         self.divides = true;
-                        for operand in [a, b] {
-                            match operand.is_bare_operand() {
+                        let operands = [(a, a.is_bare_operand()), (b, b.is_bare_divisor())];
+                        for (operand, is_bare) in operands {
+                            match is_bare {
                                 true => self.add(operand),
                                 false => self.divides_inside |= operand.divides(),
                             }
@@ -119,8 +124,20 @@ impl Operators {
     }
 }
 
+impl Atom {
+    fn is_division(&self) -> bool {
+        matches!(self, Atom::Binary(Nonlinear::FloorDiv | Nonlinear::Mod, ..))
+    }
+}
+
 impl Expr {
-    /// Whether it is written without parentheses on either side of a division.
+    /// Whether it is written without parentheses on the right of a division.
+    fn is_bare_divisor(&self) -> bool {
+        let divides = self.terms.iter().flat_map(|(atoms, _)| atoms).any(Atom::is_division);
+        self.is_bare_operand() && !divides
+    }
+
+    /// Whether it is written without parentheses on the left of a division.
     fn is_bare_operand(&self) -> bool {
         match self.terms.as_slice() {
             [] => true,
@@ -137,9 +154,7 @@ impl Expr {
     }
 
     fn divides(&self) -> bool {
-        let divides =
-            |atom: &Atom| matches!(atom, Atom::Binary(Nonlinear::FloorDiv | Nonlinear::Mod, ..));
-        self.any(&divides)
+        self.any(&Atom::is_division)
     }
 }
 
