@@ -3,9 +3,9 @@
 //!
 //! Attempts ask and wait; model calls of other attempts go on meanwhile. Questions without timing (`match`, `check`) need
 //! no device. Where evaluations are timed on this machine's own processor they go first and are also answered between two
-//! graphs of an evaluation; beside GPUs they have threads of their own, which also compile the kernels of the evaluations
-//! that stand in line. The same passes on the same task are judged once,
-//! whoever asks.
+//! graphs of an evaluation; beside GPUs they have threads of their own, all but one of
+//! which also compile the kernels of evaluations that stand in line: a kernel that takes the compiler minutes keeps nobody from
+//! an answer. The same passes on the same task are judged once, whoever asks.
 
 mod assessment;
 mod judge;
@@ -20,6 +20,7 @@ use passnet_engine::Engine;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -82,10 +83,20 @@ type Errand = Box<dyn FnOnce(&dyn Engine) + Send>;
 enum Work {
     Judge(Job),
     Errand(Errand),
-    CompileAhead(Arc<Task>, Files),
+    CompileAhead(Ahead),
+}
+
+/// What can be compiled before its evaluation begins.
+struct Ahead {
+    /// Of the evaluation.
+    number: u64,
+    task: Arc<Task>,
+    files: Files,
 }
 
 struct Job {
+    /// No other job has it.
+    number: u64,
     task: Arc<Task>,
     files: Files,
     question: Question,
@@ -105,9 +116,30 @@ impl Job {
 struct Lanes {
     quick: VecDeque<Job>,
     slow: VecDeque<Work>,
-    /// Whose kernels can be compiled before their evaluation begins.
-    ahead: VecDeque<(Arc<Task>, Files)>,
+    /// Evaluations in `slow` whose kernels nobody has begun to compile.
+    ahead: VecDeque<Ahead>,
+    /// Threads that compile such kernels now.
+    compiling: usize,
     is_closed: bool,
+}
+
+impl Lanes {
+    /// The next that needs a device. Nothing is compiled ahead of an evaluation that begins, so that what waits to be
+    /// compiled never grows beyond what waits to be evaluated.
+    fn evaluate(&mut self) -> Option<Work> {
+        let next = self.slow.pop_front()?;
+        if let Work::Judge(job) = &next {
+            self.ahead.retain(|ahead| ahead.number != job.number);
+        }
+        Some(next)
+    }
+
+    /// The next to be compiled, by so many threads at most.
+    fn compile_ahead(&mut self, most: usize) -> Option<Work> {
+        let next = if self.compiling < most { self.ahead.pop_front() } else { None };
+        self.compiling += usize::from(next.is_some());
+        next.map(Work::CompileAhead)
+    }
 }
 
 /// What the threads share.
@@ -133,8 +165,9 @@ pub struct Evaluator {
     shared: Arc<Shared>,
     target: Target,
     threads: Vec<JoinHandle<()>>,
-    /// Whether there are threads that compile kernels while others evaluate.
-    compiles_ahead: bool,
+    /// Threads that may compile kernels at the same time, while others evaluate.
+    compilers: usize,
+    asked: AtomicU64,
 }
 
 impl std::fmt::Debug for Evaluator {
@@ -162,7 +195,7 @@ impl Evaluator {
         let evaluating = judges.iter().map(|judge| (judge.clone(), lanes));
         let checking = judges.iter().cycle().take(checkers);
         let checking = checking.map(|judge| (judge.clone(), Serves::Quick));
-        let mut evaluator = Evaluator::without_threads(target, checkers > 0);
+        let mut evaluator = Evaluator::without_threads(target, checkers.saturating_sub(1));
         for (judge, serves) in evaluating.chain(checking) {
             evaluator.spawn(judge, serves, None)?;
         }
@@ -180,7 +213,7 @@ impl Evaluator {
             std::thread::available_parallelism().map_or(1, usize::from).min(MOST_CHECKERS);
         let judge = Arc::new(judge);
         let lanes = [(Serves::Slow, evaluations.max(1)), (Serves::Quick, checkers)];
-        let mut evaluator = Evaluator::without_threads(target, false);
+        let mut evaluator = Evaluator::without_threads(target, 0);
         for (serves, count) in lanes {
             for _ in 0..count {
                 evaluator.spawn(judge.clone(), serves, Some(remote.clone()))?;
@@ -189,8 +222,9 @@ impl Evaluator {
         Ok(evaluator)
     }
 
-    fn without_threads(target: Target, compiles_ahead: bool) -> Evaluator {
-        Evaluator { shared: Arc::default(), target, threads: Vec::new(), compiles_ahead }
+    fn without_threads(target: Target, compilers: usize) -> Evaluator {
+        let (threads, asked) = (Vec::new(), AtomicU64::new(0));
+        Evaluator { shared: Arc::default(), target, threads, compilers, asked }
     }
 
     fn spawn(
@@ -199,7 +233,8 @@ impl Evaluator {
         serves: Serves,
         remote: Option<Arc<dyn Remote>>,
     ) -> std::io::Result<()> {
-        let worker = Worker { shared: self.shared.clone(), judge, serves, remote };
+        let compilers = self.compilers;
+        let worker = Worker { shared: self.shared.clone(), judge, serves, compilers, remote };
         let thread = std::thread::Builder::new()
             .name("evaluator".into())
             .stack_size(STACK_BYTES)
@@ -221,7 +256,9 @@ impl Evaluator {
         question: Question,
     ) -> Result<Answered, String> {
         let (reply, answer) = sync_channel(1);
+        let number = self.asked.fetch_add(1, Ordering::Relaxed);
         let job = Job {
+            number,
             task: task.clone(),
             files: files.clone(),
             question,
@@ -232,8 +269,9 @@ impl Evaluator {
             let mut lanes = self.shared.lanes();
             match question {
                 Question::Evaluate => {
-                    if self.compiles_ahead {
-                        lanes.ahead.push_back((task.clone(), files.clone()));
+                    if self.compilers > 0 {
+                        let (task, files) = (task.clone(), files.clone());
+                        lanes.ahead.push_back(Ahead { number, task, files });
                     }
                     lanes.slow.push_back(Work::Judge(job));
                 }
@@ -315,6 +353,8 @@ struct Worker {
     shared: Arc<Shared>,
     judge: Arc<Judge>,
     serves: Serves,
+    /// As in [`Evaluator`].
+    compilers: usize,
     remote: Option<Arc<dyn Remote>>,
 }
 
@@ -323,10 +363,11 @@ impl Worker {
         while let Some(work) = self.next() {
             match work {
                 Work::Judge(job) => self.answer(job),
-                Work::CompileAhead(task, files) => {
+                Work::CompileAhead(Ahead { task, files, .. }) => {
                     // The evaluation itself meets what fails here, and says so.
                     let compile = AssertUnwindSafe(|| self.judge.compile_ahead(&task, &files));
                     let _ = std::panic::catch_unwind(compile);
+                    self.shared.lanes().compiling -= 1;
                 }
                 // One that fails loses its answer, and whoever waits for it hears of that.
                 Work::Errand(errand) => {
@@ -343,10 +384,8 @@ impl Worker {
         loop {
             let quick = if self.serves == Serves::Slow { None } else { lanes.quick.pop_front() };
             let job = quick.map(Work::Judge).or_else(|| match self.serves {
-                Serves::Quick => {
-                    lanes.ahead.pop_front().map(|(task, files)| Work::CompileAhead(task, files))
-                }
-                Serves::Slow | Serves::Both => lanes.slow.pop_front(),
+                Serves::Quick => lanes.compile_ahead(self.compilers),
+                Serves::Slow | Serves::Both => lanes.evaluate(),
             });
             if job.is_some() {
                 return job;
