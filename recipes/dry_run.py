@@ -118,10 +118,11 @@ def start_verl(folder: Path) -> str:
     return f"settings, prompts and reward function read by verl {version('verl')}; no step, which takes vLLM and a GPU"
 
 
-STARTERS: dict[str, Callable[[Path], str]] = {
-    "llama-factory": start_llama_factory,
-    "axolotl": start_axolotl,
-    "verl": start_verl,
+# What each trainer is imported as, and what starts it.
+STARTERS: dict[str, tuple[str, Callable[[Path], str]]] = {
+    "llama-factory": ("llamafactory", start_llama_factory),
+    "axolotl": ("axolotl", start_axolotl),
+    "verl": ("verl", start_verl),
 }
 
 
@@ -129,11 +130,12 @@ def main() -> int:
     if len(sys.argv) != 3 or sys.argv[2] not in STARTERS:
         print(f"dry_run.py DIR {'|'.join(STARTERS)}", file=sys.stderr)
         return 2
-    try:
-        print(STARTERS[sys.argv[2]](Path(sys.argv[1])), flush=True)
-    except ImportError as error:
-        print(f"the trainer is not here ({error})", flush=True)
+    module, start = STARTERS[sys.argv[2]]
+    if find_spec(module) is None:
+        print(f"{module} is not installed", flush=True)
         return ABSENT
+    # One that is there and lacks something it needs has failed: that is not the same as being absent.
+    print(start(Path(sys.argv[1])), flush=True)
     return 0
 
 
