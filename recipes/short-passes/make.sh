@@ -13,13 +13,13 @@ mkdir -p "$out" && cd "$out"
 
 # Tasks: pieces of the corpus that share no structure with the benchmark set.
 exam=$top/bench/set/evaluation.pnds
-cut() {
+cut_pieces() {
     passnet dataset build --from "$corpus" --store "$1.pnds" --kind "$1" --no-shapes --evaluation "$2"
     passnet dataset split "$1.pnds" --evaluation "$2" --withhold "$exam"
     passnet dataset export "$1.pnds" --out "$1" --only-tasks
 }
-cut typical 100
-cut fusible 200
+cut_pieces typical 100
+cut_pieces fusible 200
 awk 'NR % 4 == 0' typical/sample_lists/typical_train.txt > typical/sample_lists/some.txt
 awk 'NR % 4 == 0' fusible/sample_lists/fusible_train.txt > fusible/sample_lists/some.txt
 passnet dataset export "$exam" --out exam
@@ -40,6 +40,6 @@ tell fusible/sample_lists/some.txt told-fusible --max-steps 2
 python3 "$here/select.py" sft.jsonl told.jsonl repaired.jsonl told-fusible.jsonl
 
 passnet learn --model "$model" --tasks train --evaluate held-out --also alike --data sft.jsonl --prompts "$here/prompts" \
-    --engine torch --device cuda --rounds 0 --max-steps 2 --max-output 1024 --length 16384 --batch 160 --epochs "${EPOCHS:-3}" \
+    --engine torch --device cuda --rounds 0 --max-steps 2 --max-output 1024 --length 16384 --batch 160 --epochs "${EPOCHS:-2}" \
     --rank 16 --blocks 2 --checkpoint-steps 20 --learning-rate 3e-4 --warmup 3 --trials 20 --seconds 0.05 --quick \
     --best-of 3 --out learned
