@@ -13,14 +13,14 @@ use std::collections::BTreeSet;
 /// A piece pays from this speed-up on: what is nearer to 1 may be noise.
 const PAYS: f64 = 1.02;
 
-/// Loads that find their place lane by lane, in a kernel that is tried on the host. Each of their lanes costs as much there as
-/// a whole register elsewhere, so with more of them no kernel has been seen to win.
+/// The most loads at computed places for which a kernel is tried on the host. Each lane of such a load costs as much there as
+/// a whole register of any other, and no kernel with more of them was faster than eager.
 const MOST_LOOKUPS: usize = 2;
 
 /// What a pass is called where a small model is to learn from it: one name less to copy.
 const SHORT_NAME: &str = "fused";
 
-/// What was not measured is believed.
+/// A pass that was not measured counts as one that pays.
 fn pays(pass: &Pass) -> bool {
     pass.measured.is_none_or(|measured| measured.speedup >= PAYS)
 }

@@ -45,6 +45,12 @@ impl Size {
         !self.open && self.values.iter().all(|v| *v == value)
     }
 
+    /// Whether it is the last place below a size in every graph.
+    pub fn is_last_below(&self, size: &Size) -> bool {
+        let values = || self.values.iter().zip(&size.values);
+        !self.open && !size.open && values().all(|(own, size)| own + 1 == *size)
+    }
+
     /// Whether both are the same in every graph.
     pub fn same(&self, other: &Size) -> bool {
         match self.open || other.open {

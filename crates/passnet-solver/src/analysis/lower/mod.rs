@@ -12,6 +12,7 @@ mod pointwise;
 mod product;
 mod reduce;
 mod scalar;
+mod scan;
 mod view;
 mod window;
 

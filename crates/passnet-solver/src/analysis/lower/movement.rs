@@ -51,13 +51,15 @@ impl Lower<'_> {
             Op::RepeatInterleave => {
                 let source = self.input_node(node, bound, "input")?;
                 let rank = self.piece.shape(source)?.len();
-                let (Some(times), false) = (bound.int("repeats"), bound.arg("dim").is_none())
-                else {
+                let repeats = bound.arg("repeats");
+                let is_tensor = repeats.as_node().is_some_and(|node| self.piece.is_tensor(node));
+                if is_tensor || bound.arg("dim").is_none() {
                     return Err(self.unsupported(bound));
-                };
+                }
+                let times = self.piece.size_arg(repeats)?;
                 let dim = self.dim(bound.arg("dim"), rank)?;
                 let mut index = index.to_vec();
-                index[dim] = self.divide(&index[dim].clone(), &self.fixed(times))?.0;
+                index[dim] = self.divide(&index[dim].clone(), &times)?.0;
                 self.pull(source, &index)
             }
             Op::PixelShuffle => self.pixel_shuffle(wanted),

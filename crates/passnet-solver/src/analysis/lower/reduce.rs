@@ -1,6 +1,6 @@
 //! Folds over dimensions.
 
-use super::super::body::{Code, Fold, GREATEST_INTEGER, Kind, LONGEST_ROW, VarId};
+use super::super::body::{Code, Fold, GREATEST_INTEGER, Kind, VarId};
 use super::super::index::{Atom, AxisId, Index};
 use super::super::{Refusal, Size, refuse};
 use super::{Lower, Wanted};
@@ -8,6 +8,9 @@ use crate::expression::{A, B, Binary, C, Expr, Formula, Type};
 use passnet_graph::ops::{Bound, Op};
 use passnet_graph::{Arg, NodeId};
 use std::collections::BTreeSet;
+
+/// Elements of a product, which is written out.
+const MOST_MULTIPLIED: i64 = 16;
 
 impl Lower<'_> {
     pub(super) fn reduction(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
@@ -26,6 +29,9 @@ impl Lower<'_> {
             }
             let only = self.pull(source, &place)?;
             return Ok(self.cast(only, self.piece.kind(node)?));
+        }
+        if bound.op == Op::Prod {
+            return self.few_multiplied(wanted, source, &dims);
         }
         let place = self.place_in_source(index, &from, &dims, keep)?;
         match bound.op {
@@ -61,40 +67,91 @@ impl Lower<'_> {
                 let found = self.fold(fold, x)?;
                 Ok(self.cast(found, Kind::Bool))
             }
-            Op::Logsumexp => {
-                let x = self.pull(source, &place)?;
-                let x = self.cast(x, Kind::Float);
-                let largest = self.fold(Fold::Max, x)?;
-                // The largest of infinities would be taken from itself.
-                let is_infinite = Expr::call("tl.abs", [A]).equals(Expr::float(f64::INFINITY));
-                let shift = Expr::select(is_infinite, Expr::float(0.0), A);
-                let shift = self.compute(Kind::Float, shift, &[largest]);
-                let power = Expr::call("tl.exp", [A - B]);
-                let power = self.compute(Kind::Float, power, &[x, shift]);
-                let total = self.fold(Fold::Sum, power)?;
-                let formula = Expr::call("tl.log", [A]) + B;
-                Ok(self.compute(Kind::Float, formula, &[total, shift]))
-            }
+            Op::Logsumexp => self.logsumexp(source, &place),
             Op::Var | Op::Std => self.variance(source, bound, &from, &dims, &place),
-            Op::Norm | Op::LinalgNorm | Op::VectorNorm => {
-                let order = match bound.op {
-                    Op::Norm => bound.arg("p"),
-                    _ => bound.arg("ord"),
-                };
-                let euclidean = order.is_none()
-                    || order.as_float() == Some(2.0)
-                    || order.as_str() == Some("fro");
-                if !euclidean {
-                    return Err(self.unsupported(bound));
-                }
-                let x = self.pull(source, &place)?;
-                let x = self.cast(x, Kind::Float);
-                let squares = self.compute(Kind::Float, A * A, &[x]);
-                let total = self.fold(Fold::Sum, squares)?;
-                Ok(self.compute(Kind::Float, Expr::call("tl.sqrt", [A]), &[total]))
-            }
+            Op::Norm | Op::LinalgNorm | Op::VectorNorm => self.euclidean(source, bound, &place),
             _ => Err(self.unsupported(bound)),
         }
+    }
+
+    /// The product of a few elements, each pulled by itself: Triton has no fold that multiplies.
+    fn few_multiplied(
+        &mut self,
+        wanted: Wanted<'_, '_>,
+        source: NodeId,
+        dims: &[usize],
+    ) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
+        let from = self.piece.shape(source)?;
+        let sizes: Option<Vec<i64>> = dims.iter().map(|dim| from[*dim].constant()).collect();
+        let sizes = sizes.ok_or_else(|| self.unsupported(bound))?;
+        let count = sizes.iter().try_fold(1, |count: i64, size| count.checked_mul(*size));
+        let Some(count @ 1..=MOST_MULTIPLIED) = count else { return Err(self.unsupported(bound)) };
+        let kind = self.piece.kind(node)?;
+        let mut product: Option<VarId> = None;
+        for number in 0..count {
+            let mut place = index.to_vec();
+            let mut rest = number;
+            let mut digits: Vec<i64> = Vec::new();
+            for size in sizes.iter().rev() {
+                digits.push(rest % size);
+                rest /= size;
+            }
+            for (dim, digit) in dims.iter().zip(digits.iter().rev()) {
+                let digit = Index::fixed(*digit, self.piece.graphs);
+                match bound.flag("keepdim") {
+                    true => place[*dim] = digit,
+                    false => place.insert(*dim, digit),
+                }
+            }
+            let factor = self.pull(source, &place)?;
+            let factor = match kind {
+                Kind::Int => self.wide(factor),
+                _ => self.cast(factor, kind),
+            };
+            product = Some(match product {
+                None => factor,
+                Some(before) => self.compute(kind, A * B, &[before, factor]),
+            });
+        }
+        product.ok_or_else(|| self.unsupported(bound))
+    }
+
+    fn logsumexp(&mut self, source: NodeId, place: &[Index]) -> Result<VarId, Refusal> {
+        let x = self.pull(source, place)?;
+        let x = self.cast(x, Kind::Float);
+        let largest = self.fold(Fold::Max, x)?;
+        // The largest of infinities would be taken from itself.
+        let is_infinite = Expr::call("tl.abs", [A]).equals(Expr::float(f64::INFINITY));
+        let shift = Expr::select(is_infinite, Expr::float(0.0), A);
+        let shift = self.compute(Kind::Float, shift, &[largest]);
+        let power = Expr::call("tl.exp", [A - B]);
+        let power = self.compute(Kind::Float, power, &[x, shift]);
+        let total = self.fold(Fold::Sum, power)?;
+        let formula = Expr::call("tl.log", [A]) + B;
+        Ok(self.compute(Kind::Float, formula, &[total, shift]))
+    }
+
+    fn euclidean(
+        &mut self,
+        source: NodeId,
+        bound: &Bound<'_>,
+        place: &[Index],
+    ) -> Result<VarId, Refusal> {
+        let order = match bound.op {
+            Op::Norm => bound.arg("p"),
+            _ => bound.arg("ord"),
+        };
+        let is_euclidean =
+            order.is_none() || order.as_float() == Some(2.0) || order.as_str() == Some("fro");
+        if !is_euclidean {
+            return Err(self.unsupported(bound));
+        }
+        let x = self.pull(source, place)?;
+        let x = self.cast(x, Kind::Float);
+        let squares = self.compute(Kind::Float, A * A, &[x]);
+        let total = self.fold(Fold::Sum, squares)?;
+        Ok(self.compute(Kind::Float, Expr::call("tl.sqrt", [A]), &[total]))
     }
 
     /// The largest or smallest value of a row.
@@ -182,62 +239,6 @@ impl Lower<'_> {
         roundings.last().copied().flatten().is_some_and(|count| count <= 1)
     }
 
-    /// Running sums along a dimension.
-    pub(super) fn scan(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
-        let Wanted { node, bound, index } = wanted;
-        if bound.op != Op::Cumsum || bound.mutated().is_some() {
-            return Err(self.unsupported(bound));
-        }
-        let source = self.input_node(node, bound, "input")?;
-        let from = self.piece.shape(source)?;
-        let dim = self.dim(bound.arg("dim"), from.len())?;
-        if self.piece.dtypes(node).iter().any(|dtype| dtype.is_float() && dtype.size() < 4) {
-            // Added up in another order, a sum rounds to a neighbour now and then, and differences of sums show it.
-            refuse!("running sums in half precision");
-        }
-        let x = self.pull(source, index)?;
-        if let Some(step) = self.constant(x)
-            && is_exact_multiple(step, from[dim].largest())
-        {
-            let count = index[dim].offset(&self.fixed(1))?;
-            let count = self.place(&count);
-            let kind = self.piece.kind(node)?;
-            let count = self.cast(count, kind);
-            let step = self.cast(x, kind);
-            return Ok(self.compute(kind, A * B, &[count, step]));
-        }
-        if from[dim].largest() > LONGEST_ROW {
-            refuse!("running sums of a row too long for one block");
-        }
-        self.fold_dims(index, &from, &[dim])?;
-        let x = match self.piece.kind(node)? {
-            Kind::Int => self.wide(x),
-            _ => self.cast(x, Kind::Float),
-        };
-        let reduced = self.reduced.clone().unwrap_or_default();
-        if self.body.vars[x].axes.is_disjoint(&reduced) {
-            refuse!("running sums of values that are all the same");
-        }
-        let axes = self.body.vars[x].axes.clone();
-        Ok(self.add(None, self.kind(x), Code::Scan { value: x }, axes))
-    }
-
-    /// The number that a value is everywhere, where the formula says it.
-    fn constant(&self, var: VarId) -> Option<f32> {
-        let Code::Compute { formula, operands } = &self.body.vars[var].code else { return None };
-        let value = |formula: &Formula| match formula {
-            Expr::Value(number) => self.constant(operands[*number]),
-            Expr::Literal(literal) => literal.as_f64().map(|value| value as f32),
-            _ => None,
-        };
-        match formula {
-            Expr::Cast(Type::Float32 | Type::Int64, of) => value(of),
-            Expr::Binary(Binary::Over, x, y) => Some(value(x)? / value(y)?),
-            Expr::Binary(Binary::Times, x, y) => Some(value(x)? * value(y)?),
-            other => value(other),
-        }
-    }
-
     fn variance(
         &mut self,
         source: NodeId,
@@ -298,7 +299,7 @@ impl Lower<'_> {
     }
 
     /// A whole number in 64 bits, as torch sums them; and what is put in its place beyond a row's end fits.
-    fn wide(&mut self, var: VarId) -> VarId {
+    pub(super) fn wide(&mut self, var: VarId) -> VarId {
         let wide = A.to(Type::Int64);
         match &self.body.vars[var].code {
             Code::Compute { formula, .. } if *formula == wide => var,
@@ -472,13 +473,4 @@ fn roundings_of(formula: &Formula, kind: Kind) -> Option<usize> {
         _ => {}
     });
     count
-}
-
-/// Whether adding a number up step by step gives its multiples as they are, in float32.
-fn is_exact_multiple(step: f32, count: i64) -> bool {
-    let mut total = 0.0f32;
-    (1..=count).all(|times| {
-        total += step;
-        total == step * times as f32
-    })
 }

@@ -49,7 +49,9 @@ impl Piece {
                     self.current[id.index()].insert(input, *now);
                 }
             }
-            if let Some(target) = bound.mutated() {
+            if let Some(source) = self.same_tensor(id, &call, &bound) {
+                self.object[id.index()] = self.object[source.index()];
+            } else if let Some(target) = bound.mutated() {
                 let Some(target) = target.as_node() else {
                     refuse!("`{}` updates something that is no value", self.name(id))
                 };
@@ -119,6 +121,22 @@ impl Piece {
             && taken.op == Op::GetItem
             && taken.arg("index") == bound.arg("index");
         is_same.then_some(root)
+    }
+
+    /// The tensor that a call without effect gives back as it is, such as dropout at inference: a second name of one object.
+    fn same_tensor(&self, id: NodeId, call: &Call, bound: &Bound<'_>) -> Option<NodeId> {
+        let gives_back = matches!(
+            bound.op,
+            Op::Dropout | Op::Dropout1d | Op::Dropout2d | Op::Dropout3d | Op::AlphaDropout
+        ) && !bound.is_random()
+            && bound.mutated().is_none();
+        let source = call.args.first()?.as_node().filter(|_| gives_back)?;
+        let same = |(result, source): (&Value, &Value)| match (result, source) {
+            (Value::Tensor(result), Value::Tensor(source)) => result.shares_memory_with(source),
+            _ => false,
+        };
+        let types = self.types[id.index()].iter().zip(&self.types[source.index()]);
+        types.into_iter().all(same).then_some(source)
     }
 
     /// Whether a result shows elements of what it is made from.
