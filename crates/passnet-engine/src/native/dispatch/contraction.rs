@@ -1,6 +1,6 @@
 //! Sums of products: matrix multiplication, convolution, attention.
 
-use super::{Args, Kernel};
+use super::{Args, OpFunction};
 use crate::engine::Value;
 use crate::native::error::{Result, bail, ensure};
 use crate::native::ops::attention::{
@@ -13,7 +13,7 @@ use crate::native::ops::{composite, einsum as summation, matmul, reduce};
 use crate::native::tensor::Tensor;
 use passnet_graph::ops::Op;
 
-pub(super) fn kernel(op: Op) -> Option<Kernel> {
+pub(super) fn function_of(op: Op) -> Option<OpFunction> {
     Some(match op {
         Op::Linear | Op::Bilinear => linear,
         Op::Matmul | Op::Mm | Op::Bmm | Op::Mv | Op::Dot | Op::Outer => product,

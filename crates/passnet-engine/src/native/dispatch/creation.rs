@@ -1,6 +1,6 @@
 //! New tensors, from numbers and from the random generator.
 
-use super::{Args, Kernel};
+use super::{Args, OpFunction};
 use crate::engine::Value;
 use crate::native::error::{Result, ensure};
 use crate::native::ops::pointwise::{self, Binary, Unary};
@@ -10,7 +10,7 @@ use crate::native::tensor::{Arg, Scalar, Tensor};
 use passnet_graph::DType;
 use passnet_graph::ops::Op;
 
-pub(super) fn kernel(op: Op) -> Option<Kernel> {
+pub(super) fn function_of(op: Op) -> Option<OpFunction> {
     Some(match op {
         Op::Tensor | Op::AsTensor | Op::ScalarTensor | Op::NewTensor => from_data,
         Op::Zeros | Op::Ones | Op::Empty | Op::Full => sized,

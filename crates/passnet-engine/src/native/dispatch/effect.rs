@@ -1,7 +1,7 @@
 //! Calls made for what they do: modes that mean nothing here, assertions, vmap nesting.
 
 use super::args::truth;
-use super::{Args, Kernel, vmap};
+use super::{Args, OpFunction, vmap};
 use crate::engine::Value;
 use crate::native::error::{Result, bail};
 use passnet_graph::ops::Op;
@@ -9,7 +9,7 @@ use passnet_graph::ops::Op;
 /// How the message of a failed assertion begins.
 pub(crate) const ASSERTION: &str = "AssertionError";
 
-pub(super) fn kernel(op: Op) -> Option<Kernel> {
+pub(super) fn function_of(op: Op) -> Option<OpFunction> {
     Some(match op {
         Op::SetGradEnabled | Op::LogApiUsage | Op::LazyLoadDecompositions => nothing,
         Op::EnterAutocast | Op::ExitAutocast | Op::FunctionCtx => mode,

@@ -1,6 +1,6 @@
 //! Reads and writes by index.
 
-use super::{Args, Kernel, subscript};
+use super::{Args, OpFunction, subscript};
 use crate::engine::Value;
 use crate::native::error::{Result, bail, ensure};
 use crate::native::ops::indexing::{self, Bag, BagMode, ScatterOp, Unique};
@@ -9,7 +9,7 @@ use crate::native::tensor::{Arg, Scalar, Tensor};
 use passnet_graph::DType;
 use passnet_graph::ops::Op;
 
-pub(super) fn kernel(op: Op) -> Option<Kernel> {
+pub(super) fn function_of(op: Op) -> Option<OpFunction> {
     Some(match op {
         Op::GetItem => subscript::get,
         Op::SetItem => subscript::set,

@@ -1,6 +1,6 @@
 //! Copies of elements to other places.
 
-use super::{Args, Kernel};
+use super::{Args, OpFunction};
 use crate::engine::Value;
 use crate::native::error::{Result, bail, ensure};
 use crate::native::ops::fold::{self, Patches};
@@ -10,7 +10,7 @@ use crate::native::tensor::{Scalar, Tensor};
 use passnet_graph::DType;
 use passnet_graph::ops::Op;
 
-pub(super) fn kernel(op: Op) -> Option<Kernel> {
+pub(super) fn function_of(op: Op) -> Option<OpFunction> {
     Some(match op {
         Op::Cat | Op::Stack | Op::Hstack | Op::Vstack => join,
         Op::Pad | Op::ConstantPadNd => pad,

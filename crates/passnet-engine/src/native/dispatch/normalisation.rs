@@ -1,6 +1,6 @@
 //! Normalisations, softmax, dropout.
 
-use super::{Args, Kernel};
+use super::{Args, OpFunction};
 use crate::engine::Value;
 use crate::native::error::{Result, ensure};
 use crate::native::ops::norm::{self, Statistics};
@@ -8,7 +8,7 @@ use crate::native::ops::{composite, pointwise, reduce};
 use crate::native::tensor::{Scalar, Tensor};
 use passnet_graph::ops::Op;
 
-pub(super) fn kernel(op: Op) -> Option<Kernel> {
+pub(super) fn function_of(op: Op) -> Option<OpFunction> {
     Some(match op {
         Op::LayerNorm | Op::RmsNorm => over_trailing,
         Op::BatchNorm | Op::InstanceNorm => by_channel,

@@ -1,6 +1,6 @@
 //! One result element from the elements at the same place.
 
-use super::{Args, Kernel, python};
+use super::{Args, OpFunction, python};
 use crate::engine::{Precision, Value};
 use crate::native::error::{Result, bail, ensure};
 use crate::native::ops::pointwise::{self, Binary, Bitwise, Comparison, Logical, Unary};
@@ -8,7 +8,7 @@ use crate::native::tensor::{Arg, Scalar, Tensor, promote};
 use passnet_graph::DType;
 use passnet_graph::ops::Op;
 
-pub(super) fn kernel(op: Op) -> Option<Kernel> {
+pub(super) fn function_of(op: Op) -> Option<OpFunction> {
     Some(match op {
         Op::Add | Op::Sub | Op::Rsub | Op::Mul | Op::Div | Op::FloorDivide => arithmetic,
         Op::Remainder | Op::Fmod | Op::Pow | Op::FloatPower => arithmetic,

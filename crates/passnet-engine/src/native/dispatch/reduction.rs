@@ -1,7 +1,7 @@
 //! Folds over dimensions, running folds, sorting.
 
 use super::args::Ints;
-use super::{Args, Kernel};
+use super::{Args, OpFunction};
 use crate::engine::Value;
 use crate::native::error::{Result, bail, ensure};
 use crate::native::ops::matrix_norm::{MatrixNorm, matrix_norm};
@@ -11,7 +11,7 @@ use crate::native::tensor::{Scalar, Tensor};
 use passnet_graph::DType;
 use passnet_graph::ops::Op;
 
-pub(super) fn kernel(op: Op) -> Option<Kernel> {
+pub(super) fn function_of(op: Op) -> Option<OpFunction> {
     Some(match op {
         Op::Sum | Op::Mean | Op::NanSum | Op::Prod => sum,
         Op::Max | Op::Min => extremum,

@@ -1,6 +1,6 @@
 //! Pooling, interpolation and sampling grids.
 
-use super::{Args, Kernel};
+use super::{Args, OpFunction};
 use crate::engine::Value;
 use crate::native::error::{Result, bail, ensure, err};
 use crate::native::ops::composite;
@@ -9,7 +9,7 @@ use crate::native::ops::resample::{self, GridMode, GridPadding, Interpolation, M
 use crate::native::tensor::Scalar;
 use passnet_graph::ops::Op;
 
-pub(super) fn kernel(op: Op) -> Option<Kernel> {
+pub(super) fn function_of(op: Op) -> Option<OpFunction> {
     Some(match op {
         Op::MaxPool1d | Op::MaxPool2d | Op::MaxPool3d => max_pool,
         Op::AvgPool1d | Op::AvgPool2d | Op::AvgPool3d => avg_pool,

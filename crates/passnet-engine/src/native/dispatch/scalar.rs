@@ -1,7 +1,7 @@
 //! Python numbers, sizes and properties of tensors.
 
 use super::args::truth;
-use super::{Args, Kernel, python};
+use super::{Args, OpFunction, python};
 use crate::engine::Value;
 use crate::native::error::{Result, bail, ensure};
 use crate::native::tensor::layout::is_channels_last;
@@ -11,7 +11,7 @@ use passnet_graph::ops::Op;
 /// `tolist` of more elements than this is refused: each becomes a value of its own.
 const MAX_LISTED: usize = 1 << 16;
 
-pub(super) fn kernel(op: Op) -> Option<Kernel> {
+pub(super) fn function_of(op: Op) -> Option<OpFunction> {
     Some(match op {
         Op::Item | Op::ToList | Op::Size | Op::Shape | Op::Numel | Op::Dim | Op::Stride => property,
         Op::StorageOffset | Op::DeviceOf | Op::DtypeOf | Op::IsContiguous => property,

@@ -1,13 +1,13 @@
 //! Fourier transforms and losses.
 
-use super::{Args, Kernel};
+use super::{Args, OpFunction};
 use crate::engine::Value;
 use crate::native::error::{Result, bail};
 use crate::native::ops::fft::{self, Normalization};
 use crate::native::ops::loss::{self, CrossEntropy, Reduction};
 use passnet_graph::ops::Op;
 
-pub(super) fn kernel(op: Op) -> Option<Kernel> {
+pub(super) fn function_of(op: Op) -> Option<OpFunction> {
     Some(match op {
         Op::Fft | Op::Ifft | Op::Rfft | Op::Irfft => one_dimension,
         Op::Fftn => fftn,

@@ -1,6 +1,6 @@
 //! New metadata over the same memory, and conversions.
 
-use super::{Args, Kernel};
+use super::{Args, OpFunction};
 use crate::engine::Value;
 use crate::native::error::{Result, bail, err};
 use crate::native::ops::pointwise::{self, Unary};
@@ -9,7 +9,7 @@ use crate::native::tensor::{Region, Tensor};
 use passnet_graph::DType;
 use passnet_graph::ops::Op;
 
-pub(super) fn kernel(op: Op) -> Option<Kernel> {
+pub(super) fn function_of(op: Op) -> Option<OpFunction> {
     Some(match op {
         Op::View | Op::ViewAs | Op::Reshape | Op::ReshapeAs | Op::Flatten | Op::Unflatten => {
             reshape

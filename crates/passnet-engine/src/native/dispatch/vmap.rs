@@ -4,7 +4,7 @@
 //! broadcast over them by themselves once all operands carry the same levels; that, and reading by mapped indices, is
 //! what the masks of transformer models use.
 
-use super::{Args, kernel};
+use super::{Args, function_of};
 use crate::engine::{Mapped, Value};
 use crate::native::error::{Result, bail, ensure};
 use crate::native::ops::creation::arange;
@@ -182,10 +182,10 @@ fn pointwise(args: &Args<'_>) -> Result<Value> {
         })
         .collect::<Result<SmallVec<[Cow<'_, Value>; 8]>>>()?;
     let inner = Args { values: &values, dying: 0, wrote: Cell::new(false), ..*args };
-    let Some(kernel) = kernel(args.op) else {
+    let Some(function) = function_of(args.op) else {
         bail!(Unsupported, "`{}` is not supported yet", args.op.name())
     };
-    match kernel(&inner)? {
+    match function(&inner)? {
         Value::Tensor(tensor) => Ok(wrapped(tensor, levels)),
         other => Ok(other),
     }
@@ -199,8 +199,8 @@ fn made_anew(args: &Args<'_>) -> Result<Value> {
     let mut values: SmallVec<[Cow<'_, Value>; 8]> = args.values.iter().cloned().collect();
     values[0] = Cow::Owned(Value::Tensor(mapped.tensor.clone()));
     let inner = Args { values: &values, dying: 0, wrote: Cell::new(false), ..*args };
-    match kernel(args.op) {
-        Some(kernel) => kernel(&inner),
+    match function_of(args.op) {
+        Some(function) => function(&inner),
         None => bail!(Unsupported, "`{}` is not supported yet", args.op.name()),
     }
 }

@@ -168,7 +168,7 @@ impl Compiler<'_> {
             return Err((ErrorKind::Unsupported, message));
         };
         let bound = call.bind().map_err(|why| (ErrorKind::Arguments, why))?;
-        let kernel = dispatch::kernel(op).ok_or_else(|| {
+        let function = dispatch::function_of(op).ok_or_else(|| {
             (ErrorKind::Unsupported, format!("`{}` is not supported yet", op.name()))
         })?;
         let subscripts = matches!(op, Op::GetItem | Op::SetItem);
@@ -188,7 +188,7 @@ impl Compiler<'_> {
         }
         let out = bound.signature.position("out").filter(|_| !bound.arg("out").is_none());
         let signature = bound.signature;
-        let operation = Operation { op, kernel, signature, in_place, out };
+        let operation = Operation { op, function, signature, in_place, out };
         Ok(self.finish_step(id, node, call, Work::Operation(operation), arguments))
     }
 

@@ -252,7 +252,7 @@ impl Operation {
         if maps && dispatch::vmap::concerns(&args) {
             dispatch::vmap::apply(&args)
         } else {
-            self.finish(&args, (self.kernel)(&args)?)
+            self.finish(&args, (self.function)(&args)?)
         }
     }
 

@@ -1,7 +1,7 @@
 //! One call of a graph, ready to run: what it does, and where its arguments come from.
 
 use crate::engine::Value;
-use crate::native::dispatch::Kernel;
+use crate::native::dispatch::OpFunction;
 use crate::native::wrapper::WrapperCall;
 use passnet_graph::ops::{Op, Signature};
 
@@ -44,7 +44,7 @@ pub(super) enum Work {
 #[derive(Debug)]
 pub(super) struct Operation {
     pub(super) op: Op,
-    pub(super) kernel: Kernel,
+    pub(super) function: OpFunction,
     pub(super) signature: &'static Signature,
     pub(super) in_place: bool,
     /// The parameter that names a tensor to write the result into.
