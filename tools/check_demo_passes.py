@@ -29,7 +29,7 @@ sys.path.insert(0, str(ROOT / "python"))
 from passnet.graphs.replay import replay_inputs  # noqa: E402
 from passnet.parity.yardstick import worst_excess  # noqa: E402
 
-# The rung of the tolerance ladder at which a graph is called correct.
+# The level of the tolerance ladder at which a graph is called correct.
 RUNG = -5
 
 

@@ -36,7 +36,7 @@ class GraphModule(torch.nn.Module):
 
 
 class CompareRunTest(unittest.TestCase):
-    def test_the_rung_decides_what_is_equal(self) -> None:
+    def test_the_level_decides_what_is_equal(self) -> None:
         ones = torch.ones(4)
         assert worst_excess(ones, ones + 1e-5, -5) <= 1.0
         assert worst_excess(ones, ones + 1e-4, -5) > 1.0
@@ -55,7 +55,7 @@ class CompareRunTest(unittest.TestCase):
         expected = run_graph(SOURCE, inputs, 0)
         exact = inputs["x"].double().sum()
         better = [exact.to(torch.float16)]
-        assert judge("g", SOURCE, inputs, expected, better, (), Options(rung=-10)).status in (
+        assert judge("g", SOURCE, inputs, expected, better, (), Options(level=-10)).status in (
             "equal",
             "as accurate",
         )
@@ -74,7 +74,7 @@ class CompareRunTest(unittest.TestCase):
         expected = run_graph(SUMS, inputs, 0)
         assert expected[0].tolist() == [2048.0, 2.0], "2049 is no number of float16"
         better = [torch.tensor([2050.0, 2.0], dtype=torch.float16)]
-        options = Options(rung=-6)
+        options = Options(level=-6)
         assert judge("g", SUMS, inputs, expected, better, (), options).status == "as accurate"
         worse = [torch.tensor([2048.0, 2.5], dtype=torch.float16)]
         assert judge("g", SUMS, inputs, expected, worse, (), options).status == "different"

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     prints.set_defaults(run=print_parity)
     runs = commands.add_parser("run", help="compare the native engine's outputs with PyTorch's")
-    runs.add_argument("--rung", type=int, default=-5, help="rung of the tolerance ladder (default -5)")
+    runs.add_argument("--level", type=int, default=-5, help="level of the tolerance ladder (default -5)")
     runs.add_argument("--seed", type=int, default=compare_run.DEFAULT_SEED)
     runs.add_argument("--dtype", choices=["float16", "bfloat16", "float64"], help="type of float32 inputs")
     runs.add_argument(
@@ -92,7 +92,7 @@ def print_parity(options: argparse.Namespace) -> int:
 def run_parity(options: argparse.Namespace) -> int:
     """Outputs of the native engine against those of PyTorch's CPU kernels."""
     settings = compare_run.Options(
-        options.rung, options.seed, options.dtype, options.max_elements, options.limit
+        options.level, options.seed, options.dtype, options.max_elements, options.limit
     )
     try:
         report = compare_run.compare_runs(options.passnet, options.paths, settings)

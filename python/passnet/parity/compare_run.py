@@ -1,7 +1,7 @@
 """Runs graphs in PyTorch on the CPU and compares their outputs with the native engine's.
 
 The binary runs a batch of graphs and dumps inputs and outputs. PyTorch draws its own inputs, which
-must equal the dumped ones, runs the same text, and the outputs are compared at a rung of
+must equal the dumped ones, runs the same text, and the outputs are compared at a level of
 the tolerance ladder. Where they differ, both are held against the same graph in float64, element by element: rounding
 that is no worse than PyTorch's own is told apart from a mistake (`yardstick.py`).
 """
@@ -49,7 +49,7 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Options:
-    rung: int = -5
+    level: int = -5
     seed: int = DEFAULT_SEED
     dtype: str | None = None
     max_elements: int = 100_000_000
@@ -192,15 +192,15 @@ def judge(
         if left.shape != right.shape or left.dtype != right.dtype:
             detail = f"output {index}: {describe(right)} instead of {describe(left)}"
             return replace(outcome, status="different", detail=detail)
-        excess = worst_excess(left, right, options.rung)
+        excess = worst_excess(left, right, options.level)
         if excess > outcome.worst:
             outcome.worst = excess
-            outcome.detail = f"output {index}: {difference(left, right, options.rung)}"
+            outcome.detail = f"output {index}: {difference(left, right, options.level)}"
     if outcome.worst <= 1.0:
         return replace(outcome, detail="")
     outcome.own = own_excess(source, inputs, expected, options)
     truth = float64_outputs(source, inputs, options.seed)
-    judgement = None if truth is None else yardstick.judge(truth, expected, found, options.rung)
+    judgement = None if truth is None else yardstick.judge(truth, expected, found, options.level)
     if judgement is None:
         return replace(outcome, status="different", detail=f"{outcome.detail}; float64 does not tell")
     status = "as accurate" if judgement.is_right else "different"
@@ -216,12 +216,12 @@ def own_excess(
             others = run_graph(source, inputs, options.seed)
     except Exception:  # then there is nothing to compare with
         return None
-    return max(worst_excess(a, b, options.rung) for a, b in zip(expected, others))
+    return max(worst_excess(a, b, options.level) for a, b in zip(expected, others))
 
 
-def difference(expected: torch.Tensor, found: torch.Tensor, rung: int) -> str:
+def difference(expected: torch.Tensor, found: torch.Tensor, level: int) -> str:
     """The worst element."""
-    gap = excesses(expected, found, rung).flatten()
+    gap = excesses(expected, found, level).flatten()
     at = int(gap.argmax())
     left, right = expected.flatten()[at].item(), found.flatten()[at].item()
     return f"{right} instead of {left} at {at} of {gap.numel()}"
@@ -366,9 +366,9 @@ def to_json(report: RunReport) -> dict[str, Any]:
 def to_table(report: RunReport) -> str:
     lines = [
         f"graphs tried                {len(report.outcomes)}",
-        f"  equal at the rung         {report.count('equal')}",
+        f"  equal at the level        {report.count('equal')}",
         f"  as near to float64        {report.count('as accurate')}"
-        f"  (of these PyTorch without oneDNN is beyond the rung too: {report.unsteady})",
+        f"  (of these PyTorch without oneDNN is beyond the level too: {report.unsteady})",
         f"  different                 {report.count('different')}",
         f"  not run natively          {report.count('not run')}",
         f"  both refuse               {report.count('both fail')}",

@@ -24,12 +24,12 @@ LADDER = {
 }
 
 
-def tolerance(dtype: torch.dtype, rung: int) -> tuple[float, float] | None:
-    """rtol and atol at a rung, rounded to three digits; `None` where only equal values are right."""
+def tolerance(dtype: torch.dtype, level: int) -> tuple[float, float] | None:
+    """rtol and atol at a level, rounded to three digits; `None` where only equal values are right."""
     slopes = LADDER.get(dtype)
     if slopes is None:
         return None
-    rtol, atol = (float(f"{10 ** (rung * slope):.2e}") for slope in slopes)
+    rtol, atol = (float(f"{10 ** (level * slope):.2e}") for slope in slopes)
     return rtol, atol
 
 
@@ -38,13 +38,13 @@ def widened(value: torch.Tensor) -> torch.Tensor:
     return value.to(torch.complex128 if value.dtype.is_complex else torch.float64)
 
 
-def excesses(expected: torch.Tensor, found: torch.Tensor, rung: int) -> torch.Tensor:
-    """Each element's difference as a multiple of what the rung allows, infinite where one side alone is no number.
+def excesses(expected: torch.Tensor, found: torch.Tensor, level: int) -> torch.Tensor:
+    """Each element's difference as a multiple of what the level allows, infinite where one side alone is no number.
 
     Equal elements, infinities included, have none; NaN equals NaN.
     """
     same = (expected == found) | (expected.isnan() & found.isnan())
-    limits = tolerance(expected.dtype, rung)
+    limits = tolerance(expected.dtype, level)
     if limits is None:
         return torch.where(same, 0.0, float("inf"))
     rtol, atol = limits
@@ -53,19 +53,19 @@ def excesses(expected: torch.Tensor, found: torch.Tensor, rung: int) -> torch.Te
     return torch.where(same, 0.0, excess.nan_to_num(nan=float("inf"), posinf=float("inf")))
 
 
-def worst_excess(expected: torch.Tensor, found: torch.Tensor, rung: int) -> float:
-    """The largest difference as a multiple of what the rung allows."""
+def worst_excess(expected: torch.Tensor, found: torch.Tensor, level: int) -> float:
+    """The largest difference as a multiple of what the level allows."""
     if expected.numel() == 0:
         return 0.0
-    return float(excesses(expected, found, rung).max())
+    return float(excesses(expected, found, level).max())
 
 
 def wrong_elements(
-    truth: torch.Tensor, expected: torch.Tensor, found: torch.Tensor, rung: int
+    truth: torch.Tensor, expected: torch.Tensor, found: torch.Tensor, level: int
 ) -> torch.Tensor:
     """Which elements neither agree with eager's nor are as near to the float64 result as eager's are."""
-    beyond = excesses(expected, found, rung) > 1.0
-    limits = tolerance(expected.dtype, rung)
+    beyond = excesses(expected, found, level) > 1.0
+    limits = tolerance(expected.dtype, level)
     if limits is None:
         return beyond
     rtol, atol = limits
@@ -78,9 +78,9 @@ def wrong_elements(
     return beyond & ~near
 
 
-def furthest(truth: torch.Tensor, value: torch.Tensor, rung: int) -> float:
+def furthest(truth: torch.Tensor, value: torch.Tensor, level: int) -> float:
     """The largest distance from the float64 result where that is a number, as a multiple of the tolerance."""
-    limits = tolerance(value.dtype, rung)
+    limits = tolerance(value.dtype, level)
     counts = truth.isfinite()
     if limits is None or not bool(counts.any()):
         return 0.0
@@ -116,7 +116,7 @@ def judge(
     truth: Sequence[torch.Tensor],
     expected: Sequence[torch.Tensor],
     found: Sequence[torch.Tensor],
-    rung: int,
+    level: int,
 ) -> Judgement | None:
     """All elements of all outputs; `None` where the outputs do not correspond."""
     if not len(truth) == len(expected) == len(found):
@@ -128,8 +128,8 @@ def judge(
             return None
         if exact.dtype.is_complex != left.dtype.is_complex:
             return None
-        wrong += int(wrong_elements(exact, left, right, rung).sum())
+        wrong += int(wrong_elements(exact, left, right, level).sum())
         elements += left.numel()
-        ours = max(ours, furthest(exact, right, rung))
-        theirs = max(theirs, furthest(exact, left, rung))
+        ours = max(ours, furthest(exact, right, level))
+        theirs = max(theirs, furthest(exact, left, level))
     return Judgement(wrong, elements, ours, theirs)
