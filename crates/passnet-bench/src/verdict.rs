@@ -29,7 +29,7 @@ pub enum VerdictKind {
     Unsupported,
     /// Did not finish in the time it was given.
     Timeout,
-    /// Results or timings of repeated runs do not agree with each other.
+    /// Repeated or timed calls give other results than the first. In logs of the reference also: timings that do not agree.
     Unstable,
     /// Eager itself failed, so there is nothing to compare with.
     ReferenceFail,

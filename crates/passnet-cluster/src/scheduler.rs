@@ -9,7 +9,7 @@ use crate::status::{NodeState, NodeStatus};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-/// When enough is enough.
+/// After how many faults a unit or a node is set aside, and how long a run waits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limits {
     /// A unit is set aside when its deaths weigh so much.
@@ -38,7 +38,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Two workers, or four nodes.
+    /// With the usual limit of 4, two deaths of workers or four losses of nodes set a unit aside.
     fn weight(self) -> u32 {
         match self {
             Fault::Worker => 2,
@@ -50,7 +50,7 @@ impl Fault {
 /// A unit that is not tried again in this run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Aside<U> {
-    /// That was given up.
+    /// What is not tried again.
     pub unit: U,
     /// One for each try.
     pub reasons: Vec<String>,

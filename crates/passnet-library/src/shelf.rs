@@ -30,7 +30,7 @@ const UNTIMED_SPEEDUP: f64 = 1.05;
 /// Which passes may be used on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
-    /// Those with evidence for the device.
+    /// No pass is trusted in advance: only those with evidence for the device.
     None,
     /// Those, and others after they were judged.
     Judged,

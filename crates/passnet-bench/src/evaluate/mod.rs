@@ -57,7 +57,7 @@ pub fn evaluate(
     subject: Subject<&Candidate>,
     options: &EvaluateOptions,
 ) -> Evaluation {
-    staged(engine, files, subject, options, true)
+    run_stages(engine, files, subject, options, true)
 }
 
 /// As [`evaluate`] with everything but the timing: a verdict in milliseconds, and no speed-up.
@@ -67,7 +67,7 @@ pub fn check(
     candidate: &Candidate,
     options: &EvaluateOptions,
 ) -> Evaluation {
-    staged(engine, files, Subject::Passes(candidate), options, false)
+    run_stages(engine, files, Subject::Passes(candidate), options, false)
 }
 
 /// Times a graph against itself, in turns and one after the other; `None` where it does not run.
@@ -98,7 +98,7 @@ fn ending<T>(found: &Found<T>) -> Option<&Verdict> {
     found.as_ref().err()?.as_deref()
 }
 
-fn staged(
+fn run_stages(
     engine: &dyn Engine,
     files: &GraphFiles,
     subject: Subject<&Candidate>,

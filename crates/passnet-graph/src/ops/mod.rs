@@ -1,5 +1,6 @@
 //! The table of operations. Everything that needs to know what an operation is (inference, matching, the
-//! engines, fusion) asks here; no other file names an operation by a string.
+//! engines, fusion) asks here; no file elsewhere that interprets graphs, wrappers or
+//! kernels names an operation by a string.
 //!
 //! An operation has one entry ([`OpSpec`]) however many ways there are to spell it: `torch.relu(x)`,
 //! `torch.nn.functional.relu(x)`, `x.relu()` and `x.relu_()` are one operation with four spellings. Calls
