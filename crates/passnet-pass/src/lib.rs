@@ -25,6 +25,7 @@ pub mod explain;
 pub mod generality;
 pub mod limits;
 pub mod load;
+mod mapped;
 pub mod matcher;
 pub mod rewrite;
 pub mod rules;

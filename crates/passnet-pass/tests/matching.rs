@@ -194,6 +194,46 @@ fn random_nodes_are_never_taken_out() {
     assert_eq!(count("x", "return F.dropout(x, 0.1, False).relu()", &off), 1);
 }
 
+/// `x <= y` for all pairs, under vmap.
+const REGION: &str = "\
+    t0 = torch._functorch.predispatch._vmap_increment_nesting(4, 'error')
+    a = torch._functorch.predispatch._add_batch_dim(in_0, 0, 1)
+    t1 = torch._functorch.predispatch._vmap_increment_nesting(4, 'error')
+    b = torch._functorch.predispatch._add_batch_dim(in_1, 0, 2)
+    c = a <= b
+    d = torch._functorch.predispatch._remove_batch_dim(c, 2, 4, 0)
+    t2 = torch._functorch.predispatch._vmap_decrement_nesting()
+    e = torch._functorch.predispatch._remove_batch_dim(d, 1, 4, 0)
+    t3 = torch._functorch.predispatch._vmap_decrement_nesting()
+    return (e,)";
+
+#[test]
+fn a_region_under_vmap_is_taken_out_as_a_whole_or_not_at_all() {
+    let body = REGION.replace("\n    ", "\n");
+    let functorch = "torch._functorch.predispatch";
+    let hide = |level: u8| format!("{functorch}._add_batch_dim({{}}, 0, {level})");
+    let restore = |level: u8| format!("{functorch}._remove_batch_dim({{}}, {level}, 4, 0)");
+    let call = |text: String, argument: &str| text.replace("{}", argument);
+    let (x, y) = (call(hide(1), "x"), call(hide(2), "y"));
+    let inner = call(restore(2), &format!("{x} <= {y}"));
+    let whole = format!("return {}", call(restore(1), &inner));
+    assert_eq!(count("x, y", &whole, &body), 1);
+    // What comes in or leaves has a dimension that is hidden.
+    let parts = [
+        ("x, y", format!("return {inner}")),
+        ("c", format!("return {}", call(restore(1), &call(restore(2), "c")))),
+        ("a, y", format!("return {}", call(restore(1), &call(restore(2), &format!("a <= {y}"))))),
+        ("x, y", format!("d = {inner}\nreturn d, {}", call(restore(1), "d"))),
+    ];
+    for (arguments, part) in parts {
+        assert_eq!(stopped_by(arguments, &part, &body), DifferenceKind::Effect, "{part}");
+    }
+    // A level that is no number may be any.
+    let open = body.replace("_add_batch_dim(in_0, 0, 1)", "_add_batch_dim(in_0, 0, t0)");
+    let pattern = whole.replace(&x, &format!("{functorch}._add_batch_dim(x, 0, level)"));
+    assert_eq!(count("x, y, level", &pattern, &open), 0);
+}
+
 #[test]
 fn a_write_between_the_matched_nodes_is_respected() {
     // `sin` reads before the update, `cos` after it: one replacement cannot do both.

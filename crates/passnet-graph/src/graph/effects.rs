@@ -127,6 +127,16 @@ impl Effects {
     /// after the write before it, a write after the reads and the write before it, and effects in order.
     /// A view reads no elements: only an in-place change of metadata (`x.t_()`) may not pass it.
     pub fn order(&self, graph: &Graph) -> Vec<Vec<NodeId>> {
+        self.order_without(graph, |_| false)
+    }
+
+    /// The same where some effects have no place among the others: of a whole mapped region that is taken out, hiding and
+    /// restoring a dimension is arithmetic on indices.
+    pub fn order_without(
+        &self,
+        graph: &Graph,
+        is_left_out: impl Fn(NodeId) -> bool,
+    ) -> Vec<Vec<NodeId>> {
         let count = graph.nodes().len();
         let mut order = vec![Vec::new(); count];
         let mut last_write: Vec<Option<NodeId>> = vec![None; count];
@@ -164,7 +174,7 @@ impl Effects {
                     last_reshape[root] = Some(id);
                 }
             }
-            if self.is_global(id) {
+            if self.is_global(id) && !is_left_out(id) {
                 after.extend(last_global);
                 last_global = Some(id);
             }

@@ -17,6 +17,7 @@
 //! - an unseen update in place: `an_update_in_place_may_stand_for_a_plain_operation_if_nobody_sees_it`
 //! - results nobody uses: `a_result_nobody_uses_is_replaced_too`
 //! - `x += y` in a pattern is an update: `in_place_updates_differ_between_the_dialects`
+//! - whole regions under vmap: `a_region_under_vmap_is_taken_out_as_a_whole_or_not_at_all`
 //!
 //! Fewer, because the result would change:
 //! - random and other effects: `random_nodes_are_never_taken_out`

@@ -3,11 +3,13 @@
 //! Refused are: values used outside that the pattern does not return; random and side-effecting nodes; writes
 //! in place that somebody else sees; returned views of memory that is written later; writes and reads of one
 //! memory in another order than the pattern's; and nodes in between that need a part of the match and are needed
-//! by another part.
+//! by another part. Of a region under vmap the match takes all or nothing: no value with a hidden dimension may come in or
+//! leave.
 
 use super::search::Binding;
 use super::target::EffectInfo;
 use super::{Difference, DifferenceKind, Pattern, TargetGraph};
+use crate::mapped::{HiddenLevels, maps};
 use passnet_graph::NodeId;
 use smallvec::SmallVec;
 
@@ -29,13 +31,22 @@ pub(super) fn check(
         return found;
     }
     let info = target.effects();
+    let mut order = None;
     if let Some(info) = info {
-        matched.effects(info, &mut found);
+        let is_region = matched.is_whole_region();
+        if is_region {
+            let graph = target.graph;
+            let is_taken = |id: NodeId| maps(graph, id) && matched.contains(id);
+            order = Some(info.effects.order_without(graph, is_taken));
+        }
+        let order = order.as_deref().unwrap_or(&info.order);
+        matched.effects(info, is_region, &mut found);
         matched.writes(info, &mut found);
         matched.aliases(info, &mut found);
-        matched.order(info, &mut found);
+        matched.order(order, &mut found);
     }
-    matched.between(info, &mut found);
+    let order = order.as_deref().or(info.map(|info| info.order.as_slice()));
+    matched.between(order, &mut found);
     found
 }
 
@@ -94,9 +105,30 @@ impl Matched<'_, '_, '_> {
         }
     }
 
-    fn effects(&self, info: &EffectInfo, found: &mut Vec<Difference>) {
+    /// Whether the match hides or restores dimensions, and no value with a hidden dimension comes in or leaves.
+    fn is_whole_region(&self) -> bool {
+        let graph = self.target.graph;
+        if !self.members.iter().any(|member| maps(graph, member.graph)) {
+            return false;
+        }
+        let hidden = HiddenLevels::of(graph);
+        let mut is_whole = true;
+        for member in &self.members {
+            if let Some(call) = graph.call(member.graph) {
+                call.for_each_input(|input| {
+                    is_whole &= self.contains(input) || !hidden.has_any(input);
+                });
+            }
+            let leaves = self.pattern.outputs().contains(&member.pattern);
+            is_whole &= !leaves || !hidden.has_any(member.graph);
+        }
+        is_whole
+    }
+
+    fn effects(&self, info: &EffectInfo, is_region: bool, found: &mut Vec<Difference>) {
         for &member in &self.members {
-            if info.effects.is_global(member.graph) {
+            let is_arithmetic = is_region && maps(self.target.graph, member.graph);
+            if info.effects.is_global(member.graph) && !is_arithmetic {
                 found.push(self.report(member, DifferenceKind::Effect));
             }
         }
@@ -145,9 +177,9 @@ impl Matched<'_, '_, '_> {
 
     /// What must stay in order in the graph must stand in that order in the pattern: two arguments of the
     /// pattern may be bound to one memory, which the pattern itself cannot know.
-    fn order(&self, info: &EffectInfo, found: &mut Vec<Difference>) {
+    fn order(&self, order: &[Vec<NodeId>], found: &mut Vec<Difference>) {
         for &member in &self.members {
-            for &earlier in &info.order[member.graph.index()] {
+            for &earlier in &order[member.graph.index()] {
                 let position = self.members.binary_search_by_key(&earlier, |other| other.graph);
                 if position.is_ok_and(|index| self.members[index].pattern > member.pattern) {
                     found.push(self.report(member, DifferenceKind::Between { node: earlier }));
@@ -179,14 +211,14 @@ impl Matched<'_, '_, '_> {
     }
 
     /// Taken together the matched nodes must not depend on something that depends on them.
-    fn between(&self, info: Option<&EffectInfo>, found: &mut Vec<Difference>) {
+    fn between(&self, order: Option<&[Vec<NodeId>]>, found: &mut Vec<Difference>) {
         let (Some(first), Some(last)) = (self.members.first(), self.members.last()) else { return };
         // Only a value that is used outside before the last matched node can come back to it.
         let leaves = |member: &Member| {
             let users = self.target.users(member.graph).iter();
             users.take_while(|user| **user < last.graph).any(|user| !self.contains(*user))
         };
-        if info.is_none() && !self.members.iter().any(leaves) {
+        if order.is_none() && !self.members.iter().any(leaves) {
             return;
         }
         let graph = self.target.graph;
@@ -204,8 +236,8 @@ impl Matched<'_, '_, '_> {
                 }
             };
             call.for_each_input(&mut visit);
-            if let Some(info) = info {
-                info.order[index].iter().copied().for_each(&mut visit);
+            if let Some(order) = order {
+                order[index].iter().copied().for_each(&mut visit);
             }
             match culprit {
                 Some(node) if inside => {

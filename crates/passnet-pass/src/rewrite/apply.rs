@@ -2,6 +2,7 @@
 
 use super::patch::ADDED;
 use super::{Patch, RewriteError, verify};
+use crate::mapped::maps;
 use passnet_graph::graph::effects::Effects;
 use passnet_graph::graph::{CalleeKind, Target};
 use passnet_graph::{Arg, Call, Graph, NodeId, NodeKind};
@@ -66,7 +67,8 @@ fn late_nodes(graph: &Graph, removed: &[NodeId]) -> Result<Vec<NodeId>, String> 
     let (Some(first), Some(last)) = (removed.first(), removed.last()) else {
         return Ok(Vec::new());
     };
-    let order = Effects::of(graph).order(graph);
+    let is_taken = |id: NodeId| maps(graph, id) && removed.binary_search(&id).is_ok();
+    let order = Effects::of(graph).order_without(graph, is_taken);
     let mut late: Vec<NodeId> = Vec::new();
     let window = order.iter().enumerate().take(last.index() + 1).skip(first.index());
     for (index, order) in window {

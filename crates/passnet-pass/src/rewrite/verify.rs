@@ -13,6 +13,7 @@
 //! Not checked: that the replacement computes the same values. That takes running it.
 
 use super::Patch;
+use crate::mapped::maps;
 use passnet_graph::graph::effects::Effects;
 use passnet_graph::{Arg, Graph, NodeId};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -86,7 +87,8 @@ fn effects_in_order(
             by_name.get(&*before.node(id).name).copied()
         }
     };
-    let order = Effects::of(before).order(before);
+    let is_taken = |id: NodeId| maps(before, id) && removed.contains(&id);
+    let order = Effects::of(before).order_without(before, is_taken);
     for (id, earlier) in before.ids().zip(&order) {
         for &earlier in earlier {
             let within = removed.contains(&id) && removed.contains(&earlier);
