@@ -65,6 +65,12 @@ impl GraphFamily {
         self.on_host.get(id.index()).copied().unwrap_or(false)
     }
 
+    /// Whether a tensor has dimensions that are hidden under vmap.
+    pub(crate) fn is_mapped(&self, id: NodeId) -> bool {
+        let mut tensors = self.members.iter().map(|member| member.types.value(id).as_tensor());
+        tensors.any(|tensor| tensor.is_some_and(passnet_graph::infer::TensorType::is_mapped))
+    }
+
     /// For a run on a GPU: tensors that the graph makes without a device are not there.
     pub fn run_on_gpu(&mut self) {
         self.on_host = on_host(self);

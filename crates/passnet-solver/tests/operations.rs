@@ -169,6 +169,32 @@ const CASES: &[(&[&str], &[&str])] = &[
             "return (tmp_3,)",
         ],
     ),
+    // A mask that transformers make under vmap: who sees whom, and who is padding. The region is taken out as a whole.
+    (
+        &["x bool [3, 40]", "y int64 [6]"],
+        &[
+            "tmp_0 = torch.arange(3, device=torch.device('cpu'))",
+            "tmp_1 = torch.arange(40, device=torch.device('cpu'))",
+            "tmp_2 = torch._functorch.predispatch._vmap_increment_nesting(3, 'error')",
+            "tmp_3 = torch._functorch.predispatch._add_batch_dim(tmp_0, 0, 1)",
+            "tmp_4 = torch._functorch.predispatch._vmap_increment_nesting(6, 'error')",
+            "tmp_5 = torch._functorch.predispatch._add_batch_dim(y, 0, 2)",
+            "tmp_6 = torch._functorch.predispatch._vmap_increment_nesting(40, 'error')",
+            "tmp_7 = torch._functorch.predispatch._add_batch_dim(tmp_1, 0, 3)",
+            "tmp_8 = tmp_5.new_ones((), dtype=torch.bool)",
+            "tmp_9 = tmp_7.le(tmp_5)",
+            "tmp_10 = tmp_8.__and__(tmp_9)",
+            "tmp_11 = torch.ops.aten.index(x, [tmp_3, tmp_7])",
+            "tmp_12 = tmp_10.__and__(tmp_11)",
+            "tmp_13 = torch._functorch.predispatch._remove_batch_dim(tmp_12, 3, 40, 0)",
+            "tmp_14 = torch._functorch.predispatch._vmap_decrement_nesting()",
+            "tmp_15 = torch._functorch.predispatch._remove_batch_dim(tmp_13, 2, 6, 0)",
+            "tmp_16 = torch._functorch.predispatch._vmap_decrement_nesting()",
+            "tmp_17 = torch._functorch.predispatch._remove_batch_dim(tmp_15, 1, 3, 0)",
+            "tmp_18 = torch._functorch.predispatch._vmap_decrement_nesting()",
+            "return (tmp_17,)",
+        ],
+    ),
     // The last of running sums is the sum of the row.
     (
         &["x float32 [3, 6, 40]"],
@@ -225,7 +251,8 @@ fn all_are_whole_and_right(evaluate: impl Fn(&Task) -> Vec<Evaluation>) {
         // After an assignment in place stands the name of what it gives; a number of Python's is no part of a pass.
         let is_name = |text: &str| text.chars().all(|c| c.is_alphanumeric() || c == '_');
         let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
-        let is_other = |right: &str| is_name(right) || is_number(right);
+        let is_other =
+            |right: &str| is_name(right) || is_number(right) || right.contains("_nesting(");
         let is_call =
             |line: &&&str| line.split_once(" = ").is_none_or(|(_, right)| !is_other(right));
         let fewest = body.iter().filter(is_call).count() - 1;

@@ -7,6 +7,7 @@ mod free;
 mod made;
 mod place;
 mod places;
+mod region;
 mod together;
 
 pub use free::{copied_view, free_pieces, smallest};
@@ -102,8 +103,11 @@ impl<'f> Finder<'f> {
         // Elsewhere what nobody needs is no part of a pattern: whoever reads a pattern leaves it out.
         for (id, call) in graph.calls().filter(|(id, _)| is_served(id)) {
             let Ok(bound) = call.bind() else { continue };
-            is_free[id.index()] = is_alias(family, id) || bound.op == Op::Item;
+            let is_hiding = matches!(bound.op, Op::AddBatchDim | Op::RemoveBatchDim);
+            is_free[id.index()] = !is_hiding && is_alias(family, id) || bound.op == Op::Item;
+            // What has hidden dimensions is taken by whoever restores the last of them.
             is_work[id.index()] = !is_free[id.index()]
+                && !family.is_mapped(id)
                 && (!decides_places[id.index()] || places::is_exact(&bound))
                 && (is_pair(family, id)
                     || matches!(family.members[0].types.value(id), Value::Tensor(_)))
@@ -127,13 +131,19 @@ impl<'f> Finder<'f> {
                         let op = bound.op;
                         matches!(
                             op,
-                            Op::Embedding | Op::Gather | Op::IndexSelect | Op::OneHot | Op::SetItem
+                            Op::Embedding
+                                | Op::Gather
+                                | Op::IndexSelect
+                                | Op::IndexTensors
+                                | Op::OneHot
+                                | Op::SetItem
                         )
                     }
                     // Numbers of a list are copied from the host, which a GPU waits for.
                     Class::Creation => {
                         matches!(bound.op, Op::Tensor | Op::AsTensor) || is_unread(graph, id)
                     }
+                    Class::Effect => region::restores_all(family, id),
                     _ => false,
                 };
             is_made[id.index()] = made::is_made(call, &bound, &is_made);
@@ -310,9 +320,13 @@ fn checked_piece(
         }
     }
     check_updates(graph, members, is_free)?;
-    let mut touched = inputs_of(graph, members).into_iter().chain(outputs);
-    if let Some(id) = touched.find(|id| family.is_on_host(*id)) {
-        refuse!("`{}` is made without a device, so on the CPU", graph.node(id).name);
+    for id in inputs_of(graph, members).into_iter().chain(outputs) {
+        if family.is_on_host(id) {
+            refuse!("`{}` is made without a device, so on the CPU", graph.node(id).name);
+        }
+        if family.is_mapped(id) {
+            refuse!("`{}` has dimensions that are hidden under vmap", graph.node(id).name);
+        }
     }
     let piece = Piece::new(family, members)?;
     if !piece.params.iter().any(|param| matches!(param, Param::Tensor(_) | Param::Device)) {

@@ -1,6 +1,6 @@
 //! Where a node goes: into one group with what it reads, as far as one kernel can compute all of it.
 
-use super::{Finder, Group, Left, Refusal, viewed};
+use super::{Finder, Group, Left, Refusal, region, viewed};
 use passnet_graph::{Call, NodeId};
 use std::collections::BTreeSet;
 
@@ -68,9 +68,9 @@ impl Finder<'_> {
         self.attempt_with_made(own.clone())
     }
 
-    /// A node, and where it gives several tensors, what is taken of them.
+    /// A node, and where it gives several tensors, what is taken of them; of a region under vmap all of it.
     fn with_results(&self, id: NodeId) -> BTreeSet<NodeId> {
-        let mut members = BTreeSet::from([id]);
+        let mut members = region::of(self.family, id);
         if self.is_list(id) {
             members.extend(&self.users[id.index()]);
         }

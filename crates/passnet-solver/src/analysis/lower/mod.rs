@@ -5,6 +5,7 @@
 
 mod address;
 mod assign;
+mod mapped;
 mod movement;
 mod norm;
 mod outputs;
@@ -113,6 +114,8 @@ struct Lower<'p> {
     guards: Vec<Guard>,
     names: BTreeMap<String, usize>,
     windows: usize,
+    /// Under vmap: the index along each hidden dimension, by its nesting level.
+    hidden: BTreeMap<i64, Index>,
     /// A loop that must be split before this can work.
     split: Option<(AxisId, Vec<Size>)>,
 }
@@ -151,6 +154,7 @@ impl<'p> Lower<'p> {
             guards: Vec::new(),
             names: BTreeMap::new(),
             windows: 0,
+            hidden: BTreeMap::new(),
             split: None,
         })
     }
@@ -228,14 +232,16 @@ impl<'p> Lower<'p> {
     fn pull(&mut self, node: NodeId, index: &[Index]) -> Result<VarId, Refusal> {
         let parts: Vec<String> =
             index.iter().map(Index::key).chain(self.guards.iter().map(Guard::key)).collect();
-        let key = format!("{}|{}", node.index(), parts.join("|"));
+        let hidden: Vec<String> =
+            self.hidden.iter().map(|(level, index)| format!("{level}@{}", index.key())).collect();
+        let key = format!("{}|{}|{}", node.index(), parts.join("|"), hidden.join("|"));
         if let Some(var) = self.memo.get(&key) {
             return Ok(*var);
         }
         if self.body.vars.len() > MAX_VARS {
             refuse!("the kernel would be too long");
         }
-        if self.guards.is_empty() {
+        if self.guards.is_empty() && self.hidden.is_empty() {
             self.reached.entry(node).or_insert_with(|| index.to_vec());
         }
         let var = match self.piece.graph.call(node) {
@@ -415,6 +421,7 @@ impl<'p> Lower<'p> {
                 return self.input(node, bound, "input", index);
             }
             Op::Item => return self.input(node, bound, "input", &[]),
+            Op::AddBatchDim | Op::RemoveBatchDim => return self.mapped(wanted),
             _ if bound.class() == Class::Indexing => return self.indexing(wanted),
             _ => {}
         }

@@ -204,6 +204,16 @@ impl Lower<'_> {
                 }
                 self.subscript(node, source, bound.arg("index"), index)
             }
+            Op::IndexTensors => {
+                let source = self.input_node(node, bound, "input")?;
+                let indices = bound.arg("indices");
+                // There, nothing stands for a whole dimension; in a subscript it makes a new one.
+                let all_given = |items: &[Arg]| items.iter().all(|item| item.as_node().is_some());
+                if !indices.as_sequence().is_some_and(all_given) {
+                    return Err(self.unsupported(bound));
+                }
+                self.subscript(node, source, indices, index)
+            }
             _ => Err(self.unsupported(bound)),
         }
     }

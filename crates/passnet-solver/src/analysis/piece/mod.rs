@@ -260,7 +260,7 @@ fn shape_of(
     let tensors: Option<Vec<&TensorType>> = types.iter().map(Value::as_tensor).collect();
     let Some(tensors) = tensors else { refuse!("`{name}` is no tensor") };
     let rank = tensors[0].rank();
-    if tensors.iter().any(|tensor| tensor.rank() != rank || tensor.is_mapped()) {
+    if tensors.iter().any(|tensor| tensor.rank() != rank) {
         refuse!("`{name}` has another rank in some graphs");
     }
     let formulas = symbolic.as_tensor().filter(|tensor| tensor.rank() == rank);
