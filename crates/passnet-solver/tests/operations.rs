@@ -195,6 +195,18 @@ const CASES: &[(&[&str], &[&str])] = &[
             "return (tmp_17,)",
         ],
     ),
+    // Of a padded tensor parts are taken that hold nothing but padding: nothing is read for them.
+    (
+        &["x float32 [1, 1, 6, 40]", "y float32 [1, 1, 6, 40]"],
+        &[
+            "tmp_0 = torch.nn.functional.pad(x, (0, 0, 0, 0, 1, 1), 'constant', 0)",
+            "tmp_1 = tmp_0[slice(None, None, None), slice(0, 1, None)]",
+            "tmp_2 = tmp_0[slice(None, None, None), slice(1, 2, None)]",
+            "tmp_3 = tmp_0[slice(None, None, None), slice(2, 3, None)]",
+            "tmp_4 = torch.cat([tmp_1, tmp_2, tmp_3, y], dim=2)",
+            "return (tmp_4,)",
+        ],
+    ),
     // The last of running sums is the sum of the row.
     (
         &["x float32 [3, 6, 40]"],

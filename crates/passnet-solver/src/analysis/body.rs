@@ -38,6 +38,22 @@ pub struct Guard {
 }
 
 impl Guard {
+    /// Whether it holds in all graphs or in none, where no loop decides it.
+    pub fn settled(&self) -> Option<bool> {
+        if !self.index.terms.is_empty() {
+            return None;
+        }
+        let places = self.index.constant.values().iter().enumerate();
+        let holds = |(graph, place): (usize, &i64)| {
+            let is_low = self.low.as_ref().is_some_and(|low| *place < low.values()[graph]);
+            let is_high = self.high.as_ref().is_some_and(|high| *place >= high.values()[graph]);
+            !is_low && !is_high
+        };
+        let mut all = places.map(holds);
+        let first = all.next()?;
+        all.all(|other| other == first).then_some(first)
+    }
+
     pub fn key(&self) -> String {
         let side = |size: &Option<Size>| size.as_ref().map(|size| size.values().to_vec());
         format!("{}:{:?}:{:?}", self.index.key(), side(&self.low), side(&self.high))

@@ -44,7 +44,11 @@ impl Lower<'_> {
     fn assignment(&mut self, wanted: Wanted<'_, '_>) -> Result<(Vec<Guard>, VarId), Refusal> {
         let Wanted { node, bound, index } = wanted;
         let target = self.input_node(node, bound, "input")?;
-        let part = self.part(node, target, bound, index)?;
+        let mut part = self.part(node, target, bound, index)?;
+        if part.guards.iter().any(|guard| guard.settled() == Some(false)) {
+            refuse!("an assignment to a part that is not asked for");
+        }
+        part.guards.retain(|guard| guard.settled().is_none());
         let kind = self.piece.kind(node)?;
         let source = self.argument(node, bound.arg("value"));
         let (value, converts) = match source.filter(|source| self.piece.is_tensor(*source)) {

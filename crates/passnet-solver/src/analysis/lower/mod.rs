@@ -336,6 +336,9 @@ impl<'p> Lower<'p> {
             false => self.linear(index, &self.piece.shape(node)?)?,
         };
         let mut axes = self.axes_of(&address);
+        if self.guards.iter().any(|guard| self.axes_of(&guard.index).is_empty()) {
+            refuse!("a condition that holds in some graphs and not in others");
+        }
         // A condition on loops that the place does not follow cannot lead outside.
         let mut guards = self.guards.clone();
         guards.retain(|guard| !self.axes_of(&guard.index).is_disjoint(&axes));

@@ -4,9 +4,9 @@ use super::super::body::{Code, Guard, Kind, VarId};
 use super::super::index::Index;
 use super::super::{Refusal, Size, refuse};
 use super::{Lower, Wanted};
-use crate::expression::{A, B, Binary, C, Expr, Literal};
+use crate::expression::{A, B, Binary, C, Expr, Formula, Literal};
 use passnet_graph::Arg;
-use passnet_graph::ops::Op;
+use passnet_graph::ops::{Bound, Op};
 
 /// A join of more tensors than this is left alone: each of them is a branch.
 const MAX_PARTS: usize = 8;
@@ -135,16 +135,27 @@ impl Lower<'_> {
                 low: (number > 0).then(|| start.clone()),
                 high: (number + 1 < items.len()).then(|| end.clone()),
             };
+            let is_everywhere = match guard.settled() {
+                // No element of this part is asked for.
+                Some(false) => {
+                    start = end;
+                    continue;
+                }
+                settled => settled.is_some() || items.len() == 1,
+            };
             let mut own = index.to_vec();
             if bound.op == Op::Stack {
                 own.remove(dim);
             } else {
                 own[dim] = own[dim].minus_size(&start)?;
             }
-            // The only part is everywhere.
-            let guards = if items.len() == 1 { &[] } else { std::slice::from_ref(&guard) };
+            let guards = if is_everywhere { &[] } else { std::slice::from_ref(&guard) };
             let value = self.guarded(guards, |lower| lower.pull(source, &own))?;
-            parts.push((guard, self.cast(value, kind)));
+            let value = self.cast(value, kind);
+            if is_everywhere {
+                return Ok(value);
+            }
+            parts.push((guard, value));
             start = end;
         }
         // From the last part to the first: `where(index < end, part, what follows)`.
@@ -179,27 +190,41 @@ impl Lower<'_> {
             if low.is(0) && high.is(0) {
                 continue;
             }
-            guards.push(Guard {
+            let guard = Guard {
                 index: moved[dim].clone(),
                 low: (low.largest() > 0).then(|| self.fixed(0)),
                 high: (high.largest() > 0).then(|| from[dim].clone()),
-            });
+            };
+            match guard.settled() {
+                Some(true) => {}
+                Some(false) => {
+                    let kind = self.piece.kind(node)?;
+                    let fill = self.fill(bound, kind)?;
+                    return Ok(self.compute(kind, fill, &[]));
+                }
+                None => guards.push(guard),
+            }
         }
         let value = self.guarded(&guards, |lower| lower.pull(source, &moved))?;
         if guards.is_empty() {
             return Ok(value);
         }
         let kind = self.kind(value);
+        let fill = self.fill(bound, kind)?;
+        let inside = self.inside(&guards);
+        Ok(self.compute(kind, Expr::select(A, B, fill), &[inside, value]))
+    }
+
+    /// What a padding puts around its input.
+    fn fill(&self, bound: &Bound<'_>, kind: Kind) -> Result<Formula, Refusal> {
         let fill = match bound.arg("value") {
             Arg::None => 0.0,
             other => other.as_float().ok_or_else(|| self.unsupported(bound))?,
         };
-        let fill = match kind {
+        Ok(match kind {
             Kind::Float => Expr::float(fill),
             _ => Expr::int(fill as i64),
-        };
-        let inside = self.inside(&guards);
-        Ok(self.compute(kind, Expr::select(A, B, fill), &[inside, value]))
+        })
     }
 
     fn roll(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
