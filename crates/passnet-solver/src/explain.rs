@@ -200,7 +200,7 @@ pub fn pass(
         passthrough: false,
         tile: choice.tile,
         warps: choice.warps,
-        graphs: family.count(),
+        graphs: family.recorded().len(),
         estimate: estimate(piece, rates),
         measured_speedup: None,
         roofline: None,

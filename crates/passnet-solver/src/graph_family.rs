@@ -3,9 +3,10 @@
 use passnet_graph::graph::NodeKind;
 use passnet_graph::infer::{Inference, Value, infer_folder};
 use passnet_graph::ops::{Class, Op};
-use passnet_graph::read::read_folder;
+use passnet_graph::read::{GraphFolder, read_folder};
+use passnet_graph::resize::{Assignment, Generalised, find_symbols, records_symbols, with_sizes};
 use passnet_graph::{Arg, Diagnostic, Graph, GraphFiles, NodeId, TensorMeta};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// One graph of a task, typed.
@@ -28,13 +29,37 @@ impl TypedGraph {
         let types = infer_folder(&folder);
         Ok(TypedGraph { path: files.path.clone(), graph: folder.graph, types, metas: folder.metas })
     }
+
+    /// The same graph with each size that its constraints leave open another one, as far as the graph allows it; `None` where they
+    /// promise nothing.
+    pub fn at_other_sizes(files: &GraphFiles) -> Option<TypedGraph> {
+        let folder = read_folder(files).ok().filter(|f| records_symbols(&f.constraints))?;
+        let folder = GraphFolder { constraints: find_symbols(&folder), ..folder };
+        let generalised = Generalised::new(&folder);
+        let symbols = &folder.constraints.symbols;
+        let with = |more: &dyn Fn(usize) -> i64| -> Assignment {
+            let sizes = symbols.iter().enumerate();
+            sizes.map(|(at, (name, size))| (name.clone(), size.saturating_add(more(at)))).collect()
+        };
+        // Different steps, so that sizes which are the same by chance are not the same there.
+        let steps = with(&|at| at as i64 + 1);
+        let alone = (0..symbols.len()).map(|only| with(&|at| i64::from(at == only)));
+        let all = [steps, with(&|_| 1)].into_iter().chain(alone);
+        let (variant, types) = all
+            .filter(|sizes| sizes != symbols)
+            .find_map(|sizes| with_sizes(&folder, &generalised, &sizes).ok())?;
+        let GraphFolder { graph, metas, .. } = variant;
+        Some(TypedGraph { path: files.path.clone(), graph, types, metas })
+    }
 }
 
 /// Graphs with the same operations, edges, ranks and kinds of numbers.
 #[derive(Debug)]
 pub struct GraphFamily {
-    /// At least one.
+    /// Those of the task, at least one, and behind them the same at other sizes that their constraints promise: every decision
+    /// must hold there, too, or two sizes that happen to be the same would be taken for one.
     pub members: Vec<TypedGraph>,
+    recorded: usize,
     /// Whether a node's tensor is out of a kernel's reach, because it lies in the host's memory.
     on_host: Vec<bool>,
     is_for_gpu: bool,
@@ -45,6 +70,28 @@ pub struct GraphFamily {
 const MOST_ROWS: i64 = 4;
 
 impl GraphFamily {
+    /// The members that are graphs of the task.
+    pub fn recorded(&self) -> &[TypedGraph] {
+        &self.members[..self.recorded]
+    }
+
+    /// The members that a pattern of these nodes stands for. At other sizes it does where its numbers are the same there; else it
+    /// matches nothing there, and numbers that are written into a kernel make it faster.
+    pub(crate) fn members_for(&self, nodes: &BTreeSet<NodeId>) -> &[TypedGraph] {
+        let differs = |id: &NodeId| {
+            let mut calls = self.recorded().iter().filter_map(|member| member.graph.call(*id));
+            let Some(first) = calls.next() else { return false };
+            let are_alike = calls.all(|call| call == first);
+            let resized = self.members[self.recorded..].iter();
+            are_alike
+                && resized.filter_map(|member| member.graph.call(*id)).any(|call| call != first)
+        };
+        match nodes.iter().any(differs) {
+            true => self.recorded(),
+            false => &self.members,
+        }
+    }
+
     /// The graph of the first member: what all of them share.
     pub fn graph(&self) -> &Graph {
         &self.members[0].graph
@@ -144,8 +191,8 @@ fn on_host(family: &GraphFamily) -> Vec<bool> {
     on_host
 }
 
-/// Sorts graphs into families, the largest family first.
-pub fn families(graphs: Vec<TypedGraph>) -> Vec<GraphFamily> {
+/// Sorts graphs into families, the largest family first; `resized` are some of them at other sizes.
+pub fn families(graphs: Vec<TypedGraph>, resized: Vec<TypedGraph>) -> Vec<GraphFamily> {
     let mut found: BTreeMap<String, GraphFamily> = BTreeMap::new();
     let mut order: Vec<String> = Vec::new();
     for graph in graphs {
@@ -157,6 +204,7 @@ pub fn families(graphs: Vec<TypedGraph>) -> Vec<GraphFamily> {
             .entry(key)
             .or_insert_with(|| GraphFamily {
                 members: Vec::new(),
+                recorded: 0,
                 on_host: Vec::new(),
                 is_for_gpu: false,
                 with_products: false,
@@ -164,8 +212,14 @@ pub fn families(graphs: Vec<TypedGraph>) -> Vec<GraphFamily> {
             .members
             .push(graph);
     }
+    found.values_mut().for_each(|family| family.recorded = family.count());
+    for graph in resized {
+        if let Some(family) = found.get_mut(&outline(&graph)) {
+            family.members.push(graph);
+        }
+    }
     let mut families: Vec<GraphFamily> = order.iter().filter_map(|key| found.remove(key)).collect();
-    families.sort_by_key(|family| std::cmp::Reverse(family.count()));
+    families.sort_by_key(|family| std::cmp::Reverse(family.recorded));
     families
 }
 

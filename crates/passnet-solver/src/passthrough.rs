@@ -43,7 +43,7 @@ impl Solver<'_> {
         if let Some(known) = self.passthroughs.get(&number) {
             return known.clone();
         }
-        let graphs: Vec<&TypedGraph> = family.members.iter().take(MOST_GRAPHS).collect();
+        let graphs: Vec<&TypedGraph> = family.recorded().iter().take(MOST_GRAPHS).collect();
         let mut found: Option<(f64, Pass)> = None;
         for (nodes, piece) in free_pieces(family, MOST_VIEWS) {
             let operations = nodes.iter().filter_map(|node| family.graph().call(*node)?.op());
@@ -106,7 +106,7 @@ impl Solver<'_> {
                 }
             }
         }
-        let graphs: Vec<&TypedGraph> = family.members.iter().take(MOST_GRAPHS).collect();
+        let graphs: Vec<&TypedGraph> = family.recorded().iter().take(MOST_GRAPHS).collect();
         self.portfolio.spares.sort_by(|a, b| a.loss().total_cmp(&b.loss()));
         let mut best: Option<(f64, usize)> = None;
         let mut raced = 0;

@@ -14,12 +14,12 @@ use std::collections::BTreeMap;
 const WANTED_ELEMENTS: i64 = 1 << 18;
 
 /// Which graphs of a family the piece is timed in: one, and another where numbers have another width.
-pub fn representatives(piece: &Piece) -> Vec<usize> {
+pub fn representatives(family: &GraphFamily, piece: &Piece) -> Vec<usize> {
     let distance = |member: &usize| {
         let ratio = largest_elements(piece, *member).max(1) as f64 / WANTED_ELEMENTS as f64;
         (ratio.ln().abs() * 1e6) as i64
     };
-    let mut members: Vec<usize> = (0..piece.graphs).collect();
+    let mut members: Vec<usize> = (0..family.recorded().len()).collect();
     members.sort_by_key(distance);
     let mut chosen: Vec<usize> = Vec::new();
     for member in members {

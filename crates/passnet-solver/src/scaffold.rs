@@ -50,7 +50,7 @@ pub fn scaffold(
 fn largest_skeleton(sample: &Sample) -> Option<PassText> {
     let files = sample.graphs.iter().filter_map(|graph| sample.graph_files(graph).ok());
     let typed: Vec<TypedGraph> = files.filter_map(|files| TypedGraph::read(&files).ok()).collect();
-    families(typed).iter().find_map(|family| {
+    families(typed, Vec::new()).iter().find_map(|family| {
         let all: BTreeSet<NodeId> = family.graph().calls().map(|(id, _)| id).collect();
         let alone = all.iter().rev().take(MOST_CALLS).map(|id| BTreeSet::from([*id]));
         std::iter::once(all.clone()).chain(alone).find_map(|members| written(family, &members))

@@ -147,8 +147,10 @@ impl Solver<'_> {
         );
         if let Some(measured) = measured {
             explanation.measured_speedup = Some(measured.speedup);
-            let member =
-                crate::piece_race::representatives(&group.piece).first().copied().unwrap_or(0);
+            let member = crate::piece_race::representatives(family, &group.piece)
+                .first()
+                .copied()
+                .unwrap_or(0);
             let moved = group.piece.moved_bytes(member);
             let reached = moved / measured.seconds.max(1e-9) / self.rates.bytes_per_second;
             explanation.roofline = Some(reached);

@@ -20,7 +20,7 @@ pub use crate::options::SolveOptions;
 /// What was done and why.
 pub const EXPLANATION: &str = "explain.json";
 /// A solution is found again only if it was made by the same rules.
-const RULES: &str = "22";
+const RULES: &str = "23";
 
 /// Why a task could not be worked on.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ fn attempt(
 ) -> Result<Explanation, SolveError> {
     let started = Instant::now();
     let mut unreadable = Vec::new();
-    let mut typed = Vec::new();
+    let (mut typed, mut resized) = (Vec::new(), Vec::new());
     let mut hasher = blake3::Hasher::new();
     let place = engine.identity().digest();
     hasher.update(format!("{RULES} {place} {options:?}").as_bytes());
@@ -105,7 +105,10 @@ fn attempt(
         };
         digest(&mut hasher, &files);
         match TypedGraph::read(&files) {
-            Ok(graph) => typed.push(graph),
+            Ok(graph) => {
+                resized.extend(TypedGraph::at_other_sizes(&files));
+                typed.push(graph);
+            }
             Err(errors) => unreadable.extend(errors.iter().map(ToString::to_string)),
         }
     }
@@ -116,7 +119,7 @@ fn attempt(
     if typed.is_empty() {
         return Err(SolveError::NoGraph { task: sample.name.clone(), reasons: unreadable });
     }
-    let mut families = families(typed);
+    let mut families = families(typed, resized);
     if options.for_gpu || !engine.computes_on_host() {
         families.iter_mut().for_each(GraphFamily::run_on_gpu);
     }
@@ -311,7 +314,7 @@ impl Solver<'_> {
             let mut elsewhere: Option<String> = None;
             let mut right: BTreeSet<usize> = BTreeSet::new();
             for (number, family) in families.iter().enumerate() {
-                for member in &family.members {
+                for member in family.recorded() {
                     let Ok(rewritten) = candidate.rewrite(&member.graph) else { continue };
                     for rewrites in rewritten.rewrites {
                         let expected = self.portfolio.places_of(&rewrites.pass, number);

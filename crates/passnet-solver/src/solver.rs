@@ -39,7 +39,7 @@ impl Solver<'_> {
                 .rewrite(&member.graph)
                 .is_ok_and(|rewritten| rewritten.rewrites.iter().any(|r| r.count > 0))
         };
-        family.members.iter().all(served)
+        family.recorded().iter().all(served)
     }
 
     /// Whether the graphs of a family are right with these passes.
@@ -50,7 +50,7 @@ impl Solver<'_> {
     /// Runs the graphs of a family: a pass that matches where it was not made for must be right there too.
     pub(crate) fn is_right(&self, candidate: &Candidate, family: &GraphFamily) -> bool {
         let options = EvaluateOptions { draws: 0, thorough: false, ..EvaluateOptions::default() };
-        family.members.iter().all(|member| {
+        family.recorded().iter().all(|member| {
             let Ok(files) = self.sample.graph_files(&member.path) else { return false };
             let evaluation = check(self.engine, &files, candidate, &options);
             // What eager itself does not run cannot be judged.

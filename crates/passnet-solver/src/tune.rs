@@ -48,7 +48,7 @@ pub fn tune(
 ) -> Result<Option<Measured>, String> {
     let mut graphs: Vec<GraphFiles> = Vec::new();
     let mut large = false;
-    for member in piece_race::representatives(piece) {
+    for member in piece_race::representatives(family, piece) {
         let Some(files) = piece_race::files(family, piece, member) else { return Ok(None) };
         large |= piece_race::largest_elements(piece, member) > LARGE;
         graphs.push(files);

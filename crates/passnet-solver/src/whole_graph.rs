@@ -91,7 +91,7 @@ impl Solver<'_> {
         }
         let options = EvaluateOptions { draws: 2, thorough, ..EvaluateOptions::default() };
         let candidate = load(&self.portfolio.texts()).ok()?;
-        for member in families.iter().flat_map(|family| &family.members) {
+        for member in families.iter().flat_map(GraphFamily::recorded) {
             let Ok(files) = self.sample.graph_files(&member.path) else { continue };
             let evaluation = check(self.engine, &files, &candidate, &options);
             let verdict = &evaluation.judged.verdict;
@@ -129,7 +129,8 @@ impl Solver<'_> {
 
 /// The graphs that are timed: of every family one in turn, until there are enough.
 fn chosen(families: &[GraphFamily]) -> Vec<&TypedGraph> {
-    let most = families.iter().map(GraphFamily::count).max().unwrap_or(0);
-    let members = (0..most).flat_map(|at| families.iter().filter_map(move |f| f.members.get(at)));
+    let most = families.iter().map(|family| family.recorded().len()).max().unwrap_or(0);
+    let members =
+        (0..most).flat_map(|at| families.iter().filter_map(move |f| f.recorded().get(at)));
     members.take(MOST_GRAPHS.max(families.len())).collect()
 }

@@ -62,7 +62,7 @@ fn task((inputs, body, _): &(&'static [&'static str], &'static [&'static str], b
 
 fn family(task: &Task) -> GraphFamily {
     let files = task.sample.graph_files(&task.sample.graphs[0]).unwrap();
-    families(vec![TypedGraph::read(&files).unwrap()]).remove(0)
+    families(vec![TypedGraph::read(&files).unwrap()], Vec::new()).remove(0)
 }
 
 fn assert_right(task: &Task) {

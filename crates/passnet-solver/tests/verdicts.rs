@@ -74,7 +74,7 @@ fn an_unknown_operation_is_left_alone_and_the_rest_is_fused() {
 /// The family of a task's first graph.
 fn first_form(task: &Task) -> GraphFamily {
     let files = task.sample.graph_files(&task.sample.graphs[0]).unwrap();
-    families(vec![TypedGraph::read(&files).unwrap()]).remove(0)
+    families(vec![TypedGraph::read(&files).unwrap()], Vec::new()).remove(0)
 }
 
 /// The operations of each group of a family.
@@ -311,5 +311,36 @@ fn a_cat_of_several_types_or_of_nothing_is_not_copied() {
             assert!(choice.by_argument && draft.write(choice).is_err(), "{y}");
             assert!(draft.write(Choice::default()).is_ok(), "{y}");
         });
+    }
+}
+
+/// Sizes that the constraints promise may change: a batch of one is not taken for a dimension that broadcasts.
+#[test]
+fn passes_are_right_at_the_sizes_that_constraints_promise() {
+    let body = vec![
+        "tmp_0 = torch.cat((x, x), dim=-1)",
+        "tmp_1 = tmp_0.cos()",
+        "tmp_2 = tmp_0.sin()",
+        "tmp_3 = y + tmp_2",
+        "return (tmp_1, tmp_3)",
+    ];
+    let task = Task::new(&[GraphText {
+        inputs: vec!["x float32 [1, 16, 20]", "y float32 [1, 16, 40]"],
+        body,
+    }]);
+    let constraints = "from sympy import Symbol\n\nS0 = Symbol(\"S0\")\nS1 = Symbol(\"S1\")\n\n\
+        dynamic_dim_constraint_symbols = [S0, S1]\n\n\
+        dynamic_dim_constraint_symbol2example_value = {S0: 1, S1: 16}\n\n\
+        dynamic_dim_constraint_relations = []\n\n\
+        dynamic_dim_constraint_input_shapes = [([S0, S1, 20], \"x\"), ([S0, S1, 40], \"y\")]\n";
+    let path = task.folder.path().join("graphs/g0/input_tensor_constraints.py");
+    std::fs::write(path, constraints).unwrap();
+    let explanation = task.solve().unwrap();
+    assert_eq!(explanation.passes.iter().map(|pass| pass.nodes.len()).sum::<usize>(), 4);
+    for evaluation in task.evaluate() {
+        let verdict = &evaluation.judged.verdict;
+        assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}");
+        let tried = evaluation.checks.iter().find(|check| check.name == "sizes one larger");
+        assert_eq!(tried.unwrap().answer, passnet_bench::evaluate::CheckAnswer::Passed);
     }
 }

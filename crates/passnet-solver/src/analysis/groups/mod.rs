@@ -237,7 +237,7 @@ fn is_alias(family: &GraphFamily, id: NodeId) -> bool {
         return false;
     }
     let source = call.args.first().and_then(Arg::as_node);
-    let mut shared = family.members.iter().map(|member| {
+    let mut shared = family.recorded().iter().map(|member| {
         match (member.types.value(id), source.map(|source| member.types.value(source))) {
             (Value::Tensor(result), Some(Value::Tensor(source))) => {
                 result.shares_memory_with(source)
@@ -337,7 +337,7 @@ fn checked_piece(
 
 /// Whether nobody notices that a view became a copy, which a GPU writes faster than it launches a kernel.
 fn is_small_and_unread(family: &GraphFamily, id: NodeId) -> bool {
-    let mut tensors = family.members.iter().map(|member| member.types.value(id).as_tensor());
+    let mut tensors = family.recorded().iter().map(|member| member.types.value(id).as_tensor());
     let is_small = tensors.all(|tensor| {
         tensor.is_some_and(|tensor| tensor.elements() <= MOST_COPIED / tensor.dtype.size() as i64)
     });
@@ -390,7 +390,7 @@ fn viewed(graph: &Graph, id: NodeId, is_free: &[bool]) -> NodeId {
 /// Whether a kernel can write a view's elements where they lie: one after the other, in the same order in all graphs.
 fn is_dense(family: &GraphFamily, id: NodeId) -> bool {
     let values: Vec<Value> =
-        family.members.iter().map(|member| member.types.value(id).clone()).collect();
+        family.recorded().iter().map(|member| member.types.value(id).clone()).collect();
     values.iter().all(|value| value.as_tensor().is_some()) && order_in_memory(&values).is_ok()
 }
 

@@ -56,7 +56,7 @@ fn updated(family: &GraphFamily, groups: &[&Group]) -> BTreeSet<NodeId> {
 fn touches(family: &GraphFamily, group: &Group, nodes: &BTreeSet<NodeId>) -> bool {
     let inputs = inputs_of(family.graph(), &group.members);
     let touched: Vec<NodeId> = inputs.into_iter().chain(group.members.iter().copied()).collect();
-    family.members.iter().any(|member| {
+    family.recorded().iter().any(|member| {
         let tensor = |id: &NodeId| member.types.value(*id).as_tensor();
         nodes.iter().filter_map(tensor).any(|updated| {
             touched.iter().filter_map(tensor).any(|own| own.shares_memory_with(updated))

@@ -2,7 +2,7 @@
 
 use super::{Param, outputs_of};
 use crate::analysis::{Refusal, refuse};
-use crate::graph_family::GraphFamily;
+use crate::graph_family::{GraphFamily, TypedGraph};
 use passnet_graph::graph::Annotation;
 use passnet_graph::infer::Value;
 use passnet_graph::{Arg, Call, Device, Graph, NodeId};
@@ -16,6 +16,7 @@ pub(super) enum Origin {
 
 pub(super) struct Builder<'f> {
     family: &'f GraphFamily,
+    graphs: &'f [TypedGraph],
     members: &'f BTreeSet<NodeId>,
     /// Nodes outside that members use, in order of first use.
     inputs: Vec<NodeId>,
@@ -27,7 +28,8 @@ pub(super) struct Builder<'f> {
 
 impl<'f> Builder<'f> {
     pub(super) fn new(family: &'f GraphFamily, members: &'f BTreeSet<NodeId>) -> Self {
-        Builder { family, members, inputs: Vec::new(), literals: Vec::new(), device: None }
+        let graphs = family.members_for(members);
+        Builder { family, graphs, members, inputs: Vec::new(), literals: Vec::new(), device: None }
     }
 
     pub(super) fn find_inputs(&mut self) -> Result<(), Refusal> {
@@ -49,8 +51,8 @@ impl<'f> Builder<'f> {
         let mut calls = Vec::new();
         for &id in self.members {
             let variants: Vec<&Call> =
-                self.family.members.iter().filter_map(|member| member.graph.call(id)).collect();
-            if variants.len() != self.family.count() {
+                self.graphs.iter().filter_map(|member| member.graph.call(id)).collect();
+            if variants.len() != self.graphs.len() {
                 refuse!("the graphs of the form differ");
             }
             let mut call = variants[0].clone();
@@ -161,7 +163,7 @@ impl<'f> Builder<'f> {
             let id = graph.push_placeholder("on_device".to_string(), Annotation::None, 0);
             map.insert(self.family.after(literals), id);
             params.push(Param::Device);
-            origin.push(Origin::Literal(vec![Value::Device(Some(device)); self.family.count()]));
+            origin.push(Origin::Literal(vec![Value::Device(Some(device)); self.graphs.len()]));
         }
         for (id, mut call) in calls {
             let mut missing = false;

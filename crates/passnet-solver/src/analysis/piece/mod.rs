@@ -32,7 +32,7 @@ pub struct Piece {
     /// The pattern: its placeholders are the parameters, in order.
     pub graph: Graph,
     pub params: Vec<Param>,
-    /// Number of graphs in the family.
+    /// Number of graphs of the family that it stands for.
     pub graphs: usize,
     /// For every node of the pattern its type in each graph.
     types: Vec<Vec<Value>>,
@@ -52,6 +52,7 @@ pub struct Piece {
 impl Piece {
     /// The pattern of these nodes of a family's graph.
     pub fn new(family: &GraphFamily, members: &BTreeSet<NodeId>) -> Result<Piece, Refusal> {
+        let graphs = family.members_for(members);
         let mut builder = Builder::new(family, members);
         builder.find_inputs()?;
         let calls = builder.calls()?;
@@ -59,17 +60,15 @@ impl Piece {
         let types = origin
             .iter()
             .map(|origin| match origin {
-                Origin::Node(id) => {
-                    family.members.iter().map(|m| m.types.value(*id).clone()).collect()
-                }
+                Origin::Node(id) => graphs.iter().map(|m| m.types.value(*id).clone()).collect(),
                 Origin::Literal(values) => values.clone(),
             })
             .collect::<Vec<Vec<Value>>>();
-        let example = most_elements(graph.placeholder_count(), &types, family.count());
+        let example = most_elements(graph.placeholder_count(), &types, graphs.len());
         let symbolic = symbolic_types(&graph, &types, example);
         let mut piece = Piece {
             outputs: graph.outputs.iter().filter_map(Arg::as_node).collect(),
-            graphs: family.count(),
+            graphs: graphs.len(),
             current: Vec::new(),
             object: Vec::new(),
             latest: BTreeMap::new(),
