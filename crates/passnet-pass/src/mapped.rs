@@ -13,13 +13,16 @@ pub(crate) fn maps(graph: &Graph, id: NodeId) -> bool {
     matches!(graph.call(id).and_then(Call::op), Some(Op::AddBatchDim | Op::RemoveBatchDim))
 }
 
+/// Nobody nests deeper. A graph that does may do so to cost memory, and is matched nowhere under vmap.
+const MOST_LEVELS: usize = 32;
+
 /// For every value the nesting levels at which dimensions of it may be hidden.
 pub(crate) struct HiddenLevels(Vec<Levels>);
 
 #[derive(Clone, Default)]
 struct Levels {
     known: BTreeSet<i64>,
-    /// Whether some level is no number in the text.
+    /// Whether some level is no number in the text, or there are too many.
     is_open: bool,
 }
 
@@ -43,6 +46,9 @@ impl HiddenLevels {
                     }
                     None => own.is_open = true,
                 }
+            }
+            if own.known.len() > MOST_LEVELS {
+                own = Levels { is_open: true, ..Levels::default() };
             }
             all[id.index()] = own;
         }

@@ -235,6 +235,32 @@ fn a_region_under_vmap_is_taken_out_as_a_whole_or_not_at_all() {
 }
 
 #[test]
+fn levels_of_vmap_beyond_all_reason_match_nothing() {
+    let functorch = "torch._functorch.predispatch";
+    let nested = |levels: usize| {
+        let hide = |level: usize| {
+            format!("h{} = {functorch}._add_batch_dim(h{level}, 0, {level})\n", level + 1)
+        };
+        let restore = |level: usize| {
+            format!(
+                "h{} = {functorch}._remove_batch_dim(h{}, {level}, 4, 0)\n",
+                2 * levels - level,
+                2 * levels - level - 1
+            )
+        };
+        let lines: String = (0..levels).map(hide).chain((0..levels).rev().map(restore)).collect();
+        (lines.replace("h0,", "{x},"), 2 * levels)
+    };
+    let matches = |levels: usize| {
+        let (lines, last) = nested(levels);
+        let pattern = lines.replace("{x}", "x");
+        let body = format!("{}return (h{last},)", lines.replace("{x}", "in_0"));
+        count("x", &format!("{pattern}return h{last}"), &body)
+    };
+    assert_eq!((matches(3), matches(40)), (1, 0));
+}
+
+#[test]
 fn a_write_between_the_matched_nodes_is_respected() {
     // `sin` reads before the update, `cos` after it: one replacement cannot do both.
     let body = "a = in_0.sin()\nin_0 += in_1\nb = in_0.cos()\nc = a + b\nreturn (c,)";
