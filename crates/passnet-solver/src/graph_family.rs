@@ -56,8 +56,9 @@ impl TypedGraph {
 /// Graphs with the same operations, edges, ranks and kinds of numbers.
 #[derive(Debug)]
 pub struct GraphFamily {
-    /// Those of the task, at least one, and behind them the same at other sizes that their constraints promise: every decision
-    /// must hold there, too, or two sizes that happen to be the same would be taken for one.
+    /// Those of the task, at least one, and behind them the same at other sizes that their constraints promise: what is decided
+    /// about the sizes of a piece must hold there, too, or two that happen to be the same would be taken for one. Which nodes
+    /// are views is decided by the recorded ones.
     pub members: Vec<TypedGraph>,
     recorded: usize,
     /// Whether a node's tensor is out of a kernel's reach, because it lies in the host's memory.
