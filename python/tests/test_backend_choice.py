@@ -5,10 +5,11 @@ import gc
 import io
 import json
 import unittest
+import warnings
 import weakref
 from contextlib import redirect_stdout
 
-from tests.backend_library import RIGHT, ROOT, BackendCase, program
+from tests.backend_library import RIGHT, ROOT, WRONG, BackendCase, program
 from tests.test_backend import torch
 
 if torch is not None:
@@ -86,6 +87,119 @@ class ChoiceTest(BackendCase):
 
     def site_calls(self) -> int:
         return sum("site_" in str(node.target) for node in living_graph().graph.nodes)
+
+    def forgotten(self) -> None:
+        """As in a process that has compiled nothing; what is noted in the library stays."""
+        from passnet.backend import site
+
+        torch._dynamo.reset()
+        site.MEASURED.clear()
+
+    def questions(self) -> list[str]:
+        """What the program is asked from now on."""
+        from passnet.backend.server import Server
+
+        asked, original = [], Server.ask
+        Server.ask = lambda server, message: asked.append(message["call"]) or original(server, message)
+        self.addCleanup(setattr, Server, "ask", original)
+        return asked
+
+    def test_a_known_way_without_passes_asks_nobody_what_fits(self):
+        from passnet.backend import fastest
+
+        self.library.add(RIGHT)
+        for winner in fastest.WITHOUT_PASSES:
+            with self.subTest(winner):
+                self.forgotten()
+                for noted in (self.library.folder / fastest.CHOICES).glob("*"):
+                    noted.unlink()
+                races = self.race_won_by(winner)
+                model = Model()
+                self.check(model, self.compiled(model, rest="fastest"))
+                self.forgotten()
+                asked, made = self.questions(), self.calls_of_inductor()
+                self.check(model, self.compiled(model, rest="fastest"))
+                self.assertEqual(living_graph().way, winner)
+                self.assertNotIn("match", asked)
+                self.assertEqual((len(races), len(made)), (1, winner == fastest.ALONE))
+
+    def test_a_known_way_with_passes_replaces_what_it_replaced_and_times_nothing(self):
+        from passnet.backend import fastest, site
+
+        self.library.add(RIGHT)
+        for winner in (fastest.EAGER, fastest.INDUCTOR):
+            with self.subTest(winner):
+                self.forgotten()
+                for noted in (self.library.folder / fastest.CHOICES).glob("*"):
+                    noted.unlink()
+                # The first and the third region are faster with the pass.
+                times, original = iter([(3.0, 2.0), (1.0, 2.0), (3.0, 2.0)]), site.Site.measure
+                site.Site.measure = lambda region, kind, plan, arguments: measured(region, kind, next(times))
+                self.addCleanup(setattr, site.Site, "measure", original)
+
+                def measured(region, kind, seconds):
+                    kind.seconds = seconds
+                    if seconds[1] > seconds[0]:
+                        kind.plan, kind.reason = None, "slower"
+
+                self.race_won_by(winner)
+                model = Model()
+                self.check(model, self.compiled(model, measure=True, rest="fastest"))
+                self.assertEqual([region.state for region in living_graph().sites], ["used", "eager", "used"])
+                kept = [region.removed for region in living_graph().sites if region.state == "used"]
+                self.forgotten()
+                made = self.calls_of_inductor()
+                # Another time would be one too many.
+                self.check(model, self.compiled(model, measure=True, rest="fastest"))
+                graph = living_graph()
+                self.assertEqual((graph.way, [region.removed for region in graph.sites]), (winner, kept))
+                self.assertEqual([region.state for region in graph.sites], ["used", "used"])
+                # Held against eager all the same.
+                self.assertTrue(all(region.kinds[0].checks >= 1 for region in graph.sites))
+                self.assertEqual(len(made), winner == fastest.INDUCTOR)
+
+    def test_a_wrong_pass_is_dropped_where_the_way_is_known(self):
+        from passnet.backend import DROPPED, PassWarning, fastest
+
+        self.library.add(WRONG)
+        for winner in (fastest.EAGER, fastest.INDUCTOR):
+            with self.subTest(winner), warnings.catch_warnings():
+                warnings.simplefilter("ignore", PassWarning)
+                self.forgotten()
+                races = self.race_won_by(winner)
+                model = Model()
+                compiled = self.compiled(model, rest="fastest", verify="never")
+                with torch.inference_mode():
+                    self.assertFalse(torch.allclose(compiled(torch.ones(4, 32)), model(torch.ones(4, 32)), atol=1e-3))
+                self.forgotten()
+                self.check(model, self.compiled(model, rest="fastest"))
+                self.assertEqual((len(races), len(DROPPED.reasons)), (1, 1))
+                DROPPED.reasons.clear()
+                for noted in (self.library.folder / fastest.CHOICES).glob("*"):
+                    noted.unlink()
+
+    def test_a_library_that_changed_is_asked_again_and_ways_are_not_timed_again(self):
+        from passnet.backend import fastest
+
+        self.library.add(RIGHT)
+        races = self.race_won_by(fastest.ALONE)
+        model = Model()
+        self.check(model, self.compiled(model, rest="fastest"))
+        # A pass for what the model does not do.
+        self.library.add(RIGHT.replace("gelu(x) + residual", "gelu(x) @ residual"), "another")
+        for asks in (True, False):
+            self.forgotten()
+            asked = self.questions()
+            self.check(model, self.compiled(model, rest="fastest"))
+            self.assertEqual((living_graph().way, "match" in asked, len(races)), (fastest.ALONE, asks, 1))
+
+    def test_what_is_no_choice_is_none(self):
+        from passnet.backend.fastest import Choice
+
+        for text in ("", "no passes", "[]", '{"way": "walk", "kept": []}', '{"way": "eager"}', '{"way": "eager", "kept": 3}', "[" * 9999):
+            self.assertIsNone(Choice.read(text), text[:40])
+        for choice in (Choice("eager", frozenset({("gelu", "add"), ("add_1",)})), Choice("no passes")):
+            self.assertEqual(Choice.read(choice.text()), choice)
 
     def test_a_region_that_stays_eagers_is_the_programs_own_nodes_again(self):
         self.library.add(RIGHT)

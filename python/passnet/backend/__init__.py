@@ -8,17 +8,18 @@ native runner (`site.py`). All other nodes run as they are, or through TorchIndu
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import torch
 import torch.fx
 
-from . import reporting
-from .compiled import CompiledGraph, warn_once
+from . import fastest, reporting
+from .compiled import CompiledGraph, is_symbolic, warn_once
 from .graph_text import RETRIES, refused_statement, write
 from .options import OptionError, Options
 from .reporting import Report, report
-from .rewriting import rewrite
+from .rewriting import Rewritten, rewrite
 from .server import BackendError, server
 from .site import DROPPED, PassWarning
 from .solving import Solving, wait_for_solver
@@ -131,6 +132,12 @@ def _compile(
 ) -> tuple[CompiledGraph | None, dict[str, Any]]:
     """The graph at work, or nothing where no pass fits, and what the matcher said."""
     device = device_of(inputs)
+    choice = _chosen_before(graph_module, inputs, options, device)
+    if choice is not None and choice.way in fastest.WITHOUT_PASSES:
+        # No pass is wanted: nobody need be asked which of them fit.
+        answer = {"graph": None, "passed_over": [], "notes": ["the way was chosen before"], "writes_inputs": False}
+        nothing = Rewritten(graph_module.graph, [], [])
+        return CompiledGraph(graph_module, nothing, options, answer, inputs, device, "", choice), answer
     opaque: set[str] = set()
     for _ in range(RETRIES):
         text = write(graph_module, opaque)
@@ -150,8 +157,25 @@ def _compile(
                 raise
             opaque.add(name)
             continue
-        rewritten = rewrite(graph_module, text, answer, options, device)
+        if choice is not None:
+            timed = replace(options, measure=False)
+            rewritten = rewrite(graph_module, text, answer, timed, device, choice.kept)
+            if len(rewritten.sites) != len(choice.kept):
+                choice = None
+        if choice is None:
+            rewritten = rewrite(graph_module, text, answer, options, device)
         if not rewritten.sites and not options.cuda_graphs and options.rest == "eager":
             return None, answer
-        return CompiledGraph(graph_module, rewritten, options, answer, inputs, device, text.code), answer
+        return CompiledGraph(graph_module, rewritten, options, answer, inputs, device, text.code, choice), answer
     raise BackendError("too many statements of the graph cannot be read")
+
+
+def _chosen_before(
+    graph_module: torch.fx.GraphModule, inputs: list[Any], options: Options, device: torch.device
+) -> fastest.Choice | None:
+    """What an earlier process found to be the fastest way, with the passes that stay in it."""
+    if options.rest != "fastest" or is_symbolic(inputs):
+        return None
+    key = fastest.early_key(graph_module.graph, inputs, device, sorted(DROPPED.reasons), options)
+    choice = fastest.remembered(options.library, key)
+    return choice if choice is not None and choice.kept is not None else None

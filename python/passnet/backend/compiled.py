@@ -20,6 +20,7 @@ from passnet.worker.plans import LaunchError
 
 from . import fastest, inductor
 from .cuda_graph import Lane, Recorder
+from .fastest import Choice
 from .options import Options
 from .rewriting import Rewritten, without
 from .server import BackendError, server
@@ -38,6 +39,8 @@ class Unsettled:
     examples: list[Any]
     # What dynamo knows of the graph: without it, TorchInductor does not look into its cache.
     context: Any
+    # Passes that were not to be used when the graph was matched.
+    dropped: list[str]
 
 
 class CompiledGraph:
@@ -52,6 +55,7 @@ class CompiledGraph:
         examples: list[Any],
         device: torch.device,
         code: str,
+        choice: Choice | None = None,
     ) -> None:
         self.original, self.sites, self.options, self.answer = original, rewritten.sites, options, answer
         self.lock = threading.Lock()
@@ -76,12 +80,15 @@ class CompiledGraph:
         if options.rest == "inductor" and (is_symbolic(examples) or options.inductor_mode != "default"):
             self.go_at_once(rewritten, examples)
         elif not is_symbolic(examples):
-            self.unsettled = Unsettled(rewritten, examples, torch._guards.TracingContext.try_get())
-            if options.rest != "eager":
+            self.unsettled = Unsettled(rewritten, examples, torch._guards.TracingContext.try_get(), sorted(DROPPED.reasons))
+            if choice is not None:
+                self.settle_at_once(choice.way)
+            elif options.rest != "eager":
                 self.way = self.known_way(code, examples)
-            if self.way in fastest.WITHOUT_PASSES:
-                self.settle_without_passes()
-        weakref.finalize(self, drop_graph, server(), answer["graph"])
+                if self.way in fastest.WITHOUT_PASSES:
+                    self.settle_at_once(self.way)
+        if answer["graph"] is not None:
+            weakref.finalize(self, drop_graph, server(), answer["graph"])
 
     def known_way(self, code: str, examples: list[Any]) -> str | None:
         """The way that is wanted, or that was the fastest in an earlier process."""
@@ -89,9 +96,26 @@ class CompiledGraph:
             return fastest.INDUCTOR
         if self.writes_inputs:
             return fastest.EAGER
-        passes = [site.name for site in self.sites]
+        passes = sorted(site.name for site in self.sites)
         self.key = fastest.key_of(code, examples, self.device, passes, self.recorder is not None)
-        return fastest.remembered(self.options.library, self.key)
+        known = fastest.remembered(self.options.library, self.key)
+        if known is None:
+            return None
+        if known.way in fastest.WITHOUT_PASSES:
+            self.note(known.way, [])
+        return known.way
+
+    def note(self, way: str, kept: list[Site]) -> None:
+        """For the next process, which then need not ask what fits."""
+        if not kept:
+            # Passes of which none is left are no passes.
+            way = {fastest.EAGER: fastest.PLAIN, fastest.INDUCTOR: fastest.ALONE}.get(way, way)
+        elif way in fastest.WITHOUT_PASSES:
+            kept = []
+        choice = Choice(way, frozenset(tuple(site.removed) for site in kept))
+        examples, dropped = self.unsettled.examples, self.unsettled.dropped
+        key = fastest.early_key(self.original.graph, examples, self.device, dropped, self.options)
+        fastest.remember(self.options.library, key, choice)
 
     def go_at_once(self, rewritten: Rewritten, examples: list[Any]) -> None:
         """TorchInductor may compile for some sizes only, which dynamo must learn before it is done with the graph, and its
@@ -101,12 +125,14 @@ class CompiledGraph:
         else:
             self.go(fastest.INDUCTOR, self.through_inductor(fastest.INDUCTOR, rewritten, examples))
 
-    def settle_without_passes(self) -> None:
-        """Nothing has to be timed, and no region replaced."""
-        call = self.original.forward
-        if self.way == fastest.ALONE:
-            call = self.through_inductor(self.way, self.unsettled.rewritten, self.unsettled.examples)
-        self.go(self.way, call)
+    def settle_at_once(self, way: str) -> None:
+        """Nothing has to be timed, no region is to be given back: the way is known, and where it has passes, which ones."""
+        known = self.unsettled
+        if way in (fastest.INDUCTOR, fastest.ALONE):
+            call = self.through_inductor(way, known.rewritten, known.examples)
+        else:
+            call = self.replayed if way == fastest.EAGER else self.original.forward
+        self.go(way, call)
         self.unsettled = None
 
     def through_inductor(self, way: str, rewritten: Rewritten, examples: list[Any]) -> Callable[..., Any]:
@@ -138,13 +164,15 @@ class CompiledGraph:
             best, call, examples = self.way, self.replayed, self.unsettled.examples
             if best is None:
                 best, call = self.raced(rewritten, examples, inputs)
-                fastest.remember(self.options.library, self.key, best)
+                fastest.remember(self.options.library, self.key, Choice(best))
                 # What the other ways held goes before the way that stays is recorded.
                 gc.collect()
             elif best == fastest.INDUCTOR:
                 call = self.through_inductor(best, rewritten, examples)
             elif self.is_slower_as_a_whole(rewritten, inputs):
                 best, call = fastest.PLAIN, self.original.forward
+            if self.options.rest == "fastest" and not self.writes_inputs:
+                self.note(best, rewritten.sites)
             self.go(best, call)
             # From here on calls of other threads do not wait.
             self.unsettled = None
@@ -197,6 +225,10 @@ class CompiledGraph:
     def bind(self, rewritten: Rewritten) -> None:
         """Makes this graph the one that runs, with the functions that its sites have now."""
         self.graph = rewritten.graph
+        if rewritten.graph is self.original.graph:
+            # Dynamo's own graph has its function.
+            self.checked = self.replayed = self.original.forward
+            return
         self.checked, _ = self.bound(rewritten, [site.checked for site in rewritten.sites])
         self.replayed, rebinds = self.bound(rewritten, [site.function for site in rewritten.sites])
         weak = weakref.ref(self)

@@ -5,22 +5,27 @@
     inductor       passes, and TorchInductor for the rest
     no passes      TorchInductor alone: where its own fusions are better than the passes
 
-What was chosen is noted below the library, by graph, kinds of inputs, device and passes: the next process compiles that way
-only.
+What was chosen is noted below the library, twice. By graph, kinds of inputs, device and the whole library, with the regions
+that keep their passes: the next process finds that before it asks for a match, and goes that way at once. And by the passes that
+fit: where the library has changed, and these have not, the ways need not be timed again.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+import torch.fx
 
+from .options import Options
 from .timing import alone, synchronize
 
 EAGER, PLAIN, INDUCTOR, ALONE = "eager", "as it is", "inductor", "no passes"
@@ -38,30 +43,70 @@ CLOSE = 1.1
 CLOSE_TURNS = 21
 
 
-def remembered(library: str, key: str) -> str | None:
-    """The way that was chosen before."""
+@dataclass(frozen=True)
+class Choice:
+    """What an earlier process found to be the fastest."""
+
+    way: str
+    # The regions that keep their passes, each by the names of the nodes that it replaces; `None` where that was not noted.
+    kept: frozenset[tuple[str, ...]] | None = None
+
+    def text(self) -> str:
+        return json.dumps({"way": self.way, "kept": None if self.kept is None else sorted(self.kept)})
+
+    @classmethod
+    def read(cls, text: str) -> Choice | None:
+        """Whatever lies in the folder: what cannot be read was not noted."""
+        try:
+            noted = json.loads(text)
+            kept = noted["kept"]
+            choice = cls(str(noted["way"]), None if kept is None else frozenset(tuple(map(str, names)) for names in kept))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return None
+        return choice if choice.way in WAYS else None
+
+
+def remembered(library: str, key: str) -> Choice | None:
+    """What was chosen before."""
     try:
-        name = (Path(library) / CHOICES / key).read_text()
+        return Choice.read((Path(library) / CHOICES / key).read_text())
     except (OSError, UnicodeDecodeError):
         return None
-    return name if name in WAYS else None
 
 
-def remember(library: str, key: str, name: str) -> None:
+def remember(library: str, key: str, choice: Choice) -> None:
     folder = Path(library) / CHOICES
     # A library that cannot be written to is asked again next time.
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         draft = folder / f".{key}.{os.getpid()}"
-        draft.write_text(name)
+        draft.write_text(choice.text())
         draft.replace(folder / key)
 
 
-def key_of(code: str, inputs: list[Any], device: torch.device, passes: list[str], recorded: bool) -> str:
+def key_of(code: str, inputs: list[Any], device: torch.device, passes: Any, recorded: bool) -> str:
     kinds = [(tuple(map(str, v.shape)), str(v.dtype)) if isinstance(v, torch.Tensor) else str(v) for v in inputs]
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else f"cpu {torch.get_num_threads()}"
-    facts = (code, kinds, name, torch.__version__, sorted(passes), recorded)
+    facts = (code, kinds, name, torch.__version__, passes, recorded)
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
+
+
+def early_key(graph: torch.fx.Graph, inputs: list[Any], device: torch.device, dropped: list[str], options: Options) -> str:
+    """What the choice can depend on, as far as it is known without a match."""
+    library = (digest(options.library), options.trust, options.measure, dropped)
+    return key_of(str(graph), inputs, device, library, options.cuda_graphs)
+
+
+def digest(library: str) -> str:
+    """Of all entries of a library, and of what is known of each: which passes fit, and which of them may be used."""
+    found = hashlib.sha256()
+    # A library that is not there has no entries.
+    with contextlib.suppress(OSError):
+        for folder in sorted(name for name in os.listdir(library) if not name.startswith(".")):
+            with contextlib.suppress(OSError):
+                known = (Path(library) / folder / "entry.json").read_bytes()
+                found.update(os.fsencode(folder) + b"\0" + hashlib.sha256(known).digest())
+    return found.hexdigest()
 
 
 @contextlib.contextmanager

@@ -33,9 +33,10 @@ def rewrite(
     answer: dict[str, Any],
     options: Options,
     device: torch.device,
+    kept: frozenset[tuple[str, ...]] | None = None,
 ) -> Rewritten:
-    """Follows the matcher's answer."""
-    builder = Builder(graph_module, text, answer, options, device)
+    """Follows the matcher's answer; with `kept`, only in the regions that are named by their nodes."""
+    builder = Builder(graph_module, text, answer, options, device, kept)
     for place in answer["order"]:
         builder.add(place)
     return builder.finish()
@@ -70,9 +71,10 @@ class Builder:
         answer: dict[str, Any],
         options: Options,
         device: torch.device,
+        kept: frozenset[tuple[str, ...]] | None,
     ) -> None:
         self.graph_module, self.text, self.answer = graph_module, text, answer
-        self.options, self.device = options, device
+        self.options, self.device, self.kept = options, device, kept
         self.graph = torch.fx.Graph()
         # Where the values of dynamo's nodes are.
         self.values: dict[torch.fx.Node, Any] = {}
@@ -115,8 +117,9 @@ class Builder:
         self.covered |= removed
         # In the program's order.
         body = [node for node in self.graph_module.graph.nodes if node in removed]
-        if not self.autocast.is_one(body):
-            # No call could stand for operations of which some are under autocast and some are not.
+        is_left = self.kept is not None and tuple(found["removed"]) not in self.kept
+        # No call could stand for operations of which some are under autocast and some are not.
+        if is_left or not self.autocast.is_one(body):
             for node in body:
                 self.copy(node)
             return
