@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import copy
 import gc
 import importlib.metadata
 import json
@@ -40,8 +41,9 @@ WAYS = (
     "passnet-cudagraph", "passnet-inductor", "passnet-inductor-reduce-overhead",
     "passnet-fastest",
 )  # fmt: skip
-# Calls before anything is timed, after the first, which compiles.
+# Calls before anything is timed, after the first, which compiles. In the first of them, recordings are made.
 WARM_UP = 5
+RECORDED = 2
 # Times a call's result may be as far from float64's as eager's is.
 AS_NEAR = 2.0
 
@@ -57,7 +59,9 @@ class Timed:
     least: float | None = None
     # Of the processor, all threads together, the median: where the model computes there, and others use it, too.
     processor_ms: float | None = None
+    # Of the first call, which compiles, and of all calls until nothing is compiled or recorded any more.
     compile_seconds: float | None = None
+    ready_seconds: float | None = None
     # The most memory of the device in a call, in MiB: the weights, and what the allocator took for this way alone.
     memory: float | None = None
     # Distance from the float64 result, relative to its size; eager's beside it.
@@ -67,8 +71,9 @@ class Timed:
     # What the backend did.
     replaced: int | None = None
     operations: int | None = None
-    # How its graphs run, where it chose.
+    # How its graphs run, where it chose, and whether that was known before.
     chosen: list[str] | None = None
+    known: bool | None = None
 
 
 @dataclass
@@ -154,6 +159,17 @@ def fresh_cache() -> Iterator[None]:
         yield
 
 
+def compile_something(device: torch.device) -> None:
+    """What the first compilation of a process loads is no way's own: none of them is to pay for it."""
+    with fresh_cache():
+        for mode in ("default", "reduce-overhead") if device.type == "cuda" else ("default",):
+            forward = torch.compile(lambda x, y: torch.softmax(x @ y, -1) * 2, backend="inductor", mode=mode)
+            for _ in range(1 + RECORDED):
+                forward(*[torch.randn(32, 32, device=device) for _ in range(2)])
+    synchronize(device)
+    torch._dynamo.reset()
+
+
 def synchronize(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize(device)
@@ -221,10 +237,12 @@ def measure(
     reporting.clear()
     module, call = prepared(build(spec), batch, device, dtype)
     dtype_name = str(dtype).removeprefix("torch.")
-    result = Result(spec, batch, device_name(device), dtype_name, torch.__version__, identity(device))
+    result = Result(spec, batch, device_name(device), dtype_name, torch.__version__, {})
     runs: dict[str, Callable[[], Any]] = {}
     outputs: dict[str, list[torch.Tensor]] = {}
     weights = torch.cuda.memory_allocated(device) if device.type == "cuda" else 0
+    if cold:
+        compile_something(device)
     for way in ways:
         timed = Timed(way)
         result.ways.append(timed)
@@ -239,7 +257,11 @@ def measure(
                 run()
                 synchronize(device)
                 timed.compile_seconds = round(time.perf_counter() - started, 3)
-            for _ in range(WARM_UP):
+                for _ in range(RECORDED):
+                    run()
+                synchronize(device)
+                timed.ready_seconds = round(time.perf_counter() - started, 3)
+            for _ in range(WARM_UP - RECORDED):
                 run()
             found, most = most_taken(device, run)
             outputs[way] = [value.clone() for value in tensors(found)]
@@ -251,15 +273,17 @@ def measure(
                 timed.operations = sum(graph["operations"] for graph in graphs)
                 timed.replaced = sum(graph["replaced"] for graph in graphs)
                 timed.chosen = [graph["way"] for graph in graphs]
+                timed.known = not any(graph["ways_us"] for graph in graphs)
             runs[way] = run
         except TooLate:
             timed.error = "not ready in time"
         except Exception as error:  # noqa: BLE001 - what one way cannot do is its result
             lines = str(error).strip().splitlines() or [""]
             timed.error = f"{type(error).__name__}: {lines[0]}"
+    judge(result, outputs, module, call)
+    result.identity = identity(device)
     wait()
     race(runs, result, device, seconds)
-    judge(result, outputs, module, call)
     return result
 
 
@@ -295,12 +319,13 @@ def judge(result: Result, outputs: dict[str, list[torch.Tensor]], module: torch.
 
     def widened(*args: Any, **kwargs: Any) -> Any:
         wide = lambda v: v.double() if isinstance(v, torch.Tensor) and v.is_floating_point() else v  # noqa: E731
-        return module(*map(wide, args), **{name: wide(value) for name, value in kwargs.items()})
+        return exact(*map(wide, args), **{name: wide(value) for name, value in kwargs.items()})
 
     if "eager" not in outputs:
         return
     try:
-        module.double()
+        # The ways read the module's own weights.
+        exact = copy.deepcopy(module).double()
         truth = tensors(call(widened))
     except Exception:  # noqa: BLE001 - what does not run in float64 is held against eager itself
         truth = outputs["eager"]
@@ -314,6 +339,11 @@ def judge(result: Result, outputs: dict[str, list[torch.Tensor]], module: torch.
             judged = yardstick.judge(truth, outputs["eager"], outputs[timed.way], BASELINE)
             is_right = judged is not None and judged.is_right
             timed.right = timed.distance <= max(AS_NEAR * own, least) or is_right
+    if truth and truth[0].is_cuda:
+        # The model in float64 is large, and other processes may want the memory.
+        exact = truth = None
+        gc.collect()
+        torch.cuda.empty_cache()
 
 
 def wait_for_turn() -> None:
@@ -392,8 +422,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--cold", action="store_true", help="compile every way with empty caches of TorchInductor's")
     parser.add_argument("--begin-within", type=float, default=math.inf, help="begin to compile no way after so many seconds")
     parser.add_argument("--ready-within", type=float, default=math.inf, help="give up a way that still compiles after so many")
+    parser.add_argument("--since", type=float, default=time.monotonic(), help="the monotonic clock where both begin to count")
     given = parser.parse_args(arguments)
-    begin_until, ready_until = time.monotonic() + given.begin_within, time.monotonic() + given.ready_within
+    begin_until, ready_until = given.since + given.begin_within, given.since + given.ready_within
     device = torch.device(given.device)
     wait = wait_for_turn if given.wait else lambda: None
     usual = WAYS if device.type == "cuda" else tuple(w for w in WAYS if "cudagraph" not in w and "overhead" not in w)
