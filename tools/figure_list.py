@@ -273,18 +273,48 @@ def ratios(rows: list[tuple[dict, dict, list[str]]], against: str, batch: int | 
     ]
 
 
+# What `fastest` costs, as parts of what another way costs; tables without it have no such column.
+COSTS = (
+    ("compiling / Inductor", "compile_seconds", "inductor"),
+    ("compiling / reduce-overhead", "compile_seconds", "inductor-reduce-overhead"),
+    ("memory / eager", "memory", "eager"),
+)
+OPTIONAL = ("passes in a CUDA graph",)
+
+
+def share(times: dict, what: str, against: str) -> float | None:
+    """What `fastest` costs of what another way costs. A way that was chosen in the same process compiled others, too."""
+    ours, theirs = times.get("passnet-fastest", {}), times.get(against, {})
+    if what == "compile_seconds" and not ours.get("known"):
+        return None
+    return ours[what] / theirs[what] if ours.get("ms") and theirs.get("ms") and ours.get(what) and theirs.get(what) else None
+
+
 def models_on_gpu(place: Place) -> dict:
     """A table of `tools/model_table.py`."""
     ways = ("eager", "eager-cudagraph", "inductor", "inductor-reduce-overhead", "passnet-cudagraph", "passnet-fastest")
     found = model_rows(place.files[0], ways)
     rows = [row for _, _, row in found]
+    columns = ["model", "batch", "eager", "in a CUDA graph", "Inductor", "reduce-overhead", "passes in a CUDA graph", "fastest", "chosen", "right"]
+    costs = [(title, what, against) for title, what, against in COSTS if any(share(times, what, against) for _, times, _ in found)]
+    for (_, times, _), row in zip(found, rows):
+        row += [f"{value:.2f}" if (value := share(times, what, against)) else "-" for _, what, against in costs]
     means = {}
     for batch in (1, 16):
         values = ratios(found, "inductor-reduce-overhead", batch)
         means[batch] = f"{mean(values):.2f}" if values else "-"
         if values:
-            rows.append([f"**mean of {len(values)}**", str(batch), *["-"] * 5, f"**{means[batch]}x** reduce-overhead", "-", "-"])
-    columns = ["model", "batch", "eager", "in a CUDA graph", "Inductor", "reduce-overhead", "passes in a CUDA graph", "fastest", "chosen", "right"]
+            row = [f"**mean of {len(values)}**", str(batch), *["-"] * 5, f"**{means[batch]}x** reduce-overhead", "-", "-"]
+            for _, what, against in costs:
+                shares = [value for line, times, _ in found if line["batch"] == batch and (value := share(times, what, against))]
+                row.append(f"**{mean(shares):.2f}** of {len(shares)}" if shares else "-")
+            rows.append(row)
+    columns += [title for title, _, _ in costs]
+    # A way that no model has is no column.
+    empty = [at for at, title in enumerate(columns) if title in OPTIONAL and all(row[at] == "-" for row in rows)]
+    for cells in (columns, *rows):
+        for at in reversed(empty):
+            del cells[at]
     return measured(models_identity(place.files[0], found[0][0]), table(columns, rows), one=means[1], sixteen=means[16])
 
 

@@ -106,6 +106,21 @@ class Figures(unittest.TestCase):
         with self.assertRaises(Unmeasured):
             models_on_gpu(self.models())
 
+    def test_what_fastest_costs_stands_beside_its_times(self) -> None:
+        ways = {"eager": 4.0, "inductor": 3.0, "inductor_reduce_overhead": 2.0, "passnet_fastest": 1.0}
+        lines = [self.model("one", **ways), self.model("two", **ways)]
+        for line, (seconds, memory, known) in zip(lines, ((5.0, 120.0, True), (40.0, 90.0, False))):
+            for timed in line["ways"]:
+                is_ours = timed["way"] == "passnet-fastest"
+                timed |= {"compile_seconds": seconds if is_ours else 10.0, "memory": memory if is_ours else 100.0}
+                timed["known"] = known if is_ours else None
+        table = models_on_gpu(self.models(*lines))["tables"][0]
+        self.assertNotIn("passes in a CUDA graph", table["columns"])
+        costs = ["compiling / Inductor", "compiling / reduce-overhead", "memory / eager"]
+        self.assertEqual(table["columns"][-3:], costs)
+        self.assertEqual([row[-3:] for row in table["rows"][:2]], [["0.50", "0.50", "1.20"], ["-", "-", "0.90"]])
+        self.assertEqual(table["rows"][2][-3:], ["**0.50** of 1", "**0.50** of 1", "**1.04** of 2"])
+
     def test_the_page_says_how_each_figure_is_made(self) -> None:
         folder = self.copy()
         self.call(folder)
