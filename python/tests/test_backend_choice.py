@@ -113,12 +113,12 @@ class ChoiceTest(BackendCase):
                 self.forgotten()
                 for noted in (self.library.folder / fastest.CHOICES).glob("*"):
                     noted.unlink()
-                races = self.race_won_by(winner)
+                races, freeze = self.race_won_by(winner), winner == fastest.FROZEN
                 model = Model()
-                self.check(model, self.compiled(model, rest="fastest"))
+                self.check(model, self.compiled(model, rest="fastest", freeze=freeze))
                 self.forgotten()
                 asked, made = self.questions(), self.calls_of_inductor()
-                self.check(model, self.compiled(model, rest="fastest"))
+                self.check(model, self.compiled(model, rest="fastest", freeze=freeze))
                 self.assertEqual(living_graph().way, winner)
                 self.assertNotIn("match", asked)
                 self.assertEqual((len(races), len(made)), (1, winner == fastest.ALONE))

@@ -3,10 +3,12 @@
     eager                      the model as it is
     eager-cudagraph            its launches recorded and replayed
     inductor[-MODE]            TorchInductor
+    inductor-freezing          TorchInductor with the weights as constants
     passnet                    this backend; the rest is eager PyTorch
     passnet-cudagraph          the same, recorded
     passnet-inductor[-MODE]    this backend; the rest goes through TorchInductor
     passnet-fastest            this backend, in the way that was fastest at the first call; recorded on a GPU
+    passnet-fastest-freezing   the same, where the weights may be constants
 """
 
 from __future__ import annotations
@@ -32,20 +34,18 @@ import torch
 from passnet.backend import passnet_backend, report, reporting
 from passnet.backend.models import build, prepared, tensors
 from passnet.backend.server import server
-from passnet.backend.verification import BASELINE
+from passnet.backend.verification import BASELINE, distance, is_as_near
 from passnet.worker.compilers import Captured
 from passnet.parity import yardstick
 
 WAYS = (
     "eager", "eager-cudagraph", "inductor", "inductor-reduce-overhead", "inductor-max-autotune", "passnet",
     "passnet-cudagraph", "passnet-inductor", "passnet-inductor-reduce-overhead",
-    "passnet-fastest",
+    "passnet-fastest", "inductor-freezing", "passnet-fastest-freezing",
 )  # fmt: skip
 # Calls before anything is timed, after the first, which compiles. In the first of them, recordings are made.
 WARM_UP = 5
 RECORDED = 2
-# Times a call's result may be as far from float64's as eager's is.
-AS_NEAR = 2.0
 
 
 @dataclass
@@ -94,6 +94,8 @@ def made(way: str, module: torch.nn.Module, call: Callable[[Any], Any], options:
         return lambda: call(module)
     if way == "eager-cudagraph":
         return recorded(module, call)
+    if way == "inductor-freezing":
+        return frozen(module, call)
     if way.startswith("inductor"):
         mode = way.removeprefix("inductor").removeprefix("-") or "default"
         compiled = torch.compile(module, backend="inductor", mode=mode)
@@ -102,11 +104,27 @@ def made(way: str, module: torch.nn.Module, call: Callable[[Any], Any], options:
     rest = way.removeprefix("passnet").removeprefix("-")
     if rest == "cudagraph":
         given["cuda_graphs"] = True
-    elif rest == "fastest":
-        given.update(rest="fastest", cuda_graphs=torch.cuda.is_available())
+    elif rest.startswith("fastest"):
+        given.update(rest="fastest", cuda_graphs=torch.cuda.is_available(), freeze=rest.endswith("freezing"))
     elif rest:
         given.update(rest="inductor", inductor_mode=rest.removeprefix("inductor").removeprefix("-") or "default")
     compiled = torch.compile(module, backend=passnet_backend, options=given)
+    return lambda: call(compiled)
+
+
+def frozen(module: torch.nn.Module, call: Callable[[Any], Any]) -> Callable[[], Any]:
+    """TorchInductor with freezing; dynamo looks at the setting as well, when it compiles."""
+    from torch._inductor import config
+
+    compiled = torch.compile(module, backend="inductor")
+
+    def run() -> Any:
+        with config.patch(freezing=True):
+            return call(compiled)
+
+    with config.patch(freezing=True):
+        call(compiled)
+    # What is compiled stays so, and the setting costs no call anything.
     return lambda: call(compiled)
 
 
@@ -194,21 +212,6 @@ def most_taken(device: torch.device, run: Callable[[], Any]) -> tuple[Any, int]:
     result = run()
     synchronize(device)
     return result, torch.cuda.max_memory_reserved(device) if device.type == "cuda" else 0
-
-
-def distance(truth: list[torch.Tensor], found: list[torch.Tensor]) -> float:
-    """How far outputs are from the float64 result, relative to its size: the worst output."""
-    if len(truth) != len(found) or any(one.shape != two.shape for one, two in zip(truth, found)):
-        return math.inf
-    worst = 0.0
-    for exact, value in zip(truth, found):
-        if not exact.is_floating_point():
-            worst = worst if torch.equal(exact, value) else math.inf
-            continue
-        size = float(exact.double().norm()) or 1.0
-        off = float((exact.double() - value.double()).norm()) / size
-        worst = max(worst, off if math.isfinite(off) else math.inf)
-    return worst
 
 
 def interval(times: list[float]) -> tuple[float, float]:
@@ -329,16 +332,12 @@ def judge(result: Result, outputs: dict[str, list[torch.Tensor]], module: torch.
         truth = tensors(call(widened))
     except Exception:  # noqa: BLE001 - what does not run in float64 is held against eager itself
         truth = outputs["eager"]
-    own = distance(truth, outputs["eager"])
     for timed in result.ways:
         if timed.way in outputs:
             timed.distance = distance(truth, outputs[timed.way])
-            dtypes = [value.dtype for value in outputs["eager"] if value.is_floating_point()]
-            limits = [yardstick.tolerance(dtype, BASELINE) for dtype in dtypes]
-            least = max((limit[0] for limit in limits if limit), default=0.0)
             judged = yardstick.judge(truth, outputs["eager"], outputs[timed.way], BASELINE)
             is_right = judged is not None and judged.is_right
-            timed.right = timed.distance <= max(AS_NEAR * own, least) or is_right
+            timed.right = is_as_near(truth, outputs["eager"], outputs[timed.way]) or is_right
     if truth and truth[0].is_cuda:
         # The model in float64 is large, and other processes may want the memory.
         exact = truth = None

@@ -21,6 +21,7 @@ from passnet.worker.plans import LaunchError
 from . import fastest, inductor
 from .cuda_graph import Lane, Recorder
 from .fastest import Choice
+from .frozen import Frozen
 from .options import Options
 from .rewriting import Rewritten, without
 from .server import BackendError, server
@@ -74,6 +75,10 @@ class CompiledGraph:
         # An operator of TorchInductor's runs with autocast switched off.
         self.under_autocast = any(site.under_autocast for site in self.sites)
         self.times: dict[str, float] = {}
+        # The graph with its weights as constants, where that is its way.
+        self.frozen: Frozen | None = None
+        # What it goes instead where they change too often.
+        self.if_thawed: Callable[[], tuple[str, Callable[..., Any]]] | None = None
         # What the first call, in which the regions are timed, leaves to do: nothing in a graph for several sizes, whose regions are
         # timed whenever a new one comes.
         self.unsettled: Unsettled | None = None
@@ -82,21 +87,23 @@ class CompiledGraph:
         elif not is_symbolic(examples):
             self.unsettled = Unsettled(rewritten, examples, torch._guards.TracingContext.try_get(), sorted(DROPPED.reasons))
             if choice is not None:
-                self.settle_at_once(choice.way)
+                self.way = choice.way
+                self.settle_at_once()
             elif options.rest != "eager":
                 self.way = self.known_way(code, examples)
                 if self.way in fastest.WITHOUT_PASSES:
-                    self.settle_at_once(self.way)
+                    self.settle_at_once()
         if answer["graph"] is not None:
             weakref.finalize(self, drop_graph, server(), answer["graph"])
 
     def known_way(self, code: str, examples: list[Any]) -> str | None:
         """The way that is wanted, or that was the fastest in an earlier process."""
         if self.options.rest == "inductor":
-            return fastest.INDUCTOR
+            is_frozen = self.options.freeze and not self.writes_inputs and not self.under_autocast
+            return fastest.FROZEN_INDUCTOR if is_frozen else fastest.INDUCTOR
         if self.writes_inputs:
             return fastest.EAGER
-        passes = sorted(site.name for site in self.sites)
+        passes = [*sorted(site.name for site in self.sites), *([fastest.FROZEN] if self.options.freeze else [])]
         self.key = fastest.key_of(code, examples, self.device, passes, self.recorder is not None)
         known = fastest.remembered(self.options.library, self.key)
         if known is None:
@@ -125,9 +132,12 @@ class CompiledGraph:
         else:
             self.go(fastest.INDUCTOR, self.through_inductor(fastest.INDUCTOR, rewritten, examples))
 
-    def settle_at_once(self, way: str) -> None:
+    def settle_at_once(self) -> None:
         """Nothing has to be timed, no region is to be given back: the way is known, and where it has passes, which ones."""
-        known = self.unsettled
+        known, way = self.unsettled, self.way
+        if way == fastest.FROZEN:
+            # Weights are known in the first call.
+            return
         if way in (fastest.INDUCTOR, fastest.ALONE):
             call = self.through_inductor(way, known.rewritten, known.examples)
         else:
@@ -147,7 +157,48 @@ class CompiledGraph:
         with contextlib.nullcontext() if is_inside else torch._guards.tracing(known):
             return inductor.compiled(self.original, rewritten, examples, self.options.inductor_mode)
 
+    def frozen_way(self, way: str, rewritten: Rewritten, examples: list[Any], inputs: tuple[Any, ...]) -> Frozen:
+        if way == fastest.FROZEN:
+            rewritten = Rewritten(self.original.graph, [], [])
+        self.if_thawed = functools.partial(self.unfrozen, way, rewritten, examples)
+        return Frozen(self.original, inductor.lowered(self.original, rewritten), inputs, examples)
+
+    def frozen_or(self, way: str, rewritten: Rewritten, inputs: tuple[Any, ...]) -> tuple[str, Callable[..., Any]]:
+        """A way with the weights as constants, or the same without where that cannot be."""
+        examples = self.unsettled.examples
+        try:
+            return way, self.frozen_way(way, rewritten, examples, inputs)
+        except Exception as error:  # noqa: BLE001 - a way that cannot be gone is not gone
+            self.answer["notes"].append(f"{way}: {first_line(error)}")
+            return self.unfrozen(way, rewritten, examples)
+
+    def unfrozen(self, way: str, rewritten: Rewritten, examples: list[Any]) -> tuple[str, Callable[..., Any]]:
+        other = fastest.ALONE if way == fastest.FROZEN else fastest.INDUCTOR
+        return other, self.through_inductor(other, rewritten, examples)
+
+    def thawed(self, inputs: tuple[Any, ...]) -> Any:
+        """A call whose weights are not those that were frozen."""
+        with self.lock:
+            if self.frozen is not None and not self.frozen.holds(inputs) and self.frozen.is_to_be_renewed(inputs):
+                self.renew(inputs)
+        return self.replayed(*inputs)
+
+    def renew(self, inputs: tuple[Any, ...]) -> None:
+        """Weights that have changed are frozen anew, or left as what they are."""
+        with fastest.same_draws(self.device):
+            try:
+                self.frozen.renew(inputs)
+                self.answer["notes"].append(f"{self.way}: weights have changed and were frozen anew")
+            except Exception as error:  # noqa: BLE001 - a way that cannot be gone is not gone
+                self.answer["notes"].append(f"{self.way}: given up: {first_line(error)}")
+                self.go(*self.if_thawed())
+        if self.recorder is not None:
+            self.recorder.forget()
+
     def go(self, way: str, call: Callable[..., Any]) -> None:
+        self.frozen = call if isinstance(call, Frozen) else None
+        if self.frozen is None:
+            self.if_thawed = None
         self.way, self.fast = way, call
         if way in fastest.WITHOUT_PASSES:
             # There is no pass to check.
@@ -159,8 +210,10 @@ class CompiledGraph:
             if self.unsettled is None:
                 return
             idle = [site for site in self.sites if site.state != "used"]
-            rewritten = without(self.unsettled.rewritten, idle)
-            self.bind(rewritten)
+            rewritten = self.unsettled.rewritten
+            if idle:
+                rewritten = without(rewritten, idle)
+                self.bind(rewritten)
             best, call, examples = self.way, self.replayed, self.unsettled.examples
             if best is None:
                 best, call = self.raced(rewritten, examples, inputs)
@@ -169,6 +222,8 @@ class CompiledGraph:
                 gc.collect()
             elif best == fastest.INDUCTOR:
                 call = self.through_inductor(best, rewritten, examples)
+            elif best in (fastest.FROZEN, fastest.FROZEN_INDUCTOR):
+                best, call = self.frozen_or(best, rewritten, inputs)
             elif self.is_slower_as_a_whole(rewritten, inputs):
                 best, call = fastest.PLAIN, self.original.forward
             if self.options.rest == "fastest" and not self.writes_inputs:
@@ -191,8 +246,12 @@ class CompiledGraph:
                 call(*inputs)
                 calls[way] = call
             except Exception as error:  # noqa: BLE001 - a way that cannot be gone is not gone
-                lines = str(error).strip().splitlines() or [""]
-                self.answer["notes"].append(f"{way}: {type(error).__name__}: {lines[0]}")
+                self.answer["notes"].append(f"{way}: {first_line(error)}")
+        if self.options.freeze and not self.under_autocast:
+            try:
+                calls[fastest.FROZEN] = self.frozen_way(fastest.FROZEN, rewritten, examples, inputs)
+            except Exception as error:  # noqa: BLE001 - a way that cannot be gone is not gone
+                self.answer["notes"].append(f"{fastest.FROZEN}: {first_line(error)}")
         lane = Lane(self.device)
         recorders = {way: Recorder(self.original.graph, self.device, lane) for way in calls} if self.recorder else {}
 
@@ -256,7 +315,7 @@ class CompiledGraph:
         """A site has another function: what was recorded with the old one is not replayed any more."""
         if self.recorder is not None:
             self.recorder.forget()
-        if self.way == fastest.INDUCTOR and any(site.name in DROPPED.reasons for site in self.sites):
+        if self.way in (fastest.INDUCTOR, fastest.FROZEN_INDUCTOR) and any(site.name in DROPPED.reasons for site in self.sites):
             # Recordings of TorchInductor's are not ours to clear.
             self.go(fastest.EAGER, self.replayed)
 
@@ -273,6 +332,8 @@ class CompiledGraph:
                 result = self.replayed(*inputs)
                 self.settle(inputs)
                 return result
+            if self.frozen is not None and not self.frozen.holds(inputs):
+                return self.thawed(inputs)
             if self.recorder is not None and number > 0:
                 return self.recorder(self.fast, inputs)
             return self.fast(*inputs)
@@ -328,6 +389,11 @@ def overlap(inputs: tuple[Any, ...]) -> bool:
                 return True
             seen.add(address)
     return False
+
+
+def first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0]}"
 
 
 def warn_once(text: str, told: set[str]) -> None:

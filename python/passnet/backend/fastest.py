@@ -4,6 +4,7 @@
     as it is       eager PyTorch alone: a pass that is faster than its region by itself can still slow down what is around it
     inductor       passes, and TorchInductor for the rest
     no passes      TorchInductor alone: where its own fusions are better than the passes
+    frozen         the same, with the weights as constants; where `freeze` allows it
 
 What was chosen is noted below the library, twice. By graph, kinds of inputs, device and the whole library, with the regions
 that keep their passes: the next process finds that before it asks for a match, and goes that way at once. And by the passes that
@@ -30,7 +31,10 @@ from .timing import alone, synchronize
 
 EAGER, PLAIN, INDUCTOR, ALONE = "eager", "as it is", "inductor", "no passes"
 WAYS = (EAGER, PLAIN, INDUCTOR, ALONE)
-WITHOUT_PASSES = (PLAIN, ALONE)
+FROZEN = "frozen"
+# With rest="inductor" and `freeze`.
+FROZEN_INDUCTOR = "frozen inductor"
+WITHOUT_PASSES = (PLAIN, ALONE, FROZEN)
 # Below the library's folder: one file for each choice, with its name in it.
 CHOICES = ".choices"
 # How long ways are timed, all together, and in how many turns at least.
@@ -63,7 +67,7 @@ class Choice:
             choice = cls(str(noted["way"]), None if kept is None else frozenset(tuple(map(str, names)) for names in kept))
         except (ValueError, TypeError, KeyError, RecursionError):
             return None
-        return choice if choice.way in WAYS else None
+        return choice if choice.way in (*WAYS, FROZEN) else None
 
 
 def remembered(library: str, key: str) -> Choice | None:
@@ -93,7 +97,7 @@ def key_of(code: str, inputs: list[Any], device: torch.device, passes: Any, reco
 
 def early_key(graph: torch.fx.Graph, inputs: list[Any], device: torch.device, dropped: list[str], options: Options) -> str:
     """What the choice can depend on, as far as it is known without a match."""
-    library = (digest(options.library), options.trust, options.measure, dropped)
+    library = (digest(options.library), options.trust, options.measure, options.freeze, dropped)
     return key_of(str(graph), inputs, device, library, options.cuda_graphs)
 
 

@@ -102,6 +102,11 @@ def compiled(
     from torch._inductor import list_mode_options
     from torch._inductor.compile_fx import compile_fx
 
+    return compile_fx(lowered(original, rewritten), inputs, config_patches=list_mode_options(mode) or None)
+
+
+def lowered(original: torch.fx.GraphModule, rewritten: Rewritten) -> torch.fx.GraphModule:
+    """The rewritten graph with operators for its sites."""
     sites = dict(zip(map(id, rewritten.stand_ins), rewritten.sites))
     graph = torch.fx.Graph()
     values: dict[torch.fx.Node, Any] = {}
@@ -117,5 +122,4 @@ def compiled(
         call = graph.call_function(made.target, (tensors, numbers))
         is_single = not site.gives_tuple and len(site.outputs) == 1
         values[node] = graph.call_function(operator.getitem, (call, 0)) if is_single else call
-    module = torch.fx.GraphModule(original, graph)
-    return compile_fx(module, inputs, config_patches=list_mode_options(mode) or None)
+    return torch.fx.GraphModule(original, graph)

@@ -29,6 +29,8 @@ class Options:
     rest: str = "eager"
     # The mode of TorchInductor, with rest="inductor".
     inductor_mode: str = "default"
+    # Whether TorchInductor may take the weights for constants, as long as they are not updated.
+    freeze: bool = False
     # Whether a region keeps its pass only where the pass is faster than eager on the first call's inputs.
     measure: bool = True
     # Whether whole graphs are recorded, by shape, and replayed (CUDA).
@@ -51,6 +53,10 @@ class Options:
             raise OptionError(f"passnet: plans={self.plans!r} is no number of plans")
         if not isinstance(self.solve_seconds, (int, float)) or not self.solve_seconds > 0:
             raise OptionError(f"passnet: solve_seconds={self.solve_seconds!r} is no time")
+        if self.freeze and self.rest == "eager":
+            raise OptionError("passnet: freeze=True is for rest='inductor' and rest='fastest'")
+        if self.freeze and self.inductor_mode != "default":
+            raise OptionError("passnet: freeze=True goes with no inductor_mode of its own")
         if not self.library:
             object.__setattr__(self, "library", default_library())
 
