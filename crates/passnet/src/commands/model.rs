@@ -21,6 +21,7 @@ const BACKEND: &[(&str, &str)] = &python_files![
     "passnet/backend/cuda_graph.py",
     "passnet/backend/explain.py",
     "passnet/backend/fastest.py",
+    "passnet/backend/frozen.py",
     "passnet/backend/graph_text.py",
     "passnet/backend/inductor.py",
     "passnet/backend/models.py",
