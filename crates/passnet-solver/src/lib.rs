@@ -32,6 +32,7 @@ pub mod explain;
 mod expression;
 pub mod graph_family;
 mod graph_race;
+mod measuring;
 mod options;
 mod passthrough;
 mod piece_race;

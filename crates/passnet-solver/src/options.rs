@@ -1,5 +1,7 @@
 //! How tasks are solved.
 
+use std::path::PathBuf;
+
 /// What the solver may do and how long.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SolveOptions {
@@ -7,6 +9,11 @@ pub struct SolveOptions {
     pub tune: bool,
     /// Seconds of timing for one choice.
     pub seconds: f64,
+    /// Seconds after which no further choice of a task is measured, where there is a limit: what is not measured then has the usual
+    /// choice, and is still raced with the whole graphs.
+    pub tune_seconds: Option<f64>,
+    /// Where times of choices are kept: the same kernel in the same graph on the same device is measured once.
+    pub measurements: Option<PathBuf>,
     /// Passes of one task.
     pub most_passes: usize,
     /// Characters of all passes together, where there is a limit: a small model that learns from long answers learns to write
@@ -26,6 +33,8 @@ impl Default for SolveOptions {
         SolveOptions {
             tune: true,
             seconds: 0.04,
+            tune_seconds: None,
+            measurements: None,
             most_passes: 100,
             most_chars: None,
             most_operations: None,

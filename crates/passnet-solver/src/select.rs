@@ -108,10 +108,10 @@ impl Solver<'_> {
                 "not tried on the host: it looks up more than two elements for each result".into(),
             );
         }
-        let measured = match options.tune {
+        let measured = match options.tune && !self.measuring.is_over() {
             true => {
                 let choices = draft.choices(self.multiprocessors());
-                tune::tune(engine, family, (&group.piece, &draft), &choices, options.seconds)?
+                tune::tune(engine, family, (&group.piece, &draft), &choices, self.measuring)?
             }
             false => None,
         };

@@ -4,6 +4,7 @@ use crate::analysis::groups::groups;
 use crate::emit::{MANIFEST, SHARED, solution_files};
 use crate::explain::{self, Explanation, LeftNode, Rates};
 use crate::graph_family::{GraphFamily, TypedGraph, families};
+use crate::measuring::Measuring;
 use crate::portfolio::{Pass, Portfolio, outline};
 use crate::solver::{Solver, load};
 use crate::whole_graph::{GAINS, WholeGraphs};
@@ -94,7 +95,9 @@ fn attempt(
     let (mut typed, mut resized) = (Vec::new(), Vec::new());
     let mut hasher = blake3::Hasher::new();
     let place = engine.identity().digest();
-    hasher.update(format!("{RULES} {place} {options:?}").as_bytes());
+    // Where times are kept changes nothing.
+    let choices = SolveOptions { measurements: None, ..options.clone() };
+    hasher.update(format!("{RULES} {place} {choices:?}").as_bytes());
     for graph in &sample.graphs {
         let files = match sample.graph_files(graph) {
             Ok(files) => files,
@@ -124,11 +127,13 @@ fn attempt(
         families.iter_mut().for_each(GraphFamily::run_on_gpu);
     }
     let place = (engine, rates, sample, options);
-    let mut found = Found::of(place, &families);
+    let measuring = Measuring::new(engine, options);
+    let mut found = Found::of(place, &measuring, &families);
     // A library's product is hard to beat, so that kernels with one must be measured.
-    if options.tune && families.iter().any(GraphFamily::has_narrow_products) {
+    let can_measure = options.tune && !measuring.is_over();
+    if can_measure && families.iter().any(GraphFamily::has_narrow_products) {
         families.iter_mut().for_each(GraphFamily::try_products);
-        let with_products = Found::of(place, &families);
+        let with_products = Found::of(place, &measuring, &families);
         if with_products.worth() > found.worth() + GAINS.ln() {
             found = with_products;
         }
@@ -163,12 +168,17 @@ struct Found {
 type Place<'s> = (&'s dyn Engine, &'s Rates, &'s Sample, &'s SolveOptions);
 
 impl Found {
-    fn of((engine, rates, sample, options): Place<'_>, families: &[GraphFamily]) -> Found {
+    fn of(
+        (engine, rates, sample, options): Place<'_>,
+        measuring: &Measuring,
+        families: &[GraphFamily],
+    ) -> Found {
         let mut solver = Solver {
             engine,
             sample,
             rates,
             options,
+            measuring,
             portfolio: Portfolio::default(),
             passthroughs: BTreeMap::new(),
             smallest_tried: BTreeSet::new(),

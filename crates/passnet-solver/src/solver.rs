@@ -3,6 +3,7 @@
 use crate::emit::{PassText, solution_files};
 use crate::explain::Rates;
 use crate::graph_family::{GraphFamily, TypedGraph};
+use crate::measuring::Measuring;
 use crate::options::SolveOptions;
 use crate::portfolio::{Pass, Portfolio};
 use passnet_bench::candidate::Candidate;
@@ -17,6 +18,7 @@ pub(crate) struct Solver<'s> {
     pub(crate) sample: &'s Sample,
     pub(crate) rates: &'s Rates,
     pub(crate) options: &'s SolveOptions,
+    pub(crate) measuring: &'s Measuring,
     pub(crate) portfolio: Portfolio,
     /// The passthrough of each graph family, where it was looked for.
     pub(crate) passthroughs: BTreeMap<usize, Option<Pass>>,

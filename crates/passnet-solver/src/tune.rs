@@ -3,6 +3,7 @@
 use crate::analysis::Piece;
 use crate::emit::{Choice, Draft, solution_files};
 use crate::graph_family::GraphFamily;
+use crate::measuring::{Measuring, Times};
 use crate::piece_race;
 use passnet_bench::candidate::Candidate;
 use passnet_bench::evaluate::{EvaluateOptions, evaluate};
@@ -11,6 +12,7 @@ use passnet_bench::timing::TimingOptions;
 use passnet_bench::verdict::VerdictKind;
 use passnet_engine::Engine;
 use passnet_graph::GraphFiles;
+use std::collections::BTreeMap;
 
 /// Beyond this a piece is too slow to try more than the first choices.
 const LARGE: i64 = 1 << 22;
@@ -38,13 +40,13 @@ pub(crate) fn quick(seconds: f64) -> EvaluateOptions {
     EvaluateOptions { timing, draws: 0, thorough: false, ..EvaluateOptions::default() }
 }
 
-/// Tries choices for a draft. `Err` holds the reason why the piece is not right or does not run.
-pub fn tune(
+/// Tries choices for a draft, at least the first of them. `Err` holds the reason why the piece is not right or does not run.
+pub(crate) fn tune(
     engine: &dyn Engine,
     family: &GraphFamily,
     (piece, draft): (&Piece, &Draft<'_>),
     choices: &[Choice],
-    seconds: f64,
+    measuring: &Measuring,
 ) -> Result<Option<Measured>, String> {
     let mut graphs: Vec<GraphFiles> = Vec::new();
     let mut large = false;
@@ -56,23 +58,19 @@ pub fn tune(
     let mut best: Option<Measured> = None;
     let most = if large { FIRST_CHOICES } else { choices.len() };
     for &choice in choices.iter().take(most) {
+        if best.is_some() && measuring.is_over() {
+            break;
+        }
         let Ok(text) = draft.write(choice) else { continue };
-        let candidate = Candidate::from_files(solution_files(&[&text]), None, true)
-            .map_err(|verdict| verdict.to_string())?;
+        let passes = solution_files(&[&text]);
         let mut measured: Vec<Measured> = Vec::new();
         for files in &graphs {
-            let evaluation = evaluate(engine, files, Subject::Passes(&candidate), &quick(seconds));
-            match (evaluation.judged.verdict.kind, evaluation.judged.speedup) {
-                (VerdictKind::Correct, Some(speedup)) => measured.push(Measured {
-                    choice,
-                    speedup,
-                    eager_seconds: median(&evaluation.eager_ms) / 1e3,
-                    seconds: median(&evaluation.candidate_ms) / 1e3,
-                }),
-                (VerdictKind::Correct, None) => {}
-                // The piece alone cannot be drawn as the graph would: leave the judgement to the whole graph.
-                (VerdictKind::ReferenceFail, _) => return Ok(None),
-                _ => return Err(evaluation.judged.verdict.to_string()),
+            match measure(engine, files, &passes, measuring)? {
+                Found::Times(Times { speedup, eager_seconds, seconds }) => {
+                    measured.push(Measured { choice, speedup, eager_seconds, seconds });
+                }
+                Found::NoTimes => {}
+                Found::NoReference => return Ok(None),
             }
         }
         let Some(measured) = together(&measured) else { break };
@@ -81,6 +79,46 @@ pub fn tune(
         }
     }
     Ok(best)
+}
+
+/// What came of measuring a choice in one graph.
+enum Found {
+    Times(Times),
+    /// It is right and was not timed.
+    NoTimes,
+    /// The piece alone cannot be drawn as the graph would: the judgement is left to the whole graph.
+    NoReference,
+}
+
+/// Times passes on a piece, or finds what an earlier tuning saw.
+fn measure(
+    engine: &dyn Engine,
+    files: &GraphFiles,
+    passes: &BTreeMap<String, String>,
+    measuring: &Measuring,
+) -> Result<Found, String> {
+    let key = measuring.key(files, passes);
+    if let Some(times) = measuring.known(&key) {
+        return Ok(Found::Times(times));
+    }
+    let candidate =
+        Candidate::from_files(passes.clone(), None, true).map_err(|verdict| verdict.to_string())?;
+    let evaluation =
+        evaluate(engine, files, Subject::Passes(&candidate), &quick(measuring.seconds));
+    match (evaluation.judged.verdict.kind, evaluation.judged.speedup) {
+        (VerdictKind::Correct, Some(speedup)) => {
+            let times = Times {
+                speedup,
+                eager_seconds: median(&evaluation.eager_ms) / 1e3,
+                seconds: median(&evaluation.candidate_ms) / 1e3,
+            };
+            measuring.keep(&key, times);
+            Ok(Found::Times(times))
+        }
+        (VerdictKind::Correct, None) => Ok(Found::NoTimes),
+        (VerdictKind::ReferenceFail, _) => Ok(Found::NoReference),
+        _ => Err(evaluation.judged.verdict.to_string()),
+    }
 }
 
 fn median(times: &[f64]) -> f64 {

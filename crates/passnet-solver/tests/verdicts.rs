@@ -223,6 +223,45 @@ fn a_solved_task_is_found_again() {
 }
 
 #[test]
+fn without_time_for_tuning_passes_have_the_usual_choice() {
+    let body = ["tmp_0 = x.softmax(-1)", "tmp_1 = tmp_0 * 2.0", "return (tmp_1,)"];
+    let task = task(&["x float32 [64, 90]"], &body);
+    let options = SolveOptions { tune_seconds: Some(0.0), ..SolveOptions::default() };
+    let explanation = task.solve_with(&options).unwrap();
+    assert!(explanation.passes.iter().all(|pass| pass.measured_speedup.is_none()));
+    // The whole graph is raced all the same.
+    assert!(explanation.wins.is_some(), "{explanation:?}");
+    assert_all_right(&task, &common::written(&task.passes()));
+}
+
+#[test]
+fn what_was_measured_is_not_measured_again() {
+    let body = ["tmp_0 = x.softmax(-1)", "tmp_1 = tmp_0 * 2.0", "return (tmp_1,)"];
+    let kept = tempfile::tempdir().unwrap();
+    let times = kept.path().join("times");
+    let options = SolveOptions { measurements: Some(times.clone()), ..SolveOptions::default() };
+    let solve = || task(&["x float32 [64, 90]"], &body).solve_with(&options).unwrap();
+    solve();
+    let files = || std::fs::read_dir(&times).unwrap().map(|file| file.unwrap().path());
+    assert!(files().count() > 0);
+    for file in files() {
+        std::fs::write(file, r#"{"speedup": 64.0, "eager_seconds": 64.0, "seconds": 1.0}"#)
+            .unwrap();
+    }
+    let found = solve();
+    let is_planted = |speedup: Option<f64>| speedup.is_some_and(|speedup| speedup > 63.0);
+    assert!(is_planted(found.passes[0].measured_speedup), "{found:?}");
+    // Nor is anything believed that is no time.
+    for (file, text) in files()
+        .zip(["", "[", r#"{"speedup": -1, "eager_seconds": 1, "seconds": 1}"#].into_iter().cycle())
+    {
+        std::fs::write(file, text).unwrap();
+    }
+    let found = solve();
+    assert!(!is_planted(found.passes[0].measured_speedup), "{found:?}");
+}
+
+#[test]
 fn the_same_task_gives_the_same_passes() {
     let body = ["tmp_0 = x.softmax(-1)", "tmp_1 = tmp_0 * 2.0", "return (tmp_1,)"];
     let texts: Vec<String> = (0..2)

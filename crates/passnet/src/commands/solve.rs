@@ -8,6 +8,7 @@ use super::cluster::unit_worker::{BenchWorker, UnitWorker, solved_passes, task_o
 use super::cluster::{self, ClusterArgs, Found, Kind};
 use super::engine::EngineArgs;
 use super::shard::{self, Part};
+use crate::cache::cache_folder;
 use crate::error::{CommandError, Outcome};
 use crate::interrupt;
 use crate::output::{Output, warn};
@@ -68,6 +69,10 @@ pub struct SolveArgs {
     #[arg(long)]
     no_tune: bool,
 
+    /// Seconds of tuning for one task, about: what is not measured by then has the usual choice
+    #[arg(long, default_value_t = 60.0, value_name = "S", value_parser = seconds, conflicts_with = "no_tune")]
+    tune_seconds: f64,
+
     /// Do not evaluate the passes
     #[arg(long)]
     no_bench: bool,
@@ -103,6 +108,15 @@ pub struct SolveArgs {
     /// Seconds of timing for one graph in the evaluation, about
     #[arg(long, default_value_t = 0.4, value_name = "S")]
     seconds: f64,
+}
+
+/// A length of time from the command line.
+fn seconds(text: &str) -> Result<f64, String> {
+    let given: f64 = text.parse().map_err(|error| format!("{error}"))?;
+    match given.is_finite() && given >= 0.0 {
+        true => Ok(given),
+        false => Err("not a number of seconds".into()),
+    }
 }
 
 /// What became of one task.
@@ -296,6 +310,8 @@ impl SolveArgs {
     fn options(&self, target: Option<&Target>) -> SolveOptions {
         SolveOptions {
             tune: !self.no_tune,
+            tune_seconds: (!self.no_tune).then_some(self.tune_seconds),
+            measurements: Some(cache_folder().join("tuning")),
             for_gpu: self.for_gpu || target.is_some(),
             target: target.map(Target::text),
             ..SolveOptions::default()
@@ -321,9 +337,10 @@ impl SolveArgs {
     }
 
     /// What passes depend on and no event says.
-    fn choices(&self) -> [(&'static str, String); 3] {
+    fn choices(&self) -> [(&'static str, String); 4] {
         [
             ("tuning", (!self.no_tune).to_string()),
+            ("seconds of tuning", self.tune_seconds.to_string()),
             ("writing for a GPU", self.for_gpu.to_string()),
             ("evaluation", (!self.no_bench).to_string()),
         ]
