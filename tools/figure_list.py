@@ -249,6 +249,9 @@ def models_identity(path: Path, line: dict) -> dict:
     return {"device": line["device"], "build": "not recorded", "torch": line["torch"], "date": date}
 
 
+FASTEST, FREEZING = "passnet-fastest", "passnet-fastest-freezing"
+
+
 def model_rows(path: Path, ways: tuple[str, ...]) -> list[tuple[dict, dict, list[str]]]:
     """Each model's last line, its ways by name, and its row: the times, what `fastest` chose, whether all outputs are right."""
     lines = {(line["name"], line["batch"]): line for line in lines_of(path.read_text(encoding="utf-8"))}
@@ -257,19 +260,22 @@ def model_rows(path: Path, ways: tuple[str, ...]) -> list[tuple[dict, dict, list
         times = {timed["way"]: timed for timed in line["ways"]}
         cells = [f"{times[way]['ms']:.2f}" if times.get(way, {}).get("ms") else "-" for way in ways]
         right = all(timed["right"] for timed in line["ways"] if timed["ms"])
-        chosen = ", ".join(times.get("passnet-fastest", {}).get("chosen") or ["-"])
+        ours = [times[way] for way in (FASTEST, FREEZING) if times.get(way, {}).get("ms")]
+        chosen = "; ".join(", ".join(timed.get("chosen") or ["-"]) for timed in ours) or "-"
         rows.append((line, times, [name, str(batch), *cells, chosen, "yes" if right else "NO"]))
     if not rows:
         raise Unmeasured(f"{path} has no lines of tools/model_table.py")
     return rows
 
 
-def ratios(rows: list[tuple[dict, dict, list[str]]], against: str, batch: int | None = None, clock: str = "ms") -> list[float]:
+def ratios(
+    rows: list[tuple[dict, dict, list[str]]], against: str, batch: int | None = None, clock: str = "ms", ours: str = FASTEST
+) -> list[float]:
     """How much faster `fastest` is than another way, for the models that have both."""
     return [
-        times[against][clock] / times["passnet-fastest"][clock]
+        times[against][clock] / times[ours][clock]
         for line, times, _ in rows
-        if batch in (None, line["batch"]) and all(times.get(way, {}).get(clock) for way in (against, "passnet-fastest"))
+        if batch in (None, line["batch"]) and all(times.get(way, {}).get(clock) for way in (against, ours))
     ]
 
 
@@ -319,14 +325,19 @@ def models_on_gpu(place: Place) -> dict:
 
 
 def models_on_cpu(place: Place) -> dict:
-    """The same without a GPU."""
-    found = model_rows(place.files[0], ("eager", "inductor", "passnet", "passnet-fastest"))
+    """The same without a GPU; `fastest` also where the weights may be constants."""
+    others = ("eager", "inductor", "inductor-freezing")
+    found = model_rows(place.files[0], (*others, FASTEST, FREEZING))
     rows, values = [row for _, _, row in found], {"models": str(len(found))}
-    for clock, said in (("ms", ""), ("processor_ms", ", by the processor's time")):
-        eager, inductor = (f"{mean(ratios(found, way, clock=clock)):.2f}" for way in ("eager", "inductor"))
-        rows.append([f"**mean of {len(found)}**{said}", *["-"] * 4, f"**{eager}x** eager, **{inductor}x** Inductor", "-", "-"])
-        values |= {f"eager_{clock}": eager, f"inductor_{clock}": inductor}
-    columns = ["model", "batch", "eager", "Inductor", "passes", "fastest", "chosen", "right"]
+    for ours, name in ((FASTEST, "fastest"), (FREEZING, "fastest, freezing")):
+        for clock, said in (("ms", ""), ("processor_ms", ", by the processor's time")):
+            times = {way: faster for way in others if (faster := ratios(found, way, clock=clock, ours=ours))}
+            if not times:
+                continue
+            over = [f"**{mean(times[way]):.2f}x**" if way in times else "-" for way in others]
+            rows.append([f"**{name} over these**, {len(found)} models{said}", "-", *over, *["-"] * 4])
+            values |= {f"{ours}_{way}_{clock}": f"{mean(faster):.2f}" for way, faster in times.items()}
+    columns = ["model", "batch", "eager", "Inductor", "Inductor, freezing", "fastest", "fastest, freezing", "chosen", "right"]
     return measured(models_identity(place.files[0], found[0][0]), table(columns, rows), **values)
 
 
@@ -386,7 +397,7 @@ FIGURES = [
     Figure("solver-h200", "The solver", "The solver's passes against TorchInductor, 50 tasks cut from public models and drawn by the date, which nobody had looked at", "tools/draw_tasks.py (its help has all commands), then tools/gpu_table.py --classes RUN_OF_PASSES RUN_OF_INDUCTOR", solver_on_gpu, files=("RUN_OF_PASSES", "RUN_OF_INDUCTOR")),
     Figure("solver-cpu", "The solver", "The solver on the CPU, 60 tasks of the benchmark set drawn at random by the date", "passnet solve TASKS --graphs 2 --quick --out solved", solver_on_cpu),
     Figure("models-h200", "Passes at work", "Whole models with `torch.compile(model, backend=\"passnet\")`, milliseconds of a call, bfloat16", "tools/model_table.py --library LIBRARY", models_on_gpu, files=("TABLE",)),
-    Figure("models-cpu", "Passes at work", "Whole models on a CPU, two threads, milliseconds of a call, float32", "tools/model_table.py --device cpu --dtype float32 --batch 1 --ways eager,inductor,passnet,passnet-fastest --against inductor --library LIBRARY", models_on_cpu, files=("TABLE",)),
+    Figure("models-cpu", "Passes at work", "Whole models on a CPU, two threads, milliseconds of a call, float32", "tools/model_table.py --device cpu --dtype float32 --batch 1 --ways eager,inductor,inductor-freezing,passnet-fastest,passnet-fastest-freezing --against inductor --library LIBRARY", models_on_cpu, files=("TABLE",)),
     Figure("autotune-h200", "Passes at work", "`@triton.autotune` chooses as a search by hand does", "tools/check_autotune.py bench/tasks bench/passes --kernels 10 --graphs 2 --engine torch --device cuda --quick --seconds 0.1", autotune, files=("RUN",)),
     Figure("learning", "Learning", "A small model before and after it learned from the solver", "passnet learn (the report has the whole command)", learning, files=("REPORT",)),
     Figure("corpus", "Graphs and data", "Public graphs are read, checked and told apart", "passnet graph check | hash graphnet-public.tar.zst", corpus, options=CORPUS),

@@ -85,15 +85,18 @@ class Figures(unittest.TestCase):
 
     def test_models_on_a_cpu_are_held_against_eager_and_inductor(self) -> None:
         lines = [
-            self.model("one", eager=2.0, inductor=8.0, passnet=2.0, passnet_fastest=1.0),
-            self.model("two", eager=2.0, inductor=2.0, passnet=3.0, passnet_fastest=1.0),
+            self.model("one", eager=2.0, inductor=8.0, passnet_fastest=1.0, passnet_fastest_freezing=0.5),
+            self.model("two", eager=2.0, inductor=2.0, passnet_fastest=1.0, passnet_fastest_freezing=0.5),
         ]
         found = models_on_cpu(self.models(*lines))
-        values = {"eager_ms": "2.00", "inductor_ms": "4.00", "eager_processor_ms": "1.50", "inductor_processor_ms": "2.60"}
+        fastest = {"eager_ms": "2.00", "inductor_ms": "4.00", "eager_processor_ms": "1.50", "inductor_processor_ms": "2.60"}
+        freezing = {"eager_ms": "4.00", "inductor_ms": "8.00", "eager_processor_ms": "2.00", "inductor_processor_ms": "3.46"}
+        values = {f"passnet-fastest_{name}": value for name, value in fastest.items()}
+        values |= {f"passnet-fastest-freezing_{name}": value for name, value in freezing.items()}
         self.assertEqual(found["values"], {"models": "2", **values})
         known = {"device": "2 cores of a processor", "build": "0.1.0 0123456789", "torch": "2.15"}
         self.assertLessEqual(known.items(), found["identity"].items())
-        self.assertEqual(found["tables"][0]["rows"][0], ["one", "1", "2.00", "8.00", "2.00", "1.00", "eager", "yes"])
+        self.assertEqual(found["tables"][0]["rows"][0], ["one", "1", "2.00", "8.00", "-", "1.00", "0.50", "eager; eager", "yes"])
 
     def test_models_that_were_cut_off_are_no_part_of_a_mean(self) -> None:
         whole = self.model("one", eager=4.0, inductor_reduce_overhead=3.0, passnet_fastest=2.0)
