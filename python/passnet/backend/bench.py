@@ -25,8 +25,10 @@ import signal
 import statistics
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -145,6 +147,16 @@ def recorded(module: torch.nn.Module, call: Callable[[Any], Any]) -> Callable[[]
 
 class TooLate(BaseException):
     """No `Exception`: a compiler goes on after those."""
+
+
+def place_of(error: BaseException) -> str:
+    """Where it was raised, and which place of this package led there."""
+    frames = traceback.extract_tb(error.__traceback__)
+    # The last one is the handler of the signal.
+    frames = [frame for frame in frames if frame.name != "leave"]
+    ours = [frame for frame in frames if "passnet" in frame.filename and frame.name != "measure"]
+    named = dict.fromkeys(f"{Path(frame.filename).name}:{frame.lineno}" for frame in (*ours[-3:], *frames[-1:]))
+    return " > ".join(named)
 
 
 @contextlib.contextmanager
@@ -278,8 +290,8 @@ def measure(
                 timed.chosen = [graph["way"] for graph in graphs]
                 timed.known = not any(graph["ways_us"] for graph in graphs)
             runs[way] = run
-        except TooLate:
-            timed.error = "not ready in time"
+        except TooLate as late:
+            timed.error = f"not ready in time, in {place_of(late)}"
         except Exception as error:  # noqa: BLE001 - what one way cannot do is its result
             lines = str(error).strip().splitlines() or [""]
             timed.error = f"{type(error).__name__}: {lines[0]}"
