@@ -1,5 +1,6 @@
 """Passes at work: `python -m unittest tests.test_backend` (needs PyTorch and the `passnet` program)."""
 
+import signal
 import threading
 import unittest
 import warnings
@@ -78,6 +79,33 @@ class BackendTest(BackendCase):
         from passnet.backend import passnet_backend
 
         return passnet_backend
+
+    def test_a_region_is_timed_while_its_graph_is(self):
+        from passnet.backend.timing import alone
+
+        def late(*_):
+            raise AssertionError("waits for itself")
+
+        before = signal.signal(signal.SIGALRM, late)
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        signal.alarm(20)
+        self.addCleanup(signal.alarm, 0)
+        device = torch.device("cpu")
+        for _ in range(2):
+            with alone(device), alone(device):
+                pass
+
+    def test_an_expanded_argument_that_nobody_reads_later(self):
+        self.library.add(RIGHT)
+
+        def forward(x, residual):
+            return torch.nn.functional.gelu(x.exp().expand(4, 32)) + residual
+
+        compiled = self.compiled(forward)
+        with torch.inference_mode():
+            for _ in range(3):
+                given = torch.randn(1, 32), torch.randn(4, 32)
+                torch.testing.assert_close(compiled(*given), forward(*given))
 
     def test_inputs_of_any_layout(self):
         self.library.add(RIGHT)

@@ -44,6 +44,15 @@ class BackendOnGpuTest(BackendCase):
             model = Model().to("cuda", dtype)
             self.check(model, self.compiled(model), dtype, (4, 32), (64, 32))
 
+    def test_an_expanded_input_is_recorded_as_what_it_expands(self):
+        model = Model().cuda()
+        compiled = self.compiled(model, cuda_graphs=True)
+        with torch.inference_mode():
+            for _ in range(4):
+                x = torch.randn(1, 32, device="cuda").expand(8, 32)
+                torch.testing.assert_close(compiled(x), model(x))
+        self.assertEqual([graph["recorded"] for graph in self.graphs()], [1])
+
     def test_recordings_follow_inputs_and_parameters(self):
         model = Model().cuda()
         compiled = self.compiled(model, cuda_graphs=True)

@@ -20,6 +20,7 @@ import torch
 import torch.fx
 
 from passnet.worker.compilers import WARM_UP, own_copies
+from passnet.worker.tensors import unexpanded
 
 # Recordings of one graph; more kinds of inputs are not recorded.
 MOST = 16
@@ -31,10 +32,15 @@ class Recording(NamedTuple):
     places: list[int | None]
     # What the other inputs look like.
     looks: list[Any]
-    # The tensors that are copied in, and where to.
+    # The tensors that are copied in, and where to; of those that are expanded, what they expand.
     inputs: list[int]
     held: list[torch.Tensor]
+    expanded: frozenset[int]
     outputs: Any
+
+    def taken_from(self, inputs: list[Any]) -> list[torch.Tensor]:
+        """What a call copies in."""
+        return [unexpanded(inputs[index]) if index in self.expanded else inputs[index] for index in self.inputs]
 
 
 def static_inputs(graph: torch.fx.Graph) -> list[bool]:
@@ -161,7 +167,7 @@ class Recorder:
             if recording is not None:
                 self.lane.follow()
                 if recording.inputs:
-                    torch._foreach_copy_(recording.held, [given[index] for index in recording.inputs])
+                    torch._foreach_copy_(recording.held, recording.taken_from(given))
                 recording.graph.replay()
                 return copied(recording.outputs)
         return forward(*inputs)
@@ -192,14 +198,17 @@ class Recorder:
         places: list[int | None] = [None] * len(inputs)
         for index in self.static:
             places[index] = inputs[index].data_ptr()
-        given = list(inputs)
+        given, held = list(inputs), []
+        expanded = frozenset(index for index in moved if unexpanded(inputs[index]) is not inputs[index])
         for index in moved:
-            given[index] = torch.empty_strided(
-                inputs[index].shape, inputs[index].stride(), dtype=inputs[index].dtype, device=device
-            ).copy_(inputs[index])
+            shape, strides, dtype = inputs[index].shape, inputs[index].stride(), inputs[index].dtype
+            given[index] = torch.empty_strided(shape, strides, dtype=dtype, device=device)
+            held.append(unexpanded(given[index]))
         # A recording must not change what the call that it serves draws.
         state = torch.cuda.get_rng_state(device)
         try:
+            for copy, index in zip(held, moved):
+                copy.copy_(unexpanded(inputs[index]))
             graph, outputs = self.lane.recorded(forward, given)
         except RuntimeError as error:
             torch.cuda.synchronize(device)
@@ -207,7 +216,7 @@ class Recorder:
         finally:
             torch.cuda.set_rng_state(state, device)
         looks = [look(inputs[index]) for index in self.others]
-        return Recording(graph, places, looks, moved, [given[index] for index in moved], outputs)
+        return Recording(graph, places, looks, moved, held, expanded, outputs)
 
     def refuse(self, reason: str) -> None:
         self.refused = reason

@@ -30,6 +30,14 @@ def from_wire(described: dict[str, Any], data: memoryview, device: torch.device)
     return elements.to(device, copy=True).as_strided(shape, stride)
 
 
+def unexpanded(tensor: torch.Tensor) -> torch.Tensor:
+    """What an expanded tensor expands: nothing can be written where several elements lie in one place."""
+    for dimension, (size, stride) in enumerate(zip(tensor.shape, tensor.stride())):
+        if stride == 0 and size > 1:
+            tensor = tensor.narrow(dimension, 0, 1)
+    return tensor
+
+
 def still_holds(tensor: torch.Tensor, described: dict[str, Any], data: memoryview) -> bool:
     """Whether a tensor that `from_wire` made is as it was made."""
     if list(tensor.shape) != described["shape"] or list(tensor.stride()) != described["stride"]:

@@ -7,6 +7,7 @@ import torch
 
 from passnet.worker.clock import device_seconds
 from passnet.worker.plans import Plan
+from passnet.worker.tensors import unexpanded
 
 # Calls of each candidate at the most.
 CALLS = 25
@@ -64,4 +65,5 @@ def copies(arguments: tuple[Any, ...], written: list[int]) -> tuple[Any, ...]:
 def copy_of(tensor: torch.Tensor) -> torch.Tensor:
     """Laid out as the tensor is, whatever its strides."""
     copy = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
-    return copy.copy_(tensor)
+    unexpanded(copy).copy_(unexpanded(tensor))
+    return copy
