@@ -3,6 +3,7 @@
 import signal
 import threading
 import unittest
+import unittest.mock
 import warnings
 
 from tests.backend_library import RIGHT, WRONG, BackendCase, program
@@ -364,6 +365,19 @@ class BackendTest(BackendCase):
         self.assertEqual([region["state"] for region in self.regions()], ["used"] * 3)
         self.library.add(WRONG, "wrong")
         self.check(model, compiled, (5, 32))
+
+    def test_inductor_describes_no_site(self):
+        from torch._inductor.exc import OperatorIssue
+
+        from passnet.backend.bench import fresh_cache
+
+        self.library.add(RIGHT)
+        model = Model()
+        compiled = self.compiled(model, rest="inductor")
+        described = unittest.mock.patch.object(OperatorIssue, "operator_str", side_effect=AssertionError("it is described"))
+        with fresh_cache(), described:
+            self.check(model, compiled, (4, 32))
+        self.assertEqual([region["state"] for region in self.regions()], ["used"] * 3)
 
     def test_the_fastest_way_is_kept_and_remembered(self):
         from passnet.backend import fastest, report

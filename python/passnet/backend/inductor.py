@@ -32,6 +32,7 @@ class Operator:
         library.impl(self.name, self.run, "CompositeExplicitAutograd")
         torch.library.register_fake(f"{_NAMESPACE}::{self.name}", self.look, lib=library)
         self.target = getattr(getattr(torch.ops, _NAMESPACE), self.name).default
+        _lower(self.target)
 
     def arguments(self, tensors: list[Any], numbers: list[Any]) -> tuple[Any, ...]:
         given = {"tensor": iter(tensors), "number": iter(numbers)}
@@ -54,6 +55,19 @@ class Operator:
         result = self.living().eager(self.arguments(tensors, numbers))
         outputs = list(result) if isinstance(result, (tuple, list)) else [result]
         return [torch.empty_strided(v.shape, v.stride(), dtype=v.dtype, device=v.device) for v in outputs]
+
+
+def _lower(target: Any) -> None:
+    """Tells TorchInductor to call an operator as it is. An operator that it meets for the first time it describes with all that its
+    inputs are computed from, again for each use: the text doubles with every layer of a model, for a log that nobody reads."""
+    try:
+        from torch._inductor.lowering import make_fallback, tag_to_layout_constraint
+        from torch._library.utils import get_layout_constraint_tag
+    except ImportError:
+        # Another PyTorch: it finds out by itself.
+        return
+    constraint = tag_to_layout_constraint(get_layout_constraint_tag(target, with_default=True))
+    make_fallback(target, layout_constraint=constraint, warn=False)
 
 
 def _fragment() -> Any:
