@@ -5,6 +5,7 @@
 
 mod address;
 mod assign;
+mod interpolate;
 mod mapped;
 mod movement;
 mod norm;
@@ -273,6 +274,7 @@ impl<'p> Lower<'p> {
                 | Class::Scan
                 | Class::Normalisation
                 | Class::Pooling
+                | Class::Resampling
                 | Class::Contraction
         ) || converts();
         let half = self.piece.dtypes(node).iter().any(|dtype| dtype.is_float() && dtype.size() < 4);
