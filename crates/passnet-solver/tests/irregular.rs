@@ -1,4 +1,4 @@
-//! What reads and writes elsewhere than element by element: interpolation.
+//! What reads and writes elsewhere than element by element: interpolation, orders.
 
 mod cases;
 mod common;
@@ -69,14 +69,50 @@ const INTERPOLATIONS: &[Case] = &[
     ),
 ];
 
+/// Rows in order, and where their elements stood.
+const ORDERS: &[Case] = &[
+    (
+        &["x float32 [6, 40]"],
+        &[
+            "tmp_0 = torch.sort(x, dim=-1)",
+            "tmp_1 = tmp_0[0]",
+            "tmp_2 = tmp_0[1]",
+            "tmp_3 = tmp_1 * 2.0",
+            "return (tmp_3, tmp_2)",
+        ],
+    ),
+    // Many elements are equal.
+    (
+        &["x float16 [3, 70, 5]"],
+        &[
+            "tmp_0 = torch.floor(x)",
+            "tmp_1 = tmp_0.sort(1, descending=True)",
+            "tmp_2 = tmp_1[0]",
+            "tmp_3 = tmp_1[1]",
+            "return (tmp_2, tmp_3)",
+        ],
+    ),
+    (
+        &["x int32 [6, 40]"],
+        &["tmp_0 = x * 3", "tmp_1 = torch.argsort(tmp_0, dim=1)", "return (tmp_1,)"],
+    ),
+];
+
 #[test]
 fn interpolations_read_what_they_weigh_as_in_the_native_engine() {
     all_are_whole_and_right(INTERPOLATIONS, Task::evaluate);
 }
 
 #[test]
+fn rows_are_sorted_as_in_the_native_engine() {
+    all_are_whole_and_right(ORDERS, Task::evaluate);
+}
+
+#[test]
 #[ignore = "needs PyTorch; tools/full-check runs it"]
 fn one_pass_computes_all_of_it_as_pytorch_does() {
     let engine = pytorch();
-    all_are_whole_and_right(INTERPOLATIONS, |task| task.evaluate_on(&engine));
+    for cases in [INTERPOLATIONS, ORDERS] {
+        all_are_whole_and_right(cases, |task| task.evaluate_on(&engine));
+    }
 }

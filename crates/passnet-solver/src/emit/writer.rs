@@ -168,6 +168,10 @@ impl Writer<'_> {
                 let value = self.value(*value)?;
                 Ok(Expr::call("tl.cumsum", [value]).with("axis", Expr::int(1)))
             }
+            Code::Sort { value } => {
+                let row = self.value(*value)?;
+                Ok(Expr::call("tl.sort", [self.masked(Fold::Min, *value, row)]))
+            }
             Code::Reduce { fold, value } => {
                 let folded = self.value(*value)?;
                 Ok(folded_row(*fold, self.masked(*fold, *value, folded)))

@@ -121,6 +121,7 @@ impl<'f> Finder<'f> {
                     | Class::Pooling
                     | Class::Resampling => true,
                     Class::Contraction => family.tries_product(id),
+                    Class::Transform => matches!(bound.op, Op::Sort | Op::Argsort),
                     // Out of a pair it is taken by whoever computes the pair.
                     Class::Indexing if bound.op == Op::GetItem => !call
                         .args
@@ -256,10 +257,10 @@ fn is_alias(family: &GraphFamily, id: NodeId) -> bool {
     unchanged || shared.all(|shared| shared)
 }
 
-/// Whether a node computes values and their places, as `max` does along a dimension.
+/// Whether a node computes values and their places, as `max` and `sort` do along a dimension.
 fn is_pair(family: &GraphFamily, id: NodeId) -> bool {
     let op = family.graph().call(id).and_then(Call::op);
-    matches!(op, Some(Op::Max | Op::Min))
+    matches!(op, Some(Op::Max | Op::Min | Op::Sort))
         && matches!(family.members[0].types.value(id), Value::Sequence(_))
 }
 

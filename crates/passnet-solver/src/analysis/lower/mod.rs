@@ -9,6 +9,7 @@ mod interpolate;
 mod mapped;
 mod movement;
 mod norm;
+mod order;
 mod outputs;
 mod pointwise;
 mod product;
@@ -19,6 +20,7 @@ mod view;
 mod window;
 
 use self::address::mixed_radix;
+use self::order::Sorted;
 use super::body::{Body, Code, Guard, Kind, Store, Target, Var, VarId};
 use super::index::{AxisId, Index};
 use super::{Piece, Refusal, Size, product, refuse};
@@ -441,6 +443,7 @@ impl<'p> Lower<'p> {
             Class::Pooling | Class::Resampling => self.window(wanted),
             Class::Creation => self.creation(wanted),
             Class::Contraction => self.product(wanted),
+            Class::Transform if bound.op == Op::Argsort => self.sorted(wanted, Sorted::Places),
             _ => Err(self.unsupported(bound)),
         }
     }

@@ -63,7 +63,11 @@ impl Lower<'_> {
     pub(super) fn check_reductions(&self) -> Result<(), Refusal> {
         let reduced = &self.body.reduced;
         for var in &self.body.vars {
-            let (Code::Reduce { value, .. } | Code::Scan { value }) = &var.code else { continue };
+            let (Code::Reduce { value, .. } | Code::Scan { value } | Code::Sort { value }) =
+                &var.code
+            else {
+                continue;
+            };
             let axes = &self.body.vars[*value].axes;
             let missing = self
                 .body

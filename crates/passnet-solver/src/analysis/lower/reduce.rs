@@ -221,7 +221,7 @@ impl Lower<'_> {
 
     /// Whether a value has the same bits in a kernel as in eager: read, chosen or converted, and rounded by one sum or product at
     /// the most. Functions, quotients and longer sums do not promise that.
-    fn is_exact(&self, var: VarId) -> bool {
+    pub(super) fn is_exact(&self, var: VarId) -> bool {
         let mut roundings: Vec<Option<usize>> = Vec::new();
         for id in self.body.var_ids().take(var.index() + 1) {
             let known = &self.body.vars[id];
