@@ -1,10 +1,125 @@
-//! What reads and writes elsewhere than element by element: interpolation, orders.
+//! What reads and writes elsewhere than element by element: assignments to parts, interpolation, orders.
 
 mod cases;
 mod common;
 
 use cases::{Case, all_are_whole_and_right, pytorch};
 use common::Task;
+
+/// Assignments to parts of new tensors and of arguments.
+const ASSIGNMENTS: &[Case] = &[
+    // Every second column, as tables of sines and cosines have them.
+    (
+        &["x float32 [6, 20]"],
+        &[
+            "tmp_0 = torch.zeros((6, 40), dtype=torch.float32, device=torch.device('cpu'))",
+            "tmp_1 = torch.sin(x)",
+            "tmp_0[slice(None, None, None), slice(0, None, 2)] = tmp_1",
+            "tmp_2 = tmp_0",
+            "tmp_3 = torch.cos(x)",
+            "tmp_0[slice(None, None, None), slice(1, None, 2)] = tmp_3",
+            "tmp_4 = tmp_0",
+            "tmp_5 = tmp_0.unsqueeze(0)",
+            "return (tmp_5,)",
+        ],
+    ),
+    // Beginning after some steps, in half precision.
+    (
+        &["x float16 [6, 12]", "y float32 [6, 2]"],
+        &[
+            "tmp_0 = x * 2.0",
+            "tmp_0[Ellipsis, slice(7, None, 3)] = y",
+            "tmp_1 = tmp_0",
+            "tmp_2 = tmp_0 + x",
+            "return (tmp_2,)",
+        ],
+    ),
+    // Places relative to each other in a square, with a row and a column for what lies in no square.
+    (
+        &["x float32 [26, 26]"],
+        &[
+            "tmp_0 = torch.arange(5, device=torch.device('cpu'))",
+            "tmp_1 = torch.arange(5, device=torch.device('cpu'))",
+            "tmp_2 = torch.functional.meshgrid(tmp_0, tmp_1, indexing='ij')",
+            "tmp_3 = tmp_2[0]",
+            "tmp_4 = tmp_2[1]",
+            "tmp_5 = torch.stack((tmp_3, tmp_4))",
+            "tmp_6 = torch.flatten(tmp_5, 1)",
+            "tmp_7 = tmp_6[slice(None, None, None), slice(None, None, None), None]",
+            "tmp_8 = tmp_6[slice(None, None, None), None, slice(None, None, None)]",
+            "tmp_9 = tmp_7 - tmp_8",
+            "tmp_10 = tmp_9.permute(1, 2, 0)",
+            "tmp_11 = tmp_10.contiguous()",
+            "tmp_12 = tmp_11[slice(None, None, None), slice(None, None, None), 0]",
+            "tmp_12 += 4",
+            "tmp_13 = tmp_12",
+            "tmp_11[slice(None, None, None), slice(None, None, None), 0] = tmp_13",
+            "tmp_14 = tmp_11",
+            "tmp_15 = tmp_11[slice(None, None, None), slice(None, None, None), 1]",
+            "tmp_15 += 4",
+            "tmp_16 = tmp_15",
+            "tmp_11[slice(None, None, None), slice(None, None, None), 1] = tmp_16",
+            "tmp_17 = tmp_11",
+            "tmp_18 = tmp_11[slice(None, None, None), slice(None, None, None), 0]",
+            "tmp_18 *= 9",
+            "tmp_19 = tmp_18",
+            "tmp_11[slice(None, None, None), slice(None, None, None), 0] = tmp_19",
+            "tmp_20 = tmp_11",
+            "tmp_21 = torch.zeros(size=(26, 26), dtype=torch.int64, device=torch.device('cpu'))",
+            "tmp_22 = tmp_11.sum(-1)",
+            "tmp_21[slice(1, None, None), slice(1, None, None)] = tmp_22",
+            "tmp_23 = tmp_21",
+            "tmp_21[0, slice(0, None, None)] = 81",
+            "tmp_24 = tmp_21",
+            "tmp_21[slice(0, None, None), 0] = 82",
+            "tmp_25 = tmp_21",
+            "tmp_21[0, 0] = 83",
+            "tmp_26 = tmp_21",
+            "tmp_27 = x + tmp_21",
+            "return (tmp_27,)",
+        ],
+    ),
+    // By a mask, of a new tensor and of one from outside.
+    (
+        &["x float32 [6, 40]", "y bool [6, 40]", "z bool [6]"],
+        &[
+            "tmp_0 = x * 2.0",
+            "tmp_0[y] = -1.5",
+            "tmp_1 = tmp_0",
+            "tmp_0[z] = 0.5",
+            "tmp_2 = tmp_0",
+            "tmp_3 = tmp_0 + x",
+            "return (tmp_0, tmp_3)",
+        ],
+    ),
+    (
+        &["x float32 [6, 40]", "y bool [6, 40]"],
+        &["x[y] = 0.0", "tmp_0 = x", "tmp_1 = x.exp()", "return (tmp_1,)"],
+    ),
+    // What is assigned has dimensions of one in front, or the part a new one.
+    (
+        &["x float32 [6, 40]", "y float32 [1, 1, 40]", "z float32 [1, 2, 1]"],
+        &[
+            "tmp_0 = x * 2.0",
+            "tmp_0[2] = y",
+            "tmp_1 = tmp_0",
+            "tmp_0[None, slice(3, 5, None)] = z",
+            "tmp_2 = tmp_0",
+            "tmp_3 = tmp_0 + x",
+            "return (tmp_3,)",
+        ],
+    ),
+    // The whole of a new tensor, rounded to what it holds.
+    (
+        &["x float16 [6, 40]", "y float32 [40]"],
+        &[
+            "tmp_0 = torch.zeros_like(x)",
+            "tmp_1 = tmp_0.copy_(y)",
+            "tmp_2 = tmp_1 + x",
+            "return (tmp_2,)",
+        ],
+    ),
+];
 
 /// Neighbours weighed by their distance, and the nearest one.
 const INTERPOLATIONS: &[Case] = &[
@@ -99,6 +214,11 @@ const ORDERS: &[Case] = &[
 ];
 
 #[test]
+fn assignments_become_choices_as_in_the_native_engine() {
+    all_are_whole_and_right(ASSIGNMENTS, Task::evaluate);
+}
+
+#[test]
 fn interpolations_read_what_they_weigh_as_in_the_native_engine() {
     all_are_whole_and_right(INTERPOLATIONS, Task::evaluate);
 }
@@ -112,7 +232,7 @@ fn rows_are_sorted_as_in_the_native_engine() {
 #[ignore = "needs PyTorch; tools/full-check runs it"]
 fn one_pass_computes_all_of_it_as_pytorch_does() {
     let engine = pytorch();
-    for cases in [INTERPOLATIONS, ORDERS] {
+    for cases in [ASSIGNMENTS, INTERPOLATIONS, ORDERS] {
         all_are_whole_and_right(cases, |task| task.evaluate_on(&engine));
     }
 }

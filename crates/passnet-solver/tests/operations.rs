@@ -58,6 +58,16 @@ const CASES: &[Case] = &[
             "return (tmp_2,)",
         ],
     ),
+    (
+        &["x int64 [6, 40]", "y float16 [6, 40]"],
+        &[
+            "tmp_0 = x - 1",
+            "tmp_1 = torch.sign(tmp_0)",
+            "tmp_2 = torch.sign(y)",
+            "tmp_3 = tmp_1 * tmp_2",
+            "return (tmp_3,)",
+        ],
+    ),
     // A fold of single elements gives them back.
     (
         &["x float32 [6, 5, 40]"],

@@ -15,14 +15,29 @@ impl Finder<'_> {
                 return self.keep(group);
             }
         }
-        match self.place_with(&own) {
-            Ok(group) => self.keep(group),
+        let placed = self.place_with(&own).or_else(|reason| {
+            // Alone, an update of what nobody has made yet gives nothing back.
+            let target = self.made_target(id).ok_or(reason)?;
+            self.place_with(&updated.iter().chain(&own).copied().chain([target]).collect())
+        });
+        match placed {
+            Ok(group) => {
+                self.left.retain(|left| !group.members.contains(&left.node));
+                self.keep(group);
+            }
             Err(reason) => {
                 let operation =
                     self.graph().call(id).map_or(String::new(), |c| c.target.to_string());
                 self.left.push(Left { node: id, operation, reason: reason.0 });
             }
         }
+    }
+
+    /// What a node updates, where that is made of nothing and no group has it.
+    fn made_target(&self, id: NodeId) -> Option<NodeId> {
+        let root = viewed(self.graph(), super::updated(self.graph(), id)?, &self.is_free);
+        let is_open = self.is_made[root.index()] && self.group_of[root.index()].is_none();
+        is_open.then_some(root)
     }
 
     /// Updates of what a node reads that came before it and that no group has: whoever takes them gives them a result.
