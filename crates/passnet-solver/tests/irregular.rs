@@ -109,6 +109,15 @@ const ASSIGNMENTS: &[Case] = &[
             "return (tmp_3,)",
         ],
     ),
+    // What is copied before it is updated is read once.
+    (
+        &["x float32 [1, 6, 40]"],
+        &[
+            "tmp_0 = x.clone()",
+            "tmp_1 = torch.nn.functional.relu(x, inplace=True)",
+            "return (tmp_0, tmp_1)",
+        ],
+    ),
     // The whole of a new tensor, rounded to what it holds.
     (
         &["x float16 [6, 40]", "y float32 [40]"],

@@ -352,6 +352,18 @@ fn check_updates(
     is_free: &[bool],
 ) -> Result<(), Refusal> {
     let inputs = inputs_of(graph, members);
+    let is_between = |id: &NodeId| {
+        members.first() < Some(id) && Some(id) < members.last() && !members.contains(id)
+    };
+    for (id, _) in graph.calls().filter(|(id, _)| is_between(id)) {
+        let Some(name) = updated(graph, id) else { continue };
+        let root = viewed(graph, name, is_free);
+        let earlier: BTreeSet<NodeId> = members.range(..id).copied().collect();
+        let is_read = |input: &NodeId| viewed(graph, *input, is_free) == root;
+        if inputs_of(graph, &earlier).iter().any(is_read) {
+            refuse!("`{}` updates on the way what was read before it", graph.node(id).name);
+        }
+    }
     for id in members {
         let Some(mut name) = updated(graph, *id) else { continue };
         while members.contains(&name)
