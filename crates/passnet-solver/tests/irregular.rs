@@ -4,7 +4,7 @@ mod cases;
 mod common;
 
 use cases::{Case, all_are_whole_and_right, pytorch};
-use common::Task;
+use common::{GraphText, Task, written};
 
 /// Assignments to parts of new tensors and of arguments.
 const ASSIGNMENTS: &[Case] = &[
@@ -244,4 +244,22 @@ fn one_pass_computes_all_of_it_as_pytorch_does() {
     for cases in [ASSIGNMENTS, INTERPOLATIONS, ORDERS] {
         all_are_whole_and_right(cases, |task| task.evaluate_on(&engine));
     }
+}
+
+/// What lies at one place in a dimension of one lies at all of them: a norm by the sum of a row reads the row once.
+#[test]
+fn what_is_found_through_a_dimension_of_one_is_read_once() {
+    let task = Task::new(&[GraphText {
+        inputs: vec!["x float32 [1, 3, 6, 40]"],
+        body: vec![
+            "tmp_0 = torch.sigmoid(x)",
+            "tmp_1 = tmp_0.sum(dim=-1)",
+            "tmp_2 = tmp_1.unsqueeze(-1)",
+            "tmp_3 = tmp_0 / tmp_2",
+            "return (tmp_3,)",
+        ],
+    }]);
+    task.solve().unwrap();
+    let text = written(&task.passes());
+    assert_eq!(text.matches("tl.load(x_ptr").count(), 1, "{text}");
 }
