@@ -198,11 +198,21 @@ const ORDERS: &[Case] = &[
     (
         &["x float32 [6, 40]"],
         &[
-            "tmp_0 = torch.sort(x, dim=-1)",
+            "tmp_0 = torch.sort(x, dim=-1, stable=True)",
             "tmp_1 = tmp_0[0]",
             "tmp_2 = tmp_0[1]",
             "tmp_3 = tmp_1 * 2.0",
             "return (tmp_3, tmp_2)",
+        ],
+    ),
+    // Of values alone nobody knows the order of equal ones.
+    (
+        &["x float32 [2, 7, 3]"],
+        &[
+            "tmp_0 = torch.sort(x, dim=1)",
+            "tmp_1 = tmp_0[0]",
+            "tmp_2 = torch.clip(tmp_1, 0.001, 10.0)",
+            "return (tmp_2,)",
         ],
     ),
     // Many elements are equal.
@@ -210,7 +220,7 @@ const ORDERS: &[Case] = &[
         &["x float16 [3, 70, 5]"],
         &[
             "tmp_0 = torch.floor(x)",
-            "tmp_1 = tmp_0.sort(1, descending=True)",
+            "tmp_1 = tmp_0.sort(dim=1, descending=True, stable=True)",
             "tmp_2 = tmp_1[0]",
             "tmp_3 = tmp_1[1]",
             "return (tmp_2, tmp_3)",
@@ -218,7 +228,7 @@ const ORDERS: &[Case] = &[
     ),
     (
         &["x int32 [6, 40]"],
-        &["tmp_0 = x * 3", "tmp_1 = torch.argsort(tmp_0, dim=1)", "return (tmp_1,)"],
+        &["tmp_0 = x * 3", "tmp_1 = torch.argsort(tmp_0, dim=1, stable=True)", "return (tmp_1,)"],
     ),
 ];
 

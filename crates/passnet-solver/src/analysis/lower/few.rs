@@ -23,8 +23,8 @@ impl Lower<'_> {
         from: &[Size],
         dims: &[usize],
     ) -> bool {
-        let sizes = dims.iter().map(|dim| from[*dim].constant());
-        let count = sizes.fold(Some(1), |count: Option<i64>, size| count?.checked_mul(size?));
+        let mut sizes = dims.iter().map(|dim| from[*dim].constant());
+        let count = sizes.try_fold(1, |count: i64, size| count.checked_mul(size?));
         let mut used = BTreeSet::new();
         wanted.index.iter().for_each(|index| used.extend(self.axes_of(index)));
         let mut axes = self.main.iter().flat_map(|index| self.axes_of(index));

@@ -12,8 +12,6 @@ const LONGEST_SORTED: i64 = 1024;
 const PLACES: i64 = 1 << 32;
 /// Of a float's bits all but the sign.
 const WITHOUT_SIGN: i64 = 0x7fff_ffff;
-/// In rows up to this long, torch may sort equal elements in any order on a GPU.
-const SORTED_AT_WILL: i64 = 32;
 
 /// What is asked of a sorted dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,17 +27,15 @@ impl Lower<'_> {
         wanted: Wanted<'_, '_>,
         what: Sorted,
     ) -> Result<VarId, Refusal> {
-        let Wanted { node, bound, index } = wanted;
+        let Wanted { node, bound, .. } = wanted;
+        if what == Sorted::Places && !bound.flag("stable") {
+            refuse!("torch does not say in which order it leaves equal elements");
+        }
         let is_descending = bound.flag("descending");
         let keys = self.sorted_keys(wanted, is_descending)?;
         let place = Expr::binary(Binary::And, A, Expr::int(PLACES - 1));
         let place = self.compute(Kind::Int, place, &[keys]);
         if what == Sorted::Places {
-            let source = self.input_node(node, bound, "input")?;
-            let size = &self.piece.shape(source)?[self.dim(bound.arg("dim"), index.len())?];
-            if !bound.flag("stable") && size.values().iter().any(|n| *n <= SORTED_AT_WILL) {
-                refuse!("the places of equal elements in short rows are not told");
-            }
             return Ok(place);
         }
         let source = self.input_node(node, bound, "input")?;
