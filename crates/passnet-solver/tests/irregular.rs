@@ -5,6 +5,7 @@ mod common;
 
 use cases::{Case, all_are_whole_and_right, pytorch};
 use common::{GraphText, Task, written};
+use passnet_bench::verdict::VerdictKind;
 
 /// Assignments to parts of new tensors and of arguments.
 const ASSIGNMENTS: &[Case] = &[
@@ -272,4 +273,25 @@ fn what_is_found_through_a_dimension_of_one_is_read_once() {
     task.solve().unwrap();
     let text = written(&task.passes());
     assert_eq!(text.matches("tl.load(x_ptr").count(), 1, "{text}");
+}
+
+/// A view of something else is updated by its strides, and given back as the view that it is.
+#[test]
+fn a_part_is_updated_where_it_lies() {
+    let task = Task::new(&[GraphText {
+        inputs: vec!["x float32 [2, 6, 40]", "y float16 [6, 12]"],
+        body: vec![
+            "tmp_0 = x[Ellipsis, slice(None, 12, None)]",
+            "tmp_0 *= y",
+            "tmp_1 = tmp_0",
+            "return (tmp_1,)",
+        ],
+    }]);
+    let found = task.solve().unwrap();
+    let operations: Vec<&[String]> = found.passes.iter().map(|pass| &pass.operations[..]).collect();
+    assert_eq!(operations, [["mul"]]);
+    for evaluation in task.evaluate() {
+        let verdict = &evaluation.judged.verdict;
+        assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{}", written(&task.passes()));
+    }
 }

@@ -171,7 +171,19 @@ impl<'f> Finder<'f> {
         if self.most.is_some_and(|most| members.len() > most) {
             refuse!("a pass may have fewer operations");
         }
+        if let Some(part) = members.iter().find(|id| self.updates_part(**id, &members)) {
+            refuse!("`{}` updates a part of what a kernel computes", self.graph().node(*part).name);
+        }
         attempt(self.family, members, &self.is_free)
+    }
+
+    /// Whether a member updates a view of what another group computes: with the assignment that follows it may be one kernel.
+    fn updates_part(&self, id: NodeId, members: &BTreeSet<NodeId>) -> bool {
+        let Some(target) = updated(self.graph(), id) else { return false };
+        let root = viewed(self.graph(), target, &self.is_free);
+        self.is_free[target.index()]
+            && self.group_of[root.index()].is_some()
+            && !members.contains(&root)
     }
 
     fn keep(&mut self, group: Group) {

@@ -49,8 +49,12 @@ struct Wanted<'w, 'g> {
 pub fn lower(piece: &Piece) -> Result<Body, Refusal> {
     let main = main_output(piece)?;
     let shape = piece.shape(main)?;
-    // Loops go through the result as it lies in memory.
-    let order = piece.memory_order(main)?.unwrap_or_else(|| (0..shape.len()).collect());
+    // Loops go through the result as it lies in memory; what is updated may lie there with gaps.
+    let order = match piece.updated_param(main) {
+        Some(_) => None,
+        None => piece.memory_order(main)?,
+    };
+    let order = order.unwrap_or_else(|| (0..shape.len()).collect());
     let mut layout: Vec<Vec<Size>> = order.iter().map(|dim| vec![shape[*dim].clone()]).collect();
     let mut folded: Option<Vec<Vec<Size>>> = None;
     for _ in 0..MAX_SPLITS {
@@ -217,10 +221,10 @@ impl<'p> Lower<'p> {
         let shape = self.piece.shape(node)?;
         let order = match target {
             Target::Output(_) => self.piece.memory_order(node)?,
-            // Updated in place only where it lies row by row.
             Target::Param(_) => None,
         };
         let address = match order {
+            None if self.piece.is_strided(node) => self.strided(&index, node)?,
             None => self.linear(&index, &shape)?,
             Some(order) => {
                 let index: Vec<Index> = order.iter().map(|dim| index[*dim].clone()).collect();
