@@ -216,6 +216,15 @@ const ORDERS: &[Case] = &[
             "return (tmp_2,)",
         ],
     ),
+    (
+        &["x int64 [6, 40]"],
+        &[
+            "tmp_0 = x * -5",
+            "tmp_1 = torch.sort(tmp_0, descending=True)",
+            "tmp_2 = tmp_1[0]",
+            "return (tmp_2,)",
+        ],
+    ),
     // Many elements are equal.
     (
         &["x float16 [3, 70, 5]"],

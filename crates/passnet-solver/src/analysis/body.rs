@@ -99,6 +99,8 @@ pub enum Code {
     /// The whole numbers of a row along the reduced loops, in rising order.
     Sort {
         value: VarId,
+        /// Whether all of them have 32 bits.
+        is_narrow: bool,
     },
     /// A fold over small unrolled loops, `(variable, count)` each; `body` is evaluated inside them.
     Window {
@@ -213,7 +215,7 @@ impl Body {
             Code::Place(place) => index(place, &mut found),
             Code::Reduce { value, .. }
             | Code::Scan { value }
-            | Code::Sort { value }
+            | Code::Sort { value, .. }
             | Code::Round { value, .. } => found.push(*value),
             Code::Window { body, .. } => {
                 let inside: BTreeSet<VarId> = body.iter().copied().collect();

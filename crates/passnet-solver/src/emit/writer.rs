@@ -168,9 +168,11 @@ impl Writer<'_> {
                 let value = self.value(*value)?;
                 Ok(Expr::call("tl.cumsum", [value]).with("axis", Expr::int(1)))
             }
-            Code::Sort { value } => {
+            Code::Sort { value, is_narrow } => {
                 let row = self.value(*value)?;
-                Ok(Expr::call("tl.sort", [self.masked(Fold::Min, *value, row)]))
+                let last = if *is_narrow { i64::from(i32::MAX) } else { GREATEST_INTEGER };
+                let row = Expr::select(word("column_inside"), row, Expr::int(last));
+                Ok(Expr::call("tl.sort", [row]))
             }
             Code::Reduce { fold, value } => {
                 let folded = self.value(*value)?;

@@ -1,10 +1,12 @@
-//! Sorted rows: every element becomes a key, a whole number that says its value and its place, and keys are sorted.
+//! Sorted rows: every element becomes a key, a whole number that says its value, and its place where that is asked for, and
+//! keys are sorted.
 
 use super::super::body::{Code, Kind, VarId};
 use super::super::index::Index;
 use super::super::{Refusal, refuse};
 use super::{Lower, Wanted};
 use crate::expression::{A, B, Binary, Expr, Formula, Type};
+use passnet_graph::ops::Bound;
 
 /// A row up to this long is sorted in one block.
 const LONGEST_SORTED: i64 = 1024;
@@ -28,34 +30,33 @@ impl Lower<'_> {
         what: Sorted,
     ) -> Result<VarId, Refusal> {
         let Wanted { node, bound, .. } = wanted;
-        if what == Sorted::Places && !bound.flag("stable") {
+        let with_places = bound.flag("stable");
+        if what == Sorted::Places && !with_places {
             refuse!("torch does not say in which order it leaves equal elements");
         }
-        let is_descending = bound.flag("descending");
-        let keys = self.sorted_keys(wanted, is_descending)?;
-        let place = Expr::binary(Binary::And, A, Expr::int(PLACES - 1));
-        let place = self.compute(Kind::Int, place, &[keys]);
-        if what == Sorted::Places {
-            return Ok(place);
+        let mut order = self.sorted_keys(wanted, with_places)?;
+        if with_places {
+            let place = Expr::binary(Binary::And, A, Expr::int(PLACES - 1));
+            let place = self.compute(Kind::Int, place, &[order]);
+            if what == Sorted::Places {
+                return Ok(place);
+            }
+            let formula = Expr::binary(Binary::FloorOver, A - B, Expr::int(PLACES));
+            order = self.compute(Kind::Int, formula, &[order, place]);
         }
         let source = self.input_node(node, bound, "input")?;
         let kind = self.piece.kind(source)?;
-        let order = Expr::binary(Binary::FloorOver, A - B, Expr::int(PLACES));
-        let order = if is_descending { Expr::int(-1) - order } else { order };
+        let order_of = in_direction(bound);
         if kind != Kind::Float {
-            let value = self.compute(Kind::Int, order, &[keys, place]);
+            let value = self.compute(Kind::Int, order_of, &[order]);
             return Ok(self.cast(value, kind));
         }
-        let order = self.compute(Kind::Int, order.to(Type::Int32), &[keys, place]);
-        Ok(self.compute(Kind::Float, turned().to(Type::FloatOfBits), &[order]))
+        let bits = self.compute(Kind::Int, order_of.to(Type::Int32), &[order]);
+        Ok(self.compute(Kind::Float, turned().to(Type::FloatOfBits), &[bits]))
     }
 
     /// The keys of a dimension in rising order, which both results are read from.
-    fn sorted_keys(
-        &mut self,
-        wanted: Wanted<'_, '_>,
-        is_descending: bool,
-    ) -> Result<VarId, Refusal> {
+    fn sorted_keys(&mut self, wanted: Wanted<'_, '_>, with_places: bool) -> Result<VarId, Refusal> {
         let Wanted { node, bound, index } = wanted;
         let parts: Vec<String> = index.iter().map(Index::key).collect();
         let known = format!("keys {}|{}", node.index(), parts.join("|"));
@@ -64,14 +65,14 @@ impl Lower<'_> {
         }
         let source = self.input_node(node, bound, "input")?;
         let from = self.piece.shape(source)?;
-        if from.is_empty() || !self.guards.is_empty() {
+        if from.is_empty() || !self.guards.is_empty() || !self.hidden.is_empty() {
             return Err(self.unsupported(bound));
         }
         let dim = self.dim(bound.arg("dim"), from.len())?;
         if from[dim].largest() > LONGEST_SORTED {
             refuse!("a sorted row too long for one block");
         }
-        if self.piece.dtypes(source).iter().any(|dtype| dtype.size() > 4) {
+        if with_places && self.piece.dtypes(source).iter().any(|dtype| dtype.size() > 4) {
             refuse!("numbers of 64 bits leave no room for their places");
         }
         let x = self.pull(source, index)?;
@@ -93,15 +94,27 @@ impl Lower<'_> {
             }
             _ => self.cast(x, Kind::Int),
         };
-        let place = self.place(&index[dim]);
-        let order_of = if is_descending { Expr::int(-1) - A } else { A };
-        let key = order_of.to(Type::Int64) * Expr::int(PLACES) + B;
-        let key = self.compute(Kind::Int, key, &[order, place]);
+        let order_of = in_direction(bound);
+        let key = match with_places {
+            true => {
+                let place = self.place(&index[dim]);
+                let key = order_of.to(Type::Int64) * Expr::int(PLACES) + B;
+                self.compute(Kind::Int, key, &[order, place])
+            }
+            false => self.compute(Kind::Int, order_of, &[order]),
+        };
+        let is_narrow = !with_places && self.kind(x) == Kind::Float;
         let axes = self.body.vars[key].axes.clone();
-        let keys = self.add(None, Kind::Int, Code::Sort { value: key }, axes);
+        let code = Code::Sort { value: key, is_narrow };
+        let keys = self.add(None, Kind::Int, code, axes);
         self.memo.insert(known, keys);
         Ok(keys)
     }
+}
+
+/// An order turned round where a row falls, and back.
+fn in_direction(bound: &Bound<'_>) -> Formula {
+    if bound.flag("descending") { Expr::int(-1) - A } else { A }
 }
 
 /// The bits of a float as a whole number in the order of floats, and back: those of negative numbers fall where the numbers rise.

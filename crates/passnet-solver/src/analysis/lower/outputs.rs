@@ -63,7 +63,7 @@ impl Lower<'_> {
     pub(super) fn check_reductions(&self) -> Result<(), Refusal> {
         let reduced = &self.body.reduced;
         for var in &self.body.vars {
-            let (Code::Reduce { value, .. } | Code::Scan { value } | Code::Sort { value }) =
+            let (Code::Reduce { value, .. } | Code::Scan { value } | Code::Sort { value, .. }) =
                 &var.code
             else {
                 continue;
