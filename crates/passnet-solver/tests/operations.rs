@@ -356,6 +356,16 @@ const FEW_LAUNCHES: &[(&[&str], &[&str])] = &[
             "return (tmp_6,)",
         ],
     ),
+    // A place that is looked for again for every element of the row that lies there.
+    (
+        &["x int64 [4, 7]", "y float16 [4, 7, 16]", "z int64 [4]"],
+        &[
+            "tmp_0 = x.to(torch.int32)",
+            "tmp_1 = tmp_0.argmax(dim=-1)",
+            "tmp_2 = y[z, tmp_1]",
+            "return (tmp_2,)",
+        ],
+    ),
     // Folds over different dimensions of one sum.
     (
         &["x float32 [6, 40]", "y float32 [6, 40]"],

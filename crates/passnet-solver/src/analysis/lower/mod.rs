@@ -47,6 +47,15 @@ struct Wanted<'w, 'g> {
 
 /// Lowers a piece to one kernel, or says why that is not possible.
 pub fn lower(piece: &Piece) -> Result<Body, Refusal> {
+    lower_as(piece, false)
+}
+
+/// The same, where a fold may be computed again for every element that it is spread over, if these are few.
+pub fn lower_repeating(piece: &Piece) -> Result<Body, Refusal> {
+    lower_as(piece, true)
+}
+
+fn lower_as(piece: &Piece, may_repeat: bool) -> Result<Body, Refusal> {
     let main = main_output(piece)?;
     let shape = piece.shape(main)?;
     // Loops go through the result as it lies in memory; what is updated may lie there with gaps.
@@ -59,6 +68,7 @@ pub fn lower(piece: &Piece) -> Result<Body, Refusal> {
     let mut folded: Option<Vec<Vec<Size>>> = None;
     for _ in 0..MAX_SPLITS {
         let mut lower = Lower::new(piece, &order, &layout, folded.clone())?;
+        lower.may_repeat = may_repeat;
         let done = lower.run(main);
         if let Some((axis, parts)) = lower.split.take() {
             split(&mut layout, &mut lower.folded, axis, &parts);
@@ -124,6 +134,8 @@ struct Lower<'p> {
     windows: usize,
     /// Under vmap: the index along each hidden dimension, by its nesting level.
     hidden: BTreeMap<i64, Index>,
+    /// Whether a fold may be computed again for every element that it is spread over.
+    may_repeat: bool,
     /// A loop that must be split before this can work.
     split: Option<(AxisId, Vec<Size>)>,
 }
@@ -163,6 +175,7 @@ impl<'p> Lower<'p> {
             names: BTreeMap::new(),
             windows: 0,
             hidden: BTreeMap::new(),
+            may_repeat: false,
             split: None,
         })
     }

@@ -7,6 +7,9 @@ use super::Lower;
 use passnet_graph::NodeId;
 use std::collections::BTreeSet;
 
+/// Steps of all loops up to which a fold that is computed again and again costs less than a launch.
+const MOST_REPEATED: i64 = 1 << 18;
+
 impl Lower<'_> {
     /// An updated tensor may be read only where it is about to be written.
     pub(super) fn check_updates(&self) -> Result<(), Refusal> {
@@ -62,6 +65,8 @@ impl Lower<'_> {
     /// A reduction that does not vary with an outer loop would be computed again for each step of it.
     pub(super) fn check_reductions(&self) -> Result<(), Refusal> {
         let reduced = &self.body.reduced;
+        let steps = self.elements(&self.body.axes)?;
+        let may_repeat = self.may_repeat && steps.largest() <= MOST_REPEATED;
         for var in &self.body.vars {
             let (Code::Reduce { value, .. } | Code::Scan { value } | Code::Sort { value, .. }) =
                 &var.code
@@ -74,7 +79,7 @@ impl Lower<'_> {
                 .axis_ids()
                 .filter(|axis| !reduced.contains(axis) && !axes.contains(axis))
                 .any(|axis| self.body.axes[axis].largest() > 1);
-            if missing {
+            if missing && !may_repeat {
                 refuse!("a reduction would be repeated for every element it is spread over");
             }
             if !reduced.iter().any(|axis| axes.contains(axis)) {
