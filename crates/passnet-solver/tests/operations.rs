@@ -458,6 +458,14 @@ fn no_pass_reads_a_view_of_what_was_updated() {
 fn tiles_for_a_gpu_follow_sizes_and_layout() {
     let add = ["tmp_0 = x + y", "return (tmp_0,)"];
     let turn = ["tmp_0 = x.transpose(0, 1)", "tmp_1 = tmp_0 + y", "return (tmp_1,)"];
+    // Powers for every column are worked out once for all rows of a program.
+    let powers = [
+        "tmp_0 = torch.arange(800, dtype=torch.float32, device=torch.device('cpu'))",
+        "tmp_1 = torch.exp2(tmp_0)",
+        "tmp_2 = x * tmp_1",
+        "tmp_3 = tmp_2 + y",
+        "return (tmp_3,)",
+    ];
     let softmax =
         ["tmp_0 = x + y", "tmp_1 = torch.nn.functional.softmax(tmp_0, dim=-1)", "return (tmp_1,)"];
     for (inputs, body, words) in [
@@ -465,6 +473,7 @@ fn tiles_for_a_gpu_follow_sizes_and_layout() {
         (["x float32 [800, 1000]", "y float32 [800, 1000]"], &add, "count), 1024)"),
         (["x float32 [100, 80]", "y float32 [80, 100]"], &turn, "width = max(32, 1024 //"),
         (["x float32 [2000, 800]", "y float32 [800, 2000]"], &turn, "width = max(64, 4096 //"),
+        (["x float32 [2000, 800]", "y float32 [2000, 800]"], &powers, "width = max(64, 4096 //"),
         (["x float32 [50, 3000]", "y float32 [50, 3000]"], &softmax, "num_warps=16"),
         // As many rows in a program as leave one for every multiprocessor.
         (["x float32 [264, 60]", "y float32 [264, 60]"], &softmax, "max(1, 128 // width)"),
