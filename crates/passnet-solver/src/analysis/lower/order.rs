@@ -8,8 +8,8 @@ use super::{Lower, Wanted};
 use crate::expression::{A, B, Binary, Expr, Formula, Type};
 use passnet_graph::ops::Bound;
 
-/// A row up to this long is sorted in one block.
-const LONGEST_SORTED: i64 = 1024;
+/// A row up to this long is sorted in one block: exchanges between lanes grow faster than what a library does.
+const LONGEST_SORTED: i64 = 512;
 /// The places that a key has room for.
 const PLACES: i64 = 1 << 32;
 /// Of a float's bits all but the sign.
