@@ -304,3 +304,33 @@ fn a_part_is_updated_where_it_lies() {
         assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{}", written(&task.passes()));
     }
 }
+
+/// Nothing is rounded that is read as it lies in memory.
+#[test]
+fn what_is_looked_up_is_not_rounded() {
+    for (inputs, body) in [
+        (
+            vec!["x float16 [6, 80]"],
+            vec![
+                "tmp_0 = x.chunk(2, dim=-1)",
+                "tmp_1 = tmp_0[0]",
+                "tmp_2 = tmp_0[1]",
+                "tmp_3 = tmp_1 + tmp_2",
+                "return (tmp_3,)",
+            ],
+        ),
+        (
+            vec!["x int64 [6]", "y float16 [4, 40]", "z float16 [6, 40]"],
+            vec![
+                "tmp_0 = torch.nn.functional.embedding(x, y)",
+                "tmp_1 = tmp_0 + z",
+                "return (tmp_1,)",
+            ],
+        ),
+    ] {
+        let task = Task::new(&[GraphText { inputs, body }]);
+        task.solve().unwrap();
+        let text = written(&task.passes());
+        assert!(!text.contains("element_ty"), "{text}");
+    }
+}

@@ -283,7 +283,11 @@ impl<'p> Lower<'p> {
 
     /// Eager stores every result in the node's type. In half precision that shows, so it is done here too.
     fn rounded(&mut self, node: NodeId, bound: &Bound<'_>, var: VarId) -> VarId {
+        // What is looked up or taken from a list has the type already that it had in memory.
         let converts = || {
+            if bound.class() == Class::Indexing {
+                return false;
+            }
             let source = bound.has("input").then(|| self.argument(node, bound.arg("input")));
             source.flatten().is_some_and(|id| self.piece.dtypes(id) != self.piece.dtypes(node))
         };
