@@ -85,7 +85,12 @@ pub enum Binary {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Type {
     Float32,
+    Int32,
     Int64,
+    /// A float's bits as a whole number.
+    BitsOfFloat,
+    /// The float whose bits a whole number has.
+    FloatOfBits,
     /// That of the elements that a pointer points to.
     Pointed(String),
 }
@@ -367,7 +372,10 @@ impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Type::Float32 => f.write_str("tl.float32"),
+            Type::Int32 => f.write_str("tl.int32"),
             Type::Int64 => f.write_str("tl.int64"),
+            Type::BitsOfFloat => f.write_str("tl.int32, bitcast=True"),
+            Type::FloatOfBits => f.write_str("tl.float32, bitcast=True"),
             Type::Pointed(pointer) => write!(f, "{pointer}.dtype.element_ty"),
         }
     }

@@ -215,13 +215,24 @@ pub fn families(graphs: Vec<TypedGraph>, resized: Vec<TypedGraph>) -> Vec<GraphF
     }
     found.values_mut().for_each(|family| family.recorded = family.count());
     for graph in resized {
-        if let Some(family) = found.get_mut(&outline(&graph)) {
+        // By the graph that it is made from: a size that was one there is another number here.
+        let is_source = |member: &TypedGraph| is_resized(member, &graph);
+        let source = found.values_mut().find(|family| family.recorded().iter().any(is_source));
+        if let Some(family) = source {
             family.members.push(graph);
         }
     }
     let mut families: Vec<GraphFamily> = order.iter().filter_map(|key| found.remove(key)).collect();
     families.sort_by_key(|family| std::cmp::Reverse(family.recorded));
     families
+}
+
+/// Whether a graph is another one at other sizes: the same calls one after the other, with other numbers.
+fn is_resized(graph: &TypedGraph, other: &TypedGraph) -> bool {
+    let target = |id: NodeId, of: &TypedGraph| of.graph.call(id).map(|call| call.target.clone());
+    graph.path == other.path
+        && graph.graph.nodes().len() == other.graph.nodes().len()
+        && graph.graph.ids().all(|id| target(id, graph) == target(id, other))
 }
 
 /// Everything about a graph that one pass cannot leave open.

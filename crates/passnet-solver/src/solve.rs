@@ -21,7 +21,7 @@ pub use crate::options::SolveOptions;
 /// What was done and why.
 pub const EXPLANATION: &str = "explain.json";
 /// A solution is found again only if it was made by the same rules.
-const RULES: &str = "23";
+const RULES: &str = "24";
 
 /// Why a task could not be worked on.
 #[derive(Debug)]

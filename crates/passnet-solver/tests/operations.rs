@@ -1,18 +1,15 @@
 //! Single operations with a loop form of their own: one kernel for all of it, held against the native engine and PyTorch.
 
+mod cases;
 mod common;
 
+use cases::{Case, all_are_whole_and_right, pytorch};
 use common::{GraphText, Task, written};
-use passnet_bench::evaluate::Evaluation;
 use passnet_bench::verdict::VerdictKind;
-use passnet_engine::Tier;
-use passnet_engine::torch::{TorchEngine, WorkerOptions};
 use passnet_solver::solve::SolveOptions;
-use std::path::PathBuf;
-use std::time::Duration;
 
 /// Inputs and statements of graphs that one pass computes as a whole.
-const CASES: &[(&[&str], &[&str])] = &[
+const CASES: &[Case] = &[
     (
         &["x int64 [6, 40]"],
         &[
@@ -59,6 +56,16 @@ const CASES: &[(&[&str], &[&str])] = &[
             "tmp_1 = x",
             "tmp_2 = x * 3.0",
             "return (tmp_2,)",
+        ],
+    ),
+    (
+        &["x int64 [6, 40]", "y float16 [6, 40]"],
+        &[
+            "tmp_0 = x - 1",
+            "tmp_1 = torch.sign(tmp_0)",
+            "tmp_2 = torch.sign(y)",
+            "tmp_3 = tmp_1 * tmp_2",
+            "return (tmp_3,)",
         ],
     ),
     // A fold of single elements gives them back.
@@ -252,33 +259,9 @@ const CASES: &[(&[&str], &[&str])] = &[
     ),
 ];
 
-/// Solves every case into one pass and evaluates it.
-fn all_are_whole_and_right(evaluate: impl Fn(&Task) -> Vec<Evaluation>) {
-    for (inputs, body) in CASES {
-        let task = Task::new(&[GraphText { inputs: inputs.to_vec(), body: body.to_vec() }]);
-        let explanation = task.solve().unwrap_or_else(|error| panic!("{body:?}: {error}"));
-        let text = written(&task.passes());
-        assert!(explanation.left.is_empty(), "{body:?}: {:?}", explanation.left);
-        let fused: usize = explanation.passes.iter().map(|pass| pass.nodes.len()).sum();
-        // After an assignment in place stands the name of what it gives; a number of Python's is no part of a pass.
-        let is_name = |text: &str| text.chars().all(|c| c.is_alphanumeric() || c == '_');
-        let is_number = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
-        let is_other =
-            |right: &str| is_name(right) || is_number(right) || right.contains("_nesting(");
-        let is_call =
-            |line: &&&str| line.split_once(" = ").is_none_or(|(_, right)| !is_other(right));
-        let fewest = body.iter().filter(is_call).count() - 1;
-        assert!(explanation.passes.len() == 1 && fused >= fewest, "{body:?}:\n{text}");
-        for evaluation in evaluate(&task) {
-            let verdict = &evaluation.judged.verdict;
-            assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{text}");
-        }
-    }
-}
-
 #[test]
 fn one_pass_computes_all_of_it_as_the_native_engine_does() {
-    all_are_whole_and_right(Task::evaluate);
+    all_are_whole_and_right(CASES, Task::evaluate);
 }
 
 /// Where tanh saturates, the place of the largest value hangs on its last bit: it is looked for in what eager has stored.
@@ -317,23 +300,8 @@ fn places_of_extremes_are_looked_for_in_stored_values() {
 #[test]
 #[ignore = "needs PyTorch; tools/full-check runs it"]
 fn one_pass_computes_all_of_it_as_pytorch_does() {
-    let exe = std::env::current_exe().unwrap();
-    let runner: PathBuf = exe.parent().unwrap().parent().unwrap().join("libpassnet_runner.so");
-    assert!(runner.is_file(), "the plan runner is not built (`cargo build -p passnet-runner`)");
-    let python = std::env::var_os("PASSNET_PYTHON");
-    let options = WorkerOptions {
-        python: python.expect("PASSNET_PYTHON must name a Python with PyTorch").into(),
-        runner: Some(runner),
-        cache: std::env::temp_dir(),
-        device: "cpu".into(),
-        gpu: None,
-        threads: 2,
-        memory_limit: 8 << 30,
-        call_limit: Duration::from_secs(120),
-        tier: Tier::Plan,
-    };
-    let engine = TorchEngine::start(options).unwrap();
-    all_are_whole_and_right(|task| task.evaluate_on(&engine));
+    let engine = pytorch();
+    all_are_whole_and_right(CASES, |task| task.evaluate_on(&engine));
 }
 
 /// A wrapper called `max` would hide Python's from all wrappers of its file.
@@ -386,6 +354,16 @@ const FEW_LAUNCHES: &[(&[&str], &[&str])] = &[
             "tmp_5 = tmp_4.view(1, 32, 4, 4)",
             "tmp_6 = torch.nn.functional.layer_norm(tmp_2, (32,), w, w, 1e-05)",
             "return (tmp_6,)",
+        ],
+    ),
+    // A place that is looked for again for every element of the row that lies there.
+    (
+        &["x int64 [4, 7]", "y float16 [4, 7, 16]", "z int64 [4]"],
+        &[
+            "tmp_0 = x.to(torch.int32)",
+            "tmp_1 = tmp_0.argmax(dim=-1)",
+            "tmp_2 = y[z, tmp_1]",
+            "return (tmp_2,)",
         ],
     ),
     // Folds over different dimensions of one sum.
@@ -480,6 +458,14 @@ fn no_pass_reads_a_view_of_what_was_updated() {
 fn tiles_for_a_gpu_follow_sizes_and_layout() {
     let add = ["tmp_0 = x + y", "return (tmp_0,)"];
     let turn = ["tmp_0 = x.transpose(0, 1)", "tmp_1 = tmp_0 + y", "return (tmp_1,)"];
+    // Powers for every column are worked out once for all rows of a program.
+    let powers = [
+        "tmp_0 = torch.arange(800, dtype=torch.float32, device=torch.device('cpu'))",
+        "tmp_1 = torch.exp2(tmp_0)",
+        "tmp_2 = x * tmp_1",
+        "tmp_3 = tmp_2 + y",
+        "return (tmp_3,)",
+    ];
     let softmax =
         ["tmp_0 = x + y", "tmp_1 = torch.nn.functional.softmax(tmp_0, dim=-1)", "return (tmp_1,)"];
     for (inputs, body, words) in [
@@ -487,6 +473,7 @@ fn tiles_for_a_gpu_follow_sizes_and_layout() {
         (["x float32 [800, 1000]", "y float32 [800, 1000]"], &add, "count), 1024)"),
         (["x float32 [100, 80]", "y float32 [80, 100]"], &turn, "width = max(32, 1024 //"),
         (["x float32 [2000, 800]", "y float32 [800, 2000]"], &turn, "width = max(64, 4096 //"),
+        (["x float32 [2000, 800]", "y float32 [2000, 800]"], &powers, "width = max(64, 4096 //"),
         (["x float32 [50, 3000]", "y float32 [50, 3000]"], &softmax, "num_warps=16"),
         // As many rows in a program as leave one for every multiprocessor.
         (["x float32 [264, 60]", "y float32 [264, 60]"], &softmax, "max(1, 128 // width)"),

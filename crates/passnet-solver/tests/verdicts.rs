@@ -383,3 +383,31 @@ fn passes_are_right_at_the_sizes_that_constraints_promise() {
         assert_eq!(tried.unwrap().answer, passnet_bench::evaluate::CheckAnswer::Passed);
     }
 }
+
+/// So are they where a number of the graph is one of these sizes, in a piece of which no pass is made.
+#[test]
+fn a_size_of_one_that_is_written_down_may_change_too() {
+    let body = vec![
+        "tmp_0 = x + y",
+        "tmp_1 = tmp_0.exp()",
+        "tmp_2 = torch.cumprod(x, 1)",
+        "tmp_3 = tmp_2.reshape(1, 320)",
+        "return (tmp_1, tmp_3)",
+    ];
+    let inputs = vec!["x float32 [1, 16, 20]", "y float32 [1, 16, 20]"];
+    let task = Task::new(&[GraphText { inputs, body }]);
+    let constraints = "from sympy import Symbol\n\nS0 = Symbol(\"S0\")\nS1 = Symbol(\"S1\")\n\n\
+        dynamic_dim_constraint_symbols = [S0, S1]\n\n\
+        dynamic_dim_constraint_symbol2example_value = {S0: 1, S1: 16}\n\n\
+        dynamic_dim_constraint_relations = []\n\n\
+        dynamic_dim_constraint_input_shapes = [([S0, S1, 20], \"x\"), ([1, S1, 20], \"y\")]\n";
+    let path = task.folder.path().join("graphs/g0/input_tensor_constraints.py");
+    std::fs::write(path, constraints).unwrap();
+    task.solve().unwrap();
+    let text = common::written(&task.passes());
+    assert_all_right(&task, &text);
+    for evaluation in task.evaluate() {
+        let tried = evaluation.checks.iter().find(|check| check.name == "sizes one larger");
+        assert_eq!(tried.unwrap().answer, passnet_bench::evaluate::CheckAnswer::Passed, "{text}");
+    }
+}

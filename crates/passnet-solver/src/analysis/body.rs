@@ -96,6 +96,12 @@ pub enum Code {
     Scan {
         value: VarId,
     },
+    /// The whole numbers of a row along the reduced loops, in rising order.
+    Sort {
+        value: VarId,
+        /// Whether all of them have 32 bits.
+        is_narrow: bool,
+    },
     /// A fold over small unrolled loops, `(variable, count)` each; `body` is evaluated inside them.
     Window {
         fold: Fold,
@@ -207,9 +213,10 @@ impl Body {
             }
             Code::Compute { operands, .. } => found.extend(operands),
             Code::Place(place) => index(place, &mut found),
-            Code::Reduce { value, .. } | Code::Scan { value } | Code::Round { value, .. } => {
-                found.push(*value);
-            }
+            Code::Reduce { value, .. }
+            | Code::Scan { value }
+            | Code::Sort { value, .. }
+            | Code::Round { value, .. } => found.push(*value),
             Code::Window { body, .. } => {
                 let inside: BTreeSet<VarId> = body.iter().copied().collect();
                 for var in body {

@@ -11,7 +11,7 @@ mod size;
 pub(crate) mod space;
 
 pub(crate) use body::Body;
-pub(crate) use lower::lower;
+pub(crate) use lower::{lower, lower_repeating};
 pub(crate) use piece::Piece;
 pub(crate) use size::{Size, dimension, product};
 

@@ -5,6 +5,7 @@ use super::shape::Shape;
 use crate::analysis::body::Code;
 use crate::analysis::index::AxisId;
 use crate::analysis::product;
+use crate::expression::{Expr, Formula};
 use passnet_graph::ops::Op;
 
 /// What tuning may change about a kernel.
@@ -93,7 +94,7 @@ impl Draft<'_> {
         let usual = Choice::default();
         match self.shape {
             Shape::Flat => Choice { tile: shared(usual.tile), ..usual },
-            Shape::Tiled if self.across || self.repeats_loads() => match share / 2 {
+            Shape::Tiled if self.across || self.repeats_work() => match share / 2 {
                 LARGE_SQUARE.. => {
                     Choice { tile: LARGE_SQUARE, warps: 8, cut: Cut::Square, ..usual }
                 }
@@ -122,16 +123,31 @@ impl Draft<'_> {
         usize::try_from(steps).unwrap_or(0).max(1)
     }
 
-    /// Whether something is read along the columns that is the same for all rows, so that every further row of a tile saves
-    /// reading it.
-    fn repeats_loads(&self) -> bool {
+    /// Whether something is read or worked out along the columns that is the same for all rows, so that every further row of
+    /// a tile saves doing it again.
+    fn repeats_work(&self) -> bool {
         let [.., row, column] = self.space.kept.as_slice() else { return false };
-        self.body.vars.iter().any(|var| {
-            matches!(var.code, Code::Load { .. })
-                && var.axes.contains(column)
-                && !var.axes.contains(row)
-        })
+        let is_work = |code: &Code| match code {
+            Code::Load { .. } => true,
+            Code::Compute { formula, .. } => calls_function(formula),
+            _ => false,
+        };
+        self.body
+            .vars
+            .iter()
+            .any(|var| is_work(&var.code) && var.axes.contains(column) && !var.axes.contains(row))
     }
+}
+
+/// Whether a formula has a function in it that takes many instructions.
+fn calls_function(formula: &Formula) -> bool {
+    const SHORT: [&str; 6] =
+        ["tl.where", "tl.abs", "tl.minimum", "tl.maximum", "tl.floor", "tl.ceil"];
+    let mut calls = false;
+    formula.for_each(&mut |part| {
+        calls |= matches!(part, Expr::Call(function, ..) if !SHORT.contains(function));
+    });
+    calls
 }
 
 /// The largest power of two that is not larger.

@@ -11,6 +11,8 @@ use crate::expression::{Binary, Expr, Lift};
 
 /// Elements from which on a slab is worked on by programs of its own.
 const LEAST_SLAB: i64 = 1024;
+/// Lanes of a program, of which a smaller slab leaves some idle.
+const LANES: i64 = 128;
 
 impl Writer<'_> {
     /// Writes the loop variables; gives the names of their sizes.
@@ -87,8 +89,8 @@ impl Writer<'_> {
             && !self.is_small(rows)
     }
 
-    /// Whether a slab of these rows is not worth a program of its own: it has few elements, and only addresses depend on the
-    /// row, no conditions.
+    /// Whether a slab of these rows is not worth a program of its own: it has fewer elements than a program has lanes, or few
+    /// elements, and only addresses depend on the row, no conditions.
     fn is_small(&self, rows: AxisId) -> bool {
         let by_row = |guard: &Guard| {
             let mut by_row = false;
@@ -102,7 +104,7 @@ impl Writer<'_> {
         });
         let columns = self.lanes.iter().map(|axis| self.body.axes[*axis].largest());
         let elements = columns.fold(self.body.axes[rows].largest(), i64::saturating_mul);
-        simple && elements < LEAST_SLAB
+        elements < LANES || (simple && elements < LEAST_SLAB)
     }
 
     /// Which lanes lie inside the row, and which elements inside the tile.

@@ -168,6 +168,12 @@ impl Writer<'_> {
                 let value = self.value(*value)?;
                 Ok(Expr::call("tl.cumsum", [value]).with("axis", Expr::int(1)))
             }
+            Code::Sort { value, is_narrow } => {
+                let row = self.value(*value)?;
+                let last = if *is_narrow { i64::from(i32::MAX) } else { GREATEST_INTEGER };
+                let row = Expr::select(word("column_inside"), row, Expr::int(last));
+                Ok(Expr::call("tl.sort", [row]))
+            }
             Code::Reduce { fold, value } => {
                 let folded = self.value(*value)?;
                 Ok(folded_row(*fold, self.masked(*fold, *value, folded)))

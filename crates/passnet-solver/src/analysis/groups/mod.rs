@@ -121,6 +121,7 @@ impl<'f> Finder<'f> {
                     | Class::Pooling
                     | Class::Resampling => true,
                     Class::Contraction => family.tries_product(id),
+                    Class::Transform => matches!(bound.op, Op::Sort | Op::Argsort),
                     // Out of a pair it is taken by whoever computes the pair.
                     Class::Indexing if bound.op == Op::GetItem => !call
                         .args
@@ -170,7 +171,19 @@ impl<'f> Finder<'f> {
         if self.most.is_some_and(|most| members.len() > most) {
             refuse!("a pass may have fewer operations");
         }
+        if let Some(part) = members.iter().find(|id| self.updates_part(**id, &members)) {
+            refuse!("`{}` updates a part of what a kernel computes", self.graph().node(*part).name);
+        }
         attempt(self.family, members, &self.is_free)
+    }
+
+    /// Whether a member updates a view of what another group computes: with the assignment that follows it may be one kernel.
+    fn updates_part(&self, id: NodeId, members: &BTreeSet<NodeId>) -> bool {
+        let Some(target) = updated(self.graph(), id) else { return false };
+        let root = viewed(self.graph(), target, &self.is_free);
+        self.is_free[target.index()]
+            && self.group_of[root.index()].is_some()
+            && !members.contains(&root)
     }
 
     fn keep(&mut self, group: Group) {
@@ -256,10 +269,10 @@ fn is_alias(family: &GraphFamily, id: NodeId) -> bool {
     unchanged || shared.all(|shared| shared)
 }
 
-/// Whether a node computes values and their places, as `max` does along a dimension.
+/// Whether a node computes values and their places, as `max` and `sort` do along a dimension.
 fn is_pair(family: &GraphFamily, id: NodeId) -> bool {
     let op = family.graph().call(id).and_then(Call::op);
-    matches!(op, Some(Op::Max | Op::Min))
+    matches!(op, Some(Op::Max | Op::Min | Op::Sort))
         && matches!(family.members[0].types.value(id), Value::Sequence(_))
 }
 
@@ -351,6 +364,18 @@ fn check_updates(
     is_free: &[bool],
 ) -> Result<(), Refusal> {
     let inputs = inputs_of(graph, members);
+    let is_between = |id: &NodeId| {
+        members.first() < Some(id) && Some(id) < members.last() && !members.contains(id)
+    };
+    for (id, _) in graph.calls().filter(|(id, _)| is_between(id)) {
+        let Some(name) = updated(graph, id) else { continue };
+        let root = viewed(graph, name, is_free);
+        let earlier: BTreeSet<NodeId> = members.range(..id).copied().collect();
+        let is_read = |input: &NodeId| viewed(graph, *input, is_free) == root;
+        if inputs_of(graph, &earlier).iter().any(is_read) {
+            refuse!("`{}` updates on the way what was read before it", graph.node(id).name);
+        }
+    }
     for id in members {
         let Some(mut name) = updated(graph, *id) else { continue };
         while members.contains(&name)

@@ -1,6 +1,6 @@
 //! Where a node goes: into one group with what it reads, as far as one kernel can compute all of it.
 
-use super::{Finder, Group, Left, Refusal, region, viewed};
+use super::{Finder, Group, Left, Refusal, inputs_of, region, viewed};
 use passnet_graph::{Call, NodeId};
 use std::collections::BTreeSet;
 
@@ -15,14 +15,29 @@ impl Finder<'_> {
                 return self.keep(group);
             }
         }
-        match self.place_with(&own) {
-            Ok(group) => self.keep(group),
+        let placed = self.place_with(&own).or_else(|reason| {
+            // Alone, an update of what nobody has made yet gives nothing back.
+            let target = self.made_target(id).ok_or(reason)?;
+            self.place_with(&updated.iter().chain(&own).copied().chain([target]).collect())
+        });
+        match placed {
+            Ok(group) => {
+                self.left.retain(|left| !group.members.contains(&left.node));
+                self.keep(group);
+            }
             Err(reason) => {
                 let operation =
                     self.graph().call(id).map_or(String::new(), |c| c.target.to_string());
                 self.left.push(Left { node: id, operation, reason: reason.0 });
             }
         }
+    }
+
+    /// What a node updates, where that is made of nothing and no group has it.
+    fn made_target(&self, id: NodeId) -> Option<NodeId> {
+        let root = viewed(self.graph(), super::updated(self.graph(), id)?, &self.is_free);
+        let is_open = self.is_made[root.index()] && self.group_of[root.index()].is_none();
+        is_open.then_some(root)
     }
 
     /// Updates of what a node reads that came before it and that no group has: whoever takes them gives them a result.
@@ -48,6 +63,13 @@ impl Finder<'_> {
         let producers: BTreeSet<usize> = own.iter().flat_map(|id| self.producers(*id)).collect();
         let producers: Vec<usize> = producers.into_iter().collect();
         let mut choices: Vec<Vec<usize>> = Vec::new();
+        let readers: BTreeSet<usize> = own.iter().flat_map(|id| self.readers(*id)).collect();
+        let mut with_readers: BTreeSet<usize> = producers.iter().copied().collect();
+        with_readers.extend(&readers);
+        if with_readers.len() > producers.len() {
+            choices.push(with_readers.into_iter().collect());
+            choices.extend(readers.iter().rev().map(|group| vec![*group]));
+        }
         if producers.len() > 1 {
             choices.push(producers.clone());
         }
@@ -75,6 +97,19 @@ impl Finder<'_> {
             members.extend(&self.users[id.index()]);
         }
         members
+    }
+
+    /// The groups that read what a node updates, as it was before: one kernel reads it once for all.
+    fn readers(&self, id: NodeId) -> Vec<usize> {
+        let Some(target) = super::updated(self.graph(), id) else { return Vec::new() };
+        let root = viewed(self.graph(), target, &self.is_free);
+        let reads = |group: &Group| {
+            let inputs = inputs_of(self.graph(), &group.members);
+            inputs.iter().any(|input| viewed(self.graph(), *input, &self.is_free) == root)
+        };
+        let groups = self.groups.iter().enumerate();
+        let found = groups.filter(|(_, group)| group.as_ref().is_some_and(reads));
+        found.map(|(number, _)| number).collect()
     }
 
     /// The groups that a node reads, directly or through views, oldest first.

@@ -2,7 +2,7 @@
 
 use super::{Group, check_convex, checked_piece, inputs_of, viewed};
 use crate::analysis::piece::outputs_of;
-use crate::analysis::{Piece, lower, product};
+use crate::analysis::{Piece, lower, lower_repeating, product};
 use crate::graph_family::GraphFamily;
 use passnet_graph::{Arg, NodeId};
 use std::collections::BTreeSet;
@@ -229,7 +229,7 @@ impl<'g> Links<'g> {
     fn part(&self, number: usize, members: &BTreeSet<NodeId>, outputs: &[NodeId]) -> Option<Group> {
         let mut piece = Piece::new(self.family, members).ok()?;
         piece.outputs = outputs.to_vec();
-        let body = lower(&piece).ok()?;
+        let body = lower(&piece).or_else(|_| lower_repeating(&piece)).ok()?;
         Some(Group { members: self.groups[number].members.clone(), piece, body })
     }
 }

@@ -5,9 +5,12 @@
 
 mod address;
 mod assign;
+mod few;
+mod interpolate;
 mod mapped;
 mod movement;
 mod norm;
+mod order;
 mod outputs;
 mod pointwise;
 mod product;
@@ -18,6 +21,7 @@ mod view;
 mod window;
 
 use self::address::mixed_radix;
+use self::order::Sorted;
 use super::body::{Body, Code, Guard, Kind, Store, Target, Var, VarId};
 use super::index::{AxisId, Index};
 use super::{Piece, Refusal, Size, product, refuse};
@@ -43,14 +47,28 @@ struct Wanted<'w, 'g> {
 
 /// Lowers a piece to one kernel, or says why that is not possible.
 pub fn lower(piece: &Piece) -> Result<Body, Refusal> {
+    lower_as(piece, false)
+}
+
+/// The same, where a fold may be computed again for every element that it is spread over, if these are few.
+pub fn lower_repeating(piece: &Piece) -> Result<Body, Refusal> {
+    lower_as(piece, true)
+}
+
+fn lower_as(piece: &Piece, may_repeat: bool) -> Result<Body, Refusal> {
     let main = main_output(piece)?;
     let shape = piece.shape(main)?;
-    // Loops go through the result as it lies in memory.
-    let order = piece.memory_order(main)?.unwrap_or_else(|| (0..shape.len()).collect());
+    // Loops go through the result as it lies in memory; what is updated may lie there with gaps.
+    let order = match piece.updated_param(main) {
+        Some(_) => None,
+        None => piece.memory_order(main)?,
+    };
+    let order = order.unwrap_or_else(|| (0..shape.len()).collect());
     let mut layout: Vec<Vec<Size>> = order.iter().map(|dim| vec![shape[*dim].clone()]).collect();
     let mut folded: Option<Vec<Vec<Size>>> = None;
     for _ in 0..MAX_SPLITS {
         let mut lower = Lower::new(piece, &order, &layout, folded.clone())?;
+        lower.may_repeat = may_repeat;
         let done = lower.run(main);
         if let Some((axis, parts)) = lower.split.take() {
             split(&mut layout, &mut lower.folded, axis, &parts);
@@ -116,6 +134,8 @@ struct Lower<'p> {
     windows: usize,
     /// Under vmap: the index along each hidden dimension, by its nesting level.
     hidden: BTreeMap<i64, Index>,
+    /// Whether a fold may be computed again for every element that it is spread over.
+    may_repeat: bool,
     /// A loop that must be split before this can work.
     split: Option<(AxisId, Vec<Size>)>,
 }
@@ -155,6 +175,7 @@ impl<'p> Lower<'p> {
             names: BTreeMap::new(),
             windows: 0,
             hidden: BTreeMap::new(),
+            may_repeat: false,
             split: None,
         })
     }
@@ -213,10 +234,10 @@ impl<'p> Lower<'p> {
         let shape = self.piece.shape(node)?;
         let order = match target {
             Target::Output(_) => self.piece.memory_order(node)?,
-            // Updated in place only where it lies row by row.
             Target::Param(_) => None,
         };
         let address = match order {
+            None if self.piece.is_strided(node) => self.strided(&index, node)?,
             None => self.linear(&index, &shape)?,
             Some(order) => {
                 let index: Vec<Index> = order.iter().map(|dim| index[*dim].clone()).collect();
@@ -262,7 +283,11 @@ impl<'p> Lower<'p> {
 
     /// Eager stores every result in the node's type. In half precision that shows, so it is done here too.
     fn rounded(&mut self, node: NodeId, bound: &Bound<'_>, var: VarId) -> VarId {
+        // What is looked up or taken from a list has the type already that it had in memory.
         let converts = || {
+            if bound.class() == Class::Indexing {
+                return false;
+            }
             let source = bound.has("input").then(|| self.argument(node, bound.arg("input")));
             source.flatten().is_some_and(|id| self.piece.dtypes(id) != self.piece.dtypes(node))
         };
@@ -273,6 +298,7 @@ impl<'p> Lower<'p> {
                 | Class::Scan
                 | Class::Normalisation
                 | Class::Pooling
+                | Class::Resampling
                 | Class::Contraction
         ) || converts();
         let half = self.piece.dtypes(node).iter().any(|dtype| dtype.is_float() && dtype.size() < 4);
@@ -439,6 +465,7 @@ impl<'p> Lower<'p> {
             Class::Pooling | Class::Resampling => self.window(wanted),
             Class::Creation => self.creation(wanted),
             Class::Contraction => self.product(wanted),
+            Class::Transform if bound.op == Op::Argsort => self.sorted(wanted, Sorted::Places),
             _ => Err(self.unsupported(bound)),
         }
     }

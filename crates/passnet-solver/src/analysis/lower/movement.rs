@@ -17,6 +17,7 @@ impl Lower<'_> {
         match bound.op {
             Op::Cat | Op::Stack => self.join(wanted),
             Op::Clone => self.input(node, bound, "input", index),
+            Op::Copy => self.copied(wanted),
             Op::Pad | Op::ConstantPadNd => self.pad(wanted),
             Op::Roll => self.roll(wanted),
             Op::Flip => {

@@ -7,6 +7,9 @@ use super::Lower;
 use passnet_graph::NodeId;
 use std::collections::BTreeSet;
 
+/// Steps of all loops up to which a fold that is computed again and again costs less than a launch.
+const MOST_REPEATED: i64 = 1 << 18;
+
 impl Lower<'_> {
     /// An updated tensor may be read only where it is about to be written.
     pub(super) fn check_updates(&self) -> Result<(), Refusal> {
@@ -62,15 +65,21 @@ impl Lower<'_> {
     /// A reduction that does not vary with an outer loop would be computed again for each step of it.
     pub(super) fn check_reductions(&self) -> Result<(), Refusal> {
         let reduced = &self.body.reduced;
+        let steps = self.elements(&self.body.axes)?;
+        let may_repeat = self.may_repeat && steps.largest() <= MOST_REPEATED;
         for var in &self.body.vars {
-            let (Code::Reduce { value, .. } | Code::Scan { value }) = &var.code else { continue };
+            let (Code::Reduce { value, .. } | Code::Scan { value } | Code::Sort { value, .. }) =
+                &var.code
+            else {
+                continue;
+            };
             let axes = &self.body.vars[*value].axes;
             let missing = self
                 .body
                 .axis_ids()
                 .filter(|axis| !reduced.contains(axis) && !axes.contains(axis))
                 .any(|axis| self.body.axes[axis].largest() > 1);
-            if missing {
+            if missing && !may_repeat {
                 refuse!("a reduction would be repeated for every element it is spread over");
             }
             if !reduced.iter().any(|axis| axes.contains(axis)) {
@@ -114,9 +123,14 @@ impl Lower<'_> {
         {
             return Ok(index.clone());
         }
+        let sizes: Vec<Size> = self.main_sizes()?;
+        // In step with the main output even where a dimension is one, so that both read the same elements.
+        let is_alike = |(size, own): (&Size, &Size)| size.same(own);
+        if shape.len() == sizes.len() && shape.iter().zip(&sizes).all(is_alike) {
+            return Ok(self.main.clone());
+        }
         let mut dims = self.main.iter();
         let mut found = Vec::with_capacity(shape.len());
-        let sizes: Vec<Size> = self.main_sizes()?;
         let mut at = 0;
         for size in &shape {
             if size.is(1) {

@@ -4,7 +4,7 @@ use super::super::body::{Code, Kind, VarId};
 use super::super::index::Index;
 use super::super::{Refusal, Size, refuse};
 use super::{Lower, Wanted};
-use crate::expression::{A, B, Binary, C, D, Expr, Formula, Literal, Unary};
+use crate::expression::{A, B, Binary, C, D, Expr, Formula, Literal, Type, Unary};
 use passnet_graph::ops::{Bound, Op};
 use passnet_graph::{Arg, NodeId};
 use std::collections::BTreeSet;
@@ -44,6 +44,14 @@ impl Lower<'_> {
                     Op::Square => A * A,
                     _ => A,
                 };
+                Ok(self.compute(result, formula, &[x]))
+            }
+            Op::Sign if result != Kind::Bool => {
+                let x = self.operand(node, bound.arg("input"), index)?;
+                let x = self.cast(x, result);
+                let ty = if result == Kind::Float { Type::Float32 } else { Type::Int64 };
+                let side = |condition: Formula| condition.to(ty.clone());
+                let formula = side(A.above(Expr::int(0))) - side(A.below(Expr::int(0)));
                 Ok(self.compute(result, formula, &[x]))
             }
             Op::BitwiseNot | Op::LogicalNot => {

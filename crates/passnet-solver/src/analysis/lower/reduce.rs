@@ -9,9 +9,6 @@ use passnet_graph::ops::{Bound, Op};
 use passnet_graph::{Arg, NodeId};
 use std::collections::BTreeSet;
 
-/// Elements of a product, which is written out.
-const MOST_MULTIPLIED: i64 = 16;
-
 impl Lower<'_> {
     pub(super) fn reduction(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
         let Wanted { node, bound, index } = wanted;
@@ -31,7 +28,11 @@ impl Lower<'_> {
             return Ok(self.cast(only, self.piece.kind(node)?));
         }
         if bound.op == Op::Prod {
-            return self.few_multiplied(wanted, source, &dims);
+            return self.few_folded(wanted, source, &dims);
+        }
+        if self.is_short_sum(wanted, &from, &dims) {
+            let total = self.few_folded(wanted, source, &dims)?;
+            return self.mean_of(bound, total, &from, &dims);
         }
         let place = self.place_in_source(index, &from, &dims, keep)?;
         match bound.op {
@@ -42,11 +43,7 @@ impl Lower<'_> {
                     _ => self.cast(x, Kind::Float),
                 };
                 let total = self.fold(Fold::Sum, x)?;
-                if bound.op == Op::Sum {
-                    return Ok(total);
-                }
-                let count = self.count(&from, &dims)?;
-                Ok(self.compute(Kind::Float, A / B, &[total, count]))
+                self.mean_of(bound, total, &from, &dims)
             }
             Op::Amax | Op::Amin | Op::Max | Op::Min => {
                 let x = self.pull(source, &place)?;
@@ -74,47 +71,19 @@ impl Lower<'_> {
         }
     }
 
-    /// The product of a few elements, each pulled by itself: Triton has no fold that multiplies.
-    fn few_multiplied(
+    /// A sum, or the mean that was asked for.
+    fn mean_of(
         &mut self,
-        wanted: Wanted<'_, '_>,
-        source: NodeId,
+        bound: &Bound<'_>,
+        total: VarId,
+        from: &[Size],
         dims: &[usize],
     ) -> Result<VarId, Refusal> {
-        let Wanted { node, bound, index } = wanted;
-        let from = self.piece.shape(source)?;
-        let sizes: Option<Vec<i64>> = dims.iter().map(|dim| from[*dim].constant()).collect();
-        let sizes = sizes.ok_or_else(|| self.unsupported(bound))?;
-        let count = sizes.iter().try_fold(1, |count: i64, size| count.checked_mul(*size));
-        let Some(count @ 1..=MOST_MULTIPLIED) = count else { return Err(self.unsupported(bound)) };
-        let kind = self.piece.kind(node)?;
-        let mut product: Option<VarId> = None;
-        for number in 0..count {
-            let mut place = index.to_vec();
-            let mut rest = number;
-            let mut digits: Vec<i64> = Vec::new();
-            for size in sizes.iter().rev() {
-                digits.push(rest % size);
-                rest /= size;
-            }
-            for (dim, digit) in dims.iter().zip(digits.iter().rev()) {
-                let digit = Index::fixed(*digit, self.piece.graphs);
-                match bound.flag("keepdim") {
-                    true => place[*dim] = digit,
-                    false => place.insert(*dim, digit),
-                }
-            }
-            let factor = self.pull(source, &place)?;
-            let factor = match kind {
-                Kind::Int => self.wide(factor),
-                _ => self.cast(factor, kind),
-            };
-            product = Some(match product {
-                None => factor,
-                Some(before) => self.compute(kind, A * B, &[before, factor]),
-            });
+        if bound.op == Op::Sum {
+            return Ok(total);
         }
-        product.ok_or_else(|| self.unsupported(bound))
+        let count = self.count(from, dims)?;
+        Ok(self.compute(Kind::Float, A / B, &[total, count]))
     }
 
     fn logsumexp(&mut self, source: NodeId, place: &[Index]) -> Result<VarId, Refusal> {
@@ -221,7 +190,7 @@ impl Lower<'_> {
 
     /// Whether a value has the same bits in a kernel as in eager: read, chosen or converted, and rounded by one sum or product at
     /// the most. Functions, quotients and longer sums do not promise that.
-    fn is_exact(&self, var: VarId) -> bool {
+    pub(super) fn is_exact(&self, var: VarId) -> bool {
         let mut roundings: Vec<Option<usize>> = Vec::new();
         for id in self.body.var_ids().take(var.index() + 1) {
             let known = &self.body.vars[id];
@@ -302,6 +271,7 @@ impl Lower<'_> {
     pub(super) fn wide(&mut self, var: VarId) -> VarId {
         let wide = A.to(Type::Int64);
         match &self.body.vars[var].code {
+            code if code.as_literal().is_some() => var,
             Code::Compute { formula, .. } if *formula == wide => var,
             _ => self.compute(Kind::Int, wide, &[var]),
         }

@@ -106,8 +106,14 @@ impl Lower<'_> {
             return Err(self.unsupported(bound));
         }
         let place = self.linear(index, &shape)?;
+        let known = place.constant.constant().filter(|_| place.terms.is_empty());
         let place = self.place(&place);
-        let mut numbers = numbers.into_iter().flatten().rev();
+        let numbers: Vec<f64> = numbers.into_iter().flatten().collect();
+        let only = known.and_then(|at| numbers.get(usize::try_from(at).ok()?));
+        if let Some(number) = only {
+            return Ok(self.number(kind, literal(*number, kind)));
+        }
+        let mut numbers = numbers.into_iter().rev();
         let last = numbers.next().unwrap_or_default();
         let mut value = self.number(kind, literal(last, kind));
         let earlier: Vec<f64> = numbers.collect();

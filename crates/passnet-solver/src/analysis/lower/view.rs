@@ -7,6 +7,7 @@
 use super::super::body::{Kind, VarId};
 use super::super::index::{Atom, Index};
 use super::super::{Refusal, Size, refuse};
+use super::order::Sorted;
 use super::{Lower, Wanted};
 use crate::expression::{A, B, Expr};
 use passnet_graph::infer::Value;
@@ -54,9 +55,12 @@ impl Lower<'_> {
                 }
                 source
             }
-            Op::Squeeze | Op::Unsqueeze => {
-                self.with_ones(index, &self.piece.shape(node)?, &from)?
+            Op::Unsqueeze => {
+                let mut index = index.to_vec();
+                index.remove(self.dim(bound.arg("dim"), rank + 1)?);
+                index
             }
+            Op::Squeeze => self.with_ones(index, &self.piece.shape(node)?, &from)?,
             Op::Expand | Op::ExpandAs | Op::BroadcastTo => {
                 self.broadcast_shape(&from, &self.piece.shape(node)?, index)?
             }
@@ -402,6 +406,10 @@ impl Lower<'_> {
         match bound.op {
             Op::Meshgrid => return self.grid(list, &bound, which, index),
             Op::Max | Op::Min => return self.extreme_along(list, &bound, which, index),
+            Op::Sort => {
+                let what = if which == 0 { Sorted::Values } else { Sorted::Places };
+                return self.sorted(Wanted { node: list, bound: &bound, index }, what);
+            }
             _ => {}
         }
         let first = match bound.values.first() {

@@ -4,9 +4,9 @@ use super::super::body::{Code, Fold, Guard, Kind, VarId};
 use super::super::index::{Atom, Index};
 use super::super::{Refusal, Size};
 use super::{Lower, Wanted};
-use crate::expression::{A, B, C, Expr, Literal, Type};
+use crate::expression::{A, B, Expr};
+use passnet_graph::Arg;
 use passnet_graph::ops::{Bound, Op};
-use passnet_graph::{Arg, NodeId};
 
 /// A window with more elements than this is a reduction of its own.
 const MAX_WINDOW: i64 = 64;
@@ -19,11 +19,7 @@ impl Lower<'_> {
                 self.global_average(wanted)
             }
             Op::MaxPool1d | Op::MaxPool2d | Op::AvgPool1d | Op::AvgPool2d => self.pool(wanted),
-            Op::Interpolate => match bound.arg("mode").as_str() {
-                Some("nearest") => self.nearest(wanted),
-                Some("linear" | "bilinear") => self.weighed(wanted),
-                _ => Err(self.unsupported(bound)),
-            },
+            Op::Interpolate => self.interpolate(wanted),
             _ => Err(self.unsupported(bound)),
         }
     }
@@ -142,114 +138,6 @@ impl Lower<'_> {
         }
         Ok(divided)
     }
-
-    /// Nearest-neighbour enlargement by a whole factor.
-    fn nearest(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
-        let Wanted { node, bound, index } = wanted;
-        let source = self.input_node(node, bound, "input")?;
-        let from = self.piece.shape(source)?;
-        let to = self.piece.shape(node)?;
-        let mut place = index.to_vec();
-        for dim in 2..from.len() {
-            let Some(factor) = to[dim].over(&from[dim]) else {
-                return Err(self.unsupported(bound));
-            };
-            place[dim] = self.divide(&place[dim].clone(), &factor)?.0;
-        }
-        self.pull(source, &place)
-    }
-
-    /// Neighbours along one or two dimensions, weighed by how near they are.
-    fn weighed(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
-        let Wanted { node, bound, index } = wanted;
-        let source = self.input_node(node, bound, "input")?;
-        // A computed input would be computed once for every neighbour.
-        if bound.flag("antialias") || !self.piece.is_param(source) {
-            return Err(self.unsupported(bound));
-        }
-        let from = self.piece.shape(source)?;
-        let to = self.piece.shape(node)?;
-        let mut neighbours = Vec::new();
-        for dim in 2..from.len() {
-            if !from[dim].same(&to[dim]) {
-                let sizes = [&from[dim], &to[dim]];
-                let at = self.place(&index[dim]);
-                neighbours.push(self.neighbours(bound, dim, at, sizes)?);
-            }
-        }
-        self.blend(source, &mut index.to_vec(), &neighbours)
-    }
-
-    /// What lies before and behind a position in a dimension of another size, and how near it is to the second.
-    fn neighbours(
-        &mut self,
-        bound: &Bound<'_>,
-        dim: usize,
-        at: VarId,
-        [from, to]: [&Size; 2],
-    ) -> Result<Neighbours, Refusal> {
-        let at = self.cast(at, Kind::Float);
-        let (from, to) = (self.extent(from), self.extent(to));
-        let position = if bound.flag("align_corners") {
-            let steps = Expr::call("tl.maximum", [B - Expr::int(1), Expr::int(1)]);
-            let step = (A - Expr::int(1)) / steps;
-            let step = self.compute(Kind::Float, step, &[from, to]);
-            self.compute(Kind::Float, A * B, &[at, step])
-        } else {
-            let scale = match bound.arg("scale_factor") {
-                Arg::None => None,
-                _ if bound.flag("recompute_scale_factor") => None,
-                Arg::Tuple(items) | Arg::List(items) => items.get(dim - 2),
-                one => Some(one),
-            };
-            let step = match scale {
-                None => self.compute(Kind::Float, A / B, &[from, to]),
-                Some(scale) => {
-                    let scale = scale.as_float().ok_or_else(|| self.unsupported(bound))?;
-                    self.number(Kind::Float, Literal::Float(1.0 / scale))
-                }
-            };
-            let centre = A * (B + Expr::float(0.5)) - Expr::float(0.5);
-            let formula = Expr::call("tl.maximum", [centre, Expr::float(0.0)]);
-            self.compute(Kind::Float, formula, &[step, at])
-        };
-        let whole = Expr::call("tl.floor", [A]).to(Type::Int64);
-        let first = Expr::call("tl.minimum", [whole, B - Expr::int(1)]);
-        let first = self.compute(Kind::Int, first, &[position, from]);
-        let second = Expr::call("tl.minimum", [A + Expr::int(1), B - Expr::int(1)]);
-        let second = self.compute(Kind::Int, second, &[first, from]);
-        let nearness = Expr::call("tl.minimum", [A - B.to(Type::Float32), Expr::float(1.0)]);
-        let nearness = self.compute(Kind::Float, nearness, &[position, first]);
-        let graphs = self.piece.graphs;
-        let places = [first, second].map(|place| Index::atom(Atom::Value(place), graphs));
-        Ok(Neighbours { dim, places, nearness })
-    }
-
-    fn blend(
-        &mut self,
-        source: NodeId,
-        place: &mut Vec<Index>,
-        neighbours: &[Neighbours],
-    ) -> Result<VarId, Refusal> {
-        let Some((own, others)) = neighbours.split_first() else {
-            let x = self.pull(source, place)?;
-            return Ok(self.cast(x, Kind::Float));
-        };
-        let mut values = Vec::new();
-        for neighbour in &own.places {
-            place[own.dim] = neighbour.clone();
-            values.push(self.blend(source, place, others)?);
-        }
-        let formula = A * (Expr::float(1.0) - C) + B * C;
-        Ok(self.compute(Kind::Float, formula, &[values[0], values[1], own.nearness]))
-    }
-}
-
-/// Two elements of a dimension between which a position lies, and how near it is to the second.
-struct Neighbours {
-    dim: usize,
-    places: [Index; 2],
-    nearness: VarId,
 }
 
 /// How a pooling's window lies, one number for each pooled dimension.

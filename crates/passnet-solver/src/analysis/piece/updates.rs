@@ -1,6 +1,6 @@
 //! Updates in place: which value a name stands for after them, and which views must not be read any more.
 
-use super::{Piece, Refusal, is_odd, refuse};
+use super::{Piece, Refusal, refuse};
 use passnet_graph::infer::Value;
 use passnet_graph::ops::{Bound, Class, Op};
 use passnet_graph::{Arg, Call, NodeId};
@@ -23,6 +23,13 @@ impl Memory {
         let of_root = self.views.iter().filter(|(view, of)| **of == root && Some(**view) != except);
         self.stale.extend(of_root.map(|(view, _)| *view));
     }
+}
+
+/// Whether several elements of a tensor are one in memory.
+fn is_spread(value: &Value) -> bool {
+    let Some(tensor) = value.as_tensor() else { return false };
+    let mut dims = tensor.shape.iter().zip(&tensor.strides);
+    dims.any(|(dim, stride)| dim.size > 1 && *stride == 0)
 }
 
 impl Piece {
@@ -87,8 +94,8 @@ impl Piece {
         if bound.class() == Class::View {
             refuse!("`{}` updates memory that has views", self.name(id));
         }
-        if self.is_param(root) && self.types[root.index()].iter().any(is_odd) {
-            refuse!("`{}` updates memory that does not lie row by row", self.name(id));
+        if self.is_param(root) && self.types[root.index()].iter().any(is_spread) {
+            refuse!("`{}` updates elements that lie at one place", self.name(id));
         }
         if let Some(shown) = memory.views.get(&root).copied() {
             let made = self.graph.call(root).and_then(|call| Some((call.op()?, call)));

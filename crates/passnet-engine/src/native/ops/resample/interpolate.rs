@@ -37,10 +37,9 @@ pub struct Interpolation {
     pub antialias: bool,
 }
 
-/// What one output position takes from the input: a first element and a weight for each from there on, `step` apart.
+/// What one output position takes from the input: places, and a weight for each. At a border a place may stand there twice.
 struct Taps<T = f64> {
-    first: usize,
-    step: usize,
+    places: Vec<usize>,
     weights: Vec<T>,
 }
 
@@ -48,7 +47,7 @@ impl Taps {
     /// With weights of the type that is computed in.
     fn rounded<T: Real>(self) -> Taps<T> {
         let weights = self.weights.into_iter().map(T::constant).collect();
-        Taps { first: self.first, step: self.step, weights }
+        Taps { places: self.places, weights }
     }
 }
 
@@ -182,37 +181,25 @@ fn plain_taps(options: &Interpolation, axis: usize, size: usize, single: bool) -
             if options.mode == Mode::Bicubic {
                 let base = at.floor();
                 let t = at - base;
-                let mut weights = vec![];
-                let mut columns = vec![];
+                let (mut places, mut weights) = (vec![], vec![]);
                 for k in -1i64..=2 {
-                    columns.push((base as i64 + k).clamp(0, size as i64 - 1) as usize);
+                    places.push((base as i64 + k).clamp(0, size as i64 - 1) as usize);
                     weights.push(cubic(t - k as f64, -0.75));
                 }
-                return gathered(&columns, &weights);
+                return Taps { places, weights };
             }
             if options.size[axis] == size {
                 // A dimension that keeps its size has no neighbours, and torch adds the same element twice.
-                return Taps { first: o, step: 0, weights: vec![1.0, 0.0] };
+                return Taps { places: vec![o, o], weights: vec![1.0, 0.0] };
             }
             let at = if options.align_corners { at } else { at.max(0.0) };
             let first = (at.floor() as usize).min(size - 1);
             let second = (first + 1).min(size - 1);
             let t = (at - first as f64).min(1.0);
             // At the border both are the same element, and torch adds both: a weight of zero makes NaN of an infinity.
-            Taps { first, step: second - first, weights: vec![1.0 - t, t] }
+            Taps { places: vec![first, second], weights: vec![1.0 - t, t] }
         })
         .collect()
-}
-
-/// Weights of neighbouring elements, those of clamped repeats added up.
-fn gathered(columns: &[usize], weights: &[f64]) -> Taps {
-    let first = columns.iter().copied().min().unwrap_or(0);
-    let last = columns.iter().copied().max().unwrap_or(0);
-    let mut merged = vec![0.0; last - first + 1];
-    for (c, w) in columns.iter().zip(weights) {
-        merged[c - first] += w;
-    }
-    Taps { first, step: 1, weights: merged }
 }
 
 /// Weights of an antialiased interpolation: the filter widens with the reduction.
@@ -238,7 +225,7 @@ fn antialiased_taps(options: &Interpolation, axis: usize, size: usize) -> Vec<Ta
             if total != 0.0 {
                 weights.iter_mut().for_each(|w| *w /= total);
             }
-            Taps { first, step: 1, weights }
+            Taps { places: (first..end).collect(), weights }
         })
         .collect()
 }
@@ -285,23 +272,23 @@ fn separable<T: Real>(input: &Tensor, options: &Interpolation) -> Result<Tensor>
 multiversion! {
     /// Combines lines of `inner` elements by their weights.
     fn apply[T: Real](source: &[T], target: &mut [T], taps: &[Taps<T>], inner: usize) {
-        for (line, Taps { first, step, weights }) in target.chunks_mut(inner).zip(taps) {
+        for (line, Taps { places, weights }) in target.chunks_mut(inner).zip(taps) {
             if inner == 1 {
                 let mut sum = T::ZERO;
-                for (v, w) in source[*first..].iter().zip(weights) {
-                    sum = v.fused(*w, sum);
+                for (place, w) in places.iter().zip(weights) {
+                    sum = source[*place].fused(*w, sum);
                 }
                 line[0] = sum;
-            } else if let [a, b] = weights[..] {
+            } else if let ([first, second], [a, b]) = (&places[..], &weights[..]) {
                 let upper = &source[first * inner..][..inner];
-                let lower = &source[(first + step) * inner..][..inner];
+                let lower = &source[second * inner..][..inner];
                 for ((o, x), y) in line.iter_mut().zip(upper).zip(lower) {
-                    *o = y.fused(b, x.fused(a, T::ZERO));
+                    *o = y.fused(*b, x.fused(*a, T::ZERO));
                 }
             } else {
                 line.fill(T::ZERO);
-                for (k, w) in weights.iter().enumerate() {
-                    let from = &source[(first + k) * inner..][..inner];
+                for (place, w) in places.iter().zip(weights) {
+                    let from = &source[place * inner..][..inner];
                     for (o, v) in line.iter_mut().zip(from) {
                         *o = v.fused(*w, *o);
                     }
@@ -337,12 +324,12 @@ impl<T: Real> Pairs<T> {
     /// Nothing where some position combines more than two elements.
     fn new(taps: &[Taps<T>]) -> Option<Self> {
         let mut pairs = Pairs { first: vec![], second: vec![], a: vec![], b: vec![] };
-        for Taps { first, step, weights } in taps {
-            let [a, b] = weights[..] else { return None };
+        for Taps { places, weights } in taps {
+            let ([first, second], [a, b]) = (&places[..], &weights[..]) else { return None };
             pairs.first.push(*first);
-            pairs.second.push(first + step);
-            pairs.a.push(a);
-            pairs.b.push(b);
+            pairs.second.push(*second);
+            pairs.a.push(*a);
+            pairs.b.push(*b);
         }
         Some(pairs)
     }
