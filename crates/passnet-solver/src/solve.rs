@@ -20,7 +20,7 @@ pub use crate::options::SolveOptions;
 /// What was done and why.
 pub const EXPLANATION: &str = "explain.json";
 /// A solution is found again only if it was made by the same rules.
-const RULES: &str = "23";
+const RULES: &str = "24";
 
 /// Why a task could not be worked on.
 #[derive(Debug)]
@@ -120,14 +120,20 @@ fn attempt(
         return Err(SolveError::NoGraph { task: sample.name.clone(), reasons: unreadable });
     }
     let mut families = families(typed, resized);
-    if options.for_gpu || !engine.computes_on_host() {
+    let is_for_gpu = options.for_gpu || !engine.computes_on_host();
+    if is_for_gpu {
         families.iter_mut().for_each(GraphFamily::run_on_gpu);
     }
     let place = (engine, rates, sample, options);
+    if !options.tune && is_for_gpu {
+        // While these are read, a library would have launched its product, and nothing else.
+        let most = rates.bytes_per_second * rates.seconds_per_launch / 2.0;
+        families.iter_mut().for_each(|family| family.try_products(most));
+    }
     let mut found = Found::of(place, &families);
     // A library's product is hard to beat, so that kernels with one must be measured.
     if options.tune && families.iter().any(GraphFamily::has_narrow_products) {
-        families.iter_mut().for_each(GraphFamily::try_products);
+        families.iter_mut().for_each(|family| family.try_products(f64::INFINITY));
         let with_products = Found::of(place, &families);
         if with_products.worth() > found.worth() + GAINS.ln() {
             found = with_products;

@@ -1,7 +1,10 @@
 //! How a kernel's work is cut into programs: what tuning tries, and what is taken where nothing is measured.
 
 use super::Draft;
+use super::chunks::Stages;
+use super::long_rows::rounds;
 use super::shape::Shape;
+use super::wrapper::LONG_ROW_BLOCK;
 use crate::analysis::body::Code;
 use crate::analysis::index::AxisId;
 use crate::analysis::product;
@@ -17,11 +20,13 @@ pub struct Choice {
     pub(crate) cut: Cut,
     /// For a `cat` by itself: whether each argument is copied by a launch of its own.
     pub by_argument: bool,
+    /// Programs that all rows together are cut into, where one for each row is too few; else none.
+    pub(crate) programs: usize,
 }
 
 impl Default for Choice {
     fn default() -> Self {
-        Choice { tile: 1024, warps: 4, cut: Cut::Divides, by_argument: false }
+        Choice { tile: 1024, warps: 4, cut: Cut::Divides, by_argument: false, programs: 0 }
     }
 }
 
@@ -47,6 +52,13 @@ const MOST_HELD: usize = 16384;
 /// Elements that a lane of a GPU holds of a folded row.
 const HELD_BY_LANE: usize = 8;
 const LANES_OF_WARP: usize = 32;
+/// Programs that a multiprocessor holds while it folds chunks of rows: enough loads at a time to keep its memory busy.
+const PROGRAMS_EACH: usize = 4;
+/// Elements of a chunk that a lane holds at a time, and the least of a chunk.
+const HELD_OF_CHUNK: usize = 16;
+const LEAST_CHUNK: usize = 2048;
+/// Steps of a walk through memory that another launch costs as much as.
+const STEPS_OF_LAUNCH: usize = 4;
 
 impl Draft<'_> {
     /// Choices worth trying, the usual one first. On the host a program costs as much as hundreds of elements.
@@ -111,8 +123,30 @@ impl Draft<'_> {
                 let warps = tile / (HELD_BY_LANE * LANES_OF_WARP);
                 Choice { tile, warps: warps.clamp(usual.warps, 16), ..usual }
             }
-            Shape::LongRows => Choice { warps: 16, ..usual },
+            Shape::LongRows => self.for_long_rows(rows, columns, multiprocessors),
         }
+    }
+
+    /// Long rows: one program walks through each, unless there are too few of them for all multiprocessors and the walks saved
+    /// are worth another launch.
+    fn for_long_rows(&self, rows: usize, columns: usize, multiprocessors: usize) -> Choice {
+        let whole = Choice { warps: 16, ..Choice::default() };
+        let Some(stages) = Stages::of(self.piece, &self.body) else { return whole };
+        let programs = PROGRAMS_EACH.saturating_mul(multiprocessors);
+        let chunks = programs / rows;
+        let reduced = self.space.reduced.iter().copied().collect();
+        let stores = self.body.stores.iter().any(|store| store.moves_along(&reduced));
+        let alone = rounds(&self.body, false).len();
+        let walks = |folding: usize| folding + usize::from(stores);
+        let alone = walks(alone) * columns.div_ceil(LONG_ROW_BLOCK);
+        let cut = walks(stages.count()) * columns.div_ceil(LONG_ROW_BLOCK * chunks.max(1));
+        if chunks < 2 || alone <= cut + stages.count() * STEPS_OF_LAUNCH {
+            return whole;
+        }
+        let share = rows.saturating_mul(columns) / multiprocessors.max(1) / 2;
+        let tile = floor_power(share).clamp(LEAST_CHUNK, LONG_ROW_BLOCK);
+        let warps = tile / (HELD_OF_CHUNK * LANES_OF_WARP);
+        Choice { tile, warps: warps.max(Choice::default().warps), programs, ..whole }
     }
 
     /// How many steps loops take in the largest graph.

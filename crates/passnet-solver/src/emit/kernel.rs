@@ -13,7 +13,7 @@ pub struct KernelText {
     /// What its function takes besides constants.
     pub signature: Vec<String>,
     /// The constants it takes.
-    pub constants: &'static [&'static str],
+    pub constants: Vec<&'static str>,
     /// The statements of its function.
     statements: Block,
     /// Tensor and number parameters it takes, by number.
@@ -61,11 +61,11 @@ impl KernelText {
         let sizes: Vec<String> =
             writer.names.given.iter().map(|(name, _)| name.clone()).filter(in_kernel).collect();
         let signature = writer.signature(&params, &outputs, &sizes);
-        let rounds = body.vars.iter().any(|var| matches!(var.code, Code::Round { .. }));
+        let rounds = rounds(body);
         let formulas = writer.names.given;
         Ok(KernelText {
             signature,
-            constants: if shape == Shape::Flat { &["BLOCK"] } else { &["ROWS", "COLUMNS"] },
+            constants: if shape == Shape::Flat { vec!["BLOCK"] } else { vec!["ROWS", "COLUMNS"] },
             statements,
             params,
             outputs,
@@ -77,6 +77,36 @@ impl KernelText {
             rounds,
             is_idle_somewhere: body.is_idle_somewhere(),
         })
+    }
+
+    /// One of several kernels for a body, which takes what its statements use; what the host does it does for all of them.
+    pub(super) fn of_stage(
+        body: &Body,
+        (rows, columns): (&Term, &Term),
+        (signature, constants): (Vec<String>, Vec<&'static str>),
+        statements: Block,
+    ) -> KernelText {
+        let (params, outputs) = arguments(body);
+        KernelText {
+            signature,
+            constants,
+            statements,
+            params,
+            outputs,
+            formulas: Vec::new(),
+            sizes: Vec::new(),
+            rows: rows.to_string(),
+            columns: columns.to_string(),
+            slabs: None,
+            rounds: rounds(body),
+            is_idle_somewhere: body.is_idle_somewhere(),
+        }
+    }
+
+    /// What it is called with, besides constants, by the names in the wrapper.
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let argument = |name: &String| name.strip_suffix("_ptr").unwrap_or(name).to_string();
+        self.signature.iter().map(argument).collect()
     }
 
     /// A kernel of its own.
@@ -109,6 +139,11 @@ impl KernelText {
     pub(super) fn calls_library(&self) -> bool {
         self.statements.calls("libdevice.")
     }
+}
+
+/// Whether something is rounded on the way.
+fn rounds(body: &Body) -> bool {
+    body.vars.iter().any(|var| matches!(var.code, Code::Round { .. }))
 }
 
 /// The first line of a function, broken where it is long.

@@ -2,6 +2,7 @@
 
 mod address;
 mod choice;
+mod chunks;
 mod file;
 mod formula;
 mod join;
@@ -30,6 +31,7 @@ pub(crate) use passthrough::passthrough;
 pub(crate) use skeleton::skeleton;
 pub(crate) use together::together;
 
+use chunks::Source;
 use kernel::KernelText;
 use passnet_graph::ops::{Class, Op};
 use passnet_graph::{Graph, NodeId};
@@ -62,6 +64,9 @@ impl<'g> Draft<'g> {
         if choice.by_argument {
             return join::KIND;
         }
+        if choice.programs > 0 {
+            return chunks::KIND;
+        }
         match self.shape {
             Shape::Flat => "pointwise over one loop",
             Shape::Tiled => "pointwise over rows and columns",
@@ -93,6 +98,10 @@ impl<'g> Draft<'g> {
     fn written_as(&self, stem: &str, choice: Choice) -> Result<PassText, Refusal> {
         if choice.by_argument {
             return join::write(self.piece, stem, choice.tile);
+        }
+        if choice.programs > 0 {
+            let source = Source { piece: self.piece, body: &self.body, space: &self.space };
+            return chunks::write(&source, stem, choice);
         }
         let kernel = KernelText::new(self.piece, &self.body, &self.space, self.shape)?;
         let wrapper = wrapper::write(self.piece, &kernel, stem, self.shape, choice)?;

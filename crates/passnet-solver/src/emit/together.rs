@@ -66,6 +66,9 @@ impl Part {
         if piece.updates().next().is_some() {
             refuse!("a parameter is updated in place");
         }
+        if choice.programs > 0 {
+            refuse!("a launch folds chunks of rows, and another one what they give");
+        }
         let kernel = KernelText::new(piece, &draft.body, &draft.space, draft.shape)?;
         let host = HostSide::new(piece, &kernel, draft.shape, choice)?;
         let mut names = shared_names(all, piece)?;

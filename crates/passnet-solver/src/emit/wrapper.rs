@@ -11,7 +11,7 @@ use crate::analysis::{Piece, Refusal, Size};
 use passnet_graph::NodeId;
 
 /// Columns of a tile when a row is walked through.
-const LONG_ROW_BLOCK: usize = 4096;
+pub(super) const LONG_ROW_BLOCK: usize = 4096;
 /// Columns of a tile that a row is cut into even where they do not divide it.
 const LEAST_WIDTH: usize = 64;
 

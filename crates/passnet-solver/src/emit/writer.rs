@@ -78,6 +78,11 @@ impl Writer<'_> {
         self.push(Statement::Add { name: name.into(), value });
     }
 
+    /// A call for what it does.
+    pub(super) fn perform(&mut self, call: Term) {
+        self.push(Statement::Do(call));
+    }
+
     /// What follows is repeated, until [`Writer::close`].
     pub(super) fn open(&mut self) {
         self.blocks.push(Vec::new());
@@ -297,8 +302,7 @@ impl Writer<'_> {
             [] => word(mask),
             guards => and_all(word(mask), self.guards(guards)?),
         };
-        let call = Expr::call("tl.store", [place, value]).with("mask", mask);
-        self.push(Statement::Do(call));
+        self.perform(Expr::call("tl.store", [place, value]).with("mask", mask));
         Ok(())
     }
 
@@ -396,7 +400,7 @@ pub(super) fn full(shape: &'static str, fold: Fold, kind: Kind) -> Term {
 }
 
 /// What changes no fold. Whole numbers stay whole: as floats they would be rounded.
-fn neutral(fold: Fold, kind: Kind) -> Term {
+pub(super) fn neutral(fold: Fold, kind: Kind) -> Term {
     match (fold, kind) {
         (Fold::Sum, Kind::Float) => Expr::float(0.0),
         (Fold::Max, Kind::Float) => Expr::float(f64::NEG_INFINITY),

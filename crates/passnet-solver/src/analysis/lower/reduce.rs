@@ -1,6 +1,6 @@
 //! Folds over dimensions.
 
-use super::super::body::{Code, Fold, GREATEST_INTEGER, Kind, VarId};
+use super::super::body::{Code, Fold, GREATEST_INTEGER, Kind, Moments, VarId};
 use super::super::index::{Atom, AxisId, Index};
 use super::super::{Refusal, Size, refuse};
 use super::{Lower, Wanted};
@@ -278,6 +278,7 @@ impl Lower<'_> {
         self.body.vars[centred].name = Some(name);
         let squares = self.compute(Kind::Float, A * A, &[centred]);
         let sum = self.fold(Fold::Sum, squares)?;
+        self.body.moments.push(Moments { total, mean, squares: sum });
         Ok((centred, sum))
     }
 
