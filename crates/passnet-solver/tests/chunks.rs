@@ -113,6 +113,26 @@ fn many_rows_and_short_ones_have_one_launch() {
     }
 }
 
+/// Rows for all multiprocessors have a program each, which folds a variance in one walk, and one launch.
+#[test]
+fn a_variance_of_many_long_rows_is_folded_in_one_walk() {
+    let task = Task::new(&[GraphText {
+        inputs: vec!["x float32 [300, 17001]"],
+        body: vec![
+            "tmp_0 = torch.nn.functional.layer_norm(x, (17001,), None, None, 1e-05)",
+            "return (tmp_0,)",
+        ],
+    }]);
+    solve_for_gpu(&task);
+    let text = written(&task.passes());
+    assert_eq!(text.matches("for start in range").count(), 2, "{text}");
+    assert_eq!(text.matches("_kernel[(").count(), 1, "{text}");
+    for evaluation in task.evaluate() {
+        let verdict = &evaluation.judged.verdict;
+        assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{text}");
+    }
+}
+
 /// A pass serves all graphs of a task: where rows are short, they are one chunk each.
 #[test]
 fn one_pass_serves_long_rows_and_short_ones() {

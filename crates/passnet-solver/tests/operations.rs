@@ -484,7 +484,10 @@ fn tiles_for_a_gpu_follow_sizes_and_layout() {
         ["tmp_0 = x + y", "tmp_1 = torch.nn.functional.softmax(tmp_0, dim=-1)", "return (tmp_1,)"];
     for (inputs, body, words) in [
         (["x float32 [80, 100]", "y float32 [80, 100]"], &add[..], "count), 256)"),
-        (["x float32 [800, 1000]", "y float32 [800, 1000]"], &add, "count), 1024)"),
+        // Every lane loads 16 bytes at once.
+        (["x float32 [800, 1000]", "y float32 [800, 1000]"], &add, "count), 512)"),
+        (["x float16 [800, 1000]", "y float16 [800, 1000]"], &add, "count), 1024)"),
+        (["x float16 [800, 1000]", "y float16 [800, 1000]"], &add, "count: tl.constexpr"),
         (["x float32 [100, 80]", "y float32 [80, 100]"], &turn, "width = max(32, 1024 //"),
         (["x float32 [2000, 800]", "y float32 [800, 2000]"], &turn, "width = max(64, 4096 //"),
         (["x float32 [50, 3000]", "y float32 [50, 3000]"], &softmax, "num_warps=16"),

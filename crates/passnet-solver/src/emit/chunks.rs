@@ -100,7 +100,8 @@ pub(super) fn write(source: &Source<'_>, stem: &str, choice: Choice) -> Result<P
         .iter()
         .enumerate()
         .map(|(stage, kernel)| {
-            kernel.alone(&format!("{}_kernel", name_of_stage(stem, stage, last)))
+            let name = format!("{}_kernel", name_of_stage(stem, stage, last));
+            kernel.alone(&name, choice.for_gpu)
         })
         .collect();
     Ok(PassText {
@@ -326,7 +327,7 @@ impl Writer<'_> {
         signature.retain(|name| is_used(name));
         let constants = ["ROWS", "COLUMNS", "CHUNKS"].into_iter().filter(|name| is_used(name));
         let constants = constants.collect();
-        KernelText::of_stage(self.body, (rows, columns), (signature, constants), statements)
+        KernelText::of_stage(self.body, (rows, columns), (signature, sizes, constants), statements)
     }
 }
 

@@ -40,11 +40,12 @@ impl KernelText {
         body: &Body,
         space: &Space,
         shape: Shape,
+        for_gpu: bool,
     ) -> Result<KernelText, Refusal> {
         let mut writer = Writer::new(piece, body, space, shape);
         let Loops { slabs, rows, columns } = writer.loops(space)?;
         match shape {
-            Shape::LongRows => writer.long_rows(space, &columns)?,
+            Shape::LongRows => writer.long_rows(space, &columns, for_gpu)?,
             _ => {
                 for store in 0..body.stores.len() {
                     writer.store(store)?;
@@ -83,7 +84,7 @@ impl KernelText {
     pub(super) fn of_stage(
         body: &Body,
         (rows, columns): (&Term, &Term),
-        (signature, constants): (Vec<String>, Vec<&'static str>),
+        (signature, sizes, constants): (Vec<String>, Vec<String>, Vec<&'static str>),
         statements: Block,
     ) -> KernelText {
         let (params, outputs) = arguments(body);
@@ -94,7 +95,7 @@ impl KernelText {
             params,
             outputs,
             formulas: Vec::new(),
-            sizes: Vec::new(),
+            sizes,
             rows: rows.to_string(),
             columns: columns.to_string(),
             slabs: None,
@@ -109,24 +110,31 @@ impl KernelText {
         self.signature.iter().map(argument).collect()
     }
 
+    /// What its function takes; sizes are constants where they are fixed.
+    fn parameters(&self, for_gpu: bool) -> impl Iterator<Item = String> {
+        let given =
+            self.signature.iter().map(move |name| match for_gpu && self.sizes.contains(name) {
+                true => constant(name),
+                false => name.clone(),
+            });
+        given.chain(self.constants.iter().map(|name| constant(name)))
+    }
+
     /// A kernel of its own.
-    pub(super) fn alone(&self, name: &str) -> String {
-        let constants = self.constants.iter().map(|constant| format!("{constant}: tl.constexpr"));
-        let arguments: Vec<String> = self.signature.iter().cloned().chain(constants).collect();
+    pub(super) fn alone(&self, name: &str, for_gpu: bool) -> String {
+        let arguments: Vec<String> = self.parameters(for_gpu).collect();
         format!("@triton.jit\n{}\n{}\n", header(name, &arguments), self.statements)
     }
 
     /// A function that another kernel calls, which says what the program's number is.
-    pub(super) fn part(&self, name: &str) -> String {
+    pub(super) fn part(&self, name: &str, for_gpu: bool) -> String {
         let lines = self.statements.renamed(&|name| match name {
             Name::Program(0) => word("program"),
             Name::Program(_) => word("across"),
             Name::Word(_) => Term::Value(name.clone()),
         });
         let numbers = ["program", "across"].into_iter().take(self.numbers()).map(String::from);
-        let constants = self.constants.iter().map(|constant| format!("{constant}: tl.constexpr"));
-        let arguments: Vec<String> =
-            numbers.chain(self.signature.iter().cloned()).chain(constants).collect();
+        let arguments: Vec<String> = numbers.chain(self.parameters(for_gpu)).collect();
         format!("@triton.jit\n{}\n{lines}\n", header(name, &arguments))
     }
 
@@ -139,6 +147,11 @@ impl KernelText {
     pub(super) fn calls_library(&self) -> bool {
         self.statements.calls("libdevice.")
     }
+}
+
+/// A parameter that the compiler knows.
+pub(super) fn constant(name: &str) -> String {
+    format!("{name}: tl.constexpr")
 }
 
 /// Whether something is rounded on the way.

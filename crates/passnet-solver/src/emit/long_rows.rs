@@ -104,15 +104,22 @@ pub(super) struct Parts {
 }
 
 impl Writer<'_> {
-    /// One walk through the row for each round of reductions, and one for what is stored.
-    pub(super) fn long_rows(&mut self, space: &Space, columns: &Term) -> Result<(), Refusal> {
+    /// One walk through the row for each round of reductions, and one for what is stored; a variance is folded `at_once`, or
+    /// in two rounds.
+    pub(super) fn long_rows(
+        &mut self,
+        space: &Space,
+        columns: &Term,
+        at_once: bool,
+    ) -> Result<(), Refusal> {
         let walk = Walk { space, columns, is_chunk: false };
-        for now in rounds(self.body, false) {
-            for own in self.gather(walk, &now)? {
-                let var = own.folded.leader();
-                let result = self.name_of_fold(var, own.number);
-                self.define(&*result, folded_row(own.fold, word(own.lanes())));
-                self.known.insert(var, word(result));
+        for now in rounds(self.body, at_once) {
+            let gathered = self.gather(walk, &now)?;
+            if now.iter().any(|folded| matches!(folded, Folded::Both(_))) {
+                self.define_lane_length(columns.clone());
+            }
+            for own in gathered {
+                self.fold_row(&own, columns);
             }
         }
         let (wide, narrow) = self.wide_and_narrow();
@@ -120,6 +127,20 @@ impl Writer<'_> {
             self.store(store)?;
         }
         self.store_along(walk, &wide)
+    }
+
+    /// Folds what the lanes have of a whole row.
+    fn fold_row(&mut self, own: &Gathered, columns: &Term) {
+        match own.folded {
+            Folded::One(var) => {
+                let result = self.name_of_fold(var, own.number);
+                self.define(&*result, folded_row(own.fold, word(own.lanes())));
+                self.known.insert(var, word(result));
+            }
+            Folded::Both(moments) => {
+                self.know_moments(self.lanes_of_moments(own), moments, columns.clone());
+            }
+        }
     }
 
     /// What a folded row is called.

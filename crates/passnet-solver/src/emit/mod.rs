@@ -103,7 +103,8 @@ impl<'g> Draft<'g> {
             let source = Source { piece: self.piece, body: &self.body, space: &self.space };
             return chunks::write(&source, stem, choice);
         }
-        let kernel = KernelText::new(self.piece, &self.body, &self.space, self.shape)?;
+        let kernel =
+            KernelText::new(self.piece, &self.body, &self.space, self.shape, choice.for_gpu)?;
         let wrapper = wrapper::write(self.piece, &kernel, stem, self.shape, choice)?;
         let pattern = pattern::write(self.piece);
         Ok(PassText {
@@ -117,7 +118,7 @@ impl<'g> Draft<'g> {
             pattern: pattern.text,
             parameters: wrapper.parameters,
             arguments: wrapper.arguments,
-            kernel: kernel.alone(&format!("{stem}_kernel")),
+            kernel: kernel.alone(&format!("{stem}_kernel"), choice.for_gpu),
             calls_library: kernel.calls_library(),
             wrapper: wrapper.text,
         })
