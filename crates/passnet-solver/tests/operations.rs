@@ -563,3 +563,28 @@ fn names_of_values_are_not_names_of_others() {
         assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{}", written(&task.passes()));
     }
 }
+
+/// Pictures made rows and joined: what a reshape took apart a permutation does not put together by dividing, and what lies
+/// across is moved in squares.
+#[test]
+fn a_number_is_not_computed_from_its_quotient_and_remainder() {
+    let task = Task::new(&[GraphText {
+        inputs: vec!["x float32 [1, 64, 40, 50]", "y float32 [1, 64, 20, 25]"],
+        body: vec![
+            "tmp_0 = x.flatten(2)",
+            "tmp_1 = tmp_0.transpose(1, 2)",
+            "tmp_2 = y.flatten(2)",
+            "tmp_3 = tmp_2.transpose(1, 2)",
+            "tmp_4 = torch.cat([tmp_1, tmp_3], 1)",
+            "return (tmp_4,)",
+        ],
+    }]);
+    task.solve_with(&SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() })
+        .unwrap();
+    let text = written(&task.passes());
+    assert!(!text.contains("part") && text.contains("width = max(32, 1024 //"), "{text}");
+    for evaluation in task.evaluate() {
+        let verdict = &evaluation.judged.verdict;
+        assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{text}");
+    }
+}
