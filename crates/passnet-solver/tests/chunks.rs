@@ -133,6 +133,42 @@ fn a_variance_of_many_long_rows_is_folded_in_one_walk() {
     }
 }
 
+/// Where a parameter is read once for many columns, a second dimension of one step would take all through shared memory.
+#[test]
+fn a_program_of_one_row_has_tiles_of_one_dimension() {
+    for (inputs, body) in [
+        (
+            vec!["x float16 [2, 64, 12, 13]", "w float16 [64]", "b float32 [64]"],
+            vec![
+                "tmp_0 = torch.nn.functional.group_norm(x, 4, w, b, 1e-05)",
+                "tmp_1 = torch.nn.functional.silu(tmp_0)",
+                "return (tmp_1,)",
+            ],
+        ),
+        // Something is stored once for a row, and a condition hangs on the row.
+        (
+            vec!["x float32 [3, 4, 30, 31]", "y float32 [2, 4, 30, 31]"],
+            vec![
+                "tmp_0 = torch.cat([x, y], 0)",
+                "tmp_1 = tmp_0.permute(1, 0, 2, 3)",
+                "tmp_2 = tmp_1.amax(dim=(1, 2, 3), keepdim=True)",
+                "tmp_3 = tmp_1 - tmp_2",
+                "return (tmp_2, tmp_3)",
+            ],
+        ),
+    ] {
+        let task = Task::new(&[GraphText { inputs, body }]);
+        solve_for_gpu(&task);
+        let text = written(&task.passes());
+        assert!(text.contains("row = tl.program_id(0)\n"), "{text}");
+        assert!(!text.contains("ROWS"), "{text}");
+        for evaluation in task.evaluate() {
+            let verdict = &evaluation.judged.verdict;
+            assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{text}");
+        }
+    }
+}
+
 /// A pass serves all graphs of a task: where rows are short, they are one chunk each.
 #[test]
 fn one_pass_serves_long_rows_and_short_ones() {

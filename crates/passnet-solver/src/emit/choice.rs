@@ -28,6 +28,8 @@ pub struct Choice {
     /// compiler sees by what a row can be divided, so that it loads and stores as much at a time as there is. A variance of a
     /// long row takes one walk, for memory is what a walk waits for.
     pub(crate) for_gpu: bool,
+    /// Whether a program of whole rows has one, so that tiles need no second dimension.
+    pub(crate) one_row: bool,
 }
 
 impl Default for Choice {
@@ -39,6 +41,7 @@ impl Default for Choice {
             by_argument: false,
             programs: 0,
             for_gpu: false,
+            one_row: false,
         }
     }
 }
@@ -140,7 +143,9 @@ impl Draft<'_> {
                 let height = height.min(floor_power(rows)).clamp(1, most.max(1));
                 let tile = (width * height).max(LANES_OF_WARP * usual.warps);
                 let warps = tile / (HELD_BY_LANE * LANES_OF_WARP);
-                Choice { tile, warps: warps.clamp(usual.warps, 16), ..usual }
+                // A row of several loops reads some of its parameters once for many columns.
+                let one_row = height == 1 && self.space.reduced.len() > 1;
+                Choice { tile, warps: warps.clamp(usual.warps, 16), one_row, ..usual }
             }
             Shape::LongRows => self.for_long_rows(usual, (rows, columns), multiprocessors),
         }
@@ -154,7 +159,7 @@ impl Draft<'_> {
         (rows, columns): (usize, usize),
         multiprocessors: usize,
     ) -> Choice {
-        let whole = Choice { warps: 16, ..usual };
+        let whole = Choice { warps: 16, one_row: true, ..usual };
         let Some(stages) = Stages::of(self.piece, &self.body) else { return whole };
         let programs = PROGRAMS_EACH.saturating_mul(multiprocessors);
         let chunks = programs / rows;

@@ -6,16 +6,17 @@
 
 use super::kernel::KernelText;
 use super::long_rows::{Folded, Gathered, Parts, Walk, rounds};
+use super::loops::lanes;
 use super::names::Names;
 use super::shape::Shape;
 use super::statement::{Name, Term, program, word};
 use super::wrapper::{HostSide, Wrapper, launch_lines, launch_options, made_contiguous};
-use super::writer::{Loops, Writer, arguments, folded_row, neutral};
+use super::writer::{Loops, Writer, arguments, neutral};
 use super::{Choice, PassText, name_of, pattern};
 use crate::analysis::body::{Body, Code, Fold, Kind, VarId};
 use crate::analysis::space::Space;
 use crate::analysis::{Piece, Refusal, Size, refuse};
-use crate::expression::{Expr, Lift};
+use crate::expression::Expr;
 use passnet_graph::NodeId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -85,7 +86,7 @@ pub(super) fn write(source: &Source<'_>, stem: &str, choice: Choice) -> Result<P
     let mut kernels: Vec<KernelText> = Vec::new();
     let mut names = Names::default();
     for stage in 0..=last {
-        let mut writer = Writer::new(piece, body, space, Shape::LongRows);
+        let mut writer = Writer::new(piece, body, space, (Shape::LongRows, true));
         // One name for a size in all kernels: the wrapper computes it once.
         writer.names = names;
         let Loops { rows, columns, .. } = writer.loops(space)?;
@@ -151,7 +152,6 @@ fn wrapper(
     for (stage, kernel) in kernels.iter().enumerate() {
         let mut given = kernel.arguments();
         given.extend(kernel.constants.iter().map(|name| match *name {
-            "ROWS" => "ROWS=1".to_string(),
             "COLUMNS" => format!("COLUMNS={}", choice.tile),
             _ => format!("{name}=triton.next_power_of_2(chunks)"),
         }));
@@ -214,12 +214,11 @@ impl Writer<'_> {
         }
         if now.is_empty() {
             self.store_along(walk, &wide)?;
-            if !wide.is_empty() && !narrow.is_empty() {
-                // What there is once for a row, its first program stores.
-                let is_first = program(1).equals(Expr::int(0));
-                self.define("row_inside", word("row_inside").and(is_first));
-            }
-            return narrow.into_iter().try_for_each(|store| self.store(store));
+            // What there is once for a row, its first program stores.
+            let is_first = (!wide.is_empty()).then(|| program(1).equals(Expr::int(0)));
+            return narrow
+                .into_iter()
+                .try_for_each(|store| self.store_where(store, is_first.clone()));
         }
         let folded: Vec<Folded> = now.iter().map(|own| own.folded).collect();
         let gathered = self.gather(walk, &folded)?;
@@ -257,9 +256,8 @@ impl Writer<'_> {
         if needed.is_empty() {
             return;
         }
-        let parts = Expr::call("tl.arange", [Expr::int(0), word("CHUNKS")]).lifted(Lift::Columns);
-        self.define("each", parts);
-        self.define("each_inside", word("row_inside").and(word("each").below(word("chunks"))));
+        self.define("each", lanes("CHUNKS"));
+        self.define("each_inside", word("each").below(word("chunks")));
         if needed.iter().any(|own| matches!(own.folded, Folded::Both(_))) {
             let rest = walk.columns.clone() - word("each") * word("chunk");
             let length = Expr::call("tl.minimum", [word("chunk"), rest]);
@@ -277,7 +275,7 @@ impl Writer<'_> {
                 Folded::One(var) => {
                     let Code::Reduce { fold, .. } = self.body.vars[var].code else { continue };
                     let name = self.name_of_fold(var, self.temporaries);
-                    self.define(&*name, folded_row(fold, load(partial.slot, fold)));
+                    self.define(&*name, self.folded(fold, load(partial.slot, fold)));
                     self.known.insert(var, word(name));
                 }
                 Folded::Both(moments) => {
@@ -299,11 +297,11 @@ impl Writer<'_> {
     /// Leaves what a chunk gave in memory.
     fn leave(&mut self, own: &Gathered, partial: Partial, slots: usize) {
         let store = |writer: &mut Self, slot: usize, value: Term| {
-            let call = Expr::call("tl.store", [place(program(1), slot, slots), value]);
-            writer.perform(call.with("mask", word("row_inside")));
+            let place = place(program(1), slot, slots);
+            writer.perform(Expr::call("tl.store", [place, value]));
         };
         let Folded::Both(_) = own.folded else {
-            return store(self, partial.slot, folded_row(own.fold, word(own.lanes())));
+            return store(self, partial.slot, self.folded(own.fold, word(own.lanes())));
         };
         let names = ["mean", "squares"].map(|name| format!("chunk_{name}_{}", own.number));
         let [mean, squares] = &names;
@@ -325,7 +323,7 @@ impl Writer<'_> {
         let first_size = signature.len() - sizes.len();
         signature.insert(first_size, "partial_ptr".into());
         signature.retain(|name| is_used(name));
-        let constants = ["ROWS", "COLUMNS", "CHUNKS"].into_iter().filter(|name| is_used(name));
+        let constants = ["COLUMNS", "CHUNKS"].into_iter().filter(|name| is_used(name));
         let constants = constants.collect();
         KernelText::of_stage(self.body, (rows, columns), (signature, sizes, constants), statements)
     }

@@ -1,5 +1,6 @@
 //! The kernel's text.
 
+use super::Choice;
 use super::shape::Shape;
 use super::statement::{Block, Name, Term, word};
 use super::writer::{Loops, Writer, arguments};
@@ -40,12 +41,12 @@ impl KernelText {
         body: &Body,
         space: &Space,
         shape: Shape,
-        for_gpu: bool,
+        choice: Choice,
     ) -> Result<KernelText, Refusal> {
-        let mut writer = Writer::new(piece, body, space, shape);
+        let mut writer = Writer::new(piece, body, space, (shape, choice.one_row));
         let Loops { slabs, rows, columns } = writer.loops(space)?;
         match shape {
-            Shape::LongRows => writer.long_rows(space, &columns, for_gpu)?,
+            Shape::LongRows => writer.long_rows(space, &columns, choice.for_gpu)?,
             _ => {
                 for store in 0..body.stores.len() {
                     writer.store(store)?;
@@ -66,7 +67,11 @@ impl KernelText {
         let formulas = writer.names.given;
         Ok(KernelText {
             signature,
-            constants: if shape == Shape::Flat { vec!["BLOCK"] } else { vec!["ROWS", "COLUMNS"] },
+            constants: match shape {
+                Shape::Flat => vec!["BLOCK"],
+                _ if choice.one_row => vec!["COLUMNS"],
+                _ => vec!["ROWS", "COLUMNS"],
+            },
             statements,
             params,
             outputs,

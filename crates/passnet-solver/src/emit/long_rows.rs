@@ -1,7 +1,7 @@
 //! Rows too long for one block: walked through once for every round of reductions, and once for what is stored.
 
 use super::statement::{Term, word};
-use super::writer::{Writer, folded_row, full};
+use super::writer::Writer;
 use crate::analysis::Refusal;
 use crate::analysis::body::{Body, Code, Fold, Moments, VarId};
 use crate::analysis::space::Space;
@@ -134,7 +134,7 @@ impl Writer<'_> {
         match own.folded {
             Folded::One(var) => {
                 let result = self.name_of_fold(var, own.number);
-                self.define(&*result, folded_row(own.fold, word(own.lanes())));
+                self.define(&*result, self.folded(own.fold, word(own.lanes())));
                 self.known.insert(var, word(result));
             }
             Folded::Both(moments) => {
@@ -168,13 +168,13 @@ impl Writer<'_> {
             self.outer_values(value)?;
             self.temporaries += 1;
             let own = Gathered { folded: *folded, fold, value, number: self.temporaries };
-            let zero = || full("[ROWS, COLUMNS]", fold, body.vars[value].kind);
+            let zero = self.full(fold, body.vars[value].kind);
             match folded {
-                Folded::One(_) => self.define(own.lanes(), zero()),
+                Folded::One(_) => self.define(own.lanes(), zero),
                 Folded::Both(_) => {
                     let (mean, spread) = own.moments();
-                    self.define(mean, zero());
-                    self.define(spread, zero());
+                    self.define(mean, zero.clone());
+                    self.define(spread, zero);
                 }
             }
             gathered.push(own);
@@ -231,12 +231,16 @@ impl Writer<'_> {
     pub(super) fn fold_moments(&mut self, parts: Parts, [mean, squares]: [&str; 2], length: Term) {
         let Parts { mean: own, squares: own_squares, lengths, prefix } = parts;
         let (near, apart) = (format!("{prefix}_near"), format!("{prefix}_apart"));
-        let weighed = |value: Term| folded_row(Fold::Sum, value * lengths.clone());
-        self.define(&*near, weighed(own.clone()) / length.clone());
+        let weighed =
+            |writer: &Self, value: Term| writer.folded(Fold::Sum, value * lengths.clone());
+        let near_by = weighed(self, own.clone()) / length.clone();
+        self.define(&*near, near_by);
         self.define(&*apart, own - word(&*near));
-        self.define(mean, word(near) + weighed(word(&*apart)) / length);
+        let left = weighed(self, word(&*apart)) / length;
+        self.define(mean, word(near) + left);
         let around = word(&*apart) * word(apart) * lengths;
-        self.define(squares, folded_row(Fold::Sum, own_squares + around));
+        let all = self.folded(Fold::Sum, own_squares + around);
+        self.define(squares, all);
     }
 
     /// The same for a whole row, whose mean and squares are known from now on.

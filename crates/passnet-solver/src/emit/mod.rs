@@ -103,8 +103,7 @@ impl<'g> Draft<'g> {
             let source = Source { piece: self.piece, body: &self.body, space: &self.space };
             return chunks::write(&source, stem, choice);
         }
-        let kernel =
-            KernelText::new(self.piece, &self.body, &self.space, self.shape, choice.for_gpu)?;
+        let kernel = KernelText::new(self.piece, &self.body, &self.space, self.shape, choice)?;
         let wrapper = wrapper::write(self.piece, &kernel, stem, self.shape, choice)?;
         let pattern = pattern::write(self.piece);
         Ok(PassText {
