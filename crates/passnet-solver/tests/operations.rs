@@ -13,6 +13,52 @@ use std::time::Duration;
 
 /// Inputs and statements of graphs that one pass computes as a whole.
 const CASES: &[(&[&str], &[&str])] = &[
+    // Windows that do not overlap, of what is computed.
+    (
+        &["x float16 [2, 96]"],
+        &[
+            "tmp_0 = torch.ones_like(x, dtype=torch.float32)",
+            "tmp_1 = torch.nn.functional.pad(x, (0, 0), 'constant', None)",
+            "tmp_2 = torch.nn.functional.pad(tmp_0, (0, 0), 'constant', None)",
+            "tmp_3 = tmp_1.unfold(dimension=-1, size=16, step=16)",
+            "tmp_4 = tmp_2.unfold(dimension=-1, size=16, step=16)",
+            "tmp_5 = torch.cat([tmp_3, tmp_4], dim=-1)",
+            "return (tmp_5,)",
+        ],
+    ),
+    // Windows that overlap, of what is read.
+    (
+        &["x float32 [3, 40, 5]"],
+        &["tmp_0 = x.unfold(1, 8, 4)", "tmp_1 = tmp_0 * 2.0", "return (tmp_1,)"],
+    ),
+    // A mean over the single samples of a batch of one.
+    (
+        &["x float16 [1, 6, 40]", "y float16 [1, 1, 6, 40]"],
+        &[
+            "tmp_0 = x.unsqueeze(1)",
+            "tmp_1 = tmp_0 - y",
+            "tmp_2 = torch.mean(tmp_1, dim=1)",
+            "tmp_3 = tmp_2 + x",
+            "return (tmp_3,)",
+        ],
+    ),
+    (
+        &["x float16 [1, 17, 32]", "y float16 [1, 17, 32]"],
+        &[
+            "tmp_0 = torch.cat((x, y), dim=0)",
+            "tmp_1 = tmp_0[slice(None, None, None), 0]",
+            "tmp_2 = tmp_0[slice(None, None, None), slice(1, None, None)]",
+            "tmp_3 = tmp_2.reshape(2, 4, 4, 32)",
+            "tmp_4 = tmp_3.permute(0, 3, 1, 2)",
+            "tmp_5 = tmp_4.contiguous()",
+            "tmp_6 = tmp_5.flatten(2)",
+            "tmp_7 = tmp_6.permute((0, 2, 1))",
+            "tmp_8 = tmp_1.unsqueeze(dim=1)",
+            "tmp_9 = tmp_8.expand_as(tmp_7)",
+            "tmp_10 = torch.cat((tmp_7, tmp_9), -1)",
+            "return (tmp_10,)",
+        ],
+    ),
     (
         &["x int64 [6, 40]"],
         &[

@@ -19,7 +19,7 @@ impl Lower<'_> {
         let from = self.piece.shape(source)?;
         let dims = self.dims(bound, from.len())?;
         let keep = bound.flag("keepdim");
-        let is_single = dims.iter().all(|dim| from[*dim].constant() == Some(1));
+        let is_single = dims.iter().all(|dim| from[*dim].is(1));
         let gives_it_back =
             matches!(bound.op, Op::Sum | Op::Mean | Op::Amax | Op::Amin | Op::Max | Op::Min);
         if is_single && gives_it_back {
