@@ -64,7 +64,8 @@ pub struct GraphFamily {
     /// Whether a node's tensor is out of a kernel's reach, because it lies in the host's memory.
     on_host: Vec<bool>,
     is_for_gpu: bool,
-    with_products: bool,
+    /// Bytes that a narrow product may read for kernels to compute it.
+    most_product_bytes: Option<f64>,
 }
 
 /// Rows of a product that kernels are tried for.
@@ -125,29 +126,29 @@ impl GraphFamily {
         self.is_for_gpu = true;
     }
 
-    /// From now on kernels compute narrow products, too, with what stands around them.
-    pub fn try_products(&mut self) {
-        self.with_products = true;
+    /// From now on kernels compute narrow products that read at most so many bytes, too, with what stands around them.
+    pub fn try_products(&mut self, most_bytes: f64) {
+        self.most_product_bytes = Some(most_bytes);
     }
 
     /// Whether there is a product that a kernel might compute.
     pub fn has_narrow_products(&self) -> bool {
-        self.graph().calls().any(|(id, _)| self.is_narrow_product(id))
+        self.graph().calls().any(|(id, _)| self.narrow_product(id).is_some())
     }
 
     pub(crate) fn tries_product(&self, id: NodeId) -> bool {
-        self.with_products && self.is_narrow_product(id)
+        let bytes = self.most_product_bytes.and_then(|most| Some((self.narrow_product(id)?, most)));
+        bytes.is_some_and(|(bytes, most)| bytes <= most)
     }
 
-    /// Whether a node multiplies at most a few rows with a matrix: a linear layer or a convolution of single pixels.
-    fn is_narrow_product(&self, id: NodeId) -> bool {
-        let Some(bound) = self.graph().call(id).and_then(|call| call.bind().ok()) else {
-            return false;
-        };
-        let Some(weight) = bound.arg("weight").as_node() else { return false };
-        self.members.iter().all(|member| {
+    /// The bytes that a kernel reads for a node that multiplies at most a few rows with a matrix, which it reads for every row:
+    /// a linear layer or a convolution of single pixels.
+    fn narrow_product(&self, id: NodeId) -> Option<f64> {
+        let bound = self.graph().call(id)?.bind().ok()?;
+        let weight = bound.arg("weight").as_node()?;
+        let bytes = |member: &TypedGraph| {
             let tensor = |id: NodeId| member.types.value(id).as_tensor();
-            let (Some(result), Some(weight)) = (tensor(id), tensor(weight)) else { return false };
+            let (result, weight) = (tensor(id)?, tensor(weight)?);
             let is_matrix = match bound.op {
                 Op::Linear => weight.rank() == 2,
                 Op::Conv2d => {
@@ -155,8 +156,12 @@ impl GraphFamily {
                 }
                 _ => false,
             };
-            is_matrix && result.elements() <= MOST_ROWS.saturating_mul(weight.shape[0].size)
-        })
+            let channels = weight.shape.first()?.size.max(1);
+            let rows = (result.elements() + channels - 1) / channels;
+            let bytes = rows as f64 * weight.elements() as f64 * weight.dtype.size() as f64;
+            (is_matrix && rows <= MOST_ROWS).then_some(bytes)
+        };
+        self.members.iter().try_fold(0.0, |most: f64, member| Some(most.max(bytes(member)?)))
     }
 
     /// Whether passes compute what nobody needs: eager does, too, and on a GPU a kernel that shares its launch does it for
@@ -208,7 +213,7 @@ pub fn families(graphs: Vec<TypedGraph>, resized: Vec<TypedGraph>) -> Vec<GraphF
                 recorded: 0,
                 on_host: Vec::new(),
                 is_for_gpu: false,
-                with_products: false,
+                most_product_bytes: None,
             })
             .members
             .push(graph);

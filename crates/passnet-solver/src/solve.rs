@@ -123,16 +123,22 @@ fn attempt(
         return Err(SolveError::NoGraph { task: sample.name.clone(), reasons: unreadable });
     }
     let mut families = families(typed, resized);
-    if options.for_gpu || !engine.computes_on_host() {
+    let is_for_gpu = options.for_gpu || !engine.computes_on_host();
+    if is_for_gpu {
         families.iter_mut().for_each(GraphFamily::run_on_gpu);
     }
     let place = (engine, rates, sample, options);
+    if !options.tune && is_for_gpu {
+        // While these are read, a library would have launched its product, and nothing else.
+        let most = rates.bytes_per_second * rates.seconds_per_launch / 2.0;
+        families.iter_mut().for_each(|family| family.try_products(most));
+    }
     let measuring = Measuring::new(engine, options);
     let mut found = Found::of(place, &measuring, &families);
     // A library's product is hard to beat, so that kernels with one must be measured.
     let can_measure = options.tune && !measuring.is_over();
     if can_measure && families.iter().any(GraphFamily::has_narrow_products) {
-        families.iter_mut().for_each(GraphFamily::try_products);
+        families.iter_mut().for_each(|family| family.try_products(f64::INFINITY));
         let with_products = Found::of(place, &measuring, &families);
         if with_products.worth() > found.worth() + GAINS.ln() {
             found = with_products;

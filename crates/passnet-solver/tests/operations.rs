@@ -10,6 +10,52 @@ use passnet_solver::solve::SolveOptions;
 
 /// Inputs and statements of graphs that one pass computes as a whole.
 const CASES: &[Case] = &[
+    // Windows that do not overlap, of what is computed.
+    (
+        &["x float16 [2, 96]"],
+        &[
+            "tmp_0 = torch.ones_like(x, dtype=torch.float32)",
+            "tmp_1 = torch.nn.functional.pad(x, (0, 0), 'constant', None)",
+            "tmp_2 = torch.nn.functional.pad(tmp_0, (0, 0), 'constant', None)",
+            "tmp_3 = tmp_1.unfold(dimension=-1, size=16, step=16)",
+            "tmp_4 = tmp_2.unfold(dimension=-1, size=16, step=16)",
+            "tmp_5 = torch.cat([tmp_3, tmp_4], dim=-1)",
+            "return (tmp_5,)",
+        ],
+    ),
+    // Windows that overlap, of what is read.
+    (
+        &["x float32 [3, 40, 5]"],
+        &["tmp_0 = x.unfold(1, 8, 4)", "tmp_1 = tmp_0 * 2.0", "return (tmp_1,)"],
+    ),
+    // A mean over the single samples of a batch of one.
+    (
+        &["x float16 [1, 6, 40]", "y float16 [1, 1, 6, 40]"],
+        &[
+            "tmp_0 = x.unsqueeze(1)",
+            "tmp_1 = tmp_0 - y",
+            "tmp_2 = torch.mean(tmp_1, dim=1)",
+            "tmp_3 = tmp_2 + x",
+            "return (tmp_3,)",
+        ],
+    ),
+    (
+        &["x float16 [1, 17, 32]", "y float16 [1, 17, 32]"],
+        &[
+            "tmp_0 = torch.cat((x, y), dim=0)",
+            "tmp_1 = tmp_0[slice(None, None, None), 0]",
+            "tmp_2 = tmp_0[slice(None, None, None), slice(1, None, None)]",
+            "tmp_3 = tmp_2.reshape(2, 4, 4, 32)",
+            "tmp_4 = tmp_3.permute(0, 3, 1, 2)",
+            "tmp_5 = tmp_4.contiguous()",
+            "tmp_6 = tmp_5.flatten(2)",
+            "tmp_7 = tmp_6.permute((0, 2, 1))",
+            "tmp_8 = tmp_1.unsqueeze(dim=1)",
+            "tmp_9 = tmp_8.expand_as(tmp_7)",
+            "tmp_10 = torch.cat((tmp_7, tmp_9), -1)",
+            "return (tmp_10,)",
+        ],
+    ),
     (
         &["x int64 [6, 40]"],
         &[
@@ -470,7 +516,10 @@ fn tiles_for_a_gpu_follow_sizes_and_layout() {
         ["tmp_0 = x + y", "tmp_1 = torch.nn.functional.softmax(tmp_0, dim=-1)", "return (tmp_1,)"];
     for (inputs, body, words) in [
         (["x float32 [80, 100]", "y float32 [80, 100]"], &add[..], "count), 256)"),
-        (["x float32 [800, 1000]", "y float32 [800, 1000]"], &add, "count), 1024)"),
+        // Every lane loads 16 bytes at once.
+        (["x float32 [800, 1000]", "y float32 [800, 1000]"], &add, "count), 512)"),
+        (["x float16 [800, 1000]", "y float16 [800, 1000]"], &add, "count), 1024)"),
+        (["x float16 [800, 1000]", "y float16 [800, 1000]"], &add, "count: tl.constexpr"),
         (["x float32 [100, 80]", "y float32 [80, 100]"], &turn, "width = max(32, 1024 //"),
         (["x float32 [2000, 800]", "y float32 [800, 2000]"], &turn, "width = max(64, 4096 //"),
         (["x float32 [2000, 800]", "y float32 [2000, 800]"], &powers, "width = max(64, 4096 //"),
@@ -545,5 +594,30 @@ fn names_of_values_are_not_names_of_others() {
     for evaluation in task.evaluate() {
         let verdict = &evaluation.judged.verdict;
         assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{}", written(&task.passes()));
+    }
+}
+
+/// Pictures made rows and joined: what a reshape took apart a permutation does not put together by dividing, and what lies
+/// across is moved in squares.
+#[test]
+fn a_number_is_not_computed_from_its_quotient_and_remainder() {
+    let task = Task::new(&[GraphText {
+        inputs: vec!["x float32 [1, 64, 40, 50]", "y float32 [1, 64, 20, 25]"],
+        body: vec![
+            "tmp_0 = x.flatten(2)",
+            "tmp_1 = tmp_0.transpose(1, 2)",
+            "tmp_2 = y.flatten(2)",
+            "tmp_3 = tmp_2.transpose(1, 2)",
+            "tmp_4 = torch.cat([tmp_1, tmp_3], 1)",
+            "return (tmp_4,)",
+        ],
+    }]);
+    task.solve_with(&SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() })
+        .unwrap();
+    let text = written(&task.passes());
+    assert!(!text.contains("part") && text.contains("width = max(32, 1024 //"), "{text}");
+    for evaluation in task.evaluate() {
+        let verdict = &evaluation.judged.verdict;
+        assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{text}");
     }
 }

@@ -81,7 +81,7 @@ fn where_products_are_tried_one_kernel_computes_them_with_their_neighbours() {
         let mut family = family(&task);
         let without: usize = groups(&family, None).0.iter().map(|group| group.members.len()).sum();
         assert!(without < body.len() - 1, "a product is tried unasked");
-        family.try_products();
+        family.try_products(f64::INFINITY);
         let (groups, _) = groups(&family, None);
         let is_whole = groups.len() == 1 && groups[0].members.len() == body.len() - 1;
         assert_eq!(is_whole, *is_one, "{body:?}");
@@ -111,6 +111,33 @@ fn unmeasured_no_product_becomes_a_kernel_and_measured_all_is_right() {
         };
         assert!(!unmeasured.passes.iter().any(|pass| has_product(&pass.operations)));
         task.solve_with(&SolveOptions::default()).unwrap();
+        assert_right(&task);
+    }
+}
+
+/// For a GPU that is not here the cost model decides: a matrix that is read faster than a library launches is worth a kernel.
+#[test]
+fn for_a_gpu_narrow_products_of_small_matrices_become_kernels() {
+    for (columns, is_one) in [(20, true), (40, false)] {
+        let inputs = [
+            "x float32 [2, 50]".to_string(),
+            format!("w float32 [{columns}, 50]"),
+            format!("b float32 [{columns}]"),
+        ];
+        let task = Task::new(&[GraphText {
+            inputs: inputs.iter().map(String::as_str).collect(),
+            body: vec![
+                "tmp_0 = torch.nn.functional.linear(x, w, b)",
+                "tmp_1 = torch.tanh(tmp_0)",
+                "return (tmp_1,)",
+            ],
+        }]);
+        let options = SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() };
+        let found = task.solve_with(&options).unwrap();
+        let operations: Vec<&[String]> =
+            found.passes.iter().map(|pass| pass.operations.as_slice()).collect();
+        let wanted: &[&str] = if is_one { &["linear", "tanh"] } else { &["tanh"] };
+        assert_eq!(operations, [wanted]);
         assert_right(&task);
     }
 }

@@ -33,7 +33,6 @@ def cat_add_kernel(
     stride,
     stride_2,
     offset,
-    part,
     stride_3,
     stride_4,
     ROWS: tl.constexpr,
@@ -47,7 +46,7 @@ def cat_add_kernel(
     column_inside = column < columns
     inside = row_inside & column_inside
     w_0 = tl.load(w_0_ptr + row * columns + column, mask=inside & (row < high), other=0.0).to(tl.float32)
-    in_0 = tl.load(in_0_ptr + slab * stride + column * stride_2 + ((row + offset) // part) * part + (row + offset) % part, mask=inside & (row >= high), other=0.0).to(tl.float32)
+    in_0 = tl.load(in_0_ptr + slab * stride + column * stride_2 + row + offset, mask=inside & (row >= high), other=0.0).to(tl.float32)
     tmp_3 = tl.where(row < high, w_0, in_0)
     w_1 = tl.load(w_1_ptr + row * stride_3 + column, mask=inside, other=0.0).to(tl.float32)
     tmp_4 = tmp_3 + w_1
@@ -65,7 +64,6 @@ def cat_add(in_0, w_0, w_1, given_0):
     stride = in_0.shape[1] * in_0.shape[2] * in_0.shape[3]
     stride_2 = in_0.shape[2] * in_0.shape[3]
     offset = -w_0.shape[1]
-    part = in_0.shape[-1]
     stride_3 = w_1.shape[-1]
     stride_4 = in_0.shape[2] * in_0.shape[3] * w_0.shape[2] + w_0.shape[1] * w_0.shape[2]
     # A power of two that divides a row, where one does: masked lanes are work, too.
@@ -73,7 +71,7 @@ def cat_add(in_0, w_0, w_1, given_0):
     width = min(width, triton.next_power_of_2(columns), 1024)
     height = min(triton.next_power_of_2(rows), max(1, 1024 // width))
     cat_add_kernel[(slabs * triton.cdiv(rows, height), triton.cdiv(columns, width))](
-        in_0, w_0, w_1, out, rows, columns, high, stride, stride_2, offset, part, stride_3, stride_4, ROWS=height, COLUMNS=width,
+        in_0, w_0, w_1, out, rows, columns, high, stride, stride_2, offset, stride_3, stride_4, ROWS=height, COLUMNS=width,
     )
     return out
 

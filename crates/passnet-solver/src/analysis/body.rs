@@ -142,10 +142,35 @@ pub struct Store {
     pub guards: Vec<Guard>,
 }
 
+impl Store {
+    /// Whether its place moves along some of these loops.
+    pub fn moves_along(&self, axes: &BTreeSet<AxisId>) -> bool {
+        let mut moves = false;
+        self.address.for_each_axis(&mut |axis| moves |= axes.contains(&axis));
+        moves
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     Output(usize),
     Param(usize),
+}
+
+/// The two folds of a variance: the sum of a row, of which nothing but its mean is made, and that of the squares of what the
+/// mean leaves of each value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moments {
+    pub total: VarId,
+    pub mean: VarId,
+    pub squares: VarId,
+}
+
+impl Moments {
+    /// Whether a value is one of the two.
+    pub fn has(self, var: VarId) -> bool {
+        self.total == var || self.squares == var
+    }
 }
 
 /// A kernel before it is text.
@@ -155,6 +180,8 @@ pub struct Body {
     /// The loops that reductions fold, outermost first.
     pub reduced: Vec<AxisId>,
     pub vars: Vec<Var>,
+    /// Folds that one walk through a row can give together.
+    pub moments: Vec<Moments>,
     pub stores: Vec<Store>,
 }
 
@@ -267,9 +294,30 @@ impl Body {
         touched.map(|id| piece.bytes(id, graph)).sum()
     }
 
-    /// How many reductions a value waits for.
-    pub fn round(&self, id: VarId) -> usize {
-        let below = self.operands(id).into_iter().map(|v| self.round(v)).max().unwrap_or(0);
-        below + usize::from(matches!(self.vars[id].code, Code::Reduce { .. }))
+    /// What is stored, and the values that its places hang on.
+    pub fn stored(&self) -> Vec<VarId> {
+        let mut stored = Vec::new();
+        for store in &self.stores {
+            stored.push(store.value);
+            let indices = store.guards.iter().map(|guard| &guard.index).chain([&store.address]);
+            indices.for_each(|index| index.for_each_value(&mut |var| stored.push(var)));
+        }
+        stored
+    }
+
+    /// What the results are made of.
+    pub fn live(&self) -> BTreeSet<VarId> {
+        let mut live = BTreeSet::new();
+        let mut todo = self.stored();
+        while let Some(var) = todo.pop() {
+            if live.insert(var) {
+                todo.extend(self.operands(var));
+                // Values inside a window, too.
+                if let Code::Window { body, .. } = &self.vars[var].code {
+                    todo.extend(body);
+                }
+            }
+        }
+        live
     }
 }

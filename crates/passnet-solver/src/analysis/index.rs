@@ -56,7 +56,28 @@ impl Index {
             }
         }
         sum.terms.retain(|(_, factor)| !factor.is(0));
-        Ok(sum)
+        sum.joined()
+    }
+
+    /// The same with a number in place of its quotient and its remainder, where they are added up to it again: what was taken
+    /// apart by one reshape and put together by another.
+    fn joined(mut self) -> Result<Index, Refusal> {
+        let quotient_of = |inner: &Rc<Index>, by: &Size, factor: &Size| {
+            let wanted = factor.times(by).ok()?;
+            self.terms.iter().position(|(atom, own)| {
+                matches!(atom, Atom::Div(of, size)
+                    if size.same(by) && own.same(&wanted) && of.key() == inner.key())
+            })
+        };
+        let found = self.terms.iter().enumerate().find_map(|(rest, (atom, factor))| {
+            let Atom::Mod(inner, by) = atom else { return None };
+            let quotient = quotient_of(inner, by, factor)?;
+            Some((rest, quotient, inner.times(factor)))
+        });
+        let Some((rest, quotient, whole)) = found else { return Ok(self) };
+        let mut at = 0..;
+        self.terms.retain(|_| at.next().is_none_or(|at| at != rest && at != quotient));
+        self.plus(&whole?)
     }
 
     pub fn offset(&self, by: &Size) -> Result<Index, Refusal> {

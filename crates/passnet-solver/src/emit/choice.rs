@@ -1,12 +1,17 @@
 //! How a kernel's work is cut into programs: what tuning tries, and what is taken where nothing is measured.
 
 use super::Draft;
+use super::chunks::Stages;
+use super::long_rows::rounds;
 use super::shape::Shape;
+use super::wrapper::LONG_ROW_BLOCK;
 use crate::analysis::body::Code;
 use crate::analysis::index::AxisId;
 use crate::analysis::product;
 use crate::expression::{Expr, Formula};
+use passnet_graph::infer::TensorType;
 use passnet_graph::ops::Op;
+use passnet_graph::{DType, NodeId};
 
 /// What tuning may change about a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,11 +23,27 @@ pub struct Choice {
     pub(crate) cut: Cut,
     /// For a `cat` by itself: whether each argument is copied by a launch of its own.
     pub by_argument: bool,
+    /// Programs that all rows together are cut into, where one for each row is too few; else none.
+    pub(crate) programs: usize,
+    /// Whether it is for a GPU. Sizes are constants of its kernel then: they are divided by with a multiplication, and the
+    /// compiler sees by what a row can be divided, so that it loads and stores as much at a time as there is. A variance of a
+    /// long row takes one walk, for memory is what a walk waits for.
+    pub(crate) for_gpu: bool,
+    /// Whether a program of whole rows has one, so that tiles need no second dimension.
+    pub(crate) one_row: bool,
 }
 
 impl Default for Choice {
     fn default() -> Self {
-        Choice { tile: 1024, warps: 4, cut: Cut::Divides, by_argument: false }
+        Choice {
+            tile: 1024,
+            warps: 4,
+            cut: Cut::Divides,
+            by_argument: false,
+            programs: 0,
+            for_gpu: false,
+            one_row: false,
+        }
     }
 }
 
@@ -48,6 +69,15 @@ const MOST_HELD: usize = 16384;
 /// Elements that a lane of a GPU holds of a folded row.
 const HELD_BY_LANE: usize = 8;
 const LANES_OF_WARP: usize = 32;
+/// Bytes that a lane loads or stores at once.
+const BYTES_AT_ONCE: usize = 16;
+/// Programs that a multiprocessor holds while it folds chunks of rows: enough loads at a time to keep its memory busy.
+const PROGRAMS_EACH: usize = 4;
+/// Elements of a chunk that a lane holds at a time, and the least of a chunk.
+const HELD_OF_CHUNK: usize = 16;
+const LEAST_CHUNK: usize = 2048;
+/// Steps of a walk through memory that another launch costs as much as.
+const STEPS_OF_LAUNCH: usize = 4;
 
 impl Draft<'_> {
     /// Choices worth trying, the usual one first. On the host a program costs as much as hundreds of elements.
@@ -80,7 +110,8 @@ impl Draft<'_> {
             Shape::Tiled => vec![tile(1024), broad(1024), broad(4096), square(4096), tile(256)],
             _ => vec![tile(1024), tile(4096), tile(256)],
         };
-        let others = others.into_iter().filter(|choice| *choice != usual);
+        let others = others.into_iter().map(|choice| Choice { for_gpu: true, ..choice });
+        let others = others.filter(|choice| *choice != usual);
         std::iter::once(usual).chain(others).collect()
     }
 
@@ -91,29 +122,79 @@ impl Draft<'_> {
         // What each program gets if all have the same.
         let share = rows.saturating_mul(columns) / multiprocessors.max(1);
         let shared = |most: usize| floor_power(share).clamp(LEAST_TILE, most);
-        let usual = Choice::default();
+        let usual = Choice { for_gpu: true, ..Choice::default() };
         match self.shape {
-            Shape::Flat => Choice { tile: shared(usual.tile), ..usual },
+            Shape::Flat => Choice { tile: shared(self.loaded_at_once()), ..usual },
             Shape::Tiled if self.across || self.repeats_work() => match share / 2 {
                 LARGE_SQUARE.. => {
                     Choice { tile: LARGE_SQUARE, warps: 8, cut: Cut::Square, ..usual }
                 }
                 _ => Choice { cut: Cut::Square, ..usual },
             },
-            Shape::Tiled => Choice { tile: shared(usual.tile), ..usual },
+            Shape::Tiled => Choice { tile: shared(self.loaded_at_once()), ..usual },
             Shape::Rows => {
                 let width = columns.next_power_of_two();
                 let most = match self.across {
                     true => ROWS_SIDE_BY_SIDE.min(MOST_HELD / width),
                     false => usual.tile / width,
                 };
-                let height = floor_power(rows / multiprocessors.max(1)).clamp(1, most.max(1));
+                // Of rows that lie side by side a lane loads as many at once as it can, also where fewer programs are left.
+                let least = if self.across { BYTES_AT_ONCE / self.widest() } else { 1 };
+                let height = floor_power(rows / multiprocessors.max(1)).max(least);
+                let height = height.min(floor_power(rows)).clamp(1, most.max(1));
                 let tile = (width * height).max(LANES_OF_WARP * usual.warps);
                 let warps = tile / (HELD_BY_LANE * LANES_OF_WARP);
-                Choice { tile, warps: warps.clamp(usual.warps, 16), ..usual }
+                // A row of several loops reads some of its parameters once for many columns.
+                let one_row = height == 1 && self.space.reduced.len() > 1;
+                Choice { tile, warps: warps.clamp(usual.warps, 16), one_row, ..usual }
             }
-            Shape::LongRows => Choice { warps: 16, ..usual },
+            Shape::LongRows => self.for_long_rows(usual, (rows, columns), multiprocessors),
         }
+    }
+
+    /// Long rows: one program walks through each, unless there are too few of them for all multiprocessors and the walks saved
+    /// are worth another launch.
+    fn for_long_rows(
+        &self,
+        usual: Choice,
+        (rows, columns): (usize, usize),
+        multiprocessors: usize,
+    ) -> Choice {
+        let whole = Choice { warps: 16, one_row: true, ..usual };
+        let Some(stages) = Stages::of(self.piece, &self.body) else { return whole };
+        let programs = PROGRAMS_EACH.saturating_mul(multiprocessors);
+        let chunks = programs / rows;
+        let reduced = self.space.reduced.iter().copied().collect();
+        let stores = self.body.stores.iter().any(|store| store.moves_along(&reduced));
+        let alone = rounds(&self.body, true).len();
+        let walks = |folding: usize| folding + usize::from(stores);
+        let alone = walks(alone) * columns.div_ceil(LONG_ROW_BLOCK);
+        let cut = walks(stages.count()) * columns.div_ceil(LONG_ROW_BLOCK * chunks.max(1));
+        if chunks < 2 || alone <= cut + stages.count() * STEPS_OF_LAUNCH {
+            return whole;
+        }
+        let share = rows.saturating_mul(columns) / multiprocessors.max(1) / 2;
+        let tile = floor_power(share).clamp(LEAST_CHUNK, LONG_ROW_BLOCK);
+        let warps = tile / (HELD_OF_CHUNK * LANES_OF_WARP);
+        Choice { tile, warps: warps.max(usual.warps), programs, ..whole }
+    }
+
+    /// Elements of a tile of which every lane loads and stores as much as it can at once: fewer programs than that would each
+    /// wait for their memory in turn, where more of them wait side by side.
+    fn loaded_at_once(&self) -> usize {
+        let lanes = LANES_OF_WARP * Choice::default().warps;
+        (lanes * BYTES_AT_ONCE / self.widest()).min(Choice::default().tile)
+    }
+
+    /// Bytes of the widest element of its large tensors.
+    fn widest(&self) -> usize {
+        let tensors = self.piece.graph.ids().take(self.piece.params.len());
+        let tensors: Vec<NodeId> = tensors.chain(self.piece.outputs.iter().copied()).collect();
+        let elements = |id: NodeId| self.piece.tensor(id).map_or(0, TensorType::elements);
+        let most = tensors.iter().copied().map(elements).max().unwrap_or(0);
+        let large = tensors.into_iter().filter(|id| elements(*id) >= most / 2);
+        let sizes = large.flat_map(|id| self.piece.dtypes(id)).map(DType::size);
+        sizes.max().unwrap_or(1)
     }
 
     /// How many steps loops take in the largest graph.

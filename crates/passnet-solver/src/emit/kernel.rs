@@ -1,5 +1,6 @@
 //! The kernel's text.
 
+use super::Choice;
 use super::shape::Shape;
 use super::statement::{Block, Name, Term, word};
 use super::writer::{Loops, Writer, arguments};
@@ -13,7 +14,7 @@ pub struct KernelText {
     /// What its function takes besides constants.
     pub signature: Vec<String>,
     /// The constants it takes.
-    pub constants: &'static [&'static str],
+    pub constants: Vec<&'static str>,
     /// The statements of its function.
     statements: Block,
     /// Tensor and number parameters it takes, by number.
@@ -40,11 +41,12 @@ impl KernelText {
         body: &Body,
         space: &Space,
         shape: Shape,
+        choice: Choice,
     ) -> Result<KernelText, Refusal> {
-        let mut writer = Writer::new(piece, body, space, shape);
+        let mut writer = Writer::new(piece, body, space, (shape, choice.one_row));
         let Loops { slabs, rows, columns } = writer.loops(space)?;
         match shape {
-            Shape::LongRows => writer.long_rows(space, &columns)?,
+            Shape::LongRows => writer.long_rows(space, &columns, choice.for_gpu)?,
             _ => {
                 for store in 0..body.stores.len() {
                     writer.store(store)?;
@@ -61,11 +63,15 @@ impl KernelText {
         let sizes: Vec<String> =
             writer.names.given.iter().map(|(name, _)| name.clone()).filter(in_kernel).collect();
         let signature = writer.signature(&params, &outputs, &sizes);
-        let rounds = body.vars.iter().any(|var| matches!(var.code, Code::Round { .. }));
+        let rounds = rounds(body);
         let formulas = writer.names.given;
         Ok(KernelText {
             signature,
-            constants: if shape == Shape::Flat { &["BLOCK"] } else { &["ROWS", "COLUMNS"] },
+            constants: match shape {
+                Shape::Flat => vec!["BLOCK"],
+                _ if choice.one_row => vec!["COLUMNS"],
+                _ => vec!["ROWS", "COLUMNS"],
+            },
             statements,
             params,
             outputs,
@@ -79,24 +85,61 @@ impl KernelText {
         })
     }
 
+    /// One of several kernels for a body, which takes what its statements use; what the host does it does for all of them.
+    pub(super) fn of_stage(
+        body: &Body,
+        (rows, columns): (&Term, &Term),
+        (signature, sizes, constants): (Vec<String>, Vec<String>, Vec<&'static str>),
+        statements: Block,
+    ) -> KernelText {
+        let (params, outputs) = arguments(body);
+        KernelText {
+            signature,
+            constants,
+            statements,
+            params,
+            outputs,
+            formulas: Vec::new(),
+            sizes,
+            rows: rows.to_string(),
+            columns: columns.to_string(),
+            slabs: None,
+            rounds: rounds(body),
+            is_idle_somewhere: body.is_idle_somewhere(),
+        }
+    }
+
+    /// What it is called with, besides constants, by the names in the wrapper.
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let argument = |name: &String| name.strip_suffix("_ptr").unwrap_or(name).to_string();
+        self.signature.iter().map(argument).collect()
+    }
+
+    /// What its function takes; sizes are constants where they are fixed.
+    fn parameters(&self, for_gpu: bool) -> impl Iterator<Item = String> {
+        let given =
+            self.signature.iter().map(move |name| match for_gpu && self.sizes.contains(name) {
+                true => constant(name),
+                false => name.clone(),
+            });
+        given.chain(self.constants.iter().map(|name| constant(name)))
+    }
+
     /// A kernel of its own.
-    pub(super) fn alone(&self, name: &str) -> String {
-        let constants = self.constants.iter().map(|constant| format!("{constant}: tl.constexpr"));
-        let arguments: Vec<String> = self.signature.iter().cloned().chain(constants).collect();
+    pub(super) fn alone(&self, name: &str, for_gpu: bool) -> String {
+        let arguments: Vec<String> = self.parameters(for_gpu).collect();
         format!("@triton.jit\n{}\n{}\n", header(name, &arguments), self.statements)
     }
 
     /// A function that another kernel calls, which says what the program's number is.
-    pub(super) fn part(&self, name: &str) -> String {
+    pub(super) fn part(&self, name: &str, for_gpu: bool) -> String {
         let lines = self.statements.renamed(&|name| match name {
             Name::Program(0) => word("program"),
             Name::Program(_) => word("across"),
             Name::Word(_) => Term::Value(name.clone()),
         });
         let numbers = ["program", "across"].into_iter().take(self.numbers()).map(String::from);
-        let constants = self.constants.iter().map(|constant| format!("{constant}: tl.constexpr"));
-        let arguments: Vec<String> =
-            numbers.chain(self.signature.iter().cloned()).chain(constants).collect();
+        let arguments: Vec<String> = numbers.chain(self.parameters(for_gpu)).collect();
         format!("@triton.jit\n{}\n{lines}\n", header(name, &arguments))
     }
 
@@ -109,6 +152,16 @@ impl KernelText {
     pub(super) fn calls_library(&self) -> bool {
         self.statements.calls("libdevice.")
     }
+}
+
+/// A parameter that the compiler knows.
+pub(super) fn constant(name: &str) -> String {
+    format!("{name}: tl.constexpr")
+}
+
+/// Whether something is rounded on the way.
+fn rounds(body: &Body) -> bool {
+    body.vars.iter().any(|var| matches!(var.code, Code::Round { .. }))
 }
 
 /// The first line of a function, broken where it is long.

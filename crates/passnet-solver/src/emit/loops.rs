@@ -29,6 +29,11 @@ impl Writer<'_> {
             self.axis_names.extend(space.kept.iter().map(|axis| (*axis, "place".to_string())));
             return Ok(Loops { slabs: None, rows: Expr::int(1), columns: size });
         }
+        if self.one_row {
+            let rows = self.names.size(&sizes(&space.kept)?, "rows")?;
+            let columns = self.names.size(&sizes(&space.reduced)?, "columns")?;
+            return self.loops_of_one_row(space, rows, columns);
+        }
         let (outer, inner): (&[AxisId], &[AxisId]) = match self.shape {
             Shape::Tiled => space.kept.split_at(space.kept.len() - 1),
             _ => (&space.kept, &space.reduced),
@@ -75,6 +80,29 @@ impl Writer<'_> {
         Ok(Loops { slabs, rows, columns })
     }
 
+    /// A program's only row is its number, and tiles have one dimension: with another one, of a single step, Triton would give
+    /// what is read once for several columns another layout than the rest, and take everything through shared memory.
+    fn loops_of_one_row(
+        &mut self,
+        space: &Space,
+        rows: Term,
+        columns: Term,
+    ) -> Result<Loops, Refusal> {
+        self.define("row", program(0));
+        self.loop_names.insert("row".into());
+        self.running = vec![("row", space.kept.clone()), ("column", space.reduced.clone())];
+        if self.shape == Shape::LongRows {
+            self.define("lane", lanes("COLUMNS"));
+            self.decompose("row", &space.kept, "row")?;
+        } else {
+            self.define("column", lanes("COLUMNS"));
+            self.define_inside(&columns);
+            self.decompose("row", &space.kept, "row")?;
+            self.decompose("column", &space.reduced, "column")?;
+        }
+        Ok(Loops { slabs: None, rows, columns })
+    }
+
     /// Whether a program's rows are those of the innermost loop alone, so that addresses step evenly from row to row:
     /// not where something is stored once for all of them.
     fn has_slabs(&self, slabs: &[AxisId], rows: AxisId) -> bool {
@@ -110,7 +138,9 @@ impl Writer<'_> {
     /// Which lanes lie inside the row, and which elements inside the tile.
     pub(super) fn define_inside(&mut self, columns: &Term) {
         self.define("column_inside", word("column").below(columns.clone()));
-        self.define("inside", word("row_inside").and(word("column_inside")));
+        if !self.one_row {
+            self.define("inside", word("row_inside").and(word("column_inside")));
+        }
     }
 
     /// The loops that one running number stands for.
@@ -147,6 +177,6 @@ impl Writer<'_> {
 }
 
 /// The lanes of a block.
-fn lanes(size: &str) -> Term {
+pub(super) fn lanes(size: &str) -> Term {
     Expr::call("tl.arange", [Expr::int(0), word(size)])
 }

@@ -2,6 +2,7 @@
 
 mod address;
 mod choice;
+mod chunks;
 mod file;
 mod formula;
 mod join;
@@ -30,6 +31,7 @@ pub(crate) use passthrough::passthrough;
 pub(crate) use skeleton::skeleton;
 pub(crate) use together::together;
 
+use chunks::Source;
 use kernel::KernelText;
 use passnet_graph::ops::{Class, Op};
 use passnet_graph::{Graph, NodeId};
@@ -61,6 +63,9 @@ impl<'g> Draft<'g> {
     pub(crate) fn kind(&self, choice: Choice) -> &'static str {
         if choice.by_argument {
             return join::KIND;
+        }
+        if choice.programs > 0 {
+            return chunks::KIND;
         }
         match self.shape {
             Shape::Flat => "pointwise over one loop",
@@ -94,7 +99,11 @@ impl<'g> Draft<'g> {
         if choice.by_argument {
             return join::write(self.piece, stem, choice.tile);
         }
-        let kernel = KernelText::new(self.piece, &self.body, &self.space, self.shape)?;
+        if choice.programs > 0 {
+            let source = Source { piece: self.piece, body: &self.body, space: &self.space };
+            return chunks::write(&source, stem, choice);
+        }
+        let kernel = KernelText::new(self.piece, &self.body, &self.space, self.shape, choice)?;
         let wrapper = wrapper::write(self.piece, &kernel, stem, self.shape, choice)?;
         let pattern = pattern::write(self.piece);
         Ok(PassText {
@@ -108,7 +117,7 @@ impl<'g> Draft<'g> {
             pattern: pattern.text,
             parameters: wrapper.parameters,
             arguments: wrapper.arguments,
-            kernel: kernel.alone(&format!("{stem}_kernel")),
+            kernel: kernel.alone(&format!("{stem}_kernel"), choice.for_gpu),
             calls_library: kernel.calls_library(),
             wrapper: wrapper.text,
         })

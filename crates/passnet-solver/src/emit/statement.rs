@@ -1,6 +1,6 @@
 //! The statements of a kernel, as a tree that is printed once.
 
-use crate::expression::Expr;
+use crate::expression::{Expr, Type};
 use std::collections::BTreeSet;
 use std::fmt;
 
@@ -92,13 +92,17 @@ impl Statement {
 pub(super) struct Block(pub(super) Vec<Statement>);
 
 impl Block {
-    /// The names that occur.
+    /// The names that occur, those of pointers among them whose type something is converted to.
     pub(super) fn names(&self) -> BTreeSet<Name> {
         let mut names = BTreeSet::new();
         for statement in &self.0 {
             statement.for_each_term(&mut |term| {
-                term.for_each_value(&mut |name| {
-                    names.insert(name.clone());
+                term.for_each(&mut |part| match part {
+                    Expr::Value(name) => drop(names.insert(name.clone())),
+                    Expr::Cast(Type::Pointed(pointer), _) => {
+                        names.insert(Name::Word(pointer.clone()));
+                    }
+                    _ => {}
                 });
             });
         }

@@ -4,7 +4,7 @@
 //! become functions, and one kernel calls the function that a program's number belongs to.
 
 use super::file::PassText;
-use super::kernel::{KernelText, header};
+use super::kernel::{KernelText, constant, header};
 use super::wrapper::{HostSide, Wrapper, launch_lines, launch_options, made_contiguous};
 use super::{Choice, Draft, name_of, pattern};
 use crate::analysis::piece::Param;
@@ -22,6 +22,7 @@ struct Part {
     /// The name of each output of the pattern in the wrapper.
     returned: Vec<(String, String)>,
     number: usize,
+    for_gpu: bool,
 }
 
 /// A pass for pieces that do not need each other's results; `piece` is all of them.
@@ -42,7 +43,7 @@ pub fn together(
     let wrapper = Wrapper::new(piece, stem, &lines(piece, &parts, stem, warps)?);
     let pattern = pattern::write(piece);
     let functions: Vec<String> =
-        parts.iter().map(|part| part.kernel.part(&part.function)).collect();
+        parts.iter().map(|part| part.kernel.part(&part.function, part.for_gpu)).collect();
     Ok(PassText {
         stem: stem.to_string(),
         summary: format!(
@@ -66,7 +67,10 @@ impl Part {
         if piece.updates().next().is_some() {
             refuse!("a parameter is updated in place");
         }
-        let kernel = KernelText::new(piece, &draft.body, &draft.space, draft.shape)?;
+        if choice.programs > 0 {
+            refuse!("a launch folds chunks of rows, and another one what they give");
+        }
+        let kernel = KernelText::new(piece, &draft.body, &draft.space, draft.shape, choice)?;
         let host = HostSide::new(piece, &kernel, draft.shape, choice)?;
         let mut names = shared_names(all, piece)?;
         let own = host.results.iter().chain(&host.sizes).map(|(name, _)| name.as_str());
@@ -99,7 +103,15 @@ impl Part {
             if is_pointer(parameter) { format!("{argument}_ptr") } else { argument.clone() }
         });
         let taken = taken.collect();
-        Ok(Part { function: draft.stem.clone(), kernel, host, taken, returned, number })
+        Ok(Part {
+            function: draft.stem.clone(),
+            kernel,
+            host,
+            taken,
+            returned,
+            number,
+            for_gpu: choice.for_gpu,
+        })
     }
 
     fn constant(&self, name: &str) -> String {
@@ -233,7 +245,13 @@ fn kernel(parts: &[Part], stem: &str) -> String {
     let mut signature: Vec<String> = Vec::new();
     for part in parts {
         let across = (part.kernel.numbers() > 1).then(|| format!("across_{}", part.number));
-        for name in part.taken.iter().cloned().chain(across) {
+        let is_fixed =
+            |name: &String| part.for_gpu && part.host.sizes.iter().any(|(size, _)| size == name);
+        let taken = part.taken.iter().map(|name| match is_fixed(name) {
+            true => constant(name),
+            false => name.clone(),
+        });
+        for name in taken.chain(across) {
             if !signature.contains(&name) {
                 signature.push(name);
             }
@@ -243,7 +261,7 @@ fn kernel(parts: &[Part], stem: &str) -> String {
     signature.extend_from_slice(&ends[..ends.len() - 1]);
     for part in parts {
         let constants = part.kernel.constants.iter().map(|name| part.constant(name));
-        signature.extend(constants.map(|name| format!("{name}: tl.constexpr")));
+        signature.extend(constants.map(|name| constant(&name)));
     }
     let mut text = format!(
         "@triton.jit\n{}\n    program = tl.program_id(0)\n",

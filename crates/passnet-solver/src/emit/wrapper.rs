@@ -11,7 +11,7 @@ use crate::analysis::{Piece, Refusal, Size};
 use passnet_graph::NodeId;
 
 /// Columns of a tile when a row is walked through.
-const LONG_ROW_BLOCK: usize = 4096;
+pub(super) const LONG_ROW_BLOCK: usize = 4096;
 /// Columns of a tile that a row is cut into even where they do not divide it.
 const LEAST_WIDTH: usize = 64;
 
@@ -218,6 +218,12 @@ fn launch(kernel: &KernelText, shape: Shape, choice: Choice) -> Launch {
             steps.push(height(rows, tile));
             tiled(steps, vec![tiles, format!("triton.cdiv({columns}, width)")])
         }
+        Shape::Rows if choice.one_row => Launch {
+            steps: vec![format!("width = triton.next_power_of_2({columns})")],
+            defined: &["width"],
+            grid: vec![rows.clone()],
+            constants: vec!["width".into()],
+        },
         Shape::Rows => tiled(
             vec![format!("width = triton.next_power_of_2({columns})"), height(rows, tile)],
             vec![tiles],
@@ -226,7 +232,10 @@ fn launch(kernel: &KernelText, shape: Shape, choice: Choice) -> Launch {
             steps: Vec::new(),
             defined: &[],
             grid: vec![rows.clone()],
-            constants: vec!["1".into(), tile.max(LONG_ROW_BLOCK).to_string()],
+            constants: match (choice.one_row, tile.max(LONG_ROW_BLOCK).to_string()) {
+                (true, columns) => vec![columns],
+                (false, columns) => vec!["1".into(), columns],
+            },
         },
     }
 }

@@ -22,6 +22,8 @@ pub(super) struct Writer<'a> {
     pub(super) piece: &'a Piece,
     pub(super) body: &'a Body,
     pub(super) shape: Shape,
+    /// Whether a program has a single row, whose number is its own.
+    pub(super) one_row: bool,
     pub(super) lanes: BTreeSet<AxisId>,
     pub(super) names: Names,
     /// The statements so far; behind them, those of the loops that are open.
@@ -40,7 +42,12 @@ pub(super) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(piece: &'a Piece, body: &'a Body, space: &Space, shape: Shape) -> Writer<'a> {
+    pub(super) fn new(
+        piece: &'a Piece,
+        body: &'a Body,
+        space: &Space,
+        (shape, one_row): (Shape, bool),
+    ) -> Writer<'a> {
         let lanes: BTreeSet<AxisId> = match shape {
             Shape::Rows | Shape::LongRows => space.reduced.iter().copied().collect(),
             _ => space.kept.last().copied().into_iter().collect(),
@@ -49,6 +56,7 @@ impl<'a> Writer<'a> {
             piece,
             body,
             shape,
+            one_row,
             lanes,
             names: Names::default(),
             blocks: vec![Vec::new()],
@@ -78,6 +86,11 @@ impl Writer<'_> {
         self.push(Statement::Add { name: name.into(), value });
     }
 
+    /// A call for what it does.
+    pub(super) fn perform(&mut self, call: Term) {
+        self.push(Statement::Do(call));
+    }
+
     /// What follows is repeated, until [`Writer::close`].
     pub(super) fn open(&mut self) {
         self.blocks.push(Vec::new());
@@ -99,7 +112,7 @@ impl Writer<'_> {
     fn mask(&self, axes: &BTreeSet<AxisId>) -> Option<&'static str> {
         let lanes = axes.iter().any(|axis| self.lanes.contains(axis));
         let is_row = |axis: &AxisId| !self.lanes.contains(axis) && !self.slab_axes.contains(axis);
-        let rows = axes.iter().any(is_row);
+        let rows = !self.one_row && axes.iter().any(is_row);
         match (self.shape, rows, lanes) {
             (_, false, false) => None,
             (Shape::Flat, ..) | (_, true, true) => Some("inside"),
@@ -166,7 +179,8 @@ impl Writer<'_> {
             }
             Code::Scan { value } => {
                 let value = self.value(*value)?;
-                Ok(Expr::call("tl.cumsum", [value]).with("axis", Expr::int(1)))
+                let axis = if self.one_row { 0 } else { 1 };
+                Ok(Expr::call("tl.cumsum", [value]).with("axis", Expr::int(axis)))
             }
             Code::Sort { value, is_narrow } => {
                 let row = self.value(*value)?;
@@ -176,7 +190,7 @@ impl Writer<'_> {
             }
             Code::Reduce { fold, value } => {
                 let folded = self.value(*value)?;
-                Ok(folded_row(*fold, self.masked(*fold, *value, folded)))
+                Ok(self.folded(*fold, self.masked(*fold, *value, folded)))
             }
             Code::Window { fold, loops, body: inside, value } => {
                 let name = known.name.clone().unwrap_or_else(|| "window".into());
@@ -254,11 +268,7 @@ impl Writer<'_> {
                 }
             }
         }
-        let block = match self.shape {
-            Shape::Flat => "[BLOCK]",
-            _ => "[ROWS, COLUMNS]",
-        };
-        self.define(name, full(block, fold, Kind::Float));
+        self.define(name, self.full(fold, Kind::Float));
         for _ in loops {
             self.open();
         }
@@ -281,6 +291,15 @@ impl Writer<'_> {
     }
 
     pub(super) fn store(&mut self, number: usize) -> Result<(), Refusal> {
+        self.store_where(number, None)
+    }
+
+    /// A store, by the programs for which a condition holds.
+    pub(super) fn store_where(
+        &mut self,
+        number: usize,
+        condition: Option<Term>,
+    ) -> Result<(), Refusal> {
         let body = self.body;
         let store = &body.stores[number];
         let value = self.value(store.value)?;
@@ -295,17 +314,49 @@ impl Writer<'_> {
         let place = self.address(format!("{pointer}_ptr"), &store.address)?;
         // A single element lies where the only row, or the only place, is.
         let (place, mask) = match (self.mask(&axes), self.shape) {
-            (Some(mask), _) => (place, mask),
-            (None, Shape::Flat) => (place + word("place"), "inside"),
-            (None, _) => (place + word("row"), "row_inside"),
+            (Some(mask), _) => (place, Some(mask)),
+            (None, Shape::Flat) => (place + word("place"), Some("inside")),
+            (None, _) if self.one_row => (place, None),
+            (None, _) => (place + word("row"), Some("row_inside")),
         };
-        let mask = match &store.guards[..] {
-            [] => word(mask),
-            guards => and_all(word(mask), self.guards(guards)?),
+        let guards = match &store.guards[..] {
+            [] => None,
+            guards => Some(self.guards(guards)?),
         };
-        let call = Expr::call("tl.store", [place, value]).with("mask", mask);
-        self.push(Statement::Do(call));
+        let masks = [mask.map(word), guards, condition].into_iter().flatten();
+        let call = Expr::call("tl.store", [place, value]);
+        self.perform(match masks.reduce(and_all) {
+            Some(mask) => call.with("mask", mask),
+            None => call,
+        });
         Ok(())
+    }
+
+    /// A row folded to one value.
+    pub(super) fn folded(&self, fold: Fold, row: Term) -> Term {
+        let function = match fold {
+            Fold::Sum => "tl.sum",
+            Fold::Max => "tl.max",
+            Fold::Min => "tl.min",
+        };
+        let call = Expr::call(function, [row]);
+        match self.one_row {
+            true => call.with("axis", Expr::int(0)),
+            false => call.with("axis", Expr::int(1)).with("keep_dims", Expr::bool(true)),
+        }
+    }
+
+    /// A block of what changes no fold.
+    pub(super) fn full(&self, fold: Fold, kind: Kind) -> Term {
+        let shape = match self.shape {
+            Shape::Flat => "[BLOCK]",
+            _ if self.one_row => "[COLUMNS]",
+            _ => "[ROWS, COLUMNS]",
+        };
+        let dtype = if kind == Kind::Float { "tl.float32" } else { "tl.int64" };
+        let constant = |text: &'static str| Expr::Literal(Literal::Constant(text));
+        let call = Expr::call("tl.full", [constant(shape), neutral(fold, kind)]);
+        call.with("dtype", constant(dtype))
     }
 
     pub(super) fn signature(
@@ -384,25 +435,8 @@ pub(super) fn output_name(stores: &[crate::analysis::body::Store], output: usize
     if count > 1 { format!("out_{output}") } else { "out".into() }
 }
 
-/// A row folded to one value.
-pub(super) fn folded_row(fold: Fold, row: Term) -> Term {
-    let function = match fold {
-        Fold::Sum => "tl.sum",
-        Fold::Max => "tl.max",
-        Fold::Min => "tl.min",
-    };
-    Expr::call(function, [row]).with("axis", Expr::int(1)).with("keep_dims", Expr::bool(true))
-}
-
-/// A block of what changes no fold.
-pub(super) fn full(shape: &'static str, fold: Fold, kind: Kind) -> Term {
-    let dtype = if kind == Kind::Float { "tl.float32" } else { "tl.int64" };
-    let constant = |text: &'static str| Expr::Literal(Literal::Constant(text));
-    Expr::call("tl.full", [constant(shape), neutral(fold, kind)]).with("dtype", constant(dtype))
-}
-
 /// What changes no fold. Whole numbers stay whole: as floats they would be rounded.
-fn neutral(fold: Fold, kind: Kind) -> Term {
+pub(super) fn neutral(fold: Fold, kind: Kind) -> Term {
     match (fold, kind) {
         (Fold::Sum, Kind::Float) => Expr::float(0.0),
         (Fold::Max, Kind::Float) => Expr::float(f64::NEG_INFINITY),

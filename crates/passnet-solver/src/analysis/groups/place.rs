@@ -79,7 +79,9 @@ impl Finder<'_> {
             for group in &choice {
                 members.extend(self.groups[*group].iter().flat_map(|group| &group.members));
             }
-            own.iter().for_each(|id| self.add_between(*id, &mut members));
+            // Groups that read each other through views go together with these.
+            let readers = if choice.len() > 1 { members.clone() } else { own.clone() };
+            readers.iter().for_each(|id| self.add_between(*id, &mut members));
             if let Ok(group) = self.attempt_with_made(members) {
                 for old in choice {
                     self.groups[old] = None;

@@ -15,6 +15,7 @@ impl Lower<'_> {
             Op::BatchNorm => self.batch_norm(wanted),
             Op::LayerNorm | Op::RmsNorm => self.layer_norm(wanted),
             Op::GroupNorm => self.group_norm(wanted),
+            Op::InstanceNorm => self.norm_of_channels(wanted, 2),
             Op::Softmax | Op::LogSoftmax => self.softmax(wanted),
             Op::Normalize => self.normalize(wanted),
             Op::Glu => self.glu(wanted),
@@ -73,7 +74,7 @@ impl Lower<'_> {
     fn batch_norm(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
         let Wanted { node, bound, index } = wanted;
         if bound.flag("training") {
-            refuse!("batch norm in training updates its statistics");
+            return self.norm_of_channels(wanted, 0);
         }
         let channel = [index.get(1).cloned().unwrap_or_else(|| self.zero())];
         let x = self.input(node, bound, "input", index)?;
@@ -97,6 +98,27 @@ impl Lower<'_> {
             Some(bias) => Ok(self.compute(Kind::Float, A + B, &[value, bias])),
             None => Ok(value),
         }
+    }
+
+    /// Every channel by its own mean and variance: of the whole batch, or of each of its samples, where `first` is the first
+    /// dimension behind the channels.
+    fn norm_of_channels(&mut self, wanted: Wanted<'_, '_>, first: usize) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
+        if bound.updated().next().is_some() {
+            refuse!("a norm in training updates its statistics");
+        }
+        if bound.has("use_input_stats") && !bound.flag("use_input_stats") {
+            return Err(self.unsupported(bound));
+        }
+        let source = self.input_node(node, bound, "input")?;
+        let from = self.piece.shape(source)?;
+        let Some(channel) = index.get(1) else { return Err(self.unsupported(bound)) };
+        let dims: Vec<usize> = (first..from.len()).filter(|dim| *dim != 1).collect();
+        self.fold_dims(index, &from, &dims)?;
+        let x = self.pull(source, index)?;
+        let x = self.cast(x, Kind::Float);
+        let value = self.standardised(node, bound, x, &from, &dims)?;
+        self.affine(node, bound, std::slice::from_ref(channel), value)
     }
 
     fn layer_norm(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {

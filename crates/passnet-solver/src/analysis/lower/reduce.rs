@@ -1,6 +1,6 @@
 //! Folds over dimensions.
 
-use super::super::body::{Code, Fold, GREATEST_INTEGER, Kind, VarId};
+use super::super::body::{Code, Fold, GREATEST_INTEGER, Kind, Moments, VarId};
 use super::super::index::{Atom, AxisId, Index};
 use super::super::{Refusal, Size, refuse};
 use super::{Lower, Wanted};
@@ -16,7 +16,7 @@ impl Lower<'_> {
         let from = self.piece.shape(source)?;
         let dims = self.dims(bound, from.len())?;
         let keep = bound.flag("keepdim");
-        let is_single = dims.iter().all(|dim| from[*dim].constant() == Some(1));
+        let is_single = dims.iter().all(|dim| from[*dim].is(1));
         let gives_it_back =
             matches!(bound.op, Op::Sum | Op::Mean | Op::Amax | Op::Amin | Op::Max | Op::Min);
         if is_single && gives_it_back {
@@ -247,6 +247,7 @@ impl Lower<'_> {
         self.body.vars[centred].name = Some(name);
         let squares = self.compute(Kind::Float, A * A, &[centred]);
         let sum = self.fold(Fold::Sum, squares)?;
+        self.body.moments.push(Moments { total, mean, squares: sum });
         Ok((centred, sum))
     }
 

@@ -77,6 +77,21 @@ impl Lower<'_> {
                 index.insert(dim, Index::constant(self.start(bound.arg("index"), &from[dim])?));
                 index
             }
+            Op::UnfoldDim if rank > 0 => {
+                let dim = self.dim(bound.arg("dimension"), rank)?;
+                if bound.int("step") < bound.int("size") && !self.piece.is_param(source) {
+                    refuse!(
+                        "what overlapping windows show would be computed once for each of them"
+                    );
+                }
+                let step = self.piece.size_arg(bound.arg("step"))?;
+                let Some((within, outer)) = index.split_last() else {
+                    return Err(self.unsupported(bound));
+                };
+                let mut index = outer.to_vec();
+                index[dim] = index[dim].times(&step)?.plus(within)?;
+                index
+            }
             Op::Detach | Op::RequiresGrad | Op::Contiguous => index.to_vec(),
             Op::To
             | Op::TypeAs
