@@ -250,7 +250,9 @@ def measure(
     torch.manual_seed(0)
     torch._dynamo.reset()
     reporting.clear()
-    module, call = prepared(build(spec), batch, device, dtype)
+    # As programs make models: of weights that are made in inference mode nobody can say later whether they were updated.
+    with torch.inference_mode(False):
+        module, call = prepared(build(spec), batch, device, dtype)
     dtype_name = str(dtype).removeprefix("torch.")
     result = Result(spec, batch, device_name(device), dtype_name, torch.__version__, {})
     runs: dict[str, Callable[[], Any]] = {}
