@@ -2,9 +2,12 @@
 (needs PyTorch and the `passnet` program)."""
 
 import unittest
+import unittest.mock
 
-from tests.backend_library import RIGHT, BackendCase, program
+from tests.backend_library import RIGHT, ROOT, BackendCase, program
 from tests.test_backend import torch
+
+MODEL = f"{ROOT / 'tools/model_set.py'}:small_unet"
 
 if torch is not None:
     from torch import nn
@@ -109,6 +112,17 @@ class FreezeTest(BackendCase):
         ways = {"fastest": fastest.FROZEN, "inductor": fastest.FROZEN_INDUCTOR}
         self.assertEqual(self.graph().way, ways[rest], self.graph().answer["notes"])
         return compiled
+
+    def test_weights_of_a_measured_model_can_be_frozen(self):
+        from passnet.backend import bench
+
+        # As `passnet model bench` calls it; of weights made in inference mode, nobody can say whether they were updated.
+        with torch.inference_mode():
+            with unittest.mock.patch.object(bench, "made", wraps=bench.made) as made:
+                bench.measure(MODEL, 1, ["eager"], torch.device("cpu"), torch.float32, 0.0, {})
+        module = made.call_args.args[1]
+        self.assertTrue(list(module.parameters()))
+        self.assertFalse(any(weight.is_inference() for weight in module.parameters()))
 
     def test_weights_that_change_are_seen_in_the_next_call(self):
         changes = {"added": added("head.bias"), "statistics": statistics, "loaded": loaded(False), "assigned": loaded(True)}
