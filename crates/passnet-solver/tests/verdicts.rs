@@ -261,6 +261,19 @@ fn what_was_measured_is_not_measured_again() {
     assert!(!is_planted(found.passes[0].measured_speedup), "{found:?}");
 }
 
+/// Says that the first two dimensions of its inputs, 1 and 16 here, may have other sizes.
+fn promise_sizes(task: &Task, shapes: &str) {
+    let constraints = format!(
+        "from sympy import Symbol\n\nS0 = Symbol(\"S0\")\nS1 = Symbol(\"S1\")\n\n\
+        dynamic_dim_constraint_symbols = [S0, S1]\n\n\
+        dynamic_dim_constraint_symbol2example_value = {{S0: 1, S1: 16}}\n\n\
+        dynamic_dim_constraint_relations = []\n\n\
+        dynamic_dim_constraint_input_shapes = [{shapes}]\n"
+    );
+    let path = task.folder.path().join("graphs/g0/input_tensor_constraints.py");
+    std::fs::write(path, constraints).unwrap();
+}
+
 #[test]
 fn the_same_task_gives_the_same_passes() {
     let body = ["tmp_0 = x.softmax(-1)", "tmp_1 = tmp_0 * 2.0", "return (tmp_1,)"];
@@ -367,13 +380,7 @@ fn passes_are_right_at_the_sizes_that_constraints_promise() {
         inputs: vec!["x float32 [1, 16, 20]", "y float32 [1, 16, 40]"],
         body,
     }]);
-    let constraints = "from sympy import Symbol\n\nS0 = Symbol(\"S0\")\nS1 = Symbol(\"S1\")\n\n\
-        dynamic_dim_constraint_symbols = [S0, S1]\n\n\
-        dynamic_dim_constraint_symbol2example_value = {S0: 1, S1: 16}\n\n\
-        dynamic_dim_constraint_relations = []\n\n\
-        dynamic_dim_constraint_input_shapes = [([S0, S1, 20], \"x\"), ([S0, S1, 40], \"y\")]\n";
-    let path = task.folder.path().join("graphs/g0/input_tensor_constraints.py");
-    std::fs::write(path, constraints).unwrap();
+    promise_sizes(&task, "([S0, S1, 20], \"x\"), ([S0, S1, 40], \"y\")");
     let explanation = task.solve().unwrap();
     assert_eq!(explanation.passes.iter().map(|pass| pass.nodes.len()).sum::<usize>(), 4);
     for evaluation in task.evaluate() {
@@ -396,13 +403,7 @@ fn a_size_of_one_that_is_written_down_may_change_too() {
     ];
     let inputs = vec!["x float32 [1, 16, 20]", "y float32 [1, 16, 20]"];
     let task = Task::new(&[GraphText { inputs, body }]);
-    let constraints = "from sympy import Symbol\n\nS0 = Symbol(\"S0\")\nS1 = Symbol(\"S1\")\n\n\
-        dynamic_dim_constraint_symbols = [S0, S1]\n\n\
-        dynamic_dim_constraint_symbol2example_value = {S0: 1, S1: 16}\n\n\
-        dynamic_dim_constraint_relations = []\n\n\
-        dynamic_dim_constraint_input_shapes = [([S0, S1, 20], \"x\"), ([1, S1, 20], \"y\")]\n";
-    let path = task.folder.path().join("graphs/g0/input_tensor_constraints.py");
-    std::fs::write(path, constraints).unwrap();
+    promise_sizes(&task, "([S0, S1, 20], \"x\"), ([1, S1, 20], \"y\")");
     task.solve().unwrap();
     let text = common::written(&task.passes());
     assert_all_right(&task, &text);
