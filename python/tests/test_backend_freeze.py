@@ -113,6 +113,19 @@ class FreezeTest(BackendCase):
         self.assertEqual(self.graph().way, ways[rest], self.graph().answer["notes"])
         return compiled
 
+    def test_inductor_freezes_also_after_it_compiled_without(self):
+        import torch._inductor.freezing as freezing
+
+        from passnet.backend import bench
+
+        model, x = Convolutions().eval(), torch.randn(2, 3, 8, 8)
+        froze = unittest.mock.patch.object(freezing, "freeze", wraps=freezing.freeze)
+        with torch.inference_mode(), bench.fresh_cache(), froze as freeze:
+            for way, times in (("inductor", 0), ("inductor-freezing", 1)):
+                run = bench.made(way, model, lambda called: called(x), {})
+                torch.testing.assert_close(run(), model(x))
+                self.assertEqual(freeze.call_count, times, way)
+
     def test_weights_of_a_measured_model_can_be_frozen(self):
         from passnet.backend import bench
 

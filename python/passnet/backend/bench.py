@@ -118,12 +118,8 @@ def frozen(module: torch.nn.Module, call: Callable[[Any], Any]) -> Callable[[], 
     """TorchInductor with freezing; dynamo looks at the setting as well, when it compiles."""
     from torch._inductor import config
 
-    compiled = torch.compile(module, backend="inductor")
-
-    def run() -> Any:
-        with config.patch(freezing=True):
-            return call(compiled)
-
+    # As an option, too: dynamo would take what the same backend compiled for the same module before.
+    compiled = torch.compile(module, backend="inductor", options={"freezing": True})
     with config.patch(freezing=True):
         call(compiled)
     # What is compiled stays so, and the setting costs no call anything.
