@@ -47,10 +47,19 @@ pub fn signatures_on(
     pass: &Pass,
     files: &GraphFiles,
 ) -> Result<Vec<Signature>, Vec<Diagnostic>> {
-    let folder = read::read_folder(files)?;
+    let mut folder = read::read_folder(files)?;
     let fail = |message: String| vec![Diagnostic::file(&files.path, message)];
     let pattern = Pattern::new(&pass.pattern.graph);
-    let found = find(&pattern, &TargetGraph::new(&folder.graph), &MatchOptions::default());
+    let matches = |graph| find(&pattern, &TargetGraph::new(graph), &MatchOptions::default());
+    let mut found = matches(&folder.graph);
+    if found.miss.is_some() {
+        // What nothing needs may stand in its way: a graph that passes change does without it.
+        let (needed, _) = folder.graph.without_unneeded();
+        let alone = matches(&needed);
+        if alone.miss.is_none() {
+            (folder.graph, found) = (needed, alone);
+        }
+    }
     if let Some(miss) = &found.miss {
         let reason = brief(pass, &folder.graph, miss);
         return Err(fail(format!("pass `{}` does not match: {reason}", pass.name)));

@@ -14,8 +14,9 @@ pub use arg::{Arg, NodeId};
 pub use call::Call;
 pub use target::{Replacement, Target};
 
+use effects::Effects;
 use rustc_hash::FxHashSet;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// A whole graph. Invariants, checked by [`Graph::verify`]: placeholders come first; a node refers only to
@@ -177,21 +178,57 @@ impl Graph {
         users
     }
 
-    /// The nodes that an output depends on, and those that change memory or may.
+    /// The nodes that an output depends on, and those with an effect: on random numbers or modes, on memory that the graph was
+    /// given, or on memory that something needed may show.
     pub fn needed(&self) -> BTreeSet<NodeId> {
-        let mut needed = BTreeSet::new();
-        let mut open: Vec<NodeId> = Vec::new();
+        let effects = Effects::of(self);
+        let writes_input = |id| effects.writes(id).any(|root| root.index() < self.placeholders);
+        let calls = || self.calls().map(|(id, _)| id);
+        let mut open: Vec<NodeId> =
+            calls().filter(|id| effects.is_global(*id) || writes_input(*id)).collect();
         self.outputs.iter().for_each(|output| output.for_each_node(&mut |id| open.push(id)));
-        let writes = |call: &Call| call.bind().map_or(true, |bound| bound.writes());
-        open.extend(self.calls().filter(|(_, call)| writes(call)).map(|(id, _)| id));
+        let mut writers: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
+        for id in calls() {
+            effects.writes(id).for_each(|root| writers.entry(root).or_default().push(id));
+        }
+        let mut needed = BTreeSet::new();
         while let Some(id) = open.pop() {
             if needed.insert(id)
                 && let Some(call) = self.call(id)
             {
                 call.for_each_input(|input| open.push(input));
+                open.extend(writers.remove(&effects.root(id)).into_iter().flatten());
             }
         }
         needed
+    }
+
+    /// The graph without what nothing needs, and the names of what was left out.
+    pub fn without_unneeded(&self) -> (Graph, Vec<Box<str>>) {
+        let needed = self.needed();
+        let mut kept = Graph::new();
+        let mut left_out = Vec::new();
+        let mut places: Vec<NodeId> = Vec::with_capacity(self.nodes.len());
+        for id in self.ids() {
+            let node = self.node(id);
+            places.push(NodeId::new(kept.nodes.len()));
+            match &node.kind {
+                NodeKind::Placeholder(annotation) => {
+                    kept.push_placeholder(node.name.clone(), *annotation, node.line);
+                }
+                NodeKind::Call(call) if needed.contains(&id) => {
+                    let mut call = call.clone();
+                    call.map_inputs(|input| Arg::Node(places[input.index()]));
+                    kept.push_call(node.name.clone(), call, node.line);
+                }
+                NodeKind::Call(_) => left_out.push(node.name.clone()),
+            }
+        }
+        kept.outputs = self.outputs.clone();
+        for output in &mut kept.outputs {
+            output.map_nodes(&mut |id| Arg::Node(places[id.index()]));
+        }
+        (kept, left_out)
     }
 
     /// Checks the invariants of the type and returns the first violation.

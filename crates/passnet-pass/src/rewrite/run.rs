@@ -58,10 +58,51 @@ pub struct Report {
     pub graph: Graph,
     /// Each pass in turn, and what it did.
     pub applied: Vec<Applied>,
+    /// Calls that nothing needs, by name: a rewritten graph does without them, as that of every compiler does.
+    pub left_out: Vec<Box<str>>,
 }
 
-/// Applies every pass in order, each until it matches nowhere any more.
+/// Applies every pass in order, each until it matches nowhere any more. A graph that no pass changed stays as it was; one that
+/// was changed does without what nothing needs. Where that stands in a pattern's way (it reads what only the pattern should read),
+/// it is taken out beforehand.
 pub fn run(
+    program: &Program,
+    passes: &[Pass],
+    graph: &Graph,
+    options: &RunOptions,
+) -> Result<Report, RewriteError> {
+    let (needed, unneeded) = graph.without_unneeded();
+    let report = apply_all(program, passes, graph, options)?.tidied(Vec::new());
+    if unneeded.is_empty() {
+        return Ok(report);
+    }
+    let alone = apply_all(program, passes, &needed, options)?.tidied(unneeded);
+    let is_better = alone.is_changed() && alone.wrappers() >= report.wrappers();
+    Ok(if is_better { alone } else { report })
+}
+
+impl Report {
+    fn is_changed(&self) -> bool {
+        self.applied.iter().any(|applied| !applied.patches.is_empty())
+    }
+
+    /// Calls of passes in the graph.
+    fn wrappers(&self) -> usize {
+        self.graph.calls().filter(|(_, call)| call.target.replacement().is_some()).count()
+    }
+
+    /// Without what nothing needs, if anything was changed; `before` was left out beforehand.
+    fn tidied(mut self, before: Vec<Box<str>>) -> Report {
+        if self.is_changed() {
+            let (graph, left_out) = self.graph.without_unneeded();
+            self.graph = graph;
+            self.left_out = [before, left_out].concat();
+        }
+        self
+    }
+}
+
+fn apply_all(
     program: &Program,
     passes: &[Pass],
     graph: &Graph,
@@ -74,7 +115,7 @@ pub fn run(
         (graph, result) = run_pass(program, pass, graph, options)?;
         applied.push(result);
     }
-    Ok(Report { graph, applied })
+    Ok(Report { graph, applied, left_out: Vec::new() })
 }
 
 fn run_pass(

@@ -37,6 +37,7 @@ struct Rewritten {
     model: String,
     applied: Vec<Applied>,
     reasons: Vec<Option<String>>,
+    left_out: Vec<Box<str>>,
 }
 
 pub fn run(args: ApplyArgs, output: &mut Output) -> Result<Outcome, CommandError> {
@@ -59,6 +60,7 @@ pub fn run(args: ApplyArgs, output: &mut Output) -> Result<Outcome, CommandError
             let mut graph = folder.graph;
             let mut applied = Vec::new();
             let mut reasons = Vec::new();
+            let mut left_out = Vec::new();
             for (set, passes) in &prepared {
                 let report = rewrite::run(&set.program, passes, &graph, &options)
                     .map_err(|error| format!("error: {}: {error}", files.path))?;
@@ -67,9 +69,10 @@ pub fn run(args: ApplyArgs, output: &mut Output) -> Result<Outcome, CommandError
                 };
                 reasons.extend(passes.iter().zip(&report.applied).map(explain));
                 applied.extend(report.applied);
+                left_out.extend(report.left_out);
                 graph = report.graph;
             }
-            Ok(Rewritten { model: print_model(&graph), applied, reasons })
+            Ok(Rewritten { model: print_model(&graph), applied, reasons, left_out })
         },
         |path, result: Result<Rewritten, String>| {
             let rewritten = match result {
@@ -121,6 +124,9 @@ fn show(
             })
             .collect();
         let mut value = json!({"graph": path, "applied": applied});
+        if !rewritten.left_out.is_empty() {
+            value["left_out"] = json!(rewritten.left_out);
+        }
         if with_model {
             value["model"] = rewritten.model.as_str().into();
         }
@@ -138,6 +144,11 @@ fn show(
         let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
         let count = counted(count, "rewrite", "rewrites");
         output.line(format!("# {}: {count}{stop}{reason}", applied.pass))?;
+    }
+    if !rewritten.left_out.is_empty() {
+        let calls = counted(rewritten.left_out.len(), "call", "calls");
+        let names = rewritten.left_out.join(", ");
+        output.line(format!("# without {calls} that nothing needs: {names}"))?;
     }
     if with_model {
         output.line(rewritten.model.trim_end())?;
