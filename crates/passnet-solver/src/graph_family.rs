@@ -1,7 +1,7 @@
 //! The families of a task: graphs that differ only in sizes, float types and numbers, so that one pass serves all.
 
 use passnet_graph::graph::NodeKind;
-use passnet_graph::infer::{Inference, Value, infer_folder};
+use passnet_graph::infer::{Inference, Value, infer, infer_folder};
 use passnet_graph::ops::{Class, Op};
 use passnet_graph::read::{GraphFolder, read_folder};
 use passnet_graph::resize::{Assignment, Generalised, find_symbols, records_symbols, with_sizes};
@@ -28,6 +28,13 @@ impl TypedGraph {
         let folder = read_folder(files)?;
         let types = infer_folder(&folder);
         Ok(TypedGraph { path: files.path.clone(), graph: folder.graph, types, metas: folder.metas })
+    }
+
+    /// The graph without what nothing needs, as it is run once a pass has changed it.
+    pub fn without_unneeded(&self) -> TypedGraph {
+        let (graph, _) = self.graph.without_unneeded();
+        let types = infer(&graph, &self.types.values[..graph.placeholder_count()]);
+        TypedGraph { path: self.path.clone(), graph, types, metas: self.metas.clone() }
     }
 
     /// The same graph with each size that its constraints leave open another one, as far as the graph allows it; `None` where they
@@ -162,12 +169,6 @@ impl GraphFamily {
             (is_matrix && rows <= MOST_ROWS).then_some(bytes)
         };
         self.members.iter().try_fold(0.0, |most: f64, member| Some(most.max(bytes(member)?)))
-    }
-
-    /// Whether passes compute what nobody needs: eager does, too, and on a GPU a kernel that shares its launch does it for
-    /// next to nothing.
-    pub fn serves_unneeded(&self) -> bool {
-        self.is_for_gpu
     }
 }
 

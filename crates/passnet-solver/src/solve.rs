@@ -8,9 +8,11 @@ use crate::measuring::Measuring;
 use crate::portfolio::{Pass, Portfolio, outline};
 use crate::solver::{Solver, load};
 use crate::whole_graph::{GAINS, WholeGraphs};
+use passnet_bench::candidate::Candidate;
 use passnet_bench::sample::Sample;
 use passnet_engine::Engine;
-use passnet_graph::GraphFiles;
+use passnet_graph::ops::Class;
+use passnet_graph::{Call, GraphFiles};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -21,7 +23,7 @@ pub use crate::options::SolveOptions;
 /// What was done and why.
 pub const EXPLANATION: &str = "explain.json";
 /// A solution is found again only if it was made by the same rules.
-const RULES: &str = "24";
+const RULES: &str = "25";
 
 /// Why a task could not be worked on.
 #[derive(Debug)]
@@ -122,27 +124,13 @@ fn attempt(
     if typed.is_empty() {
         return Err(SolveError::NoGraph { task: sample.name.clone(), reasons: unreadable });
     }
-    let mut families = families(typed, resized);
-    let is_for_gpu = options.for_gpu || !engine.computes_on_host();
-    if is_for_gpu {
-        families.iter_mut().for_each(GraphFamily::run_on_gpu);
-    }
-    let place = (engine, rates, sample, options);
-    if !options.tune && is_for_gpu {
-        // While these are read, a library would have launched its product, and nothing else.
-        let most = rates.bytes_per_second * rates.seconds_per_launch / 2.0;
-        families.iter_mut().for_each(|family| family.try_products(most));
-    }
     let measuring = Measuring::new(engine, options);
-    let mut found = Found::of(place, &measuring, &families);
-    // A library's product is hard to beat, so that kernels with one must be measured.
-    let can_measure = options.tune && !measuring.is_over();
-    if can_measure && families.iter().any(GraphFamily::has_narrow_products) {
-        families.iter_mut().for_each(|family| family.try_products(f64::INFINITY));
-        let with_products = Found::of(place, &measuring, &families);
-        if with_products.worth() > found.worth() + GAINS.ln() {
-            found = with_products;
-        }
+    let place = (engine, rates, sample, options);
+    let tidy = |graphs: &[TypedGraph]| graphs.iter().map(TypedGraph::without_unneeded).collect();
+    let mut found = Found::best(place, &measuring, families(tidy(&typed), tidy(&resized)));
+    if found.portfolio.passes.is_empty() {
+        // A pass for what nothing needs still makes the graph do without it.
+        found = Found::best(place, &measuring, families(typed, resized));
     }
     let Found { portfolio: Portfolio { passes, dropped, .. }, left, whole_graphs } = found;
     let (wins, whole_graphs) =
@@ -174,6 +162,31 @@ struct Found {
 type Place<'s> = (&'s dyn Engine, &'s Rates, &'s Sample, &'s SolveOptions);
 
 impl Found {
+    /// With kernels for narrow products where those are worth it.
+    fn best(place: Place<'_>, measuring: &Measuring, mut families: Vec<GraphFamily>) -> Found {
+        let (engine, rates, _, options) = place;
+        let is_for_gpu = options.for_gpu || !engine.computes_on_host();
+        if is_for_gpu {
+            families.iter_mut().for_each(GraphFamily::run_on_gpu);
+        }
+        if !options.tune && is_for_gpu {
+            // While these are read, a library would have launched its product, and nothing else.
+            let most = rates.bytes_per_second * rates.seconds_per_launch / 2.0;
+            families.iter_mut().for_each(|family| family.try_products(most));
+        }
+        let found = Found::of(place, measuring, &families);
+        // A library's product is hard to beat, so that kernels with one must be measured.
+        let can_measure = options.tune && !measuring.is_over();
+        if can_measure && families.iter().any(GraphFamily::has_narrow_products) {
+            families.iter_mut().for_each(|family| family.try_products(f64::INFINITY));
+            let with_products = Found::of(place, measuring, &families);
+            if with_products.worth() > found.worth() + GAINS.ln() {
+                return with_products;
+            }
+        }
+        found
+    }
+
     fn of(
         (engine, rates, sample, options): Place<'_>,
         measuring: &Measuring,
@@ -213,6 +226,15 @@ impl Found {
     fn worth(&self) -> f64 {
         self.whole_graphs.as_ref().map_or(0.0, |found| found.worth)
     }
+}
+
+const WRONG_ELSEWHERE: &str = "its pattern also matches where it is wrong";
+
+/// Whether a pass computes a product, which is made for the few rows that it was written for.
+fn multiplies(candidate: &Candidate, stem: &str) -> bool {
+    let mut passes = candidate.passes().iter().filter(|pass| pass.name == stem);
+    let is_product = |call: &Call| call.op().is_some_and(|op| op.class() == Class::Contraction);
+    passes.any(|pass| pass.pattern.graph.calls().any(|(_, call)| is_product(call)))
 }
 
 /// What the solution is worth, in words.
@@ -327,25 +349,31 @@ impl Solver<'_> {
                 }
             };
             let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-            let mut elsewhere: Option<String> = None;
+            let mut elsewhere: Option<(String, &str)> = None;
             let mut right: BTreeSet<usize> = BTreeSet::new();
             for (number, family) in families.iter().enumerate() {
                 for member in family.recorded() {
                     let Ok(rewritten) = candidate.rewrite(&member.graph) else { continue };
                     for rewrites in rewritten.rewrites {
                         let expected = self.portfolio.places_of(&rewrites.pass, number);
-                        if rewrites.count > expected && !right.contains(&number) {
-                            match self.is_right(&candidate, family) {
-                                true => drop(right.insert(number)),
-                                false => elsewhere = Some(rewrites.pass.clone()),
+                        if rewrites.count > expected {
+                            let stem = &rewrites.pass;
+                            if multiplies(&candidate, stem) {
+                                let why = "its pattern also matches a product of more rows";
+                                elsewhere = Some((stem.clone(), why));
+                            } else if !right.contains(&number) {
+                                match self.is_right(&candidate, family) {
+                                    true => drop(right.insert(number)),
+                                    false => elsewhere = Some((stem.clone(), WRONG_ELSEWHERE)),
+                                }
                             }
                         }
                         *counts.entry(rewrites.pass).or_insert(0) += rewrites.count;
                     }
                 }
             }
-            if let Some(stem) = elsewhere {
-                self.portfolio.drop_pass(&stem, "its pattern also matches where it is wrong");
+            if let Some((stem, why)) = elsewhere {
+                self.portfolio.drop_pass(&stem, why);
                 continue;
             }
             let is_idle = |pass: &&Pass| counts.get(pass.stem()).copied().unwrap_or(0) == 0;

@@ -36,11 +36,8 @@ impl Solver<'_> {
                 served.extend(parts.iter().map(|(_, outline)| *outline));
             }
         }
-        let unread =
-            groups.iter().zip(&outlines).filter(|(group, _)| group.is_unread(family.graph()));
-        let unread: BTreeSet<&String> = unread.map(|(_, outline)| outline).collect();
         for outline in &outlines {
-            if served.contains(outline) || unread.contains(outline) {
+            if served.contains(outline) {
                 if new.contains(outline) {
                     self.portfolio.put_away(outline);
                 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{GraphText, Task};
+use common::{GraphText, Task, written};
 use passnet_bench::verdict::VerdictKind;
 use passnet_solver::analysis::groups::{Group, groups};
 use passnet_solver::analysis::parts::parts;
@@ -410,5 +410,72 @@ fn a_size_of_one_that_is_written_down_may_change_too() {
     for evaluation in task.evaluate() {
         let tried = evaluation.checks.iter().find(|check| check.name == "sizes one larger");
         assert_eq!(tried.unwrap().answer, passnet_bench::evaluate::CheckAnswer::Passed, "{text}");
+    }
+}
+
+#[test]
+fn a_fold_beside_a_join_over_as_many_elements_is_right() {
+    // The rows of the mask have as many elements as the join has parts: its loop must not be the fold's.
+    let task = task(
+        &["x float32 [1, 2]", "y float32 [1, 2]", "mask bool [1, 4, 4]"],
+        &[
+            "tmp_0 = mask[slice(None, None, None), slice(None, None, None), 0]",
+            "tmp_1 = torch.sum(tmp_0, 1)",
+            "tmp_2 = tmp_1.to(torch.float32)",
+            "tmp_3 = torch.stack([tmp_2, tmp_2], -1)",
+            "tmp_4 = torch.stack([x, y, x, tmp_3], 1)",
+            "return (tmp_4,)",
+        ],
+    );
+    task.solve().unwrap();
+    for evaluation in task.evaluate() {
+        let verdict = &evaluation.judged.verdict;
+        assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{}", written(&task.passes()));
+    }
+}
+
+#[test]
+fn a_product_of_few_rows_is_no_kernel_where_its_pattern_matches_one_of_many() {
+    // The same operation twice, on one row and on so many that what follows them has a launch of its own: one pattern.
+    let task = task(
+        &["x float32 [1, 32]", "y float32 [140000, 32]", "w float32 [32, 32]", "b float32 [32]"],
+        &[
+            "tmp_0 = torch.nn.functional.linear(x, w, b)",
+            "tmp_1 = torch.nn.functional.linear(y, w, b)",
+            "tmp_2 = tmp_1 * 2.0",
+            "tmp_3 = tmp_2 + y",
+            "return (tmp_0, tmp_3)",
+        ],
+    );
+    let options = SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() };
+    let found = task.solve_with(&options).unwrap();
+    let names: Vec<&str> = found.passes.iter().map(|pass| pass.name.as_str()).collect();
+    assert_eq!(names, ["mul_add"]);
+    let dropped = found.dropped.iter().find(|dropped| dropped.name == "linear");
+    assert!(dropped.is_some_and(|dropped| dropped.reason.contains("more rows")));
+}
+
+#[test]
+fn what_nothing_needs_is_no_part_of_a_pass() {
+    let task = task(
+        &["x float32 [4, 9]", "y float32 [4, 9]"],
+        &[
+            "tmp_0 = torch.sigmoid(x)",
+            "tmp_1 = tmp_0 * 2.0",
+            "tmp_2 = torch.exp(tmp_0)",
+            // A part of memory that nothing needs is updated.
+            "tmp_2[slice(None, None, None), 0] = 1.0",
+            "tmp_3 = tmp_2",
+            "tmp_4 = tmp_1 + y",
+            "return (tmp_4,)",
+        ],
+    );
+    let found = task.solve().unwrap();
+    let operations: Vec<&[String]> =
+        found.passes.iter().map(|pass| pass.operations.as_slice()).collect();
+    assert_eq!(operations, [["sigmoid", "mul", "add"]]);
+    for evaluation in task.evaluate() {
+        let verdict = &evaluation.judged.verdict;
+        assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{}", written(&task.passes()));
     }
 }

@@ -13,16 +13,13 @@ mod together;
 pub use free::{copied_view, free_pieces, smallest};
 pub use together::{Together, together};
 
-use super::piece::{Param, is_unread, order_in_memory, outputs_of};
+use super::piece::{Param, order_in_memory, outputs_of};
 use super::{Body, Piece, Refusal, lower, refuse};
 use crate::graph_family::GraphFamily;
 use passnet_graph::infer::Value;
 use passnet_graph::ops::{Class, Op};
 use passnet_graph::{Arg, Call, Graph, NodeId};
 use std::collections::BTreeSet;
-
-/// Bytes of a view that nobody reads, up to which it may become a copy.
-const MOST_COPIED: i64 = 4 << 20;
 
 /// Nodes that one kernel computes.
 #[derive(Debug)]
@@ -83,13 +80,6 @@ struct Finder<'f> {
     left: Vec<Left>,
 }
 
-impl Group {
-    /// Whether nobody reads anything of it: not worth a pass, but it may share the launch of one.
-    pub fn is_unread(&self, graph: &Graph) -> bool {
-        outputs_of(graph, &self.members).iter().all(|output| is_unread(graph, *output))
-    }
-}
-
 impl<'f> Finder<'f> {
     fn new(family: &'f GraphFamily) -> Self {
         let graph = family.graph();
@@ -98,10 +88,7 @@ impl<'f> Finder<'f> {
         let mut is_work = vec![false; count];
         let mut is_made = vec![false; count];
         let decides_places = places::decide_places(family);
-        let needed = graph.needed();
-        let is_served = |id: &NodeId| needed.contains(id) || family.serves_unneeded();
-        // Elsewhere what nobody needs is no part of a pattern: whoever reads a pattern leaves it out.
-        for (id, call) in graph.calls().filter(|(id, _)| is_served(id)) {
+        for (id, call) in graph.calls() {
             let Ok(bound) = call.bind() else { continue };
             let is_hiding = matches!(bound.op, Op::AddBatchDim | Op::RemoveBatchDim);
             is_free[id.index()] = !is_hiding && is_alias(family, id) || bound.op == Op::Item;
@@ -141,9 +128,7 @@ impl<'f> Finder<'f> {
                         )
                     }
                     // Numbers of a list are copied from the host, which a GPU waits for.
-                    Class::Creation => {
-                        matches!(bound.op, Op::Tensor | Op::AsTensor) || is_unread(graph, id)
-                    }
+                    Class::Creation => matches!(bound.op, Op::Tensor | Op::AsTensor),
                     Class::Effect => region::restores_all(family, id),
                     _ => false,
                 };
@@ -328,7 +313,7 @@ fn checked_piece(
         let shared = |other: &NodeId| *other != output && viewed(graph, *other, is_free) == root;
         // Where only the view is wanted, and it lies as the kernel would write it, nothing is copied.
         let is_copy = !members.contains(&root) || outputs.iter().any(shared);
-        if (is_copy || !is_dense(family, output)) && !is_small_and_unread(family, output) {
+        if is_copy || !is_dense(family, output) {
             refuse!("the view `{}` would become a copy", graph.node(output).name);
         }
     }
@@ -346,15 +331,6 @@ fn checked_piece(
         refuse!("nothing that it takes says on which device it is");
     }
     Ok(piece)
-}
-
-/// Whether nobody notices that a view became a copy, which a GPU writes faster than it launches a kernel.
-fn is_small_and_unread(family: &GraphFamily, id: NodeId) -> bool {
-    let mut tensors = family.recorded().iter().map(|member| member.types.value(id).as_tensor());
-    let is_small = tensors.all(|tensor| {
-        tensor.is_some_and(|tensor| tensor.elements() <= MOST_COPIED / tensor.dtype.size() as i64)
-    });
-    is_small && is_unread(family.graph(), id)
 }
 
 /// What the members update they read under one name: no pattern says in which order two names of one memory are read.

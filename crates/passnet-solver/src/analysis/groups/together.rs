@@ -102,14 +102,13 @@ struct Links<'g> {
     groups: &'g [&'g Group],
     is_free: Vec<bool>,
     users: Vec<Vec<NodeId>>,
-    needed: BTreeSet<NodeId>,
 }
 
 impl<'g> Links<'g> {
     fn new(family: &'g GraphFamily, groups: &'g [&'g Group]) -> Self {
         let graph = family.graph();
         let is_free = super::free_nodes(family);
-        Links { family, groups, is_free, users: graph.users(), needed: graph.needed() }
+        Links { family, groups, is_free, users: graph.users() }
     }
 
     /// A set with one more group, if one launch can serve all of it.
@@ -137,7 +136,7 @@ impl<'g> Links<'g> {
         Some(Set { numbers, members, piece, again })
     }
 
-    /// Adds the views between members, and what nobody needs of the members' views.
+    /// Adds the views between members.
     fn add_between(&self, members: &mut BTreeSet<NodeId>) {
         let graph = self.family.graph();
         loop {
@@ -145,14 +144,8 @@ impl<'g> Links<'g> {
             let mut found = Vec::new();
             for (id, call) in graph.calls().filter(|(id, _)| !members.contains(id)) {
                 let mut is_fed = self.is_free[id.index()];
-                let mut shows_view = false;
-                call.for_each_input(|input| {
-                    is_fed &= members.contains(&input);
-                    shows_view |= self.is_free[input.index()];
-                });
-                // What nobody needs of a view would need the view outside.
-                let is_idle = shows_view && !self.needed.contains(&id);
-                if is_fed && (is_idle || leads[id.index()]) {
+                call.for_each_input(|input| is_fed &= members.contains(&input));
+                if is_fed && leads[id.index()] {
                     found.push(id);
                 }
             }

@@ -314,8 +314,8 @@ pub fn order_in_memory(types: &[Value]) -> Result<Option<Vec<usize>>, Gaps> {
     }
 }
 
-/// Whether nobody reads a value: eager computes it all the same.
-pub fn is_unread(graph: &Graph, id: NodeId) -> bool {
+/// Whether nobody reads a value.
+fn is_unread(graph: &Graph, id: NodeId) -> bool {
     let is_read = graph.calls().any(|(_, call)| {
         let mut reads = false;
         call.for_each_input(|input| reads |= input == id);
