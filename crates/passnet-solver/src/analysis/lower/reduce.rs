@@ -339,6 +339,10 @@ impl Lower<'_> {
         for index in index {
             used.extend(self.axes_of(index));
         }
+        // A loop that decides whether the fold is wanted at all is not the fold's own.
+        for guard in &self.guards {
+            used.extend(self.axes_of(&guard.index));
+        }
         let main_sizes = self.main_sizes()?;
         let mut dims = self.main.iter().zip(&main_sizes);
         let mut found: Vec<Index> = Vec::new();
