@@ -196,6 +196,17 @@ const INTERPOLATIONS: &[Case] = &[
 
 /// Rows in order, and where their elements stood.
 const ORDERS: &[Case] = &[
+    // Whole steps that are written as floats; a running sum of two in half precision rounds once, in whatever order.
+    (
+        &["x float16 [6, 2]"],
+        &[
+            "tmp_0 = torch.arange(3, -9, -2.0, dtype=torch.int64, device=torch.device('cpu'))",
+            "tmp_1 = tmp_0[slice(None, None, None), None]",
+            "tmp_2 = x * tmp_1",
+            "tmp_3 = torch.cumsum(tmp_2, dim=-1)",
+            "return (tmp_3,)",
+        ],
+    ),
     (
         &["x float32 [6, 40]"],
         &[

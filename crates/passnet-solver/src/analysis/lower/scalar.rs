@@ -51,8 +51,11 @@ impl Lower<'_> {
     }
 
     fn arange(&mut self, bound: &Bound<'_>, index: &[Index], kind: Kind) -> Result<VarId, Refusal> {
-        let start = if bound.has("start") { bound.int("start") } else { Some(0) };
-        let step = if bound.has("step") { bound.int("step") } else { Some(1) };
+        // A whole number may be written as a float: `arange(0, 768, 2.0, dtype=torch.int64)`.
+        let whole = |number: f64| (number.fract() == 0.0).then_some(number as i64);
+        let given = |name: &str| bound.int(name).or_else(|| whole(bound.float(name)?));
+        let start = if bound.has("start") { given("start") } else { Some(0) };
+        let step = if bound.has("step") { given("step") } else { Some(1) };
         let ([index], Some(start), Some(step)) = (index, start, step) else {
             return Err(self.unsupported(bound));
         };
