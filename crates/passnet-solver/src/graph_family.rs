@@ -1,5 +1,6 @@
 //! The families of a task: graphs that differ only in sizes, float types and numbers, so that one pass serves all.
 
+use crate::products::Product;
 use passnet_graph::graph::NodeKind;
 use passnet_graph::infer::{Inference, Value, infer_folder};
 use passnet_graph::ops::{Class, Op};
@@ -64,12 +65,9 @@ pub struct GraphFamily {
     /// Whether a node's tensor is out of a kernel's reach, because it lies in the host's memory.
     on_host: Vec<bool>,
     is_for_gpu: bool,
-    /// Bytes that a narrow product may read for kernels to compute it.
+    /// Bytes that a product may read for kernels to compute it.
     most_product_bytes: Option<f64>,
 }
-
-/// Rows of a product that kernels are tried for.
-const MOST_ROWS: i64 = 4;
 
 impl GraphFamily {
     /// The members that are graphs of the task.
@@ -126,42 +124,31 @@ impl GraphFamily {
         self.is_for_gpu = true;
     }
 
-    /// From now on kernels compute narrow products that read at most so many bytes, too, with what stands around them.
+    /// From now on kernels compute products, too, with what stands around them: those that read at most so many bytes, and
+    /// those with small windows.
     pub fn try_products(&mut self, most_bytes: f64) {
         self.most_product_bytes = Some(most_bytes);
     }
 
-    /// Whether there is a product that a kernel might compute.
-    pub fn has_narrow_products(&self) -> bool {
-        self.graph().calls().any(|(id, _)| self.narrow_product(id).is_some())
+    /// Whether there is a product that kernels compute only where they are tried.
+    pub fn has_products_to_try(&self) -> bool {
+        let is_tried = |product| product != Product::Pointwise;
+        self.graph().calls().any(|(id, _)| self.product(id).is_some_and(is_tried))
     }
 
     pub(crate) fn tries_product(&self, id: NodeId) -> bool {
-        let bytes = self.most_product_bytes.and_then(|most| Some((self.narrow_product(id)?, most)));
-        bytes.is_some_and(|(bytes, most)| bytes <= most)
+        match (self.product(id), self.most_product_bytes) {
+            (Some(Product::Pointwise), _) | (Some(Product::Window), Some(_)) => true,
+            (Some(Product::Sum { bytes }), Some(most)) => bytes <= most,
+            _ => false,
+        }
     }
 
-    /// The bytes that a kernel reads for a node that multiplies at most a few rows with a matrix, which it reads for every row:
-    /// a linear layer or a convolution of single pixels.
-    fn narrow_product(&self, id: NodeId) -> Option<f64> {
-        let bound = self.graph().call(id)?.bind().ok()?;
-        let weight = bound.arg("weight").as_node()?;
-        let bytes = |member: &TypedGraph| {
-            let tensor = |id: NodeId| member.types.value(id).as_tensor();
-            let (result, weight) = (tensor(id)?, tensor(weight)?);
-            let is_matrix = match bound.op {
-                Op::Linear => weight.rank() == 2,
-                Op::Conv2d => {
-                    weight.rank() == 4 && weight.shape[2..].iter().all(|size| size.size == 1)
-                }
-                _ => false,
-            };
-            let channels = weight.shape.first()?.size.max(1);
-            let rows = (result.elements() + channels - 1) / channels;
-            let bytes = rows as f64 * weight.elements() as f64 * weight.dtype.size() as f64;
-            (is_matrix && rows <= MOST_ROWS).then_some(bytes)
-        };
-        self.members.iter().try_fold(0.0, |most: f64, member| Some(most.max(bytes(member)?)))
+    /// What a node is in all graphs, where a kernel might compute it as a product.
+    fn product(&self, id: NodeId) -> Option<Product> {
+        let mut all = self.members.iter().map(|member| Product::of(member, id));
+        let first = all.next()??;
+        all.try_fold(first, |found, other| found.or_more(other?))
     }
 
     /// Whether passes compute what nobody needs: eager does, too, and on a GPU a kernel that shares its launch does it for

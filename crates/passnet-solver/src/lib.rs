@@ -37,6 +37,7 @@ mod options;
 mod passthrough;
 mod piece_race;
 mod portfolio;
+mod products;
 pub mod scaffold;
 mod select;
 pub mod solve;

@@ -137,7 +137,7 @@ fn attempt(
     let mut found = Found::of(place, &measuring, &families);
     // A library's product is hard to beat, so that kernels with one must be measured.
     let can_measure = options.tune && !measuring.is_over();
-    if can_measure && families.iter().any(GraphFamily::has_narrow_products) {
+    if can_measure && families.iter().any(GraphFamily::has_products_to_try) {
         families.iter_mut().for_each(|family| family.try_products(f64::INFINITY));
         let with_products = Found::of(place, &measuring, &families);
         if with_products.worth() > found.worth() + GAINS.ln() {

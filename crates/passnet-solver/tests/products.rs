@@ -35,7 +35,40 @@ const CASES: &[(&[&str], &[&str], bool)] = &[
         ],
         true,
     ),
-    // Groups, strides and many rows are a library's business.
+    (
+        &["x float32 [2, 3, 9, 20]", "w float32 [3, 20, 7]"],
+        &["tmp_0 = torch.matmul(x, w)", "tmp_1 = torch.relu(tmp_0)", "return (tmp_1,)"],
+        true,
+    ),
+    (
+        &["x float32 [2, 6, 7]", "w float32 [10, 6, 1]", "b float32 [10]"],
+        &[
+            "tmp_0 = torch.conv1d(x, w, b, (1,), (0,), (1,), 1)",
+            "tmp_1 = torch.tanh(tmp_0)",
+            "return (tmp_1,)",
+        ],
+        true,
+    ),
+    // Every channel from itself alone: a window around each element, whose places outside add nothing.
+    (
+        &["x float32 [2, 6, 9, 11]", "w float32 [6, 1, 3, 5]", "b float32 [6]"],
+        &[
+            "tmp_0 = torch.conv2d(x, w, b, (2, 1), (1, 2), (1, 1), 6)",
+            "tmp_1 = torch.nn.functional.silu(tmp_0)",
+            "return (tmp_1,)",
+        ],
+        true,
+    ),
+    (
+        &["x float16 [2, 5, 33]", "w float16 [5, 1, 4]"],
+        &[
+            "tmp_0 = torch.conv1d(x, w, None, (1,), (3,), (2,), 5)",
+            "tmp_1 = torch.tanh(tmp_0)",
+            "return (tmp_1,)",
+        ],
+        true,
+    ),
+    // Groups of several channels, and many multiplications, are a library's business.
     (
         &["x float32 [1, 40, 1, 1]", "w float32 [10, 20, 1, 1]"],
         &[
@@ -46,10 +79,31 @@ const CASES: &[(&[&str], &[&str], bool)] = &[
         false,
     ),
     (
-        &["x float32 [8, 70]", "w float32 [33, 70]"],
+        &["x float32 [80, 300]", "w float32 [170, 300]"],
         &[
             "tmp_0 = torch.nn.functional.linear(x, w, None)",
             "tmp_1 = torch.sigmoid(tmp_0)",
+            "return (tmp_1,)",
+        ],
+        false,
+    ),
+    // Read from channel to channel, a window would take a piece of memory for each of its elements.
+    (
+        &["x float32 [1, 6, 9, 11]", "w float32 [6, 1, 3, 3]"],
+        &[
+            "tmp_0 = torch.conv2d(x, w, None, (1, 1), (1, 1), (1, 1), 6)",
+            "tmp_1 = tmp_0.permute(0, 2, 3, 1)",
+            "tmp_2 = torch.nn.functional.layer_norm(tmp_1, (6,))",
+            "return (tmp_2,)",
+        ],
+        false,
+    ),
+    // A row of many: the sum would be added up for all rows.
+    (
+        &["x float32 [1, 1, 40]", "w float32 [12, 40]", "y float32 [1, 9, 12]"],
+        &[
+            "tmp_0 = torch.nn.functional.linear(x, w, None)",
+            "tmp_1 = torch.cat((tmp_0, y), dim=1)",
             "return (tmp_1,)",
         ],
         false,
@@ -107,10 +161,40 @@ fn unmeasured_no_product_becomes_a_kernel_and_measured_all_is_right() {
         let unmeasured = task.solve().unwrap();
         let names = |operations: &[String]| operations.join(" ");
         let has_product = |operations: &[String]| {
-            names(operations).contains("linear") || names(operations).contains("conv2d")
+            ["linear", "conv", "matmul"].iter().any(|product| names(operations).contains(product))
         };
         assert!(!unmeasured.passes.iter().any(|pass| has_product(&pass.operations)));
         task.solve_with(&SolveOptions::default()).unwrap();
+        assert_right(&task);
+    }
+}
+
+/// The gradual angles of a rotary embedding: nothing is added up, so that it is arithmetic wherever it stands.
+#[test]
+fn products_that_add_nothing_up_are_arithmetic() {
+    const CASES: [(&[&str], &[&str]); 3] = [
+        (
+            &["x float32 [13]", "w float32 [8]"],
+            &["tmp_0 = torch.outer(x, w)", "tmp_1 = torch.cos(tmp_0)", "return (tmp_1,)"],
+        ),
+        (
+            &["x float32 [2, 8, 1]", "w float32 [2, 1, 13]"],
+            &["tmp_0 = x @ w", "tmp_1 = tmp_0.transpose(1, 2)", "tmp_2 = tmp_1.sin()", "return (tmp_2,)"],
+        ),
+        (
+            &["x float16 [40, 1]", "w float16 [6, 1]", "b float16 [6]"],
+            &[
+                "tmp_0 = torch.nn.functional.linear(x, w, b)",
+                "tmp_1 = torch.relu(tmp_0)",
+                "return (tmp_1,)",
+            ],
+        ),
+    ];
+    for (inputs, body) in CASES {
+        let task = Task::new(&[GraphText { inputs: inputs.to_vec(), body: body.to_vec() }]);
+        let found = task.solve().unwrap();
+        assert_eq!(found.passes.len(), 1, "{body:?}");
+        assert_eq!(found.passes[0].operations.len(), body.len() - 1, "{body:?}");
         assert_right(&task);
     }
 }
