@@ -199,6 +199,26 @@ fn products_that_add_nothing_up_are_arithmetic() {
     }
 }
 
+/// Attention gives its heads behind the places where its query lies so: what eager sees as it is needs no kernel.
+#[test]
+fn a_view_of_what_attention_gives_is_left_alone() {
+    let task = Task::new(&[GraphText {
+        inputs: vec!["x float32 [2, 5, 4, 8]", "y float32 [2, 5, 32]"],
+        body: vec![
+            "tmp_0 = x.transpose(1, 2)",
+            "tmp_1 = torch._C._nn.scaled_dot_product_attention(tmp_0, tmp_0, tmp_0)",
+            "tmp_2 = tmp_1.transpose(1, 2)",
+            "tmp_3 = tmp_2.reshape(2, 5, 32)",
+            "tmp_4 = tmp_3 + y",
+            "return (tmp_4,)",
+        ],
+    }]);
+    let found = task.solve().unwrap();
+    assert_eq!(found.passes.len(), 1);
+    assert_eq!(found.passes[0].operations, ["add"]);
+    assert_right(&task);
+}
+
 /// For a GPU that is not here the cost model decides: a matrix that is read faster than a library launches is worth a kernel.
 #[test]
 fn for_a_gpu_narrow_products_of_small_matrices_become_kernels() {
