@@ -67,6 +67,8 @@ pub struct GraphFamily {
     is_for_gpu: bool,
     /// Bytes that a product may read for kernels to compute it.
     most_product_bytes: Option<f64>,
+    /// Multiprocessors of the GPU that products are cut into tiles for.
+    multiprocessors: Option<usize>,
 }
 
 impl GraphFamily {
@@ -118,8 +120,9 @@ impl GraphFamily {
         tensors.any(|tensor| tensor.is_some_and(passnet_graph::infer::TensorType::is_mapped))
     }
 
-    /// For a run on a GPU: tensors that the graph makes without a device are not there.
-    pub fn run_on_gpu(&mut self) {
+    /// For a run on a GPU with so many multiprocessors: tensors that the graph makes without a device are not there.
+    pub fn run_on_gpu(&mut self, multiprocessors: usize) {
+        self.multiprocessors = Some(multiprocessors);
         self.on_host = on_host(self);
         self.is_for_gpu = true;
     }
@@ -132,23 +135,32 @@ impl GraphFamily {
 
     /// Whether there is a product that kernels compute only where they are tried.
     pub fn has_products_to_try(&self) -> bool {
-        let is_tried = |product| product != Product::Pointwise;
-        self.graph().calls().any(|(id, _)| self.product(id).is_some_and(is_tried))
+        let is_tried = |id| {
+            self.tries(id, f64::INFINITY) && !self.is_product(id, |own| own == Product::Pointwise)
+        };
+        self.graph().calls().any(|(id, _)| is_tried(id))
     }
 
     pub(crate) fn tries_product(&self, id: NodeId) -> bool {
-        match (self.product(id), self.most_product_bytes) {
-            (Some(Product::Pointwise), _) | (Some(Product::Window), Some(_)) => true,
-            (Some(Product::Sum { bytes }), Some(most)) => bytes <= most,
-            _ => false,
+        match self.most_product_bytes {
+            Some(most) => self.tries(id, most),
+            None => self.is_product(id, |own| own == Product::Pointwise),
         }
     }
 
-    /// What a node is in all graphs, where a kernel might compute it as a product.
-    fn product(&self, id: NodeId) -> Option<Product> {
-        let mut all = self.members.iter().map(|member| Product::of(member, id));
-        let first = all.next()??;
-        all.try_fold(first, |found, other| found.or_more(other?))
+    fn tries(&self, id: NodeId, most_bytes: f64) -> bool {
+        self.is_product(id, |own| match own {
+            Product::Pointwise | Product::Window => true,
+            Product::Sum { bytes } => bytes <= most_bytes,
+            Product::Tiles(extent) => {
+                self.multiprocessors.is_some_and(|count| extent.is_for_tiles(count))
+            }
+        })
+    }
+
+    /// Whether a node is such a product in all graphs.
+    fn is_product(&self, id: NodeId, is_such: impl Fn(Product) -> bool) -> bool {
+        self.members.iter().all(|member| Product::of(member, id).is_some_and(&is_such))
     }
 
     /// Whether passes compute what nobody needs: eager does, too, and on a GPU a kernel that shares its launch does it for
@@ -201,6 +213,7 @@ pub fn families(graphs: Vec<TypedGraph>, resized: Vec<TypedGraph>) -> Vec<GraphF
                 on_host: Vec::new(),
                 is_for_gpu: false,
                 most_product_bytes: None,
+                multiprocessors: None,
             })
             .members
             .push(graph);

@@ -125,7 +125,8 @@ fn attempt(
     let mut families = families(typed, resized);
     let is_for_gpu = options.for_gpu || !engine.computes_on_host();
     if is_for_gpu {
-        families.iter_mut().for_each(GraphFamily::run_on_gpu);
+        let run = |family: &mut GraphFamily| family.run_on_gpu(rates.multiprocessors);
+        families.iter_mut().for_each(run);
     }
     let place = (engine, rates, sample, options);
     if !options.tune && is_for_gpu {

@@ -179,7 +179,12 @@ fn products_that_add_nothing_up_are_arithmetic() {
         ),
         (
             &["x float32 [2, 8, 1]", "w float32 [2, 1, 13]"],
-            &["tmp_0 = x @ w", "tmp_1 = tmp_0.transpose(1, 2)", "tmp_2 = tmp_1.sin()", "return (tmp_2,)"],
+            &[
+                "tmp_0 = x @ w",
+                "tmp_1 = tmp_0.transpose(1, 2)",
+                "tmp_2 = tmp_1.sin()",
+                "return (tmp_2,)",
+            ],
         ),
         (
             &["x float16 [40, 1]", "w float16 [6, 1]", "b float16 [6]"],
@@ -242,6 +247,86 @@ fn for_a_gpu_narrow_products_of_small_matrices_become_kernels() {
             found.passes.iter().map(|pass| pass.operations.as_slice()).collect();
         let wanted: &[&str] = if is_one { &["linear", "tanh"] } else { &["tanh"] };
         assert_eq!(operations, [wanted]);
+        assert_right(&task);
+    }
+}
+
+/// Between a few rows and many, a library has too few programs for all multiprocessors: for a GPU, float32 products are
+/// cut into smaller tiles, with the arithmetic that stands before and behind them.
+#[test]
+fn for_a_gpu_products_of_middling_size_are_cut_into_tiles() {
+    const CASES: [(&[&str], &[&str], &[&str]); 6] = [
+        (
+            &["x float32 [2, 130, 80]", "w float32 [220, 80]", "b float32 [220]"],
+            &[
+                "tmp_0 = torch.nn.functional.linear(x, w, b)",
+                "tmp_1 = torch.nn.functional.gelu(tmp_0)",
+                "return (tmp_1,)",
+            ],
+            &["linear gelu"],
+        ),
+        (
+            &["x float32 [3, 70, 90]", "w float32 [3, 90, 240]", "y float32 [3, 70, 240]"],
+            &[
+                "tmp_0 = torch.sigmoid(x)",
+                "tmp_1 = torch.bmm(tmp_0, w)",
+                "tmp_2 = tmp_1 + y",
+                "return (tmp_2,)",
+            ],
+            &["sigmoid bmm add"],
+        ),
+        (
+            &["x float32 [2, 64, 190]", "w float32 [200, 64, 1]", "b float32 [200]"],
+            &[
+                "tmp_0 = torch.conv1d(x, w, b, (1,), (0,), (1,), 1)",
+                "tmp_1 = torch.relu(tmp_0)",
+                "return (tmp_1,)",
+            ],
+            &["conv1d relu"],
+        ),
+        // The mean of a row is folded over its columns, for which a tile has a part of them alone.
+        (
+            &["x float32 [260, 80]", "w float32 [220, 80]"],
+            &[
+                "tmp_0 = torch.nn.functional.linear(x, w, None)",
+                "tmp_1 = tmp_0.mean(dim=-1)",
+                "return (tmp_1,)",
+            ],
+            &["linear", "mean"],
+        ),
+        // A library keeps all multiprocessors busy, or has units for the type that multiply many times as fast.
+        (
+            &["x float32 [2600, 80]", "w float32 [2200, 80]"],
+            &[
+                "tmp_0 = torch.nn.functional.linear(x, w, None)",
+                "tmp_1 = torch.relu(tmp_0)",
+                "return (tmp_1,)",
+            ],
+            &["relu"],
+        ),
+        (
+            &["x float16 [260, 80]", "w float16 [220, 80]"],
+            &[
+                "tmp_0 = torch.nn.functional.linear(x, w, None)",
+                "tmp_1 = torch.relu(tmp_0)",
+                "return (tmp_1,)",
+            ],
+            &["relu"],
+        ),
+    ];
+    for (inputs, body, passes) in CASES {
+        let task = Task::new(&[GraphText { inputs: inputs.to_vec(), body: body.to_vec() }]);
+        let options = SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() };
+        let found = task.solve_with(&options).unwrap();
+        let fused: Vec<String> =
+            found.passes.iter().map(|pass| pass.operations.join(" ")).collect();
+        assert_eq!(fused, *passes);
+        let is_product = |pass: &&str| ["linear", "bmm", "conv"].iter().any(|op| pass.contains(op));
+        let products = passes.iter().filter(|pass| is_product(pass)).count();
+        let files = std::fs::read_dir(task.passes()).unwrap().map(|entry| entry.unwrap().path());
+        let files = files.filter(|path| path.extension().is_some_and(|end| end == "py"));
+        let text: String = files.map(|path| std::fs::read_to_string(path).unwrap()).collect();
+        assert_eq!(text.matches("tl.dot(").count(), products, "{text}");
         assert_right(&task);
     }
 }

@@ -6,7 +6,7 @@ use super::super::index::Index;
 use super::super::{Refusal, Size, refuse};
 use super::{Lower, Wanted};
 use crate::expression::{A, B};
-use crate::products::{is_plain, second};
+use crate::products::{is_large, is_plain, second};
 use passnet_graph::NodeId;
 use passnet_graph::ops::{Bound, Op};
 
@@ -48,6 +48,7 @@ impl Lower<'_> {
         let mut total = self.compute(Kind::Float, A * B, &[left, right]);
         if is_sum {
             total = self.fold(Fold::Sum, total)?;
+            self.body.in_tiles |= self.is_in_tiles(node, &factors.inner)?;
         }
         let channel = if is_convolution { index.get(1) } else { index.last() };
         match channel {
@@ -126,6 +127,13 @@ impl Lower<'_> {
         let bias = self.input(node, bound, "bias", &[channel])?;
         let bias = self.cast(bias, Kind::Float);
         Ok(self.compute(Kind::Float, A + B, &[total, bias]))
+    }
+
+    /// Whether a result has more than a few rows in some graph, and more is multiplied than a row at a time is good for.
+    fn is_in_tiles(&self, node: NodeId, inner: &Size) -> Result<bool, Refusal> {
+        let elements = self.elements(&self.piece.shape(node)?)?;
+        let mut sizes = elements.values().iter().zip(inner.values());
+        Ok(sizes.any(|(elements, inner)| is_large(*elements, *inner)))
     }
 
     /// Where a product is a small part of what it is joined to, it would be added up for all the rest, too.

@@ -122,7 +122,8 @@ impl Lower<'_> {
         let innermost = self.main.iter().flat_map(|index| self.axes_of(index)).max();
         let steps = self.piece.tensor(param)?.strides.iter().rposition(|stride| *stride == 1);
         let along = steps.and_then(|dim| index.get(dim));
-        Ok(along.is_some_and(|index| innermost.is_some_and(|axis| self.axes_of(index).contains(&axis))))
+        Ok(along
+            .is_some_and(|index| innermost.is_some_and(|axis| self.axes_of(index).contains(&axis))))
     }
 
     /// Where a window reads its source at an index of its result.
@@ -134,8 +135,7 @@ impl Lower<'_> {
         may_end_outside: bool,
     ) -> Result<Reading, Refusal> {
         let first = from.len().saturating_sub(window.size.len());
-        let mut reading =
-            Reading { place: index.to_vec(), loops: Vec::new(), guards: Vec::new() };
+        let mut reading = Reading { place: index.to_vec(), loops: Vec::new(), guards: Vec::new() };
         for dim in 0..window.size.len() {
             let number = self.windows;
             self.windows += 1;
@@ -244,7 +244,8 @@ impl Window {
             arg => numbers(arg, size.len()),
         };
         let padding = list("padding", 0)?;
-        let dilation = if bound.has("dilation") { list("dilation", 1)? } else { vec![1; size.len()] };
+        let dilation =
+            if bound.has("dilation") { list("dilation", 1)? } else { vec![1; size.len()] };
         Some(Window { size, stride, padding, dilation })
     }
 }
