@@ -6,7 +6,7 @@ use passnet_graph::infer::{Inference, Value, infer_folder};
 use passnet_graph::ops::{Class, Op};
 use passnet_graph::read::{GraphFolder, read_folder};
 use passnet_graph::resize::{Assignment, Generalised, find_symbols, records_symbols, with_sizes};
-use passnet_graph::{Arg, Diagnostic, Graph, GraphFiles, NodeId, TensorMeta};
+use passnet_graph::{Arg, Call, Diagnostic, Graph, GraphFiles, NodeId, TensorMeta};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -154,8 +154,27 @@ impl GraphFamily {
             Product::Sum { bytes } => bytes <= most_bytes,
             Product::Tiles(extent) => {
                 self.multiprocessors.is_some_and(|count| extent.is_for_tiles(count))
+                    && !self.is_attended(id)
             }
         })
+    }
+
+    /// Whether attention reads a node, or views of it: of large values it takes the largest alone, and which one that is hangs on
+    /// the last bits of a sum, which eager adds up in another order.
+    fn is_attended(&self, id: NodeId) -> bool {
+        let graph = self.graph();
+        let users = graph.users();
+        let mut todo = vec![id];
+        while let Some(node) = todo.pop() {
+            for user in &users[node.index()] {
+                match graph.call(*user).and_then(Call::op) {
+                    Some(op) if op.class() == Class::Attention => return true,
+                    Some(op) if op.class() == Class::View || op == Op::GetItem => todo.push(*user),
+                    _ => {}
+                }
+            }
+        }
+        false
     }
 
     /// Whether a node is such a product in all graphs.

@@ -255,7 +255,7 @@ fn for_a_gpu_narrow_products_of_small_matrices_become_kernels() {
 /// cut into smaller tiles, with the arithmetic that stands before and behind them.
 #[test]
 fn for_a_gpu_products_of_middling_size_are_cut_into_tiles() {
-    const CASES: [(&[&str], &[&str], &[&str]); 6] = [
+    const CASES: [(&[&str], &[&str], &[&str]); 7] = [
         (
             &["x float32 [2, 130, 80]", "w float32 [220, 80]", "b float32 [220]"],
             &[
@@ -283,6 +283,19 @@ fn for_a_gpu_products_of_middling_size_are_cut_into_tiles() {
                 "return (tmp_1,)",
             ],
             &["conv1d relu"],
+        ),
+        // Attention takes the largest of large values alone, whichever the last bits of a sum say that is.
+        (
+            &["x float32 [1, 130, 192]", "w float32 [192, 192]", "y float32 [1, 4, 130, 48]"],
+            &[
+                "tmp_0 = torch.nn.functional.linear(x, w, None)",
+                "tmp_1 = tmp_0.reshape(1, 130, 4, 48)",
+                "tmp_2 = tmp_1.transpose(1, 2)",
+                "tmp_3 = torch._C._nn.scaled_dot_product_attention(tmp_2, y, y)",
+                "tmp_4 = torch.relu(tmp_3)",
+                "return (tmp_4,)",
+            ],
+            &["relu"],
         ),
         // The mean of a row is folded over its columns, for which a tile has a part of them alone.
         (

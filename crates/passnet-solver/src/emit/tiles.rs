@@ -55,8 +55,9 @@ impl Writer<'_> {
         let right = self.operand(right, side, ("down", Lift::Rows), &size)?;
         // Without TF32: what eager multiplies in float32 is judged as float32.
         let precision = Expr::Literal(Literal::Constant("\"ieee\""));
-        let sum = Expr::call("tl.dot", [left, right, word(&*name)]);
-        self.define(&*name, sum.with("input_precision", precision));
+        // Steps are added up by themselves first: a sum of a few sums is rounded less than one of all products.
+        let sum = Expr::call("tl.dot", [left, right]).with("input_precision", precision);
+        self.add_to(&*name, sum);
         self.close("start", Expr::call("range", [Expr::int(0), size, word("INNER")]));
         self.known.insert(total, word(name));
         Ok(())
