@@ -1,11 +1,12 @@
 //! The families of a task: graphs that differ only in sizes, float types and numbers, so that one pass serves all.
 
+use crate::products::Product;
 use passnet_graph::graph::NodeKind;
 use passnet_graph::infer::{Inference, Value, infer, infer_folder};
 use passnet_graph::ops::{Class, Op};
 use passnet_graph::read::{GraphFolder, read_folder};
 use passnet_graph::resize::{Assignment, Generalised, find_symbols, records_symbols, with_sizes};
-use passnet_graph::{Arg, Diagnostic, Graph, GraphFiles, NodeId, TensorMeta};
+use passnet_graph::{Arg, Call, Diagnostic, Graph, GraphFiles, NodeId, TensorMeta};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -71,12 +72,11 @@ pub struct GraphFamily {
     /// Whether a node's tensor is out of a kernel's reach, because it lies in the host's memory.
     on_host: Vec<bool>,
     is_for_gpu: bool,
-    /// Bytes that a narrow product may read for kernels to compute it.
+    /// Bytes that a product may read for kernels to compute it.
     most_product_bytes: Option<f64>,
+    /// Multiprocessors of the GPU that products are cut into tiles for.
+    multiprocessors: Option<usize>,
 }
-
-/// Rows of a product that kernels are tried for.
-const MOST_ROWS: i64 = 4;
 
 impl GraphFamily {
     /// The members that are graphs of the task.
@@ -127,48 +127,66 @@ impl GraphFamily {
         tensors.any(|tensor| tensor.is_some_and(passnet_graph::infer::TensorType::is_mapped))
     }
 
-    /// For a run on a GPU: tensors that the graph makes without a device are not there.
-    pub fn run_on_gpu(&mut self) {
+    /// For a run on a GPU with so many multiprocessors: tensors that the graph makes without a device are not there.
+    pub fn run_on_gpu(&mut self, multiprocessors: usize) {
+        self.multiprocessors = Some(multiprocessors);
         self.on_host = on_host(self);
         self.is_for_gpu = true;
     }
 
-    /// From now on kernels compute narrow products that read at most so many bytes, too, with what stands around them.
+    /// From now on kernels compute products, too, with what stands around them: those that read at most so many bytes, and
+    /// those with small windows.
     pub fn try_products(&mut self, most_bytes: f64) {
         self.most_product_bytes = Some(most_bytes);
     }
 
-    /// Whether there is a product that a kernel might compute.
-    pub fn has_narrow_products(&self) -> bool {
-        self.graph().calls().any(|(id, _)| self.narrow_product(id).is_some())
+    /// Whether there is a product that kernels compute only where they are tried.
+    pub fn has_products_to_try(&self) -> bool {
+        let is_tried = |id| {
+            self.tries(id, f64::INFINITY) && !self.is_product(id, |own| own == Product::Pointwise)
+        };
+        self.graph().calls().any(|(id, _)| is_tried(id))
     }
 
     pub(crate) fn tries_product(&self, id: NodeId) -> bool {
-        let bytes = self.most_product_bytes.and_then(|most| Some((self.narrow_product(id)?, most)));
-        bytes.is_some_and(|(bytes, most)| bytes <= most)
+        match self.most_product_bytes {
+            Some(most) => self.tries(id, most),
+            None => self.is_product(id, |own| own == Product::Pointwise),
+        }
     }
 
-    /// The bytes that a kernel reads for a node that multiplies at most a few rows with a matrix, which it reads for every row:
-    /// a linear layer or a convolution of single pixels.
-    fn narrow_product(&self, id: NodeId) -> Option<f64> {
-        let bound = self.graph().call(id)?.bind().ok()?;
-        let weight = bound.arg("weight").as_node()?;
-        let bytes = |member: &TypedGraph| {
-            let tensor = |id: NodeId| member.types.value(id).as_tensor();
-            let (result, weight) = (tensor(id)?, tensor(weight)?);
-            let is_matrix = match bound.op {
-                Op::Linear => weight.rank() == 2,
-                Op::Conv2d => {
-                    weight.rank() == 4 && weight.shape[2..].iter().all(|size| size.size == 1)
+    fn tries(&self, id: NodeId, most_bytes: f64) -> bool {
+        self.is_product(id, |own| match own {
+            Product::Pointwise | Product::Window => true,
+            Product::Sum { bytes } => bytes <= most_bytes,
+            Product::Tiles(extent) => {
+                self.multiprocessors.is_some_and(|count| extent.is_for_tiles(count))
+                    && !self.is_attended(id)
+            }
+        })
+    }
+
+    /// Whether attention reads a node, or views of it: of large values it takes the largest alone, and which one that is hangs on
+    /// the last bits of a sum, which eager adds up in another order.
+    fn is_attended(&self, id: NodeId) -> bool {
+        let graph = self.graph();
+        let users = graph.users();
+        let mut todo = vec![id];
+        while let Some(node) = todo.pop() {
+            for user in &users[node.index()] {
+                match graph.call(*user).and_then(Call::op) {
+                    Some(op) if op.class() == Class::Attention => return true,
+                    Some(op) if op.class() == Class::View || op == Op::GetItem => todo.push(*user),
+                    _ => {}
                 }
-                _ => false,
-            };
-            let channels = weight.shape.first()?.size.max(1);
-            let rows = (result.elements() + channels - 1) / channels;
-            let bytes = rows as f64 * weight.elements() as f64 * weight.dtype.size() as f64;
-            (is_matrix && rows <= MOST_ROWS).then_some(bytes)
-        };
-        self.members.iter().try_fold(0.0, |most: f64, member| Some(most.max(bytes(member)?)))
+            }
+        }
+        false
+    }
+
+    /// Whether a node is such a product in all graphs.
+    fn is_product(&self, id: NodeId, is_such: impl Fn(Product) -> bool) -> bool {
+        self.members.iter().all(|member| Product::of(member, id).is_some_and(&is_such))
     }
 }
 
@@ -215,6 +233,7 @@ pub fn families(graphs: Vec<TypedGraph>, resized: Vec<TypedGraph>) -> Vec<GraphF
                 on_host: Vec::new(),
                 is_for_gpu: false,
                 most_product_bytes: None,
+                multiprocessors: None,
             })
             .members
             .push(graph);

@@ -1,7 +1,7 @@
 //! Passes written without a language model: fusion analysis, Triton source generation, tuning.
 //!
 //! `graph_family` reads a task and finds what its graphs have in common; `analysis` decides which nodes go together and
-//! what loops compute them, `expression` is what they compute for one element; `emit` writes pass files. `tune` measures a
+//! what loops compute them, `products` which products kernels are tried for, `expression` is what they compute for one element; `emit` writes pass files. `tune` measures a
 //! piece by itself (`piece_race`; `measuring` says for how long, and what is known), `select` keeps what pays, `together` lets kernels share a launch, `whole_graph` races the graphs with
 //! all of it, `passthrough` serves the graphs that are left. [`solve`](mod@solve) does it all for one task; `scaffold` writes passes to begin with.
 //!
@@ -37,6 +37,7 @@ mod options;
 mod passthrough;
 mod piece_race;
 mod portfolio;
+mod products;
 pub mod scaffold;
 mod select;
 pub mod solve;

@@ -167,7 +167,8 @@ impl Found {
         let (engine, rates, _, options) = place;
         let is_for_gpu = options.for_gpu || !engine.computes_on_host();
         if is_for_gpu {
-            families.iter_mut().for_each(GraphFamily::run_on_gpu);
+            let run = |family: &mut GraphFamily| family.run_on_gpu(rates.multiprocessors);
+            families.iter_mut().for_each(run);
         }
         if !options.tune && is_for_gpu {
             // While these are read, a library would have launched its product, and nothing else.
@@ -177,7 +178,7 @@ impl Found {
         let found = Found::of(place, measuring, &families);
         // A library's product is hard to beat, so that kernels with one must be measured.
         let can_measure = options.tune && !measuring.is_over();
-        if can_measure && families.iter().any(GraphFamily::has_narrow_products) {
+        if can_measure && families.iter().any(GraphFamily::has_products_to_try) {
             families.iter_mut().for_each(|family| family.try_products(f64::INFINITY));
             let with_products = Found::of(place, measuring, &families);
             if with_products.worth() > found.worth() + GAINS.ln() {

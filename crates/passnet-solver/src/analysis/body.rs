@@ -183,6 +183,8 @@ pub struct Body {
     /// Folds that one walk through a row can give together.
     pub moments: Vec<Moments>,
     pub stores: Vec<Store>,
+    /// Whether its fold is a product of which a program computes a tile.
+    pub in_tiles: bool,
 }
 
 impl std::ops::Index<AxisId> for Vec<Size> {

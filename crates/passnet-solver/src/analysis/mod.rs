@@ -9,6 +9,7 @@ pub mod parts;
 pub(crate) mod piece;
 mod size;
 pub(crate) mod space;
+pub(crate) mod tiles;
 
 pub(crate) use body::Body;
 pub(crate) use lower::{lower, lower_repeating};

@@ -9,6 +9,7 @@ use crate::analysis::body::Code;
 use crate::analysis::index::AxisId;
 use crate::analysis::product;
 use crate::expression::{Expr, Formula};
+use crate::products::{Extent, SIDES};
 use passnet_graph::infer::TensorType;
 use passnet_graph::ops::Op;
 use passnet_graph::{DType, NodeId};
@@ -87,6 +88,7 @@ impl Draft<'_> {
         let square = |tile: usize| Choice { tile, cut: Cut::Square, ..Choice::default() };
         let Some(multiprocessors) = multiprocessors else {
             let mut choices = match self.shape {
+                Shape::Product => vec![self.in_tiles(SIDES[1])],
                 // Long runs through memory come first, and lanes that a mask switches off at the end of a row cost nothing.
                 Shape::Tiled => {
                     vec![broad(4096), broad(16384), tile(4096), broad(1024), tile(1024)]
@@ -107,6 +109,7 @@ impl Draft<'_> {
         };
         let usual = self.for_gpu(multiprocessors);
         let others = match self.shape {
+            Shape::Product => SIDES.map(|side| self.in_tiles(side)).to_vec(),
             Shape::Tiled => vec![tile(1024), broad(1024), broad(4096), square(4096), tile(256)],
             _ => vec![tile(1024), tile(4096), tile(256)],
         };
@@ -124,6 +127,10 @@ impl Draft<'_> {
         let shared = |most: usize| floor_power(share).clamp(LEAST_TILE, most);
         let usual = Choice { for_gpu: true, ..Choice::default() };
         match self.shape {
+            Shape::Product => {
+                let choice = self.in_tiles(self.extent().side(multiprocessors));
+                Choice { for_gpu: true, ..choice }
+            }
             Shape::Flat => Choice { tile: shared(self.loaded_at_once()), ..usual },
             Shape::Tiled if self.across || self.repeats_work() => match share / 2 {
                 LARGE_SQUARE.. => {
@@ -150,6 +157,20 @@ impl Draft<'_> {
             }
             Shape::LongRows => self.for_long_rows(usual, (rows, columns), multiprocessors),
         }
+    }
+
+    /// A product in tiles of a side: each lane computes squares of four by four, for which it reads eight numbers a step.
+    fn in_tiles(&self, side: i64) -> Choice {
+        let side = usize::try_from(side).unwrap_or(1);
+        Choice { tile: side * side, warps: side / 16, ..Choice::default() }
+    }
+
+    /// What a product computes in the largest graph.
+    fn extent(&self) -> Extent {
+        let steps = |loops: &[AxisId]| i64::try_from(self.steps(loops)).unwrap_or(i64::MAX);
+        let (matrices, tile) = self.space.kept.split_at(self.space.kept.len().saturating_sub(2));
+        let [row, column] = [0, 1].map(|at| tile.get(at).map_or(1, |axis| steps(&[*axis])));
+        Extent { matrices: steps(matrices), rows: row, columns: column }
     }
 
     /// Long rows: one program walks through each, unless there are too few of them for all multiprocessors and the walks saved

@@ -6,6 +6,7 @@ use super::statement::{Block, Name, Term, word};
 use super::writer::{Loops, Writer, arguments};
 use crate::analysis::body::{Body, Code};
 use crate::analysis::space::Space;
+use crate::analysis::tiles::Tiles;
 use crate::analysis::{Piece, Refusal, Size};
 
 /// A kernel as text, and what its launch needs.
@@ -48,6 +49,9 @@ impl KernelText {
         match shape {
             Shape::LongRows => writer.long_rows(space, &columns, choice.for_gpu)?,
             _ => {
+                if let Some(tiles) = Tiles::of(body, space).filter(|_| body.in_tiles) {
+                    writer.product(tiles)?;
+                }
                 for store in 0..body.stores.len() {
                     writer.store(store)?;
                 }
@@ -69,6 +73,7 @@ impl KernelText {
             signature,
             constants: match shape {
                 Shape::Flat => vec!["BLOCK"],
+                Shape::Product => vec!["ROWS", "COLUMNS", "INNER"],
                 _ if choice.one_row => vec!["COLUMNS"],
                 _ => vec!["ROWS", "COLUMNS"],
             },

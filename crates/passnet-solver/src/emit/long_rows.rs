@@ -4,8 +4,10 @@ use super::statement::{Term, word};
 use super::writer::Writer;
 use crate::analysis::Refusal;
 use crate::analysis::body::{Body, Code, Fold, Moments, VarId};
+use crate::analysis::index::AxisId;
 use crate::analysis::space::Space;
 use crate::expression::{Binary, Expr, Type};
+use std::collections::BTreeSet;
 
 /// What a program walks through.
 #[derive(Clone, Copy)]
@@ -165,7 +167,7 @@ impl Writer<'_> {
         let mut gathered = Vec::new();
         for folded in now {
             let Code::Reduce { fold, value } = body.vars[folded.leader()].code else { continue };
-            self.outer_values(value)?;
+            self.outer_values(value, &self.lanes.clone())?;
             self.temporaries += 1;
             let own = Gathered { folded: *folded, fold, value, number: self.temporaries };
             let zero = self.full(fold, body.vars[value].kind);
@@ -272,7 +274,7 @@ impl Writer<'_> {
             return Ok(());
         }
         for store in stores {
-            self.outer_values(self.body.stores[*store].value)?;
+            self.outer_values(self.body.stores[*store].value, &self.lanes.clone())?;
         }
         self.open_row(walk)?;
         for store in stores {
@@ -300,18 +302,22 @@ impl Writer<'_> {
         self.known.retain(|var, _| !body.vars[*var].axes.iter().any(|axis| lanes.contains(axis)));
     }
 
-    /// Defines, before a walk begins, what does not vary along the row.
-    fn outer_values(&mut self, var: VarId) -> Result<(), Refusal> {
+    /// Defines, before a walk begins, what does not vary along it.
+    pub(super) fn outer_values(
+        &mut self,
+        var: VarId,
+        along: &BTreeSet<AxisId>,
+    ) -> Result<(), Refusal> {
         let body = self.body;
         if self.known.contains_key(&var) {
             return Ok(());
         }
-        if !body.vars[var].axes.iter().any(|axis| self.lanes.contains(axis)) {
+        if body.vars[var].axes.is_disjoint(along) {
             self.value(var)?;
             return Ok(());
         }
         for operand in body.operands(var) {
-            self.outer_values(operand)?;
+            self.outer_values(operand, along)?;
         }
         Ok(())
     }

@@ -35,7 +35,7 @@ impl Writer<'_> {
             return self.loops_of_one_row(space, rows, columns);
         }
         let (outer, inner): (&[AxisId], &[AxisId]) = match self.shape {
-            Shape::Tiled => space.kept.split_at(space.kept.len() - 1),
+            Shape::Tiled | Shape::Product => space.kept.split_at(space.kept.len() - 1),
             _ => (&space.kept, &space.reduced),
         };
         let (slab_axes, outer) = match outer {
@@ -60,7 +60,9 @@ impl Writer<'_> {
         let across = lanes("COLUMNS").lifted(Lift::Columns);
         match self.shape {
             Shape::LongRows => self.define("lane", across),
-            Shape::Tiled => self.define("column", program(1) * word("COLUMNS") + across),
+            Shape::Tiled | Shape::Product => {
+                self.define("column", program(1) * word("COLUMNS") + across)
+            }
             _ => self.define("column", across),
         }
         self.define("row_inside", word("row").below(rows.clone()));
@@ -114,7 +116,7 @@ impl Writer<'_> {
         self.shape != Shape::LongRows
             && !slabs.is_empty()
             && self.body.stores.iter().all(varies)
-            && !self.is_small(rows)
+            && (self.shape == Shape::Product || !self.is_small(rows))
     }
 
     /// Whether a slab of these rows is not worth a program of its own: it has fewer elements than a program has lanes, or few

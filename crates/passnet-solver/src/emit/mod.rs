@@ -15,6 +15,7 @@ mod pattern;
 mod shape;
 mod skeleton;
 mod statement;
+mod tiles;
 mod together;
 mod wrapper;
 mod writer;
@@ -70,6 +71,7 @@ impl<'g> Draft<'g> {
         match self.shape {
             Shape::Flat => "pointwise over one loop",
             Shape::Tiled => "pointwise over rows and columns",
+            Shape::Product => "a product in tiles",
             Shape::Rows => "whole rows folded in one block",
             Shape::LongRows => "long rows folded block by block",
         }

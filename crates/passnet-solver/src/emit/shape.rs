@@ -11,6 +11,8 @@ pub enum Shape {
     Flat,
     /// Rows and columns, cut into tiles.
     Tiled,
+    /// A product, whose result is cut into tiles.
+    Product,
     /// Whole rows, several in a tile.
     Rows,
     /// Rows walked through in blocks, once for each reduction and once for the result.
@@ -21,6 +23,9 @@ impl Shape {
     pub(super) fn of(body: &Body, space: &Space, longest: i64) -> Shape {
         if space.reduced.is_empty() {
             return if space.kept.len() <= 1 { Shape::Flat } else { Shape::Tiled };
+        }
+        if body.in_tiles {
+            return Shape::Product;
         }
         let sizes = space.reduced.iter().map(|axis| &body.axes[*axis]);
         let graphs = body.axes.first().map_or(1, |size| size.values().len());

@@ -5,6 +5,7 @@ use super::kernel::KernelText;
 use super::name_of;
 use super::names::mentions;
 use super::shape::Shape;
+use super::tiles::INNER;
 use super::{Choice, Cut};
 use crate::analysis::piece::Param;
 use crate::analysis::{Piece, Refusal, Size};
@@ -217,6 +218,15 @@ fn launch(kernel: &KernelText, shape: Shape, choice: Choice) -> Launch {
             let mut steps = widths(rows, columns, choice);
             steps.push(height(rows, tile));
             tiled(steps, vec![tiles, format!("triton.cdiv({columns}, width)")])
+        }
+        Shape::Product => {
+            let side = choice.tile.isqrt().to_string();
+            Launch {
+                steps: vec![format!("height = {side}"), format!("width = {side}")],
+                defined: &["width", "height"],
+                grid: vec![tiles, format!("triton.cdiv({columns}, width)")],
+                constants: vec!["height".into(), "width".into(), INNER.to_string()],
+            }
         }
         Shape::Rows if choice.one_row => Launch {
             steps: vec![format!("width = triton.next_power_of_2({columns})")],

@@ -3,6 +3,7 @@
 use super::names::Names;
 use super::shape::Shape;
 use super::statement::{Block, Statement, Term, word};
+use super::tiles::Side;
 use crate::analysis::body::{Body, Code, Fold, GREATEST_INTEGER, Kind, Target, VarId};
 use crate::analysis::index::AxisId;
 use crate::analysis::space::Space;
@@ -25,6 +26,8 @@ pub(super) struct Writer<'a> {
     /// Whether a program has a single row, whose number is its own.
     pub(super) one_row: bool,
     pub(super) lanes: BTreeSet<AxisId>,
+    /// The operand of a product that is being written.
+    pub(super) side: Option<Side>,
     pub(super) names: Names,
     /// The statements so far; behind them, those of the loops that are open.
     blocks: Vec<Vec<Statement>>,
@@ -58,6 +61,7 @@ impl<'a> Writer<'a> {
             shape,
             one_row,
             lanes,
+            side: None,
             names: Names::default(),
             blocks: vec![Vec::new()],
             axis_names: BTreeMap::new(),
@@ -110,6 +114,9 @@ impl Writer<'_> {
 
     /// The mask for something that varies with these loops.
     fn mask(&self, axes: &BTreeSet<AxisId>) -> Option<&'static str> {
+        if let Some(side) = self.side {
+            return side.mask(axes);
+        }
         let lanes = axes.iter().any(|axis| self.lanes.contains(axis));
         let is_row = |axis: &AxisId| !self.lanes.contains(axis) && !self.slab_axes.contains(axis);
         let rows = !self.one_row && axes.iter().any(is_row);

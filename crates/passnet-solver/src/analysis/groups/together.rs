@@ -72,7 +72,8 @@ pub fn together(family: &GraphFamily, groups: &[&Group]) -> Vec<Together> {
     for (number, group) in groups.iter().enumerate() {
         let is_large = |member| group.piece.moved_bytes(member) > LARGE;
         // What returns before its launch where a tensor is empty has no launch to share.
-        let is_alone = group.body.is_idle_somewhere();
+        // The programs of a product in tiles have their own number of lanes.
+        let is_alone = group.body.is_idle_somewhere() || group.body.in_tiles;
         if is_alone || (0..family.count()).any(is_large) || touches(family, group, &updated) {
             continue;
         }

@@ -24,6 +24,8 @@ use self::address::mixed_radix;
 use self::order::Sorted;
 use super::body::{Body, Code, Guard, Kind, Store, Target, Var, VarId};
 use super::index::{AxisId, Index};
+use super::space::coalesce;
+use super::tiles::Tiles;
 use super::{Piece, Refusal, Size, product, refuse};
 use crate::expression::{A, Expr, Formula, Literal, Type};
 use passnet_graph::infer::Value;
@@ -81,6 +83,11 @@ fn lower_as(piece: &Piece, may_repeat: bool) -> Result<Body, Refusal> {
             continue;
         }
         done?;
+        let mut cut = lower.body.clone();
+        let space = coalesce(&mut cut)?;
+        if cut.in_tiles && Tiles::of(&cut, &space).is_none() {
+            refuse!("a product that is not all that a kernel adds up");
+        }
         return Ok(lower.body);
     }
     Err(Refusal::new("reshapes split the loops too often"))

@@ -1,15 +1,13 @@
-//! Pooling: folds over small windows that are unrolled inside the kernel.
+//! Pooling and convolutions of single channels: folds over small windows that are unrolled inside the kernel.
 
 use super::super::body::{Code, Fold, Guard, Kind, VarId};
 use super::super::index::{Atom, Index};
-use super::super::{Refusal, Size};
+use super::super::{Refusal, Size, refuse};
 use super::{Lower, Wanted};
-use crate::expression::{A, B, Expr};
-use passnet_graph::Arg;
+use crate::expression::{A, B, Expr, Formula};
+use crate::products::MOST_WINDOW;
 use passnet_graph::ops::{Bound, Op};
-
-/// A window with more elements than this is a reduction of its own.
-const MAX_WINDOW: i64 = 64;
+use passnet_graph::{Arg, NodeId};
 
 impl Lower<'_> {
     pub(super) fn window(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
@@ -57,62 +55,131 @@ impl Lower<'_> {
         }
         let from = self.piece.shape(source)?;
         let pooled = if matches!(bound.op, Op::MaxPool1d | Op::AvgPool1d) { 1 } else { 2 };
-        let Window { size, stride, padding, dilation } =
-            Window::of(bound, pooled).ok_or_else(|| self.unsupported(bound))?;
+        let window = Window::of(bound, pooled).ok_or_else(|| self.unsupported(bound))?;
         let is_max = matches!(bound.op, Op::MaxPool1d | Op::MaxPool2d);
-        let count = size.iter().product::<i64>();
-        let plain = count <= MAX_WINDOW
+        let count = window.size.iter().product::<i64>();
+        let plain = count <= MOST_WINDOW
             && !bound.flag("return_indices")
             && (is_max || (!bound.flag("ceil_mode") && bound.arg("divisor_override").is_none()));
         if !plain {
             return Err(self.unsupported(bound));
         }
         let first = from.len().saturating_sub(pooled);
-        let mut place = index.to_vec();
-        let mut loops = Vec::new();
-        let mut guards = Vec::new();
-        for dim in 0..pooled {
-            let window = self.windows;
-            self.windows += 1;
-            loops.push((window, size[dim]));
-            let offset = Index::atom(Atom::Window(window), self.piece.graphs)
-                .times(&self.fixed(dilation[dim]))?;
-            let at = index[first + dim]
-                .times(&self.fixed(stride[dim]))?
-                .plus(&offset)?
-                .offset(&self.fixed(-padding[dim]))?;
-            if padding[dim] > 0 || bound.flag("ceil_mode") {
-                guards.push(Guard {
-                    index: at.clone(),
-                    low: Some(self.fixed(0)),
-                    high: Some(from[first + dim].clone()),
-                });
-            }
-            place[first + dim] = at;
-        }
+        let reading = self.reading(index, &from, &window, bound.flag("ceil_mode"))?;
         let before = self.body.vars.len();
-        let x = self.guarded(&guards, |lower| lower.pull(source, &place))?;
-        let mut value = self.cast(x, Kind::Float);
+        let x = self.guarded(&reading.guards, |lower| lower.pull(source, &reading.place))?;
+        let value = self.cast(x, Kind::Float);
         let fill = Expr::float(if is_max { f64::NEG_INFINITY } else { 0.0 });
-        if !guards.is_empty() {
-            let inside = self.inside(&guards);
-            value = self.compute(Kind::Float, Expr::select(A, B, fill), &[inside, value]);
-        }
-        let body: Vec<VarId> = self.body.var_ids().skip(before).collect();
-        let axes = body.iter().flat_map(|var| self.body.vars[*var].axes.clone()).collect();
+        let value = self.inside_or(&reading.guards, value, fill);
         let fold = if is_max { Fold::Max } else { Fold::Sum };
-        let name = self.fresh(self.piece.name(node));
-        let code = Code::Window { fold, loops, body, value };
-        let total = self.add(Some(name), Kind::Float, code, axes);
+        let total = self.over_window(node, fold, reading.loops, before, value);
         if is_max {
             return Ok(total);
         }
+        let Window { size, stride, padding, .. } = window;
         let padded = padding.iter().any(|p| *p > 0);
         let include = !bound.has("count_include_pad") || bound.flag("count_include_pad");
         if include || !padded {
             return Ok(self.compute(Kind::Float, A / Expr::int(count), &[total]));
         }
         self.windowed_mean(total, index, &from, first, [&size, &stride, &padding])
+    }
+
+    /// A convolution that computes every channel from itself alone.
+    pub(super) fn depthwise(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
+        let source = self.input_node(node, bound, "input")?;
+        let weight = self.input_node(node, bound, "weight")?;
+        // A computed input would be computed once for every window it lies in.
+        if !self.piece.is_param(source) {
+            refuse!("a window over computed values");
+        }
+        if !self.steps_along(index, source)? {
+            refuse!("a window that is read across the direction of memory");
+        }
+        let from = self.piece.shape(source)?;
+        let shape = self.piece.tensor(weight)?.shape[2..].iter().map(|size| size.size);
+        let size: Vec<i64> = shape.collect();
+        let window = Window::with(bound, size).ok_or_else(|| self.unsupported(bound))?;
+        let Some(channel) = index.get(1).cloned() else { return Err(self.unsupported(bound)) };
+        let reading = self.reading(index, &from, &window, false)?;
+        let before = self.body.vars.len();
+        let mut own = vec![channel.clone(), self.zero()];
+        let step = |window: &(usize, i64)| Index::atom(Atom::Window(window.0), self.piece.graphs);
+        own.extend(reading.loops.iter().map(step));
+        let x = self.guarded(&reading.guards, |lower| lower.pull(source, &reading.place))?;
+        let weight = self.pull(weight, &own)?;
+        let (x, weight) = (self.cast(x, Kind::Float), self.cast(weight, Kind::Float));
+        let value = self.compute(Kind::Float, A * B, &[x, weight]);
+        // What lies outside adds nothing, whatever it is multiplied with.
+        let value = self.inside_or(&reading.guards, value, Expr::float(0.0));
+        let total = self.over_window(node, Fold::Sum, reading.loops, before, value);
+        self.with_bias(node, bound, total, channel)
+    }
+
+    /// Whether the innermost loop goes through a parameter as memory does.
+    fn steps_along(&self, index: &[Index], param: NodeId) -> Result<bool, Refusal> {
+        let innermost = self.main.iter().flat_map(|index| self.axes_of(index)).max();
+        let steps = self.piece.tensor(param)?.strides.iter().rposition(|stride| *stride == 1);
+        let along = steps.and_then(|dim| index.get(dim));
+        Ok(along
+            .is_some_and(|index| innermost.is_some_and(|axis| self.axes_of(index).contains(&axis))))
+    }
+
+    /// Where a window reads its source at an index of its result.
+    fn reading(
+        &mut self,
+        index: &[Index],
+        from: &[Size],
+        window: &Window,
+        may_end_outside: bool,
+    ) -> Result<Reading, Refusal> {
+        let first = from.len().saturating_sub(window.size.len());
+        let mut reading = Reading { place: index.to_vec(), loops: Vec::new(), guards: Vec::new() };
+        for dim in 0..window.size.len() {
+            let number = self.windows;
+            self.windows += 1;
+            reading.loops.push((number, window.size[dim]));
+            let offset = Index::atom(Atom::Window(number), self.piece.graphs)
+                .times(&self.fixed(window.dilation[dim]))?;
+            let at = index[first + dim]
+                .times(&self.fixed(window.stride[dim]))?
+                .plus(&offset)?
+                .offset(&self.fixed(-window.padding[dim]))?;
+            if window.padding[dim] > 0 || may_end_outside {
+                reading.guards.push(Guard {
+                    index: at.clone(),
+                    low: Some(self.fixed(0)),
+                    high: Some(from[first + dim].clone()),
+                });
+            }
+            reading.place[first + dim] = at;
+        }
+        Ok(reading)
+    }
+
+    /// A value where all conditions hold, and elsewhere a number.
+    fn inside_or(&mut self, guards: &[Guard], value: VarId, fill: Formula) -> VarId {
+        if guards.is_empty() {
+            return value;
+        }
+        let inside = self.inside(guards);
+        self.compute(Kind::Float, Expr::select(A, B, fill), &[inside, value])
+    }
+
+    /// The fold of a value over a window, for which everything since `before` is computed at each of its places.
+    fn over_window(
+        &mut self,
+        node: NodeId,
+        fold: Fold,
+        loops: Vec<(usize, i64)>,
+        before: usize,
+        value: VarId,
+    ) -> VarId {
+        let body: Vec<VarId> = self.body.var_ids().skip(before).collect();
+        let axes = body.iter().flat_map(|var| self.body.vars[*var].axes.clone()).collect();
+        let name = self.fresh(self.piece.name(node));
+        self.add(Some(name), Kind::Float, Code::Window { fold, loops, body, value }, axes)
     }
 
     /// The mean over the part of a window that lies inside the tensor.
@@ -140,7 +207,17 @@ impl Lower<'_> {
     }
 }
 
-/// How a pooling's window lies, one number for each pooled dimension.
+/// What a window reads.
+struct Reading {
+    /// The place in the source.
+    place: Vec<Index>,
+    /// The loops through the window.
+    loops: Vec<(usize, i64)>,
+    /// What holds where the place lies in the source.
+    guards: Vec<Guard>,
+}
+
+/// How a window lies, one number for each dimension that it has.
 struct Window {
     size: Vec<i64>,
     stride: Vec<i64>,
@@ -149,27 +226,36 @@ struct Window {
 }
 
 impl Window {
-    /// `None` where a number is not known, or there are too many or too few.
+    /// A pooling's; `None` where a number is not known, or there are too many or too few.
     fn of(bound: &Bound<'_>, pooled: usize) -> Option<Window> {
-        let list = |name: &str| -> Option<Vec<i64>> {
-            let arg = bound.arg(name);
-            match arg.as_sequence() {
-                Some([one]) => Some(vec![one.as_int()?; pooled]),
-                Some(items) => items.iter().map(Arg::as_int).collect(),
-                None => Some(vec![arg.as_int()?; pooled]),
-            }
-        };
-        let size = list("kernel_size")?;
+        let size = numbers(bound.arg("kernel_size"), pooled)?;
+        Window::with(bound, size)
+    }
+
+    /// One of this size, which an operation moves.
+    fn with(bound: &Bound<'_>, size: Vec<i64>) -> Option<Window> {
         let stride = match bound.arg("stride") {
             Arg::None => size.clone(),
             Arg::Tuple(items) | Arg::List(items) if items.is_empty() => size.clone(),
-            _ => list("stride")?,
+            arg => numbers(arg, size.len())?,
         };
-        let padding = list("padding").unwrap_or_else(|| vec![0; pooled]);
-        let dilation = if bound.has("dilation") { list("dilation") } else { None };
-        let dilation = dilation.unwrap_or_else(|| vec![1; pooled]);
-        let is_whole =
-            [&size, &stride, &padding, &dilation].iter().all(|list| list.len() == pooled);
-        is_whole.then_some(Window { size, stride, padding, dilation })
+        let list = |name: &str, usual: i64| match bound.arg(name) {
+            Arg::None => Some(vec![usual; size.len()]),
+            arg => numbers(arg, size.len()),
+        };
+        let padding = list("padding", 0)?;
+        let dilation =
+            if bound.has("dilation") { list("dilation", 1)? } else { vec![1; size.len()] };
+        Some(Window { size, stride, padding, dilation })
     }
+}
+
+/// A number for each dimension, or one for all.
+fn numbers(arg: &Arg, count: usize) -> Option<Vec<i64>> {
+    let list: Vec<i64> = match arg.as_sequence() {
+        Some([one]) => vec![one.as_int()?; count],
+        Some(items) => items.iter().map(Arg::as_int).collect::<Option<_>>()?,
+        None => vec![arg.as_int()?; count],
+    };
+    (list.len() == count).then_some(list)
 }

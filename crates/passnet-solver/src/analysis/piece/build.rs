@@ -192,17 +192,23 @@ impl<'f> Builder<'f> {
 /// Names that generated code gives to things of its own.
 const OWN_NAMES: &[&str] = &[
     "across",
+    "along",
+    "along_inside",
     "block",
     "candidate",
     "centred",
     "column",
     "columns",
     "count",
+    "down",
+    "down_inside",
     "extent",
     "height",
     "high",
+    "inner",
     "inside",
     "lane",
+    "left_inside",
     "length",
     "libdevice",
     "low",
@@ -213,6 +219,7 @@ const OWN_NAMES: &[&str] = &[
     "place",
     "powers",
     "program",
+    "right_inside",
     "row",
     "rows",
     "scale",
@@ -223,14 +230,15 @@ const OWN_NAMES: &[&str] = &[
     "tiles",
     "tl",
     "torch",
+    "total",
     "triton",
     "width",
 ];
 const OWN_BEGINNINGS: &[&str] = &[
     "across_", "block_", "centred_", "column_", "columns_", "count_", "end_", "extent_",
-    "extreme_", "factor_", "given_", "height_", "high_", "length_", "low_", "offset_", "out_",
-    "part_", "powers_", "row_", "rows_", "scale_", "size_", "slab_", "slabs_", "stride_", "sum_",
-    "total_", "w0", "w1", "width_",
+    "extreme_", "factor_", "given_", "height_", "high_", "inner_", "length_", "low_", "offset_",
+    "out_", "part_", "powers_", "row_", "rows_", "scale_", "size_", "slab_", "slabs_", "stride_",
+    "sum_", "total_", "w0", "w1", "width_",
 ];
 
 /// The graph's name for a value, changed where generated code would use it for something else.

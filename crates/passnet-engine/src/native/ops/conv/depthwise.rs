@@ -11,6 +11,7 @@ use crate::native::tensor::{Buffer, Tensor};
 use passnet_cpu::parallel::{Shared, for_each_task};
 use passnet_cpu::threads;
 use passnet_cpu::vector::{MOST_LANES, Vector, VectorKernel};
+use std::borrow::Cow;
 
 /// Vectors summed at a time, enough to hide how long one addition takes.
 const VECTORS: usize = 4;
@@ -35,6 +36,21 @@ pub(super) fn run<S: Element, T: Real>(
         return Tensor::from_buffer(out, &shape);
     }
     let input = input.words::<S>()?;
+    // A product of a zero in the padding with these would be no number, where torch does not look there.
+    let is_bounded = |weight: T| weight - weight == T::ZERO;
+    let unbounded: Vec<usize> = (0..weight.len()).filter(|at| !is_bounded(weight[*at])).collect();
+    let bounded = match unbounded[..] {
+        [] => Cow::Borrowed(weight),
+        _ => weight.iter().map(|own| if is_bounded(*own) { *own } else { T::ZERO }).collect(),
+    };
+    let finish = |filter: usize, source: &[S], sums: &mut [T]| {
+        let own = unbounded.iter().filter(|at| **at / taps == filter);
+        for at in own {
+            let mut seen = vec![T::ZERO; plane_in];
+            widen(source, &mut seen);
+            add_tap(window, at % taps, weight[*at], &seen, sums);
+        }
+    };
     let padded = Padded::new(window)?;
     let multiplier = filters / channels;
     let planes = out.len() / plane;
@@ -62,18 +78,20 @@ pub(super) fn run<S: Element, T: Real>(
             let correlation = Correlation {
                 padded: &padded,
                 reach,
-                weights: &weight[filter * taps..(filter + 1) * taps],
+                weights: &bounded[filter * taps..(filter + 1) * taps],
                 bias: bias(filter),
             };
             match (same::<S, T>(source), same_mut::<S, T>(target)) {
                 (Some(source), Some(target)) => {
                     padded.fill(source, volume);
-                    T::run_vectors(correlation.of(volume, target));
+                    T::run_vectors(correlation.of(volume, &mut *target));
+                    finish(filter, &input[channel * plane_in..(channel + 1) * plane_in], target);
                 }
                 _ => {
                     widen(source, &mut converted[..plane_in]);
                     padded.fill(&converted[..plane_in], volume);
                     T::run_vectors(correlation.of(volume, &mut converted[..plane]));
+                    finish(filter, source, &mut converted[..plane]);
                     narrow(&converted[..plane], target);
                 }
             }
@@ -81,6 +99,27 @@ pub(super) fn run<S: Element, T: Real>(
     };
     for_each_task(tasks, work);
     Tensor::from_buffer(out, &shape)
+}
+
+/// Adds what one tap sees of a channel, where it sees any of it.
+fn add_tap<T: Real>(window: &Window, tap: usize, weight: T, seen: &[T], sums: &mut [T]) {
+    let [_, rows, columns] = window.kernel;
+    let [depth, row, column] = [tap / (rows * columns), tap / columns % rows, tap % columns];
+    let ([_, high, wide], [_, rows_out, columns_out]) = (window.input, window.output);
+    for z in window.valid(0, depth) {
+        for y in window.valid(1, row) {
+            for x in window.valid(2, column) {
+                let source = [(0, z, depth), (1, y, row), (2, x, column)];
+                let [Some(z_in), Some(y_in), Some(x_in)] =
+                    source.map(|(d, at, tap)| window.source(d, at, tap))
+                else {
+                    continue;
+                };
+                let sum = &mut sums[(z * rows_out + y) * columns_out + x];
+                *sum = seen[(z_in * high + y_in) * wide + x_in].fused(weight, *sum);
+            }
+        }
+    }
 }
 
 /// One filter over one channel.
@@ -230,6 +269,34 @@ mod tests {
                 let expected = tensor(&expected, result.shape());
                 assert!(result.same_bits(&expected).unwrap(), "{dtype}, {width} columns");
             }
+        }
+    }
+
+    /// Where a filter hangs over the edge, what it has there is multiplied with nothing.
+    #[test]
+    fn the_padding_is_not_looked_at() {
+        let options = Convolution {
+            stride: vec![1],
+            padding: Padding::Explicit(vec![1]),
+            dilation: vec![1],
+            groups: 2,
+        };
+        let mut weight = vec![1.0_f32; 2 * 9];
+        weight[0] = f32::INFINITY;
+        for dtype in [DType::Float32, DType::Float16] {
+            let tensor = |values: &[f32], shape: &[usize]| {
+                Tensor::from_slice(values, shape).unwrap().to_dtype(dtype).unwrap()
+            };
+            let image = tensor(&[1.0; 2 * 12], &[1, 2, 3, 4]);
+            let weight = tensor(&weight, &[2, 1, 3, 3]);
+            let result = convolution(&image, &weight, None, &options).unwrap();
+            let inf = f32::INFINITY;
+            let expected = [
+                [4.0, 6.0, 6.0, 4.0, 6.0, inf, inf, inf, 4.0, inf, inf, inf],
+                [4.0, 6.0, 6.0, 4.0, 6.0, 9.0, 9.0, 6.0, 4.0, 6.0, 6.0, 4.0],
+            ];
+            let expected = tensor(expected.as_flattened(), &[1, 2, 3, 4]);
+            assert!(result.same_bits(&expected).unwrap(), "{dtype}");
         }
     }
 }
