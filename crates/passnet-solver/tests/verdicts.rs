@@ -4,6 +4,7 @@ mod common;
 
 use common::{GraphText, Task};
 use passnet_bench::verdict::VerdictKind;
+use passnet_engine::native::NativeEngine;
 use passnet_solver::analysis::groups::{Group, groups};
 use passnet_solver::analysis::parts::parts;
 use passnet_solver::emit::{Choice, Draft, pass_files};
@@ -410,5 +411,42 @@ fn a_size_of_one_that_is_written_down_may_change_too() {
     for evaluation in task.evaluate() {
         let tried = evaluation.checks.iter().find(|check| check.name == "sizes one larger");
         assert_eq!(tried.unwrap().answer, passnet_bench::evaluate::CheckAnswer::Passed, "{text}");
+    }
+}
+
+/// Nothing promises another batch than the one sample of the task, but models are used with more: a smaller result has the same
+/// batch as the larger one beside it.
+#[test]
+fn a_pass_for_one_sample_is_right_for_a_batch() {
+    let graph = |batch: usize, mean: &'static str| {
+        let x = format!("x float32 [{batch}, 16, 5, 5]");
+        let inputs = ["mean float32 [16]", "var float32 [16]", "w float32 [16]", "b float32 [16]"];
+        Task::new(&[GraphText {
+            inputs: [&x[..]].into_iter().chain(inputs).collect(),
+            body: vec![
+                "tmp_0 = torch.nn.functional.batch_norm(x, mean, var, w, b, False, 0.1, 1e-05)",
+                "tmp_1 = torch.nn.functional.silu(tmp_0)",
+                mean,
+                "return (tmp_1, tmp_2)",
+            ],
+        }])
+    };
+    for mean in [
+        "tmp_2 = tmp_1.mean((2, 3))",
+        "tmp_2 = torch.nn.functional.adaptive_avg_pool2d(tmp_1, 1)",
+    ] {
+        let single = graph(1, mean);
+        for for_gpu in [false, true] {
+            let found = single
+                .solve_with(&SolveOptions { tune: false, for_gpu, ..SolveOptions::default() })
+                .unwrap();
+            assert_eq!(found.passes.len(), 1, "{:?}", found.passes);
+            let text = common::written(&single.passes());
+            assert_all_right(&single, &text);
+            for evaluation in graph(3, mean).evaluate_with(&NativeEngine, &single.passes()) {
+                let verdict = &evaluation.judged.verdict;
+                assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{text}");
+            }
+        }
     }
 }

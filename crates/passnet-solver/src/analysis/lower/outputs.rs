@@ -134,7 +134,15 @@ impl Lower<'_> {
         let mut at = 0;
         for size in &shape {
             if size.is(1) {
-                found.push(Index::fixed(0, self.piece.graphs));
+                // The same dimension of the main output, where it has that: it need not be one where the pass is used.
+                let ahead = sizes[at..].iter().position(|main| is_one_dimension(main, size));
+                found.push(match ahead.and_then(|ahead| dims.nth(ahead).zip(Some(ahead + 1))) {
+                    Some((index, passed)) => {
+                        at += passed;
+                        index.clone()
+                    }
+                    None => Index::fixed(0, self.piece.graphs),
+                });
                 continue;
             }
             loop {
@@ -203,4 +211,9 @@ impl Lower<'_> {
         let mut all = all.filter(|axis| self.body.axes[*axis].largest() > 1);
         all.all(|axis| used.contains(&axis))
     }
+}
+
+/// Whether two sizes are one in every graph and follow from the same dimensions of what the wrapper takes.
+fn is_one_dimension(main: &Size, size: &Size) -> bool {
+    main.is(1) && main.constant().is_none() && main.formula() == size.formula()
 }
