@@ -129,6 +129,70 @@ fn a_tensor_of_the_cpu_that_others_read_is_left_to_the_cpu() {
     assert!(left.iter().any(|left| left.reason.contains("without a device")), "{left:?}");
 }
 
+/// Tables that a graph makes in the host's memory and sends to the GPU: nothing else is read of them there.
+#[test]
+fn what_is_made_on_the_host_and_sent_is_made_by_a_kernel_for_a_gpu() {
+    let sent = "tmp_9 = tmp_0.to(torch.device(type='cuda', index=0))";
+    for body in [
+        vec![
+            "tmp_0 = torch.zeros(1, 36, 36, 3)",
+            "tmp_1 = torch.arange(6)",
+            "tmp_2 = tmp_1.view(1, -1)",
+            "tmp_3 = torch.arange(6)",
+            "tmp_4 = tmp_3.view(-1, 1)",
+            "tmp_5 = tmp_2 - tmp_4",
+            "tmp_6 = tmp_5.repeat(6, 6)",
+            "tmp_7 = tmp_6 ** 2",
+            "tmp_8 = tmp_7.unsqueeze(0)",
+            "tmp_0[slice(None, None, None), slice(None, None, None), slice(None, None, None), 2] = tmp_8",
+            "tmp_10 = tmp_0",
+            sent,
+            "return (tmp_9,)",
+        ],
+        vec![
+            "tmp_1 = torch.arange(40, dtype=torch.int64)",
+            "tmp_2 = torch.zeros_like(tmp_1, dtype=torch.int64)",
+            "tmp_3 = tmp_1 * 3",
+            "tmp_4 = torch.full_like(tmp_3, 50)",
+            "tmp_5 = torch.min(tmp_3, tmp_4)",
+            "tmp_2 += tmp_5",
+            "tmp_0 = tmp_2",
+            sent,
+            "return (tmp_9,)",
+        ],
+    ] {
+        let task = task(&[], &body);
+        let options = SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() };
+        let found = task.solve_with(&options).unwrap_or_else(|error| panic!("{body:?}: {error}"));
+        assert!(found.left.is_empty(), "{body:?}: {:?}", found.left);
+        assert_eq!(found.passes.len(), 1, "{body:?}: {:?}", found.passes);
+        assert!(!found.passes[0].passthrough, "{body:?}");
+        assert_all_right(&task, &common::written(&task.passes()));
+    }
+}
+
+/// Numbers of a graph are a result, and others follow from them: one kernel gives all of it.
+#[test]
+fn what_follows_from_numbers_that_are_returned_has_their_kernel() {
+    let task = task(
+        &["x float32 [3, 6, 4]"],
+        &[
+            "tmp_0 = torch.as_tensor([(25, 25)], dtype=torch.int64, device=torch.device('cpu'))",
+            "tmp_1 = tmp_0.new_zeros((1,))",
+            "tmp_2 = tmp_0.prod(1)",
+            "tmp_3 = tmp_2.cumsum(0)",
+            "tmp_4 = tmp_3[slice(None, -1, None)]",
+            "tmp_5 = torch.cat((tmp_1, tmp_4))",
+            "tmp_6 = x[slice(None, None, None), slice(None, None, None), 0]",
+            "return (tmp_0, tmp_3, tmp_5, tmp_6)",
+        ],
+    );
+    let options = SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() };
+    let found = task.solve_with(&options).unwrap();
+    assert_eq!(found.passes.len(), 1, "{:?} {:?}", found.passes, found.left);
+    assert_all_right(&task, &common::written(&task.passes()));
+}
+
 #[test]
 fn a_piece_that_occurs_twice_and_loses_leaves_a_neutral_pass() {
     // Two copies of one block: the second finds the first one's pattern written, and dropped again.

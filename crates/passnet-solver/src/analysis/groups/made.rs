@@ -8,18 +8,20 @@ use std::collections::BTreeSet;
 
 /// Whether a call makes its result of nothing, or of what is made so itself.
 pub(super) fn is_made(call: &Call, bound: &Bound<'_>, known: &[bool]) -> bool {
-    let mut reads_tensors = false;
+    let mut reads = 0;
     let mut all_made = true;
     call.for_each_input(|input| {
-        reads_tensors = true;
+        reads += 1;
         all_made &= known[input.index()];
     });
     bound.mutated().is_none()
         && match bound.class() {
-            Class::Creation => !matches!(bound.op, Op::AsTensor) || !reads_tensors,
+            Class::Creation => !matches!(bound.op, Op::AsTensor) || reads == 0,
             Class::Pointwise | Class::View | Class::Movement | Class::Indexing | Class::Scan => {
-                reads_tensors && all_made
+                reads > 0 && all_made
             }
+            // The larger or the smaller of two.
+            Class::Reduction => matches!(bound.op, Op::Max | Op::Min) && reads == 2 && all_made,
             _ => false,
         }
 }

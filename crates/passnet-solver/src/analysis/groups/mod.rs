@@ -104,7 +104,8 @@ impl<'f> Finder<'f> {
         for (id, call) in graph.calls().filter(|(id, _)| is_served(id)) {
             let Ok(bound) = call.bind() else { continue };
             let is_hiding = matches!(bound.op, Op::AddBatchDim | Op::RemoveBatchDim);
-            is_free[id.index()] = !is_hiding && is_alias(family, id) || bound.op == Op::Item;
+            let is_view = !is_hiding && is_alias(family, id) && !family.is_sent(id);
+            is_free[id.index()] = is_view || bound.op == Op::Item;
             // What has hidden dimensions is taken by whoever restores the last of them.
             is_work[id.index()] = !is_free[id.index()]
                 && !family.is_mapped(id)
