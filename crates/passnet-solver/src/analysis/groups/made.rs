@@ -36,7 +36,26 @@ impl Finder<'_> {
                 return Ok(group);
             }
         }
-        self.attempt(members)
+        self.attempt(members.clone()).or_else(|reason| {
+            // What others read, too, becomes a result, where the kernel reads nothing at all.
+            let all = self.all_made(&inputs).ok_or(reason)?;
+            self.attempt(members.union(&all).copied().collect())
+        })
+    }
+
+    /// What inputs are made of, if that is nothing else and no group has any of it.
+    fn all_made(&self, inputs: &[NodeId]) -> Option<BTreeSet<NodeId>> {
+        let mut taken = BTreeSet::new();
+        let mut todo = inputs.to_vec();
+        while let Some(node) = todo.pop() {
+            if !self.is_made[node.index()] || self.group_of[node.index()].is_some() {
+                return None;
+            }
+            if taken.insert(node) {
+                self.graph().call(node)?.for_each_input(|input| todo.push(input));
+            }
+        }
+        Some(taken)
     }
 
     /// What inputs are made of, as far as it is made of nothing else and nobody but the members reads it.
