@@ -121,7 +121,7 @@ impl<'f> Finder<'f> {
                     | Class::Normalisation
                     | Class::Pooling
                     | Class::Resampling => true,
-                    Class::Contraction => family.tries_product(id),
+                    Class::Contraction => bound.op == Op::Outer || family.tries_product(id),
                     Class::Transform => matches!(bound.op, Op::Sort | Op::Argsort),
                     // Out of a pair it is taken by whoever computes the pair.
                     Class::Indexing if bound.op == Op::GetItem => !call

@@ -464,6 +464,7 @@ impl<'p> Lower<'p> {
             Class::Normalisation => self.normalisation(wanted),
             Class::Pooling | Class::Resampling => self.window(wanted),
             Class::Creation => self.creation(wanted),
+            Class::Contraction if bound.op == Op::Outer => self.outer(wanted),
             Class::Contraction => self.product(wanted),
             Class::Transform if bound.op == Op::Argsort => self.sorted(wanted, Sorted::Places),
             _ => Err(self.unsupported(bound)),

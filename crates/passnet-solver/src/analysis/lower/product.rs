@@ -1,5 +1,5 @@
 //! Narrow products: a few rows times a matrix, each element of the result a sum of its own. The matrix is read once for
-//! every row, so that with more rows a library is better.
+//! every row, so that with more rows a library is better. And the product of two rows, in which nothing is added up.
 
 use super::super::body::{Fold, Kind, VarId};
 use super::super::{Refusal, refuse};
@@ -39,6 +39,20 @@ impl Lower<'_> {
         let bias = self.input(node, bound, "bias", &[out])?;
         let bias = self.cast(bias, Kind::Float);
         Ok(self.compute(Kind::Float, A + B, &[total, bias]))
+    }
+
+    /// Every element of one row times every element of another.
+    pub(super) fn outer(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
+        let [row, column] = index else { return Err(self.unsupported(bound)) };
+        let kind = self.piece.kind(node)?;
+        if kind == Kind::Bool {
+            return Err(self.unsupported(bound));
+        }
+        let a = self.input(node, bound, "input", std::slice::from_ref(row))?;
+        let b = self.input(node, bound, "vec2", std::slice::from_ref(column))?;
+        let (a, b) = (self.cast(a, kind), self.cast(b, kind));
+        Ok(self.compute(kind, A * B, &[a, b]))
     }
 }
 
