@@ -4,6 +4,7 @@
 //! become part of it and change its indices.
 
 mod free;
+mod late;
 mod made;
 mod place;
 mod places;
@@ -60,6 +61,9 @@ pub fn groups(family: &GraphFamily, most: Option<usize>) -> (Vec<Group>, Vec<Lef
         }
         for index in 0..finder.groups.len() {
             finder.absorb_views(index);
+        }
+        if !is_made {
+            finder.join_late();
         }
     }
     let mut groups: Vec<Group> = finder.groups.into_iter().flatten().collect();
