@@ -291,20 +291,18 @@ const MATRICES: &[Case] = &[
 ];
 
 /// Functions with bounds of their own.
-const FUNCTIONS: &[Case] = &[
-    (
-        &["x float32 [6, 40]"],
-        &[
-            "tmp_0 = torch.sigmoid(x)",
-            "tmp_1 = torch._C._special.special_logit(tmp_0, eps=0.1)",
-            "tmp_2 = torch._C._special.special_logit(x, eps=1e-05)",
-            "tmp_3 = torch.logit(tmp_0)",
-            "tmp_4 = tmp_1 + tmp_2",
-            "tmp_5 = tmp_4 + tmp_3",
-            "return (tmp_5,)",
-        ],
-    ),
-];
+const FUNCTIONS: &[Case] = &[(
+    &["x float32 [6, 40]"],
+    &[
+        "tmp_0 = torch.sigmoid(x)",
+        "tmp_1 = torch._C._special.special_logit(tmp_0, eps=0.1)",
+        "tmp_2 = torch._C._special.special_logit(x, eps=1e-05)",
+        "tmp_3 = torch.logit(tmp_0)",
+        "tmp_4 = tmp_1 + tmp_2",
+        "tmp_5 = tmp_4 + tmp_3",
+        "return (tmp_5,)",
+    ],
+)];
 
 #[test]
 fn matrices_are_made_of_rows_as_in_the_native_engine() {
@@ -402,5 +400,46 @@ fn what_is_looked_up_is_not_rounded() {
         task.solve().unwrap();
         let text = written(&task.passes());
         assert!(!text.contains("element_ty"), "{text}");
+    }
+}
+
+/// Positions as detection models make them: two tables of sines and cosines side by side are one kernel with all that they are
+/// made of, and each function is computed once, of what is chosen.
+#[test]
+fn joined_tables_are_one_kernel_with_what_they_are_made_of() {
+    let task = Task::new(&[GraphText {
+        inputs: vec!["x float32 [2, 30]", "y float32 [2, 30]", "var float32 [16]"],
+        body: vec![
+            "tmp_0 = x[slice(None, None, None), slice(None, None, None), None]",
+            "tmp_1 = tmp_0 / var",
+            "tmp_2 = y[slice(None, None, None), slice(None, None, None), None]",
+            "tmp_3 = tmp_2 / var",
+            "tmp_4 = tmp_1[slice(None, None, None), slice(None, None, None), slice(0, None, 2)]",
+            "tmp_5 = tmp_4.sin()",
+            "tmp_6 = tmp_1[slice(None, None, None), slice(None, None, None), slice(1, None, 2)]",
+            "tmp_7 = tmp_6.cos()",
+            "tmp_8 = torch.stack((tmp_5, tmp_7), dim=3)",
+            "tmp_9 = tmp_8.flatten(2)",
+            "tmp_10 = tmp_3[slice(None, None, None), slice(None, None, None), slice(0, None, 2)]",
+            "tmp_11 = tmp_10.sin()",
+            "tmp_12 = tmp_3[slice(None, None, None), slice(None, None, None), slice(1, None, 2)]",
+            "tmp_13 = tmp_12.cos()",
+            "tmp_14 = torch.stack((tmp_11, tmp_13), dim=3)",
+            "tmp_15 = tmp_14.flatten(2)",
+            "tmp_16 = torch.cat((tmp_15, tmp_9), dim=2)",
+            "return (tmp_16,)",
+        ],
+    }]);
+    let found = task.solve().unwrap();
+    let text = written(&task.passes());
+    assert_eq!(found.passes.len(), 1, "{text}");
+    assert_eq!(
+        [text.matches("tl.sin(").count(), text.matches("tl.cos(").count()],
+        [1, 1],
+        "{text}"
+    );
+    for evaluation in task.evaluate() {
+        let verdict = &evaluation.judged.verdict;
+        assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{text}");
     }
 }

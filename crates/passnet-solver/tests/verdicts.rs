@@ -495,10 +495,9 @@ fn a_pass_for_one_sample_is_right_for_a_batch() {
             ],
         }])
     };
-    for mean in [
-        "tmp_2 = tmp_1.mean((2, 3))",
-        "tmp_2 = torch.nn.functional.adaptive_avg_pool2d(tmp_1, 1)",
-    ] {
+    for mean in
+        ["tmp_2 = tmp_1.mean((2, 3))", "tmp_2 = torch.nn.functional.adaptive_avg_pool2d(tmp_1, 1)"]
+    {
         let single = graph(1, mean);
         for for_gpu in [false, true] {
             let found = single

@@ -166,7 +166,7 @@ impl Lower<'_> {
         while let Some((guard, part)) = parts.pop() {
             let upper = Guard { low: None, ..guard };
             let inside = self.inside(&[upper]);
-            value = self.compute(kind, Expr::select(A, B, C), &[inside, part, value]);
+            value = self.chosen(inside, part, value);
         }
         Ok(value)
     }
@@ -263,7 +263,8 @@ impl Lower<'_> {
         let Wanted { node, bound, index } = wanted;
         let source = self.input_node(node, bound, "input")?;
         let offset = bound.int("diagonal").unwrap_or(0);
-        let (below, above) = (self.fixed(offset.min(0).saturating_neg()), self.fixed(offset.max(0)));
+        let (below, above) =
+            (self.fixed(offset.min(0).saturating_neg()), self.fixed(offset.max(0)));
         let from = self.piece.shape(source)?;
         let ([size], [row, column]) = (&from[..], index) else {
             let [place] = index else { return Err(self.unsupported(bound)) };
@@ -275,7 +276,8 @@ impl Lower<'_> {
             0 => Vec::new(),
             _ => vec![Guard { index: place.clone(), low: None, high: Some(size.clone()) }],
         };
-        let value = self.guarded(&guards, |lower| lower.pull(source, std::slice::from_ref(place)))?;
+        let value =
+            self.guarded(&guards, |lower| lower.pull(source, std::slice::from_ref(place)))?;
         let wanted = row.offset(&self.fixed(offset))?;
         let (column, wanted) = (self.place(column), self.place(&wanted));
         let kind = self.kind(value);
