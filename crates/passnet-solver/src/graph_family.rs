@@ -121,6 +121,12 @@ impl GraphFamily {
         self.on_host.get(id.index()).copied().unwrap_or(false)
     }
 
+    /// Whether a node sends a tensor of the host's memory to where kernels run.
+    pub(crate) fn is_sent(&self, id: NodeId) -> bool {
+        let source = self.graph().call(id).and_then(|call| call.args.first()?.as_node());
+        source.is_some_and(|source| self.is_on_host(source)) && !self.is_on_host(id)
+    }
+
     /// Whether a tensor has dimensions that are hidden under vmap.
     pub(crate) fn is_mapped(&self, id: NodeId) -> bool {
         let mut tensors = self.members.iter().map(|member| member.types.value(id).as_tensor());

@@ -253,6 +253,74 @@ const ORDERS: &[Case] = &[
     ),
 ];
 
+/// Rows that become diagonals and diagonals that become rows, and products of two rows.
+const MATRICES: &[Case] = &[
+    (
+        &["x float16 [1]", "y float32 [3, 40, 40]"],
+        &[
+            "tmp_0 = x.repeat(40)",
+            "tmp_1 = torch.diag(tmp_0, 0)",
+            "tmp_2 = y + tmp_1",
+            "return (tmp_2,)",
+        ],
+    ),
+    (
+        &["x float32 [40]", "y float32 [43, 43]", "z float32 [43, 43]"],
+        &[
+            "tmp_0 = torch.diag(x, 3)",
+            "tmp_1 = y + tmp_0",
+            "tmp_2 = torch.diag(x, diagonal=-3)",
+            "tmp_3 = z - tmp_2",
+            "tmp_4 = tmp_1 * tmp_3",
+            "return (tmp_4,)",
+        ],
+    ),
+    (
+        &["x float32 [40, 44]", "z float32 [38]"],
+        &[
+            "tmp_0 = x * 2.0",
+            "tmp_1 = torch.diag(tmp_0, 3)",
+            "tmp_2 = torch.diag(tmp_0, -2)",
+            "tmp_3 = tmp_1[slice(None, 38, None)]",
+            "tmp_4 = tmp_3 * tmp_2",
+            "tmp_5 = tmp_4 + z",
+            "return (tmp_5,)",
+        ],
+    ),
+    (
+        &["x float32 [20]", "y float16 [6, 40]"],
+        &[
+            "tmp_0 = torch.arange(6, device=torch.device('cpu'))",
+            "tmp_1 = tmp_0.type_as(x)",
+            "tmp_2 = torch.outer(tmp_1, x)",
+            "tmp_3 = torch.cat((tmp_2, tmp_2), dim=-1)",
+            "tmp_4 = tmp_3.cos()",
+            "tmp_5 = tmp_4 * y",
+            "return (tmp_5,)",
+        ],
+    ),
+];
+
+/// Functions with bounds of their own.
+const FUNCTIONS: &[Case] = &[(
+    &["x float32 [6, 40]"],
+    &[
+        "tmp_0 = torch.sigmoid(x)",
+        "tmp_1 = torch._C._special.special_logit(tmp_0, eps=0.1)",
+        "tmp_2 = torch._C._special.special_logit(x, eps=1e-05)",
+        "tmp_3 = torch.logit(tmp_0)",
+        "tmp_4 = tmp_1 + tmp_2",
+        "tmp_5 = tmp_4 + tmp_3",
+        "return (tmp_5,)",
+    ],
+)];
+
+#[test]
+fn matrices_are_made_of_rows_as_in_the_native_engine() {
+    all_are_whole_and_right(MATRICES, Task::evaluate);
+    all_are_whole_and_right(FUNCTIONS, Task::evaluate);
+}
+
 #[test]
 fn assignments_become_choices_as_in_the_native_engine() {
     all_are_whole_and_right(ASSIGNMENTS, Task::evaluate);
@@ -272,7 +340,7 @@ fn rows_are_sorted_as_in_the_native_engine() {
 #[ignore = "needs PyTorch; tools/full-check runs it"]
 fn one_pass_computes_all_of_it_as_pytorch_does() {
     let engine = pytorch();
-    for cases in [ASSIGNMENTS, INTERPOLATIONS, ORDERS] {
+    for cases in [ASSIGNMENTS, INTERPOLATIONS, ORDERS, MATRICES, FUNCTIONS] {
         all_are_whole_and_right(cases, |task| task.evaluate_on(&engine));
     }
 }
@@ -343,5 +411,46 @@ fn what_is_looked_up_is_not_rounded() {
         task.solve().unwrap();
         let text = written(&task.passes());
         assert!(!text.contains("element_ty"), "{text}");
+    }
+}
+
+/// Positions as detection models make them: two tables of sines and cosines side by side are one kernel with all that they are
+/// made of, and each function is computed once, of what is chosen.
+#[test]
+fn joined_tables_are_one_kernel_with_what_they_are_made_of() {
+    let task = Task::new(&[GraphText {
+        inputs: vec!["x float32 [2, 30]", "y float32 [2, 30]", "var float32 [16]"],
+        body: vec![
+            "tmp_0 = x[slice(None, None, None), slice(None, None, None), None]",
+            "tmp_1 = tmp_0 / var",
+            "tmp_2 = y[slice(None, None, None), slice(None, None, None), None]",
+            "tmp_3 = tmp_2 / var",
+            "tmp_4 = tmp_1[slice(None, None, None), slice(None, None, None), slice(0, None, 2)]",
+            "tmp_5 = tmp_4.sin()",
+            "tmp_6 = tmp_1[slice(None, None, None), slice(None, None, None), slice(1, None, 2)]",
+            "tmp_7 = tmp_6.cos()",
+            "tmp_8 = torch.stack((tmp_5, tmp_7), dim=3)",
+            "tmp_9 = tmp_8.flatten(2)",
+            "tmp_10 = tmp_3[slice(None, None, None), slice(None, None, None), slice(0, None, 2)]",
+            "tmp_11 = tmp_10.sin()",
+            "tmp_12 = tmp_3[slice(None, None, None), slice(None, None, None), slice(1, None, 2)]",
+            "tmp_13 = tmp_12.cos()",
+            "tmp_14 = torch.stack((tmp_11, tmp_13), dim=3)",
+            "tmp_15 = tmp_14.flatten(2)",
+            "tmp_16 = torch.cat((tmp_15, tmp_9), dim=2)",
+            "return (tmp_16,)",
+        ],
+    }]);
+    let found = task.solve().unwrap();
+    let text = written(&task.passes());
+    assert_eq!(found.passes.len(), 1, "{text}");
+    assert_eq!(
+        [text.matches("tl.sin(").count(), text.matches("tl.cos(").count()],
+        [1, 1],
+        "{text}"
+    );
+    for evaluation in task.evaluate() {
+        let verdict = &evaluation.judged.verdict;
+        assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{text}");
     }
 }

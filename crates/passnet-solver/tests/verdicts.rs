@@ -4,6 +4,7 @@ mod common;
 
 use common::{GraphText, Task, written};
 use passnet_bench::verdict::VerdictKind;
+use passnet_engine::native::NativeEngine;
 use passnet_solver::analysis::groups::{Group, groups};
 use passnet_solver::analysis::parts::parts;
 use passnet_solver::emit::{Choice, Draft, pass_files};
@@ -104,7 +105,7 @@ fn what_is_made_of_nothing_comes_with_whoever_reads_it() {
     let all = [["arange", "chunk", "getitem", "mul", "to", "sigmoid", "add"]];
     assert_eq!(operations(&family), all);
     // A GPU's kernel computes it, too: what lies in the host's memory otherwise is never made.
-    family.run_on_gpu();
+    family.run_on_gpu(132);
     assert_eq!(operations(&family), all);
 }
 
@@ -122,10 +123,74 @@ fn a_tensor_of_the_cpu_that_others_read_is_left_to_the_cpu() {
         ],
     );
     let mut family = first_form(&task);
-    family.run_on_gpu();
+    family.run_on_gpu(132);
     assert_eq!(operations(&family), [["sigmoid", "add"]]);
     let (_, left) = groups(&family, None);
     assert!(left.iter().any(|left| left.reason.contains("without a device")), "{left:?}");
+}
+
+/// Tables that a graph makes in the host's memory and sends to the GPU: nothing else is read of them there.
+#[test]
+fn what_is_made_on_the_host_and_sent_is_made_by_a_kernel_for_a_gpu() {
+    let sent = "tmp_9 = tmp_0.to(torch.device(type='cuda', index=0))";
+    for body in [
+        vec![
+            "tmp_0 = torch.zeros(1, 36, 36, 3)",
+            "tmp_1 = torch.arange(6)",
+            "tmp_2 = tmp_1.view(1, -1)",
+            "tmp_3 = torch.arange(6)",
+            "tmp_4 = tmp_3.view(-1, 1)",
+            "tmp_5 = tmp_2 - tmp_4",
+            "tmp_6 = tmp_5.repeat(6, 6)",
+            "tmp_7 = tmp_6 ** 2",
+            "tmp_8 = tmp_7.unsqueeze(0)",
+            "tmp_0[slice(None, None, None), slice(None, None, None), slice(None, None, None), 2] = tmp_8",
+            "tmp_10 = tmp_0",
+            sent,
+            "return (tmp_9,)",
+        ],
+        vec![
+            "tmp_1 = torch.arange(40, dtype=torch.int64)",
+            "tmp_2 = torch.zeros_like(tmp_1, dtype=torch.int64)",
+            "tmp_3 = tmp_1 * 3",
+            "tmp_4 = torch.full_like(tmp_3, 50)",
+            "tmp_5 = torch.min(tmp_3, tmp_4)",
+            "tmp_2 += tmp_5",
+            "tmp_0 = tmp_2",
+            sent,
+            "return (tmp_9,)",
+        ],
+    ] {
+        let task = task(&[], &body);
+        let options = SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() };
+        let found = task.solve_with(&options).unwrap_or_else(|error| panic!("{body:?}: {error}"));
+        assert!(found.left.is_empty(), "{body:?}: {:?}", found.left);
+        assert_eq!(found.passes.len(), 1, "{body:?}: {:?}", found.passes);
+        assert!(!found.passes[0].passthrough, "{body:?}");
+        assert_all_right(&task, &common::written(&task.passes()));
+    }
+}
+
+/// Numbers of a graph are a result, and others follow from them: one kernel gives all of it.
+#[test]
+fn what_follows_from_numbers_that_are_returned_has_their_kernel() {
+    let task = task(
+        &["x float32 [3, 6, 4]"],
+        &[
+            "tmp_0 = torch.as_tensor([(25, 25)], dtype=torch.int64, device=torch.device('cpu'))",
+            "tmp_1 = tmp_0.new_zeros((1,))",
+            "tmp_2 = tmp_0.prod(1)",
+            "tmp_3 = tmp_2.cumsum(0)",
+            "tmp_4 = tmp_3[slice(None, -1, None)]",
+            "tmp_5 = torch.cat((tmp_1, tmp_4))",
+            "tmp_6 = x[slice(None, None, None), slice(None, None, None), 0]",
+            "return (tmp_0, tmp_3, tmp_5, tmp_6)",
+        ],
+    );
+    let options = SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() };
+    let found = task.solve_with(&options).unwrap();
+    assert_eq!(found.passes.len(), 1, "{:?} {:?}", found.passes, found.left);
+    assert_all_right(&task, &common::written(&task.passes()));
 }
 
 #[test]
@@ -438,7 +503,7 @@ fn a_fold_beside_a_join_over_as_many_elements_is_right() {
 fn a_product_of_few_rows_is_no_kernel_where_its_pattern_matches_one_of_many() {
     // The same operation twice, on one row and on so many that what follows them has a launch of its own: one pattern.
     let task = task(
-        &["x float32 [1, 32]", "y float32 [140000, 32]", "w float32 [32, 32]", "b float32 [32]"],
+        &["x float16 [1, 32]", "y float16 [280000, 32]", "w float16 [32, 32]", "b float16 [32]"],
         &[
             "tmp_0 = torch.nn.functional.linear(x, w, b)",
             "tmp_1 = torch.nn.functional.linear(y, w, b)",
@@ -477,5 +542,41 @@ fn what_nothing_needs_is_no_part_of_a_pass() {
     for evaluation in task.evaluate() {
         let verdict = &evaluation.judged.verdict;
         assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{}", written(&task.passes()));
+    }
+}
+
+/// Nothing promises another batch than the one sample of the task, but models are used with more: a smaller result has the same
+/// batch as the larger one beside it.
+#[test]
+fn a_pass_for_one_sample_is_right_for_a_batch() {
+    let graph = |batch: usize, mean: &'static str| {
+        let x = format!("x float32 [{batch}, 16, 5, 5]");
+        let inputs = ["mean float32 [16]", "var float32 [16]", "w float32 [16]", "b float32 [16]"];
+        Task::new(&[GraphText {
+            inputs: [&x[..]].into_iter().chain(inputs).collect(),
+            body: vec![
+                "tmp_0 = torch.nn.functional.batch_norm(x, mean, var, w, b, False, 0.1, 1e-05)",
+                "tmp_1 = torch.nn.functional.silu(tmp_0)",
+                mean,
+                "return (tmp_1, tmp_2)",
+            ],
+        }])
+    };
+    for mean in
+        ["tmp_2 = tmp_1.mean((2, 3))", "tmp_2 = torch.nn.functional.adaptive_avg_pool2d(tmp_1, 1)"]
+    {
+        let single = graph(1, mean);
+        for for_gpu in [false, true] {
+            let found = single
+                .solve_with(&SolveOptions { tune: false, for_gpu, ..SolveOptions::default() })
+                .unwrap();
+            assert_eq!(found.passes.len(), 1, "{:?}", found.passes);
+            let text = common::written(&single.passes());
+            assert_all_right(&single, &text);
+            for evaluation in graph(3, mean).evaluate_with(&NativeEngine, &single.passes()) {
+                let verdict = &evaluation.judged.verdict;
+                assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{text}");
+            }
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! What one kernel computes: loops, values in order of definition, and where results go.
 
 use super::index::{AxisId, Index};
+use super::space::Space;
 use super::{Piece, Size};
-use crate::expression::{Formula, Literal};
+use crate::expression::{Binary, Expr, Formula, Literal};
 use passnet_graph::NodeId;
 use std::collections::BTreeSet;
 
@@ -12,6 +13,10 @@ pub use super::ids::VarId;
 pub const LONGEST_ROW: i64 = 16384;
 /// No place is as large: written where there is none.
 pub const GREATEST_INTEGER: i64 = i64::MAX;
+
+/// Bytes that memory moves while a lane computes a function, and while it does anything else.
+const BYTES_OF_FUNCTION: f64 = 4.0;
+const BYTES_OF_STEP: f64 = 0.25;
 
 /// What kind of number a value is inside a kernel. Floats are computed in float32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,6 +124,20 @@ impl Code {
             _ => None,
         }
     }
+}
+
+/// Functions that cost as little as arithmetic.
+const CHEAP: [&str; 4] = ["tl.where", "tl.abs", "tl.minimum", "tl.maximum"];
+
+/// How many functions and quotients a formula computes: each costs as much as a dozen sums.
+pub fn functions_of(formula: &Formula) -> usize {
+    let mut count = 0;
+    formula.for_each(&mut |part| match part {
+        Expr::Call(function, ..) if !CHEAP.contains(function) => count += 1,
+        Expr::Binary(Binary::Over, ..) => count += 1,
+        _ => {}
+    });
+    count
 }
 
 #[derive(Debug, Clone)]
@@ -294,6 +313,27 @@ impl Body {
         let loaded: BTreeSet<NodeId> = loaded.collect();
         let touched = loaded.into_iter().chain(stored);
         touched.map(|id| piece.bytes(id, graph)).sum()
+    }
+
+    /// What it costs in one graph, in bytes that memory moves meanwhile: what it moves, and what it computes. Its loops are made
+    /// few already; rows and columns make tiles, and all loops around them repeat what does not vary with them.
+    pub fn cost(&self, piece: &Piece, space: &Space, graph: usize) -> f64 {
+        let slabs = space.kept.iter().rev().skip(2);
+        let slabs: BTreeSet<AxisId> = slabs.copied().collect();
+        let loops: BTreeSet<AxisId> = space.kept.iter().chain(&space.reduced).copied().collect();
+        let work = self.live().into_iter().map(|id| {
+            let var = &self.vars[id];
+            let steps = loops.iter().filter(|axis| slabs.contains(axis) || var.axes.contains(axis));
+            let steps = steps.map(|axis| self.axes[*axis].values()[graph] as f64);
+            let each = match &var.code {
+                Code::Compute { formula, .. } => {
+                    BYTES_OF_STEP + BYTES_OF_FUNCTION * functions_of(formula) as f64
+                }
+                _ => BYTES_OF_STEP,
+            };
+            each * steps.product::<f64>()
+        });
+        self.moved_bytes(piece, graph) + work.sum::<f64>()
     }
 
     /// What is stored, and the values that its places hang on.

@@ -62,7 +62,12 @@ impl Task {
     }
 
     pub fn evaluate_on(&self, engine: &dyn Engine) -> Vec<Evaluation> {
-        let candidate = Candidate::load(&self.passes(), None, true).unwrap();
+        self.evaluate_with(engine, &self.passes())
+    }
+
+    /// The same under a solution of another task.
+    pub fn evaluate_with(&self, engine: &dyn Engine, passes: &Path) -> Vec<Evaluation> {
+        let candidate = Candidate::load(passes, None, true).unwrap();
         let options = EvaluateOptions {
             timing: TimingOptions {
                 warmup: 1,

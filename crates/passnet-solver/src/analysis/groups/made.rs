@@ -8,18 +8,20 @@ use std::collections::BTreeSet;
 
 /// Whether a call makes its result of nothing, or of what is made so itself.
 pub(super) fn is_made(call: &Call, bound: &Bound<'_>, known: &[bool]) -> bool {
-    let mut reads_tensors = false;
+    let mut reads = 0;
     let mut all_made = true;
     call.for_each_input(|input| {
-        reads_tensors = true;
+        reads += 1;
         all_made &= known[input.index()];
     });
     bound.mutated().is_none()
         && match bound.class() {
-            Class::Creation => !matches!(bound.op, Op::AsTensor) || !reads_tensors,
+            Class::Creation => !matches!(bound.op, Op::AsTensor) || reads == 0,
             Class::Pointwise | Class::View | Class::Movement | Class::Indexing | Class::Scan => {
-                reads_tensors && all_made
+                reads > 0 && all_made
             }
+            // The larger or the smaller of two.
+            Class::Reduction => matches!(bound.op, Op::Max | Op::Min) && reads == 2 && all_made,
             _ => false,
         }
 }
@@ -34,7 +36,26 @@ impl Finder<'_> {
                 return Ok(group);
             }
         }
-        self.attempt(members)
+        self.attempt(members.clone()).or_else(|reason| {
+            // What others read, too, becomes a result, where the kernel reads nothing at all.
+            let all = self.all_made(&inputs).ok_or(reason)?;
+            self.attempt(members.union(&all).copied().collect())
+        })
+    }
+
+    /// What inputs are made of, if that is nothing else and no group has any of it.
+    fn all_made(&self, inputs: &[NodeId]) -> Option<BTreeSet<NodeId>> {
+        let mut taken = BTreeSet::new();
+        let mut todo = inputs.to_vec();
+        while let Some(node) = todo.pop() {
+            if !self.is_made[node.index()] || self.group_of[node.index()].is_some() {
+                return None;
+            }
+            if taken.insert(node) {
+                self.graph().call(node)?.for_each_input(|input| todo.push(input));
+            }
+        }
+        Some(taken)
     }
 
     /// What inputs are made of, as far as it is made of nothing else and nobody but the members reads it.

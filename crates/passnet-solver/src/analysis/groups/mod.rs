@@ -4,6 +4,7 @@
 //! become part of it and change its indices.
 
 mod free;
+mod late;
 mod made;
 mod place;
 mod places;
@@ -58,6 +59,9 @@ pub fn groups(family: &GraphFamily, most: Option<usize>) -> (Vec<Group>, Vec<Lef
         for index in 0..finder.groups.len() {
             finder.absorb_views(index);
         }
+        if !is_made {
+            finder.join_late();
+        }
     }
     let mut groups: Vec<Group> = finder.groups.into_iter().flatten().collect();
     groups.sort_by_key(|group| group.members.last().copied());
@@ -91,7 +95,8 @@ impl<'f> Finder<'f> {
         for (id, call) in graph.calls() {
             let Ok(bound) = call.bind() else { continue };
             let is_hiding = matches!(bound.op, Op::AddBatchDim | Op::RemoveBatchDim);
-            is_free[id.index()] = !is_hiding && is_alias(family, id) || bound.op == Op::Item;
+            let is_view = !is_hiding && is_alias(family, id) && !family.is_sent(id);
+            is_free[id.index()] = is_view || bound.op == Op::Item;
             // What has hidden dimensions is taken by whoever restores the last of them.
             is_work[id.index()] = !is_free[id.index()]
                 && !family.is_mapped(id)

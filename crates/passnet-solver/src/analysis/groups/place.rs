@@ -1,5 +1,6 @@
 //! Where a node goes: into one group with what it reads, as far as one kernel can compute all of it.
 
+use super::late::reads_apart;
 use super::{Finder, Group, Left, Refusal, inputs_of, region, viewed};
 use passnet_graph::{Call, NodeId};
 use std::collections::BTreeSet;
@@ -82,7 +83,9 @@ impl Finder<'_> {
             // Groups that read each other through views go together with these.
             let readers = if choice.len() > 1 { members.clone() } else { own.clone() };
             readers.iter().for_each(|id| self.add_between(*id, &mut members));
-            if let Ok(group) = self.attempt_with_made(members) {
+            if let Ok(group) = self.attempt_with_made(members)
+                && !reads_apart(&group)
+            {
                 for old in choice {
                     self.groups[old] = None;
                 }
@@ -115,7 +118,7 @@ impl Finder<'_> {
     }
 
     /// The groups that a node reads, directly or through views, oldest first.
-    fn producers(&self, id: NodeId) -> Vec<usize> {
+    pub(super) fn producers(&self, id: NodeId) -> Vec<usize> {
         let mut found = BTreeSet::new();
         let mut todo = vec![id];
         while let Some(node) = todo.pop() {
@@ -132,7 +135,7 @@ impl Finder<'_> {
     }
 
     /// Adds the views through which a node reads the members.
-    fn add_between(&self, id: NodeId, members: &mut BTreeSet<NodeId>) {
+    pub(super) fn add_between(&self, id: NodeId, members: &mut BTreeSet<NodeId>) {
         fn reaches(finder: &Finder<'_>, node: NodeId, members: &mut BTreeSet<NodeId>) -> bool {
             if members.contains(&node) {
                 return true;

@@ -1,5 +1,6 @@
 //! Indices and addresses: where an element lies, and which loops an index is made of.
 
+use super::super::body::Guard;
 use super::super::index::{Atom, AxisId, Index};
 use super::super::{Refusal, Size, refuse};
 use super::Lower;
@@ -45,6 +46,36 @@ impl Lower<'_> {
             }
         }
         Ok((quotient, rest))
+    }
+
+    /// The same condition without loops that do not decide it: the innermost loop of a split dimension, where its steps divide
+    /// both sides. Then it can guard what does not follow that loop.
+    pub(super) fn decided(&self, guard: &Guard) -> Result<Guard, Refusal> {
+        let mut guard = guard.clone();
+        while let Some(shorter) = self.without_innermost(&guard)? {
+            guard = shorter;
+        }
+        Ok(guard)
+    }
+
+    fn without_innermost(&self, guard: &Guard) -> Result<Option<Guard>, Refusal> {
+        let innermost = guard.index.terms.iter().find_map(|(atom, factor)| match atom {
+            Atom::Axis(axis) if factor.constant() == Some(1) => Some(*axis),
+            _ => None,
+        });
+        let Some(axis) = innermost.filter(|_| guard.index.terms.len() > 1) else { return Ok(None) };
+        let steps = &self.body.axes[axis];
+        let side = |side: &Option<Size>| match side {
+            Some(side) => side.over(steps).map(Some),
+            None => Some(None),
+        };
+        let (Some(low), Some(high)) = (side(&guard.low), side(&guard.high)) else {
+            return Ok(None);
+        };
+        let (index, _) = guard.index.divided(steps, &self.body.axes)?;
+        let mut follows = false;
+        index.for_each_axis(&mut |own| follows |= own == axis);
+        Ok((!follows).then_some(Guard { index, low, high }))
     }
 }
 

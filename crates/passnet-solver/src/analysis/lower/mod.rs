@@ -5,6 +5,7 @@
 
 mod address;
 mod assign;
+mod choice;
 mod few;
 mod interpolate;
 mod mapped;

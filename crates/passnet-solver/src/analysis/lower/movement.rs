@@ -64,6 +64,7 @@ impl Lower<'_> {
                 self.pull(source, &index)
             }
             Op::PixelShuffle => self.pixel_shuffle(wanted),
+            Op::Diag => self.diagonal(wanted),
             Op::Tril | Op::Triu => {
                 let value = self.input(node, bound, "input", index)?;
                 let diagonal = bound.int("diagonal").unwrap_or(0);
@@ -136,6 +137,7 @@ impl Lower<'_> {
                 low: (number > 0).then(|| start.clone()),
                 high: (number + 1 < items.len()).then(|| end.clone()),
             };
+            let guard = self.decided(&guard)?;
             let is_everywhere = match guard.settled() {
                 // No element of this part is asked for.
                 Some(false) => {
@@ -164,7 +166,7 @@ impl Lower<'_> {
         while let Some((guard, part)) = parts.pop() {
             let upper = Guard { low: None, ..guard };
             let inside = self.inside(&[upper]);
-            value = self.compute(kind, Expr::select(A, B, C), &[inside, part, value]);
+            value = self.chosen(inside, part, value);
         }
         Ok(value)
     }
@@ -254,6 +256,33 @@ impl Lower<'_> {
             moved[dim] = self.divide(&moved[dim].offset(&by)?, size)?.1;
         }
         self.pull(source, &moved)
+    }
+
+    /// A row on a diagonal with zeros around it, or the diagonal of a matrix.
+    fn diagonal(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+        let Wanted { node, bound, index } = wanted;
+        let source = self.input_node(node, bound, "input")?;
+        let offset = bound.int("diagonal").unwrap_or(0);
+        let (below, above) =
+            (self.fixed(offset.min(0).saturating_neg()), self.fixed(offset.max(0)));
+        let from = self.piece.shape(source)?;
+        let ([size], [row, column]) = (&from[..], index) else {
+            let [place] = index else { return Err(self.unsupported(bound)) };
+            return self.pull(source, &[place.offset(&below)?, place.offset(&above)?]);
+        };
+        // Of the two the one that is within the row wherever the other is.
+        let place = if offset < 0 { column } else { row };
+        let guards = match offset {
+            0 => Vec::new(),
+            _ => vec![Guard { index: place.clone(), low: None, high: Some(size.clone()) }],
+        };
+        let value =
+            self.guarded(&guards, |lower| lower.pull(source, std::slice::from_ref(place)))?;
+        let wanted = row.offset(&self.fixed(offset))?;
+        let (column, wanted) = (self.place(column), self.place(&wanted));
+        let kind = self.kind(value);
+        let formula = Expr::select(A.equals(B), C, Expr::int(0));
+        Ok(self.compute(kind, formula, &[column, wanted, value]))
     }
 
     fn pixel_shuffle(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {

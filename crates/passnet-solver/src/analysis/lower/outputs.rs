@@ -1,6 +1,6 @@
 //! Where results lie in the loops, and what must hold before they are stored.
 
-use super::super::body::{Code, Target};
+use super::super::body::{Code, Guard, Target};
 use super::super::index::{Atom, AxisId, Index};
 use super::super::{Refusal, Size, refuse};
 use super::Lower;
@@ -63,7 +63,7 @@ impl Lower<'_> {
     }
 
     /// A reduction that does not vary with an outer loop would be computed again for each step of it.
-    pub(super) fn check_reductions(&self) -> Result<(), Refusal> {
+    pub(super) fn check_reductions(&mut self) -> Result<(), Refusal> {
         let reduced = &self.body.reduced;
         let steps = self.elements(&self.body.axes)?;
         let may_repeat = self.may_repeat && steps.largest() <= MOST_REPEATED;
@@ -97,19 +97,37 @@ impl Lower<'_> {
         if row_store {
             refuse!("a result varies with loops that its place does not");
         }
-        // What is stored must be stored once: every loop that is not folded moves the place.
-        for store in &self.body.stores {
+        self.store_once()
+    }
+
+    /// What is stored must be stored once: every loop that is not folded moves the place, or nothing is stored but in its first
+    /// step, where nothing is read for all the other steps.
+    fn store_once(&mut self) -> Result<(), Refusal> {
+        let reads = self.body.vars.iter().any(|var| matches!(var.code, Code::Load { .. }));
+        for number in 0..self.body.stores.len() {
             let mut own = BTreeSet::new();
-            store.address.for_each_axis(&mut |axis| {
+            self.body.stores[number].address.for_each_axis(&mut |axis| {
                 own.insert(axis);
             });
-            let still = self.body.axis_ids().any(|axis| {
-                !reduced.contains(&axis)
-                    && !own.contains(&axis)
-                    && self.body.axes[axis].largest() > 1
-            });
-            if still {
+            let still: Vec<AxisId> = self
+                .body
+                .axis_ids()
+                .filter(|axis| {
+                    !self.body.reduced.contains(axis)
+                        && !own.contains(axis)
+                        && self.body.axes[*axis].largest() > 1
+                })
+                .collect();
+            if (reads || !self.body.reduced.is_empty()) && !still.is_empty() {
                 refuse!("a smaller result would be stored again and again");
+            }
+            for axis in still {
+                let index = Index::atom(Atom::Axis(axis), self.piece.graphs);
+                let (none, one) = (self.fixed(0), self.fixed(1));
+                let store = &mut self.body.stores[number];
+                // Triton asks for an address in every lane that the condition is asked in.
+                store.address.terms.push((Atom::Axis(axis), none));
+                store.guards.push(Guard { index, low: None, high: Some(one) });
             }
         }
         Ok(())
@@ -134,7 +152,15 @@ impl Lower<'_> {
         let mut at = 0;
         for size in &shape {
             if size.is(1) {
-                found.push(Index::fixed(0, self.piece.graphs));
+                // The same dimension of the main output, where it has that: it need not be one where the pass is used.
+                let ahead = sizes[at..].iter().position(|main| is_one_dimension(main, size));
+                found.push(match ahead.and_then(|ahead| dims.nth(ahead).zip(Some(ahead + 1))) {
+                    Some((index, passed)) => {
+                        at += passed;
+                        index.clone()
+                    }
+                    None => Index::fixed(0, self.piece.graphs),
+                });
                 continue;
             }
             loop {
@@ -203,4 +229,9 @@ impl Lower<'_> {
         let mut all = all.filter(|axis| self.body.axes[*axis].largest() > 1);
         all.all(|axis| used.contains(&axis))
     }
+}
+
+/// Whether two sizes are one in every graph and follow from the same dimensions of what the wrapper takes.
+fn is_one_dimension(main: &Size, size: &Size) -> bool {
+    main.is(1) && main.constant().is_none() && main.formula() == size.formula()
 }

@@ -411,6 +411,21 @@ impl Lower<'_> {
                 Expr::call("tl.minimum", [A, Expr::float(0.0)])
                     - Expr::call("libdevice.log1p", [power])
             }
+            Op::Logit => {
+                let odds = A / (Expr::float(1.0) - A);
+                let kept = match bound.float("eps") {
+                    Some(eps) => {
+                        // In float32, as torch takes it from one.
+                        let (low, high) = (eps as f32, 1.0 - eps as f32);
+                        let bound = |bound: f32| Expr::float(f64::from(bound));
+                        let upper = Expr::select(A.above(bound(high)), bound(high), A);
+                        Expr::select(A.below(bound(low)), bound(low), upper)
+                    }
+                    None => A,
+                };
+                let kept = self.compute(kind, kept, &[x]);
+                return Ok(self.compute(kind, Expr::call("tl.log", [odds]), &[kept]));
+            }
             Op::Threshold => {
                 let is_low = Expr::binary(Binary::AtMost, A, given("threshold")?);
                 Expr::select(is_low, given("value")?, A)

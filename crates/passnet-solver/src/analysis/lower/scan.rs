@@ -21,6 +21,10 @@ impl Lower<'_> {
             // Added up in another order, a sum rounds to a neighbour now and then, and differences of sums show it.
             refuse!("running sums in half precision");
         }
+        if from[dim].constant() == Some(1) {
+            let only = self.pull(source, index)?;
+            return Ok(self.cast(only, self.piece.kind(node)?));
+        }
         let is_last = index[dim].terms.is_empty() && index[dim].constant.is_last_below(&from[dim]);
         if is_last && from[dim].largest() > 1 {
             // The last of running sums is the sum: no other place of the row is asked for.

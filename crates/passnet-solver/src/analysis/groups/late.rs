@@ -1,0 +1,81 @@
+//! Groups that join late: what did not fit in program order may fit with all that stands between.
+
+use super::{Finder, Group, outputs_of};
+use crate::analysis::space::coalesce;
+use passnet_graph::NodeId;
+use std::collections::BTreeSet;
+
+/// Bytes that a GPU moves while it launches a kernel.
+const LAUNCH: f64 = 4e6;
+
+impl Finder<'_> {
+    /// Groups that a single other one reads join it: together with what stands between them they may be one kernel, though neither
+    /// was one with that alone.
+    pub(super) fn join_late(&mut self) {
+        let mut tried = BTreeSet::new();
+        let mut at = 0;
+        while at < self.groups.len() {
+            let members = self.groups[at].iter().flat_map(|group| &group.members);
+            let producers: BTreeSet<usize> = members.flat_map(|id| self.producers(*id)).collect();
+            let others = producers.into_iter().filter(|other| *other != at);
+            let mut fresh = others.filter(|other| tried.insert((at, *other)));
+            match fresh.find_map(|other| Some((other, self.joined(at, other)?))) {
+                // It comes last, and is looked at again there.
+                Some((other, group)) => {
+                    self.groups[other] = None;
+                    self.groups[at] = None;
+                    self.keep(group);
+                }
+                None => at += 1,
+            }
+        }
+    }
+
+    /// A group of two others, if nobody else needs what the second one gives, and if it costs no more than both.
+    fn joined(&self, own: usize, other: usize) -> Option<Group> {
+        let (own, other) = (self.groups[own].as_ref()?, self.groups[other].as_ref()?);
+        let mut members: BTreeSet<NodeId> = own.members.union(&other.members).copied().collect();
+        own.members.iter().for_each(|id| self.add_between(*id, &mut members));
+        let outputs = outputs_of(self.graph(), &members);
+        if outputs.iter().any(|output| other.members.contains(output)) {
+            return None;
+        }
+        // What is moved in squares would be read element by element beside loops of its own.
+        let (own_cost, other_cost) = (Cost::of(own)?, Cost::of(other)?);
+        if own_cost.across || other_cost.across {
+            return None;
+        }
+        // What is made of nothing is read, where that is possible: one kernel computes more of the rest for each element of it.
+        let group =
+            self.attempt(members.clone()).or_else(|_| self.attempt_with_made(members)).ok()?;
+        if reads_apart(&group) {
+            return None;
+        }
+        let cost = Cost::of(&group)?;
+        let before = own_cost.bytes.iter().zip(&other_cost.bytes).map(|(a, b)| a + b + LAUNCH);
+        cost.bytes.iter().zip(before).all(|(cost, before)| *cost <= before).then_some(group)
+    }
+}
+
+/// Whether a kernel for several groups would read apart what lies side by side, which each by itself reads as it lies.
+pub(super) fn reads_apart(group: &Group) -> bool {
+    let mut body = group.body.clone();
+    coalesce(&mut body).is_ok_and(|space| space.reads_apart(&body))
+}
+
+/// What a group costs in each graph, in bytes that memory moves meanwhile.
+struct Cost {
+    bytes: Vec<f64>,
+    /// Whether memory holds something of its tiles column by column.
+    across: bool,
+}
+
+impl Cost {
+    fn of(group: &Group) -> Option<Cost> {
+        let mut body = group.body.clone();
+        let space = coalesce(&mut body).ok()?;
+        let graphs = 0..group.piece.graphs;
+        let bytes = graphs.map(|graph| body.cost(&group.piece, &space, graph)).collect();
+        Some(Cost { bytes, across: space.runs_across(&body) })
+    }
+}
