@@ -129,8 +129,11 @@ fn attempt(
     let tidy = |graphs: &[TypedGraph]| graphs.iter().map(TypedGraph::without_unneeded).collect();
     let mut found = Found::best(place, &measuring, families(tidy(&typed), tidy(&resized)));
     if found.portfolio.passes.is_empty() {
-        // A pass for what nothing needs still makes the graph do without it.
-        found = Found::best(place, &measuring, families(typed, resized));
+        // A passthrough of what nothing needs still makes the graph do without it.
+        let all = ready(place, families(typed, resized));
+        let mut solver = Solver::new(place, &measuring);
+        solver.serve_the_rest(&all);
+        found.portfolio = solver.portfolio;
     }
     let Found { portfolio: Portfolio { passes, dropped, .. }, left, whole_graphs } = found;
     let (wins, whole_graphs) =
@@ -161,20 +164,26 @@ struct Found {
 /// Where a task is solved, and how.
 type Place<'s> = (&'s dyn Engine, &'s Rates, &'s Sample, &'s SolveOptions);
 
-impl Found {
-    /// With kernels for narrow products where those are worth it.
-    fn best(place: Place<'_>, measuring: &Measuring, mut families: Vec<GraphFamily>) -> Found {
-        let (engine, rates, _, options) = place;
-        let is_for_gpu = options.for_gpu || !engine.computes_on_host();
-        if is_for_gpu {
-            let run = |family: &mut GraphFamily| family.run_on_gpu(rates.multiprocessors);
-            families.iter_mut().for_each(run);
-        }
-        if !options.tune && is_for_gpu {
+/// Families that know where they run, and which products are tried there unmeasured.
+fn ready(place: Place<'_>, mut families: Vec<GraphFamily>) -> Vec<GraphFamily> {
+    let (engine, rates, _, options) = place;
+    if options.for_gpu || !engine.computes_on_host() {
+        let run = |family: &mut GraphFamily| family.run_on_gpu(rates.multiprocessors);
+        families.iter_mut().for_each(run);
+        if !options.tune {
             // While these are read, a library would have launched its product, and nothing else.
             let most = rates.bytes_per_second * rates.seconds_per_launch / 2.0;
             families.iter_mut().for_each(|family| family.try_products(most));
         }
+    }
+    families
+}
+
+impl Found {
+    /// With kernels for narrow products where those are worth it.
+    fn best(place: Place<'_>, measuring: &Measuring, families: Vec<GraphFamily>) -> Found {
+        let (_, _, _, options) = place;
+        let mut families = ready(place, families);
         let found = Found::of(place, measuring, &families);
         // A library's product is hard to beat, so that kernels with one must be measured.
         let can_measure = options.tune && !measuring.is_over();
@@ -188,21 +197,9 @@ impl Found {
         found
     }
 
-    fn of(
-        (engine, rates, sample, options): Place<'_>,
-        measuring: &Measuring,
-        families: &[GraphFamily],
-    ) -> Found {
-        let mut solver = Solver {
-            engine,
-            sample,
-            rates,
-            options,
-            measuring,
-            portfolio: Portfolio::default(),
-            passthroughs: BTreeMap::new(),
-            smallest_tried: BTreeSet::new(),
-        };
+    fn of(place: Place<'_>, measuring: &Measuring, families: &[GraphFamily]) -> Found {
+        let (_, _, _, options) = place;
+        let mut solver = Solver::new(place, measuring);
         let mut left = Vec::new();
         for (number, family) in families.iter().enumerate() {
             let (groups, others) = groups(family, options.most_operations);
@@ -327,7 +324,20 @@ pub(crate) fn write_files(
     Ok(())
 }
 
-impl Solver<'_> {
+impl<'s> Solver<'s> {
+    fn new((engine, rates, sample, options): Place<'s>, measuring: &'s Measuring) -> Solver<'s> {
+        Solver {
+            engine,
+            sample,
+            rates,
+            options,
+            measuring,
+            portfolio: Portfolio::default(),
+            passthroughs: BTreeMap::new(),
+            smallest_tried: BTreeSet::new(),
+        }
+    }
+
     /// Every pass must apply somewhere, and be right wherever it does.
     fn check(&mut self, families: &[GraphFamily]) {
         let simplest_first = self.options.most_operations.is_some();
