@@ -12,7 +12,7 @@ pub(crate) mod space;
 pub(crate) mod tiles;
 
 pub(crate) use body::Body;
-pub(crate) use lower::{lower, lower_repeating};
+pub(crate) use lower::{lower, lower_joined, lower_repeating};
 pub(crate) use piece::Piece;
 pub(crate) use size::{Size, dimension, product};
 

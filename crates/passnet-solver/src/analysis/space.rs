@@ -31,30 +31,7 @@ impl Space {
         });
         across
     }
-
-    /// Whether columns of a few elements keep apart what memory holds side by side: along a loop around the tiles.
-    pub fn reads_apart(&self, body: &Body) -> bool {
-        let [slabs @ .., row, column] = &self.kept[..] else { return false };
-        if !self.reduced.is_empty() || body.axes[*column].largest() > FEW_COLUMNS {
-            return false;
-        }
-        let mut apart = false;
-        body.for_each_index(&mut |index| {
-            let is_next = |axis: &AxisId| {
-                let is_own = |atom: &Atom| matches!(atom, Atom::Axis(own) if own == axis);
-                index.terms.iter().any(|(atom, step)| is_own(atom) && step.is(1))
-            };
-            let is_long = |axis: &&AxisId| body.axes[**axis].largest() > FEW_COLUMNS;
-            let in_tile = is_next(row) || is_next(column);
-            let has_more = index.terms.len() > 1;
-            apart |= has_more && !in_tile && slabs.iter().filter(is_long).any(is_next);
-        });
-        apart
-    }
 }
-
-/// Columns of a tile that are too few to read a line of memory with.
-const FEW_COLUMNS: i64 = 4;
 
 /// Merges what can be merged.
 pub fn coalesce(body: &mut Body) -> Result<Space, Refusal> {

@@ -1,6 +1,7 @@
 //! Groups that join late: what did not fit in program order may fit with all that stands between.
 
 use super::{Finder, Group, outputs_of};
+use crate::analysis::lower_joined;
 use crate::analysis::space::coalesce;
 use passnet_graph::NodeId;
 use std::collections::BTreeSet;
@@ -45,22 +46,11 @@ impl Finder<'_> {
         if own_cost.across || other_cost.across {
             return None;
         }
-        // What is made of nothing is read, where that is possible: one kernel computes more of the rest for each element of it.
-        let group =
-            self.attempt(members.clone()).or_else(|_| self.attempt_with_made(members)).ok()?;
-        if reads_apart(&group) {
-            return None;
-        }
+        let group = self.attempt_by(members, lower_joined).ok()?;
         let cost = Cost::of(&group)?;
         let before = own_cost.bytes.iter().zip(&other_cost.bytes).map(|(a, b)| a + b + LAUNCH);
         cost.bytes.iter().zip(before).all(|(cost, before)| *cost <= before).then_some(group)
     }
-}
-
-/// Whether a kernel for several groups would read apart what lies side by side, which each by itself reads as it lies.
-pub(super) fn reads_apart(group: &Group) -> bool {
-    let mut body = group.body.clone();
-    coalesce(&mut body).is_ok_and(|space| space.reads_apart(&body))
 }
 
 /// What a group costs in each graph, in bytes that memory moves meanwhile.

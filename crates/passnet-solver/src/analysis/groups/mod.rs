@@ -159,13 +159,23 @@ impl<'f> Finder<'f> {
 
     /// A group of these members, unless they are too many.
     fn attempt(&self, members: BTreeSet<NodeId>) -> Result<Group, Refusal> {
+        self.attempt_by(members, lower)
+    }
+
+    fn attempt_by(
+        &self,
+        members: BTreeSet<NodeId>,
+        lower: fn(&Piece) -> Result<Body, Refusal>,
+    ) -> Result<Group, Refusal> {
         if self.most.is_some_and(|most| members.len() > most) {
             refuse!("a pass may have fewer operations");
         }
         if let Some(part) = members.iter().find(|id| self.updates_part(**id, &members)) {
             refuse!("`{}` updates a part of what a kernel computes", self.graph().node(*part).name);
         }
-        attempt(self.family, members, &self.is_free)
+        let piece = checked_piece(self.family, &members, &self.is_free)?;
+        let body = lower(&piece)?;
+        Ok(Group { members, piece, body })
     }
 
     /// Whether a member updates a view of what another group computes: with the assignment that follows it may be one kernel.

@@ -1,6 +1,5 @@
 //! Where a node goes: into one group with what it reads, as far as one kernel can compute all of it.
 
-use super::late::reads_apart;
 use super::{Finder, Group, Left, Refusal, inputs_of, region, viewed};
 use passnet_graph::{Call, NodeId};
 use std::collections::BTreeSet;
@@ -83,9 +82,7 @@ impl Finder<'_> {
             // Groups that read each other through views go together with these.
             let readers = if choice.len() > 1 { members.clone() } else { own.clone() };
             readers.iter().for_each(|id| self.add_between(*id, &mut members));
-            if let Ok(group) = self.attempt_with_made(members)
-                && !reads_apart(&group)
-            {
+            if let Ok(group) = self.attempt_with_made(members) {
                 for old in choice {
                     self.groups[old] = None;
                 }

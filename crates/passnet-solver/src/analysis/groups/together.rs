@@ -1,6 +1,5 @@
 //! Groups that one launch can serve: none needs another's result, or computes again what it needs of it.
 
-use super::late::reads_apart;
 use super::{Group, check_convex, checked_piece, inputs_of, viewed};
 use crate::analysis::piece::outputs_of;
 use crate::analysis::{Piece, lower, lower_repeating, product};
@@ -225,8 +224,7 @@ impl<'g> Links<'g> {
         let mut piece = Piece::new(self.family, members).ok()?;
         piece.outputs = outputs.to_vec();
         let body = lower(&piece).or_else(|_| lower_repeating(&piece)).ok()?;
-        let group = Group { members: self.groups[number].members.clone(), piece, body };
-        (!reads_apart(&group)).then_some(group)
+        Some(Group { members: self.groups[number].members.clone(), piece, body })
     }
 }
 

@@ -50,15 +50,29 @@ struct Wanted<'w, 'g> {
 
 /// Lowers a piece to one kernel, or says why that is not possible.
 pub fn lower(piece: &Piece) -> Result<Body, Refusal> {
-    lower_as(piece, false)
+    lower_as(piece, Liberty::default())
 }
 
 /// The same, where a fold may be computed again for every element that it is spread over, if these are few.
 pub fn lower_repeating(piece: &Piece) -> Result<Body, Refusal> {
-    lower_as(piece, true)
+    lower_as(piece, Liberty { may_repeat: true, ..Liberty::default() })
 }
 
-fn lower_as(piece: &Piece, may_repeat: bool) -> Result<Body, Refusal> {
+/// The same, where what is joined may follow a loop that does not decide which part it is.
+pub fn lower_joined(piece: &Piece) -> Result<Body, Refusal> {
+    lower_as(piece, Liberty { may_join: true, ..Liberty::default() })
+}
+
+/// What a kernel may do that does not pay everywhere.
+#[derive(Debug, Clone, Copy, Default)]
+struct Liberty {
+    /// A fold may be computed again for every element that it is spread over.
+    may_repeat: bool,
+    /// Conditions do without loops that do not decide them.
+    may_join: bool,
+}
+
+fn lower_as(piece: &Piece, liberty: Liberty) -> Result<Body, Refusal> {
     let main = main_output(piece)?;
     let shape = piece.shape(main)?;
     // Loops go through the result as it lies in memory; what is updated may lie there with gaps.
@@ -71,7 +85,7 @@ fn lower_as(piece: &Piece, may_repeat: bool) -> Result<Body, Refusal> {
     let mut folded: Option<Vec<Vec<Size>>> = None;
     for _ in 0..MAX_SPLITS {
         let mut lower = Lower::new(piece, &order, &layout, folded.clone())?;
-        lower.may_repeat = may_repeat;
+        lower.liberty = liberty;
         let done = lower.run(main);
         if let Some((axis, parts)) = lower.split.take() {
             split(&mut layout, &mut lower.folded, axis, &parts);
@@ -142,8 +156,7 @@ struct Lower<'p> {
     windows: usize,
     /// Under vmap: the index along each hidden dimension, by its nesting level.
     hidden: BTreeMap<i64, Index>,
-    /// Whether a fold may be computed again for every element that it is spread over.
-    may_repeat: bool,
+    liberty: Liberty,
     /// A loop that must be split before this can work.
     split: Option<(AxisId, Vec<Size>)>,
 }
@@ -183,7 +196,7 @@ impl<'p> Lower<'p> {
             names: BTreeMap::new(),
             windows: 0,
             hidden: BTreeMap::new(),
-            may_repeat: false,
+            liberty: Liberty::default(),
             split: None,
         })
     }

@@ -137,7 +137,7 @@ impl Lower<'_> {
                 low: (number > 0).then(|| start.clone()),
                 high: (number + 1 < items.len()).then(|| end.clone()),
             };
-            let guard = self.decided(&guard)?;
+            let guard = if self.liberty.may_join { self.decided(&guard)? } else { guard };
             let is_everywhere = match guard.settled() {
                 // No element of this part is asked for.
                 Some(false) => {

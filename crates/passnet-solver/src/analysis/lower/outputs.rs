@@ -66,7 +66,7 @@ impl Lower<'_> {
     pub(super) fn check_reductions(&mut self) -> Result<(), Refusal> {
         let reduced = &self.body.reduced;
         let steps = self.elements(&self.body.axes)?;
-        let may_repeat = self.may_repeat && steps.largest() <= MOST_REPEATED;
+        let may_repeat = self.liberty.may_repeat && steps.largest() <= MOST_REPEATED;
         for var in &self.body.vars {
             let (Code::Reduce { value, .. } | Code::Scan { value } | Code::Sort { value, .. }) =
                 &var.code
