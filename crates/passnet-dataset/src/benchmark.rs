@@ -55,7 +55,9 @@ pub struct BenchmarkOptions {
 /// Where the hidden part goes, and the phrase that draws it.
 #[derive(Debug)]
 pub struct HiddenPart<'a> {
+    /// The store that it is written to.
     pub out: &'a mut Store,
+    /// What draws it.
     pub phrase: &'a str,
 }
 
