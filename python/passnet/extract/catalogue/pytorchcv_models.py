@@ -33,8 +33,10 @@ def entries() -> list[Entry]:
 def build(entry: Entry) -> Model:
     from pytorchcv.model_provider import get_model
 
-    module = get_model(entry.name, pretrained=False)
-    if entry.name.startswith(_SPEECH):
+    speech = entry.name.startswith(_SPEECH)
+    # Spectrograms come from another package where the model is to begin with sound.
+    module = get_model(entry.name, pretrained=False, **({"from_audio": False} if speech else {}))
+    if speech:
         lengths = torch.tensor([_FRAMES])
         frames = torch.randn(1, 64, _FRAMES)
         return Model(module, (frames, lengths), ranges=[(lengths, Range(1, _FRAMES))], facts={"heuristic_tag": "audio"})

@@ -1,4 +1,4 @@
-"""Networks for tables: rtdl_revisiting_models, with embeddings of numbers from rtdl_num_embeddings, and pytorch_tabnet."""
+"""Networks for tables: rtdl_revisiting_models, and embeddings of numbers from rtdl_num_embeddings before a small network."""
 
 from __future__ import annotations
 
@@ -41,11 +41,6 @@ def entries() -> list[Entry]:
         for width in (16, 48):
             options = {"embedding": name.split("_")[0], "settings": {"d_embedding": width, **settings}}
             found.append(Entry(_SOURCE, f"{name}_{width}", _SOURCE, options))
-    for width, steps in ((8, 3), (16, 4), (32, 5), (64, 5)):
-        for mask in ("sparsemax", "entmax"):
-            settings = {"input_dim": _NUMBERS, "output_dim": _CLASSES, "n_d": width, "n_a": width, "n_steps": steps, "mask_type": mask}
-            settings["group_attention_matrix"] = None
-            found.append(_entry(f"tabnet_{mask}_{width}_{steps}", "pytorch_tabnet.tab_network:TabNet", settings, [rows]))
     return found
 
 
@@ -56,10 +51,6 @@ def _entry(name: str, made: str, settings: dict[str, Any], inputs: list[Any]) ->
 def build(entry: Entry) -> Model:
     options = entry.options
     if "class" in options:
-        if "group_attention_matrix" in options["settings"]:
-            # Every column is a group of its own, as the package's own trainer says.
-            settings = {**options["settings"], "group_attention_matrix": torch.eye(_NUMBERS)}
-            return by_class.build(Entry(entry.family, entry.name, entry.source, {**options, "settings": settings}))
         return by_class.build(entry)
     numbers = torch.randn(_ROWS, _NUMBERS)
     if "embedding" in options:

@@ -5,8 +5,11 @@ The other source captures a whole text at once (prefill). Classes and sizes are 
 
 from __future__ import annotations
 
+import functools
 import importlib
+import importlib.util
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -36,13 +39,21 @@ def entries() -> list[Entry]:
         forms = []
         if name.endswith(_CAUSAL):
             forms.append("decode")
-        if name.endswith(_TWO_PARTS):
+        if name.endswith(_TWO_PARTS) and _has_encoder(whole.options["module"]):
             forms.append("encoder")
         # Sizes change numbers alone here: the default one stands for its family.
         if "changes" not in whole.options:
             forms += ["lora"] * name.endswith(_ADAPTED) + ["int8"] * name.endswith(_QUANTISED)
         found += [Entry(whole.family, f"{whole.name}.{form}", _SOURCE, {**whole.options, "form": form}) for form in forms]
     return found
+
+
+@functools.cache
+def _has_encoder(module: str) -> bool:
+    """Whether models of this file read one text and write another; importing all files to ask them takes minutes."""
+    package = importlib.util.find_spec("transformers")
+    assert package is not None and package.origin is not None  # its models were listed
+    return "decoder_input_ids" in Path(package.origin).parent.joinpath(*module.split(".")[1:]).with_suffix(".py").read_text()
 
 
 def build(entry: Entry) -> Model:
