@@ -112,6 +112,9 @@ def _trace_through_einops() -> None:
     trace_rules._maybe_init_lazy_module(einops.rearrange)
     for name in ("rearrange", "reduce", "repeat", "einsum", "pack", "unpack"):
         trace_rules._allowed_callable_ids.remove(id(getattr(einops, name)))
+    # einops finds out at the first call what kind of tensor it has, in a way that dynamo cannot always follow.
+    for tensor in (torch.ones(1), torch.nn.Parameter(torch.ones(1))):
+        einops.rearrange(tensor, "i -> i")
 
 
 @contextmanager
