@@ -125,7 +125,8 @@ pub fn benchmark(
     let part = Part { tasks: &tasks, training: &training, admissions: &admissions };
     report.kinds = part.write(&open, options.tasks, out, &mut report.refused)?;
     if let Some(hidden) = hidden {
-        let share = usize::try_from(HIDDEN_ONE_IN - 1).map_or(options.tasks, |of| options.tasks / of);
+        let share =
+            usize::try_from(HIDDEN_ONE_IN - 1).map_or(options.tasks, |of| options.tasks / of);
         report.hidden = part.write(&drawn, share, hidden.out, &mut report.refused)?;
     }
     Ok(report)
@@ -194,7 +195,8 @@ impl Part<'_> {
         passed: &[StoredTask],
         count: usize,
     ) -> (KindReport, Vec<StoredTask>) {
-        let of_kind: Vec<&StoredTask> = self.tasks.iter().filter(|task| task.kind == kind).collect();
+        let of_kind: Vec<&StoredTask> =
+            self.tasks.iter().filter(|task| task.kind == kind).collect();
         let left: Vec<&StoredTask> = passed.iter().filter(|task| task.kind == kind).collect();
         let views: Vec<split::Task<'_>> =
             left.iter().map(|task| split::Task { ops: &task.ops, structures: &[] }).collect();
@@ -251,9 +253,10 @@ impl<'a> Admissions<'a> {
         candidates: &[&'a StoredTask],
         refused: &mut BTreeMap<String, u64>,
     ) -> Result<Vec<StoredTask>, StoreError> {
-        let trials: Result<Vec<TaskAdmission<'_>>, _> =
-            candidates.iter().map(|task| self.prepare(task)).collect();
-        let mut trials = trials?;
+        let least = self.options.least_graphs;
+        let large = candidates.iter().filter(|task| task.graphs.len() >= least);
+        let mut trials: Vec<TaskAdmission<'_>> =
+            large.map(|task| self.prepare(task)).collect::<Result<_, _>>()?;
         let mut verdicts: BTreeMap<&str, bool> = BTreeMap::new();
         loop {
             let next: Vec<Vec<&TaskGraph>> =
@@ -269,7 +272,7 @@ impl<'a> Admissions<'a> {
                 trial.passed.extend(graphs.into_iter().filter(passes));
             }
         }
-        let enough = |trial: &&TaskAdmission<'_>| trial.passed.len() >= self.options.least_graphs;
+        let enough = |trial: &&TaskAdmission<'_>| trial.passed.len() >= least;
         Ok(trials.iter().filter(enough).filter_map(TaskAdmission::result).collect())
     }
 

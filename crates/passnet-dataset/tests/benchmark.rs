@@ -153,7 +153,8 @@ fn the_hidden_part_is_drawn_by_its_phrase_and_shares_no_task_with_the_public_one
     let hides_one = |phrase: &String| ids.iter().filter(|id| is_hidden(phrase, id)).count() == 1;
     let phrase = (0..1_000).map(|number| format!("phrase {number}")).find(hides_one).unwrap();
     let options = BenchmarkOptions { tasks: 8, ..OPTIONS };
-    let open = |name| Store::open_for_writing(&folder.path().join(name), NonZeroUsize::MIN).unwrap();
+    let open =
+        |name| Store::open_for_writing(&folder.path().join(name), NonZeroUsize::MIN).unwrap();
     let (mut out, mut aside) = (open("out"), open("aside"));
     let part = HiddenPart { out: &mut aside, phrase: &phrase };
     let report = benchmark(&store, &mut out, Some(part), &|_| Ok(()), options, &Silent).unwrap();
@@ -172,7 +173,10 @@ fn the_hidden_part_is_drawn_by_its_phrase_and_shares_no_task_with_the_public_one
 #[test]
 fn one_candidate_in_five_is_hidden() {
     let hidden = (0..10_000).filter(|number| is_hidden("a phrase", &number.to_string())).count();
-    assert!((1_880..2_120).contains(&hidden), "{hidden} of 10,000: three standard deviations are 120");
+    assert!(
+        (1_880..2_120).contains(&hidden),
+        "{hidden} of 10,000: three standard deviations are 120"
+    );
     assert_ne!(
         (0..64).map(|n| is_hidden("a phrase", &n.to_string())).collect::<Vec<_>>(),
         (0..64).map(|n| is_hidden("another", &n.to_string())).collect::<Vec<_>>()
