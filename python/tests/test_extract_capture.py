@@ -1,6 +1,7 @@
 """Modules become graph folders: text, metadata, graph breaks; needs PyTorch, skipped without it."""
 
 import ast
+import importlib.util
 import json
 import tempfile
 import unittest
@@ -149,6 +150,19 @@ class Refusals(unittest.TestCase):
         with self.assertRaises(CaptureError) as caught:
             capture(nn.Identity(), (torch.ones(3),))
         self.assertEqual(caught.exception.kind, "no graph")
+
+    @unittest.skipUnless(importlib.util.find_spec("einops"), "needs einops")
+    def test_einops_becomes_operations_of_torch(self) -> None:
+        import einops
+
+        class Patches(nn.Module):
+            def forward(self, x):
+                return einops.reduce(einops.rearrange(x, "b c (h p) w -> b h (p w) c", p=2), "b h n c -> b c", "mean")
+
+        found = capture(Patches(), (torch.ones(1, 3, 4, 4),))
+        self.assertEqual(len(found.graphs), 1)
+        self.assertIn(".permute(", found.graphs[0].written.code)
+        self.assertNotIn("einops", found.graphs[0].written.code)
 
     def test_an_operation_from_outside_torch_is_named(self) -> None:
         with torch.library._scoped_library("passnet_test", "FRAGMENT") as library:

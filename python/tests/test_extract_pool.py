@@ -9,12 +9,15 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 try:
     import torch  # noqa: F401
 except ImportError as error:
     raise unittest.SkipTest("PyTorch is not installed") from error
 
+from passnet.extract import pool
+from passnet.extract.model import Entry
 from passnet.extract.results import Results, read
 
 MODELS = '''
@@ -166,6 +169,29 @@ class Extraction(unittest.TestCase):
         done = self.extract()
         self.assertEqual(done.returncode, 2)
         self.assertIn("nothing to capture", done.stderr)
+
+
+class BusyMachine(unittest.TestCase):
+    def test_two_that_share_a_core_wait_for_it(self) -> None:
+        if not Path("/proc/self/schedstat").exists():
+            self.skipTest("this kernel counts no waiting")
+        core = {min(os.sched_getaffinity(0))}
+        spins = "import time; end = time.monotonic() + 1.5\nwhile time.monotonic() < end: pass"
+        both = [subprocess.Popen([sys.executable, "-c", spins], preexec_fn=lambda: os.sched_setaffinity(0, core)) for _ in "ab"]
+        time.sleep(1.0)
+        waited = sum(pool._waited(one.pid) for one in both)
+        for one in both:
+            one.wait()
+        self.assertGreater(waited, 0.4)
+
+    def test_the_wait_for_a_core_is_not_the_models_time(self) -> None:
+        child = pool._Child(Entry("own", "x", "file"), os.getpid(), -1, Path("x"), time.monotonic() - 100.0)
+        with tempfile.TemporaryDirectory() as folder:
+            watching = pool.Pool(pool.Plan(Path(folder), limits=pool.Limits(seconds=10.0)), lambda _: lambda: None)
+            with mock.patch.object(pool, "_waited", return_value=95.0):
+                self.assertIsNone(watching._look_at(child, False))
+            with mock.patch.object(pool, "_waited", return_value=5.0):
+                self.assertEqual(watching._look_at(child, False)["kind"], "time limit")
 
 
 class ResultsFile(unittest.TestCase):

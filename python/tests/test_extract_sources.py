@@ -8,50 +8,89 @@ import unittest
 from pathlib import Path
 
 try:
-    import torch  # noqa: F401 - the extractor needs it
+    import torch
 except ImportError as error:
     raise unittest.SkipTest("PyTorch is not installed") from error
 
 from passnet.extract import catalogue
-from passnet.extract.catalogue import diffusers_inputs, diffusers_models
+from passnet.extract.capture import capture
+from passnet.extract.catalogue import diffusers_inputs, diffusers_models, transformers_forms
 from passnet.extract.compare import compare
 from passnet.extract.errors import CaptureError
 from passnet.extract.model import Entry
 
-# Of each package a model that is built and run in seconds.
+# Of each source models that are built and run in seconds.
 SMALL = {
     "diffusers": ["AutoencoderTiny_taesd", "T2IAdapter_sd15_light"],
     "open_clip": ["ViT-S-32-alt_vision", "ViT-S-16-alt_text"],
     "segmentation_models_pytorch": ["unet_resnet18", "fpn_mobilenet_v2"],
-}
+    "timm": ["resnet18.features"],
+    "pytorchcv": ["resnet10", "quartznet5x5_en_ls"],
+    "transformers_forms": [
+        "GPT2LMHeadModel.decode", "DistilBertForSequenceClassification.lora", "DistilBertForMaskedLM.int8",
+        "BlenderbotSmallForConditionalGeneration.encoder",
+    ],
+    "vit_pytorch": ["simple_vit_with_qk_norm_tiny"],
+    "x_transformers": ["decoder_llama_small"],
+    "monai": ["basic_unet_2d", "dynunet_residual_2d"],
+    "tabular": ["resnet_2_192", "ft_transformer_both_2", "PeriodicEmbeddings_16"],
+    "deepctr_torch": ["DeepFM_4", "MMOE_4"],
+    "esm": ["esm2_t6_8M"],
+}  # fmt: skip
+# Sources that are named after what they hold, and a package that all of it needs.
+PACKAGES = {"transformers_forms": "peft", "tabular": "rtdl_num_embeddings"}
 
 
-def is_there(package: str) -> bool:
-    return importlib.util.find_spec(package) is not None
+def is_there(source: str) -> bool:
+    return importlib.util.find_spec(PACKAGES.get(source, source)) is not None
 
 
 class Sources(unittest.TestCase):
     def test_every_listed_model_has_a_name_of_its_own_and_plain_options(self) -> None:
         with tempfile.TemporaryDirectory() as place:
-            for package in filter(is_there, SMALL):
-                with self.subTest(package):
-                    entries = catalogue.SOURCES[package].entries()
+            for source in filter(is_there, SMALL):
+                with self.subTest(source):
+                    entries = catalogue.SOURCES[source].entries()
                     self.assertEqual(len({entry.id for entry in entries}), len(entries))
-                    self.assertTrue({f"{package}/{name}" for name in SMALL[package]} <= {entry.id for entry in entries})
+                    self.assertTrue(set(SMALL[source]) <= {entry.name for entry in entries})
                     # A list on disk is the same list.
-                    catalogue.write_list(Path(place) / package, entries)
-                    self.assertEqual(catalogue.read_list(Path(place) / package), entries)
+                    catalogue.write_list(Path(place) / source, entries)
+                    self.assertEqual(catalogue.read_list(Path(place) / source), entries)
 
     def test_small_models_equal_their_graphs_bit_by_bit(self) -> None:
-        for package, names in SMALL.items():
-            if not is_there(package):
+        for source, names in SMALL.items():
+            if not is_there(source):
                 continue
-            listed = {entry.name: entry for entry in catalogue.SOURCES[package].entries()}
+            listed = {entry.name: entry for entry in catalogue.SOURCES[source].entries()}
             for name in names:
-                with self.subTest(f"{package}/{name}"), tempfile.TemporaryDirectory() as folder:
+                with self.subTest(f"{source}/{name}"), tempfile.TemporaryDirectory() as folder:
                     answer = compare(catalogue.build(listed[name]), Path(folder) / "net", {})
                     self.assertEqual(answer["outcome"], "captured", answer)
                     self.assertEqual(answer["largest_difference"], 0.0)
+
+
+class Forms(unittest.TestCase):
+    @unittest.skipUnless(is_there("transformers"), "needs transformers")
+    def test_a_step_of_decoding_takes_one_token_and_its_cache(self) -> None:
+        listed = {entry.name: entry for entry in catalogue.SOURCES["transformers_forms"].entries()}
+        model = catalogue.build(listed["GPT2LMHeadModel.decode"])()
+        found = capture(model.module, model.args, model.kwargs)
+        self.assertEqual(len(found.graphs), 1)
+        sizes = [tuple(argument.value.shape) for argument in found.graphs[0].arguments if hasattr(argument.value, "shape")]
+        self.assertIn((1, 1), sizes)
+        layers = len(model.kwargs["past_key_values"].layers)
+        # Keys and values of every layer, with room for more tokens than one.
+        self.assertEqual(sizes.count((1, 12, transformers_forms.CACHE, 64)), 2 * layers)
+
+    def test_a_quantised_layer_is_the_layer_within_its_steps(self) -> None:
+        layer = torch.nn.Linear(64, 8)
+        quantised = transformers_forms.Int8Linear(layer)
+        self.assertEqual(quantised.weight.dtype, torch.int8)
+        x = torch.randn(5, 64)
+        wide = (quantised.weight.float() * quantised.scale[:, None]).T
+        torch.testing.assert_close(quantised(x), x @ wide + layer.bias)
+        # The spread of its weights is that of a fresh layer.
+        self.assertAlmostEqual(float(wide.std()), 64**-0.5, delta=0.02)
 
 
 class Diffusers(unittest.TestCase):

@@ -4,6 +4,9 @@
 //! be left out; of the rest the ones that show most transitions are taken, as the split itself does. Training tasks
 //! were kept apart from all of them already; which structures those hold is noted in the set, so that anyone can check
 //! it without the rest of the dataset.
+//!
+//! A hidden part may be set aside for later verification: which tasks are candidates for it follows from their ids and a
+//! phrase, so whoever has the dataset and the phrase makes the same one, and both parts are chosen alike.
 
 use crate::sample::buckets::PieceKind;
 use crate::sample::identity::{SampleId, Uid};
@@ -14,6 +17,7 @@ use crate::sweep;
 use passnet_graph::GraphFiles;
 use passnet_work::progress::Progress;
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 
@@ -28,6 +32,10 @@ pub(crate) const TRAINING_NOTE: &str = "training structures";
 /// with probability 10^-5.
 pub(crate) const NOTED_DIGITS: usize = 12;
 
+/// One candidate in so many is set aside for the hidden part.
+pub const HIDDEN_ONE_IN: u64 = 5;
+pub(crate) const VERSION_NOTE: &str = "version";
+
 /// Says why a graph does not belong into a benchmark, if so.
 pub type Judge<'a> = &'a (dyn Fn(&GraphFiles) -> Result<(), String> + Sync);
 
@@ -38,8 +46,19 @@ pub struct BenchmarkOptions {
     pub tasks: usize,
     /// Graphs of a task, at most: those of other dtypes and sizes first.
     pub graphs: usize,
+    /// Graphs of a task, at least: others are left out.
+    pub least_graphs: usize,
     /// Threads that try graphs.
     pub workers: NonZeroUsize,
+}
+
+/// Where the hidden part goes, and the phrase that draws it.
+#[derive(Debug)]
+pub struct HiddenPart<'a> {
+    /// The store that it is written to.
+    pub out: &'a mut Store,
+    /// What draws it.
+    pub phrase: &'a str,
 }
 
 /// What was chosen of one kind.
@@ -47,7 +66,7 @@ pub struct BenchmarkOptions {
 pub struct KindReport {
     /// Evaluation tasks of the split.
     pub candidates: usize,
-    /// Of these, tasks with a graph that passed.
+    /// Of these, tasks with enough graphs that passed.
     pub passed: usize,
     /// Chosen tasks.
     pub tasks: usize,
@@ -75,16 +94,20 @@ pub struct Shown {
 pub struct BenchmarkReport {
     /// By kind of piece.
     pub kinds: BTreeMap<&'static str, KindReport>,
+    /// The same of the hidden part.
+    pub hidden: BTreeMap<&'static str, KindReport>,
     /// Graphs that did not pass, by reason.
     pub refused: BTreeMap<String, u64>,
     /// Different structures on the training side, none of which is in the set.
     pub training_structures: usize,
 }
 
-/// Tries the evaluation tasks of `store` and puts the best of those that pass into `out`.
+/// Tries the evaluation tasks of `store` and puts the best of those that pass into `out`, and of those that are drawn for
+/// the hidden part, where one is asked for, as large a share into that.
 pub fn benchmark(
     store: &Store,
     out: &mut Store,
+    hidden: Option<HiddenPart<'_>>,
     judge: Judge<'_>,
     options: BenchmarkOptions,
     progress: &dyn Progress,
@@ -93,38 +116,102 @@ pub fn benchmark(
     let mut report = BenchmarkReport::default();
     let is_candidate = |task: &&StoredTask| task.side == Some(SplitSide::Evaluation);
     let candidates: Vec<&StoredTask> = tasks.iter().filter(is_candidate).collect();
-    let passed = Admissions { store, judge, options, progress }.run(&candidates, &mut report)?;
-    let mut chosen = Vec::new();
-    for kind in [PieceKind::Fusible, PieceKind::Typical] {
-        let of_kind: Vec<&StoredTask> = tasks.iter().filter(|task| task.kind == kind).collect();
-        let left: Vec<StoredTask> =
-            passed.iter().filter(|task| task.kind == kind).cloned().collect();
+    let (drawn, open): (Vec<&StoredTask>, Vec<&StoredTask>) = candidates
+        .iter()
+        .partition(|task| hidden.as_ref().is_some_and(|part| is_hidden(part.phrase, &task.id)));
+    let training = training_structures(store, &tasks)?;
+    report.training_structures = training.len();
+    let admissions = Admissions { store, judge, options, progress };
+    let part = Part { tasks: &tasks, training: &training, admissions: &admissions };
+    report.kinds = part.write(&open, options.tasks, out, &mut report.refused)?;
+    if let Some(hidden) = hidden {
+        let share =
+            usize::try_from(HIDDEN_ONE_IN - 1).map_or(options.tasks, |of| options.tasks / of);
+        report.hidden = part.write(&drawn, share, hidden.out, &mut report.refused)?;
+    }
+    Ok(report)
+}
+
+/// Whether a candidate is set aside: by the SHA-256 of the phrase, a line break and its id, as one in
+/// [`HIDDEN_ONE_IN`].
+pub fn is_hidden(phrase: &str, id: &str) -> bool {
+    let digest = Sha256::digest(format!("{phrase}\n{id}"));
+    let mut first = [0; 8];
+    first.copy_from_slice(&digest[..8]);
+    u64::from_be_bytes(first) % HIDDEN_ONE_IN == 0
+}
+
+/// Which version of the benchmark a set is, if it says so.
+pub fn version(set: &Store) -> Result<Option<String>, StoreError> {
+    set.note(VERSION_NOTE)
+}
+
+/// Says in a set which version of the benchmark it is.
+pub fn set_version(set: &mut Store, version: &str) -> Result<(), StoreError> {
+    set.set_note(VERSION_NOTE, version)
+}
+
+/// One part of the set, the public or the hidden one, and what both share.
+struct Part<'a> {
+    /// All tasks of the dataset.
+    tasks: &'a [StoredTask],
+    /// Structures of training tasks.
+    training: &'a BTreeSet<String>,
+    admissions: &'a Admissions<'a>,
+}
+
+impl Part<'_> {
+    /// Tries candidates and writes the best of each kind, `count` at most.
+    fn write(
+        &self,
+        candidates: &[&StoredTask],
+        count: usize,
+        out: &mut Store,
+        refused: &mut BTreeMap<String, u64>,
+    ) -> Result<BTreeMap<&'static str, KindReport>, StoreError> {
+        let passed = self.admissions.run(candidates, refused)?;
+        let mut kinds = BTreeMap::new();
+        let mut chosen = Vec::new();
+        for kind in [PieceKind::Fusible, PieceKind::Typical] {
+            let (line, taken) = self.choose(kind, candidates, &passed, count);
+            kinds.insert(kind.as_str(), line);
+            chosen.extend(taken);
+        }
+        let paths: BTreeSet<&str> =
+            chosen.iter().flat_map(|task| &task.graphs).map(|graph| graph.path.as_str()).collect();
+        copy(self.admissions.store, out, &paths, self.training)?;
+        save(out, &chosen)?;
+        let noted: Vec<&str> =
+            self.training.iter().filter_map(|digest| digest.get(..NOTED_DIGITS)).collect();
+        out.set_note(TRAINING_NOTE, &noted.concat())?;
+        Ok(kinds)
+    }
+
+    /// The tasks of a kind that show most, of those that passed.
+    fn choose(
+        &self,
+        kind: PieceKind,
+        candidates: &[&StoredTask],
+        passed: &[StoredTask],
+        count: usize,
+    ) -> (KindReport, Vec<StoredTask>) {
+        let of_kind: Vec<&StoredTask> =
+            self.tasks.iter().filter(|task| task.kind == kind).collect();
+        let left: Vec<&StoredTask> = passed.iter().filter(|task| task.kind == kind).collect();
         let views: Vec<split::Task<'_>> =
             left.iter().map(|task| split::Task { ops: &task.ops, structures: &[] }).collect();
-        let best: BTreeSet<usize> = choose_evaluation(&views, options.tasks).into_iter().collect();
-        let passed = left.len();
-        let taken = left.into_iter().enumerate().filter(|(place, _)| best.contains(place));
-        let taken: Vec<StoredTask> = taken.map(|(_, task)| task).collect();
+        let best: BTreeSet<usize> = choose_evaluation(&views, count).into_iter().collect();
+        let taken = left.iter().enumerate().filter(|(place, _)| best.contains(place));
+        let taken: Vec<StoredTask> = taken.map(|(_, task)| (*task).clone()).collect();
         let line = KindReport {
             candidates: candidates.iter().filter(|task| task.kind == kind).count(),
-            passed,
+            passed: left.len(),
             tasks: taken.len(),
             graphs: taken.iter().map(|task| task.graphs.len()).sum(),
             ..coverage(&of_kind, &taken)
         };
-        report.kinds.insert(kind.as_str(), line);
-        chosen.extend(taken);
+        (line, taken)
     }
-    let training = training_structures(store, &tasks)?;
-    report.training_structures = training.len();
-    let paths: BTreeSet<&str> =
-        chosen.iter().flat_map(|task| &task.graphs).map(|graph| graph.path.as_str()).collect();
-    copy(store, out, &paths, &training)?;
-    save(out, &chosen)?;
-    let noted: Vec<&str> =
-        training.iter().filter_map(|digest| digest.get(..NOTED_DIGITS)).collect();
-    out.set_note(TRAINING_NOTE, &noted.concat())?;
-    Ok(report)
 }
 
 /// The paths of a set's graphs whose structure stands on the training side of the dataset that it was chosen from,
@@ -164,11 +251,12 @@ impl<'a> Admissions<'a> {
     fn run(
         &self,
         candidates: &[&'a StoredTask],
-        report: &mut BenchmarkReport,
+        refused: &mut BTreeMap<String, u64>,
     ) -> Result<Vec<StoredTask>, StoreError> {
-        let trials: Result<Vec<TaskAdmission<'_>>, _> =
-            candidates.iter().map(|task| self.prepare(task)).collect();
-        let mut trials = trials?;
+        let least = self.options.least_graphs;
+        let large = candidates.iter().filter(|task| task.graphs.len() >= least);
+        let mut trials: Vec<TaskAdmission<'_>> =
+            large.map(|task| self.prepare(task)).collect::<Result<_, _>>()?;
         let mut verdicts: BTreeMap<&str, bool> = BTreeMap::new();
         loop {
             let next: Vec<Vec<&TaskGraph>> =
@@ -178,13 +266,14 @@ impl<'a> Admissions<'a> {
                 break;
             }
             let new = paths.into_iter().filter(|path| !verdicts.contains_key(path)).collect();
-            verdicts.extend(self.judge(new, report)?);
+            verdicts.extend(self.judge(new, refused)?);
             for (trial, graphs) in trials.iter_mut().zip(next) {
                 let passes = |graph: &&TaskGraph| verdicts.get(graph.path.as_str()) == Some(&true);
                 trial.passed.extend(graphs.into_iter().filter(passes));
             }
         }
-        Ok(trials.iter().filter_map(TaskAdmission::result).collect())
+        let enough = |trial: &&TaskAdmission<'_>| trial.passed.len() >= least;
+        Ok(trials.iter().filter(enough).filter_map(TaskAdmission::result).collect())
     }
 
     fn prepare(&self, task: &'a StoredTask) -> Result<TaskAdmission<'a>, StoreError> {
@@ -208,7 +297,7 @@ impl<'a> Admissions<'a> {
     fn judge<'p>(
         &self,
         paths: Vec<&'p str>,
-        report: &mut BenchmarkReport,
+        refused: &mut BTreeMap<String, u64>,
     ) -> Result<BTreeMap<&'p str, bool>, StoreError> {
         let mut records: Vec<Record> = Vec::new();
         for path in &paths {
@@ -228,7 +317,7 @@ impl<'a> Admissions<'a> {
             |record, verdict| {
                 match verdict {
                     Ok(()) => drop(passed.insert(record.path)),
-                    Err(reason) => *report.refused.entry(reason).or_default() += 1,
+                    Err(reason) => *refused.entry(reason).or_default() += 1,
                 }
                 Ok(())
             },

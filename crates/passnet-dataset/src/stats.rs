@@ -21,6 +21,9 @@ pub struct Stats {
     pub store_bytes: u64,
     /// Key of all graphs and tasks of the store: two builds from one source have the same.
     pub content: String,
+    /// Which version of the benchmark the store is, if it is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// By kind.
     pub kinds: BTreeMap<&'static str, KindStats>,
     /// By operation, over all kinds looked at.
@@ -124,6 +127,7 @@ pub fn stats(
         graphs: records.len() as u64,
         store_bytes: store.size()?,
         content: store.content()?.to_string(),
+        version: crate::benchmark::version(store)?,
         ..Stats::default()
     };
     let mut drawing = Drawing::default();

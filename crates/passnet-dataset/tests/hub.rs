@@ -7,6 +7,7 @@ mod common;
 
 use checkout::tree;
 use common::corpus;
+use passnet_dataset::benchmark::{set_version, version};
 use passnet_dataset::checkout::{Checkout, import_checkout};
 use passnet_dataset::decompose::run::Method;
 use passnet_dataset::decompose::typical::TypicalOptions;
@@ -89,6 +90,18 @@ fn a_store_comes_back_from_its_tables() {
     let refused = export_hub(&store, &out, &everything(), &Silent).unwrap_err().to_string();
     assert!(refused.contains("there is a dataset here already"), "{refused}");
     assert!(!out.join("data.partial").exists());
+}
+
+#[test]
+fn the_version_of_a_benchmark_set_comes_back() {
+    let folder = TempDir::new().unwrap();
+    let mut store = built(&folder.path().join("store"));
+    set_version(&mut store, "1, of a test").unwrap();
+    let out = folder.path().join("tables");
+    export_hub(&store, &out, &everything(), &Silent).unwrap();
+    let mut again = empty(&folder.path().join("again"));
+    bring(&mut again, &out);
+    assert_eq!(version(&again).unwrap().as_deref(), Some("1, of a test"));
 }
 
 #[test]

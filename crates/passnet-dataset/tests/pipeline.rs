@@ -14,6 +14,7 @@ use passnet_dataset::export::ExportOptions;
 use passnet_dataset::export::folders::export_folders;
 use passnet_dataset::import::{ImportOptions, import};
 use passnet_dataset::pipeline::{BuildOptions, Step, StepResult, build};
+use passnet_dataset::sample::sides::SplitOptions;
 use passnet_dataset::sample::withhold::{Withheld, difference};
 use passnet_dataset::sample::{sides, tasks};
 use passnet_dataset::source::{self, Limits};
@@ -323,6 +324,26 @@ fn stats_count_what_differs() {
     assert_eq!(stats.pictures.operations["gelu"]["zoo"], 10);
 }
 
+const TWO_TASKS: SplitOptions = SplitOptions { evaluation: 2, least_graphs: 1 };
+
+#[test]
+fn evaluation_tasks_have_graphs_enough() {
+    let (source, out) = (corpus(), TempDir::new().unwrap());
+    let mut store = Store::open_for_writing(&out.path().join("all"), workers(2)).unwrap();
+    run(&mut store, source.path(), 2).unwrap();
+    let graphs = |store: &Store| -> Vec<usize> {
+        let all = tasks::load(store).unwrap();
+        let asked = all.iter().filter(|task| task.side == Some(tasks::SplitSide::Evaluation));
+        asked.map(|task| task.graphs.len()).collect()
+    };
+    let (least, most) =
+        (graphs(&store).into_iter().min().unwrap(), graphs(&store).into_iter().max().unwrap());
+    assert!(least < most, "tasks of several sizes are chosen where all may be: {least} to {most}");
+    let options = SplitOptions { evaluation: 99, least_graphs: most };
+    sides::split_tasks_without(&mut store, options, &Withheld::default()).unwrap();
+    assert!(!graphs(&store).is_empty() && graphs(&store).iter().all(|count| *count >= most));
+}
+
 #[test]
 fn no_structure_of_a_withheld_set_is_learned_from() {
     let (source, out) = (corpus(), TempDir::new().unwrap());
@@ -339,12 +360,12 @@ fn no_structure_of_a_withheld_set_is_learned_from() {
     let mut store = Store::open_for_writing(&path, workers(2)).unwrap();
     let before = training(&store);
     assert!(before > 0);
-    sides::split_tasks_without(&mut store, 2, &Withheld::default()).unwrap();
+    sides::split_tasks_without(&mut store, TWO_TASKS, &Withheld::default()).unwrap();
     assert_eq!(training(&store), before, "nothing is withheld by nothing");
     let found = difference(&store, &withheld).unwrap();
     assert_eq!(found.training.tasks, before);
     assert!(found.withheld.tasks > before && found.training.median > 0, "{found:?}");
-    let reports = sides::split_tasks_without(&mut store, 2, &withheld).unwrap();
+    let reports = sides::split_tasks_without(&mut store, TWO_TASKS, &withheld).unwrap();
     assert_eq!(training(&store), 0, "all of it stands in the withheld set");
     assert!(reports.iter().all(|report| report.training == 0));
     let found = difference(&store, &withheld).unwrap();

@@ -136,7 +136,7 @@ def warm(sources: set[str]) -> None:
     torch.set_num_threads(1)
     capture(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU()), (torch.ones(1, 2),))
     transformers = "transformers.modeling_utils"
-    packages = {"transformers": transformers, "configuration": transformers}
+    packages = dict.fromkeys(("transformers", "transformers_forms", "configuration"), transformers)
     for source in (*catalogue.SOURCES, catalogue.configurations.SOURCE):
         package = packages.get(source, source)
         if source in sources:

@@ -7,6 +7,7 @@ Python sees are zeros of the right size: every graph on the way is kept, and why
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import Any
 
 import torch
 import torch._dynamo
+from torch._dynamo import trace_rules
 from torch._dynamo.utils import counters
 
 from .errors import CaptureError
@@ -94,9 +96,25 @@ def run_captured(
     """One call of `module` through dynamo with `backend`."""
     torch._dynamo.reset()
     counters.clear()
+    _trace_through_einops()
     with _settings(), torch.no_grad():
         compiled = torch.compile(module, backend=backend, dynamic=dynamic, fullgraph=fullgraph)
         return compiled(*args, **kwargs)
+
+
+def _trace_through_einops() -> None:
+    """Dynamo keeps calls of einops whole, and no graph of PyTorch alone can hold those: it follows their code instead."""
+    if "einops" not in sys.modules:
+        return
+    import einops
+
+    # Now, so that dynamo does not do it at its first call.
+    trace_rules._maybe_init_lazy_module(einops.rearrange)
+    for name in ("rearrange", "reduce", "repeat", "einsum", "pack", "unpack"):
+        trace_rules._allowed_callable_ids.remove(id(getattr(einops, name)))
+    # einops finds out at the first call what kind of tensor it has, in a way that dynamo cannot always follow.
+    for tensor in (torch.ones(1), torch.nn.Parameter(torch.ones(1))):
+        einops.rearrange(tensor, "i -> i")
 
 
 @contextmanager

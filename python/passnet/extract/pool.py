@@ -39,6 +39,7 @@ _PR_SET_PDEATHSIG = 1
 class Limits:
     """What one model may use."""
 
+    # Without those it waited for a core: on a machine that others use, a model is as slow as they are busy.
     seconds: float = 240.0
     memory: int = 6 << 30
     # Address space: unwritten weights count here, and only here.
@@ -205,7 +206,7 @@ class Pool:
         limits = self.plan.limits
         if child.peak > limits.memory:
             return failure("memory limit", f"more than {limits.memory >> 20} MiB while {child.stage}")
-        if time.monotonic() - child.begun > limits.seconds:
+        if time.monotonic() - child.begun - _waited(child.pid) > limits.seconds:
             return failure("time limit", f"more than {limits.seconds:.0f} s while {child.stage}")
         return None
 
@@ -269,6 +270,14 @@ def _keep_priority() -> None:
         Path("/proc/self/autogroup").write_text(str(os.nice(0)))
     except OSError:
         pass  # no such groups here
+
+
+def _waited(pid: int) -> float:
+    """Seconds that a process was ready to run while others had the cores; none where the kernel does not count them."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 def _resident(pid: int) -> int:

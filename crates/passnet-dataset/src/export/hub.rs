@@ -2,7 +2,7 @@
 //! when it is complete.
 
 use super::{ExportError, ExportOptions, Exported, card};
-use crate::benchmark::{NOTED_DIGITS, TRAINING_NOTE};
+use crate::benchmark::{NOTED_DIGITS, TRAINING_NOTE, VERSION_NOTE};
 use crate::hub::{self, DATA, ENDING, FILES, GRAPH_TEXTS, GRAPHS, SPLITS, TASKS};
 use crate::layout;
 use crate::parquet::{RowGroup, Table};
@@ -54,6 +54,7 @@ pub fn export_hub(
     write_tasks(&partial.join(TASKS), &tasks, &mut counts)?;
     write_files(store, &partial.join(FILES), &files, &mut counts)?;
     write_structures(store, &partial)?;
+    write_version(store, &partial)?;
     let readme = out.join("README.md");
     let text = card::card(&counts, &store.content()?.to_string());
     fs::write(&readme, text).map_err(|error| ExportError::write(&readme, error))?;
@@ -304,6 +305,13 @@ fn write_structures(store: &Store, data: &Path) -> Result<(), ExportError> {
     }
     let path = data.join(hub::TRAINING_STRUCTURES);
     fs::write(&path, text).map_err(|error| ExportError::write(&path, error))
+}
+
+/// Of a benchmark set: which version it is.
+fn write_version(store: &Store, data: &Path) -> Result<(), ExportError> {
+    let Some(version) = store.note(VERSION_NOTE)? else { return Ok(()) };
+    let path = data.join(hub::VERSION);
+    fs::write(&path, format!("{version}\n")).map_err(|error| ExportError::write(&path, error))
 }
 
 fn make_folder(folder: &Path) -> Result<(), ExportError> {

@@ -6,6 +6,7 @@
 //! data/tasks/<split>.parquet               a row for each task: its graphs, by path and uid
 //! data/files/all.parquet                   files that came with a checkout, as they came
 //! data/training_structures.txt             of a benchmark set: what stands in training tasks, and in no task of the set
+//! data/version.txt                         of a benchmark set: which version it is
 //! ```
 //!
 //! [`export`](crate::export::hub) writes it and [`import_hub`] reads it again: nothing is lost on the way.
@@ -24,6 +25,7 @@ pub(crate) const FILES: &str = "files";
 pub(crate) const DATA: &str = "data";
 pub(crate) const ENDING: &str = "parquet";
 pub(crate) const TRAINING_STRUCTURES: &str = "training_structures.txt";
+pub(crate) const VERSION: &str = "version.txt";
 
 /// Columns of text that every graph has, before the numbers and the files.
 pub(crate) const GRAPH_TEXTS: [&str; 8] =

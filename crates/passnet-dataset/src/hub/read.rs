@@ -1,8 +1,8 @@
 //! The way back: rows of tables as graphs, tasks and files of a store. Tables come from anywhere, so what they say about a
 //! graph is not believed: it is read again, and a task counts only if its graphs are there and are the ones it means.
 
-use super::{DATA, ENDING, FILES, GRAPHS, TASKS, TRAINING_STRUCTURES, column_of};
-use crate::benchmark::TRAINING_NOTE;
+use super::{DATA, ENDING, FILES, GRAPHS, TASKS, TRAINING_STRUCTURES, VERSION, column_of};
+use crate::benchmark::{TRAINING_NOTE, VERSION_NOTE};
 use crate::checkout::links;
 use crate::describe::describe;
 use crate::import::{ImportOptions, ImportReport, import};
@@ -27,7 +27,8 @@ pub struct Hub {
     graphs: Vec<PathBuf>,
     tasks: Vec<PathBuf>,
     files: Vec<PathBuf>,
-    structures: Option<PathBuf>,
+    /// What a benchmark set says of itself: names of notes and their files.
+    notes: Vec<(&'static str, PathBuf)>,
     limits: Limits,
 }
 
@@ -67,14 +68,15 @@ fn is_table(path: &Path) -> bool {
 impl Hub {
     /// Looks which tables are there; none is read yet.
     pub fn open(path: &Path, limits: Limits) -> Result<Self, Diagnostic> {
-        let nothing = (Vec::new(), Vec::new(), None);
-        let (graphs, (tasks, files, structures)) = match path.is_file() {
+        let nothing = (Vec::new(), Vec::new(), Vec::new());
+        let (graphs, (tasks, files, notes)) = match path.is_file() {
             true => (vec![path.to_owned()], nothing),
             false => {
                 let data = path.join(DATA);
-                let structures = data.join(TRAINING_STRUCTURES);
-                let structures = structures.exists().then_some(structures);
-                let rest = (tables(&data.join(TASKS))?, tables(&data.join(FILES))?, structures);
+                let notes = [(TRAINING_NOTE, TRAINING_STRUCTURES), (VERSION_NOTE, VERSION)];
+                let notes = notes.map(|(note, file)| (note, data.join(file)));
+                let notes = notes.into_iter().filter(|(_, path)| path.exists()).collect();
+                let rest = (tables(&data.join(TASKS))?, tables(&data.join(FILES))?, notes);
                 (tables(&data.join(GRAPHS))?, rest)
             }
         };
@@ -88,7 +90,7 @@ impl Hub {
                 return Err(Diagnostic::file(table.display().to_string(), message).with_hint(hint));
             }
         }
-        Ok(Self { graphs, tasks, files, structures, limits })
+        Ok(Self { graphs, tasks, files, notes, limits })
     }
 }
 
@@ -134,8 +136,8 @@ pub fn import_hub(
     if report.tasks > 0 {
         tasks::save(store, &all.into_values().collect::<Vec<_>>())?;
     }
-    if let Some(path) = &hub.structures {
-        import_structures(store, path, hub.limits, &mut report)?;
+    for (note, path) in &hub.notes {
+        import_note(store, note, path, hub.limits, &mut report)?;
     }
     Ok(report)
 }
@@ -306,8 +308,9 @@ fn file_of(path: &str, kind: &str, bytes: Vec<u8>) -> Result<FileBody, String> {
     Ok(body)
 }
 
-fn import_structures(
+fn import_note(
     store: &mut Store,
+    note: &str,
     path: &Path,
     limits: Limits,
     report: &mut HubReport,
@@ -320,12 +323,13 @@ fn import_structures(
         }
     };
     match String::from_utf8(bytes) {
-        Ok(text) => {
+        Ok(text) if note == TRAINING_NOTE => {
             let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
-            store.set_note(TRAINING_NOTE, &digits)
+            store.set_note(note, &digits)
         }
+        Ok(text) => store.set_note(note, text.trim()),
         Err(_) => {
-            report.fail(Diagnostic::file(path.display().to_string(), "the list is not UTF-8"));
+            report.fail(Diagnostic::file(path.display().to_string(), "the file is not UTF-8"));
             Ok(())
         }
     }

@@ -26,16 +26,26 @@ pub struct SplitReport {
     pub transitions_shown: usize,
 }
 
+/// Which tasks may be asked of those who are evaluated, and how many.
+#[derive(Debug, Clone, Copy)]
+pub struct SplitOptions {
+    /// Evaluation tasks of each kind.
+    pub evaluation: usize,
+    /// Graphs that an evaluation task has at least.
+    pub least_graphs: usize,
+}
+
 /// Splits the tasks of each kind: `count` for evaluation, the rest for training. A structure that stands in any
 /// evaluation task, of whatever kind, stands in no training task; this is checked before anything is kept.
 pub fn split_tasks(store: &mut Store, count: usize) -> Result<Vec<SplitReport>, StoreError> {
-    split_tasks_without(store, count, &Withheld::default())
+    let options = SplitOptions { evaluation: count, least_graphs: 1 };
+    split_tasks_without(store, options, &Withheld::default())
 }
 
-/// As [`split_tasks`]; no structure of the withheld set stands in a training task either.
+/// As [`split_tasks`], of tasks with graphs enough; no structure of the withheld set stands in a training task either.
 pub fn split_tasks_without(
     store: &mut Store,
-    count: usize,
+    options: SplitOptions,
     withheld: &Withheld,
 ) -> Result<Vec<SplitReport>, StoreError> {
     let mut tasks = load(store)?;
@@ -63,11 +73,13 @@ pub fn split_tasks_without(
         .collect();
     let mut evaluation = Vec::new();
     for kind in [PieceKind::Fusible, PieceKind::SoleOp, PieceKind::Typical] {
-        let numbers: Vec<usize> = (0..tasks.len()).filter(|n| tasks[*n].kind == kind).collect();
+        let may_be_asked =
+            |n: &usize| tasks[*n].kind == kind && tasks[*n].graphs.len() >= options.least_graphs;
+        let numbers: Vec<usize> = (0..tasks.len()).filter(may_be_asked).collect();
         let of_kind: Vec<split::Task<'_>> = numbers.iter().map(|n| views[*n]).collect();
         // Single ops have no transitions to cover; they are training material.
         if kind != PieceKind::SoleOp {
-            let chosen = split::choose_evaluation(&of_kind, count);
+            let chosen = split::choose_evaluation(&of_kind, options.evaluation);
             evaluation.extend(chosen.into_iter().map(|place| numbers[place]));
         }
     }

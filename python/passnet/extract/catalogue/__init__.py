@@ -17,12 +17,20 @@ from . import (
     configurations,
     diffusers_models,
     geometric,
+    monai_models,
     open_clip_models,
+    protein_models,
+    pytorchcv_models,
+    recommendation_models,
     segmentation_models,
+    tabular_models,
     timm_models,
     torchaudio_models,
     torchvision_models,
+    transformers_forms,
     transformers_models,
+    vit_pytorch_models,
+    x_transformers_models,
 )
 
 SOURCES = {
@@ -34,6 +42,14 @@ SOURCES = {
     "diffusers": diffusers_models,
     "open_clip": open_clip_models,
     "segmentation_models_pytorch": segmentation_models,
+    "pytorchcv": pytorchcv_models,
+    "transformers_forms": transformers_forms,
+    "vit_pytorch": vit_pytorch_models,
+    "x_transformers": x_transformers_models,
+    "monai": monai_models,
+    "tabular": tabular_models,
+    "deepctr_torch": recommendation_models,
+    "esm": protein_models,
 }
 
 

@@ -1,10 +1,12 @@
-"""timm: every architecture, and every published variant of it that has other sizes."""
+"""timm: every architecture, every published variant of it that has other sizes, and each without its head as detectors use it."""
 
 from __future__ import annotations
 
 import torch
 
 from ..model import Entry, Model
+
+_FEATURES = ".features"
 
 
 def entries() -> list[Entry]:
@@ -18,13 +20,17 @@ def entries() -> list[Entry]:
         # Weights of one architecture that were trained on other data are the same graph.
         key = (name.split(".")[0], size)
         found.setdefault(key, Entry("timm", name, "timm"))
-    return list(found.values())
+    # Most architectures can return the features of their stages; the others fail with the package's words.
+    backbones = [Entry("timm", f"{name}{_FEATURES}", "timm", {"backbone": name}) for name in timm.list_models()]
+    return [*found.values(), *backbones]
 
 
 def build(entry: Entry) -> Model:
     import timm
 
-    module = timm.create_model(entry.name, pretrained=False)
+    backbone = entry.options.get("backbone")
+    options = {} if backbone is None else {"features_only": True}
+    module = timm.create_model(backbone or entry.name, pretrained=False, **options)
     config = module.pretrained_cfg
     size = config.get("input_size") or (3, 224, 224)
     return Model(

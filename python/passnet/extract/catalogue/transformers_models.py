@@ -35,11 +35,16 @@ def entries() -> list[Entry]:
 def build(entry: Entry) -> Model:
     module = importlib.import_module(entry.options["module"])
     made = getattr(module, entry.options["class"])
+    return prepared(made, configuration(made, entry.options.get("changes", {})))
+
+
+def configuration(made: Any, changes: dict[str, Any]) -> Any:
+    """The default configuration of a class, with some settings of another size."""
     if getattr(made, "config_class", None) is None:
         raise CaptureError("no configuration", f"{made.__name__} names no configuration class")
     config = made.config_class()
-    _change(config, entry.options.get("changes", {}))
-    return prepared(made, config)
+    _change(config, changes)
+    return config
 
 
 def prepared(made: Any, config: Any) -> Model:

@@ -7,10 +7,13 @@ use crate::output::{Output, table};
 use crate::progress::Bar;
 use clap::Args;
 use passnet_bench::admission::Admission;
-use passnet_dataset::benchmark::{BenchmarkOptions, BenchmarkReport, Shown, benchmark};
+use passnet_dataset::benchmark::{
+    BenchmarkOptions, BenchmarkReport, HiddenPart, KindReport, Shown, benchmark, set_version,
+};
 use passnet_dataset::store::Store;
 use passnet_engine::EngineName;
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Args)]
 pub struct BenchmarkArgs {
@@ -29,6 +32,22 @@ pub struct BenchmarkArgs {
     #[arg(long, default_value_t = 12, value_name = "N")]
     graphs: usize,
 
+    /// Graphs of a task, at least: tasks of which fewer pass are left out
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    least_graphs: usize,
+
+    /// Which version of the benchmark the set calls itself
+    #[arg(long = "set-version", value_name = "TEXT")]
+    version: Option<String>,
+
+    /// A second store, for the hidden part: a fifth of the candidates, drawn by the SHA-256 of a phrase and the task's id
+    #[arg(long, value_name = "FILE", requires = "phrase")]
+    hidden: Option<PathBuf>,
+
+    /// The phrase that draws the hidden part; without `--hidden` nothing is set aside
+    #[arg(long, value_name = "TEXT", requires = "hidden")]
+    phrase: Option<String>,
+
     /// Million elements that the arguments of a graph may have together
     #[arg(long, default_value_t = 64, value_name = "N")]
     most_elements: usize,
@@ -39,9 +58,13 @@ pub struct BenchmarkArgs {
 }
 
 pub fn run(args: BenchmarkArgs, output: &mut Output) -> Result<Outcome, CommandError> {
-    if args.out.exists() {
-        let message = format!("{} is there already", args.out.display());
-        return Err(CommandError::input(message));
+    if args.hidden.as_ref() == Some(&args.out) {
+        return Err(CommandError::input("`--out` and `--hidden` name the same file"));
+    }
+    for file in [Some(&args.out), args.hidden.as_ref()].into_iter().flatten() {
+        if file.exists() {
+            return Err(CommandError::input(format!("{} is there already", file.display())));
+        }
     }
     let store = args.store.read()?;
     let workers = args.store.workers.count();
@@ -52,12 +75,26 @@ pub fn run(args: BenchmarkArgs, output: &mut Output) -> Result<Outcome, CommandE
     };
     let admission =
         Admission { most_elements: args.most_elements.saturating_mul(1_000_000), other };
-    let mut out = Store::open_for_writing(&args.out, workers)?;
-    let options = BenchmarkOptions { tasks: args.tasks, graphs: args.graphs, workers };
-    let report =
-        benchmark(&store, &mut out, &|files| admission.judge(files), options, &Bar::new())?;
-    out.compact(&Bar::new())?;
-    out.seal()?;
+    let open = |file: &Path| Store::open_for_writing(file, workers);
+    let mut out = open(&args.out)?;
+    let mut hidden = args.hidden.as_deref().map(open).transpose()?;
+    let options = BenchmarkOptions {
+        tasks: args.tasks,
+        graphs: args.graphs,
+        least_graphs: args.least_graphs,
+        workers,
+    };
+    let phrase = args.phrase.as_deref().unwrap_or_default();
+    let part = hidden.as_mut().map(|out| HiddenPart { out, phrase });
+    let judge = |files: &_| admission.judge(files);
+    let report = benchmark(&store, &mut out, part, &judge, options, &Bar::new())?;
+    for set in [Some(&mut out), hidden.as_mut()].into_iter().flatten() {
+        if let Some(version) = &args.version {
+            set_version(set, version)?;
+        }
+        set.compact(&Bar::new())?;
+        set.seal()?;
+    }
     if output.is_json() {
         let value = serde_json::to_value(&report).map_err(|e| CommandError::bug(e.to_string()))?;
         output.json(&value)?;
@@ -68,6 +105,23 @@ pub fn run(args: BenchmarkArgs, output: &mut Output) -> Result<Outcome, CommandE
 }
 
 fn show(output: &mut Output, report: &BenchmarkReport) -> Result<(), CommandError> {
+    show_part(output, &report.kinds)?;
+    if !report.hidden.is_empty() {
+        output.line("the hidden part:")?;
+        show_part(output, &report.hidden)?;
+    }
+    output.line("(rare: in at most one task of a hundred)")?;
+    for (reason, graphs) in &report.refused {
+        output.line(format!("{graphs} graphs left out: {reason}"))?;
+    }
+    let structures = report.training_structures;
+    output.line(format!("none of {structures} structures of training tasks is in the set"))
+}
+
+fn show_part(
+    output: &mut Output,
+    kinds: &BTreeMap<&'static str, KindReport>,
+) -> Result<(), CommandError> {
     let mut shown = table([
         "kind",
         "candidates",
@@ -79,7 +133,7 @@ fn show(output: &mut Output, report: &BenchmarkReport) -> Result<(), CommandErro
         "transitions",
     ]);
     let of = |count: Shown| format!("{} of {}", count.shown, count.all);
-    for (kind, line) in &report.kinds {
+    for (kind, line) in kinds {
         shown.add_row([
             (*kind).to_string(),
             line.candidates.to_string(),
@@ -91,11 +145,5 @@ fn show(output: &mut Output, report: &BenchmarkReport) -> Result<(), CommandErro
             of(line.transitions),
         ]);
     }
-    output.table(&shown)?;
-    output.line("(rare: in at most one task of a hundred)")?;
-    for (reason, graphs) in &report.refused {
-        output.line(format!("{graphs} graphs left out: {reason}"))?;
-    }
-    let structures = report.training_structures;
-    output.line(format!("none of {structures} structures of training tasks is in the set"))
+    output.table(&shown)
 }

@@ -5,7 +5,7 @@ use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table, warn};
 use clap::Args;
 use passnet_dataset::sample::buckets::PieceKind;
-use passnet_dataset::sample::sides::{SplitReport, split_tasks_without};
+use passnet_dataset::sample::sides::{SplitOptions, SplitReport, split_tasks_without};
 use passnet_dataset::sample::withhold::{Difference, Withheld, difference};
 use passnet_dataset::store::Store;
 use serde_json::{Value, json};
@@ -20,6 +20,10 @@ pub struct SplitArgs {
     #[arg(long, default_value_t = 200, value_name = "N")]
     evaluation: usize,
 
+    /// Graphs that an evaluation task has at least
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    least_graphs: usize,
+
     /// A store with tasks of which no structure may stand in a training task; the report says how the two differ
     #[arg(long, value_name = "STORE")]
     withhold: Option<PathBuf>,
@@ -32,8 +36,8 @@ pub fn run(args: SplitArgs, output: &mut Output) -> Result<Outcome, CommandError
     };
     let mut store = args.store.write()?;
     let nothing = Withheld::default();
-    let reports =
-        split_tasks_without(&mut store, args.evaluation, withheld.as_ref().unwrap_or(&nothing))?;
+    let options = SplitOptions { evaluation: args.evaluation, least_graphs: args.least_graphs };
+    let reports = split_tasks_without(&mut store, options, withheld.as_ref().unwrap_or(&nothing))?;
     if reports.is_empty() {
         return Err(CommandError::input("the store has no tasks")
             .with_hint("`passnet dataset sample` makes them"));
@@ -82,10 +86,11 @@ pub(super) fn note_few(reports: &[SplitReport], asked: usize) {
         // Single operations are all for training.
         if report.evaluation < asked && report.kind != PieceKind::SoleOp {
             warn(&format!(
-                "note: {asked} evaluation tasks were asked for, and there are {} tasks of kind {}: all of them are for \
-                 evaluation, none is left for training",
+                "note: {asked} evaluation tasks were asked for, and there are {} tasks of kind {} with operations of their \
+                 own and graphs enough: all of them are for evaluation, {} are left for training",
                 report.evaluation,
-                report.kind.as_str()
+                report.kind.as_str(),
+                report.training
             ));
         }
     }

@@ -49,6 +49,9 @@ pub fn run(args: StatsArgs, output: &mut Output) -> Result<Outcome, CommandError
 fn show(output: &mut Output, stats: &Stats, top: usize) -> Result<(), CommandError> {
     output.line(format!("{} graphs, {:.1} MB", stats.graphs, stats.store_bytes as f64 / 1e6))?;
     output.line(format!("content {}", stats.content))?;
+    if let Some(version) = &stats.version {
+        output.line(format!("benchmark set, version {version}"))?;
+    }
     let mut shown = table([
         "kind",
         "graphs",
