@@ -37,8 +37,8 @@ pub struct BenchmarkArgs {
     least_graphs: usize,
 
     /// Which version of the benchmark the set calls itself
-    #[arg(long = "set-version", value_name = "TEXT")]
-    version: Option<String>,
+    #[arg(long, value_name = "TEXT")]
+    set_version: Option<String>,
 
     /// A second store, for the hidden part: a fifth of the candidates, drawn by the SHA-256 of a phrase and the task's id
     #[arg(long, value_name = "FILE", requires = "phrase")]
@@ -88,9 +88,9 @@ pub fn run(args: BenchmarkArgs, output: &mut Output) -> Result<Outcome, CommandE
     let part = hidden.as_mut().map(|out| HiddenPart { out, phrase });
     let judge = |files: &_| admission.judge(files);
     let report = benchmark(&store, &mut out, part, &judge, options, &Bar::new())?;
-    for set in [Some(&mut out), hidden.as_mut()].into_iter().flatten() {
-        if let Some(version) = &args.version {
-            set_version(set, version)?;
+    for mut set in [Some(out), hidden].into_iter().flatten() {
+        if let Some(version) = &args.set_version {
+            set_version(&mut set, version)?;
         }
         set.compact(&Bar::new())?;
         set.seal()?;
