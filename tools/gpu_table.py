@@ -75,7 +75,7 @@ def print_classes(passes: dict[str, dict], inductor: dict[str, dict]) -> None:
     classes = {"all": both, "with a product": list(filter(has_product, both))}
     classes["without one"] = [name for name in both if not has_product(name)]
     for low, high, title in SIZES:
-        classes[title] = [name for name in both if low <= passes[name]["work"]["bytes"] < high]
+        classes[title] = [name for name in both if low <= passes[name].get("work", {}).get("bytes", -1) < high]
     print("\n| device time, passes / TorchInductor | graphs | ratio |\n|---|---|---|")
     for title, names in classes.items():
         ratios = [cost(passes[n], "candidate", "device") / cost(inductor[n], "candidate", "device") for n in names]

@@ -289,7 +289,8 @@ fn uses_of_a_dead_argument_stay_before_its_wrapper() {
 fn a_changed_graph_does_without_what_nothing_needs() {
     let loaded = trace_pass(&pattern("x", "return x.relu().sin()"), Dialect::Plain);
     // `a` would have a second reader; `d` is memory that nothing needs, with an update of it.
-    let text = "a = in_0.relu()\nb = a.sin()\nc = a.cos()\nd = in_1.exp()\nd += 1\ne = d\nreturn (b,)";
+    let text =
+        "a = in_0.relu()\nb = a.sin()\nc = a.cos()\nd = in_1.exp()\nd += 1\ne = d\nreturn (b,)";
     let report = rewrite(&loaded, &graph(text));
     assert_eq!(lines(&report.graph), ["b = wrapper(in_0)", "return b"]);
     assert_eq!(report.left_out.iter().map(|name| &**name).collect::<Vec<_>>(), ["c", "d", "e"]);

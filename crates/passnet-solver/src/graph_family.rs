@@ -165,8 +165,10 @@ impl GraphFamily {
         self.is_product(id, |own| match own {
             Product::Pointwise | Product::Window => true,
             Product::Sum { bytes } => bytes <= most_bytes,
-            Product::Tiles(extent) => {
-                self.multiprocessors.is_some_and(|count| extent.is_for_tiles(count))
+            // What a library calls for matrices is faster than tiles unless measured otherwise; what it calls for convolutions is not.
+            Product::Tiles { extent, is_convolution } => {
+                (is_convolution || most_bytes.is_infinite())
+                    && self.multiprocessors.is_some_and(|count| extent.is_for_tiles(count))
                     && !self.is_attended(id)
             }
         })

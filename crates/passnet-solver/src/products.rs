@@ -15,7 +15,7 @@ pub(crate) enum Product {
     /// Every element is a sum of its own, for which the matrix is read once for every row: so many bytes.
     Sum { bytes: f64 },
     /// Tiles of the result, for which tiles of both matrices are multiplied one after the other.
-    Tiles(Extent),
+    Tiles { extent: Extent, is_convolution: bool },
 }
 
 /// What a product computes: so many matrices of rows and columns.
@@ -31,7 +31,7 @@ const MOST_ROWS: i64 = 4;
 /// Multiplications up to which they are tried for any number of rows: a library takes longer to begin.
 const FEW_MULTIPLICATIONS: f64 = 4e6;
 /// Numbers to add up to which an element of a tile is one program's work: a library shares longer sums among several.
-const MOST_INNER: i64 = 1024;
+const MOST_INNER: i64 = 896;
 /// Sides of a kernel's tiles, one of which a program computes.
 pub(crate) const SIDES: [i64; 2] = [32, 64];
 /// Rows and columns of the tiles that a library's programs compute of float32, whatever the size of the result.
@@ -89,7 +89,9 @@ impl Product {
             _ => 1,
         };
         let extent = Extent { matrices: images, rows: rows / images.max(1), columns };
-        (left.dtype == DType::Float32 && inner <= MOST_INNER).then_some(Product::Tiles(extent))
+        let is_convolution = matches!(bound.op, Op::Conv1d | Op::Conv2d);
+        (left.dtype == DType::Float32 && inner <= MOST_INNER)
+            .then_some(Product::Tiles { extent, is_convolution })
     }
 }
 

@@ -251,29 +251,29 @@ fn for_a_gpu_narrow_products_of_small_matrices_become_kernels() {
     }
 }
 
-/// Between a few rows and many, a library has too few programs for all multiprocessors: for a GPU, float32 products are
-/// cut into smaller tiles, with the arithmetic that stands before and behind them.
+/// Between a few rows and many, a library has too few programs for all multiprocessors: for a GPU, float32 convolutions of
+/// single pixels are cut into smaller tiles, with the arithmetic that stands before and behind them.
 #[test]
-fn for_a_gpu_products_of_middling_size_are_cut_into_tiles() {
-    const CASES: [(&[&str], &[&str], &[&str]); 7] = [
+fn for_a_gpu_convolutions_of_single_pixels_are_cut_into_tiles() {
+    const CASES: [(&[&str], &[&str], &[&str]); 9] = [
         (
-            &["x float32 [2, 130, 80]", "w float32 [220, 80]", "b float32 [220]"],
+            &["x float32 [2, 80, 13, 10]", "w float32 [220, 80, 1, 1]", "b float32 [220]"],
             &[
-                "tmp_0 = torch.nn.functional.linear(x, w, b)",
+                "tmp_0 = torch.conv2d(x, w, b, (1, 1), (0, 0), (1, 1), 1)",
                 "tmp_1 = torch.nn.functional.gelu(tmp_0)",
                 "return (tmp_1,)",
             ],
-            &["linear gelu"],
+            &["conv2d gelu"],
         ),
         (
-            &["x float32 [3, 70, 90]", "w float32 [3, 90, 240]", "y float32 [3, 70, 240]"],
+            &["x float32 [3, 90, 70]", "w float32 [240, 90, 1]", "y float32 [3, 240, 70]"],
             &[
                 "tmp_0 = torch.sigmoid(x)",
-                "tmp_1 = torch.bmm(tmp_0, w)",
+                "tmp_1 = torch.conv1d(tmp_0, w, None, (1,), (0,), (1,), 1)",
                 "tmp_2 = tmp_1 + y",
                 "return (tmp_2,)",
             ],
-            &["sigmoid bmm add"],
+            &["sigmoid conv1d add"],
         ),
         (
             &["x float32 [2, 64, 190]", "w float32 [200, 64, 1]", "b float32 [200]"],
@@ -286,47 +286,68 @@ fn for_a_gpu_products_of_middling_size_are_cut_into_tiles() {
         ),
         // Attention takes the largest of large values alone, whichever the last bits of a sum say that is.
         (
-            &["x float32 [1, 130, 192]", "w float32 [192, 192]", "y float32 [1, 4, 130, 48]"],
+            &["x float32 [1, 192, 130]", "w float32 [192, 192, 1]", "y float32 [1, 4, 130, 48]"],
             &[
-                "tmp_0 = torch.nn.functional.linear(x, w, None)",
-                "tmp_1 = tmp_0.reshape(1, 130, 4, 48)",
-                "tmp_2 = tmp_1.transpose(1, 2)",
+                "tmp_0 = torch.conv1d(x, w, None, (1,), (0,), (1,), 1)",
+                "tmp_1 = tmp_0.reshape(1, 4, 48, 130)",
+                "tmp_2 = tmp_1.transpose(2, 3)",
                 "tmp_3 = torch._C._nn.scaled_dot_product_attention(tmp_2, y, y)",
-                "tmp_4 = tmp_3.transpose(1, 2)",
-                "tmp_5 = tmp_4.reshape(1, 130, 192)",
-                "tmp_6 = torch.relu(tmp_5)",
-                "return (tmp_6,)",
+                "tmp_4 = torch.relu(y)",
+                "return (tmp_3, tmp_4)",
             ],
             &["relu"],
         ),
         // The mean of a row is folded over its columns, for which a tile has a part of them alone.
         (
-            &["x float32 [260, 80]", "w float32 [220, 80]"],
+            &["x float32 [1, 80, 260]", "w float32 [220, 80, 1]"],
             &[
-                "tmp_0 = torch.nn.functional.linear(x, w, None)",
+                "tmp_0 = torch.conv1d(x, w, None, (1,), (0,), (1,), 1)",
                 "tmp_1 = tmp_0.mean(dim=-1)",
                 "return (tmp_1,)",
             ],
-            &["linear", "mean"],
+            &["conv1d", "mean"],
+        ),
+        // Channels are shuffled: the rows of a tile would be the two that stand beside each other.
+        (
+            &["x float32 [2, 64, 14, 14]", "w float32 [64, 64, 1, 1]", "y float32 [2, 64, 14, 14]"],
+            &[
+                "tmp_0 = torch.conv2d(x, w, None, (1, 1), (0, 0), (1, 1), 1)",
+                "tmp_1 = torch.cat((y, tmp_0), dim=1)",
+                "tmp_2 = tmp_1.view(2, 2, 64, 14, 14)",
+                "tmp_3 = torch.transpose(tmp_2, 1, 2)",
+                "tmp_4 = tmp_3.contiguous()",
+                "return (tmp_4,)",
+            ],
+            &["cat view transpose contiguous"],
         ),
         // A library keeps all multiprocessors busy, or has units for the type that multiply many times as fast.
         (
-            &["x float32 [2600, 80]", "w float32 [2200, 80]"],
+            &["x float32 [1, 80, 2600]", "w float32 [2200, 80, 1]"],
             &[
-                "tmp_0 = torch.nn.functional.linear(x, w, None)",
+                "tmp_0 = torch.conv1d(x, w, None, (1,), (0,), (1,), 1)",
                 "tmp_1 = torch.relu(tmp_0)",
                 "return (tmp_1,)",
             ],
             &["relu"],
         ),
         (
-            &["x float16 [260, 80]", "w float16 [220, 80]"],
+            &["x float16 [1, 80, 260]", "w float16 [220, 80, 1]"],
             &[
-                "tmp_0 = torch.nn.functional.linear(x, w, None)",
+                "tmp_0 = torch.conv1d(x, w, None, (1,), (0,), (1,), 1)",
                 "tmp_1 = torch.relu(tmp_0)",
                 "return (tmp_1,)",
             ],
             &["relu"],
+        ),
+        // What a library calls for matrices is faster.
+        (
+            &["x float32 [2, 130, 80]", "w float32 [220, 80]", "b float32 [220]"],
+            &[
+                "tmp_0 = torch.nn.functional.linear(x, w, b)",
+                "tmp_1 = torch.nn.functional.gelu(tmp_0)",
+                "return (tmp_1,)",
+            ],
+            &["gelu"],
         ),
     ];
     for (inputs, body, passes) in CASES {

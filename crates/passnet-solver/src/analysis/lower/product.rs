@@ -48,7 +48,11 @@ impl Lower<'_> {
         let mut total = self.compute(Kind::Float, A * B, &[left, right]);
         if is_sum {
             total = self.fold(Fold::Sum, total)?;
-            self.body.in_tiles |= self.is_in_tiles(node, &factors.inner)?;
+            let in_tiles = self.is_in_tiles(node, &factors.inner)?;
+            if in_tiles && index.iter().any(|index| self.axes_of(index).len() > 1) {
+                refuse!("the rows of a product are cut up, and so would its tiles be");
+            }
+            self.body.in_tiles |= in_tiles;
         }
         let channel = if is_convolution { index.get(1) } else { index.last() };
         match channel {

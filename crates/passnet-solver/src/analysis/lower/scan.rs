@@ -16,7 +16,8 @@ impl Lower<'_> {
         let source = self.input_node(node, bound, "input")?;
         let from = self.piece.shape(source)?;
         let dim = self.dim(bound.arg("dim"), from.len())?;
-        let is_half = self.piece.dtypes(node).iter().any(|dtype| dtype.is_float() && dtype.size() < 4);
+        let is_half =
+            self.piece.dtypes(node).iter().any(|dtype| dtype.is_float() && dtype.size() < 4);
         if is_half && from[dim].largest() > 2 {
             // Added up in another order, a sum rounds to a neighbour now and then, and differences of sums show it.
             refuse!("running sums in half precision");
