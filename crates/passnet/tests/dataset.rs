@@ -73,7 +73,10 @@ fn each_step_says_what_it_did() {
     let (code, _, err) = passnet(work.path(), "dataset split corpus.pnds --evaluation 10000");
     assert_eq!(code, 0);
     assert!(err.contains("note: 10000 evaluation tasks were asked for, and there are "), "{err}");
-    assert!(err.contains("of kind typical: all of them are for evaluation"), "{err}");
+    assert!(
+        err.contains("of kind typical to choose from: all of them are for evaluation, 0 are left"),
+        "{err}"
+    );
     let (code, out, _) = passnet(work.path(), "dataset stats corpus.pnds --json");
     let stats: Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &stats["kinds"]["full"]["graphs"]), (0, &9.into()));

@@ -80,14 +80,14 @@ fn show_difference(output: &mut Output, found: &Difference) -> Result<(), Comman
     }
 }
 
-/// Says where there are fewer tasks than were asked for: nothing is left to train on there.
+/// Says where there are fewer tasks than were asked for: no other could be one.
 pub(super) fn note_few(reports: &[SplitReport], asked: usize) {
     for report in reports {
         // Single operations are all for training.
         if report.evaluation < asked && report.kind != PieceKind::SoleOp {
             warn(&format!(
-                "note: {asked} evaluation tasks were asked for, and there are {} tasks of kind {} with operations of their \
-                 own and graphs enough: all of them are for evaluation, {} are left for training",
+                "note: {asked} evaluation tasks were asked for, and there are {} tasks of kind {} to choose from: \
+                 all of them are for evaluation, {} are left for training",
                 report.evaluation,
                 report.kind.as_str(),
                 report.training
