@@ -336,12 +336,16 @@ fn evaluation_tasks_have_graphs_enough() {
         let asked = all.iter().filter(|task| task.side == Some(tasks::SplitSide::Evaluation));
         asked.map(|task| task.graphs.len()).collect()
     };
-    let (least, most) =
-        (graphs(&store).into_iter().min().unwrap(), graphs(&store).into_iter().max().unwrap());
-    assert!(least < most, "tasks of several sizes are chosen where all may be: {least} to {most}");
-    let options = SplitOptions { evaluation: 99, least_graphs: most };
-    sides::split_tasks_without(&mut store, options, &Withheld::default()).unwrap();
-    assert!(!graphs(&store).is_empty() && graphs(&store).iter().all(|count| *count >= most));
+    let most = graphs(&store).into_iter().max().unwrap();
+    let mut asked_for = |least_graphs: usize| {
+        let options = SplitOptions { evaluation: 99, least_graphs };
+        sides::split_tasks_without(&mut store, options, &Withheld::default()).unwrap();
+        graphs(&store)
+    };
+    let found = asked_for(most);
+    assert!(!found.is_empty() && found.iter().all(|count| *count >= most), "{found:?}");
+    assert!(asked_for(most + 1).iter().all(|count| *count > most));
+    assert_eq!(asked_for(1_000_000), [0; 0]);
 }
 
 #[test]
