@@ -37,7 +37,7 @@ pub(super) fn run<S: Element, T: Real>(
     }
     let input = input.words::<S>()?;
     // A product of a zero in the padding with these would be no number, where torch does not look there.
-    let is_bounded = |weight: T| weight - weight == T::ZERO;
+    let is_bounded = |weight: T| weight * T::ZERO == T::ZERO;
     let unbounded: Vec<usize> = (0..weight.len()).filter(|at| !is_bounded(weight[*at])).collect();
     let bounded = match unbounded[..] {
         [] => Cow::Borrowed(weight),
