@@ -31,7 +31,7 @@ pub struct Candidate {
 pub struct Rewrites {
     /// By the name of its file.
     pub pass: String,
-    /// How often it replaced something.
+    /// How often it replaced something that the graph's results need.
     pub count: usize,
 }
 
@@ -42,6 +42,8 @@ pub struct Rewritten {
     pub graph: Graph,
     /// In the order of the passes.
     pub rewrites: Vec<Rewrites>,
+    /// Calls of the original that nothing needs, by name: eager runs them, the rewritten graph does without.
+    pub left_out: Vec<String>,
 }
 
 impl Candidate {
@@ -165,14 +167,15 @@ impl Candidate {
         let rewrites: Vec<Rewrites> = report
             .applied
             .iter()
-            .map(|applied| Rewrites { pass: applied.pass.clone(), count: applied.patches.len() })
+            .map(|applied| Rewrites { pass: applied.pass.clone(), count: applied.needed })
             .collect();
         if rewrites.iter().all(|rewrites| rewrites.count == 0) {
             let mut verdict = Verdict::new(VerdictKind::NoMatch);
             for (pass, applied) in self.passes.iter().zip(&report.applied) {
                 let reason = match &applied.miss {
                     Some(miss) => explain::brief(pass, graph, miss),
-                    None => "it does not match".to_string(),
+                    None if applied.patches.is_empty() => "it does not match".to_string(),
+                    None => "it matches only what no output of the graph needs".to_string(),
                 };
                 verdict = verdict.because(format!("pass `{}`: {reason}", pass.name));
             }
@@ -183,7 +186,8 @@ impl Candidate {
             let text = format!("pass `{}` does not come to an end on this graph", applied.pass);
             return Err(Box::new(Verdict::new(VerdictKind::CompileFail).because(text)));
         }
-        Ok(Rewritten { graph: report.graph, rewrites })
+        let left_out = report.left_out.iter().map(ToString::to_string).collect();
+        Ok(Rewritten { graph: report.graph, rewrites, left_out })
     }
 }
 

@@ -209,6 +209,32 @@ fn every_way_to_be_wrong_has_its_verdict() {
     }
 }
 
+/// A pass that computes nothing, where nothing is asked of it: no output would tell, and eager's time is not its gain.
+#[test]
+fn a_match_that_no_output_needs_is_none() {
+    let judged = |pass: &str, needed: &str| {
+        let candidate = load(pass, false).unwrap();
+        let text =
+            MODEL.replace("return (tmp_1,)", &format!("tmp_2 = x - y\n        return ({needed},)"));
+        assert_ne!(text, MODEL);
+        let files = files().with(FileName::Model, text);
+        evaluate(&NativeEngine, &files, Subject::Passes(&candidate), &options())
+    };
+    let nothing = with("x * y, 0.0,", "x * 0.0, 0.0,");
+    for pass in [PASS, &nothing] {
+        let evaluation = judged(pass, "tmp_2");
+        let verdict = &evaluation.judged.verdict;
+        assert_eq!(verdict.kind, VerdictKind::NoMatch, "{verdict}");
+        assert!(verdict.to_string().contains("what no output of the graph needs"), "{verdict}");
+        assert_eq!(evaluation.judged.speedup, None);
+        assert!(evaluation.left_out.is_empty());
+    }
+    let evaluation = judged(PASS, "tmp_1");
+    assert_eq!(evaluation.judged.verdict.kind, VerdictKind::Correct);
+    assert_eq!(evaluation.left_out, ["tmp_2"], "it is known that eager alone ran this");
+    assert_eq!(evaluation.rewrites[0].count, 1);
+}
+
 #[test]
 fn a_kernel_that_reads_what_nobody_wrote_is_caught_though_its_numbers_are_right() {
     let lazy = with(

@@ -127,14 +127,7 @@ fn attempt(
     let measuring = Measuring::new(engine, options);
     let place = (engine, rates, sample, options);
     let tidy = |graphs: &[TypedGraph]| graphs.iter().map(TypedGraph::without_unneeded).collect();
-    let mut found = Found::best(place, &measuring, families(tidy(&typed), tidy(&resized)));
-    if found.portfolio.passes.is_empty() {
-        // A passthrough of what nothing needs still makes the graph do without it.
-        let all = ready(place, families(typed, resized));
-        let mut solver = Solver::new(place, &measuring);
-        solver.serve_the_rest(&all);
-        found.portfolio = solver.portfolio;
-    }
+    let found = Found::best(place, &measuring, families(tidy(&typed), tidy(&resized)));
     let Found { portfolio: Portfolio { passes, dropped, .. }, left, whole_graphs } = found;
     let (wins, whole_graphs) =
         whole_graphs.map_or((None, Vec::new()), |found| (Some(found.wins), found.graphs));

@@ -377,7 +377,7 @@ fn a_neutral_pass_takes_views_of_inputs() {
             "tmp_5 = x.reshape(1, 60, 400)",
             "tmp_6 = tmp_5.unsqueeze(-1)",
             "tmp_7 = torch.logical_and(tmp_6, tmp_6)",
-            "return (tmp_0,)",
+            "return (tmp_0, tmp_3, tmp_6)",
         ],
     }]);
     let found = task

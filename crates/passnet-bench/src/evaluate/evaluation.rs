@@ -54,6 +54,9 @@ pub struct Evaluation {
     /// What each pass replaced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rewrites: Vec<Rewrites>,
+    /// Calls that eager ran and the rewritten graph did without, because nothing needs them: what that saved is no kernel's doing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<String>,
     /// With which configurations the kernels of `@triton.autotune` ran, and the times that decided it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tuned: Vec<TunedKernel>,
@@ -137,6 +140,7 @@ impl Evaluation {
             work: None,
             roofline_ms: None,
             rewrites: Vec::new(),
+            left_out: Vec::new(),
             tuned: Vec::new(),
             outputs: Vec::new(),
             accuracy: None,

@@ -138,7 +138,7 @@ fn run_stages(
     let race = race.unwrap_or_default();
     let (dtype, prepare) =
         preparation.map(|found| (found.case.dtype(), found.seconds)).unwrap_or_default();
-    let (rewrites, secret) = rewriting.map(Rewriting::into_parts).unwrap_or_default();
+    let (rewrites, left_out, secret) = rewriting.map(Rewriting::into_parts).unwrap_or_default();
     let remarks = subject.passes().filter(|_| reading.is_ok()).map(|it| it.remarks.clone());
     let (operations, work) =
         reading.map(|found| (found.operations, found.work)).unwrap_or_default();
@@ -161,6 +161,7 @@ fn run_stages(
         work,
         roofline_ms: None,
         rewrites,
+        left_out,
         tuned,
         outputs: findings.outputs,
         accuracy: findings.accuracy,
@@ -217,9 +218,10 @@ impl<'a> Rewriting<'a> {
     }
 
     /// What an evaluation says of it.
-    fn into_parts(self) -> (Vec<Rewrites>, Option<Secret>) {
-        let rewrites = self.subject.passes().map(|(_, rewritten)| rewritten.rewrites);
-        (rewrites.unwrap_or_default(), Some(self.secret))
+    fn into_parts(self) -> (Vec<Rewrites>, Vec<String>, Option<Secret>) {
+        let done = self.subject.passes().map(|(_, done)| (done.rewrites, done.left_out));
+        let (rewrites, left_out) = done.unwrap_or_default();
+        (rewrites, left_out, Some(self.secret))
     }
 
     /// Draws inputs and prepares both sides at the same time.

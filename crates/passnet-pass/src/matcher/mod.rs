@@ -15,7 +15,7 @@
 //! - operands in the other order, where no bit depends on it: `operands_are_exchanged_where_no_bit_depends_on_it`
 //! - two arguments bound to one value: `two_arguments_may_stand_for_one_value`
 //! - an unseen update in place: `an_update_in_place_may_stand_for_a_plain_operation_if_nobody_sees_it`
-//! - results nobody uses: `a_result_nobody_uses_matches_and_is_left_out`
+//! - results nobody uses: `a_result_nobody_uses_matches_and_changes_nothing`
 //! - `x += y` in a pattern is an update: `in_place_updates_differ_between_the_dialects`
 //! - whole regions under vmap: `a_region_under_vmap_is_taken_out_as_a_whole_or_not_at_all`
 //!

@@ -4,7 +4,7 @@ use super::{Patch, RewriteError, apply};
 use crate::load::Program;
 use crate::matcher::{Match, MatchOptions, Pattern, TargetGraph, find, find_first, matches};
 use crate::trace::Pass;
-use passnet_graph::Graph;
+use passnet_graph::{Call, Graph};
 use rustc_hash::FxHashSet;
 
 /// How passes are applied.
@@ -45,6 +45,8 @@ pub struct Applied {
     pub pass: String,
     /// What it replaced, in order.
     pub patches: Vec<Patch>,
+    /// How many of its calls the rewritten graph needs. The others were left out again: they have done nothing.
+    pub needed: usize,
     /// Why it was not applied again.
     pub stop: Stop,
     /// For a pass that never matched: why.
@@ -62,9 +64,10 @@ pub struct Report {
     pub left_out: Vec<Box<str>>,
 }
 
-/// Applies every pass in order, each until it matches nowhere any more. A graph that no pass changed stays as it was; one that
-/// was changed does without what nothing needs. Where that stands in a pattern's way (it reads what only the pattern should read),
-/// it is taken out beforehand.
+/// Applies every pass in order, each until it matches nowhere any more. One that was changed does without what nothing needs. Where
+/// that stands in a pattern's way (it reads what only the pattern should read), it is taken out beforehand. A graph that no pass
+/// changed stays as it was, and so does one whose passes replaced only what nothing needs: no output would tell whether they are
+/// right, and eager's unneeded work would be won by nobody's kernel.
 pub fn run(
     program: &Program,
     passes: &[Pass],
@@ -72,29 +75,32 @@ pub fn run(
     options: &RunOptions,
 ) -> Result<Report, RewriteError> {
     let (needed, unneeded) = graph.without_unneeded();
-    let report = apply_all(program, passes, graph, options)?.tidied(Vec::new());
+    let report = apply_all(program, passes, graph, options)?.tidied(graph, Vec::new());
     if unneeded.is_empty() {
         return Ok(report);
     }
-    let alone = apply_all(program, passes, &needed, options)?.tidied(unneeded);
-    let is_better = alone.is_changed() && alone.wrappers() >= report.wrappers();
+    let alone = apply_all(program, passes, &needed, options)?.tidied(graph, unneeded);
+    let is_better = alone.calls() > 0 && alone.calls() >= report.calls();
     Ok(if is_better { alone } else { report })
 }
 
 impl Report {
-    fn is_changed(&self) -> bool {
-        self.applied.iter().any(|applied| !applied.patches.is_empty())
+    /// Calls of passes that the graph needs.
+    fn calls(&self) -> usize {
+        self.applied.iter().map(|applied| applied.needed).sum()
     }
 
-    /// Calls of passes in the graph.
-    fn wrappers(&self) -> usize {
-        self.graph.calls().filter(|(_, call)| call.target.replacement().is_some()).count()
-    }
-
-    /// Without what nothing needs, if anything was changed; `before` was left out beforehand.
-    fn tidied(mut self, before: Vec<Box<str>>) -> Report {
-        if self.is_changed() {
-            let (graph, left_out) = self.graph.without_unneeded();
+    /// Without what nothing needs, `before` of it left out beforehand; the original where no call of a pass is left then.
+    fn tidied(mut self, original: &Graph, before: Vec<Box<str>>) -> Report {
+        let (graph, left_out) = self.graph.without_unneeded();
+        for applied in &mut self.applied {
+            let stands =
+                |call: &Call| call.target.replacement().is_some_and(|it| *it.pass == *applied.pass);
+            applied.needed = graph.calls().filter(|(_, call)| stands(call)).count();
+        }
+        if self.calls() == 0 {
+            self.graph = original.clone();
+        } else {
             self.graph = graph;
             self.left_out = [before, left_out].concat();
         }
@@ -161,5 +167,5 @@ fn run_pass(
             break (Stop::GrowthLimit, None);
         }
     };
-    Ok((graph, Applied { pass: pass.name.clone(), patches, stop, miss }))
+    Ok((graph, Applied { pass: pass.name.clone(), patches, needed: 0, stop, miss }))
 }

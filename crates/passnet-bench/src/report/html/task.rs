@@ -151,7 +151,9 @@ fn notes(graph: &GraphRecord, page: &mut Markup) {
     });
     let evidence = evaluation.judged.verdict.evidence.iter().map(ToString::to_string);
     let remarks = evaluation.remarks.iter().map(|remark| format!("remark: {remark}"));
-    let all: Vec<String> = evidence.chain(remarks).chain(rewrites).collect();
+    let left_out = (!evaluation.left_out.is_empty())
+        .then(|| format!("eager alone ran what nothing needs: {}", evaluation.left_out.join(", ")));
+    let all: Vec<String> = evidence.chain(remarks).chain(rewrites).chain(left_out).collect();
     if all.is_empty() {
         page.text("-");
         return;

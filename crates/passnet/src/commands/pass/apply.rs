@@ -83,7 +83,7 @@ pub fn run(args: ApplyArgs, output: &mut Output) -> Result<Outcome, CommandError
                     return Ok(());
                 }
             };
-            failed |= rewritten.applied.iter().all(|applied| applied.patches.is_empty());
+            failed |= rewritten.applied.iter().all(|applied| applied.needed == 0);
             if let Some(out) = &args.out {
                 write(out, path, &rewritten.model)?;
             }
@@ -118,6 +118,7 @@ fn show(
                 json!({
                     "pass": applied.pass,
                     "patches": applied.patches.len(),
+                    "needed": applied.needed,
                     "stop": applied.stop,
                     "reason": reason,
                 })
@@ -142,8 +143,12 @@ fn show(
         };
         let count = applied.patches.len();
         let reason = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+        let unneeded = match count - applied.needed {
+            0 => String::new(),
+            unneeded => format!(", {unneeded} of what nothing needs and so without effect"),
+        };
         let count = counted(count, "rewrite", "rewrites");
-        output.line(format!("# {}: {count}{stop}{reason}", applied.pass))?;
+        output.line(format!("# {}: {count}{unneeded}{stop}{reason}", applied.pass))?;
     }
     if !rewritten.left_out.is_empty() {
         let calls = counted(rewritten.left_out.len(), "call", "calls");
