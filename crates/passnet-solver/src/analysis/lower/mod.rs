@@ -3,6 +3,7 @@
 //! The loops are the dimensions of the largest output, split where a reshape on the way splits them. A reduction folds
 //! loops of its own or loops that its result does not vary with. Views and copies only change indices.
 
+mod activation;
 mod address;
 mod assign;
 mod choice;
@@ -18,17 +19,17 @@ mod product;
 mod reduce;
 mod scalar;
 mod scan;
+mod values;
 mod view;
 mod window;
 
 use self::address::mixed_radix;
 use self::order::Sorted;
-use super::body::{Body, Code, Guard, Kind, Store, Target, Var, VarId};
+use super::body::{Body, Code, Guard, Kind, Store, Target, VarId};
 use super::index::{AxisId, Index};
 use super::space::coalesce;
 use super::tiles::Tiles;
 use super::{Piece, Refusal, Size, product, refuse};
-use crate::expression::{A, Expr, Formula, Literal, Type};
 use passnet_graph::infer::Value;
 use passnet_graph::ops::{Bound, Class, Op};
 use passnet_graph::{Arg, NodeId};
@@ -398,66 +399,6 @@ impl<'p> Lower<'p> {
         guards.iter().for_each(|guard| axes.extend(self.axes_of(&guard.index)));
         let name = self.fresh(self.piece.name(node));
         Ok(self.add(Some(name), kind, Code::Load { param, address, guards }, axes))
-    }
-
-    fn axes_of(&self, index: &Index) -> BTreeSet<AxisId> {
-        let mut axes = BTreeSet::new();
-        index.for_each_axis(&mut |axis| {
-            axes.insert(axis);
-        });
-        index.for_each_value(&mut |var| axes.extend(&self.body.vars[var].axes));
-        axes
-    }
-
-    fn add(
-        &mut self,
-        name: Option<String>,
-        kind: Kind,
-        code: Code,
-        axes: BTreeSet<AxisId>,
-    ) -> VarId {
-        self.body.vars.push(Var { name, kind, code, axes });
-        VarId::new(self.body.vars.len() - 1)
-    }
-
-    /// Arithmetic over values, which the formula knows by their numbers.
-    fn compute(&mut self, kind: Kind, formula: Formula, operands: &[VarId]) -> VarId {
-        let axes = operands.iter().flat_map(|v| self.body.vars[*v].axes.clone()).collect();
-        let code = Code::Compute { formula, operands: operands.to_vec() };
-        self.add(None, kind, code, axes)
-    }
-
-    /// A number that is written as it is.
-    fn number(&mut self, kind: Kind, literal: Literal) -> VarId {
-        self.compute(kind, Expr::Literal(literal), &[])
-    }
-
-    fn kind(&self, var: VarId) -> Kind {
-        self.body.vars[var].kind
-    }
-
-    /// The value as another kind of number.
-    fn cast(&mut self, var: VarId, kind: Kind) -> VarId {
-        if let Some(literal) = self.literal_as(var, kind) {
-            return self.number(kind, literal);
-        }
-        match (self.kind(var), kind) {
-            (from, to) if from == to => var,
-            (_, Kind::Float) => self.compute(kind, A.to(Type::Float32), &[var]),
-            (_, Kind::Int) => self.compute(kind, A.to(Type::Int64), &[var]),
-            (_, Kind::Bool) => self.compute(kind, A.differs(Expr::int(0)), &[var]),
-        }
-    }
-
-    /// A literal written as another kind of number.
-    fn literal_as(&self, var: VarId, kind: Kind) -> Option<Literal> {
-        let known = &self.body.vars[var];
-        let literal = known.code.as_literal().filter(|_| known.kind < kind)?;
-        match (kind, literal) {
-            (Kind::Float, _) => literal.as_f64().map(Literal::Float),
-            (_, Literal::Bool(value)) => Some(Literal::Int(i64::from(value))),
-            _ => None,
-        }
     }
 
     /// The value of a call at an index.
