@@ -192,6 +192,9 @@ class BusyMachine(unittest.TestCase):
                 self.assertIsNone(watching._look_at(child, False))
             with mock.patch.object(pool, "_waited", return_value=5.0):
                 self.assertEqual(watching._look_at(child, False)["kind"], "time limit")
+            child.begun -= 200.0
+            with mock.patch.object(pool, "_waited", return_value=299.0):
+                self.assertEqual(watching._look_at(child, False)["kind"], "time limit")
 
 
 class ResultsFile(unittest.TestCase):
