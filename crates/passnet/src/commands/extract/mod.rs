@@ -102,36 +102,33 @@ pub struct CaptureArgs {
     pub full_graph: bool,
 }
 
-/// A package of PyPI whose models are known.
+/// A source of the catalogue, as `python/passnet/extract/catalogue` names it: mostly a package of PyPI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+#[value(rename_all = "snake_case")]
 pub enum Catalogue {
     All,
     Timm,
     Torchvision,
     Transformers,
     Torchaudio,
-    #[value(name = "torch_geometric")]
     TorchGeometric,
     Diffusers,
-    #[value(name = "open_clip")]
     OpenClip,
-    #[value(name = "segmentation_models_pytorch")]
     SegmentationModelsPytorch,
+    Pytorchcv,
+    TransformersForms,
+    VitPytorch,
+    XTransformers,
+    Monai,
+    Tabular,
+    DeepctrTorch,
+    Esm,
 }
 
 impl Catalogue {
-    fn package(self) -> &'static str {
-        match self {
-            Catalogue::All => "all",
-            Catalogue::Timm => "timm",
-            Catalogue::Torchvision => "torchvision",
-            Catalogue::Transformers => "transformers",
-            Catalogue::Torchaudio => "torchaudio",
-            Catalogue::TorchGeometric => "torch_geometric",
-            Catalogue::Diffusers => "diffusers",
-            Catalogue::OpenClip => "open_clip",
-            Catalogue::SegmentationModelsPytorch => "segmentation_models_pytorch",
-        }
+    fn source(self) -> String {
+        let value = self.to_possible_value().expect("every source has a name");
+        value.get_name().to_string()
     }
 }
 
@@ -169,4 +166,22 @@ pub fn run(args: ExtractArgs, output: &mut Output) -> Result<Outcome, CommandErr
     show::show(output, &records, &graphs)?;
     let failed = records.values().any(|record| !record.is_captured());
     Ok(Outcome::failed_if(failed || graphs.iter().any(|graph| graph.problem.is_some())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Catalogue;
+    use clap::ValueEnum as _;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_source_of_the_extractor_can_be_asked_for() {
+        let text = include_str!("../../../../../python/passnet/extract/catalogue/__init__.py");
+        let (_, table) = text.split_once("\nSOURCES = {\n").unwrap();
+        let (table, _) = table.split_once("\n}").unwrap();
+        let listed = table.lines().map(|line| line.split('"').nth(1).unwrap().to_string());
+        let offered = Catalogue::value_variants().iter().map(|one| one.source());
+        let all = std::iter::once("all".to_string());
+        assert_eq!(offered.collect::<BTreeSet<_>>(), listed.chain(all).collect());
+    }
 }

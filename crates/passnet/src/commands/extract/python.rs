@@ -69,7 +69,7 @@ pub(super) fn list(
 fn arguments(chosen: Chosen<'_>, args: &CaptureArgs) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = chosen.models.iter().map(OsString::from).collect();
     if !chosen.catalogue.is_empty() {
-        let names: Vec<&str> = chosen.catalogue.iter().map(|one| one.package()).collect();
+        let names: Vec<String> = chosen.catalogue.iter().map(|one| one.source()).collect();
         arguments.extend(["--catalogue".into(), names.join(",").into()]);
     }
     if let Some(place) = chosen.configs {
