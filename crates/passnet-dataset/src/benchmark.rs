@@ -172,7 +172,11 @@ impl Part<'_> {
         let passed = self.admissions.run(candidates, refused)?;
         let mut kinds = BTreeMap::new();
         let mut chosen = Vec::new();
-        for kind in [PieceKind::Fusible, PieceKind::Typical] {
+        for kind in [PieceKind::Fusible, PieceKind::SoleOp, PieceKind::Typical] {
+            // A split has evaluation tasks of single operations only where they were asked for.
+            if kind == PieceKind::SoleOp && candidates.iter().all(|task| task.kind != kind) {
+                continue;
+            }
             let (line, taken) = self.choose(kind, candidates, &passed, count);
             kinds.insert(kind.as_str(), line);
             chosen.extend(taken);

@@ -14,6 +14,7 @@ use passnet_dataset::export::ExportOptions;
 use passnet_dataset::export::folders::export_folders;
 use passnet_dataset::import::{ImportOptions, import};
 use passnet_dataset::pipeline::{BuildOptions, Step, StepResult, build};
+use passnet_dataset::sample::buckets::PieceKind;
 use passnet_dataset::sample::sides::SplitOptions;
 use passnet_dataset::sample::withhold::{Withheld, difference};
 use passnet_dataset::sample::{sides, tasks};
@@ -324,7 +325,7 @@ fn stats_count_what_differs() {
     assert_eq!(stats.pictures.operations["gelu"]["zoo"], 10);
 }
 
-const TWO_TASKS: SplitOptions = SplitOptions { evaluation: 2, least_graphs: 1 };
+const TWO_TASKS: SplitOptions = SplitOptions { evaluation: 2, sole_op: 0, least_graphs: 1 };
 
 #[test]
 fn evaluation_tasks_have_graphs_enough() {
@@ -338,7 +339,7 @@ fn evaluation_tasks_have_graphs_enough() {
     };
     let most = graphs(&store).into_iter().max().unwrap();
     let mut asked_for = |least_graphs: usize| {
-        let options = SplitOptions { evaluation: 99, least_graphs };
+        let options = SplitOptions { evaluation: 99, sole_op: 0, least_graphs };
         sides::split_tasks_without(&mut store, options, &Withheld::default()).unwrap();
         graphs(&store)
     };
@@ -346,6 +347,28 @@ fn evaluation_tasks_have_graphs_enough() {
     assert!(!found.is_empty() && found.iter().all(|count| *count >= most), "{found:?}");
     assert!(asked_for(most + 1).iter().all(|count| *count > most));
     assert_eq!(asked_for(1_000_000), [0; 0]);
+}
+
+#[test]
+fn single_operations_are_asked_where_that_is_wanted() {
+    let (source, out) = (corpus(), TempDir::new().unwrap());
+    let mut store = Store::open_for_writing(&out.path().join("all"), workers(2)).unwrap();
+    run(&mut store, source.path(), 2).unwrap();
+    let mut asked_for = |sole_op: usize| {
+        let options = SplitOptions { sole_op, ..TWO_TASKS };
+        sides::split_tasks_without(&mut store, options, &Withheld::default()).unwrap();
+        let mut all = tasks::load(&store).unwrap();
+        all.retain(|task| task.kind == PieceKind::SoleOp);
+        all
+    };
+    let asked = |task: &tasks::StoredTask| task.side == Some(tasks::SplitSide::Evaluation);
+    assert!(!asked_for(0).iter().any(asked));
+    let tasks = asked_for(3);
+    let (chosen, rest): (Vec<_>, Vec<_>) = tasks.into_iter().partition(asked);
+    assert_eq!(chosen.len(), 3);
+    assert!(chosen.iter().all(|task| task.ops.len() == 1));
+    let of_training = rest.iter().filter(|task| task.side == Some(tasks::SplitSide::Training));
+    assert!(of_training.count() > 0, "the others stay for training");
 }
 
 #[test]

@@ -29,8 +29,10 @@ pub struct SplitReport {
 /// Which tasks may be asked of those who are evaluated, and how many.
 #[derive(Debug, Clone, Copy)]
 pub struct SplitOptions {
-    /// Evaluation tasks of each kind.
+    /// Evaluation tasks of each kind, but for single operations.
     pub evaluation: usize,
+    /// Evaluation tasks of single operations: most are wanted for training.
+    pub sole_op: usize,
     /// Graphs that an evaluation task has at least.
     pub least_graphs: usize,
 }
@@ -38,7 +40,7 @@ pub struct SplitOptions {
 /// Splits the tasks of each kind: `count` for evaluation, the rest for training. A structure that stands in any
 /// evaluation task, of whatever kind, stands in no training task; this is checked before anything is kept.
 pub fn split_tasks(store: &mut Store, count: usize) -> Result<Vec<SplitReport>, StoreError> {
-    let options = SplitOptions { evaluation: count, least_graphs: 1 };
+    let options = SplitOptions { evaluation: count, sole_op: 0, least_graphs: 1 };
     split_tasks_without(store, options, &Withheld::default())
 }
 
@@ -77,11 +79,9 @@ pub fn split_tasks_without(
             |n: &usize| tasks[*n].kind == kind && tasks[*n].graphs.len() >= options.least_graphs;
         let numbers: Vec<usize> = (0..tasks.len()).filter(may_be_asked).collect();
         let of_kind: Vec<split::Task<'_>> = numbers.iter().map(|n| views[*n]).collect();
-        // Single ops have no transitions to cover; they are training material.
-        if kind != PieceKind::SoleOp {
-            let chosen = split::choose_evaluation(&of_kind, options.evaluation);
-            evaluation.extend(chosen.into_iter().map(|place| numbers[place]));
-        }
+        let count = if kind == PieceKind::SoleOp { options.sole_op } else { options.evaluation };
+        let chosen = split::choose_evaluation(&of_kind, count);
+        evaluation.extend(chosen.into_iter().map(|place| numbers[place]));
     }
     let sides = split::split(&views, &evaluation);
     if let Some(overlap) = split::violations(&views, &sides).first() {

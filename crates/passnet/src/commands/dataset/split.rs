@@ -16,9 +16,13 @@ pub struct SplitArgs {
     #[command(flatten)]
     store: StoreArgs,
 
-    /// Evaluation tasks of each kind
+    /// Evaluation tasks of each kind, but for single operations
     #[arg(long, default_value_t = 200, value_name = "N")]
     evaluation: usize,
+
+    /// Evaluation tasks of single operations; the others are for training
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    sole_op: usize,
 
     /// Graphs that an evaluation task has at least
     #[arg(long, default_value_t = 1, value_name = "N")]
@@ -36,7 +40,11 @@ pub fn run(args: SplitArgs, output: &mut Output) -> Result<Outcome, CommandError
     };
     let mut store = args.store.write()?;
     let nothing = Withheld::default();
-    let options = SplitOptions { evaluation: args.evaluation, least_graphs: args.least_graphs };
+    let options = SplitOptions {
+        evaluation: args.evaluation,
+        sole_op: args.sole_op,
+        least_graphs: args.least_graphs,
+    };
     let reports = split_tasks_without(&mut store, options, withheld.as_ref().unwrap_or(&nothing))?;
     if reports.is_empty() {
         return Err(CommandError::input("the store has no tasks")
@@ -83,7 +91,7 @@ fn show_difference(output: &mut Output, found: &Difference) -> Result<(), Comman
 /// Says where there are fewer tasks than were asked for: no other could be one.
 pub(super) fn note_few(reports: &[SplitReport], asked: usize) {
     for report in reports {
-        // Single operations are all for training.
+        // Single operations are mostly for training.
         if report.evaluation < asked && report.kind != PieceKind::SoleOp {
             warn(&format!(
                 "note: {asked} evaluation tasks were asked for, and there are {} tasks of kind {} to choose from: \
