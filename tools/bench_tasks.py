@@ -1,6 +1,6 @@
 """Write the demonstration tasks: `python tools/bench_tasks.py [OUT]` fills `bench/tasks` and `bench/redteam/tasks`.
 
-`bench_task_table.py` holds what the tasks are; this file turns each into a sample folder as PassNet lays it out:
+`bench_task_table.py` and `redteam_task_table.py` hold what the tasks are; this file turns each into a sample folder as PassNet lays it out:
 `graph_list.txt`, `sample_uids.txt`, an empty `pass_dir`, and one complete graph folder for each variant. The
 result depends on the table alone, so running it again changes nothing.
 """
@@ -12,7 +12,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from bench_task_table import REDTEAM_TASKS, TASKS
+from bench_task_table import TASKS
+from redteam_task_table import REDTEAM_TASKS
 
 VALUE = re.compile(r"\b(?:in|w|tmp)_\d+\b")
 
