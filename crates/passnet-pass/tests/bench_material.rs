@@ -4,7 +4,7 @@
 use passnet_graph::read::read_model;
 use passnet_graph::syntax::Source;
 use passnet_pass::load::{Bindings, LoadOptions, load};
-use passnet_pass::matcher::{MatchOptions, Pattern, TargetGraph, find};
+use passnet_pass::rewrite::{RunOptions, run};
 use passnet_pass::rules::{Severity, check};
 use passnet_pass::trace::{Dialect, trace};
 use std::collections::BTreeSet;
@@ -30,7 +30,7 @@ fn name(path: &Path) -> &str {
 struct Judged {
     errors: Vec<String>,
     refused: BTreeSet<String>,
-    /// Matches in each graph of the task, all passes together.
+    /// Matches that something needs in each graph of the task, all passes together.
     matches: Vec<usize>,
 }
 
@@ -56,10 +56,8 @@ fn judge(folder: &Path, task: &Path) -> Judged {
         let path = task.join(line).join("model.py");
         let source = Source::new(line, std::fs::read_to_string(path).unwrap());
         let graph = read_model(&source).unwrap();
-        let matches = passes.iter().map(|pass| {
-            let pattern = Pattern::new(&pass.pattern.graph);
-            find(&pattern, &TargetGraph::new(&graph), &MatchOptions::default()).matches.len()
-        });
+        let report = run(&set.program, &passes, &graph, &RunOptions::default()).unwrap();
+        let matches = report.applied.iter().map(|applied| applied.needed);
         judged.matches.push(matches.sum());
     }
     judged
