@@ -224,6 +224,32 @@ fn a_view_of_what_attention_gives_is_left_alone() {
     assert_right(&task);
 }
 
+/// What is computed of attention's result for each element lies as that does, which is not known before the graph runs: a kernel
+/// may end in an order of its own, and not before.
+#[test]
+fn what_lies_as_attentions_result_is_left_to_eager() {
+    let solved = |end: &[&'static str]| {
+        let start = [
+            "tmp_0 = x.transpose(1, 2)",
+            "tmp_1 = torch._C._nn.scaled_dot_product_attention(tmp_0, tmp_0, tmp_0)",
+            "tmp_2 = torch.sigmoid(y)",
+            "tmp_3 = tmp_1 * tmp_2",
+        ];
+        let task = Task::new(&[GraphText {
+            inputs: vec!["x float32 [2, 5, 4, 8]", "y float32 [2, 4, 5, 8]"],
+            body: [&start[..], end].concat(),
+        }]);
+        let operations: Vec<String> =
+            task.solve().unwrap().passes.iter().map(|pass| pass.operations.join(" ")).collect();
+        assert_right(&task);
+        operations
+    };
+    assert_eq!(solved(&["return (tmp_3,)"]), ["sigmoid"]);
+    let ordered =
+        &["tmp_4 = tmp_3.transpose(1, 2)", "tmp_5 = tmp_4.reshape(2, 5, 32)", "return (tmp_5,)"];
+    assert_eq!(solved(ordered), ["sigmoid mul transpose reshape"]);
+}
+
 /// For a GPU that is not here the cost model decides: a matrix that is read faster than a library launches is worth a kernel.
 #[test]
 fn for_a_gpu_narrow_products_of_small_matrices_become_kernels() {

@@ -6,7 +6,7 @@ use crate::analysis::piece::outputs_of;
 use crate::graph_family::GraphFamily;
 use passnet_graph::infer::Value;
 use passnet_graph::ops::{Class, Op};
-use passnet_graph::{Arg, Call, Graph, NodeId};
+use passnet_graph::{Arg, Call, NodeId};
 use std::collections::BTreeSet;
 
 /// Pieces of one node each, the least work first: what a pass can do where nothing is worth doing.
@@ -84,20 +84,6 @@ pub fn free_pieces(family: &GraphFamily, most: usize) -> Vec<(Vec<NodeId>, Piece
     let chains = finder.free_chains().into_iter().filter(|chain| !chain.iter().any(is_on_host));
     let chains = chains.filter_map(chain);
     chains.chain(nodes.into_iter().filter_map(piece)).take(most).collect()
-}
-
-/// Whether a node shows what attention gives, or a view of it. Attention lays its result out as its query lies, or with the heads
-/// behind the places, as suits its own kernel: what looks like a copy of it is most often a view there, and nothing to compute.
-pub(super) fn shows_attention(graph: &Graph, id: NodeId) -> bool {
-    let class = |id: NodeId| graph.call(id)?.op().map(Op::class);
-    let mut shown = id;
-    while class(shown) == Some(Class::View) {
-        match graph.call(shown).and_then(|call| call.args.first()?.as_node()) {
-            Some(source) => shown = source,
-            None => return false,
-        }
-    }
-    shown != id && class(shown) == Some(Class::Attention)
 }
 
 impl Finder<'_> {

@@ -3,6 +3,7 @@
 //! Views cost nothing in eager, so they never start a group; those between members, and those that only a group reads,
 //! become part of it and change its indices.
 
+mod attention;
 mod free;
 mod late;
 mod made;
@@ -63,6 +64,7 @@ pub fn groups(family: &GraphFamily, most: Option<usize>) -> (Vec<Group>, Vec<Lef
             finder.join_late();
         }
     }
+    finder.leave_what_lies_like_attention();
     let mut groups: Vec<Group> = finder.groups.into_iter().flatten().collect();
     groups.sort_by_key(|group| group.members.last().copied());
     (groups, finder.left)
@@ -100,7 +102,7 @@ impl<'f> Finder<'f> {
             // What has hidden dimensions is taken by whoever restores the last of them.
             is_work[id.index()] = !is_free[id.index()]
                 && !family.is_mapped(id)
-                && !free::shows_attention(graph, id)
+                && !attention::shows_attention(graph, id)
                 && (!decides_places[id.index()] || places::is_exact(&bound))
                 && (is_pair(family, id)
                     || matches!(family.members[0].types.value(id), Value::Tensor(_)))
@@ -195,6 +197,22 @@ impl<'f> Finder<'f> {
         self.groups.push(Some(group));
     }
 
+    /// A group may begin behind attention, as long as it ends in an order of its own; else what does not lie so remains of it.
+    fn leave_what_lies_like_attention(&mut self) {
+        let graph = self.graph();
+        let lies = attention::lying_like_attention(graph);
+        for index in 0..self.groups.len() {
+            let Some(group) = &self.groups[index] else { continue };
+            let Err(reason) = attention::check_outputs(graph, &group.members) else { continue };
+            let (lying, others): (BTreeSet<NodeId>, BTreeSet<NodeId>) =
+                group.members.iter().partition(|id| lies[id.index()]);
+            let rest = if others.is_empty() { None } else { self.attempt(others).ok() };
+            let left_over = if rest.is_some() { lying } else { group.members.clone() };
+            self.left.extend(left_over.into_iter().map(|id| left(graph, id, &reason)));
+            self.groups[index] = rest;
+        }
+    }
+
     /// Takes in the views that nobody but the group reads.
     fn absorb_views(&mut self, index: usize) {
         let Some(mut group) = self.groups[index].take() else { return };
@@ -241,6 +259,11 @@ impl<'f> Finder<'f> {
         }
         self.is_owned(&taken, members).then_some(taken)
     }
+}
+
+fn left(graph: &Graph, node: NodeId, reason: &Refusal) -> Left {
+    let operation = graph.call(node).map_or(String::new(), |call| call.target.to_string());
+    Left { node, operation, reason: reason.0.clone() }
 }
 
 /// Whether a node is an alias of its first argument, or a list of such.
@@ -310,6 +333,7 @@ pub(super) fn attempt(
     members: BTreeSet<NodeId>,
     is_free: &[bool],
 ) -> Result<Group, Refusal> {
+    attention::check_outputs(family.graph(), &members)?;
     let piece = checked_piece(family, &members, is_free)?;
     let body = lower(&piece)?;
     Ok(Group { members, piece, body })

@@ -1,6 +1,6 @@
 //! Where a node goes: into one group with what it reads, as far as one kernel can compute all of it.
 
-use super::{Finder, Group, Left, Refusal, inputs_of, region, viewed};
+use super::{Finder, Group, Refusal, inputs_of, left, region, viewed};
 use passnet_graph::{Call, NodeId};
 use std::collections::BTreeSet;
 
@@ -26,9 +26,7 @@ impl Finder<'_> {
                 self.keep(group);
             }
             Err(reason) => {
-                let operation =
-                    self.graph().call(id).map_or(String::new(), |c| c.target.to_string());
-                self.left.push(Left { node: id, operation, reason: reason.0 });
+                self.left.push(left(self.graph(), id, &reason));
             }
         }
     }
