@@ -10,6 +10,7 @@
 
 use crate::sample::buckets::PieceKind;
 use crate::sample::identity::{SampleId, Uid};
+use crate::sample::least::LeastGraphs;
 use crate::sample::split::{self, choose_evaluation};
 use crate::sample::tasks::{SplitSide, StoredTask, TaskGraph, load, save};
 use crate::store::{Entry, Record, Store, StoreError, StoreErrorKind};
@@ -47,7 +48,7 @@ pub struct BenchmarkOptions {
     /// Graphs of a task, at most: those of other dtypes and sizes first.
     pub graphs: usize,
     /// Graphs of a task, at least: others are left out.
-    pub least_graphs: usize,
+    pub least_graphs: LeastGraphs,
     /// Threads that try graphs.
     pub workers: NonZeroUsize,
 }
@@ -257,8 +258,8 @@ impl<'a> Admissions<'a> {
         candidates: &[&'a StoredTask],
         refused: &mut BTreeMap<String, u64>,
     ) -> Result<Vec<StoredTask>, StoreError> {
-        let least = self.options.least_graphs;
-        let large = candidates.iter().filter(|task| task.graphs.len() >= least);
+        let least = |task: &StoredTask| self.options.least_graphs.of(task.kind);
+        let large = candidates.iter().filter(|task| task.graphs.len() >= least(task));
         let mut trials: Vec<TaskAdmission<'_>> =
             large.map(|task| self.prepare(task)).collect::<Result<_, _>>()?;
         let mut verdicts: BTreeMap<&str, bool> = BTreeMap::new();
@@ -276,7 +277,7 @@ impl<'a> Admissions<'a> {
                 trial.passed.extend(graphs.into_iter().filter(passes));
             }
         }
-        let enough = |trial: &&TaskAdmission<'_>| trial.passed.len() >= least;
+        let enough = |trial: &&TaskAdmission<'_>| trial.passed.len() >= least(trial.task);
         Ok(trials.iter().filter(enough).filter_map(TaskAdmission::result).collect())
     }
 

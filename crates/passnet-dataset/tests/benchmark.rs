@@ -8,6 +8,7 @@ use built::built;
 use passnet_dataset::benchmark::{
     BenchmarkOptions, HiddenPart, benchmark, is_hidden, overlap_with_training, set_version, version,
 };
+use passnet_dataset::sample::least::LeastGraphs;
 use passnet_dataset::sample::tasks::{SplitSide, StoredTask, TaskGraph, load};
 use passnet_dataset::store::{Store, StoreErrorKind};
 use passnet_graph::GraphFiles;
@@ -17,8 +18,12 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tempfile::TempDir;
 
-const OPTIONS: BenchmarkOptions =
-    BenchmarkOptions { tasks: 1, graphs: 9, least_graphs: 1, workers: NonZeroUsize::MIN };
+const OPTIONS: BenchmarkOptions = BenchmarkOptions {
+    tasks: 1,
+    graphs: 9,
+    least_graphs: LeastGraphs::all(1),
+    workers: NonZeroUsize::MIN,
+};
 
 #[test]
 fn only_graphs_that_pass_are_taken() {
@@ -136,7 +141,12 @@ fn a_task_with_too_few_graphs_is_left_out() {
         true => Ok(()),
         false => Err("another dtype".to_string()),
     };
-    let options = BenchmarkOptions { tasks: 9, graphs: 1_000, least_graphs: 1_000, ..OPTIONS };
+    let options = BenchmarkOptions {
+        tasks: 9,
+        graphs: 1_000,
+        least_graphs: LeastGraphs::all(1_000),
+        ..OPTIONS
+    };
     let report = benchmark(&store, &mut out, None, &judge, options, &Silent).unwrap();
     assert_eq!((report.kinds["typical"].candidates, report.kinds["typical"].passed), (2, 0));
     assert!(load(&out).unwrap().is_empty());

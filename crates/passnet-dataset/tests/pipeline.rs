@@ -15,6 +15,7 @@ use passnet_dataset::export::folders::export_folders;
 use passnet_dataset::import::{ImportOptions, import};
 use passnet_dataset::pipeline::{BuildOptions, Step, StepResult, build};
 use passnet_dataset::sample::buckets::PieceKind;
+use passnet_dataset::sample::least::LeastGraphs;
 use passnet_dataset::sample::sides::SplitOptions;
 use passnet_dataset::sample::withhold::{Withheld, difference};
 use passnet_dataset::sample::{sides, tasks};
@@ -325,7 +326,8 @@ fn stats_count_what_differs() {
     assert_eq!(stats.pictures.operations["gelu"]["zoo"], 10);
 }
 
-const TWO_TASKS: SplitOptions = SplitOptions { evaluation: 2, sole_op: 0, least_graphs: 1 };
+const TWO_TASKS: SplitOptions =
+    SplitOptions { evaluation: 2, sole_op: 0, least_graphs: LeastGraphs::all(1) };
 
 #[test]
 fn evaluation_tasks_have_graphs_enough() {
@@ -338,7 +340,8 @@ fn evaluation_tasks_have_graphs_enough() {
         asked.map(|task| task.graphs.len()).collect()
     };
     let most = graphs(&store).into_iter().max().unwrap();
-    let mut asked_for = |least_graphs: usize| {
+    let mut asked_for = |least: usize| {
+        let least_graphs = LeastGraphs::all(least);
         let options = SplitOptions { evaluation: 99, sole_op: 0, least_graphs };
         sides::split_tasks_without(&mut store, options, &Withheld::default()).unwrap();
         graphs(&store)

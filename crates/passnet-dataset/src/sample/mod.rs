@@ -5,6 +5,7 @@
 pub mod buckets;
 pub(crate) mod groups;
 pub mod identity;
+pub mod least;
 pub mod sides;
 pub(crate) mod split;
 pub mod tasks;

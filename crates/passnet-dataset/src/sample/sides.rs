@@ -2,6 +2,7 @@
 
 use super::buckets::PieceKind;
 use super::groups::Rule;
+use super::least::LeastGraphs;
 use super::split::{self, StructureDigest};
 use super::tasks::{SplitSide, StoredTask, load, save, structures_of};
 use super::withhold::Withheld;
@@ -34,13 +35,13 @@ pub struct SplitOptions {
     /// Evaluation tasks of single operations: most are wanted for training.
     pub sole_op: usize,
     /// Graphs that an evaluation task has at least.
-    pub least_graphs: usize,
+    pub least_graphs: LeastGraphs,
 }
 
 /// Splits the tasks of each kind: `count` for evaluation, the rest for training. A structure that stands in any
 /// evaluation task, of whatever kind, stands in no training task; this is checked before anything is kept.
 pub fn split_tasks(store: &mut Store, count: usize) -> Result<Vec<SplitReport>, StoreError> {
-    let options = SplitOptions { evaluation: count, sole_op: 0, least_graphs: 1 };
+    let options = SplitOptions { evaluation: count, sole_op: 0, least_graphs: LeastGraphs::all(1) };
     split_tasks_without(store, options, &Withheld::default())
 }
 
@@ -75,8 +76,8 @@ pub fn split_tasks_without(
         .collect();
     let mut evaluation = Vec::new();
     for kind in [PieceKind::Fusible, PieceKind::SoleOp, PieceKind::Typical] {
-        let may_be_asked =
-            |n: &usize| tasks[*n].kind == kind && tasks[*n].graphs.len() >= options.least_graphs;
+        let least = options.least_graphs.of(kind);
+        let may_be_asked = |n: &usize| tasks[*n].kind == kind && tasks[*n].graphs.len() >= least;
         let numbers: Vec<usize> = (0..tasks.len()).filter(may_be_asked).collect();
         let of_kind: Vec<split::Task<'_>> = numbers.iter().map(|n| views[*n]).collect();
         let count = if kind == PieceKind::SoleOp { options.sole_op } else { options.evaluation };

@@ -10,6 +10,7 @@ use passnet_bench::admission::Admission;
 use passnet_dataset::benchmark::{
     BenchmarkOptions, BenchmarkReport, HiddenPart, KindReport, Shown, benchmark, set_version,
 };
+use passnet_dataset::sample::least::LeastGraphs;
 use passnet_dataset::store::Store;
 use passnet_engine::EngineName;
 use std::collections::BTreeMap;
@@ -32,9 +33,9 @@ pub struct BenchmarkArgs {
     #[arg(long, default_value_t = 12, value_name = "N")]
     graphs: usize,
 
-    /// Graphs of a task, at least: tasks of which fewer pass are left out
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    least_graphs: usize,
+    /// Graphs of a task, at least: tasks of which fewer pass are left out; `6,fusible=8` where a kind has its own number
+    #[arg(long, default_value = "1", value_name = "N")]
+    least_graphs: LeastGraphs,
 
     /// Which version of the benchmark the set calls itself
     #[arg(long, value_name = "TEXT")]

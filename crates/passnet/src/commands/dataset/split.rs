@@ -5,6 +5,7 @@ use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table, warn};
 use clap::Args;
 use passnet_dataset::sample::buckets::PieceKind;
+use passnet_dataset::sample::least::LeastGraphs;
 use passnet_dataset::sample::sides::{SplitOptions, SplitReport, split_tasks_without};
 use passnet_dataset::sample::withhold::{Difference, Withheld, difference};
 use passnet_dataset::store::Store;
@@ -24,9 +25,9 @@ pub struct SplitArgs {
     #[arg(long, default_value_t = 0, value_name = "N")]
     sole_op: usize,
 
-    /// Graphs that an evaluation task has at least
-    #[arg(long, default_value_t = 1, value_name = "N")]
-    least_graphs: usize,
+    /// Graphs that an evaluation task has at least; `6,fusible=8` where a kind has its own number
+    #[arg(long, default_value = "1", value_name = "N")]
+    least_graphs: LeastGraphs,
 
     /// A store with tasks of which no structure may stand in a training task; the report says how the two differ
     #[arg(long, value_name = "STORE")]
