@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 MODES = ("default", "reduce-overhead", "max-autotune")
-KINDS = ("fusible", "typical")
+KINDS = ("fusible", "typical", "sole_op")
 # Judged slower or faster than eager by less than this is a tie.
 TIE = 0.05
 # A run that is stopped may finish what it is writing.
