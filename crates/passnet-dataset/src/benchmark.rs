@@ -156,7 +156,7 @@ pub fn set_version(set: &mut Store, version: &str) -> Result<(), StoreError> {
 struct Part<'a> {
     /// All tasks of the dataset.
     tasks: &'a [StoredTask],
-    /// Structures of training tasks.
+    /// Structures of training tasks, as they are noted.
     training: &'a BTreeSet<String>,
     admissions: &'a Admissions<'a>,
 }
@@ -186,8 +186,7 @@ impl Part<'_> {
             chosen.iter().flat_map(|task| &task.graphs).map(|graph| graph.path.as_str()).collect();
         copy(self.admissions.store, out, &paths, self.training)?;
         save(out, &chosen)?;
-        let noted: Vec<&str> =
-            self.training.iter().filter_map(|digest| digest.get(..NOTED_DIGITS)).collect();
+        let noted: Vec<&str> = self.training.iter().map(String::as_str).collect();
         out.set_note(TRAINING_NOTE, &noted.concat())?;
         Ok(kinds)
     }
@@ -222,17 +221,27 @@ impl Part<'_> {
 /// The paths of a set's graphs whose structure stands on the training side of the dataset that it was chosen from,
 /// and with how many structures they were compared.
 pub fn overlap_with_training(set: &Store) -> Result<(Vec<String>, usize), StoreError> {
-    let noted = set.note(TRAINING_NOTE)?.unwrap_or_default();
-    let training: BTreeSet<&[u8]> = noted.as_bytes().chunks(NOTED_DIGITS).collect();
+    let training = noted_structures(set)?;
     let mut found = Vec::new();
     for record in set.entries() {
         let record = record?;
-        let digits = record.description.digests.structure.as_bytes().get(..NOTED_DIGITS);
-        if digits.is_some_and(|digits| training.contains(digits)) {
+        if training.contains(noted(&record)) {
             found.push(record.path);
         }
     }
     Ok((found, training.len()))
+}
+
+/// As much of a graph's structure digest as a set notes.
+fn noted(record: &Record) -> &str {
+    record.description.digests.structure.get(..NOTED_DIGITS).unwrap_or_default()
+}
+
+/// The structures of training tasks that a set notes; none where the store is no set.
+fn noted_structures(store: &Store) -> Result<BTreeSet<String>, StoreError> {
+    let note = store.note(TRAINING_NOTE)?.unwrap_or_default();
+    let digests = note.as_bytes().chunks(NOTED_DIGITS);
+    Ok(digests.map(|digest| String::from_utf8_lossy(digest).into_owned()).collect())
 }
 
 /// Trying the graphs of tasks, those of other dtypes and sizes first, until each task has enough.
@@ -380,7 +389,8 @@ fn coverage(all: &[&StoredTask], chosen: &[StoredTask]) -> KindReport {
     }
 }
 
-/// The structure of every graph of a training task.
+/// The structure of every graph of a training task, as it is noted, and those that the store notes itself: a set whose graphs
+/// are tried again, on another device, has no training tasks any more.
 fn training_structures(
     store: &Store,
     tasks: &[StoredTask],
@@ -388,11 +398,11 @@ fn training_structures(
     let training = tasks.iter().filter(|task| task.side == Some(SplitSide::Training));
     let paths: BTreeSet<&str> =
         training.flat_map(|task| &task.graphs).map(|graph| graph.path.as_str()).collect();
-    let mut structures = BTreeSet::new();
+    let mut structures = noted_structures(store)?;
     for record in store.entries() {
         let record = record?;
         if paths.contains(record.path.as_str()) {
-            structures.insert(record.description.digests.structure);
+            structures.insert(noted(&record).to_string());
         }
     }
     Ok(structures)
@@ -408,7 +418,7 @@ fn copy(
     let mut batch = Vec::new();
     for path in paths {
         if let Some(record) = store.get(path)? {
-            if training.contains(&record.description.digests.structure) {
+            if training.contains(noted(&record)) {
                 let message = format!("`{path}` stands on both sides of the split");
                 let kind = StoreErrorKind::Damaged(message);
                 return Err(StoreError { store: store.path().to_owned(), kind });

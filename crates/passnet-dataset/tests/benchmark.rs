@@ -112,6 +112,21 @@ fn a_task_with_enough_graphs_is_not_tried_further() {
 }
 
 #[test]
+fn a_set_that_is_tried_again_still_knows_the_structures_of_training() {
+    let folder = TempDir::new().unwrap();
+    let store = built(&folder, 2);
+    let mut set = Store::open_for_writing(&folder.path().join("set"), NonZeroUsize::MIN).unwrap();
+    let first = benchmark(&store, &mut set, None, &|_| Ok(()), OPTIONS, &Silent).unwrap();
+    assert!(first.training_structures > 0);
+    let again = folder.path().join("again");
+    let mut again = Store::open_for_writing(&again, NonZeroUsize::MIN).unwrap();
+    let report = benchmark(&set, &mut again, None, &|_| Ok(()), OPTIONS, &Silent).unwrap();
+    assert_eq!(report.training_structures, first.training_structures);
+    assert_eq!(overlap_with_training(&again).unwrap(), (Vec::new(), first.training_structures));
+    assert_eq!(load(&again).unwrap(), load(&set).unwrap());
+}
+
+#[test]
 fn structures_of_training_are_noted_and_refused() {
     let folder = TempDir::new().unwrap();
     let mut store = built(&folder, 2);
