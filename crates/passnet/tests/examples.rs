@@ -31,7 +31,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("--counts counts", "needs counts that PyTorch gave"),
     ("dataset benchmark", "needs a corpus of many models"),
     ("dataset split", "needs a corpus of many models"),
-    ("evaluation/samples", "judges 400 tasks"),
+    ("evaluation/samples", "judges hundreds of tasks"),
     ("out/validation.log", "is a log of the reference's harness; tests/checkout.rs has one"),
     ("~/.config", "writes into the user's own folders"),
     ("source <(", "is for a shell that somebody uses"),
