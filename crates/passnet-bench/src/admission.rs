@@ -3,9 +3,10 @@
 use passnet_engine::native::folder::draw_inputs;
 use passnet_engine::native::tensor::Budget;
 use passnet_engine::native::{NativeEngine, Tensor, Wrappers};
-use passnet_engine::{Engine, Precision, RunOptions, Value, dump};
+use passnet_engine::{Engine, EngineError, ErrorKind, Precision, RunOptions, Value, dump};
 use passnet_graph::ops::{Class, Op};
 use passnet_graph::{GraphFiles, GraphFolder, read};
+use std::time::{Duration, Instant};
 
 /// What a run may hold. A graph with small arguments may still make tensors so large that it takes minutes and all of
 /// a machine's memory, as windows over a long text do; such a graph is no task for a quick evaluation.
@@ -18,6 +19,9 @@ const SEEDS: [u64; 2] = [123, 124];
 pub struct Admission {
     /// A graph whose arguments have more elements takes too long to evaluate.
     pub most_elements: usize,
+    /// A graph whose run takes as long takes too long to evaluate, too. The other engine has a limit of its own, which ends
+    /// a run.
+    pub most_time: Duration,
     /// An engine beside the native one in which the graph must give outputs of the same types.
     pub other: Option<Box<dyn Engine>>,
 }
@@ -35,7 +39,7 @@ impl Admission {
         if !folder.graph.calls().any(|(_, call)| call.op().is_some_and(works)) {
             return Err("launches nothing".into());
         }
-        let [first, second] = SEEDS.map(|seed| outputs(&NativeEngine, files, &folder, seed));
+        let [first, second] = SEEDS.map(|seed| self.outputs(&NativeEngine, files, &folder, seed));
         let (first, second) = (first?, second?);
         if first.iter().map(looks_constant).collect::<Result<Vec<_>, _>>()?.iter().all(|is| *is) {
             return Err("every output is constant".into());
@@ -44,7 +48,8 @@ impl Admission {
             return Err("outputs do not depend on what is drawn".into());
         }
         let Some(other) = &self.other else { return Ok(()) };
-        let theirs = outputs(other.as_ref(), files, &folder, SEEDS[0])
+        let theirs = self
+            .outputs(other.as_ref(), files, &folder, SEEDS[0])
             .map_err(|reason| format!("{}: {reason}", other.name()))?;
         let types = |all: &[Tensor]| -> Vec<_> {
             all.iter().map(|tensor| (tensor.dtype(), tensor.shape().to_vec())).collect()
@@ -54,31 +59,38 @@ impl Admission {
             false => Err(format!("{}: outputs of other types", other.name())),
         }
     }
+
+    /// All tensors that the graph gives for one draw.
+    fn outputs(
+        &self,
+        engine: &dyn Engine,
+        files: &GraphFiles,
+        folder: &GraphFolder,
+        seed: u64,
+    ) -> Result<Vec<Tensor>, String> {
+        let fails = |error: EngineError| match error.kind {
+            ErrorKind::Timeout => "takes too long".to_string(),
+            kind => format!("does not run: {}", kind.name()),
+        };
+        let prepared = engine
+            .prepare(&folder.graph, Precision::AsWritten, &Wrappers::default())
+            .map_err(fails)?;
+        let drawn: Vec<Value> = Budget::new(MEMORY)
+            .scope(|| draw_inputs(files, &folder.graph, seed, None))
+            .map_err(|_| "inputs cannot be drawn")?;
+        let options = RunOptions { seed, memory_limit: MEMORY, ..RunOptions::default() };
+        let begin = Instant::now();
+        let values = prepared.run(&drawn, &options).map_err(fails)?;
+        if begin.elapsed() >= self.most_time {
+            return Err("takes too long".into());
+        }
+        dump::output_tensors(&values).map_err(|error| error.to_string())
+    }
 }
 
 fn elements(shape: &[i64]) -> usize {
     let sizes = shape.iter().map(|size| usize::try_from(*size).unwrap_or(0));
     sizes.fold(1, usize::saturating_mul)
-}
-
-/// All tensors that the graph gives for one draw.
-fn outputs(
-    engine: &dyn Engine,
-    files: &GraphFiles,
-    folder: &GraphFolder,
-    seed: u64,
-) -> Result<Vec<Tensor>, String> {
-    let prepared = engine
-        .prepare(&folder.graph, Precision::AsWritten, &Wrappers::default())
-        .map_err(|error| format!("does not run: {}", error.kind.name()))?;
-    let drawn: Vec<Value> = Budget::new(MEMORY)
-        .scope(|| draw_inputs(files, &folder.graph, seed, None))
-        .map_err(|_| "inputs cannot be drawn")?;
-    let options = RunOptions { seed, memory_limit: MEMORY, ..RunOptions::default() };
-    let values = prepared
-        .run(&drawn, &options)
-        .map_err(|error| format!("does not run: {}", error.kind.name()))?;
-    dump::output_tensors(&values).map_err(|error| error.to_string())
 }
 
 /// Whether all elements are the same; one alone tells nothing. What is not a number is an error.
@@ -106,7 +118,7 @@ mod tests {
     use passnet_graph::FileName;
 
     /// A graph of one float32 argument `x` with that many elements.
-    fn verdict(elements: usize, body: &str) -> Result<(), String> {
+    fn verdict_within(most_time: Duration, elements: usize, body: &str) -> Result<(), String> {
         let model = format!(
             "import torch\n\n\nclass GraphModule(torch.nn.Module):\n    def forward(self, x):\n        {body}\n"
         );
@@ -118,7 +130,11 @@ mod tests {
             .with(FileName::Model, model)
             .with(FileName::WeightMeta, meta)
             .with(FileName::InputMeta, "");
-        Admission { most_elements: 1_000, other: None }.judge(&files)
+        Admission { most_elements: 1_000, most_time, other: None }.judge(&files)
+    }
+
+    fn verdict(elements: usize, body: &str) -> Result<(), String> {
+        verdict_within(Duration::MAX, elements, body)
     }
 
     fn refusal(elements: usize, body: &str) -> String {
@@ -135,6 +151,12 @@ mod tests {
         assert_eq!(refusal(8, drawn), "outputs do not depend on what is drawn");
         let infinite = "y = x - x\n        z = y / y\n        return (z,)";
         assert_eq!(refusal(8, infinite), "an output is not a number");
+    }
+
+    #[test]
+    fn a_graph_must_be_done_in_time() {
+        let body = "y = torch.exp(x)\n        return (y,)";
+        assert_eq!(verdict_within(Duration::ZERO, 8, body), Err("takes too long".into()));
     }
 
     #[test]

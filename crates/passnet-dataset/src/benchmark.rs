@@ -1,7 +1,7 @@
 //! The benchmark set: evaluation tasks whose graphs were tried, in a small store of their own.
 //!
 //! More tasks than wanted are put on the evaluation side of a split, so that those that do not run or show nothing can
-//! be left out; of the rest the ones that show most transitions are taken, as the split itself does. Training tasks
+//! be left out. Those that show most transitions are tried first, as the split itself chooses, until enough pass. Training tasks
 //! were kept apart from all of them already; which structures those hold is noted in the set, so that anyone can check
 //! it without the rest of the dataset.
 //!
@@ -26,6 +26,8 @@ use std::num::NonZeroUsize;
 const BATCH: usize = 256;
 /// A task is given up after so many times the graphs that it may keep.
 const PATIENCE: usize = 3;
+/// For so many tasks that are lacking, one more is tried: some have too few graphs that pass.
+const SPARE_ONE_IN: usize = 4;
 /// An operation is rare if at most one task in so many has it.
 const RARE: usize = 100;
 pub(crate) const TRAINING_NOTE: &str = "training structures";
@@ -67,6 +69,8 @@ pub struct HiddenPart<'a> {
 pub struct KindReport {
     /// Evaluation tasks of the split.
     pub candidates: usize,
+    /// Of these, tasks whose graphs were tried: those that show most, until enough passed.
+    pub tried: usize,
     /// Of these, tasks with enough graphs that passed.
     pub passed: usize,
     /// Chosen tasks.
@@ -170,7 +174,6 @@ impl Part<'_> {
         out: &mut Store,
         refused: &mut BTreeMap<String, u64>,
     ) -> Result<BTreeMap<&'static str, KindReport>, StoreError> {
-        let passed = self.admissions.run(candidates, refused)?;
         let mut kinds = BTreeMap::new();
         let mut chosen = Vec::new();
         for kind in [PieceKind::Fusible, PieceKind::SoleOp, PieceKind::Typical] {
@@ -178,7 +181,8 @@ impl Part<'_> {
             if kind == PieceKind::SoleOp && candidates.iter().all(|task| task.kind != kind) {
                 continue;
             }
-            let (line, taken) = self.choose(kind, candidates, &passed, count);
+            let of_kind = candidates.iter().copied().filter(|task| task.kind == kind).collect();
+            let (line, taken) = self.choose(kind, of_kind, count, refused)?;
             kinds.insert(kind.as_str(), line);
             chosen.extend(taken);
         }
@@ -191,31 +195,53 @@ impl Part<'_> {
         Ok(kinds)
     }
 
-    /// The tasks of a kind that show most, of those that passed.
+    /// Tries the candidates of a kind that show most until `count` passed, and takes those that show most of these.
     fn choose(
         &self,
         kind: PieceKind,
-        candidates: &[&StoredTask],
-        passed: &[StoredTask],
+        candidates: Vec<&StoredTask>,
         count: usize,
-    ) -> (KindReport, Vec<StoredTask>) {
+        refused: &mut BTreeMap<String, u64>,
+    ) -> Result<(KindReport, Vec<StoredTask>), StoreError> {
+        let all = candidates.len();
+        let (mut left, mut tried, mut passed) = (candidates, 0, Vec::new());
+        let mut verdicts = BTreeMap::new();
+        while passed.len() < count && !left.is_empty() {
+            let lacking = count - passed.len();
+            let best = show_most(&left, lacking + lacking.div_ceil(SPARE_ONE_IN));
+            let next: Vec<&StoredTask> = best.iter().map(|place| left[*place]).collect();
+            if next.is_empty() {
+                break;
+            }
+            tried += next.len();
+            passed.extend(self.admissions.run(&next, &mut verdicts, refused)?);
+            // Of one op sequence one task is enough.
+            let has = |task: &StoredTask| passed.iter().any(|one: &StoredTask| one.ops == task.ops);
+            let others = left.iter().enumerate();
+            let others = others.filter(|(place, task)| !best.contains(place) && !has(task));
+            left = others.map(|(_, task)| *task).collect();
+        }
+        let best = show_most(&passed.iter().collect::<Vec<_>>(), count);
+        let taken: Vec<StoredTask> = best.iter().map(|place| passed[*place].clone()).collect();
         let of_kind: Vec<&StoredTask> =
             self.tasks.iter().filter(|task| task.kind == kind).collect();
-        let left: Vec<&StoredTask> = passed.iter().filter(|task| task.kind == kind).collect();
-        let views: Vec<split::Task<'_>> =
-            left.iter().map(|task| split::Task { ops: &task.ops, structures: &[] }).collect();
-        let best: BTreeSet<usize> = choose_evaluation(&views, count).into_iter().collect();
-        let taken = left.iter().enumerate().filter(|(place, _)| best.contains(place));
-        let taken: Vec<StoredTask> = taken.map(|(_, task)| (*task).clone()).collect();
         let line = KindReport {
-            candidates: candidates.iter().filter(|task| task.kind == kind).count(),
-            passed: left.len(),
+            candidates: all,
+            tried,
+            passed: passed.len(),
             tasks: taken.len(),
             graphs: taken.iter().map(|task| task.graphs.len()).sum(),
             ..coverage(&of_kind, &taken)
         };
-        (line, taken)
+        Ok((line, taken))
     }
+}
+
+/// The places of the `count` tasks that show most transitions, in the order of the tasks.
+fn show_most(tasks: &[&StoredTask], count: usize) -> BTreeSet<usize> {
+    let views: Vec<split::Task<'_>> =
+        tasks.iter().map(|task| split::Task { ops: &task.ops, structures: &[] }).collect();
+    choose_evaluation(&views, count).into_iter().collect()
 }
 
 /// The paths of a set's graphs whose structure stands on the training side of the dataset that it was chosen from,
@@ -261,17 +287,17 @@ struct TaskAdmission<'a> {
 }
 
 impl<'a> Admissions<'a> {
-    /// The tasks that have graphs which pass, with those alone and under new ids.
-    fn run(
+    /// The tasks that have graphs which pass, with those alone and under new ids. Verdicts stay: tasks share graphs.
+    fn run<'t>(
         &self,
-        candidates: &[&'a StoredTask],
+        candidates: &[&'t StoredTask],
+        verdicts: &mut BTreeMap<&'t str, bool>,
         refused: &mut BTreeMap<String, u64>,
     ) -> Result<Vec<StoredTask>, StoreError> {
         let least = |task: &StoredTask| self.options.least_graphs.of(task.kind);
         let large = candidates.iter().filter(|task| task.graphs.len() >= least(task));
         let mut trials: Vec<TaskAdmission<'_>> =
             large.map(|task| self.prepare(task)).collect::<Result<_, _>>()?;
-        let mut verdicts: BTreeMap<&str, bool> = BTreeMap::new();
         loop {
             let next: Vec<Vec<&TaskGraph>> =
                 trials.iter_mut().map(|trial| trial.next(self.options.graphs)).collect();
@@ -290,7 +316,7 @@ impl<'a> Admissions<'a> {
         Ok(trials.iter().filter(enough).filter_map(TaskAdmission::result).collect())
     }
 
-    fn prepare(&self, task: &'a StoredTask) -> Result<TaskAdmission<'a>, StoreError> {
+    fn prepare<'t>(&self, task: &'t StoredTask) -> Result<TaskAdmission<'t>, StoreError> {
         let mut order = Vec::with_capacity(task.graphs.len());
         for graph in &task.graphs {
             if let Some(record) = self.store.get(&graph.path)? {

@@ -62,6 +62,23 @@ fn only_graphs_that_pass_are_taken() {
 }
 
 #[test]
+fn no_more_tasks_are_tried_than_it_takes() {
+    let folder = TempDir::new().unwrap();
+    let store = built(&folder, 9);
+    let mut out = Store::open_for_writing(&folder.path().join("out"), NonZeroUsize::MIN).unwrap();
+    let report = benchmark(&store, &mut out, None, &|_| Ok(()), OPTIONS, &Silent).unwrap();
+    let typical = &report.kinds["typical"];
+    assert!(typical.candidates > 2, "{typical:?}");
+    assert_eq!((typical.tried, typical.passed, typical.tasks), (2, 2, 1));
+    // Where none passes, all were tried.
+    let mut out = Store::open_for_writing(&folder.path().join("none"), NonZeroUsize::MIN).unwrap();
+    let judge = |_: &GraphFiles| Err("no".to_string());
+    let report = benchmark(&store, &mut out, None, &judge, OPTIONS, &Silent).unwrap();
+    let typical = &report.kinds["typical"];
+    assert_eq!((typical.tried, typical.passed), (typical.candidates, 0));
+}
+
+#[test]
 fn a_small_task_has_every_dtype_that_passes() {
     let folder = TempDir::new().unwrap();
     let store = built(&folder, 2);

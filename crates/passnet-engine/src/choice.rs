@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long one call of a graph may take.
+/// How long one call of a graph may take, where nothing else is asked for.
 const CALL_LIMIT: Duration = Duration::from_secs(60);
 
 /// The engines that can be asked for by name.
@@ -41,6 +41,9 @@ pub struct EngineChoice {
     pub runner: Option<PathBuf>,
     /// GiB that a worker may hold.
     pub worker_memory: u64,
+    /// How long one call of a graph may take in a worker; a run does not remember it.
+    #[serde(skip)]
+    pub call_limit: Duration,
 }
 
 impl Default for EngineChoice {
@@ -53,6 +56,7 @@ impl Default for EngineChoice {
             python: "python3".into(),
             runner: None,
             worker_memory: 32,
+            call_limit: CALL_LIMIT,
         }
     }
 }
@@ -143,7 +147,7 @@ impl EngineChoice {
                 gpu: *gpu,
                 threads: 0,
                 memory_limit: self.worker_memory << 30,
-                call_limit: CALL_LIMIT,
+                call_limit: self.call_limit,
                 tier: self.tier,
             })
         };

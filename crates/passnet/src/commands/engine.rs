@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use passnet_engine::choice::Refused;
 use passnet_engine::{Engine, EngineChoice, EngineName, Tier};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// File name of the native plan runner.
 const RUNNER: &str = "libpassnet_runner.so";
@@ -88,6 +89,7 @@ impl EngineArgs {
             python: self.python.clone().unwrap_or_else(|| before.python.clone()),
             runner: self.runner.clone().or_else(|| before.runner.clone()),
             worker_memory: self.worker_memory.unwrap_or(before.worker_memory),
+            call_limit: before.call_limit,
         }
     }
 
@@ -103,14 +105,22 @@ impl EngineArgs {
 
     /// The engine asked for, where several would have nothing to share.
     pub fn start_one(&self) -> Result<Box<dyn Engine>, CommandError> {
-        let choice = self.choice();
-        if choice.devices.len() > 1 {
-            let error = CommandError::input("this command works on one GPU");
-            return Err(error.with_hint("name one with `--devices`"));
-        }
-        let first = start(&choice)?.into_iter().next();
-        first.ok_or_else(|| CommandError::bug("no engine was started"))
+        start_one(&self.choice())
     }
+
+    /// The same with a limit of its own for one call of a graph.
+    pub fn start_one_within(&self, call_limit: Duration) -> Result<Box<dyn Engine>, CommandError> {
+        start_one(&EngineChoice { call_limit, ..self.choice() })
+    }
+}
+
+fn start_one(choice: &EngineChoice) -> Result<Box<dyn Engine>, CommandError> {
+    if choice.devices.len() > 1 {
+        let error = CommandError::input("this command works on one GPU");
+        return Err(error.with_hint("name one with `--devices`"));
+    }
+    let first = start(choice)?.into_iter().next();
+    first.ok_or_else(|| CommandError::bug("no engine was started"))
 }
 
 fn check(choice: &EngineChoice) -> Result<(), CommandError> {

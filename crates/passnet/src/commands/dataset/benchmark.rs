@@ -15,6 +15,7 @@ use passnet_dataset::store::Store;
 use passnet_engine::EngineName;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 #[derive(Debug, Args)]
 pub struct BenchmarkArgs {
@@ -53,6 +54,10 @@ pub struct BenchmarkArgs {
     #[arg(long, default_value_t = 64, value_name = "N")]
     most_elements: usize,
 
+    /// Seconds that a run of a graph may take on each engine: slower ones are left out
+    #[arg(long, default_value_t = 10, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    most_seconds: u64,
+
     /// With `--engine torch`, graphs must also run there and give outputs of the same types
     #[command(flatten)]
     engine: EngineArgs,
@@ -70,12 +75,13 @@ pub fn run(args: BenchmarkArgs, output: &mut Output) -> Result<Outcome, CommandE
     let store = args.store.read()?;
     let workers = args.store.workers.count();
     args.engine.check()?;
+    let most_time = Duration::from_secs(args.most_seconds);
     let other = match args.engine.choice().engine {
         EngineName::Native => None,
-        EngineName::Torch => Some(args.engine.start_one()?),
+        EngineName::Torch => Some(args.engine.start_one_within(most_time)?),
     };
-    let admission =
-        Admission { most_elements: args.most_elements.saturating_mul(1_000_000), other };
+    let most_elements = args.most_elements.saturating_mul(1_000_000);
+    let admission = Admission { most_elements, most_time, other };
     let open = |file: &Path| Store::open_for_writing(file, workers);
     let mut out = open(&args.out)?;
     let mut hidden = args.hidden.as_deref().map(open).transpose()?;
@@ -126,6 +132,7 @@ fn show_part(
     let mut shown = table([
         "kind",
         "candidates",
+        "tried",
         "passed",
         "tasks",
         "graphs",
@@ -138,6 +145,7 @@ fn show_part(
         shown.add_row([
             (*kind).to_string(),
             line.candidates.to_string(),
+            line.tried.to_string(),
             line.passed.to_string(),
             line.tasks.to_string(),
             line.graphs.to_string(),
