@@ -123,7 +123,8 @@ Examples:
   passnet dataset export corpus.pnds --out tables/ --format hub         for `datasets.load_dataset`
 
 Tables are Parquet: `data/graphs/SPLIT-*.parquet` and `data/tasks/SPLIT.parquet`, named by the card `README.md`. The splits
-are `train`, `test` (evaluation), `withheld` and `other`. `passnet dataset import tables/` brings them back, equal by content.")]
+are `train`, `test` (evaluation), `withheld` and `other`. `passnet dataset import tables/` brings them back, equal by content.
+Whole models are written where `--kind` names `full`.")]
     Export(export::ExportArgs),
 }
 
