@@ -204,7 +204,9 @@ impl Part<'_> {
         refused: &mut BTreeMap<String, u64>,
     ) -> Result<(KindReport, Vec<StoredTask>), StoreError> {
         let all = candidates.len();
+        let least = self.admissions.options.least_graphs.of(kind);
         let (mut left, mut tried, mut passed) = (candidates, 0, Vec::new());
+        left.retain(|task| task.graphs.len() >= least);
         let mut verdicts = BTreeMap::new();
         while passed.len() < count && !left.is_empty() {
             let lacking = count - passed.len();
@@ -294,10 +296,8 @@ impl<'a> Admissions<'a> {
         verdicts: &mut BTreeMap<&'t str, bool>,
         refused: &mut BTreeMap<String, u64>,
     ) -> Result<Vec<StoredTask>, StoreError> {
-        let least = |task: &StoredTask| self.options.least_graphs.of(task.kind);
-        let large = candidates.iter().filter(|task| task.graphs.len() >= least(task));
         let mut trials: Vec<TaskAdmission<'_>> =
-            large.map(|task| self.prepare(task)).collect::<Result<_, _>>()?;
+            candidates.iter().map(|task| self.prepare(task)).collect::<Result<_, _>>()?;
         loop {
             let next: Vec<Vec<&TaskGraph>> =
                 trials.iter_mut().map(|trial| trial.next(self.options.graphs)).collect();
@@ -312,6 +312,7 @@ impl<'a> Admissions<'a> {
                 trial.passed.extend(graphs.into_iter().filter(passes));
             }
         }
+        let least = |task: &StoredTask| self.options.least_graphs.of(task.kind);
         let enough = |trial: &&TaskAdmission<'_>| trial.passed.len() >= least(trial.task);
         Ok(trials.iter().filter(enough).filter_map(TaskAdmission::result).collect())
     }
