@@ -112,31 +112,45 @@ def add(given: argparse.Namespace) -> None:
     if not results.exists():
         raise Refused(f"{results}: not found; name the folder of an extraction")
     found = digests(given.passnet, given.captured)
-    for text in results.read_text().splitlines():
+    said = results.read_text().splitlines()
+    for number, text in enumerate(said, start=1):
         try:
-            said = json.loads(text)
-        except ValueError:
-            # A kill may have torn it.
-            continue
-        captured = said["outcome"] == "captured"
-        lines[said["id"]] = Line(
-            model=said["id"],
-            source=said["source"],
-            outcome="captured" if captured else said["kind"],
-            cpu_seconds=float(said.get("cpu_seconds", 0)),
-            peak_mb=int(said.get("peak_mb", 0)),
-            graphs=" ".join(sorted(found[said["id"]])) if captured else "",
-            run=given.run,
-        )
+            line = told(json.loads(text), found, given.run)
+        except (KeyError, TypeError, ValueError) as error:
+            if number == len(said):
+                # A kill may have torn it: that model is tried again.
+                break
+            raise Refused(f"{results}:{number}: no line of an extraction ({error})") from None
+        if line.outcome == "captured" and not line.graphs:
+            raise Refused(f"{results}:{number}: `{line.model}` was captured, but {given.captured}/samples has no graph of it that can be read")
+        lines[line.model] = line
     write(given.record, lines)
     print(f"{len(lines) - before} models more, {len(lines)} in all")
 
 
+def told(said: dict, found: dict[str, list[str]], run: str) -> Line:
+    """What a line of an extraction's results says of a model."""
+    captured = said["outcome"] == "captured"
+    return Line(
+        model=said["id"],
+        source=said["source"],
+        outcome="captured" if captured else said["kind"],
+        cpu_seconds=float(said.get("cpu_seconds", 0)),
+        peak_mb=int(said.get("peak_mb", 0)),
+        graphs=" ".join(sorted(found.get(said["id"], []))) if captured else "",
+        run=run,
+    )
+
+
 def left(given: argparse.Namespace) -> None:
     lines = read(given.record)
-    for text in given.list.read_text().splitlines():
-        entry = json.loads(text)
-        if f"{entry['family']}/{entry['name']}" not in lines:
+    for number, text in enumerate(given.list.read_text().splitlines(), start=1):
+        try:
+            entry = json.loads(text)
+            model = f"{entry['family']}/{entry['name']}"
+        except (KeyError, TypeError, ValueError) as error:
+            raise Refused(f"{given.list}:{number}: no line of a list of models ({error})") from None
+        if model not in lines:
             print(text)
 
 
@@ -186,7 +200,7 @@ def main() -> int:
     given = parser.parse_args()
     try:
         given.do(given)
-    except Refused as refused:
+    except (OSError, Refused) as refused:
         print(f"error: {refused}", file=sys.stderr)
         return 1
     return 0

@@ -90,6 +90,20 @@ class Record(unittest.TestCase):
         self.assertGreater(len(rows), 4)
         self.assertEqual([row for row in rows if row not in page], [])
 
+    def test_what_an_extraction_or_a_list_cannot_hold_is_named_by_its_line(self) -> None:
+        folder = extraction(self.folder / "first", {"zoo/a": ["ab"], "zoo/b": ["cd"]})
+        results = folder / "results.jsonl"
+        whole = results.read_text()
+        results.write_text("{}\n" + whole)
+        self.assertIn("results.jsonl:1: no line of an extraction", self.tool("add", folder, "--run", "run", "--passnet", self.program, code=1))
+        results.write_text(whole)
+        (folder / "samples/zoo/b/subgraph_0/digests.json").unlink()
+        self.assertIn("`zoo/b` was captured, but", self.tool("add", folder, "--run", "run", "--passnet", self.program, code=1))
+        self.assertFalse(self.record.exists(), "nothing of a refused extraction is kept")
+        (self.folder / "all.jsonl").write_text('{"family": "zoo", "name": "a"}\n{"family": 1}\n')
+        self.assertIn("all.jsonl:2: no line of a list", self.tool("left", self.folder / "all.jsonl", code=1))
+        self.assertIn("error: ", self.tool("left", self.folder / "missing.jsonl", code=1))
+
     def test_what_it_refuses(self) -> None:
         self.assertIn("error: ", self.tool("add", self.folder, "--run", "run", code=1))
         self.assertIn("no record yet", self.tool("table", code=1))
