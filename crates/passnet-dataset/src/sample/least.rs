@@ -39,7 +39,10 @@ impl FromStr for LeastGraphs {
         };
         let mut least = LeastGraphs::all(number(parts.next().unwrap_or_default())?);
         for part in parts {
-            let (kind, of_kind) = part.split_once('=').unwrap_or((part, ""));
+            let Some((kind, of_kind)) = part.split_once('=') else {
+                let part = part.escape_debug();
+                return Err(format!("`{part}` names no kind; write `6`, or `6,fusible=8`"));
+            };
             let of_kind = number(of_kind)?;
             match kind.trim() {
                 "fusible" => least.fusible = of_kind,
@@ -68,7 +71,7 @@ mod tests {
         for (text, says) in [
             ("", "`` is no number"),
             ("six", "`six` is no number"),
-            ("6,8", "`` is no number"),
+            ("6,8", "`8` names no kind"),
             ("6,fusible=-1", "`-1` is no number"),
             ("6,full=8", "no kind `full`"),
         ] {
