@@ -5,20 +5,27 @@
 unpacks the set below `profile/`, judges one part of its tasks after the other in each mode, and writes `profile/profile.json`: what
 it was measured with, sums for each mode and kind of task, and the speed-up of every graph. The same command goes on where it was
 stopped. Parts are drawn by the names of tasks, which are digests: whatever is done when time is up is a fair draw, and only parts that
-every mode has are summed up.
+every mode has are summed up. `--graphs 2` judges of each task the graph with the largest inputs and one drawn by digest; `--jobs 8` has
+eight processes compile a part before one of them judges it, and TorchInductor's cache keep the kernels.
 """
 
 import argparse
+import hashlib
 import json
 import math
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
+from draw_tasks import mib_of_inputs
+
 MODES = ("default", "reduce-overhead", "max-autotune")
+# Seconds of timing for a graph that is compiled and not judged.
+COMPILING = "0.001"
 KINDS = ("fusible", "typical", "sole_op")
 # Judged slower or faster than eager by less than this is a tie.
 TIE = 0.05
@@ -34,12 +41,24 @@ def measure(given: argparse.Namespace) -> int:
         partial = given.out / "tasks.partial"
         subprocess.run(["rm", "-rf", str(partial)], check=True)
         subprocess.run([given.passnet, "dataset", "export", str(given.set), "--out", str(partial)], check=True)
+        if given.graphs:
+            for path in partial.glob("samples/**/graph_list.txt"):
+                keep_some(path, given.graphs)
         partial.rename(tasks)
     for part in range(given.parts):
         for mode in given.modes:
             if not judged(given, tasks, mode, part, until):
                 return part
     return given.parts
+
+
+def keep_some(path: Path, count: int) -> None:
+    """Leaves in a task's list the graph with the largest inputs, and as many drawn by digest as there may be beside it."""
+    drawn = lambda graph: hashlib.sha256(graph.encode()).hexdigest()  # noqa: E731
+    graphs = sorted(path.read_text().split(), key=drawn)
+    largest = max(graphs, key=lambda graph: mib_of_inputs(path.parent / graph), default=None)
+    kept = sorted(graphs, key=lambda graph: graph != largest)[:count]
+    path.write_text("".join(f"{graph}\n" for graph in kept))
 
 
 def judged(given: argparse.Namespace, tasks: Path, mode: str, part: int, until: float) -> bool:
@@ -51,23 +70,38 @@ def judged(given: argparse.Namespace, tasks: Path, mode: str, part: int, until: 
     left = until - time.monotonic()
     if left <= 0:
         return False
-    command = [given.passnet, "bench", str(tasks / "samples"), "--compiler", "inductor", "--mode", mode]
-    command += ["--engine", "torch", "--device", given.device, "--quick", "--seconds", str(given.seconds)]
-    command += ["--shard", f"{part}/{given.parts}", "--out", str(run)]
     run.parent.mkdir(parents=True, exist_ok=True)
-    with (given.out / "log.txt").open("a") as log:
-        running = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
-        try:
-            code = running.wait(left)
-        except subprocess.TimeoutExpired:
-            stop(running)
-            return False
+    command = [given.passnet, "bench", str(tasks / "samples"), "--compiler", "inductor", "--mode", mode]
+    command += ["--engine", "torch", "--device", given.device, "--quick"]
+    if given.jobs > 1:
+        # A part of a part: every `parts`-th of as many parts as there are jobs for each.
+        shards = [f"{part + given.parts * job}/{given.parts * given.jobs}" for job in range(given.jobs)]
+        with tempfile.TemporaryDirectory() as aside:
+            commands = [[*command, "--seconds", COMPILING, "--shard", shard, "--out", f"{aside}/{job}"] for job, shard in enumerate(shards)]
+            if finished(given, commands, until) is None:
+                return False
+    codes = finished(given, [[*command, "--seconds", str(given.seconds), "--shard", f"{part}/{given.parts}", "--out", str(run)]], until)
+    if codes is None:
+        return False
+    (code,) = codes
     # 1: some graph is wrong, which is a result; 3 and others: something kept graphs from being judged.
     if code not in (0, 1):
-        print(f"{' '.join(command)}: exit code {code}, see {given.out / 'log.txt'}", file=sys.stderr)
+        print(f"{run}: exit code {code}, see {given.out / 'log.txt'}", file=sys.stderr)
         return False
     done.touch()
     return True
+
+
+def finished(given: argparse.Namespace, commands: list[list[str]], until: float) -> list[int] | None:
+    """The exit codes of commands that run beside each other; `None` if time is up first."""
+    with (given.out / "log.txt").open("a") as log:
+        running = [subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True) for command in commands]
+        try:
+            return [one.wait(max(0.0, until - time.monotonic())) for one in running]
+        except subprocess.TimeoutExpired:
+            for one in running:
+                stop(one)
+            return None
 
 
 def stop(running: subprocess.Popen) -> None:
@@ -144,6 +178,8 @@ def main() -> int:
     parser.add_argument("--modes", type=lambda text: text.split(","), default=list(MODES), help=f"default: {','.join(MODES)}")
     parser.add_argument("--minutes", type=float, default=25.0, help="of this call; the next one goes on")
     parser.add_argument("--parts", type=int, default=20, help="the same number each time")
+    parser.add_argument("--graphs", type=int, help="of a task, at most; the same number each time (default: all)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes that compile a part before it is judged")
     parser.add_argument("--seconds", type=float, default=0.1, help="of timing for one graph")
     parser.add_argument("--device", default="cuda")
     given = parser.parse_args()
