@@ -40,7 +40,8 @@ def measure(given: argparse.Namespace) -> int:
     if not tasks.exists():
         partial = given.out / "tasks.partial"
         subprocess.run(["rm", "-rf", str(partial)], check=True)
-        subprocess.run([given.passnet, "dataset", "export", str(given.set), "--out", str(partial)], check=True)
+        kinds = ["--kind", given.kinds] if given.kinds else []
+        subprocess.run([given.passnet, "dataset", "export", str(given.set), "--out", str(partial), *kinds], check=True)
         if given.graphs:
             for path in partial.glob("samples/**/graph_list.txt"):
                 keep_some(path, given.graphs)
@@ -178,6 +179,7 @@ def main() -> int:
     parser.add_argument("--modes", type=lambda text: text.split(","), default=list(MODES), help=f"default: {','.join(MODES)}")
     parser.add_argument("--minutes", type=float, default=25.0, help="of this call; the next one goes on")
     parser.add_argument("--parts", type=int, default=20, help="the same number each time")
+    parser.add_argument("--kinds", help="fusible, typical, sole-op, with commas between; the same each time (default: all)")
     parser.add_argument("--graphs", type=int, help="of a task, at most; the same number each time (default: all)")
     parser.add_argument("--jobs", type=int, default=1, help="processes that compile a part before it is judged")
     parser.add_argument("--seconds", type=float, default=0.1, help="of timing for one graph")

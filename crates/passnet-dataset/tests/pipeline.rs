@@ -10,6 +10,7 @@ use passnet_dataset::decompose::run::{Method, decompose};
 use passnet_dataset::decompose::typical::TypicalOptions;
 use passnet_dataset::dedup::{DedupOptions, Level, dedup};
 use passnet_dataset::describe::describe;
+use passnet_dataset::estimate::Estimate;
 use passnet_dataset::export::ExportOptions;
 use passnet_dataset::export::folders::export_folders;
 use passnet_dataset::import::{ImportOptions, import};
@@ -78,6 +79,8 @@ fn a_build_is_the_same_for_any_number_of_workers_and_when_run_twice() {
     let steps = run(&mut store, source.path(), 2).unwrap();
     drop(store);
     assert_eq!(content(&one), first);
+    let estimate = Estimate::of_models(10, &[Kind::Typical, Kind::SoleOp], workers(2));
+    assert_eq!(estimate.steps.len(), steps.len(), "time is expected of every step");
     for step in &steps {
         match &step.result {
             StepResult::Decompose(report) => {

@@ -80,12 +80,13 @@ pub fn run(args: BuildArgs, output: &mut Output) -> Result<Outcome, CommandError
         return captured_part(shard, &args, models.as_ref(), output);
     }
     let from = models_of(&args)?;
-    let mut estimate = Estimate::of_source(&from, workers)?;
+    let kinds: Vec<Kind> = methods.iter().map(Method::kind).collect();
+    let mut estimate = Estimate::of_source(&from, &kinds, workers)?;
     warn(&expectation(&estimate));
     let source = source::open(&from, Limits::default())?;
     let mut store = Store::open_for_writing(&args.store, workers)?;
-    let kinds: Vec<Kind> = methods.iter().map(Method::kind).collect();
     let began = Instant::now();
+    let mut done = 0;
     let steps = args.measure.with(|measure| {
         let options = BuildOptions {
             workers,
@@ -99,11 +100,13 @@ pub fn run(args: BuildArgs, output: &mut Output) -> Result<Outcome, CommandError
             if let StepResult::Import(report) = &step.result {
                 // Now they are counted.
                 let models = report.added + report.replaced + report.skipped;
-                estimate = Estimate::of_models(models, workers);
+                estimate = Estimate::of_models(models, &kinds, workers);
             }
-            let time = (began.elapsed().as_secs_f64(), estimate.seconds);
+            done += 1;
+            let elapsed = began.elapsed().as_secs_f64();
+            let all = estimate.seconds_after(done, elapsed);
             let result = summary(&step.result);
-            warn(&format!("{}: {result} ({:.0} s of about {:.0})", step.name, time.0, time.1));
+            warn(&format!("{}: {result} ({elapsed:.0} s of about {all:.0})", step.name));
         })
     })?;
     for step in &steps {
@@ -136,7 +139,7 @@ fn expectation(estimate: &Estimate) -> String {
         "about {} models, which become {} graphs in about {:.0} s, and a store of about {:.0} MB",
         estimate.models,
         estimate.graphs,
-        estimate.seconds,
+        estimate.seconds(),
         (estimate.store_bytes as f64 / 1e6).max(1.0),
     )
 }
