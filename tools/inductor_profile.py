@@ -55,9 +55,9 @@ def measure(given: argparse.Namespace) -> int:
 
 def keep_some(path: Path, count: int) -> None:
     """Leaves in a task's list the graph with the largest inputs, and as many drawn by digest as there may be beside it."""
-    drawn = lambda graph: hashlib.sha256(graph.encode()).hexdigest()  # noqa: E731
+    drawn = lambda graph: hashlib.sha256((path.parent.name + graph).encode()).hexdigest()  # noqa: E731
     graphs = sorted(path.read_text().split(), key=drawn)
-    largest = max(graphs, key=lambda graph: mib_of_inputs(path.parent / graph), default=None)
+    largest = max(graphs, key=lambda graph: (mib_of_inputs(path.parent / graph), graph), default=None)
     kept = sorted(graphs, key=lambda graph: graph != largest)[:count]
     path.write_text("".join(f"{graph}\n" for graph in kept))
 

@@ -113,7 +113,7 @@ Graphs are run twice by the native engine, with different inputs, and with `--en
 out are graphs that do not run, that are too large or hold more than 512 MiB, that launch nothing, and those whose
 outputs are constant, not numbers, or the same for other inputs.
 
-A set of fusible and typical tasks is in the repository: bench/set/evaluation.pnds.")]
+A set of fusible, typical and single-operation tasks is in the repository: bench/set/evaluation.pnds.")]
     Benchmark(benchmark::BenchmarkArgs),
     /// Write graphs and tasks as other tools read them: PassNet's folders, or a folder for the Hugging Face hub
     #[command(after_help = "\
