@@ -95,11 +95,12 @@ class QuickCallTest(unittest.TestCase):
 
         runner = Runner(RUNNER)
         view = {"buffer": 0, "offset": 0, "dtype": "float32", "shape": [3, 2], "stride": [1, 3]}
+        inside = {"buffer": 0, "offset": 2, "dtype": "float32", "shape": [2], "stride": [3]}
         plan = {
             "version": 1,
             "buffers": [{"name": "x", "dtype": "float32", "elements": 6, "init": {"input": 0}}],
             "steps": [],
-            "returns": [view, view],
+            "returns": [view, inside],
             "returns_sequence": True,
             "notes": [],
         }
@@ -113,9 +114,11 @@ class QuickCallTest(unittest.TestCase):
         x, device = torch.randn(8)[2:].view(2, 3), torch.device("cpu")
         function(x, device)
         call.plans = None
-        for result in function(x, device):
-            self.assertTrue(torch.equal(result, x.t()))
-            self.assertEqual((result.data_ptr(), result.stride()), (x.data_ptr(), (1, 3)))
+        turned, last = function(x, device)
+        self.assertTrue(torch.equal(turned, x.t()))
+        self.assertEqual((turned.data_ptr(), turned.stride()), (x.data_ptr(), (1, 3)))
+        self.assertTrue(torch.equal(last, x[:, 2]))
+        self.assertEqual((last.data_ptr(), last.stride()), (x[:, 2].data_ptr(), (3,)))
         gone = weakref.ref(function(x, device)[0])
         self.assertIsNone(gone(), "nothing keeps a view")
 

@@ -6,7 +6,7 @@ from typing import Any, Callable
 
 import torch
 
-from passnet.worker.quick import QuickCalls, empty_strided
+from passnet.worker.quick import QuickCalls, empty_strided, look_from
 from passnet.worker.tensors import DTYPES
 
 # Of the runner's interface.
@@ -164,13 +164,15 @@ class Plan:
         self.runner.library.pn_plan_free(self.handle)
 
     def add_to(self, call: int, arguments: tuple[Any, ...]) -> None:
-        """Teaches a native call this plan, where it can replay it alone: no copies between launches, no results that begin
-        inside a buffer or read it as another type, nothing but tensors and plain values as arguments."""
+        """Teaches a native call this plan, where it can replay it alone: no copies between launches, no results that read a
+        buffer as another type, nothing but tensors and plain values as arguments."""
         plain = (bool, int, float, str, type(None), torch.device, torch.dtype)
         views = [view for _, view in self.returns if view is not None]
+        quickest = look_from()
         if (
             len(self.ranges) != 1
-            or any(view["offset"] != 0 or view["dtype"] != self.buffers[view["buffer"]]["dtype"] for view in views)
+            or any(view["dtype"] != self.buffers[view["buffer"]]["dtype"] for view in views)
+            or (quickest is None and any(view["offset"] != 0 for view in views))
             or not all(type(argument) is torch.Tensor or type(argument) in plain for argument in arguments)
         ):
             return
@@ -184,7 +186,9 @@ class Plan:
             "device": (self.device.index or 0) if self.device.type == "cuda" else None,
         }
         fresh = tuple(allocate for _, allocate, _ in self.fresh)
-        fresh += tuple((torch.as_strided, (tuple(view["shape"]), tuple(view["stride"]))) for view in views)
+        for view in views:
+            layout_of = tuple(view["shape"]), tuple(view["stride"])
+            fresh += ((torch.as_strided, layout_of) if quickest is None else (quickest, (*layout_of, view["offset"])),)
         if not self.runner.quick.add(call, self.handle, layout, arguments, fresh):
             raise PlanError(self.runner.error())
 

@@ -55,6 +55,13 @@ def empty_strided(device: torch.device) -> Any:
     return getattr(guards, f"_empty_strided_{device.type}", None)
 
 
+def look_from() -> Any:
+    """PyTorch's quickest view of a tensor, or `None`: a function of the tensor, sizes, strides and how far into the tensor
+    it begins. Code of TorchInductor makes its views so; autograd does not see them."""
+    guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
+    return getattr(guards, "_reinterpret_tensor", None)
+
+
 class QuickCalls:
     """The part of the native library that knows Python; its lock stays held in these calls."""
 

@@ -7,23 +7,20 @@ use passnet_graph::infer::{TensorType, Value};
 use passnet_graph::ops::{Bound, Op};
 use passnet_graph::print::print_arg;
 use passnet_graph::{Arg, Call, NodeId};
+use std::collections::BTreeMap;
 
-/// The pass of a pattern of operations one after the other, each of which shares memory with its argument in every graph, or
-/// of one that cuts its argument into a list of views, with everything taken from that list.
+/// The pass of a pattern of operations that look at one tensor, through each other and through lists of views; each shares memory
+/// with its argument in every graph.
 pub fn passthrough(piece: &Piece, stem: String) -> Result<PassText, Refusal> {
     let calls: Vec<(NodeId, &Call)> = piece.graph.calls().collect();
-    let [(first, call), taken @ ..] = &calls[..] else { refuse!("no operation") };
-    let is_list = matches!(piece.values(*first).first(), Some(Value::Sequence(_)));
-    let body = match is_list {
-        true => format!("    return {}\n", list_of_views(piece, *first, call, taken)?),
-        false => chain_of_views(piece, &calls)?,
-    };
+    let body = views(piece, &calls)?;
     let names = piece.graph.placeholders().iter().map(|node| node.name.to_string());
     let parameters: Vec<String> = names.collect();
     let arguments: Vec<String> =
         parameters.iter().filter(|name| super::names::mentions(&body, name)).cloned().collect();
-    let operations = if is_list { &calls[..1] } else { &calls[..] };
-    let operations = operations.iter().map(|(_, call)| call.op().map_or("a view", Op::name));
+    let is_taken = |call: &Call| taken_from(piece, call).is_some();
+    let operations = calls.iter().filter(|(_, call)| !is_taken(call));
+    let operations = operations.map(|(_, call)| call.op().map_or("a view", Op::name));
     let pattern = pattern::write(piece);
     Ok(PassText {
         summary: format!(
@@ -41,35 +38,66 @@ pub fn passthrough(piece: &Piece, stem: String) -> Result<PassText, Refusal> {
     })
 }
 
-/// The views one after the other, each by the name it has in the graph.
-fn chain_of_views(piece: &Piece, calls: &[(NodeId, &Call)]) -> Result<String, Refusal> {
+/// The views one after the other, each by the name it has in the graph; what is taken from a list is a view of what the list was
+/// made of.
+fn views(piece: &Piece, calls: &[(NodeId, &Call)]) -> Result<String, Refusal> {
     let mut body = String::new();
-    // What does nothing leaves the name of its argument.
-    let mut name = String::new();
-    for (index, (id, call)) in calls.iter().enumerate() {
-        let Some(source) = call.args.first().and_then(Arg::as_node) else {
+    // What does nothing goes by the name of its argument.
+    let mut names: BTreeMap<NodeId, String> = BTreeMap::new();
+    for (id, call) in calls {
+        if is_list(piece, *id) {
+            continue;
+        }
+        let Some(of) = call.args.first().and_then(Arg::as_node) else {
             refuse!("`{}` looks at nothing", piece.name(*id))
         };
-        if index == 0 {
-            name = name_of(piece, source).to_string();
-        } else if source != calls[index - 1].0 {
-            refuse!("`{}` does not look at what comes before it", piece.name(*id));
-        }
-        let seen = match view(piece, call, source, &name) {
-            // As written, for the pattern may fit where sizes are others.
-            Ok(seen) => seen,
-            Err(_) if is_same(piece, *id, source) => continue,
-            Err(reason) => return Err(reason),
+        let list = taken_from(piece, call);
+        let source = match &list {
+            Some((list, _)) => list.args.first().and_then(Arg::as_node),
+            None => Some(of),
         };
-        name = name_of(piece, *id).to_string();
-        body.push_str(&format!("    {name} = {seen}\n"));
+        let Some(source) = source else { refuse!("a list of nothing") };
+        let known = names.get(&source).cloned();
+        let known = known.unwrap_or_else(|| name_of(piece, source).to_string());
+        let seen = match list {
+            Some((list, number)) => part_of_list(piece, list, source, &known, number),
+            None => view(piece, call, source, &known),
+        };
+        match seen {
+            // As written, for the pattern may fit where sizes are others.
+            Ok(seen) => {
+                let name = name_of(piece, *id).to_string();
+                body.push_str(&format!("    {name} = {seen}\n"));
+                names.insert(*id, name);
+            }
+            Err(_) if is_same(piece, *id, of) => drop(names.insert(*id, known)),
+            Err(reason) => return Err(reason),
+        }
     }
-    let only =
-        body.strip_prefix(&format!("    {name} = ")).filter(|rest| rest.lines().count() == 1);
-    Ok(match only {
+    let results = piece.outputs.iter().map(|output| names.get(output).cloned());
+    let Some(results) = results.collect::<Option<Vec<String>>>() else {
+        refuse!("a list of views is handed on as a whole")
+    };
+    let results = results.join(", ");
+    let only = body.strip_prefix(&format!("    {results} = "));
+    Ok(match only.filter(|rest| rest.lines().count() == 1) {
         Some(seen) => format!("    return {seen}"),
-        None => format!("{body}    return {name}\n"),
+        None => format!("{body}    return {results}\n"),
     })
+}
+
+fn is_list(piece: &Piece, id: NodeId) -> bool {
+    matches!(piece.values(id).first(), Some(Value::Sequence(_)))
+}
+
+/// The list of the piece that a call takes an item of, and which one.
+fn taken_from<'p>(piece: &'p Piece, call: &Call) -> Option<(&'p Call, i64)> {
+    match (call.op(), call.args.as_slice()) {
+        (Some(Op::GetItem), [Arg::Node(list), Arg::Int(number)]) if is_list(piece, *list) => {
+            Some((piece.graph.call(*list)?, *number))
+        }
+        _ => None,
+    }
 }
 
 /// Whether the result is the argument, in every graph.
@@ -143,18 +171,15 @@ fn view(piece: &Piece, call: &Call, source: NodeId, name: &str) -> Result<String
     })
 }
 
-/// What is taken from a list of views, each as a view of its own.
-fn list_of_views(
+/// One item of a list of views, as a view of the tensor that the list was made of and that goes by a name.
+fn part_of_list(
     piece: &Piece,
-    list: NodeId,
-    call: &Call,
-    taken: &[(NodeId, &Call)],
+    list: &Call,
+    source: NodeId,
+    name: &str,
+    number: i64,
 ) -> Result<String, Refusal> {
-    let bound = call.bind().map_err(Refusal::new)?;
-    let Some(source) = call.args.first().and_then(Arg::as_node) else {
-        refuse!("a list of nothing")
-    };
-    let name = name_of(piece, source);
+    let bound = list.bind().map_err(Refusal::new)?;
     let dim = print_arg(&piece.graph, bound.arg("dim"));
     let dim = if bound.arg("dim").is_none() { "0".to_string() } else { dim };
     let sections = ["split_size_or_sections", "split_size", "split_sizes"].map(|n| bound.arg(n));
@@ -163,40 +188,26 @@ fn list_of_views(
     let place = bound.arg("dim").as_int().unwrap_or(0);
     let place = usize::try_from(if place < 0 { place + rank } else { place }).unwrap_or(0);
     let whole = ":, ".repeat(place);
-    let part = |number: i64| -> Option<String> {
-        Some(match (bound.op, sections) {
-            (Op::Unbind, _) => format!("{name}.select({dim}, {number})"),
-            (Op::Chunk, _) => {
-                let count = print_arg(&piece.graph, bound.arg("chunks"));
-                format!("{name}.chunk({count}, {dim})[{number}]")
-            }
-            (Op::Split, Some(Arg::Int(size))) => format!("{name}.split({size}, {dim})[{number}]"),
-            (Op::Split, Some(Arg::Tuple(sizes) | Arg::List(sizes))) => {
-                // What comes before is cut off piece by piece: sums of sizes are nobody's business here.
-                let number = usize::try_from(number).ok()?;
-                let cut = |arg: &Arg| print_arg(&piece.graph, arg);
-                let before = sizes.get(..number)?.iter();
-                let mut text = name.to_string();
-                before.for_each(|size| text.push_str(&format!("[{whole}{}:]", cut(size))));
-                text.push_str(&format!("[{whole}:{}]", cut(sizes.get(number)?)));
-                text
-            }
-            _ => return None,
-        })
-    };
-    let parts = piece.outputs.iter().map(|output| {
-        let (_, call) = taken.iter().find(|(id, _)| id == output)?;
-        match (call.op(), call.args.as_slice()) {
-            (Some(Op::GetItem), [Arg::Node(from), Arg::Int(number)]) if *from == list => {
-                part(*number)
-            }
-            _ => None,
+    Ok(match (bound.op, sections) {
+        (Op::Unbind, _) => format!("{name}.select({dim}, {number})"),
+        (Op::Chunk, _) => {
+            let count = print_arg(&piece.graph, bound.arg("chunks"));
+            format!("{name}.chunk({count}, {dim})[{number}]")
         }
-    });
-    let Some(parts) = parts.collect::<Option<Vec<String>>>() else {
-        refuse!("no views for what is taken from `{}`", piece.name(list))
-    };
-    Ok(parts.join(", "))
+        (Op::Split, Some(Arg::Int(size))) => format!("{name}.split({size}, {dim})[{number}]"),
+        (Op::Split, Some(Arg::Tuple(sizes) | Arg::List(sizes))) => {
+            // What comes before is cut off piece by piece: sums of sizes are nobody's business here.
+            let cut = |arg: &Arg| print_arg(&piece.graph, arg);
+            let number = usize::try_from(number).ok().filter(|number| *number < sizes.len());
+            let Some(number) = number else { refuse!("an item counted from the end") };
+            let mut text = name.to_string();
+            let before = sizes[..number].iter();
+            before.for_each(|size| text.push_str(&format!("[{whole}{}:]", cut(size))));
+            text.push_str(&format!("[{whole}:{}]", cut(&sizes[number])));
+            text
+        }
+        (op, _) => refuse!("no views for what is taken from a list that `{}` makes", op.name()),
+    })
 }
 
 /// The sizes of a call that takes them one by one or as a tuple.

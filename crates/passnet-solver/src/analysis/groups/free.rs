@@ -7,7 +7,12 @@ use crate::graph_family::GraphFamily;
 use passnet_graph::infer::Value;
 use passnet_graph::ops::{Class, Op};
 use passnet_graph::{Arg, Call, NodeId};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Views of one tensor that one pass hands back, at most: each is a result to make.
+const MOST_OF_A_TREE: usize = 32;
+/// Trees that are offered, at most: what is simpler must have its turn.
+const MOST_TREES: usize = 2;
 
 /// Pieces of one node each, the least work first: what a pass can do where nothing is worth doing.
 pub fn smallest(family: &GraphFamily, most: usize) -> Vec<Group> {
@@ -43,8 +48,8 @@ pub fn copied_view(family: &GraphFamily) -> Option<Group> {
     finder.groups.pop().flatten()
 }
 
-/// Patterns of views (one after the other, or a list) and operations without effect, which eager gets for nothing: chains
-/// first, for which a pass is one call instead of several, then those that are easiest to hand back.
+/// Patterns of views (trees, one after the other, or a list) and operations without effect, which eager gets for nothing: trees and
+/// chains first, for which a pass is one call instead of several, then those that are easiest to hand back.
 pub fn free_pieces(family: &GraphFamily, most: usize) -> Vec<(Vec<NodeId>, Piece)> {
     let finder = Finder::new(family);
     let graph = family.graph();
@@ -81,12 +86,34 @@ pub fn free_pieces(family: &GraphFamily, most: usize) -> Vec<(Vec<NodeId>, Piece
         let members = nodes.iter().copied().collect();
         Some((nodes, Piece::new(family, &members).ok()?))
     };
-    let chains = finder.free_chains().into_iter().filter(|chain| !chain.iter().any(is_on_host));
-    let chains = chains.filter_map(chain);
-    chains.chain(nodes.into_iter().filter_map(piece)).take(most).collect()
+    let several = finder.free_trees().into_iter().chain(finder.free_chains());
+    let several = several.filter(|nodes| !nodes.iter().any(is_on_host)).filter_map(chain);
+    several.chain(nodes.into_iter().filter_map(piece)).take(most).collect()
 }
 
 impl Finder<'_> {
+    /// All free nodes that look at one tensor, through each other and through lists; those that replace most calls first.
+    fn free_trees(&self) -> Vec<Vec<NodeId>> {
+        let graph = self.family.graph();
+        let source = |id: NodeId| graph.call(id)?.args.first().and_then(Arg::as_node);
+        let mut root_of: BTreeMap<NodeId, NodeId> = BTreeMap::new();
+        let mut trees: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
+        for (id, _) in graph.calls() {
+            let of = source(id).filter(|_| self.is_free[id.index()]);
+            let Some(of) = of else { continue };
+            let root = root_of.get(&of).copied().or_else(|| self.is_tensor(of).then_some(of));
+            if let Some(root) = root {
+                root_of.insert(id, root);
+                trees.entry(root).or_default().push(id);
+            }
+        }
+        let mut trees: Vec<Vec<NodeId>> = trees.into_values().collect();
+        trees.retain(|tree| (2..=MOST_OF_A_TREE).contains(&tree.len()));
+        trees.sort_by_key(|tree| std::cmp::Reverse(tree.len()));
+        trees.truncate(MOST_TREES);
+        trees
+    }
+
     /// Free nodes each of which only the next one reads, the longest chain first.
     fn free_chains(&self) -> Vec<Vec<NodeId>> {
         let graph = self.family.graph();
