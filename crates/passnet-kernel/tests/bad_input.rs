@@ -57,6 +57,7 @@ fn kernel_mistakes_are_located_and_explained() {
         ("y = lambda a: a", "write a `@triton.jit` function"),
         ("y = [a for a in x]", "cannot go through a run-time value"),
         ("y = x.to(tl.float16, fp_downcast_rounding='up')", "Triton has \"rtne\" and \"rtz\""),
+        ("y = 0.5.to(tl.float16)", "a number of Python's has no attribute `to`"),
         ("y = 18446744073709551616", "between -2**63 and 2**64 - 1"),
         (
             "y = tl.inline_asm_elementwise('bar.sync 0;', '=r', [x], tl.int32, False, 1)",

@@ -151,6 +151,16 @@ impl<V> Expr<V> {
         Expr::Cast(ty, Box::new(self))
     }
 
+    /// Whether it is one of Python's numbers, or arithmetic of them.
+    pub fn is_number(&self) -> bool {
+        match self {
+            Expr::Literal(literal) => matches!(literal, Literal::Int(_) | Literal::Float(_)),
+            Expr::Unary(_, inner) => inner.is_number(),
+            Expr::Binary(_, a, b) => a.is_number() && b.is_number(),
+            _ => false,
+        }
+    }
+
     pub fn lifted(self, lift: Lift) -> Self {
         Expr::Lifted(lift, Box::new(self))
     }

@@ -192,6 +192,42 @@ impl GraphFamily {
         false
     }
 
+    /// Whether somebody sees how a GPU lays out a batch normalisation in half precision that is given neither rows nor channels last:
+    /// PyTorch's kernel for them keeps the strides it finds, the libraries for float32 and for the CPU, as inference has it, do not.
+    pub(crate) fn shows_layout_of_norm(&self, id: NodeId) -> bool {
+        let graph = self.graph();
+        let norm = graph.call(id).filter(|call| call.op() == Some(Op::BatchNorm));
+        let source = norm.and_then(|call| call.args.first()?.as_node());
+        let (Some(source), Some(_)) = (source, self.multiprocessors) else { return false };
+        let differs = self.members.iter().any(|member| {
+            let tensors = [source, id].map(|node| member.types.value(node).as_tensor());
+            matches!(tensors, [Some(given), Some(result)]
+                if result.dtype.size() < 4 && given.strides != result.strides)
+        });
+        if !differs {
+            return false;
+        }
+        let users = graph.users();
+        let mut shown = BTreeSet::new();
+        graph
+            .outputs
+            .iter()
+            .for_each(|output| output.for_each_node(&mut |node| drop(shown.insert(node))));
+        let mut todo = vec![id];
+        while let Some(node) = todo.pop() {
+            if shown.contains(&node) {
+                return true;
+            }
+            // What computes element by element, and what only looks, has the layout that it is given.
+            let keeps = |user: &&NodeId| {
+                let class = graph.call(**user).and_then(Call::op).map(Op::class);
+                matches!(class, Some(Class::Pointwise | Class::View | Class::Random))
+            };
+            todo.extend(users[node.index()].iter().filter(keeps));
+        }
+        false
+    }
+
     /// Whether a node is such a product in all graphs.
     fn is_product(&self, id: NodeId, is_such: impl Fn(Product) -> bool) -> bool {
         self.members.iter().all(|member| Product::of(member, id).is_some_and(&is_such))

@@ -35,6 +35,21 @@ const ASSIGNMENTS: &[Case] = &[
             "return (tmp_2,)",
         ],
     ),
+    // Numbers into parts of a table of half precision: a constant is rounded, too.
+    (
+        &["x float16 [4, 16, 16]"],
+        &[
+            "tmp_0 = x.new_zeros((16, 16))",
+            "tmp_0[slice(0, -8, None), slice(-4, None, None)] = 2",
+            "tmp_1 = tmp_0",
+            "tmp_0[slice(-8, -4, None), slice(0, -8, None)] = 0.1",
+            "tmp_2 = tmp_0",
+            "tmp_3 = tmp_0 - 1.0",
+            "tmp_4 = tmp_3.unsqueeze(0)",
+            "tmp_5 = x + tmp_4",
+            "return (tmp_5,)",
+        ],
+    ),
     // Places relative to each other in a square, with a row and a column for what lies in no square.
     (
         &["x float32 [26, 26]"],

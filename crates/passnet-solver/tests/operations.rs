@@ -387,6 +387,67 @@ fn a_neutral_pass_takes_views_of_inputs() {
     assert_eq!(names, ["neutral_reshape_unsqueeze"]);
 }
 
+#[test]
+fn a_neutral_pass_hands_back_all_views_of_a_product_at_once() {
+    let task = Task::new(&[GraphText {
+        inputs: vec!["x float16 [60, 400]", "y float16 [400, 192]"],
+        body: vec![
+            "tmp_0 = torch.matmul(x, y)",
+            "tmp_1 = tmp_0.view(4, 15, 3, 64)",
+            "tmp_2 = torch.unbind(tmp_1, 2)",
+            "tmp_3 = tmp_2[0]",
+            "tmp_4 = tmp_2[1]",
+            "tmp_5 = tmp_2[2]",
+            "tmp_6 = tmp_3.transpose(1, 2)",
+            "tmp_7 = tmp_4.transpose(1, 2)",
+            "return (tmp_6, tmp_7, tmp_5)",
+        ],
+    }]);
+    let found = task
+        .solve_with(&SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() })
+        .unwrap();
+    let [pass] = &found.passes[..] else { panic!("{:?}", found.passes) };
+    assert_eq!(pass.name, "neutral_view_unbind");
+    let wrapper = "    tmp_1 = tmp_0.view(4, 15, 3, 64)\n    tmp_3 = tmp_1.select(2, 0)\n    \
+                   tmp_4 = tmp_1.select(2, 1)\n    tmp_5 = tmp_1.select(2, 2)\n    \
+                   tmp_6 = tmp_3.transpose(1, 2)\n    tmp_7 = tmp_4.transpose(1, 2)\n    \
+                   return tmp_5, tmp_6, tmp_7\n";
+    let text = written(&task.passes());
+    assert!(text.contains(wrapper), "{text}");
+}
+
+/// On a GPU PyTorch's own kernel, which takes half precision, keeps strides that the library and the CPU do not.
+#[test]
+fn a_norm_that_the_gpu_lays_out_by_itself_is_left_to_it() {
+    let names = |dtype: &str| {
+        let task = Task::new(&[GraphText {
+            inputs: vec![
+                match dtype {
+                    "bfloat16" => "x bfloat16 [4, 6, 16]",
+                    _ => "x float32 [4, 6, 16]",
+                },
+                match dtype {
+                    "bfloat16" => "w bfloat16 [16]",
+                    _ => "w float32 [16]",
+                },
+            ],
+            body: vec![
+                "tmp_0 = torch.abs(x)",
+                "tmp_1 = tmp_0.transpose(1, 2)",
+                "tmp_2 = torch.nn.functional.batch_norm(tmp_1, w, w, w, w, False, 0.1, 1e-05)",
+                "tmp_3 = torch.relu(tmp_2)",
+                "return (tmp_3,)",
+            ],
+        }]);
+        let found = task
+            .solve_with(&SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() })
+            .unwrap();
+        found.passes.iter().map(|pass| pass.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(names("float32"), ["abs_batch_norm_relu"]);
+    assert!(names("bfloat16").iter().all(|name| !name.contains("batch_norm")));
+}
+
 /// Graphs whose kernels need each other's results or would copy views, each with the operations of its one pass for a GPU.
 const FEW_LAUNCHES: &[(&[&str], &[&str])] = &[
     // What nobody needs of the sum, and a norm of one of its rows.
@@ -515,8 +576,13 @@ fn tiles_for_a_gpu_follow_sizes_and_layout() {
     ];
     let softmax =
         ["tmp_0 = x + y", "tmp_1 = torch.nn.functional.softmax(tmp_0, dim=-1)", "return (tmp_1,)"];
+    let fold = ["tmp_0 = x + y", "tmp_1 = tmp_0.sum(1)", "return (tmp_1,)"];
     for (inputs, body, words) in [
         (["x float32 [80, 100]", "y float32 [80, 100]"], &add[..], "count), 256)"),
+        // Rows that lie side by side and are short: each lane folds as many of them as it loads at once.
+        (["x float32 [4, 3, 6000]", "y float32 [4, 3, 6000]"], &fold, "max(1, 512 // width)"),
+        (["x float16 [4, 3, 6000]", "y float16 [4, 3, 6000]"], &fold, "max(1, 512 // width)"),
+        (["x float32 [4, 200, 6000]", "y float32 [4, 200, 6000]"], &fold, "max(1, 4096 // width)"),
         // Every lane loads 16 bytes at once.
         (["x float32 [800, 1000]", "y float32 [800, 1000]"], &add, "count), 512)"),
         (["x float16 [800, 1000]", "y float16 [800, 1000]"], &add, "count), 1024)"),

@@ -77,6 +77,11 @@ impl<'a> Compiler<'a> {
             Value::Const(c) if name == "dtype" && natural_elem(c).is_some() => {
                 Ok(Value::Const(Const::Elem(natural_elem(c).unwrap_or(Elem::I32))))
             }
+            Value::Const(Const::Bool(_) | Const::Int(_) | Const::Float(_)) => {
+                let error =
+                    self.error(a, format!("a number of Python's has no attribute `{name}`"));
+                Err(error.with_hint("`tl.full((1,), value, tl.float32)` is a tensor of it"))
+            }
             Value::Const(_) => Ok(Value::Method(Box::new(value), name.to_string())),
             other => Err(self.error(a, format!("{} has no attribute `{name}`", other.describe()))),
         }

@@ -141,8 +141,13 @@ impl Draft<'_> {
             Shape::Tiled => Choice { tile: shared(self.loaded_at_once()), ..usual },
             Shape::Rows => {
                 let width = columns.next_power_of_two();
+                // Where rows are short, a lane has enough to wait for with several of them only: with one element each, the lanes
+                // that a multiprocessor holds ask for a third of what memory could give meanwhile.
                 let most = match self.across {
-                    true => ROWS_SIDE_BY_SIDE.min(MOST_HELD / width),
+                    true => {
+                        let side_by_side = ROWS_SIDE_BY_SIDE.max(self.loaded_at_once() / width);
+                        side_by_side.min(MOST_HELD / width)
+                    }
                     false => usual.tile / width,
                 };
                 // Of rows that lie side by side a lane loads as many at once as it can, also where fewer programs are left.

@@ -182,6 +182,8 @@ impl Writer<'_> {
             Code::Round { value, node } => {
                 let value = self.value(*value)?;
                 let Some(pointer) = self.pointer_to(*node) else { return Ok(value) };
+                // A number of Python's cannot be rounded; a block of it can.
+                let value = if value.is_number() { self.block_of(value) } else { value };
                 Ok(value.to(Type::Pointed(pointer)).to(Type::Float32))
             }
             Code::Scan { value } => {
@@ -351,6 +353,14 @@ impl Writer<'_> {
             true => call.with("axis", Expr::int(0)),
             false => call.with("axis", Expr::int(1)).with("keep_dims", Expr::bool(true)),
         }
+    }
+
+    /// A block of one element, a float.
+    fn block_of(&self, number: Term) -> Term {
+        let is_flat = matches!(self.shape, Shape::Flat) || self.one_row;
+        let constant = |text: &'static str| Expr::Literal(Literal::Constant(text));
+        let shape = constant(if is_flat { "[1]" } else { "[1, 1]" });
+        Expr::call("tl.full", [shape, number]).with("dtype", constant("tl.float32"))
     }
 
     /// A block of what changes no fold.

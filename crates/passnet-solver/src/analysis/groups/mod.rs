@@ -102,6 +102,7 @@ impl<'f> Finder<'f> {
             // What has hidden dimensions is taken by whoever restores the last of them.
             is_work[id.index()] = !is_free[id.index()]
                 && !family.is_mapped(id)
+                && !family.shows_layout_of_norm(id)
                 && !attention::shows_attention(graph, id)
                 && (!decides_places[id.index()] || places::is_exact(&bound))
                 && (is_pair(family, id)
