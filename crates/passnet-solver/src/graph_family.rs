@@ -209,10 +209,11 @@ impl GraphFamily {
         }
         let users = graph.users();
         let mut shown = BTreeSet::new();
-        graph
-            .outputs
-            .iter()
-            .for_each(|output| output.for_each_node(&mut |node| drop(shown.insert(node))));
+        for output in &graph.outputs {
+            output.for_each_node(&mut |node| {
+                shown.insert(node);
+            });
+        }
         let mut todo = vec![id];
         while let Some(node) = todo.pop() {
             if shown.contains(&node) {
