@@ -2,15 +2,20 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use passnet_work::progress::Progress;
+use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// Work shorter than this shows nothing.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How often a log is told.
+const EVERY: Duration = Duration::from_secs(30);
 
-/// A bar with count, rate and estimate; silent where stderr is not a terminal.
+/// A bar with count, rate and estimate; where stderr is not a terminal, a line now and then.
 #[derive(Debug)]
 pub struct Bar {
+    /// Whether stderr is a terminal.
+    is_watched: bool,
     state: Mutex<State>,
 }
 
@@ -18,11 +23,46 @@ pub struct Bar {
 struct State {
     bar: ProgressBar,
     started: Instant,
+    /// When a log was told last.
+    told: Instant,
+}
+
+impl State {
+    fn of(bar: ProgressBar) -> Self {
+        let now = Instant::now();
+        State { bar, started: now, told: now }
+    }
+
+    fn tell_log(&mut self) {
+        if self.told.elapsed() < EVERY {
+            return;
+        }
+        self.told = Instant::now();
+        let (done, all) = (self.bar.position(), self.bar.length());
+        let line = line(&self.bar.message(), done, all, self.started.elapsed());
+        // A log that nobody keeps is no reason to stop.
+        drop(writeln!(std::io::stderr(), "{line}"));
+    }
+}
+
+/// What a log is told.
+fn line(task: &str, done: u64, all: Option<u64>, elapsed: Duration) -> String {
+    let rate = done as f64 / elapsed.as_secs_f64().max(1e-3);
+    match all.filter(|_| done > 0) {
+        Some(all) => {
+            let left = all.saturating_sub(done) as f64 / rate / 60.0;
+            format!("{task}: {done} of {all}, {rate:.1} a second, {left:.0} min left")
+        }
+        None => format!("{task}: {done}, {rate:.1} a second"),
+    }
 }
 
 impl Bar {
     pub fn new() -> Self {
-        Bar { state: Mutex::new(State { bar: ProgressBar::hidden(), started: Instant::now() }) }
+        Bar {
+            is_watched: std::io::stderr().is_terminal(),
+            state: Mutex::new(State::of(ProgressBar::hidden())),
+        }
     }
 
     fn with(&self, change: impl FnOnce(&mut State)) {
@@ -42,16 +82,19 @@ impl Progress for Bar {
                 bar.set_style(style);
             }
             bar.set_message(task.to_string());
-            *state = State { bar, started: Instant::now() };
+            *state = State::of(bar);
         });
     }
 
     fn advance(&self, steps: u64) {
         self.with(|state| {
-            if state.bar.is_hidden() && state.started.elapsed() > PATIENCE {
+            if self.is_watched && state.bar.is_hidden() && state.started.elapsed() > PATIENCE {
                 state.bar.set_draw_target(ProgressDrawTarget::stderr());
             }
             state.bar.inc(steps);
+            if !self.is_watched {
+                state.tell_log();
+            }
         });
     }
 
@@ -61,5 +104,21 @@ impl Progress for Bar {
 
     fn finish(&self) {
         self.with(|state| state.bar.finish_and_clear());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_told_how_much_is_left() {
+        let minute = Duration::from_secs(60);
+        assert_eq!(
+            line("cutting", 300, Some(900), minute),
+            "cutting: 300 of 900, 5.0 a second, 2 min left"
+        );
+        assert_eq!(line("reading", 30, None, minute), "reading: 30, 0.5 a second");
+        assert_eq!(line("trying", 0, Some(7), minute), "trying: 0, 0.0 a second");
     }
 }
