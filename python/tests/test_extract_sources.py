@@ -57,6 +57,29 @@ class Sources(unittest.TestCase):
                     catalogue.write_list(Path(place) / source, entries)
                     self.assertEqual(catalogue.read_list(Path(place) / source), entries)
 
+    def test_a_list_says_which_line_is_no_model(self) -> None:
+        good = '{"family": "own", "name": "a", "source": "timm", "options": {}}\n'
+        bad = {
+            "not JSON": "{",
+            "no object": "[1]",
+            "a key too many": good.replace("}}", '}, "x": 1}'),
+            "no name": '{"family": "own", "source": "timm"}',
+            "a name that leads out": good.replace('"a"', '"../../a"'),
+            "an absolute name": good.replace('"own"', '"/own"'),
+            "a line break in a name": good.replace('"a"', '"a\\nb"'),
+            "a name that never ends": good.replace('"a"', f'"{"a" * 300}"'),
+            "options that are none": good.replace("{}", "3"),
+        }
+        with tempfile.TemporaryDirectory() as place:
+            path = Path(place) / "list.jsonl"
+            path.write_text(good + "\n" + good)
+            self.assertEqual(catalogue.read_list(path), [Entry("own", "a", "timm")])
+            for what, line in bad.items():
+                with self.subTest(what):
+                    path.write_text(f"{good}{line}\n")
+                    with self.assertRaisesRegex(CaptureError, r"list\.jsonl:2: no model: "):
+                        catalogue.read_list(path)
+
     def test_small_models_equal_their_graphs_bit_by_bit(self) -> None:
         for source, names in SMALL.items():
             if not is_there(source):

@@ -112,6 +112,25 @@ fn configurations_are_asked_for_like_a_catalogue() {
 }
 
 #[test]
+fn a_list_is_written_cut_down_and_captured() {
+    let work = TempDir::new().unwrap();
+    let python = stand_in(work.path());
+    let words = ["extract", "--catalogue", "timm", "--list-only", "--out", "models.jsonl"];
+    let (code, out, err) = passnet(work.path(), &python, &words);
+    assert_eq!((code, out.as_str()), (0, ""), "{err}");
+    let list = fs::read_to_string(work.path().join("models.jsonl")).unwrap();
+    assert_eq!(list.lines().count(), 4, "{list}");
+    let some: Vec<&str> = list.lines().filter(|line| line.contains(r#""b""#)).collect();
+    fs::write(work.path().join("some.jsonl"), some.join("\n")).unwrap();
+    let (code, out, err) = extract(work.path(), &python, &["--list", "some.jsonl"]);
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.contains("1 models tried, 1 captured"), "{out}");
+    let (code, _, err) =
+        extract(work.path(), &python, &["--catalogue", "timm", "--list-only", "--shard", "0/2"]);
+    assert_eq!(code, 2, "{err}");
+}
+
+#[test]
 fn machines_get_a_line_for_each_model_and_graph() {
     let work = TempDir::new().unwrap();
     let (_, out, _) = extract(work.path(), &stand_in(work.path()), &["net.py:make", "--json"]);

@@ -52,6 +52,9 @@ SOURCES = {
     "esm": protein_models,
 }
 
+# Of a family's or a model's name.
+_LONGEST_NAME = 200
+
 
 def entries(sources: Iterable[str], only: str = "*") -> list[Entry]:
     """All models of some sources, in an order that mixes families, the same each time."""
@@ -84,4 +87,28 @@ def write_list(path: Path, listed: Iterable[Entry]) -> None:
 
 
 def read_list(path: Path) -> list[Entry]:
-    return [Entry(**json.loads(line)) for line in path.read_text().splitlines() if line.strip()]
+    """The models of a list, each once. Somebody may have edited it: every line is looked at before anything is captured."""
+    entries: dict[str, Entry] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            entry = Entry(**json.loads(line))
+            _check(entry)
+        except (TypeError, ValueError) as error:
+            hint = "`--list-only` writes such lists, one JSON object a line"
+            raise CaptureError("bad request", f"{path}:{number}: no model: {error} (hint: {hint})") from error
+        entries[entry.id] = entry
+    return list(entries.values())
+
+
+def _check(entry: Entry) -> None:
+    """Family and name become folders below the output, so they may not lead out of it."""
+    texts = {"family": entry.family, "name": entry.name, "source": entry.source}
+    for field, text in texts.items():
+        if not isinstance(text, str) or not text.isprintable() or len(text) > _LONGEST_NAME:
+            raise ValueError(f"`{field}` is no name")
+        if any(part in ("", ".", "..") for part in text.split("/")) or "\\" in text:
+            raise ValueError(f"`{field}` is no name: {text!r}")
+    if not isinstance(entry.options, dict):
+        raise ValueError("`options` is no object")

@@ -28,6 +28,8 @@ Examples:
   passnet extract --catalogue all --out graphs/ --seconds 3600      run again to continue
   passnet extract --catalogue all --cluster auto --out graphs/      on the nodes of a Ray cluster
   passnet extract --catalogue all --shard 0/8 --out parts/0      one of eight parts, for `passnet merge`
+  passnet extract --catalogue timm --list-only --out models.jsonl   which models there are, one a line
+  passnet extract --list models.jsonl --out graphs/                 those of a list, as it was or cut down
 
 A factory returns (module, inputs): a tensor, a tuple of them, or a dictionary of arguments. Graphs go to
 OUT/samples/FAMILY/MODEL, with a folder subgraph_K for each graph where the model's graph breaks; what was
@@ -36,7 +38,7 @@ Graphs that do not meet the dataset's constraints are moved to OUT/refused, with
 Exit code 1 means that some models gave no graph or a refused one; the others are there.")]
 pub struct ExtractArgs {
     /// Factories of modules with inputs
-    #[arg(value_name = "FILE.py:FACTORY", required_unless_present_any = ["catalogue", "configs"])]
+    #[arg(value_name = "FILE.py:FACTORY", required_unless_present_any = ["catalogue", "configs", "list"])]
     models: Vec<String>,
 
     /// Models of these packages, as far as they are installed
@@ -46,6 +48,14 @@ pub struct ExtractArgs {
     /// Models of published configurations: a folder with `config.json` files, or `hub` (`hub:N` for the N most used)
     #[arg(long, value_name = "DIR|hub")]
     configs: Option<String>,
+
+    /// Models of a list that `--list-only` wrote, or of some of its lines
+    #[arg(long, value_name = "FILE.jsonl")]
+    list: Option<PathBuf>,
+
+    /// Write the list of models that are asked for to `--out`, a line each, and capture nothing
+    #[arg(long, conflicts_with_all = ["shard", "cluster"])]
+    list_only: bool,
 
     /// The folder for samples/ and results.jsonl
     #[arg(long, value_name = "DIR")]
@@ -140,6 +150,8 @@ pub struct Chosen<'a> {
     pub catalogue: &'a [Catalogue],
     /// A folder with published configurations, or the hub.
     pub configs: Option<&'a str>,
+    /// A file that lists them.
+    pub list: Option<&'a Path>,
 }
 
 /// Captures models, all of them or one part. What was done is in `results.jsonl`.
@@ -159,7 +171,12 @@ pub fn run(args: ExtractArgs, output: &mut Output) -> Result<Outcome, CommandErr
         models: &args.models,
         catalogue: &args.catalogue,
         configs: args.configs.as_deref(),
+        list: args.list.as_deref(),
     };
+    if args.list_only {
+        python::list(chosen, &args.out, &args.capture)?;
+        return Ok(Outcome::Done);
+    }
     capture(chosen, &args.out, &args.capture)?;
     let records = records(&args.out)?;
     let graphs = check(&args.out)?;

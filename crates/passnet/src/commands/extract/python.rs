@@ -78,6 +78,9 @@ fn arguments(chosen: Chosen<'_>, args: &CaptureArgs) -> Vec<OsString> {
     if arguments.len() > chosen.models.len() {
         arguments.extend(["--only".into(), (&args.only).into()]);
     }
+    if let Some(path) = chosen.list {
+        arguments.extend(["--list".into(), path.into()]);
+    }
     arguments
 }
 
