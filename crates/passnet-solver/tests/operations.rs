@@ -602,6 +602,60 @@ fn tiles_for_a_gpu_follow_sizes_and_layout() {
     }
 }
 
+/// Tiles of the largest graph would leave most of a GPU idle in a small one. The wrapper decides, and both graphs are right.
+#[test]
+fn smaller_graphs_of_a_task_have_smaller_tiles() {
+    let add = ["tmp_0 = x + y", "return (tmp_0,)"];
+    let turn = ["tmp_0 = x.transpose(0, 1)", "tmp_1 = tmp_0 + y", "return (tmp_1,)"];
+    let softmax =
+        ["tmp_0 = x + y", "tmp_1 = torch.nn.functional.softmax(tmp_0, dim=-1)", "return (tmp_1,)"];
+    for (large, small, body, words) in [
+        (
+            ["x float32 [800, 1000]", "y float32 [800, 1000]"],
+            ["x float32 [40, 50]", "y float32 [40, 50]"],
+            &add[..],
+            &["is_small = count < 800000", "tile = 256 if is_small else 512"][..],
+        ),
+        (
+            ["x float32 [1500, 800]", "y float32 [800, 1500]"],
+            ["x float32 [100, 80]", "y float32 [80, 100]"],
+            &turn,
+            &[
+                "is_small = rows * columns < 1200000",
+                "side = 32 if is_small else 64",
+                "num_warps=4 if is_small else 8",
+            ],
+        ),
+        // A warp folds a row by itself where there are rows enough.
+        (
+            ["x float32 [1200, 1000]", "y float32 [1200, 1000]"],
+            ["x float32 [20, 1000]", "y float32 [20, 1000]"],
+            &softmax,
+            &["is_small = rows * columns < 1200000", "num_warps=4 if is_small else 1"],
+        ),
+        (
+            ["x float32 [2500, 500]", "y float32 [2500, 500]"],
+            ["x float32 [2400, 500]", "y float32 [2400, 500]"],
+            &softmax,
+            &["max(1, 1024 // width)", "num_warps=1"],
+        ),
+    ] {
+        let graph =
+            |inputs: [&'static str; 2]| GraphText { inputs: inputs.to_vec(), body: body.to_vec() };
+        let task = Task::new(&[graph(large), graph(small)]);
+        let options = SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() };
+        task.solve_with(&options).unwrap();
+        let text = written(&task.passes());
+        for word in words {
+            assert!(text.contains(word), "{word} is not in\n{text}");
+        }
+        for evaluation in task.evaluate() {
+            let verdict = &evaluation.judged.verdict;
+            assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{text}");
+        }
+    }
+}
+
 /// Both halves have one pattern and other sizes: whichever half a pass is given, its kernels are right for it.
 #[test]
 fn parts_that_are_alike_are_not_given_each_others_tensors() {

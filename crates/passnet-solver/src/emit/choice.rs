@@ -32,6 +32,17 @@ pub struct Choice {
     pub(crate) for_gpu: bool,
     /// Whether a program of whole rows has one, so that tiles need no second dimension.
     pub(crate) one_row: bool,
+    /// What a graph with less work takes instead, where the wrapper sees that by its sizes.
+    pub(crate) small: Option<Small>,
+}
+
+/// Tiles of a graph that leaves multiprocessors idle with those of the largest one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Small {
+    /// Rows times columns from which on it is not small.
+    pub(crate) below: usize,
+    pub(crate) tile: usize,
+    pub(crate) warps: usize,
 }
 
 impl Default for Choice {
@@ -44,6 +55,7 @@ impl Default for Choice {
             programs: 0,
             for_gpu: false,
             one_row: false,
+            small: None,
         }
     }
 }
@@ -69,6 +81,12 @@ const ROWS_SIDE_BY_SIDE: usize = 16;
 const MOST_HELD: usize = 16384;
 /// Elements that a lane of a GPU holds of a folded row.
 const HELD_BY_LANE: usize = 8;
+/// Elements of rows that a single warp folds, where there are rows enough to keep every multiprocessor busy with that: no lane
+/// waits for another warp then.
+const FOLDED_BY_WARP: usize = 1024;
+/// Columns from which on several warps would share a row otherwise, and rows for each multiprocessor that are enough.
+const SHARED_BY_WARPS: usize = 256;
+const ROWS_EACH: usize = 8;
 const LANES_OF_WARP: usize = 32;
 /// Bytes that a lane loads or stores at once.
 const BYTES_AT_ONCE: usize = 16;
@@ -119,9 +137,31 @@ impl Draft<'_> {
     }
 
     /// What is taken on a GPU where nothing is measured: every multiprocessor gets a program where there is work for it,
-    /// memory is read in pieces as long as its lines, and no lane holds more of a row than its registers can.
+    /// memory is read in pieces as long as its lines, and no lane holds more of a row than its registers can. Smaller graphs
+    /// of the task have tiles of their own, as long as the kernel is the same.
     pub fn for_gpu(&self, multiprocessors: usize) -> Choice {
-        let (rows, columns) = (self.steps(&self.space.kept), self.steps(&self.space.reduced));
+        let choice = self.for_graph(multiprocessors, self.largest());
+        let recorded = 0..self.piece.recorded;
+        let others =
+            recorded.map(|graph| (self.work(graph), self.for_graph(multiprocessors, graph)));
+        let is_small = |other: &Choice| {
+            let tiles = Choice { tile: choice.tile, warps: choice.warps, ..*other };
+            tiles == choice && *other != choice
+        };
+        let (small, large): (Vec<_>, Vec<_>) = others.partition(|(_, other)| is_small(other));
+        let below = large.iter().map(|(work, _)| *work).min().unwrap_or(usize::MAX);
+        let small =
+            small.into_iter().filter(|(work, _)| *work < below).max_by_key(|(work, _)| *work);
+        let may_differ = matches!(self.shape, Shape::Flat | Shape::Tiled | Shape::Rows);
+        let small = small.filter(|_| may_differ);
+        let small = small.map(|(_, other)| Small { below, tile: other.tile, warps: other.warps });
+        Choice { small, ..choice }
+    }
+
+    /// What is taken for one graph of the task.
+    fn for_graph(&self, multiprocessors: usize, graph: usize) -> Choice {
+        let rows = self.steps_in(&self.space.kept, graph);
+        let columns = self.steps_in(&self.space.reduced, graph);
         // What each program gets if all have the same.
         let share = rows.saturating_mul(columns) / multiprocessors.max(1);
         let shared = |most: usize| floor_power(share).clamp(LEAST_TILE, most);
@@ -150,6 +190,11 @@ impl Draft<'_> {
                     }
                     false => usual.tile / width,
                 };
+                let is_shared = !self.across && (SHARED_BY_WARPS..=FOLDED_BY_WARP).contains(&width);
+                if is_shared && rows >= ROWS_EACH * multiprocessors {
+                    let one_row = width == FOLDED_BY_WARP && self.space.reduced.len() > 1;
+                    return Choice { tile: FOLDED_BY_WARP, warps: 1, one_row, ..usual };
+                }
                 // Of rows that lie side by side a lane loads as many at once as it can, also where fewer programs are left.
                 let least = if self.across { BYTES_AT_ONCE / self.widest() } else { 1 };
                 let height = floor_power(rows / multiprocessors.max(1)).max(least);
@@ -225,9 +270,25 @@ impl Draft<'_> {
 
     /// How many steps loops take in the largest graph.
     fn steps(&self, loops: &[AxisId]) -> usize {
+        self.steps_in(loops, self.largest())
+    }
+
+    fn steps_in(&self, loops: &[AxisId], graph: usize) -> usize {
         let sizes = loops.iter().map(|axis| &self.body.axes[*axis]);
-        let steps = product(sizes, self.piece.graphs).map_or(i64::MAX, |size| size.largest());
+        let steps = product(sizes, self.piece.graphs).ok();
+        let steps = steps.and_then(|size| size.values().get(graph).copied()).unwrap_or(i64::MAX);
         usize::try_from(steps).unwrap_or(0).max(1)
+    }
+
+    /// Rows times columns of a graph.
+    fn work(&self, graph: usize) -> usize {
+        let [kept, reduced] = [&self.space.kept, &self.space.reduced];
+        self.steps_in(kept, graph).saturating_mul(self.steps_in(reduced, graph))
+    }
+
+    /// The graph of the task with the most work.
+    fn largest(&self) -> usize {
+        (0..self.piece.recorded).rev().max_by_key(|graph| self.work(*graph)).unwrap_or(0)
     }
 
     /// Whether something is read or worked out along the columns that is the same for all rows, so that every further row of

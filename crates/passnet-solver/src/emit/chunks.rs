@@ -155,7 +155,7 @@ fn wrapper(
             "COLUMNS" => format!("COLUMNS={}", choice.tile),
             _ => format!("{name}=triton.next_power_of_2(chunks)"),
         }));
-        given.extend(launch_options(choice.warps, kernel.rounds));
+        given.extend(launch_options(&choice.warps.to_string(), kernel.rounds));
         // The last one stores once for a row, unless something is stored along it.
         let grid = match kernel.constants.contains(&"COLUMNS") {
             true => format!("({rows}, chunks)"),

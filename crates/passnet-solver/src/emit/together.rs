@@ -219,7 +219,8 @@ fn lines(piece: &Piece, parts: &[Part], stem: &str, warps: usize) -> Result<Vec<
         let constants = part.kernel.constants.iter().zip(&part.host.constants);
         arguments.extend(constants.map(|(name, value)| format!("{}={value}", part.constant(name))));
     }
-    arguments.extend(launch_options(warps, parts.iter().any(|part| part.kernel.rounds)));
+    arguments
+        .extend(launch_options(&warps.to_string(), parts.iter().any(|part| part.kernel.rounds)));
     lines.extend(launch_lines(stem, &format!("({all},)"), &arguments));
     let returned: Option<Vec<String>> = piece
         .outputs

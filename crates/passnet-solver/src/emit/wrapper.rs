@@ -128,7 +128,7 @@ pub(super) fn write(
     let constants = kernel.constants.iter().zip(&host.constants);
     let mut arguments = host.arguments.clone();
     arguments.extend(constants.map(|(name, value)| format!("{name}={value}")));
-    arguments.extend(launch_options(choice.warps, kernel.rounds));
+    arguments.extend(launch_options(&warps(choice), kernel.rounds));
     let grid = match &host.grid[..] {
         [only] => format!("({only},)"),
         several => format!("({})", several.join(", ")),
@@ -151,10 +151,20 @@ impl Wrapper {
     }
 }
 
+/// The warps of a program, by the size of the graph where that decides.
+fn warps(choice: Choice) -> String {
+    match choice.small {
+        Some(small) if small.warps != choice.warps => {
+            format!("{} if is_small else {}", small.warps, choice.warps)
+        }
+        _ => choice.warps.to_string(),
+    }
+}
+
 /// What a launch says besides its arguments.
-pub(super) fn launch_options(warps: usize, rounds: bool) -> Vec<String> {
+pub(super) fn launch_options(warps: &str, rounds: bool) -> Vec<String> {
     let mut options = Vec::new();
-    if warps != Choice::default().warps {
+    if warps != Choice::default().warps.to_string() {
         options.push(format!("num_warps={warps}"));
     }
     if rounds {
@@ -195,28 +205,69 @@ struct Launch {
     constants: Vec<String>,
 }
 
+/// What of a tile a wrapper names, by the size of the graph or as it is.
+struct Tile {
+    /// Lines that define it.
+    steps: Vec<String>,
+    elements: String,
+    side: String,
+}
+
+impl Tile {
+    fn of((rows, columns): (&str, &str), shape: Shape, choice: Choice) -> Tile {
+        let sides = choice.cut == Cut::Square && shape == Shape::Tiled;
+        let (tile, side) = (choice.tile, choice.tile.isqrt());
+        let Some(small) = choice.small else {
+            return Tile { steps: Vec::new(), elements: tile.to_string(), side: side.to_string() };
+        };
+        let work = if rows == "1" { columns.to_string() } else { format!("{rows} * {columns}") };
+        let mut steps = vec![
+            "# Less work is cut finer, so that every multiprocessor gets some.".to_string(),
+            format!("is_small = {work} < {}", small.below),
+        ];
+        let either = |name: &str, own: usize, other: usize| match own == other {
+            true => (None, own.to_string()),
+            false => (Some(format!("{name} = {own} if is_small else {other}")), name.to_string()),
+        };
+        let (step, elements) = either("tile", small.tile, tile);
+        steps.extend(step);
+        let (step, side) = either("side", small.tile.isqrt(), side);
+        steps.extend(step.filter(|_| sides));
+        Tile { steps, elements, side }
+    }
+}
+
 fn launch(kernel: &KernelText, shape: Shape, choice: Choice) -> Launch {
-    let (rows, columns, tile) = (&kernel.rows, &kernel.columns, choice.tile);
+    let (rows, columns) = (&kernel.rows, &kernel.columns);
+    let tile = Tile::of((rows, columns), shape, choice);
     let tiles = match &kernel.slabs {
         Some(slabs) => format!("{slabs} * triton.cdiv({rows}, height)"),
         None => format!("triton.cdiv({rows}, height)"),
     };
     let tiled = |steps: Vec<String>, grid: Vec<String>| Launch {
-        steps,
-        defined: &["width", "height"],
+        steps: tile.steps.iter().cloned().chain(steps).collect(),
+        defined: &["width", "height", "is_small", "tile", "side"],
         grid,
         constants: vec!["height".into(), "width".into()],
     };
     match shape {
         Shape::Flat => Launch {
-            steps: vec![format!("block = min(triton.next_power_of_2({columns}), {tile})")],
-            defined: &["block"],
+            steps: tile
+                .steps
+                .iter()
+                .cloned()
+                .chain([format!(
+                    "block = min(triton.next_power_of_2({columns}), {})",
+                    tile.elements
+                )])
+                .collect(),
+            defined: &["block", "is_small", "tile"],
             grid: vec![format!("triton.cdiv({columns}, block)")],
             constants: vec!["block".into()],
         },
         Shape::Tiled => {
-            let mut steps = widths(rows, columns, choice);
-            steps.push(height(rows, tile));
+            let mut steps = widths(rows, columns, choice.cut, &tile);
+            steps.push(height(rows, &tile));
             tiled(steps, vec![tiles, format!("triton.cdiv({columns}, width)")])
         }
         Shape::Product => {
@@ -235,14 +286,14 @@ fn launch(kernel: &KernelText, shape: Shape, choice: Choice) -> Launch {
             constants: vec!["width".into()],
         },
         Shape::Rows => tiled(
-            vec![format!("width = triton.next_power_of_2({columns})"), height(rows, tile)],
+            vec![format!("width = triton.next_power_of_2({columns})"), height(rows, &tile)],
             vec![tiles],
         ),
         Shape::LongRows => Launch {
             steps: Vec::new(),
             defined: &[],
             grid: vec![rows.clone()],
-            constants: match (choice.one_row, tile.max(LONG_ROW_BLOCK).to_string()) {
+            constants: match (choice.one_row, choice.tile.max(LONG_ROW_BLOCK).to_string()) {
                 (true, columns) => vec![columns],
                 (false, columns) => vec!["1".into(), columns],
             },
@@ -251,29 +302,26 @@ fn launch(kernel: &KernelText, shape: Shape, choice: Choice) -> Launch {
 }
 
 /// How wide a tile is.
-fn widths(rows: &str, columns: &str, choice: Choice) -> Vec<String> {
-    let tile = choice.tile;
-    match choice.cut {
+fn widths(rows: &str, columns: &str, cut: Cut, tile: &Tile) -> Vec<String> {
+    let Tile { elements, side, .. } = tile;
+    match cut {
         Cut::Divides => vec![
             "# A power of two that divides a row, where one does: masked lanes are work, too."
                 .into(),
             format!("width = max({LEAST_WIDTH}, {columns} & -{columns})"),
-            format!("width = min(width, triton.next_power_of_2({columns}), {tile})"),
+            format!("width = min(width, triton.next_power_of_2({columns}), {elements})"),
         ],
-        Cut::Broad => vec![format!("width = min(triton.next_power_of_2({columns}), {tile})")],
-        Cut::Square => {
-            let side = tile.isqrt();
-            vec![
-                format!("width = max({side}, {tile} // triton.next_power_of_2({rows}))"),
-                format!("width = min(width, triton.next_power_of_2({columns}))"),
-            ]
-        }
+        Cut::Broad => vec![format!("width = min(triton.next_power_of_2({columns}), {elements})")],
+        Cut::Square => vec![
+            format!("width = max({side}, {elements} // triton.next_power_of_2({rows}))"),
+            format!("width = min(width, triton.next_power_of_2({columns}))"),
+        ],
     }
 }
 
 /// Rows of a tile: no more than there are.
-fn height(rows: &str, tile: usize) -> String {
-    format!("height = min(triton.next_power_of_2({rows}), max(1, {tile} // width))")
+fn height(rows: &str, tile: &Tile) -> String {
+    format!("height = min(triton.next_power_of_2({rows}), max(1, {} // width))", tile.elements)
 }
 
 /// A new tensor for an output.

@@ -34,6 +34,8 @@ pub struct Piece {
     pub params: Vec<Param>,
     /// Number of graphs of the family that it stands for.
     pub graphs: usize,
+    /// How many of them, the first ones, are graphs of the task; the others are these at other sizes.
+    pub recorded: usize,
     /// For every node of the pattern its type in each graph.
     types: Vec<Vec<Value>>,
     /// The graph whose sizes the formulas are made from.
@@ -69,6 +71,7 @@ impl Piece {
         let mut piece = Piece {
             outputs: graph.outputs.iter().filter_map(Arg::as_node).collect(),
             graphs: graphs.len(),
+            recorded: family.recorded().len(),
             current: Vec::new(),
             object: Vec::new(),
             latest: BTreeMap::new(),
