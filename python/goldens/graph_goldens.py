@@ -281,6 +281,49 @@ CASES = {
         "a = torch.linalg.norm(x, None, 1, False, out=None)",
         "(a,)",
     ),
+    # Recurrent layers.
+    "lstm": (
+        "x=f32 5 2 3, h=f32 1 2 4, c=f32 1 2 4, w=f32 16 3, u=f32 16 4, b=f32 16, d=f32 16",
+        "l = torch.lstm(x, (h, c), [w, u, b, d], True, 1, 0.0, False, False, False); "
+        "a = l[0]; e = l[1]; f = l[2]; m = torch.lstm(x, (h, c), [w, u], False, 1, 0.0, True, False, False); g = m[0]",
+        "(a, e, f, g)",
+    ),
+    "lstm_of_two_layers_in_both_directions": (
+        "x=f64 2 6 3, h=f64 4 2 4, c=f64 4 2 4, w=f64 16 3, u=f64 16 4, v=f64 16 8, b=f64 16, d=f64 16",
+        "l = torch.lstm(x, (h, c), [w, u, b, d, w, u, d, b, v, u, b, b, v, u, d, d], True, 2, 0.5, False, True, True); "
+        "a = l[0]; e = l[1]; f = l[2]",
+        "(a, e, f)",
+    ),
+    "lstm_with_projection": (
+        "x=f32 4 3 5, h=f32 1 3 2, c=f32 1 3 6, w=f32 24 5, u=f32 24 2, b=f32 24, r=f32 2 6",
+        "l = torch.lstm(x, (h, c), [w, u, b, b, r], True, 1, 0.0, False, False, False); a = l[0]; e = l[1]; f = l[2]",
+        "(a, e, f)",
+    ),
+    "recurrent_dropout_in_training": (
+        "x=f32 3 2 4, h=f32 2 2 5, w=f32 15 4, v=f32 15 5, u=f32 15 5",
+        "l = torch.gru(x, h, [w, u, v, u], False, 2, 0.3, True, False, False); a = l[0]; e = l[1]",
+        "(a, e)",
+    ),
+    "gru_and_plain_recurrence": (
+        "x=f32 2 7 3, h=f32 2 2 4, w=f32 12 3, u=f32 12 4, b=f32 12, d=f32 12, s=f32 4 3, t=f32 4 4, k=f32 4",
+        "l = torch.gru(x, h, [w, u, b, d, w, u, d, b], True, 1, 0.0, False, True, True); a = l[0]; e = l[1]; "
+        "m = torch.rnn_tanh(x, h, [s, t, k, k, s, t, k, k], True, 1, 0.0, False, True, True); f = m[0]; g = m[1]; "
+        "z = t * 0.3; n = torch.rnn_relu(x, h, [s, z, s, z], False, 1, 0.0, False, True, True); i = n[0]; j = n[1]",
+        "(a, e, f, g, i, j)",
+    ),
+    "packed_sequences": (
+        "d=f32 8 3, h=f32 2 3 4, c=f32 2 3 4, w=f32 16 3, u=f32 16 4, g=f32 12 3, k=f32 12 4, p=f32 12",
+        "n = torch.tensor([3, 2, 2, 1]); l = torch.lstm(d, n, (h, c), [w, u, w, u], False, 1, 0.0, False, True); "
+        "a = l[0]; e = l[1]; f = l[2]; m = torch.gru(d, n, h, [g, k, p, p, g, k, p, p], True, 1, 0.0, False, True); "
+        "i = m[0]; j = m[1]",
+        "(a, e, f, i, j)",
+    ),
+    "recurrent_cells": (
+        "x=f32 2 3, h=f32 2 4, c=f32 2 4, w=f32 16 3, u=f32 16 4, b=f32 16, g=f32 12 3, k=f32 12 4, s=f32 4 3, t=f32 4 4",
+        "l = torch.lstm_cell(x, (h, c), w, u, b, b); a = l[0]; e = l[1]; f = torch.gru_cell(x, h, g, k); "
+        "i = torch.rnn_tanh_cell(x, h, s, t, None, None); j = torch.rnn_relu_cell(x, h, s, t)",
+        "(a, e, f, i, j)",
+    ),
 }
 
 

@@ -24,6 +24,7 @@ mod part;
 mod pointwise;
 mod problem;
 mod promote;
+mod recurrent;
 mod reduction;
 mod report;
 mod rules;

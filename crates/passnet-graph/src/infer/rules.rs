@@ -4,7 +4,8 @@ use super::args::Args;
 use super::value::Value;
 use super::{
     Inferred, contraction, convert, convolution, creation, effect, einsum, fourier, indexing, join,
-    loss, movement, normalisation, part, pointwise, reduction, sampling, scalar, subscript, view,
+    loss, movement, normalisation, part, pointwise, recurrent, reduction, sampling, scalar,
+    subscript, view,
 };
 use crate::ops::Op;
 
@@ -116,6 +117,8 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Inferred<Value> {
         Op::ScaledDotProductAttention
         | Op::MultiHeadAttentionForward
         | Op::NativeMultiHeadAttention => contraction::attention,
+        Op::Lstm | Op::Gru | Op::RnnTanh | Op::RnnRelu => recurrent::layers,
+        Op::LstmCell | Op::GruCell | Op::RnnTanhCell | Op::RnnReluCell => recurrent::cell,
         Op::LayerNorm | Op::RmsNorm => normalisation::over_trailing,
         Op::BatchNorm | Op::GroupNorm | Op::InstanceNorm => normalisation::over_channels,
         Op::LocalResponseNorm | Op::Normalize | Op::WeightNorm => normalisation::scaled,

@@ -11,6 +11,7 @@ mod normalisation;
 mod pointwise;
 mod python;
 mod reduction;
+mod recurrent;
 mod sampling;
 mod scalar;
 mod subscript;
@@ -37,6 +38,7 @@ pub(crate) fn function_of(op: Op) -> Option<OpFunction> {
         .or_else(|| movement::function_of(op))
         .or_else(|| contraction::function_of(op))
         .or_else(|| normalisation::function_of(op))
+        .or_else(|| recurrent::function_of(op))
         .or_else(|| sampling::function_of(op))
         .or_else(|| transform::function_of(op))
         .or_else(|| indexing::function_of(op))

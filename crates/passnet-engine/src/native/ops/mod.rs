@@ -16,5 +16,6 @@ pub mod movement;
 pub mod norm;
 pub mod pointwise;
 pub mod pool;
+pub mod recurrent;
 pub mod reduce;
 pub mod resample;

@@ -8,6 +8,7 @@ mod movement;
 mod normalisation;
 mod pointwise;
 mod reduction;
+mod recurrent;
 mod sampling;
 mod scalar;
 mod view;
@@ -25,6 +26,7 @@ pub(super) static FAMILIES: &[&[OpSpec]] = &[
     contraction::SPECS,
     normalisation::SPECS,
     sampling::SPECS,
+    recurrent::SPECS,
     indexing::SPECS,
     creation::SPECS,
     scalar::SPECS,

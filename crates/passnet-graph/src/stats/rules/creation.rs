@@ -159,7 +159,13 @@ impl Rule<'_, '_> {
         match self.bound.op {
             Op::Argsort => Some(Stat::uniform(0.0, (self.along()? - 1.0).max(0.0))),
             Op::Sort | Op::Topk => self.first(),
+            Op::GruCell | Op::RnnTanhCell => self.recurrent(),
             _ => None,
         }
+    }
+
+    /// Gates and hyperbolic tangents keep a state between -1 and 1.
+    pub(super) fn recurrent(&self) -> Option<Stat> {
+        Some(Stat { std: 0.3, ..Stat::uniform(-1.0, 1.0) })
     }
 }
