@@ -324,6 +324,61 @@ CASES = {
         "i = torch.rnn_tanh_cell(x, h, s, t, None, None); j = torch.rnn_relu_cell(x, h, s, t)",
         "(a, e, f, i, j)",
     ),
+    "losses_like_lines": (
+        "x=f32 4 5, t=f32 4 5, b=f32 5, w=f32 4 5 abs, h=f16 4 5",
+        "a = torch.nn.functional.smooth_l1_loss(x, t); c = torch.nn.functional.smooth_l1_loss(x, b, reduction='none', beta=0.4); "
+        "d = torch.nn.functional.smooth_l1_loss(x, t, reduction='sum', beta=0.0); e = torch.nn.functional.huber_loss(x, t); "
+        "f = torch.nn.functional.huber_loss(x, t, 'mean', 0.7, w); g = torch.nn.functional.huber_loss(x, b, 'none', 0.7); "
+        "i = torch.nn.functional.smooth_l1_loss(h, h * 0.5, reduction='none')",
+        "(a, c, d, e, f, g, i)",
+    ),
+    "binary_cross_entropy": (
+        "x=f32 4 5, t=f32 4 5, w=f32 5 abs, v=f32 4 1 abs",
+        "p = x.sigmoid(); u = t.sigmoid(); a = torch.nn.functional.binary_cross_entropy(p, u); "
+        "b = torch.nn.functional.binary_cross_entropy(p, u, w, reduction='none'); "
+        "h = (x > 0).float(); k = (t > 0).float(); c = torch.nn.functional.binary_cross_entropy(h, k, reduction='none'); "
+        "d = torch.nn.functional.binary_cross_entropy_with_logits(x, k); "
+        "e = torch.nn.functional.binary_cross_entropy_with_logits(x * 90, u, reduction='none'); "
+        "f = torch.nn.functional.binary_cross_entropy_with_logits(x, u, v, reduction='sum', pos_weight=w)",
+        "(a, b, c, d, e, f)",
+    ),
+    "nll_loss": (
+        "x=f32 6 5, t=i64 6 <5, w=f32 5 abs, m=f32 2 4 3 3, n=i64 2 3 3 <4",
+        "y = x.log_softmax(1); a = torch.nn.functional.nll_loss(y, t); "
+        "b = torch.nn.functional.nll_loss(y, t, w, None, 2, None, 'mean'); c = torch.nn.functional.nll_loss(y, t, w, reduction='none'); "
+        "d = torch.nn.functional.nll_loss(y, t, ignore_index=1, reduction='sum'); e = torch.nn.functional.nll_loss(m, n); "
+        "f = torch.nn.functional.nll_loss(m, n, reduction='none'); g = torch.nn.functional.nll_loss(y[0], t[0])",
+        "(a, b, c, d, e, f, g)",
+    ),
+    "divergences": (
+        "x=f32 4 5, t=f32 4 5, v=f32 4 abs, c=f32 4 1 abs",
+        "y = x.log_softmax(1); p = t.softmax(1); z = (p > 0.2).float(); a = torch.nn.functional.kl_div(y, p, reduction='batchmean'); "
+        "b = torch.nn.functional.kl_div(y, z, reduction='none'); d = torch.nn.functional.kl_div(y, t, reduction='sum', log_target=True); "
+        "u = t * 3; e = torch.nn.functional.poisson_nll_loss(x, u, full=True, reduction='none'); k = x.abs(); "
+        "f = torch.nn.functional.poisson_nll_loss(k, u, False); g = torch.nn.functional.gaussian_nll_loss(x, t, k); "
+        "h = torch.nn.functional.gaussian_nll_loss(x, t, v, True, reduction='none'); "
+        "i = torch.nn.functional.gaussian_nll_loss(x, t, c, eps=0.9, reduction='sum')",
+        "(a, b, d, e, f, g, h, i)",
+    ),
+    "margins": (
+        "x=f32 4 5, y=f32 4 5, t=f32 4 5, l=i64 4 <5, w=f32 5 abs",
+        "s = t.sign(); a = torch.nn.functional.soft_margin_loss(x, s); b = torch.nn.functional.soft_margin_loss(x, s, reduction='none'); "
+        "c = torch.nn.functional.hinge_embedding_loss(x, s, 0.6, reduction='none'); "
+        "d = torch.nn.functional.margin_ranking_loss(x, y, s, 0.2); e = torch.nn.functional.margin_ranking_loss(x, y, s, reduction='none'); "
+        "f = torch.nn.functional.multi_margin_loss(x, l); g = torch.nn.functional.multi_margin_loss(x, l, 2, 0.5, w, reduction='none'); "
+        "k = (s + 1) / 2; h = torch.nn.functional.multilabel_soft_margin_loss(x, k); "
+        "i = torch.nn.functional.multilabel_soft_margin_loss(x, k, w, reduction='none')",
+        "(a, b, c, d, e, f, g, h, i)",
+    ),
+    "distances_as_losses": (
+        "x=f32 4 5, y=f32 4 5, z=f32 4 5, t=f32 4",
+        "s = t.sign(); a = torch.nn.functional.cosine_embedding_loss(x, y, s); "
+        "b = torch.nn.functional.cosine_embedding_loss(x, y, s, 0.3, reduction='none'); "
+        "c = torch.nn.functional.triplet_margin_loss(x, y, z); "
+        "d = torch.nn.functional.triplet_margin_loss(x, y, z, 3.0, 1.0, swap=True, reduction='none'); "
+        "e = torch.nn.functional.triplet_margin_loss(x, y, z, 2.0, 3.0, 1e-6, False, None, None, 'sum')",
+        "(a, b, c, d, e)",
+    ),
 }
 
 

@@ -44,7 +44,13 @@ pub fn legalise(folder: &mut GraphFolder, types: &Inference) {
         meta.min_val = held(meta.min_val, meta.dtype);
         meta.max_val = held(meta.max_val, meta.dtype);
     }
-    let looks_up = |op: Op| op.class() == Class::Indexing || op == Op::CrossEntropy;
+    let looks_up = |op: Op| {
+        let is_loss = matches!(
+            op,
+            Op::CrossEntropy | Op::NllLoss | Op::MultiMarginLoss | Op::BinaryCrossEntropy
+        );
+        is_loss || op.class() == Class::Indexing
+    };
     if !folder.graph.calls().any(|(_, call)| call.op().is_some_and(looks_up)) {
         return;
     }
@@ -179,7 +185,7 @@ impl<'a> Spans<'a> {
                     self.ask(bound.arg("tensor"), Span::places(classes));
                 }
             }
-            Op::CrossEntropy => {
+            Op::CrossEntropy | Op::NllLoss | Op::MultiMarginLoss => {
                 let is_class = self
                     .tensor(bound.arg("target"))
                     .is_some_and(|target| target.dtype.kind() == Kind::Integer);
@@ -189,6 +195,8 @@ impl<'a> Spans<'a> {
                     self.ask(bound.arg("target"), Span::places(classes));
                 }
             }
+            // It refuses what is no probability.
+            Op::BinaryCrossEntropy => self.ask(bound.arg("input"), Span { min: 0.0, max: 1.0 }),
             Op::GetItem | Op::SetItem => self.subscripts(bound.arg("input"), bound.arg("index")),
             Op::IndexTensors | Op::IndexPut => {
                 self.subscripts(bound.arg("input"), bound.arg("indices"));
@@ -369,6 +377,19 @@ mod tests {
         assert_eq!(
             bounds("j = i.view(6, 1)\nu = t[slice(0, 6, None)]\nout = torch.scatter(t, 1, j, u)"),
             (0.0, 3.0)
+        );
+    }
+
+    #[test]
+    fn a_loss_gets_what_it_takes() {
+        let classes = "u = t[slice(0, 6, None)]\nout = torch.nn.functional.";
+        assert_eq!(bounds(&format!("{classes}nll_loss(u, i)")), (0.0, 3.0));
+        assert_eq!(bounds(&format!("{classes}multi_margin_loss(u, i)")), (0.0, 3.0));
+        let probabilities = "p = i.float()\nz = torch.zeros(6)\nout = torch.nn.functional.";
+        assert_eq!(bounds(&format!("{probabilities}binary_cross_entropy(p, z)")), (0.0, 1.0));
+        assert_eq!(
+            bounds(&format!("{probabilities}binary_cross_entropy_with_logits(p, z)")),
+            (0.0, 1000.0)
         );
     }
 

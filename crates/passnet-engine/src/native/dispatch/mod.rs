@@ -6,12 +6,13 @@ mod creation;
 mod effect;
 mod fusible;
 mod indexing;
+mod loss;
 mod movement;
 mod normalisation;
 mod pointwise;
 mod python;
-mod reduction;
 mod recurrent;
+mod reduction;
 mod sampling;
 mod scalar;
 mod subscript;
@@ -37,9 +38,10 @@ pub(crate) fn function_of(op: Op) -> Option<OpFunction> {
         .or_else(|| view::function_of(op))
         .or_else(|| movement::function_of(op))
         .or_else(|| contraction::function_of(op))
-        .or_else(|| normalisation::function_of(op))
         .or_else(|| recurrent::function_of(op))
+        .or_else(|| normalisation::function_of(op))
         .or_else(|| sampling::function_of(op))
+        .or_else(|| loss::function_of(op))
         .or_else(|| transform::function_of(op))
         .or_else(|| indexing::function_of(op))
         .or_else(|| creation::function_of(op))

@@ -1,10 +1,9 @@
-//! Fourier transforms and losses.
+//! Fourier transforms.
 
 use super::{Args, OpFunction};
 use crate::engine::Value;
 use crate::native::error::{Result, bail};
 use crate::native::ops::fft::{self, Normalization};
-use crate::native::ops::loss::{self, CrossEntropy, Reduction};
 use passnet_graph::ops::Op;
 
 pub(super) fn function_of(op: Op) -> Option<OpFunction> {
@@ -12,34 +11,8 @@ pub(super) fn function_of(op: Op) -> Option<OpFunction> {
         Op::Fft | Op::Ifft | Op::Rfft | Op::Irfft => one_dimension,
         Op::Fftn => fftn,
         Op::Rfft2 | Op::Irfft2 => two_dimensions,
-        Op::MseLoss | Op::L1Loss => difference,
-        Op::CrossEntropy => cross_entropy,
         _ => return None,
     })
-}
-
-fn difference(args: &Args<'_>) -> Result<Value> {
-    let (input, target) = (args.tensor("input")?, args.tensor("target")?);
-    let weight = args.optional_tensor("weight")?;
-    let is_squared = args.op == Op::MseLoss;
-    Ok(loss::difference(input, target, weight, is_squared, reduction(args)?)?.into())
-}
-
-fn cross_entropy(args: &Args<'_>) -> Result<Value> {
-    let loss = CrossEntropy {
-        weight: args.optional_tensor("weight")?,
-        ignored: args.int("ignore_index")?,
-        smoothing: args.float("label_smoothing")?,
-        reduction: reduction(args)?,
-    };
-    Ok(loss.of(args.tensor("input")?, args.tensor("target")?)?.into())
-}
-
-fn reduction(args: &Args<'_>) -> Result<Reduction> {
-    if !matches!((args.value("size_average"), args.value("reduce")), (Value::None, Value::None)) {
-        bail!(Unsupported, "`size_average` and `reduce` were replaced by `reduction`");
-    }
-    Reduction::from_name(args.text("reduction"))
 }
 
 fn one_dimension(args: &Args<'_>) -> Result<Value> {

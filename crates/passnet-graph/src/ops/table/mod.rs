@@ -4,11 +4,12 @@ mod contraction;
 mod creation;
 mod effect;
 mod indexing;
+mod loss;
 mod movement;
 mod normalisation;
 mod pointwise;
-mod reduction;
 mod recurrent;
+mod reduction;
 mod sampling;
 mod scalar;
 mod view;
@@ -21,12 +22,13 @@ pub(super) static FAMILIES: &[&[OpSpec]] = &[
     pointwise::ACTIVATIONS,
     pointwise::COMPARISONS,
     reduction::SPECS,
+    loss::SPECS,
     view::SPECS,
     movement::SPECS,
     contraction::SPECS,
+    recurrent::SPECS,
     normalisation::SPECS,
     sampling::SPECS,
-    recurrent::SPECS,
     indexing::SPECS,
     creation::SPECS,
     scalar::SPECS,

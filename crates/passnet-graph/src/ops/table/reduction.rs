@@ -122,33 +122,6 @@ pub(super) static SPECS: &[OpSpec] = &[
         &["torch.median", ".median"],
     ),
     entry(
-        Op::MseLoss,
-        Transform,
-        Fresh,
-        &[
-            "input:T, target:T, size_average:A=None, reduce:A=None, reduction:W='mean', weight:T=None",
-        ],
-        &["torch.nn.functional.mse_loss"],
-    ),
-    entry(
-        Op::L1Loss,
-        Transform,
-        Fresh,
-        &[
-            "input:T, target:T, size_average:A=None, reduce:A=None, reduction:W='mean', weight:T=None",
-        ],
-        &["torch.nn.functional.l1_loss"],
-    ),
-    entry(
-        Op::CrossEntropy,
-        Transform,
-        Fresh,
-        &[
-            "input:T, target:T, weight:T=None, size_average:A=None, ignore_index:I=-100, reduce:A=None, reduction:W='mean', label_smoothing:N=0.0",
-        ],
-        &["torch.nn.functional.cross_entropy"],
-    ),
-    entry(
         Op::Cumsum,
         Scan,
         Fresh,
