@@ -379,6 +379,49 @@ CASES = {
         "e = torch.nn.functional.triplet_margin_loss(x, y, z, 2.0, 3.0, 1e-6, False, None, None, 'sum')",
         "(a, b, c, d, e)",
     ),
+    # Transforms of signals.
+    "transforms_of_several_dimensions": (
+        "x=f32 3 4 6, d=f64 4 5",
+        "a = torch.fft.fft2(x); b = torch.fft.ifft2(x, dim=(0, 1)); c = torch.fft.ifftn(a, norm='ortho'); "
+        "e = torch.fft.rfftn(x); f = torch.fft.irfftn(e); g = torch.fft.rfftn(d, s=(3, 6)); "
+        "h = torch.fft.irfftn(g, s=(4, 7), norm='forward'); u = torch.view_as_real(a); v = torch.view_as_real(b); "
+        "w = torch.view_as_real(c); y = torch.view_as_real(e.contiguous()); z = torch.view_as_real(g.contiguous())",
+        "(u, v, w, y, z, f, h)",
+    ),
+    "short_time_transforms": (
+        "x=f32 2 60, w=f32 16 abs, v=f32 11 abs, z=f64 2 40 2",
+        "a = torch.stft(x, 16, 4, window=w, return_complex=True); b = torch.view_as_real(a); "
+        "c = torch.stft(x[0], 16, 5, 11, v, True, 'constant', True, return_complex=False); "
+        "d = torch.stft(x, 12, onesided=False, center=False, return_complex=False); k = torch.view_as_complex(z); "
+        "e = torch.stft(k, 10, 3, return_complex=False); y = w + 0.5; f = torch.istft(a, 16, 4, window=y); "
+        "g = torch.istft(a, 16, 4, length=50); h = torch.istft(a[1], 16, 4, 16, y, center=False, length=90); "
+        "l = torch.stft(k, 10, 3, return_complex=True); "
+        "m = torch.view_as_real(torch.istft(l, 10, 3, normalized=True, onesided=False, return_complex=True))",
+        "(b, c, d, e, f, g, h, m)",
+    ),
+    "windows": (
+        "x=f32 1",
+        "a = torch.hamming_window(9); b = torch.hamming_window(9, False, 0.6, 0.3); c = torch.blackman_window(10); "
+        "d = torch.blackman_window(7, False, dtype=torch.float64); e = torch.bartlett_window(9); "
+        "f = torch.bartlett_window(8, periodic=False); g = torch.kaiser_window(12, dtype=torch.float64); h = torch.kaiser_window(9, False, 3.0); "
+        "i = torch.bartlett_window(1); j = torch.kaiser_window(0)",
+        "(a, b, c, d, e, f, g, h, i, j)",
+    ),
+    "unpooling": (
+        "x=f32 2 3 6 6, y=f32 3 8, z=f32 1 2 4 4 4",
+        "a, b = torch.nn.functional.max_pool2d(x, 2, return_indices=True); c = torch.nn.functional.max_unpool2d(a, b, 2); "
+        "d = torch.nn.functional.max_unpool2d(a, b, 2, 2, 0, [7, 6]); "
+        "e, f = torch.nn.functional.max_pool1d(y, 3, 2, 1, return_indices=True); "
+        "g = torch.nn.functional.max_unpool1d(e, f, 3, 2, 1, [8]); "
+        "h, i = torch.nn.functional.max_pool3d(z, 2, return_indices=True); j = torch.nn.functional.max_unpool3d(h, i, 2)",
+        "(c, d, g, j)",
+    ),
+    "norms_of_windows": (
+        "x=f32 2 3 9, y=f32 1 2 4 4 4",
+        "a = torch.nn.functional.lp_pool1d(x, 2, 3); b = x.abs(); c = torch.nn.functional.lp_pool1d(b, 1.5, 3, 2, True); "
+        "d = torch.nn.functional.lp_pool3d(y, 2.0, 2)",
+        "(a, c, d)",
+    ),
 }
 
 

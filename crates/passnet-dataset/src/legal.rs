@@ -195,6 +195,18 @@ impl<'a> Spans<'a> {
                     self.ask(bound.arg("target"), Span::places(classes));
                 }
             }
+            Op::MaxUnpool1d | Op::MaxUnpool2d | Op::MaxUnpool3d => {
+                let spatial = match bound.op {
+                    Op::MaxUnpool1d => 1,
+                    Op::MaxUnpool2d => 2,
+                    _ => 3,
+                };
+                if let Some(made) = self.types.value(id).as_tensor() {
+                    let sizes = made.shape.iter().rev().take(spatial);
+                    let places = sizes.fold(1, |n: i64, dim| n.saturating_mul(dim.size));
+                    self.ask(bound.arg("indices"), Span::places(places));
+                }
+            }
             // It refuses what is no probability.
             Op::BinaryCrossEntropy => self.ask(bound.arg("input"), Span { min: 0.0, max: 1.0 }),
             Op::GetItem | Op::SetItem => self.subscripts(bound.arg("input"), bound.arg("index")),
@@ -385,6 +397,9 @@ mod tests {
         let classes = "u = t[slice(0, 6, None)]\nout = torch.nn.functional.";
         assert_eq!(bounds(&format!("{classes}nll_loss(u, i)")), (0.0, 3.0));
         assert_eq!(bounds(&format!("{classes}multi_margin_loss(u, i)")), (0.0, 3.0));
+        let unpooled = "u = t.reshape(1, 20, 2)\nj = i.view(1, 1, 6)\nv = u[slice(None, None, None), slice(0, 1, None)]\n\
+            w = v.repeat(1, 1, 3)\nout = torch.nn.functional.max_unpool1d(w, j, 2)";
+        assert_eq!(bounds(unpooled), (0.0, 11.0));
         let probabilities = "p = i.float()\nz = torch.zeros(6)\nout = torch.nn.functional.";
         assert_eq!(bounds(&format!("{probabilities}binary_cross_entropy(p, z)")), (0.0, 1.0));
         assert_eq!(

@@ -219,7 +219,11 @@ pub(super) fn matrix(args: &Args) -> Inferred<Value> {
             let shape = strides::shape([rows, columns]);
             Ok(TensorType::contiguous(given.unwrap_or(DType::Float32), shape).into())
         }
-        Op::HannWindow => {
+        Op::HannWindow
+        | Op::HammingWindow
+        | Op::BlackmanWindow
+        | Op::BartlettWindow
+        | Op::KaiserWindow => {
             let shape = strides::shape([args.int("window_length")?]);
             Ok(TensorType::contiguous(given.unwrap_or(DType::Float32), shape).into())
         }

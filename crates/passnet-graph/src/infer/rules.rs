@@ -67,9 +67,11 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Inferred<Value> {
         Op::Norm | Op::LinalgNorm | Op::VectorNorm => reduction::norm,
         Op::Cumsum | Op::Cumprod | Op::Cummax | Op::Cummin => reduction::scan,
         Op::Topk | Op::Sort | Op::Argsort => reduction::order,
-        Op::Fftn | Op::Fft | Op::Ifft | Op::Rfft | Op::Irfft | Op::Rfft2 | Op::Irfft2 => {
-            fourier::transform
-        }
+        Op::Fft | Op::Ifft | Op::Rfft | Op::Irfft => fourier::transform,
+        Op::Fft2 | Op::Ifft2 | Op::Rfft2 | Op::Irfft2 => fourier::transform,
+        Op::Fftn | Op::Ifftn | Op::Rfftn | Op::Irfftn => fourier::transform,
+        Op::Stft => fourier::stft,
+        Op::Istft => fourier::istft,
         Op::View | Op::ViewAs | Op::Reshape | Op::ReshapeAs | Op::Flatten | Op::Unflatten => {
             view::reshape
         }
@@ -127,7 +129,8 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Inferred<Value> {
         Op::Dropout | Op::Dropout1d | Op::Dropout2d | Op::Dropout3d | Op::AlphaDropout => {
             normalisation::dropout
         }
-        Op::MaxPool1d | Op::MaxPool2d | Op::MaxPool3d | Op::LpPool2d => sampling::pool,
+        Op::MaxPool1d | Op::MaxPool2d | Op::MaxPool3d => sampling::pool,
+        Op::LpPool1d | Op::LpPool2d | Op::LpPool3d => sampling::pool,
         Op::AvgPool1d | Op::AvgPool2d | Op::AvgPool3d => sampling::pool,
         Op::AdaptiveAvgPool1d | Op::AdaptiveAvgPool2d | Op::AdaptiveAvgPool3d => sampling::adaptive,
         Op::AdaptiveMaxPool1d | Op::AdaptiveMaxPool2d | Op::AdaptiveMaxPool3d => sampling::adaptive,
@@ -143,6 +146,7 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Inferred<Value> {
         }
         Op::MaskedScatter | Op::Scatter | Op::ScatterAdd | Op::ScatterReduce => indexing::scatter,
         Op::IndexAdd | Op::IndexCopy | Op::IndexFill => indexing::scatter,
+        Op::MaxUnpool1d | Op::MaxUnpool2d | Op::MaxUnpool3d => sampling::unpool,
         Op::Nonzero | Op::Bincount => indexing::counting,
         Op::Searchsorted | Op::Bucketize => indexing::search,
         Op::IsIn => loss::is_in,
@@ -162,7 +166,9 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Inferred<Value> {
         Op::ZerosLike | Op::OnesLike | Op::EmptyLike | Op::FullLike => creation::like,
         Op::RandLike | Op::RandnLike => creation::like,
         Op::Arange | Op::Linspace | Op::Logspace => creation::range,
-        Op::Eye | Op::TrilIndices | Op::TriuIndices | Op::HannWindow => creation::matrix,
+        Op::Eye | Op::TrilIndices | Op::TriuIndices => creation::matrix,
+        Op::HannWindow | Op::HammingWindow | Op::BlackmanWindow => creation::matrix,
+        Op::BartlettWindow | Op::KaiserWindow => creation::matrix,
         Op::Fill | Op::Zero | Op::NormalInPlace | Op::UniformInPlace => creation::filled,
         Op::Randperm | Op::Bernoulli | Op::Multinomial => creation::drawn,
         Op::Item | Op::ToList | Op::Size | Op::Shape | Op::Numel | Op::Dim | Op::Stride => {

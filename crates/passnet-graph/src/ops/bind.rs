@@ -149,6 +149,10 @@ impl<'a> Bound<'a> {
                 self.has("dim") && !matches!(self.arg("dim"), Arg::None | Arg::Node(_))
             }
             Op::Nonzero => self.flag("as_tuple"),
+            Op::MaxPool1d | Op::MaxPool2d | Op::MaxPool3d => self.flag("return_indices"),
+            Op::AdaptiveMaxPool1d | Op::AdaptiveMaxPool2d | Op::AdaptiveMaxPool3d => {
+                self.flag("return_indices")
+            }
             Op::Unique | Op::UniqueConsecutive => {
                 self.flag("return_inverse") || self.flag("return_counts")
             }

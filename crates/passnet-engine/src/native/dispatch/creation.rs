@@ -4,6 +4,7 @@ use super::{Args, OpFunction};
 use crate::engine::Value;
 use crate::native::error::{Result, ensure};
 use crate::native::ops::pointwise::{self, Binary, Unary};
+use crate::native::ops::windows::Window;
 use crate::native::ops::{creation, movement};
 use crate::native::tensor::layout::Dims;
 use crate::native::tensor::{Arg, Scalar, Tensor};
@@ -21,6 +22,7 @@ pub(super) fn function_of(op: Op) -> Option<OpFunction> {
         Op::Eye => eye,
         Op::TrilIndices | Op::TriuIndices => triangle_indices,
         Op::HannWindow => hann_window,
+        Op::HammingWindow | Op::BlackmanWindow | Op::BartlettWindow | Op::KaiserWindow => window,
         Op::Fill | Op::Zero => fill,
         Op::Rand | Op::Randn | Op::RandLike | Op::RandnLike | Op::Randint | Op::Randperm => drawn,
         Op::Bernoulli | Op::NormalInPlace | Op::UniformInPlace | Op::Multinomial => redrawn,
@@ -209,6 +211,19 @@ fn hann_window(args: &Args<'_>) -> Result<Value> {
     let scaled = pointwise::mul(&cosines.into(), &(-0.5).into())?;
     let window = pointwise::add(&scaled.into(), &0.5.into(), Scalar::Int(1))?;
     Ok(window.narrow(0, 0, length)?.into())
+}
+
+fn window(args: &Args<'_>) -> Result<Value> {
+    let shape = match args.op {
+        Op::HammingWindow => {
+            Window::Hamming { alpha: args.float("alpha")?, beta: args.float("beta")? }
+        }
+        Op::BlackmanWindow => Window::Blackman,
+        Op::BartlettWindow => Window::Bartlett,
+        _ => Window::Kaiser { beta: args.float("beta")? },
+    };
+    let dtype = args.dtype("dtype").unwrap_or(args.default_float());
+    Ok(shape.of(args.size("window_length")?, args.flag("periodic")?, dtype)?.into())
 }
 
 fn fill(args: &Args<'_>) -> Result<Value> {

@@ -19,3 +19,6 @@ pub mod pool;
 pub mod recurrent;
 pub mod reduce;
 pub mod resample;
+pub mod stft;
+pub mod unpool;
+pub mod windows;

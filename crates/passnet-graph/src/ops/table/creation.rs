@@ -94,6 +94,28 @@ pub(super) static SPECS: &[OpSpec] = &[
         &["window_length:I, periodic:B=True, *, dtype:D=None, device:V=None"],
         &["torch.hann_window"],
     ),
+    creation(
+        Op::HammingWindow,
+        &[
+            "window_length:I, periodic:B=True, alpha:N=0.54, beta:N=0.46, *, dtype:D=None, device:V=None",
+        ],
+        &["torch.hamming_window"],
+    ),
+    creation(
+        Op::BlackmanWindow,
+        &["window_length:I, periodic:B=True, *, dtype:D=None, device:V=None"],
+        &["torch.blackman_window"],
+    ),
+    creation(
+        Op::BartlettWindow,
+        &["window_length:I, periodic:B=True, *, dtype:D=None, device:V=None"],
+        &["torch.bartlett_window"],
+    ),
+    creation(
+        Op::KaiserWindow,
+        &["window_length:I, periodic:B=True, beta:N=12.0, *, dtype:D=None, device:V=None"],
+        &["torch.kaiser_window"],
+    ),
     creation(Op::Fill, &["input:T, value:S"], &["torch.fill", ".fill_", "torch.fill_"]),
     creation(Op::Zero, &["input:T"], &[".zero_", "torch.zero_"]),
     random(Op::Rand, DRAWN, &["torch.rand"]),

@@ -12,6 +12,7 @@ mod recurrent;
 mod reduction;
 mod sampling;
 mod scalar;
+mod transform;
 mod view;
 
 use super::{Alias, Class, Op, OpSpec};
@@ -23,6 +24,7 @@ pub(super) static FAMILIES: &[&[OpSpec]] = &[
     pointwise::COMPARISONS,
     reduction::SPECS,
     loss::SPECS,
+    transform::SPECS,
     view::SPECS,
     movement::SPECS,
     contraction::SPECS,

@@ -46,7 +46,9 @@ impl Rule<'_, '_> {
             Op::TrilIndices | Op::TriuIndices => {
                 Stat::uniform(0.0, (number("row")?.max(number("col")?) - 1.0).max(0.0))
             }
-            Op::HannWindow | Op::Rand | Op::RandLike => Stat::uniform(0.0, 1.0),
+            Op::HannWindow | Op::HammingWindow | Op::BlackmanWindow => Stat::uniform(0.0, 1.0),
+            Op::BartlettWindow | Op::KaiserWindow => Stat::uniform(0.0, 1.0),
+            Op::Rand | Op::RandLike => Stat::uniform(0.0, 1.0),
             Op::Randn | Op::RandnLike => Stat::normal(0.0, 1.0),
             Op::Randint => Stat::uniform(number("low").unwrap_or(0.0), number("high")? - 1.0),
             Op::Randperm => Stat::uniform(0.0, (number("n")? - 1.0).max(0.0)),
