@@ -422,6 +422,21 @@ CASES = {
         "d = torch.nn.functional.lp_pool3d(y, 2.0, 2)",
         "(a, c, d)",
     ),
+    # Functions that few models use.
+    "rare_functions": (
+        "x=f32 40, i=i64 6 <5, h=f16 20, d=f64 30",
+        "a = torch.asinh(x); y = x.abs(); b = torch.acosh(y + 1); c = torch.atanh(torch.tanh(x)); e = torch.sinc(x * 0.7); "
+        "f = torch.sinc(i); g = torch.lgamma(x); k = torch.digamma(x); l = torch.i0(d * 4); m = torch.deg2rad(x); "
+        "n = torch.rad2deg(i); o = torch.nn.functional.tanhshrink(x); p = torch.asinh(h); q = torch.lgamma(i + 1)",
+        "(a, b, c, e, f, g, k, l, m, n, o, p, q)",
+    ),
+    "rare_functions_of_two": (
+        "x=f32 4 5, y=f32 5, i=i64 5 <3, d=f64 4 5, z=i64 5 <2",
+        "a = torch.hypot(x, y); b = torch.copysign(x, y); c = torch.copysign(i, y); e = torch.copysign(x, -2.0); "
+        "f = torch.heaviside(x.round(), x); g = torch.heaviside(i - 1, z); h = torch.logaddexp(x, y); "
+        "j = torch.logaddexp2(x, y); k = torch.logaddexp(d, d); l = d / 0.0; m = torch.logaddexp(l, l)",
+        "(a, b, c, e, f, g, h, j, k, m)",
+    ),
 }
 
 

@@ -355,11 +355,13 @@ mod tests {
     #[test]
     fn functions_around_gamma_and_bessel_are_accurate() {
         // To sixteen digits, from tables.
-        let near = |got: f64, want: f64| assert!((got / want - 1.0).abs() < 4e-15, "{got} {want}");
+        let near = |got: f64, want: f64| {
+            assert!((got - want).abs() < 4e-15 * want.abs().max(1.0), "{got} instead of {want}");
+        };
         near(digamma(1.0), -0.577_215_664_901_532_9);
         near(digamma(0.5), -1.963_510_026_021_423_5);
         near(digamma(-0.5), 0.036_489_973_978_576_52);
-        near(digamma(30.0), 3.384_438_142_519_185_6);
+        near(digamma(30.0), 3.384_438_132_685_524_9);
         near(bessel_i0(1.0), 1.266_065_877_752_008_4);
         near(bessel_i0(-12.0), 18_948.925_349_296_31);
         assert_eq!((bessel_i0(0.0), bessel_i0(1e4)), (1.0, f64::INFINITY));

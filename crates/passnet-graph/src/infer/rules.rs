@@ -22,7 +22,8 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Inferred<Value> {
         Op::Fmod | Op::Pow | Op::FloatPower | Op::Maximum | Op::Minimum | Op::Atan2 => {
             pointwise::binary
         }
-        Op::Xlogy => pointwise::binary,
+        Op::Xlogy | Op::Hypot | Op::Copysign | Op::Heaviside => pointwise::binary,
+        Op::Logaddexp | Op::Logaddexp2 => pointwise::binary,
         Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor | Op::LeftShift | Op::RightShift => {
             pointwise::binary
         }
@@ -46,6 +47,8 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Inferred<Value> {
         Op::Tanh | Op::Erf | Op::Erfc | Op::Erfinv | Op::Sigmoid | Op::BitwiseNot => {
             pointwise::unary
         }
+        Op::Asinh | Op::Acosh | Op::Atanh | Op::Sinc | Op::Lgamma | Op::Digamma => pointwise::unary,
+        Op::BesselI0 | Op::Deg2rad | Op::Rad2deg | Op::Tanhshrink => pointwise::unary,
         Op::LogicalNot | Op::IsNan | Op::IsInf | Op::IsFinite | Op::NanToNum => pointwise::unary,
         Op::Relu | Op::Relu6 | Op::Silu | Op::Mish | Op::Hardswish | Op::Hardsigmoid => {
             pointwise::activation
