@@ -437,6 +437,24 @@ CASES = {
         "j = torch.logaddexp2(x, y); k = torch.logaddexp(d, d); l = d / 0.0; m = torch.logaddexp(l, l)",
         "(a, b, c, e, f, g, h, j, k, m)",
     ),
+    # Matrices as such.
+    "inverses_and_factors": (
+        "x=f64 2 3 3, y=f32 3 3, b=f64 2 3 4, v=f64 3, r=f64 4 3",
+        "e = torch.eye(3, dtype=torch.float64); a = x * 0.3 + e; c = torch.linalg.inv(a); d = torch.det(x); g = y.inverse(); "
+        "t = a.transpose(-2, -1); p = a @ t; h = torch.linalg.cholesky(p); i = torch.linalg.cholesky(p, upper=True); "
+        "j = torch.linalg.solve(a, b); k = torch.linalg.solve(a[0], v); l = torch.linalg.solve(a[1], r, left=False); "
+        "m = torch.linalg.solve_triangular(h, b, upper=False); n = torch.linalg.solve_triangular(i[0], r, upper=True, left=False); "
+        "o = torch.linalg.solve_triangular(a, b, upper=True, unitriangular=True)",
+        "(c, d, g, h, i, j, k, l, m, n, o)",
+    ),
+    "products_of_other_kinds": (
+        "x=f32 2 4 5, m=f32 3 5, v=f32 5, u=f32 3, n=f32 5 2, t=f32 4 3, w=f32 4 3, i=i64 3 3 <9",
+        "a = torch.inner(x, m); b = torch.addmv(u, m, v, beta=0.5, alpha=2); c = torch.addr(m, u, v, alpha=-0.3); "
+        "d = torch.linalg.multi_dot([u, m, n]); e = torch.kron(t, n); f = torch.kron(v, t); g = torch.cross(t, w); "
+        "h = torch.linalg.cross(t, w); j = i.trace(); k = torch.pairwise_distance(t, w); "
+        "l = torch.nn.functional.pairwise_distance(m, v, 1.0, 1e-3, True)",
+        "(a, b, c, d, e, f, g, h, j, k, l)",
+    ),
 }
 
 

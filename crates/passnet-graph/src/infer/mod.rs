@@ -17,6 +17,7 @@ mod fourier;
 mod indexing;
 mod join;
 mod known;
+mod linalg;
 mod loss;
 mod movement;
 mod normalisation;

@@ -4,7 +4,7 @@ use super::args::Args;
 use super::value::Value;
 use super::{
     Inferred, contraction, convert, convolution, creation, effect, einsum, fourier, indexing, join,
-    loss, movement, normalisation, part, pointwise, recurrent, reduction, sampling, scalar,
+    linalg, loss, movement, normalisation, part, pointwise, recurrent, reduction, sampling, scalar,
     subscript, view,
 };
 use crate::ops::Op;
@@ -117,6 +117,15 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Inferred<Value> {
         Op::Einsum => einsum::einsum,
         Op::Tensordot => contraction::tensordot,
         Op::Cdist | Op::CosineSimilarity => contraction::distance,
+        Op::Inner => linalg::inner,
+        Op::Addmv | Op::Addr => linalg::sum_and_product,
+        Op::MultiDot => linalg::multi_dot,
+        Op::PairwiseDistance => linalg::pairwise_distance,
+        Op::Kron => linalg::kron,
+        Op::Cross | Op::LinalgCross => linalg::cross,
+        Op::Trace => linalg::trace,
+        Op::Inverse | Op::Det | Op::Cholesky => linalg::of_square,
+        Op::Solve | Op::SolveTriangular => linalg::solve,
         Op::Conv1d | Op::Conv2d | Op::Conv3d => convolution::convolution,
         Op::ConvTranspose1d | Op::ConvTranspose2d | Op::ConvTranspose3d => convolution::convolution,
         Op::ScaledDotProductAttention

@@ -6,6 +6,7 @@ mod creation;
 mod effect;
 mod fusible;
 mod indexing;
+mod linalg;
 mod loss;
 mod movement;
 mod normalisation;
@@ -38,6 +39,7 @@ pub(crate) fn function_of(op: Op) -> Option<OpFunction> {
         .or_else(|| view::function_of(op))
         .or_else(|| movement::function_of(op))
         .or_else(|| contraction::function_of(op))
+        .or_else(|| linalg::function_of(op))
         .or_else(|| recurrent::function_of(op))
         .or_else(|| normalisation::function_of(op))
         .or_else(|| sampling::function_of(op))

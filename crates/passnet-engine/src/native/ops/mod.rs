@@ -9,6 +9,7 @@ pub mod fft;
 pub mod fold;
 pub(crate) mod gemm;
 pub mod indexing;
+pub mod linalg;
 pub mod loss;
 pub mod matmul;
 pub mod matrix_norm;

@@ -4,6 +4,7 @@ mod contraction;
 mod creation;
 mod effect;
 mod indexing;
+mod linalg;
 mod loss;
 mod movement;
 mod normalisation;
@@ -28,6 +29,7 @@ pub(super) static FAMILIES: &[&[OpSpec]] = &[
     view::SPECS,
     movement::SPECS,
     contraction::SPECS,
+    linalg::SPECS,
     recurrent::SPECS,
     normalisation::SPECS,
     sampling::SPECS,
