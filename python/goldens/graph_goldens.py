@@ -455,6 +455,30 @@ CASES = {
         "l = torch.nn.functional.pairwise_distance(m, v, 1.0, 1e-3, True)",
         "(a, b, c, d, e, f, g, h, j, k, l)",
     ),
+    # Folds by rank, and others that few models use.
+    "folds_by_rank": (
+        "x=f32 3 7, d=f64 4 5, i=i64 6 <90",
+        "q = torch.tensor([0.0, 0.25, 0.6, 1.0]); a = torch.quantile(x, 0.3, dim=1); b = torch.quantile(x, q, dim=0, keepdim=True); "
+        "c = d.quantile(0.77); e = x.quantile(q, -1, interpolation='midpoint'); f = x.quantile(q, 1, interpolation='nearest'); "
+        "g = torch.quantile(x, q, 1, interpolation='lower'); h = torch.quantile(x, 0.4, 0, interpolation='higher'); "
+        "u = torch.log(x); j = u.quantile(0.5, 0); k, l = x.kthvalue(3); m, n = d.kthvalue(2, 0, True); o, r = i.kthvalue(4)",
+        "(a, b, c, e, f, g, h, j, k, l, m, n, o, r)",
+    ),
+    "rare_folds": (
+        "x=f32 3 6, h=f16 4 3, i=i64 6 <90, p=f32 6, c=f64 3 6",
+        "u = torch.log(x); a = torch.nanmean(u, 1); b = u.nanmean(); d = h.nanmean(0, True); e, f = x.aminmax(dim=1); "
+        "g, k = i.aminmax(); l = torch.logcumsumexp(x * 30, 1); m = torch.logcumsumexp(c, 0); n = u.logcumsumexp(0); "
+        "o = torch.trapezoid(x); q = torch.trapezoid(x, p); r = torch.trapezoid(x, x, dim=0); s = torch.trapz(x, dx=0.3, dim=0); "
+        "t = torch.nn.functional.softmin(x, dim=1)",
+        "(a, b, d, e, f, g, k, l, m, n, o, q, r, s, t)",
+    ),
+    "shifted_frequencies": (
+        "x=f32 3 4 5, n=int 7",
+        "a = torch.fft.fftshift(x); b = torch.fft.ifftshift(x); c = torch.fft.fftshift(x, dim=1); "
+        "d = torch.fft.ifftshift(x, dim=(0, -1)); e = torch.fft.fftfreq(n, 0.1); f = torch.fft.fftfreq(8); "
+        "g = torch.fft.rfftfreq(n, d=2.0, dtype=torch.float64); h = torch.fft.rfftfreq(6)",
+        "(a, b, c, d, e, f, g, h)",
+    ),
 }
 
 

@@ -223,3 +223,12 @@ pub(super) fn istft(args: &Args) -> Inferred<Value> {
     let dtype = if complex { input.dtype } else { input.dtype.real() };
     Ok(TensorType::contiguous(dtype, shape).into())
 }
+
+/// `fftshift` and its inverse: a roll of the given dimensions, or of all.
+pub(super) fn shift(args: &Args) -> Inferred<Value> {
+    let input = args.first_tensor()?;
+    for axis in args.optional_ints("dim")?.iter().flatten() {
+        wrap_axis(axis.size, input.rank())?;
+    }
+    Ok(TensorType::contiguous(input.dtype, input.shape.clone()).into())
+}

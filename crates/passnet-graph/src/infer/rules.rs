@@ -65,7 +65,12 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Inferred<Value> {
         Op::Argmax | Op::Argmin | Op::All | Op::Any | Op::Logsumexp | Op::CountNonzero => {
             reduction::fold
         }
+        Op::NanMean => reduction::fold,
         Op::Max | Op::Min | Op::Median => reduction::extremum,
+        Op::Aminmax | Op::Kthvalue => reduction::pair,
+        Op::Quantile => reduction::quantile,
+        Op::Trapezoid => reduction::trapezoid,
+        Op::Logcumsumexp => reduction::scan,
         Op::Var | Op::Std | Op::VarMean | Op::StdMean => reduction::moments,
         Op::Norm | Op::LinalgNorm | Op::VectorNorm => reduction::norm,
         Op::Cumsum | Op::Cumprod | Op::Cummax | Op::Cummin => reduction::scan,
@@ -73,6 +78,7 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Inferred<Value> {
         Op::Fft | Op::Ifft | Op::Rfft | Op::Irfft => fourier::transform,
         Op::Fft2 | Op::Ifft2 | Op::Rfft2 | Op::Irfft2 => fourier::transform,
         Op::Fftn | Op::Ifftn | Op::Rfftn | Op::Irfftn => fourier::transform,
+        Op::Fftshift | Op::Ifftshift => fourier::shift,
         Op::Stft => fourier::stft,
         Op::Istft => fourier::istft,
         Op::View | Op::ViewAs | Op::Reshape | Op::ReshapeAs | Op::Flatten | Op::Unflatten => {
@@ -136,7 +142,7 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Inferred<Value> {
         Op::LayerNorm | Op::RmsNorm => normalisation::over_trailing,
         Op::BatchNorm | Op::GroupNorm | Op::InstanceNorm => normalisation::over_channels,
         Op::LocalResponseNorm | Op::Normalize | Op::WeightNorm => normalisation::scaled,
-        Op::Softmax | Op::LogSoftmax => normalisation::softmax,
+        Op::Softmax | Op::LogSoftmax | Op::Softmin => normalisation::softmax,
         Op::Glu => normalisation::glu,
         Op::Dropout | Op::Dropout1d | Op::Dropout2d | Op::Dropout3d | Op::AlphaDropout => {
             normalisation::dropout
@@ -179,6 +185,7 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Inferred<Value> {
         Op::RandLike | Op::RandnLike => creation::like,
         Op::Arange | Op::Linspace | Op::Logspace => creation::range,
         Op::Eye | Op::TrilIndices | Op::TriuIndices => creation::matrix,
+        Op::Fftfreq | Op::Rfftfreq => creation::matrix,
         Op::HannWindow | Op::HammingWindow | Op::BlackmanWindow => creation::matrix,
         Op::BartlettWindow | Op::KaiserWindow => creation::matrix,
         Op::Fill | Op::Zero | Op::NormalInPlace | Op::UniformInPlace => creation::filled,

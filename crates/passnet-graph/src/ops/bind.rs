@@ -142,7 +142,7 @@ impl<'a> Bound<'a> {
         match self.op {
             Op::Chunk | Op::Split | Op::TensorSplit | Op::Unbind => true,
             Op::Meshgrid | Op::BroadcastTensors | Op::VarMean | Op::StdMean => true,
-            Op::Cummax | Op::Cummin | Op::Topk | Op::Sort => true,
+            Op::Cummax | Op::Cummin | Op::Topk | Op::Sort | Op::Aminmax | Op::Kthvalue => true,
             Op::Lstm | Op::Gru | Op::RnnTanh | Op::RnnRelu | Op::LstmCell => true,
             // A node there is the other tensor of two: where types are not known both forms bind.
             Op::Max | Op::Min | Op::Median => {

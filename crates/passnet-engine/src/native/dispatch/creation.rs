@@ -22,6 +22,7 @@ pub(super) fn function_of(op: Op) -> Option<OpFunction> {
         Op::Eye => eye,
         Op::TrilIndices | Op::TriuIndices => triangle_indices,
         Op::HannWindow => hann_window,
+        Op::Fftfreq | Op::Rfftfreq => frequencies,
         Op::HammingWindow | Op::BlackmanWindow | Op::BartlettWindow | Op::KaiserWindow => window,
         Op::Fill | Op::Zero => fill,
         Op::Rand | Op::Randn | Op::RandLike | Op::RandnLike | Op::Randint | Op::Randperm => drawn,
@@ -211,6 +212,29 @@ fn hann_window(args: &Args<'_>) -> Result<Value> {
     let scaled = pointwise::mul(&cosines.into(), &(-0.5).into())?;
     let window = pointwise::add(&scaled.into(), &0.5.into(), Scalar::Int(1))?;
     Ok(window.narrow(0, 0, length)?.into())
+}
+
+/// The frequencies of a transform's results.
+fn frequencies(args: &Args<'_>) -> Result<Value> {
+    let (length, apart) = (args.size("n")?, args.float("d")?);
+    let whole = |count: usize| -> Result<Tensor> {
+        let count = Scalar::Int(count as i64);
+        creation::arange(Scalar::Int(0), count, Scalar::Int(1), DType::Float64)
+    };
+    let steps = match args.op {
+        Op::Rfftfreq => whole(length / 2 + 1)?,
+        _ => {
+            let rising = whole(length)?;
+            let late = length.div_ceil(2);
+            let (low, high) =
+                (rising.narrow(0, 0, late)?, rising.narrow(0, late as i64, length - late)?);
+            let high = pointwise::sub(&high.into(), &(length as i64).into(), Scalar::Int(1))?;
+            movement::cat(&[low, high], 0)?
+        }
+    };
+    let factor = Scalar::Float(1.0 / (length as f64 * apart));
+    let scaled = pointwise::mul(&steps.into(), &factor.into())?;
+    Ok(scaled.to_dtype(args.dtype("dtype").unwrap_or(args.default_float()))?.into())
 }
 
 fn window(args: &Args<'_>) -> Result<Value> {

@@ -4,7 +4,7 @@ use super::{Args, OpFunction};
 use crate::engine::Value;
 use crate::native::error::{Result, bail, ensure};
 use crate::native::ops::fft::{self, Normalization};
-use crate::native::ops::movement::PadMode;
+use crate::native::ops::movement::{self, PadMode};
 use crate::native::ops::stft::Steps;
 use crate::native::tensor::layout::Dims;
 use crate::native::tensor::{Scalar, Tensor};
@@ -15,6 +15,7 @@ pub(super) fn function_of(op: Op) -> Option<OpFunction> {
         Op::Fft | Op::Ifft | Op::Rfft | Op::Irfft => one_dimension,
         Op::Fftn | Op::Ifftn | Op::Fft2 | Op::Ifft2 => fftn,
         Op::Rfft2 | Op::Irfft2 | Op::Rfftn | Op::Irfftn => real_fftn,
+        Op::Fftshift | Op::Ifftshift => shift,
         Op::Stft => stft,
         Op::Istft => istft,
         _ => return None,
@@ -85,6 +86,24 @@ fn real_fftn(args: &Args<'_>) -> Result<Value> {
         _ => fft::irfft(&over_others(input, true)?, last_size, *last, normalization)?,
     }
     .into())
+}
+
+/// The zero of frequencies moves to the middle, or back.
+fn shift(args: &Args<'_>) -> Result<Value> {
+    let input = args.input()?;
+    let dims: Vec<i64> = match args.optional_ints("dim")? {
+        Some(dims) => dims.to_vec(),
+        None => (0..input.ndim() as i64).collect(),
+    };
+    let mut by = Vec::with_capacity(dims.len());
+    for dim in &dims {
+        let size = input.size(*dim)?;
+        by.push(if args.op == Op::Fftshift { size / 2 } else { size.div_ceil(2) } as i64);
+    }
+    match dims.is_empty() {
+        true => Ok(input.copy()?.into()),
+        false => Ok(movement::roll(input, &by, &dims)?.into()),
+    }
 }
 
 fn steps(args: &Args<'_>) -> Result<Steps> {

@@ -90,6 +90,16 @@ pub(super) static SPECS: &[OpSpec] = &[
         &["torch.triu_indices"],
     ),
     creation(
+        Op::Fftfreq,
+        &["n:I, d:N=1.0, *, dtype:D=None, device:V=None"],
+        &["torch.fft.fftfreq", "torch._C._fft.fft_fftfreq"],
+    ),
+    creation(
+        Op::Rfftfreq,
+        &["n:I, d:N=1.0, *, dtype:D=None, device:V=None"],
+        &["torch.fft.rfftfreq", "torch._C._fft.fft_rfftfreq"],
+    ),
+    creation(
         Op::HannWindow,
         &["window_length:I, periodic:B=True, *, dtype:D=None, device:V=None"],
         &["torch.hann_window"],

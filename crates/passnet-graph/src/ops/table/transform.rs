@@ -28,6 +28,16 @@ pub(super) static SPECS: &[OpSpec] = &[
     transform(Op::Rfftn, ALL, &["torch.fft.rfftn", "torch._C._fft.fft_rfftn"]),
     transform(Op::Irfftn, ALL, &["torch.fft.irfftn", "torch._C._fft.fft_irfftn"]),
     transform(
+        Op::Fftshift,
+        &["input:T, dim:Z=None"],
+        &["torch.fft.fftshift", "torch._C._fft.fft_fftshift"],
+    ),
+    transform(
+        Op::Ifftshift,
+        &["input:T, dim:Z=None"],
+        &["torch.fft.ifftshift", "torch._C._fft.fft_ifftshift"],
+    ),
+    transform(
         Op::Stft,
         &[
             "input:T, n_fft:I, hop_length:I=None, win_length:I=None, window:T=None, center:B=True, pad_mode:W='reflect', normalized:B=False, onesided:B=None, return_complex:B=None, align_to_window:B=None",

@@ -47,6 +47,10 @@ impl Rule<'_, '_> {
                 Stat::uniform(0.0, (number("row")?.max(number("col")?) - 1.0).max(0.0))
             }
             Op::HannWindow | Op::HammingWindow | Op::BlackmanWindow => Stat::uniform(0.0, 1.0),
+            Op::Fftfreq | Op::Rfftfreq => {
+                let most = 0.5 / number("d").unwrap_or(1.0).abs().max(1e-12);
+                Stat::uniform(if self.bound.op == Op::Fftfreq { -most } else { 0.0 }, most)
+            }
             Op::BartlettWindow | Op::KaiserWindow => Stat::uniform(0.0, 1.0),
             Op::Rand | Op::RandLike => Stat::uniform(0.0, 1.0),
             Op::Randn | Op::RandnLike => Stat::normal(0.0, 1.0),
@@ -160,7 +164,7 @@ impl Rule<'_, '_> {
     pub(super) fn transform(&self) -> Option<Stat> {
         match self.bound.op {
             Op::Argsort => Some(Stat::uniform(0.0, (self.along()? - 1.0).max(0.0))),
-            Op::Sort | Op::Topk => self.first(),
+            Op::Sort | Op::Topk | Op::Fftshift | Op::Ifftshift => self.first(),
             Op::GruCell | Op::RnnTanhCell => self.recurrent(),
             _ => None,
         }
