@@ -479,6 +479,16 @@ CASES = {
         "g = torch.fft.rfftfreq(n, d=2.0, dtype=torch.float64); h = torch.fft.rfftfreq(6)",
         "(a, b, c, d, e, f, g, h)",
     ),
+    "losses_of_sequences": (
+        "x=f32 9 3 6, d=f64 7 5",
+        "y = x.log_softmax(2); t = torch.tensor([[1, 2, 2], [3, 3, 3], [4, 5, 1]]); i = torch.tensor([9, 4, 7]); "
+        "l = torch.tensor([3, 3, 2]); a = torch.nn.functional.ctc_loss(y, t, i, l, reduction='none'); "
+        "b = torch.nn.functional.ctc_loss(y, t, i, l, zero_infinity=True); f = torch.tensor([1, 2, 2, 3, 5, 4, 1, 1]); "
+        "c = torch.nn.functional.ctc_loss(y, f, (9, 8, 7), (3, 1, 4), 0, 'sum'); e = d.log_softmax(1); "
+        "g = torch.tensor([0, 1, 0]); h = torch.nn.functional.ctc_loss(e, g, torch.tensor(7), torch.tensor(3), blank=4)",
+        "(a, b, c, h)",
+    ),
+    "chain_of_matrices": ("m=f32 3 5, n=f32 5 2, o=f32 2 4", "a = torch.chain_matmul(m, n, o)", "(a,)"),
 }
 
 

@@ -221,6 +221,20 @@ pub(super) fn of_classes(args: &Args) -> Inferred<Value> {
     Ok(reduced(args, TensorType::contiguous(input.dtype, shape))?.into())
 }
 
+/// `ctc_loss`: a loss for each sequence of `[time, batch, classes]`.
+pub(super) fn of_sequences(args: &Args) -> Inferred<Value> {
+    let (input, targets) = (args.tensor("log_probs")?, args.tensor("targets")?);
+    float_type(&[input])?;
+    if !matches!(input.rank(), 2 | 3) || !matches!(targets.rank(), 1 | 2) {
+        return invalid("ctc_loss expects log_probs of 2 or 3 dimensions and targets of 1 or 2");
+    }
+    if !matches!(targets.dtype, DType::Int32 | DType::Int64) {
+        return invalid("targets must be integral tensor (int32 or int64)");
+    }
+    let shape: Shape = input.shape[1..input.rank() - 1].into();
+    Ok(reduced(args, TensorType::contiguous(input.dtype, shape))?.into())
+}
+
 /// `multilabel_soft_margin_loss`: the classes are the last dimension.
 pub(super) fn multilabel(args: &Args) -> Inferred<Value> {
     let mut tensors = named(args, &["input", "target"])?;

@@ -175,6 +175,7 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Inferred<Value> {
         Op::SoftMarginLoss | Op::HingeEmbeddingLoss | Op::MarginRankingLoss => loss::margin,
         Op::CosineEmbeddingLoss | Op::TripletMarginLoss => loss::distance,
         Op::NllLoss | Op::MultiMarginLoss => loss::of_classes,
+        Op::CtcLoss => loss::of_sequences,
         Op::MultilabelSoftMarginLoss => loss::multilabel,
         Op::CrossEntropy => loss::cross_entropy,
         Op::Tensor | Op::AsTensor | Op::ScalarTensor | Op::NewTensor => creation::from_data,

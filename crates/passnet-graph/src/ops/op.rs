@@ -151,6 +151,7 @@ pub enum Op {
     SmoothL1Loss,
     HuberLoss,
     NllLoss,
+    CtcLoss,
     BinaryCrossEntropy,
     BinaryCrossEntropyWithLogits,
     KlDiv,

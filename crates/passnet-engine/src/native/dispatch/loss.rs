@@ -3,7 +3,7 @@
 use super::{Args, OpFunction};
 use crate::engine::Value;
 use crate::native::error::{Result, bail};
-use crate::native::ops::loss::{self, CrossEntropy, Reduction, TripletMargin};
+use crate::native::ops::loss::{self, CrossEntropy, Ctc, Reduction, TripletMargin};
 use passnet_graph::ops::Op;
 
 pub(super) fn function_of(op: Op) -> Option<OpFunction> {
@@ -16,6 +16,7 @@ pub(super) fn function_of(op: Op) -> Option<OpFunction> {
         Op::MultiMarginLoss => multi_margin,
         Op::MarginRankingLoss | Op::CosineEmbeddingLoss => of_pairs,
         Op::TripletMarginLoss => of_triplets,
+        Op::CtcLoss => ctc,
         _ => return None,
     })
 }
@@ -128,4 +129,19 @@ fn of_triplets(args: &Args<'_>) -> Result<Value> {
     };
     let anchor = args.tensor("anchor")?;
     Ok(loss.of(anchor, args.tensor("positive")?, args.tensor("negative")?)?.into())
+}
+
+fn ctc(args: &Args<'_>) -> Result<Value> {
+    let lengths = |name: &str| match args.value(name) {
+        Value::Tensor(lengths) => lengths.to_vec::<i64>(),
+        _ => Ok(args.ints(name)?.to_vec()),
+    };
+    let loss = Ctc {
+        input_lengths: lengths("input_lengths")?,
+        target_lengths: lengths("target_lengths")?,
+        blank: args.int("blank")?,
+        reduction: Reduction::from_name(args.text("reduction"))?,
+        zero_infinity: args.flag("zero_infinity")?,
+    };
+    Ok(loss.of(args.tensor("log_probs")?, args.tensor("targets")?)?.into())
 }

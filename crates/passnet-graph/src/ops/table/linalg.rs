@@ -36,8 +36,13 @@ pub(super) static SPECS: &[OpSpec] = &[
     ),
     product(
         Op::MultiDot,
-        &["tensors:L"],
-        &["torch.linalg.multi_dot", "torch._C._linalg.linalg_multi_dot"],
+        &["tensors:L", "*tensors:T"],
+        &[
+            "torch.linalg.multi_dot",
+            "torch._C._linalg.linalg_multi_dot",
+            "torch.chain_matmul",
+            "torch.functional.chain_matmul",
+        ],
     ),
     product(
         Op::PairwiseDistance,

@@ -50,6 +50,13 @@ pub(super) static SPECS: &[OpSpec] = &[
         &["torch.nn.functional.nll_loss"],
     ),
     loss(
+        Op::CtcLoss,
+        &[
+            "log_probs:T, targets:T, input_lengths:A, target_lengths:A, blank:I=0, reduction:W='mean', zero_infinity:B=False",
+        ],
+        &["torch.nn.functional.ctc_loss"],
+    ),
+    loss(
         Op::BinaryCrossEntropy,
         &[
             "input:T, target:T, weight:T=None, size_average:A=None, reduce:A=None, reduction:W='mean'",

@@ -1,8 +1,10 @@
 //! Losses, built from the parts that PyTorch builds them from.
 
+mod ctc;
 mod each;
 mod margin;
 
+pub use ctc::Ctc;
 pub use each::{
     binary_cross_entropy, binary_cross_entropy_with_logits, gaussian_nll, huber, kl_div,
     poisson_nll, smooth_l1,
