@@ -319,16 +319,20 @@ CASES = {
         "(a, e, f, i, j)",
     ),
     "recurrent_cells": (
-        "x=f32 2 3, h=f32 2 4, c=f32 2 4, w=f32 16 3, u=f32 16 4, b=f32 16, g=f32 12 3, k=f32 12 4, s=f32 4 3, t=f32 4 4",
+        "x=f32 2 3, h=f32 2 4, c=f32 2 4, w=f32 16 3, u=f32 16 4, b=f32 16, g=f32 12 3, k=f32 12 4, s=f32 4 3, "
+        "t=f32 4 4",
         "l = torch.lstm_cell(x, (h, c), w, u, b, b); a = l[0]; e = l[1]; f = torch.gru_cell(x, h, g, k); "
         "i = torch.rnn_tanh_cell(x, h, s, t, None, None); j = torch.rnn_relu_cell(x, h, s, t)",
         "(a, e, f, i, j)",
     ),
     "losses_like_lines": (
         "x=f32 4 5, t=f32 4 5, b=f32 5, w=f32 4 5 abs, h=f16 4 5",
-        "a = torch.nn.functional.smooth_l1_loss(x, t); c = torch.nn.functional.smooth_l1_loss(x, b, reduction='none', beta=0.4); "
-        "d = torch.nn.functional.smooth_l1_loss(x, t, reduction='sum', beta=0.0); e = torch.nn.functional.huber_loss(x, t); "
-        "f = torch.nn.functional.huber_loss(x, t, 'mean', 0.7, w); g = torch.nn.functional.huber_loss(x, b, 'none', 0.7); "
+        "a = torch.nn.functional.smooth_l1_loss(x, t); "
+        "c = torch.nn.functional.smooth_l1_loss(x, b, reduction='none', beta=0.4); "
+        "d = torch.nn.functional.smooth_l1_loss(x, t, reduction='sum', beta=0.0); "
+        "e = torch.nn.functional.huber_loss(x, t); "
+        "f = torch.nn.functional.huber_loss(x, t, 'mean', 0.7, w); "
+        "g = torch.nn.functional.huber_loss(x, b, 'none', 0.7); "
         "i = torch.nn.functional.smooth_l1_loss(h, h * 0.5, reduction='none')",
         "(a, c, d, e, f, g, i)",
     ),
@@ -336,7 +340,8 @@ CASES = {
         "x=f32 4 5, t=f32 4 5, w=f32 5 abs, v=f32 4 1 abs",
         "p = x.sigmoid(); u = t.sigmoid(); a = torch.nn.functional.binary_cross_entropy(p, u); "
         "b = torch.nn.functional.binary_cross_entropy(p, u, w, reduction='none'); "
-        "h = (x > 0).float(); k = (t > 0).float(); c = torch.nn.functional.binary_cross_entropy(h, k, reduction='none'); "
+        "h = (x > 0).float(); k = (t > 0).float(); "
+        "c = torch.nn.functional.binary_cross_entropy(h, k, reduction='none'); "
         "d = torch.nn.functional.binary_cross_entropy_with_logits(x, k); "
         "e = torch.nn.functional.binary_cross_entropy_with_logits(x * 90, u, reduction='none'); "
         "f = torch.nn.functional.binary_cross_entropy_with_logits(x, u, v, reduction='sum', pos_weight=w)",
@@ -345,15 +350,19 @@ CASES = {
     "nll_loss": (
         "x=f32 6 5, t=i64 6 <5, w=f32 5 abs, m=f32 2 4 3 3, n=i64 2 3 3 <4",
         "y = x.log_softmax(1); a = torch.nn.functional.nll_loss(y, t); "
-        "b = torch.nn.functional.nll_loss(y, t, w, None, 2, None, 'mean'); c = torch.nn.functional.nll_loss(y, t, w, reduction='none'); "
-        "d = torch.nn.functional.nll_loss(y, t, ignore_index=1, reduction='sum'); e = torch.nn.functional.nll_loss(m, n); "
+        "b = torch.nn.functional.nll_loss(y, t, w, None, 2, None, 'mean'); "
+        "c = torch.nn.functional.nll_loss(y, t, w, reduction='none'); "
+        "d = torch.nn.functional.nll_loss(y, t, ignore_index=1, reduction='sum'); "
+        "e = torch.nn.functional.nll_loss(m, n); "
         "f = torch.nn.functional.nll_loss(m, n, reduction='none'); g = torch.nn.functional.nll_loss(y[0], t[0])",
         "(a, b, c, d, e, f, g)",
     ),
     "divergences": (
         "x=f32 4 5, t=f32 4 5, v=f32 4 abs, c=f32 4 1 abs",
-        "y = x.log_softmax(1); p = t.softmax(1); z = (p > 0.2).float(); a = torch.nn.functional.kl_div(y, p, reduction='batchmean'); "
-        "b = torch.nn.functional.kl_div(y, z, reduction='none'); d = torch.nn.functional.kl_div(y, t, reduction='sum', log_target=True); "
+        "y = x.log_softmax(1); p = t.softmax(1); z = (p > 0.2).float(); "
+        "a = torch.nn.functional.kl_div(y, p, reduction='batchmean'); "
+        "b = torch.nn.functional.kl_div(y, z, reduction='none'); "
+        "d = torch.nn.functional.kl_div(y, t, reduction='sum', log_target=True); "
         "u = t * 3; e = torch.nn.functional.poisson_nll_loss(x, u, full=True, reduction='none'); k = x.abs(); "
         "f = torch.nn.functional.poisson_nll_loss(k, u, False); g = torch.nn.functional.gaussian_nll_loss(x, t, k); "
         "h = torch.nn.functional.gaussian_nll_loss(x, t, v, True, reduction='none'); "
@@ -362,10 +371,13 @@ CASES = {
     ),
     "margins": (
         "x=f32 4 5, y=f32 4 5, t=f32 4 5, l=i64 4 <5, w=f32 5 abs",
-        "s = t.sign(); a = torch.nn.functional.soft_margin_loss(x, s); b = torch.nn.functional.soft_margin_loss(x, s, reduction='none'); "
+        "s = t.sign(); a = torch.nn.functional.soft_margin_loss(x, s); "
+        "b = torch.nn.functional.soft_margin_loss(x, s, reduction='none'); "
         "c = torch.nn.functional.hinge_embedding_loss(x, s, 0.6, reduction='none'); "
-        "d = torch.nn.functional.margin_ranking_loss(x, y, s, 0.2); e = torch.nn.functional.margin_ranking_loss(x, y, s, reduction='none'); "
-        "f = torch.nn.functional.multi_margin_loss(x, l); g = torch.nn.functional.multi_margin_loss(x, l, 2, 0.5, w, reduction='none'); "
+        "d = torch.nn.functional.margin_ranking_loss(x, y, s, 0.2); "
+        "e = torch.nn.functional.margin_ranking_loss(x, y, s, reduction='none'); "
+        "f = torch.nn.functional.multi_margin_loss(x, l); "
+        "g = torch.nn.functional.multi_margin_loss(x, l, 2, 0.5, w, reduction='none'); "
         "k = (s + 1) / 2; h = torch.nn.functional.multilabel_soft_margin_loss(x, k); "
         "i = torch.nn.functional.multilabel_soft_margin_loss(x, k, w, reduction='none')",
         "(a, b, c, d, e, f, g, h, i)",
@@ -403,29 +415,34 @@ CASES = {
         "x=f32 1",
         "a = torch.hamming_window(9); b = torch.hamming_window(9, False, 0.6, 0.3); c = torch.blackman_window(10); "
         "d = torch.blackman_window(7, False, dtype=torch.float64); e = torch.bartlett_window(9); "
-        "f = torch.bartlett_window(8, periodic=False); g = torch.kaiser_window(12, dtype=torch.float64); h = torch.kaiser_window(9, False, 3.0); "
+        "f = torch.bartlett_window(8, periodic=False); g = torch.kaiser_window(12, dtype=torch.float64); "
+        "h = torch.kaiser_window(9, False, 3.0); "
         "i = torch.bartlett_window(1); j = torch.kaiser_window(0)",
         "(a, b, c, d, e, f, g, h, i, j)",
     ),
     "unpooling": (
         "x=f32 2 3 6 6, y=f32 3 8, z=f32 1 2 4 4 4",
-        "a, b = torch.nn.functional.max_pool2d(x, 2, return_indices=True); c = torch.nn.functional.max_unpool2d(a, b, 2); "
+        "a, b = torch.nn.functional.max_pool2d(x, 2, return_indices=True); "
+        "c = torch.nn.functional.max_unpool2d(a, b, 2); "
         "d = torch.nn.functional.max_unpool2d(a, b, 2, 2, 0, [7, 6]); "
         "e, f = torch.nn.functional.max_pool1d(y, 3, 2, 1, return_indices=True); "
         "g = torch.nn.functional.max_unpool1d(e, f, 3, 2, 1, [8]); "
-        "h, i = torch.nn.functional.max_pool3d(z, 2, return_indices=True); j = torch.nn.functional.max_unpool3d(h, i, 2)",
+        "h, i = torch.nn.functional.max_pool3d(z, 2, return_indices=True); "
+        "j = torch.nn.functional.max_unpool3d(h, i, 2)",
         "(c, d, g, j)",
     ),
     "norms_of_windows": (
         "x=f32 2 3 9, y=f32 1 2 4 4 4",
-        "a = torch.nn.functional.lp_pool1d(x, 2, 3); b = x.abs(); c = torch.nn.functional.lp_pool1d(b, 1.5, 3, 2, True); "
+        "a = torch.nn.functional.lp_pool1d(x, 2, 3); b = x.abs(); "
+        "c = torch.nn.functional.lp_pool1d(b, 1.5, 3, 2, True); "
         "d = torch.nn.functional.lp_pool3d(y, 2.0, 2)",
         "(a, c, d)",
     ),
     # Functions that few models use.
     "rare_functions": (
         "x=f32 40, i=i64 6 <5, h=f16 20, d=f64 30",
-        "a = torch.asinh(x); y = x.abs(); b = torch.acosh(y + 1); c = torch.atanh(torch.tanh(x)); e = torch.sinc(x * 0.7); "
+        "a = torch.asinh(x); y = x.abs(); b = torch.acosh(y + 1); c = torch.atanh(torch.tanh(x)); "
+        "e = torch.sinc(x * 0.7); "
         "f = torch.sinc(i); g = torch.lgamma(x); k = torch.digamma(x); l = torch.i0(d * 4); m = torch.deg2rad(x); "
         "n = torch.rad2deg(i); o = torch.nn.functional.tanhshrink(x); p = torch.asinh(h); q = torch.lgamma(i + 1)",
         "(a, b, c, e, f, g, k, l, m, n, o, p, q)",
@@ -440,10 +457,12 @@ CASES = {
     # Matrices as such.
     "inverses_and_factors": (
         "x=f64 2 3 3, y=f32 3 3, b=f64 2 3 4, v=f64 3, r=f64 4 3",
-        "e = torch.eye(3, dtype=torch.float64); a = x * 0.3 + e; c = torch.linalg.inv(a); d = torch.det(x); g = y.inverse(); "
+        "e = torch.eye(3, dtype=torch.float64); a = x * 0.3 + e; c = torch.linalg.inv(a); d = torch.det(x); "
+        "g = y.inverse(); "
         "t = a.transpose(-2, -1); p = a @ t; h = torch.linalg.cholesky(p); i = torch.linalg.cholesky(p, upper=True); "
         "j = torch.linalg.solve(a, b); k = torch.linalg.solve(a[0], v); l = torch.linalg.solve(a[1], r, left=False); "
-        "m = torch.linalg.solve_triangular(h, b, upper=False); n = torch.linalg.solve_triangular(i[0], r, upper=True, left=False); "
+        "m = torch.linalg.solve_triangular(h, b, upper=False); "
+        "n = torch.linalg.solve_triangular(i[0], r, upper=True, left=False); "
         "o = torch.linalg.solve_triangular(a, b, upper=True, unitriangular=True)",
         "(c, d, g, h, i, j, k, l, m, n, o)",
     ),
@@ -458,17 +477,21 @@ CASES = {
     # Folds by rank, and others that few models use.
     "folds_by_rank": (
         "x=f32 3 7, d=f64 4 5, i=i64 6 <90",
-        "q = torch.tensor([0.0, 0.25, 0.6, 1.0]); a = torch.quantile(x, 0.3, dim=1); b = torch.quantile(x, q, dim=0, keepdim=True); "
-        "c = d.quantile(0.77); e = x.quantile(q, -1, interpolation='midpoint'); f = x.quantile(q, 1, interpolation='nearest'); "
+        "q = torch.tensor([0.0, 0.25, 0.6, 1.0]); a = torch.quantile(x, 0.3, dim=1); "
+        "b = torch.quantile(x, q, dim=0, keepdim=True); "
+        "c = d.quantile(0.77); e = x.quantile(q, -1, interpolation='midpoint'); "
+        "f = x.quantile(q, 1, interpolation='nearest'); "
         "g = torch.quantile(x, q, 1, interpolation='lower'); h = torch.quantile(x, 0.4, 0, interpolation='higher'); "
-        "u = torch.log(x); j = u.quantile(0.5, 0); k, l = x.kthvalue(3); m, n = d.kthvalue(2, 0, True); o, r = i.kthvalue(4)",
+        "u = torch.log(x); j = u.quantile(0.5, 0); k, l = x.kthvalue(3); m, n = d.kthvalue(2, 0, True); "
+        "o, r = i.kthvalue(4)",
         "(a, b, c, e, f, g, h, j, k, l, m, n, o, r)",
     ),
     "rare_folds": (
         "x=f32 3 6, h=f16 4 3, i=i64 6 <90, p=f32 6, c=f64 3 6",
         "u = torch.log(x); a = torch.nanmean(u, 1); b = u.nanmean(); d = h.nanmean(0, True); e, f = x.aminmax(dim=1); "
         "g, k = i.aminmax(); l = torch.logcumsumexp(x * 30, 1); m = torch.logcumsumexp(c, 0); n = u.logcumsumexp(0); "
-        "o = torch.trapezoid(x); q = torch.trapezoid(x, p); r = torch.trapezoid(x, x, dim=0); s = torch.trapz(x, dx=0.3, dim=0); "
+        "o = torch.trapezoid(x); q = torch.trapezoid(x, p); r = torch.trapezoid(x, x, dim=0); "
+        "s = torch.trapz(x, dx=0.3, dim=0); "
         "t = torch.nn.functional.softmin(x, dim=1)",
         "(a, b, d, e, f, g, k, l, m, n, o, q, r, s, t)",
     ),
@@ -485,7 +508,8 @@ CASES = {
         "l = torch.tensor([3, 3, 2]); a = torch.nn.functional.ctc_loss(y, t, i, l, reduction='none'); "
         "b = torch.nn.functional.ctc_loss(y, t, i, l, zero_infinity=True); f = torch.tensor([1, 2, 2, 3, 5, 4, 1, 1]); "
         "c = torch.nn.functional.ctc_loss(y, f, (9, 8, 7), (3, 1, 4), 0, 'sum'); e = d.log_softmax(1); "
-        "g = torch.tensor([0, 1, 0]); h = torch.nn.functional.ctc_loss(e, g, torch.tensor(7), torch.tensor(3), blank=4)",
+        "g = torch.tensor([0, 1, 0]); "
+        "h = torch.nn.functional.ctc_loss(e, g, torch.tensor(7), torch.tensor(3), blank=4)",
         "(a, b, c, h)",
     ),
     "chain_of_matrices": ("m=f32 3 5, n=f32 5 2, o=f32 2 4", "a = torch.chain_matmul(m, n, o)", "(a,)"),
