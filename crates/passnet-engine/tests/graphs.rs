@@ -192,6 +192,66 @@ fn errors_name_the_node_and_the_line() {
             ErrorKind::Value,
         ),
         (two, "a = x + 1; z = a & y; return (z,)", vec![float(&[2]), float(&[2])], ErrorKind::Type),
+        (
+            "x: torch.Tensor",
+            "a = x + 1; z = torch.linalg.inv(a); return (z,)",
+            vec![float(&[2, 2])],
+            ErrorKind::Arithmetic,
+        ),
+        (
+            "x: torch.Tensor",
+            "a = x - 1; z = torch.linalg.cholesky(a); return (z,)",
+            vec![float(&[2, 2])],
+            ErrorKind::Arithmetic,
+        ),
+        (
+            "x: torch.Tensor",
+            "a = x + 2; z = torch.nn.functional.binary_cross_entropy(a, x); return (z,)",
+            vec![float(&[2])],
+            ErrorKind::Value,
+        ),
+        (
+            two,
+            "a = x + 1; z = torch.nn.functional.max_unpool1d(a, y.view(1, 1), 2); return (z,)",
+            vec![float(&[1, 1]), int(&[4])],
+            ErrorKind::Index,
+        ),
+        (
+            two,
+            "a = x + 1; z = torch.rnn_tanh(a, y, [y, y], False, 1, 0.0, False, False, False); return (z,)",
+            vec![float(&[2, 2, 3]), float(&[1, 2, 4])],
+            ErrorKind::Shape,
+        ),
+        (
+            two,
+            "a = x + 1; z = torch.lstm(a, y, (a, a), [a, a], False, 1, 0.0, False, False); return (z,)",
+            vec![float(&[3, 2, 2]), int(&[2])],
+            ErrorKind::Shape,
+        ),
+        (
+            "x: torch.Tensor",
+            "a = x + 1; z = torch.stft(a, 16, 0, return_complex=True); return (z,)",
+            vec![float(&[40])],
+            ErrorKind::Value,
+        ),
+        (
+            "x: torch.Tensor",
+            "a = x + 1; z = torch.istft(torch.complex(a, a), 4, 2, length=1152921504606846976); return (z,)",
+            vec![float(&[3, 5])],
+            ErrorKind::Memory,
+        ),
+        (
+            two,
+            "a = x + 1; z = torch.nn.functional.ctc_loss(a, y, (9,), (1,)); return (z,)",
+            vec![float(&[3, 1, 4]), int(&[1])],
+            ErrorKind::Value,
+        ),
+        (
+            "x: torch.Tensor",
+            "a = x + 1; z = torch.kaiser_window(9223372036854775807); return (z,)",
+            vec![float(&[2])],
+            ErrorKind::Memory,
+        ),
     ];
     for (arguments, body, inputs, kind) in cases {
         let error = run(&model(arguments, body), &inputs, Precision::AsWritten).unwrap_err();
