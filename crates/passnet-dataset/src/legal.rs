@@ -5,7 +5,7 @@
 //! operation that looks something up to the arguments, through views, conversions and arithmetic with known numbers.
 
 use passnet_graph::dtype::Kind;
-use passnet_graph::infer::{Inference, TensorType, Value};
+use passnet_graph::infer::{Dim, Inference, TensorType, Value};
 use passnet_graph::ops::{Bound, Class, Op};
 use passnet_graph::read::{GraphFolder, Number, TensorMeta};
 use passnet_graph::stats::{self, Stats};
@@ -47,7 +47,11 @@ pub fn legalise(folder: &mut GraphFolder, types: &Inference) {
     let looks_up = |op: Op| {
         let is_loss = matches!(
             op,
-            Op::CrossEntropy | Op::NllLoss | Op::MultiMarginLoss | Op::BinaryCrossEntropy
+            Op::CrossEntropy
+                | Op::NllLoss
+                | Op::MultiMarginLoss
+                | Op::CtcLoss
+                | Op::BinaryCrossEntropy
         );
         is_loss || op.class() == Class::Indexing
     };
@@ -207,6 +211,7 @@ impl<'a> Spans<'a> {
                     self.ask(bound.arg("indices"), Span::places(places));
                 }
             }
+            Op::CtcLoss => self.sequences(bound),
             // It refuses what is no probability.
             Op::BinaryCrossEntropy => self.ask(bound.arg("input"), Span { min: 0.0, max: 1.0 }),
             Op::GetItem | Op::SetItem => self.subscripts(bound.arg("input"), bound.arg("index")),
@@ -214,6 +219,18 @@ impl<'a> Spans<'a> {
                 self.subscripts(bound.arg("input"), bound.arg("indices"));
             }
             _ => {}
+        }
+    }
+
+    /// Classes of a text, and lengths within what there is of it and of time.
+    fn sequences(&mut self, bound: &Bound<'_>) {
+        let Some(input) = self.tensor(bound.arg("log_probs")) else { return };
+        let size = |dim: Option<&Dim>| dim.map_or(1, |dim| dim.size);
+        self.ask(bound.arg("targets"), Span::places(size(input.shape.last())));
+        self.ask(bound.arg("input_lengths"), Span::places(size(input.shape.first()) + 1));
+        if let Some(targets) = self.tensor(bound.arg("targets")).filter(|it| it.rank() == 2) {
+            let length = size(targets.shape.last());
+            self.ask(bound.arg("target_lengths"), Span::places(length + 1));
         }
     }
 
@@ -400,6 +417,9 @@ mod tests {
         let unpooled = "u = t.reshape(1, 20, 2)\nj = i.view(1, 1, 6)\nv = u[slice(None, None, None), slice(0, 1, None)]\n\
             w = v.repeat(1, 1, 3)\nout = torch.nn.functional.max_unpool1d(w, j, 2)";
         assert_eq!(bounds(unpooled), (0.0, 11.0));
+        let texts = "p = t.view(10, 1, 4)\nj = i.view(1, 6)\n\
+            out = torch.nn.functional.ctc_loss(p, j, (10,), (6,))";
+        assert_eq!(bounds(texts), (0.0, 3.0));
         let probabilities = "p = i.float()\nz = torch.zeros(6)\nout = torch.nn.functional.";
         assert_eq!(bounds(&format!("{probabilities}binary_cross_entropy(p, z)")), (0.0, 1.0));
         assert_eq!(
