@@ -281,6 +281,238 @@ CASES = {
         "a = torch.linalg.norm(x, None, 1, False, out=None)",
         "(a,)",
     ),
+    # Recurrent layers.
+    "lstm": (
+        "x=f32 5 2 3, h=f32 1 2 4, c=f32 1 2 4, w=f32 16 3, u=f32 16 4, b=f32 16, d=f32 16",
+        "l = torch.lstm(x, (h, c), [w, u, b, d], True, 1, 0.0, False, False, False); "
+        "a = l[0]; e = l[1]; f = l[2]; m = torch.lstm(x, (h, c), [w, u], False, 1, 0.0, True, False, False); g = m[0]",
+        "(a, e, f, g)",
+    ),
+    "lstm_of_two_layers_in_both_directions": (
+        "x=f64 2 6 3, h=f64 4 2 4, c=f64 4 2 4, w=f64 16 3, u=f64 16 4, v=f64 16 8, b=f64 16, d=f64 16",
+        "l = torch.lstm(x, (h, c), [w, u, b, d, w, u, d, b, v, u, b, b, v, u, d, d], True, 2, 0.5, False, True, True); "
+        "a = l[0]; e = l[1]; f = l[2]",
+        "(a, e, f)",
+    ),
+    "lstm_with_projection": (
+        "x=f32 4 3 5, h=f32 1 3 2, c=f32 1 3 6, w=f32 24 5, u=f32 24 2, b=f32 24, r=f32 2 6",
+        "l = torch.lstm(x, (h, c), [w, u, b, b, r], True, 1, 0.0, False, False, False); a = l[0]; e = l[1]; f = l[2]",
+        "(a, e, f)",
+    ),
+    "recurrent_dropout_in_training": (
+        "x=f32 3 2 4, h=f32 2 2 5, w=f32 15 4, v=f32 15 5, u=f32 15 5",
+        "l = torch.gru(x, h, [w, u, v, u], False, 2, 0.3, True, False, False); a = l[0]; e = l[1]",
+        "(a, e)",
+    ),
+    "gru_and_plain_recurrence": (
+        "x=f32 2 7 3, h=f32 2 2 4, w=f32 12 3, u=f32 12 4, b=f32 12, d=f32 12, s=f32 4 3, t=f32 4 4, k=f32 4",
+        "l = torch.gru(x, h, [w, u, b, d, w, u, d, b], True, 1, 0.0, False, True, True); a = l[0]; e = l[1]; "
+        "m = torch.rnn_tanh(x, h, [s, t, k, k, s, t, k, k], True, 1, 0.0, False, True, True); f = m[0]; g = m[1]; "
+        "z = t * 0.3; n = torch.rnn_relu(x, h, [s, z, s, z], False, 1, 0.0, False, True, True); i = n[0]; j = n[1]",
+        "(a, e, f, g, i, j)",
+    ),
+    "packed_sequences": (
+        "d=f32 8 3, h=f32 2 3 4, c=f32 2 3 4, w=f32 16 3, u=f32 16 4, g=f32 12 3, k=f32 12 4, p=f32 12",
+        "n = torch.tensor([3, 2, 2, 1]); l = torch.lstm(d, n, (h, c), [w, u, w, u], False, 1, 0.0, False, True); "
+        "a = l[0]; e = l[1]; f = l[2]; m = torch.gru(d, n, h, [g, k, p, p, g, k, p, p], True, 1, 0.0, False, True); "
+        "i = m[0]; j = m[1]",
+        "(a, e, f, i, j)",
+    ),
+    "recurrent_cells": (
+        "x=f32 2 3, h=f32 2 4, c=f32 2 4, w=f32 16 3, u=f32 16 4, b=f32 16, g=f32 12 3, k=f32 12 4, s=f32 4 3, "
+        "t=f32 4 4",
+        "l = torch.lstm_cell(x, (h, c), w, u, b, b); a = l[0]; e = l[1]; f = torch.gru_cell(x, h, g, k); "
+        "i = torch.rnn_tanh_cell(x, h, s, t, None, None); j = torch.rnn_relu_cell(x, h, s, t)",
+        "(a, e, f, i, j)",
+    ),
+    "losses_like_lines": (
+        "x=f32 4 5, t=f32 4 5, b=f32 5, w=f32 4 5 abs, h=f16 4 5",
+        "a = torch.nn.functional.smooth_l1_loss(x, t); "
+        "c = torch.nn.functional.smooth_l1_loss(x, b, reduction='none', beta=0.4); "
+        "d = torch.nn.functional.smooth_l1_loss(x, t, reduction='sum', beta=0.0); "
+        "e = torch.nn.functional.huber_loss(x, t); "
+        "f = torch.nn.functional.huber_loss(x, t, 'mean', 0.7, w); "
+        "g = torch.nn.functional.huber_loss(x, b, 'none', 0.7); "
+        "i = torch.nn.functional.smooth_l1_loss(h, h * 0.5, reduction='none')",
+        "(a, c, d, e, f, g, i)",
+    ),
+    "binary_cross_entropy": (
+        "x=f32 4 5, t=f32 4 5, w=f32 5 abs, v=f32 4 1 abs",
+        "p = x.sigmoid(); u = t.sigmoid(); a = torch.nn.functional.binary_cross_entropy(p, u); "
+        "b = torch.nn.functional.binary_cross_entropy(p, u, w, reduction='none'); "
+        "h = (x > 0).float(); k = (t > 0).float(); "
+        "c = torch.nn.functional.binary_cross_entropy(h, k, reduction='none'); "
+        "d = torch.nn.functional.binary_cross_entropy_with_logits(x, k); "
+        "e = torch.nn.functional.binary_cross_entropy_with_logits(x * 90, u, reduction='none'); "
+        "f = torch.nn.functional.binary_cross_entropy_with_logits(x, u, v, reduction='sum', pos_weight=w)",
+        "(a, b, c, d, e, f)",
+    ),
+    "nll_loss": (
+        "x=f32 6 5, t=i64 6 <5, w=f32 5 abs, m=f32 2 4 3 3, n=i64 2 3 3 <4",
+        "y = x.log_softmax(1); a = torch.nn.functional.nll_loss(y, t); "
+        "b = torch.nn.functional.nll_loss(y, t, w, None, 2, None, 'mean'); "
+        "c = torch.nn.functional.nll_loss(y, t, w, reduction='none'); "
+        "d = torch.nn.functional.nll_loss(y, t, ignore_index=1, reduction='sum'); "
+        "e = torch.nn.functional.nll_loss(m, n); "
+        "f = torch.nn.functional.nll_loss(m, n, reduction='none'); g = torch.nn.functional.nll_loss(y[0], t[0])",
+        "(a, b, c, d, e, f, g)",
+    ),
+    "divergences": (
+        "x=f32 4 5, t=f32 4 5, v=f32 4 abs, c=f32 4 1 abs",
+        "y = x.log_softmax(1); p = t.softmax(1); z = (p > 0.2).float(); "
+        "a = torch.nn.functional.kl_div(y, p, reduction='batchmean'); "
+        "b = torch.nn.functional.kl_div(y, z, reduction='none'); "
+        "d = torch.nn.functional.kl_div(y, t, reduction='sum', log_target=True); "
+        "u = t * 3; e = torch.nn.functional.poisson_nll_loss(x, u, full=True, reduction='none'); k = x.abs(); "
+        "f = torch.nn.functional.poisson_nll_loss(k, u, False); g = torch.nn.functional.gaussian_nll_loss(x, t, k); "
+        "h = torch.nn.functional.gaussian_nll_loss(x, t, v, True, reduction='none'); "
+        "i = torch.nn.functional.gaussian_nll_loss(x, t, c, eps=0.9, reduction='sum')",
+        "(a, b, d, e, f, g, h, i)",
+    ),
+    "margins": (
+        "x=f32 4 5, y=f32 4 5, t=f32 4 5, l=i64 4 <5, w=f32 5 abs",
+        "s = t.sign(); a = torch.nn.functional.soft_margin_loss(x, s); "
+        "b = torch.nn.functional.soft_margin_loss(x, s, reduction='none'); "
+        "c = torch.nn.functional.hinge_embedding_loss(x, s, 0.6, reduction='none'); "
+        "d = torch.nn.functional.margin_ranking_loss(x, y, s, 0.2); "
+        "e = torch.nn.functional.margin_ranking_loss(x, y, s, reduction='none'); "
+        "f = torch.nn.functional.multi_margin_loss(x, l); "
+        "g = torch.nn.functional.multi_margin_loss(x, l, 2, 0.5, w, reduction='none'); "
+        "k = (s + 1) / 2; h = torch.nn.functional.multilabel_soft_margin_loss(x, k); "
+        "i = torch.nn.functional.multilabel_soft_margin_loss(x, k, w, reduction='none')",
+        "(a, b, c, d, e, f, g, h, i)",
+    ),
+    "distances_as_losses": (
+        "x=f32 4 5, y=f32 4 5, z=f32 4 5, t=f32 4",
+        "s = t.sign(); a = torch.nn.functional.cosine_embedding_loss(x, y, s); "
+        "b = torch.nn.functional.cosine_embedding_loss(x, y, s, 0.3, reduction='none'); "
+        "c = torch.nn.functional.triplet_margin_loss(x, y, z); "
+        "d = torch.nn.functional.triplet_margin_loss(x, y, z, 3.0, 1.0, swap=True, reduction='none'); "
+        "e = torch.nn.functional.triplet_margin_loss(x, y, z, 2.0, 3.0, 1e-6, False, None, None, 'sum')",
+        "(a, b, c, d, e)",
+    ),
+    # Transforms of signals.
+    "transforms_of_several_dimensions": (
+        "x=f32 3 4 6, d=f64 4 5",
+        "a = torch.fft.fft2(x); b = torch.fft.ifft2(x, dim=(0, 1)); c = torch.fft.ifftn(a, norm='ortho'); "
+        "e = torch.fft.rfftn(x); f = torch.fft.irfftn(e); g = torch.fft.rfftn(d, s=(3, 6)); "
+        "h = torch.fft.irfftn(g, s=(4, 7), norm='forward'); u = torch.view_as_real(a); v = torch.view_as_real(b); "
+        "w = torch.view_as_real(c); y = torch.view_as_real(e.contiguous()); z = torch.view_as_real(g.contiguous())",
+        "(u, v, w, y, z, f, h)",
+    ),
+    "short_time_transforms": (
+        "x=f32 2 60, w=f32 16 abs, v=f32 11 abs, z=f64 2 40 2",
+        "a = torch.stft(x, 16, 4, window=w, return_complex=True); b = torch.view_as_real(a); "
+        "c = torch.stft(x[0], 16, 5, 11, v, True, 'constant', True, return_complex=False); "
+        "d = torch.stft(x, 12, onesided=False, center=False, return_complex=False); k = torch.view_as_complex(z); "
+        "e = torch.stft(k, 10, 3, return_complex=False); y = w + 0.5; f = torch.istft(a, 16, 4, window=y); "
+        "g = torch.istft(a, 16, 4, length=50); h = torch.istft(a[1], 16, 4, 16, y, center=False, length=90); "
+        "l = torch.stft(k, 10, 3, return_complex=True); "
+        "m = torch.view_as_real(torch.istft(l, 10, 3, normalized=True, onesided=False, return_complex=True))",
+        "(b, c, d, e, f, g, h, m)",
+    ),
+    "windows": (
+        "x=f32 1",
+        "a = torch.hamming_window(9); b = torch.hamming_window(9, False, 0.6, 0.3); c = torch.blackman_window(10); "
+        "d = torch.blackman_window(7, False, dtype=torch.float64); e = torch.bartlett_window(9); "
+        "f = torch.bartlett_window(8, periodic=False); g = torch.kaiser_window(12, dtype=torch.float64); "
+        "h = torch.kaiser_window(9, False, 3.0); "
+        "i = torch.bartlett_window(1); j = torch.kaiser_window(0)",
+        "(a, b, c, d, e, f, g, h, i, j)",
+    ),
+    "unpooling": (
+        "x=f32 2 3 6 6, y=f32 3 8, z=f32 1 2 4 4 4",
+        "a, b = torch.nn.functional.max_pool2d(x, 2, return_indices=True); "
+        "c = torch.nn.functional.max_unpool2d(a, b, 2); "
+        "d = torch.nn.functional.max_unpool2d(a, b, 2, 2, 0, [7, 6]); "
+        "e, f = torch.nn.functional.max_pool1d(y, 3, 2, 1, return_indices=True); "
+        "g = torch.nn.functional.max_unpool1d(e, f, 3, 2, 1, [8]); "
+        "h, i = torch.nn.functional.max_pool3d(z, 2, return_indices=True); "
+        "j = torch.nn.functional.max_unpool3d(h, i, 2)",
+        "(c, d, g, j)",
+    ),
+    "norms_of_windows": (
+        "x=f32 2 3 9, y=f32 1 2 4 4 4",
+        "a = torch.nn.functional.lp_pool1d(x, 2, 3); b = x.abs(); "
+        "c = torch.nn.functional.lp_pool1d(b, 1.5, 3, 2, True); "
+        "d = torch.nn.functional.lp_pool3d(y, 2.0, 2)",
+        "(a, c, d)",
+    ),
+    # Functions that few models use.
+    "rare_functions": (
+        "x=f32 40, i=i64 6 <5, h=f16 20, d=f64 30",
+        "a = torch.asinh(x); y = x.abs(); b = torch.acosh(y + 1); c = torch.atanh(torch.tanh(x)); "
+        "e = torch.sinc(x * 0.7); "
+        "f = torch.sinc(i); g = torch.lgamma(x); k = torch.digamma(x); l = torch.i0(d * 4); m = torch.deg2rad(x); "
+        "n = torch.rad2deg(i); o = torch.nn.functional.tanhshrink(x); p = torch.asinh(h); q = torch.lgamma(i + 1)",
+        "(a, b, c, e, f, g, k, l, m, n, o, p, q)",
+    ),
+    "rare_functions_of_two": (
+        "x=f32 4 5, y=f32 5, i=i64 5 <3, d=f64 4 5, z=i64 5 <2",
+        "a = torch.hypot(x, y); b = torch.copysign(x, y); c = torch.copysign(i, y); e = torch.copysign(x, -2.0); "
+        "f = torch.heaviside(x.round(), x); g = torch.heaviside(i - 1, z); h = torch.logaddexp(x, y); "
+        "j = torch.logaddexp2(x, y); k = torch.logaddexp(d, d); l = d / 0.0; m = torch.logaddexp(l, l)",
+        "(a, b, c, e, f, g, h, j, k, m)",
+    ),
+    # Matrices as such.
+    "inverses_and_factors": (
+        "x=f64 2 3 3, y=f32 3 3, b=f64 2 3 4, v=f64 3, r=f64 4 3",
+        "e = torch.eye(3, dtype=torch.float64); a = x * 0.3 + e; c = torch.linalg.inv(a); d = torch.det(x); "
+        "g = y.inverse(); "
+        "t = a.transpose(-2, -1); p = a @ t; h = torch.linalg.cholesky(p); i = torch.linalg.cholesky(p, upper=True); "
+        "j = torch.linalg.solve(a, b); k = torch.linalg.solve(a[0], v); l = torch.linalg.solve(a[1], r, left=False); "
+        "m = torch.linalg.solve_triangular(h, b, upper=False); "
+        "n = torch.linalg.solve_triangular(i[0], r, upper=True, left=False); "
+        "o = torch.linalg.solve_triangular(a, b, upper=True, unitriangular=True)",
+        "(c, d, g, h, i, j, k, l, m, n, o)",
+    ),
+    "products_of_other_kinds": (
+        "x=f32 2 4 5, m=f32 3 5, v=f32 5, u=f32 3, n=f32 5 2, t=f32 4 3, w=f32 4 3, i=i64 3 3 <9",
+        "a = torch.inner(x, m); b = torch.addmv(u, m, v, beta=0.5, alpha=2); c = torch.addr(m, u, v, alpha=-0.3); "
+        "d = torch.linalg.multi_dot([u, m, n]); e = torch.kron(t, n); f = torch.kron(v, t); g = torch.cross(t, w); "
+        "h = torch.linalg.cross(t, w); j = i.trace(); k = torch.pairwise_distance(t, w); "
+        "l = torch.nn.functional.pairwise_distance(m, v, 1.0, 1e-3, True)",
+        "(a, b, c, d, e, f, g, h, j, k, l)",
+    ),
+    # Folds by rank, and others that few models use.
+    "folds_by_rank": (
+        "x=f32 3 7, d=f64 4 5, i=i64 6 <90",
+        "q = torch.tensor([0.0, 0.25, 0.6, 1.0]); a = torch.quantile(x, 0.3, dim=1); "
+        "b = torch.quantile(x, q, dim=0, keepdim=True); "
+        "c = d.quantile(0.77); e = x.quantile(q, -1, interpolation='midpoint'); "
+        "f = x.quantile(q, 1, interpolation='nearest'); "
+        "g = torch.quantile(x, q, 1, interpolation='lower'); h = torch.quantile(x, 0.4, 0, interpolation='higher'); "
+        "u = torch.log(x); j = u.quantile(0.5, 0); k, l = x.kthvalue(3); m, n = d.kthvalue(2, 0, True); "
+        "o, r = i.kthvalue(4)",
+        "(a, b, c, e, f, g, h, j, k, l, m, n, o, r)",
+    ),
+    "rare_folds": (
+        "x=f32 3 6, h=f16 4 3, i=i64 6 <90, p=f32 6, c=f64 3 6",
+        "u = torch.log(x); a = torch.nanmean(u, 1); b = u.nanmean(); d = h.nanmean(0, True); e, f = x.aminmax(dim=1); "
+        "g, k = i.aminmax(); l = torch.logcumsumexp(x * 30, 1); m = torch.logcumsumexp(c, 0); n = u.logcumsumexp(0); "
+        "o = torch.trapezoid(x); q = torch.trapezoid(x, p); r = torch.trapezoid(x, x, dim=0); "
+        "s = torch.trapz(x, dx=0.3, dim=0); "
+        "t = torch.nn.functional.softmin(x, dim=1)",
+        "(a, b, d, e, f, g, k, l, m, n, o, q, r, s, t)",
+    ),
+    "shifted_frequencies": (
+        "x=f32 3 4 5, n=int 7",
+        "a = torch.fft.fftshift(x); b = torch.fft.ifftshift(x); c = torch.fft.fftshift(x, dim=1); "
+        "d = torch.fft.ifftshift(x, dim=(0, -1)); e = torch.fft.fftfreq(n, 0.1); f = torch.fft.fftfreq(8); "
+        "g = torch.fft.rfftfreq(n, d=2.0, dtype=torch.float64); h = torch.fft.rfftfreq(6)",
+        "(a, b, c, d, e, f, g, h)",
+    ),
+    "losses_of_sequences": (
+        "x=f32 9 3 6, d=f64 7 5",
+        "y = x.log_softmax(2); t = torch.tensor([[1, 2, 2], [3, 3, 3], [4, 5, 1]]); i = torch.tensor([9, 4, 7]); "
+        "l = torch.tensor([3, 3, 2]); a = torch.nn.functional.ctc_loss(y, t, i, l, reduction='none'); "
+        "b = torch.nn.functional.ctc_loss(y, t, i, l, zero_infinity=True); f = torch.tensor([1, 2, 2, 3, 5, 4, 1, 1]); "
+        "c = torch.nn.functional.ctc_loss(y, f, (9, 8, 7), (3, 1, 4), 0, 'sum'); e = d.log_softmax(1); "
+        "g = torch.tensor([0, 1, 0]); "
+        "h = torch.nn.functional.ctc_loss(e, g, torch.tensor(7), torch.tensor(3), blank=4)",
+        "(a, b, c, h)",
+    ),
+    "chain_of_matrices": ("m=f32 3 5, n=f32 5 2, o=f32 2 4", "a = torch.chain_matmul(m, n, o)", "(a,)"),
 }
 
 

@@ -5,7 +5,7 @@
 //! operation that looks something up to the arguments, through views, conversions and arithmetic with known numbers.
 
 use passnet_graph::dtype::Kind;
-use passnet_graph::infer::{Inference, TensorType, Value};
+use passnet_graph::infer::{Dim, Inference, TensorType, Value};
 use passnet_graph::ops::{Bound, Class, Op};
 use passnet_graph::read::{GraphFolder, Number, TensorMeta};
 use passnet_graph::stats::{self, Stats};
@@ -44,7 +44,17 @@ pub fn legalise(folder: &mut GraphFolder, types: &Inference) {
         meta.min_val = held(meta.min_val, meta.dtype);
         meta.max_val = held(meta.max_val, meta.dtype);
     }
-    let looks_up = |op: Op| op.class() == Class::Indexing || op == Op::CrossEntropy;
+    let looks_up = |op: Op| {
+        let is_loss = matches!(
+            op,
+            Op::CrossEntropy
+                | Op::NllLoss
+                | Op::MultiMarginLoss
+                | Op::CtcLoss
+                | Op::BinaryCrossEntropy
+        );
+        is_loss || op.class() == Class::Indexing
+    };
     if !folder.graph.calls().any(|(_, call)| call.op().is_some_and(looks_up)) {
         return;
     }
@@ -179,7 +189,7 @@ impl<'a> Spans<'a> {
                     self.ask(bound.arg("tensor"), Span::places(classes));
                 }
             }
-            Op::CrossEntropy => {
+            Op::CrossEntropy | Op::NllLoss | Op::MultiMarginLoss => {
                 let is_class = self
                     .tensor(bound.arg("target"))
                     .is_some_and(|target| target.dtype.kind() == Kind::Integer);
@@ -189,11 +199,38 @@ impl<'a> Spans<'a> {
                     self.ask(bound.arg("target"), Span::places(classes));
                 }
             }
+            Op::MaxUnpool1d | Op::MaxUnpool2d | Op::MaxUnpool3d => {
+                let spatial = match bound.op {
+                    Op::MaxUnpool1d => 1,
+                    Op::MaxUnpool2d => 2,
+                    _ => 3,
+                };
+                if let Some(made) = self.types.value(id).as_tensor() {
+                    let sizes = made.shape.iter().rev().take(spatial);
+                    let places = sizes.fold(1, |n: i64, dim| n.saturating_mul(dim.size));
+                    self.ask(bound.arg("indices"), Span::places(places));
+                }
+            }
+            Op::CtcLoss => self.sequences(bound),
+            // It refuses what is no probability.
+            Op::BinaryCrossEntropy => self.ask(bound.arg("input"), Span { min: 0.0, max: 1.0 }),
             Op::GetItem | Op::SetItem => self.subscripts(bound.arg("input"), bound.arg("index")),
             Op::IndexTensors | Op::IndexPut => {
                 self.subscripts(bound.arg("input"), bound.arg("indices"));
             }
             _ => {}
+        }
+    }
+
+    /// Classes of a text, and lengths within what there is of it and of time.
+    fn sequences(&mut self, bound: &Bound<'_>) {
+        let Some(input) = self.tensor(bound.arg("log_probs")) else { return };
+        let size = |dim: Option<&Dim>| dim.map_or(1, |dim| dim.size);
+        self.ask(bound.arg("targets"), Span::places(size(input.shape.last())));
+        self.ask(bound.arg("input_lengths"), Span::places(size(input.shape.first()) + 1));
+        if let Some(targets) = self.tensor(bound.arg("targets")).filter(|it| it.rank() == 2) {
+            let length = size(targets.shape.last());
+            self.ask(bound.arg("target_lengths"), Span::places(length + 1));
         }
     }
 
@@ -369,6 +406,25 @@ mod tests {
         assert_eq!(
             bounds("j = i.view(6, 1)\nu = t[slice(0, 6, None)]\nout = torch.scatter(t, 1, j, u)"),
             (0.0, 3.0)
+        );
+    }
+
+    #[test]
+    fn a_loss_gets_what_it_takes() {
+        let classes = "u = t[slice(0, 6, None)]\nout = torch.nn.functional.";
+        assert_eq!(bounds(&format!("{classes}nll_loss(u, i)")), (0.0, 3.0));
+        assert_eq!(bounds(&format!("{classes}multi_margin_loss(u, i)")), (0.0, 3.0));
+        let unpooled = "u = t.reshape(1, 20, 2)\nj = i.view(1, 1, 6)\nv = u[slice(None, None, None), slice(0, 1, None)]\n\
+            w = v.repeat(1, 1, 3)\nout = torch.nn.functional.max_unpool1d(w, j, 2)";
+        assert_eq!(bounds(unpooled), (0.0, 11.0));
+        let texts = "p = t.view(10, 1, 4)\nj = i.view(1, 6)\n\
+            out = torch.nn.functional.ctc_loss(p, j, (10,), (6,))";
+        assert_eq!(bounds(texts), (0.0, 3.0));
+        let probabilities = "p = i.float()\nz = torch.zeros(6)\nout = torch.nn.functional.";
+        assert_eq!(bounds(&format!("{probabilities}binary_cross_entropy(p, z)")), (0.0, 1.0));
+        assert_eq!(
+            bounds(&format!("{probabilities}binary_cross_entropy_with_logits(p, z)")),
+            (0.0, 1000.0)
         );
     }
 

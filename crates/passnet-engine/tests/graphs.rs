@@ -117,28 +117,46 @@ fn the_oracle_computes_in_float64() {
     assert_eq!(outputs[0].to_vec::<f64>().unwrap(), want);
 }
 
+fn float(shape: &[usize]) -> Value {
+    Value::Tensor(Tensor::zeros(shape, DType::Float32).unwrap())
+}
+
+fn int(values: &[i64]) -> Value {
+    Value::Tensor(Tensor::from_slice(values, &[values.len()]).unwrap())
+}
+
+const TWO: &str = "x: torch.Tensor, y: torch.Tensor";
+
+/// Arguments, a body whose second statement makes `z` and fails, inputs, and the kind of error.
+type Refusal = (&'static str, &'static str, Vec<Value>, ErrorKind);
+
 /// Every error names the node, its operation and its line.
+fn check_refusals(cases: Vec<Refusal>) {
+    for (arguments, body, inputs, kind) in cases {
+        let error = run(&model(arguments, body), &inputs, Precision::AsWritten).unwrap_err();
+        assert_eq!(error.kind, kind, "{body}: {error}");
+        assert_eq!((error.node.as_str(), error.line), ("z", 7), "{body}: {error}");
+    }
+}
+
 #[test]
 fn errors_name_the_node_and_the_line() {
-    let float = |shape: &[usize]| Value::Tensor(Tensor::zeros(shape, DType::Float32).unwrap());
-    let int = |values: &[i64]| Value::Tensor(Tensor::from_slice(values, &[values.len()]).unwrap());
-    let two = "x: torch.Tensor, y: torch.Tensor";
-    let cases: Vec<(&str, &str, Vec<Value>, ErrorKind)> = vec![
+    check_refusals(vec![
         (
-            two,
+            TWO,
             "a = x + 1; z = a + y; return (z,)",
             vec![float(&[2, 3]), float(&[4])],
             ErrorKind::Shape,
         ),
         (
-            two,
+            TWO,
             "a = x + 1; z = a @ y; return (z,)",
             vec![float(&[2, 3]), float(&[4, 2])],
             ErrorKind::Shape,
         ),
-        (two, "a = x + 1; z = a[y]; return (z,)", vec![float(&[2]), int(&[5])], ErrorKind::Index),
+        (TWO, "a = x + 1; z = a[y]; return (z,)", vec![float(&[2]), int(&[5])], ErrorKind::Index),
         (
-            two,
+            TWO,
             "a = x + 1; z = torch.nn.functional.embedding(y, a); return (z,)",
             vec![float(&[3, 2]), int(&[-1])],
             ErrorKind::Index,
@@ -156,7 +174,7 @@ fn errors_name_the_node_and_the_line() {
             ErrorKind::Memory,
         ),
         (
-            two,
+            TWO,
             "a = x + 1; z = a // y; return (z,)",
             vec![int(&[2]), int(&[0])],
             ErrorKind::Arithmetic,
@@ -186,18 +204,79 @@ fn errors_name_the_node_and_the_line() {
             ErrorKind::Value,
         ),
         (
-            two,
+            TWO,
             "a = x + 1; z = torch.conv2d(a, y, None, (9223372036854775807, 1), (4611686018427387904, 1)); return (z,)",
             vec![float(&[1, 1, 4, 4]), float(&[1, 1, 3, 3])],
             ErrorKind::Value,
         ),
-        (two, "a = x + 1; z = a & y; return (z,)", vec![float(&[2]), float(&[2])], ErrorKind::Type),
-    ];
-    for (arguments, body, inputs, kind) in cases {
-        let error = run(&model(arguments, body), &inputs, Precision::AsWritten).unwrap_err();
-        assert_eq!(error.kind, kind, "{body}: {error}");
-        assert_eq!((error.node.as_str(), error.line), ("z", 7), "{body}: {error}");
-    }
+        (TWO, "a = x + 1; z = a & y; return (z,)", vec![float(&[2]), float(&[2])], ErrorKind::Type),
+    ]);
+}
+
+#[test]
+fn errors_of_rarer_operations_do_too() {
+    check_refusals(vec![
+        (
+            "x: torch.Tensor",
+            "a = x + 1; z = torch.linalg.inv(a); return (z,)",
+            vec![float(&[2, 2])],
+            ErrorKind::Arithmetic,
+        ),
+        (
+            "x: torch.Tensor",
+            "a = x - 1; z = torch.linalg.cholesky(a); return (z,)",
+            vec![float(&[2, 2])],
+            ErrorKind::Arithmetic,
+        ),
+        (
+            "x: torch.Tensor",
+            "a = x + 2; z = torch.nn.functional.binary_cross_entropy(a, x); return (z,)",
+            vec![float(&[2])],
+            ErrorKind::Value,
+        ),
+        (
+            TWO,
+            "a = x + 1; z = torch.nn.functional.max_unpool1d(a, y.view(1, 1), 2); return (z,)",
+            vec![float(&[1, 1]), int(&[4])],
+            ErrorKind::Index,
+        ),
+        (
+            TWO,
+            "a = x + 1; z = torch.rnn_tanh(a, y, [y, y], False, 1, 0.0, False, False, False); return (z,)",
+            vec![float(&[2, 2, 3]), float(&[1, 2, 4])],
+            ErrorKind::Shape,
+        ),
+        (
+            TWO,
+            "a = x + 1; z = torch.lstm(a, y, (a, a), [a, a], False, 1, 0.0, False, False); return (z,)",
+            vec![float(&[3, 2, 2]), int(&[2])],
+            ErrorKind::Shape,
+        ),
+        (
+            "x: torch.Tensor",
+            "a = x + 1; z = torch.stft(a, 16, 0, return_complex=True); return (z,)",
+            vec![float(&[40])],
+            ErrorKind::Value,
+        ),
+        (
+            "x: torch.Tensor",
+            "a = x + 1; z = torch.istft(torch.complex(a, a), 4, 2, length=1152921504606846976); return (z,)",
+            vec![float(&[3, 5])],
+            ErrorKind::Memory,
+        ),
+        (
+            TWO,
+            "a = x + 1; z = torch.nn.functional.ctc_loss(a, y, (9,), (1,)); return (z,)",
+            vec![float(&[3, 1, 4]), int(&[1])],
+            ErrorKind::Value,
+        ),
+        (
+            "x: torch.Tensor",
+            "a = x + 1; z = torch.kaiser_window(9223372036854775807); return (z,)",
+            vec![float(&[2])],
+            ErrorKind::Memory,
+        ),
+    ]);
 }
 
 #[test]

@@ -182,6 +182,9 @@ impl Classifier<'_> {
             | Op::IndexAdd
             | Op::IndexPut
             | Op::IndexCopy
+            | Op::MaxUnpool1d
+            | Op::MaxUnpool2d
+            | Op::MaxUnpool3d
             | Op::MaskedScatter => Work::Scatter { elements },
             Op::Nonzero
             | Op::MaskedSelect

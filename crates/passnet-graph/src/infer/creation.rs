@@ -219,7 +219,20 @@ pub(super) fn matrix(args: &Args) -> Inferred<Value> {
             let shape = strides::shape([rows, columns]);
             Ok(TensorType::contiguous(given.unwrap_or(DType::Float32), shape).into())
         }
-        Op::HannWindow => {
+        Op::Fftfreq | Op::Rfftfreq => {
+            let count = args.int("n")?;
+            let count = match args.op() {
+                Op::Rfftfreq => count.divided(2)?.offset(1)?,
+                _ => count,
+            };
+            let dtype = given.unwrap_or(DType::Float32);
+            Ok(TensorType::contiguous(dtype, strides::shape([count])).into())
+        }
+        Op::HannWindow
+        | Op::HammingWindow
+        | Op::BlackmanWindow
+        | Op::BartlettWindow
+        | Op::KaiserWindow => {
             let shape = strides::shape([args.int("window_length")?]);
             Ok(TensorType::contiguous(given.unwrap_or(DType::Float32), shape).into())
         }

@@ -56,7 +56,15 @@ pub(super) fn binary(args: &Args) -> Inferred<Value> {
                 )));
             }
         },
-        Op::Atan2 | Op::Xlogy => to_float(promoted),
+        Op::Atan2 | Op::Xlogy | Op::Copysign => to_float(promoted),
+        Op::Hypot | Op::Logaddexp | Op::Logaddexp2 if promoted.kind() < Kind::Float => {
+            return Err(not_implemented(op.name(), promoted));
+        }
+        Op::Heaviside if operands[0].dtype() != operands[1].dtype() => {
+            return Err(Problem::invalid(
+                "heaviside is not yet implemented for tensors with different dtypes.",
+            ));
+        }
         Op::FloatPower => match promoted.kind() {
             Kind::Complex => DType::Complex128,
             _ => DType::Float64,

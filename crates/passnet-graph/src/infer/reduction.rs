@@ -43,7 +43,7 @@ pub(super) fn fold(args: &Args) -> Inferred<Value> {
             Kind::Bool | Kind::Integer => DType::Int64,
             _ => input.dtype,
         }),
-        Op::Mean => {
+        Op::Mean | Op::NanMean => {
             let dtype = given.unwrap_or(input.dtype);
             if dtype.kind() < Kind::Float {
                 return Err(Problem::invalid(format!(
@@ -162,6 +162,12 @@ pub(super) fn scan(args: &Args) -> Inferred<Value> {
             TensorType::contiguous(DType::Int64, input.shape.clone()).into(),
         ]));
     }
+    if args.op() == Op::Logcumsumexp && input.dtype.kind() < Kind::Float {
+        return Err(Problem::invalid(format!(
+            "logcumsumexp not implemented for '{}'",
+            message_name(input.dtype)
+        )));
+    }
     let dtype = args.dtype("dtype")?.unwrap_or(match input.dtype.kind() {
         Kind::Bool | Kind::Integer if !args.bound.is_in_place() => DType::Int64,
         _ => input.dtype,
@@ -200,4 +206,100 @@ pub(super) fn order(args: &Args) -> Inferred<Value> {
     }
     let values = TensorType::strided(input.dtype, input.shape.clone(), steps);
     Ok(Value::Sequence(vec![values.into(), indices.into()]))
+}
+
+/// `aminmax` and `kthvalue`: two results of one fold.
+pub(super) fn pair(args: &Args) -> Inferred<Value> {
+    let input = args.first_tensor()?;
+    let axes = match args.optional_int("dim")? {
+        Some(axis) => Some([wrap_axis(axis.size, input.rank())?]),
+        None => None,
+    };
+    let folded_axes = axes.as_ref().map(|axes| axes.as_slice());
+    let shape = folded(&input.shape, folded_axes, args.flag("keepdim")?);
+    let length = match axes {
+        Some([axis]) => input.shape.get(axis).map_or(1, |dim| dim.size),
+        None => input.elements(),
+    };
+    if length == 0 {
+        return Err(no_elements(args.op()));
+    }
+    let second = match args.op() {
+        Op::Aminmax => input.dtype,
+        _ => {
+            if !(1..=length).contains(&args.int("k")?.size) {
+                return Err(Problem::invalid("kthvalue(): selected number k out of range"));
+            }
+            DType::Int64
+        }
+    };
+    Ok(Value::Sequence(vec![
+        TensorType::contiguous(input.dtype, shape.clone()).into(),
+        TensorType::contiguous(second, shape).into(),
+    ]))
+}
+
+/// `quantile`: several places become a first dimension, which lies innermost in memory.
+pub(super) fn quantile(args: &Args) -> Inferred<Value> {
+    let input = args.first_tensor()?;
+    if !matches!(input.dtype, DType::Float32 | DType::Float64) {
+        return Err(Problem::invalid(
+            "quantile() input tensor must be either float or double dtype",
+        ));
+    }
+    if input.elements() == 0 {
+        return Err(Problem::invalid("quantile() input tensor must be non-empty"));
+    }
+    let axes = match args.optional_int("dim")? {
+        Some(axis) => Some([wrap_axis(axis.size, input.rank())?]),
+        None => None,
+    };
+    let folded_axes = axes.as_ref().map(|axes| axes.as_slice());
+    let mut shape = folded(&input.shape, folded_axes, args.flag("keepdim")?);
+    let count = match &*args.operand("q")? {
+        Value::Tensor(places) if places.rank() > 1 => {
+            return Err(Problem::invalid("quantile() q must be a scalar or 1D tensor"));
+        }
+        Value::Tensor(places) if places.dtype != input.dtype => {
+            return Err(Problem::invalid(
+                "quantile() q tensor must be same dtype as the input tensor",
+            ));
+        }
+        Value::Tensor(places) => places.shape.first().cloned(),
+        _ => None,
+    };
+    let Some(count) = count else {
+        return Ok(TensorType::contiguous(input.dtype, shape).into());
+    };
+    shape.push(count);
+    let mut result = TensorType::contiguous(input.dtype, shape);
+    result.shape.rotate_right(1);
+    result.strides.rotate_right(1);
+    Ok(result.into())
+}
+
+/// `trapezoid`: the dimension of the points goes.
+pub(super) fn trapezoid(args: &Args) -> Inferred<Value> {
+    let y = args.tensor("y")?;
+    let x = args.optional_tensor("x")?;
+    let mut shape = match x {
+        Some(x) if x.rank() > 1 => args.scope.broadcast([&y.shape[..], &x.shape[..]])?,
+        _ => y.shape.clone(),
+    };
+    let axis = args.axis("dim", shape.len())?;
+    if axis >= shape.len() {
+        return Err(Problem::invalid("trapezoid needs at least one dimension"));
+    }
+    if let Some(x) = x.filter(|x| x.rank() <= 1)
+        && x.shape.first().is_none_or(|size| !args.scope.same(size, &shape[axis]))
+    {
+        return Err(Problem::invalid(
+            "trapezoid: There must be one `x` value for each sample point",
+        ));
+    }
+    shape.remove(axis);
+    let mut operands = vec![Operand::Tensor(y)];
+    operands.extend(x.map(Operand::Tensor));
+    let dtype = super::promote::to_float(result_type(&operands));
+    Ok(TensorType::contiguous(dtype, shape).into())
 }

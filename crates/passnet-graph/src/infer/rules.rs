@@ -4,7 +4,8 @@ use super::args::Args;
 use super::value::Value;
 use super::{
     Inferred, contraction, convert, convolution, creation, effect, einsum, fourier, indexing, join,
-    loss, movement, normalisation, part, pointwise, reduction, sampling, scalar, subscript, view,
+    linalg, loss, movement, normalisation, part, pointwise, recurrent, reduction, sampling, scalar,
+    subscript, view,
 };
 use crate::ops::Op;
 
@@ -21,7 +22,8 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Inferred<Value> {
         Op::Fmod | Op::Pow | Op::FloatPower | Op::Maximum | Op::Minimum | Op::Atan2 => {
             pointwise::binary
         }
-        Op::Xlogy => pointwise::binary,
+        Op::Xlogy | Op::Hypot | Op::Copysign | Op::Heaviside => pointwise::binary,
+        Op::Logaddexp | Op::Logaddexp2 => pointwise::binary,
         Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor | Op::LeftShift | Op::RightShift => {
             pointwise::binary
         }
@@ -45,6 +47,8 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Inferred<Value> {
         Op::Tanh | Op::Erf | Op::Erfc | Op::Erfinv | Op::Sigmoid | Op::BitwiseNot => {
             pointwise::unary
         }
+        Op::Asinh | Op::Acosh | Op::Atanh | Op::Sinc | Op::Lgamma | Op::Digamma => pointwise::unary,
+        Op::BesselI0 | Op::Deg2rad | Op::Rad2deg | Op::Tanhshrink => pointwise::unary,
         Op::LogicalNot | Op::IsNan | Op::IsInf | Op::IsFinite | Op::NanToNum => pointwise::unary,
         Op::Relu | Op::Relu6 | Op::Silu | Op::Mish | Op::Hardswish | Op::Hardsigmoid => {
             pointwise::activation
@@ -61,14 +65,22 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Inferred<Value> {
         Op::Argmax | Op::Argmin | Op::All | Op::Any | Op::Logsumexp | Op::CountNonzero => {
             reduction::fold
         }
+        Op::NanMean => reduction::fold,
         Op::Max | Op::Min | Op::Median => reduction::extremum,
+        Op::Aminmax | Op::Kthvalue => reduction::pair,
+        Op::Quantile => reduction::quantile,
+        Op::Trapezoid => reduction::trapezoid,
+        Op::Logcumsumexp => reduction::scan,
         Op::Var | Op::Std | Op::VarMean | Op::StdMean => reduction::moments,
         Op::Norm | Op::LinalgNorm | Op::VectorNorm => reduction::norm,
         Op::Cumsum | Op::Cumprod | Op::Cummax | Op::Cummin => reduction::scan,
         Op::Topk | Op::Sort | Op::Argsort => reduction::order,
-        Op::Fftn | Op::Fft | Op::Ifft | Op::Rfft | Op::Irfft | Op::Rfft2 | Op::Irfft2 => {
-            fourier::transform
-        }
+        Op::Fft | Op::Ifft | Op::Rfft | Op::Irfft => fourier::transform,
+        Op::Fft2 | Op::Ifft2 | Op::Rfft2 | Op::Irfft2 => fourier::transform,
+        Op::Fftn | Op::Ifftn | Op::Rfftn | Op::Irfftn => fourier::transform,
+        Op::Fftshift | Op::Ifftshift => fourier::shift,
+        Op::Stft => fourier::stft,
+        Op::Istft => fourier::istft,
         Op::View | Op::ViewAs | Op::Reshape | Op::ReshapeAs | Op::Flatten | Op::Unflatten => {
             view::reshape
         }
@@ -111,20 +123,32 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Inferred<Value> {
         Op::Einsum => einsum::einsum,
         Op::Tensordot => contraction::tensordot,
         Op::Cdist | Op::CosineSimilarity => contraction::distance,
+        Op::Inner => linalg::inner,
+        Op::Addmv | Op::Addr => linalg::sum_and_product,
+        Op::MultiDot => linalg::multi_dot,
+        Op::PairwiseDistance => linalg::pairwise_distance,
+        Op::Kron => linalg::kron,
+        Op::Cross | Op::LinalgCross => linalg::cross,
+        Op::Trace => linalg::trace,
+        Op::Inverse | Op::Det | Op::Cholesky => linalg::of_square,
+        Op::Solve | Op::SolveTriangular => linalg::solve,
         Op::Conv1d | Op::Conv2d | Op::Conv3d => convolution::convolution,
         Op::ConvTranspose1d | Op::ConvTranspose2d | Op::ConvTranspose3d => convolution::convolution,
         Op::ScaledDotProductAttention
         | Op::MultiHeadAttentionForward
         | Op::NativeMultiHeadAttention => contraction::attention,
+        Op::Lstm | Op::Gru | Op::RnnTanh | Op::RnnRelu => recurrent::layers,
+        Op::LstmCell | Op::GruCell | Op::RnnTanhCell | Op::RnnReluCell => recurrent::cell,
         Op::LayerNorm | Op::RmsNorm => normalisation::over_trailing,
         Op::BatchNorm | Op::GroupNorm | Op::InstanceNorm => normalisation::over_channels,
         Op::LocalResponseNorm | Op::Normalize | Op::WeightNorm => normalisation::scaled,
-        Op::Softmax | Op::LogSoftmax => normalisation::softmax,
+        Op::Softmax | Op::LogSoftmax | Op::Softmin => normalisation::softmax,
         Op::Glu => normalisation::glu,
         Op::Dropout | Op::Dropout1d | Op::Dropout2d | Op::Dropout3d | Op::AlphaDropout => {
             normalisation::dropout
         }
-        Op::MaxPool1d | Op::MaxPool2d | Op::MaxPool3d | Op::LpPool2d => sampling::pool,
+        Op::MaxPool1d | Op::MaxPool2d | Op::MaxPool3d => sampling::pool,
+        Op::LpPool1d | Op::LpPool2d | Op::LpPool3d => sampling::pool,
         Op::AvgPool1d | Op::AvgPool2d | Op::AvgPool3d => sampling::pool,
         Op::AdaptiveAvgPool1d | Op::AdaptiveAvgPool2d | Op::AdaptiveAvgPool3d => sampling::adaptive,
         Op::AdaptiveMaxPool1d | Op::AdaptiveMaxPool2d | Op::AdaptiveMaxPool3d => sampling::adaptive,
@@ -140,11 +164,19 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Inferred<Value> {
         }
         Op::MaskedScatter | Op::Scatter | Op::ScatterAdd | Op::ScatterReduce => indexing::scatter,
         Op::IndexAdd | Op::IndexCopy | Op::IndexFill => indexing::scatter,
+        Op::MaxUnpool1d | Op::MaxUnpool2d | Op::MaxUnpool3d => sampling::unpool,
         Op::Nonzero | Op::Bincount => indexing::counting,
         Op::Searchsorted | Op::Bucketize => indexing::search,
         Op::IsIn => loss::is_in,
         Op::Unique | Op::UniqueConsecutive => indexing::unique,
-        Op::MseLoss | Op::L1Loss => loss::difference,
+        Op::MseLoss | Op::L1Loss | Op::SmoothL1Loss | Op::HuberLoss => loss::difference,
+        Op::KlDiv | Op::PoissonNllLoss | Op::GaussianNllLoss => loss::divergence,
+        Op::BinaryCrossEntropy | Op::BinaryCrossEntropyWithLogits => loss::binary_cross_entropy,
+        Op::SoftMarginLoss | Op::HingeEmbeddingLoss | Op::MarginRankingLoss => loss::margin,
+        Op::CosineEmbeddingLoss | Op::TripletMarginLoss => loss::distance,
+        Op::NllLoss | Op::MultiMarginLoss => loss::of_classes,
+        Op::CtcLoss => loss::of_sequences,
+        Op::MultilabelSoftMarginLoss => loss::multilabel,
         Op::CrossEntropy => loss::cross_entropy,
         Op::Tensor | Op::AsTensor | Op::ScalarTensor | Op::NewTensor => creation::from_data,
         Op::Zeros | Op::Ones | Op::Empty | Op::Full => creation::sized,
@@ -153,7 +185,10 @@ pub(super) fn rule(op: Op) -> fn(&Args) -> Inferred<Value> {
         Op::ZerosLike | Op::OnesLike | Op::EmptyLike | Op::FullLike => creation::like,
         Op::RandLike | Op::RandnLike => creation::like,
         Op::Arange | Op::Linspace | Op::Logspace => creation::range,
-        Op::Eye | Op::TrilIndices | Op::TriuIndices | Op::HannWindow => creation::matrix,
+        Op::Eye | Op::TrilIndices | Op::TriuIndices => creation::matrix,
+        Op::Fftfreq | Op::Rfftfreq => creation::matrix,
+        Op::HannWindow | Op::HammingWindow | Op::BlackmanWindow => creation::matrix,
+        Op::BartlettWindow | Op::KaiserWindow => creation::matrix,
         Op::Fill | Op::Zero | Op::NormalInPlace | Op::UniformInPlace => creation::filled,
         Op::Randperm | Op::Bernoulli | Op::Multinomial => creation::drawn,
         Op::Item | Op::ToList | Op::Size | Op::Shape | Op::Numel | Op::Dim | Op::Stride => {

@@ -14,6 +14,8 @@ fn spatial_count(op: Op) -> usize {
     match op {
         Op::MaxPool1d | Op::AvgPool1d | Op::AdaptiveAvgPool1d | Op::AdaptiveMaxPool1d => 1,
         Op::MaxPool3d | Op::AvgPool3d | Op::AdaptiveAvgPool3d | Op::AdaptiveMaxPool3d => 3,
+        Op::LpPool1d | Op::MaxUnpool1d => 1,
+        Op::LpPool3d | Op::MaxUnpool3d => 3,
         _ => 2,
     }
 }
@@ -63,6 +65,62 @@ pub(super) fn pool(args: &Args) -> Inferred<Value> {
         )));
     }
     finish(args, input, shape)
+}
+
+/// `max_unpool1d`, `2d`, `3d`: values go back to where pooling found them.
+pub(super) fn unpool(args: &Args) -> Inferred<Value> {
+    let (input, indices) = (args.tensor("input")?, args.tensor("indices")?);
+    let spatial = spatial_count(args.op());
+    let leading = leading(input, spatial)?;
+    if indices.dtype != DType::Int64 || indices.sizes() != input.sizes() {
+        return Err(Problem::invalid(format!(
+            "Expected int64 indices of shape {}, got {} of shape {}",
+            strides::describe(&input.shape),
+            indices.dtype,
+            strides::describe(&indices.shape)
+        )));
+    }
+    let kernel = args.spatial("kernel_size", spatial)?;
+    let stride = match args.optional_ints("stride")? {
+        Some(_) => args.spatial("stride", spatial)?,
+        None => kernel.clone(),
+    };
+    let padding = args.spatial("padding", spatial)?;
+    let given = args.optional_ints("output_size")?;
+    let given = match &given {
+        Some(sizes) if sizes.len() == spatial + 2 => Some(&sizes[2..]),
+        Some(sizes) if sizes.len() == spatial => Some(&sizes[..]),
+        Some(sizes) => {
+            return Err(Problem::invalid(format!(
+                "output_size should have {spatial} or {} elements, but it has {}",
+                spatial + 2,
+                sizes.len()
+            )));
+        }
+        None => None,
+    };
+    let mut shape: Shape = input.shape[..leading].into();
+    for axis in 0..spatial {
+        let windows = input.shape[leading + axis].offset(-1)?.mul(&stride[axis])?;
+        let usual = windows.add(&kernel[axis])?.sub(&padding[axis].scaled(2)?)?;
+        let Some(size) = given.map(|sizes| &sizes[axis]) else {
+            shape.push(usual);
+            continue;
+        };
+        if size.sub(&usual)?.size.saturating_abs() >= stride[axis].size {
+            return Err(Problem::invalid(format!(
+                "invalid output_size (dim {axis} must be between {} and {})",
+                usual.sub(&stride[axis])?.size,
+                usual.add(&stride[axis])?.size
+            )));
+        }
+        shape.push(size.clone());
+    }
+    Ok(match spatial {
+        2 => suggested(input, shape),
+        _ => TensorType::contiguous(input.dtype, shape),
+    }
+    .into())
 }
 
 /// The number of windows along one dimension.

@@ -122,6 +122,12 @@ impl<'a> Bound<'a> {
                 self.float("dropout_p").is_some_and(|p| p > 0.0)
                     && (!self.has("training") || self.flag("training"))
             }
+            // Recurrent layers drop between layers.
+            Class::Transform => {
+                self.flag("train")
+                    && self.float("dropout").is_some_and(|p| p > 0.0)
+                    && self.int("num_layers").is_none_or(|layers| layers > 1)
+            }
             _ => false,
         }
     }
@@ -136,12 +142,17 @@ impl<'a> Bound<'a> {
         match self.op {
             Op::Chunk | Op::Split | Op::TensorSplit | Op::Unbind => true,
             Op::Meshgrid | Op::BroadcastTensors | Op::VarMean | Op::StdMean => true,
-            Op::Cummax | Op::Cummin | Op::Topk | Op::Sort => true,
+            Op::Cummax | Op::Cummin | Op::Topk | Op::Sort | Op::Aminmax | Op::Kthvalue => true,
+            Op::Lstm | Op::Gru | Op::RnnTanh | Op::RnnRelu | Op::LstmCell => true,
             // A node there is the other tensor of two: where types are not known both forms bind.
             Op::Max | Op::Min | Op::Median => {
                 self.has("dim") && !matches!(self.arg("dim"), Arg::None | Arg::Node(_))
             }
             Op::Nonzero => self.flag("as_tuple"),
+            Op::MaxPool1d | Op::MaxPool2d | Op::MaxPool3d => self.flag("return_indices"),
+            Op::AdaptiveMaxPool1d | Op::AdaptiveMaxPool2d | Op::AdaptiveMaxPool3d => {
+                self.flag("return_indices")
+            }
             Op::Unique | Op::UniqueConsecutive => {
                 self.flag("return_inverse") || self.flag("return_counts")
             }

@@ -50,6 +50,18 @@ fn arithmetic_adds_means_and_variances() {
 }
 
 #[test]
+fn a_recurrent_state_lies_between_one_and_minus_one() {
+    let state = "h = torch.zeros(8, 32)\nu = torch.zeros(32, 32)\n";
+    let cell = stat(&format!("{state}out = torch.rnn_tanh_cell(x, h, w, u)")).unwrap();
+    let layer = "s = x.unsqueeze(0)\nk = h.unsqueeze(0)\n";
+    let call = "out = torch.rnn_tanh(s, k, [w, u], False, 1, 0.0, False, False, False)[0]";
+    let layer = stat(&format!("{state}{layer}{call}")).unwrap();
+    for found in [cell, layer] {
+        assert!(found.min == -1.0 && found.max == 1.0 && found.std > 0.0, "{found:?}");
+    }
+}
+
+#[test]
 fn functions_are_integrated_over_a_normal_distribution() {
     // E[max(N(1, 2), 0)] = 1.395, its deviation 1.50.
     near(stat("out = torch.relu(x)"), 1.396, 1.50);

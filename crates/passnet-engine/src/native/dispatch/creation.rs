@@ -4,6 +4,7 @@ use super::{Args, OpFunction};
 use crate::engine::Value;
 use crate::native::error::{Result, ensure};
 use crate::native::ops::pointwise::{self, Binary, Unary};
+use crate::native::ops::windows::Window;
 use crate::native::ops::{creation, movement};
 use crate::native::tensor::layout::Dims;
 use crate::native::tensor::{Arg, Scalar, Tensor};
@@ -21,6 +22,8 @@ pub(super) fn function_of(op: Op) -> Option<OpFunction> {
         Op::Eye => eye,
         Op::TrilIndices | Op::TriuIndices => triangle_indices,
         Op::HannWindow => hann_window,
+        Op::Fftfreq | Op::Rfftfreq => frequencies,
+        Op::HammingWindow | Op::BlackmanWindow | Op::BartlettWindow | Op::KaiserWindow => window,
         Op::Fill | Op::Zero => fill,
         Op::Rand | Op::Randn | Op::RandLike | Op::RandnLike | Op::Randint | Op::Randperm => drawn,
         Op::Bernoulli | Op::NormalInPlace | Op::UniformInPlace | Op::Multinomial => redrawn,
@@ -209,6 +212,42 @@ fn hann_window(args: &Args<'_>) -> Result<Value> {
     let scaled = pointwise::mul(&cosines.into(), &(-0.5).into())?;
     let window = pointwise::add(&scaled.into(), &0.5.into(), Scalar::Int(1))?;
     Ok(window.narrow(0, 0, length)?.into())
+}
+
+/// The frequencies of a transform's results.
+fn frequencies(args: &Args<'_>) -> Result<Value> {
+    let (length, apart) = (args.size("n")?, args.float("d")?);
+    let whole = |count: usize| -> Result<Tensor> {
+        let count = Scalar::Int(count as i64);
+        creation::arange(Scalar::Int(0), count, Scalar::Int(1), DType::Float64)
+    };
+    let steps = match args.op {
+        Op::Rfftfreq => whole(length / 2 + 1)?,
+        _ => {
+            let rising = whole(length)?;
+            let late = length.div_ceil(2);
+            let (low, high) =
+                (rising.narrow(0, 0, late)?, rising.narrow(0, late as i64, length - late)?);
+            let high = pointwise::sub(&high.into(), &(length as i64).into(), Scalar::Int(1))?;
+            movement::cat(&[low, high], 0)?
+        }
+    };
+    let factor = Scalar::Float(1.0 / (length as f64 * apart));
+    let scaled = pointwise::mul(&steps.into(), &factor.into())?;
+    Ok(scaled.to_dtype(args.dtype("dtype").unwrap_or(args.default_float()))?.into())
+}
+
+fn window(args: &Args<'_>) -> Result<Value> {
+    let shape = match args.op {
+        Op::HammingWindow => {
+            Window::Hamming { alpha: args.float("alpha")?, beta: args.float("beta")? }
+        }
+        Op::BlackmanWindow => Window::Blackman,
+        Op::BartlettWindow => Window::Bartlett,
+        _ => Window::Kaiser { beta: args.float("beta")? },
+    };
+    let dtype = args.dtype("dtype").unwrap_or(args.default_float());
+    Ok(shape.of(args.size("window_length")?, args.flag("periodic")?, dtype)?.into())
 }
 
 fn fill(args: &Args<'_>) -> Result<Value> {

@@ -6,10 +6,13 @@ mod creation;
 mod effect;
 mod fusible;
 mod indexing;
+mod linalg;
+mod loss;
 mod movement;
 mod normalisation;
 mod pointwise;
 mod python;
+mod recurrent;
 mod reduction;
 mod sampling;
 mod scalar;
@@ -36,8 +39,11 @@ pub(crate) fn function_of(op: Op) -> Option<OpFunction> {
         .or_else(|| view::function_of(op))
         .or_else(|| movement::function_of(op))
         .or_else(|| contraction::function_of(op))
+        .or_else(|| linalg::function_of(op))
+        .or_else(|| recurrent::function_of(op))
         .or_else(|| normalisation::function_of(op))
         .or_else(|| sampling::function_of(op))
+        .or_else(|| loss::function_of(op))
         .or_else(|| transform::function_of(op))
         .or_else(|| indexing::function_of(op))
         .or_else(|| creation::function_of(op))

@@ -14,7 +14,7 @@ pub(super) fn function_of(op: Op) -> Option<OpFunction> {
         Op::BatchNorm | Op::InstanceNorm => by_channel,
         Op::GroupNorm => group_norm,
         Op::LocalResponseNorm | Op::Normalize | Op::WeightNorm => scaled,
-        Op::Softmax | Op::LogSoftmax => softmax,
+        Op::Softmax | Op::LogSoftmax | Op::Softmin => softmax,
         Op::Glu => glu,
         Op::Dropout | Op::Dropout1d | Op::Dropout2d | Op::Dropout3d | Op::AlphaDropout => dropout,
         _ => return None,
@@ -94,6 +94,10 @@ fn softmax(args: &Args<'_>) -> Result<Value> {
     let dtype = args.dtype("dtype");
     Ok(match args.op {
         Op::Softmax => reduce::softmax(input, dim, dtype)?,
+        Op::Softmin => {
+            let negated = pointwise::unary(pointwise::Unary::Neg, input)?;
+            reduce::softmax(&negated, dim, dtype)?
+        }
         _ => reduce::log_softmax(input, dim, dtype)?,
     }
     .into())

@@ -12,7 +12,9 @@ pub(super) fn function_of(op: Op) -> Option<OpFunction> {
     Some(match op {
         Op::Add | Op::Sub | Op::Rsub | Op::Mul | Op::Div | Op::FloorDivide => arithmetic,
         Op::Remainder | Op::Fmod | Op::Pow | Op::FloatPower => arithmetic,
-        Op::Maximum | Op::Minimum | Op::Atan2 | Op::Xlogy => arithmetic,
+        Op::Maximum | Op::Minimum | Op::Atan2 | Op::Xlogy | Op::Hypot => arithmetic,
+        Op::Copysign | Op::Heaviside | Op::Logaddexp | Op::Logaddexp2 => arithmetic,
+        Op::Deg2rad | Op::Rad2deg => degrees,
         Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor | Op::LeftShift | Op::RightShift => bits,
         Op::Eq | Op::Ne | Op::Lt | Op::Le | Op::Gt | Op::Ge => compare,
         Op::LogicalAnd | Op::LogicalOr | Op::LogicalXor => logical,
@@ -79,6 +81,14 @@ pub(super) fn plain(op: Op) -> Option<Unary> {
         Op::Hardswish => Unary::Hardswish,
         Op::Hardsigmoid => Unary::Hardsigmoid,
         Op::Softsign => Unary::Softsign,
+        Op::Tanhshrink => Unary::Tanhshrink,
+        Op::Asinh => Unary::Asinh,
+        Op::Acosh => Unary::Acosh,
+        Op::Atanh => Unary::Atanh,
+        Op::Sinc => Unary::Sinc,
+        Op::Lgamma => Unary::Lgamma,
+        Op::Digamma => Unary::Digamma,
+        Op::BesselI0 => Unary::BesselI0,
         Op::LogSigmoid => Unary::LogSigmoid,
         _ => return None,
     })
@@ -169,6 +179,13 @@ pub(super) fn activation_function(args: &Args<'_>) -> Result<Unary> {
     })
 }
 
+fn degrees(args: &Args<'_>) -> Result<Value> {
+    let half_turn = std::f64::consts::PI / 180.0;
+    let factor = if args.op == Op::Deg2rad { half_turn } else { 180.0 / std::f64::consts::PI };
+    let input = widened(args, args.input()?)?;
+    Ok(pointwise::mul(&input.into(), &factor.into())?.into())
+}
+
 fn sign(args: &Args<'_>) -> Result<Value> {
     match args.first() {
         Value::Tensor(_) => simple(args),
@@ -229,6 +246,11 @@ pub(super) fn arithmetic_function(args: &Args<'_>) -> Result<Binary> {
         Op::Minimum => Binary::Minimum,
         Op::Atan2 => Binary::Atan2,
         Op::Xlogy => Binary::Xlogy,
+        Op::Hypot => Binary::Hypot,
+        Op::Copysign => Binary::Copysign,
+        Op::Heaviside => Binary::Heaviside,
+        Op::Logaddexp => Binary::LogAddExp,
+        Op::Logaddexp2 => Binary::LogAddExp2,
         _ => Binary::Pow,
     })
 }
@@ -259,7 +281,7 @@ fn arithmetic(args: &Args<'_>) -> Result<Value> {
         return Ok(target.clone().into());
     }
     if args.context.precision == Precision::Double
-        && matches!(op, Binary::Div | Binary::Atan2 | Binary::Xlogy)
+        && matches!(op, Binary::Div | Binary::Atan2 | Binary::Xlogy | Binary::Copysign)
     {
         a = double(a)?;
     }

@@ -6,8 +6,8 @@ use crate::engine::Value;
 use crate::native::error::{Result, bail, ensure};
 use crate::native::ops::matrix_norm::{MatrixNorm, matrix_norm};
 use crate::native::ops::pointwise::{self, Binary};
-use crate::native::ops::reduce::{self, Extreme, Scan};
-use crate::native::tensor::{Scalar, Tensor};
+use crate::native::ops::reduce::{self, Between, Extreme, Scan};
+use crate::native::tensor::{Arg, Scalar, Tensor};
 use passnet_graph::DType;
 use passnet_graph::ops::Op;
 
@@ -21,6 +21,12 @@ pub(super) fn function_of(op: Op) -> Option<OpFunction> {
         Op::Norm | Op::LinalgNorm | Op::VectorNorm => norm,
         Op::Logsumexp => logsumexp,
         Op::Median => median,
+        Op::NanMean => nan_mean,
+        Op::Aminmax => both_extremes,
+        Op::Quantile => quantile,
+        Op::Kthvalue => kth_value,
+        Op::Trapezoid => trapezoid,
+        Op::Logcumsumexp => log_cum_sum_exp,
         Op::Cumsum | Op::Cumprod => scan,
         Op::Cummax | Op::Cummin => running_extreme,
         Op::Topk => topk,
@@ -257,4 +263,74 @@ fn topk(args: &Args<'_>) -> Result<Value> {
 fn sort(args: &Args<'_>) -> Result<Value> {
     let (values, places) = reduce::sort(args.input()?, args.int("dim")?, args.flag("descending")?)?;
     Ok(if args.op == Op::Sort { pair(values, places) } else { places.into() })
+}
+
+fn nan_mean(args: &Args<'_>) -> Result<Value> {
+    let input = args.input()?;
+    let (dims, keepdim, dtype) = (dims(args)?, args.flag("keepdim")?, args.dtype("dtype"));
+    let unknown = pointwise::isnan(input)?;
+    let zero: Arg = Scalar::Int(0).into();
+    let known = pointwise::where_select(&unknown, &zero, &input.into())?;
+    let sum = reduce::sum(&known, dims.as_deref(), keepdim, dtype)?;
+    let counted = pointwise::logical_not(&unknown)?;
+    let count = reduce::sum(&counted, dims.as_deref(), keepdim, None)?;
+    Ok(pointwise::div(&sum.into(), &count.into())?.into())
+}
+
+fn both_extremes(args: &Args<'_>) -> Result<Value> {
+    let (input, keepdim) = (args.input()?, args.flag("keepdim")?);
+    let dim = args.optional_int("dim")?.map(|dim| [dim]);
+    let dims = dim.as_ref().map(|dim| dim.as_slice());
+    let of = |which: Extreme| reduce::extreme(input, which, dims, keepdim);
+    Ok(pair(of(Extreme::Min)?, of(Extreme::Max)?))
+}
+
+fn quantile(args: &Args<'_>) -> Result<Value> {
+    let input = args.input()?;
+    let between = Between::from_name(args.text("interpolation"))?;
+    let (dim, keepdim) = (args.optional_int("dim")?, args.flag("keepdim")?);
+    let places = match args.operand("q")? {
+        Arg::Tensor(places) => places,
+        Arg::Scalar(place) => Tensor::scalar(place, DType::Float64)?,
+    };
+    let alone = places.ndim() == 0;
+    let result = reduce::quantile(input, &places, dim, keepdim, between)?;
+    Ok(if alone { result.select(0, 0)?.contiguous()? } else { result }.into())
+}
+
+fn kth_value(args: &Args<'_>) -> Result<Value> {
+    let (k, dim) = (args.size("k")?, args.int("dim")?);
+    let (values, places) = reduce::kth_value(args.input()?, k, dim, args.flag("keepdim")?)?;
+    Ok(pair(values, places))
+}
+
+fn log_cum_sum_exp(args: &Args<'_>) -> Result<Value> {
+    Ok(reduce::log_cum_sum_exp(args.input()?, args.int("dim")?)?.into())
+}
+
+/// The area under straight lines between points, which are one apart where no `x` says otherwise.
+fn trapezoid(args: &Args<'_>) -> Result<Value> {
+    let (y, dim) = (args.tensor("y")?, args.int("dim")?);
+    let apart = |t: &Tensor, dim: i64| -> Result<(Tensor, Tensor)> {
+        let steps = t.size(dim)?.saturating_sub(1);
+        let later = t.narrow(dim, i64::from(steps > 0), steps)?;
+        Ok((t.narrow(dim, 0, steps)?, later))
+    };
+    let (first, second) = apart(y, dim)?;
+    let heights = pointwise::add(&first.into(), &second.into(), Scalar::Int(1))?;
+    let widths: Arg = match args.optional_tensor("x")? {
+        Some(x) => {
+            let along = if x.ndim() == 1 { 0 } else { dim };
+            let (first, second) = apart(x, along)?;
+            let widths = pointwise::sub(&second.into(), &first.into(), Scalar::Int(1))?;
+            let mut shape = vec![1; y.ndim()];
+            shape[y.dim(dim)?] = -1;
+            if x.ndim() == 1 { widths.reshape(&shape)? } else { widths }.into()
+        }
+        None => Arg::Scalar(args.number("dx")?),
+    };
+    let areas = pointwise::mul(&heights.into(), &widths)?;
+    let dim = if dim < 0 { dim } else { dim - y.ndim() as i64 };
+    let sum = reduce::sum(&areas, Some(&[dim]), false, None)?;
+    Ok(pointwise::div(&sum.into(), &Scalar::Int(2).into())?.into())
 }

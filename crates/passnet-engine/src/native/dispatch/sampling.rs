@@ -6,6 +6,7 @@ use crate::native::error::{Result, bail, ensure, err};
 use crate::native::ops::composite;
 use crate::native::ops::pool::{self, Pooling};
 use crate::native::ops::resample::{self, GridMode, GridPadding, Interpolation, Mode};
+use crate::native::ops::unpool::Unpooling;
 use crate::native::tensor::Scalar;
 use passnet_graph::ops::Op;
 
@@ -13,7 +14,8 @@ pub(super) fn function_of(op: Op) -> Option<OpFunction> {
     Some(match op {
         Op::MaxPool1d | Op::MaxPool2d | Op::MaxPool3d => max_pool,
         Op::AvgPool1d | Op::AvgPool2d | Op::AvgPool3d => avg_pool,
-        Op::LpPool2d => lp_pool,
+        Op::LpPool1d | Op::LpPool2d | Op::LpPool3d => lp_pool,
+        Op::MaxUnpool1d | Op::MaxUnpool2d | Op::MaxUnpool3d => max_unpool,
         Op::AdaptiveAvgPool1d | Op::AdaptiveAvgPool2d | Op::AdaptiveAvgPool3d => adaptive,
         Op::AdaptiveMaxPool1d | Op::AdaptiveMaxPool2d | Op::AdaptiveMaxPool3d => adaptive_max,
         Op::Interpolate => interpolate,
@@ -27,6 +29,8 @@ fn spatial_dims(op: Op) -> usize {
     match op {
         Op::MaxPool1d | Op::AvgPool1d | Op::AdaptiveAvgPool1d | Op::AdaptiveMaxPool1d => 1,
         Op::MaxPool3d | Op::AvgPool3d | Op::AdaptiveAvgPool3d | Op::AdaptiveMaxPool3d => 3,
+        Op::LpPool1d | Op::MaxUnpool1d => 1,
+        Op::LpPool3d | Op::MaxUnpool3d => 3,
         _ => 2,
     }
 }
@@ -70,6 +74,23 @@ fn avg_pool(args: &Args<'_>) -> Result<Value> {
 
 fn lp_pool(args: &Args<'_>) -> Result<Value> {
     Ok(composite::lp_pool(args.input()?, args.float("norm_type")?, &pooling(args)?)?.into())
+}
+
+fn max_unpool(args: &Args<'_>) -> Result<Value> {
+    let count = spatial_dims(args.op);
+    let kernel = args.spatial("kernel_size", count)?;
+    let stride = match args.optional_ints("stride")? {
+        Some(_) => args.spatial("stride", count)?,
+        None => kernel.clone(),
+    };
+    let padding = args.spatial("padding", count)?;
+    let given = match args.optional_ints("output_size")? {
+        Some(_) => Some(args.sizes("output_size")?),
+        None => None,
+    };
+    let (input, indices) = (args.tensor("input")?, args.tensor("indices")?);
+    let windows = Unpooling { kernel, stride, padding };
+    Ok(windows.of(input, indices, given.as_deref())?.into())
 }
 
 /// The output size of an adaptive pool; `None` keeps the input's.

@@ -90,9 +90,41 @@ pub(super) static SPECS: &[OpSpec] = &[
         &["torch.triu_indices"],
     ),
     creation(
+        Op::Fftfreq,
+        &["n:I, d:N=1.0, *, dtype:D=None, device:V=None"],
+        &["torch.fft.fftfreq", "torch._C._fft.fft_fftfreq"],
+    ),
+    creation(
+        Op::Rfftfreq,
+        &["n:I, d:N=1.0, *, dtype:D=None, device:V=None"],
+        &["torch.fft.rfftfreq", "torch._C._fft.fft_rfftfreq"],
+    ),
+    creation(
         Op::HannWindow,
         &["window_length:I, periodic:B=True, *, dtype:D=None, device:V=None"],
         &["torch.hann_window"],
+    ),
+    creation(
+        Op::HammingWindow,
+        &[
+            "window_length:I, periodic:B=True, alpha:N=0.54, beta:N=0.46, *, dtype:D=None, device:V=None",
+        ],
+        &["torch.hamming_window"],
+    ),
+    creation(
+        Op::BlackmanWindow,
+        &["window_length:I, periodic:B=True, *, dtype:D=None, device:V=None"],
+        &["torch.blackman_window"],
+    ),
+    creation(
+        Op::BartlettWindow,
+        &["window_length:I, periodic:B=True, *, dtype:D=None, device:V=None"],
+        &["torch.bartlett_window"],
+    ),
+    creation(
+        Op::KaiserWindow,
+        &["window_length:I, periodic:B=True, beta:N=12.0, *, dtype:D=None, device:V=None"],
+        &["torch.kaiser_window"],
     ),
     creation(Op::Fill, &["input:T, value:S"], &["torch.fill", ".fill_", "torch.fill_"]),
     creation(Op::Zero, &["input:T"], &[".zero_", "torch.zero_"]),

@@ -14,6 +14,9 @@ const fn indexing(
     entry(op, Indexing, Fresh, signatures, spellings)
 }
 
+const MAX_UNPOOL: &[&str] =
+    &["input:T, indices:T, kernel_size:Z, stride:Z=None, padding:Z=0, output_size:Z=None"];
+
 pub(super) static SPECS: &[OpSpec] = &[
     // A view for integers and slices, a copy for tensor indices, an element for tuples and lists.
     entry(Op::GetItem, Indexing, MayView, &["input:A, index:A"], &["op:getitem", ".__getitem__"]),
@@ -98,6 +101,9 @@ pub(super) static SPECS: &[OpSpec] = &[
         &["input:T, dim:I, index:T, value:S"],
         &["torch.index_fill", ".index_fill", ".index_fill_"],
     ),
+    indexing(Op::MaxUnpool1d, MAX_UNPOOL, &["torch.nn.functional.max_unpool1d"]),
+    indexing(Op::MaxUnpool2d, MAX_UNPOOL, &["torch.nn.functional.max_unpool2d"]),
+    indexing(Op::MaxUnpool3d, MAX_UNPOOL, &["torch.nn.functional.max_unpool3d"]),
     indexing(
         Op::Nonzero,
         &["input:T, *, as_tuple:B=False"],

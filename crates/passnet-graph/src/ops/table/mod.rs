@@ -4,12 +4,16 @@ mod contraction;
 mod creation;
 mod effect;
 mod indexing;
+mod linalg;
+mod loss;
 mod movement;
 mod normalisation;
 mod pointwise;
+mod recurrent;
 mod reduction;
 mod sampling;
 mod scalar;
+mod transform;
 mod view;
 
 use super::{Alias, Class, Op, OpSpec};
@@ -20,9 +24,13 @@ pub(super) static FAMILIES: &[&[OpSpec]] = &[
     pointwise::ACTIVATIONS,
     pointwise::COMPARISONS,
     reduction::SPECS,
+    loss::SPECS,
+    transform::SPECS,
     view::SPECS,
     movement::SPECS,
     contraction::SPECS,
+    linalg::SPECS,
+    recurrent::SPECS,
     normalisation::SPECS,
     sampling::SPECS,
     indexing::SPECS,

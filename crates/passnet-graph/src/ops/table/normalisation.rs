@@ -77,6 +77,11 @@ pub(super) static SPECS: &[OpSpec] = &[
         &["torch.log_softmax", "torch.nn.functional.log_softmax", ".log_softmax"],
     ),
     normalisation(
+        Op::Softmin,
+        &["input:T, dim:I=None, _stacklevel:I=3, dtype:D=None", "input:T, dim:I, dtype:D=None"],
+        &["torch.nn.functional.softmin"],
+    ),
+    normalisation(
         Op::Glu,
         &["input:T, dim:I=-1"],
         &["torch.nn.functional.glu", "torch._C._nn.glu"],

@@ -87,6 +87,15 @@ pub(super) static ARITHMETIC: &[OpSpec] = &[
     pointwise(Op::Minimum, BINARY, &["torch.minimum", ".minimum", "torch.fmin"]),
     pointwise(Op::Atan2, BINARY, &["torch.atan2", "torch.arctan2", ".atan2", ".arctan2"]),
     pointwise(Op::Xlogy, BINARY, &["torch.xlogy", "torch.special.xlogy", ".xlogy"]),
+    pointwise(Op::Hypot, BINARY, &["torch.hypot", ".hypot"]),
+    pointwise(Op::Copysign, BINARY, &["torch.copysign", ".copysign"]),
+    pointwise(
+        Op::Heaviside,
+        &["input:T, values:T, *, out:T=None"],
+        &["torch.heaviside", ".heaviside"],
+    ),
+    pointwise(Op::Logaddexp, BINARY, &["torch.logaddexp", ".logaddexp"]),
+    pointwise(Op::Logaddexp2, BINARY, &["torch.logaddexp2", ".logaddexp2"]),
     pointwise(
         Op::Addcmul,
         &["input:T, tensor1:T, tensor2:T, *, value:N=1"],
@@ -213,6 +222,36 @@ pub(super) static UNARY: &[OpSpec] = &[
     pointwise(Op::Erf, UNARY_SIGNATURE, &["torch.erf", "torch.special.erf", ".erf", ".erf_"]),
     pointwise(Op::Erfc, UNARY_SIGNATURE, &["torch.erfc", "torch.special.erfc", ".erfc"]),
     pointwise(Op::Erfinv, UNARY_SIGNATURE, &["torch.erfinv", ".erfinv", ".erfinv_"]),
+    pointwise(Op::Asinh, UNARY_SIGNATURE, &["torch.asinh", "torch.arcsinh", ".asinh", ".arcsinh"]),
+    pointwise(Op::Acosh, UNARY_SIGNATURE, &["torch.acosh", "torch.arccosh", ".acosh", ".arccosh"]),
+    pointwise(Op::Atanh, UNARY_SIGNATURE, &["torch.atanh", "torch.arctanh", ".atanh", ".arctanh"]),
+    pointwise(
+        Op::Sinc,
+        UNARY_SIGNATURE,
+        &["torch.sinc", "torch.special.sinc", "torch._C._special.special_sinc", ".sinc"],
+    ),
+    pointwise(
+        Op::Lgamma,
+        UNARY_SIGNATURE,
+        &["torch.lgamma", "torch.special.gammaln", "torch._C._special.special_gammaln", ".lgamma"],
+    ),
+    pointwise(
+        Op::Digamma,
+        UNARY_SIGNATURE,
+        &[
+            "torch.digamma",
+            "torch.special.digamma",
+            "torch._C._special.special_digamma",
+            ".digamma",
+        ],
+    ),
+    pointwise(
+        Op::BesselI0,
+        UNARY_SIGNATURE,
+        &["torch.i0", "torch.special.i0", "torch._C._special.special_i0", ".i0"],
+    ),
+    pointwise(Op::Deg2rad, UNARY_SIGNATURE, &["torch.deg2rad", ".deg2rad"]),
+    pointwise(Op::Rad2deg, UNARY_SIGNATURE, &["torch.rad2deg", ".rad2deg"]),
     pointwise(
         Op::Sigmoid,
         UNARY_SIGNATURE,
@@ -307,6 +346,7 @@ pub(super) static ACTIVATIONS: &[OpSpec] = &[
         &["torch.nn.functional.softplus", "torch._C._nn.softplus"],
     ),
     pointwise(Op::Softsign, UNARY_SIGNATURE, &["torch.nn.functional.softsign"]),
+    pointwise(Op::Tanhshrink, &["input:T"], &["torch.nn.functional.tanhshrink"]),
     pointwise(
         Op::LogSigmoid,
         UNARY_SIGNATURE,

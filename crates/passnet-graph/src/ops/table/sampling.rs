@@ -28,6 +28,7 @@ const MAX_POOL: &[&str] = &[
 const AVG_POOL: &[&str] = &[
     "input:T, kernel_size:Z, stride:Z=None, padding:Z=0, ceil_mode:B=False, count_include_pad:B=True, divisor_override:I=None",
 ];
+const LP_POOL: &[&str] = &["input:T, norm_type:N, kernel_size:Z, stride:Z=None, ceil_mode:B=False"];
 const ADAPTIVE: &[&str] = &["input:T, output_size:A, return_indices:B=False"];
 
 pub(super) static SPECS: &[OpSpec] = &[
@@ -53,11 +54,9 @@ pub(super) static SPECS: &[OpSpec] = &[
         AVG_POOL,
         &["torch.nn.functional.avg_pool3d", "torch._C._nn.avg_pool3d"],
     ),
-    pooling(
-        Op::LpPool2d,
-        &["input:T, norm_type:N, kernel_size:Z, stride:Z=None, ceil_mode:B=False"],
-        &["torch.nn.functional.lp_pool2d"],
-    ),
+    pooling(Op::LpPool1d, LP_POOL, &["torch.nn.functional.lp_pool1d"]),
+    pooling(Op::LpPool2d, LP_POOL, &["torch.nn.functional.lp_pool2d"]),
+    pooling(Op::LpPool3d, LP_POOL, &["torch.nn.functional.lp_pool3d"]),
     pooling(
         Op::AdaptiveAvgPool1d,
         ADAPTIVE,

@@ -46,7 +46,13 @@ impl Rule<'_, '_> {
             Op::TrilIndices | Op::TriuIndices => {
                 Stat::uniform(0.0, (number("row")?.max(number("col")?) - 1.0).max(0.0))
             }
-            Op::HannWindow | Op::Rand | Op::RandLike => Stat::uniform(0.0, 1.0),
+            Op::HannWindow | Op::HammingWindow | Op::BlackmanWindow => Stat::uniform(0.0, 1.0),
+            Op::Fftfreq | Op::Rfftfreq => {
+                let most = 0.5 / number("d").unwrap_or(1.0).abs().max(1e-12);
+                Stat::uniform(if self.bound.op == Op::Fftfreq { -most } else { 0.0 }, most)
+            }
+            Op::BartlettWindow | Op::KaiserWindow => Stat::uniform(0.0, 1.0),
+            Op::Rand | Op::RandLike => Stat::uniform(0.0, 1.0),
             Op::Randn | Op::RandnLike => Stat::normal(0.0, 1.0),
             Op::Randint => Stat::uniform(number("low").unwrap_or(0.0), number("high")? - 1.0),
             Op::Randperm => Stat::uniform(0.0, (number("n")? - 1.0).max(0.0)),
@@ -158,8 +164,14 @@ impl Rule<'_, '_> {
     pub(super) fn transform(&self) -> Option<Stat> {
         match self.bound.op {
             Op::Argsort => Some(Stat::uniform(0.0, (self.along()? - 1.0).max(0.0))),
-            Op::Sort | Op::Topk => self.first(),
+            Op::Sort | Op::Topk | Op::Fftshift | Op::Ifftshift => self.first(),
+            Op::GruCell | Op::RnnTanhCell => self.recurrent(),
             _ => None,
         }
+    }
+
+    /// Gates and hyperbolic tangents keep a state between -1 and 1.
+    pub(super) fn recurrent(&self) -> Option<Stat> {
+        Some(Stat { std: 0.3, ..Stat::uniform(-1.0, 1.0) })
     }
 }

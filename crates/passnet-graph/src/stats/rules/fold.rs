@@ -13,7 +13,7 @@ impl Rule<'_, '_> {
         let positive = |mean: f64, std: f64| Stat { min: 0.0, ..Stat::normal(mean, std) };
         Some(match self.bound.op {
             Op::Sum | Op::NanSum => x.sum(count),
-            Op::Mean => x.average(count),
+            Op::Mean | Op::NanMean => x.average(count),
             Op::Max | Op::Amax => x.largest(count),
             Op::Min | Op::Amin => x.negate().largest(count).negate(),
             Op::Argmax | Op::Argmin => {
@@ -132,7 +132,7 @@ impl Rule<'_, '_> {
                 let normal = centred.multiply(scale);
                 affine(Stat::normal(normal.mean, normal.std))
             }
-            Op::Softmax => {
+            Op::Softmax | Op::Softmin => {
                 let size = self.along()?.max(1.0);
                 let share = 1.0 / size;
                 let spread = share * (x.variance().min(20.0).exp_m1()).sqrt();

@@ -35,6 +35,16 @@ impl Rule<'_, '_> {
                 let share = self.along()? / self.number("k").unwrap_or(1.0).max(1.0);
                 [x.map(|x| x.largest(share)), places(self.along()?)]
             }
+            Op::Lstm | Op::Gru | Op::RnnTanh | Op::LstmCell => {
+                let state = self.recurrent();
+                // What an LSTM remembers beside its output is not bounded by its gates.
+                let memory = Stat::normal(0.0, 2.0 * state?.std);
+                return Some(Known::Each(match items.len() {
+                    2 if self.bound.op == Op::LstmCell => vec![state, Some(memory)],
+                    2 => vec![state, state],
+                    _ => vec![state, state, Some(memory)],
+                }));
+            }
             Op::Sort | Op::Median => [x, places(self.along()?)],
             Op::VarMean | Op::StdMean => {
                 let x = x?;

@@ -29,6 +29,9 @@ pub enum Binary {
     Hypot,
     Copysign,
     LogAddExp,
+    LogAddExp2,
+    /// 0 below zero, 1 above, b at zero.
+    Heaviside,
     Xlogy,
     /// a where positive, else a * b.
     Prelu,
@@ -38,9 +41,10 @@ impl Binary {
     /// The result's type for operands whose promoted type is `common`.
     fn result(self, common: DType) -> DType {
         match self {
-            Binary::Div | Binary::Atan2 | Binary::LogAddExp | Binary::Xlogy | Binary::Copysign => {
+            Binary::Div | Binary::Atan2 | Binary::Xlogy | Binary::Copysign => {
                 promote::float_type(common)
             }
+            Binary::LogAddExp | Binary::LogAddExp2 => promote::float_type(common),
             _ => common,
         }
     }
@@ -299,6 +303,24 @@ fn rare<T: Real>(op: Binary, a: T, b: T) -> T {
             let same = a == b && a.abs() == T::INFINITY;
             if same { a } else { a.most(b) + (-(a - b).abs()).exp().ln_1p() }
         }
+        Binary::LogAddExp2 => {
+            let same = a == b && a.abs() == T::INFINITY;
+            let (larger, apart) = (a.most(b), (a - b).abs().to_f64());
+            if same {
+                a
+            } else {
+                larger + T::constant((-apart).exp2().ln_1p() / std::f64::consts::LN_2)
+            }
+        }
+        Binary::Heaviside => {
+            if a == zero {
+                b
+            } else if a < zero || a.is_nan() {
+                zero
+            } else {
+                T::ONE
+            }
+        }
         Binary::Xlogy => {
             if b.is_nan() {
                 b
@@ -356,6 +378,13 @@ fn integer(op: Binary, inputs: &[Block<'_, i64>], out: &mut [i64]) {
             }
             Binary::Fmod => a.wrapping_rem(b),
             Binary::Pow => integer_power(a, b),
+            Binary::Heaviside => {
+                if a == 0 {
+                    b
+                } else {
+                    i64::from(a > 0)
+                }
+            }
             Binary::Maximum => a.max(b),
             Binary::Minimum => a.min(b),
             _ => 0,

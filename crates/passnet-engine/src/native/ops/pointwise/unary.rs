@@ -43,6 +43,10 @@ pub enum Unary {
     Asinh,
     Acosh,
     Atanh,
+    Sinc,
+    Lgamma,
+    Digamma,
+    BesselI0,
     Sigmoid,
     LogSigmoid,
     Logit {
@@ -309,6 +313,10 @@ multiversion! {
             Unary::Atanh => one_by_one(f64::atanh, x, out),
             Unary::Erfc => one_by_one(double::erfc, x, out),
             Unary::Erfinv => one_by_one(double::erfinv, x, out),
+            Unary::Sinc => one_by_one(sinc, x, out),
+            Unary::Lgamma => one_by_one(double::lgamma, x, out),
+            Unary::Digamma => one_by_one(double::digamma, x, out),
+            Unary::BesselI0 => one_by_one(double::bessel_i0, x, out),
         }
     }
 }
@@ -319,6 +327,12 @@ fn one_by_one<T: Real>(function: fn(f64) -> f64, x: &[T], out: &mut [T]) {
     for (o, v) in out.iter_mut().zip(x) {
         *o = T::from_f64(function(v.to_f64()));
     }
+}
+
+/// sin(πx) / πx.
+fn sinc(x: f64) -> f64 {
+    let x = x * std::f64::consts::PI;
+    if x == 0.0 { 1.0 } else { x.sin() / x }
 }
 
 /// Powers by a constant, with torch's shortcuts.

@@ -2,6 +2,7 @@
 
 mod extremes;
 pub(crate) mod plan;
+mod ranked;
 mod scan;
 mod selection;
 mod softmax;
@@ -11,6 +12,7 @@ pub use extremes::{
     Extreme, all, any, arg_extreme, count_nonzero, extreme, extreme_with_index, sort, topk,
 };
 pub(crate) use extremes::{Ordered, extreme_run};
+pub use ranked::{Between, kth_value, log_cum_sum_exp, quantile};
 pub use scan::{Scan, scan};
 pub(crate) use softmax::exponentials;
 pub use softmax::{log_softmax, logsumexp, softmax};

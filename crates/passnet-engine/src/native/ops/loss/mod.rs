@@ -1,8 +1,22 @@
 //! Losses, built from the parts that PyTorch builds them from.
 
+mod ctc;
+mod each;
+mod margin;
+
+pub use ctc::Ctc;
+pub use each::{
+    binary_cross_entropy, binary_cross_entropy_with_logits, gaussian_nll, huber, kl_div,
+    poisson_nll, smooth_l1,
+};
+pub use margin::{
+    TripletMargin, cosine_embedding, hinge_embedding, margin_ranking, multi_margin,
+    multilabel_soft_margin, soft_margin,
+};
+
 use super::pointwise::{self, Comparison, Unary};
 use super::{indexing, reduce};
-use crate::native::error::{Result, bail};
+use crate::native::error::{Result, bail, ensure};
 use crate::native::tensor::{Arg, Scalar, Tensor};
 use passnet_graph::DType;
 
@@ -83,6 +97,17 @@ impl CrossEntropy<'_> {
             true => self.of_probabilities(&scores, target, classes, count),
             false => self.of_indices(&scores, target, classes, count),
         }
+    }
+
+    /// `torch.nn.functional.nll_loss`, whose input is logarithms already.
+    pub fn of_scores(&self, scores: &Tensor, target: &Tensor) -> Result<Tensor> {
+        ensure!(
+            scores.dtype().is_float() && scores.ndim() > 0,
+            DType,
+            "nll_loss needs floating point scores for each class"
+        );
+        let classes = usize::from(scores.ndim() > 1);
+        self.of_indices(scores, target, classes as i64, scores.shape()[classes])
     }
 
     /// Weights of the classes, laid along their dimension.
