@@ -626,6 +626,13 @@ fn smaller_graphs_of_a_task_have_smaller_tiles() {
                 "num_warps=4 if is_small else 8",
             ],
         ),
+        // Slabs count, too.
+        (
+            ["x float32 [16, 64, 2000]", "y float32 [16, 1, 2000]"],
+            ["x float32 [2, 16, 200]", "y float32 [2, 1, 200]"],
+            &add,
+            &["is_small = slabs * rows * columns < 2048000"],
+        ),
         // A warp folds a row by itself where there are rows enough.
         (
             ["x float32 [1200, 1000]", "y float32 [1200, 1000]"],

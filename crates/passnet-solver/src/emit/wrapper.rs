@@ -214,13 +214,15 @@ struct Tile {
 }
 
 impl Tile {
-    fn of((rows, columns): (&str, &str), shape: Shape, choice: Choice) -> Tile {
+    fn of(kernel: &KernelText, shape: Shape, choice: Choice) -> Tile {
         let sides = choice.cut == Cut::Square && shape == Shape::Tiled;
         let (tile, side) = (choice.tile, choice.tile.isqrt());
         let Some(small) = choice.small else {
             return Tile { steps: Vec::new(), elements: tile.to_string(), side: side.to_string() };
         };
-        let work = if rows == "1" { columns.to_string() } else { format!("{rows} * {columns}") };
+        let loops = [kernel.slabs.as_deref(), Some(&kernel.rows), Some(&kernel.columns)];
+        let loops: Vec<&str> = loops.into_iter().flatten().filter(|size| *size != "1").collect();
+        let work = if loops.is_empty() { "1".to_string() } else { loops.join(" * ") };
         let mut steps = vec![
             "# Less work is cut finer, so that every multiprocessor gets some.".to_string(),
             format!("is_small = {work} < {}", small.below),
@@ -239,7 +241,7 @@ impl Tile {
 
 fn launch(kernel: &KernelText, shape: Shape, choice: Choice) -> Launch {
     let (rows, columns) = (&kernel.rows, &kernel.columns);
-    let tile = Tile::of((rows, columns), shape, choice);
+    let tile = Tile::of(kernel, shape, choice);
     let tiles = match &kernel.slabs {
         Some(slabs) => format!("{slabs} * triton.cdiv({rows}, height)"),
         None => format!("triton.cdiv({rows}, height)"),

@@ -51,7 +51,10 @@ impl Weights {
             self.w_ih.shape() == [rows, features]
                 && self.w_hh.shape() == [rows, output]
                 && biases.iter().all(|bias| bias.as_ref().is_none_or(|b| b.shape() == [rows]))
-                && self.projection.as_ref().is_none_or(|w| w.shape() == [output, hidden]),
+                && match &self.projection {
+                    Some(projection) => projection.shape() == [output, hidden],
+                    None => output == hidden,
+                },
             Shape,
             "the weights {:?} and {:?} do not fit an input of {features} features and a state of {hidden}",
             self.w_ih.shape(),
@@ -204,11 +207,11 @@ impl Layers<'_> {
             Value,
             "Expected sequence length to be larger than 0 in RNN, and batch sizes that do not grow"
         );
+        let all = batches.iter().fold(0, |all: usize, rows| all.saturating_add(*rows));
         ensure!(
-            input.ndim() == 2 && input.shape()[0] == batches.iter().sum::<usize>(),
+            input.ndim() == 2 && input.shape()[0] == all,
             Shape,
-            "the batch sizes of all steps make {} rows, the input is {:?}",
-            batches.iter().sum::<usize>(),
+            "the batch sizes of all steps make {all} rows, the input is {:?}",
             input.shape()
         );
         ensure!(
