@@ -1,9 +1,9 @@
 """What TorchInductor would launch on a GPU, asked of its own scheduler on a machine without one.
 
 Inputs are fake CUDA tensors and the questions Inductor asks about the device are answered for one
-fixed GPU, so lowering and fusion run as they would there; compilation stops before any code is
-generated. Counts are kernels of the schedule: an external call (convolution, matrix product) is one,
-although the library behind it may launch several.
+fixed GPU, so lowering and fusion run as they would there; compilation stops before anything is
+compiled for a device. Counts are kernels of the schedule: an external call (convolution, matrix
+product) is one, although the library behind it may launch several.
 """
 
 from __future__ import annotations
@@ -192,9 +192,7 @@ def scheduled_kernels(function: Callable[..., Any], inputs: list[Any]) -> list[l
     """
     kernels: list[list[str]] = []
 
-    def read_schedule(lowered: Any) -> None:
-        lowered.init_wrapper_code()
-        lowered._update_scheduler()
+    def read(lowered: Any) -> None:
         for node in lowered.scheduler.nodes:
             # The parts of a result that has several are no kernels of their own.
             if isinstance(node, NopKernelSchedulerNode) or isinstance(node.node, MultiOutput):
@@ -202,6 +200,31 @@ def scheduled_kernels(function: Callable[..., Any], inputs: list[Any]) -> list[l
             if node.get_device() is not None and node.get_device().type != "cuda":
                 continue
             kernels.append(origins(node))
+
+    schedule(function, inputs, read)
+    return kernels
+
+
+def generated_code(function: Callable[..., Any], inputs: list[Any]) -> list[str]:
+    """The Python files that TorchInductor would write for a function, Triton kernels and their launches."""
+    texts: list[str] = []
+
+    def read(lowered: Any) -> None:
+        lowered.scheduler.codegen()
+        text, _ = lowered.wrapper_code.generate(lowered.is_inference)
+        texts.append(text.value)
+
+    schedule(function, inputs, read)
+    return texts
+
+
+def schedule(function: Callable[..., Any], inputs: list[Any], read: Callable[[Any], None]) -> None:
+    """Hands every graph of a function to `read` as soon as its kernels are known."""
+
+    def read_schedule(lowered: Any) -> None:
+        lowered.init_wrapper_code()
+        lowered._update_scheduler()
+        read(lowered)
         raise ScheduleKnown
 
     def backend(module: torch.fx.GraphModule, examples: list[Any]) -> Callable[..., Any]:
@@ -233,7 +256,6 @@ def scheduled_kernels(function: Callable[..., Any], inputs: list[Any]) -> list[l
             torch.compile(function, backend=backend, dynamic=False)(*fakes)
     finally:
         inductor_graph.GraphLowering.codegen = original
-    return kernels
 
 
 def origins(node: Any) -> list[str]:
