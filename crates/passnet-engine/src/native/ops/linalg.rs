@@ -314,8 +314,9 @@ pub fn kron(a: &Tensor, b: &Tensor) -> Result<Tensor> {
         t.reshape(&shape)
     };
     let product = pointwise::mul(&interleaved(a, true)?.into(), &interleaved(b, false)?.into())?;
-    let shape: Vec<i64> =
-        product.shape().chunks(2).map(|pair| (pair[0] * pair[1]) as i64).collect();
+    // Tensors without elements may have sizes whose product is no number.
+    let size = |pair: &[usize]| i64::try_from(pair[0].saturating_mul(pair[1])).unwrap_or(i64::MAX);
+    let shape: Vec<i64> = product.shape().chunks(2).map(size).collect();
     product.contiguous()?.reshape(&shape)
 }
 
