@@ -353,13 +353,19 @@ pub fn pairwise_distance(
     reduce::vector_norm(&apart, p, Some(&[-1]), keepdim, None)
 }
 
-/// `torch.linalg.multi_dot`.
+/// `torch.linalg.multi_dot`: matrices, the first and the last of which may be vectors.
 pub fn multi_dot(tensors: &[Tensor]) -> Result<Tensor> {
-    let [first, rest @ ..] = tensors else {
-        bail!(Value, "multi_dot(): expected at least 2 tensors but got 0");
+    let [first, inside @ .., last] = tensors else {
+        bail!(Value, "multi_dot(): expected at least 2 tensors but got {}", tensors.len());
     };
+    ensure!(
+        inside.iter().all(|tensor| tensor.ndim() == 2)
+            && [first, last].iter().all(|tensor| matches!(tensor.ndim(), 1 | 2)),
+        Shape,
+        "multi_dot(): expected matrices, and vectors at the ends alone"
+    );
     let mut product = first.clone();
-    for tensor in rest {
+    for tensor in &tensors[1..] {
         product = matmul::matmul(&product, tensor)?;
     }
     Ok(product)
