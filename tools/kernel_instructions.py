@@ -2,7 +2,7 @@
 """What the kernels of passes and of TorchInductor make a GPU do, on a machine without one.
 
     passnet solve TASKS --no-tune --no-bench --target h200 --out solved
-    python tools/kernel_instructions.py --passnet target/release/passnet --passes solved/passes TASKS [--parts 0/4]
+    python tools/kernel_instructions.py --passnet target/release/passnet --passes solved/passes TASKS [--part 0/4]
 
 Both sides are compiled to machine code for an H200: a pass's kernels with the sizes of its launch plan, TorchInductor's with every
 configuration that it would race. Of each kernel this counts the instructions that all warps issue together (instructions of the
@@ -10,6 +10,8 @@ code times warps: exact where no loop goes around), how often warps wait for eac
 kernels of both sides are added up, TorchInductor's in its best configuration. What either side leaves to a library, and what passes
 leave to eager, is in no column. It says nothing about memory. It shows what a table of times hides: programs too few for the device,
 rows shared by warps that wait, places worked out again for every element.
+
+Files of passes are imported, which `passnet` itself never does: name only what the solver or you have written.
 """
 
 import argparse
@@ -199,20 +201,24 @@ def main() -> int:
     graphs = [(task.resolve(), graph) for task in given.tasks for graph in (task / "graph_list.txt").read_text().split()]
     header = "kernels | thousands of instructions | waits | programs"
     print(f"| graph | ratio | passes: {header} | TorchInductor: {header} |\n|{'---|' * 10}", flush=True)
-    ratios = []
+    ratios, failed, one_sided = [], 0, 0
     for number, (task, graph) in enumerate(itertools.islice(graphs, first, None, step)):
         try:
             ours, theirs = planned(given.passnet, given.passes / task.name, task / graph), inductor(task / graph)
         except Exception as error:  # noqa: BLE001 (one graph of many)
             print(f"{task.name}/{graph}: {type(error).__name__}: {str(error).splitlines()[0]}", file=sys.stderr)
+            failed += 1
             continue
+        one_sided += not (ours and theirs)
         if ours and theirs:
             print(row(f"{task.name[:12]} {number * step + first}", ours, theirs), flush=True)
             ratios.append(ratio(ours, theirs))
+    print(f"\nleft out: {failed} graphs that could not be compiled here, {one_sided} without kernels on one side")
     if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        print(f"\n{len(ratios)} graphs with kernels of both: {mean:.2f} times TorchInductor's instructions (geometric mean)")
-    return 0
+        print(f"{len(ratios)} graphs with kernels of both: {mean:.2f} times TorchInductor's instructions (geometric mean)")
+    # Nothing compared is nothing said.
+    return 0 if ratios else 1
 
 
 if __name__ == "__main__":

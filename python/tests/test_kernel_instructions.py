@@ -34,14 +34,22 @@ def plan() -> dict[str, object]:
     all(importlib.util.find_spec(name) for name in ("torch", "triton")), "PyTorch or Triton is not installed"
 )
 class Instructions(unittest.TestCase):
-    def test_both_sides_are_compiled_and_counted(self) -> None:
+    def compared(self, line: str) -> subprocess.CompletedProcess[str]:
         with tempfile.TemporaryDirectory() as place:
             passnet = Path(place) / "passnet"
-            passnet.write_text(f"#!/bin/sh\ncat <<'END'\n{json.dumps(plan())}\nEND\n")
+            passnet.write_text(f"#!/bin/sh\ncat <<'END'\n{line}\nEND\n")
             passnet.chmod(0o755)
             command = [sys.executable, ROOT / "tools/kernel_instructions.py", "--passnet", passnet]
             command += ["--passes", ROOT / "bench/passes", "--part", "0/4", TASK]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    def test_where_no_pass_matches_nothing_is_compared_and_that_is_said(self) -> None:
+        done = self.compared('{"sites": 0}')
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("0 graphs that could not be compiled here, 1 without kernels on one side", done.stdout)
+
+    def test_both_sides_are_compiled_and_counted(self) -> None:
+        done = self.compared(json.dumps(plan()))
         self.assertEqual(done.returncode, 0, done.stderr)
         row = ROW.search(done.stdout)
         self.assertIsNotNone(row, done.stdout + done.stderr)
