@@ -577,11 +577,22 @@ fn tiles_for_a_gpu_follow_sizes_and_layout() {
     let softmax =
         ["tmp_0 = x + y", "tmp_1 = torch.nn.functional.softmax(tmp_0, dim=-1)", "return (tmp_1,)"];
     let fold = ["tmp_0 = x + y", "tmp_1 = tmp_0.sum(1)", "return (tmp_1,)"];
+    let both = ["tmp_0 = x + y", "tmp_1 = tmp_0.sum(1)", "return (tmp_0, tmp_1)"];
+    let pool = ["tmp_0 = torch.nn.functional.max_pool2d(x, 3, 1, 1)", "return (tmp_0,)"];
+    let resampled = [
+        "tmp_0 = torch.nn.functional.interpolate(x, scale_factor=2, mode='bilinear')",
+        "return (tmp_0,)",
+    ];
     for (inputs, body, words) in [
         (["x float32 [80, 100]", "y float32 [80, 100]"], &add[..], "count), 256)"),
-        // Rows that lie side by side and are short: each lane folds as many of them as it loads at once.
-        (["x float32 [4, 3, 6000]", "y float32 [4, 3, 6000]"], &fold, "max(1, 512 // width)"),
-        (["x float16 [4, 3, 6000]", "y float16 [4, 3, 6000]"], &fold, "max(1, 512 // width)"),
+        // Rows that lie side by side and are short: lanes fold rows of their own, unless what is summed is stored, too.
+        (["x float32 [4, 3, 6000]", "y float32 [4, 3, 6000]"], &fold, "(rows), 128)"),
+        (["x float16 [4, 3, 99000]", "y float16 [4, 3, 99000]"], &fold, "(rows), 1024)"),
+        (["x float32 [4, 3, 6000]", "y float32 [4, 3, 6000]"], &both, "max(1, 512 // width)"),
+        // Many results of a window are many loads for a lane to wait for; resampled neighbours share their places.
+        (["x float32 [9, 64, 30, 30]", "y float32 [1]"], &pool, "num_warps=2"),
+        (["x float32 [9, 64, 30, 30]", "y float32 [1]"], &pool, "(columns), 256)"),
+        (["x float32 [9, 64, 30, 30]", "y float32 [1]"], &resampled, "num_warps=2"),
         (["x float32 [4, 200, 6000]", "y float32 [4, 200, 6000]"], &fold, "max(1, 4096 // width)"),
         // Every lane loads 16 bytes at once.
         (["x float32 [800, 1000]", "y float32 [800, 1000]"], &add, "count), 512)"),
@@ -660,6 +671,55 @@ fn smaller_graphs_of_a_task_have_smaller_tiles() {
             let verdict = &evaluation.judged.verdict;
             assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{text}");
         }
+    }
+}
+
+/// Lanes that fold rows of their own give what the graph gives, also where a row has a NaN or there are more rows than a tile.
+#[test]
+fn rows_side_by_side_are_folded_by_lanes() {
+    for (body, words) in [
+        (&["tmp_0 = x * y", "tmp_1 = tmp_0.sum(1)", "return (tmp_1,)"][..], "sum_1 +="),
+        (&["tmp_0 = x + y", "tmp_1 = tmp_0.amax(1)", "return (tmp_1,)"], "tl.maximum(sum_1"),
+        (&["tmp_0 = x + y", "tmp_1 = tmp_0.mean(1)", "return (tmp_1,)"], "COLUMNS=1"),
+    ] {
+        let task = Task::new(&[GraphText {
+            inputs: vec!["x float32 [3, 7, 5003]", "y float32 [3, 7, 5003]"],
+            body: body.to_vec(),
+        }]);
+        let options = SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() };
+        task.solve_with(&options).unwrap();
+        let text = written(&task.passes());
+        assert!(text.contains(words), "{words} is not in\n{text}");
+        for evaluation in task.evaluate() {
+            let verdict = &evaluation.judged.verdict;
+            assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{text}");
+        }
+    }
+}
+
+/// A join of what is worked out between other elements would do that work for every part of it.
+#[test]
+fn resampled_parts_of_a_join_have_kernels_of_their_own() {
+    let resampled = |part: &str, name: &str| {
+        format!("{part} = torch.nn.functional.interpolate({name}, size=[96, 96], mode='bilinear')")
+    };
+    let lines = [resampled("tmp_0", "x"), resampled("tmp_1", "y"), resampled("tmp_2", "z")];
+    let mut body: Vec<&str> = lines.iter().map(String::as_str).collect();
+    body.extend(["tmp_3 = torch.cat([w, tmp_0, tmp_1, tmp_2], 1)", "return (tmp_3,)"]);
+    let task = Task::new(&[GraphText {
+        inputs: vec![
+            "x float32 [4, 8, 48, 48]",
+            "y float32 [4, 8, 24, 24]",
+            "z float32 [4, 8, 12, 12]",
+            "w float32 [4, 512, 96, 96]",
+        ],
+        body,
+    }]);
+    task.solve_with(&SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() })
+        .unwrap();
+    let text = written(&task.passes());
+    for name in ["# cat.py", "# interpolate.py"] {
+        assert!(text.contains(name), "{name} is not in\n{text}");
     }
 }
 

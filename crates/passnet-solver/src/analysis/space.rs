@@ -16,20 +16,31 @@ pub struct Space {
 impl Space {
     /// Whether memory holds something of the tiles, which rows and columns are the innermost loops of, column by column.
     pub fn runs_across(&self, body: &Body) -> bool {
+        let is_one = |step: Option<&Size>| step.is_some_and(|step| step.is(1));
+        self.steps(body, |row, column| is_one(row) && column.is_some() && !is_one(column))
+    }
+
+    /// Whether memory holds something of them row by row.
+    pub fn runs_along(&self, body: &Body) -> bool {
+        let is_one = |step: Option<&Size>| step.is_some_and(|step| step.is(1));
+        self.steps(body, |row, column| is_one(column) && row.is_some() && !is_one(row))
+    }
+
+    /// Whether something is read or written in such steps from row to row and from column to column.
+    fn steps(&self, body: &Body, are_so: impl Fn(Option<&Size>, Option<&Size>) -> bool) -> bool {
         let mut loops = self.kept.iter().chain(&self.reduced).rev();
         let column = loops.next();
         let row = if self.reduced.is_empty() { loops.next() } else { self.kept.last() };
         let (Some(row), Some(column)) = (row, column) else { return false };
-        let mut across = false;
+        let mut found = false;
         body.for_each_index(&mut |index| {
             let step = |axis: &AxisId| {
                 let is_own = |atom: &Atom| matches!(atom, Atom::Axis(own) if own == axis);
                 index.terms.iter().find(|(atom, _)| is_own(atom)).map(|(_, step)| step)
             };
-            let (row, column) = (step(row), step(column));
-            across |= row.is_some_and(|step| step.is(1)) && column.is_some_and(|step| !step.is(1));
+            found |= are_so(step(row), step(column));
         });
-        across
+        found
     }
 }
 

@@ -5,14 +5,15 @@ use super::chunks::Stages;
 use super::long_rows::rounds;
 use super::shape::Shape;
 use super::wrapper::LONG_ROW_BLOCK;
-use crate::analysis::body::Code;
+use crate::analysis::body::{Code, Var};
 use crate::analysis::index::AxisId;
 use crate::analysis::product;
 use crate::expression::{Expr, Formula};
 use crate::products::{Extent, SIDES};
 use passnet_graph::infer::TensorType;
-use passnet_graph::ops::Op;
+use passnet_graph::ops::{Class, Op};
 use passnet_graph::{DType, NodeId};
+use std::collections::BTreeSet;
 
 /// What tuning may change about a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +33,8 @@ pub struct Choice {
     pub(crate) for_gpu: bool,
     /// Whether a program of whole rows has one, so that tiles need no second dimension.
     pub(crate) one_row: bool,
+    /// Whether every lane folds rows of its own, element by element; a tile is so many rows then.
+    pub(crate) walked: bool,
     /// What a graph with less work takes instead, where the wrapper sees that by its sizes.
     pub(crate) small: Option<Small>,
 }
@@ -55,6 +58,7 @@ impl Default for Choice {
             programs: 0,
             for_gpu: false,
             one_row: false,
+            walked: false,
             small: None,
         }
     }
@@ -71,6 +75,9 @@ pub enum Cut {
     Square,
 }
 
+/// What is tried around the usual choice on a GPU, as powers of two of its tile and its warps: those first that were best most
+/// often for what the benchmark set's fusible tasks become, on an H200.
+const NEAR: [(i32, i32); 5] = [(-2, -2), (0, -1), (0, 1), (2, 1), (1, 0)];
 /// A tile of a GPU has no fewer elements: two for each of 128 lanes.
 const LEAST_TILE: usize = 256;
 /// A square that a GPU moves through its shared memory, where there are enough of them.
@@ -88,6 +95,7 @@ const FOLDED_BY_WARP: usize = 1024;
 const SHARED_BY_WARPS: usize = 256;
 const ROWS_EACH: usize = 8;
 const LANES_OF_WARP: usize = 32;
+const MOST_WARPS: usize = 32;
 /// Bytes that a lane loads or stores at once.
 const BYTES_AT_ONCE: usize = 16;
 /// Programs that a multiprocessor holds while it folds chunks of rows: enough loads at a time to keep its memory busy.
@@ -97,6 +105,28 @@ const HELD_OF_CHUNK: usize = 16;
 const LEAST_CHUNK: usize = 2048;
 /// Steps of a walk through memory that another launch costs as much as.
 const STEPS_OF_LAUNCH: usize = 4;
+/// Elements of rows that lanes fold by themselves: rows that lie side by side are loaded in one piece then, and no lane waits
+/// for another. Rows for each multiprocessor from which on there are lanes enough for that.
+const MOST_WALKED: usize = 32;
+const ROWS_WALKED_EACH: usize = 64;
+/// Elements of a window from which on a lane has enough to wait for with four results, and with two. Of small programs, a
+/// multiprocessor holds some that load while others compute.
+const LARGE_WINDOW: i64 = 9;
+const LARGEST_WINDOW: i64 = 25;
+const WINDOW_WARPS: usize = 2;
+
+impl Choice {
+    /// With a tile and warps that are so many powers of two larger, where there is such a choice.
+    fn changed_by(self, (tile, warps): (i32, i32)) -> Option<Choice> {
+        let times = |value: usize, power: i32| match power {
+            0.. => value.checked_shl(power.unsigned_abs()),
+            _ => value.checked_shr(power.unsigned_abs()),
+        };
+        let warps = times(self.warps, warps).filter(|warps| (1..=MOST_WARPS).contains(warps))?;
+        let tile = times(self.tile, tile).filter(|tile| *tile >= LANES_OF_WARP)?;
+        Some(Choice { tile, warps, ..self })
+    }
+}
 
 impl Draft<'_> {
     /// Choices worth trying, the usual one first. On the host a program costs as much as hundreds of elements.
@@ -111,7 +141,7 @@ impl Draft<'_> {
                 Shape::Tiled => {
                     vec![broad(4096), broad(16384), tile(4096), broad(1024), tile(1024)]
                 }
-                Shape::Rows | Shape::LongRows => vec![tile(4096), tile(1024)],
+                Shape::Rows | Shape::LongRows | Shape::Walked => vec![tile(4096), tile(1024)],
                 Shape::Flat => vec![tile(4096), tile(1024), tile(256)],
             };
             // As many rows as a cache line has elements.
@@ -126,10 +156,11 @@ impl Draft<'_> {
             return choices;
         };
         let usual = self.for_gpu(multiprocessors);
-        let others = match self.shape {
+        let near = NEAR.into_iter().filter_map(|change| usual.changed_by(change));
+        let others: Vec<Choice> = match self.shape {
             Shape::Product => SIDES.map(|side| self.in_tiles(side)).to_vec(),
-            Shape::Tiled => vec![tile(1024), broad(1024), broad(4096), square(4096), tile(256)],
-            _ => vec![tile(1024), tile(4096), tile(256)],
+            Shape::Tiled => near.chain([broad(1024), square(1024), square(4096)]).collect(),
+            _ => near.collect(),
         };
         let others = others.into_iter().map(|choice| Choice { for_gpu: true, ..choice });
         let others = others.filter(|choice| *choice != usual);
@@ -171,6 +202,16 @@ impl Draft<'_> {
                 let choice = self.in_tiles(self.extent().side(multiprocessors));
                 Choice { for_gpu: true, ..choice }
             }
+            Shape::Flat | Shape::Tiled if self.window() >= LARGE_WINDOW => {
+                let held = if self.window() >= LARGEST_WINDOW { 2 } else { 4 };
+                let tile = held * LANES_OF_WARP * WINDOW_WARPS;
+                Choice { tile, warps: WINDOW_WARPS, ..usual }
+            }
+            Shape::Flat | Shape::Tiled if self.resamples() => {
+                // Places worked out for one element serve its neighbours.
+                let tile = shared(self.loaded_at_once());
+                Choice { tile, warps: usual.warps / 2, ..usual }
+            }
             Shape::Flat => Choice { tile: shared(self.loaded_at_once()), ..usual },
             Shape::Tiled if self.across || self.repeats_work() => match share / 2 {
                 LARGE_SQUARE.. => {
@@ -179,13 +220,21 @@ impl Draft<'_> {
                 _ => Choice { cut: Cut::Square, ..usual },
             },
             Shape::Tiled => Choice { tile: shared(self.loaded_at_once()), ..usual },
+            Shape::Rows if rows >= ROWS_WALKED_EACH * multiprocessors && self.can_be_walked() => {
+                let each = floor_power(rows / multiprocessors.max(1));
+                let least = LANES_OF_WARP * usual.warps;
+                let tile = each.clamp(least, self.loaded_at_once().max(least));
+                Choice { tile, walked: true, ..usual }
+            }
             Shape::Rows => {
                 let width = columns.next_power_of_two();
                 // Where rows are short, a lane has enough to wait for with several of them only: with one element each, the lanes
                 // that a multiprocessor holds ask for a third of what memory could give meanwhile.
                 let most = match self.across {
                     true => {
-                        let side_by_side = ROWS_SIDE_BY_SIDE.max(self.loaded_at_once() / width);
+                        let at_once = if width <= MOST_WALKED { 2 } else { 1 };
+                        let side_by_side = at_once * self.loaded_at_once() / width;
+                        let side_by_side = ROWS_SIDE_BY_SIDE.max(side_by_side);
                         side_by_side.min(MOST_HELD / width)
                     }
                     false => usual.tile / width,
@@ -205,8 +254,43 @@ impl Draft<'_> {
                 let one_row = height == 1 && self.space.reduced.len() > 1;
                 Choice { tile, warps: warps.clamp(usual.warps, 16), one_row, ..usual }
             }
-            Shape::LongRows => self.for_long_rows(usual, (rows, columns), multiprocessors),
+            Shape::LongRows | Shape::Walked => {
+                self.for_long_rows(usual, (rows, columns), multiprocessors)
+            }
         }
+    }
+
+    /// Whether rows lie side by side, nothing lies along them, and a lane can fold one by itself in every graph, in one walk:
+    /// each further one would compute everything again.
+    fn can_be_walked(&self) -> bool {
+        let columns =
+            (0..self.piece.recorded).map(|graph| self.steps_in(&self.space.reduced, graph));
+        let whole = |code: &Code| {
+            matches!(code, Code::Scan { .. } | Code::Sort { .. } | Code::Window { .. })
+        };
+        let lanes: BTreeSet<AxisId> = self.space.reduced.iter().copied().collect();
+        let stores = self.body.stores.iter().any(|store| store.moves_along(&lanes));
+        let walks = rounds(&self.body, false).len() + usize::from(stores);
+        self.across
+            && walks == 1
+            && !self.space.runs_along(&self.body)
+            && columns.max().is_some_and(|columns| columns <= MOST_WALKED)
+            && !self.body.live().iter().any(|var| whole(&self.body.vars[*var].code))
+    }
+
+    /// Elements of its largest window.
+    fn window(&self) -> i64 {
+        let size = |var: &Var| match &var.code {
+            Code::Window { loops, .. } => loops.iter().map(|(_, count)| count).product(),
+            _ => 1,
+        };
+        self.body.vars.iter().map(size).max().unwrap_or(1)
+    }
+
+    /// Whether elements are found between others.
+    fn resamples(&self) -> bool {
+        let mut calls = self.piece.graph.calls();
+        calls.any(|(_, call)| call.op().is_some_and(|op| op.class() == Class::Resampling))
     }
 
     /// A product in tiles of a side: each lane computes squares of four by four, for which it reads eight numbers a step.

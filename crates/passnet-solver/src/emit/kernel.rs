@@ -48,6 +48,8 @@ impl KernelText {
         let Loops { slabs, rows, columns } = writer.loops(space)?;
         match shape {
             Shape::LongRows => writer.long_rows(space, &columns, choice.for_gpu)?,
+            // Two walks through a few elements: the second finds them in the nearest cache.
+            Shape::Walked => writer.long_rows(space, &columns, false)?,
             _ => {
                 if let Some(tiles) = Tiles::of(body, space).filter(|_| body.in_tiles) {
                     writer.product(tiles)?;

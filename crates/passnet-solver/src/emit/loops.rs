@@ -59,14 +59,14 @@ impl Writer<'_> {
         }
         let across = lanes("COLUMNS").lifted(Lift::Columns);
         match self.shape {
-            Shape::LongRows => self.define("lane", across),
+            Shape::LongRows | Shape::Walked => self.define("lane", across),
             Shape::Tiled | Shape::Product => {
                 self.define("column", program(1) * word("COLUMNS") + across)
             }
             _ => self.define("column", across),
         }
         self.define("row_inside", word("row").below(rows.clone()));
-        if self.shape != Shape::LongRows {
+        if !self.shape.is_walk() {
             self.define_inside(&columns);
         }
         self.decompose("row", outer, "row")?;
@@ -76,7 +76,7 @@ impl Writer<'_> {
             self.running[0] = ("slab", slab_axes.to_vec());
             self.slab_axes = slab_axes.iter().copied().collect();
         }
-        if self.shape != Shape::LongRows {
+        if !self.shape.is_walk() {
             self.decompose("column", inner, "column")?;
         }
         Ok(Loops { slabs, rows, columns })

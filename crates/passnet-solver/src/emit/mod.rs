@@ -68,13 +68,19 @@ impl<'g> Draft<'g> {
         if choice.programs > 0 {
             return chunks::KIND;
         }
-        match self.shape {
+        match self.shape_as(choice) {
             Shape::Flat => "pointwise over one loop",
             Shape::Tiled => "pointwise over rows and columns",
             Shape::Product => "a product in tiles",
             Shape::Rows => "whole rows folded in one block",
             Shape::LongRows => "long rows folded block by block",
+            Shape::Walked => "short rows side by side, each folded by one lane",
         }
+    }
+
+    /// What the loops of the kernel look like that is written.
+    fn shape_as(&self, choice: Choice) -> Shape {
+        if choice.walked { Shape::Walked } else { self.shape }
     }
 
     /// Loads that find their place lane by lane, from numbers that are computed or loaded themselves.
@@ -105,8 +111,9 @@ impl<'g> Draft<'g> {
             let source = Source { piece: self.piece, body: &self.body, space: &self.space };
             return chunks::write(&source, stem, choice);
         }
-        let kernel = KernelText::new(self.piece, &self.body, &self.space, self.shape, choice)?;
-        let wrapper = wrapper::write(self.piece, &kernel, stem, self.shape, choice)?;
+        let shape = self.shape_as(choice);
+        let kernel = KernelText::new(self.piece, &self.body, &self.space, shape, choice)?;
+        let wrapper = wrapper::write(self.piece, &kernel, stem, shape, choice)?;
         let pattern = pattern::write(self.piece);
         Ok(PassText {
             stem: stem.to_string(),

@@ -17,9 +17,16 @@ pub enum Shape {
     Rows,
     /// Rows walked through in blocks, once for each reduction and once for the result.
     LongRows,
+    /// Short rows side by side in memory: every lane walks through rows of its own, element by element.
+    Walked,
 }
 
 impl Shape {
+    /// Whether rows are walked through, so that nothing holds all of one.
+    pub(super) fn is_walk(self) -> bool {
+        matches!(self, Shape::LongRows | Shape::Walked)
+    }
+
     pub(super) fn of(body: &Body, space: &Space, longest: i64) -> Shape {
         if space.reduced.is_empty() {
             return if space.kept.len() <= 1 { Shape::Flat } else { Shape::Tiled };

@@ -70,8 +70,9 @@ impl Part {
         if choice.programs > 0 {
             refuse!("a launch folds chunks of rows, and another one what they give");
         }
-        let kernel = KernelText::new(piece, &draft.body, &draft.space, draft.shape, choice)?;
-        let host = HostSide::new(piece, &kernel, draft.shape, choice)?;
+        let shape = draft.shape_as(choice);
+        let kernel = KernelText::new(piece, &draft.body, &draft.space, shape, choice)?;
+        let host = HostSide::new(piece, &kernel, shape, choice)?;
         let mut names = shared_names(all, piece)?;
         let own = host.results.iter().chain(&host.sizes).map(|(name, _)| name.as_str());
         for name in own.chain(host.defined.iter().copied()) {

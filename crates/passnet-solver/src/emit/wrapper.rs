@@ -291,6 +291,11 @@ fn launch(kernel: &KernelText, shape: Shape, choice: Choice) -> Launch {
             vec![format!("width = triton.next_power_of_2({columns})"), height(rows, &tile)],
             vec![tiles],
         ),
+        Shape::Walked => {
+            let height = format!("height = min(triton.next_power_of_2({rows}), {})", tile.elements);
+            let constants = vec!["height".into(), "1".into()];
+            Launch { constants, ..tiled(vec![height], vec![tiles]) }
+        }
         Shape::LongRows => Launch {
             steps: Vec::new(),
             defined: &[],

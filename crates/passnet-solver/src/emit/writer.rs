@@ -52,7 +52,9 @@ impl<'a> Writer<'a> {
         (shape, one_row): (Shape, bool),
     ) -> Writer<'a> {
         let lanes: BTreeSet<AxisId> = match shape {
-            Shape::Rows | Shape::LongRows => space.reduced.iter().copied().collect(),
+            Shape::Rows | Shape::LongRows | Shape::Walked => {
+                space.reduced.iter().copied().collect()
+            }
             _ => space.kept.last().copied().into_iter().collect(),
         };
         Writer {

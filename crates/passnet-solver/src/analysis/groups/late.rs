@@ -3,7 +3,8 @@
 use super::{Finder, Group, outputs_of};
 use crate::analysis::lower_joined;
 use crate::analysis::space::coalesce;
-use passnet_graph::NodeId;
+use passnet_graph::ops::{Class, Op};
+use passnet_graph::{Call, NodeId};
 use std::collections::BTreeSet;
 
 /// Bytes that a GPU moves while it launches a kernel.
@@ -50,6 +51,34 @@ impl Finder<'_> {
         let cost = Cost::of(&group)?;
         let before = own_cost.bytes.iter().zip(&other_cost.bytes).map(|(a, b)| a + b + LAUNCH);
         cost.bytes.iter().zip(before).all(|(cost, before)| *cost <= before).then_some(group)
+    }
+}
+
+impl Finder<'_> {
+    /// Whether one kernel computes a join as cheaply as several: it computes all parts for every element. That is looked at where
+    /// a part is worked out between others, which takes dozens of steps.
+    pub(super) fn joins_well(
+        &self,
+        own: &BTreeSet<NodeId>,
+        producers: &[usize],
+        group: &Group,
+    ) -> bool {
+        let is = |ids: &BTreeSet<NodeId>, wanted: fn(Op) -> bool| {
+            let op = |id: &NodeId| self.graph().call(*id).and_then(Call::op);
+            ids.iter().filter_map(op).any(wanted)
+        };
+        let resamples = is(&group.members, |op| op.class() == Class::Resampling);
+        if !resamples || !is(own, |op| matches!(op, Op::Cat | Op::Stack)) {
+            return true;
+        }
+        let alone = self.attempt_with_made(own.clone()).ok();
+        let parts = producers.iter().filter_map(|number| self.groups[*number].as_ref());
+        let apart: Option<Vec<Cost>> = parts.chain(alone.as_ref()).map(Cost::of).collect();
+        let (Some(apart), Some(joined)) = (apart, Cost::of(group)) else { return true };
+        joined.bytes.iter().enumerate().all(|(graph, joined)| {
+            let apart: f64 = apart.iter().map(|cost| cost.bytes[graph] + LAUNCH).sum();
+            *joined <= apart
+        })
     }
 }
 

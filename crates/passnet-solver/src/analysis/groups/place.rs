@@ -80,7 +80,9 @@ impl Finder<'_> {
             // Groups that read each other through views go together with these.
             let readers = if choice.len() > 1 { members.clone() } else { own.clone() };
             readers.iter().for_each(|id| self.add_between(*id, &mut members));
-            if let Ok(group) = self.attempt_with_made(members) {
+            if let Ok(group) = self.attempt_with_made(members)
+                && self.joins_well(own, &choice, &group)
+            {
                 for old in choice {
                     self.groups[old] = None;
                 }
