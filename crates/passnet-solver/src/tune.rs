@@ -14,9 +14,11 @@ use passnet_engine::Engine;
 use passnet_graph::GraphFiles;
 use std::collections::BTreeMap;
 
-/// Beyond this a piece is too slow to try more than the first choices.
+/// Elements beyond which a piece is too slow on the host to try more than the first choices.
 const LARGE: i64 = 1 << 22;
 const FIRST_CHOICES: usize = 2;
+/// How much faster another choice must be: less is noise.
+const WORTH_CHANGING: f64 = 1.02;
 
 /// What measuring one pass found.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -25,6 +27,8 @@ pub struct Measured {
     pub speedup: f64,
     pub eager_seconds: f64,
     pub seconds: f64,
+    /// What choices are compared by: the GPU's own seconds, or the whole call's.
+    pub compared: f64,
 }
 
 /// Right on one draw, and timed shortly.
@@ -52,7 +56,8 @@ pub(crate) fn tune(
     let mut large = false;
     for member in piece_race::representatives(family, piece) {
         let Some(files) = piece_race::files(family, piece, member) else { return Ok(None) };
-        large |= piece_race::largest_elements(piece, member) > LARGE;
+        let elements = piece_race::largest_elements(piece, member);
+        large |= engine.computes_on_host() && elements > LARGE;
         graphs.push(files);
     }
     let mut best: Option<Measured> = None;
@@ -66,15 +71,17 @@ pub(crate) fn tune(
         let mut measured: Vec<Measured> = Vec::new();
         for files in &graphs {
             match measure(engine, files, &passes, measuring)? {
-                Found::Times(Times { speedup, eager_seconds, seconds }) => {
-                    measured.push(Measured { choice, speedup, eager_seconds, seconds });
+                Found::Times(times) => {
+                    let compared = times.compared();
+                    let Times { speedup, eager_seconds, seconds, .. } = times;
+                    measured.push(Measured { choice, speedup, eager_seconds, seconds, compared });
                 }
                 Found::NoTimes => {}
                 Found::NoReference => return Ok(None),
             }
         }
         let Some(measured) = together(&measured) else { break };
-        if best.is_none_or(|best| measured.speedup > best.speedup * 1.02) {
+        if best.is_none_or(|best| measured.compared * WORTH_CHANGING < best.compared) {
             best = Some(measured);
         }
     }
@@ -111,6 +118,7 @@ fn measure(
                 speedup,
                 eager_seconds: median(&evaluation.eager_ms) / 1e3,
                 seconds: median(&evaluation.candidate_ms) / 1e3,
+                device_seconds: evaluation.candidate_costs.device_ms.map(|ms| ms / 1e3),
             };
             measuring.keep(&key, times);
             Ok(Found::Times(times))
@@ -130,6 +138,10 @@ fn median(times: &[f64]) -> f64 {
 /// The mean of several measurements of one choice, with the times of the first.
 fn together(measured: &[Measured]) -> Option<Measured> {
     let first = *measured.first()?;
-    let logs = measured.iter().map(|measured| measured.speedup.ln()).sum::<f64>();
-    Some(Measured { speedup: (logs / measured.len() as f64).exp(), ..first })
+    let mean = |value: fn(&Measured) -> f64| {
+        let logs = measured.iter().map(|measured| value(measured).ln()).sum::<f64>();
+        (logs / measured.len() as f64).exp()
+    };
+    let (speedup, compared) = (mean(|measured| measured.speedup), mean(|m| m.compared));
+    Some(Measured { speedup, compared, ..first })
 }
