@@ -98,6 +98,8 @@ def planned(passnet: str, passes: Path, graph: Path) -> list[Work]:
     """The launches of all passes at all their places in a graph."""
     found = []
     for path in sorted(passes.glob("*.py")):
+        if path.name == "kernels.py":
+            continue
         answer = subprocess.run(
             [passnet, "kernel", "plan", path, "--graph", graph, "--json"], capture_output=True, text=True, check=False
         )
@@ -126,7 +128,10 @@ def launched(path: Path, launch: dict[str, Any]) -> Work:
             if kind == "int" and value["value"] % DIVISOR == 0:
                 known[at,] = [["tt.divisibility", DIVISOR]]
     options = {name: launch[name] for name in ("num_warps", "num_stages", "enable_fp_fusion")}
-    source = ASTSource(getattr(module_of(path), launch["kernel"]), types, constants, known)
+    # Passes of a task share one file of kernels, if there are several.
+    shared = path.with_name("kernels.py")
+    module = module_of(shared if shared.exists() else path)
+    source = ASTSource(getattr(module, launch["kernel"]), types, constants, known)
     return compiled(source, options, math.prod(launch["grid"]))
 
 
