@@ -3,6 +3,7 @@
 use crate::error::CommandError;
 use crate::output::warn_located;
 use crate::progress::Bar;
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use passnet_bench::sample::Sample;
 use passnet_dataset::lists::{GRAPH_LIST, SampleList};
 use passnet_dataset::source::{self, GraphSource, Limits, Meter};
@@ -11,6 +12,16 @@ use passnet_work::parallel::{self, Stopped};
 use passnet_work::progress::Task;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+
+/// A path of an option, empty or not: a variable of the environment that is empty counts as one that is not there, by [`named`].
+pub fn any_path() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
+}
+
+/// The path that an option names, if any.
+pub fn named(path: Option<&Path>) -> Option<&Path> {
+    path.filter(|path| !path.as_os_str().is_empty())
+}
 
 /// Runs `work` on every graph below the given paths, in parallel, and hands the results to `consume` in
 /// order. What cannot be read as a graph is reported on stderr and the rest is done.

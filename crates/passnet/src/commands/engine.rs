@@ -4,6 +4,7 @@ use crate::cache::cache_folder;
 use crate::embedded;
 use crate::error::CommandError;
 use crate::output::warn;
+use crate::paths::{any_path, named};
 use clap::{Args, ValueEnum};
 use passnet_engine::choice::Refused;
 use passnet_engine::{Engine, EngineChoice, EngineName, Tier};
@@ -12,6 +13,9 @@ use std::time::Duration;
 
 /// File name of the native plan runner.
 const RUNNER: &str = "libpassnet_runner.so";
+/// Where a plan runner comes from.
+pub const RUNNER_HINT: &str = "a release build of passnet carries it; beside another build put what `cargo build -p passnet-runner` makes \
+     (libpassnet_runner.so), or name it by PASSNET_RUNNER";
 
 /// What is not given is left to [`EngineChoice`], or to the run that goes on.
 #[derive(Debug, Args)]
@@ -29,11 +33,11 @@ pub struct EngineArgs {
     devices: Vec<u32>,
 
     /// A Python with PyTorch, for the torch engine [default: python3]
-    #[arg(long, env = "PASSNET_PYTHON", value_name = "PATH")]
+    #[arg(long, env = "PASSNET_PYTHON", value_name = "PATH", value_parser = any_path())]
     python: Option<PathBuf>,
 
     /// The native plan runner of the torch engine; else the one that this program carries, or that lies beside it
-    #[arg(long, env = "PASSNET_RUNNER", value_name = "FILE")]
+    #[arg(long, env = "PASSNET_RUNNER", value_name = "FILE", value_parser = any_path())]
     runner: Option<PathBuf>,
 
     /// How passes may run: `compat` lets those that cannot become launch plans run in a sandboxed PyTorch, labelled
@@ -86,8 +90,10 @@ impl EngineArgs {
                 Some(TierArg::Compat) => Tier::Compat,
                 None => before.tier,
             },
-            python: self.python.clone().unwrap_or_else(|| before.python.clone()),
-            runner: self.runner.clone().or_else(|| before.runner.clone()),
+            python: named(self.python.as_deref()).unwrap_or(&before.python).into(),
+            runner: named(self.runner.as_deref())
+                .map(PathBuf::from)
+                .or_else(|| before.runner.clone()),
             worker_memory: self.worker_memory.unwrap_or(before.worker_memory),
             call_limit: before.call_limit,
         }
@@ -101,6 +107,11 @@ impl EngineArgs {
     /// The engines asked for: one, or one for each GPU.
     pub fn start(&self) -> Result<Vec<Box<dyn Engine>>, CommandError> {
         start(&self.choice())
+    }
+
+    /// The engines asked for, for a command that runs passes on them.
+    pub fn start_for_passes(&self) -> Result<Vec<Box<dyn Engine>>, CommandError> {
+        start_for_passes(&self.choice())
     }
 
     /// The engine asked for, where several would have nothing to share.
@@ -139,6 +150,18 @@ pub fn start(choice: &EngineChoice) -> Result<Vec<Box<dyn Engine>>, CommandError
                 .into(),
         }
     })
+}
+
+/// As [`start`], for a command that runs passes: without a plan runner it would find for every graph that none can be judged.
+pub fn start_for_passes(choice: &EngineChoice) -> Result<Vec<Box<dyn Engine>>, CommandError> {
+    let runs_plans = choice.engine == EngineName::Torch && choice.tier == Tier::Plan;
+    if runs_plans && choice.runner.is_none() && own_runner().is_none() {
+        return Err(CommandError::Lacking {
+            message: format!("the torch engine runs passes with {RUNNER}, and there is none"),
+            hint: RUNNER_HINT.into(),
+        });
+    }
+    start(choice)
 }
 
 /// The plan runner: the one that this program carries, or the one that was built beside it.

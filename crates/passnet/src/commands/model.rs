@@ -6,6 +6,7 @@ use super::extract::python::{lacking, search_path};
 use super::library::LibraryPlace;
 use crate::error::{CommandError, Outcome};
 use crate::output::Output;
+use crate::paths::{any_path, named};
 use clap::{Args, Subcommand};
 use passnet_engine::python_files;
 use passnet_engine::torch::package::{Package, WORKER};
@@ -70,7 +71,7 @@ pub struct ModelArgs {
     options: Vec<String>,
 
     /// A Python with PyTorch [default: python3]
-    #[arg(long, env = "PASSNET_PYTHON", value_name = "PATH")]
+    #[arg(long, env = "PASSNET_PYTHON", value_name = "PATH", value_parser = any_path())]
     python: Option<PathBuf>,
 
     #[command(flatten)]
@@ -158,7 +159,7 @@ fn start(
         arguments.push("--json".into());
     }
     output.flush()?;
-    let python = python::choose(model.python.as_deref()).map_err(lacking)?;
+    let python = python::choose(named(model.python.as_deref())).map_err(lacking)?;
     let files: Vec<(&str, &str)> =
         EXTRACTOR.iter().chain(BACKEND).chain(&WORKER).copied().collect();
     let package = Package::lay_out(&files)?;

@@ -141,7 +141,11 @@ pub fn run(args: SolveArgs, out: &mut Output) -> Result<Outcome, CommandError> {
     if args.cluster.is_asked() {
         return on_cluster(&args, samples.into_iter().zip(labels).collect(), out);
     }
-    let engines = args.engine.start()?;
+    // Nothing runs where passes are only written.
+    let engines = match args.no_tune && args.no_bench {
+        true => args.engine.start()?,
+        false => args.engine.start_for_passes()?,
+    };
     let mut benches: Vec<Bench<'_>> = engines.iter().map(|engine| args.bench(&**engine)).collect();
     let mut store = match (&args.out, args.no_bench) {
         (Some(folder), false) => Some(RunStore::open(&folder.join("run"))?),

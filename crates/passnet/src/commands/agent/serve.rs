@@ -95,7 +95,9 @@ pub fn run(args: &ServeArgs, out: &mut Output) -> Result<Outcome, CommandError> 
             let target = pool.target().clone();
             judging.over(pool, target, CLUSTER_EVALUATIONS)?
         }
-        false => Evaluator::start(session::judges(args.engine.start()?, &judging, None)?)?,
+        false => {
+            Evaluator::start(session::judges(args.engine.start_for_passes()?, &judging, None)?)?
+        }
     };
     let engine = evaluator.target().identity.clone();
     session::note_target(&prompts, evaluator.target());

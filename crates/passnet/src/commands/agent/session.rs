@@ -242,7 +242,7 @@ fn local_evaluator(
     prompts: &Prompts,
     tasks: &[Task],
 ) -> Result<Evaluator, CommandError> {
-    let engines = engine::start(&settings.engine)?;
+    let engines = engine::start_for_passes(&settings.engine)?;
     let target = goes_on_with(folder, engines[0].identity(), || Target::of(&*engines[0]));
     note_target(prompts, &target);
     settings.target = Some(target.clone());

@@ -241,7 +241,10 @@ pub fn run(mut args: BenchArgs, out: &mut Output) -> Result<Outcome, CommandErro
         let tasks = samples.into_iter().zip(labels).collect();
         return on_cluster(&args, tasks, folders, parameters, out);
     }
-    let engines = args.engine.start()?;
+    let engines = match args.subject() {
+        Subject::Passes(()) => args.engine.start_for_passes()?,
+        _ => args.engine.start()?,
+    };
     let mut benches: Vec<Bench<'_>> =
         engines.iter().map(|engine| args.bench(&**engine, args.subject())).collect();
     let mut store = match &args.out {

@@ -5,7 +5,7 @@ mod machine;
 pub(super) mod python;
 mod target;
 
-use crate::commands::engine::own_runner;
+use crate::commands::engine::{RUNNER_HINT, own_runner};
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table};
 use clap::{Args, ValueEnum};
@@ -125,8 +125,6 @@ fn runner() -> Option<PathBuf> {
 
 const INSTALL: &str = "`passnet doctor --install-torch` makes an environment with PyTorch; \
      `--python PATH` or PASSNET_PYTHON names one that is there";
-const RUNNER: &str = "a release build of passnet carries it; beside another build put what `cargo build -p passnet-runner` makes \
-     (libpassnet_runner.so), or name it by PASSNET_RUNNER";
 const CUDA: &str = "install NVIDIA's driver; in a container, start it with `--gpus all`";
 
 impl Report {
@@ -153,7 +151,7 @@ impl Report {
             Need::Torch => (self.torch().is_some(), "no Python with PyTorch", INSTALL),
             Need::Triton => (self.triton().is_some(), "no Python with Triton", INSTALL),
             Need::Cuda => (self.cuda(), "no CUDA device that PyTorch can use", CUDA),
-            Need::Runner => (self.runner.is_some(), "no plan runner", RUNNER),
+            Need::Runner => (self.runner.is_some(), "no plan runner", RUNNER_HINT),
             Need::Sandbox => return self.sandbox.as_ref().map(|_| ()).map_err(lacking),
         };
         match (there, &self.python) {
@@ -221,7 +219,7 @@ impl Report {
         }
         match &self.runner {
             Some(path) => row("plan runner", path.display().to_string(), ""),
-            None => row("plan runner", missing(), RUNNER),
+            None => row("plan runner", missing(), RUNNER_HINT),
         }
         for (what, works) in self.abilities() {
             row(what, if works { "works" } else { "not on this machine" }.into(), "");

@@ -2,7 +2,7 @@
 
 use crate::error::{CommandError, Outcome};
 use crate::output::{Output, table, warn_located};
-use crate::paths::for_each_graph;
+use crate::paths::{any_path, for_each_graph, named};
 use clap::Args;
 use passnet_graph::infer::{self, Inference, infer_folder};
 use passnet_graph::print::{print_arg, print_model};
@@ -33,13 +33,13 @@ pub struct ShowArgs {
     device: String,
 
     /// A Python with PyTorch, for a GPU [default: the one that `passnet doctor` finds]
-    #[arg(long, env = "PASSNET_PYTHON", value_name = "PATH")]
+    #[arg(long, env = "PASSNET_PYTHON", value_name = "PATH", value_parser = any_path())]
     python: Option<PathBuf>,
 }
 
 pub fn run(args: ShowArgs, output: &mut Output) -> Result<Outcome, CommandError> {
     if args.profile && args.device == "cuda" {
-        return super::cuda::run(&args.paths, args.python.as_deref(), output);
+        return super::cuda::run(&args.paths, named(args.python.as_deref()), output);
     }
     if args.profile {
         return super::profile::run(&args.paths, output);
