@@ -697,6 +697,30 @@ fn rows_side_by_side_are_folded_by_lanes() {
     }
 }
 
+/// Adaptive pooling whose windows overlap, divide evenly, or are whole dimensions, in one kernel each.
+#[test]
+fn adaptive_pooling_is_a_fold_over_what_each_result_stands_for() {
+    for (input, call, folds) in [
+        ("x float32 [3, 5, 8, 9]", "adaptive_avg_pool2d(x, (3, 4))", "tl.sum("),
+        ("x float16 [2, 7, 12, 18]", "adaptive_avg_pool2d(x, 6)", "tl.sum("),
+        ("x float32 [4, 6, 50]", "adaptive_avg_pool1d(x, 7)", "tl.sum("),
+        ("x float32 [2, 3, 5, 6, 7]", "adaptive_avg_pool3d(x, (2, None, 1))", "tl.sum("),
+    ] {
+        let pooled = format!("tmp_0 = torch.nn.functional.{call}");
+        let body =
+            vec![pooled.as_str(), "tmp_1 = torch.nn.functional.relu(tmp_0)", "return (tmp_1,)"];
+        let task = Task::new(&[GraphText { inputs: vec![input], body }]);
+        let options = SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() };
+        task.solve_with(&options).unwrap();
+        let text = written(&task.passes());
+        assert!(text.contains(folds) && text.contains(call), "{call}: {text}");
+        for evaluation in task.evaluate() {
+            let verdict = &evaluation.judged.verdict;
+            assert_eq!(verdict.kind, VerdictKind::Correct, "{call}: {verdict}\n{text}");
+        }
+    }
+}
+
 /// A join of what is worked out between other elements would do that work for every part of it.
 #[test]
 fn resampled_parts_of_a_join_have_kernels_of_their_own() {

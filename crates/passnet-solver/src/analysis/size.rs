@@ -96,6 +96,11 @@ impl Size {
         Some(Size { formula: self.formula.quotient(&other.formula).ok()?, ..quotient })
     }
 
+    /// The quotient, rounded down.
+    pub fn whole_over(&self, other: &Size) -> Result<Size, Refusal> {
+        self.combine(other, i64::checked_div, Dim::floor_div)
+    }
+
     fn combine(
         &self,
         other: &Size,

@@ -14,7 +14,7 @@ impl Lower<'_> {
         let Wanted { bound, .. } = wanted;
         match bound.op {
             Op::AdaptiveAvgPool1d | Op::AdaptiveAvgPool2d | Op::AdaptiveAvgPool3d => {
-                self.global_average(wanted)
+                self.adaptive_average(wanted)
             }
             Op::MaxPool1d | Op::MaxPool2d | Op::AvgPool1d | Op::AvgPool2d => self.pool(wanted),
             Op::Interpolate => self.interpolate(wanted),
@@ -22,8 +22,9 @@ impl Lower<'_> {
         }
     }
 
-    /// Adaptive pooling to one element: a mean.
-    fn global_average(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
+    /// Adaptive pooling: a mean over what each element of the result stands for. Their windows overlap and differ in length where
+    /// sizes do not divide: all are given as many steps as the longest may have, of which only those inside count.
+    fn adaptive_average(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
         let Wanted { node, bound, index } = wanted;
         let source = self.input_node(node, bound, "input")?;
         let from = self.piece.shape(source)?;
@@ -34,15 +35,72 @@ impl Lower<'_> {
             _ => 3,
         };
         let first = from.len().saturating_sub(pooled);
-        if to[first..].iter().any(|size| !size.is(1)) {
-            return Err(self.unsupported(bound));
+        if to[first..].iter().all(|size| size.is(1)) {
+            return self.global_average(wanted, source, &from, first);
         }
+        // A computed input would be computed once for every window it lies in.
+        if !self.piece.is_param(source) {
+            refuse!("a window over computed values");
+        }
+        let mut place = index.to_vec();
+        let mut guards = Vec::new();
+        let mut lengths = Vec::new();
+        let shares: Vec<Share> = (first..from.len())
+            .map(|dim| self.share(&index[dim], &from[dim], &to[dim]))
+            .collect::<Result<_, _>>()?;
+        let sizes: Vec<Size> = shares.iter().map(|share| share.steps.clone()).collect();
+        let loops = self.loops_for(index, &sizes)?;
+        for (dim, (share, step)) in (first..).zip(shares.iter().zip(&loops)) {
+            place[dim] = share.start.plus(step)?;
+            match &share.end {
+                None => lengths.push(self.extent(&share.steps)),
+                Some(end) => {
+                    let beyond = place[dim].plus(&end.times(&self.fixed(-1))?)?;
+                    guards.push(Guard { index: beyond, low: None, high: Some(self.fixed(0)) });
+                    let length = end.plus(&share.start.times(&self.fixed(-1))?)?;
+                    lengths.push(self.place(&length));
+                }
+            }
+        }
+        let x = self.guarded(&guards, |lower| lower.pull(source, &place))?;
+        let x = self.cast(x, Kind::Float);
+        let x = self.inside_or(&guards, x, Expr::float(0.0));
+        let mut mean = self.fold(Fold::Sum, x)?;
+        for length in lengths {
+            mean = self.compute(Kind::Float, A / B, &[mean, length]);
+        }
+        Ok(mean)
+    }
+
+    /// What an element of an adaptive pooling's result stands for along one dimension.
+    fn share(&self, index: &Index, from: &Size, to: &Size) -> Result<Share, Refusal> {
+        let axes = &self.body.axes;
+        let scaled = index.times(from)?;
+        let (start, _) = scaled.divided(to, axes)?;
+        if let Some(steps) = from.over(to) {
+            return Ok(Share { start, end: None, steps });
+        }
+        let rounded_up = from.plus(to)?.minus(&self.fixed(1))?;
+        let (end, _) = scaled.offset(&rounded_up)?.divided(to, axes)?;
+        // It begins and ends inside an element at most.
+        let steps = from.whole_over(to)?.plus(&self.fixed(2))?;
+        Ok(Share { start, end: Some(end), steps })
+    }
+
+    /// Adaptive pooling to one element: a mean.
+    fn global_average(
+        &mut self,
+        wanted: Wanted<'_, '_>,
+        source: NodeId,
+        from: &[Size],
+        first: usize,
+    ) -> Result<VarId, Refusal> {
         let dims: Vec<usize> = (first..from.len()).collect();
-        let place = self.place_in_source(index, &from, &dims, true)?;
+        let place = self.place_in_source(wanted.index, from, &dims, true)?;
         let x = self.pull(source, &place)?;
         let x = self.cast(x, Kind::Float);
         let total = self.fold(Fold::Sum, x)?;
-        let count = self.count(&from, &dims)?;
+        let count = self.count(from, &dims)?;
         Ok(self.compute(Kind::Float, A / B, &[total, count]))
     }
 
@@ -215,6 +273,15 @@ struct Reading {
     loops: Vec<(usize, i64)>,
     /// What holds where the place lies in the source.
     guards: Vec<Guard>,
+}
+
+/// What an element of an adaptive pooling's result stands for along one dimension.
+struct Share {
+    start: Index,
+    /// The first place beyond it; none where it has all steps.
+    end: Option<Index>,
+    /// How many steps the longest may have.
+    steps: Size,
 }
 
 /// How a window lies, one number for each dimension that it has.
