@@ -32,9 +32,10 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// What choices are compared by. A call of a small kernel takes the host longer than the GPU, whatever its tiles.
+    /// What choices are compared by: the GPU's seconds where it keeps time itself, for a call of a small kernel takes the host
+    /// longer than the GPU, whatever its tiles; else the share of eager's time, which was taken in turns with it.
     pub(crate) fn compared(self) -> f64 {
-        self.device_seconds.unwrap_or(self.seconds)
+        self.device_seconds.unwrap_or(self.speedup.recip())
     }
 }
 

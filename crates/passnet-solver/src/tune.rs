@@ -27,7 +27,7 @@ pub struct Measured {
     pub speedup: f64,
     pub eager_seconds: f64,
     pub seconds: f64,
-    /// What choices are compared by: the GPU's own seconds, or the whole call's.
+    /// What choices are compared by: less is better.
     pub compared: f64,
 }
 

@@ -124,7 +124,8 @@ impl Choice {
         };
         let warps = times(self.warps, warps).filter(|warps| (1..=MOST_WARPS).contains(warps))?;
         let tile = times(self.tile, tile).filter(|tile| *tile >= LANES_OF_WARP)?;
-        Some(Choice { tile, warps, ..self })
+        let has_side = self.cut != Cut::Square || tile.isqrt().pow(2) == tile;
+        has_side.then_some(Choice { tile, warps, ..self })
     }
 }
 
@@ -405,4 +406,21 @@ fn calls_function(formula: &Formula) -> bool {
 /// The largest power of two that is not larger.
 fn floor_power(value: usize) -> usize {
     value.checked_ilog2().map_or(1, |power| 1 << power)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_keep_sides_whole_and_warps_in_bounds() {
+        let square = Choice { tile: 4096, warps: 8, cut: Cut::Square, ..Choice::default() };
+        let changed = |choice: Choice| -> Vec<(usize, usize)> {
+            let all = NEAR.into_iter().filter_map(|change| choice.changed_by(change));
+            all.map(|choice| (choice.tile, choice.warps)).collect()
+        };
+        assert_eq!(changed(square), [(1024, 2), (4096, 4), (4096, 16), (16384, 16)]);
+        let small = Choice { tile: 64, warps: 1, ..Choice::default() };
+        assert_eq!(changed(small), [(64, 2), (256, 2), (128, 1)]);
+    }
 }
