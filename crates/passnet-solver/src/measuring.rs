@@ -27,7 +27,6 @@ pub(crate) struct Times {
     pub(crate) eager_seconds: f64,
     pub(crate) seconds: f64,
     /// Of a GPU alone, by its own clock.
-    #[serde(default)]
     pub(crate) device_seconds: Option<f64>,
 }
 

@@ -6,6 +6,7 @@ mod common;
 use cases::{Case, all_are_whole_and_right, pytorch};
 use common::{GraphText, Task, written};
 use passnet_bench::verdict::VerdictKind;
+use passnet_engine::native::NativeEngine;
 use passnet_solver::solve::SolveOptions;
 
 /// Inputs and statements of graphs that one pass computes as a whole.
@@ -700,21 +701,28 @@ fn rows_side_by_side_are_folded_by_lanes() {
 /// Adaptive pooling whose windows overlap, divide evenly, or are whole dimensions, in one kernel each.
 #[test]
 fn adaptive_pooling_is_a_fold_over_what_each_result_stands_for() {
-    for (input, call, folds) in [
-        ("x float32 [3, 5, 8, 9]", "adaptive_avg_pool2d(x, (3, 4))", "tl.sum("),
-        ("x float16 [2, 7, 12, 18]", "adaptive_avg_pool2d(x, 6)", "tl.sum("),
-        ("x float32 [4, 6, 50]", "adaptive_avg_pool1d(x, 7)", "tl.sum("),
-        ("x float32 [2, 3, 5, 6, 7]", "adaptive_avg_pool3d(x, (2, None, 1))", "tl.sum("),
+    for (inputs, call) in [
+        (["x float32 [3, 5, 8, 9]", "x float32 [3, 5, 3, 4]"], "adaptive_avg_pool2d(x, (3, 4))"),
+        // What divides here does not divide there, and what is pooled here is spread there.
+        (["x float16 [2, 7, 12, 18]", "x float16 [2, 7, 13, 4]"], "adaptive_avg_pool2d(x, 6)"),
+        (["x float32 [4, 6, 50]", "x float32 [4, 6, 49]"], "adaptive_avg_pool1d(x, 7)"),
+        (
+            ["x float32 [2, 3, 6, 6, 7]", "x float32 [2, 3, 5, 9, 2]"],
+            "adaptive_avg_pool3d(x, (2, None, 1))",
+        ),
     ] {
         let pooled = format!("tmp_0 = torch.nn.functional.{call}");
         let body =
             vec![pooled.as_str(), "tmp_1 = torch.nn.functional.relu(tmp_0)", "return (tmp_1,)"];
-        let task = Task::new(&[GraphText { inputs: vec![input], body }]);
+        let [task, other] =
+            inputs.map(|input| Task::new(&[GraphText { inputs: vec![input], body: body.clone() }]));
         let options = SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() };
         task.solve_with(&options).unwrap();
         let text = written(&task.passes());
-        assert!(text.contains(folds) && text.contains(call), "{call}: {text}");
-        for evaluation in task.evaluate() {
+        assert!(text.contains("tl.sum(") && text.contains(call), "{call}: {text}");
+        // The pass of one size is right on another, too.
+        let evaluations = [&task, &other].map(|on| on.evaluate_with(&NativeEngine, &task.passes()));
+        for evaluation in evaluations.iter().flatten() {
             let verdict = &evaluation.judged.verdict;
             assert_eq!(verdict.kind, VerdictKind::Correct, "{call}: {verdict}\n{text}");
         }

@@ -8,6 +8,7 @@ use crate::expression::{A, B, Expr, Formula};
 use crate::products::MOST_WINDOW;
 use passnet_graph::ops::{Bound, Op};
 use passnet_graph::{Arg, NodeId};
+use std::rc::Rc;
 
 impl Lower<'_> {
     pub(super) fn window(&mut self, wanted: Wanted<'_, '_>) -> Result<VarId, Refusal> {
@@ -72,16 +73,20 @@ impl Lower<'_> {
         Ok(mean)
     }
 
-    /// What an element of an adaptive pooling's result stands for along one dimension.
+    /// What an element of an adaptive pooling's result stands for along one dimension. That sizes divide in all graphs of the task
+    /// settles nothing: a pattern matches other sizes, too, and no shape would tell.
     fn share(&self, index: &Index, from: &Size, to: &Size) -> Result<Share, Refusal> {
-        let axes = &self.body.axes;
-        let scaled = index.times(from)?;
-        let (start, _) = scaled.divided(to, axes)?;
-        if let Some(steps) = from.over(to) {
-            return Ok(Share { start, end: None, steps });
+        if from.formula() == to.formula() {
+            return Ok(Share { start: index.clone(), end: None, steps: self.fixed(1) });
         }
+        if to.constant() == Some(1) {
+            return Ok(Share { start: self.zero(), end: None, steps: from.clone() });
+        }
+        let part =
+            |place: Index| Index::atom(Atom::Div(Rc::new(place), to.clone()), self.piece.graphs);
+        let scaled = index.times(from)?;
         let rounded_up = from.plus(to)?.minus(&self.fixed(1))?;
-        let (end, _) = scaled.offset(&rounded_up)?.divided(to, axes)?;
+        let (start, end) = (part(scaled.clone()), part(scaled.offset(&rounded_up)?));
         // It begins and ends inside an element at most.
         let steps = from.whole_over(to)?.plus(&self.fixed(2))?;
         Ok(Share { start, end: Some(end), steps })
