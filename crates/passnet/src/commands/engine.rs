@@ -119,7 +119,13 @@ impl EngineArgs {
         start_one(&self.choice())
     }
 
-    /// The same with a limit of its own for one call of a graph.
+    /// The same for a command that runs passes on it.
+    pub fn start_one_for_passes(&self) -> Result<Box<dyn Engine>, CommandError> {
+        check_runner(&self.choice())?;
+        self.start_one()
+    }
+
+    /// The engine asked for, with a limit of its own for one call of a graph.
     pub fn start_one_within(&self, call_limit: Duration) -> Result<Box<dyn Engine>, CommandError> {
         start_one(&EngineChoice { call_limit, ..self.choice() })
     }
@@ -152,8 +158,14 @@ pub fn start(choice: &EngineChoice) -> Result<Vec<Box<dyn Engine>>, CommandError
     })
 }
 
-/// As [`start`], for a command that runs passes: without a plan runner it would find for every graph that none can be judged.
+/// As [`start`], for a command that runs passes.
 pub fn start_for_passes(choice: &EngineChoice) -> Result<Vec<Box<dyn Engine>>, CommandError> {
+    check_runner(choice)?;
+    start(choice)
+}
+
+/// Refuses to run passes without a plan runner: for every graph it would turn out that it cannot be judged.
+fn check_runner(choice: &EngineChoice) -> Result<(), CommandError> {
     let runs_plans = choice.engine == EngineName::Torch && choice.tier == Tier::Plan;
     if runs_plans && choice.runner.is_none() && own_runner().is_none() {
         return Err(CommandError::Lacking {
@@ -161,7 +173,7 @@ pub fn start_for_passes(choice: &EngineChoice) -> Result<Vec<Box<dyn Engine>>, C
             hint: RUNNER_HINT.into(),
         });
     }
-    start(choice)
+    Ok(())
 }
 
 /// The plan runner: the one that this program carries, or the one that was built beside it.

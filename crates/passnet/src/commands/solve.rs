@@ -295,9 +295,13 @@ impl SolveArgs {
     pub(super) fn worker(&self) -> Result<Box<dyn UnitWorker>, CommandError> {
         self.engine.check()?;
         crate::compute_here();
-        // It lives as long as the process.
-        let engine: &'static dyn Engine = Box::leak(self.engine.start_one()?);
         let is_timed = !(self.no_tune && self.no_bench);
+        let engine = match is_timed {
+            true => self.engine.start_one_for_passes()?,
+            false => self.engine.start_one()?,
+        };
+        // It lives as long as the process.
+        let engine: &'static dyn Engine = Box::leak(engine);
         let judge = match is_timed {
             true => BenchWorker::new(self.bench(engine))?,
             false => BenchWorker { bench: self.bench(engine) },

@@ -191,7 +191,11 @@ impl BenchArgs {
         self.check()?;
         crate::compute_here();
         // It lives as long as the process.
-        let engine: &'static dyn Engine = Box::leak(self.engine.start_one()?);
+        let engine = match self.subject() {
+            Subject::Passes(()) => self.engine.start_one_for_passes()?,
+            _ => self.engine.start_one()?,
+        };
+        let engine: &'static dyn Engine = Box::leak(engine);
         Ok(Box::new(BenchWorker::new(self.bench(engine, self.subject()))?))
     }
 

@@ -29,7 +29,7 @@ pub(super) fn run(args: &BenchArgs, out: &mut Output) -> Result<Outcome, Command
             return Err(CommandError::input(message));
         }
     }
-    let engine = args.engine.start_one()?;
+    let engine = args.engine.start_one_for_passes()?;
     let bar = Bar::new();
     let mut task = Task::begin(&bar, "attacking", Some(cases.len() as u64));
     let mut results = Vec::with_capacity(cases.len());

@@ -234,7 +234,7 @@ pub(super) fn worker(command: &AgentCommand) -> Result<Box<dyn UnitWorker>, Comm
 fn judge(engine: &EngineArgs, judging: &AgentJudging) -> Result<Judge, CommandError> {
     crate::compute_here();
     let tier = engine.choice().tier;
-    let engine = engine.start_one()?;
+    let engine = engine.start_one_for_passes()?;
     let mut options = EvaluateOptions { tier, ..judging.judging.options() };
     let rules = judging.judging.rules();
     let bench = Bench {

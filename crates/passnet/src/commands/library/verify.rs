@@ -37,7 +37,7 @@ pub fn run(args: VerifyArgs, output: &mut Output) -> Result<Outcome, CommandErro
     for name in &args.entries {
         library.entry(name).map_err(CommandError::input)?;
     }
-    let engine = args.engine.start_one()?;
+    let engine = args.engine.start_one_for_passes()?;
     let device = engine.identity().device;
     let options = args.judging.options();
     let (mut wrong, mut lost) = (false, false);
