@@ -11,7 +11,8 @@ kernels of both sides are added up, TorchInductor's in its best configuration. W
 leave to eager, is in no column. It says nothing about memory. It shows what a table of times hides: programs too few for the device,
 rows shared by warps that wait, places worked out again for every element.
 
-Files of passes are imported, which `passnet` itself never does: name only what the solver or you have written.
+Files of passes and graphs are imported, which `passnet` itself never does: name only passes that the solver or you have written, and
+tasks that you would run.
 """
 
 import argparse

@@ -10,7 +10,10 @@ has half the tile and as many warps. It is written into the text of the wrapper,
 of the processes holds the GPU and its clock, the others compile. Each graph is timed twice, so that noise shows. Products are in full
 float32, as `passnet bench` has them.
 
-Files of passes are imported, which `passnet` itself never does: name only what the solver or you have written.
+`show` also tells apart graphs without a product, with one, and with a convolution, whose bias TorchInductor takes out of its call.
+
+Files of passes are imported and graphs run as Python, which `passnet` itself never does: name only passes that the solver or you have
+written, and tasks that you would run.
 """
 
 import argparse
@@ -39,6 +42,13 @@ USUAL_WARPS, MOST_WARPS, LEAST_TILE = 4, 32, 32
 SLEEP_CYCLES = 1_500_000
 CALLS = 11
 
+# What a graph has, the first that fits. A library computes products in all ways; of a convolution TorchInductor takes the bias out.
+KINDS = (
+    ("a convolution with bias", re.compile(r"\.conv(?:_transpose)?[123]d\(\w+, \w+, (?!None)\w")),
+    ("a convolution", re.compile(r"\.conv(?:_transpose)?[123]d\(")),
+    ("a product", re.compile(r"linear\(|matmul\(|addmm\(|bmm\(|einsum\(|_attention\(| @ ")),
+    ("no product", re.compile("")),
+)
 # Where a wrapper says how large tiles are: the number is the last group.
 TILES = [
     re.compile(r"(height\w* = min\(.*max\(1, )(\d+)(?= // width)"),
@@ -151,7 +161,8 @@ def measured(given: argparse.Namespace, name: str, graph: Path, place: Path, clo
     )
     if rewritten.returncode:
         return {"failed": "no pass applies"}
-    original = forward_of((graph / "model.py").read_text(), {})
+    text = (graph / "model.py").read_text()
+    original = forward_of(text, {})
     metas = [meta for file in ("weight_meta.py", "input_meta.py") for meta in read_metas(graph / file)]
     values = replay_metas(sorted(metas, key=lambda meta: meta.class_name))
     code = original.__code__
@@ -171,7 +182,8 @@ def measured(given: argparse.Namespace, name: str, graph: Path, place: Path, clo
         rounds = [{change: clock.microseconds(call, inputs) for change, call in calls.items()} for _ in range(2)]
         theirs = clock.microseconds(compiled, inputs)
     torch._dynamo.reset()
-    return {"microseconds": rounds, "inductor": theirs}
+    kind = next(kind for kind, pattern in KINDS if pattern.search(text))
+    return {"kind": kind, "microseconds": rounds, "inductor": theirs}
 
 
 def work(given: argparse.Namespace) -> None:
@@ -198,7 +210,9 @@ def measure(given: argparse.Namespace) -> int:
     if given.part:
         work(given)
         return 0
-    given.out.unlink(missing_ok=True)
+    if given.out.exists():
+        print(f"{given.out} is there already: name another file", file=sys.stderr)
+        return 2
     parts = [[sys.executable, *sys.argv, "--part", f"{job}/{given.jobs}"] for job in range(given.jobs)]
     running = [subprocess.Popen(part) for part in parts]
     return max(one.wait() for one in running)
@@ -223,6 +237,11 @@ def show(given: argparse.Namespace) -> int:
     chosen = [(min(line["microseconds"][0], key=line["microseconds"][0].get), line) for line in timed]
     best = mean([line["microseconds"][1][change] / line["microseconds"][1][own] for change, line in chosen])
     print(f"| the best for each graph | {len(chosen)} | {best:.3f} | |")
+    print("\n| graphs with | graphs | of TorchInductor's time, as they are |\n|---|---|---|")
+    for kind, _ in KINDS:
+        of = [both(line, own) / line["inductor"] for line in timed if line["kind"] == kind]
+        if of:
+            print(f"| {kind} | {len(of)} | {mean(of):.3f} |")
     return 0 if timed else 1
 
 

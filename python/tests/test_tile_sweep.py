@@ -52,7 +52,7 @@ class Changes(unittest.TestCase):
         self.assertGreater(launches, 5)
 
     def test_a_sweep_is_read(self) -> None:
-        line = {"task": "a", "graph": "b", "inductor": 20.0}
+        line = {"task": "a", "graph": "b", "kind": "a product", "inductor": 20.0}
         line["microseconds"] = [{"0,0": 10.0, "1,0": 5.0}, {"0,0": 10.0, "1,0": 5.0}]
         with tempfile.TemporaryDirectory() as place:
             path = Path(place) / "sweep.jsonl"
@@ -62,6 +62,23 @@ class Changes(unittest.TestCase):
         self.assertIn("1 of 2 graphs", done.stdout)
         self.assertIn("| 1,0 | 1 | 0.500 | 0.250 |", done.stdout)
         self.assertIn("| the best for each graph | 1 | 0.500 |", done.stdout)
+        self.assertIn("| a product | 1 | 0.500 |", done.stdout)
+
+    def test_kinds_of_graphs(self) -> None:
+        def kind(call: str) -> str:
+            return next(kind for kind, pattern in tile_sweep.KINDS if pattern.search(f"tmp_0 = {call}"))
+
+        self.assertEqual(kind("torch.conv2d(in_0, w_0, w_1, (1, 1))"), "a convolution with bias")
+        self.assertEqual(kind("torch.conv2d(in_0, w_0, None, (1, 1))"), "a convolution")
+        self.assertEqual(kind("torch.nn.functional.linear(in_0, w_0, w_1)"), "a product")
+        self.assertEqual(kind("in_0 + in_1"), "no product")
+
+    def test_results_that_are_there_are_not_overwritten(self) -> None:
+        with tempfile.NamedTemporaryFile() as there:
+            command = [sys.executable, TOOL, "measure", "--passes", "passes", "--out", there.name, "task"]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("is there already", done.stderr)
 
 
 if __name__ == "__main__":

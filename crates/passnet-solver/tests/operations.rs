@@ -5,12 +5,36 @@ mod common;
 
 use cases::{Case, all_are_whole_and_right, pytorch};
 use common::{GraphText, Task, written};
+use passnet_bench::evaluate::Evaluation;
 use passnet_bench::verdict::VerdictKind;
 use passnet_engine::native::NativeEngine;
 use passnet_solver::solve::SolveOptions;
 
+/// What the solver writes for a GPU that is not here.
+fn written_for_gpu(task: &Task) -> String {
+    let options = SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() };
+    task.solve_with(&options).unwrap();
+    written(&task.passes())
+}
+
+fn assert_correct(evaluations: &[Evaluation], passes: &str) {
+    for evaluation in evaluations {
+        let verdict = &evaluation.judged.verdict;
+        assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{passes}");
+    }
+}
+
 /// Inputs and statements of graphs that one pass computes as a whole.
 const CASES: &[Case] = &[
+    // Windows of an adaptive pooling overlap and differ in length.
+    (
+        &["x float32 [3, 5, 8, 9]"],
+        &["tmp_0 = torch.nn.functional.adaptive_avg_pool2d(x, (3, 4))", "return (tmp_0,)"],
+    ),
+    (
+        &["x float16 [2, 3, 4, 5, 6]"],
+        &["tmp_0 = torch.nn.functional.adaptive_avg_pool3d(x, (3, None, 7))", "return (tmp_0,)"],
+    ),
     // Windows that do not overlap, of what is computed.
     (
         &["x float16 [2, 96]"],
@@ -607,9 +631,7 @@ fn tiles_for_a_gpu_follow_sizes_and_layout() {
         (["x float32 [264, 60]", "y float32 [264, 60]"], &softmax, "max(1, 128 // width)"),
     ] {
         let task = Task::new(&[GraphText { inputs: inputs.to_vec(), body: body.to_vec() }]);
-        let options = SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() };
-        task.solve_with(&options).unwrap();
-        let text = written(&task.passes());
+        let text = written_for_gpu(&task);
         assert!(text.contains(words), "{words} is not in\n{text}");
     }
 }
@@ -662,16 +684,11 @@ fn smaller_graphs_of_a_task_have_smaller_tiles() {
         let graph =
             |inputs: [&'static str; 2]| GraphText { inputs: inputs.to_vec(), body: body.to_vec() };
         let task = Task::new(&[graph(large), graph(small)]);
-        let options = SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() };
-        task.solve_with(&options).unwrap();
-        let text = written(&task.passes());
+        let text = written_for_gpu(&task);
         for word in words {
             assert!(text.contains(word), "{word} is not in\n{text}");
         }
-        for evaluation in task.evaluate() {
-            let verdict = &evaluation.judged.verdict;
-            assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{text}");
-        }
+        assert_correct(&task.evaluate(), &text);
     }
 }
 
@@ -687,14 +704,9 @@ fn rows_side_by_side_are_folded_by_lanes() {
             inputs: vec!["x float32 [3, 7, 5003]", "y float32 [3, 7, 5003]"],
             body: body.to_vec(),
         }]);
-        let options = SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() };
-        task.solve_with(&options).unwrap();
-        let text = written(&task.passes());
+        let text = written_for_gpu(&task);
         assert!(text.contains(words), "{words} is not in\n{text}");
-        for evaluation in task.evaluate() {
-            let verdict = &evaluation.judged.verdict;
-            assert_eq!(verdict.kind, VerdictKind::Correct, "{verdict}\n{text}");
-        }
+        assert_correct(&task.evaluate(), &text);
     }
 }
 
@@ -716,15 +728,11 @@ fn adaptive_pooling_is_a_fold_over_what_each_result_stands_for() {
             vec![pooled.as_str(), "tmp_1 = torch.nn.functional.relu(tmp_0)", "return (tmp_1,)"];
         let [task, other] =
             inputs.map(|input| Task::new(&[GraphText { inputs: vec![input], body: body.clone() }]));
-        let options = SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() };
-        task.solve_with(&options).unwrap();
-        let text = written(&task.passes());
+        let text = written_for_gpu(&task);
         assert!(text.contains("tl.sum(") && text.contains(call), "{call}: {text}");
         // The pass of one size is right on another, too.
-        let evaluations = [&task, &other].map(|on| on.evaluate_with(&NativeEngine, &task.passes()));
-        for evaluation in evaluations.iter().flatten() {
-            let verdict = &evaluation.judged.verdict;
-            assert_eq!(verdict.kind, VerdictKind::Correct, "{call}: {verdict}\n{text}");
+        for on in [&task, &other] {
+            assert_correct(&on.evaluate_with(&NativeEngine, &task.passes()), &text);
         }
     }
 }
@@ -747,9 +755,7 @@ fn resampled_parts_of_a_join_have_kernels_of_their_own() {
         ],
         body,
     }]);
-    task.solve_with(&SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() })
-        .unwrap();
-    let text = written(&task.passes());
+    let text = written_for_gpu(&task);
     for name in ["# cat.py", "# interpolate.py"] {
         assert!(text.contains(name), "{name} is not in\n{text}");
     }
@@ -833,9 +839,7 @@ fn a_number_is_not_computed_from_its_quotient_and_remainder() {
             "return (tmp_4,)",
         ],
     }]);
-    task.solve_with(&SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() })
-        .unwrap();
-    let text = written(&task.passes());
+    let text = written_for_gpu(&task);
     assert!(!text.contains("part") && text.contains("width = max(32, 1024 //"), "{text}");
     for evaluation in task.evaluate() {
         let verdict = &evaluation.judged.verdict;
