@@ -737,6 +737,21 @@ fn adaptive_pooling_is_a_fold_over_what_each_result_stands_for() {
     }
 }
 
+/// The place that a result begins at comes from a product that is larger than the tensor.
+#[test]
+fn adaptive_pooling_counts_in_bits_that_suffice() {
+    let pooled = |size: &'static str| GraphText {
+        inputs: vec![size],
+        body: vec!["tmp_0 = torch.nn.functional.adaptive_avg_pool1d(x, 700)", "return (tmp_0,)"],
+    };
+    let options = SolveOptions { tune: false, for_gpu: true, ..SolveOptions::default() };
+    for (size, is_solved) in [("x float16 [1, 3000000]", true), ("x float16 [1, 3100000]", false)] {
+        let task = Task::new(&[pooled(size)]);
+        let passes = task.solve_with(&options).map(|found| found.passes).unwrap_or_default();
+        assert_eq!(!passes.is_empty(), is_solved, "{size}: {passes:?}");
+    }
+}
+
 /// A join of what is worked out between other elements would do that work for every part of it.
 #[test]
 fn resampled_parts_of_a_join_have_kernels_of_their_own() {

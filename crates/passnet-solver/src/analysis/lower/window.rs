@@ -82,6 +82,10 @@ impl Lower<'_> {
         if to.constant() == Some(1) {
             return Ok(Share { start: self.zero(), end: None, steps: from.clone() });
         }
+        // A kernel counts in 32 bits, and this product is no place of any tensor.
+        if from.plus(&self.fixed(1))?.times(to)?.largest() > i64::from(i32::MAX) {
+            refuse!("places of an adaptive pooling beyond 32 bits");
+        }
         let part =
             |place: Index| Index::atom(Atom::Div(Rc::new(place), to.clone()), self.piece.graphs);
         let scaled = index.times(from)?;
